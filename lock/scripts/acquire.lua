@@ -1,0 +1,35 @@
+-- First acquisition, re-entry, a waiter's heartbeat, the confirmation of a grant, and renewal.
+--
+-- ARGV  4 lease, ms  5 mode: 1 wait in the queue, 0 try, -1 only if held
+-- Reply {1, token, now}   held, target times
+--       {0, ttl, now}     not now; ttl of the lock for one who tried or is first in line, else -1
+--       {-1, 0, now}      the hold that the caller believes in is gone
+--       {-2, 0, now}      void: came after its time
+
+local lease, mode = tonumber(ARGV[4]), tonumber(ARGV[5])
+
+if count then
+  call('pexpire', lock, lease)
+  if tonumber(count) ~= target then call('hset', lock, id, target) end
+  return {1, last, now}
+end
+if target > 1 or mode < 0 then return {-1, 0, now} end
+
+if call('exists', lock) == 0 and hand_over(id) then
+  return {1, own(id, lease, score), now}
+end
+local ttl = call('pttl', lock)
+if mode == 0 then return {0, ttl, now} end
+
+remember(id, now + window)
+local ahead = score and call('lpos', queue, id, 'MAXLEN', 1000)
+if ahead or (score and length > 1000) then
+  local need = now + ((ahead or length) + 1) * chain
+  if tonumber(score) < need then call('zadd', timeout, need, id) end
+else
+  call('zadd', timeout, 'XX', 0, id) -- changes nothing; refused here, it leaves no entry without a score
+  local place = call('rpush', queue, id)
+  call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
+end
+if call('lindex', queue, 0) ~= id then ttl = -1 end
+return {0, ttl, now}

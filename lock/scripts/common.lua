@@ -1,0 +1,118 @@
+-- The part that acquire.lua and release.lua share: it stands before each of them.
+--
+-- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease
+--       2 queue, a list of waiter ids, first come first
+--       3 timeout, a sorted set: waiter id -> ms after which Redisson evicts it
+--       4 ours, a hash: what Redisson does not know of
+--           token      the last fencing token
+--           holder     the id that got it
+--           released   the token of the last hold that was released
+--           <id>       one of our waiters: alive until, ms
+--           silent:<id>  a Redisson waiter: found not listening at, ms
+-- ARGV  1 id  2 void after, ms of the server's clock  3 target hold count
+-- Reply {state, value, now}
+--
+-- Rules that keep a script which Redis stops half-way harmless: each key is read before any is
+-- written (WRONGTYPE); what may be refused for lack of memory comes first, and never after
+-- something was taken away (OOM); a hash that needs a TTL gets it from a command that was
+-- allowed a moment before (NOPERM); a waiter owns the lock before it leaves the queue.
+
+local lock, queue, timeout, ours = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, target = ARGV[1], tonumber(ARGV[3])
+local window = 5000   -- a waiter of ours that was not heard of for so long is dead
+local chain = 300000  -- Redisson's fairLockWaitTimeout
+local day = 86400000
+local call = redis.call
+
+local time = call('time')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+if now > tonumber(ARGV[2]) then return {-2, 0, now} end
+
+local count = call('hget', lock, id)
+local length = call('llen', queue)
+local score = call('zscore', timeout, id)
+local last = tonumber(call('hget', ours, 'token') or 0) or 0
+if not (last >= 0 and last < 2 ^ 53) then last = 0 end
+
+-- Redisson names the channel after the lock as it names the queue.
+local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':'
+
+local function remember(...)
+  call('hset', ours, ...)
+  call('pexpire', ours, day)
+end
+
+local function forget(waiter)
+  call('lrem', queue, 1, waiter)
+  call('zrem', timeout, waiter)
+  call('hdel', ours, waiter, 'silent:' .. waiter)
+end
+
+-- Gives the free lock to owner, who may stand in the queue, and returns the new token.
+local function own(owner, lease, queued)
+  local token = math.max(micros, last + 1)
+  remember('token', token, 'holder', owner)
+  call('hset', lock, owner, 1)
+  call('pexpire', lock, lease)
+  if queued then forget(owner) end
+  local head = call('lindex', queue, 0)
+  if head then call('zadd', timeout, 'XX', now + lease + chain, head) end
+  return token
+end
+
+-- A Redisson waiter takes the lock itself, and only from the head of the list. Our waiters before
+-- it that do not listen stay in the queue, behind it; its acquisition will take one chain link
+-- from every score, so they get one.
+local function wake_peer(waiter, place)
+  for ahead = 0, place - 1 do
+    call('zincrby', timeout, chain, call('lindex', queue, ahead))
+  end
+  if place > 0 then
+    call('lrem', queue, 1, waiter)
+    call('lpush', queue, waiter)
+  end
+  call('hdel', ours, 'silent:' .. waiter)
+  call('publish', channel .. waiter, '0')
+end
+
+-- A Redisson waiter enters the queue before it listens, so one that does not listen gets a window
+-- from when that was first seen.
+local function peer_lapsed(waiter)
+  local since = tonumber(call('hget', ours, 'silent:' .. waiter) or nil)
+  if not since then remember('silent:' .. waiter, now) end
+  local evict = tonumber(call('zscore', timeout, waiter) or 0)
+  return evict <= now or (since and since + window <= now)
+end
+
+-- The lock is free: offers it to the waiters in order. True when caller may take it.
+local function hand_over(caller)
+  local place, pending = 0, false
+  while true do
+    local waiter = call('lindex', queue, place)
+    if not waiter or waiter == caller then return not pending end
+    local alive = call('hget', ours, waiter)
+    local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
+    if not alive and not listens then
+      if peer_lapsed(waiter) then
+        forget(waiter)
+      else
+        pending = true
+        place = place + 1
+      end
+    elseif alive and (tonumber(alive) or 0) <= now then
+      forget(waiter)
+    elseif pending then
+      return false
+    elseif not alive then
+      wake_peer(waiter, place)
+      return false
+    elseif listens then
+      local token = own(waiter, window, true)
+      call('publish', channel .. waiter, string.format('%.0f %.0f', token, now))
+      return false
+    else
+      place = place + 1
+    end
+  end
+end

@@ -1,0 +1,32 @@
+-- Who holds a lock, and who waits. Changes nothing. Stands alone, without common.lua.
+--
+-- KEYS  as in common.lua
+-- Reply {ttl, token, holder, kind, hold count, waiters, (waiter, kind, condition) for each waiter}
+--   kind 1 ours, 0 Redisson's; condition 2 listens, 1 silent but in its time, 0 dead
+--   holder is empty, and kind and hold count are 0, when the lock is free
+
+local lock, queue, timeout, ours = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local call = redis.call
+local time = call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':'
+
+local hold = call('hgetall', lock)
+local known = call('hmget', ours, 'token', 'holder')
+local waiters = call('lrange', queue, 0, -1)
+local holder = hold[1] or ''
+local mine = holder ~= '' and holder == known[2]
+local reply = {
+  call('pttl', lock), mine and known[1] or '0', holder, mine and 1 or 0, tonumber(hold[2]) or 0, #waiters
+}
+for _, waiter in ipairs(waiters) do
+  local alive = call('hget', ours, waiter)
+  local limit = tonumber(alive or call('zscore', timeout, waiter) or 0) or 0
+  local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
+  local condition = 0
+  if limit > now then condition = listens and 2 or 1 end
+  reply[#reply + 1] = waiter
+  reply[#reply + 1] = alive and 1 or 0
+  reply[#reply + 1] = condition
+end
+return reply

@@ -1,0 +1,176 @@
+/*
+ * RESP, the protocol of Redis, versions 2 and 3: an encoder and an incremental decoder.
+ *
+ * This is a codec and nothing else: it knows bytes, does no I/O, reads no clock, allocates nothing
+ * and keeps no pointer to anything of the caller's between two calls, except the buffer of a
+ * writer. It can be used without the rest of the library. All functions may be called from any
+ * task; one decoder or writer belongs to one task at a time.
+ *
+ * Decoder. The caller keeps received bytes in a linear buffer of its own and offers them again
+ * until they are used:
+ *
+ *     used = 0;
+ *     while ((status = resp_decode(&decoder, buffer + start, size - start, &used, &event)) != RESP_MORE) {
+ *         if (status < 0) ...close the connection, the stream cannot be trusted any more
+ *         start += used;
+ *         ...event
+ *     }
+ *     start += used;   (RESP_MORE may use bytes, too: those of a payload that is passed over)
+ *
+ * Aggregates arrive as a header event followed by their elements, so a reply of any length needs
+ * only the room of its largest wanted element. The same bytes give the same events, whichever way
+ * they are split. A payload longer than the limit is announced by an event with `cut` set, and
+ * passed over; it is never stored. Nesting is bounded by RESP_DEPTH, without recursion.
+ *
+ * Source of the rules: the RESP specification (redis.io, "Redis serialization protocol
+ * specification"). RESP3's streamed strings and aggregates ("$?", "*?") are refused: no server sends
+ * them.
+ */
+#ifndef RESP_H
+#define RESP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Aggregates that may be open at a time. HELLO's reply needs 4. */
+#define RESP_DEPTH 4
+
+/* The buffer of a caller who decodes with limit L must hold at least L + RESP_OVERHEAD bytes: the
+ * longest header, the payload, and its end. */
+#define RESP_OVERHEAD 24
+
+/* The largest length and element count that is accepted; larger ones end in RESP_BAD_LENGTH. */
+#define RESP_MAX_LENGTH 0x7fffffff
+
+/* What a value is: its first byte on the wire. */
+enum resp_type {
+  RESP_SIMPLE_STRING = '+',   /* data: the text                                            */
+  RESP_SIMPLE_ERROR = '-',    /* data: the text, beginning with its code, as in "WRONGTYPE ..." */
+  RESP_INTEGER = ':',         /* integer: the value                                        */
+  RESP_BULK_STRING = '$',     /* data: the payload                                         */
+  RESP_ARRAY = '*',           /* integer: number of elements that follow                   */
+  RESP_NULL = '_',            /* also "$-1" and "*-1" of RESP2                              */
+  RESP_BOOLEAN = '#',         /* integer: 0 or 1                                           */
+  RESP_DOUBLE = ',',          /* data: the text; not parsed                                */
+  RESP_BIG_NUMBER = '(',      /* data: the text; not parsed                                */
+  RESP_BULK_ERROR = '!',      /* data: the payload                                         */
+  RESP_VERBATIM_STRING = '=', /* data: the payload, its format and a colon included, "txt:..." */
+  RESP_MAP = '%',             /* integer: number of pairs; key and value follow for each   */
+  RESP_SET = '~',             /* integer: number of elements that follow                   */
+  RESP_ATTRIBUTE = '|',       /* integer: number of pairs; they come before the value they annotate */
+  RESP_PUSH = '>'             /* integer: number of elements that follow; out of band      */
+};
+
+/* What resp_decode() returns. Errors stick: the decoder has to be initialized anew. */
+enum resp_status {
+  RESP_EVENT = 1,       /* *event is filled in                                             */
+  RESP_MORE = 0,        /* nothing whole is there yet: receive more bytes                  */
+  RESP_BAD_TYPE = -1,   /* a value begins with an unknown byte, or a push is not outermost */
+  RESP_BAD_NUMBER = -2, /* a number is malformed or out of range, a boolean or null is malformed */
+  RESP_BAD_LENGTH = -3, /* a length is negative or above RESP_MAX_LENGTH                   */
+  RESP_BAD_END = -4,    /* a line or payload does not end with CR LF                       */
+  RESP_TOO_DEEP = -5    /* more than RESP_DEPTH aggregates are open                        */
+};
+
+struct resp_event {
+  enum resp_type type;
+  uint8_t depth;       /* aggregates around this value; 0: it is outermost                 */
+  bool last;           /* with this event the outermost value is complete                  */
+  bool cut;            /* the text is longer than the limit: data holds its beginning (of a line) or
+                          is NULL (of a payload)                                           */
+  int64_t integer;     /* see resp_type; the announced length for a payload                */
+  const uint8_t *data; /* points into the caller's buffer: valid until that is changed     */
+  size_t size;         /* bytes at data                                                    */
+};
+
+/* Private to the decoder. Size: 28 bytes on a 32-bit target. */
+struct resp_decoder {
+  uint32_t limit;
+  uint32_t skip;
+  uint32_t left[RESP_DEPTH];
+  uint8_t depth;
+  uint8_t attributes;
+  bool line;
+  int8_t error;
+};
+
+/*
+ * Makes decoder ready for the first byte of a stream.
+ * limit: the longest payload or line, in bytes, that is delivered whole; 0: none is.
+ */
+void resp_decoder_init(struct resp_decoder *decoder, uint32_t limit);
+
+/*
+ * Takes the next event from size bytes at data.
+ * *used is set in any case: bytes that must not be offered again.
+ * Returns RESP_EVENT, RESP_MORE or an error of enum resp_status. In a buffer that holds
+ * limit + RESP_OVERHEAD bytes, RESP_MORE always leaves room to receive more.
+ */
+int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used, struct resp_event *event);
+
+/*
+ * Writer. It writes a window of a message that may be longer than the buffer: the bytes from `skip`
+ * on, as many as there is room for. A message is sent in pieces by writing it again with `skip` moved
+ * on by what was sent; that needs no state but a number, and no memory for the message.
+ */
+struct resp_writer {
+  uint8_t *buffer;
+  size_t size;
+  size_t used;  /* bytes in the buffer                                                     */
+  size_t skip;  /* bytes of the message still to be left out before the first one kept     */
+  size_t total; /* bytes of the message so far: kept, left out, and without room           */
+};
+
+/* Starts a message in the size bytes at buffer, which stay the caller's, leaving out its first skip bytes. */
+void resp_writer_init(struct resp_writer *writer, void *buffer, size_t size, size_t skip);
+
+/* Writes bytes as they are, for a payload put together from parts. */
+void resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
+
+/*
+ * Writes type, number and CR LF: an integer, the head of an aggregate with that many elements (pairs for
+ * a map), or the head of a payload of that many bytes, to be followed by resp_write_raw() and
+ * resp_write_end().
+ */
+void resp_write_header(struct resp_writer *writer, enum resp_type type, int64_t number);
+
+/* Ends a payload that was begun by resp_write_header(). */
+void resp_write_end(struct resp_writer *writer);
+
+/* Writes a payload of a type that carries its length: bulk string, bulk error, verbatim string. */
+void resp_write_payload(struct resp_writer *writer, enum resp_type type, const void *data, size_t size);
+
+/* Writes a bulk string, such as an argument of a command: any bytes, NUL, CR and LF included. */
+void resp_write_bulk(struct resp_writer *writer, const void *data, size_t size);
+
+/* Writes a number as a bulk string in decimal digits, as arguments of commands need it. */
+void resp_write_bulk_number(struct resp_writer *writer, int64_t number);
+
+/*
+ * Writes a value that is one line: simple string, simple error, double, big number, boolean ("t", "f") or
+ * null (""). The text must not contain CR or LF; nothing is written and false returned if it does.
+ */
+bool resp_write_line(struct resp_writer *writer, enum resp_type type, const void *text, size_t size);
+
+/* Room for the digits of any int64_t, its sign included. */
+#define RESP_NUMBER_SIZE 20
+
+/* Writes number in decimal to text, without an end mark. Returns the number of characters. */
+size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number);
+
+/*
+ * Reads a decimal number, with an optional sign, that makes up all of text.
+ * Returns false, and leaves *number alone, if it is malformed or does not fit.
+ */
+bool resp_parse_number(const void *text, size_t size, int64_t *number);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
