@@ -1,7 +1,7 @@
 -- Who holds a lock, and who waits. Changes nothing. Stands alone, without common.lua.
 --
 -- KEYS  as in common.lua
--- Reply {ttl, token, holder, kind, hold count, waiters, (waiter, kind, condition) for each waiter}
+-- Reply {ttl, token, kind, hold count, waiters, holder, (kind, condition, waiter) for each waiter}
 --   kind 1 ours, 0 Redisson's; condition 2 listens, 1 silent but in its time, 0 dead
 --   holder is empty, and kind and hold count are 0, when the lock is free
 
@@ -17,7 +17,7 @@ local waiters = call('lrange', queue, 0, -1)
 local holder = hold[1] or ''
 local mine = holder ~= '' and holder == known[2]
 local reply = {
-  call('pttl', lock), mine and known[1] or '0', holder, mine and 1 or 0, tonumber(hold[2]) or 0, #waiters
+  call('pttl', lock), mine and known[1] or '0', mine and 1 or 0, tonumber(hold[2]) or 0, #waiters, holder
 }
 for _, waiter in ipairs(waiters) do
   local alive = call('hget', ours, waiter)
@@ -25,8 +25,8 @@ for _, waiter in ipairs(waiters) do
   local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
   local condition = 0
   if limit > now then condition = listens and 2 or 1 end
-  reply[#reply + 1] = waiter
   reply[#reply + 1] = alive and 1 or 0
   reply[#reply + 1] = condition
+  reply[#reply + 1] = waiter
 end
 return reply

@@ -1,0 +1,465 @@
+/*
+ * The client: joins the engine to a port, for tasks that block, and for those that do not.
+ *
+ * One mutex guards the engine. Whoever is inside a blocking call turns the crank, one task at a time: it sends, and then
+ * receives with the mutex unlocked. The other tasks send what they want themselves, sleep on a signal of their own, and
+ * are raised when their operation is over or the crank is free. They sleep no longer than the engine's
+ * deadline, and do then what is due; so nothing ever has to wake the one that receives.
+ */
+#include "fairlock.h"
+
+#include <string.h>
+
+/* A task that waits while another turns the crank. On its stack. */
+struct fairlock_blocked {
+  struct fairlock *handle;
+  struct fairlock_blocked *next;
+  struct port_signal signal;
+};
+
+static struct fairlock_client *client_of(struct fairlock *handle)
+{
+  return (struct fairlock_client *)(void *)handle->engine; /* its first member */
+}
+
+_Static_assert(offsetof(struct fairlock_client, engine) == 0, "client_of() relies on it");
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+  return a < b ? a : b;
+}
+
+static struct fairlock_client *enter(struct fairlock *handle)
+{
+  struct fairlock_client *client = client_of(handle);
+  port_mutex_lock(&client->mutex);
+  return client;
+}
+
+static void exit_client(struct fairlock_client *client)
+{
+  port_mutex_unlock(&client->mutex);
+}
+
+/* Sends what there is, as far as it goes without blocking. */
+static void flush(struct fairlock_client *client, uint32_t now)
+{
+  struct fairlock_engine *engine = &client->engine;
+  const struct port_transport *transport = client->transport;
+  while (fairlock_engine_wants(engine, now) & FAIRLOCK_SEND) {
+    size_t size;
+    const uint8_t *data = fairlock_engine_output(engine, &size, now);
+    if (size == 0) return;
+    int sent = transport->send(transport->context, data, size);
+    if (sent == PORT_WOULD_BLOCK) return;
+    if (sent <= 0) {
+      engine->broken = true; /* whoever turns the crank will close it */
+      return;
+    }
+    fairlock_engine_sent(engine, (size_t)sent);
+  }
+}
+
+/* Raises the tasks whose operation is over, and, if nobody turns the crank, one that will. */
+static void raise_blocked(struct fairlock_client *client)
+{
+  struct fairlock_blocked *heir = NULL;
+  for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
+    if (task->handle->result != FAIRLOCK_PENDING) port_signal_raise(&task->signal);
+    else heir = task;
+  }
+  if (client->cranked) return;
+  if (client->runner != NULL) port_signal_raise(client->runner);
+  else if (heir != NULL) port_signal_raise(&heir->signal);
+}
+
+static void connect_or_wait(struct fairlock_client *client, uint32_t timeout_ms)
+{
+  struct fairlock_engine *engine = &client->engine;
+  const struct port_transport *transport = client->transport;
+  fairlock_engine_opening(engine, port_clock_ms());
+  port_mutex_unlock(&client->mutex);
+  int status = transport->connect(transport->context, timeout_ms);
+  port_mutex_lock(&client->mutex);
+  uint32_t now = port_clock_ms();
+  if (status == PORT_OK) fairlock_engine_opened(engine, now);
+  else if (status != PORT_WOULD_BLOCK) fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
+}
+
+static void receive(struct fairlock_client *client, uint32_t timeout_ms)
+{
+  struct fairlock_engine *engine = &client->engine;
+  const struct port_transport *transport = client->transport;
+  size_t size;
+  uint8_t *data = fairlock_engine_input(engine, &size);
+  port_mutex_unlock(&client->mutex);
+  int got = transport->recv(transport->context, data, size, timeout_ms);
+  port_mutex_lock(&client->mutex);
+  uint32_t now = port_clock_ms();
+  if (got > 0) fairlock_engine_received(engine, (size_t)got, now);
+  else if (got != PORT_WOULD_BLOCK) engine->broken = true;
+}
+
+/*
+ * One turn of the crank, by the task that has it. Blocks for up to timeout_ms. signal: where to sleep when there is no
+ * connection to wait for; NULL: the caller sleeps elsewhere.
+ */
+static void turn(struct fairlock_client *client, uint32_t timeout_ms, struct port_signal *signal)
+{
+  struct fairlock_engine *engine = &client->engine;
+  const struct port_transport *transport = client->transport;
+  uint32_t now = port_clock_ms();
+  fairlock_engine_tick(engine, now);
+  if (fairlock_engine_wants(engine, now) & FAIRLOCK_CLOSE) {
+    transport->close(transport->context);
+    fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
+  }
+  flush(client, now);
+  uint32_t wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS), fairlock_engine_deadline(engine, now));
+  unsigned wants = fairlock_engine_wants(engine, now);
+  if (wants & FAIRLOCK_CONNECT) connect_or_wait(client, wait);
+  else if (wants & FAIRLOCK_RECEIVE) receive(client, wait);
+  else if (signal != NULL && wait > 0 && !(wants & FAIRLOCK_CLOSE)) port_signal_wait(signal, &client->mutex, wait);
+  now = port_clock_ms();
+  fairlock_engine_tick(engine, now);
+  flush(client, now);
+  raise_blocked(client);
+}
+
+/* Sleeps while another task turns the crank, and does what is due if that one oversleeps. */
+static void sleep_beside(struct fairlock_client *client, struct port_signal *signal)
+{
+  uint32_t now = port_clock_ms();
+  port_signal_wait(signal, &client->mutex, fairlock_engine_deadline(&client->engine, now));
+  now = port_clock_ms();
+  fairlock_engine_tick(&client->engine, now);
+  flush(client, now);
+}
+
+/* Blocks until the handle's operation is over. Called, and returns, with the mutex locked. */
+static int finish(struct fairlock_client *client, struct fairlock *handle)
+{
+  struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
+  port_signal_init(&self.signal);
+  client->blocked = &self;
+  if (client->cranked) {
+    flush(client, port_clock_ms());
+    if (client->runner != NULL) port_signal_raise(client->runner);
+  }
+  while (handle->result == FAIRLOCK_PENDING) {
+    if (client->cranked || client->runner != NULL) {
+      sleep_beside(client, &self.signal);
+    } else {
+      client->cranked = true;
+      turn(client, FAIRLOCK_FOREVER, &self.signal);
+      client->cranked = false;
+    }
+  }
+  struct fairlock_blocked **link = &client->blocked;
+  while (*link != &self) link = &(*link)->next;
+  *link = self.next;
+  port_signal_destroy(&self.signal);
+  raise_blocked(client);
+  return handle->result;
+}
+
+/* The client's life */
+
+int fairlock_client_init(struct fairlock_client *client, const struct fairlock_config *config,
+                         struct port_transport *transport)
+{
+  uint8_t entropy[16];
+  bool random = port_entropy(entropy, sizeof entropy);
+  memset(client, 0, sizeof *client);
+  client->transport = transport;
+  int status = fairlock_engine_init(&client->engine, config, random ? entropy : NULL);
+  if (status == FAIRLOCK_OK) port_mutex_init(&client->mutex);
+  return status;
+}
+
+void fairlock_client_deinit(struct fairlock_client *client)
+{
+  client->transport->close(client->transport->context);
+  port_mutex_destroy(&client->mutex);
+}
+
+int fairlock_connect(struct fairlock_client *client)
+{
+  struct fairlock_engine *engine = &client->engine;
+  struct port_signal signal;
+  port_mutex_lock(&client->mutex);
+  port_signal_init(&signal);
+  engine->trouble = FAIRLOCK_OK;
+  fairlock_engine_connect(engine, port_clock_ms());
+  while (engine->wanted) {
+    if (client->cranked) {
+      port_signal_wait(&signal, &client->mutex, 10);
+    } else {
+      client->cranked = true;
+      turn(client, FAIRLOCK_FOREVER, &signal);
+      client->cranked = false;
+    }
+  }
+  int status = fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->trouble;
+  raise_blocked(client);
+  port_signal_destroy(&signal);
+  port_mutex_unlock(&client->mutex);
+  return status;
+}
+
+int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size)
+{
+  port_mutex_lock(&client->mutex);
+  int status = fairlock_engine_add(&client->engine, handle, name, size);
+  port_mutex_unlock(&client->mutex);
+  return status;
+}
+
+int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const char *name)
+{
+  return fairlock_init_bytes(handle, client, name, name != NULL ? strlen(name) : 0);
+}
+
+/* Called with the mutex locked. */
+static int take_out(struct fairlock_client *client, struct fairlock *handle)
+{
+  int status = fairlock_engine_remove(handle, port_clock_ms());
+  while (status == FAIRLOCK_PENDING) {
+    finish(client, handle);
+    status = fairlock_engine_remove(handle, port_clock_ms());
+  }
+  return status;
+}
+
+int fairlock_deinit(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  int status = take_out(client, handle);
+  exit_client(client);
+  return status;
+}
+
+/* Operations */
+
+/* A hold belongs to the task that acquired it. */
+static bool wrong_task(const struct fairlock *handle)
+{
+  return handle->holds > 0 && handle->task != port_task_self();
+}
+
+static int start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
+  int status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
+  if (status == FAIRLOCK_PENDING) handle->task = port_task_self();
+  return status;
+}
+
+static int start_release(struct fairlock *handle)
+{
+  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
+  return fairlock_engine_release(handle, port_clock_ms());
+}
+
+int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  struct fairlock_client *client = enter(handle);
+  int status = start_acquire(handle, wait_ms, lease_ms);
+  if (status == FAIRLOCK_PENDING) status = finish(client, handle);
+  exit_client(client);
+  return status;
+}
+
+int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
+{
+  return fairlock_acquire(handle, 0, lease_ms);
+}
+
+int fairlock_release(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  int status = start_release(handle);
+  if (status == FAIRLOCK_PENDING) status = finish(client, handle);
+  exit_client(client);
+  return status;
+}
+
+int fairlock_cancel(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  int status = fairlock_engine_cancel(handle, port_clock_ms());
+  flush(client, port_clock_ms());
+  raise_blocked(client);
+  exit_client(client);
+  return status;
+}
+
+uint32_t fairlock_held(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  uint32_t left = fairlock_engine_held(handle, port_clock_ms());
+  exit_client(client);
+  return left;
+}
+
+uint32_t fairlock_hold_count(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  uint32_t count = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->holds : 0;
+  exit_client(client);
+  return count;
+}
+
+uint64_t fairlock_token(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  uint64_t token = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->token : 0;
+  exit_client(client);
+  return token;
+}
+
+/* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
+static int ask(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report, void *context)
+{
+  struct fairlock handle;
+  int status = fairlock_init_bytes(&handle, client, name, size);
+  if (status != FAIRLOCK_OK) return status;
+  port_mutex_lock(&client->mutex);
+  uint32_t now = port_clock_ms();
+  if (report == NULL) status = fairlock_engine_force(&handle, now);
+  else status = fairlock_engine_inspect(&handle, report, context, now);
+  if (status == FAIRLOCK_PENDING) status = finish(client, &handle);
+  take_out(client, &handle);
+  exit_client(client);
+  return status;
+}
+
+int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
+{
+  return ask(client, name, size, NULL, NULL);
+}
+
+int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
+                     void *context)
+{
+  if (report == NULL) return FAIRLOCK_INVALID;
+  return ask(client, name, size, report, context);
+}
+
+/* Without blocking */
+
+static int begun(struct fairlock_client *client, int status)
+{
+  if (status == FAIRLOCK_PENDING) flush(client, port_clock_ms());
+  if (client->runner != NULL) port_signal_raise(client->runner);
+  exit_client(client);
+  return status;
+}
+
+int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  struct fairlock_client *client = enter(handle);
+  return begun(client, start_acquire(handle, wait_ms, lease_ms));
+}
+
+int fairlock_start_release(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  return begun(client, start_release(handle));
+}
+
+int fairlock_start_force_release(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  return begun(client, fairlock_engine_force(handle, port_clock_ms()));
+}
+
+int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
+{
+  struct fairlock_client *client = enter(handle);
+  return begun(client, fairlock_engine_inspect(handle, report, context, port_clock_ms()));
+}
+
+int fairlock_result(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  int result = handle->result;
+  exit_client(client);
+  return result;
+}
+
+uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
+{
+  struct port_signal signal;
+  port_mutex_lock(&client->mutex);
+  port_signal_init(&signal);
+  if (client->cranked || client->runner != NULL) {
+    uint32_t wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS),
+                          fairlock_engine_deadline(&client->engine, port_clock_ms()));
+    if (wait > 0) port_signal_wait(&signal, &client->mutex, wait);
+  } else {
+    client->cranked = true;
+    turn(client, timeout_ms, &signal);
+    client->cranked = false;
+    raise_blocked(client);
+  }
+  uint32_t due = fairlock_engine_deadline(&client->engine, port_clock_ms());
+  port_signal_destroy(&signal);
+  port_mutex_unlock(&client->mutex);
+  return due;
+}
+
+void fairlock_run(struct fairlock_client *client)
+{
+  struct port_signal signal;
+  port_mutex_lock(&client->mutex);
+  port_signal_init(&signal);
+  client->runner = &signal;
+  while (!client->stop) {
+    if (client->cranked) {
+      port_signal_wait(&signal, &client->mutex, PORT_LONGEST_WAIT_MS);
+    } else {
+      client->cranked = true;
+      turn(client, FAIRLOCK_FOREVER, &signal);
+      client->cranked = false;
+    }
+  }
+  client->stop = false;
+  client->runner = NULL;
+  raise_blocked(client);
+  port_signal_destroy(&signal);
+  port_mutex_unlock(&client->mutex);
+}
+
+void fairlock_stop(struct fairlock_client *client)
+{
+  port_mutex_lock(&client->mutex);
+  client->stop = true;
+  if (client->runner != NULL) port_signal_raise(client->runner);
+  port_mutex_unlock(&client->mutex);
+}
+
+void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE])
+{
+  port_mutex_lock(&client->mutex);
+  memcpy(text, client->engine.error, FAIRLOCK_ERROR_SIZE);
+  port_mutex_unlock(&client->mutex);
+}
+
+struct fairlock_stats fairlock_stats(struct fairlock_client *client)
+{
+  port_mutex_lock(&client->mutex);
+  struct fairlock_stats stats = client->engine.stats;
+  port_mutex_unlock(&client->mutex);
+  return stats;
+}
+
+void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE])
+{
+  const struct fairlock_engine *engine = handle->engine;
+  size_t size = engine->id_size;
+  memcpy(text, engine->id, size);
+  text[size++] = ':';
+  size += resp_format_number(text + size, handle->number);
+  text[size] = 0;
+}

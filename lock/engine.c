@@ -1,0 +1,391 @@
+/*
+ * The connection: opening, greeting, sending in order, noticing that it is dead, and time.
+ *
+ * Handles that want to send stand in the list `ready`. When the send buffer is empty it is filled with their
+ * requests, each of which then stands in the list `sent` under a sequence number until its answer, the one
+ * with the same number, arrives. A handle that wants to send again moves to `ready`, and the answer to its older request
+ * then finds nobody. An answer that does not come in time means that the connection is dead: it is closed, and
+ * whatever was under way is wanted again on the next one.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+/* Nothing is due for so long: as far as two times can be compared. */
+#define FAR FAIRLOCK_LONGEST_MS
+
+uint32_t config_or(uint32_t value, uint32_t otherwise)
+{
+  return value != 0 ? value : otherwise;
+}
+
+uint32_t offline_ms(const struct fairlock_engine *engine)
+{
+  return config_or(engine->config->offline_ms, OFFLINE_MS);
+}
+
+static uint32_t response_ms(const struct fairlock_engine *engine)
+{
+  return config_or(engine->config->response_ms, RESPONSE_MS);
+}
+
+static uint32_t connect_ms(const struct fairlock_engine *engine)
+{
+  return config_or(engine->config->connect_ms, CONNECT_MS);
+}
+
+void arm(struct fairlock_engine *engine, uint32_t time)
+{
+  if (!reached(time, engine->next)) engine->next = time;
+}
+
+/* Lists */
+
+static struct fairlock_list *list_of(struct fairlock_engine *engine, enum list list)
+{
+  return list == READY ? &engine->ready : &engine->sent;
+}
+
+void unlist(struct fairlock *handle)
+{
+  if (handle->list == UNLISTED) return;
+  struct fairlock_list *list = list_of(handle->engine, (enum list)handle->list);
+  if (handle->previous != NULL) handle->previous->next = handle->next;
+  else list->first = handle->next;
+  if (handle->next != NULL) handle->next->previous = handle->previous;
+  else list->last = handle->previous;
+  handle->list = UNLISTED;
+}
+
+void append(struct fairlock *handle, enum list to)
+{
+  struct fairlock_list *list = list_of(handle->engine, to);
+  handle->previous = list->last;
+  handle->next = NULL;
+  if (list->last != NULL) list->last->next = handle;
+  else list->first = handle;
+  list->last = handle;
+  handle->list = (uint8_t)to;
+}
+
+/* The handle wants to send. Not while a SUBSCRIBE is under way: its outcome shows in the answer to its request. */
+void want(struct fairlock *handle)
+{
+  if (handle->flags & SUBSCRIBING) {
+    handle->flags |= AGAIN;
+  } else if (handle->list != READY) {
+    unlist(handle);
+    append(handle, READY);
+  }
+}
+
+/* Set-up */
+
+static bool good_id(const char *id)
+{
+  for (; *id != 0; id++) {
+    if (*id <= ' ' || *id > '~' || *id == ':') return false;
+  }
+  return true;
+}
+
+static void random_id(struct fairlock_engine *engine, const uint8_t *entropy)
+{
+  static const char digits[] = "0123456789abcdef";
+  for (int i = 0; i < 16; i++) {
+    engine->id[2 * i] = digits[entropy[i] >> 4];
+    engine->id[2 * i + 1] = digits[entropy[i] & 15];
+  }
+  engine->id_size = 32;
+}
+
+int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config, const uint8_t *entropy)
+{
+  memset(engine, 0, sizeof *engine);
+  engine->config = config;
+  engine->random = 1;
+  if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
+  if (config->lease_ms != 0 && config->lease_ms < FAIRLOCK_SHORTEST_LEASE_MS) return FAIRLOCK_INVALID;
+  if (config->lease_ms > FAIRLOCK_LONGEST_MS || config->response_ms > FAIRLOCK_LONGEST_MS ||
+      config->connect_ms > FAIRLOCK_LONGEST_MS) {
+    return FAIRLOCK_INVALID;
+  }
+  if (config->offline_ms > FAIRLOCK_LONGEST_MS && config->offline_ms != FAIRLOCK_FOREVER) return FAIRLOCK_INVALID;
+  if (entropy != NULL) memcpy(&engine->random, entropy, sizeof engine->random);
+  if (engine->random == 0) engine->random = 1;
+  if (config->client_id != NULL) {
+    size_t size = strlen(config->client_id);
+    if (size > FAIRLOCK_ID_MAX) return FAIRLOCK_TOO_LONG;
+    if (size == 0 || !good_id(config->client_id)) return FAIRLOCK_INVALID;
+    memcpy(engine->id, config->client_id, size);
+    engine->id_size = (uint8_t)size;
+  } else {
+    if (entropy == NULL) return FAIRLOCK_NO_ENTROPY;
+    random_id(engine, entropy);
+  }
+  if (config->send_size < FAIRLOCK_SEND_MIN) return FAIRLOCK_TOO_LONG;
+  if (config->receive_size < FAIRLOCK_RECEIVE_SIZE(1U, engine->id_size)) return FAIRLOCK_TOO_LONG;
+  resp_decoder_init(&engine->decoder, (uint32_t)(config->receive_size - RESP_OVERHEAD));
+  return FAIRLOCK_OK;
+}
+
+int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name, size_t size)
+{
+  if (name == NULL || size == 0) return FAIRLOCK_INVALID;
+  if (size > FAIRLOCK_NAME_MAX) return FAIRLOCK_TOO_LONG;
+  if (engine->config->receive_size < FAIRLOCK_RECEIVE_SIZE(size, engine->id_size)) return FAIRLOCK_TOO_LONG;
+  memset(handle, 0, sizeof *handle);
+  handle->engine = engine;
+  handle->name = name;
+  handle->name_size = (uint16_t)size;
+  handle->number = ++engine->last_number;
+  handle->sibling = engine->handles;
+  engine->handles = handle;
+  return FAIRLOCK_OK;
+}
+
+/* The connection's life */
+
+static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
+{
+  uint32_t x = engine->random;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  engine->random = x;
+  return x % limit;
+}
+
+/* The first attempt to reconnect comes within 50 ms, the later ones within twice the time each, up to 5 s. */
+static uint32_t back_off(struct fairlock_engine *engine)
+{
+  uint32_t most = engine->failures < 7 ? 50U << engine->failures : 5000U;
+  if (engine->failures < UINT8_MAX) engine->failures++;
+  return most / 2 + random_below(engine, most / 2 + 1);
+}
+
+static void enter(struct fairlock_engine *engine, enum stage stage, uint32_t now)
+{
+  engine->stage = (uint8_t)stage;
+  engine->since = now;
+  arm(engine, now + connect_ms(engine));
+}
+
+void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now)
+{
+  engine->wanted = engine->stage != UP;
+  if (engine->stage == CLOSED) engine->pause = 0;
+  arm(engine, now);
+}
+
+bool fairlock_engine_ready(const struct fairlock_engine *engine)
+{
+  return engine->stage == UP;
+}
+
+void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now)
+{
+  if (engine->stage == CLOSED) enter(engine, OPENING, now);
+}
+
+void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
+{
+  enter(engine, GREETING, now);
+  engine->writing = true;
+  engine->request_done = 0;
+}
+
+/* The greeting was answered: the server's time is known, and with it when the requests of old connections are void. */
+void greeted(struct fairlock_engine *engine, uint32_t now)
+{
+  int64_t wait = engine->void_after - engine->server_now + 1;
+  if (wait < 0) wait = 0;
+  if (wait > FAR / 2) wait = FAR / 2;
+  engine->void_at = now + (uint32_t)wait + margin((uint32_t)wait);
+  engine->stage = UP;
+  engine->wanted = false;
+  engine->stats.connects++;
+}
+
+/* The server refuses the greeting. */
+void refused(struct fairlock_engine *engine, int status, uint32_t now)
+{
+  engine->broken = true;
+  engine->trouble = (int8_t)status;
+  if (status == FAIRLOCK_LOADING) return;
+  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
+    handle_failed(handle, status, now);
+  }
+}
+
+void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t now)
+{
+  bool never_up = engine->stage != UP;
+  if (engine->trouble == FAIRLOCK_OK) engine->trouble = (int8_t)status;
+  engine->stage = CLOSED;
+  engine->since = now;
+  engine->pause = (uint16_t)back_off(engine);
+  arm(engine, now + engine->pause);
+  engine->broken = false;
+  engine->wanted = false;
+  engine->writing = false;
+  engine->request.handle = NULL;
+  engine->send_start = 0;
+  engine->send_end = 0;
+  engine->receive_end = 0;
+  engine->last_sent = 0;
+  engine->last_received = 0;
+  resp_decoder_init(&engine->decoder, engine->decoder.limit);
+  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
+    handle_broken(handle, now);
+    if (never_up && (handle->operation == TRY || handle->state == ASKING)) {
+      handle_failed(handle, engine->trouble, now);
+    }
+  }
+}
+
+unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t now)
+{
+  if (engine->broken) return FAIRLOCK_CLOSE;
+  if (engine->stage == OPENING) return FAIRLOCK_CONNECT;
+  if (engine->stage == CLOSED) {
+    bool needed = engine->wanted || engine->ready.first != NULL;
+    return needed && now - engine->since >= engine->pause ? FAIRLOCK_CONNECT : 0;
+  }
+  bool more = engine->writing || (engine->stage == UP && engine->ready.first != NULL);
+  return FAIRLOCK_RECEIVE | (more || engine->send_end > 0 ? FAIRLOCK_SEND : 0U);
+}
+
+/* Sending */
+
+/* Takes the next request on, unless one is being written. False when there is none. */
+static bool take_request(struct fairlock_engine *engine, uint32_t now)
+{
+  if (engine->writing) return true;
+  if (engine->stage != UP) return false;
+  struct fairlock *handle = engine->ready.first;
+  while (handle != NULL && held_back(handle, now)) {
+    unlist(handle);
+    handle = engine->ready.first;
+  }
+  if (handle == NULL) return false;
+  unlist(handle);
+  freeze_request(handle, now);
+  uint8_t script = (uint8_t)(1U << script_of(engine->request.kind));
+  engine->request.eval = (engine->eval & script) != 0;
+  engine->eval &= (uint8_t)~script; /* once is enough: the server keeps it, and requests keep their order */
+  engine->request_done = 0;
+  engine->writing = true;
+  return true;
+}
+
+static void end_request(struct fairlock_engine *engine, uint32_t now)
+{
+  struct fairlock *handle = engine->request.handle;
+  engine->writing = false;
+  engine->request.handle = NULL;
+  if (handle == NULL) return;
+  engine->stats.requests++;
+  handle->sequence = ++engine->last_sent;
+  if (handle->list == UNLISTED && handle->flight != 0) append(handle, SENT);
+  arm(engine, now + response_ms(engine));
+}
+
+const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now)
+{
+  uint8_t *buffer = engine->config->send_buffer;
+  size_t room = engine->config->send_size;
+  if (engine->send_end == 0 && engine->stage > OPENING && !engine->broken) {
+    engine->filled_at = now;
+    while (engine->send_end < room && take_request(engine, now)) {
+      struct resp_writer writer;
+      resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end, engine->request_done);
+      write_output(engine, &writer);
+      engine->send_end += writer.used;
+      engine->request_done += writer.used;
+      if (engine->request_done == writer.total) end_request(engine, now);
+    }
+    if (engine->send_end > 0) arm(engine, now + response_ms(engine));
+  }
+  *size = engine->send_end - engine->send_start;
+  return buffer + engine->send_start;
+}
+
+void fairlock_engine_sent(struct fairlock_engine *engine, size_t size)
+{
+  engine->send_start += size;
+  if (engine->send_start < engine->send_end) return;
+  engine->send_start = 0;
+  engine->send_end = 0;
+}
+
+/* Receiving */
+
+uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size)
+{
+  *size = engine->config->receive_size - engine->receive_end;
+  return (uint8_t *)engine->config->receive_buffer + engine->receive_end;
+}
+
+void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now)
+{
+  uint8_t *buffer = engine->config->receive_buffer;
+  size_t end = engine->receive_end + size;
+  size_t start = 0;
+  int status = RESP_EVENT;
+  while (status == RESP_EVENT && !engine->broken) {
+    struct resp_event event;
+    size_t used;
+    status = resp_decode(&engine->decoder, buffer + start, end - start, &used, &event);
+    start += used;
+    if (status == RESP_EVENT) take_event(engine, &event, now);
+  }
+  if (status < 0) {
+    engine->broken = true;
+    engine->trouble = FAIRLOCK_PROTOCOL;
+  }
+  if (start > 0) memmove(buffer, buffer + start, end - start);
+  engine->receive_end = end - start;
+}
+
+/* Time */
+
+/* The connection takes too long to open or to greet, an answer is late, or bytes cannot be sent. */
+static bool overdue(struct fairlock_engine *engine, uint32_t now)
+{
+  uint32_t limit = engine->since + connect_ms(engine);
+  if (engine->stage == CLOSED) return false;
+  if (engine->stage < UP && reached(now, limit)) return true;
+  if (engine->stage < UP) arm(engine, limit);
+  const struct fairlock *oldest = engine->sent.first;
+  if (oldest != NULL) {
+    limit = oldest->sent_at + response_ms(engine);
+    if (reached(now, limit)) return true;
+    arm(engine, limit);
+  }
+  if (engine->send_end > 0) {
+    limit = engine->filled_at + response_ms(engine);
+    if (reached(now, limit)) return true;
+    arm(engine, limit);
+  }
+  return false;
+}
+
+void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
+{
+  if (!reached(now, engine->next)) return;
+  engine->next = now + FAR;
+  if (overdue(engine, now)) {
+    engine->broken = true;
+    engine->trouble = FAIRLOCK_UNREACHABLE;
+  }
+  uint32_t paused = now - engine->since;
+  if (engine->stage == CLOSED && paused < engine->pause) arm(engine, now + engine->pause - paused);
+  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) handle_tick(handle, now);
+}
+
+uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now)
+{
+  if (engine->broken || reached(now, engine->next)) return 0;
+  return engine->next - now;
+}

@@ -1,0 +1,344 @@
+/*
+ * The engine of the fair lock: bytes in, bytes out, time in, deadline out.
+ *
+ * Every guarantee of the lock lives here, and nothing else does: the engine does no I/O, reads no clock, never
+ * blocks and never allocates. fairlock.h joins it to a port, which is what most programs want; use the engine itself to
+ * fit the lock into an event loop of your own, a simulator or a fuzzer.
+ *
+ * One engine is one client: one connection to one server, any number of handles. A handle (struct fairlock) is
+ * one holder's view of one named lock. Its life is a small state machine:
+ *
+ *     free -> waiting -> held -> ending -> free        lost: the hold ended before it was released
+ *
+ * Each handle wants at most one request sent and has at most one answer outstanding that it still cares about; the newest
+ * request supersedes older ones, because each carries the target hold count and can be repeated.
+ *
+ * Driving it:
+ *     for (;;) {
+ *       fairlock_engine_tick(e, now);
+ *       if wants & FAIRLOCK_CLOSE    close, then fairlock_engine_closed(e, FAIRLOCK_UNREACHABLE, now)
+ *       if wants & FAIRLOCK_CONNECT  connect, then fairlock_engine_opened(e, now), or _closed() if that failed
+ *       if connected                 send what fairlock_engine_output() gives, tell fairlock_engine_sent()
+ *                                    receive to where fairlock_engine_input() says, tell fairlock_engine_received()
+ *       wait for bytes, at most fairlock_engine_deadline(e, now) ms
+ *     }
+ *
+ * Times are uint32_t milliseconds of one clock that never jumps and wraps around at 2^32; they are compared by
+ * their difference, so no interval may be longer than FAIRLOCK_LONGEST_MS. None of these functions may be called by
+ * two tasks at the same time for one engine.
+ */
+#ifndef FAIRLOCK_ENGINE_H
+#define FAIRLOCK_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "resp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A wait without end; a time that never comes. */
+#define FAIRLOCK_FOREVER UINT32_MAX
+
+/* As a lease: the configured lease, renewed at each third of it for as long as the lock is held (the watchdog). */
+#define FAIRLOCK_RENEW 0U
+
+/* The shortest lease and the longest lease or wait that can be asked for, in ms (12.4 days). */
+#define FAIRLOCK_SHORTEST_LEASE_MS 100U
+#define FAIRLOCK_LONGEST_MS        0x3fffffffU
+
+/* The longest name of a lock, in bytes, if the receive buffer is large enough for it. */
+#define FAIRLOCK_NAME_MAX 4096U
+
+/* The longest client id, in characters. */
+#define FAIRLOCK_ID_MAX 64U
+
+/* Room in the receive buffer that a name of `name` bytes and a client id of `id` characters need. Without a
+ * client id of your own, id is 32. The send buffer may have any size from FAIRLOCK_SEND_MIN on: requests
+ * that do not fit are sent in pieces. */
+#define FAIRLOCK_RECEIVE_SIZE(name, id) ((name) + (id) + 37U + RESP_OVERHEAD)
+#define FAIRLOCK_SEND_MIN               32U
+
+/* Room for a server's error text, its end mark included. */
+#define FAIRLOCK_ERROR_SIZE 64
+
+/*
+ * What an operation came to. "Failed", "timed out", "lost" and "unknown" are different things: after a time-out or a
+ * failure the caller does not hold the lock and waits no more; after LOST others may already hold it; after
+ * UNKNOWN the request may or may not have been carried out.
+ */
+enum fairlock_status {
+  FAIRLOCK_PENDING = 1,      /* the operation is still going on: turn the crank                            */
+  FAIRLOCK_OK = 0,           /* done                                                                       */
+  FAIRLOCK_BUSY = -1,        /* try: somebody else holds the lock or was first in line. Try later, or wait  */
+  FAIRLOCK_TIMEOUT = -2,     /* the wait passed. The queue was left                                        */
+  FAIRLOCK_CANCELLED = -3,   /* fairlock_cancel() ended the wait. The queue was left                       */
+  FAIRLOCK_LOST = -4,        /* the hold ended before it was released: its lease ran out, it was forced or
+                                deleted. Somebody else may hold the lock; undo or fence what was done      */
+  FAIRLOCK_NOT_HELD = -5,    /* nothing to release, or nothing to cancel. A mistake of the caller's        */
+  FAIRLOCK_WRONG_TASK = -6,  /* another task acquired this handle. Use a handle per task                   */
+  FAIRLOCK_IN_PROGRESS = -7, /* the handle has an operation going on, or still holds. Wait for it          */
+  FAIRLOCK_UNKNOWN = -8,     /* no answer came to a release: it was carried out, or the lease ends the hold  */
+  FAIRLOCK_UNREACHABLE = -9, /* no connection to the server. Check address and network; try again          */
+  FAIRLOCK_DENIED = -10,     /* NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL     */
+  FAIRLOCK_UNSUPPORTED = -11, /* the server does not speak RESP3: Redis 6.2 or newer is needed              */
+  FAIRLOCK_LOADING = -12,    /* LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN: not now. Try later       */
+  FAIRLOCK_READONLY = -13,   /* the server is a replica. Connect to the master                             */
+  FAIRLOCK_OOM = -14,        /* the server is out of memory (maxmemory)                                    */
+  FAIRLOCK_MISCONF = -15,    /* the server refuses writes: MISCONF, NOREPLICAS. See its log                */
+  FAIRLOCK_REFUSED = -16,    /* any other error of the server's: see the error text                        */
+  FAIRLOCK_PROTOCOL = -17,   /* the server's bytes are no RESP, or not what was asked for                  */
+  FAIRLOCK_INVALID = -18,    /* an argument is out of its range. A mistake of the caller's                 */
+  FAIRLOCK_TOO_LONG = -19,   /* a name or id does not fit the buffers. Enlarge them                        */
+  FAIRLOCK_NO_ENTROPY = -20  /* no client id was given, and the port cannot make one                       */
+};
+
+struct fairlock;
+struct fairlock_engine;
+
+/*
+ * Told once when a hold is lost. It runs in whichever task turns the crank, inside the engine: it must be
+ * short, and call no function of the library. Set a flag, cut the motor's power.
+ */
+typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
+
+/*
+ * What a client needs to know. Kept by pointer, not copied: it must stay valid and unchanged as long as the client is used,
+ * and may be const, in flash. Members that are 0 or NULL have the meaning given.
+ */
+struct fairlock_config {
+  void *receive_buffer;       /* the caller's memory, for this client alone                                */
+  size_t receive_size;        /* at least FAIRLOCK_RECEIVE_SIZE of the longest name                        */
+  void *send_buffer;          /* the caller's memory, for this client alone                                */
+  size_t send_size;           /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls                */
+  const char *client_id;      /* unique for each client and each start of it, printable, no colon, at most
+                                 FAIRLOCK_ID_MAX characters. NULL: 32 random hexadecimal digits            */
+  const char *user;           /* NULL: the server's default user                                           */
+  const char *password;       /* NULL: no authentication                                                   */
+  const char *client_name;    /* shown by CLIENT LIST; no spaces. NULL: none                               */
+  uint32_t database;          /* SELECT; 0: the default one                                                */
+  uint32_t lease_ms;          /* lease of FAIRLOCK_RENEW. 0: 30000                                         */
+  uint32_t response_ms;       /* an answer that takes longer means that the connection is dead. 0: 2000    */
+  uint32_t connect_ms;        /* the same for connecting and greeting. 0: 5000                             */
+  uint32_t offline_ms;        /* an operation that gets no useful answer for so long fails, even when its
+                                 wait is longer. 0: 10000; FAIRLOCK_FOREVER: only its wait ends it         */
+  fairlock_lost_fn lost;      /* NULL: none                                                                */
+  void *lost_context;         /* handed to lost                                                            */
+};
+
+/* What happened so far. Each counter wraps around at 2^32. */
+struct fairlock_stats {
+  uint32_t acquisitions; /* new holds                                                  */
+  uint32_t waits;        /* acquisitions that had to wait in the queue                 */
+  uint32_t granted;      /* handovers that came as a message                           */
+  uint32_t polled;       /* handovers found by asking                                  */
+  uint32_t renewals;     /* leases renewed                                             */
+  uint32_t losses;       /* holds lost                                                 */
+  uint32_t connects;     /* connections made                                           */
+  uint32_t requests;     /* scripts sent                                               */
+};
+
+/* A step of the answer to an inspection. All pointers are valid during the call only. */
+struct fairlock_report {
+  const char *id;      /* the holder, or a waiter: not ended by NUL; NULL: the lock is free          */
+  size_t id_size;
+  bool ours;           /* a client of this library; false: Redisson                                  */
+  bool listens;        /* a waiter: a handover would reach it                                        */
+  bool alive;          /* a waiter: heard of in time                                                 */
+  uint32_t place;      /* 0: the holder (or that nobody holds), 1: first in line, and so on          */
+  uint32_t waiters;    /* place 0: how many follow                                                   */
+  int64_t ttl_ms;      /* place 0: what is left of the lease; -1: it has no end, -2: free            */
+  int64_t hold_count;  /* place 0: 0 when the lock is free                                           */
+  uint64_t token;      /* place 0: the fencing token; 0: free, or a holder without one               */
+};
+
+/*
+ * Gets the holder first (place 0), then each waiter in order. When the connection breaks on the way, the inspection begins
+ * again with place 0. Same rules as for fairlock_lost_fn.
+ */
+typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
+
+/* One holder's view of one named lock. The caller's memory; private but for what functions tell. Must not move. */
+struct fairlock {
+  struct fairlock_engine *engine;
+  struct fairlock *sibling;         /* the next of all handles of the engine       */
+  struct fairlock *previous, *next; /* in the list that `list` names               */
+  const char *name;
+  uint64_t token;
+  uintptr_t task;       /* the task that acquired; 0: none                          */
+  uint32_t number;      /* its id is "<client id>:<number>"                         */
+  uint32_t sequence;    /* of the request whose answer it waits for                 */
+  uint32_t lease_ms;
+  uint32_t sent_at;     /* when its newest request was written                      */
+  uint32_t timer;       /* when it wants to send next                               */
+  uint32_t limit;       /* waiting: end of the wait; ending: the hold is surely gone */
+  uint32_t valid_until; /* held: end of the belief                                  */
+  uint32_t answered_at; /* the last useful answer, or the start of the operation    */
+  uint16_t name_size;
+  uint16_t holds;
+  uint8_t state;
+  uint8_t operation;
+  uint8_t list;
+  uint8_t kind;         /* of its newest request                                     */
+  uint8_t flags;
+  uint8_t flight;       /* kinds of requests that may be under way on this connection */
+  uint8_t ghosts;       /* the same for connections that broke                      */
+  int8_t result;        /* enum fairlock_status of the last operation               */
+  int8_t verdict;       /* what the operation will come to when the queue was left  */
+};
+
+/* Private to the engine. */
+struct fairlock_list {
+  struct fairlock *first, *last;
+};
+
+/* Private to the engine: a request, frozen while it is written. */
+struct fairlock_request {
+  struct fairlock *handle; /* NULL: none is being written, or a greeting */
+  int64_t expires;
+  uint64_t token;
+  uint32_t lease_ms;
+  uint16_t target;
+  uint8_t kind;
+  int8_t mode; /* of acquire.lua */
+  bool subscribe;
+  bool eval;
+};
+
+/* The state of a client. The caller's memory; private. Must not move. */
+struct fairlock_engine {
+  const struct fairlock_config *config;
+  struct fairlock *handles;
+  struct fairlock_list ready, sent;
+  struct fairlock_request request;
+  size_t request_done; /* bytes of it that are in the send buffer or sent */
+  size_t send_start, send_end;
+  size_t receive_end;
+  struct resp_decoder decoder;
+  struct fairlock_stats stats;
+  fairlock_report_fn report;
+  void *report_context;
+  int64_t values[5];             /* numbers of the reply under way */
+  int64_t server_now;            /* the newest known time of the server ... */
+  uint32_t sampled_at;           /* ... arrived then ...        */
+  uint32_t asked_at;             /* ... and was asked for then  */
+  int64_t void_after;            /* server time after which all requests so far are void */
+  uint32_t void_at;              /* the same on the local clock, for those of broken connections */
+  uint32_t next;                 /* the earliest time at which something is due */
+  uint32_t since;                /* when the stage began */
+  uint32_t filled_at;            /* when the send buffer was filled */
+  uint32_t random;
+  uint32_t last_number;
+  uint32_t last_sent, last_received; /* sequence numbers */
+  uint32_t element;                  /* index in the reply under way */
+  struct fairlock *addressee;        /* of the push under way */
+  uint16_t pause; /* closed: for so long after `since` */
+  uint8_t stage;
+  uint8_t failures; /* connections that failed in a row */
+  uint8_t eval;     /* scripts the server does not know, a bit each */
+  uint8_t value_type, push_type;
+  bool writing;     /* a request, or the greeting, is being written */
+  bool wanted;      /* the caller wants a connection, with or without requests */
+  bool broken;      /* the connection has to be closed */
+  bool unknown;     /* the error under way is NOSCRIPT */
+  bool odd;         /* the reply under way has an element of an unexpected kind */
+  int8_t trouble;   /* why there are no useful answers at present; 0: there are */
+  uint8_t id_size;
+  char id[FAIRLOCK_ID_MAX];
+  char error[FAIRLOCK_ERROR_SIZE];
+};
+
+/* A line of plain words for a status, in constant memory. */
+const char *fairlock_status_text(int status);
+
+/* The name of a status as it stands in the enum, without FAIRLOCK_. */
+const char *fairlock_status_name(int status);
+
+/*
+ * Makes engine ready. entropy: 16 random bytes, for the client id and for jitter; NULL is allowed only when
+ * config names a client id. Returns FAIRLOCK_OK, _INVALID, _TOO_LONG or _NO_ENTROPY.
+ */
+int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config, const uint8_t *entropy);
+
+/*
+ * Makes handle a view of the lock called name, which stays the caller's and must stay valid. Any bytes are
+ * allowed, NUL included; 1 to FAIRLOCK_NAME_MAX. Returns FAIRLOCK_OK, _INVALID or _TOO_LONG.
+ */
+int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name, size_t size);
+
+/*
+ * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the subscription is being ended;
+ * when result is no longer FAIRLOCK_PENDING, call again. FAIRLOCK_IN_PROGRESS: it is held, or an operation goes on.
+ */
+int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
+
+/*
+ * Operations. Each returns FAIRLOCK_PENDING when it was begun; handle->result tells what it came to. Any other value
+ * is final and nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation goes on.
+ *
+ * acquire: wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a re-entry never shortens the
+ *          lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_SHORTEST_LEASE_MS to FAIRLOCK_LONGEST_MS.
+ * release: one level. With the last one the caller holds no more, whatever the result is.
+ * cancel:  ends a wait; the acquire comes to FAIRLOCK_CANCELLED, unless it was just decided otherwise. Returns FAIRLOCK_OK,
+ *          or FAIRLOCK_NOT_HELD when there is no wait.
+ * force:   ends whoever's hold. Comes to FAIRLOCK_NOT_HELD when the lock was free.
+ * inspect: reports holder and waiters.
+ * force and inspect need a handle that is neither held nor waiting.
+ */
+int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms, uint32_t now);
+int fairlock_engine_release(struct fairlock *handle, uint32_t now);
+int fairlock_engine_cancel(struct fairlock *handle, uint32_t now);
+int fairlock_engine_force(struct fairlock *handle, uint32_t now);
+int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context, uint32_t now);
+
+/* Milliseconds for which it is still safe to act as the holder. 0: not held. */
+uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now);
+
+/* Bits of fairlock_engine_wants(). */
+enum fairlock_want {
+  FAIRLOCK_CONNECT = 1, /* the connection should be opened                                            */
+  FAIRLOCK_CLOSE = 2,   /* the connection has to be closed: it is dead, or what it says makes no sense */
+  FAIRLOCK_SEND = 4,    /* there is, or may be, something to send                                     */
+  FAIRLOCK_RECEIVE = 8  /* the connection is open: receive                                            */
+};
+
+/* What the engine wants of the connection at this time. */
+unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t now);
+
+/* Asks for a connection even if no operation needs one. */
+void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now);
+
+/* True when the connection is up and the server has answered the greeting. */
+bool fairlock_engine_ready(const struct fairlock_engine *engine);
+
+/* Tells that opening begins, that it has succeeded, and that the connection is closed or opening failed. */
+void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
+void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);
+void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t now);
+
+/* Bytes to send: *size of them, 0 for none. They stay valid until fairlock_engine_sent() or _closed(). */
+const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now);
+
+/* Tells that the first size bytes of the output were handed to the connection. */
+void fairlock_engine_sent(struct fairlock_engine *engine, size_t size);
+
+/* Where to put received bytes: *size of them, always at least 1. */
+uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
+
+/* Tells that size bytes were received to where fairlock_engine_input() said. */
+void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
+
+/* Does what is due. Cheap when nothing is. */
+void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now);
+
+/* Milliseconds until the engine has to be ticked again; 0: now; FAIRLOCK_FOREVER: not before something else happens. */
+uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

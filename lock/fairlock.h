@@ -1,0 +1,198 @@
+/*
+ * A fair distributed lock over Redis: whoever asks first is served first, whether it is a microcontroller, a Linux
+ * process, or a Java service that uses Redisson's fair lock.
+ *
+ *     struct port_posix socket;
+ *     struct fairlock_client client;
+ *     struct fairlock door;
+ *
+ *     port_posix_tcp(&socket, "127.0.0.1", "6379");
+ *     fairlock_client_init(&client, &config, &socket.transport);
+ *     fairlock_init(&door, &client, "door:7");
+ *
+ *     if (fairlock_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) == FAIRLOCK_OK) {
+ *       ...                                  pass fairlock_token(&door) on to what you write to
+ *       fairlock_release(&door);
+ *     }
+ *
+ * Memory. All of it is the caller's: the client, the handles, the configuration, the names and the two buffers stay where
+ * they are, and valid, until fairlock_deinit() and fairlock_client_deinit(). The library allocates nothing.
+ *
+ * Tasks. Several tasks may share a client, and with it one connection; every function may be called from any of them, at
+ * any time, but never from an interrupt. A handle is one holder: use one for each task that wants the lock. The
+ * functions that block turn the crank (send, receive, keep time) for all of the client; if a task is inside
+ * fairlock_run(), that one does.
+ *
+ * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever. With FAIRLOCK_RENEW the
+ * lease is renewed at each third of it, but only while some task turns the crank: one inside fairlock_run(), inside a
+ * blocking call, or calling fairlock_poll(). A program that computes for longer than the lease without any of
+ * them loses the lock; it is told by `lost`, fairlock_held() and fairlock_release().
+ *
+ * Statuses are those of enum fairlock_status, in engine.h.
+ */
+#ifndef FAIRLOCK_H
+#define FAIRLOCK_H
+
+#include "engine.h"
+#include "port.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A client: one connection to one server. The caller's memory; private. Must not move. */
+struct fairlock_client {
+  struct fairlock_engine engine;
+  struct port_mutex mutex;
+  struct port_transport *transport;
+  struct fairlock_blocked *blocked; /* tasks that wait for the one that turns the crank */
+  struct port_signal *runner;       /* of a task inside fairlock_run(), when it waits    */
+  bool cranked;                     /* a task turns the crank                           */
+  bool stop;                        /* fairlock_stop() was called                       */
+};
+
+/*
+ * Makes client ready; connects to nothing yet. config and transport are kept, not copied.
+ * Returns FAIRLOCK_OK, _INVALID, _TOO_LONG (a buffer is too small, or the id too long) or _NO_ENTROPY.
+ */
+int fairlock_client_init(struct fairlock_client *client, const struct fairlock_config *config,
+                         struct port_transport *transport);
+
+/* Closes the connection. All handles must have been taken out, and no task may be inside a function of the client's. */
+void fairlock_client_deinit(struct fairlock_client *client);
+
+/*
+ * Makes sure that the server can be reached and accepts us: a check that a program can make at its start. Tries once.
+ * Returns FAIRLOCK_OK, _UNREACHABLE, _DENIED, _UNSUPPORTED, _LOADING, _REFUSED or _PROTOCOL. Blocks for up to
+ * connect_ms of the configuration. No other function needs it: they connect, and connect again, as needed.
+ */
+int fairlock_connect(struct fairlock_client *client);
+
+/*
+ * Makes handle a view of the lock called name, a string, which stays the caller's. fairlock_init_bytes() takes any
+ * bytes. Returns FAIRLOCK_OK, _INVALID (empty) or _TOO_LONG (does not fit the receive buffer).
+ */
+int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const char *name);
+int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size);
+
+/*
+ * Takes handle out of its client; its memory is the caller's again. Blocks for an answer at most.
+ * Returns FAIRLOCK_OK, or FAIRLOCK_IN_PROGRESS when it is held or an operation goes on, and then does nothing.
+ */
+int fairlock_deinit(struct fairlock *handle);
+
+/*
+ * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait (see fairlock_try_acquire()), FAIRLOCK_FOREVER
+ * waits without end. At most FAIRLOCK_LONGEST_MS otherwise.
+ * lease_ms: the hold ends by itself after so long, FAIRLOCK_SHORTEST_LEASE_MS to FAIRLOCK_LONGEST_MS; or FAIRLOCK_RENEW.
+ * The holder re-enters at once, as often as it likes up to 65535 times, and has to release as often.
+ * Redisson: lock(), lock(lease), tryLock(wait), tryLock(wait, lease).
+ * Returns
+ *   FAIRLOCK_OK           held
+ *   FAIRLOCK_BUSY         wait_ms was 0, and the lock is held or somebody is before us
+ *   FAIRLOCK_TIMEOUT      not in time. Nothing is left in the queue
+ *   FAIRLOCK_CANCELLED    by fairlock_cancel()
+ *   FAIRLOCK_LOST         the hold to be re-entered is gone. Release it as often as it was acquired, then begin again
+ *   FAIRLOCK_WRONG_TASK   another task holds by this handle
+ *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
+ *   FAIRLOCK_INVALID      an argument is out of its range
+ *   FAIRLOCK_UNREACHABLE, _LOADING, _READONLY, _OOM, _MISCONF: for offline_ms (or till the end of the wait, if that
+ *                         came first; at once if wait_ms is 0) there was no useful answer, for this reason
+ *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL: the server does not serve us; see fairlock_error()
+ */
+int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
+
+/* Acquires the lock only if it is free and nobody is waiting for it: fairlock_acquire() with wait_ms 0. Redisson: tryLock(). */
+int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
+
+/*
+ * Releases one level. With the last one the lock goes to the next in line, and the caller must not act as
+ * holder any more, whatever is returned. Redisson: unlock().
+ *   FAIRLOCK_OK           released
+ *   FAIRLOCK_LOST         the hold had ended before
+ *   FAIRLOCK_NOT_HELD     there was none
+ *   FAIRLOCK_WRONG_TASK   another task acquired
+ *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
+ *   FAIRLOCK_UNKNOWN      sent, but not answered in time; it goes on being sent while the crank is turned. At the
+ *                         latest the lease ends the hold
+ *   others                not released, for this reason; the lease will end the hold
+ */
+int fairlock_release(struct fairlock *handle);
+
+/*
+ * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before each step that must not
+ * be done twice, and still pass the token on: a task that is paused after it asked does not notice.
+ * Redisson: isHeldByCurrentThread(), remainTimeToLive().
+ */
+uint32_t fairlock_held(struct fairlock *handle);
+
+/* How often the handle has acquired without releasing; 0: not held. No I/O. Redisson: getHoldCount(). */
+uint32_t fairlock_hold_count(struct fairlock *handle);
+
+/*
+ * The fencing token of the hold: larger than that of each hold before it. 0: not held. Hand it to whatever the lock
+ * protects, and let that refuse smaller tokens than it has seen. No I/O.
+ */
+uint64_t fairlock_token(struct fairlock *handle);
+
+/*
+ * Ends a wait from another task: the acquire returns FAIRLOCK_CANCELLED, or FAIRLOCK_OK if it was just granted.
+ * Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when the handle is not waiting. Redisson: lockInterruptibly().
+ */
+int fairlock_cancel(struct fairlock *handle);
+
+/*
+ * Ends whoever's hold of the lock called name, and hands it to the next in line: for an operator. The holder finds out
+ * at its next renewal or release. Returns FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for
+ * fairlock_acquire(). Redisson: forceUnlock().
+ */
+int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size);
+
+/*
+ * Reports who holds the lock called name, and who waits, in order, without touching it: see fairlock_report_fn. One
+ * inspection of a client at a time. Redisson: isLocked(), and more.
+ * Returns FAIRLOCK_OK, FAIRLOCK_IN_PROGRESS (another task is inspecting) or a failure as for fairlock_acquire().
+ */
+int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
+                     void *context);
+
+/*
+ * The same without blocking, for a superloop: begin an operation, turn the crank with fairlock_poll(), and look at the
+ * result. Each returns FAIRLOCK_PENDING when the operation was begun, or its final status.
+ */
+int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
+int fairlock_start_release(struct fairlock *handle);
+int fairlock_start_force_release(struct fairlock *handle);
+int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
+
+/* What the last operation of the handle came to; FAIRLOCK_PENDING while it goes on. */
+int fairlock_result(struct fairlock *handle);
+
+/*
+ * One turn of the crank: sends what is wanted, receives what is there, does what is due. Blocks for up to timeout_ms, and
+ * never for more than PORT_LONGEST_WAIT_MS, while there is nothing to do; 0: not at all.
+ * Returns the milliseconds until the next turn is due, if nothing arrives before: a device may sleep for so long.
+ */
+uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
+
+/* Turns the crank until fairlock_stop() is called: the body of a task that keeps leases alive. Only one task at a time. */
+void fairlock_run(struct fairlock_client *client);
+
+/* Makes fairlock_run() return, within PORT_LONGEST_WAIT_MS. */
+void fairlock_stop(struct fairlock_client *client);
+
+/* The last error text of the server's, as it came, cut to FAIRLOCK_ERROR_SIZE - 1 characters; "" if there was none. */
+void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
+
+/* What happened so far. */
+struct fairlock_stats fairlock_stats(struct fairlock_client *client);
+
+/* The id under which handle holds and waits, "<client id>:<number>", ended by NUL. */
+#define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + 12U)
+void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

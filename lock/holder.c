@@ -1,0 +1,562 @@
+/*
+ * The handles: what an operation, an answer, a message and the time do to each.
+ *
+ *     FREE     nothing is going on
+ *     WAITING  an acquire is; until it is granted, the handle asks again and again, which is its heartbeat
+ *     HELD     the caller may believe that it holds until valid_until
+ *     ENDING   a release, or the leaving of the queue; it may go on after the caller was told the result
+ *     LOST     the hold ended early; stays until the caller has released as often as it had acquired
+ *     ASKING   a force-release or an inspection
+ *
+ * What has to be sent follows from the state alone (freeze_request), so after a broken connection it is enough to
+ * want a request again.
+ *
+ * Ghosts. What was under way on a connection that broke may still reach the server, until the time after which the
+ * request itself says that it is void. Most requests do no harm then: they name a token, or do nothing unless
+ * held. Two do: an acquire that arrives after the release begins a hold that nobody knows of, and a leave
+ * that arrives after the next acquire ends its hold. So a handle with an acquire for a ghost leaves once more
+ * when that is void, and one with a leave for a ghost does not acquire before.
+ */
+#include "internal.h"
+
+static uint8_t bit(enum kind kind)
+{
+  return (uint8_t)(1U << kind);
+}
+
+static bool pending(const struct fairlock *handle)
+{
+  return handle->result == FAIRLOCK_PENDING;
+}
+
+static bool ghosts_gone(const struct fairlock *handle, uint32_t now)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  return engine->stage == UP && reached(now, engine->void_at);
+}
+
+static void set_timer(struct fairlock *handle, uint32_t time)
+{
+  handle->timer = time;
+  arm(handle->engine, time);
+}
+
+/* The operation is over. */
+static void finish(struct fairlock *handle, int result)
+{
+  handle->operation = NONE;
+  handle->result = (int8_t)result;
+  handle->verdict = FAIRLOCK_OK;
+}
+
+static void become_free(struct fairlock *handle, int result)
+{
+  if (handle->flags & SUBSCRIBING) handle->engine->broken = true; /* its replies can no longer be told apart */
+  unlist(handle);
+  handle->state = FREE;
+  handle->holds = 0;
+  handle->token = 0;
+  handle->flight = 0;
+  handle->ghosts = 0;
+  handle->flags &= handle->flags & CLOSING ? 0 : SUBSCRIBED;
+  if (pending(handle)) finish(handle, result);
+}
+
+static void lose(struct fairlock *handle, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (!(handle->flags & SUBSCRIBING)) {
+    unlist(handle);
+    handle->flight = 0;
+  }
+  handle->state = LOST;
+  handle->valid_until = now;
+  engine->stats.losses++;
+  if (pending(handle)) finish(handle, FAIRLOCK_LOST);
+  if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
+}
+
+/*
+ * The caller no longer waits: leaves the queue, or gives back what it was granted unseen. It is told the result when that
+ * is done, or at once when there is no connection.
+ */
+static void leave(struct fairlock *handle, int result, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (!(handle->flags & CONTACTED)) {
+    become_free(handle, result);
+    return;
+  }
+  handle->state = ENDING;
+  handle->operation = LEAVE;
+  handle->verdict = (int8_t)result;
+  handle->token = 0;
+  handle->limit = now + handle->lease_ms + FAIRLOCK_WINDOW_MS;
+  arm(engine, handle->limit);
+  if (engine->stage != UP) finish(handle, result);
+  want(handle);
+}
+
+/* The hold has begun, and may be believed in until valid_until. polled: it was found by asking. */
+static void hold(struct fairlock *handle, uint64_t token, uint32_t valid_until, bool polled)
+{
+  struct fairlock_stats *stats = &handle->engine->stats;
+  stats->acquisitions++;
+  if (handle->flags & QUEUED) {
+    stats->waits++;
+    if (polled) stats->polled++;
+    else stats->granted++;
+  }
+  handle->state = HELD;
+  handle->token = token;
+  handle->holds = 1;
+  handle->valid_until = valid_until;
+  handle->flags &= (uint8_t)~QUEUED;
+  arm(handle->engine, valid_until);
+  finish(handle, FAIRLOCK_OK);
+}
+
+/* A lease was confirmed by the answer to a request sent at sent_at. */
+static void extend(struct fairlock *handle)
+{
+  handle->valid_until = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
+  arm(handle->engine, handle->valid_until);
+  set_timer(handle, handle->flags & RENEWS ? handle->sent_at + handle->lease_ms / 3 : handle->valid_until);
+}
+
+/* Operations */
+
+static bool in_range(uint32_t lease_ms)
+{
+  return lease_ms == FAIRLOCK_RENEW || (lease_ms >= FAIRLOCK_SHORTEST_LEASE_MS && lease_ms <= FAIRLOCK_LONGEST_MS);
+}
+
+static int begin(struct fairlock *handle, enum operation operation, uint32_t now)
+{
+  handle->operation = (uint8_t)operation;
+  handle->result = FAIRLOCK_PENDING;
+  handle->answered_at = now;
+  handle->flags &= (uint8_t)~CONTACTED;
+  if (offline_ms(handle->engine) != FAIRLOCK_FOREVER) arm(handle->engine, now + offline_ms(handle->engine));
+  want(handle);
+  return FAIRLOCK_PENDING;
+}
+
+static void set_lease(struct fairlock *handle, uint32_t lease_ms, uint32_t now)
+{
+  bool held = handle->state == HELD;
+  if (held && handle->flags & RENEWS) return;
+  if (lease_ms == FAIRLOCK_RENEW) {
+    handle->flags |= RENEWS;
+    handle->lease_ms = config_or(handle->engine->config->lease_ms, LEASE_MS);
+  } else {
+    uint32_t left = held ? handle->valid_until - now : 0;
+    handle->flags &= (uint8_t)~RENEWS;
+    handle->lease_ms = lease_ms > left ? lease_ms : left;
+  }
+}
+
+int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms, uint32_t now)
+{
+  if (!in_range(lease_ms)) return FAIRLOCK_INVALID;
+  if (wait_ms > FAIRLOCK_LONGEST_MS && wait_ms != FAIRLOCK_FOREVER) return FAIRLOCK_INVALID;
+  if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
+  if (handle->state == HELD && reached(now, handle->valid_until)) lose(handle, now);
+  if (handle->state == LOST) return FAIRLOCK_LOST;
+  if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
+  set_lease(handle, lease_ms, now);
+  if (handle->state == HELD) return begin(handle, REENTER, now);
+  bool leaving = handle->state == ENDING; /* still, in the background */
+  handle->state = WAITING;
+  handle->token = 0;
+  handle->limit = now + (wait_ms == 0 ? config_or(handle->engine->config->connect_ms, CONNECT_MS) : wait_ms);
+  handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
+  if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
+  else arm(handle->engine, handle->limit);
+  begin(handle, wait_ms == 0 ? TRY : ACQUIRE, now);
+  if (leaving) handle->flags |= CONTACTED;
+  return FAIRLOCK_PENDING;
+}
+
+int fairlock_engine_release(struct fairlock *handle, uint32_t now)
+{
+  if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
+  if (handle->state == HELD && reached(now, handle->valid_until)) lose(handle, now);
+  if (handle->state == LOST) {
+    if (--handle->holds == 0) become_free(handle, FAIRLOCK_LOST);
+    return FAIRLOCK_LOST;
+  }
+  if (handle->state != HELD) return FAIRLOCK_NOT_HELD;
+  if (handle->holds > 1) return begin(handle, LESSEN, now);
+  handle->state = ENDING;
+  handle->limit = handle->valid_until + 2 * margin(handle->lease_ms);
+  arm(handle->engine, handle->limit);
+  return begin(handle, RELEASE, now);
+}
+
+int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
+{
+  if (handle->state != WAITING) return FAIRLOCK_NOT_HELD;
+  leave(handle, FAIRLOCK_CANCELLED, now);
+  return FAIRLOCK_OK;
+}
+
+static int ask(struct fairlock *handle, enum operation operation, uint32_t now)
+{
+  if (pending(handle) || handle->state != FREE) return FAIRLOCK_IN_PROGRESS;
+  handle->state = ASKING;
+  return begin(handle, operation, now);
+}
+
+int fairlock_engine_force(struct fairlock *handle, uint32_t now)
+{
+  return ask(handle, FORCE, now);
+}
+
+/*
+ * The subscription is ended together with a leave. Without a connection there is none, and without a request that
+ * may still be in the send buffer there is nothing to wait for.
+ */
+int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (pending(handle) || handle->state == HELD) return FAIRLOCK_IN_PROGRESS;
+  if (engine->stage == UP && (handle->flags & SUBSCRIBED || handle->state == ENDING)) {
+    handle->state = ENDING;
+    handle->token = 0;
+    handle->flags |= CLOSING;
+    handle->limit = now + 2 * config_or(engine->config->response_ms, RESPONSE_MS);
+    arm(engine, handle->limit);
+    return begin(handle, REMOVE, now);
+  }
+  unlist(handle);
+  struct fairlock **link = &engine->handles;
+  while (*link != handle) link = &(*link)->sibling;
+  *link = handle->sibling;
+  handle->engine = NULL;
+  return FAIRLOCK_OK;
+}
+
+int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context, uint32_t now)
+{
+  handle->engine->report = report;
+  handle->engine->report_context = context;
+  return ask(handle, INSPECT, now);
+}
+
+uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
+{
+  if (handle->state != HELD || reached(now, handle->valid_until)) return 0;
+  return handle->valid_until - now;
+}
+
+/* Requests */
+
+/* True while the handle must not send what it wants, because of a ghost. */
+bool held_back(struct fairlock *handle, uint32_t now)
+{
+  if (handle->state != WAITING || !(handle->ghosts & bit(KIND_LEAVE))) return false;
+  if (ghosts_gone(handle, now)) return false;
+  set_timer(handle, handle->engine->void_at);
+  return true;
+}
+
+static enum kind kind_wanted(const struct fairlock *handle)
+{
+  switch (handle->state) {
+  case WAITING:
+    return KIND_ACQUIRE;
+  case HELD:
+    return handle->operation == LESSEN ? KIND_RELEASE : KIND_KEEP;
+  case ENDING:
+    return handle->token != 0 ? KIND_RELEASE : KIND_LEAVE;
+  default:
+    return handle->operation == FORCE ? KIND_FORCE : KIND_INSPECT;
+  }
+}
+
+static uint16_t target_wanted(const struct fairlock *handle)
+{
+  if (handle->state == WAITING) return 1;
+  if (handle->state != HELD) return 0;
+  int change = handle->operation == REENTER ? 1 : handle->operation == LESSEN ? -1 : 0;
+  return (uint16_t)(handle->holds + change);
+}
+
+/* Puts what the handle wants into engine->request. */
+void freeze_request(struct fairlock *handle, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  struct fairlock_request *request = &engine->request;
+  enum kind kind = kind_wanted(handle);
+  bool queueing = kind == KIND_ACQUIRE && handle->operation == ACQUIRE;
+  uint32_t response_ms = config_or(engine->config->response_ms, RESPONSE_MS);
+  request->handle = handle;
+  request->kind = (uint8_t)kind;
+  request->mode = kind == KIND_KEEP ? -1 : queueing ? 1 : 0;
+  request->expires = engine->server_now + (int64_t)(now - engine->sampled_at) + response_ms;
+  if (request->expires > engine->void_after) engine->void_after = request->expires;
+  request->target = target_wanted(handle);
+  request->token = handle->token;
+  request->lease_ms = handle->lease_ms;
+  request->subscribe = handle->flags & SUBSCRIBED ? (handle->flags & CLOSING) != 0 : queueing;
+  handle->kind = (uint8_t)kind;
+  handle->flight |= bit(kind);
+  handle->sent_at = now;
+  handle->flags &= (uint8_t)~AGAIN;
+  handle->flags |= CONTACTED;
+  if (request->subscribe) handle->flags |= SUBSCRIBING;
+}
+
+/* Answers */
+
+static void answer_waiting(struct fairlock *handle, uint32_t now)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  int64_t state = engine->values[0];
+  int64_t value = engine->values[1];
+  if (state == 1) {
+    uint32_t valid_until = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
+    if (value == 0 || reached(now, valid_until)) {
+      want(handle);
+      return;
+    }
+    hold(handle, (uint64_t)value, valid_until, true);
+    extend(handle);
+  } else if (handle->verdict < 0) {
+    leave(handle, handle->verdict, now);
+  } else if (handle->operation == TRY) {
+    become_free(handle, FAIRLOCK_BUSY);
+  } else {
+    uint32_t sleep = HEARTBEAT_MS;
+    if (value >= 0 && value < HEARTBEAT_MS) sleep = (uint32_t)value + 1 > SOONEST_MS ? (uint32_t)value + 1 : SOONEST_MS;
+    handle->flags |= QUEUED;
+    set_timer(handle, now + sleep);
+  }
+}
+
+static void answer_held(struct fairlock *handle, uint32_t now)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  bool kept = engine->values[0] == 1 &&
+              (handle->kind == KIND_RELEASE || (uint64_t)engine->values[1] == handle->token);
+  if (!kept) {
+    lose(handle, now);
+    return;
+  }
+  extend(handle);
+  if (handle->operation == REENTER) {
+    handle->holds++;
+    finish(handle, FAIRLOCK_OK);
+  } else if (handle->operation == LESSEN) {
+    handle->holds--;
+    finish(handle, FAIRLOCK_OK);
+  } else {
+    handle->engine->stats.renewals++;
+  }
+}
+
+/* A release or a leave was carried out. An acquire that may still be under way has to be undone later. */
+static void answer_ending(struct fairlock *handle, uint32_t now)
+{
+  bool ended = handle->engine->values[0] == 1;
+  int result = handle->verdict < 0 ? handle->verdict : FAIRLOCK_OK;
+  if (handle->operation == RELEASE && !ended) result = FAIRLOCK_LOST;
+  if (!(handle->ghosts & bit(KIND_ACQUIRE)) || ghosts_gone(handle, now)) {
+    become_free(handle, result);
+    return;
+  }
+  if (pending(handle)) finish(handle, result);
+  handle->token = 0;
+  handle->limit = handle->engine->void_at + FAIRLOCK_WINDOW_MS;
+  set_timer(handle, handle->engine->void_at);
+}
+
+/* The newest request of the handle was answered. */
+void handle_answer(struct fairlock *handle, uint32_t now)
+{
+  int64_t state = handle->kind == KIND_INSPECT ? 0 : handle->engine->values[0];
+  bool again = (handle->flags & AGAIN) != 0;
+  unlist(handle);
+  handle->flight = 0;
+  handle->flags &= (uint8_t)~SUBSCRIBING;
+  if (handle->state == FREE || handle->state == LOST) return;
+  if (state == -2 || again) { /* void: its time was reckoned wrongly, and is right now */
+    want(handle);
+    return;
+  }
+  handle->answered_at = now;
+  handle->engine->trouble = FAIRLOCK_OK;
+  handle->engine->failures = 0;
+  if (ghosts_gone(handle, now) && handle->state != ENDING) handle->ghosts = 0;
+  switch (handle->state) {
+  case WAITING:
+    answer_waiting(handle, now);
+    break;
+  case HELD:
+    answer_held(handle, now);
+    break;
+  case ENDING:
+    answer_ending(handle, now);
+    break;
+  case ASKING:
+    become_free(handle, handle->kind == KIND_FORCE && state == 0 ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
+    break;
+  default:
+    break;
+  }
+}
+
+/* The server did not know the script: the same again, with its text. */
+void handle_repeat(struct fairlock *handle)
+{
+  unlist(handle);
+  handle->flags &= (uint8_t)~SUBSCRIBING;
+  want(handle);
+}
+
+static bool may_pass(int status)
+{
+  return status == FAIRLOCK_LOADING || status == FAIRLOCK_READONLY || status == FAIRLOCK_OOM ||
+         status == FAIRLOCK_MISCONF;
+}
+
+/* The newest request of the handle was refused. */
+void handle_error(struct fairlock *handle, int status, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  bool again = (handle->flags & AGAIN) != 0;
+  unlist(handle);
+  handle->flight = 0;
+  handle->flags &= (uint8_t)~SUBSCRIBING;
+  if (handle->flags & CLOSING) engine->broken = true; /* was it the UNSUBSCRIBE or the script? Begin anew */
+  if (status == FAIRLOCK_READONLY) engine->broken = true; /* after a fail-over the master is elsewhere */
+  if (handle->state == FREE || handle->state == LOST) return;
+  if (again) {
+    want(handle);
+    return;
+  }
+  if (handle->state == ASKING || handle->operation == TRY) {
+    become_free(handle, status);
+    return;
+  }
+  if (may_pass(status) || handle->state == HELD) {
+    engine->trouble = (int8_t)status;
+    if (!may_pass(status) && pending(handle)) finish(handle, status);
+    set_timer(handle, now + RETRY_MS);
+    return;
+  }
+  become_free(handle, handle->verdict < 0 ? handle->verdict : status);
+}
+
+/* Messages */
+
+static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  int64_t age = at - engine->server_now; /* of the grant, against the newest time we know */
+  if (age < 0 || age > FAIRLOCK_LONGEST_MS) {
+    want(handle);
+    return;
+  }
+  uint32_t interval = (uint32_t)age + FAIRLOCK_WINDOW_MS;
+  uint32_t valid_until = engine->asked_at + interval - margin(interval);
+  want(handle); /* if it is too late to believe the grant, this asks; else it confirms the grant */
+  if (reached(now, valid_until)) return;
+  handle->flags |= QUEUED;
+  hold(handle, token, valid_until, false);
+}
+
+/* Somebody spoke on the handle's channel. token 0: "ask now"; otherwise the lock was granted at the server's time `at`. */
+void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now)
+{
+  if (handle->state == WAITING) {
+    if (token == 0) want(handle);
+    else take_grant(handle, token, at, now);
+  } else if (handle->state == FREE && token != 0) {
+    handle->state = ENDING;
+    handle->limit = now + FAIRLOCK_WINDOW_MS;
+    arm(handle->engine, handle->limit);
+    want(handle);
+  }
+}
+
+/* The connection and time */
+
+/* The connection broke. What was under way may have been carried out, or may still be. */
+void handle_broken(struct fairlock *handle, uint32_t now)
+{
+  bool interrupted = handle->flight != 0;
+  handle->ghosts |= handle->flight & (bit(KIND_ACQUIRE) | bit(KIND_LEAVE));
+  handle->flight = 0;
+  handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING | AGAIN);
+  if (handle->flags & CLOSING) {
+    become_free(handle, FAIRLOCK_OK);
+    return;
+  }
+  if (handle->state == ENDING && handle->verdict < 0 && pending(handle)) finish(handle, handle->verdict);
+  if (handle->state == WAITING && handle->list == UNLISTED) set_timer(handle, now); /* subscribe anew */
+  if (interrupted) want(handle);
+}
+
+/* There will be no connection for now: what cannot wait for one fails. */
+void handle_failed(struct fairlock *handle, int status, uint32_t now)
+{
+  if (!pending(handle)) return;
+  switch (handle->state) {
+  case WAITING:
+    leave(handle, status, now);
+    break;
+  case ASKING:
+    become_free(handle, status);
+    break;
+  case ENDING:
+    finish(handle, handle->verdict < 0 ? handle->verdict : handle->flags & CONTACTED ? FAIRLOCK_UNKNOWN : status);
+    break;
+  default:
+    finish(handle, status);
+    break;
+  }
+}
+
+/* What the wait comes to when its time is over. */
+static int timed_out(const struct fairlock_engine *engine)
+{
+  if (engine->trouble < 0) return engine->trouble;
+  return engine->stage == UP ? FAIRLOCK_TIMEOUT : FAIRLOCK_UNREACHABLE;
+}
+
+static bool timed(const struct fairlock *handle)
+{
+  bool active = handle->state == WAITING || handle->state == HELD || handle->state == ENDING;
+  return active && handle->list == UNLISTED && handle->engine->request.handle != handle;
+}
+
+static void arm_handle(struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (handle->state == WAITING && !(handle->flags & ENDLESS)) arm(engine, handle->limit);
+  if (handle->state == ENDING) arm(engine, handle->limit);
+  if (handle->state == HELD) arm(engine, handle->valid_until);
+  if (timed(handle)) arm(engine, handle->timer);
+  if (pending(handle) && offline_ms(engine) != FAIRLOCK_FOREVER) arm(engine, handle->answered_at + offline_ms(engine));
+}
+
+/* Does what is due, and arms the engine for what will be. */
+void handle_tick(struct fairlock *handle, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  uint32_t offline = offline_ms(engine);
+  if (handle->state == HELD && reached(now, handle->valid_until)) lose(handle, now);
+  if (handle->state == WAITING && !(handle->flags & ENDLESS) && reached(now, handle->limit)) {
+    leave(handle, timed_out(engine), now);
+  }
+  if (handle->state == ENDING && reached(now, handle->limit)) {
+    become_free(handle, handle->verdict < 0 ? handle->verdict : FAIRLOCK_UNKNOWN);
+  }
+  if (pending(handle) && offline != FAIRLOCK_FOREVER && reached(now, handle->answered_at + offline)) {
+    handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE, now);
+  }
+  if (timed(handle) && reached(now, handle->timer)) want(handle);
+  arm_handle(handle);
+}

@@ -1,0 +1,267 @@
+/*
+ * What the server says: the events of the decoder become answers, in the order of the requests, and messages.
+ *
+ * Nothing the server sends is trusted. A reply that is not of the expected shape, a reply that nobody asked for, and
+ * bytes that are no RESP break the connection; a message that is not for one of our handles is ignored.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+/* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
+#define LARGEST ((int64_t)1 << 53)
+
+/* What a message is about. */
+enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
+
+static bool is(const struct resp_event *event, const char *text)
+{
+  return event->size == strlen(text) && memcmp(event->data, text, event->size) == 0;
+}
+
+/* Codes at the beginning of error texts, and what they mean to us. */
+static const struct {
+  char code[12];
+  int8_t status;
+} errors[] = {
+  {"NOAUTH", FAIRLOCK_DENIED},       {"WRONGPASS", FAIRLOCK_DENIED},     {"NOPERM", FAIRLOCK_DENIED},
+  {"NOPROTO", FAIRLOCK_UNSUPPORTED}, {"LOADING", FAIRLOCK_LOADING},      {"BUSY", FAIRLOCK_LOADING},
+  {"MASTERDOWN", FAIRLOCK_LOADING},  {"CLUSTERDOWN", FAIRLOCK_LOADING},  {"TRYAGAIN", FAIRLOCK_LOADING},
+  {"READONLY", FAIRLOCK_READONLY},   {"OOM", FAIRLOCK_OOM},              {"MISCONF", FAIRLOCK_MISCONF},
+  {"NOREPLICAS", FAIRLOCK_MISCONF},
+};
+
+static int classify(const char *text)
+{
+  size_t size = strcspn(text, " ");
+  for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    if (size == strlen(errors[i].code) && memcmp(text, errors[i].code, size) == 0) return errors[i].status;
+  }
+  return FAIRLOCK_REFUSED;
+}
+
+/* Keeps the text for the caller; but that a script is not known yet is our own affair. */
+static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  engine->unknown = event->size >= 8 && memcmp(event->data, "NOSCRIPT", 8) == 0;
+  if (engine->unknown) return;
+  size_t size = event->size < FAIRLOCK_ERROR_SIZE - 1 ? event->size : FAIRLOCK_ERROR_SIZE - 1;
+  if (size > 0) memcpy(engine->error, event->data, size);
+  engine->error[size] = 0;
+}
+
+static void bad_reply(struct fairlock_engine *engine)
+{
+  engine->broken = true;
+  engine->trouble = FAIRLOCK_PROTOCOL;
+}
+
+/* The handle whose request is answered next, or NULL when a newer request of its has superseded that one. */
+static struct fairlock *next_answered(const struct fairlock_engine *engine)
+{
+  struct fairlock *handle = engine->sent.first;
+  return handle != NULL && handle->sequence == engine->last_received + 1 ? handle : NULL;
+}
+
+/*
+ * An error instead of an answer. A SUBSCRIBE has no reply of its own when it succeeds, but an error when it is
+ * refused: that one comes before the answer to the request it was sent with.
+ */
+static void take_error(struct fairlock_engine *engine, uint32_t now)
+{
+  struct fairlock *handle = next_answered(engine);
+  int status = classify(engine->error);
+  if (engine->stage < UP) {
+    if (engine->stage == GREETING && status == FAIRLOCK_REFUSED) status = FAIRLOCK_UNSUPPORTED; /* no HELLO */
+    refused(engine, status, now);
+    return;
+  }
+  if (handle != NULL && (handle->flags & SUBSCRIBING) && !(handle->flags & (SUBSCRIBED | CLOSING))) {
+    handle->flags |= SUBSCRIBED; /* so that the next error is the request's own */
+    handle->verdict = (int8_t)status;
+    return;
+  }
+  engine->last_received++;
+  if (handle == NULL) return;
+  if (engine->unknown) {
+    engine->eval |= (uint8_t)(1U << script_of(handle->kind));
+    handle_repeat(handle);
+  } else {
+    handle_error(handle, status, now);
+  }
+}
+
+/* The answer to a request of ours: {state, value, now}. */
+static void take_answer(struct fairlock_engine *engine, uint32_t now)
+{
+  struct fairlock *handle = next_answered(engine);
+  engine->last_received++;
+  if (handle == NULL) return;
+  if (handle->kind != KIND_INSPECT) {
+    if (engine->value_type != RESP_ARRAY || engine->element != 3 || engine->odd) {
+      bad_reply(engine);
+      return;
+    }
+    engine->server_now = engine->values[2];
+    engine->asked_at = handle->sent_at;
+    engine->sampled_at = now;
+  }
+  handle_answer(handle, now);
+}
+
+/* The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}. */
+static void take_greeting(struct fairlock_engine *engine, uint32_t now)
+{
+  bool selecting = engine->config->database > 0;
+  switch (engine->stage) {
+  case GREETING:
+    if (engine->value_type != RESP_MAP) {
+      refused(engine, FAIRLOCK_UNSUPPORTED, now);
+    } else {
+      engine->stage = selecting ? SELECTING : TIMING;
+    }
+    break;
+  case SELECTING:
+    engine->stage = TIMING;
+    break;
+  case TIMING:
+    if (engine->value_type != RESP_ARRAY || engine->element != 2 || engine->odd) {
+      bad_reply(engine);
+      break;
+    }
+    engine->server_now = engine->values[0] * 1000 + engine->values[1] / 1000;
+    engine->asked_at = engine->filled_at;
+    engine->sampled_at = now;
+    greeted(engine, now);
+    break;
+  default:
+    bad_reply(engine);
+    break;
+  }
+}
+
+/* The handle whose channel this is: its id ends the name. */
+static struct fairlock *find_addressee(const struct fairlock_engine *engine, const struct resp_event *event)
+{
+  size_t at = event->size;
+  int64_t number;
+  while (at > 0 && event->data[at - 1] != ':') at--;
+  if (at == 0 || !resp_parse_number(event->data + at, event->size - at, &number)) return NULL;
+  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
+    if (handle->number == number) return channel_size(handle) == event->size ? handle : NULL;
+  }
+  return NULL;
+}
+
+/* The text of a message: "0", or the token and the time of a grant. */
+static void take_message(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+{
+  struct fairlock *handle = engine->addressee;
+  const uint8_t *space = event->size > 0 ? memchr(event->data, ' ', event->size) : NULL;
+  size_t first = space == NULL ? event->size : (size_t)(space - event->data);
+  int64_t token;
+  int64_t at = 0;
+  if (handle == NULL || !resp_parse_number(event->data, first, &token)) return;
+  if (space != NULL && !resp_parse_number(space + 1, event->size - first - 1, &at)) return;
+  if (token < 0 || token > LARGEST || at < 0 || at > LARGEST) return;
+  handle_push(handle, (uint64_t)token, at, now);
+}
+
+/* An element of a message: its kind, the channel, the text. */
+static void take_push(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+{
+  if (engine->element == 0) {
+    engine->push_type = is(event, "message") ? PUSH_MESSAGE : is(event, "subscribe") ? PUSH_SUBSCRIBE : PUSH_OTHER;
+  } else if (engine->element == 1) {
+    engine->addressee = find_addressee(engine, event);
+    if (engine->push_type == PUSH_SUBSCRIBE && engine->addressee != NULL) engine->addressee->flags |= SUBSCRIBED;
+  } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE) {
+    take_message(engine, event, now);
+  }
+}
+
+/* An element of an inspection: five numbers and the holder, then two numbers and the id for each waiter. */
+static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_report report = {0};
+  const int64_t *values = engine->values;
+  bool text = event->type == RESP_BULK_STRING && (engine->element == 5 || (engine->element > 5 && engine->element % 3 == 2));
+  if (!text) {
+    size_t index = engine->element < 5 ? engine->element : engine->element % 3;
+    bool number = event->type == RESP_INTEGER;
+    int64_t value = event->integer;
+    if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
+    if (number && (engine->element < 5 || index < 2)) engine->values[index] = value;
+    else engine->odd = true;
+    return;
+  }
+  if (engine->odd || engine->report == NULL) return;
+  report.id = event->cut ? "?" : (const char *)event->data;
+  report.id_size = event->cut ? 1 : event->size;
+  if (engine->element == 5) {
+    report.ttl_ms = values[0];
+    report.token = (uint64_t)values[1];
+    report.ours = values[2] == 1;
+    report.hold_count = values[3];
+    report.waiters = (uint32_t)values[4];
+    report.alive = true;
+    if (event->size == 0 && !event->cut) report.id = NULL;
+  } else {
+    report.place = (engine->element - 5) / 3;
+    report.ours = values[0] == 1;
+    report.alive = values[1] > 0;
+    report.listens = values[1] > 1;
+  }
+  engine->report(&report, engine->report_context);
+}
+
+static void take_number(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  int64_t value = event->integer;
+  bool number = event->type == RESP_INTEGER;
+  if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
+  bool sane = number && value >= -2 && value <= LARGEST;
+  if (sane && engine->element < 3) engine->values[engine->element] = value;
+  else engine->odd = true;
+}
+
+static void take_element(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+{
+  const struct fairlock *handle = next_answered(engine);
+  if (engine->value_type == RESP_PUSH) {
+    take_push(engine, event, now);
+  } else if (engine->stage == UP && handle != NULL && handle->kind == KIND_INSPECT) {
+    take_report(engine, event);
+  } else {
+    take_number(engine, event);
+  }
+  engine->element++;
+}
+
+void take_event(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+{
+  bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
+  if (event->type == RESP_ATTRIBUTE) {
+    bad_reply(engine); /* none was asked for */
+    return;
+  }
+  if (event->depth == 0) {
+    engine->value_type = (uint8_t)event->type;
+    engine->element = 0;
+    engine->odd = false;
+    engine->addressee = NULL;
+    if (error) keep_error(engine, event);
+  } else if (event->depth == 1) {
+    take_element(engine, event, now);
+  }
+  if (!event->last || engine->value_type == RESP_PUSH) return;
+  if (engine->stage == UP && engine->last_received == engine->last_sent) {
+    bad_reply(engine); /* nobody asked */
+  } else if (error && event->depth == 0) {
+    take_error(engine, now);
+  } else if (engine->stage < UP) {
+    take_greeting(engine, now);
+  } else {
+    take_answer(engine, now);
+  }
+}

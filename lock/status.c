@@ -1,0 +1,46 @@
+/* The statuses in words. Apart from the rest, so that firmware that prints none links none. */
+#include "engine.h"
+
+static const char *const names[] = {
+  "OK", "BUSY", "TIMEOUT", "CANCELLED", "LOST", "NOT_HELD", "WRONG_TASK", "IN_PROGRESS", "UNKNOWN", "UNREACHABLE", "DENIED",
+  "UNSUPPORTED", "LOADING", "READONLY", "OOM", "MISCONF", "REFUSED", "PROTOCOL", "INVALID", "TOO_LONG", "NO_ENTROPY",
+};
+
+static const char *const texts[] = {
+  "done",
+  "somebody else holds the lock or was first in line",
+  "the wait timed out",
+  "the wait was cancelled",
+  "the lock was lost before it was released",
+  "the lock is not held by this handle",
+  "another task acquired this handle",
+  "the handle is in use",
+  "no answer came: the release was carried out, or the lease will end the hold",
+  "the server cannot be reached",
+  "the server refuses this user",
+  "the server does not speak RESP3: Redis 6.2 or newer is needed",
+  "the server cannot serve now",
+  "the server is a read-only replica",
+  "the server is out of memory",
+  "the server refuses writes",
+  "the server refused the request",
+  "the server sent something that makes no sense",
+  "an argument is out of its range",
+  "a name or id does not fit the buffers",
+  "no client id was given and none can be made",
+};
+
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_NO_ENTROPY, "a name for each status");
+_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_NO_ENTROPY, "a text for each status");
+
+const char *fairlock_status_name(int status)
+{
+  if (status == FAIRLOCK_PENDING) return "PENDING";
+  return status <= 0 && status >= FAIRLOCK_NO_ENTROPY ? names[-status] : "?";
+}
+
+const char *fairlock_status_text(int status)
+{
+  if (status == FAIRLOCK_PENDING) return "still going on";
+  return status <= 0 && status >= FAIRLOCK_NO_ENTROPY ? texts[-status] : "no status";
+}
