@@ -2,46 +2,70 @@
  * The decoder: bytes to events.
  *
  * Each call looks at one value. A value is taken whole or not at all, so nothing is remembered of a
- * part of it; what is kept between calls is only where in the nesting the stream stands, and how much of an
- * oversized payload is still to be passed over. Every length is checked before it is used, and
- * no byte before `size` is read twice as anything else.
+ * part of it; what is kept between calls is only where in the nesting the stream stands, and what of an
+ * oversized payload or line is still to be passed over. Every value begins with a line: its text, or
+ * the number that says what follows. Every length is checked before it is used, no byte beyond the
+ * caller's `size` is ever read, and a value that is not whole yet changes nothing in the decoder.
  */
 #include "resp.h"
 
 #include <string.h>
 
+/* What decoder->passing says. */
+enum { PASSING_NOTHING, PASSING_PAYLOAD, PASSING_LINE };
+
 void resp_decoder_init(struct resp_decoder *decoder, uint32_t limit)
 {
   memset(decoder, 0, sizeof *decoder);
-  decoder->limit = limit < RESP_MAX_LENGTH ? limit : RESP_MAX_LENGTH;
+  decoder->limit = limit;
+}
+
+/*
+ * Reads a decimal number up to the first byte that cannot belong to it. *length: bytes read.
+ * Returns false when they make no number that fits.
+ */
+static inline bool read_number(const uint8_t *text, size_t size, size_t *length, int64_t *number)
+{
+  const size_t most_digits = 19; /* as many as INT64_MAX has: they cannot overflow uint64_t */
+  size_t sign = size > 0 && (text[0] == '-' || text[0] == '+');
+  bool negative = sign > 0 && text[0] == '-';
+  size_t end = size - sign < most_digits ? size : sign + most_digits;
+  uint64_t value = 0;
+  size_t i;
+  for (i = sign; i < end; i++) {
+    unsigned digit = (unsigned)text[i] - '0';
+    if (digit > 9) break;
+    value = value * 10 + digit;
+  }
+  *length = i;
+  *number = (int64_t)(negative ? 0 - value : value);
+  return i > sign && ((*number < 0) == negative || value == 0);
 }
 
 bool resp_parse_number(const void *text, size_t size, int64_t *number)
 {
-  const uint8_t *at = text;
-  size_t i = size > 0 && (at[0] == '-' || at[0] == '+');
-  bool negative = i > 0 && at[0] == '-';
-  uint64_t value = 0;
-  if (i == size) return false;
-  for (; i < size; i++) {
-    const uint64_t most = INT64_MAX / 10;
-    unsigned digit = (unsigned)at[i] - '0';
-    if (digit > 9 || value > most || (value == most && digit > 7U + negative)) return false;
-    value = value * 10 + digit;
-  }
-  *number = negative ? (int64_t)(0 - value) : (int64_t)value;
+  int64_t value;
+  size_t length;
+  if (!read_number(text, size, &length, &value) || length < size) return false;
+  *number = value;
   return true;
 }
 
-/* Reads the number and its CR LF that begin at text. Returns the bytes used, 0 when more are needed, or an error. */
-static int read_number(const uint8_t *text, size_t size, int64_t *number)
+/* Whether CR LF is at text. */
+static inline int expect_end(const uint8_t *text, size_t size)
 {
-  const size_t longest = RESP_NUMBER_SIZE + 1; /* with its CR */
-  const uint8_t *end = memchr(text, '\r', size < longest ? size : longest);
-  if (end == NULL) return size < longest ? 0 : RESP_BAD_NUMBER;
-  if (!resp_parse_number(text, (size_t)(end - text), number)) return RESP_BAD_NUMBER;
-  if (end + 1 == text + size) return 0;
-  return end[1] == '\n' ? (int)(end - text) + 2 : RESP_BAD_END;
+  if (size > 0 && text[0] != '\r') return RESP_BAD_END;
+  if (size < 2) return RESP_MORE;
+  return text[1] == '\n' ? RESP_EVENT : RESP_BAD_END;
+}
+
+/* Bytes before the CR that ends the line at text, or before an LF, which does not belong there. */
+static inline size_t line_length(const uint8_t *text, size_t size)
+{
+  size_t i = 0;
+  while (i < size && (text[i] > '\r' || (text[i] != '\r' && text[i] != '\n')))
+    i++;
+  return i;
 }
 
 /* Counts a complete value against the aggregates around it. True when the outermost value is complete. */
@@ -50,7 +74,7 @@ static bool complete(struct resp_decoder *decoder)
   while (decoder->depth > 0) {
     unsigned level = decoder->depth - 1U;
     if (--decoder->left[level] > 0) return false;
-    decoder->depth--;
+    decoder->depth = (uint8_t)level;
     if (decoder->attributes >> level & 1U) {
       decoder->attributes &= (uint8_t) ~(1U << level); /* an attribute is no value of its own */
       return false;
@@ -59,120 +83,128 @@ static bool complete(struct resp_decoder *decoder)
   return true;
 }
 
-/* Passes over what is left of an oversized payload or line. */
+/* Passes over what is left of an oversized payload or line. RESP_EVENT: it is over. */
 static int pass_over(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used)
 {
-  if (decoder->line) {
-    const uint8_t *end = memchr(text, '\r', size);
-    if (end == NULL || end + 1 == text + size) {
-      *used = end == NULL ? size : (size_t)(end - text);
-      return RESP_MORE;
-    }
-    if (end[1] != '\n') return RESP_BAD_END;
-    *used = (size_t)(end - text) + 2;
-    decoder->line = false;
-    return RESP_EVENT;
+  size_t length;
+  if (decoder->passing == PASSING_LINE) {
+    length = line_length(text, size);
+  } else {
+    length = size < decoder->skip ? size : decoder->skip;
+    decoder->skip -= (uint32_t)length;
   }
-  while (*used < size && decoder->skip > 0) {
-    if (decoder->skip > 2) {
-      size_t payload = decoder->skip - 2;
-      size_t step = size - *used < payload ? size - *used : payload;
-      *used += step;
-      decoder->skip -= (uint32_t)step;
-    } else {
-      if (text[*used] != (decoder->skip == 2 ? '\r' : '\n')) return RESP_BAD_END;
-      *used += 1;
-      decoder->skip--;
-    }
+  int result = expect_end(text + length, size - length);
+  if (result == RESP_EVENT) {
+    decoder->passing = PASSING_NOTHING;
+    length += 2;
   }
-  return decoder->skip > 0 ? RESP_MORE : RESP_EVENT;
+  *used = length;
+  return result;
 }
 
-/* A value whose text ends with its line. */
-static int take_line(struct resp_decoder *decoder, const uint8_t *text, size_t size, struct resp_event *event)
+/* A value whose first line is its text. */
+static int take_text(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
+                     struct resp_event *event)
 {
-  size_t room = (size_t)decoder->limit + 1; /* the longest text, and its CR */
-  size_t seen = size < room ? size : room;
-  const uint8_t *end = memchr(text, '\r', seen);
+  size_t length = line_length(text, size);
   event->data = text;
-  if (end == NULL) {
-    if (memchr(text, '\n', seen) != NULL) return RESP_BAD_END;
-    if (seen < room) return 0;
+  if (length > decoder->limit) {
     event->size = decoder->limit;
     event->cut = true;
-    decoder->line = true;
-    return (int)event->size;
+    decoder->passing = PASSING_LINE;
+    *used = event->size;
+    return RESP_EVENT;
   }
-  event->size = (size_t)(end - text);
-  if (memchr(text, '\n', event->size) != NULL) return RESP_BAD_END;
-  if (event->size + 1 == size) return 0;
-  if (end[1] != '\n') return RESP_BAD_END;
-  return (int)event->size + 2;
+  event->size = length;
+  *used = length + 2;
+  return expect_end(text + length, size - length);
 }
 
-/* A value whose header gives its length in bytes. head: bytes of the header. */
-static int take_payload(struct resp_decoder *decoder, const uint8_t *text, size_t size, int head,
+/* A value whose first line is a character or nothing. */
+static int take_letter(const uint8_t *text, size_t size, size_t *used, struct resp_event *event)
+{
+  size_t length = event->type == RESP_BOOLEAN;
+  if (size < length) return RESP_MORE;
+  if (length > 0 && text[0] != 't' && text[0] != 'f') return RESP_BAD_NUMBER;
+  event->integer = length > 0 && text[0] == 't';
+  *used = length + 2;
+  return expect_end(text + length, size - length);
+}
+
+/* The payload that begins at text, of event->integer bytes. */
+static int take_payload(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
                         struct resp_event *event)
 {
-  int64_t length = event->integer;
-  if (length == -1 && event->type == RESP_BULK_STRING) {
-    event->type = RESP_NULL;
-    event->integer = 0;
-    return head;
-  }
-  if (length < 0 || length > RESP_MAX_LENGTH) return RESP_BAD_LENGTH;
+  uint32_t length = (uint32_t)event->integer;
   if (length > decoder->limit) {
     event->cut = true;
-    decoder->skip = (uint32_t)length + 2;
-    return head;
+    decoder->passing = PASSING_PAYLOAD;
+    decoder->skip = length;
+    return RESP_EVENT;
   }
-  size_t payload = (size_t)length;
-  if (size - (size_t)head < payload + 2) return 0;
-  event->data = text + head;
-  event->size = payload;
-  if (event->data[payload] != '\r' || event->data[payload + 1] != '\n') return RESP_BAD_END;
-  return head + (int)payload + 2;
+  if (size < length) return RESP_MORE;
+  event->data = text;
+  event->size = (size_t)length;
+  *used += event->size + 2;
+  return expect_end(text + length, size - length);
 }
 
-/* The head of an aggregate: opens a level, unless it is empty. head: bytes of the header. */
-static int take_aggregate(struct resp_decoder *decoder, int head, struct resp_event *event)
+/* The head of an aggregate: opens a level, unless it is empty. */
+static int take_aggregate(struct resp_decoder *decoder, const struct resp_event *event)
 {
-  int64_t count = event->integer;
-  if (count == -1 && event->type == RESP_ARRAY) {
+  unsigned depth = decoder->depth;
+  bool attribute = event->type == RESP_ATTRIBUTE;
+  if (event->type == RESP_PUSH && depth > 0) return RESP_BAD_TYPE;
+  if (event->integer == 0) return RESP_EVENT;
+  if (depth == RESP_DEPTH) return RESP_TOO_DEEP;
+  decoder->attributes |= (uint8_t)(attribute << depth);
+  decoder->left[depth] = (uint32_t)event->integer << (attribute || event->type == RESP_MAP);
+  decoder->depth++;
+  return RESP_EVENT;
+}
+
+/* A value whose first line is a number. */
+static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
+                       struct resp_event *event)
+{
+  size_t length;
+  bool number = read_number(text, size, &length, &event->integer);
+  int result = expect_end(text + length, size - length);
+  if (result == RESP_MORE) return result;
+  if (!number || text[length] != '\r') return RESP_BAD_NUMBER;
+  length += 2;
+  *used = length;
+  if (result < 0 || event->type == RESP_INTEGER) return result;
+  if (event->integer == -1 && (event->type == RESP_BULK_STRING || event->type == RESP_ARRAY)) {
     event->type = RESP_NULL;
     event->integer = 0;
-    return head;
+    return RESP_EVENT;
   }
-  if (count < 0 || count > RESP_MAX_LENGTH) return RESP_BAD_LENGTH;
-  if (event->type == RESP_PUSH && decoder->depth > 0) return RESP_BAD_TYPE;
-  if (count == 0) return head;
-  if (decoder->depth == RESP_DEPTH) return RESP_TOO_DEEP;
-  bool pairs = event->type == RESP_MAP || event->type == RESP_ATTRIBUTE;
-  if (event->type == RESP_ATTRIBUTE) decoder->attributes |= (uint8_t)(1U << decoder->depth);
-  decoder->left[decoder->depth++] = (uint32_t)count * (pairs ? 2U : 1U);
-  return head;
+  if ((uint64_t)event->integer > RESP_MAX_LENGTH) return RESP_BAD_LENGTH; /* or below 0 */
+  switch (event->type) {
+  case RESP_BULK_STRING:
+  case RESP_BULK_ERROR:
+  case RESP_VERBATIM_STRING:
+    return take_payload(decoder, text + length, size - length, used, event);
+  default:
+    return take_aggregate(decoder, event);
+  }
 }
 
-/* Takes the value whose first byte is text[0]. Returns the bytes used, 0 when more are needed, or an error. */
-static int take_value(struct resp_decoder *decoder, const uint8_t *text, size_t size, struct resp_event *event)
+/* Takes the value whose type stands before text. *used is set to its bytes when it is there as a whole. */
+static int take_value(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
+                      struct resp_event *event)
 {
-  int used;
-  event->type = (enum resp_type)text[0];
+  *event = (struct resp_event){.type = (enum resp_type)text[-1], .depth = decoder->depth};
   switch (event->type) {
   case RESP_SIMPLE_STRING:
   case RESP_SIMPLE_ERROR:
   case RESP_DOUBLE:
   case RESP_BIG_NUMBER:
-    used = take_line(decoder, text + 1, size - 1, event);
-    return used > 0 || event->cut ? used + 1 : used;
+    return take_text(decoder, text, size, used, event);
   case RESP_NULL:
-    if (size < 3) return size == 2 && text[1] != '\r' ? RESP_BAD_NUMBER : 0;
-    return text[1] == '\r' && text[2] == '\n' ? 3 : RESP_BAD_NUMBER;
   case RESP_BOOLEAN:
-    if (size > 1 && text[1] != 't' && text[1] != 'f') return RESP_BAD_NUMBER;
-    if (size < 4) return 0;
-    event->integer = text[1] == 't';
-    return text[2] == '\r' && text[3] == '\n' ? 4 : RESP_BAD_END;
+    return take_letter(text, size, used, event);
   case RESP_INTEGER:
   case RESP_BULK_STRING:
   case RESP_BULK_ERROR:
@@ -182,44 +214,31 @@ static int take_value(struct resp_decoder *decoder, const uint8_t *text, size_t 
   case RESP_SET:
   case RESP_ATTRIBUTE:
   case RESP_PUSH:
-    break;
+    return take_number(decoder, text, size, used, event);
   default:
     return RESP_BAD_TYPE;
-  }
-  used = read_number(text + 1, size - 1, &event->integer);
-  if (used <= 0) return used;
-  used++;
-  switch (event->type) {
-  case RESP_INTEGER:
-    return used;
-  case RESP_BULK_STRING:
-  case RESP_BULK_ERROR:
-  case RESP_VERBATIM_STRING:
-    return take_payload(decoder, text, size, used, event);
-  default:
-    return take_aggregate(decoder, used, event);
   }
 }
 
 int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used, struct resp_event *event)
 {
   const uint8_t *text = data;
-  *used = 0;
-  if (decoder->error < 0) return decoder->error;
+  size_t passed = 0;
+  size_t taken;
   int result = RESP_EVENT;
-  if (decoder->line || decoder->skip > 0) result = pass_over(decoder, text, size, used);
+  *used = 0;
+  if (decoder->error < 0 || size == 0) return decoder->error; /* no error: RESP_MORE */
+  if (decoder->passing != PASSING_NOTHING) result = pass_over(decoder, text, size, &passed);
+  *used = passed;
   if (result == RESP_EVENT) {
-    if (*used == size) return RESP_MORE;
-    memset(event, 0, sizeof *event);
-    unsigned depth = decoder->depth;
-    result = take_value(decoder, text + *used, size - *used, event);
-    if (result > 0) {
-      *used += (size_t)result;
-      event->depth = (uint8_t)depth;
-      bool opened = decoder->depth > depth;
+    if (passed == size) return RESP_MORE;
+    passed++;
+    result = take_value(decoder, text + passed, size - passed, &taken, event);
+    if (result == RESP_EVENT) {
+      *used = passed + taken;
+      bool opened = decoder->depth > event->depth;
       bool empty_attribute = event->type == RESP_ATTRIBUTE && event->integer == 0;
       event->last = !opened && !empty_attribute && complete(decoder);
-      return RESP_EVENT;
     }
   }
   if (result < 0) decoder->error = (int8_t)result;

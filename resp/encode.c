@@ -33,13 +33,18 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
 }
 
 /*
- * Divides by ten in 16-bit steps: a 64-bit division would link a routine of the compiler's larger
- * than this whole file on a 32-bit target.
+ * Takes the last decimal digit off *value. Above 32 bits it divides in 16-bit steps: a 64-bit division would link a
+ * routine of the compiler's larger than this whole file on a 32-bit target.
  */
-static unsigned take_digit(uint64_t *value)
+static uint32_t take_digit(uint64_t *value)
 {
   uint64_t quotient = 0;
-  uint32_t rest = 0;
+  uint32_t rest = (uint32_t)*value;
+  if (rest == *value) {
+    *value = rest / 10;
+    return rest % 10;
+  }
+  rest = 0;
   for (int shift = 48; shift >= 0; shift -= 16) {
     rest = rest << 16 | (uint32_t)(*value >> shift & 0xffff);
     quotient |= (uint64_t)(rest / 10) << shift;
@@ -52,15 +57,14 @@ static unsigned take_digit(uint64_t *value)
 size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number)
 {
   char digits[RESP_NUMBER_SIZE];
-  size_t count = 0;
-  size_t length = 0;
+  size_t at = sizeof digits;
   uint64_t value = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
   do {
-    digits[count++] = (char)('0' + take_digit(&value));
+    digits[--at] = (char)('0' + take_digit(&value));
   } while (value > 0);
-  if (number < 0) text[length++] = '-';
-  while (count > 0) text[length++] = digits[--count];
-  return length;
+  if (number < 0) digits[--at] = '-';
+  memcpy(text, digits + at, sizeof digits - at);
+  return sizeof digits - at;
 }
 
 void resp_write_header(struct resp_writer *writer, enum resp_type type, int64_t number)

@@ -41,8 +41,8 @@ extern "C" {
 #define RESP_DEPTH 4
 
 /* The buffer of a caller who decodes with limit L must hold at least L + RESP_OVERHEAD bytes: the
- * longest header, the payload, and its end. */
-#define RESP_OVERHEAD 24
+ * longest header (type, sign, 19 digits, CR LF), the payload, and its CR LF. */
+#define RESP_OVERHEAD 25
 
 /* The largest length and element count that is accepted; larger ones end in RESP_BAD_LENGTH. */
 #define RESP_MAX_LENGTH 0x7fffffff
@@ -71,9 +71,9 @@ enum resp_status {
   RESP_EVENT = 1,       /* *event is filled in                                             */
   RESP_MORE = 0,        /* nothing whole is there yet: receive more bytes                  */
   RESP_BAD_TYPE = -1,   /* a value begins with an unknown byte, or a push is not outermost */
-  RESP_BAD_NUMBER = -2, /* a number is malformed or out of range, a boolean or null is malformed */
+  RESP_BAD_NUMBER = -2, /* a number is malformed or out of range, or a boolean is neither t nor f */
   RESP_BAD_LENGTH = -3, /* a length is negative or above RESP_MAX_LENGTH                   */
-  RESP_BAD_END = -4,    /* a line or payload does not end with CR LF                       */
+  RESP_BAD_END = -4,    /* a line or payload does not end with CR LF where it has to       */
   RESP_TOO_DEEP = -5    /* more than RESP_DEPTH aggregates are open                        */
 };
 
@@ -95,13 +95,13 @@ struct resp_decoder {
   uint32_t left[RESP_DEPTH];
   uint8_t depth;
   uint8_t attributes;
-  bool line;
+  uint8_t passing;
   int8_t error;
 };
 
 /*
  * Makes decoder ready for the first byte of a stream.
- * limit: the longest payload or line, in bytes, that is delivered whole; 0: none is.
+ * limit: the longest payload or line, in bytes, that is delivered whole; 0: only empty ones are.
  */
 void resp_decoder_init(struct resp_decoder *decoder, uint32_t limit);
 
@@ -164,7 +164,7 @@ bool resp_write_line(struct resp_writer *writer, enum resp_type type, const void
 size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number);
 
 /*
- * Reads a decimal number, with an optional sign, that makes up all of text.
+ * Reads a decimal number that makes up all of text: an optional sign and 1 to 19 digits.
  * Returns false, and leaves *number alone, if it is malformed or does not fit.
  */
 bool resp_parse_number(const void *text, size_t size, int64_t *number);
