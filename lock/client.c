@@ -319,31 +319,38 @@ uint64_t fairlock_token(struct fairlock *handle)
 }
 
 /* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
-static int ask(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report, void *context)
+static int begin_visit(struct fairlock_client *client, struct fairlock *visitor, const void *name, size_t size)
 {
-  struct fairlock handle;
-  int status = fairlock_init_bytes(&handle, client, name, size);
-  if (status != FAIRLOCK_OK) return status;
   port_mutex_lock(&client->mutex);
-  uint32_t now = port_clock_ms();
-  if (report == NULL) status = fairlock_engine_force(&handle, now);
-  else status = fairlock_engine_inspect(&handle, report, context, now);
-  if (status == FAIRLOCK_PENDING) status = finish(client, &handle);
-  take_out(client, &handle);
-  exit_client(client);
+  int status = fairlock_engine_add(&client->engine, visitor, name, size);
+  if (status != FAIRLOCK_OK) port_mutex_unlock(&client->mutex);
+  return status;
+}
+
+static int end_visit(struct fairlock_client *client, struct fairlock *visitor, int status)
+{
+  if (status == FAIRLOCK_PENDING) status = finish(client, visitor);
+  take_out(client, visitor);
+  port_mutex_unlock(&client->mutex);
   return status;
 }
 
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
 {
-  return ask(client, name, size, NULL, NULL);
+  struct fairlock visitor;
+  int status = begin_visit(client, &visitor, name, size);
+  if (status != FAIRLOCK_OK) return status;
+  return end_visit(client, &visitor, fairlock_engine_force(&visitor, port_clock_ms()));
 }
 
 int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
                      void *context)
 {
+  struct fairlock visitor;
   if (report == NULL) return FAIRLOCK_INVALID;
-  return ask(client, name, size, report, context);
+  int status = begin_visit(client, &visitor, name, size);
+  if (status != FAIRLOCK_OK) return status;
+  return end_visit(client, &visitor, fairlock_engine_inspect(&visitor, report, context, port_clock_ms()));
 }
 
 /* Without blocking */

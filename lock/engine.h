@@ -219,6 +219,7 @@ struct fairlock_engine {
   size_t receive_end;
   struct resp_decoder decoder;
   struct fairlock_stats stats;
+  const struct fairlock_inspection *inspection;
   fairlock_report_fn report;
   void *report_context;
   int64_t values[5];             /* numbers of the reply under way */

@@ -201,7 +201,7 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
   return FAIRLOCK_OK;
 }
 
-static int ask(struct fairlock *handle, enum operation operation, uint32_t now)
+int ask(struct fairlock *handle, enum operation operation, uint32_t now)
 {
   if (pending(handle) || handle->state != FREE) return FAIRLOCK_IN_PROGRESS;
   handle->state = ASKING;
@@ -235,13 +235,6 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   *link = handle->sibling;
   handle->engine = NULL;
   return FAIRLOCK_OK;
-}
-
-int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context, uint32_t now)
-{
-  handle->engine->report = report;
-  handle->engine->report_context = context;
-  return ask(handle, INSPECT, now);
 }
 
 uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)

@@ -1,10 +1,11 @@
 /*
- * What the files of the engine share. It is four files, each with one job:
+ * What the files of the engine share. It is five files, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   holder.c      the handles: what an operation, an answer, a message and the time do to each
  *   request.c     what the engine says: requests to bytes
  *   reply.c       what the server says: events of the decoder to answers and messages
+ *   inspect.c     looking at a lock without touching it
  */
 #ifndef FAIRLOCK_INTERNAL_H
 #define FAIRLOCK_INTERNAL_H
@@ -68,6 +69,12 @@ static inline uint32_t margin(uint32_t interval)
   return interval / 64 + 2;
 }
 
+/* What an inspection needs; inspect.c has it, so that nothing of it is linked unless it is used. */
+struct fairlock_inspection {
+  const struct fairlock_script *script;
+  void (*take)(struct fairlock_engine *engine, const struct resp_event *event);
+};
+
 /* engine.c */
 uint32_t config_or(uint32_t value, uint32_t otherwise);
 uint32_t offline_ms(const struct fairlock_engine *engine);
@@ -85,6 +92,7 @@ void handle_error(struct fairlock *handle, int status, uint32_t now);
 void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now);
 void handle_broken(struct fairlock *handle, uint32_t now);
 void handle_failed(struct fairlock *handle, int status, uint32_t now);
+int ask(struct fairlock *handle, enum operation operation, uint32_t now);
 void handle_tick(struct fairlock *handle, uint32_t now);
 void freeze_request(struct fairlock *handle, uint32_t now);
 bool held_back(struct fairlock *handle, uint32_t now);

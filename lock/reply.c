@@ -180,41 +180,6 @@ static void take_push(struct fairlock_engine *engine, const struct resp_event *e
   }
 }
 
-/* An element of an inspection: five numbers and the holder, then two numbers and the id for each waiter. */
-static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
-{
-  struct fairlock_report report = {0};
-  const int64_t *values = engine->values;
-  bool text = event->type == RESP_BULK_STRING && (engine->element == 5 || (engine->element > 5 && engine->element % 3 == 2));
-  if (!text) {
-    size_t index = engine->element < 5 ? engine->element : engine->element % 3;
-    bool number = event->type == RESP_INTEGER;
-    int64_t value = event->integer;
-    if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
-    if (number && (engine->element < 5 || index < 2)) engine->values[index] = value;
-    else engine->odd = true;
-    return;
-  }
-  if (engine->odd || engine->report == NULL) return;
-  report.id = event->cut ? "?" : (const char *)event->data;
-  report.id_size = event->cut ? 1 : event->size;
-  if (engine->element == 5) {
-    report.ttl_ms = values[0];
-    report.token = (uint64_t)values[1];
-    report.ours = values[2] == 1;
-    report.hold_count = values[3];
-    report.waiters = (uint32_t)values[4];
-    report.alive = true;
-    if (event->size == 0 && !event->cut) report.id = NULL;
-  } else {
-    report.place = (engine->element - 5) / 3;
-    report.ours = values[0] == 1;
-    report.alive = values[1] > 0;
-    report.listens = values[1] > 1;
-  }
-  engine->report(&report, engine->report_context);
-}
-
 static void take_number(struct fairlock_engine *engine, const struct resp_event *event)
 {
   int64_t value = event->integer;
@@ -231,7 +196,7 @@ static void take_element(struct fairlock_engine *engine, const struct resp_event
   if (engine->value_type == RESP_PUSH) {
     take_push(engine, event, now);
   } else if (engine->stage == UP && handle != NULL && handle->kind == KIND_INSPECT) {
-    take_report(engine, event);
+    engine->inspection->take(engine, event);
   } else {
     take_number(engine, event);
   }

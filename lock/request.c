@@ -76,7 +76,8 @@ static void write_id(struct resp_writer *writer, const struct fairlock *handle)
 /* EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many follow. */
 static void write_script(struct resp_writer *writer, const struct fairlock *handle, int index, bool eval, int arguments)
 {
-  const struct fairlock_script *script = &fairlock_scripts[index];
+  const struct fairlock_script *script =
+      index == FAIRLOCK_SCRIPT_INSPECT ? handle->engine->inspection->script : &fairlock_scripts[index];
   resp_write_header(writer, RESP_ARRAY, 7 + arguments);
   if (eval) {
     write_text(writer, "EVAL");

@@ -8,7 +8,7 @@
 /* A waiter that was not heard of for so long is dead; a handover is granted for so long. scripts.c checks it. */
 #define FAIRLOCK_WINDOW_MS 5000U
 
-enum { FAIRLOCK_SCRIPT_ACQUIRE, FAIRLOCK_SCRIPT_RELEASE, FAIRLOCK_SCRIPT_INSPECT, FAIRLOCK_SCRIPTS };
+enum { FAIRLOCK_SCRIPT_ACQUIRE, FAIRLOCK_SCRIPT_RELEASE, FAIRLOCK_SCRIPT_INSPECT };
 
 /* A script's text is part[0] and then part[1], which may be NULL. */
 struct fairlock_script {
@@ -17,6 +17,8 @@ struct fairlock_script {
   char sha1[41];
 };
 
-extern const struct fairlock_script fairlock_scripts[FAIRLOCK_SCRIPTS];
+/* acquire and release; inspect stands apart, so that firmware which never inspects does not link it. */
+extern const struct fairlock_script fairlock_scripts[2];
+extern const struct fairlock_script fairlock_inspect_script;
 
 #endif

@@ -1,18 +1,24 @@
 #!/bin/sh
-# Prints lock/scripts.c: the scripts of this folder as C strings, without comments and indentation,
-# with the SHA-1 under which Redis knows each. `make scripts` runs it; `make test` fails when its
-# output and the committed file differ. Needs awk and sha1sum.
+# Prints lock/scripts.c: the scripts of this folder as C strings, shortened by shorten.awk, with the SHA-1
+# under which Redis knows each. `make scripts` runs it; `make test` fails when its output and the committed
+# file differ. Needs awk and sha1sum.
 set -eu
 cd "$(dirname "$0")"
+names=$(mktemp)
+trap 'rm -f "$names"' EXIT
+awk -v mode=names -f shorten.awk common.lua acquire.lua release.lua inspect.lua >"$names"
 
-# A Lua source without comments, indentation and empty lines. No string in ours contains "--".
-strip() {
-  sed -e 's/[[:space:]]*--.*$//' -e 's/^[[:space:]]*//' -e '/^$/d' "$1"
+shorten() {
+  awk -v mode=text -v names="$names" -f shorten.awk "$1.lua"
 }
 
-# The same as the lines of a C string.
+# The lines of a C string.
 c_string() {
-  strip "$1" | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$/\\n"/'
+  shorten "$1" | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$/\\n"/'
+}
+
+sha() {
+  (for part in "$@"; do shorten "$part"; done) | sha1sum | cut -d ' ' -f 1
 }
 
 constant() {
@@ -20,14 +26,7 @@ constant() {
 }
 
 entry() {
-  sha=$( (for part in "$@"; do strip "$part.lua"; done) | sha1sum | cut -d ' ' -f 1)
-  printf '    {{'
-  for part in "$@"; do printf '%s, ' "$part"; done
-  [ $# -eq 2 ] || printf 'NULL, '
-  printf '},\n     {'
-  for part in "$@"; do printf 'sizeof %s - 1, ' "$part"; done
-  [ $# -eq 2 ] || printf '0, '
-  printf '},\n     "%s"},\n' "$sha"
+  printf '    {{common, %s}, {sizeof common - 1, sizeof %s - 1}, "%s"},\n' "$1" "$1" "$(sha common "$1")"
 }
 
 cat <<'END'
@@ -39,15 +38,17 @@ cat <<'END'
  */
 #include "scripts.h"
 
+/* clang-format off */
 END
 for part in common acquire release inspect; do
   printf 'static const char %s[] =\n' "$part"
-  c_string "$part.lua"
+  c_string "$part"
   printf '    ;\n\n'
 done
 printf '_Static_assert(FAIRLOCK_WINDOW_MS == %s, "the window of common.lua");\n\n' "$(constant window)"
-printf 'const struct fairlock_script fairlock_scripts[FAIRLOCK_SCRIPTS] = {\n'
-entry common acquire
-entry common release
-entry inspect
-printf '};\n'
+printf 'const struct fairlock_script fairlock_scripts[] = {\n'
+entry acquire
+entry release
+printf '};\n\n'
+printf 'const struct fairlock_script fairlock_inspect_script = {\n'
+printf '    {inspect, NULL}, {sizeof inspect - 1, 0}, "%s"};\n' "$(sha inspect)"

@@ -1,0 +1,62 @@
+/*
+ * Looking at a lock without touching it: who holds it, who waits.
+ *
+ * The answer may be long, one part for each waiter; it is handed to the caller part by part as it arrives, and never stored.
+ */
+#include "internal.h"
+
+/* Elements before the waiters' own: ttl, token, kind, hold count, number of waiters, holder. */
+enum { HOLDER = 5 };
+
+static void take_value(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  size_t index = engine->element < HOLDER ? engine->element : engine->element % 3;
+  bool number = event->type == RESP_INTEGER;
+  int64_t value = event->integer;
+  if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
+  if (number) engine->values[index] = value;
+  else engine->odd = true;
+}
+
+/* Takes an element: five numbers and the holder, then two numbers and the id for each waiter. */
+static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  const int64_t *values = engine->values;
+  struct fairlock_report report = {0};
+  if (engine->element < HOLDER || engine->element % 3 != HOLDER % 3) {
+    take_value(engine, event);
+    return;
+  }
+  if (engine->odd || event->type != RESP_BULK_STRING) return;
+  report.id = event->cut ? "?" : (const char *)event->data;
+  report.id_size = event->cut ? 1 : event->size;
+  if (engine->element == HOLDER) {
+    report.ttl_ms = values[0];
+    report.token = (uint64_t)values[1];
+    report.ours = values[2] == 1;
+    report.hold_count = values[3];
+    report.waiters = (uint32_t)values[4];
+    report.alive = true;
+    if (report.id_size == 0) report.id = NULL;
+  } else {
+    report.place = (engine->element - HOLDER) / 3;
+    report.ours = values[0] == 1;
+    report.alive = values[1] > 0;
+    report.listens = values[1] > 1;
+  }
+  engine->report(&report, engine->report_context);
+}
+
+static const struct fairlock_inspection inspection = {&fairlock_inspect_script, take_report};
+
+int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  for (const struct fairlock *other = engine->handles; other != NULL; other = other->sibling) {
+    if (other->operation == INSPECT) return FAIRLOCK_IN_PROGRESS;
+  }
+  engine->inspection = &inspection;
+  engine->report = report;
+  engine->report_context = context;
+  return ask(handle, INSPECT, now);
+}

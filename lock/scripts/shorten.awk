@@ -1,0 +1,81 @@
+# Shortens Lua sources for flash: no comments, no indentation, no spaces that Lua does not need, and local names
+# of one or two letters, the same in every file. Lines stay, so that an error message leads to its place.
+#
+#     awk -v mode=names -f shorten.awk FILE...                  prints "long short" for each local name
+#     awk -v mode=text -v names=NAMES -f shorten.awk FILE       prints FILE shortened, by that list
+#
+# It knows as much Lua as our scripts use: single quoted strings without escapes, comments that go to
+# the end of the line, names after "local", in a function's parameters and before "in" or "=" of a for.
+
+function declare(name) {
+  if (name !~ /^[A-Za-z_][A-Za-z0-9_]*$/ || name in short) return
+  short[name] = letters(count++)
+  if (mode == "names") print name, short[name]
+}
+
+function letters(n,  alphabet) {
+  alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+  return n < 52 ? substr(alphabet, n + 1, 1) : "a" substr(alphabet, n - 51, 1)
+}
+
+function declare_list(list,  parts, n, i) {
+  gsub(/ /, "", list)
+  n = split(list, parts, ",")
+  for (i = 1; i <= n; i++) declare(parts[i])
+}
+
+function declarations(line) {
+  if (match(line, /^local function [A-Za-z_]+/)) declare(substr(line, 16, RLENGTH - 15))
+  else if (match(line, /^local [A-Za-z_, ]+/)) declare_list(substr(line, 7, RLENGTH - 6))
+  if (match(line, /^for [A-Za-z_, ]+ (=|in) /)) {
+    line = substr(line, 5, RLENGTH - 4)
+    sub(/ (=|in) $/, "", line)
+    declare_list(line)
+  } else if (match(line, /function [A-Za-z_]+\([A-Za-z_, ]*\)/)) {
+    line = substr(line, RSTART, RLENGTH - 1)
+    sub(/.*\(/, "", line)
+    declare_list(line)
+  }
+}
+
+# A piece of a line outside of strings.
+function shortened(code,  result, word, before) {
+  result = ""
+  while (match(code, /[A-Za-z_][A-Za-z0-9_]*/)) {
+    before = substr(code, 1, RSTART - 1)
+    word = substr(code, RSTART, RLENGTH)
+    result = result before
+    # ".name" is a field, not a local, unless the dots are "..", which joins strings
+    if (result !~ /(^|[^.])\.$/ && word in short) word = short[word]
+    result = result word
+    code = substr(code, RSTART + RLENGTH)
+  }
+  result = result code
+  while (match(result, / [^A-Za-z0-9_ ]/) || match(result, /[^A-Za-z0-9_ ] /)) {
+    word = substr(result, RSTART, RLENGTH)
+    gsub(/ /, "", word)
+    result = substr(result, 1, RSTART - 1) word substr(result, RSTART + RLENGTH)
+  }
+  return result
+}
+
+BEGIN {
+  while (mode == "text" && (getline pair < names) > 0) {
+    split(pair, words, " ")
+    short[words[1]] = words[2]
+  }
+}
+
+{
+  sub(/[ \t]*--.*$/, "")
+  sub(/^[ \t]+/, "")
+  if ($0 == "") next
+  if (mode == "names") {
+    declarations($0)
+    next
+  }
+  n = split($0, parts, "'")
+  line = ""
+  for (i = 1; i <= n; i++) line = line (i % 2 ? shortened(parts[i]) : "'" parts[i] "'")
+  print line
+}
