@@ -68,6 +68,48 @@ test: packages ## run all tests
 unit: $(UNIT) ## run the unit tests alone
 	@sh tests/run.sh $(UNIT)
 
+# The same suites again under the sanitizers and valgrind, each with a build of its own.
+SANITIZED = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/sim/%,$(SUITES))
+sanitize-%: packages $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory sanitized BUILD=$(BUILD)/$* RUNNER="$(RUNNER_$*)" \
+	  CFLAGS="-g -fno-omit-frame-pointer $(CFLAGS_$*)" SANITIZER=$*
+
+CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_tsan := -O1 -fsanitize=thread
+CFLAGS_valgrind := -O1
+RUNNER_valgrind := valgrind -q --error-exitcode=99 --leak-check=full --child-silent-after-fork=yes
+
+.PHONY: sanitized
+sanitized:
+	@$(MAKE) --no-print-directory $(SANITIZED) $(BUILD)/redis-server
+	@echo "== with $(SANITIZER)"
+	@TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/run.sh $(SANITIZED)
+
+PACKAGES_LINT := clang clang-tidy clang-format cppcheck shellcheck
+PACKAGES_SANITIZE := valgrind
+
+.PHONY: sanitize
+sanitize: ## run the suites with ASan and UBSan, with TSan, and in valgrind
+	@sh tests/need.sh $(PACKAGES_SANITIZE)
+	@$(MAKE) --no-print-directory sanitize-asan
+	@$(MAKE) --no-print-directory sanitize-tsan
+	@$(MAKE) --no-print-directory sanitize-valgrind
+
+.PHONY: lint
+lint: packages ## compile with gcc and clang, analyse, and check the layout of the sources
+	@sh tests/need.sh $(PACKAGES_LINT)
+	@sh tests/lint.sh
+
+.PHONY: format
+format: ## lay out the C sources
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+.PHONY: size
+size: ## print flash, RAM and stack for this machine and, with its compiler installed, Cortex-M3
+	@sh tests/size.sh $(CC)
+	@if command -v arm-none-eabi-gcc >/dev/null; then sh tests/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb; \
+	else echo "Cortex-M3: install gcc-arm-none-eabi and libnewlib-arm-none-eabi"; fi
+
 .PHONY: scripts
 scripts: ## write lock/scripts.c anew from lock/scripts/*.lua
 	@mkdir -p $(BUILD)

@@ -141,6 +141,7 @@ static int finish(struct fairlock_client *client, struct fairlock *handle)
 {
   struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
   port_signal_init(&self.signal);
+  /* cppcheck-suppress autoVariables ; it is taken out again below */
   client->blocked = &self;
   if (client->cranked) {
     flush(client, port_clock_ms());
@@ -156,7 +157,8 @@ static int finish(struct fairlock_client *client, struct fairlock *handle)
     }
   }
   struct fairlock_blocked **link = &client->blocked;
-  while (*link != &self) link = &(*link)->next;
+  while (*link != &self)
+    link = &(*link)->next;
   *link = self.next;
   port_signal_destroy(&self.signal);
   raise_blocked(client);
@@ -401,8 +403,8 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
   port_mutex_lock(&client->mutex);
   port_signal_init(&signal);
   if (client->cranked || client->runner != NULL) {
-    uint32_t wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS),
-                          fairlock_engine_deadline(&client->engine, port_clock_ms()));
+    uint32_t wait =
+        least(least(timeout_ms, PORT_LONGEST_WAIT_MS), fairlock_engine_deadline(&client->engine, port_clock_ms()));
     if (wait > 0) port_signal_wait(&signal, &client->mutex, wait);
   } else {
     client->cranked = true;

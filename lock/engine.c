@@ -381,7 +381,8 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   }
   uint32_t paused = now - engine->since;
   if (engine->stage == CLOSED && paused < engine->pause) arm(engine, now + engine->pause - paused);
-  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) handle_tick(handle, now);
+  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
+    handle_tick(handle, now);
 }
 
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now)

@@ -71,29 +71,29 @@ extern "C" {
  * UNKNOWN the request may or may not have been carried out.
  */
 enum fairlock_status {
-  FAIRLOCK_PENDING = 1,      /* the operation is still going on: turn the crank                            */
-  FAIRLOCK_OK = 0,           /* done                                                                       */
-  FAIRLOCK_BUSY = -1,        /* try: somebody else holds the lock or was first in line. Try later, or wait  */
-  FAIRLOCK_TIMEOUT = -2,     /* the wait passed. The queue was left                                        */
-  FAIRLOCK_CANCELLED = -3,   /* fairlock_cancel() ended the wait. The queue was left                       */
-  FAIRLOCK_LOST = -4,        /* the hold ended before it was released: its lease ran out, it was forced or
+  FAIRLOCK_PENDING = 1,       /* the operation is still going on: turn the crank                            */
+  FAIRLOCK_OK = 0,            /* done                                                                       */
+  FAIRLOCK_BUSY = -1,         /* try: somebody else holds the lock or was first in line. Try later, or wait  */
+  FAIRLOCK_TIMEOUT = -2,      /* the wait passed. The queue was left                                        */
+  FAIRLOCK_CANCELLED = -3,    /* fairlock_cancel() ended the wait. The queue was left                       */
+  FAIRLOCK_LOST = -4,         /* the hold ended before it was released: its lease ran out, it was forced or
                                 deleted. Somebody else may hold the lock; undo or fence what was done      */
-  FAIRLOCK_NOT_HELD = -5,    /* nothing to release, or nothing to cancel. A mistake of the caller's        */
-  FAIRLOCK_WRONG_TASK = -6,  /* another task acquired this handle. Use a handle per task                   */
-  FAIRLOCK_IN_PROGRESS = -7, /* the handle has an operation going on, or still holds. Wait for it          */
-  FAIRLOCK_UNKNOWN = -8,     /* no answer came to a release: it was carried out, or the lease ends the hold  */
-  FAIRLOCK_UNREACHABLE = -9, /* no connection to the server. Check address and network; try again          */
-  FAIRLOCK_DENIED = -10,     /* NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL     */
+  FAIRLOCK_NOT_HELD = -5,     /* nothing to release, or nothing to cancel. A mistake of the caller's        */
+  FAIRLOCK_WRONG_TASK = -6,   /* another task acquired this handle. Use a handle per task                   */
+  FAIRLOCK_IN_PROGRESS = -7,  /* the handle has an operation going on, or still holds. Wait for it          */
+  FAIRLOCK_UNKNOWN = -8,      /* no answer came to a release: it was carried out, or the lease ends the hold  */
+  FAIRLOCK_UNREACHABLE = -9,  /* no connection to the server. Check address and network; try again          */
+  FAIRLOCK_DENIED = -10,      /* NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL     */
   FAIRLOCK_UNSUPPORTED = -11, /* the server does not speak RESP3: Redis 6.2 or newer is needed              */
-  FAIRLOCK_LOADING = -12,    /* LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN: not now. Try later       */
-  FAIRLOCK_READONLY = -13,   /* the server is a replica. Connect to the master                             */
-  FAIRLOCK_OOM = -14,        /* the server is out of memory (maxmemory)                                    */
-  FAIRLOCK_MISCONF = -15,    /* the server refuses writes: MISCONF, NOREPLICAS. See its log                */
-  FAIRLOCK_REFUSED = -16,    /* any other error of the server's: see the error text                        */
-  FAIRLOCK_PROTOCOL = -17,   /* the server's bytes are no RESP, or not what was asked for                  */
-  FAIRLOCK_INVALID = -18,    /* an argument is out of its range. A mistake of the caller's                 */
-  FAIRLOCK_TOO_LONG = -19,   /* a name or id does not fit the buffers. Enlarge them                        */
-  FAIRLOCK_NO_ENTROPY = -20  /* no client id was given, and the port cannot make one                       */
+  FAIRLOCK_LOADING = -12,     /* LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN: not now. Try later       */
+  FAIRLOCK_READONLY = -13,    /* the server is a replica. Connect to the master                             */
+  FAIRLOCK_OOM = -14,         /* the server is out of memory (maxmemory)                                    */
+  FAIRLOCK_MISCONF = -15,     /* the server refuses writes: MISCONF, NOREPLICAS. See its log                */
+  FAIRLOCK_REFUSED = -16,     /* any other error of the server's: see the error text                        */
+  FAIRLOCK_PROTOCOL = -17,    /* the server's bytes are no RESP, or not what was asked for                  */
+  FAIRLOCK_INVALID = -18,     /* an argument is out of its range. A mistake of the caller's                 */
+  FAIRLOCK_TOO_LONG = -19,    /* a name or id does not fit the buffers. Enlarge them                        */
+  FAIRLOCK_NO_ENTROPY = -20   /* no client id was given, and the port cannot make one                       */
 };
 
 struct fairlock;
@@ -110,23 +110,23 @@ typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
  * and may be const, in flash. Members that are 0 or NULL have the meaning given.
  */
 struct fairlock_config {
-  void *receive_buffer;       /* the caller's memory, for this client alone                                */
-  size_t receive_size;        /* at least FAIRLOCK_RECEIVE_SIZE of the longest name                        */
-  void *send_buffer;          /* the caller's memory, for this client alone                                */
-  size_t send_size;           /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls                */
-  const char *client_id;      /* unique for each client and each start of it, printable, no colon, at most
+  void *receive_buffer;    /* the caller's memory, for this client alone                                */
+  size_t receive_size;     /* at least FAIRLOCK_RECEIVE_SIZE of the longest name                        */
+  void *send_buffer;       /* the caller's memory, for this client alone                                */
+  size_t send_size;        /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls                */
+  const char *client_id;   /* unique for each client and each start of it, printable, no colon, at most
                                  FAIRLOCK_ID_MAX characters. NULL: 32 random hexadecimal digits            */
-  const char *user;           /* NULL: the server's default user                                           */
-  const char *password;       /* NULL: no authentication                                                   */
-  const char *client_name;    /* shown by CLIENT LIST; no spaces. NULL: none                               */
-  uint32_t database;          /* SELECT; 0: the default one                                                */
-  uint32_t lease_ms;          /* lease of FAIRLOCK_RENEW. 0: 30000                                         */
-  uint32_t response_ms;       /* an answer that takes longer means that the connection is dead. 0: 2000    */
-  uint32_t connect_ms;        /* the same for connecting and greeting. 0: 5000                             */
-  uint32_t offline_ms;        /* an operation that gets no useful answer for so long fails, even when its
+  const char *user;        /* NULL: the server's default user                                           */
+  const char *password;    /* NULL: no authentication                                                   */
+  const char *client_name; /* shown by CLIENT LIST; no spaces. NULL: none                               */
+  uint32_t database;       /* SELECT; 0: the default one                                                */
+  uint32_t lease_ms;       /* lease of FAIRLOCK_RENEW. 0: 30000                                         */
+  uint32_t response_ms;    /* an answer that takes longer means that the connection is dead. 0: 2000    */
+  uint32_t connect_ms;     /* the same for connecting and greeting. 0: 5000                             */
+  uint32_t offline_ms;     /* an operation that gets no useful answer for so long fails, even when its
                                  wait is longer. 0: 10000; FAIRLOCK_FOREVER: only its wait ends it         */
-  fairlock_lost_fn lost;      /* NULL: none                                                                */
-  void *lost_context;         /* handed to lost                                                            */
+  fairlock_lost_fn lost;   /* NULL: none                                                                */
+  void *lost_context;      /* handed to lost                                                            */
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */
@@ -143,16 +143,16 @@ struct fairlock_stats {
 
 /* A step of the answer to an inspection. All pointers are valid during the call only. */
 struct fairlock_report {
-  const char *id;      /* the holder, or a waiter: not ended by NUL; NULL: the lock is free          */
+  const char *id; /* the holder, or a waiter: not ended by NUL; NULL: the lock is free          */
   size_t id_size;
-  bool ours;           /* a client of this library; false: Redisson                                  */
-  bool listens;        /* a waiter: a handover would reach it                                        */
-  bool alive;          /* a waiter: heard of in time                                                 */
-  uint32_t place;      /* 0: the holder (or that nobody holds), 1: first in line, and so on          */
-  uint32_t waiters;    /* place 0: how many follow                                                   */
-  int64_t ttl_ms;      /* place 0: what is left of the lease; -1: it has no end, -2: free            */
-  int64_t hold_count;  /* place 0: 0 when the lock is free                                           */
-  uint64_t token;      /* place 0: the fencing token; 0: free, or a holder without one               */
+  bool ours;          /* a client of this library; false: Redisson                                  */
+  bool listens;       /* a waiter: a handover would reach it                                        */
+  bool alive;         /* a waiter: heard of in time                                                 */
+  uint32_t place;     /* 0: the holder (or that nobody holds), 1: first in line, and so on          */
+  uint32_t waiters;   /* place 0: how many follow                                                   */
+  int64_t ttl_ms;     /* place 0: what is left of the lease; -1: it has no end, -2: free            */
+  int64_t hold_count; /* place 0: 0 when the lock is free                                           */
+  uint64_t token;     /* place 0: the fencing token; 0: free, or a holder without one               */
 };
 
 /*
@@ -168,9 +168,9 @@ struct fairlock {
   struct fairlock *previous, *next; /* in the list that `list` names               */
   const char *name;
   uint64_t token;
-  uintptr_t task;       /* the task that acquired; 0: none                          */
-  uint32_t number;      /* its id is "<client id>:<number>"                         */
-  uint32_t sequence;    /* of the request whose answer it waits for                 */
+  uintptr_t task;    /* the task that acquired; 0: none                          */
+  uint32_t number;   /* its id is "<client id>:<number>"                         */
+  uint32_t sequence; /* of the request whose answer it waits for                 */
   uint32_t lease_ms;
   uint32_t sent_at;     /* when its newest request was written                      */
   uint32_t timer;       /* when it wants to send next                               */
@@ -182,12 +182,12 @@ struct fairlock {
   uint8_t state;
   uint8_t operation;
   uint8_t list;
-  uint8_t kind;         /* of its newest request                                     */
+  uint8_t kind; /* of its newest request                                     */
   uint8_t flags;
-  uint8_t flight;       /* kinds of requests that may be under way on this connection */
-  uint8_t ghosts;       /* the same for connections that broke                      */
-  int8_t result;        /* enum fairlock_status of the last operation               */
-  int8_t verdict;       /* what the operation will come to when the queue was left  */
+  uint8_t flight; /* kinds of requests that may be under way on this connection */
+  uint8_t ghosts; /* the same for connections that broke                      */
+  int8_t result;  /* enum fairlock_status of the last operation               */
+  int8_t verdict; /* what the operation will come to when the queue was left  */
 };
 
 /* Private to the engine. */
@@ -222,31 +222,31 @@ struct fairlock_engine {
   const struct fairlock_inspection *inspection;
   fairlock_report_fn report;
   void *report_context;
-  int64_t values[5];             /* numbers of the reply under way */
-  int64_t server_now;            /* the newest known time of the server ... */
-  uint32_t sampled_at;           /* ... arrived then ...        */
-  uint32_t asked_at;             /* ... and was asked for then  */
-  int64_t void_after;            /* server time after which all requests so far are void */
-  uint32_t void_at;              /* the same on the local clock, for those of broken connections */
-  uint32_t next;                 /* the earliest time at which something is due */
-  uint32_t since;                /* when the stage began */
-  uint32_t filled_at;            /* when the send buffer was filled */
+  int64_t values[5];   /* numbers of the reply under way */
+  int64_t server_now;  /* the newest known time of the server ... */
+  uint32_t sampled_at; /* ... arrived then ...        */
+  uint32_t asked_at;   /* ... and was asked for then  */
+  int64_t void_after;  /* server time after which all requests so far are void */
+  uint32_t void_at;    /* the same on the local clock, for those of broken connections */
+  uint32_t next;       /* the earliest time at which something is due */
+  uint32_t since;      /* when the stage began */
+  uint32_t filled_at;  /* when the send buffer was filled */
   uint32_t random;
   uint32_t last_number;
   uint32_t last_sent, last_received; /* sequence numbers */
   uint32_t element;                  /* index in the reply under way */
   struct fairlock *addressee;        /* of the push under way */
-  uint16_t pause; /* closed: for so long after `since` */
+  uint16_t pause;                    /* closed: for so long after `since` */
   uint8_t stage;
   uint8_t failures; /* connections that failed in a row */
   uint8_t eval;     /* scripts the server does not know, a bit each */
   uint8_t value_type, push_type;
-  bool writing;     /* a request, or the greeting, is being written */
-  bool wanted;      /* the caller wants a connection, with or without requests */
-  bool broken;      /* the connection has to be closed */
-  bool unknown;     /* the error under way is NOSCRIPT */
-  bool odd;         /* the reply under way has an element of an unexpected kind */
-  int8_t trouble;   /* why there are no useful answers at present; 0: there are */
+  bool writing;   /* a request, or the greeting, is being written */
+  bool wanted;    /* the caller wants a connection, with or without requests */
+  bool broken;    /* the connection has to be closed */
+  bool unknown;   /* the error under way is NOSCRIPT */
+  bool odd;       /* the reply under way has an element of an unexpected kind */
+  int8_t trouble; /* why there are no useful answers at present; 0: there are */
   uint8_t id_size;
   char id[FAIRLOCK_ID_MAX];
   char error[FAIRLOCK_ERROR_SIZE];

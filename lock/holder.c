@@ -231,7 +231,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   }
   unlist(handle);
   struct fairlock **link = &engine->handles;
-  while (*link != handle) link = &(*link)->sibling;
+  while (*link != handle)
+    link = &(*link)->sibling;
   *link = handle->sibling;
   handle->engine = NULL;
   return FAIRLOCK_OK;
@@ -331,8 +332,7 @@ static void answer_waiting(struct fairlock *handle, uint32_t now)
 static void answer_held(struct fairlock *handle, uint32_t now)
 {
   const struct fairlock_engine *engine = handle->engine;
-  bool kept = engine->values[0] == 1 &&
-              (handle->kind == KIND_RELEASE || (uint64_t)engine->values[1] == handle->token);
+  bool kept = engine->values[0] == 1 && (handle->kind == KIND_RELEASE || (uint64_t)engine->values[1] == handle->token);
   if (!kept) {
     lose(handle, now);
     return;
@@ -422,7 +422,7 @@ void handle_error(struct fairlock *handle, int status, uint32_t now)
   unlist(handle);
   handle->flight = 0;
   handle->flags &= (uint8_t)~SUBSCRIBING;
-  if (handle->flags & CLOSING) engine->broken = true; /* was it the UNSUBSCRIBE or the script? Begin anew */
+  if (handle->flags & CLOSING) engine->broken = true;     /* was it the UNSUBSCRIBE or the script? Begin anew */
   if (status == FAIRLOCK_READONLY) engine->broken = true; /* after a fail-over the master is elsewhere */
   if (handle->state == FREE || handle->state == LOST) return;
   if (again) {

@@ -24,11 +24,19 @@ static const struct {
   char code[12];
   int8_t status;
 } errors[] = {
-  {"NOAUTH", FAIRLOCK_DENIED},       {"WRONGPASS", FAIRLOCK_DENIED},     {"NOPERM", FAIRLOCK_DENIED},
-  {"NOPROTO", FAIRLOCK_UNSUPPORTED}, {"LOADING", FAIRLOCK_LOADING},      {"BUSY", FAIRLOCK_LOADING},
-  {"MASTERDOWN", FAIRLOCK_LOADING},  {"CLUSTERDOWN", FAIRLOCK_LOADING},  {"TRYAGAIN", FAIRLOCK_LOADING},
-  {"READONLY", FAIRLOCK_READONLY},   {"OOM", FAIRLOCK_OOM},              {"MISCONF", FAIRLOCK_MISCONF},
-  {"NOREPLICAS", FAIRLOCK_MISCONF},
+    {"NOAUTH", FAIRLOCK_DENIED},
+    {"WRONGPASS", FAIRLOCK_DENIED},
+    {"NOPERM", FAIRLOCK_DENIED},
+    {"NOPROTO", FAIRLOCK_UNSUPPORTED},
+    {"LOADING", FAIRLOCK_LOADING},
+    {"BUSY", FAIRLOCK_LOADING},
+    {"MASTERDOWN", FAIRLOCK_LOADING},
+    {"CLUSTERDOWN", FAIRLOCK_LOADING},
+    {"TRYAGAIN", FAIRLOCK_LOADING},
+    {"READONLY", FAIRLOCK_READONLY},
+    {"OOM", FAIRLOCK_OOM},
+    {"MISCONF", FAIRLOCK_MISCONF},
+    {"NOREPLICAS", FAIRLOCK_MISCONF},
 };
 
 static int classify(const char *text)
@@ -145,7 +153,8 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine, con
 {
   size_t at = event->size;
   int64_t number;
-  while (at > 0 && event->data[at - 1] != ':') at--;
+  while (at > 0 && event->data[at - 1] != ':')
+    at--;
   if (at == 0 || !resp_parse_number(event->data + at, event->size - at, &number)) return NULL;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
     if (handle->number == number) return channel_size(handle) == event->size ? handle : NULL;

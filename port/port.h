@@ -26,10 +26,10 @@ extern "C" {
 /* What the functions of a transport return when they did not do what they were asked. None of them is 0, and
  * 0 is never returned by send() and recv(): "nothing yet" and "closed" cannot be confused. */
 enum port_status {
-  PORT_OK = 1,             /* connect(): the connection is up                               */
-  PORT_WOULD_BLOCK = -1,   /* nothing can be done now: call again later                     */
-  PORT_CLOSED = -2,        /* the peer closed or reset the connection, or it broke          */
-  PORT_UNREACHABLE = -3    /* connect(): no address of the server accepts a connection      */
+  PORT_OK = 1,           /* connect(): the connection is up                               */
+  PORT_WOULD_BLOCK = -1, /* nothing can be done now: call again later                     */
+  PORT_CLOSED = -2,      /* the peer closed or reset the connection, or it broke          */
+  PORT_UNREACHABLE = -3  /* connect(): no address of the server accepts a connection      */
 };
 
 /*

@@ -32,14 +32,15 @@ void check_write(const char *text);
 /* Used by the macros. They return the condition. */
 bool check_true(bool condition, const char *file, int line, const char *text);
 bool check_equal(int64_t is, int64_t expected, const char *file, int line, const char *text);
-bool check_bytes(const void *is, size_t is_size, const void *expected, size_t expected_size, const char *file, int line);
+bool check_bytes(const void *is, size_t is_size, const void *expected, size_t expected_size, const char *file,
+                 int line);
 
 /* Marks the running test as skipped. */
 void check_skip(const char *why);
 
-#define CHECK(condition) check_true((condition), __FILE__, __LINE__, #condition)
+#define CHECK(condition)          check_true((condition), __FILE__, __LINE__, #condition)
 #define CHECK_EQUAL(is, expected) check_equal((int64_t)(is), (int64_t)(expected), __FILE__, __LINE__, #is)
-#define CHECK_BYTES(is, is_size, expected, expected_size) \
+#define CHECK_BYTES(is, is_size, expected, expected_size)                                                              \
   check_bytes((is), (is_size), (expected), (expected_size), __FILE__, __LINE__)
 
 #endif

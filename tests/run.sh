@@ -2,15 +2,18 @@
 # Runs test programs and adds up their lines: tests/run.sh PROGRAM...
 # A program prints "ok NAME", "not ok NAME" or "skip NAME" for each test, "# ..." for what explains it; it may print
 # anything else. One that ends with an error but names no failed test counts as a failed test itself. With CI=true a
-# skipped test counts as failed. TEST_TIMEOUT: seconds for one program (default 900).
+# skipped test counts as failed. TEST_TIMEOUT: seconds for one program (default 900). RUNNER: what to run compiled
+# programs with, such as valgrind.
 set -u
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0 skipped=0 failures=
 for program in "$@"; do
   echo "== $program"
+  runner=
+  case $program in *.sh | *' '*) ;; *) runner=${RUNNER:-} ;; esac
   # shellcheck disable=SC2086
-  timeout -k 10 "${TEST_TIMEOUT:-900}" $program >"$log" 2>&1 </dev/null
+  timeout -k 10 "${TEST_TIMEOUT:-900}" $runner $program >"$log" 2>&1 </dev/null
   status=$?
   grep -v '^ok ' "$log"
   ok=$(grep -c '^ok ' "$log")

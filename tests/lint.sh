@@ -1,0 +1,60 @@
+#!/bin/sh
+# Looks at the sources without running them: both compilers with warnings as errors, gcc's analyser, cppcheck, clang-tidy,
+# clang-format, shellcheck, and a few rules of our own. Prints what it finds; the exit status says whether it found any.
+set -u
+status=0
+includes="-Iresp -Iport -Iport/posix -Ilock"
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
+library=$(git ls-files 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
+single=$(git ls-files 'port/single/*.c' 'port/template*.c')
+host=$(git ls-files 'boards/host/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
+scripts=$(git ls-files '*.sh' '.ci/run')
+
+# check WHAT COMMAND...
+check() {
+  what=$1
+  shift
+  if "$@"; then echo "lint: $what: clean"; else
+    echo "lint: $what: FAILED"
+    status=1
+  fi
+}
+
+# each FILES COMMAND...: the command for each file, all of them even if one fails
+each() {
+  files=$1
+  shift
+  result=0
+  for file in $files; do "$@" "$file" || result=1; done
+  return $result
+}
+
+for compiler in gcc clang; do
+  # shellcheck disable=SC2086
+  check "$compiler, library" each "$library" $compiler -std=c11 $warnings $includes -O2 -c -o /dev/null
+  # shellcheck disable=SC2086
+  check "$compiler, ports" each "$single" $compiler -std=c11 $warnings -Iresp -Iport -Iport/single -Ilock -O2 -c -o /dev/null
+  # shellcheck disable=SC2086
+  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Iboards/host \
+    -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
+done
+for header in $(git ls-files 'resp/resp.h' 'lock/engine.h' 'lock/fairlock.h' 'port/port.h'); do
+  # shellcheck disable=SC2086
+  check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
+done
+# shellcheck disable=SC2086
+check "gcc -fanalyzer" each "$library" gcc -std=c11 $warnings $includes -O2 -fanalyzer -c -o /dev/null
+# shellcheck disable=SC2086
+check cppcheck cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+  --suppress=missingIncludeSystem $includes $library $single
+# shellcheck disable=SC2086
+check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
+# shellcheck disable=SC2046
+check clang-format clang-format --dry-run -Werror $(git ls-files '*.c' '*.h')
+# shellcheck disable=SC2086
+check shellcheck shellcheck -s sh $scripts
+check "no heap, no output, no exit in the library" sh -c \
+  "! grep -nE '\\<(malloc|calloc|realloc|free|printf|puts|exit|abort)[(]' $(echo $library | sed 's/port[^ ]*//g')"
+check "no platform ifdef outside port and boards" sh -c \
+  "! grep -nE '^#[[:space:]]*(if|ifdef|ifndef).*(__linux|_WIN32|__APPLE__|__arm|__riscv|__unix)' resp/* lock/*.[ch]"
+exit $status
