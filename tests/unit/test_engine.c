@@ -1,0 +1,905 @@
+/*
+ * The engine against a server that is written down: each test plays both sides by hand, byte by byte, in a time
+ * that it sets itself. No libc but string.h, so that it runs on a board, too.
+ */
+#include "check.h"
+#include "engine.h"
+
+#include <string.h>
+
+#define ID          "client-1"
+#define CHANNEL(n)  "redisson_lock__channel:{door}:" ID ":" n
+#define SERVER_TIME 1700000000000LL
+
+static struct fairlock_engine engine;
+static struct fairlock a, b;
+static struct fairlock_config config;
+static uint8_t receive_buffer[256], send_buffer[512];
+static char output[8192];
+static size_t output_size;
+static uint32_t now;
+static int losses;
+
+static void count_loss(struct fairlock *handle, void *context)
+{
+  (void)handle;
+  ++*(int *)context;
+}
+
+/* Collects what the engine sends. */
+static void drain(void)
+{
+  size_t size;
+  const uint8_t *data;
+  output_size = 0;
+  while (data = fairlock_engine_output(&engine, &size, now), size > 0) {
+    if (output_size + size < sizeof output) memcpy(output + output_size, data, size);
+    output_size += size;
+    fairlock_engine_sent(&engine, size);
+  }
+  output[output_size < sizeof output ? output_size : sizeof output - 1] = 0;
+}
+
+static bool sends(const char *text)
+{
+  drain();
+  return strstr(output, text) != NULL;
+}
+
+static void feed(const char *text)
+{
+  size_t left = strlen(text);
+  while (left > 0) {
+    size_t room;
+    uint8_t *to = fairlock_engine_input(&engine, &room);
+    size_t step = left < room ? left : room;
+    memcpy(to, text, step);
+    fairlock_engine_received(&engine, step, now);
+    text += step;
+    left -= step;
+  }
+}
+
+/* {state, value, server's time}, at `now` of the engine's clock plus `late` ms. */
+static void answer(int state, int64_t value, int64_t late)
+{
+  uint8_t text[96];
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text - 1, 0);
+  resp_write_header(&writer, RESP_ARRAY, 3);
+  resp_write_header(&writer, RESP_INTEGER, state);
+  resp_write_header(&writer, RESP_INTEGER, value);
+  resp_write_header(&writer, RESP_INTEGER, SERVER_TIME + now + late);
+  text[writer.used] = 0;
+  feed((char *)text);
+}
+
+static void push(const char *kind, const char *channel, const char *text)
+{
+  uint8_t bytes[256];
+  struct resp_writer writer;
+  resp_writer_init(&writer, bytes, sizeof bytes - 1, 0);
+  resp_write_header(&writer, RESP_PUSH, 3);
+  resp_write_bulk(&writer, kind, strlen(kind));
+  resp_write_bulk(&writer, channel, strlen(channel));
+  if (text != NULL) resp_write_bulk(&writer, text, strlen(text));
+  else resp_write_header(&writer, RESP_INTEGER, 1);
+  bytes[writer.used] = 0;
+  feed((char *)bytes);
+}
+
+/* A grant with this token, given `ago` ms before `now`. */
+static void grant(const char *channel, const char *token, uint32_t ago)
+{
+  char text[64];
+  size_t size = strlen(token);
+  memcpy(text, token, size);
+  text[size++] = ' ';
+  size += resp_format_number(text + size, SERVER_TIME + now - ago);
+  text[size] = 0;
+  push("message", channel, text);
+}
+
+static void pass(uint32_t ms)
+{
+  now += ms;
+  fairlock_engine_tick(&engine, now);
+}
+
+static void greet(void)
+{
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  CHECK(sends("HELLO\r\n$1\r\n3\r\n"));
+  CHECK(strstr(output, "TIME") != NULL);
+  feed("%1\r\n$5\r\nproto\r\n:3\r\n");
+  CHECK(!fairlock_engine_ready(&engine));
+  uint8_t text[64];
+  struct resp_writer writer;
+  char seconds[RESP_NUMBER_SIZE];
+  resp_writer_init(&writer, text, sizeof text - 1, 0);
+  resp_write_header(&writer, RESP_ARRAY, 2);
+  resp_write_bulk(&writer, seconds, resp_format_number(seconds, (SERVER_TIME + now) / 1000));
+  resp_write_bulk_number(&writer, (SERVER_TIME + now) % 1000 * 1000);
+  text[writer.used] = 0;
+  feed((char *)text);
+  CHECK(fairlock_engine_ready(&engine));
+}
+
+static void set_up(void)
+{
+  memset(&config, 0, sizeof config);
+  config.receive_buffer = receive_buffer;
+  config.receive_size = sizeof receive_buffer;
+  config.send_buffer = send_buffer;
+  config.send_size = sizeof send_buffer;
+  config.client_id = ID;
+  config.lost = count_loss;
+  config.lost_context = &losses;
+  losses = 0;
+  now = 0xfffff000U; /* so that each test lives through the wrap-around of the clock */
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "door", 4), FAIRLOCK_OK);
+}
+
+static void break_connection(void)
+{
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  CHECK(!fairlock_engine_ready(&engine));
+}
+
+static void acquire_a(uint32_t lease_ms)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, lease_ms, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 77);
+}
+
+/* a waits in the queue, and was told so. */
+static void queue_a(uint32_t wait_ms)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+static void test_init_refuses(void)
+{
+  set_up();
+  config.client_id = NULL;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_NO_ENTROPY);
+  config.client_id = "";
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.client_id = "a:b";
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.client_id = "12345678901234567890123456789012345678901234567890123456789012345";
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_TOO_LONG);
+  config.client_id = ID;
+  config.receive_size = 10;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_TOO_LONG);
+  config.receive_size = sizeof receive_buffer;
+  config.send_size = FAIRLOCK_SEND_MIN - 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_TOO_LONG);
+  config.send_size = sizeof send_buffer;
+  config.send_buffer = NULL;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.send_buffer = send_buffer;
+  config.lease_ms = FAIRLOCK_SHORTEST_LEASE_MS - 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.lease_ms = 0;
+  config.response_ms = FAIRLOCK_LONGEST_MS + 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.response_ms = 0;
+  config.offline_ms = FAIRLOCK_LONGEST_MS + 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.offline_ms = FAIRLOCK_FOREVER;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_OK);
+  static char name[300];
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, name, 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, NULL, 1), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, name, sizeof name), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, name, FAIRLOCK_NAME_MAX + 1), FAIRLOCK_TOO_LONG);
+}
+
+static void test_arguments(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_SHORTEST_LEASE_MS - 1, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_LONGEST_MS + 1, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, FAIRLOCK_LONGEST_MS + 1, 1000, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_release(&b, now), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_engine_cancel(&b, now), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_engine_release(&b, now), FAIRLOCK_IN_PROGRESS);
+}
+
+static void test_acquire_and_release(void)
+{
+  acquire_a(1000);
+  uint32_t held = fairlock_engine_held(&a, now);
+  CHECK(held > 900 && held < 1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+  CHECK(sends("\r\n$2\r\n77\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_NOT_HELD);
+}
+
+static void test_try_is_busy(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(!sends("SUBSCRIBE"));
+  answer(0, 500, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+static void test_reentry(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 500, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK(strstr(output, "\r\n$1\r\n2\r\n") != NULL); /* the target, not a step */
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.holds, 2);
+  CHECK(fairlock_engine_held(&a, now) > 900); /* the shorter lease did not shorten the hold */
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(fairlock_engine_held(&a, now) > 0);
+  drain();
+  answer(1, 1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.holds, 1);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_noscript(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  feed("-NOSCRIPT No matching script.\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  drain();
+  CHECK(output_size > sizeof send_buffer); /* in several pieces */
+  CHECK(strstr(output, "EVAL\r\n") != NULL && strstr(output, "redis.call") != NULL);
+  answer(1, 5, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(engine.error[0], 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+}
+
+static void test_heartbeat_and_grant(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  CHECK(fairlock_engine_deadline(&engine, now) <= 2000);
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "SUBSCRIBE") == NULL);
+  answer(0, -1, 0);
+  pass(1000);
+  grant(CHANNEL("1"), "99", 10);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 99);
+  uint32_t held = fairlock_engine_held(&a, now);
+  CHECK(held > 4000 && held < 5000);
+  CHECK(sends("\r\n$2\r\n-1\r\n")); /* confirms: only if held */
+  answer(1, 99, 0);
+  CHECK(fairlock_engine_held(&a, now) > 29000);
+  CHECK_EQUAL(engine.stats.granted, 1);
+  CHECK_EQUAL(engine.stats.waits, 1);
+}
+
+static void test_grant_that_is_too_old(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  now += 6000; /* frozen */
+  grant(CHANNEL("1"), "99", 5900);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
+static void test_grant_from_another_time(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  push("message", CHANNEL("1"), "99 5"); /* the server's clock was set back */
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(1, 99, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(engine.stats.polled, 1);
+}
+
+static void test_peer_wakes(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  push("message", CHANNEL("1"), "0");
+  CHECK(sends("EVALSHA"));
+  answer(1, 5, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_messages_that_are_not_ours(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  push("message", CHANNEL("9"), "0");
+  push("message", "redisson_lock__channel:{other}:" ID ":1", "0");
+  push("message", "nonsense", "0");
+  push("message", CHANNEL("1"), "what");
+  push("message", CHANNEL("1"), "1 what");
+  push("message", CHANNEL("1"), "-1");
+  push("message", CHANNEL("1"), "");
+  push("pmessage", CHANNEL("1"), "0");
+  feed(">2\r\n$7\r\nmessage\r\n_\r\n");
+  feed(">1\r\n:1\r\n>0\r\n");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+}
+
+static void test_unexpected_grant_is_given_back(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  grant(CHANNEL("1"), "99", 0);
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
+static void test_first_in_line_asks_when_the_lease_ends(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  drain();
+  answer(0, 700, 0);
+  CHECK(fairlock_engine_deadline(&engine, now) <= 701);
+  pass(701);
+  CHECK(sends("EVALSHA"));
+}
+
+static void test_timeout_leaves_the_queue(void)
+{
+  queue_a(500);
+  pass(500);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+}
+
+static void test_cancel_before_anything_was_sent(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0);
+}
+
+static void test_cancel_while_subscribing(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  CHECK_EQUAL(output_size, 0); /* what comes of the SUBSCRIBE has to be known first */
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 5, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
+static void test_subscribe_refused(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-NOPERM no channel\r\n");
+  answer(0, -1, 0);
+  answer(1, 6, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK); /* the replies did not get out of step */
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+}
+
+static void test_renewal_and_loss(void)
+{
+  acquire_a(FAIRLOCK_RENEW);
+  pass(10000);
+  CHECK(sends("\r\n$2\r\n-1\r\n"));
+  answer(1, 77, 0);
+  CHECK(fairlock_engine_held(&a, now) > 29000);
+  CHECK_EQUAL(engine.stats.renewals, 1);
+  pass(10000);
+  drain();
+  answer(-1, 0, 0);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_NOT_HELD);
+}
+
+static void test_another_token_is_a_loss(void)
+{
+  acquire_a(FAIRLOCK_RENEW);
+  pass(10000);
+  drain();
+  answer(1, 78, 0);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+}
+
+static void test_lease_runs_out(void)
+{
+  acquire_a(1000);
+  pass(1000);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  acquire_a(1000);
+  now += 1000; /* nobody turned the crank */
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+}
+
+static void test_release_finds_nothing(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_LOST);
+}
+
+static void test_void_request_is_repeated(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(-2, 0, 100000);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("\r\n1704295065200\r\n")); /* an expiry reckoned from the new time */
+  answer(1, 5, 100000);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_no_answer_breaks_the_connection(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  pass(1999);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  pass(1);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0);
+  pass(50);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+  greet();
+  CHECK(sends("SUBSCRIBE"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 5, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_reply_lost_on_release(void)
+{
+  acquire_a(5000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(50);
+  greet();
+  CHECK(sends("\r\n$2\r\n77\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_release_without_an_answer_is_unknown(void)
+{
+  config.offline_ms = 0;
+  acquire_a(30000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(10000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNKNOWN);
+  acquire_a(30000);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  pass(10000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  pass(25000);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0); /* the lease has ended: nothing to do */
+}
+
+/* An acquire under way on a broken connection may arrive after the release: it is undone when it is void. */
+static void test_ghost_of_an_acquire(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 5, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK); /* the caller need not wait for it */
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  pass(2100);
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  pass(30000);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* A leave under way on a broken connection would end the next hold: no acquire before it is void. */
+static void test_ghost_of_a_leave(void)
+{
+  queue_a(500);
+  pass(500);
+  drain();
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  pass(50);
+  greet();
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  bool early = output_size > 0;
+  pass(2100);
+  drain();
+  CHECK(!early || output_size == 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
+static void test_offline(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 20000, 1000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  CHECK_EQUAL(b.result, FAIRLOCK_UNREACHABLE); /* a try does not wait for a connection */
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(10000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+}
+
+static void test_connecting_takes_too_long(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 20000, 1000, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  pass(5000);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+static void refuse_greeting(const char *error, int status)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 20000, 1000, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  drain();
+  feed(error);
+  CHECK_EQUAL(a.result, status);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+static void test_greeting_refused(void)
+{
+  refuse_greeting("-ERR unknown command 'HELLO'\r\n", FAIRLOCK_UNSUPPORTED);
+  refuse_greeting("-NOPROTO unsupported protocol version\r\n", FAIRLOCK_UNSUPPORTED);
+  refuse_greeting("-WRONGPASS invalid\r\n", FAIRLOCK_DENIED);
+  CHECK(strcmp(engine.error, "WRONGPASS invalid") == 0);
+  refuse_greeting("-NOAUTH HELLO must\r\n", FAIRLOCK_DENIED);
+  refuse_greeting("+OK\r\n", FAIRLOCK_UNSUPPORTED);
+  refuse_greeting("-LOADING wait\r\n", FAIRLOCK_PENDING);
+}
+
+static void test_greeting_with_everything(void)
+{
+  set_up();
+  config.password = "pass";
+  config.user = "user";
+  config.client_name = "name";
+  config.database = 3;
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  CHECK(
+      sends("*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$4\r\nuser\r\n$4\r\npass\r\n$7\r\nSETNAME\r\n$4\r\nname\r\n"
+            "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*1\r\n$4\r\nTIME\r\n"));
+  feed("%1\r\n+modules\r\n*1\r\n%1\r\n+args\r\n*1\r\n+x\r\n");
+  feed("+OK\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n");
+  CHECK(fairlock_engine_ready(&engine));
+}
+
+static void refuse_request(const char *error, int status)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  feed(error);
+  CHECK_EQUAL(a.result, status);
+}
+
+static void test_requests_refused(void)
+{
+  refuse_request("-NOPERM x\r\n", FAIRLOCK_DENIED);
+  refuse_request("-LOADING x\r\n", FAIRLOCK_LOADING);
+  refuse_request("-BUSY x\r\n", FAIRLOCK_LOADING);
+  refuse_request("-READONLY x\r\n", FAIRLOCK_READONLY);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  refuse_request("-OOM x\r\n", FAIRLOCK_OOM);
+  refuse_request("-MISCONF x\r\n", FAIRLOCK_MISCONF);
+  refuse_request("-WRONGTYPE x\r\n", FAIRLOCK_REFUSED);
+  refuse_request("!5\r\nOOM x\r\n", FAIRLOCK_OOM);
+  refuse_request("-OOMPH\r\n", FAIRLOCK_REFUSED);
+}
+
+static void test_an_error_that_may_pass_is_waited_out(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  feed("-OOM no memory\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(500);
+  CHECK(sends("EVALSHA"));
+  feed("-OOM no memory\r\n");
+  pass(2500);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING); /* leaving first */
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OOM);
+}
+
+static void nonsense(const char *text)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  feed(text);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+static void test_nonsense_breaks_the_connection(void)
+{
+  nonsense("?");
+  nonsense("+OK\r\n");
+  nonsense("*2\r\n:1\r\n:1\r\n");
+  nonsense("*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n");
+  nonsense("*3\r\n:1\r\n:1\r\n+x\r\n");
+  nonsense("*3\r\n:1\r\n:1\r\n:9223372036854775807\r\n");
+  nonsense("*3\r\n:1\r\n:-9\r\n:1\r\n");
+  nonsense("|1\r\n+a\r\n+b\r\n");
+  acquire_a(1000);
+  answer(1, 5, 0); /* nobody asked */
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+static void test_force_release(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$2\r\n-1\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
+}
+
+static struct fairlock_report reports[4];
+static char ids[4][16];
+static unsigned reported;
+
+static void keep_report(const struct fairlock_report *report, void *context)
+{
+  (void)context;
+  if (reported == 4) return;
+  reports[reported] = *report;
+  if (report->id != NULL && report->id_size < 16) memcpy(ids[reported], report->id, report->id_size);
+  reported++;
+}
+
+static void test_inspect(void)
+{
+  set_up();
+  greet();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&b, keep_report, NULL, now), FAIRLOCK_IN_PROGRESS);
+  drain();
+  feed("*12\r\n:1500\r\n$2\r\n42\r\n:1\r\n:2\r\n:2\r\n$3\r\nh:1\r\n:1\r\n:2\r\n$3\r\nw:1\r\n:0\r\n:1\r\n$3\r\nw:2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(reported, 3);
+  CHECK_EQUAL(reports[0].place, 0);
+  CHECK_EQUAL(reports[0].ttl_ms, 1500);
+  CHECK_EQUAL(reports[0].token, 42);
+  CHECK_EQUAL(reports[0].hold_count, 2);
+  CHECK_EQUAL(reports[0].waiters, 2);
+  CHECK(reports[0].ours && strcmp(ids[0], "h:1") == 0);
+  CHECK_EQUAL(reports[1].place, 1);
+  CHECK(reports[1].ours && reports[1].alive && reports[1].listens && strcmp(ids[1], "w:1") == 0);
+  CHECK(!reports[2].ours && reports[2].alive && !reports[2].listens && strcmp(ids[2], "w:2") == 0);
+}
+
+static void test_remove_ends_the_subscription(void)
+{
+  queue_a(500);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("UNSUBSCRIBE"));
+  push("unsubscribe", CHANNEL("1"), NULL);
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+  CHECK(engine.handles == NULL);
+}
+
+/* A release is not held up by the answer to a confirmation, and that answer then finds nobody. */
+static void test_release_overtakes(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  grant(CHANNEL("1"), "99", 0);
+  drain();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$2\r\n99\r\n"));
+  answer(1, 99, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_small_send_buffer(void)
+{
+  set_up();
+  config.send_size = FAIRLOCK_SEND_MIN;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("*2\r\n$9\r\nSUBSCRIBE\r\n$40\r\n" CHANNEL("1") "\r\n*12\r\n$7\r\nEVALSHA\r\n"));
+  CHECK(strstr(output, "$4\r\ndoor\r\n$26\r\nredisson_lock_queue:{door}\r\n$28\r\nredisson_lock_timeout:{door}\r\n"
+                       "$15\r\nfairlock:{door}\r\n") != NULL);
+}
+
+static void test_braces(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "a{b", 3), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 1000, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("redisson_lock_queue:a{b\r\n"));
+  CHECK(strstr(output, "redisson_lock__channel:a{b:" ID ":3\r\n") != NULL);
+}
+
+static void test_random_id(void)
+{
+  uint8_t entropy[16] = {0x01, 0x23, 0xab, [15] = 0xff};
+  set_up();
+  config.client_id = NULL;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, entropy), FAIRLOCK_OK);
+  CHECK_BYTES(engine.id, engine.id_size, "0123ab000000000000000000000000ff", 32);
+}
+
+static void test_status_words(void)
+{
+  for (int status = FAIRLOCK_NO_ENTROPY - 1; status <= FAIRLOCK_PENDING + 1; status++) {
+    CHECK(fairlock_status_text(status)[0] != 0 && fairlock_status_name(status)[0] != 0);
+  }
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_NO_ENTROPY), "NO_ENTROPY") == 0);
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
+}
+
+const struct check_test check_tests[] = {
+    {"init refuses what cannot work", test_init_refuses},
+    {"arguments and misuse", test_arguments},
+    {"acquire and release", test_acquire_and_release},
+    {"try is busy", test_try_is_busy},
+    {"re-entry and partial release", test_reentry},
+    {"NOSCRIPT is answered by EVAL", test_noscript},
+    {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
+    {"a grant that is too old is not believed", test_grant_that_is_too_old},
+    {"a grant from another time is not believed", test_grant_from_another_time},
+    {"a peer's wake-up makes a waiter ask", test_peer_wakes},
+    {"messages that are not ours are ignored", test_messages_that_are_not_ours},
+    {"an unexpected grant is given back", test_unexpected_grant_is_given_back},
+    {"the first in line asks when the lease ends", test_first_in_line_asks_when_the_lease_ends},
+    {"a time-out leaves the queue", test_timeout_leaves_the_queue},
+    {"cancel before anything was sent", test_cancel_before_anything_was_sent},
+    {"cancel while subscribing", test_cancel_while_subscribing},
+    {"SUBSCRIBE refused", test_subscribe_refused},
+    {"renewal and loss", test_renewal_and_loss},
+    {"another token is a loss", test_another_token_is_a_loss},
+    {"a lease runs out", test_lease_runs_out},
+    {"release finds nothing", test_release_finds_nothing},
+    {"a void request is repeated", test_void_request_is_repeated},
+    {"no answer breaks the connection", test_no_answer_breaks_the_connection},
+    {"reply lost on release", test_reply_lost_on_release},
+    {"release without an answer is unknown", test_release_without_an_answer_is_unknown},
+    {"ghost of an acquire", test_ghost_of_an_acquire},
+    {"ghost of a leave", test_ghost_of_a_leave},
+    {"offline", test_offline},
+    {"connecting takes too long", test_connecting_takes_too_long},
+    {"greeting refused", test_greeting_refused},
+    {"greeting with everything", test_greeting_with_everything},
+    {"requests refused", test_requests_refused},
+    {"an error that may pass is waited out", test_an_error_that_may_pass_is_waited_out},
+    {"nonsense breaks the connection", test_nonsense_breaks_the_connection},
+    {"force-release", test_force_release},
+    {"inspect", test_inspect},
+    {"remove ends the subscription", test_remove_ends_the_subscription},
+    {"a release overtakes a confirmation", test_release_overtakes},
+    {"small send buffer", test_small_send_buffer},
+    {"braces in a name", test_braces},
+    {"random id", test_random_id},
+    {"status words", test_status_words},
+    {NULL, NULL},
+};
