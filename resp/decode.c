@@ -112,7 +112,7 @@ static int take_text(struct resp_decoder *decoder, const uint8_t *text, size_t s
     event->size = decoder->limit;
     event->cut = true;
     decoder->passing = PASSING_LINE;
-    *used = event->size;
+    *used = length;
     return RESP_EVENT;
   }
   event->size = length;
