@@ -311,7 +311,7 @@ static void answer_waiting(struct fairlock *handle, uint32_t now)
   int64_t value = engine->values[1];
   if (state == 1) {
     uint32_t valid_until = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
-    if (value == 0 || reached(now, valid_until)) {
+    if (value <= 0 || reached(now, valid_until)) {
       want(handle);
       return;
     }
@@ -454,6 +454,8 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
   }
   uint32_t interval = (uint32_t)age + FAIRLOCK_WINDOW_MS;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
+  uint32_t latest = now + FAIRLOCK_WINDOW_MS - margin(FAIRLOCK_WINDOW_MS);
+  if (reached(valid_until, latest)) valid_until = latest; /* the server's clock cannot be right */
   want(handle); /* if it is too late to believe the grant, this asks; else it confirms the grant */
   if (reached(now, valid_until)) return;
   handle->flags |= QUEUED;
