@@ -72,6 +72,7 @@ static void lose(struct fairlock *handle, uint32_t now)
   handle->state = LOST;
   handle->valid_until = now;
   engine->stats.losses++;
+  if (handle->operation == LESSEN) handle->holds--; /* this release counts */
   if (pending(handle)) finish(handle, FAIRLOCK_LOST);
   if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
 }
