@@ -1,0 +1,199 @@
+/*
+ * What the suites against a real redis-server share: private servers, a connection that looks at keys without the library,
+ * clients of the library, and actors, which are clients in processes of their own.
+ *
+ * Each test begins with begin(), which ends what the test before left, empties the suite's server and winds up a clock: a test
+ * that hangs ends the program as a failure. Servers and child processes die with the program, however that ends.
+ * All waits here are generous bounds for a loaded machine; they end as soon as what they wait for has come.
+ */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "check.h"
+#include "fairlock.h"
+#include "posix.h"
+
+/* How long to wait for something that will come, unless something is broken. */
+#define SOON 20000
+
+/* Milliseconds and microseconds since some moment. */
+int64_t now_ms(void);
+int64_t now_us(void);
+void sleep_ms(int ms);
+
+/* Servers */
+
+struct server {
+  pid_t pid;
+  int port;
+  const char *const *options;
+  char port_text[8];
+  char directory[40];
+};
+
+/* Starts a server that keeps nothing on disk. options: pairs such as "--maxmemory", "2mb", ended by NULL, or NULL; kept. */
+void server_start(struct server *server, const char *const options[]);
+void server_stop(struct server *server);
+
+/* Kills it and starts it again, empty, on the same port. server_kill() and server_revive() are the two halves. */
+void server_restart(struct server *server);
+void server_kill(struct server *server);
+void server_revive(struct server *server);
+
+int free_port(void);
+
+/* A raw connection: RESP2, no library but the codec */
+
+struct raw_element {
+  enum resp_type type;
+  int64_t integer;
+  size_t size;
+  char *text; /* ended by NUL */
+};
+
+struct raw {
+  int socket;
+  size_t count; /* elements of the last reply, its outermost one included */
+  struct raw_element element[512];
+  size_t used;
+  char buffer[1 << 16];
+};
+
+bool raw_open(struct raw *raw, int port);
+void raw_close(struct raw *raw);
+
+/*
+ * Runs a command and waits for its reply. format: words separated by one blank; %s a string, %d an int, %b bytes (const void *,
+ * size_t), inside of words, too. raw_run: false if the reply was an error, whose text is element[0]. raw_number: the integer,
+ * or number of elements, -1 for nil, INT64_MIN for an error. raw_text: "" for nil.
+ */
+bool raw_run(struct raw *raw, const char *format, ...);
+int64_t raw_number(struct raw *raw, const char *format, ...);
+const char *raw_text(struct raw *raw, const char *format, ...);
+
+/* Sends only; raw_reply() waits for the next reply. False: none came. */
+void raw_send(struct raw *raw, const char *format, ...);
+bool raw_reply(struct raw *raw);
+
+/* What stands in Redis for a lock whose name has no brace */
+
+int64_t hold_count_of(struct raw *raw, const char *name, const char *id);
+int64_t queue_length(struct raw *raw, const char *name);
+int64_t listeners(struct raw *raw, const char *name); /* channels of waiters of the lock that have a subscriber */
+
+/* Waits until the queue is so long. */
+bool queue_reaches(struct raw *raw, const char *name, int64_t length);
+
+/* The queue is empty and nothing tells that anybody ever waited. */
+bool no_trace_of_waiters(struct raw *raw, const char *name);
+
+/* The same, and nobody holds the lock. */
+bool nothing_left(struct raw *raw, const char *name);
+
+/* The rules that must never be broken: no hold without a TTL, no queue entry without a score or score without an entry. */
+bool sane(struct raw *raw, const char *name);
+
+/* Clients of the library */
+
+struct client {
+  struct fairlock_client client;
+  struct fairlock_config config;
+  struct port_posix socket;
+  atomic_int losses;
+  char service[8];
+  char error[FAIRLOCK_ERROR_SIZE];
+  uint8_t receive[1024];
+  uint8_t send[1024];
+};
+
+/* client_prepare() fills in config, for the test to change; client_start() makes the client; client_open() is both. */
+void client_prepare(struct client *client, int port);
+void client_start(struct client *client);
+void client_open(struct client *client, int port);
+void client_close(struct client *client);
+
+/* The server's last error text. */
+const char *client_error(struct client *client);
+
+/* Turns the crank until the operation of the handle is over, or for SOON. */
+int crank(struct client *client, struct fairlock *handle);
+
+/* Turns the crank for a while. */
+void crank_for(struct client *client, int ms);
+
+/* What fairlock_inspect() reports, in one piece. */
+struct picture {
+  int status;
+  bool held;
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  int64_t ttl_ms, hold_count;
+  uint64_t token;
+  uint32_t waiters, seen, ours, alive, listening;
+  char waiter[8][FAIRLOCK_HOLDER_ID_SIZE];
+};
+void picture_report(const struct fairlock_report *report, void *context);
+struct picture inspect(struct client *client, const char *name);
+
+/* Processes */
+
+/* Runs a function in a process of its own, which ends when it returns. */
+pid_t spawn(void (*run)(int index, void *context), int index, void *context);
+
+/* Waits for its end. Returns its exit status, or -1 if it did not end well within SOON. */
+int reap(pid_t pid);
+
+/* SIGKILL, and waits for the end. Harmless for one that was reaped. */
+void slay(pid_t pid);
+
+/* Zeroed memory that processes share. */
+void *share(size_t size);
+
+/* Actors: a process with a client and a handle, which does what it is told and tells what came of it. */
+
+struct actor {
+  pid_t pid;
+  int commands, events;
+};
+
+struct event {
+  char what;
+  int status; /* enum fairlock_status */
+  uint64_t token;
+  uint32_t held_ms, holds;
+  int losses;
+  int64_t at_us;
+  struct fairlock_stats stats;
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+};
+
+void actor_start(struct actor *actor, int port, const char *name);
+/* With a configuration: buffers, lost and lost_context are set by the actor. */
+void actor_start_with(struct actor *actor, int port, const char *name, const struct fairlock_config *config);
+
+/*
+ * Tells it to do something: 'a' acquire(wait, lease), 'r' release, 'l' look (nothing but an event), 'd' deinit, 'p' pause for
+ * `wait` without turning the crank, 'c' acquire(wait, lease), work for 5 ms, release. It turns the crank meanwhile.
+ */
+void actor_tell(const struct actor *actor, char what, uint32_t wait_ms, uint32_t lease_ms);
+
+/* What came of the oldest thing told. Status FAIRLOCK_PENDING: nothing yet. */
+struct event actor_hear(const struct actor *actor, int timeout_ms);
+
+/* Tell and hear. */
+struct event actor_do(const struct actor *actor, char what, uint32_t wait_ms, uint32_t lease_ms);
+
+/* Tells it to end, and waits for that. */
+void actor_end(struct actor *actor);
+
+/* The suite's server */
+
+extern struct server server;
+extern struct raw redis;
+
+/* Begins a test: see above. */
+void begin(void);
+
+#endif

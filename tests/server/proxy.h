@@ -1,0 +1,51 @@
+/*
+ * A proxy between clients and a redis-server that breaks things on demand. It runs in a process of its own, takes requests and
+ * replies apart, and is told what to do through shared memory.
+ */
+#ifndef PROXY_H
+#define PROXY_H
+
+#include "harness.h"
+
+enum proxy_mode {
+  PROXY_PASS,
+  PROXY_HOLD, /* bytes are kept until the mode is PASS again, even if who sent them has closed the connection */
+  PROXY_DROP  /* bytes are lost; the connection stays open */
+};
+
+/* How the test and the proxy talk. Requests are counted from 1, over all connections. */
+struct proxy_control {
+  /* What to do. Indices: 0 for none; the proxy sets them back to 0 when done. */
+  atomic_int cut_before;    /* this request does not reach the server: its connection is cut                  */
+  atomic_int cut_after;     /* the connection is cut when the server has answered this request, without the answer */
+  atomic_int garble;        /* the answer to this request is replaced by `garbage`                           */
+  atomic_int drop_messages; /* so many messages of channels to be swallowed                                  */
+  atomic_int to_server;     /* enum proxy_mode                                                               */
+  atomic_int to_client;
+  atomic_int delay_ms; /* added to each direction            */
+  atomic_int refuse;   /* new connections are closed at once */
+  atomic_int sever;    /* raised by 1: all connections are cut now */
+  char garbage[512];
+  size_t garbage_size; /* 0: strlen(garbage) */
+
+  /* What was seen. */
+  atomic_int severed; /* as sever, when that is done */
+  atomic_int connections;
+  atomic_int requests;
+  atomic_int messages;
+  char names[1024][12]; /* of the commands, by request */
+};
+
+struct proxy {
+  pid_t pid;
+  int port;
+  struct proxy_control *control;
+};
+
+void proxy_start(struct proxy *proxy, int server_port);
+void proxy_stop(struct proxy *proxy);
+
+/* Cuts all connections, and waits until that is done. */
+void proxy_sever(struct proxy *proxy);
+
+#endif
