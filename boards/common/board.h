@@ -1,0 +1,57 @@
+/*
+ * What the examples and the tests ask of a board, besides the clock and the entropy of port.h. One driver per peripheral
+ * implements it; a board's board.mk picks drivers and says where their registers are.
+ */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REGISTER(address) (*(volatile uint32_t *)(address))
+
+/* Written by the linker script; only their addresses mean anything. */
+extern uint32_t board_stack_bottom[], board_stack_top[];
+
+/* The program. Its result ends the simulation as the exit status. */
+int main(void);
+
+/* The clock's counter, before anything else runs. */
+void board_clock_init(void);
+
+/* The log: a UART. */
+void board_log_init(void);
+void board_write(const char *text);
+void board_write_number(uint32_t number);
+
+/* A second UART, as a line to somewhere. Both return how many bytes they moved, 0 included. */
+void board_line_init(void);
+size_t board_line_read(void *data, size_t size);
+size_t board_line_write(const void *data, size_t size);
+
+/* Sleeps until the next interrupt, at most about a millisecond. */
+void board_idle(void);
+
+/* Starts the tick of 1 kHz that ends board_idle(). It keeps no time: some of its interrupts may get lost. */
+void board_tick_init(void);
+
+/* Does not return: ends the simulation with this status. A real board would reset or stop. */
+_Noreturn void board_exit(int status);
+
+/* Argument `index` of the command line that the simulator was given, 1 being the first; NULL: there is no such. */
+const char *board_argument(unsigned index);
+
+/* The same as a number; otherwise: if it is missing. */
+uint32_t board_argument_number(unsigned index, uint32_t otherwise);
+
+/* Bytes of the stack that were never used since the start: what is left of the pattern that start-up filled it with. */
+size_t board_stack_unused(void);
+void board_stack_paint(void);
+
+/* Ethernet: whole frames without their checksum. */
+bool ethernet_init(uint8_t address[6]);
+bool ethernet_send(const uint8_t *frame, size_t size);
+size_t ethernet_receive(uint8_t *frame, size_t size); /* 0: none; a frame that does not fit is dropped */
+
+#endif

@@ -1,0 +1,76 @@
+# The images of one board: make -f boards/common/firmware.mk BOARD=mps2-an385, from the top folder; `make firmware` does it.
+#
+# A board's board.mk only sets variables:
+#   CPU      the compiler's options for the processor
+#   MEMORY   symbols for firmware.ld: where flash and RAM begin, and their sizes
+#   DRIVERS  files of boards/common that drive its peripherals
+#   DEFINES  where their registers are
+#   QEMU     how to start it; NIC: the name of its network device there
+# and, where the defaults below do not fit, TOOLS, LIBC and IMAGES.
+BUILD ?= build
+TOOLS := arm-none-eabi-
+LIBC := -lc
+STACK := 2048
+IMAGES := superloop
+include boards/$(BOARD)/board.mk
+
+OUT := $(BUILD)/firmware/$(BOARD)
+LWIP := $(BUILD)/lwip/src
+CC := $(TOOLS)gcc
+AR := $(TOOLS)ar
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror
+CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common
+LWIP_INCLUDES := -Iboards/common -isystem $(LWIP)/include
+INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $(LWIP_INCLUDES)
+FLAGS := -std=c11 $(WARNINGS) $(INCLUDES) $(DEFINES:%=-D%) $(CFLAGS)
+LDFLAGS := $(CFLAGS) -nostdlib -static -Wl,--gc-sections -T boards/common/firmware.ld $(MEMORY:%=-Wl,--defsym=%)
+
+.PHONY: images
+images: $(IMAGES:%=$(OUT)/%.elf)
+
+# What images are made of. One library for programs of one task, one for those with a kernel: the size of a client, which holds
+# a mutex, differs. The linker takes what an image needs.
+LIBRARY := $(wildcard resp/*.c lock/*.c) port/lwip/tcp.c
+SUPPORT := $(addprefix boards/common/,stack.c log.c semihosting.c network.c link_lwip.c $(DRIVERS:%=%.c))
+LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
+  tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
+
+SINGLE := $(patsubst %.c,$(OUT)/single/%.o,$(LIBRARY) $(SUPPORT) port/single/threads.c)
+KERNEL := $(patsubst %.c,$(OUT)/kernel/%.o,$(LIBRARY) $(SUPPORT) boards/examples/kernel/kernel.c)
+
+$(OUT)/single/%.o: %.c | $(LWIP)
+	@mkdir -p $(@D)
+	@$(CC) $(FLAGS) -Iport/single -MMD -MP -c -o $@ $<
+
+$(OUT)/kernel/%.o: %.c | $(LWIP)
+	@mkdir -p $(@D)
+	@$(CC) $(FLAGS) -Iboards/examples/kernel -MMD -MP -c -o $@ $<
+
+$(OUT)/lwip/%.o: $(LWIP)/%.c boards/common/lwipopts.h boards/common/arch/cc.h
+	@mkdir -p $(@D)
+	@$(CC) -std=c11 $(LWIP_INCLUDES) $(CFLAGS) -c -o $@ $<
+
+$(OUT)/%.a:
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(OUT)/single.a: $(SINGLE)
+$(OUT)/kernel.a: $(KERNEL)
+$(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
+
+# Images: a main program and the libraries. No image may contain a heap, or what prints or exits.
+define link
+@echo "  $@"
+@$(CC) $(LDFLAGS) -Wl,--defsym=STACK_SIZE=$(STACK) -Wl,-Map=$(@:.elf=.map) -o $@ $^ $(LIBC) -lgcc
+@sh boards/common/forbidden.sh $(TOOLS)nm $@
+endef
+
+$(OUT)/superloop.elf: $(OUT)/single/boards/examples/superloop.o $(OUT)/single.a $(OUT)/lwip.a
+	$(link)
+
+$(LWIP): port/lwip/fetch.sh
+	sh port/lwip/fetch.sh $(@D)
+	@touch $@
+
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)

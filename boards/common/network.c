@@ -1,0 +1,91 @@
+/*
+ * The netif between lwIP and a board's Ethernet driver; see network.h. One buffer carries frames in both directions: what
+ * arrived is in pbufs before lwIP may answer it.
+ */
+#include "network.h"
+#include "board.h"
+
+#include "lwip/etharp.h"
+#include "lwip/init.h"
+#include "lwip/sys.h"
+#include "lwip/tcp.h"
+#include "lwip/timeouts.h"
+#include "netif/ethernet.h"
+
+#include <string.h>
+
+#define HEADERS 54 /* Ethernet, IP, TCP */
+#define FRAME   ((HEADERS + TCP_MSS + 4 + 3) & ~3)
+
+static struct netif interface;
+static uint32_t frame[FRAME / 4];
+static uint32_t random_state;
+
+/* For port numbers and the like. Which ones a reset leaves behind must not be the ones it begins with. */
+uint32_t network_random(void)
+{
+  random_state = random_state * 1664525U + 1013904223U;
+  return random_state ^ random_state >> 16;
+}
+
+uint32_t sys_now(void)
+{
+  return port_clock_ms();
+}
+
+static err_t send(struct netif *netif, struct pbuf *data)
+{
+  (void)netif;
+  if (data->tot_len > sizeof frame) return ERR_BUF;
+  pbuf_copy_partial(data, frame, data->tot_len, 0);
+  return ethernet_send((uint8_t *)frame, data->tot_len) ? ERR_OK : ERR_BUF;
+}
+
+static err_t start(struct netif *netif)
+{
+  if (!ethernet_init(netif->hwaddr)) return ERR_IF;
+  netif->hwaddr_len = ETH_HWADDR_LEN;
+  netif->name[0] = 'e';
+  netif->name[1] = 'n';
+  netif->mtu = HEADERS - SIZEOF_ETH_HDR + TCP_MSS;
+  netif->flags = NETIF_FLAG_BROADCAST | NETIF_FLAG_ETHARP | NETIF_FLAG_LINK_UP;
+  netif->linkoutput = send;
+  netif->output = etharp_output;
+  return ERR_OK;
+}
+
+bool network_init(void)
+{
+  const ip4_addr_t address = {lwip_htonl(NETWORK_ADDRESS)};
+  const ip4_addr_t mask = {lwip_htonl(NETWORK_MASK)};
+  const ip4_addr_t gateway = {lwip_htonl(NETWORK_GATEWAY)};
+  if (!port_entropy(&random_state, sizeof random_state)) random_state = port_clock_ms();
+  lwip_init();
+  if (netif_add(&interface, &address, &mask, &gateway, NULL, start, ethernet_input) == NULL) return false;
+  netif_set_default(&interface);
+  netif_set_up(&interface);
+  return true;
+}
+
+/* A frame that no memory is left for is dropped: TCP repeats it when there is. */
+static void take(size_t size)
+{
+  struct pbuf *data = pbuf_alloc(PBUF_RAW, (u16_t)size, PBUF_POOL);
+  if (data == NULL) return;
+  pbuf_take(data, frame, (u16_t)size);
+  if (interface.input(data, &interface) != ERR_OK) pbuf_free(data);
+}
+
+void network_turn(uint32_t timeout_ms)
+{
+  bool arrived = false;
+  size_t size;
+  while ((size = ethernet_receive((uint8_t *)frame, sizeof frame)) > 0) {
+    arrived = true;
+    take(size);
+  }
+  sys_check_timeouts();
+  if (!arrived && timeout_ms > 0) board_idle();
+}
+
+const struct port_lwip_hooks network_hooks = {.turn = network_turn};
