@@ -4,8 +4,8 @@
  * An input is a head of six bytes and a stream. Head: the decoder's limit (two bytes, little endian, 0 to 1023), and four
  * sizes of the pieces in which the stream is received, used in turn (each 1 to 256). The stream is decoded at once, from
  * memory of exactly its size; then in pieces, through a linear buffer of exactly limit + RESP_OVERHEAD bytes as resp.h
- * describes it. Both must give the same events and the same end. The events are then written again, which must give
- * the same bytes through any window, and those the same events.
+ * describes it. Both must give the same events and the same end, and depths that agree with the counts announced. The
+ * events are then written again, which must give the same bytes through any window, and those the same events.
  *
  * With libFuzzer: clang -fsanitize=fuzzer,address,undefined. With FUZZ_REPLAY defined it is a program that runs the files and
  * folders given to it, or those committed here.
@@ -154,6 +154,33 @@ static void require_same(const struct log *one, const struct log *other)
   require(one->status == other->status, "the end is the same");
 }
 
+/* Counts anew which aggregates are open, and requires that each event says so. */
+static void check_structure(const struct log *log)
+{
+  uint64_t left[RESP_DEPTH + 1];
+  bool attribute[RESP_DEPTH + 1];
+  unsigned depth = 0;
+  for (size_t i = 0; i < log->count; i++) {
+    const struct seen *seen = &log->seen[i];
+    bool aggregate = memchr("*%~|>", (int)seen->type, 5) != NULL;
+    bool pairs = seen->type == RESP_MAP || seen->type == RESP_ATTRIBUTE;
+    bool ends = seen->type != RESP_ATTRIBUTE;
+    require(seen->depth == depth, "an event tells its depth");
+    require(seen->type != RESP_PUSH || depth == 0, "a push is outermost");
+    if (aggregate && seen->integer > 0) {
+      require(depth < RESP_DEPTH && !seen->last, "an open aggregate is not complete");
+      attribute[depth] = seen->type == RESP_ATTRIBUTE;
+      left[depth++] = (uint64_t)seen->integer * (pairs ? 2 : 1);
+      continue;
+    }
+    while (ends && depth > 0) {
+      ends = --left[depth - 1] == 0 && !attribute[depth - 1];
+      if (left[depth - 1] == 0) depth--;
+    }
+    require(seen->last == ends, "the last event of an outermost value says so");
+  }
+}
+
 /* Writes an event as it would stand in a stream. */
 static void write_event(struct resp_writer *writer, const struct resp_event *event)
 {
@@ -258,6 +285,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
   decode_in_pieces(&in_pieces, limit, pieces, stream, size);
   require_same(&at_once, &in_pieces);
   require(at_once.status < 0 || at_once.used == in_pieces.used, "the same bytes are used");
+  check_structure(&at_once);
   check_numbers(&at_once);
   check_writer(&at_once, limit, pieces, stream, size);
   return 0;
