@@ -1,0 +1,119 @@
+#!/bin/sh
+# Runs the demo as a program would: its verdict, its exit status, and that nothing of it stays behind, whichever way it
+# ends. BUILD: where it was built (build).
+# shellcheck disable=SC2317 # some functions are called by verdict()
+set -u
+build=${BUILD:-build}
+demo=$build/tests/demo/demo
+server=$(pwd)/$build/redis-server
+case $build in /*) server=$build/redis-server ;; esac
+folder=$(mktemp -d)
+mark=$folder
+redis=
+trap 'test -z "$redis" || kill "$redis"; rm -rf "$folder"' EXIT
+trap 'exit 1' INT TERM HUP
+failed=0
+
+# verdict NAME CONDITION...: an ok line if the condition holds
+verdict() {
+  name=$1
+  shift
+  if "$@"; then echo "ok $name"; else
+    echo "not ok $name"
+    sed 's/^/# /' "$folder/out"
+    failed=1
+  fi
+}
+
+# start ARGUMENT...: the demo, in the background, with a folder for its files; all its processes carry the mark.
+start() {
+  rm -rf "$folder/tmp"
+  mkdir "$folder/tmp"
+  env TMPDIR="$folder/tmp" DEMO_MARK="$mark" "$demo" "$@" >"$folder/out" 2>&1 &
+  pid=$!
+}
+
+running() {
+  grep -lsz "^DEMO_MARK=$mark\$" /proc/[0-9]*/environ >/dev/null
+}
+
+# Processes that were killed take a moment to go.
+nothing_runs() {
+  tries=50
+  while running; do
+    tries=$((tries - 1))
+    test "$tries" -gt 0 || return 1
+    sleep 0.1
+  done
+}
+
+nothing_stays() {
+  nothing_runs && test -z "$(ls -A "$folder/tmp")"
+}
+
+# until TEXT: the demo has printed it
+await() {
+  tries=200
+  while ! grep -q "$1" "$folder/out"; do
+    tries=$((tries - 1))
+    test "$tries" -gt 0 || return 1
+    sleep 0.1
+  done
+}
+
+says() {
+  test "$(grep -c "$1" "$folder/out")" = "$2"
+}
+
+start --server "$server" --pace 400
+wait "$pid"
+status=$?
+verdict demo_exit_status test $status = 0
+verdict demo_order says '^order: kept$' 1
+verdict demo_one_holder says '^holders at once: 1$' 1
+verdict demo_table says '^ \(process\|thread\) [1-8] ' 8
+verdict demo_grants says '^ \(process\|thread\) [1-8] *[1-8] *[1-7] *[0-9]\{10,\} ' 7
+verdict demo_kills says ' kill -9 ' 2
+verdict demo_leaves_nothing nothing_stays
+
+start --server "$server" --pace 400 --meddle
+wait "$pid"
+status=$?
+verdict demo_bad_verdict_status test $status = 1
+verdict demo_two_holders says '^holders at once: 2$' 1
+verdict demo_bad_verdict_leaves_nothing nothing_stays
+
+for signal in INT TERM HUP; do
+  start --server "$server"
+  await 'thread 4 is in line'
+  kill -s $signal "$pid"
+  wait "$pid"
+  status=$?
+  verdict "demo_${signal}_status" test $status -gt 128
+  verdict "demo_${signal}_leaves_nothing" nothing_stays
+done
+
+start --server "$server"
+await 'thread 4 is in line'
+kill -s KILL "$pid"
+wait "$pid" 2>/dev/null
+verdict demo_killed_leaves_no_process nothing_runs
+
+start --server /bin/false
+wait "$pid"
+status=$?
+verdict demo_without_server_status test $status = 2
+verdict demo_without_server_leaves_nothing nothing_stays
+
+"$server" --port 0 --unixsocket "$folder/socket" --dir "$folder" --save '' --appendonly no >/dev/null 2>&1 &
+redis=$!
+while ! test -S "$folder/socket"; do sleep 0.1; done
+start --url "unix://$folder/socket" --pace 300
+wait "$pid"
+status=$?
+verdict demo_url_status test $status = 0
+verdict demo_url_leaves_nothing nothing_stays
+redis-cli -s "$folder/socket" keys '*' >"$folder/out"
+verdict demo_url_leaves_no_lock says 'fairlock:{demo:[0-9]*}' 1
+verdict demo_url_leaves_no_queue says . 1
+exit $failed

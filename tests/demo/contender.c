@@ -1,0 +1,147 @@
+/*
+ * One who wants the lock. It does what its record tells it, with the public interface of the library alone, and writes
+ * down what came of it: when it asked, when it was granted, until when it believed.
+ *
+ * A process has a client of its own, and keeps its lease alive with fairlock_poll() while it works. The team is
+ * one process whose threads share a client, and so a connection; fairlock_run() keeps the leases of all alive.
+ */
+#include "demo.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* How often one that waits for an order looks whether there is one. */
+enum { LOOK_MS = 10 };
+
+struct member {
+  pthread_t thread;
+  struct contender *self;
+  struct fairlock_client *client;
+  const char *lock;
+};
+
+void belong_to(pid_t parent)
+{
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+}
+
+static void await(struct contender *self, enum order order)
+{
+  while (self->order < (int)order)
+    sleep_ms(LOOK_MS);
+}
+
+static void fail(struct contender *self, int status)
+{
+  self->status = status;
+  self->stage = FAILED;
+}
+
+/* The critical section. crank: the client, if nobody else turns its crank. Returns false when the hold was lost. */
+static bool work(struct contender *self, struct fairlock *handle, struct fairlock_client *crank)
+{
+  while (self->order < RELEASE) {
+    int64_t now = now_us();
+    uint32_t held = fairlock_held(handle);
+    if (held == 0) return false;
+    self->believed_until = now + (int64_t)held * 1000;
+    if (crank != NULL) fairlock_poll(crank, LOOK_MS);
+    else sleep_ms(LOOK_MS);
+  }
+  return true;
+}
+
+static void contend(struct contender *self, struct fairlock *handle, struct fairlock_client *crank)
+{
+  await(self, ACQUIRE);
+  self->asked_at = now_us();
+  self->stage = WAITING;
+  int status = fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  if (status != FAIRLOCK_OK) {
+    fail(self, status);
+    return;
+  }
+  int64_t now = now_us();
+  self->token = fairlock_token(handle);
+  self->believed_until = now + (int64_t)fairlock_held(handle) * 1000;
+  self->granted_at = now;
+  self->stage = HOLDING;
+  work(self, handle, crank);
+  self->left_at = now_us();
+  status = fairlock_release(handle);
+  if (status == FAIRLOCK_OK) self->stage = RELEASED;
+  else fail(self, status);
+}
+
+static bool introduce(struct contender *self, struct fairlock *handle, struct fairlock_client *client, const char *lock)
+{
+  int status = fairlock_init(handle, client, lock);
+  if (status == FAIRLOCK_OK) fairlock_id(handle, self->id);
+  if (status == FAIRLOCK_OK) self->stage = READY;
+  else fail(self, status);
+  return status == FAIRLOCK_OK;
+}
+
+_Noreturn void run_process(struct contender *self, struct server *server, const char *lock)
+{
+  struct fairlock_client client;
+  struct fairlock handle;
+  int status = server_client(server, &client);
+  if (status != FAIRLOCK_OK) {
+    fail(self, status);
+    _exit(1);
+  }
+  if (introduce(self, &handle, &client, lock)) {
+    contend(self, &handle, &client);
+    fairlock_deinit(&handle);
+  }
+  fairlock_client_deinit(&client);
+  _exit(0);
+}
+
+static void *run_member(void *argument)
+{
+  struct member *member = argument;
+  struct fairlock handle;
+  if (introduce(member->self, &handle, member->client, member->lock)) {
+    contend(member->self, &handle, NULL);
+    fairlock_deinit(&handle);
+  }
+  return NULL;
+}
+
+static void *run_crank(void *client)
+{
+  fairlock_run(client);
+  return NULL;
+}
+
+_Noreturn void run_team(struct contender *all, struct server *server, const char *lock)
+{
+  struct fairlock_client client;
+  struct member members[CONTENDERS];
+  pthread_t crank;
+  int count = 0;
+  int status = server_client(server, &client);
+  if (status == FAIRLOCK_OK && pthread_create(&crank, NULL, run_crank, &client) != 0) _exit(1);
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (!all[i].thread) continue;
+    struct member *member = &members[count];
+    *member = (struct member){.self = &all[i], .client = &client, .lock = lock};
+    if (status != FAIRLOCK_OK) fail(&all[i], status);
+    else if (pthread_create(&member->thread, NULL, run_member, member) == 0) count++;
+  }
+  if (status != FAIRLOCK_OK) _exit(1);
+  for (int i = 0; i < count; i++)
+    pthread_join(members[i].thread, NULL);
+  fairlock_stop(&client);
+  pthread_join(crank, NULL);
+  fairlock_client_deinit(&client);
+  _exit(0);
+}

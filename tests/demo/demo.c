@@ -1,0 +1,444 @@
+/*
+ * The lock at work: eight contenders, half of them processes, half of them threads that share a client, on one lock.
+ *
+ *     demo --server REDIS-SERVER | --url URL  [--pace MS] [--meddle]
+ *
+ * This process tells the story: it lets the contenders come one after the other, waits until the server has seen each,
+ * and decides when each holder releases, so that no timing decides what happens. It kills one contender that waits
+ * and one that holds. It contends for nothing itself; what it knows is in the records, and what it shows of the server is
+ * an inspection. At the end it says what the records prove: exit status 0 if the order was kept and there never were two
+ * holders, 1 if not, 2 if the demo could not run, 130 when interrupted. Nothing is left running in any case.
+ *
+ * --pace: how long each works, in ms. --meddle: force the lock away from its first holder, to see the verdict go bad.
+ */
+#include "demo.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 10, INSPECT_MS = 100, PATIENCE_MS = 30000 };
+
+static struct contender *all; /* in memory shared with the contenders */
+static struct server server;
+static struct fairlock_client observer;
+static pid_t team;
+static int64_t started;
+static int64_t pace_ms = 1400;
+static int arrivals;
+static char lock_name[32];
+static volatile sig_atomic_t interrupted;
+
+static int64_t clock_us(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Never 0: that is a time not known yet. */
+int64_t now_us(void)
+{
+  return clock_us() - started + 1;
+}
+
+void sleep_ms(int64_t ms)
+{
+  struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+  nanosleep(&time, NULL);
+}
+
+/* What the server says */
+
+struct contender *find_contender(struct contender *contenders, const struct fairlock_report *report)
+{
+  for (int i = 0; i < CONTENDERS && report->id != NULL; i++) {
+    struct contender *contender = &contenders[i];
+    if (contender->stage < READY || strlen(contender->id) != report->id_size) continue;
+    if (memcmp(contender->id, report->id, report->id_size) == 0) return contender;
+  }
+  return NULL;
+}
+
+/* Who is seen first has arrived first: the server lists the holder, and then the line in its order. */
+static void note_arrival(const struct fairlock_report *report)
+{
+  struct contender *contender = find_contender(all, report);
+  if (contender == NULL || contender->arrival != 0) return;
+  contender->arrived_at = now_us();
+  contender->arrival = ++arrivals;
+  if (report->place > 0) screen_event("%s is in line, at place %u", contender->name, (unsigned)report->place);
+}
+
+static void take_report(const struct fairlock_report *report, void *context)
+{
+  (void)context;
+  note_arrival(report);
+  screen_report(report);
+}
+
+static void inspect(void)
+{
+  static int64_t due;
+  static bool failing;
+  if (now_us() < due) return;
+  int status = fairlock_inspect(&observer, lock_name, strlen(lock_name), take_report, NULL);
+  if (status != FAIRLOCK_OK && !failing) screen_event("cannot inspect: %s", fairlock_status_text(status));
+  failing = status != FAIRLOCK_OK;
+  due = now_us() + (int64_t)INSPECT_MS * 1000;
+  screen_draw();
+}
+
+/* What the contenders did */
+
+static const struct contender *holder_before(const struct contender *self)
+{
+  const struct contender *order[CONTENDERS];
+  int count = grants(all, order);
+  for (int i = 1; i < count; i++) {
+    if (order[i] == self) return order[i - 1];
+  }
+  return NULL;
+}
+
+static void tell_grant(const struct contender *self)
+{
+  const struct contender *before = holder_before(self);
+  double handover = (double)handover_us(all, self);
+  double waited = (double)(self->granted_at - self->asked_at) / 1e6;
+  if (before == NULL) screen_event("%s holds, at once: nobody did", self->name);
+  else if (before->killed_at != 0)
+    screen_event("%s holds, %.2f s after the kill: the lease ran out", self->name, handover / 1e6);
+  else screen_event("%s holds, %.2f ms after the release; it waited %.1f s", self->name, handover / 1e3, waited);
+}
+
+/* Tells what happened before now, in the order in which it happened. */
+static void tell_events(int64_t now)
+{
+  static struct {
+    bool granted, left, failed;
+  } told[CONTENDERS];
+  for (;;) {
+    int64_t first = now;
+    int who = -1;
+    for (int i = 0; i < CONTENDERS; i++) {
+      int64_t at = !told[i].granted ? all[i].granted_at : !told[i].left ? all[i].left_at : 0;
+      if (at == 0 || at >= first) continue;
+      first = at;
+      who = i;
+    }
+    if (who < 0) break;
+    if (told[who].granted) {
+      told[who].left = true;
+      screen_event("%s releases", all[who].name);
+    } else {
+      told[who].granted = true;
+      tell_grant(&all[who]);
+    }
+  }
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (all[i].stage != FAILED || told[i].failed) continue;
+    told[i].failed = true;
+    screen_event("%s failed: %s", all[i].name, fairlock_status_text(all[i].status));
+  }
+}
+
+/* A contender whose process ended although nobody killed it is killed as well, but not by us. */
+static void reap(void)
+{
+  pid_t pid;
+  while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+    for (int i = 0; i < CONTENDERS; i++) {
+      bool over = all[i].stage >= RELEASED || all[i].killed_at != 0;
+      if (all[i].pid == pid && !over) screen_event("%s died", all[i].name);
+      if (all[i].pid == pid) all[i].pid = 0;
+    }
+    if (pid == team) team = 0;
+    if (pid == server.pid) {
+      server.pid = 0;
+      screen_event("the server died");
+    }
+  }
+}
+
+/* One step of looking on. Returns false when the story has to end: interrupted. */
+static bool look_on(void)
+{
+  if (interrupted) return false;
+  reap();
+  tell_events(now_us());
+  inspect();
+  sleep_ms(TICK_MS);
+  return true;
+}
+
+static bool look_on_for(int64_t ms)
+{
+  int64_t until = now_us() + ms * 1000;
+  while (now_us() < until) {
+    if (!look_on()) return false;
+  }
+  return true;
+}
+
+/* The story */
+
+static bool has_arrived(const struct contender *self)
+{
+  return self->arrival != 0 && self->stage >= WAITING;
+}
+
+static bool is_ready(const struct contender *self)
+{
+  return self->stage >= READY;
+}
+
+/* Looks on until condition is true of self. A long time without it, or the contender's failure, ends the story. */
+static bool look_on_until(bool (*condition)(const struct contender *), const struct contender *self)
+{
+  int64_t limit = now_us() + (int64_t)PATIENCE_MS * 1000;
+  while (!condition(self)) {
+    if (!look_on() || self->stage == FAILED || now_us() > limit) return false;
+  }
+  return true;
+}
+
+static void start_contenders(void)
+{
+  pid_t parent = getpid();
+  for (int i = 0; i < CONTENDERS; i++) {
+    all[i].thread = i % 2 == 1;
+    snprintf(all[i].name, sizeof all[i].name, "%s %d", all[i].thread ? "thread" : "process", i + 1);
+  }
+  for (int i = 0; i < CONTENDERS; i += 2) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      belong_to(parent);
+      run_process(&all[i], &server, lock_name);
+    }
+    all[i].pid = pid;
+  }
+  team = fork();
+  if (team == 0) {
+    belong_to(parent);
+    run_team(all, &server, lock_name);
+  }
+}
+
+static bool all_arrive(void)
+{
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (!look_on_until(is_ready, &all[i])) return false;
+  }
+  for (int i = 0; i < CONTENDERS; i++) {
+    all[i].order = ACQUIRE;
+    if (!look_on_until(has_arrived, &all[i]) || !look_on_for(pace_ms / 5)) return false;
+  }
+  return true;
+}
+
+static void kill_contender(struct contender *victim, const char *what)
+{
+  if (victim->pid <= 0) return;
+  victim->killed_at = now_us();
+  kill(victim->pid, SIGKILL);
+  screen_event("kill -9 %s, which %s", victim->name, what);
+}
+
+/* The one that holds and has not been told to release; NULL for none. */
+static struct contender *holder(void)
+{
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (all[i].stage == HOLDING && all[i].killed_at == 0 && all[i].order < RELEASE) return &all[i];
+  }
+  return NULL;
+}
+
+static bool all_over(void)
+{
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (all[i].stage < RELEASED && all[i].killed_at == 0) return false;
+  }
+  return true;
+}
+
+/* What happens while somebody holds: the second sees the next one killed, the third process is killed itself. */
+static bool scene(struct contender *self, int number, bool meddle)
+{
+  if (!look_on_for(pace_ms / 2)) return false;
+  if (number == 1 && meddle) {
+    screen_event("meddling: the lock is forced away from %s", self->name);
+    fairlock_force_release(&observer, lock_name, strlen(lock_name));
+  }
+  if (number == 2 && all[2].stage == WAITING) kill_contender(&all[2], "is next in line");
+  if (!look_on_for(pace_ms / 2)) return false;
+  if (self == &all[4]) kill_contender(self, "holds");
+  else self->order = RELEASE;
+  return true;
+}
+
+static bool tell_story(bool meddle)
+{
+  int64_t limit = 0;
+  if (!all_arrive()) return false;
+  for (int number = 1; !all_over();) {
+    struct contender *self = holder();
+    if (self != NULL) {
+      if (!scene(self, number++, meddle)) return false;
+      limit = now_us() + (int64_t)PATIENCE_MS * 1000;
+    }
+    if (!look_on() || (limit != 0 && now_us() > limit)) return false;
+  }
+  return look_on_for(200);
+}
+
+/* The beginning and the end */
+
+static void end_contenders(void)
+{
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (all[i].pid > 0) kill(all[i].pid, SIGKILL);
+  }
+  if (team > 0) kill(team, SIGKILL);
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (all[i].pid > 0) waitpid(all[i].pid, NULL, 0);
+  }
+  if (team > 0) waitpid(team, NULL, 0);
+}
+
+/*
+ * A server that goes on should not keep the killed ones in line: who acquires last forgets them, when their time
+ * has lapsed.
+ */
+static void sweep(void)
+{
+  struct fairlock handle;
+  if (interrupted) printf("\ncleaning up on the server: a few seconds\n");
+  if (fairlock_init(&handle, &observer, lock_name) != FAIRLOCK_OK) return;
+  if (fairlock_acquire(&handle, 10000, 1000) == FAIRLOCK_OK) fairlock_release(&handle);
+  fairlock_deinit(&handle);
+}
+
+static void on_signal(int number)
+{
+  interrupted = number;
+}
+
+static void catch_signals(void)
+{
+  struct sigaction action = {.sa_handler = on_signal};
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    sigaction(numbers[i], &action, NULL);
+}
+
+/* A server that was just started needs a moment. */
+static int reach_server(void)
+{
+  int status = server_client(&server, &observer);
+  int64_t limit = now_us() + (server.pid > 0 ? 10000000 : 0);
+  while (status == FAIRLOCK_OK) {
+    status = fairlock_connect(&observer);
+    if (status == FAIRLOCK_OK || interrupted || now_us() > limit || server_ended(&server)) break;
+    sleep_ms(20);
+    status = FAIRLOCK_OK;
+  }
+  return status;
+}
+
+static const struct contender *holder_after(const struct contender *self)
+{
+  const struct contender *order[CONTENDERS];
+  int count = grants(all, order);
+  for (int i = 0; i < count; i++) {
+    if (order[i]->granted_at > self->killed_at) return order[i];
+  }
+  return NULL;
+}
+
+static void print_kills(void)
+{
+  for (int i = 0; i < CONTENDERS; i++) {
+    const struct contender *after = holder_after(&all[i]);
+    if (all[i].killed_at == 0 || after == NULL) continue;
+    double wait = (double)handover_us(all, after) / 1e6;
+    if (all[i].granted_at == 0) printf("%s was killed in line: it was passed over at once.\n", all[i].name);
+    else printf("%s was killed as holder: %s took over %.2f s later.\n", all[i].name, after->name, wait);
+  }
+}
+
+static int print_verdict(void)
+{
+  char why[100];
+  bool kept = order_kept(all, why, sizeof why);
+  int holders = holders_at_once(all);
+  int failed = 0;
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (all[i].stage != FAILED) continue;
+    failed++;
+    printf("%s failed: %s\n", all[i].name, fairlock_status_text(all[i].status));
+  }
+  print_kills();
+  if (kept) printf("order: kept\n");
+  else printf("order: broken: %s\n", why);
+  printf("holders at once: %d\n", holders);
+  return kept && holders == 1 && failed == 0 ? 0 : 1;
+}
+
+static int run(const char *program, const char *url, bool meddle)
+{
+  if (!server_start(&server, program, url)) return 2;
+  start_contenders(); /* before this process connects: no contender may inherit its connection */
+  int status = reach_server();
+  if (status != FAIRLOCK_OK) {
+    fprintf(stderr, "no server at %s: %s\n", server.url.shown, fairlock_status_text(status));
+    return 2;
+  }
+  screen_begin(all, lock_name, server.url.shown);
+  tell_story(meddle);
+  tell_events(now_us());
+  screen_end(!interrupted);
+  end_contenders();
+  if (url != NULL) sweep();
+  return interrupted ? 128 + (int)interrupted : print_verdict();
+}
+
+static int usage(void)
+{
+  fprintf(stderr, "usage: demo --server REDIS-SERVER | --url URL [--pace MS] [--meddle]\n");
+  return 2;
+}
+
+int main(int argc, char **argv)
+{
+  const char *program = NULL;
+  const char *url = NULL;
+  bool meddle = false;
+  for (int i = 1; i < argc; i++) {
+    bool more = i + 1 < argc;
+    if (strcmp(argv[i], "--server") == 0 && more) program = argv[++i];
+    else if (strcmp(argv[i], "--url") == 0 && more) url = argv[++i];
+    else if (strcmp(argv[i], "--pace") == 0 && more) pace_ms = strtol(argv[++i], NULL, 10);
+    else if (strcmp(argv[i], "--meddle") == 0) meddle = true;
+    else return usage();
+  }
+  if ((program == NULL) == (url == NULL) || pace_ms < 100 || pace_ms > 10000) return usage();
+  all = mmap(NULL, sizeof *all * CONTENDERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (all == MAP_FAILED) {
+    perror("mmap");
+    return 2;
+  }
+  started = clock_us();
+  snprintf(lock_name, sizeof lock_name, "demo:%ld", (long)getpid());
+  catch_signals();
+  int status = run(program, url, meddle);
+  end_contenders();
+  server_stop(&server);
+  return status;
+}

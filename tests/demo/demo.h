@@ -1,0 +1,102 @@
+/*
+ * What the files of the demo share: the records of the contenders, which lie in memory that all processes see.
+ *
+ *   demo.c        the story: who comes when, who is killed, when each is told to release
+ *   contender.c   one who wants the lock: a process with a client of its own, or a thread of the team, which shares one
+ *   server.c      the private redis-server, or the one that a URL names
+ *   screen.c      what is seen: the table, who holds and who waits, what happened
+ *   verdict.c     what the records prove
+ *
+ * A contender writes its part of its record before it stores the stage, or the atomic time, that says so; who has
+ * seen that may read the rest. Times are microseconds since the start of the demo.
+ */
+#ifndef DEMO_H
+#define DEMO_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fairlock.h"
+#include "posix.h"
+#include "url.h"
+
+enum { CONTENDERS = 8, LEASE_MS = 3000 };
+
+enum stage { STARTING, READY, WAITING, HOLDING, RELEASED, FAILED };
+
+enum order { STAY, ACQUIRE, RELEASE };
+
+/* Times that are not known yet are 0. */
+struct contender {
+  /* The story's. */
+  char name[16];
+  bool thread;
+  pid_t pid;
+  int arrival;        /* 1: the server saw it first, and so on */
+  int64_t arrived_at; /* when the server was first seen to know it */
+  int64_t killed_at;
+  _Atomic int order; /* enum order: what it is told to do */
+
+  /* The contender's own. */
+  _Atomic int stage; /* enum stage */
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  int64_t asked_at; /* acquire was called */
+  uint64_t token;
+  _Atomic int64_t granted_at; /* acquire returned */
+  _Atomic int64_t left_at;    /* release was called, or the loss was noticed */
+  _Atomic int64_t believed_until;
+  int status; /* of the call that failed */
+};
+
+/* The contender that a report is about; NULL: none of ours. */
+struct contender *find_contender(struct contender *all, const struct fairlock_report *report);
+int64_t now_us(void);
+void sleep_ms(int64_t ms);
+
+/* server.c: where the server is, and, if it is ours, its process. */
+struct server {
+  struct port_posix socket;
+  struct fairlock_config config;
+  struct url url;
+  char folder[256]; /* of a private server */
+  pid_t pid;        /* 0: not ours */
+};
+
+/* Starts program as a private server on a free port of 127.0.0.1, or, if url is not NULL, takes the server it names. */
+bool server_start(struct server *server, const char *program, const char *url);
+/* True when a private server has ended by itself. */
+bool server_ended(struct server *server);
+void server_stop(struct server *server);
+/* Makes client ready, with buffers of its own, for the task that calls. One client per process. */
+int server_client(struct server *server, struct fairlock_client *client);
+
+/* contender.c: the bodies of processes. They never return, and die with the process that started them. */
+_Noreturn void run_process(struct contender *self, struct server *server, const char *lock);
+_Noreturn void run_team(struct contender *all, struct server *server, const char *lock);
+/* Makes this process, just forked by parent, end when that one does, and deaf to the terminal's signals. */
+void belong_to(pid_t parent);
+
+/* screen.c */
+void screen_begin(struct contender *all, const char *lock, const char *url);
+/* Something happened: a line of text. */
+void screen_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One step of an inspection, begun by place 0. */
+void screen_report(const struct fairlock_report *report);
+/* Draws the view anew, where there is one. */
+void screen_draw(void);
+/* Leaves the view, and, if table is true, prints the table in its stead. */
+void screen_end(bool table);
+
+/* verdict.c */
+/* The contenders that were granted the lock, in the order of their tokens. Returns how many. */
+int grants(const struct contender *all, const struct contender *granted[CONTENDERS]);
+/* True when all were granted in the order in which they arrived, but those killed before; else why tells what is wrong. */
+bool order_kept(const struct contender *all, char *why, size_t size);
+/* The largest number of contenders that were or believed to be holders at the same time. */
+int holders_at_once(const struct contender *all);
+/* From the end of the hold before this one, or from the kill of its holder, to this grant. -1: there was none. */
+int64_t handover_us(const struct contender *all, const struct contender *self);
+
+#endif

@@ -1,0 +1,25 @@
+# The lock at work, for people (`make demo`) and checked without one.
+DEMO := $(BUILD)/tests/demo/demo
+DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen verdict)
+DEMO_TEST := $(BUILD)/tests/demo/test_verdict
+SUITES += $(DEMO_TEST) tests/demo/check.sh
+PACKAGES += redis-tools
+export BUILD
+
+$(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/host
+
+$(DEMO): $(DEMO_OBJECTS) $(BUILD)/boards/host/url.o $(BUILD)/liblock.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+tests/demo/check.sh: $(DEMO) $(BUILD)/redis-server
+
+.PHONY: demo
+demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for a server of yours)
+	@command -v $(firstword $(CC)) >/dev/null || sh tests/need.sh gcc libc6-dev
+	@$(if $(URL),,sh tests/need.sh redis-tools)
+	@test -x $(DEMO) || echo "building ..."
+	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
+	@$(DEMO) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)

@@ -1,0 +1,121 @@
+/*
+ * The server of the demo: one of its own on a free port of 127.0.0.1, that keeps nothing on disk and ends with the
+ * demo, or one that a URL names.
+ */
+#include "demo.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A port that nobody uses at the moment; 0 on failure. */
+static int free_port(void)
+{
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof address;
+  int port = 0;
+  int s = socket(AF_INET, SOCK_STREAM, 0);
+  if (s < 0) return 0;
+  if (bind(s, (struct sockaddr *)&address, size) == 0 && getsockname(s, (struct sockaddr *)&address, &size) == 0) {
+    port = ntohs(address.sin_port);
+  }
+  close(s);
+  return port;
+}
+
+static bool use_url(struct server *server, const char *text)
+{
+  struct url *url = &server->url;
+  const char *wrong = url_parse(url, text);
+  if (wrong != NULL) {
+    fprintf(stderr, "demo: the URL cannot be used: %s\n", wrong);
+    return false;
+  }
+  server->config.user = url->user;
+  server->config.password = url->password;
+  server->config.database = url->database;
+  if (url->host != NULL) port_posix_tcp(&server->socket, url->host, url->port);
+  else port_posix_unix(&server->socket, url->path);
+  return true;
+}
+
+static _Noreturn void become_redis(const struct server *server, const char *program, pid_t parent)
+{
+  char log[sizeof server->folder + 8];
+  const char *port = server->url.port;
+  belong_to(parent);
+  snprintf(log, sizeof log, "%s/log", server->folder);
+  int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
+  execl(program, program, "--bind", "127.0.0.1", "--port", port, "--dir", server->folder, "--save", "", "--appendonly",
+        "no", (char *)NULL);
+  perror(program);
+  _exit(1);
+}
+
+static bool start_private(struct server *server, const char *program)
+{
+  const char *temporary = getenv("TMPDIR");
+  snprintf(server->folder, sizeof server->folder, "%.200s/fairlock-demo-XXXXXX",
+           temporary != NULL ? temporary : "/tmp");
+  if (mkdtemp(server->folder) == NULL) {
+    perror(server->folder);
+    return false;
+  }
+  char text[32];
+  snprintf(text, sizeof text, "redis://127.0.0.1:%d", free_port());
+  if (!use_url(server, text)) return false;
+  pid_t parent = getpid();
+  server->pid = fork();
+  if (server->pid == 0) become_redis(server, program, parent);
+  return server->pid > 0;
+}
+
+bool server_start(struct server *server, const char *program, const char *url)
+{
+  memset(server, 0, sizeof *server);
+  server->config.lease_ms = LEASE_MS;
+  server->config.client_name = "demo";
+  return url == NULL ? start_private(server, program) : use_url(server, url);
+}
+
+bool server_ended(struct server *server)
+{
+  if (server->pid == 0 || waitpid(server->pid, NULL, WNOHANG) != server->pid) return false;
+  server->pid = 0;
+  return true;
+}
+
+/* Ends a private server, and removes what it wrote. */
+void server_stop(struct server *server)
+{
+  char log[sizeof server->folder + 8];
+  if (server->pid > 0) {
+    kill(server->pid, SIGKILL); /* it has nothing to save */
+    waitpid(server->pid, NULL, 0);
+  }
+  server->pid = 0;
+  if (server->folder[0] == 0) return;
+  snprintf(log, sizeof log, "%s/log", server->folder);
+  unlink(log);
+  rmdir(server->folder);
+}
+
+int server_client(struct server *server, struct fairlock_client *client)
+{
+  static char received[512];
+  static char sent[1024];
+  server->config.receive_buffer = received;
+  server->config.receive_size = sizeof received;
+  server->config.send_buffer = sent;
+  server->config.send_size = sizeof sent;
+  return fairlock_client_init(client, &server->config, &server->socket.transport);
+}
