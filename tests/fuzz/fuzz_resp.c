@@ -1,14 +1,16 @@
 /*
- * Fuzzing of the codec: any bytes, in any split, give the same events, and what the writer writes is what the decoder reads.
+ * Fuzzing of the codec: any bytes, in any split, give the same events, and what the writer writes is what the decoder
+ * reads.
  *
- * An input is a head of six bytes and a stream. Head: the decoder's limit (two bytes, little endian, 0 to 1023), and four
- * sizes of the pieces in which the stream is received, used in turn (each 1 to 256). The stream is decoded at once, from
- * memory of exactly its size; then in pieces, through a linear buffer of exactly limit + RESP_OVERHEAD bytes as resp.h
- * describes it. Both must give the same events and the same end, and depths that agree with the counts announced. The
- * events are then written again, which must give the same bytes through any window, and those the same events.
+ * An input is a head of six bytes and a stream. Head: the decoder's limit (two bytes, little endian, 0 to 1023), and
+ * four sizes of the pieces in which the stream is received, used in turn (each 1 to 256). The stream is decoded at
+ * once, from memory of exactly its size; then in pieces, through a linear buffer of exactly limit + RESP_OVERHEAD bytes
+ * as resp.h describes it. Both must give the same events and the same end, and depths that agree with the counts
+ * announced. The events are then written again, which must give the same bytes through any window, and those the same
+ * events.
  *
- * With libFuzzer: clang -fsanitize=fuzzer,address,undefined. With FUZZ_REPLAY defined it is a program that runs the files and
- * folders given to it, or those committed here.
+ * With libFuzzer: clang -fsanitize=fuzzer,address,undefined. With FUZZ_REPLAY defined it is a program that runs the
+ * files and folders given to it, or those committed here.
  */
 #include "resp.h"
 

@@ -4,8 +4,8 @@
  * Events are written as text, one after the other: depth, type byte, value, '.' if the outermost value is complete, and
  * a space. The value is a number (integers, booleans, heads of aggregates), a text (lines), or the announced length,
  * '=' and the payload; '!' marks what is cut; bytes that are not printable are two hexadecimal digits after a
- * backslash. At the end of a stream stands what ends it: nothing when all bytes are used, "N?" when N bytes wait for more,
- * "E1" to "E5" for the error of that number.
+ * backslash. At the end of a stream stands what ends it: nothing when all bytes are used, "N?" when N bytes wait for
+ * more, "E1" to "E5" for the error of that number.
  */
 #ifndef TEST_RESP_SAMPLES_H
 #define TEST_RESP_SAMPLES_H

@@ -64,7 +64,7 @@ static inline void trace_event(struct trace *trace, const struct resp_event *eve
   CHECK(event->type != RESP_NULL || event->integer == 0);
 }
 
-/* Takes all events of the bytes at data. *used: bytes that need not be offered again. Returns the status at their end. */
+/* Takes all events of the bytes at data. *used: bytes not to be offered again. Returns the status at their end. */
 static inline int trace_bytes(struct trace *trace, struct resp_decoder *decoder, const uint8_t *data, size_t size,
                               size_t *used)
 {
