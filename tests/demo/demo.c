@@ -5,9 +5,9 @@
  *
  * This process tells the story: it lets the contenders come one after the other, waits until the server has seen each,
  * and decides when each holder releases, so that no timing decides what happens. It kills one contender that waits
- * and one that holds. It contends for nothing itself; what it knows is in the records, and what it shows of the server is
- * an inspection. At the end it says what the records prove: exit status 0 if the order was kept and there never were two
- * holders, 1 if not, 2 if the demo could not run, 130 when interrupted. Nothing is left running in any case.
+ * and one that holds. It contends for nothing itself; what it knows is in the records, and what it shows of the server
+ * is an inspection. At the end it says what the records prove: exit status 0 if the order was kept and there never were
+ * two holders, 1 if not, 2 if the demo could not run, 130 when interrupted. Nothing is left running in any case.
  *
  * --pace: how long each works, in ms. --meddle: force the lock away from its first holder, to see the verdict go bad.
  */

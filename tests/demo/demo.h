@@ -92,7 +92,7 @@ void screen_end(bool table);
 /* verdict.c */
 /* The contenders that were granted the lock, in the order of their tokens. Returns how many. */
 int grants(const struct contender *all, const struct contender *granted[CONTENDERS]);
-/* True when all were granted in the order in which they arrived, but those killed before; else why tells what is wrong. */
+/* True when all were granted in the order in which they arrived, but those killed before; why tells what is wrong. */
 bool order_kept(const struct contender *all, char *why, size_t size);
 /* The largest number of contenders that were or believed to be holders at the same time. */
 int holders_at_once(const struct contender *all);
