@@ -495,14 +495,17 @@ static int64_t notes_on_waiters(struct raw *raw, const char *name)
 
 bool no_trace_of_waiters(struct raw *raw, const char *name)
 {
-  return CHECK_EQUAL(raw_number(raw, "EXISTS redisson_lock_queue:{%s}", name), 0) &
-         CHECK_EQUAL(raw_number(raw, "EXISTS redisson_lock_timeout:{%s}", name), 0) &
-         CHECK_EQUAL(notes_on_waiters(raw, name), 0);
+  bool clean = CHECK_EQUAL(raw_number(raw, "EXISTS redisson_lock_queue:{%s}", name), 0);
+  clean &= CHECK_EQUAL(raw_number(raw, "EXISTS redisson_lock_timeout:{%s}", name), 0);
+  clean &= CHECK_EQUAL(notes_on_waiters(raw, name), 0);
+  return clean;
 }
 
 bool nothing_left(struct raw *raw, const char *name)
 {
-  return CHECK_EQUAL(raw_number(raw, "EXISTS %s", name), 0) & no_trace_of_waiters(raw, name);
+  bool clean = CHECK_EQUAL(raw_number(raw, "EXISTS %s", name), 0);
+  clean &= no_trace_of_waiters(raw, name);
+  return clean;
 }
 
 bool sane(struct raw *raw, const char *name)

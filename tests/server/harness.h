@@ -1,10 +1,11 @@
 /*
- * What the suites against a real redis-server share: private servers, a connection that looks at keys without the library,
- * clients of the library, and actors, which are clients in processes of their own.
+ * What the suites against a real redis-server share: private servers, a connection that looks at keys without the
+ * library, clients of the library, and actors, which are clients in processes of their own.
  *
- * Each test begins with begin(), which ends what the test before left, empties the suite's server and winds up a clock: a test
- * that hangs ends the program as a failure. Servers and child processes die with the program, however that ends.
- * All waits here are generous bounds for a loaded machine; they end as soon as what they wait for has come.
+ * Each test begins with begin(), which ends what the test before left, empties the suite's server and winds up a
+ * clock: a test that hangs ends the program as a failure. Servers and child processes die with the program, however
+ * that ends. All waits here are generous bounds for a loaded machine; they end as soon as what they wait for has
+ * come.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -34,7 +35,10 @@ struct server {
   char directory[40];
 };
 
-/* Starts a server that keeps nothing on disk. options: pairs such as "--maxmemory", "2mb", ended by NULL, or NULL; kept. */
+/*
+ * Starts a server that keeps nothing on disk. options: pairs such as "--maxmemory", "2mb", ended by NULL, or NULL;
+ * kept.
+ */
 void server_start(struct server *server, const char *const options[]);
 void server_stop(struct server *server);
 
@@ -66,9 +70,9 @@ bool raw_open(struct raw *raw, int port);
 void raw_close(struct raw *raw);
 
 /*
- * Runs a command and waits for its reply. format: words separated by one blank; %s a string, %d an int, %b bytes (const void *,
- * size_t), inside of words, too. raw_run: false if the reply was an error, whose text is element[0]. raw_number: the integer,
- * or number of elements, -1 for nil, INT64_MIN for an error. raw_text: "" for nil.
+ * Runs a command and waits for its reply. format: words separated by one blank; %s a string, %d an int, %b bytes
+ * (const void *, size_t), inside of words, too. raw_run: false if the reply was an error, whose text is element[0].
+ * raw_number: the integer, or number of elements, -1 for nil, INT64_MIN for an error. raw_text: "" for nil.
  */
 bool raw_run(struct raw *raw, const char *format, ...);
 int64_t raw_number(struct raw *raw, const char *format, ...);
@@ -93,7 +97,10 @@ bool no_trace_of_waiters(struct raw *raw, const char *name);
 /* The same, and nobody holds the lock. */
 bool nothing_left(struct raw *raw, const char *name);
 
-/* The rules that must never be broken: no hold without a TTL, no queue entry without a score or score without an entry. */
+/*
+ * The rules that must never be broken: no hold without a TTL, no queue entry without a score or score without an
+ * entry.
+ */
 bool sane(struct raw *raw, const char *name);
 
 /* Clients of the library */
@@ -109,7 +116,9 @@ struct client {
   uint8_t send[1024];
 };
 
-/* client_prepare() fills in config, for the test to change; client_start() makes the client; client_open() is both. */
+/*
+ * client_prepare() fills in config, for the test to change; client_start() makes the client; client_open() is both.
+ */
 void client_prepare(struct client *client, int port);
 void client_start(struct client *client);
 void client_open(struct client *client, int port);
@@ -174,8 +183,9 @@ void actor_start(struct actor *actor, int port, const char *name);
 void actor_start_with(struct actor *actor, int port, const char *name, const struct fairlock_config *config);
 
 /*
- * Tells it to do something: 'a' acquire(wait, lease), 'r' release, 'l' look (nothing but an event), 'd' deinit, 'p' pause for
- * `wait` without turning the crank, 'c' acquire(wait, lease), work for 5 ms, release. It turns the crank meanwhile.
+ * Tells it to do something: 'a' acquire(wait, lease), 'r' release, 'l' look (nothing but an event), 'd' deinit, 'p'
+ * pause for `wait` without turning the crank, 'c' acquire(wait, lease), work for 5 ms, release. It turns the crank
+ * meanwhile.
  */
 void actor_tell(const struct actor *actor, char what, uint32_t wait_ms, uint32_t lease_ms);
 

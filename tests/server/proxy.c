@@ -1,6 +1,6 @@
 /*
- * The proxy; see proxy.h. A loop around poll(). Each direction of a connection takes whole RESP values out of what it receives
- * and puts them in a queue, from which they go out when they are due.
+ * The proxy; see proxy.h. A loop around poll(). Each direction of a connection takes whole RESP values out of what
+ * it receives and puts them in a queue, from which they go out when they are due.
  */
 #include "proxy.h"
 

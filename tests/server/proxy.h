@@ -1,6 +1,6 @@
 /*
- * A proxy between clients and a redis-server that breaks things on demand. It runs in a process of its own, takes requests and
- * replies apart, and is told what to do through shared memory.
+ * A proxy between clients and a redis-server that breaks things on demand. It runs in a process of its own, takes
+ * requests and replies apart, and is told what to do through shared memory.
  */
 #ifndef PROXY_H
 #define PROXY_H

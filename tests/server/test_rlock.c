@@ -1,6 +1,6 @@
 /*
- * Each row of the table of Redisson's RLock, by its counterpart here, against what then stands in Redis; and each status that
- * a caller's mistake comes to.
+ * Each row of the table of Redisson's RLock, by its counterpart here, against what then stands in Redis; and each
+ * status that a caller's mistake comes to.
  */
 #include "harness.h"
 

@@ -1,0 +1,395 @@
+/*
+ * Leases: how they run out, how they are kept alive, and how a holder learns that its hold is gone, whatever took
+ * it. The holder must stop believing before the server forgets.
+ */
+#include "harness.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static struct client client;
+static struct fairlock handle;
+
+static void open_with_lease(uint32_t lease_ms, const char *name)
+{
+  client_prepare(&client, server.port);
+  client.config.lease_ms = lease_ms;
+  client_start(&client);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, name), FAIRLOCK_OK);
+}
+
+static void close_all(void)
+{
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+}
+
+/* Turns the crank until the loss was told, or for SOON. */
+static bool told(int losses)
+{
+  int64_t until = now_ms() + SOON;
+  while (atomic_load(&client.losses) < losses && now_ms() < until)
+    fairlock_poll(&client.client, 50);
+  return atomic_load(&client.losses) == losses;
+}
+
+/* After a loss: nothing is believed any more, and after as many releases as there were holds the handle is as new. */
+static void check_lost(int holds)
+{
+  CHECK_EQUAL(atomic_load(&client.losses), 1);
+  CHECK_EQUAL(fairlock_held(&handle), 0);
+  CHECK_EQUAL(fairlock_token(&handle), 0);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_LOST);
+  for (int i = 0; i < holds; i++)
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(atomic_load(&client.losses), 1);
+  CHECK_EQUAL(fairlock_stats(&client.client).losses, 1);
+}
+
+/*
+ * When the server has forgotten the hold, its holder has stopped believing in it. Nobody turns the crank meanwhile.
+ */
+static void test_belief_ends_first(void)
+{
+  for (int lease = 200; lease <= 800; lease += 300) {
+    begin();
+    open_with_lease(0, "belief");
+    CHECK_EQUAL(fairlock_try_acquire(&handle, (uint32_t)lease), FAIRLOCK_OK);
+    int64_t until = now_ms() + SOON;
+    while (raw_number(&redis, "EXISTS belief") == 1 && now_ms() < until)
+      continue;
+    CHECK_EQUAL(fairlock_held(&handle), 0);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
+    CHECK_EQUAL(atomic_load(&client.losses), 1);
+    close_all();
+  }
+}
+
+/* A fixed lease is not renewed, and its end is told to whom turns the crank. */
+static void test_expiry(void)
+{
+  begin();
+  open_with_lease(0, "expiry");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 500), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, 500), FAIRLOCK_OK);
+  CHECK(told(1));
+  CHECK_EQUAL(fairlock_stats(&client.client).renewals, 0);
+  check_lost(2);
+  CHECK_EQUAL(fairlock_acquire(&handle, 5000, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  close_all();
+  CHECK(nothing_left(&redis, "expiry"));
+}
+
+static void *run_crank(void *context)
+{
+  (void)context;
+  fairlock_run(&client.client);
+  return NULL;
+}
+
+/* The watchdog keeps the lease alive for as long as the hold lasts, and the hold count with it. */
+static void test_watchdog(void)
+{
+  pthread_t thread;
+  begin();
+  open_with_lease(1500, "watchdog");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&handle);
+  CHECK_EQUAL(pthread_create(&thread, NULL, run_crank, NULL), 0);
+  for (int i = 0; i < 40; i++) {
+    sleep_ms(100);
+    CHECK(raw_number(&redis, "PTTL watchdog") > 0);
+    CHECK(fairlock_held(&handle) > 0);
+  }
+  CHECK(fairlock_stats(&client.client).renewals >= 3);
+  CHECK(fairlock_token(&handle) == token);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 2);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  fairlock_stop(&client.client);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  CHECK_EQUAL(atomic_load(&client.losses), 0);
+  sleep_ms(700); /* a renewal that came late would show */
+  close_all();
+  CHECK(nothing_left(&redis, "watchdog"));
+}
+
+/* Polls keep it alive as well. */
+static void test_watchdog_by_polls(void)
+{
+  begin();
+  open_with_lease(1500, "polls");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  int64_t until = now_ms() + 3500;
+  while (now_ms() < until) {
+    fairlock_poll(&client.client, 200);
+    CHECK(fairlock_held(&handle) > 0);
+  }
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  close_all();
+}
+
+/* A renewed lease with nobody to turn the crank runs out; meanwhile somebody else holds, and keeps what it holds. */
+static void test_no_crank(void)
+{
+  struct fairlock_config config = {.lease_ms = 600};
+  struct actor holder, next;
+  begin();
+  actor_start_with(&holder, server.port, "crank", &config);
+  actor_start(&next, server.port, "crank");
+  CHECK_EQUAL(actor_do(&holder, 'a', 0, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
+  actor_tell(&holder, 'p', 3000, 0);
+  CHECK_EQUAL(actor_do(&next, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
+  struct event event = actor_hear(&holder, SOON);
+  CHECK_EQUAL(event.held_ms, 0);
+  event = actor_do(&holder, 'r', 0, 0);
+  CHECK_EQUAL(event.status, FAIRLOCK_LOST);
+  CHECK_EQUAL(event.losses, 1);
+  event = actor_do(&next, 'l', 0, 0);
+  CHECK(event.held_ms > 0);
+  CHECK_EQUAL(hold_count_of(&redis, "crank", event.id), 1);
+  CHECK_EQUAL(actor_do(&next, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&holder);
+  actor_end(&next);
+}
+
+/* A holder that was frozen for longer than its lease does not believe in it when it thaws. */
+static void test_frozen_holder(void)
+{
+  struct fairlock_config config = {.lease_ms = 600};
+  struct actor holder, next;
+  begin();
+  actor_start_with(&holder, server.port, "frozen", &config);
+  actor_start(&next, server.port, "frozen");
+  struct event first = actor_do(&holder, 'a', 0, FAIRLOCK_RENEW);
+  CHECK_EQUAL(first.status, FAIRLOCK_OK);
+  CHECK_EQUAL(kill(holder.pid, SIGSTOP), 0);
+  struct event second = actor_do(&next, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK_EQUAL(second.status, FAIRLOCK_OK);
+  CHECK(second.token > first.token);
+  CHECK_EQUAL(kill(holder.pid, SIGCONT), 0);
+  struct event event = actor_do(&holder, 'l', 0, 0);
+  CHECK_EQUAL(event.held_ms, 0);
+  CHECK_EQUAL(actor_do(&holder, 'r', 0, 0).status, FAIRLOCK_LOST);
+  CHECK_EQUAL(hold_count_of(&redis, "frozen", second.id), 1);
+  actor_end(&holder);
+  actor_end(&next);
+}
+
+static void test_deleted(void)
+{
+  begin();
+  open_with_lease(900, "del");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&handle);
+  CHECK(raw_run(&redis, "DEL del"));
+  CHECK(told(1));
+  CHECK_EQUAL(raw_number(&redis, "EXISTS del"), 0);
+  check_lost(2);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(fairlock_token(&handle) > token);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  close_all();
+  CHECK(nothing_left(&redis, "del"));
+}
+
+/* The hold is somebody else's by now: a re-entry or a release must not touch it. */
+static void test_taken_over(void)
+{
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  static struct client thief;
+  struct fairlock stolen;
+  begin();
+  open_with_lease(0, "taken");
+  client_open(&thief, server.port);
+  CHECK_EQUAL(fairlock_init(&stolen, &thief.client, "taken"), FAIRLOCK_OK);
+  fairlock_id(&stolen, id);
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+    CHECK(raw_run(&redis, "DEL taken"));
+    CHECK_EQUAL(fairlock_try_acquire(&stolen, 60000), FAIRLOCK_OK);
+    if (i == 0) CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_LOST);
+    if (i == 1) CHECK_EQUAL(fairlock_acquire(&handle, 10000, FAIRLOCK_RENEW), FAIRLOCK_LOST);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
+    CHECK_EQUAL(hold_count_of(&redis, "taken", id), 1);
+    CHECK_EQUAL(raw_number(&redis, "HLEN taken"), 1);
+    CHECK_EQUAL(fairlock_release(&stolen), FAIRLOCK_OK);
+  }
+  CHECK_EQUAL(fairlock_deinit(&stolen), FAIRLOCK_OK);
+  client_close(&thief);
+  close_all();
+  CHECK(nothing_left(&redis, "taken"));
+}
+
+/* Our own id again, from a later hold: a release of the old one must not end it. */
+static void test_old_release(void)
+{
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  begin();
+  open_with_lease(0, "old");
+  fairlock_id(&handle, id);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "HSET fairlock:{old} token 9000000999999999")); /* as if there was a later hold */
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
+  CHECK_EQUAL(hold_count_of(&redis, "old", id), 1);
+  close_all();
+}
+
+/* The server comes back without its data: the hold is gone, and is not silently taken again. */
+static void test_restart(void)
+{
+  static struct server own;
+  static struct raw look;
+  begin();
+  server_start(&own, NULL);
+  client_prepare(&client, own.port);
+  client.config.lease_ms = 6000;
+  client_start(&client);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "restart"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&handle);
+  server_restart(&own);
+  CHECK(told(1));
+  CHECK(raw_open(&look, own.port));
+  CHECK_EQUAL(raw_number(&look, "EXISTS restart"), 0);
+  check_lost(1);
+  CHECK_EQUAL(fairlock_acquire(&handle, 10000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(fairlock_token(&handle) > token);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  raw_close(&look);
+  close_all();
+  server_stop(&own);
+}
+
+/* Waiters survive a restart without persistence: they queue again by themselves, and one of them gets the lock. */
+static void test_restart_with_waiters(void)
+{
+  static struct server own;
+  static struct raw look;
+  struct actor waiter[3];
+  begin();
+  server_start(&own, NULL);
+  client_prepare(&client, own.port);
+  client.config.lease_ms = 6000;
+  client_start(&client);
+  CHECK(raw_open(&look, own.port));
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "again"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  for (int i = 0; i < 3; i++) {
+    actor_start(&waiter[i], own.port, "again");
+    actor_tell(&waiter[i], 'c', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+    CHECK(queue_reaches(&look, "again", i + 1));
+  }
+  raw_close(&look);
+  server_restart(&own);
+  CHECK(told(1));
+  for (int i = 0; i < 3; i++)
+    CHECK_EQUAL(actor_hear(&waiter[i], SOON).status, FAIRLOCK_OK);
+  for (int i = 0; i < 3; i++)
+    actor_end(&waiter[i]);
+  check_lost(1);
+  CHECK(raw_open(&look, own.port));
+  CHECK(sane(&look, "again"));
+  raw_close(&look);
+  close_all();
+  server_stop(&own);
+}
+
+/* The server is gone for good: the belief ends with the lease, and that is told. */
+static void test_server_gone(void)
+{
+  static struct server own;
+  begin();
+  server_start(&own, NULL);
+  client_prepare(&client, own.port);
+  client.config.lease_ms = 2000;
+  client.config.offline_ms = 1000;
+  client_start(&client);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "gone"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  server_kill(&own);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
+  CHECK(fairlock_held(&handle) <= 2000 - 32); /* it still may be held */
+  while (fairlock_held(&handle) > 0 && now_ms() < began + SOON)
+    fairlock_poll(&client.client, 50);
+  CHECK(told(1));
+  CHECK(now_ms() - began < 10000);
+  check_lost(1);
+  close_all();
+  server_stop(&own);
+}
+
+static void test_forced(void)
+{
+  static struct client operator;
+  begin();
+  open_with_lease(900, "forced");
+  client_open(&operator, server.port);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&operator.client, "forced", 6), FAIRLOCK_OK);
+  CHECK(told(1));
+  check_lost(1);
+  client_close(&operator);
+  close_all();
+  CHECK(nothing_left(&redis, "forced"));
+}
+
+/* Losses of one client's handles are told each, of the right handle, and nobody else's. */
+static struct fairlock *loser;
+
+static void note_loser(struct fairlock *lost, void *context)
+{
+  (void)context;
+  loser = lost;
+}
+
+static void test_told_which(void)
+{
+  struct fairlock second;
+  begin();
+  client_prepare(&client, server.port);
+  client.config.lease_ms = 900;
+  client.config.lost = note_loser;
+  client_start(&client);
+  loser = NULL;
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "which:1"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&second, &client.client, "which:2"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&second, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "DEL which:2"));
+  int64_t until = now_ms() + SOON;
+  while (loser == NULL && now_ms() < until)
+    fairlock_poll(&client.client, 50);
+  CHECK(loser == &second);
+  CHECK(fairlock_held(&handle) > 0);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
+  close_all();
+}
+
+const struct check_test check_tests[] = {
+    {"lost: belief ends before the lease", test_belief_ends_first},
+    {"lost: a fixed lease runs out", test_expiry},
+    {"lost: the watchdog renews", test_watchdog},
+    {"lost: polls renew", test_watchdog_by_polls},
+    {"lost: nobody turns the crank", test_no_crank},
+    {"lost: a frozen holder", test_frozen_holder},
+    {"lost: by DEL", test_deleted},
+    {"lost: taken over by somebody else", test_taken_over},
+    {"lost: a release names its hold", test_old_release},
+    {"lost: by a restart without persistence", test_restart},
+    {"lost: waiters survive such a restart", test_restart_with_waiters},
+    {"lost: the server is gone", test_server_gone},
+    {"lost: by force-release", test_forced},
+    {"lost: which handle is told", test_told_which},
+    {NULL, NULL},
+};
