@@ -17,8 +17,9 @@ extern uint32_t board_stack_bottom[], board_stack_top[];
 /* The program. Its result ends the simulation as the exit status. */
 int main(void);
 
-/* The clock's counter, before anything else runs. */
+/* The clock's counter, before anything else runs; and set to something, for a test, before anything reads it. */
 void board_clock_init(void);
+void board_clock_set(uint32_t ms);
 
 /* The log: a UART. */
 void board_log_init(void);
@@ -45,9 +46,11 @@ const char *board_argument(unsigned index);
 /* The same as a number; otherwise: if it is missing. */
 uint32_t board_argument_number(unsigned index, uint32_t otherwise);
 
+/* Fills the stack with the pattern; called by start-up. */
+void board_stack_paint(void);
+
 /* Bytes of the stack that were never used since the start: what is left of the pattern that start-up filled it with. */
 size_t board_stack_unused(void);
-void board_stack_paint(void);
 
 /* Ethernet: whole frames without their checksum. */
 bool ethernet_init(uint8_t address[6]);

@@ -5,13 +5,13 @@
 #   MEMORY   symbols for firmware.ld: where flash and RAM begin, and their sizes
 #   DRIVERS  files of boards/common that drive its peripherals
 #   DEFINES  where their registers are
-#   QEMU     how to start it; NIC: the name of its network device there
+#   QEMU     how to start it, and NIC, its network there, by the name of net0
 # and, where the defaults below do not fit, TOOLS, LIBC and IMAGES.
 BUILD ?= build
 TOOLS := arm-none-eabi-
 LIBC := -lc
 STACK := 2048
-IMAGES := superloop
+IMAGES := superloop contender station test_resp test_engine
 include boards/$(BOARD)/board.mk
 
 OUT := $(BUILD)/firmware/$(BOARD)
@@ -26,8 +26,10 @@ INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $(LWIP_INCLUDES
 FLAGS := -std=c11 $(WARNINGS) $(INCLUDES) $(DEFINES:%=-D%) $(CFLAGS)
 LDFLAGS := $(CFLAGS) -nostdlib -static -Wl,--gc-sections -T boards/common/firmware.ld $(MEMORY:%=-Wl,--defsym=%)
 
+.SECONDARY:
+
 .PHONY: images
-images: $(IMAGES:%=$(OUT)/%.elf)
+images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 
 # What images are made of. One library for programs of one task, one for those with a kernel: the size of a client, which holds
 # a mutex, differs. The linker takes what an image needs.
@@ -68,6 +70,26 @@ endef
 
 $(OUT)/superloop.elf: $(OUT)/single/boards/examples/superloop.o $(OUT)/single.a $(OUT)/lwip.a
 	$(link)
+
+$(OUT)/contender.elf: $(patsubst %,$(OUT)/single/tests/qemu/%.o,contender contender_board) $(OUT)/single.a $(OUT)/lwip.a
+	$(link)
+
+$(OUT)/station.elf: $(OUT)/single/tests/qemu/station.o $(OUT)/single.a $(OUT)/lwip.a
+	$(link)
+
+# Suites of the host, on the board.
+$(OUT)/test_%.elf: STACK := 8192
+$(OUT)/test_%.elf: $(OUT)/single/tests/unit/test_%.o $(OUT)/single/tests/check.o $(OUT)/single/tests/qemu/check_board.o \
+  $(OUT)/single.a $(OUT)/lwip.a
+	$(link)
+
+# Runs an image of this board, its log going to stdout: run IMAGE [ARGUMENT...]
+$(OUT)/run: boards/$(BOARD)/board.mk boards/common/firmware.mk
+	@printf '%s\n' '#!/bin/sh' 'image=$$1' 'shift' 'arguments=arg=fw' \
+	  'for argument; do arguments=$$arguments,arg=$$argument; done' \
+	  'exec $(QEMU) -nographic -monitor none -serial stdio $(NIC) -kernel "$$image" \' \
+	  '  -semihosting-config enable=on,target=native,$$arguments $$QEMU_FLAGS </dev/null' >$@
+	@chmod +x $@
 
 $(LWIP): port/lwip/fetch.sh
 	sh port/lwip/fetch.sh $(@D)

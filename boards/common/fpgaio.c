@@ -14,6 +14,11 @@ void board_clock_init(void)
   COUNTER = 0;
 }
 
+void board_clock_set(uint32_t ms)
+{
+  COUNTER = ms;
+}
+
 uint32_t port_clock_ms(void)
 {
   return COUNTER;

@@ -1,0 +1,24 @@
+/*
+ * One of those who contend for a lock: `rounds` times it acquires, does a critical section, and releases.
+ *
+ * The critical section is kept in the server, where all can see it, but apart from the lock and over a connection of its own:
+ * it says who is inside, reads a counter, and in a second request writes the counter plus one, says who is next in
+ * line, and goes. Two holders at a time, or one out of turn, leave a trace. The same source runs on boards and on the host.
+ */
+#ifndef CONTENDER_H
+#define CONTENDER_H
+
+#include "port.h"
+
+#include <stdint.h>
+
+struct contender {
+  struct port_transport *lock; /* the client's connection       */
+  struct port_transport *data; /* the critical section's        */
+  uint32_t rounds;
+};
+
+/* Returns NULL, or what went wrong. Blocks until done. */
+const char *contend(const struct contender *contender);
+
+#endif

@@ -1,0 +1,18 @@
+/* A contender on the host: contender_host PORT ROUNDS. */
+#include "contender.h"
+#include "posix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+  static struct port_posix links[2];
+  if (argc != 3) return 64;
+  for (int i = 0; i < 2; i++)
+    port_posix_tcp(&links[i], "127.0.0.1", argv[1]);
+  const struct contender contender = {&links[0].transport, &links[1].transport, (uint32_t)atoi(argv[2])};
+  const char *trouble = contend(&contender);
+  if (trouble != NULL) fprintf(stderr, "%s\n", trouble);
+  return trouble != NULL;
+}
