@@ -10,6 +10,7 @@ local lease, mode = tonumber(ARGV[4]), tonumber(ARGV[5])
 
 if count then
   call('pexpire', lock, lease)
+  set_head(lease)
   if tonumber(count) ~= target then call('hset', lock, id, target) end
   return {1, last, now}
 end

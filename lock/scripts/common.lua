@@ -9,6 +9,8 @@
 --           released   the token of the last hold that was released
 --           <id>       one of our waiters: alive until, ms
 --           silent:<id>  a Redisson waiter: found not listening at, ms
+--           woken      the Redisson waiter that was woken last, and its score then
+--           since      when that was first done, ms
 -- ARGV  1 id  2 void after, ms of the server's clock  3 target hold count
 -- Reply {state, value, now}
 --
@@ -49,6 +51,13 @@ local function forget(waiter)
   call('hdel', ours, waiter, 'silent:' .. waiter)
 end
 
+-- The lease ends after so long. The first in line looks again then: Redisson 3 reckons that from its
+-- score, and when that has passed never looks again. May fail: the lease matters more.
+local function set_head(lease)
+  local head = call('lindex', queue, 0)
+  if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain, head) end
+end
+
 -- Gives the free lock to owner, who may stand in the queue, and returns the new token.
 local function own(owner, lease, queued)
   local token = math.max(micros, last + 1)
@@ -56,15 +65,21 @@ local function own(owner, lease, queued)
   call('hset', lock, owner, 1)
   call('pexpire', lock, lease)
   if queued then forget(owner) end
-  local head = call('lindex', queue, 0)
-  if head then call('zadd', timeout, 'XX', now + lease + chain, head) end
+  set_head(lease)
   return token
 end
 
 -- A Redisson waiter takes the lock itself, and only from the head of the list. Our waiters before
 -- it that do not listen stay in the queue, behind it; its acquisition will take one chain link
--- from every score, so they get one.
+-- from every score, so they get one. False when it was woken a window ago and has not done it: its
+-- host lost power, and the server has not noticed yet.
 local function wake_peer(waiter, place)
+  local waking = waiter .. ' ' .. (call('zscore', timeout, waiter) or '')
+  if call('hget', ours, 'woken') ~= waking then
+    remember('woken', waking, 'since', now)
+  elseif (tonumber(call('hget', ours, 'since')) or 0) + window <= now then
+    return false
+  end
   for ahead = 0, place - 1 do
     call('zincrby', timeout, chain, call('lindex', queue, ahead))
   end
@@ -74,6 +89,7 @@ local function wake_peer(waiter, place)
   end
   call('hdel', ours, 'silent:' .. waiter)
   call('publish', channel .. waiter, '0')
+  return true
 end
 
 -- A Redisson waiter enters the queue before it listens, so one that does not listen gets a window
@@ -105,8 +121,8 @@ local function hand_over(caller)
     elseif pending then
       return false
     elseif not alive then
-      wake_peer(waiter, place)
-      return false
+      if wake_peer(waiter, place) then return false end
+      forget(waiter)
     elseif listens then
       local token = own(waiter, window, true)
       call('publish', channel .. waiter, string.format('%.0f %.0f', token, now))

@@ -12,6 +12,7 @@ local held = count and (token == '0' or tonumber(token) == last)
 
 if held and target > 0 then
   call('pexpire', lock, tonumber(ARGV[5]))
+  set_head(tonumber(ARGV[5]))
   if tonumber(count) ~= target then call('hset', lock, id, target) end
   return {1, target, now}
 end
