@@ -1,0 +1,56 @@
+/*
+ * The transport of a POSIX system: a stream socket over IPv4, IPv6 or a Unix path.
+ *
+ *     static struct port_posix server;
+ *     port_posix_tcp(&server, "192.0.2.7", "6379");
+ *     ... give &server.transport to the client ...
+ *
+ * The memory is the caller's. It must stay valid and in place (it is its transport's context: do not copy it), and so must
+ * the strings, as long as the client uses the transport. Nothing is opened before the client connects; close() of the
+ * transport, which the end of a client calls, gives back all there is. A client's process may go on to exec() (sockets
+ * are close-on-exec) and needs no handler for SIGPIPE (no function raises it).
+ */
+#ifndef PORT_POSIX_H
+#define PORT_POSIX_H
+
+#include "port.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct addrinfo;
+
+struct port_posix {
+  struct port_transport transport; /* for the client; all the rest is private */
+
+  const char *host;    /* or the path of a Unix socket             */
+  const char *service; /* port or service name; NULL: host is a path */
+
+  struct addrinfo *addresses; /* what host resolved to; NULL unless connecting     */
+  struct addrinfo *address;   /* the one being tried                               */
+  uint32_t attempt_began;     /* when that was begun                               */
+  unsigned untried;           /* addresses after it                                */
+  unsigned skip;              /* addresses to pass over when connecting next begins */
+
+  int socket;                /* -1: none */
+  uint32_t receive_limit_ms; /* SO_RCVTIMEO as it is set; 0: not set    */
+  bool connected;
+  unsigned char send_blocked; /* the last send() would have blocked. Shared by two tasks: touched only atomically */
+};
+
+/*
+ * A server at host (an IPv4 or IPv6 address without brackets, or a name) and service (a port number, or a name such
+ * as "redis"). All addresses of a name are tried in order. One that does not answer for a second gives way to the
+ * next, and the last is tried for as long as the client likes. Resolving a name may block: see port.h.
+ */
+void port_posix_tcp(struct port_posix *posix, const char *host, const char *service);
+
+/* A server at a Unix socket. Returns false if path does not fit the system's limit; then connecting to it fails, too. */
+bool port_posix_unix(struct port_posix *posix, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Tasks, mutex and signal for a program with one task, such as a superloop: there is nobody to shut out and nobody to wake.
+ *
+ * A wait returns at once. It must not block, because nobody else could raise the signal; the client, which knows its
+ * deadlines, goes round its loop again and waits in the transport. Do not link this where an interrupt handler or a second
+ * task calls the client.
+ */
+#include "port.h"
+
+uintptr_t port_task_self(void)
+{
+  return 1;
+}
+
+void port_mutex_init(struct port_mutex *mutex)
+{
+  mutex->unused = 0;
+}
+
+void port_mutex_lock(struct port_mutex *mutex)
+{
+  (void)mutex;
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+  (void)mutex;
+}
+
+void port_mutex_destroy(struct port_mutex *mutex)
+{
+  (void)mutex;
+}
+
+void port_signal_init(struct port_signal *signal)
+{
+  signal->unused = 0;
+}
+
+void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+{
+  (void)signal;
+  (void)mutex;
+  (void)timeout_ms;
+}
+
+void port_signal_raise(struct port_signal *signal)
+{
+  (void)signal;
+}
+
+void port_signal_destroy(struct port_signal *signal)
+{
+  (void)signal;
+}

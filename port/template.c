@@ -1,0 +1,193 @@
+/*
+ * A port to copy: every function that a platform has to supply, with what matters about it. As it stands it compiles and
+ * does nothing: each function says that it failed.
+ *
+ * How to use it:
+ *   1. Copy this file, and write a port_types.h beside the copy with struct port_mutex and struct port_signal (for one
+ *      task: use port/single/ for these, and delete the second half here).
+ *   2. Fill in the functions. port.h is the contract; the comments here say where ports go wrong.
+ *   3. Compile with -Iport -I<folder of your port_types.h>, and link exactly one of each function.
+ *
+ * Whatever of this exists already can be linked instead: port/posix/threads.c needs nothing but pthreads,
+ * port/posix/socket.c nothing but BSD sockets, poll() and getaddrinfo(), and so on, file by file.
+ *
+ * A port must never call back into the client, hold a lock over a call that blocks, or guess: when it does not know whether
+ * a byte was sent, the connection is PORT_CLOSED. The client sorts out what that means.
+ */
+#include "port.h"
+
+/*
+ * TRANSPORT. One of these for each connection; the memory is the caller's.
+ */
+struct template_transport {
+  struct port_transport transport;
+  const char *address;
+  int socket; /* -1: none */
+  /* with a stack of callbacks (lwIP's raw API and the like): a ring of received bytes, and "connected", "closed" flags that
+     the callbacks set and the functions below read */
+};
+
+/*
+ * The client calls this again and again while it is PORT_WOULD_BLOCK, with its own limit on the whole, and calls close()
+ * when it has had enough; so no time-out of your own is needed. Switch off Nagle's algorithm (TCP_NODELAY): a
+ * request must not wait for the acknowledgement of the one before.
+ */
+static int template_connect(void *context, uint32_t timeout_ms)
+{
+  struct template_transport *template = context;
+  (void)timeout_ms;
+  template->socket = -1;
+  return PORT_UNREACHABLE;
+}
+
+/*
+ * Must not block: take what fits, return how much. When nothing fits, return PORT_WOULD_BLOCK (never 0), and have recv()
+ * return as soon as something fits again. Another task may be inside recv() at this moment. data is the client's and
+ * changes after the return: copy it, or hand it to a stack that does.
+ */
+static int template_send(void *context, const void *data, size_t size)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  return PORT_CLOSED;
+}
+
+/*
+ * The one place where the client waits. Return as soon as there is a byte; do not try to fill the buffer. If you can, sleep
+ * here rather than poll, and keep the wait within timeout_ms: leases are renewed by the task that sits here. PORT_CLOSED only
+ * after the last received byte was handed out.
+ */
+static int template_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  (void)timeout_ms;
+  return PORT_CLOSED;
+}
+
+/*
+ * Called in any state, also twice. Afterwards nothing of the old connection may come out of recv(): with callbacks, take
+ * them off the connection before you free it, and empty the ring.
+ */
+static void template_close(void *context)
+{
+  struct template_transport *template = context;
+  template->socket = -1;
+}
+
+void template_transport_init(struct template_transport *template, const char *address);
+
+void template_transport_init(struct template_transport *template, const char *address)
+{
+  template->transport.connect = template_connect;
+  template->transport.send = template_send;
+  template->transport.recv = template_recv;
+  template->transport.close = template_close;
+  template->transport.context = template;
+  template->address = address;
+  template->socket = -1;
+}
+
+/*
+ * CLOCK. Read a counter that runs by itself; do not count timer interrupts, which get lost while interrupts are off, and
+ * stop in deep sleep: a lock that is lost would then be believed to be held. If the counter stops in deep sleep,
+ * add the time slept (from the RTC) when waking, before any task runs. A counter of fewer than 32 bits, or of microseconds,
+ * has to be extended so that the result wraps around at 2^32 milliseconds and nowhere else.
+ */
+uint32_t port_clock_ms(void)
+{
+  return 0;
+}
+
+/*
+ * ENTROPY. A hardware generator is best. A serial number of the chip will not do by itself: after a reset the client would
+ * come back under its old id, and take over what it left in the queue; mix it with a boot counter kept in flash. Without
+ * either, return false and give the client an id of your own.
+ */
+bool port_entropy(void *data, size_t size)
+{
+  (void)data;
+  (void)size;
+  return false;
+}
+
+/*
+ * THREADS. Only where several tasks use one client.
+ *
+ * The handle of the running task will do for port_task_self(). The mutex is held for short times, never across a wait;
+ * priority inheritance is welcome. Neither is used in interrupt handlers.
+ *
+ * The signal is a binary semaphore: raised twice, it is raised once; raised before the wait, the wait ends at once.
+ *
+ *   FreeRTOS      struct port_mutex  { SemaphoreHandle_t handle; StaticSemaphore_t memory; };
+ *                 struct port_signal { SemaphoreHandle_t handle; StaticSemaphore_t memory; };
+ *                 self     (uintptr_t)xTaskGetCurrentTaskHandle()
+ *                 mutex    xSemaphoreCreateMutexStatic(), xSemaphoreTake(handle, portMAX_DELAY), xSemaphoreGive()
+ *                 signal   xSemaphoreCreateBinaryStatic(), xSemaphoreGive() to raise; to wait: unlock the mutex,
+ *                          xSemaphoreTake(handle, pdMS_TO_TICKS(timeout_ms)), lock the mutex
+ *   Zephyr        k_mutex; k_sem with a limit of 1; k_current_get()
+ *   ThreadX       TX_MUTEX; TX_SEMAPHORE with tx_semaphore_ceiling_put(..., 1); tx_thread_identify()
+ *
+ * These are sketches: no test of this library runs on those systems.
+ */
+uintptr_t port_task_self(void)
+{
+  return 1;
+}
+
+void port_mutex_init(struct port_mutex *mutex)
+{
+  (void)mutex;
+}
+
+void port_mutex_lock(struct port_mutex *mutex)
+{
+  (void)mutex;
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+  (void)mutex;
+}
+
+void port_mutex_destroy(struct port_mutex *mutex)
+{
+  (void)mutex;
+}
+
+void port_signal_init(struct port_signal *signal)
+{
+  (void)signal;
+}
+
+/* Unlock the mutex, wait, lock it again. A semaphore remembers a raise between the first two; a plain event may lose it. */
+void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+{
+  (void)signal;
+  (void)mutex;
+  (void)timeout_ms;
+}
+
+void port_signal_raise(struct port_signal *signal)
+{
+  (void)signal;
+}
+
+void port_signal_destroy(struct port_signal *signal)
+{
+  (void)signal;
+}
+
+/*
+ * AN RTOS WITH SOCKETS. Try port/posix/socket.c first: lwIP's socket API (LWIP_SOCKET, LWIP_SOCKET_POLL, LWIP_DNS,
+ * LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr (CONFIG_POSIX_API) and NuttX have what it uses, and what it finds missing by
+ * macro (SOCK_CLOEXEC, MSG_DONTWAIT, TCP_KEEPIDLE) or at run time (SO_RCVTIMEO) it does without. Where headers have
+ * other names (<lwip/sockets.h>, <lwip/netdb.h>), forwarding headers in a folder of your own save changing the file.
+ * Mind:
+ *   - lwIP allows a socket in two tasks at a time only with LWIP_NETCONN_FULLDUPLEX; without it, keep the client to
+ *     one task, or call send() and recv() under one mutex with recv()'s waits kept short.
+ *   - the resolver takes as long as its server does; give an address where the loop has a period to keep.
+ *   - a socket of lwIP costs memory per connection; the client needs exactly one.
+ */

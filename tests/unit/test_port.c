@@ -1,0 +1,1202 @@
+/*
+ * The POSIX port, through port.h, with real sockets on loopback and in a temporary folder.
+ *
+ * The system calls that matter are wrapped: the wrappers count, note where connect() goes, resolve the host names below, and
+ * on demand play a system that is short of something. Everything else goes to the real ones. The default
+ * action of SIGPIPE is left in place, so that a SIGPIPE ends the suite.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+#undef _FORTIFY_SOURCE    /* its inline functions get in the way of the wrappers */
+
+#include "check.h"
+#include "posix.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef RTLD_NEXT
+#define RTLD_NEXT ((void *)-1L) /* shown only by _GNU_SOURCE, which makes connect() incompatible with ISO C */
+#endif
+
+#define LONG_MS 20000U /* nothing here takes this long on a machine that is merely busy */
+
+/* ---- the wrapped calls ---- */
+
+#define HOST_SEVERAL "several.test" /* resolves to `several` */
+#define HOST_UNKNOWN "unknown.test"
+
+static struct sockaddr_in several_address[4];
+static struct addrinfo several[4];
+static int several_given_back;
+
+static atomic_int calls;           /* send, recv, poll, setsockopt           */
+static atomic_int limits_set;      /* setsockopt of SO_RCVTIMEO               */
+static bool without_receive_limit; /* SO_RCVTIMEO is not supported            */
+static in_port_t own_port;         /* the port to bind new sockets to; 0: none */
+static in_port_t tried[16];
+static unsigned tried_count;
+
+/* A pointer to a function is not a pointer to an object, but dlsym() hands it out as one. */
+static void find_real(const char *name, void *function, size_t size)
+{
+  void *found = dlsym(RTLD_NEXT, name);
+  if (found == NULL) abort();
+  memcpy(function, &found, size);
+}
+
+ssize_t send(int socket, const void *data, size_t size, int flags)
+{
+  static _Thread_local ssize_t (*real)(int, const void *, size_t, int);
+  if (real == NULL) find_real("send", &real, sizeof real);
+  atomic_fetch_add(&calls, 1);
+  return real(socket, data, size, flags);
+}
+
+ssize_t recv(int socket, void *data, size_t size, int flags)
+{
+  static _Thread_local ssize_t (*real)(int, void *, size_t, int);
+  if (real == NULL) find_real("recv", &real, sizeof real);
+  atomic_fetch_add(&calls, 1);
+  return real(socket, data, size, flags);
+}
+
+int poll(struct pollfd *files, nfds_t count, int timeout_ms)
+{
+  static _Thread_local int (*real)(struct pollfd *, nfds_t, int);
+  if (real == NULL) find_real("poll", &real, sizeof real);
+  atomic_fetch_add(&calls, 1);
+  return real(files, count, timeout_ms);
+}
+
+int setsockopt(int socket, int level, int name, const void *value, socklen_t size)
+{
+  static _Thread_local int (*real)(int, int, int, const void *, socklen_t);
+  if (real == NULL) find_real("setsockopt", &real, sizeof real);
+  atomic_fetch_add(&calls, 1);
+  if (level == SOL_SOCKET && name == SO_RCVTIMEO) {
+    if (without_receive_limit) {
+      errno = ENOPROTOOPT;
+      return -1;
+    }
+    atomic_fetch_add(&limits_set, 1);
+  }
+  return real(socket, level, name, value, size);
+}
+
+int connect(int socket, const struct sockaddr *address, socklen_t size)
+{
+  static _Thread_local int (*real)(int, const struct sockaddr *, socklen_t);
+  if (real == NULL) find_real("connect", &real, sizeof real);
+  if (address->sa_family == AF_INET && tried_count < sizeof tried / sizeof *tried) {
+    struct sockaddr_in inet;
+    memcpy(&inet, address, sizeof inet);
+    tried[tried_count++] = inet.sin_port;
+  }
+  return real(socket, address, size);
+}
+
+int socket(int family, int type, int protocol)
+{
+  static _Thread_local int (*real)(int, int, int);
+  if (real == NULL) find_real("socket", &real, sizeof real);
+  int opened = real(family, type, protocol);
+  if (opened >= 0 && own_port != 0) {
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = own_port};
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(opened, (const struct sockaddr *)&own, sizeof own) != 0) abort();
+  }
+  return opened;
+}
+
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **result)
+{
+  static _Thread_local int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+  if (real == NULL) find_real("getaddrinfo", &real, sizeof real);
+  if (strcmp(host, HOST_UNKNOWN) == 0) return EAI_NONAME;
+  if (strcmp(host, HOST_SEVERAL) != 0) return real(host, service, hints, result);
+  *result = several;
+  return 0;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+  static _Thread_local void (*real)(struct addrinfo *);
+  if (real == NULL) find_real("freeaddrinfo", &real, sizeof real);
+  if (list == several) several_given_back++;
+  else real(list);
+}
+
+/* Makes HOST_SEVERAL resolve to these ports of 127.0.0.1, in this order. */
+static void resolve_to(const in_port_t *ports, size_t count)
+{
+  memset(several, 0, sizeof several);
+  for (size_t i = 0; i < count; i++) {
+    several_address[i] = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = ports[i]};
+    several_address[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    several[i].ai_family = AF_INET;
+    several[i].ai_socktype = SOCK_STREAM;
+    several[i].ai_addr = (struct sockaddr *)&several_address[i];
+    several[i].ai_addrlen = sizeof several_address[i];
+    several[i].ai_next = i + 1 < count ? &several[i + 1] : NULL;
+  }
+  several_given_back = 0;
+  tried_count = 0;
+}
+
+/* ---- servers and connections ---- */
+
+static uint32_t since(uint32_t began)
+{
+  return port_clock_ms() - began;
+}
+
+static void pause_ms(long ms)
+{
+  struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+  (void)nanosleep(&time, NULL);
+}
+
+static in_port_t port_of(int server)
+{
+  struct sockaddr_storage address = {0};
+  socklen_t size = sizeof address;
+  if (getsockname(server, (struct sockaddr *)&address, &size) != 0) abort();
+  /* the port is at the same place in IPv4 and IPv6 addresses */
+  struct sockaddr_in inet;
+  memcpy(&inet, &address, sizeof inet);
+  return inet.sin_port;
+}
+
+/* A socket bound to a free port of loopback. Returns -1 if the system lacks the family. */
+static int bind_loopback(int family)
+{
+  struct sockaddr_in inet = {.sin_family = AF_INET};
+  struct sockaddr_in6 inet6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+  inet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int bound = socket(family, SOCK_STREAM, 0);
+  if (bound < 0) return -1;
+  int failed = family == AF_INET ? bind(bound, (const struct sockaddr *)&inet, sizeof inet)
+                                 : bind(bound, (const struct sockaddr *)&inet6, sizeof inet6);
+  if (failed == 0) return bound;
+  (void)close(bound);
+  return -1;
+}
+
+static int listen_on(int family, int backlog)
+{
+  int server = bind_loopback(family);
+  if (server >= 0 && listen(server, backlog) != 0) abort();
+  return server;
+}
+
+static char *service_of(int server, char text[8])
+{
+  (void)snprintf(text, 8, "%u", (unsigned)ntohs(port_of(server)));
+  return text;
+}
+
+static int connect_for(struct port_posix *posix, uint32_t ms)
+{
+  uint32_t began = port_clock_ms();
+  int status;
+  do {
+    status = posix->transport.connect(posix->transport.context, 100);
+  } while (status == PORT_WOULD_BLOCK && since(began) < ms);
+  return status;
+}
+
+static int send_to(struct port_posix *posix, const void *data, size_t size)
+{
+  return posix->transport.send(posix->transport.context, data, size);
+}
+
+static int receive_from(struct port_posix *posix, void *data, size_t size, uint32_t timeout_ms)
+{
+  return posix->transport.recv(posix->transport.context, data, size, timeout_ms);
+}
+
+/* Receives until there is something other than PORT_WOULD_BLOCK. */
+static int receive_any(struct port_posix *posix, void *data, size_t size)
+{
+  uint32_t began = port_clock_ms();
+  int got;
+  do {
+    got = receive_from(posix, data, size, PORT_LONGEST_WAIT_MS);
+  } while (got == PORT_WOULD_BLOCK && since(began) < LONG_MS);
+  return got;
+}
+
+static void close_transport(struct port_posix *posix)
+{
+  posix->transport.close(posix->transport.context);
+}
+
+/* A client's transport, the server it is connected to, and the server's end of the connection. */
+struct link {
+  struct port_posix posix;
+  char service[8];
+  int server;
+  int peer;
+};
+
+static bool link_up(struct link *link)
+{
+  memset(link, 0, sizeof *link);
+  link->peer = -1;
+  link->server = listen_on(AF_INET, 4);
+  port_posix_tcp(&link->posix, "127.0.0.1", service_of(link->server, link->service));
+  if (CHECK_EQUAL(connect_for(&link->posix, LONG_MS), PORT_OK)) link->peer = accept(link->server, NULL, NULL);
+  return CHECK(link->peer >= 0);
+}
+
+static void link_down(struct link *link)
+{
+  close_transport(&link->posix);
+  if (link->peer >= 0) (void)close(link->peer);
+  (void)close(link->server);
+}
+
+/* Has a connected transport and its peer exchange a few bytes. */
+static void check_exchange(struct port_posix *posix, int peer)
+{
+  char data[8] = {0};
+  CHECK_EQUAL(send_to(posix, "ping", 4), 4);
+  ssize_t size = recv(peer, data, sizeof data, 0);
+  CHECK_BYTES(data, (size_t)size, "ping", 4);
+  CHECK_EQUAL(send(peer, "+ok", 3, 0), 3);
+  CHECK_EQUAL(receive_any(posix, data, sizeof data), 3);
+  CHECK_BYTES(data, 3, "+ok", 3);
+}
+
+/* Connects posix to the server, exchanges, and closes all. */
+static void check_service(struct port_posix *posix, int server)
+{
+  if (CHECK_EQUAL(connect_for(posix, LONG_MS), PORT_OK)) {
+    int peer = accept(server, NULL, NULL);
+    check_exchange(posix, peer);
+    (void)close(peer);
+  }
+  close_transport(posix);
+}
+
+/* A listening socket whose queue is full, so that it lets further connections wait for ever. */
+struct silent {
+  int server;
+  int fillers[8];
+  unsigned count;
+};
+
+static bool silent_up(struct silent *silent)
+{
+  silent->count = 0;
+  silent->server = listen_on(AF_INET, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = port_of(silent->server)};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  while (silent->count < sizeof silent->fillers / sizeof *silent->fillers) {
+    int filler = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    silent->fillers[silent->count++] = filler;
+    (void)connect(filler, (const struct sockaddr *)&address, sizeof address);
+    struct pollfd connected = {.fd = filler, .events = POLLOUT};
+    if (poll(&connected, 1, 200) == 0) return true;
+  }
+  return false;
+}
+
+static void silent_down(struct silent *silent)
+{
+  for (unsigned i = 0; i < silent->count; i++)
+    (void)close(silent->fillers[i]);
+  (void)close(silent->server);
+}
+
+static int open_files(void)
+{
+  int count = 0;
+  for (int file = 0; file < 256; file++) {
+    if (fcntl(file, F_GETFD) >= 0) count++;
+  }
+  return count;
+}
+
+/* ---- connecting ---- */
+
+static void test_tcp_ipv4(void)
+{
+  struct port_posix posix;
+  char service[8];
+  int server = listen_on(AF_INET, 4);
+  port_posix_tcp(&posix, "127.0.0.1", service_of(server, service));
+  check_service(&posix, server);
+  (void)close(server);
+}
+
+static void test_tcp_ipv6(void)
+{
+  struct port_posix posix;
+  char service[8];
+  int server = listen_on(AF_INET6, 4);
+  if (server < 0) {
+    check_skip("no IPv6 here");
+    return;
+  }
+  port_posix_tcp(&posix, "::1", service_of(server, service));
+  check_service(&posix, server);
+  (void)close(server);
+}
+
+static void test_tcp_host_name(void)
+{
+  struct port_posix posix;
+  char service[8];
+  int server = listen_on(AF_INET, 4);
+  port_posix_tcp(&posix, "localhost", service_of(server, service));
+  check_service(&posix, server);
+  (void)close(server);
+}
+
+static void test_tcp_refused_then_accepted(void)
+{
+  struct port_posix posix;
+  char service[8];
+  int server = bind_loopback(AF_INET); /* nobody else gets the port, and nobody listens yet */
+  port_posix_tcp(&posix, "127.0.0.1", service_of(server, service));
+  int before = open_files();
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK_EQUAL(open_files(), before);
+  CHECK_EQUAL(listen(server, 4), 0);
+  check_service(&posix, server);
+  CHECK_EQUAL(open_files(), before);
+  (void)close(server);
+}
+
+static void test_tcp_bad_names(void)
+{
+  struct port_posix posix;
+  port_posix_tcp(&posix, HOST_UNKNOWN, "6379");
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  port_posix_tcp(&posix, "127.0.0.1", "no-such-service");
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+}
+
+static void test_several_first_refuses(void)
+{
+  struct port_posix posix;
+  int refusing = bind_loopback(AF_INET);
+  int server = listen_on(AF_INET, 4);
+  resolve_to((in_port_t[]){port_of(refusing), port_of(server)}, 2);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  check_service(&posix, server);
+  CHECK_EQUAL(tried_count, 2);
+  CHECK_EQUAL(several_given_back, 1);
+  tried_count = 0;
+  check_service(&posix, server);
+  CHECK_EQUAL(tried_count, 2); /* the order is the resolver's each time */
+  CHECK_EQUAL(tried[0], port_of(refusing));
+  (void)close(server);
+  (void)close(refusing);
+}
+
+static void test_several_all_refuse(void)
+{
+  struct port_posix posix;
+  int refusing = bind_loopback(AF_INET);
+  in_port_t port = port_of(refusing);
+  resolve_to((in_port_t[]){port, port, port}, 3);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK_EQUAL(tried_count, 3);
+  CHECK_EQUAL(several_given_back, 1);
+  (void)close(refusing);
+}
+
+static void test_silent_server(void)
+{
+  struct port_posix posix;
+  struct silent silent;
+  char service[8];
+  if (!silent_up(&silent)) {
+    check_skip("a full queue does not hold connections up here");
+    silent_down(&silent);
+    return;
+  }
+  port_posix_tcp(&posix, "127.0.0.1", service_of(silent.server, service));
+  int before = open_files();
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 0), PORT_WOULD_BLOCK);
+  uint32_t began = port_clock_ms();
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 200), PORT_WOULD_BLOCK);
+  CHECK(since(began) >= 150);
+  CHECK(since(began) < LONG_MS);
+  CHECK_EQUAL(connect_for(&posix, 1500), PORT_WOULD_BLOCK); /* the only address is never given up */
+  close_transport(&posix);
+  CHECK_EQUAL(open_files(), before);
+  silent_down(&silent);
+}
+
+static void test_several_first_is_silent(void)
+{
+  struct port_posix posix;
+  struct silent silent;
+  if (!silent_up(&silent)) {
+    check_skip("a full queue does not hold connections up here");
+    silent_down(&silent);
+    return;
+  }
+  int server = listen_on(AF_INET, 4);
+  resolve_to((in_port_t[]){port_of(silent.server), port_of(server)}, 2);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  check_service(&posix, server);
+  CHECK_EQUAL(several_given_back, 1);
+  (void)close(server);
+  silent_down(&silent);
+}
+
+static void test_several_given_up(void)
+{
+  struct port_posix posix;
+  struct silent silent;
+  if (!silent_up(&silent)) {
+    check_skip("a full queue does not hold connections up here");
+    silent_down(&silent);
+    return;
+  }
+  int refusing = bind_loopback(AF_INET);
+  resolve_to((in_port_t[]){port_of(refusing), port_of(silent.server)}, 2);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  CHECK_EQUAL(connect_for(&posix, 300), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(tried_count, 2);
+  close_transport(&posix);
+  CHECK_EQUAL(several_given_back, 1);
+  tried_count = 0;
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(tried_count, 1);
+  CHECK_EQUAL(tried[0], port_of(silent.server)); /* its turn was cut off */
+  close_transport(&posix);
+  CHECK_EQUAL(several_given_back, 2);
+  (void)close(refusing);
+  silent_down(&silent);
+}
+
+static void test_connected_to_itself(void)
+{
+  struct port_posix posix;
+  char service[8];
+  int bound = bind_loopback(AF_INET);
+  in_port_t port = port_of(bound);
+  port_posix_tcp(&posix, "127.0.0.1", service_of(bound, service));
+  (void)close(bound);
+  own_port = port;
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  own_port = 0;
+  close_transport(&posix);
+}
+
+static void test_options(void)
+{
+  struct link link;
+  if (!link_up(&link)) return;
+  int value = 0;
+  socklen_t size = sizeof value;
+  CHECK(fcntl(link.posix.socket, F_GETFD) & FD_CLOEXEC);
+  CHECK_EQUAL(getsockopt(link.posix.socket, IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);
+  CHECK(value != 0);
+  CHECK_EQUAL(getsockopt(link.posix.socket, SOL_SOCKET, SO_KEEPALIVE, &value, &size), 0);
+  CHECK(value != 0);
+  CHECK_EQUAL(link.posix.transport.connect(link.posix.transport.context, 0), PORT_OK); /* is still connected */
+  check_exchange(&link.posix, link.peer);
+  link_down(&link);
+}
+
+static void test_closed_transport(void)
+{
+  struct link link;
+  char data[4];
+  if (!link_up(&link)) return;
+  close_transport(&link.posix);
+  close_transport(&link.posix);
+  CHECK_EQUAL(send_to(&link.posix, "x", 1), PORT_CLOSED);
+  CHECK_EQUAL(receive_from(&link.posix, data, sizeof data, 0), PORT_CLOSED);
+  CHECK_EQUAL(receive_from(&link.posix, data, sizeof data, 1000), PORT_CLOSED);
+  check_service(&link.posix, link.server);
+  link_down(&link);
+}
+
+/* ---- Unix sockets ---- */
+
+struct local {
+  char folder[64];
+  char path[80];
+  int server;
+};
+
+static void local_up(struct local *local, int backlog)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  (void)snprintf(local->folder, sizeof local->folder, "/tmp/test_port_XXXXXX");
+  if (mkdtemp(local->folder) == NULL) abort();
+  (void)snprintf(local->path, sizeof local->path, "%s/socket", local->folder);
+  memcpy(address.sun_path, local->path, strlen(local->path) + 1);
+  local->server = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(local->server, (const struct sockaddr *)&address, sizeof address) != 0) abort();
+  if (backlog >= 0 && listen(local->server, backlog) != 0) abort();
+}
+
+static void local_down(struct local *local)
+{
+  (void)close(local->server);
+  (void)unlink(local->path);
+  (void)rmdir(local->folder);
+}
+
+static void test_unix(void)
+{
+  struct port_posix posix;
+  struct local local = {0};
+  local_up(&local, 4);
+  CHECK(port_posix_unix(&posix, local.path));
+  check_service(&posix, local.server);
+  check_service(&posix, local.server);
+  local_down(&local);
+}
+
+static void test_unix_unreachable(void)
+{
+  struct port_posix posix;
+  struct local local = {0};
+  char path[sizeof((struct sockaddr_un *)0)->sun_path + 1];
+  local_up(&local, -1);
+  CHECK(port_posix_unix(&posix, local.path));
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE); /* nobody listens */
+  (void)unlink(local.path);
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE); /* no such file */
+  memset(path, 'x', sizeof path);
+  path[sizeof path - 1] = 0;
+  CHECK(!port_posix_unix(&posix, path)); /* one too long */
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  path[sizeof path - 2] = 0;
+  CHECK(port_posix_unix(&posix, path));
+  local_down(&local);
+}
+
+/* Fills the server's queue. Returns whether the system then says EAGAIN; others refuse. */
+static bool fill_queue(const struct local *local, int *fillers, unsigned count)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  memcpy(address.sun_path, local->path, strlen(local->path) + 1);
+  for (unsigned i = 0; i < count; i++) {
+    fillers[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (connect(fillers[i], (const struct sockaddr *)&address, sizeof address) != 0) return errno == EAGAIN;
+  }
+  return false;
+}
+
+static void empty_queue(int server)
+{
+  int peer;
+  (void)fcntl(server, F_SETFL, O_NONBLOCK);
+  while ((peer = accept(server, NULL, NULL)) >= 0)
+    (void)close(peer);
+  (void)fcntl(server, F_SETFL, 0);
+}
+
+static void test_unix_busy(void)
+{
+  struct port_posix posix;
+  struct local local = {0};
+  int fillers[8];
+  local_up(&local, 0);
+  memset(fillers, -1, sizeof fillers);
+  if (fill_queue(&local, fillers, 8)) {
+    (void)port_posix_unix(&posix, local.path);
+    int before = open_files();
+    CHECK_EQUAL(posix.transport.connect(posix.transport.context, 0), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(connect_for(&posix, 300), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(open_files(), before);
+    empty_queue(local.server);
+    check_service(&posix, local.server);
+  } else {
+    check_skip("a full queue does not hold connections up here");
+  }
+  for (unsigned i = 0; i < 8; i++) {
+    if (fillers[i] >= 0) (void)close(fillers[i]);
+  }
+  local_down(&local);
+}
+
+/* ---- sending and receiving ---- */
+
+static void test_short_reads(void)
+{
+  struct link link;
+  char data[8] = {0};
+  if (!link_up(&link)) return;
+  CHECK_EQUAL(send(link.peer, "0123456789", 10, 0), 10);
+  CHECK_EQUAL(receive_any(&link.posix, data, 3), 3);
+  CHECK_BYTES(data, 3, "012", 3);
+  CHECK_EQUAL(receive_from(&link.posix, data, 3, 0), 3);
+  CHECK_EQUAL(receive_from(&link.posix, data, 3, 5), 3);
+  CHECK_EQUAL(receive_from(&link.posix, data, 3, 500), 1);
+  CHECK_BYTES(data, 1, "9", 1);
+  CHECK_EQUAL(receive_from(&link.posix, data, 3, 0), PORT_WOULD_BLOCK);
+  link_down(&link);
+}
+
+static void test_peer_closes(void)
+{
+  struct link link;
+  char data[8];
+  if (!link_up(&link)) return;
+  CHECK_EQUAL(send(link.peer, "end", 3, 0), 3);
+  (void)close(link.peer);
+  link.peer = -1;
+  CHECK_EQUAL(receive_any(&link.posix, data, sizeof data), 3);
+  errno = EAGAIN; /* means nothing when recv() did not fail */
+  CHECK_EQUAL(receive_any(&link.posix, data, sizeof data), PORT_CLOSED);
+  CHECK_EQUAL(receive_from(&link.posix, data, sizeof data, 0), PORT_CLOSED);
+  CHECK_EQUAL(receive_from(&link.posix, data, sizeof data, 5), PORT_CLOSED);
+  int sent = 1;
+  uint32_t began = port_clock_ms();
+  while (sent > 0 && since(began) < LONG_MS)
+    sent = send_to(&link.posix, "x", 1);
+  CHECK_EQUAL(sent, PORT_CLOSED);
+  CHECK_EQUAL(send_to(&link.posix, "x", 1), PORT_CLOSED); /* now without an error pending: EPIPE */
+  CHECK_EQUAL(send_to(&link.posix, "x", 1), PORT_CLOSED);
+  link_down(&link);
+}
+
+static void test_peer_resets(void)
+{
+  struct link link;
+  char data[8];
+  if (!link_up(&link)) return;
+  struct linger abort_it = {.l_onoff = 1, .l_linger = 0};
+  (void)setsockopt(link.peer, SOL_SOCKET, SO_LINGER, &abort_it, sizeof abort_it);
+  (void)close(link.peer);
+  link.peer = -1;
+  CHECK_EQUAL(receive_any(&link.posix, data, sizeof data), PORT_CLOSED);
+  CHECK_EQUAL(send_to(&link.posix, "x", 1), PORT_CLOSED);
+  CHECK_EQUAL(receive_any(&link.posix, data, sizeof data), PORT_CLOSED);
+  link_down(&link);
+}
+
+static unsigned char byte_at(size_t place)
+{
+  return (unsigned char)(place * 7 + place / 251);
+}
+
+static void fill(unsigned char *data, size_t size, size_t place)
+{
+  for (size_t i = 0; i < size; i++)
+    data[i] = byte_at(place + i);
+}
+
+static bool matches(const unsigned char *data, size_t size, size_t place)
+{
+  for (size_t i = 0; i < size; i++) {
+    if (data[i] != byte_at(place + i)) return false;
+  }
+  return true;
+}
+
+/* Sends the byte pattern until the transport takes no more. Returns how many bytes it took. */
+static size_t stuff(struct port_posix *posix)
+{
+  static unsigned char data[50000];
+  size_t total = 0;
+  for (;;) {
+    fill(data, sizeof data, total);
+    int sent = send_to(posix, data, sizeof data);
+    if (sent == PORT_WOULD_BLOCK) return total;
+    if (!CHECK(sent > 0)) return total;
+    total += (size_t)sent;
+  }
+}
+
+static void test_send_would_block(void)
+{
+  static unsigned char data[50000];
+  struct link link;
+  char byte;
+  if (!link_up(&link)) return;
+  size_t total = stuff(&link.posix);
+  CHECK(total > 0);
+  uint32_t began = port_clock_ms();
+  CHECK_EQUAL(receive_from(&link.posix, &byte, 1, 200), PORT_WOULD_BLOCK); /* not writable yet: waits */
+  CHECK(since(began) >= 150);
+  CHECK_EQUAL(send(link.peer, "!", 1, 0), 1);
+  CHECK_EQUAL(receive_any(&link.posix, &byte, 1), 1); /* replies come through meanwhile */
+
+  size_t read = 0;
+  bool same = true;
+  while (read < total) {
+    ssize_t got = recv(link.peer, data, sizeof data, 0);
+    if (!CHECK(got > 0)) break;
+    same = same && matches(data, (size_t)got, read);
+    read += (size_t)got;
+  }
+  CHECK(same);
+  CHECK_EQUAL(read, total);
+  atomic_store(&calls, 0);
+  CHECK_EQUAL(receive_from(&link.posix, &byte, 1, 1000), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(atomic_load(&calls), 1); /* writable again: poll() says so, and that is all */
+  atomic_store(&limits_set, 0);
+  CHECK_EQUAL(receive_from(&link.posix, &byte, 1, 100), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(atomic_load(&limits_set), 1); /* and says so once: this one waits in recv() */
+  check_exchange(&link.posix, link.peer);
+  link_down(&link);
+}
+
+static void *drain_later(void *context)
+{
+  static unsigned char data[50000];
+  const struct link *link = context;
+  pause_ms(200);
+  while (recv(link->peer, data, sizeof data, MSG_DONTWAIT) > 0) {
+  }
+  return NULL;
+}
+
+/* Whether recv() with all the time in the world returns because sending is possible again. */
+static void test_receive_wakes_to_send(void)
+{
+  struct link link;
+  char byte;
+  pthread_t drainer;
+  if (!link_up(&link)) return;
+  (void)stuff(&link.posix);
+  CHECK_EQUAL(pthread_create(&drainer, NULL, drain_later, &link), 0);
+  int sent = PORT_WOULD_BLOCK;
+  unsigned rounds = 0;
+  uint32_t began = port_clock_ms();
+  while (sent == PORT_WOULD_BLOCK && since(began) < LONG_MS) {
+    CHECK_EQUAL(receive_from(&link.posix, &byte, 1, 1000), PORT_WOULD_BLOCK);
+    sent = send_to(&link.posix, "x", 1);
+    rounds++;
+  }
+  CHECK_EQUAL(sent, 1);
+  CHECK(rounds < 100); /* it sleeps meanwhile */
+  CHECK_EQUAL(pthread_join(drainer, NULL), 0);
+  link_down(&link);
+}
+
+/* Waits as the client does, and returns the time it took; *rounds: in how many pieces. */
+static uint32_t wait_in_recv(struct port_posix *posix, uint32_t ms, unsigned *rounds)
+{
+  char byte;
+  uint32_t began = port_clock_ms();
+  *rounds = 0;
+  while (since(began) < ms) {
+    uint32_t left = ms - since(began);
+    if (left > ms) break;
+    CHECK_EQUAL(receive_from(posix, &byte, 1, left), PORT_WOULD_BLOCK);
+    ++*rounds;
+  }
+  return since(began);
+}
+
+/* A recv() must not be let wait longer than asked; but kernels round what they were told up to their tick. */
+static void check_limit(const struct port_posix *posix, uint32_t asked_ms)
+{
+  struct timeval limit = {0};
+  socklen_t size = sizeof limit;
+  CHECK_EQUAL(getsockopt(posix->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, &size), 0);
+  if (without_receive_limit) CHECK_EQUAL(limit.tv_usec, 0);
+  else CHECK(limit.tv_sec == 0 && limit.tv_usec <= (long)asked_ms * 1000 + 10000);
+}
+
+static void check_waits(struct port_posix *posix)
+{
+  static const uint32_t waits[] = {1, 5, 15, 1000, 300, 100, 17, 16};
+  unsigned rounds;
+  char byte;
+  for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+    uint32_t began = port_clock_ms();
+    CHECK_EQUAL(receive_from(posix, &byte, 1, waits[i]), PORT_WOULD_BLOCK);
+    CHECK(since(began) < LONG_MS);
+    if (waits[i] >= 16) check_limit(posix, waits[i]); /* shorter ones are polled */
+    CHECK(wait_in_recv(posix, waits[i], &rounds) < LONG_MS);
+    CHECK(rounds <= 40); /* far from spinning */
+  }
+  CHECK_EQUAL(receive_from(posix, &byte, 1, 0), PORT_WOULD_BLOCK);
+}
+
+static void test_receive_time_outs(void)
+{
+  struct link link;
+  if (!link_up(&link)) return;
+  check_waits(&link.posix);
+  check_exchange(&link.posix, link.peer);
+  link_down(&link);
+}
+
+static void test_receive_without_limit(void)
+{
+  struct link link;
+  if (!link_up(&link)) return;
+  without_receive_limit = true;
+  check_waits(&link.posix);
+  check_exchange(&link.posix, link.peer);
+  without_receive_limit = false;
+  link_down(&link);
+}
+
+/* A request and its reply are two system calls, whatever part of the time-out is left. */
+static void test_calls_per_exchange(void)
+{
+  struct link link;
+  char data[4];
+  bool ok = true;
+  int extra = 0;
+  if (!link_up(&link)) return;
+  atomic_store(&limits_set, 0);
+  for (uint32_t i = 0; i < 400 && ok; i++) {
+    ok = send(link.peer, "r", 1, 0) == 1; /* the reply comes before the request, but the calls are the same */
+    atomic_store(&calls, 0);
+    ok = ok && send_to(&link.posix, "q", 1) == 1 && receive_from(&link.posix, data, 4, 600 + i) == 1;
+    extra += atomic_load(&calls) - 2;
+  }
+  CHECK(ok);
+  CHECK_EQUAL(atomic_load(&limits_set), 1);
+  CHECK_EQUAL(extra, 1);
+  link_down(&link);
+}
+
+static void on_signal(int number)
+{
+  (void)number;
+}
+
+static atomic_bool interrupting;
+
+static void *interrupt(void *context)
+{
+  pthread_t target = *(pthread_t *)context;
+  while (atomic_load(&interrupting)) {
+    (void)pthread_kill(target, SIGUSR1);
+    pause_ms(5);
+  }
+  return NULL;
+}
+
+static void test_interrupted(void)
+{
+  struct link link;
+  struct sigaction action = {.sa_handler = on_signal};
+  struct sigaction old;
+  pthread_t self = pthread_self();
+  pthread_t thread;
+  char byte;
+  unsigned rounds;
+  if (!link_up(&link)) return;
+  (void)sigaction(SIGUSR1, &action, &old);
+  atomic_store(&interrupting, true);
+  CHECK_EQUAL(pthread_create(&thread, NULL, interrupt, &self), 0);
+  CHECK(wait_in_recv(&link.posix, 300, &rounds) >= 300);
+  (void)stuff(&link.posix);
+  (void)receive_from(&link.posix, &byte, 1, 100);
+  close_transport(&link.posix);
+  CHECK_EQUAL(connect_for(&link.posix, LONG_MS), PORT_OK);
+  atomic_store(&interrupting, false);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  (void)sigaction(SIGUSR1, &old, NULL);
+  link_down(&link);
+}
+
+/* ---- one task sends while another receives ---- */
+
+#define STREAM_SIZE 3000000U
+
+static void *echo(void *context)
+{
+  static char data[20000];
+  int peer = *(const int *)context;
+  ssize_t got;
+  while ((got = recv(peer, data, sizeof data, 0)) > 0) {
+    for (ssize_t sent = 0; sent < got;) {
+      ssize_t part = send(peer, data + sent, (size_t)(got - sent), MSG_NOSIGNAL);
+      if (part <= 0) return NULL;
+      sent += part;
+    }
+  }
+  return NULL;
+}
+
+static void *send_stream(void *context)
+{
+  static unsigned char data[30000];
+  struct port_posix *posix = context;
+  uint32_t began = port_clock_ms();
+  size_t total = 0;
+  while (total < STREAM_SIZE && since(began) < 3 * LONG_MS) {
+    size_t size = STREAM_SIZE - total < sizeof data ? STREAM_SIZE - total : sizeof data;
+    fill(data, size, total);
+    int sent = send_to(posix, data, size);
+    if (sent == PORT_WOULD_BLOCK) pause_ms(1);
+    else if (sent < 0) break;
+    else total += (size_t)sent;
+  }
+  return NULL;
+}
+
+static void test_send_beside_receive(void)
+{
+  static unsigned char data[7000];
+  struct link link;
+  pthread_t echoer, sender;
+  if (!link_up(&link)) return;
+  CHECK_EQUAL(pthread_create(&echoer, NULL, echo, &link.peer), 0);
+  CHECK_EQUAL(pthread_create(&sender, NULL, send_stream, &link.posix), 0);
+  size_t total = 0;
+  bool same = true;
+  uint32_t began = port_clock_ms();
+  while (total < STREAM_SIZE && since(began) < 3 * LONG_MS) {
+    int got = receive_from(&link.posix, data, sizeof data, 1 + (uint32_t)(total % 1000));
+    if (got == PORT_WOULD_BLOCK) continue;
+    if (!CHECK(got > 0)) break;
+    same = same && matches(data, (size_t)got, total);
+    total += (size_t)got;
+  }
+  CHECK(same);
+  CHECK_EQUAL(total, STREAM_SIZE);
+  CHECK_EQUAL(pthread_join(sender, NULL), 0);
+  close_transport(&link.posix);
+  CHECK_EQUAL(pthread_join(echoer, NULL), 0);
+  link_down(&link);
+}
+
+/* ---- threads ---- */
+
+struct shared {
+  struct port_mutex mutex;
+  struct port_signal signal;
+  unsigned count;
+  uintptr_t self;
+};
+
+static void shared_up(struct shared *shared)
+{
+  memset(shared, 0, sizeof *shared);
+  port_mutex_init(&shared->mutex);
+  port_signal_init(&shared->signal);
+}
+
+static void shared_down(struct shared *shared)
+{
+  port_signal_destroy(&shared->signal);
+  port_mutex_destroy(&shared->mutex);
+}
+
+static void *count_up(void *context)
+{
+  struct shared *shared = context;
+  for (int i = 0; i < 20000; i++) {
+    port_mutex_lock(&shared->mutex);
+    shared->count++;
+    port_mutex_unlock(&shared->mutex);
+  }
+  return NULL;
+}
+
+static void test_mutex_excludes(void)
+{
+  struct shared shared;
+  pthread_t threads[4];
+  shared_up(&shared);
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(pthread_create(&threads[i], NULL, count_up, &shared), 0);
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+  CHECK_EQUAL(shared.count, 80000);
+  shared_down(&shared);
+}
+
+static void test_signal_before_wait(void)
+{
+  struct shared shared;
+  shared_up(&shared);
+  port_mutex_lock(&shared.mutex);
+  port_signal_raise(&shared.signal);
+  port_signal_raise(&shared.signal);
+  uint32_t began = port_clock_ms();
+  port_signal_wait(&shared.signal, &shared.mutex, 2 * LONG_MS);
+  CHECK(since(began) < LONG_MS);
+  began = port_clock_ms();
+  unsigned rounds = 0;
+  for (uint32_t spent = 0; spent < 100; spent = since(began)) {
+    port_signal_wait(&shared.signal, &shared.mutex, 100 - spent);
+    rounds++;
+  }
+  CHECK(rounds < 50); /* used up: these waits are waits */
+  port_signal_wait(&shared.signal, &shared.mutex, 0);
+  port_mutex_unlock(&shared.mutex);
+  shared_down(&shared);
+}
+
+static void test_signal_time_out(void)
+{
+  struct shared shared;
+  unsigned rounds = 0;
+  shared_up(&shared);
+  port_mutex_lock(&shared.mutex);
+  uint32_t began = port_clock_ms();
+  for (uint32_t spent = 0; spent < 1100; spent = since(began)) {
+    port_signal_wait(&shared.signal, &shared.mutex, 1100 - spent);
+    rounds++;
+  }
+  CHECK(since(began) < LONG_MS);
+  CHECK(rounds < 100);
+  CHECK(pthread_mutex_trylock(&shared.mutex.mutex) != 0); /* it is locked again */
+  port_mutex_unlock(&shared.mutex);
+  shared_down(&shared);
+}
+
+static void *raise_soon(void *context)
+{
+  struct shared *shared = context;
+  pause_ms(50);
+  port_mutex_lock(&shared->mutex); /* only possible while the other one waits */
+  shared->count = 1;
+  port_signal_raise(&shared->signal);
+  port_mutex_unlock(&shared->mutex);
+  return NULL;
+}
+
+static void test_signal_wakes(void)
+{
+  struct shared shared;
+  pthread_t thread;
+  shared_up(&shared);
+  port_mutex_lock(&shared.mutex);
+  CHECK_EQUAL(pthread_create(&thread, NULL, raise_soon, &shared), 0);
+  uint32_t began = port_clock_ms();
+  while (shared.count == 0 && since(began) < LONG_MS)
+    port_signal_wait(&shared.signal, &shared.mutex, 2 * LONG_MS);
+  CHECK_EQUAL(shared.count, 1);
+  CHECK(since(began) < LONG_MS);
+  port_mutex_unlock(&shared.mutex);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  shared_down(&shared);
+}
+
+static void *note_self(void *context)
+{
+  struct shared *shared = context;
+  shared->self = port_task_self();
+  return NULL;
+}
+
+static void test_task_self(void)
+{
+  struct shared shared;
+  pthread_t thread;
+  shared_up(&shared);
+  CHECK_EQUAL(pthread_create(&thread, NULL, note_self, &shared), 0);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  CHECK(shared.self != 0);
+  CHECK(port_task_self() != 0);
+  CHECK(port_task_self() == port_task_self());
+  CHECK(port_task_self() != shared.self);
+  shared_down(&shared);
+}
+
+/* ---- clock and entropy ---- */
+
+static uint32_t system_ms(clockid_t clock)
+{
+  struct timespec now;
+  if (clock_gettime(clock, &now) != 0) abort();
+  return (uint32_t)((uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
+}
+
+static void test_clock(void)
+{
+#ifdef CLOCK_BOOTTIME
+  clockid_t clock = CLOCK_BOOTTIME;
+#else
+  clockid_t clock = CLOCK_MONOTONIC;
+#endif
+  uint32_t last = port_clock_ms();
+  for (int i = 0; i < 50; i++) {
+    uint32_t before = system_ms(clock);
+    uint32_t now = port_clock_ms();
+    uint32_t after = system_ms(clock);
+    CHECK(now - before <= after - before);
+    CHECK(now - last < LONG_MS); /* never back */
+    last = now;
+    pause_ms(2);
+  }
+}
+
+static void test_entropy(void)
+{
+  unsigned char first[40];
+  unsigned char next[40];
+  unsigned char changed[33] = {0};
+  memset(first, 0xa5, sizeof first);
+  CHECK(port_entropy(first, sizeof changed));
+  for (int i = 0; i < 16; i++) {
+    memset(next, 0xa5, sizeof next);
+    CHECK(port_entropy(next, sizeof changed));
+    CHECK(memcmp(first, next, sizeof changed) != 0);
+    for (size_t at = 0; at < sizeof changed; at++)
+      changed[at] |= first[at] ^ next[at];
+  }
+  for (size_t at = 0; at < sizeof changed; at++)
+    CHECK(changed[at] != 0);
+  for (size_t at = sizeof changed; at < sizeof next; at++)
+    CHECK_EQUAL(next[at], 0xa5);
+  CHECK(port_entropy(first, 0));
+}
+
+const struct check_test check_tests[] = {{"port tcp ipv4", test_tcp_ipv4},
+                                         {"port tcp ipv6", test_tcp_ipv6},
+                                         {"port tcp host name", test_tcp_host_name},
+                                         {"port tcp refused, then accepted", test_tcp_refused_then_accepted},
+                                         {"port tcp bad names", test_tcp_bad_names},
+                                         {"port several addresses, first refuses", test_several_first_refuses},
+                                         {"port several addresses, all refuse", test_several_all_refuse},
+                                         {"port silent server", test_silent_server},
+                                         {"port several addresses, first is silent", test_several_first_is_silent},
+                                         {"port several addresses, given up", test_several_given_up},
+                                         {"port connected to itself", test_connected_to_itself},
+                                         {"port socket options", test_options},
+                                         {"port closed transport", test_closed_transport},
+                                         {"port unix", test_unix},
+                                         {"port unix unreachable", test_unix_unreachable},
+                                         {"port unix busy", test_unix_busy},
+                                         {"port short reads", test_short_reads},
+                                         {"port peer closes", test_peer_closes},
+                                         {"port peer resets", test_peer_resets},
+                                         {"port send would block", test_send_would_block},
+                                         {"port receive wakes to send", test_receive_wakes_to_send},
+                                         {"port receive time-outs", test_receive_time_outs},
+                                         {"port receive without SO_RCVTIMEO", test_receive_without_limit},
+                                         {"port calls per exchange", test_calls_per_exchange},
+                                         {"port interrupted", test_interrupted},
+                                         {"port send beside receive", test_send_beside_receive},
+                                         {"port mutex excludes", test_mutex_excludes},
+                                         {"port signal before wait", test_signal_before_wait},
+                                         {"port signal time-out", test_signal_time_out},
+                                         {"port signal wakes", test_signal_wakes},
+                                         {"port task self", test_task_self},
+                                         {"port clock", test_clock},
+                                         {"port entropy", test_entropy},
+                                         {0}};
