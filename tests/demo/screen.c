@@ -1,6 +1,7 @@
 /*
  * What is seen. On a terminal a view is drawn in place, with plain ANSI sequences: the table, what the server says
- * about who holds and who waits, and the last few events. Elsewhere each event is a line. The table at the end is the same.
+ * about who holds and who waits, and the last few events. Elsewhere each event is a line. The table at the end is the
+ * same.
  *
  * A frame is put together in memory and written at once, and no line of it is longer than 79 columns, so it neither
  * flickers nor wraps.
