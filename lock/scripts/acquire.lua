@@ -9,14 +9,13 @@
 local lease, mode = tonumber(ARGV[4]), tonumber(ARGV[5])
 
 if count then
-  call('pexpire', lock, lease)
-  set_head(lease)
+  prolong(lease)
   if tonumber(count) ~= target then call('hset', lock, id, target) end
   return {1, last, now}
 end
 if target > 1 or mode < 0 then return {-1, 0, now} end
 
-if call('exists', lock) == 0 and hand_over(id) then
+if call('exists', lock) == 0 and hand_over(id) == true then
   return {1, own(id, lease, score), now}
 end
 local ttl = call('pttl', lock)

@@ -34,7 +34,8 @@ if now > tonumber(ARGV[2]) then return {-2, 0, now} end
 local count = call('hget', lock, id)
 local length = call('llen', queue)
 local score = call('zscore', timeout, id)
-local last = tonumber(call('hget', ours, 'token') or 0) or 0
+local known = call('hmget', ours, 'token', 'released')
+local last, released = tonumber(known[1] or 0) or 0, known[2] or '0'
 if not (last >= 0 and last < 2 ^ 53) then last = 0 end
 
 -- Redisson names the channel after the lock as it names the queue.
@@ -54,14 +55,21 @@ end
 -- The lease ends after so long. The first in line looks again then: Redisson 3 reckons that from its
 -- score, and when that has passed never looks again. May fail: the lease matters more.
 local function set_head(lease)
-  local head = call('lindex', queue, 0)
+  local head = length > 0 and call('lindex', queue, 0)
   if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain, head) end
+end
+
+-- Never shortens it: a request of an earlier hold, or of before a re-entry, may come late.
+local function prolong(lease)
+  lease = math.max(lease, call('pttl', lock))
+  call('pexpire', lock, lease)
+  set_head(lease)
 end
 
 -- Gives the free lock to owner, who may stand in the queue, and returns the new token.
 local function own(owner, lease, queued)
   local token = math.max(micros, last + 1)
-  remember('token', token, 'holder', owner)
+  remember('token', token, 'holder', owner, 'released', released)
   call('hset', lock, owner, 1)
   call('pexpire', lock, lease)
   if queued then forget(owner) end
@@ -101,11 +109,12 @@ local function peer_lapsed(waiter)
   return evict <= now or (since and since + window <= now)
 end
 
--- The lock is free: offers it to the waiters in order. True when caller may take it.
+-- The lock is free: offers it to the waiters in order. True when caller may take it; 'given' when a
+-- waiter of ours owns it now.
 local function hand_over(caller)
   local place, pending = 0, false
   while true do
-    local waiter = call('lindex', queue, place)
+    local waiter = length > 0 and call('lindex', queue, place)
     if not waiter or waiter == caller then return not pending end
     local alive = call('hget', ours, waiter)
     local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
@@ -126,7 +135,7 @@ local function hand_over(caller)
     elseif listens then
       local token = own(waiter, window, true)
       call('publish', channel .. waiter, string.format('%.0f %.0f', token, now))
-      return false
+      return 'given'
     else
       place = place + 1
     end

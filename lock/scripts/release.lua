@@ -11,19 +11,20 @@ local token = ARGV[4]
 local held = count and (token == '0' or tonumber(token) == last)
 
 if held and target > 0 then
-  call('pexpire', lock, tonumber(ARGV[5]))
-  set_head(tonumber(ARGV[5]))
+  prolong(tonumber(ARGV[5]))
   if tonumber(count) ~= target then call('hset', lock, id, target) end
   return {1, target, now}
 end
 if target < 0 then held = call('exists', lock) == 1 end
 
-local done = held or (token ~= '0' and call('hget', ours, 'released') == token)
+local done = held or (token ~= '0' and released == token)
 if held then
   call('del', lock)
-  if count then remember('released', last) end
+  if count then released = known[1] end
 elseif token == '0' and target == 0 then
   forget(id)
 end
-if call('exists', lock) == 0 then hand_over() end
+local free = held or call('exists', lock) == 0
+local given = free and hand_over() == 'given' -- and with it the token released is stored
+if held and count and not given then remember('released', released) end
 return {done and 1 or 0, 0, now}
