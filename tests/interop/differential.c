@@ -1,0 +1,467 @@
+/*
+ * Redisson's acquire and unlock, run by its own client, against our scripts: from the same random state, after the same
+ * operation, the same party holds and the same order remains. `differential VERSION [SEED [CASES]]`.
+ *
+ * Each state is planted twice, under two names. On the first, a party of a Redisson process carries out the operation; on the
+ * second, the script that the library sends does, under the same id, and is then sent once more, which must change
+ * nothing (guarantee 4 of PROTOCOL.md). The other waiters are entries for which this program listens, or does not.
+ * Where the two differ on purpose, the difference must be one that a guarantee of PROTOCOL.md names, and is
+ * counted under it; any other difference fails, with the case's number and seed.
+ */
+#include "check.h"
+#include "lab.h"
+#include "scripts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OTHERS 4
+#define CHAIN  300000
+#define TOKEN  "1234567890123456"
+
+enum { TRY, LOCK, UNLOCK, FORCE, OPERATIONS };
+
+static const char *const operations[] = {"try", "lock", "unlock", "force"};
+static const char *const names[] = {"theirs", "same"}; /* of the lock: Redisson's world, ours */
+
+/* A waiter of the planted queue. */
+struct waiter {
+  int who; /* 0: the party that operates; else one of the others                  */
+  bool listens;
+  bool expired; /* the time after which Redisson evicts it has passed                  */
+  bool lapsed;  /* does not listen, and a window ago it did not either                 */
+};
+
+struct plan {
+  int holder; /* -1: free; 0: the party that operates; OTHERS + 1: somebody else */
+  int count;
+  struct waiter queue[OTHERS + 1];
+  int length;
+  bool of_ours; /* the others are waiters of ours, on our side */
+  int operation;
+};
+
+/* What stands in Redis, in terms of the plan. */
+struct state {
+  int holder, count;
+  int queue[16];
+  int length;
+  int woken; /* -1: nobody */
+};
+
+static struct lab lab;
+static struct driver *java;
+static struct redis ears; /* listens for the waiters */
+static char me[128];
+static unsigned seed;
+static int cases = 400;
+
+void check_write(const char *text)
+{
+  fputs(text, stdout);
+  fflush(stdout);
+}
+
+static int dice(int sides)
+{
+  return (int)((unsigned)rand_r(&seed) % (unsigned)sides);
+}
+
+static const char *id_of(int who)
+{
+  static char text[2][64];
+  static int turn;
+  if (who == 0) return me;
+  turn = !turn;
+  snprintf(text[turn], sizeof text[turn], "0000000%d-0000-4000-8000-000000000000:%d", who, 40 + who);
+  return text[turn];
+}
+
+static int who_is(const char *id)
+{
+  for (int who = 0; who <= OTHERS + 1; who++) {
+    if (strcmp(id, id_of(who)) == 0) return who;
+  }
+  return 99;
+}
+
+/* Planting */
+
+static void draw(struct plan *plan)
+{
+  memset(plan, 0, sizeof *plan);
+  plan->operation = dice(OPERATIONS);
+  plan->holder = dice(3) == 0 ? -1 : dice(2) == 0 ? 0 : OTHERS + 1;
+  plan->count = plan->holder == 0 ? 1 + dice(3) : 1;
+  plan->of_ours = dice(4) == 0;
+  for (int who = plan->holder == 0 ? 1 : 0; who <= OTHERS; who++) {
+    if (dice(2) == 0) continue;
+    int at = dice(plan->length + 1);
+    memmove(&plan->queue[at + 1], &plan->queue[at], (size_t)(plan->length - at) * sizeof plan->queue[0]);
+    plan->length++;
+    int fate = who == 0 ? 0 : dice(10);
+    plan->queue[at] = (struct waiter){
+        .who = who, .listens = fate<7, .expired = fate> 5 && fate < 9, .lapsed = fate == 9 && dice(2) == 0};
+  }
+}
+
+/* On our side, the others are Redisson's, unless a waiter of ours is known to be alive, or to have been. */
+static void plant_ours(const struct plan *plan, int64_t now)
+{
+  const char *key = "fairlock:{same}";
+  redis_ask(&lab.redis, "HSET %s token " TOKEN, key);
+  if (plan->holder == 0) redis_ask(&lab.redis, "HSET %s holder %s", key, me);
+  for (int i = 0; i < plan->length; i++) {
+    const struct waiter *waiter = &plan->queue[i];
+    if (plan->of_ours || waiter->who == 0) {
+      bool gone = !waiter->listens && (waiter->lapsed || waiter->expired);
+      redis_ask(&lab.redis, "HSET %s %s %" PRId64, key, id_of(waiter->who), now + (gone ? -1 : 5000));
+    } else if (waiter->lapsed) {
+      redis_ask(&lab.redis, "HSET %s silent:%s %" PRId64, key, id_of(waiter->who), now - 6000);
+    }
+  }
+}
+
+static int64_t server_ms(void)
+{
+  const char *time = redis_ask(&lab.redis, "TIME");
+  return strtoll(time, NULL, 10) * 1000 + strtoll(strchr(time, '\n') + 1, NULL, 10) / 1000;
+}
+
+static void clear_keys(void)
+{
+  for (int i = 0; i < 2; i++) {
+    redis_ask(&lab.redis, "DEL %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s}", names[i],
+              names[i], names[i], names[i]);
+  }
+}
+
+/* Listens for a waiter, or no longer, in both worlds. Our own party listens on our side always, on Redisson's by itself. */
+static void listen_for(int who, bool on)
+{
+  for (int i = 0; i < 2; i++) {
+    char channel[256];
+    const char *words[] = {on ? "SUBSCRIBE" : "UNSUBSCRIBE", channel};
+    if (who == 0 && i == 0) continue;
+    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s", names[i], id_of(who));
+    redis_ask_words(&ears, 2, words);
+  }
+}
+
+static void plant(const struct plan *plan)
+{
+  int64_t now = server_ms();
+  clear_keys();
+  for (int i = 0; i < 2; i++) {
+    const char *name = names[i];
+    if (plan->holder >= 0) {
+      redis_ask(&lab.redis, "HSET %s %s %d", name, id_of(plan->holder), plan->count);
+      redis_ask(&lab.redis, "PEXPIRE %s 20000", name);
+    }
+    for (int place = 0; place < plan->length; place++) {
+      const struct waiter *waiter = &plan->queue[place];
+      int64_t score = waiter->expired ? now - 1000 : now + 20000 + (int64_t)(place + 1) * CHAIN;
+      redis_ask(&lab.redis, "RPUSH redisson_lock_queue:{%s} %s", name, id_of(waiter->who));
+      redis_ask(&lab.redis, "ZADD redisson_lock_timeout:{%s} %" PRId64 " %s", name, score, id_of(waiter->who));
+    }
+  }
+  plant_ours(plan, now);
+  for (int i = 0; i < plan->length; i++) {
+    if (plan->queue[i].who != 0) listen_for(plan->queue[i].who, plan->queue[i].listens);
+  }
+}
+
+/* Reading */
+
+static void read_state(struct state *state, const char *name)
+{
+  char text[4096];
+  memset(state, 0, sizeof *state);
+  state->holder = -1;
+  state->woken = -1;
+  snprintf(text, sizeof text, "%s", redis_ask(&lab.redis, "HGETALL %s", name));
+  char *count = strchr(text, '\n');
+  if (count != NULL) {
+    *count++ = 0;
+    state->holder = who_is(text);
+    state->count = strchr(count, '\n') == NULL ? atoi(count) : 99; /* two holders */
+  }
+  snprintf(text, sizeof text, "%s", redis_ask(&lab.redis, "LRANGE redisson_lock_queue:{%s} 0 -1", name));
+  for (char *id = strtok(text, "\n"); id != NULL && state->length < 16; id = strtok(NULL, "\n")) {
+    state->queue[state->length++] = who_is(id);
+  }
+}
+
+/* Dead for both: what only one of them has removed yet makes no difference. */
+static void drop_dead(struct state *state, const struct plan *plan)
+{
+  for (int i = 0; i < plan->length; i++) {
+    const struct waiter *waiter = &plan->queue[i];
+    if (waiter->listens || !waiter->expired) continue;
+    int kept = 0;
+    for (int k = 0; k < state->length; k++) {
+      if (state->queue[k] != waiter->who) state->queue[kept++] = state->queue[k];
+    }
+    state->length = kept;
+  }
+}
+
+/* Who was woken first in each world, by the messages that arrived since the last call. */
+static void read_messages(struct state *theirs, struct state *own)
+{
+  const char *message;
+  while ((message = redis_next(&ears, 10)) != NULL) {
+    char channel[256];
+    if (sscanf(message, "message\n%255[^\n]", channel) != 1) continue;
+    bool in_ours = strstr(channel, "{same}:") != NULL;
+    struct state *state = in_ours ? own : theirs;
+    if (state->woken < 0) state->woken = who_is(strchr(channel, '}') + 2);
+  }
+}
+
+static bool same(const struct state *a, const struct state *b)
+{
+  if (a->holder != b->holder || a->count != b->count || a->length != b->length) return false;
+  return memcmp(a->queue, b->queue, (size_t)a->length * sizeof a->queue[0]) == 0;
+}
+
+static void print_state(const char *what, const struct state *state)
+{
+  printf("#   %s: holder %d count %d, woken %d, queue", what, state->holder, state->count, state->woken);
+  for (int i = 0; i < state->length; i++)
+    printf(" %d", state->queue[i]);
+  printf("\n");
+}
+
+/* Operating */
+
+/* Redisson's client. 1 done, 0 refused or waiting. */
+static int operate_theirs(const struct plan *plan)
+{
+  say(java, "me %s %s %s", names[0], operations[plan->operation], plan->operation == LOCK ? "20000" : "");
+  for (int i = 0; i < 2000; i++) {
+    const char *answer = hear(java, "me", 5);
+    if (answer != NULL) return plan->operation == TRY ? field(answer, 0) == 1 : field(answer, 0) > 0;
+    char channel[256];
+    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s", names[0], me);
+    const char *words[] = {"PUBSUB", "NUMSUB", channel};
+    bool subscribed = strstr(redis_ask_words(&lab.redis, 3, words), "\n1") != NULL;
+    if (plan->operation == LOCK && subscribed) {
+      answer = hear(java, "me", 40); /* having subscribed, it asks once more */
+      return answer != NULL;
+    }
+  }
+  CHECK(!"Redisson's client neither answers nor waits");
+  return -1;
+}
+
+/* Lets a party that still waits have the lock. */
+static void settle(const struct plan *plan, int result)
+{
+  clear_keys();
+  if (plan->operation != LOCK || result != 0) return;
+  for (int i = 0; i < 100; i++) {
+    redis_ask(&lab.redis, "PUBLISH redisson_lock__channel:{%s}:%s 0", names[0], me);
+    if (hear(java, "me", 100) != NULL) return;
+  }
+  CHECK(!"Redisson's client still waits");
+}
+
+/* The script that the library would send; the first number of its reply. */
+static int run_script(const struct plan *plan)
+{
+  bool acquire = plan->operation == TRY || plan->operation == LOCK;
+  const struct fairlock_script *script = &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+  char text[16384], after[32], target[16];
+  int held = plan->holder == 0 ? plan->count : 0;
+  int wanted = acquire ? held + 1 : plan->operation == FORCE ? -1 : held > 0 ? held - 1 : 0;
+  const char *words[13] = {
+      "EVAL", text,  "4",   names[1], "redisson_lock_queue:{same}", "redisson_lock_timeout:{same}", "fairlock:{same}",
+      me,     after, target};
+  snprintf(text, sizeof text, "%s%s", script->part[0], script->part[1]);
+  snprintf(after, sizeof after, "%" PRId64, server_ms() + 2000);
+  snprintf(target, sizeof target, "%d", wanted);
+  words[10] = acquire ? "20000" : plan->operation == FORCE ? "0" : TOKEN;
+  words[11] = acquire ? (plan->operation == LOCK ? "1" : "0") : "20000";
+  return atoi(redis_ask_words(&lab.redis, 12, words));
+}
+
+/* Guarantee 4: the same request again changes nothing; but a force-release is the operator's, and ends what it finds. */
+static int operate_ours(const struct plan *plan, struct state *state)
+{
+  struct state again;
+  int result = run_script(plan);
+  read_state(state, names[1]);
+  if (plan->operation == FORCE) return result;
+  run_script(plan);
+  read_state(&again, names[1]);
+  if (!CHECK(same(state, &again))) print_state("ours, sent again", &again);
+  return result;
+}
+
+/* Judging */
+
+/* 6: what Redisson would have woken to take the lock already has it, since it is ours. */
+static bool is_direct_handover(const struct plan *plan, const struct state *theirs, const struct state *own)
+{
+  struct state expected = *theirs;
+  if (theirs->holder >= 0 || theirs->length == 0) return false;
+  if (!plan->of_ours && theirs->queue[0] != 0) return false;
+  expected.holder = theirs->queue[0];
+  expected.count = 1;
+  expected.length--;
+  memmove(&expected.queue[0], &expected.queue[1], (size_t)expected.length * sizeof expected.queue[0]);
+  return same(&expected, own);
+}
+
+/* All waiters that listen stand in their old order, but for one that is the holder now, and but for us at the end. */
+static bool keeps_order(const struct plan *plan, const struct state *own)
+{
+  int at = 0;
+  for (int i = 0; i < plan->length; i++) {
+    const struct waiter *waiter = &plan->queue[i];
+    if (!waiter->listens || (own->holder == waiter->who && plan->holder != waiter->who)) continue;
+    while (at < own->length && own->queue[at] != waiter->who)
+      at++;
+    if (at++ == own->length) return false;
+  }
+  return true;
+}
+
+/* Who of the plan's waiters comes first among those that listen; -1: nobody. */
+static int first_listener(const struct plan *plan)
+{
+  for (int i = 0; i < plan->length; i++) {
+    if (plan->queue[i].listens) return plan->queue[i].who;
+  }
+  return -1;
+}
+
+/* Nobody overtook a waiter that listens, and nobody lost the lock but by the operation. */
+static bool is_fair(const struct plan *plan, const struct state *own)
+{
+  int first = first_listener(plan);
+  if (!keeps_order(plan, own)) return false;
+  if (own->holder == plan->holder || own->holder < 0) return true;
+  if (plan->holder > 0 && plan->operation != FORCE) return false;
+  return first < 0 ? own->holder == 0 : own->holder == first;
+}
+
+static bool has(const struct plan *plan, bool listens, bool expired)
+{
+  for (int i = 0; i < plan->length; i++) {
+    if (plan->queue[i].listens == listens && plan->queue[i].expired == expired) return true;
+  }
+  return false;
+}
+
+/* The guarantee that explains a difference, or 0. */
+static int explain(const struct plan *plan, const struct state *theirs, const struct state *own)
+{
+  if (is_direct_handover(plan, theirs, own)) return 6;
+  if (!is_fair(plan, own)) return 0;
+  if (has(plan, true, true)) return 2;   /* Redisson evicts a waiter that lives */
+  if (has(plan, false, false)) return 5; /* Redisson waits for one that is dead */
+  return 0;
+}
+
+static void print_plan(const struct plan *plan, int number, unsigned began)
+{
+  printf("# case %d of seed %u: %s, holder %d count %d, others %s, queue", number, began, operations[plan->operation],
+         plan->holder, plan->count, plan->of_ours ? "ours" : "Redisson's");
+  for (int i = 0; i < plan->length; i++) {
+    const struct waiter *waiter = &plan->queue[i];
+    printf(" %d%s%s%s", waiter->who, waiter->listens ? "" : " silent", waiter->expired ? " expired" : "",
+           waiter->lapsed ? " lapsed" : "");
+    printf(i + 1 < plan->length ? "," : "");
+  }
+  printf("\n");
+}
+
+/* The results of the operation itself. False: they differ though the states agree, and nothing explains it. */
+static bool results_agree(const struct plan *plan, int theirs, int own, int *unowned)
+{
+  if (plan->operation == FORCE || (theirs == 1) == (own == 1)) return true;
+  if (plan->operation == UNLOCK && plan->holder < 0 && theirs == 1) {
+    (*unowned)++; /* Redisson calls the unlock of a free lock a success */
+    return true;
+  }
+  return false;
+}
+
+/* Each entry of the queue has a time, and nothing else has one: Redisson stumbles over either. */
+static bool times_match(void)
+{
+  int64_t length = redis_number(&lab.redis, "LLEN redisson_lock_queue:{same}");
+  return length == redis_number(&lab.redis, "ZCARD redisson_lock_timeout:{same}");
+}
+
+static void test_same_outcome_from_random_states(void)
+{
+  int counts[8] = {0};
+  int unowned = 0;
+  unsigned began = seed;
+  for (int i = 0; i < cases; i++) {
+    struct plan plan;
+    struct state theirs, own;
+    draw(&plan);
+    plant(&plan);
+    int their_result = operate_theirs(&plan);
+    read_state(&theirs, names[0]);
+    int our_result = operate_ours(&plan, &own);
+    bool times = times_match();
+    bool leased = own.holder < 0 || redis_number(&lab.redis, "PTTL same") > 0;
+    read_messages(&theirs, &own);
+    drop_dead(&theirs, &plan);
+    drop_dead(&own, &plan);
+    bool equal = same(&theirs, &own);
+    int reason = equal ? 1 : explain(&plan, &theirs, &own);
+    bool wakes = plan.operation != UNLOCK || !equal || has(&plan, false, false) || has(&plan, true, true) ||
+                 theirs.woken == own.woken || theirs.woken < 0 || own.woken == 0;
+    bool good =
+        times && leased && wakes && reason > 0 && (!equal || results_agree(&plan, their_result, our_result, &unowned));
+    counts[reason]++;
+    if (!CHECK(good)) {
+      print_plan(&plan, i, began);
+      print_state("Redisson", &theirs);
+      print_state("ours", &own);
+      printf("#   results %d and %d, times %d, lease %d\n", their_result, our_result, times, leased);
+    }
+    settle(&plan, their_result);
+    for (int who = 1; who <= OTHERS; who++)
+      listen_for(who, false);
+  }
+  printf("# seed %u: of %d cases %d the same; %d differ by guarantee 2 (a live waiter keeps its place), %d by 5 (a "
+         "dead one "
+         "costs a window at most), %d by 6 (direct handover); %d unlocks of a free lock refused by us alone (4)\n",
+         began, cases, counts[1], counts[2], counts[5], counts[6], unowned);
+  CHECK(counts[1] > cases / 2);
+}
+
+const struct check_test check_tests[] = {
+    {"same_outcome_from_random_states", test_same_outcome_from_random_states},
+    {0},
+};
+
+int main(int argc, char **argv)
+{
+  if (argc < 2) {
+    fprintf(stderr, "usage: differential VERSION-OF-REDISSON [SEED [CASES]]\n");
+    return 2;
+  }
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)now_ns();
+  if (argc > 3) cases = atoi(argv[3]);
+  lab_open(&lab, argv[1]);
+  if (!redis_open(&ears, lab.port)) return 1;
+  java = driver_start(&lab, JAVA, lab.port, NULL);
+  snprintf(me, sizeof me, "%s", tell(java, "me - id"));
+  listen_for(0, true);
+  int failures = check_run(NULL);
+  driver_kill(java);
+  redis_close(&ears);
+  lab_close(&lab);
+  return failures > 0;
+}

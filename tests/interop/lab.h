@@ -1,0 +1,81 @@
+/*
+ * The laboratory of the interop tests: a private Redis, processes that hold and wait for locks, and the time.
+ *
+ * A driver is a process with one client: driver.c with the library, or java/Driver.java with Redisson. It has any number of
+ * parties, each a thread, and so a holder, of its own. The lab sends it lines, "PARTY LOCK VERB [NUMBER...]", and each
+ * party answers its lines in order, "PARTY RESULT...":
+ *
+ *     id                  its holder id, as it stands in Redis
+ *     clock               its clock, in ns: CLOCK_MONOTONIC, as all times here
+ *     lock [LEASE]        waits for the lock; the time when it had it
+ *     try [LEASE]         1 or 0
+ *     wait MS LEASE       tryLock with a limit; 1 or 0, and the time. LEASE -1: renewed until released
+ *     unlock              the times before and after, or "not-held"
+ *     force, locked       1 or 0
+ *     ttl, count          what is left of anybody's lease, ms; its own hold count
+ *     pass                lock, a critical section, unlock: time, hold count, how many were inside
+ *     run N PAUSE         N passes with pauses: largest hold count, most that were inside
+ *     bench N             N times lock and unlock: median, 10th and 90th percentile, ns
+ *     status              (the library's alone) all that an inspection tells; see driver.c
+ *
+ * The critical section of a pass counts who is inside under "inside:LOCK", and adds the party to the list "log:LOCK".
+ * Everything the lab starts ends with it, however it ends.
+ */
+#ifndef INTEROP_LAB_H
+#define INTEROP_LAB_H
+
+#include "redis.h"
+
+#include <sys/types.h>
+
+enum kind { OURS, JAVA };
+
+struct driver {
+  enum kind kind;
+  pid_t pid;
+  int in, out;
+  char lines[65536]; /* answers that nobody asked for yet */
+  size_t size;
+  char answer[8192]; /* the last one that was asked for */
+};
+
+struct lab {
+  const char *version; /* of Redisson */
+  int port;
+  pid_t server;
+  struct redis redis;
+};
+
+/* Starts Redis; ends the program when that fails. */
+void lab_open(struct lab *lab, const char *version);
+void lab_close(struct lab *lab);
+
+/* Starts a driver that connects to port. options: words for its command line, or NULL. */
+struct driver *driver_start(const struct lab *lab, enum kind kind, int port, const char *options);
+
+/* Ends it at once, as a crash would, and forgets it. */
+void driver_kill(struct driver *driver);
+
+/* Sends a line: "PARTY LOCK VERB...". */
+void say(struct driver *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The next answer of party, or NULL when none comes in time. Valid until the next call for this driver. */
+const char *hear(struct driver *driver, const char *party, int timeout_ms);
+
+/* Both; with no answer within 20 s, "". */
+const char *tell(struct driver *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The number'th number of an answer, counted from 0. */
+int64_t field(const char *answer, int number);
+
+/* CLOCK_MONOTONIC, ns. */
+int64_t now_ns(void);
+void pause_ms(int ms);
+
+/* Waits until the queue of lock has length entries. False when that takes longer than 10 s. */
+bool queue_reaches(struct lab *lab, const char *lock, int64_t length);
+
+/* Sorts count values. Returns the median. */
+int64_t median(int64_t *values, int count);
+
+#endif

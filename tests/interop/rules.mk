@@ -1,0 +1,28 @@
+# Interoperation with Redisson. Not part of `make test`: it needs a JDK, Maven and Maven Central.
+
+REDISSON ?= 3.17.7 4.7.0
+INTEROP := $(BUILD)/tests/interop
+INTEROP_LAB := $(INTEROP)/redis.o $(INTEROP)/lab.o
+INTEROP_PROGRAMS := $(INTEROP)/driver $(INTEROP)/mixed $(INTEROP)/differential $(INTEROP)/bench
+REDISSON_READY := $(REDISSON:%=$(BUILD)/interop/%/ready)
+export BUILD
+
+$(INTEROP)/driver: $(INTEROP)/driver.o $(INTEROP_LAB) $(BUILD)/liblock.a
+$(INTEROP)/mixed: $(INTEROP)/mixed.o $(INTEROP_LAB) $(BUILD)/tests/check.o
+$(INTEROP)/differential: $(INTEROP)/differential.o $(INTEROP_LAB) $(BUILD)/tests/check.o $(BUILD)/liblock.a
+$(INTEROP)/bench: $(INTEROP)/bench.o $(INTEROP)/proxy.o $(INTEROP_LAB)
+$(INTEROP_PROGRAMS):
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
+	@sh tests/need.sh openjdk-17-jdk-headless maven
+	mvn -q -B -f tests/interop/pom.xml -Dredisson.version=$* -Doutput=$(abspath $(BUILD))/interop/$* compile
+	@touch $@
+
+.PHONY: interop
+interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## test together with Redisson, from Maven Central
+	@sh tests/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)")
+
+.PHONY: bench-redisson
+bench-redisson: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## measure side by side with Redisson
+	@$(INTEROP)/bench $(REDISSON)
