@@ -1,0 +1,194 @@
+/*
+ * The benchmarks' frame: `bench SVG [NAME...]` runs all of them, or those named, against a private server, and draws the
+ * picture to SVG. `bench pairs PORT COUNT` is for the count of system calls: it only acquires and releases.
+ */
+#include "bench.h"
+
+#include "scripts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct check_test check_tests[] = {{NULL, NULL}};
+
+void check_write(const char *text)
+{
+  fputs(text, stderr);
+}
+
+double now(void)
+{
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+void add(struct series *series, double value)
+{
+  if (series->count < 64) series->value[series->count++] = value;
+}
+
+static int ascending(const void *a, const void *b)
+{
+  double x = *(const double *)a;
+  double y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double median(struct series *series)
+{
+  if (series->count == 0) return 0;
+  qsort(series->value, (size_t)series->count, sizeof series->value[0], ascending);
+  int half = series->count / 2;
+  return series->count % 2 ? series->value[half] : (series->value[half - 1] + series->value[half]) / 2;
+}
+
+void print_row(const char *name, struct series *series, const char *remark)
+{
+  double middle = median(series);
+  printf("%s: %.3g (%.3g .. %.3g)%s%s\n", name, middle, series->value[0], series->value[series->count - 1],
+         remark != NULL ? "  # " : "", remark != NULL ? remark : "");
+  fflush(stdout);
+}
+
+void print_value(const char *name, double value, const char *remark)
+{
+  printf("%s: %.6g%s%s\n", name, value, remark != NULL ? "  # " : "", remark != NULL ? remark : "");
+  fflush(stdout);
+}
+
+static void must(bool condition, const char *what)
+{
+  if (condition) return;
+  fprintf(stderr, "bench: %s\n", what);
+  exit(1);
+}
+
+void bench_client_open(struct bench_client *client, int port)
+{
+  memset(&client->config, 0, sizeof client->config);
+  client->config.receive_buffer = client->receive;
+  client->config.receive_size = sizeof client->receive;
+  client->config.send_buffer = client->send;
+  client->config.send_size = sizeof client->send;
+  snprintf(client->service, sizeof client->service, "%d", port);
+  port_posix_tcp(&client->socket, "127.0.0.1", client->service);
+  must(fairlock_client_init(&client->client, &client->config, &client->socket.transport) == FAIRLOCK_OK, "client");
+  must(fairlock_connect(&client->client) == FAIRLOCK_OK, "no server");
+}
+
+void bench_client_close(struct bench_client *client)
+{
+  fairlock_client_deinit(&client->client);
+}
+
+void finish_all(struct bench_client *client, struct fairlock *handles, int count)
+{
+  for (int done = 0; done < count;) {
+    if (fairlock_result(&handles[done]) == FAIRLOCK_PENDING) {
+      fairlock_poll(&client->client, 1000);
+      continue;
+    }
+    must(fairlock_result(&handles[done]) == FAIRLOCK_OK, fairlock_status_text(fairlock_result(&handles[done])));
+    done++;
+  }
+}
+
+redisContext *hiredis_open(int port)
+{
+  redisContext *peer = redisConnect("127.0.0.1", port);
+  must(peer != NULL && peer->err == 0, "hiredis cannot connect");
+  return peer;
+}
+
+double info_number(redisContext *peer, const char *section, const char *field)
+{
+  redisReply *reply = redisCommand(peer, "INFO %s", section);
+  must(reply != NULL && reply->str != NULL, "INFO");
+  /* "line:field" is a field further on in a line */
+  const char *colon = strchr(field, ':');
+  const char *last = colon != NULL && colon[1] != 0 ? colon + 1 : field;
+  char line[64];
+  snprintf(line, sizeof line, "%.*s", (int)(colon != NULL ? colon + 1 - field : 0), field);
+  const char *at = strstr(reply->str, line);
+  at = at != NULL ? strstr(at, last) : NULL;
+  double number = at != NULL ? strtod(at + strlen(last), NULL) : 0;
+  freeReplyObject(reply);
+  return number;
+}
+
+/* Bytes that the server has received and sent, without those of this question. */
+double net_bytes(redisContext *peer)
+{
+  static double own;
+  double first =
+      info_number(peer, "stats", "total_net_input_bytes:") + info_number(peer, "stats", "total_net_output_bytes:");
+  double second =
+      info_number(peer, "stats", "total_net_input_bytes:") + info_number(peer, "stats", "total_net_output_bytes:");
+  own += second - first;
+  double result = second - own;
+  own += second - first;
+  return result;
+}
+
+int format_request(char **text, const char *name, const char *id, unsigned long long token)
+{
+  char expires[32];
+  char token_text[32];
+  snprintf(expires, sizeof expires, "%lld", ((long long)time(NULL) + 100) * 1000);
+  snprintf(token_text, sizeof token_text, "%llu", token);
+  if (token == 0) {
+    return redisFormatCommand(
+        text, "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %s %s 1 30000 1",
+        fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1, name, name, name, name, id, expires);
+  }
+  return redisFormatCommand(
+      text, "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %s %s 0 %s",
+      fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE].sha1, name, name, name, name, id, expires, token_text);
+}
+
+static int only_pairs(int port, int count)
+{
+  static struct bench_client client;
+  static struct fairlock door;
+  bench_client_open(&client, port);
+  fairlock_init(&door, &client.client, "sixteen byte nam");
+  for (int i = 0; i < count; i++) {
+    must(fairlock_acquire(&door, 1000, 30000) == FAIRLOCK_OK, "acquire");
+    must(fairlock_release(&door) == FAIRLOCK_OK, "release");
+  }
+  return 0;
+}
+
+static const struct {
+  const char *name;
+  void (*run)(int port);
+} benches[] = {
+    {"pair", bench_pair},     {"handover", bench_handover}, {"growth", bench_growth},
+    {"many", bench_many},     {"threads", bench_threads},   {"clients", bench_clients},
+    {"decode", bench_decode}, {"wait", bench_wait},         {"memory", bench_memory},
+};
+
+static bool chosen(int argc, char **argv, const char *name)
+{
+  for (int i = 2; i < argc; i++) {
+    if (strcmp(argv[i], name) == 0) return true;
+  }
+  return argc < 3;
+}
+
+int main(int argc, char **argv)
+{
+  if (argc == 4 && strcmp(argv[1], "pairs") == 0) return only_pairs(atoi(argv[2]), atoi(argv[3]));
+  if (argc < 2) return 64;
+  server_start(&server, NULL);
+  for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++) {
+    if (chosen(argc, argv, benches[i].name)) benches[i].run(server.port);
+  }
+  if (waiters_points > 0 && clients_points > 0) draw(argv[1]);
+  server_stop(&server);
+  return 0;
+}

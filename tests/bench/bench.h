@@ -1,0 +1,77 @@
+/*
+ * What the benchmarks share. Each prints rows "name: value", most of them ratios that were taken in turn within one run, with
+ * the median first and the least and largest behind it. Nothing here passes or fails by a time.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "../server/harness.h"
+
+#include <hiredis/hiredis.h>
+
+/* Values of one row. */
+struct series {
+  double value[64];
+  int count;
+};
+
+void add(struct series *series, double value);
+double median(struct series *series);
+
+/* Prints "name: median (least .. largest)" and a remark. */
+void print_row(const char *name, struct series *series, const char *remark);
+void print_value(const char *name, double value, const char *remark);
+
+/* Microseconds since some moment, with fractions. */
+double now(void);
+
+/* A client of the library with buffers for many requests at once. */
+struct bench_client {
+  struct fairlock_client client;
+  struct fairlock_config config;
+  struct port_posix socket;
+  char service[8];
+  uint8_t receive[16384];
+  uint8_t send[65536];
+};
+void bench_client_open(struct bench_client *client, int port);
+void bench_client_close(struct bench_client *client);
+
+/* Turns the crank until all handles of the array have come to a result. Ends the program if one is not FAIRLOCK_OK. */
+void finish_all(struct bench_client *client, struct fairlock *handles, int count);
+
+redisContext *hiredis_open(int port);
+
+/* A field of INFO's section as a number. */
+/* Bytes received and sent by the server so far, less what asking for it costs. */
+double net_bytes(redisContext *peer);
+double info_number(redisContext *peer, const char *section, const char *field);
+
+/* The command that acquires or releases, as hiredis formats it: what the library sends, in its words. token 0: acquire. */
+int format_request(char **text, const char *name, const char *id, unsigned long long token);
+
+/* A proxy to port that delays each direction by delay_ms. Returns its port; ends with the program. */
+int delay_proxy(int port, int delay_ms);
+
+/* The benchmarks */
+void bench_pair(int port);
+void bench_handover(int port);
+void bench_growth(int port);
+void bench_many(int port);
+void bench_threads(int port);
+void bench_clients(int port);
+void bench_decode(int port);
+void bench_wait(int port);
+void bench_memory(int port);
+
+/* What bench_growth() and bench_clients() found, for the picture. */
+struct point {
+  double x, y;
+};
+extern struct point waiters_curve[8], clients_curve[8];
+extern int waiters_points, clients_points;
+
+/* Writes the picture to a file. */
+void draw(const char *path);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * Many clients on one lock: is each served as often as the others, and in order? And what one more waiter, client or lock
+ * costs: bytes on the wire while it waits, memory.
+ */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct point clients_curve[8];
+int clients_points;
+
+struct small_client {
+  struct fairlock_client client;
+  struct port_posix socket;
+  struct fairlock_config config;
+  struct fairlock door;
+  uint8_t receive[256];
+  uint8_t send[256];
+};
+
+static char service[8];
+
+static void open_small(struct small_client *small, const char *name)
+{
+  small->config.receive_buffer = small->receive;
+  small->config.receive_size = sizeof small->receive;
+  small->config.send_buffer = small->send;
+  small->config.send_size = sizeof small->send;
+  port_posix_tcp(&small->socket, "127.0.0.1", service);
+  if (fairlock_client_init(&small->client, &small->config, &small->socket.transport) != FAIRLOCK_OK) exit(1);
+  if (fairlock_init(&small->door, &small->client, name) != FAIRLOCK_OK) exit(1);
+  if (fairlock_connect(&small->client) != FAIRLOCK_OK) exit(1);
+}
+
+/* Waits until this client's acquire stands in the queue (or holds): the order of arrival is the order of these calls. */
+static void arrive(struct small_client *small)
+{
+  uint32_t asked = small->door.answered_at;
+  if (fairlock_start_acquire(&small->door, FAIRLOCK_FOREVER, 600000) != FAIRLOCK_PENDING) exit(1);
+  (void)asked;
+  while (fairlock_result(&small->door) == FAIRLOCK_PENDING && small->door.list != 0)
+    fairlock_poll(&small->client, 1000);
+}
+
+/* Each client acquires `rounds` times. Returns handovers a second. */
+static double compete(int count, int rounds, int *violations, double *jain)
+{
+  struct small_client *clients = calloc((size_t)count, sizeof *clients);
+  int *grants = calloc((size_t)count, sizeof *grants);
+  if (clients == NULL || grants == NULL) exit(1);
+  for (int i = 0; i < count; i++)
+    open_small(&clients[i], "clients");
+  for (int i = 0; i < count; i++)
+    arrive(&clients[i]);
+  double begin = now();
+  int total = count * rounds;
+  *violations = 0;
+  double last_beat = now();
+  for (int turn = 0; turn < total; turn++) {
+    struct small_client *holder = &clients[turn % count]; /* who arrived first is first in line, always */
+    double limit = now() + 200000;
+    while (fairlock_result(&holder->door) == FAIRLOCK_PENDING && now() < limit)
+      fairlock_poll(&holder->client, 20);
+    if (fairlock_held(&holder->door) == 0) {
+      ++*violations;
+      while (fairlock_result(&holder->door) == FAIRLOCK_PENDING) {
+        for (int i = 0; i < count; i++)
+          fairlock_poll(&clients[i].client, 0);
+      }
+    }
+    grants[turn % count]++;
+    if (fairlock_release(&holder->door) != FAIRLOCK_OK) exit(1);
+    if (turn + count < total) arrive(holder);
+    if (now() - last_beat > 500000) { /* the others' heartbeats */
+      for (int i = 0; i < count; i++)
+        fairlock_poll(&clients[i].client, 0);
+      last_beat = now();
+    }
+  }
+  double rate = total / (now() - begin) * 1e6;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < count; i++) {
+    sum += grants[i];
+    squares += (double)grants[i] * grants[i];
+    fairlock_client_deinit(&clients[i].client);
+  }
+  *jain = sum * sum / (count * squares);
+  free(clients);
+  free(grants);
+  return rate;
+}
+
+void bench_clients(int port)
+{
+  static const int sizes[] = {2, 10, 100, 1000};
+  struct rlimit files = {.rlim_cur = 4096, .rlim_max = 4096};
+  setrlimit(RLIMIT_NOFILE, &files);
+  snprintf(service, sizeof service, "%d", port);
+  for (int i = 0; i < 4; i++) {
+    int violations;
+    double jain;
+    double rate = compete(sizes[i], sizes[i] == 1000 ? 3 : 1000 / sizes[i], &violations, &jain);
+    clients_curve[clients_points++] = (struct point){sizes[i], rate};
+    char name[40];
+    snprintf(name, sizeof name, "clients.rate.%d", sizes[i]);
+    print_value(name, rate, "handovers a second between so many clients, each with a connection");
+    if (sizes[i] < 1000) continue;
+    print_value("clients.fair", jain, "Jain's index of grants per client; aim over 0.999");
+    print_value("clients.violations", violations, "grants out of order; aim 0");
+  }
+}
+
+void bench_wait(int port)
+{
+  static struct bench_client holder, waiter;
+  static struct fairlock held, waits;
+  redisContext *peer = hiredis_open(port);
+  bench_client_open(&holder, port);
+  bench_client_open(&waiter, port);
+  fairlock_init(&held, &holder.client, "sixteen-byte-nam");
+  fairlock_init(&waits, &waiter.client, "sixteen-byte-nam");
+  if (fairlock_acquire(&held, 1000, 600000) != FAIRLOCK_OK) exit(1);
+  double before = net_bytes(peer);
+  fairlock_start_acquire(&waits, FAIRLOCK_FOREVER, 30000);
+  double end = now() + 12e6;
+  while (now() < end)
+    fairlock_poll(&waiter.client, 100);
+  print_value("wait.idle.bytes", (net_bytes(peer) - before) * 5, "a minute, both ways, of a waiter that only waits");
+  fairlock_cancel(&waits);
+  bench_client_close(&waiter);
+  bench_client_close(&holder);
+  freeReplyObject(redisCommand(peer, "FLUSHALL"));
+  redisFree(peer);
+}
+
+static double resident(void)
+{
+  long pages = 0;
+  long size;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%ld %ld", &size, &pages) != 2) exit(1);
+  fclose(file);
+  return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+void bench_memory(int port)
+{
+  enum { CLIENTS = 500, LOCKS = 10000 };
+  snprintf(service, sizeof service, "%d", port);
+  struct small_client *clients = calloc(CLIENTS + 1, sizeof *clients);
+  if (clients == NULL) exit(1);
+  open_small(&clients[CLIENTS], "memory");
+  double before = resident();
+  for (int i = 0; i < CLIENTS; i++) {
+    open_small(&clients[i], "memory");
+    if (fairlock_try_acquire(&clients[i].door, 1000) == FAIRLOCK_OK) fairlock_release(&clients[i].door);
+  }
+  print_value("memory.client", (resident() - before) / CLIENTS,
+              "bytes, with a connection, a lock and two buffers of 256; aim at most 2048");
+  for (int i = 0; i <= CLIENTS; i++)
+    fairlock_client_deinit(&clients[i].client);
+  free(clients);
+  static struct bench_client client;
+  bench_client_open(&client, port);
+  before = resident();
+  struct fairlock *locks = calloc(LOCKS, sizeof *locks);
+  if (locks == NULL) exit(1);
+  for (int i = 0; i < LOCKS; i++)
+    fairlock_init(&locks[i], &client.client, "memory");
+  print_value("memory.lock", (resident() - before) / LOCKS, "bytes of a further lock; aim at most 128");
+  bench_client_close(&client);
+  free(locks);
+}

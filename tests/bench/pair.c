@@ -1,0 +1,96 @@
+/* One caller that acquires and releases an uncontended lock, beside hiredis that sends the same two requests. */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char name[] = "sixteen-byte-nam";
+
+static double ours(struct fairlock *door, int count)
+{
+  double begin = now();
+  for (int i = 0; i < count; i++) {
+    if (fairlock_acquire(door, 1000, 30000) != FAIRLOCK_OK || fairlock_release(door) != FAIRLOCK_OK) exit(1);
+  }
+  return now() - begin;
+}
+
+/* Sends one request, waits for the answer, and returns its second number. */
+static long long ask(redisContext *peer, unsigned long long token)
+{
+  char *text;
+  redisReply *reply;
+  int size = format_request(&text, name, "0123456789abcdef0123456789abcdef:1", token);
+  redisAppendFormattedCommand(peer, text, (size_t)size);
+  redisFreeCommand(text);
+  if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3 || reply->element[0]->integer != 1) {
+    fprintf(stderr, "bench: hiredis' request failed: %s\n", reply != NULL && reply->str != NULL ? reply->str : "");
+    exit(1);
+  }
+  long long value = reply->element[1]->integer;
+  freeReplyObject(reply);
+  return value;
+}
+
+static double theirs(redisContext *peer, int count)
+{
+  double begin = now();
+  for (int i = 0; i < count; i++)
+    ask(peer, (unsigned long long)ask(peer, 0));
+  return now() - begin;
+}
+
+/* System calls of a run that only acquires and releases, as strace counts them. */
+static double system_calls(int port, int count)
+{
+  char self[256];
+  char command[400];
+  char line[200];
+  double total = 0;
+  ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (size <= 0) return 0;
+  self[size] = 0;
+  snprintf(command, sizeof command, "strace -f -qq -c '%s' pairs %d %d 2>&1 >/dev/null", self, port, count);
+  FILE *output = popen(command, "r");
+  if (output == NULL) return 0;
+  while (fgets(line, sizeof line, output) != NULL) {
+    double share, seconds, each, calls;
+    if (strstr(line, "total") != NULL && sscanf(line, "%lf %lf %lf %lf", &share, &seconds, &each, &calls) == 4)
+      total = calls;
+  }
+  pclose(output);
+  return total;
+}
+
+void bench_pair(int port)
+{
+  static struct bench_client client;
+  static struct fairlock door;
+  struct series ratio = {.count = 0};
+  struct series times = {.count = 0};
+  redisContext *peer = hiredis_open(port);
+  const int count = 2000;
+  bench_client_open(&client, port);
+  fairlock_init(&door, &client.client, name);
+  ours(&door, 500);
+  theirs(peer, 500);
+  for (int round = 0; round < 11; round++) {
+    double a = ours(&door, count);
+    double b = theirs(peer, count);
+    add(&ratio, b / a);
+    add(&times, a / count);
+  }
+  print_row("pair.ratio", &ratio, "speed of acquire + release over raw hiredis; aim at least 1.0");
+  print_row("pair.us", &times, NULL);
+
+  double before = net_bytes(peer);
+  ours(&door, 1000);
+  print_value("pair.bytes", (net_bytes(peer) - before) / 1000, "both ways; aim at most 700");
+  double calls = (system_calls(port, 1100) - system_calls(port, 100)) / 1000;
+  print_value("pair.syscalls", calls, "aim at most 4");
+  fairlock_deinit(&door);
+  bench_client_close(&client);
+  redisFree(peer);
+}

@@ -1,0 +1,12 @@
+# The benchmarks: `make bench` prints rows, and draws growth.svg.
+BENCH_OBJECTS := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%.o,$(wildcard tests/bench/*.c))
+PACKAGES_BENCH := libhiredis-dev redis-tools strace
+
+$(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lhiredis -lm $(LDLIBS)
+
+.PHONY: bench
+bench: ## measure against the limit: ratios to hiredis and redis-benchmark, bytes, memory
+	@sh tests/need.sh $(PACKAGES_BENCH)
+	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/bench
+	@$(BUILD)/tests/bench/bench $(BUILD)/growth.svg $(ONLY)

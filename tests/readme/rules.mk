@@ -1,0 +1,2 @@
+# The example of the README compiles and runs against a server.
+SUITES += tests/readme/example.sh
