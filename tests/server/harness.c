@@ -483,13 +483,13 @@ bool queue_reaches(struct raw *raw, const char *name, int64_t length)
   return true;
 }
 
-/* Fields of our hash that tell of a waiter: all but its three fixed ones. */
+/* Fields of our hash that tell of a waiter: they contain its id, and so a colon. */
 static int64_t notes_on_waiters(struct raw *raw, const char *name)
 {
-  int64_t notes = raw_number(raw, "HLEN fairlock:{%s}", name);
-  notes -= raw_number(raw, "HEXISTS fairlock:{%s} token", name);
-  notes -= raw_number(raw, "HEXISTS fairlock:{%s} holder", name);
-  notes -= raw_number(raw, "HEXISTS fairlock:{%s} released", name);
+  int64_t notes = 0;
+  int64_t fields = raw_number(raw, "HKEYS fairlock:{%s}", name);
+  for (int64_t i = 1; i <= fields; i++)
+    notes += strchr(raw->element[i].text, ':') != NULL;
   return notes;
 }
 

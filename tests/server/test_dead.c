@@ -1,0 +1,552 @@
+/*
+ * Waiters that go: by time-out and cancel, which must leave no trace, and by death, which must cost the others
+ * nothing, or one window at most. And waiters that only seem dead: they keep their place, and never hold what is
+ * not theirs.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy.h"
+
+#define CROWD 30
+
+/* A holder in this process, on which tests let others wait. */
+static struct client client;
+static struct fairlock holder;
+
+static void hold(const char *name)
+{
+  begin();
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_init(&holder, &client.client, name), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 100000), FAIRLOCK_OK);
+}
+
+static void end(const char *name)
+{
+  CHECK_EQUAL(fairlock_deinit(&holder), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(nothing_left(&redis, name));
+}
+
+/* Starts an actor and lets it wait as the one at this place. */
+static void line_up(struct actor *actor, int port, const char *name, char what, int place)
+{
+  actor_start(actor, port, name);
+  actor_tell(actor, what, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(queue_reaches(&redis, name, place));
+}
+
+/* Makes it long ago that anything was heard of the waiters that our hash knows of. */
+static void age(const char *name)
+{
+  char field[CROWD + 8][64];
+  int64_t count = raw_number(&redis, "HKEYS fairlock:{%s}", name);
+  for (int64_t i = 0; i < count && i < CROWD + 8; i++) {
+    (void)snprintf(field[i], sizeof field[i], "%s", redis.element[i + 1].text);
+  }
+  for (int64_t i = 0; i < count && i < CROWD + 8; i++) {
+    if (strchr(field[i], ':') != NULL) CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{%s} %s 1", name, field[i]), 0);
+  }
+}
+
+static void test_timeout(void)
+{
+  static struct client other;
+  struct fairlock waiter;
+  hold("timeout");
+  client_open(&other, server.port);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "timeout"), FAIRLOCK_OK);
+  for (int i = 1; i <= 3; i++) {
+    CHECK_EQUAL(fairlock_acquire(&waiter, (uint32_t)(i * 40), FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
+    CHECK(no_trace_of_waiters(&redis, "timeout"));
+  }
+  CHECK_EQUAL(listeners(&redis, "timeout"), 1); /* kept while the handle lives */
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(listeners(&redis, "timeout"), 0);
+  client_close(&other);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  end("timeout");
+}
+
+static void test_cancel(void)
+{
+  static struct client other;
+  struct fairlock waiter;
+  hold("cancel");
+  client_open(&other, server.port);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "cancel"), FAIRLOCK_OK);
+  for (int i = 0; i < 8; i++) { /* at each moment of the way into the queue */
+    CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+    for (int turn = 0; turn < i; turn++)
+      fairlock_poll(&other.client, 20);
+    CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
+    CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_CANCELLED);
+    CHECK(no_trace_of_waiters(&redis, "cancel"));
+  }
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(listeners(&redis, "cancel"), 0);
+  client_close(&other);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  end("cancel");
+}
+
+/* Cancelled on a free lock, in whatever moment: it ends up free, or held by who was told so. */
+static void test_cancel_race(void)
+{
+  static struct client other;
+  struct fairlock waiter;
+  begin();
+  client_open(&other, server.port);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "race"), FAIRLOCK_OK);
+  for (int i = 0; i < 100; i++) {
+    CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+    for (int turn = 0; turn < i % 5; turn++)
+      fairlock_poll(&other.client, (uint32_t)i % 3);
+    int status = fairlock_cancel(&waiter);
+    CHECK(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD);
+    int result = crank(&other, &waiter);
+    CHECK(result == (status == FAIRLOCK_OK ? FAIRLOCK_CANCELLED : FAIRLOCK_OK));
+    CHECK_EQUAL(raw_number(&redis, "EXISTS race"), result == FAIRLOCK_OK);
+    if (result == FAIRLOCK_OK) CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+    CHECK(nothing_left(&redis, "race"));
+  }
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+}
+
+/* Waiters that were killed are skipped at once. */
+static void killed(int count, const char *name)
+{
+  static struct actor dead[CROWD];
+  struct actor last;
+  hold(name);
+  for (int i = 0; i < count; i++)
+    line_up(&dead[i], server.port, name, 'c', i + 1);
+  line_up(&last, server.port, name, 'a', count + 1);
+  for (int i = 0; i < count; i++)
+    slay(dead[i].pid);
+  int64_t until = now_ms() + SOON;
+  while (listeners(&redis, name) > 1 && now_ms() < until)
+    sleep_ms(2);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&last, SOON).status, FAIRLOCK_OK);
+  int64_t cost = now_ms() - began;
+  printf("# %d killed: %d ms\n", count, (int)cost);
+  CHECK(cost < 2000);
+  CHECK(sane(&redis, name));
+  age(name);
+  CHECK_EQUAL(actor_do(&last, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&last);
+  for (int i = 0; i < count; i++)
+    actor_end(&dead[i]);
+  end(name);
+}
+
+static void test_one_killed(void)
+{
+  killed(1, "killed:1");
+}
+
+static void test_thirty_killed(void)
+{
+  killed(CROWD, "killed:30");
+}
+
+/*
+ * Waiters that are frozen still listen, as far as the server can tell. Together they cost one window at most. When
+ * they thaw, they hold nothing, not even the one whose grant stands in its socket; they queue again, and get their
+ * turn.
+ */
+static void frozen(int count, const char *name)
+{
+  static struct actor ice[CROWD];
+  struct actor last;
+  uint64_t tokens = 0;
+  hold(name);
+  for (int i = 0; i < count; i++)
+    line_up(&ice[i], server.port, name, 'c', i + 1);
+  line_up(&last, server.port, name, 'a', count + 1);
+  for (int i = 0; i < count; i++)
+    CHECK_EQUAL(kill(ice[i].pid, SIGSTOP), 0);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  struct event event = actor_hear(&last, SOON);
+  CHECK_EQUAL(event.status, FAIRLOCK_OK);
+  int64_t cost = now_ms() - began;
+  printf("# %d frozen: %d ms\n", count, (int)cost);
+  CHECK(cost < 9000);
+  CHECK(sane(&redis, name));
+  for (int i = 0; i < count; i++)
+    CHECK_EQUAL(kill(ice[i].pid, SIGCONT), 0);
+  CHECK(queue_reaches(&redis, name, count));
+  for (int i = 0; i < count; i++)
+    CHECK_EQUAL(actor_hear(&ice[i], 5).status, FAIRLOCK_PENDING);
+  CHECK_EQUAL(hold_count_of(&redis, name, event.id), 1);
+  CHECK(sane(&redis, name));
+  CHECK_EQUAL(actor_do(&last, 'r', 0, 0).status, FAIRLOCK_OK);
+  for (int i = 0; i < count; i++) {
+    struct event thawed = actor_hear(&ice[i], SOON);
+    CHECK_EQUAL(thawed.status, FAIRLOCK_OK);
+    CHECK(thawed.token > event.token);
+    tokens ^= thawed.token;
+  }
+  CHECK(count == 1 || tokens != 0);
+  actor_end(&last);
+  for (int i = 0; i < count; i++)
+    actor_end(&ice[i]);
+  end(name);
+}
+
+static void test_one_frozen(void)
+{
+  frozen(1, "frozen:1");
+}
+
+static void test_thirty_frozen(void)
+{
+  frozen(CROWD, "frozen:30");
+}
+
+/* Killed and frozen ones mixed with living ones: these keep their order, and all of it costs one window. */
+static void test_mixed(void)
+{
+  static struct actor waiter[12];
+  int64_t began = 0;
+  uint64_t token = 0;
+  hold("mixed");
+  for (int i = 0; i < 12; i++)
+    line_up(&waiter[i], server.port, "mixed", 'c', i + 1);
+  for (int i = 0; i < 12; i += 3)
+    slay(waiter[i].pid);
+  for (int i = 1; i < 12; i += 3)
+    CHECK_EQUAL(kill(waiter[i].pid, SIGSTOP), 0);
+  began = now_ms();
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  for (int i = 2; i < 12; i += 3) {
+    struct event event = actor_hear(&waiter[i], SOON);
+    CHECK_EQUAL(event.status, FAIRLOCK_OK);
+    CHECK(event.token > token);
+    token = event.token;
+  }
+  CHECK(now_ms() - began < 9000);
+  for (int i = 0; i < 12; i++) {
+    slay(waiter[i].pid);
+    actor_end(&waiter[i]);
+  }
+  age("mixed");
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  end("mixed");
+}
+
+/* Behind dead waiters only: one who comes, even without waiting, gets the lock at once. */
+static void test_only_dead_before(void)
+{
+  struct actor dead[3];
+  hold("alone");
+  for (int i = 0; i < 3; i++)
+    line_up(&dead[i], server.port, "alone", 'c', i + 1);
+  for (int i = 0; i < 3; i++)
+    slay(dead[i].pid);
+  int64_t until = now_ms() + SOON;
+  while (listeners(&redis, "alone") > 0 && now_ms() < until)
+    sleep_ms(2);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_OK);
+  age("alone");
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  for (int i = 0; i < 3; i++)
+    actor_end(&dead[i]);
+  end("alone");
+}
+
+/* A waiter cut off for 3 s keeps its place, also if the lock went by meanwhile to one who was there. */
+static void test_cut_off(void)
+{
+  struct proxy proxy;
+  struct actor far, near, late;
+  hold("cut");
+  proxy_start(&proxy, server.port);
+  line_up(&far, proxy.port, "cut", 'a', 1);
+  line_up(&near, server.port, "cut", 'a', 2);
+  line_up(&late, server.port, "cut", 'a', 3);
+  atomic_store(&proxy.control->refuse, 1);
+  proxy_sever(&proxy);
+  sleep_ms(3000);
+  CHECK_EQUAL(queue_length(&redis, "cut"), 3);
+  atomic_store(&proxy.control->refuse, 0);
+  int64_t until = now_ms() + SOON;
+  while (listeners(&redis, "cut") < 3 && now_ms() < until)
+    sleep_ms(5);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  struct event event = actor_hear(&far, SOON);
+  CHECK_EQUAL(event.status, FAIRLOCK_OK);
+  CHECK_EQUAL(event.stats.connects, 2);
+  CHECK_EQUAL(actor_hear(&near, 0).status, FAIRLOCK_PENDING);
+  CHECK_EQUAL(actor_do(&far, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&near, SOON).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&near, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&late, SOON).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&late, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&far);
+  actor_end(&near);
+  actor_end(&late);
+  proxy_stop(&proxy);
+  end("cut");
+}
+
+/* The same, and the lock is handed over meanwhile: it goes to who is there, and then to the one who is back. */
+static void test_cut_off_at_handover(void)
+{
+  struct proxy proxy;
+  struct actor far, near, late;
+  hold("passed");
+  proxy_start(&proxy, server.port);
+  line_up(&far, proxy.port, "passed", 'a', 1);
+  line_up(&near, server.port, "passed", 'a', 2);
+  line_up(&late, server.port, "passed", 'a', 3);
+  atomic_store(&proxy.control->refuse, 1);
+  proxy_sever(&proxy);
+  int64_t until = now_ms() + SOON;
+  while (listeners(&redis, "passed") > 2 && now_ms() < until)
+    sleep_ms(2);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  struct event first = actor_hear(&near, SOON);
+  CHECK_EQUAL(first.status, FAIRLOCK_OK);
+  sleep_ms(2500);
+  atomic_store(&proxy.control->refuse, 0);
+  until = now_ms() + SOON;
+  while (listeners(&redis, "passed") < 3 && now_ms() < until)
+    sleep_ms(5);
+  CHECK_EQUAL(actor_hear(&far, 0).status, FAIRLOCK_PENDING);
+  CHECK_EQUAL(actor_do(&near, 'r', 0, 0).status, FAIRLOCK_OK);
+  struct event second = actor_hear(&far, SOON);
+  CHECK_EQUAL(second.status, FAIRLOCK_OK);
+  CHECK(second.token > first.token);
+  CHECK_EQUAL(actor_hear(&late, 0).status, FAIRLOCK_PENDING);
+  CHECK_EQUAL(actor_do(&far, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(actor_hear(&late, SOON).token > second.token);
+  CHECK_EQUAL(actor_do(&late, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&far);
+  actor_end(&near);
+  actor_end(&late);
+  proxy_stop(&proxy);
+  end("passed");
+}
+
+/*
+ * The network is silent for 3 s, in one direction or in both: the place is kept, and the lock comes when it speaks
+ * again.
+ */
+static void silence(enum proxy_mode to_server, enum proxy_mode to_client, const char *name)
+{
+  struct proxy proxy;
+  struct actor far, near;
+  hold(name);
+  proxy_start(&proxy, server.port);
+  line_up(&far, proxy.port, name, 'a', 1);
+  line_up(&near, server.port, name, 'a', 2);
+  atomic_store(&proxy.control->to_server, to_server);
+  atomic_store(&proxy.control->to_client, to_client);
+  sleep_ms(3000);
+  atomic_store(&proxy.control->to_server, PROXY_PASS);
+  atomic_store(&proxy.control->to_client, PROXY_PASS);
+  if (to_server == PROXY_DROP || to_client == PROXY_DROP) sleep_ms(2500); /* what was lost is said again */
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  struct event first = actor_hear(&far, SOON);
+  CHECK_EQUAL(first.status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&near, 0).status, FAIRLOCK_PENDING);
+  CHECK_EQUAL(actor_do(&far, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(actor_hear(&near, SOON).token > first.token);
+  CHECK_EQUAL(actor_do(&near, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&far);
+  actor_end(&near);
+  proxy_stop(&proxy);
+  end(name);
+}
+
+static void test_silence(void)
+{
+  silence(PROXY_HOLD, PROXY_HOLD, "silent");
+}
+
+static void test_deaf(void)
+{
+  silence(PROXY_PASS, PROXY_DROP, "deaf");
+}
+
+static void test_mute(void)
+{
+  silence(PROXY_DROP, PROXY_PASS, "mute");
+}
+
+/* The message of a handover is lost: the waiter finds out by asking, within the lease of the grant. */
+static void test_lost_message(void)
+{
+  struct proxy proxy;
+  struct actor far;
+  hold("message");
+  proxy_start(&proxy, server.port);
+  line_up(&far, proxy.port, "message", 'a', 1);
+  atomic_store(&proxy.control->drop_messages, 1);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  struct event event = actor_hear(&far, SOON);
+  CHECK_EQUAL(event.status, FAIRLOCK_OK);
+  CHECK_EQUAL(event.stats.polled, 1);
+  CHECK_EQUAL(event.stats.granted, 0);
+  CHECK_EQUAL(atomic_load(&proxy.control->drop_messages), 0);
+  CHECK_EQUAL(actor_do(&far, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&far);
+  proxy_stop(&proxy);
+  end("message");
+}
+
+/* The lock comes just when the waiter has given up: it goes on at once to the next, or is free. */
+static void test_grant_after_timeout(void)
+{
+  struct proxy proxy;
+  static struct client other;
+  struct fairlock waiter;
+  struct actor next;
+  hold("late");
+  proxy_start(&proxy, server.port);
+  client_open(&other, proxy.port);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "late"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, 1500, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  crank_for(&other, 200);
+  line_up(&next, server.port, "late", 'a', 2);
+  atomic_store(&proxy.control->to_client, PROXY_HOLD);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK); /* the lock goes to the waiter, who hears nothing */
+  int64_t until = now_ms() + SOON;
+  while (atomic_load(&proxy.control->messages) == 0 && now_ms() < until)
+    sleep_ms(2);
+  crank_for(&other, 1500); /* until its time is over, and it has left */
+  CHECK_EQUAL(actor_hear(&next, 2500).status, FAIRLOCK_OK);
+  atomic_store(&proxy.control->to_client, PROXY_PASS);
+  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_TIMEOUT);
+  CHECK_EQUAL(fairlock_held(&waiter), 0);
+  CHECK(actor_do(&next, 'l', 0, 0).held_ms > 0);
+  CHECK_EQUAL(actor_do(&next, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+  actor_end(&next);
+  proxy_stop(&proxy);
+  end("late");
+}
+
+/* A grant for a handle that wants nothing, as if it was left in the queue by mistake: it is given back at once. */
+static void test_unexpected_grant(void)
+{
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  static struct client other;
+  struct fairlock idle;
+  hold("unexpected");
+  client_open(&other, server.port);
+  CHECK_EQUAL(fairlock_init(&idle, &other.client, "unexpected"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&idle, 100, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT); /* it listens from now on */
+  fairlock_id(&idle, id);
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{unexpected} %s", id));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{unexpected} 9000000000000 %s", id));
+  CHECK(raw_run(&redis, "HSET fairlock:{unexpected} %s 9000000000000", id));
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  CHECK_EQUAL(hold_count_of(&redis, "unexpected", id), 1);
+  int64_t until = now_ms() + SOON;
+  while (raw_number(&redis, "EXISTS unexpected") == 1 && now_ms() < until)
+    fairlock_poll(&other.client, 20);
+  CHECK_EQUAL(fairlock_held(&idle), 0);
+  CHECK_EQUAL(fairlock_stats(&other.client).acquisitions, 0);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 10000), FAIRLOCK_OK); /* long before the grant's lease would have ended */
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&idle), FAIRLOCK_OK);
+  client_close(&other);
+  end("unexpected");
+}
+
+/*
+ * Messages on its channel that no script has sent: a waiter asks, and believes nothing that the server does not
+ * confirm.
+ */
+static void test_forged_messages(void)
+{
+  static const char *const texts[] = {"0", "1", "x", "0 0 0", "-5 -5", "99999999999999999999 1", "1760000000000000 1"};
+  struct actor waiter;
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  hold("forged");
+  line_up(&waiter, server.port, "forged", 'a', 1);
+  (void)raw_number(&redis, "LINDEX redisson_lock_queue:{forged} 0");
+  memcpy(id, redis.element[0].text, redis.element[0].size + 1);
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    CHECK_EQUAL(raw_number(&redis, "PUBLISH redisson_lock__channel:{forged}:%s %b", id, texts[i], strlen(texts[i])), 1);
+  }
+  CHECK_EQUAL(actor_hear(&waiter, 300).status, FAIRLOCK_PENDING);
+  CHECK_EQUAL(queue_length(&redis, "forged"), 1);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  struct event event = actor_hear(&waiter, SOON);
+  CHECK_EQUAL(event.status, FAIRLOCK_OK);
+  CHECK_EQUAL(event.stats.connects, 1);
+  CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{forged} token"), (int64_t)event.token);
+  CHECK_EQUAL(actor_do(&waiter, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&waiter);
+  end("forged");
+}
+
+/* Cancelled, timed out and taken out while there is no connection: the entry goes with the next one, or lapses. */
+static void test_cancel_offline(void)
+{
+  struct proxy proxy;
+  static struct client other;
+  struct fairlock waiter;
+  hold("offline");
+  proxy_start(&proxy, server.port);
+  client_open(&other, proxy.port);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "offline"), FAIRLOCK_OK);
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 1000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+    int64_t until = now_ms() + SOON;
+    while (queue_length(&redis, "offline") != 1 && now_ms() < until)
+      fairlock_poll(&other.client, 10);
+    atomic_store(&proxy.control->refuse, 1);
+    proxy_sever(&proxy);
+    crank_for(&other, 100);
+    if (i == 0) CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
+    int result = crank(&other, &waiter);
+    CHECK(result == FAIRLOCK_CANCELLED || result == FAIRLOCK_UNREACHABLE || result == FAIRLOCK_TIMEOUT);
+    CHECK_EQUAL(queue_length(&redis, "offline"), 1);
+    atomic_store(&proxy.control->refuse, 0);
+    until = now_ms() + SOON;
+    while (queue_length(&redis, "offline") != 0 && now_ms() < until)
+      fairlock_poll(&other.client, 10);
+    CHECK(no_trace_of_waiters(&redis, "offline"));
+  }
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+  proxy_stop(&proxy);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  end("offline");
+}
+
+const struct check_test check_tests[] = {
+    {"dead: a time-out leaves no trace", test_timeout},
+    {"dead: a cancel leaves no trace", test_cancel},
+    {"dead: a cancel at any moment", test_cancel_race},
+    {"dead: one killed waiter", test_one_killed},
+    {"dead: thirty killed waiters", test_thirty_killed},
+    {"dead: one frozen waiter", test_one_frozen},
+    {"dead: thirty frozen waiters", test_thirty_frozen},
+    {"dead: killed, frozen and living ones", test_mixed},
+    {"dead: only dead ones before", test_only_dead_before},
+    {"dead: cut off for 3 s", test_cut_off},
+    {"dead: cut off at the handover", test_cut_off_at_handover},
+    {"dead: 3 s of silence", test_silence},
+    {"dead: 3 s without replies", test_deaf},
+    {"dead: 3 s without requests", test_mute},
+    {"dead: the handover's message is lost", test_lost_message},
+    {"dead: the lock comes after the time-out", test_grant_after_timeout},
+    {"dead: an unexpected grant is given back", test_unexpected_grant},
+    {"dead: forged messages", test_forged_messages},
+    {"dead: cancel and time-out without a connection", test_cancel_offline},
+    {NULL, NULL},
+};
