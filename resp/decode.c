@@ -74,9 +74,10 @@ static bool complete(struct resp_decoder *decoder)
   while (decoder->depth > 0) {
     unsigned level = decoder->depth - 1U;
     if (--decoder->left[level] > 0) return false;
+    uint8_t attribute = (uint8_t)(1U << level);
     decoder->depth = (uint8_t)level;
-    if (decoder->attributes >> level & 1U) {
-      decoder->attributes &= (uint8_t) ~(1U << level); /* an attribute is no value of its own */
+    if (decoder->attributes & attribute) {
+      decoder->attributes &= (uint8_t)~attribute; /* an attribute is no value of its own */
       return false;
     }
   }
