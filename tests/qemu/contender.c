@@ -7,6 +7,9 @@
 
 #define PATIENCE_MS 10000U
 
+static const char arrive[] = "return redis.call('incr', 'present')";
+static const char look[] = "return tonumber(redis.call('get', 'present'))";
+
 static const char enter[] = "if redis.call('exists', 'inside') == 1 then redis.call('incr', 'violations') end "
                             "redis.call('set', 'inside', ARGV[1]) "
                             "return tonumber(redis.call('get', 'counter') or 0)";
@@ -76,6 +79,17 @@ static bool ask(const struct port_transport *transport, const char *script, cons
   return send_all(transport, buffer, writer.used) && receive_number(transport, answer);
 }
 
+/* Waits until all are there: without company there is no contention. */
+static bool gather(const struct port_transport *data, uint32_t parties)
+{
+  int64_t present;
+  if (!ask(data, arrive, "", 0, 0, &present)) return false;
+  while (present < parties) {
+    if (!ask(data, look, "", 0, 0, &present)) return false;
+  }
+  return true;
+}
+
 static const char *one_round(struct fairlock *handle, const struct port_transport *data, const char *id)
 {
   int64_t counter, done;
@@ -112,6 +126,7 @@ const char *contend(const struct contender *contender)
   if (fairlock_client_init(&client, &config, contender->lock) != FAIRLOCK_OK) return "no client";
   if (fairlock_init(&handle, &client, "contended") != FAIRLOCK_OK) return "no handle";
   fairlock_id(&handle, id);
+  if (!gather(data, contender->parties)) return "cannot gather";
   for (uint32_t i = 0; i < contender->rounds; i++) {
     const char *trouble = one_round(&handle, data, id);
     if (trouble != NULL) return trouble;

@@ -16,6 +16,7 @@ struct contender {
   struct port_transport *lock; /* the client's connection       */
   struct port_transport *data; /* the critical section's        */
   uint32_t rounds;
+  uint32_t parties; /* how many contend: nobody begins before all are there */
 };
 
 /* Returns NULL, or what went wrong. Blocks until done. */

@@ -6,6 +6,7 @@
 #include "board.h"
 #include "fairlock.h"
 #include "link.h"
+#include "resp.h"
 
 static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 32)];
 static uint8_t send_buffer[512];
@@ -19,10 +20,12 @@ static void lost(struct fairlock *of, void *context)
   board_write("lost\n");
 }
 
-static void say(const char *what, uint32_t number)
+static void say(const char *what, int64_t number)
 {
+  char text[RESP_NUMBER_SIZE + 1];
+  text[resp_format_number(text, number)] = 0;
   board_write(what);
-  board_write_number(number);
+  board_write(text);
   board_write("\n");
 }
 
@@ -59,11 +62,11 @@ int main(void)
     board_write("waiting\n");
     int status = fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
     if (status != FAIRLOCK_OK) {
-      say("failed ", (uint32_t)-status);
+      say("failed ", status);
     } else {
-      say("held ", (uint32_t)fairlock_token(&handle));
+      say("held ", (int64_t)fairlock_token(&handle));
       spend(hold_ms, true);
-      say("released ", (uint32_t)-fairlock_release(&handle));
+      say("released ", fairlock_release(&handle));
     }
     spend(rest_ms, false);
   }

@@ -1,0 +1,42 @@
+/*
+ * Boards in the simulator, as the suites use them: started with an image and arguments, heard by their log, and ill-treated. A
+ * board is a child process that the harness ends with the suite, by its pid.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include "harness.h"
+
+struct board {
+  pid_t pid;
+  int log;         /* what it writes to its UART     */
+  int control;     /* the simulator's own connection */
+  bool ended;      /* the log has come to its end    */
+  size_t size;     /* bytes in text                  */
+  char text[2048]; /* of the log, not looked at yet  */
+  char line[128];  /* the last one that was heard    */
+};
+
+/* Starts an image, such as "station", of a board such as "mps2-an385". arguments: ended by NULL. */
+void board_start(struct board *board, const char *name, const char *image, const char *const arguments[]);
+
+/* Waits for a line that begins with text, and passes over all others. False: it does not come within SOON. */
+bool board_says(struct board *board, const char *text);
+
+/* Whether a line that begins with text is among those that came so far and were not passed over. */
+bool board_said(struct board *board, const char *text);
+
+/* Passes over all that it has said so far. */
+void board_forget(struct board *board);
+
+/* Plugs the network cable in, or pulls it. */
+void board_cable(struct board *board, bool in);
+
+void board_freeze(const struct board *board);
+void board_thaw(const struct board *board);
+
+/* The end: by itself, with this exit status, or -1; or by pulling the plug, with nobody being told. */
+int board_ends(struct board *board);
+void board_power_off(struct board *board);
+
+#endif

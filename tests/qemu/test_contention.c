@@ -1,0 +1,110 @@
+/*
+ * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards the history in the server
+ * must show each grant to whom was next in line, tokens that rise, a counter that missed none, and never two inside. The same
+ * again while the host is busy with other things, so that the boards get their time late and in pieces.
+ */
+#include "rig.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef CONTENDER
+#define CONTENDER "build/tests/qemu/contender"
+#endif
+
+static void run_host(int index, void *context)
+{
+  char *rounds = context;
+  (void)index;
+  execl(CONTENDER, CONTENDER, server.port_text, rounds, "4", (char *)NULL);
+  _exit(127);
+}
+
+static void spin(int index, void *context)
+{
+  volatile int *turns = context;
+  for (;;)
+    *turns += index;
+}
+
+/* Each entry of the history: who, token, who is next in line, or "-". */
+static void check_history(int64_t grants)
+{
+  char expected[FAIRLOCK_HOLDER_ID_SIZE] = "-";
+  unsigned long long before = 0;
+  int64_t turns = 0;
+  CHECK_EQUAL(raw_number(&redis, "LLEN history"), grants);
+  for (int i = 0; i < grants; i++) {
+    char who[FAIRLOCK_HOLDER_ID_SIZE], next[FAIRLOCK_HOLDER_ID_SIZE];
+    unsigned long long token = 0;
+    if (!CHECK(sscanf(raw_text(&redis, "LINDEX history %d", i), "%75s %llu %75s", who, &token, next) == 3)) return;
+    if (strcmp(expected, "-") != 0) {
+      CHECK(strcmp(expected, who) == 0);
+      turns++;
+    }
+    CHECK(token > before);
+    before = token;
+    memcpy(expected, next, sizeof expected);
+  }
+  CHECK(turns > grants / 2); /* or there was no contention, and no order to keep */
+  CHECK_EQUAL(raw_number(&redis, "GET violations"), -1);
+  CHECK_EQUAL(atoi(raw_text(&redis, "GET counter")), grants);
+}
+
+static void contend_with(const char *first, const char *second, char *rounds)
+{
+  const char *const arguments[] = {server.port_text, rounds, "4", NULL};
+  static struct board boards[2];
+  pid_t hosts[2];
+  board_start(&boards[0], first, "contender", arguments);
+  board_start(&boards[1], second, "contender", arguments);
+  for (int i = 0; i < 2; i++)
+    hosts[i] = spawn(run_host, i, rounds);
+  for (int i = 0; i < 2; i++)
+    CHECK(board_says(&boards[i], "contended"));
+  for (int i = 0; i < 2; i++)
+    CHECK_EQUAL(board_ends(&boards[i]), 0);
+  for (int i = 0; i < 2; i++)
+    CHECK_EQUAL(reap(hosts[i]), 0);
+  check_history(4 * (int64_t)atoi(rounds));
+  CHECK(nothing_left(&redis, "contended"));
+}
+
+static void test_boards_and_processes(void)
+{
+  static char rounds[] = "100";
+  begin();
+  contend_with("mps2-an385", "mps2-an385", rounds);
+}
+
+static void test_other_processors(void)
+{
+  static char rounds[] = "25";
+  begin();
+  contend_with("mps2-an385-m0", "riscv-virt", rounds);
+  begin();
+  contend_with("mps2-an386", "mps2-an505", rounds);
+}
+
+static void test_under_load(void)
+{
+  static char rounds[] = "25";
+  static int turns;
+  pid_t spinners[4];
+  begin();
+  for (int i = 0; i < 4; i++)
+    spinners[i] = spawn(spin, i, &turns);
+  contend_with("mps2-an385", "riscv-virt", rounds);
+  for (int i = 0; i < 4; i++)
+    slay(spinners[i]);
+}
+
+const struct check_test check_tests[] = {
+    {"qemu_boards_and_processes_contend", test_boards_and_processes},
+    {"qemu_other_processors_contend", test_other_processors},
+    {"qemu_contend_under_load", test_under_load},
+    {0},
+};
