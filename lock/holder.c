@@ -16,6 +16,9 @@
  * held. Two do: an acquire that arrives after the release begins a hold that nobody knows of, and a leave
  * that arrives after the next acquire ends its hold. So a handle with an acquire for a ghost leaves once more
  * when that is void, and one with a leave for a ghost does not acquire before.
+ *
+ * Tokens. While it is not HELD, a handle keeps the token of a hold that it gave up unreleased: the server may still have
+ * that hold, and is told by the next acquire to end it and to begin a new one.
  */
 #include "internal.h"
 
@@ -55,7 +58,6 @@ static void become_free(struct fairlock *handle, int result)
   unlist(handle);
   handle->state = FREE;
   handle->holds = 0;
-  handle->token = 0;
   handle->flight = 0;
   handle->ghosts = 0;
   handle->flags &= handle->flags & CLOSING ? 0 : SUBSCRIBED;
@@ -169,7 +171,6 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->state == HELD) return begin(handle, REENTER, now);
   bool leaving = handle->state == ENDING; /* still, in the background */
   handle->state = WAITING;
-  handle->token = 0;
   handle->limit = now + (wait_ms == 0 ? config_or(handle->engine->config->connect_ms, CONNECT_MS) : wait_ms);
   handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
@@ -190,6 +191,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   if (handle->state != HELD) return FAIRLOCK_NOT_HELD;
   if (handle->holds > 1) return begin(handle, LESSEN, now);
   handle->state = ENDING;
+  handle->ghosts &= (uint8_t)~bit(KIND_RELEASE);
   handle->limit = handle->valid_until + 2 * margin(handle->lease_ms);
   arm(handle->engine, handle->limit);
   return begin(handle, RELEASE, now);
@@ -292,7 +294,7 @@ void freeze_request(struct fairlock *handle, uint32_t now)
   request->expires = engine->server_now + (int64_t)(now - engine->sampled_at) + response_ms;
   if (request->expires > engine->void_after) engine->void_after = request->expires;
   request->target = target_wanted(handle);
-  request->token = handle->token;
+  request->token = kind == KIND_FORCE ? 0 : handle->token;
   request->lease_ms = handle->lease_ms;
   request->subscribe = handle->flags & SUBSCRIBED ? (handle->flags & CLOSING) != 0 : queueing;
   handle->kind = (uint8_t)kind;
@@ -355,13 +357,15 @@ static void answer_ending(struct fairlock *handle, uint32_t now)
 {
   bool ended = handle->engine->values[0] == 1;
   int result = handle->verdict < 0 ? handle->verdict : FAIRLOCK_OK;
-  if (handle->operation == RELEASE && !ended) result = FAIRLOCK_LOST;
+  if (handle->operation == RELEASE && !ended) {
+    result = handle->ghosts & bit(KIND_RELEASE) ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST; /* or an earlier one has ended it */
+  }
+  handle->token = 0;
   if (!(handle->ghosts & bit(KIND_ACQUIRE)) || ghosts_gone(handle, now)) {
     become_free(handle, result);
     return;
   }
   if (pending(handle)) finish(handle, result);
-  handle->token = 0;
   handle->limit = handle->engine->void_at + FAIRLOCK_WINDOW_MS;
   set_timer(handle, handle->engine->void_at);
 }
@@ -471,6 +475,7 @@ void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t n
     else take_grant(handle, token, at, now);
   } else if (handle->state == FREE && token != 0) {
     handle->state = ENDING;
+    handle->token = 0;
     handle->limit = now + FAIRLOCK_WINDOW_MS;
     arm(handle->engine, handle->limit);
     want(handle);
@@ -483,7 +488,7 @@ void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t n
 void handle_broken(struct fairlock *handle, uint32_t now)
 {
   bool interrupted = handle->flight != 0;
-  handle->ghosts |= handle->flight & (bit(KIND_ACQUIRE) | bit(KIND_LEAVE));
+  handle->ghosts |= handle->flight & (bit(KIND_ACQUIRE) | bit(KIND_LEAVE) | bit(KIND_RELEASE));
   handle->flight = 0;
   handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING | AGAIN);
   if (handle->flags & CLOSING) {

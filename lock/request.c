@@ -113,12 +113,13 @@ int script_of(int kind)
 static void write_acquire(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock *handle = request->handle;
-  write_script(writer, handle, FAIRLOCK_SCRIPT_ACQUIRE, request->eval, 5);
+  write_script(writer, handle, FAIRLOCK_SCRIPT_ACQUIRE, request->eval, 6);
   write_id(writer, handle);
   resp_write_bulk_number(writer, request->expires);
   resp_write_bulk_number(writer, request->target);
   resp_write_bulk_number(writer, request->lease_ms);
   resp_write_bulk_number(writer, request->mode);
+  resp_write_bulk_number(writer, (int64_t)request->token);
 }
 
 static void write_release(struct resp_writer *writer, const struct fairlock_request *request)

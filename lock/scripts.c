@@ -110,7 +110,13 @@ static const char common[] =
 
 static const char acquire[] =
     "local y,R=tonumber(ARGV[4]),tonumber(ARGV[5])\n"
-    "if n then\n"
+    "local S=tonumber(ARGV[6]or 0)==r\n"
+    "if n and S and R>=0 then\n"
+    "u('released',r)\n"
+    "j('del',a)\n"
+    "n=nil\n"
+    "end\n"
+    "if n and(S or R>=0)then\n"
     "A(y)\n"
     "if tonumber(n)~=f then j('hset',a,e,f)end\n"
     "return{1,r,m}\n"
@@ -119,42 +125,42 @@ static const char acquire[] =
     "if j('exists',a)==0 and M(e)==true then\n"
     "return{1,B(e,y,p),m}\n"
     "end\n"
-    "local S=j('pttl',a)\n"
-    "if R==0 then return{0,S,m}end\n"
+    "local T=j('pttl',a)\n"
+    "if R==0 then return{0,T,m}end\n"
     "u(e,m+g)\n"
     "local I=p and j('lpos',b,e,'MAXLEN',1000)\n"
     "if I or(p and o>1000)then\n"
-    "local T=m+((I or o)+1)*h\n"
-    "if tonumber(p)<T then j('zadd',c,T,e)end\n"
+    "local U=m+((I or o)+1)*h\n"
+    "if tonumber(p)<U then j('zadd',c,U,e)end\n"
     "else\n"
     "j('zadd',c,'XX',0,e)\n"
     "local G=j('rpush',b,e)\n"
-    "j('zadd',c,m+math.max(S,0)+G*h,e)\n"
+    "j('zadd',c,m+math.max(T,0)+G*h,e)\n"
     "end\n"
-    "if j('lindex',b,0)~=e then S=-1 end\n"
-    "return{0,S,m}\n"
+    "if j('lindex',b,0)~=e then T=-1 end\n"
+    "return{0,T,m}\n"
     ;
 
 static const char release[] =
     "local E=ARGV[4]\n"
-    "local U=n and(E=='0' or tonumber(E)==r)\n"
-    "if U and f>0 then\n"
+    "local V=n and(E=='0' or tonumber(E)==r)\n"
+    "if V and f>0 then\n"
     "A(tonumber(ARGV[5]))\n"
     "if tonumber(n)~=f then j('hset',a,e,f)end\n"
     "return{1,f,m}\n"
     "end\n"
-    "if f<0 then U=j('exists',a)==1 end\n"
-    "local V=U or(E~='0' and s==E)\n"
-    "if U then\n"
+    "if f<0 then V=j('exists',a)==1 end\n"
+    "local W=V or(E~='0' and s==E)\n"
+    "if V then\n"
     "j('del',a)\n"
     "if n then s=q[1]end\n"
     "elseif E=='0' and f==0 then\n"
     "v(e)\n"
     "end\n"
-    "local W=U or j('exists',a)==0\n"
-    "local X=W and M()=='given'\n"
-    "if U and n and not X then u('released',s)end\n"
-    "return{V and 1 or 0,0,m}\n"
+    "local X=V or j('exists',a)==0\n"
+    "local Y=X and M()=='given'\n"
+    "if V and n and not Y then u('released',s)end\n"
+    "return{W and 1 or 0,0,m}\n"
     ;
 
 static const char inspect[] =
@@ -163,33 +169,33 @@ static const char inspect[] =
     "local k=j('time')\n"
     "local m=k[1]*1000+math.floor(k[2]/1000)\n"
     "local t='redisson_lock__channel'..string.sub(b,20)..':'\n"
-    "local Y=j('hgetall',a)\n"
+    "local Z=j('hgetall',a)\n"
     "local q=j('hmget',d,'token','holder')\n"
-    "local Z=j('lrange',b,0,-1)\n"
-    "local aa=Y[1]or ''\n"
-    "local ab=aa~='' and aa==q[2]\n"
-    "local ac={\n"
-    "j('pttl',a),ab and q[1]or '0',ab and 1 or 0,tonumber(Y[2])or 0,#Z,aa\n"
+    "local aa=j('lrange',b,0,-1)\n"
+    "local ab=Z[1]or ''\n"
+    "local ac=ab~='' and ab==q[2]\n"
+    "local ad={\n"
+    "j('pttl',a),ac and q[1]or '0',ac and 1 or 0,tonumber(Z[2])or 0,#aa,ab\n"
     "}\n"
-    "for ad,w in ipairs(Z)do\n"
+    "for ae,w in ipairs(aa)do\n"
     "local P=j('hget',d,w)\n"
-    "local ae=tonumber(P or j('zscore',c,w)or 0)or 0\n"
+    "local af=tonumber(P or j('zscore',c,w)or 0)or 0\n"
     "local Q=j('pubsub','numsub',t..w)[2]>0\n"
-    "local af=0\n"
-    "if ae>m then af=Q and 2 or 1 end\n"
-    "ac[#ac+1]=P and 1 or 0\n"
-    "ac[#ac+1]=af\n"
-    "ac[#ac+1]=w\n"
+    "local ag=0\n"
+    "if af>m then ag=Q and 2 or 1 end\n"
+    "ad[#ad+1]=P and 1 or 0\n"
+    "ad[#ad+1]=ag\n"
+    "ad[#ad+1]=w\n"
     "end\n"
-    "return ac\n"
+    "return ad\n"
     ;
 
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "972ca5bd732e10c391583a5c116ab1f7eaa632e2"},
-    {{common, release}, {sizeof common - 1, sizeof release - 1}, "db99506e1840e4beef87e6e20a5b67153d2e3640"},
+    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "3ad894d935458e5ecffe97e5c24b027ef6617f3c"},
+    {{common, release}, {sizeof common - 1, sizeof release - 1}, "07164b9f486945fb03e9a2f899ee015e93f8255e"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, NULL}, {sizeof inspect - 1, 0}, "4be22ea34d77fc4c3c2acd8b7e3a0323cd32ad55"};
+    {inspect, NULL}, {sizeof inspect - 1, 0}, "0f08592ffa6f0d5e7a688d399b9e1024e51733d2"};

@@ -1,14 +1,22 @@
 -- First acquisition, re-entry, a waiter's heartbeat, the confirmation of a grant, and renewal.
 --
 -- ARGV  4 lease, ms  5 mode: 1 wait in the queue, 0 try, -1 only if held
+--       6 token: of the hold (mode -1), or of an earlier one that id gave up and that may still stand
 -- Reply {1, token, now}   held, target times
 --       {0, ttl, now}     not now; ttl of the lock for one who tried or is first in line, else -1
 --       {-1, 0, now}      the hold that the caller believes in is gone
 --       {-2, 0, now}      void: came after its time
 
 local lease, mode = tonumber(ARGV[4]), tonumber(ARGV[5])
+local same = tonumber(ARGV[6] or 0) == last
 
-if count then
+-- A hold that was given up is not taken again: its token is spent, and its release may still come.
+if count and same and mode >= 0 then
+  remember('released', last)
+  call('del', lock)
+  count = nil
+end
+if count and (same or mode >= 0) then
   prolong(lease)
   if tonumber(count) ~= target then call('hset', lock, id, target) end
   return {1, last, now}

@@ -824,7 +824,7 @@ static void test_small_send_buffer(void)
   config.send_size = FAIRLOCK_SEND_MIN;
   greet();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
-  CHECK(sends("*2\r\n$9\r\nSUBSCRIBE\r\n$40\r\n" CHANNEL("1") "\r\n*12\r\n$7\r\nEVALSHA\r\n"));
+  CHECK(sends("*2\r\n$9\r\nSUBSCRIBE\r\n$40\r\n" CHANNEL("1") "\r\n*13\r\n$7\r\nEVALSHA\r\n"));
   CHECK(strstr(output, "$4\r\ndoor\r\n$26\r\nredisson_lock_queue:{door}\r\n$28\r\nredisson_lock_timeout:{door}\r\n"
                        "$15\r\nfairlock:{door}\r\n") != NULL);
 }
