@@ -154,6 +154,7 @@ static int finish(struct fairlock_client *client, struct fairlock *handle)
       client->cranked = true;
       turn(client, FAIRLOCK_FOREVER, &self.signal);
       client->cranked = false;
+      if (client->runner != NULL) port_signal_raise(client->runner); /* it came meanwhile, and takes over */
     }
   }
   struct fairlock_blocked **link = &client->blocked;
