@@ -93,7 +93,6 @@ static void leave(struct fairlock *handle, int result, uint32_t now)
   handle->state = ENDING;
   handle->operation = LEAVE;
   handle->verdict = (int8_t)result;
-  handle->token = 0;
   handle->limit = now + handle->lease_ms + FAIRLOCK_WINDOW_MS;
   arm(engine, handle->limit);
   if (engine->stage != UP) finish(handle, result);
@@ -171,6 +170,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->state == HELD) return begin(handle, REENTER, now);
   bool leaving = handle->state == ENDING; /* still, in the background */
   handle->state = WAITING;
+  handle->holds = 0;
   handle->limit = now + (wait_ms == 0 ? config_or(handle->engine->config->connect_ms, CONNECT_MS) : wait_ms);
   handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
@@ -226,7 +226,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   if (pending(handle) || handle->state == HELD) return FAIRLOCK_IN_PROGRESS;
   if (engine->stage == UP && (handle->flags & SUBSCRIBED || handle->state == ENDING)) {
     handle->state = ENDING;
-    handle->token = 0;
+    handle->holds = 0;
     handle->flags |= CLOSING;
     handle->limit = now + 2 * config_or(engine->config->response_ms, RESPONSE_MS);
     arm(engine, handle->limit);
@@ -266,7 +266,7 @@ static enum kind kind_wanted(const struct fairlock *handle)
   case HELD:
     return handle->operation == LESSEN ? KIND_RELEASE : KIND_KEEP;
   case ENDING:
-    return handle->token != 0 ? KIND_RELEASE : KIND_LEAVE;
+    return handle->holds > 0 ? KIND_RELEASE : KIND_LEAVE;
   default:
     return handle->operation == FORCE ? KIND_FORCE : KIND_INSPECT;
   }
@@ -294,7 +294,7 @@ void freeze_request(struct fairlock *handle, uint32_t now)
   request->expires = engine->server_now + (int64_t)(now - engine->sampled_at) + response_ms;
   if (request->expires > engine->void_after) engine->void_after = request->expires;
   request->target = target_wanted(handle);
-  request->token = kind == KIND_FORCE ? 0 : handle->token;
+  request->token = kind == KIND_FORCE || kind == KIND_LEAVE ? 0 : handle->token;
   request->lease_ms = handle->lease_ms;
   request->subscribe = handle->flags & SUBSCRIBED ? (handle->flags & CLOSING) != 0 : queueing;
   handle->kind = (uint8_t)kind;
@@ -366,6 +366,7 @@ static void answer_ending(struct fairlock *handle, uint32_t now)
     return;
   }
   if (pending(handle)) finish(handle, result);
+  handle->holds = 0;
   handle->limit = handle->engine->void_at + FAIRLOCK_WINDOW_MS;
   set_timer(handle, handle->engine->void_at);
 }
@@ -475,7 +476,6 @@ void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t n
     else take_grant(handle, token, at, now);
   } else if (handle->state == FREE && token != 0) {
     handle->state = ENDING;
-    handle->token = 0;
     handle->limit = now + FAIRLOCK_WINDOW_MS;
     arm(handle->engine, handle->limit);
     want(handle);
