@@ -1,5 +1,7 @@
 # The benchmarks: `make bench` prints rows, and draws growth.svg.
 BENCH_OBJECTS := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%.o,$(wildcard tests/bench/*.c))
+SUITES += tests/bench/decode_cycles.sh
+PACKAGES += valgrind
 PACKAGES_BENCH := libhiredis-dev redis-tools strace
 
 $(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o $(BUILD)/liblock.a | $(BUILD)/redis-server
@@ -10,3 +12,4 @@ bench: ## measure against the limit: ratios to hiredis and redis-benchmark, byte
 	@sh tests/need.sh $(PACKAGES_BENCH)
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/bench
 	@$(BUILD)/tests/bench/bench $(BUILD)/growth.svg $(ONLY)
+	@sh tests/bench/decode_cycles.sh | sed -n 's/^# //p'
