@@ -365,7 +365,7 @@ static void answer_ending(struct fairlock *handle, uint32_t now)
     become_free(handle, result);
     return;
   }
-  if (pending(handle)) finish(handle, result);
+  if (pending(handle) && !(handle->flags & CLOSING)) finish(handle, result);
   handle->holds = 0;
   handle->limit = handle->engine->void_at + FAIRLOCK_WINDOW_MS;
   set_timer(handle, handle->engine->void_at);
