@@ -112,7 +112,8 @@ static const char acquire[] =
     "local y,R=tonumber(ARGV[4]),tonumber(ARGV[5])\n"
     "local S=tonumber(ARGV[6]or 0)==r\n"
     "if n and S and R>=0 then\n"
-    "u('released',r)\n"
+    "s=q[1]\n"
+    "u('released',s)\n"
     "j('del',a)\n"
     "n=nil\n"
     "end\n"
@@ -193,7 +194,7 @@ static const char inspect[] =
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "3ad894d935458e5ecffe97e5c24b027ef6617f3c"},
+    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "47f7e75cfef40859e77434112d5d3422af4e15a8"},
     {{common, release}, {sizeof common - 1, sizeof release - 1}, "07164b9f486945fb03e9a2f899ee015e93f8255e"},
 };
 

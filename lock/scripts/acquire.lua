@@ -12,7 +12,8 @@ local same = tonumber(ARGV[6] or 0) == last
 
 -- A hold that was given up is not taken again: its token is spent, and its release may still come.
 if count and same and mode >= 0 then
-  remember('released', last)
+  released = known[1]
+  remember('released', released)
   call('del', lock)
   count = nil
 end
