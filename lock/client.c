@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* For so long a task leaves the mutex to the one that turns the crank, when that is what everybody waits for. */
+#define YIELD_MS 2U
+
 /* A task that waits while another turns the crank. On its stack. */
 struct fairlock_blocked {
   struct fairlock *handle;
@@ -129,9 +132,10 @@ static void turn(struct fairlock_client *client, uint32_t timeout_ms, struct por
 /* Sleeps while another task turns the crank, and does what is due if that one oversleeps. */
 static void sleep_beside(struct fairlock_client *client, struct port_signal *signal)
 {
+  uint32_t wait = fairlock_engine_deadline(&client->engine, port_clock_ms());
+  /* What is due now is for the one that turns the crank, to which a wait of 0 would not leave the mutex: a dead connection. */
+  port_signal_wait(signal, &client->mutex, wait > 0 ? wait : YIELD_MS);
   uint32_t now = port_clock_ms();
-  port_signal_wait(signal, &client->mutex, fairlock_engine_deadline(&client->engine, now));
-  now = port_clock_ms();
   fairlock_engine_tick(&client->engine, now);
   flush(client, now);
 }
