@@ -1,0 +1,272 @@
+/*
+ * Many threads on one client: acquire, try, time out, are cancelled, re-enter and release at random, while others
+ * poll, inspect and cut the connection. What the lock protects is a plain counter, so that a second holder shows in
+ * it, and, under the thread sanitizer, a missing barrier.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy.h"
+
+#define THREADS 8
+#define ROUNDS  2000
+#define LIMIT   5000 /* ms; whatever comes first */
+
+static struct client client;
+
+/* Guarded by the lock "stress" alone. */
+static int inside;
+static long held_rounds;
+static uint64_t last_token;
+
+static struct fairlock handles[THREADS];
+static atomic_int bad, acquired, cancelled, ended;
+static int64_t limit;
+
+static uint32_t next_random(uint32_t *state)
+{
+  *state ^= *state << 13;
+  *state ^= *state >> 17;
+  *state ^= *state << 5;
+  return *state;
+}
+
+/* Notes something that must not be. */
+static void complain(const char *what, int status)
+{
+  printf("# %s: %s\n", what, fairlock_status_name(status));
+  (void)atomic_fetch_add(&bad, 1);
+}
+
+/* What a holder does. The token must rise with each hold. */
+static void work(struct fairlock *handle)
+{
+  if (inside++ != 0) complain("a second holder", FAIRLOCK_OK);
+  held_rounds++;
+  uint64_t token = fairlock_token(handle);
+  if (token <= last_token) complain("the token did not rise", FAIRLOCK_OK);
+  last_token = token;
+  if (--inside != 0) complain("a second holder", FAIRLOCK_OK);
+}
+
+static bool may_break; /* the connection, and with it a wait that ends just then */
+
+static bool expected(int status)
+{
+  if (status == FAIRLOCK_UNREACHABLE) return may_break;
+  return status == FAIRLOCK_OK || status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT || status == FAIRLOCK_CANCELLED;
+}
+
+static void one_round(struct fairlock *handle, uint32_t *random)
+{
+  uint32_t what = next_random(random) % 8;
+  uint32_t wait = what == 0 ? 0 : what < 4 ? next_random(random) % 20 + 1 : FAIRLOCK_FOREVER;
+  int status = fairlock_acquire(handle, wait, what % 2 == 0 ? 10000 : FAIRLOCK_RENEW);
+  if (!expected(status)) complain("acquire", status);
+  if (status == FAIRLOCK_CANCELLED) (void)atomic_fetch_add(&cancelled, 1);
+  if (status != FAIRLOCK_OK) return;
+  (void)atomic_fetch_add(&acquired, 1);
+  bool again = what == 5;
+  if (again && (status = fairlock_acquire(handle, 0, FAIRLOCK_RENEW)) != FAIRLOCK_OK) complain("re-entry", status);
+  work(handle);
+  if (again && (status = fairlock_release(handle)) != FAIRLOCK_OK) complain("partial release", status);
+  status = fairlock_release(handle);
+  if (status == FAIRLOCK_UNKNOWN && may_break) return; /* said twice, and others have held since the first time */
+  if (status != FAIRLOCK_OK) complain("release", status);
+}
+
+static void *run_rounds(void *context)
+{
+  struct fairlock *handle = context;
+  uint32_t random = (uint32_t)(handle - handles) * 7919 + 12345;
+  for (int i = 0; i < ROUNDS && now_ms() < limit; i++)
+    one_round(handle, &random);
+  (void)atomic_fetch_add(&ended, 1);
+  return NULL;
+}
+
+/* Cancels whoever waits, and looks at what there is to look at. */
+static void *disturb(void *context)
+{
+  uint32_t random = 99;
+  (void)context;
+  while (atomic_load(&ended) < THREADS) {
+    struct fairlock *handle = &handles[next_random(&random) % THREADS];
+    uint32_t what = next_random(&random) % 4;
+    if (what == 0) (void)fairlock_cancel(handle);
+    else if (what == 1) (void)fairlock_held(handle);
+    else if (what == 2) (void)fairlock_poll(&client.client, 1);
+    else (void)inspect(&client, "stress");
+    sleep_ms((int)(next_random(&random) % 3));
+  }
+  return NULL;
+}
+
+static void *run_crank(void *context)
+{
+  (void)context;
+  fairlock_run(&client.client);
+  return NULL;
+}
+
+/* What was under way when the connection broke is undone as soon as it cannot be carried out any more. */
+static void settle(void)
+{
+  int64_t until = now_ms() + SOON;
+  do {
+    crank_for(&client, 100);
+  } while ((raw_number(&redis, "EXISTS stress") == 1 || queue_length(&redis, "stress") > 0) && now_ms() < until);
+}
+
+static void stress(int port, bool with_runner, void (*meanwhile)(void))
+{
+  pthread_t thread[THREADS], runner, disturber;
+  inside = 0;
+  held_rounds = 0;
+  last_token = 0;
+  atomic_store(&bad, 0);
+  atomic_store(&acquired, 0);
+  atomic_store(&cancelled, 0);
+  atomic_store(&ended, 0);
+  limit = now_ms() + LIMIT;
+  may_break = meanwhile != NULL;
+  client_open(&client, port);
+  for (int i = 0; i < THREADS; i++)
+    CHECK_EQUAL(fairlock_init(&handles[i], &client.client, "stress"), FAIRLOCK_OK);
+  if (with_runner) CHECK_EQUAL(pthread_create(&runner, NULL, run_crank, NULL), 0);
+  CHECK_EQUAL(pthread_create(&disturber, NULL, disturb, NULL), 0);
+  for (int i = 0; i < THREADS; i++)
+    CHECK_EQUAL(pthread_create(&thread[i], NULL, run_rounds, &handles[i]), 0);
+  if (meanwhile != NULL) meanwhile();
+  for (int i = 0; i < THREADS; i++)
+    CHECK_EQUAL(pthread_join(thread[i], NULL), 0);
+  CHECK_EQUAL(pthread_join(disturber, NULL), 0);
+  if (with_runner) {
+    fairlock_stop(&client.client);
+    CHECK_EQUAL(pthread_join(runner, NULL), 0);
+  }
+  CHECK_EQUAL(atomic_load(&bad), 0);
+  CHECK_EQUAL(held_rounds, atomic_load(&acquired));
+  CHECK(atomic_load(&acquired) > 0);
+  CHECK_EQUAL(atomic_load(&client.losses), 0);
+  if (may_break) settle();
+  for (int i = 0; i < THREADS; i++)
+    CHECK_EQUAL(fairlock_deinit(&handles[i]), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(nothing_left(&redis, "stress"));
+  CHECK_EQUAL(listeners(&redis, "stress"), 0);
+}
+
+static void test_without_runner(void)
+{
+  begin();
+  stress(server.port, false, NULL);
+}
+
+static void test_with_runner(void)
+{
+  begin();
+  stress(server.port, true, NULL);
+}
+
+static struct proxy proxy;
+
+static void cut_often(void)
+{
+  while (atomic_load(&ended) < THREADS) {
+    sleep_ms(300);
+    proxy_sever(&proxy);
+  }
+}
+
+/* The connection is cut again and again: nobody gets lost, nothing is held twice. */
+static void test_cut(void)
+{
+  begin();
+  for (int runner = 0; runner < 2; runner++) {
+    proxy_start(&proxy, server.port);
+    stress(proxy.port, runner == 1, cut_often);
+    proxy_stop(&proxy);
+  }
+}
+
+/* While a task waits without end, others come and go on the same client. */
+struct waiting {
+  struct fairlock handle;
+  pthread_t thread;
+  int status;
+};
+
+static void *wait_long(void *context)
+{
+  struct waiting *self = context;
+  self->status = fairlock_acquire(&self->handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  if (self->status == FAIRLOCK_OK) self->status = fairlock_release(&self->handle);
+  return NULL;
+}
+
+static void test_different_locks(void)
+{
+  static struct waiting waiting[4];
+  static char name[4][8];
+  struct fairlock holder[4], quick;
+  begin();
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_init(&quick, &client.client, "quick"), FAIRLOCK_OK);
+  for (int i = 0; i < 4; i++) {
+    memcpy(name[i], "long:0", 7);
+    name[i][5] = (char)('0' + i);
+    CHECK_EQUAL(fairlock_init(&holder[i], &client.client, name[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init(&waiting[i].handle, &client.client, name[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_try_acquire(&holder[i], FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(pthread_create(&waiting[i].thread, NULL, wait_long, &waiting[i]), 0);
+    CHECK(queue_reaches(&redis, name[i], 1));
+  }
+  int64_t began = now_ms();
+  for (int i = 0; i < 50; i++) {
+    CHECK_EQUAL(fairlock_acquire(&quick, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_release(&quick), FAIRLOCK_OK);
+  }
+  CHECK(now_ms() - began < 10000);
+  for (int i = 3; i >= 0; i--) {
+    CHECK_EQUAL(fairlock_release(&holder[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(pthread_join(waiting[i].thread, NULL), 0);
+    CHECK_EQUAL(waiting[i].status, FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_deinit(&holder[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_deinit(&waiting[i].handle), FAIRLOCK_OK);
+    CHECK(nothing_left(&redis, name[i]));
+  }
+  CHECK_EQUAL(fairlock_deinit(&quick), FAIRLOCK_OK);
+  client_close(&client);
+}
+
+/* fairlock_run() ends when it is told to, and others turn the crank after that. */
+static void test_stop(void)
+{
+  pthread_t runner;
+  struct fairlock handle;
+  begin();
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "stop"), FAIRLOCK_OK);
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQUAL(pthread_create(&runner, NULL, run_crank, NULL), 0);
+    CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    int64_t began = now_ms();
+    fairlock_stop(&client.client);
+    CHECK_EQUAL(pthread_join(runner, NULL), 0);
+    CHECK(now_ms() - began < 5000);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  }
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+}
+
+const struct check_test check_tests[] = {
+    {"threads: stress without fairlock_run", test_without_runner},
+    {"threads: stress with fairlock_run", test_with_runner},
+    {"threads: stress with a connection cut often", test_cut},
+    {"threads: waits on different locks of one client", test_different_locks},
+    {"threads: fairlock_stop", test_stop},
+    {NULL, NULL},
+};
