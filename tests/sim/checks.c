@@ -1,0 +1,442 @@
+/*
+ * The promises, checked after each script and each turn of a crank.
+ *
+ * What the server does is seen by looking into its memory after each script; what a holder believes is what
+ * fairlock_engine_held() says by its own clock. A belief must be covered by the server: the lock is the believer's, and its
+ * lease ends later than the belief. From that follows that no two beliefs overlap, which is checked all the same.
+ */
+#include "world.h"
+
+#include "scripts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW ((int64_t)FAIRLOCK_WINDOW_MS * MS)
+
+static bool safe(const struct world *world)
+{
+  return !(world->profile.faults & UNSAFE);
+}
+
+static struct party *party_named(const struct world *world, struct text id)
+{
+  const struct entry *entry = dict_find(&world->parties, id);
+  return entry != NULL ? entry->object : NULL;
+}
+
+static struct text value_of(const struct key *key, const char *field)
+{
+  const struct entry *entry = key != NULL ? dict_find(&key->dict, text_of(field)) : NULL;
+  return entry != NULL ? (struct text){entry->value, entry->value_size} : (struct text){"", 0};
+}
+
+static uint64_t number_of(struct text text)
+{
+  int64_t value = 0;
+  return resp_parse_number(text.data, text.size, &value) && value > 0 ? (uint64_t)value : 0;
+}
+
+/* Who waits, as the server saw them arrive */
+
+static void unqueue(struct party *party)
+{
+  struct lock *lock = party->lock;
+  if (!party->queued) return;
+  party->queued = false;
+  if (party->before != NULL) party->before->after = party->after;
+  else lock->first = party->after;
+  if (party->after != NULL) party->after->before = party->before;
+  else lock->last = party->before;
+}
+
+static void enqueue(struct party *party)
+{
+  struct lock *lock = party->lock;
+  party->queued = true;
+  party->before = lock->last;
+  party->after = NULL;
+  if (lock->last != NULL) lock->last->after = party;
+  else lock->first = party;
+  lock->last = party;
+}
+
+/* A waiter was heard. Its place dates from its first arrival, unless it was silent for longer than the window since. */
+static void heard(struct party *party, struct link *link)
+{
+  struct world *world = party->world;
+  struct lock *lock = party->lock;
+  if (!party->queued) {
+    party->earliest = party->latest = ++lock->arrivals;
+    enqueue(party);
+  } else if (party->device != NULL && world->now - party->heard > WINDOW) {
+    party->latest = ++lock->arrivals;
+    unqueue(party);
+    enqueue(party);
+  }
+  party->heard = world->now;
+  party->link = link;
+}
+
+static bool listens(const struct party *party)
+{
+  char channel[160];
+  struct lock *lock = party->lock;
+  struct resp_writer writer;
+  resp_writer_init(&writer, channel, sizeof channel, 0);
+  resp_write_raw(&writer, "redisson_lock__channel", 22);
+  resp_write_raw(&writer, lock->keys[1].data + 19, lock->keys[1].size - 19);
+  resp_write_raw(&writer, ":", 1);
+  resp_write_raw(&writer, party->id, strlen(party->id));
+  return redis_listeners(party->world->redis, (struct text){channel, writer.used}) > 0;
+}
+
+/* A waiter that must not be passed over: it was heard in time, and its connection stands. */
+static bool kept_rules(struct party *party)
+{
+  struct world *world = party->world;
+  if (party->device != NULL) {
+    if (world->now - party->heard > WINDOW - 2 * MS) return false;
+    return (party->link != NULL && party->link->server != NULL) || listens(party);
+  }
+  if (party->late) return false;
+  struct key *scores = store_find(redis_store(world->redis), party->lock->keys[2]);
+  const struct entry *entry = scores != NULL ? dict_find(&scores->dict, text_of(party->id)) : NULL;
+  return entry != NULL && entry->score > (double)(world_server_micros(world) / MS) && listens(party);
+}
+
+/* A hold begins */
+
+static void check_order(struct party *party)
+{
+  struct world *world = party->world;
+  if (!safe(world) || !party->queued) return;
+  for (struct party *other = party->lock->first; other != NULL && other->latest < party->earliest; other = other->after) {
+    if (other == party || !kept_rules(other)) continue;
+    world_fail(world, "%s gets %s before %s, which came first", party->id, party->lock->text[0], other->id);
+    return;
+  }
+}
+
+/* One that did not wait may begin only when nobody waits. */
+static void check_barging(struct party *party)
+{
+  struct world *world = party->world;
+  if (!safe(world) || party->queued) return;
+  for (struct party *other = party->lock->first; other != NULL; other = other->after) {
+    if (other == party || !kept_rules(other)) continue;
+    world_fail(world, "%s gets %s without waiting, before %s", party->id, party->lock->text[0], other->id);
+    return;
+  }
+}
+
+static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
+{
+  struct world *world = party->world;
+  check_order(party);
+  check_barging(party);
+  if (party->device != NULL) {
+    if (token <= lock->highest) {
+      world_fail(world, "%s gets token %llu of %s after %llu", party->id, (unsigned long long)token, lock->text[0],
+                 (unsigned long long)lock->highest);
+    }
+    lock->highest = token;
+    world->counters.grants++;
+    if (party->queued) world->counters.waits++;
+  } else {
+    world->counters.peer_grants++;
+  }
+  unqueue(party);
+  party->granted = token;
+  party->epoch = world->epoch;
+  if (party->device == NULL) party->excused = 0;
+  party->late = false;
+  TRACE(world, "%s holds %s, token %llu", party->id, lock->text[0], (unsigned long long)token);
+}
+
+static int64_t lease_end(const struct world *world, const struct key *key)
+{
+  if (key->expires == STORE_NEVER) return INT64_MAX;
+  return (key->expires + 1) * MS - EPOCH - world->jump;
+}
+
+/* The lock as it stands after a script. */
+static void look_at_holder(struct world *world, struct lock *lock)
+{
+  struct store *store = redis_store(world->redis);
+  struct key *hash = store_find(store, lock->keys[0]);
+  struct party *holder = NULL;
+  uint64_t token = 0;
+  if (hash != NULL) {
+    const struct entry *entry = hash->dict.slots;
+    while (entry->name == NULL) entry++;
+    holder = party_named(world, (struct text){entry->name, entry->size});
+    if (hash->dict.used != 1) world_fail(world, "%s has %u holders", lock->text[0], hash->dict.used);
+    if (hash->expires == STORE_NEVER) world_fail(world, "%s has no end", lock->text[0]);
+    if (holder == NULL) {
+      world_fail(world, "%s is held by a stranger", lock->text[0]);
+      return;
+    }
+    if (holder->device != NULL) token = number_of(value_of(store_find(store, lock->keys[3]), "token"));
+  }
+  bool changed = holder != lock->holder || (holder != NULL && token != lock->token && holder->device != NULL);
+  lock->holder = holder;
+  lock->token = token;
+  if (changed && holder != NULL) begin_hold(lock, holder, token);
+}
+
+/* Beliefs */
+
+static bool excused(const struct party *party)
+{
+  return !safe(party->world) || party->excused == party->believed || party->epoch != party->world->epoch;
+}
+
+/* The server must keep the lock for a believer until the belief ends. */
+static void check_cover(struct party *party)
+{
+  struct world *world = party->world;
+  struct lock *lock = party->lock;
+  if (excused(party) || party->believes_until <= world->now) return;
+  struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
+  if (hash == NULL || dict_find(&hash->dict, text_of(party->id)) == NULL) {
+    world_fail(world, "%s believes for %lld us more that it holds %s, but does not", party->id,
+               (long long)(party->believes_until - world->now), lock->text[0]);
+  } else if (lease_end(world, hash) < party->believes_until) {
+    world_fail(world, "%s believes that it holds %s for %lld us longer than its lease", party->id, lock->text[0],
+               (long long)(party->believes_until - lease_end(world, hash)));
+  }
+}
+
+static void check_alone(struct party *party)
+{
+  struct world *world = party->world;
+  if (excused(party)) return;
+  for (struct party *other = party->lock->believers; other != NULL; other = other->next_believer) {
+    if (other == party || excused(other) || other->believes_until <= world->now) continue;
+    world_fail(world, "%s and %s both believe that they hold %s", party->id, other->id, party->lock->text[0]);
+    return;
+  }
+}
+
+static void begin_belief(struct party *party, uint64_t token)
+{
+  struct lock *lock = party->lock;
+  struct world *world = party->world;
+  if (!party->believes) {
+    party->next_believer = lock->believers;
+    lock->believers = party;
+  }
+  party->believes = true;
+  party->believed = token;
+  if (party->device == NULL || excused(party)) return;
+  if (token <= lock->believed) {
+    world_fail(world, "%s believes in token %llu of %s after %llu", party->id, (unsigned long long)token, lock->text[0],
+               (unsigned long long)lock->believed);
+  }
+  lock->believed = token;
+}
+
+static void end_belief(struct party *party)
+{
+  struct party **at = &party->lock->believers;
+  if (!party->believes) return;
+  while (*at != party) at = &(*at)->next_believer;
+  *at = party->next_believer;
+  party->believes = false;
+}
+
+void check_belief(struct party *party, bool believes, int64_t until, uint64_t token)
+{
+  if (!believes) {
+    end_belief(party);
+    return;
+  }
+  bool again = party->believes && party->believed == token;
+  if (again && party->believes_until == until) return;
+  if (!again) begin_belief(party, token);
+  party->believes_until = until;
+  check_alone(party);
+  check_cover(party);
+}
+
+/* The queue */
+
+/* A free lock must not be left to itself while somebody of ours waits and listens. */
+static void check_handover(struct world *world, struct lock *lock)
+{
+  struct store *store = redis_store(world->redis);
+  struct key *queue = store_find(store, lock->keys[1]);
+  struct key *ours = store_find(store, lock->keys[3]);
+  for (int64_t i = 0; queue != NULL && i < queue->list.used; i++) {
+    const struct item *item = list_at(&queue->list, i);
+    struct party *party = party_named(world, (struct text){item->data, item->size});
+    if (party == NULL || party->device == NULL) return; /* a peer has to come by itself */
+    uint64_t alive = number_of(value_of(ours, party->id));
+    if ((int64_t)alive <= store->now || !listens(party)) continue;
+    world_fail(world, "%s is free, and %s waits", lock->text[0], party->id);
+    return;
+  }
+}
+
+static void check_queue(struct world *world, struct lock *lock)
+{
+  struct store *store = redis_store(world->redis);
+  struct key *queue = store_find(store, lock->keys[1]);
+  struct key *scores = store_find(store, lock->keys[2]);
+  uint32_t waiting = queue != NULL ? queue->list.used : 0;
+  uint32_t scored = scores != NULL ? scores->dict.used : 0;
+  if (waiting != scored) world_fail(world, "%s: %u in the queue, %u with a score", lock->text[0], waiting, scored);
+  if (waiting > 64 && !random_chance(&world->random, 20)) return;
+  for (uint32_t i = 0; i < waiting && !world->failed; i++) {
+    const struct item *item = list_at(&queue->list, i);
+    struct text id = {item->data, item->size};
+    if (dict_find(&scores->dict, id) == NULL) world_fail(world, "%s: %s has no score", lock->text[0], item->data);
+    if (list_find(&queue->list, id, i) >= 0) world_fail(world, "%s: %s waits twice", lock->text[0], item->data);
+  }
+  const struct key *ours = store_find(store, lock->keys[3]);
+  if (ours != NULL && ours->expires == STORE_NEVER) world_fail(world, "%s has no end", lock->text[3]);
+}
+
+/* Once nothing goes wrong any more, a free lock finds its next holder within the window and a heartbeat. */
+static void check_idle(struct world *world, struct lock *lock)
+{
+  struct store *store = redis_store(world->redis);
+  bool idle = store_find(store, lock->keys[0]) == NULL && store_find(store, lock->keys[1]) != NULL;
+  if (!idle) {
+    lock->idle_since = -1;
+    return;
+  }
+  if (lock->idle_since < 0) lock->idle_since = world->now;
+  int64_t since = lock->idle_since > world->calm_at ? lock->idle_since : world->calm_at;
+  int64_t limit = (world->profile.peers > 0 ? 400 : 40) * SECOND;
+  if (world->calm && world->now - since > limit) {
+    world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
+               (long long)((world->now - since) / MS));
+  }
+}
+
+/* After each script */
+
+static struct lock *lock_named(const struct world *world, struct text name)
+{
+  int64_t index;
+  if (name.size < 2 || !resp_parse_number(name.data + 1, name.size - 1, &index)) return NULL;
+  return index < world->profile.locks ? &world->locks[index] : NULL;
+}
+
+static void follow_ours(struct party *party, const struct execution *execution, bool acquires)
+{
+  const struct value *values = execution->reply->values;
+  int64_t state = execution->reply->used == 4 ? values[1].integer : -9;
+  uint64_t token = number_of(execution->arguments[3]);
+  bool whole = text_equal(execution->arguments[2], text_of("0"));
+  if (values[0].kind == VALUE_ERROR || state == -2) return;
+  if (acquires) {
+    bool waits = text_equal(execution->arguments[4], text_of("1"));
+    if (waits && state == 0) heard(party, execution->client->owner);
+  } else if (whole && token != 0 && state == 1) {
+    party->released = token;
+  }
+}
+
+static void trace_execution(struct world *world, const struct execution *execution, const char *script)
+{
+  char line[512];
+  size_t used = 0;
+  if (world->step < world->trace_from) return;
+  for (int i = 0; i < execution->argument_count && used < 300; i++) {
+    used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)execution->arguments[i].size,
+                             execution->arguments[i].data);
+  }
+  used += (size_t)snprintf(line + used, sizeof line - used, " ->");
+  for (uint32_t i = 0; i < execution->reply->used && used < 450; i++) {
+    const struct value *value = &execution->reply->values[i];
+    if (value->kind == VALUE_INTEGER) used += (size_t)snprintf(line + used, sizeof line - used, " %lld",
+                                                               (long long)value->integer);
+    else if (value->kind != VALUE_ARRAY) used += (size_t)snprintf(line + used, sizeof line - used, " %.40s",
+                                                                  value->text.data != NULL ? value->text.data : "nil");
+  }
+  world_trace(world, "server: %s %.*s%s", script, (int)execution->keys[0].size, execution->keys[0].data, line);
+}
+
+/* Which of ours it is; -1: a peer's. */
+static int script_index(const struct execution *execution)
+{
+  for (int i = 0; i < 2; i++) {
+    if (memcmp(execution->sha1, fairlock_scripts[i].sha1, 40) == 0) return i;
+  }
+  return memcmp(execution->sha1, fairlock_inspect_script.sha1, 40) == 0 ? FAIRLOCK_SCRIPT_INSPECT : -1;
+}
+
+void check_execution(struct world *world, const struct execution *execution)
+{
+  static const char *const names[] = {"peer", "acquire", "release", "inspect"};
+  struct lock *lock = lock_named(world, execution->keys[0]);
+  int script = script_index(execution);
+  world->counters.scripts++;
+  if (lock == NULL || world->failed) return;
+  trace_execution(world, execution, names[script + 1]);
+  if (script == FAIRLOCK_SCRIPT_INSPECT) return;
+  struct party *party = party_named(world, execution->arguments[0]);
+  bool force = script == FAIRLOCK_SCRIPT_RELEASE && execution->arguments[2].data[0] == '-';
+  bool refused = execution->reply->values[0].kind == VALUE_ERROR;
+  if (force && lock->holder != NULL && !refused) {
+    lock->holder->excused = lock->holder->device != NULL ? lock->token : 1;
+    world->counters.forced++;
+  }
+  bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !refused && !force &&
+                text_equal(execution->arguments[2], text_of("0")) && text_equal(execution->arguments[3], text_of("0"));
+  if (leaves && execution->reply->values[1].integer != -2) unqueue(party);
+  look_at_holder(world, lock);
+  if (party != NULL && party->device != NULL) follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE);
+  else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3) {
+    heard(party, execution->client->owner);
+  } else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT) {
+    unqueue(party); /* a peer that gave up */
+  }
+  check_queue(world, lock);
+  check_idle(world, lock);
+  for (struct party *believer = lock->believers; believer != NULL; believer = believer->next_believer) {
+    check_cover(believer);
+  }
+  bool free_now = lock->holder == NULL;
+  if (free_now && script == FAIRLOCK_SCRIPT_RELEASE && !refused && execution->reply->values[1].integer != -2) {
+    check_handover(world, lock);
+  }
+}
+
+/* The server's data are gone: whoever holds may go on believing, all others begin anew. */
+void check_wiped(struct world *world)
+{
+  world->epoch++;
+  for (int i = 0; i < world->profile.locks; i++) {
+    struct lock *lock = &world->locks[i];
+    while (lock->first != NULL) unqueue(lock->first);
+    lock->holder = NULL;
+    lock->idle_since = -1;
+  }
+}
+
+/* The end */
+
+void check_nothing_left(struct world *world, bool swept)
+{
+  struct store *store = redis_store(world->redis);
+  for (int i = 0; i < world->profile.locks && !world->failed; i++) {
+    struct lock *lock = &world->locks[i];
+    if (store_find(store, lock->keys[0]) != NULL) world_fail(world, "%s is left behind", lock->text[0]);
+    for (int j = 1; swept && j < 3; j++) {
+      if (store_find(store, lock->keys[j]) != NULL) world_fail(world, "%s is left behind", lock->text[j]);
+    }
+    struct key *ours = store_find(store, lock->keys[3]);
+    if (ours == NULL) continue;
+    if (ours->expires > store->now + 86400000) world_fail(world, "%s has no end", lock->text[3]);
+    for (uint32_t j = 0; swept && j < ours->dict.size; j++) {
+      const char *name = ours->dict.slots[j].name;
+      if (name == NULL || strchr(name, ':') == NULL) continue; /* not about a waiter */
+      world_fail(world, "%s in %s is left behind", name, lock->text[3]);
+    }
+  }
+}

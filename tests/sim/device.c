@@ -1,0 +1,270 @@
+/*
+ * A device: the real engine, a clock that drifts, and a program that turns the crank whenever something arrives or is due.
+ *
+ * A frozen device does nothing until it thaws, but its clock goes on; then everything that has piled up comes at once. A
+ * crashed one starts anew with another client id.
+ */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t device_clock(const struct device *device)
+{
+  int64_t local = device->world->now * (1000000 + device->drift) / 1000000;
+  return device->clock_offset + (uint32_t)(local / 1000);
+}
+
+int64_t device_when(const struct device *device, uint32_t clock)
+{
+  int64_t local = device->world->now * (1000000 + device->drift) / 1000000 / 1000;
+  int64_t ahead = (int32_t)(clock - device_clock(device));
+  if (ahead <= 0) return device->world->now;
+  int64_t rate = 1000000 + device->drift;
+  return ((local + ahead) * 1000 * 1000000 + rate - 1) / rate;
+}
+
+static void on_timer(void *object, uint32_t stamp)
+{
+  struct device *device = object;
+  struct world *world = device->world;
+  if (stamp != device->timer_stamp || device->off) return;
+  if (device->asleep_until > world->now) {
+    events_add(&world->events, device->asleep_until, on_timer, device, stamp);
+    return;
+  }
+  device->timer_at = INT64_MAX;
+  device_crank(device);
+}
+
+static void wake_at(struct device *device, int64_t at)
+{
+  if (at >= device->timer_at) return;
+  device->timer_at = at;
+  events_add(&device->world->events, at, on_timer, device, ++device->timer_stamp);
+}
+
+/* The connection */
+
+static bool is_present(const struct device *device, const struct link *link)
+{
+  return !device->off && device->link == link;
+}
+
+static void on_opened(void *owner, struct link *link)
+{
+  struct device *device = owner;
+  if (!is_present(device, link)) return;
+  device->connecting = false;
+  fairlock_engine_opened(&device->engine, device_clock(device));
+  device_crank(device);
+}
+
+static void on_arrived(void *owner, struct link *link, const void *data, size_t size)
+{
+  struct device *device = owner;
+  const char *bytes = data;
+  if (!is_present(device, link)) return;
+  while (size > 0 && device->link == link) {
+    size_t room;
+    uint8_t *to = fairlock_engine_input(&device->engine, &room);
+    size_t piece = size < room ? size : room;
+    if (room == 0) {
+      world_fail(device->world, "%s: the engine has no room to receive", device->client_id);
+      return;
+    }
+    memcpy(to, bytes, piece);
+    fairlock_engine_received(&device->engine, piece, device_clock(device));
+    bytes += piece;
+    size -= piece;
+    device_crank(device);
+  }
+}
+
+static void on_broke(void *owner, struct link *link)
+{
+  struct device *device = owner;
+  if (!is_present(device, link)) return;
+  device->link = NULL;
+  device->connecting = false;
+  fairlock_engine_closed(&device->engine, FAIRLOCK_UNREACHABLE, device_clock(device));
+  device_crank(device);
+}
+
+static int64_t asleep_until(void *owner)
+{
+  const struct device *device = owner;
+  return device->asleep_until;
+}
+
+static const struct link_user link_user = {on_opened, on_arrived, on_broke, asleep_until};
+
+static void close_link(struct device *device)
+{
+  if (device->link != NULL) link_close(device->link);
+  device->link = NULL;
+  device->connecting = false;
+  fairlock_engine_closed(&device->engine, FAIRLOCK_UNREACHABLE, device_clock(device));
+}
+
+/* Sends what there is. The connection sometimes takes only a part, and then nothing for a while. */
+static void flush(struct device *device, uint32_t now)
+{
+  struct random *random = &device->world->random;
+  while (device->link != NULL && !device->connecting && fairlock_engine_wants(&device->engine, now) & FAIRLOCK_SEND) {
+    size_t size;
+    const uint8_t *data = fairlock_engine_output(&device->engine, &size, now);
+    if (size == 0) return;
+    bool blocked = random_chance(random, device->blocked);
+    size_t taken = blocked ? (size_t)random_below(random, (int64_t)size) : size;
+    if (taken > 0) {
+      link_send(device->link, data, taken);
+      fairlock_engine_sent(&device->engine, taken);
+    }
+    if (blocked) {
+      wake_at(device, device->world->now + random_around(random, 20 * MS));
+      return;
+    }
+  }
+}
+
+static void look_at(struct party *party)
+{
+  struct device *device = party->device;
+  uint32_t held = fairlock_engine_held(&party->handle, device_clock(device));
+  int64_t until = held > 0 ? device_when(device, party->handle.valid_until) : 0;
+  check_belief(party, held > 0, until, party->handle.token);
+  program_look(party);
+}
+
+/* A device that wants attention again and again without time going by would drain its battery. */
+static void check_spin(struct device *device)
+{
+  struct world *world = device->world;
+  if (world->now - device->spin_at > SECOND) {
+    device->spin_at = world->now;
+    device->spins = 0;
+  }
+  if (++device->spins > 3000) world_fail(world, "%s turns the crank without end", device->client_id);
+}
+
+void device_crank(struct device *device)
+{
+  struct world *world = device->world;
+  struct fairlock_engine *engine = &device->engine;
+  uint32_t now = device_clock(device);
+  check_spin(device);
+  fairlock_engine_tick(engine, now);
+  if (fairlock_engine_wants(engine, now) & FAIRLOCK_CLOSE) close_link(device);
+  if (fairlock_engine_wants(engine, now) & FAIRLOCK_CONNECT && device->link == NULL) {
+    fairlock_engine_opening(engine, now);
+    device->connecting = true;
+    device->link = link_open(world, &link_user, device, device->latency);
+  }
+  flush(device, now);
+  fairlock_engine_tick(engine, now);
+  for (int i = 0; i < HANDLES; i++) {
+    if (device->parties[i] != NULL && !world->failed) look_at(device->parties[i]);
+  }
+  flush(device, now);
+  uint32_t wait = fairlock_engine_deadline(engine, now);
+  if (wait == FAIRLOCK_FOREVER) return;
+  int64_t at = device_when(device, now + wait);
+  wake_at(device, at > world->now ? at : world->now + 1);
+}
+
+/* Life */
+
+struct party *device_add_party(struct device *device, int place)
+{
+  struct world *world = device->world;
+  struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
+  char id[48];
+  struct party *party = world_add_party(world, NULL, lock);
+  if (fairlock_engine_add(&device->engine, &party->handle, lock->keys[0].data, lock->keys[0].size) != FAIRLOCK_OK) {
+    world_fail(world, "%s: a handle could not be added", device->client_id);
+  }
+  snprintf(id, sizeof id, "%s:%u", device->client_id, (unsigned)party->handle.number);
+  memcpy(party->id, id, sizeof id);
+  bool fresh;
+  dict_add(&world->parties, text_of(party->id), &fresh)->object = party;
+  party->device = device;
+  device->parties[place] = party;
+  return party;
+}
+
+static void configure(struct device *device)
+{
+  struct world *world = device->world;
+  struct random *random = &world->random;
+  struct fairlock_config *config = &device->config;
+  size_t name = 24;
+  free(device->receive_buffer);
+  free(device->send_buffer);
+  memset(config, 0, sizeof *config);
+  snprintf(device->client_id, sizeof device->client_id, "d%dx%d", device->index, device->incarnation);
+  config->client_id = device->client_id;
+  config->receive_size = FAIRLOCK_RECEIVE_SIZE(name, strlen(device->client_id));
+  if (random_chance(random, 500)) config->receive_size += (size_t)random_below(random, 500);
+  config->send_size = FAIRLOCK_SEND_MIN + (size_t)random_around(random, 500);
+  device->receive_buffer = malloc(config->receive_size);
+  device->send_buffer = malloc(config->send_size);
+  if (device->receive_buffer == NULL || device->send_buffer == NULL) abort();
+  config->receive_buffer = device->receive_buffer;
+  config->send_buffer = device->send_buffer;
+  if (random_chance(random, 200)) config->lease_ms = (uint32_t)random_between(random, 3000, 60000);
+  if (random_chance(random, 200)) config->response_ms = (uint32_t)random_between(random, 500, 4000);
+  if (random_chance(random, 100)) config->offline_ms = (uint32_t)random_between(random, 3000, 30000);
+  if (random_chance(random, 200)) config->client_name = "device";
+  if (random_chance(random, 200)) config->password = "secret";
+}
+
+void device_start(struct device *device)
+{
+  struct world *world = device->world;
+  struct random *random = &world->random;
+  uint8_t entropy[16];
+  device->off = false;
+  device->incarnation++;
+  device->timer_at = INT64_MAX;
+  device->timer_stamp++;
+  device->spins = 0;
+  device->asleep_until = 0;
+  configure(device);
+  for (int i = 0; i < 16; i++) entropy[i] = (uint8_t)random_below(random, 256);
+  if (fairlock_engine_init(&device->engine, &device->config, entropy) != FAIRLOCK_OK) {
+    world_fail(world, "%s: the engine does not start", device->client_id);
+    return;
+  }
+  int64_t handles = random_between(random, 1, world->profile.handles);
+  for (int i = 0; i < handles; i++) program_start(device_add_party(device, i));
+}
+
+void device_stop(struct device *device, bool silently)
+{
+  if (device->off) return;
+  TRACE(device->world, "%s %s", device->client_id, silently ? "loses power" : "crashes");
+  device->off = true;
+  for (int i = 0; i < HANDLES; i++) {
+    struct party *party = device->parties[i];
+    if (party == NULL) continue;
+    party->gone = true;
+    check_belief(party, false, 0, 0);
+    device->parties[i] = NULL;
+  }
+  if (device->link != NULL) {
+    if (silently) link_silence(device->link, true, true);
+    link_close(device->link);
+  }
+  device->link = NULL;
+  device->connecting = false;
+}
+
+void device_freeze(struct device *device, int64_t time)
+{
+  if (device->off || device->asleep_until > device->world->now) return;
+  TRACE(device->world, "%s freezes for %lld ms", device->client_id, (long long)(time / MS));
+  device->asleep_until = device->world->now + time;
+  device->asleep_total += time;
+}

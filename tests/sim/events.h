@@ -1,0 +1,33 @@
+/* What will happen, in order of virtual time; what is due at the same time happens in the order in which it was planned. */
+#ifndef SIM_EVENTS_H
+#define SIM_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* stamp: what the planner gave; an object that has changed its mind since tells so by it. */
+typedef void (*event_fn)(void *object, uint32_t stamp);
+
+struct event {
+  int64_t at; /* microseconds */
+  uint64_t order;
+  event_fn run;
+  void *object;
+  uint32_t stamp;
+};
+
+struct events {
+  struct event *heap;
+  size_t used, size;
+  uint64_t planned;
+};
+
+void events_add(struct events *events, int64_t at, event_fn run, void *object, uint32_t stamp);
+
+/* Takes the next one out. False: nothing is planned. */
+bool events_take(struct events *events, struct event *event);
+
+void events_free(struct events *events);
+
+#endif

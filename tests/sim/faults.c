@@ -1,0 +1,165 @@
+/* What goes wrong: at random times one of the kinds of faults that the profile allows happens to somebody. */
+#include "world.h"
+
+#include <stddef.h>
+
+static struct device *any_device(struct world *world)
+{
+  return &world->devices[random_below(&world->random, world->profile.devices)];
+}
+
+/* A connection of some device; NULL: none is open. */
+static struct link *any_link(struct world *world)
+{
+  for (int i = 0; i < 8; i++) {
+    struct device *device = any_device(world);
+    if (!device->off && device->link != NULL) return device->link;
+  }
+  return NULL;
+}
+
+static void start_again(void *object, uint32_t stamp)
+{
+  struct device *device = object;
+  if (device->off && device->incarnation == (int)stamp && !device->world->ending) device_start(device);
+}
+
+static void stop_device(struct world *world, bool silently)
+{
+  struct device *device = any_device(world);
+  if (device->off) return;
+  device_stop(device, silently);
+  world_later(world, random_around(&world->random, 4 * SECOND), start_again, device, (uint32_t)device->incarnation);
+}
+
+static void server_start(void *object, uint32_t stamp)
+{
+  struct world *world = object;
+  (void)stamp;
+  TRACE(world, "the server starts");
+  world->server_up = true;
+}
+
+static void server_stop(struct world *world, bool wipe)
+{
+  if (!world->server_up) return;
+  TRACE(world, "the server stops%s", wipe ? " and loses its data" : "");
+  world->server_up = false;
+  for (struct link *link = world->links; link != NULL; link = link->next) link_server_close(link);
+  redis_forget_scripts(world->redis);
+  if (wipe) {
+    store_flush(redis_store(world->redis));
+    check_wiped(world);
+  }
+  world_later(world, random_around(&world->random, 2 * SECOND), server_start, world, 0);
+}
+
+static void server_well(void *object, uint32_t stamp)
+{
+  struct world *world = object;
+  (void)stamp;
+  redis_set_refusal(world->redis, NULL);
+  redis_set_full(world->redis, false);
+}
+
+static void refuse(struct world *world)
+{
+  static const char *const errors[] = {
+    "LOADING Redis is loading the dataset in memory", "READONLY You can't write against a read only replica.",
+    "MISCONF Redis is configured to save RDB snapshots", "CLUSTERDOWN The cluster is down",
+    "BUSY Redis is busy running a script",
+  };
+  peers_late(world);
+  redis_set_refusal(world->redis, errors[random_below(&world->random, 5)]);
+  world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
+}
+
+static void jump(struct world *world)
+{
+  int64_t by = random_between(&world->random, -10 * SECOND, 10 * SECOND);
+  world->jump += by;
+  TRACE(world, "the server's clock jumps by %lld ms", (long long)(by / MS));
+}
+
+/* Not `ours`: with it and a clock set back there is nothing left from which tokens could rise. */
+static void evict(struct world *world)
+{
+  struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
+  int64_t which = random_below(&world->random, world->profile.faults & FAULT_JUMP ? 3 : 4);
+  struct store *store = redis_store(world->redis);
+  struct key *key = store_find(store, lock->keys[which]);
+  TRACE(world, "the server evicts %s", lock->text[which]);
+  if (key != NULL) store_remove(store, key);
+}
+
+static void strike(struct world *world, unsigned kind)
+{
+  struct random *random = &world->random;
+  struct link *link = any_link(world);
+  switch (kind) {
+  case FAULT_CUT:
+    if (link != NULL) link_cut(link);
+    break;
+  case FAULT_SILENCE:
+    if (link != NULL) link_silence(link, random_chance(random, 600), random_chance(random, 600));
+    break;
+  case FAULT_STALL:
+    if (link != NULL) link_stall(link, random_around(random, 1500 * MS));
+    break;
+  case FAULT_CRASH:
+  case FAULT_POWER:
+    if (random_chance(random, 300)) peer_crash(world);
+    else stop_device(world, kind == FAULT_POWER);
+    break;
+  case FAULT_FREEZE:
+    device_freeze(any_device(world), random_around(random, random_chance(random, 500) ? SECOND : 8 * SECOND));
+    break;
+  case FAULT_RESTART:
+  case FAULT_WIPE:
+    server_stop(world, kind == FAULT_WIPE);
+    break;
+  case FAULT_SCRIPTS:
+    redis_forget_scripts(world->redis);
+    break;
+  case FAULT_FULL:
+    redis_set_full(world->redis, true);
+    peers_late(world);
+    world_later(world, random_around(random, 2 * SECOND), server_well, world, 0);
+    break;
+  case FAULT_REFUSE:
+    refuse(world);
+    break;
+  case FAULT_JUMP:
+    jump(world);
+    break;
+  case FAULT_EVICT:
+    evict(world);
+    break;
+  default:
+    break;
+  }
+}
+
+/* Faults of the whole server are rarer than those of one device. */
+static bool is_general(unsigned kind)
+{
+  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP)) != 0;
+}
+
+static void on_fault(void *object, uint32_t stamp)
+{
+  struct world *world = object;
+  unsigned kind = 1U << random_below(&world->random, 14);
+  if (world->calm) return;
+  if (world->profile.faults & kind && (!is_general(kind) || random_chance(&world->random, 150))) {
+    TRACE(world, "fault %u", kind);
+    world->counters.faults++;
+    strike(world, kind);
+  }
+  world_later(world, random_around(&world->random, world->profile.fault_every / 4), on_fault, world, stamp);
+}
+
+void faults_start(struct world *world)
+{
+  if (world->profile.faults != 0) world_later(world, 0, on_fault, world, 0);
+}

@@ -1,0 +1,123 @@
+/*
+ * The simulator as a program.
+ *
+ *     sim                     the suite: a fixed set of seeds
+ *     sim seed SEED [STEP]    one world; from STEP on it is told what happens
+ *     sim soak SECONDS        worlds with new seeds for so long
+ *     sim hunt SECONDS        small worlds until a promise is broken; fails when none is: for planted bugs
+ */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef SIM_SEEDS
+#define SIM_SEEDS 60
+#endif
+
+/* What was done so far. */
+static struct {
+  double client_hours;
+  struct counters counters;
+  uint64_t worlds, steps;
+} total;
+
+static void add_up(const struct world *world)
+{
+  const uint64_t *from = (const uint64_t *)&world->counters;
+  uint64_t *to = (uint64_t *)&total.counters;
+  for (size_t i = 0; i < sizeof total.counters / sizeof *to; i++) to[i] += from[i];
+  total.client_hours += (double)world->now / 3.6e9 * (world->profile.devices + world->profile.peers);
+  total.worlds++;
+  total.steps += world->step;
+}
+
+static void print_total(void)
+{
+  const struct counters *c = &total.counters;
+  double minutes = (double)clock() / CLOCKS_PER_SEC / 60;
+  printf("# %llu worlds, %.0f client-hours, %.0f a minute\n", (unsigned long long)total.worlds, total.client_hours,
+         total.client_hours / minutes);
+  printf("# %llu steps, %llu scripts, %llu holds (%llu after waiting), %llu of peers, %llu faults, %llu connections\n",
+         (unsigned long long)total.steps, (unsigned long long)c->scripts, (unsigned long long)c->grants,
+         (unsigned long long)c->waits, (unsigned long long)c->peer_grants, (unsigned long long)c->faults,
+         (unsigned long long)c->connects);
+  printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced\n", (unsigned long long)c->losses,
+         (unsigned long long)c->unknowns, (unsigned long long)c->timeouts, (unsigned long long)c->failures,
+         (unsigned long long)c->forced);
+}
+
+/* One world. True when all promises were kept. */
+static bool run(uint64_t seed, uint64_t trace_from, bool small)
+{
+  struct world *world = calloc(1, sizeof *world);
+  if (world == NULL) abort();
+  world->trace_from = trace_from;
+  bool good = world_run(world, seed, small);
+  if (!good) {
+    printf("# seed %llu, step %llu, %.6f s: %s\n", (unsigned long long)seed, (unsigned long long)world->step,
+           (double)world->now / 1e6, world->failure);
+    if (!small) {
+      printf("# make sim SEED=%llu replays it; STEP=%llu shows the last steps\n", (unsigned long long)seed,
+             (unsigned long long)(world->step > 2000 ? world->step - 2000 : 0));
+    }
+  }
+  add_up(world);
+  world_free(world);
+  free(world);
+  return good;
+}
+
+static bool suite(void)
+{
+  bool good = true;
+  for (uint64_t seed = 1; seed <= SIM_SEEDS; seed++) {
+    bool kept = run(seed, UINT64_MAX, false);
+    printf("%s simulated world %llu\n", kept ? "ok" : "not ok", (unsigned long long)seed);
+    good &= kept;
+  }
+  return good;
+}
+
+static bool soak(time_t seconds)
+{
+  bool good = true;
+  time_t end = time(NULL) + seconds;
+  for (uint64_t seed = (uint64_t)time(NULL) * 1000; time(NULL) < end; seed++) good &= run(seed, UINT64_MAX, false);
+  printf("%s soak\n", good ? "ok" : "not ok");
+  return good;
+}
+
+static bool hunt(time_t seconds)
+{
+  time_t end = time(NULL) + seconds;
+  for (uint64_t seed = 1; time(NULL) < end; seed++) {
+    if (!run(seed, UINT64_MAX, true)) return true;
+  }
+  return false;
+}
+
+int main(int argc, char **argv)
+{
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  const char *what = argc > 1 ? argv[1] : "";
+  uint64_t number = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+  bool good = false;
+  if (argc == 1) {
+    good = suite();
+  } else if (strcmp(what, "seed") == 0) {
+    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, false);
+    printf("%s seed %llu\n", good ? "ok" : "not ok", (unsigned long long)number);
+  } else if (strcmp(what, "soak") == 0) {
+    good = soak((time_t)number);
+  } else if (strcmp(what, "hunt") == 0) {
+    return hunt((time_t)number) ? 0 : 1;
+  } else {
+    fprintf(stderr, "usage: sim [seed SEED [STEP] | soak SECONDS | hunt SECONDS]\n");
+    return 2;
+  }
+  print_total();
+  return good ? 0 : 1;
+}

@@ -1,0 +1,299 @@
+/*
+ * What the programs on the devices do: acquire, hold, re-enter, release, cancel, inspect, take handles out and put others in, at
+ * random times; and what they check: that each operation comes to a verdict in its time, and that the verdict is true.
+ */
+#include "world.h"
+
+#include <stddef.h>
+
+/* How much longer than its own limit an operation may take: a leave or a release without answers, and a reconnect. */
+#define PATIENCE (22 * SECOND)
+
+static void wake(void *object, uint32_t stamp);
+
+static void next_step(struct party *party, enum job job, int64_t delay)
+{
+  party->job = job;
+  world_later(party->world, delay, wake, party, ++party->stamp);
+}
+
+static void rest(struct party *party)
+{
+  struct world *world = party->world;
+  next_step(party, JOB_IDLE, world->ending ? 0 : random_around(&world->random, world->profile.think));
+}
+
+/* Operations in time */
+
+static void watch(void *object, uint32_t stamp)
+{
+  struct party *party = object;
+  struct world *world = party->world;
+  if (party->gone || party->operation != stamp || party->handle.result != FAIRLOCK_PENDING) return;
+  int64_t frozen = party->device->asleep_total - party->frozen;
+  if (frozen > 0) {
+    party->frozen += frozen;
+    world_later(world, frozen, watch, party, stamp);
+    return;
+  }
+  world_fail(world, "%s comes to no verdict (job %d)", party->id, (int)party->job);
+}
+
+/* An operation was asked for. bound: how long it may take; FAIRLOCK_FOREVER ms: no limit. */
+static void started(struct party *party, enum job job, uint32_t bound_ms)
+{
+  party->job = job;
+  party->stamp++;
+  party->operation++;
+  party->frozen = party->device->asleep_total;
+  if (bound_ms == FAIRLOCK_FOREVER) return;
+  int64_t bound = (int64_t)bound_ms * MS;
+  world_later(party->world, bound + bound / 32 + PATIENCE, watch, party, party->operation);
+}
+
+static void bad_status(struct party *party, const char *operation, int status)
+{
+  world_fail(party->world, "%s: %s gives %s", party->id, operation, fairlock_status_name(status));
+}
+
+/* Losses: told by the engine */
+
+static void on_lost(struct fairlock *handle, void *context)
+{
+  struct party *party = (struct party *)(void *)((char *)handle - offsetof(struct party, handle));
+  struct world *world = context;
+  const struct lock *lock = party->lock;
+  world->counters.losses++;
+  TRACE(world, "%s has lost %s", party->id, lock->text[0]);
+  uint32_t end = handle->sent_at + handle->lease_ms - handle->lease_ms / 64 - 2; /* the lease may have been too short */
+  bool early = party->believes && party->believes_until > world->now && (int32_t)(device_clock(party->device) - end) < 0;
+  bool still = lock->holder == party && lock->token == party->believed;
+  if (early && still && party->excused != party->believed && party->epoch == world->epoch &&
+      !(world->profile.faults & UNSAFE)) {
+    world_fail(world, "%s is told that it lost %s, but holds it", party->id, lock->text[0]);
+  }
+}
+
+/* Acquiring */
+
+static uint32_t choose_wait(struct world *world)
+{
+  struct random *random = &world->random;
+  if (random_chance(random, world->profile.waitless)) return 0;
+  if (random_chance(random, 400)) return FAIRLOCK_FOREVER;
+  return (uint32_t)random_between(random, 1, 1 << random_between(random, 4, 17));
+}
+
+static uint32_t choose_lease(struct world *world)
+{
+  struct random *random = &world->random;
+  if (random_chance(random, 500)) return FAIRLOCK_RENEW;
+  return (uint32_t)random_between(random, FAIRLOCK_SHORTEST_LEASE_MS, 100 << random_between(random, 1, 9));
+}
+
+static void acquire(struct party *party)
+{
+  struct world *world = party->world;
+  struct device *device = party->device;
+  uint32_t wait = choose_wait(world);
+  int status = fairlock_engine_acquire(&party->handle, wait, choose_lease(world), device_clock(device));
+  TRACE(world, "%s acquires %s, wait %u: %s", party->id, party->lock->text[0], (unsigned)wait,
+        fairlock_status_name(status));
+  if (status != FAIRLOCK_PENDING) {
+    bad_status(party, "acquire", status);
+    return;
+  }
+  started(party, JOB_ACQUIRE, wait);
+  party->forever = wait == FAIRLOCK_FOREVER;
+  if (wait > 0 && random_chance(&world->random, 200)) {
+    next_step(party, JOB_ACQUIRE, random_around(&world->random, world->profile.hold * 4));
+  }
+}
+
+static void cancel(struct party *party)
+{
+  int status = fairlock_engine_cancel(&party->handle, device_clock(party->device));
+  TRACE(party->world, "%s cancels: %s", party->id, fairlock_status_name(status));
+  if (status == FAIRLOCK_OK) started(party, JOB_ACQUIRE, 1);
+  else if (status != FAIRLOCK_NOT_HELD) bad_status(party, "cancel", status);
+}
+
+static void acquired(struct party *party, int result)
+{
+  struct world *world = party->world;
+  TRACE(world, "%s: acquire came to %s", party->id, fairlock_status_name(result));
+  if (result == FAIRLOCK_OK) {
+    int64_t hold = random_around(&world->random, world->profile.hold);
+    if (random_chance(&world->random, 5)) hold *= 40;
+    next_step(party, JOB_HOLD, hold);
+    return;
+  }
+  if (result == FAIRLOCK_TIMEOUT) world->counters.timeouts++;
+  else world->counters.failures++;
+  rest(party);
+}
+
+/* Holding */
+
+static void reenter(struct party *party)
+{
+  int status = fairlock_engine_acquire(&party->handle, 0, choose_lease(party->world), device_clock(party->device));
+  TRACE(party->world, "%s re-enters: %s", party->id, fairlock_status_name(status));
+  if (status == FAIRLOCK_PENDING) started(party, JOB_REENTER, 10000);
+  else if (status == FAIRLOCK_LOST) next_step(party, JOB_HOLD, 0);
+  else bad_status(party, "re-enter", status);
+}
+
+static void release(struct party *party)
+{
+  struct world *world = party->world;
+  party->token = party->handle.token;
+  party->last = party->handle.holds == 1;
+  int status = fairlock_engine_release(&party->handle, device_clock(party->device));
+  TRACE(world, "%s releases: %s", party->id, fairlock_status_name(status));
+  if (status == FAIRLOCK_PENDING) started(party, JOB_RELEASE, 10000);
+  else if (status == FAIRLOCK_LOST && !party->last) next_step(party, JOB_HOLD, 0);
+  else if (status == FAIRLOCK_LOST) rest(party);
+  else bad_status(party, "release", status);
+}
+
+/* A release that says so has ended the hold; one that says LOST has not. */
+static void check_release(struct party *party, int result)
+{
+  struct world *world = party->world;
+  bool by_us = party->released == party->token;
+  if (world->profile.faults & UNSAFE) return;
+  if (result == FAIRLOCK_OK && !by_us) world_fail(world, "%s: release gives OK, but the hold had ended", party->id);
+  if (result == FAIRLOCK_LOST && by_us) world_fail(world, "%s: release gives LOST, but has ended the hold", party->id);
+}
+
+static void released(struct party *party, int result)
+{
+  struct world *world = party->world;
+  TRACE(world, "%s: release came to %s", party->id, fairlock_status_name(result));
+  if (result == FAIRLOCK_UNKNOWN) world->counters.unknowns++;
+  if (!party->last) {
+    next_step(party, JOB_HOLD, random_around(&world->random, world->profile.hold));
+    return;
+  }
+  check_release(party, result);
+  rest(party);
+}
+
+/* The rest */
+
+static void on_report(const struct fairlock_report *report, void *context)
+{
+  struct party *party = context;
+  if (report->place == 0 && report->id == NULL && report->hold_count != 0) {
+    world_fail(party->world, "%s: an inspection shows a count without a holder", party->id);
+  }
+}
+
+static void ask(struct party *party)
+{
+  struct world *world = party->world;
+  bool force = (world->profile.faults & FAULT_FORCE) && !world->calm && random_chance(&world->random, 300);
+  uint32_t now = device_clock(party->device);
+  int status = force ? fairlock_engine_force(&party->handle, now)
+                     : fairlock_engine_inspect(&party->handle, on_report, party, now);
+  TRACE(world, "%s %s: %s", party->id, force ? "forces" : "inspects", fairlock_status_name(status));
+  if (status == FAIRLOCK_PENDING) started(party, JOB_ASK, 10000);
+  else if (status == FAIRLOCK_IN_PROGRESS) rest(party); /* a leave goes on */
+  else bad_status(party, "ask", status);
+}
+
+static void take_out(struct party *party)
+{
+  struct world *world = party->world;
+  struct device *device = party->device;
+  int status = fairlock_engine_remove(&party->handle, device_clock(device));
+  TRACE(world, "%s is taken out: %s", party->id, fairlock_status_name(status));
+  if (status == FAIRLOCK_PENDING) {
+    started(party, JOB_REMOVE, 10000);
+  } else if (status == FAIRLOCK_IN_PROGRESS) {
+    next_step(party, JOB_REMOVED, SECOND);
+  } else if (status == FAIRLOCK_OK) {
+    party->job = JOB_GONE;
+    party->gone = true;
+    for (int i = 0; i < HANDLES; i++) {
+      if (device->parties[i] != party) continue;
+      device->parties[i] = NULL;
+      if (!world->ending) program_start(device_add_party(device, i));
+    }
+  } else {
+    bad_status(party, "take out", status);
+  }
+}
+
+static void step(struct party *party)
+{
+  struct world *world = party->world;
+  switch (party->job) {
+  case JOB_IDLE:
+    if (world->ending || random_chance(&world->random, 20)) take_out(party);
+    else if (random_chance(&world->random, 30)) ask(party);
+    else acquire(party);
+    break;
+  case JOB_ACQUIRE:
+    cancel(party);
+    break;
+  case JOB_HOLD:
+    if (party->handle.holds < 4 && random_chance(&world->random, 150)) reenter(party);
+    else release(party);
+    break;
+  case JOB_REMOVED:
+    take_out(party);
+    break;
+  default:
+    break;
+  }
+}
+
+static void wake(void *object, uint32_t stamp)
+{
+  struct party *party = object;
+  struct device *device = party->device;
+  if (party->gone || party->stamp != stamp || device->off || party->world->failed) return;
+  if (device->asleep_until > party->world->now) {
+    events_add(&party->world->events, device->asleep_until, wake, party, stamp);
+    return;
+  }
+  step(party);
+  if (!party->world->failed) device_crank(device);
+}
+
+/* After a turn of the crank: is the operation over? */
+void program_look(struct party *party)
+{
+  int result = party->handle.result;
+  if (result == FAIRLOCK_PENDING) return;
+  switch (party->job) {
+  case JOB_ACQUIRE:
+    acquired(party, result);
+    break;
+  case JOB_REENTER:
+    TRACE(party->world, "%s: re-entry came to %s", party->id, fairlock_status_name(result));
+    next_step(party, JOB_HOLD, random_around(&party->world->random, party->world->profile.hold));
+    break;
+  case JOB_RELEASE:
+    released(party, result);
+    break;
+  case JOB_ASK:
+    rest(party);
+    break;
+  case JOB_REMOVE:
+    next_step(party, JOB_REMOVED, 0);
+    break;
+  default:
+    break;
+  }
+}
+
+void program_start(struct party *party)
+{
+  struct device *device = party->device;
+  device->config.lost = on_lost;
+  device->config.lost_context = party->world;
+  rest(party);
+}

@@ -1,0 +1,80 @@
+/*
+ * A small Redis inside the process: the commands that the scripts of the lock use, the real Lua 5.1, and RESP at the front.
+ *
+ * It reads no clock and opens no socket: time, and the way to a client, are functions of the caller's. A script runs to its
+ * end at once, as in Redis. test_differential compares it with the real one.
+ */
+#ifndef SIM_REDIS_H
+#define SIM_REDIS_H
+
+#include "resp.h"
+#include "store.h"
+
+enum value_kind { VALUE_NIL, VALUE_INTEGER, VALUE_TEXT, VALUE_STATUS, VALUE_ERROR, VALUE_ARRAY, VALUE_MAP };
+
+struct value {
+  enum value_kind kind;
+  int64_t integer; /* of an aggregate: how many values follow (a map: pairs) */
+  struct text text;
+};
+
+/* A reply: a value, and after an aggregate its elements. */
+struct reply {
+  struct value *values;
+  uint32_t used, size;
+  char scratch[64];
+};
+
+struct redis;
+
+/* The server's end of a connection. */
+struct redis_client {
+  struct redis *redis;
+  void *owner;           /* the caller's                   */
+  struct text *channels; /* that it has subscribed to      */
+  uint32_t subscribed;
+  uint8_t *pending; /* bytes of a command that is not whole yet */
+  size_t pending_size;
+  bool resp3;
+};
+
+/* What a script was called with, and what it said. */
+struct execution {
+  struct redis_client *client;
+  const char *sha1;
+  const struct text *keys;
+  int key_count;
+  const struct text *arguments;
+  int argument_count;
+  const struct reply *reply;
+};
+
+struct redis_host {
+  int64_t (*micros)(void *context); /* since the epoch */
+  void (*output)(void *context, struct redis_client *to, const void *data, size_t size);
+  void (*executed)(void *context, const struct execution *execution); /* after each script; NULL: none */
+  void *context;
+};
+
+struct redis *redis_new(const struct redis_host *host);
+void redis_free(struct redis *redis);
+struct store *redis_store(struct redis *redis); /* at the server's present time */
+void redis_forget_scripts(struct redis *redis);
+uint32_t redis_listeners(struct redis *redis, struct text channel);
+uint32_t redis_channels(struct redis *redis);
+
+/* Writes are refused with OOM, scripts with the text; NULL ends that. */
+void redis_set_full(struct redis *redis, bool full);
+void redis_set_refusal(struct redis *redis, const char *error);
+
+struct redis_client *redis_connect(struct redis *redis, void *owner);
+void redis_disconnect(struct redis_client *client);
+
+/* Bytes from the client. False: they are no commands; the connection has to be closed. */
+bool redis_receive(struct redis_client *client, const void *data, size_t size);
+
+/* A command, from a client or from a test. The reply is valid until the next one. */
+void redis_execute(struct redis_client *client, const struct text *argv, int argc, struct reply *reply);
+void reply_free(struct reply *reply);
+
+#endif

@@ -1,0 +1,45 @@
+/* What the files of the small Redis share: redis.c is the front, commands.c the commands, script.c Lua. */
+#ifndef SIM_REDIS_INTERNAL_H
+#define SIM_REDIS_INTERNAL_H
+
+#include "redis.h"
+
+#include <lua.h>
+
+struct redis {
+  struct redis_host host;
+  struct store store;
+  struct dict channels; /* name -> struct channel */
+  struct dict scripts;  /* SHA-1 -> reference to the function, in score */
+  lua_State *lua;
+  struct reply inner; /* of the command that a script calls */
+  bool full;
+  bool dirty; /* the script has written */
+  bool scripting;
+  const char *refusal;
+  int64_t micros; /* the time, which stands still during a script */
+};
+
+void reply_clear(struct reply *reply);
+struct value *reply_add(struct reply *reply, enum value_kind kind, int64_t integer);
+void reply_text(struct reply *reply, enum value_kind kind, struct text text);
+void reply_error(struct reply *reply, const char *text);
+void reply_score(struct reply *reply, double score);
+
+bool parse_integer(struct text text, int64_t *value);
+
+/* commands.c: the data commands. False: there is no such command. */
+bool command_execute(struct redis *redis, const struct text *argv, int argc, struct reply *reply);
+
+/* redis.c */
+int64_t publish(struct redis *redis, struct text channel, struct text message);
+
+/* script.c */
+void script_open(struct redis *redis);
+void script_close(struct redis *redis);
+void script_forget(struct redis *redis);
+void script_eval(struct redis_client *client, bool by_hash, const struct text *argv, int argc, struct reply *reply);
+
+bool text_is(struct text text, const char *word); /* regardless of case */
+
+#endif

@@ -1,0 +1,19 @@
+# The simulator: thousands of engines, one server and a network in one process, in virtual time, from one seed.
+SIM_SOURCES := $(filter-out tests/sim/test_%,$(wildcard tests/sim/*.c))
+SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o)
+SIM_LIBS := -llua5.1 -lm
+SUITES += $(BUILD)/tests/sim/sim
+PACKAGES += liblua5.1-0-dev
+
+$(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SANITIZER),8,60)
+
+$(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
+
+.PHONY: sim
+sim: $(BUILD)/tests/sim/sim ## simulate the world of SEED=n; STEP=m shows what happens from that step on
+	@$(BUILD)/tests/sim/sim $(if $(SEED),seed $(SEED) $(STEP))
+
+.PHONY: soak
+soak: $(BUILD)/tests/sim/sim ## simulate new worlds for TIME=seconds
+	@$(BUILD)/tests/sim/sim soak $(or $(TIME),60)

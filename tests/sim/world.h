@@ -1,0 +1,251 @@
+/*
+ * The simulated world: one server, a network, devices that run the real engine, peers that behave like Redisson, and those who
+ * watch that the promises are kept. Time is virtual, everything follows from one seed.
+ *
+ *   network.c   connections: latency, order, pieces, silence, cuts
+ *   device.c    a device: its drifting clock, its engine and the program that turns the crank
+ *   program.c   what the programs on the devices do with their locks
+ *   peer.c      peers like Redisson
+ *   faults.c    what goes wrong
+ *   checks.c    the promises
+ *   world.c     puts all that together and ends it
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "engine.h"
+#include "events.h"
+#include "random.h"
+#include "redis.h"
+
+#define MS     ((int64_t)1000)
+#define SECOND (1000 * MS)
+#define MINUTE (60 * SECOND)
+
+/* The server's clock shows this at the beginning, in microseconds since the epoch. */
+#define EPOCH 1700000000000000
+
+#define HANDLES 4
+
+/* Kinds of faults, as bits. */
+enum {
+  FAULT_CUT = 1,       /* a connection is cut; what was under way is lost, arrives, or arrives late */
+  FAULT_SILENCE = 2,   /* a connection goes silent, both ways or one way                            */
+  FAULT_STALL = 4,     /* data is delayed by seconds                                                */
+  FAULT_CRASH = 8,     /* a device starts anew; its connection is closed                            */
+  FAULT_POWER = 16,    /* the same, but the server is not told                                      */
+  FAULT_FREEZE = 32,   /* a device does nothing for a while                                         */
+  FAULT_RESTART = 64,  /* the server restarts with its data                                         */
+  FAULT_WIPE = 128,    /* the server restarts without its data                                      */
+  FAULT_SCRIPTS = 256, /* the server forgets its scripts                                            */
+  FAULT_FULL = 512,    /* the server is out of memory for a while                                   */
+  FAULT_REFUSE = 1024, /* the server refuses scripts for a while: LOADING, READONLY, ...            */
+  FAULT_FORCE = 2048,  /* somebody forces a release                                                 */
+  FAULT_JUMP = 4096,   /* the server's clock jumps                                                  */
+  FAULT_EVICT = 8192   /* the server evicts a key                                                   */
+};
+
+/* With these only rising tokens, reported losses and progress are promised. */
+#define UNSAFE (FAULT_JUMP | FAULT_EVICT)
+
+struct profile {
+  int devices, locks, handles, peers;
+  int64_t duration;    /* of the time with faults */
+  int64_t think, hold; /* means                   */
+  int64_t latency;
+  int64_t fault_every; /* mean, all over the world */
+  unsigned faults;
+  int split;    /* permille of sendings that arrive in pieces     */
+  int waitless; /* permille of acquisitions that do not queue     */
+  int drift;    /* ppm                                            */
+};
+
+struct world;
+struct lock;
+struct link;
+
+/* Whoever uses a connection. */
+struct link_user {
+  void (*opened)(void *owner, struct link *link);
+  void (*arrived)(void *owner, struct link *link, const void *data, size_t size);
+  void (*broke)(void *owner, struct link *link); /* or could not be opened */
+  int64_t (*asleep_until)(void *owner);          /* it takes nothing before */
+};
+
+struct link {
+  struct world *world;
+  const struct link_user *user;
+  void *owner;
+  struct redis_client *server; /* NULL: the server has no such connection (any more) */
+  bool open;                   /* at the client's end */
+  bool lost_up, lost_down;     /* silently            */
+  bool drop_up, drop_down;     /* what is under way is lost */
+  int64_t latency;
+  int64_t up_free, down_free; /* nothing arrives before: order */
+  struct link *next;
+};
+
+enum job { JOB_IDLE, JOB_ACQUIRE, JOB_HOLD, JOB_REENTER, JOB_RELEASE, JOB_ASK, JOB_REMOVE, JOB_REMOVED, JOB_GONE };
+
+/* Somebody who acquires a lock under one id: a handle of a device, or a peer. */
+struct party {
+  struct world *world;
+  struct lock *lock;
+  struct device *device; /* NULL: a peer */
+  char id[48];
+  bool gone; /* crashed, or taken out */
+
+  /* What the server has seen of it. */
+  bool queued;
+  bool late; /* a peer that could not do in time what it was woken for: it may have lost its place */
+  uint64_t earliest, latest; /* arrivals: the first, and the first of which the place must have been kept */
+  int64_t heard;
+  struct link *link;
+  struct party *before, *after;
+  uint64_t granted;  /* the token of its last hold     */
+  uint64_t released; /* of the last hold it has ended  */
+  uint64_t excused;  /* of a hold whose end is nobody's fault */
+  uint64_t epoch;    /* of the server's data, of its last hold */
+
+  /* What it believes. */
+  bool believes;
+  int64_t believes_until;
+  uint64_t believed;
+  struct party *next_believer;
+
+  /* The program. */
+  struct fairlock handle;
+  enum job job;
+  uint32_t stamp;     /* of the job's next step   */
+  uint32_t operation; /* counts operations        */
+  uint64_t token;     /* of the hold being released */
+  int64_t frozen;     /* the device's frozen time when the operation began */
+  int64_t bound;      /* how long the operation may take */
+  bool forever, last;
+  struct party *next;
+};
+
+struct lock {
+  char text[4][64];
+  struct text keys[4];
+  struct party *holder;
+  uint64_t token, highest;
+  uint64_t arrivals;
+  struct party *first, *last; /* queued, by arrival */
+  struct party *believers;
+  uint64_t believed;
+  int64_t idle_since; /* free, with somebody waiting; -1: it is not so */
+  int64_t evicted;
+};
+
+struct device {
+  struct world *world;
+  int index, incarnation;
+  bool off;
+  char client_id[24];
+  struct fairlock_config config;
+  struct fairlock_engine engine;
+  uint8_t *receive_buffer, *send_buffer;
+  int64_t drift; /* ppm */
+  uint32_t clock_offset;
+  struct link *link;
+  bool connecting;
+  int64_t latency;
+  int64_t timer_at;
+  uint32_t timer_stamp;
+  int64_t asleep_until, asleep_total;
+  int64_t spin_at;
+  int spins;
+  int blocked; /* permille of sendings that would block */
+  struct party *parties[HANDLES];
+};
+
+struct peer;
+
+struct counters {
+  uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects, peer_grants, forced, waiting_us;
+};
+
+struct world {
+  uint64_t seed;
+  struct profile profile;
+  struct random random;
+  struct events events;
+  int64_t now;
+  uint64_t step;
+  struct redis *redis;
+  int64_t jump; /* of the server's clock */
+  bool server_up;
+  uint64_t epoch; /* of the server's data */
+  bool calm;      /* no more faults      */
+  int64_t calm_at;
+  bool ending; /* no more acquisitions */
+  struct device *devices;
+  struct lock *locks;
+  struct peer *peers;
+  struct dict parties; /* by id */
+  struct party *all_parties;
+  struct link *links;
+  struct packet *packets;
+  uint64_t trace_from; /* step; UINT64_MAX: no trace */
+  bool failed;
+  char failure[512];
+  struct counters counters;
+};
+
+/* network.c */
+struct link *link_open(struct world *world, const struct link_user *user, void *owner, int64_t latency);
+void link_send(struct link *link, const void *data, size_t size);
+void link_close(struct link *link);        /* by the client */
+void link_server_close(struct link *link); /* by the server */
+void link_reply(struct link *link, const void *data, size_t size);
+void link_cut(struct link *link);
+void link_silence(struct link *link, bool up, bool down);
+void link_stall(struct link *link, int64_t time);
+void links_free(struct world *world);
+
+/* device.c */
+uint32_t device_clock(const struct device *device);
+int64_t device_when(const struct device *device, uint32_t local); /* when its clock shows that */
+void device_start(struct device *device);
+void device_stop(struct device *device, bool silently);
+void device_freeze(struct device *device, int64_t time);
+void device_crank(struct device *device);
+struct party *device_add_party(struct device *device, int place);
+
+/* program.c */
+void program_start(struct party *party);
+void program_look(struct party *party); /* after each turn of the crank */
+
+/* peer.c */
+void peers_start(struct world *world);
+void peers_free(struct world *world);
+void peer_crash(struct world *world);
+void peers_late(struct world *world);
+bool peers_idle(struct world *world);
+
+/* faults.c */
+void faults_start(struct world *world);
+
+/* checks.c */
+void check_execution(struct world *world, const struct execution *execution);
+void check_belief(struct party *party, bool believes, int64_t until, uint64_t token);
+void check_wiped(struct world *world);
+void check_nothing_left(struct world *world, bool swept);
+
+/* world.c */
+struct party *world_add_party(struct world *world, const char *id, struct lock *lock);
+void world_fail(struct world *world, const char *format, ...);
+void world_trace(struct world *world, const char *format, ...);
+int64_t world_server_micros(const struct world *world);
+void world_later(struct world *world, int64_t delay, event_fn run, void *object, uint32_t stamp);
+/* small: only small worlds. True when all promises were kept. */
+bool world_run(struct world *world, uint64_t seed, bool small);
+void world_free(struct world *world);
+
+#define TRACE(world, ...) \
+  do { \
+    if ((world)->step >= (world)->trace_from) world_trace((world), __VA_ARGS__); \
+  } while (0)
+
+#endif
