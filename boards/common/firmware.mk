@@ -11,7 +11,7 @@ BUILD ?= build
 TOOLS := arm-none-eabi-
 LIBC := -lc
 STACK := 2048
-IMAGES := superloop contender station test_resp test_engine
+IMAGES := superloop tasks contender station test_resp test_engine
 include boards/$(BOARD)/board.mk
 
 OUT := $(BUILD)/firmware/$(BOARD)
@@ -33,13 +33,14 @@ images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 
 # What images are made of. One library for programs of one task, one for those with a kernel: the size of a client, which holds
 # a mutex, differs. The linker takes what an image needs.
-LIBRARY := $(wildcard resp/*.c lock/*.c) port/lwip/tcp.c
-SUPPORT := $(addprefix boards/common/,stack.c log.c semihosting.c network.c link_lwip.c $(DRIVERS:%=%.c))
+LIBRARY := $(wildcard resp/*.c lock/*.c) port/lwip/tcp.c port/uart/uart.c
+SUPPORT := $(addprefix boards/common/,stack.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
   tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
 
 SINGLE := $(patsubst %.c,$(OUT)/single/%.o,$(LIBRARY) $(SUPPORT) port/single/threads.c)
-KERNEL := $(patsubst %.c,$(OUT)/kernel/%.o,$(LIBRARY) $(SUPPORT) boards/examples/kernel/kernel.c)
+KERNEL := $(patsubst %.c,$(OUT)/kernel/%.o,$(LIBRARY) $(SUPPORT) boards/examples/kernel/kernel.c \
+  boards/examples/kernel/threads.c)
 
 $(OUT)/single/%.o: %.c | $(LWIP)
 	@mkdir -p $(@D)
@@ -61,27 +62,29 @@ $(OUT)/single.a: $(SINGLE)
 $(OUT)/kernel.a: $(KERNEL)
 $(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
 
-# Images: a main program and the libraries. No image may contain a heap, or what prints or exits.
+# Images: a main program, and what the linker takes of the libraries. None may contain a heap, or what prints or exits.
+OBJECT := $(OUT)/single
+$(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
+$(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
+$(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
+$(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
+$(OUT)/station_uart.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_uart.o
+$(OUT)/contender.elf: $(OBJECT)/tests/qemu/contender.o $(OBJECT)/tests/qemu/contender_board.o
+$(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/qemu/check_board.o
+	$(link)
+$(OUT)/test_%.elf: STACK := 8192
+$(filter-out %/tasks.elf,$(IMAGES:%=$(OUT)/%.elf)): $(OUT)/single.a $(OUT)/lwip.a
+$(OUT)/tasks.elf: $(OUT)/kernel.a $(OUT)/lwip.a
+
+$(OUT)/%.elf:
+	$(link)
+
 define link
 @echo "  $@"
-@$(CC) $(LDFLAGS) -Wl,--defsym=STACK_SIZE=$(STACK) -Wl,-Map=$(@:.elf=.map) -o $@ $^ $(LIBC) -lgcc
+@$(CC) $(LDFLAGS) -Wl,--defsym=STACK_SIZE=$(STACK) -Wl,-Map=$(@:.elf=.map) -o $@ \
+  -Wl,--start-group $^ $(LIBC) -lgcc -Wl,--end-group
 @sh boards/common/forbidden.sh $(TOOLS)nm $@
 endef
-
-$(OUT)/superloop.elf: $(OUT)/single/boards/examples/superloop.o $(OUT)/single.a $(OUT)/lwip.a
-	$(link)
-
-$(OUT)/contender.elf: $(patsubst %,$(OUT)/single/tests/qemu/%.o,contender contender_board) $(OUT)/single.a $(OUT)/lwip.a
-	$(link)
-
-$(OUT)/station.elf: $(OUT)/single/tests/qemu/station.o $(OUT)/single.a $(OUT)/lwip.a
-	$(link)
-
-# Suites of the host, on the board.
-$(OUT)/test_%.elf: STACK := 8192
-$(OUT)/test_%.elf: $(OUT)/single/tests/unit/test_%.o $(OUT)/single/tests/check.o $(OUT)/single/tests/qemu/check_board.o \
-  $(OUT)/single.a $(OUT)/lwip.a
-	$(link)
 
 # Runs an image of this board, its log going to stdout: run IMAGE [ARGUMENT...]
 $(OUT)/run: boards/$(BOARD)/board.mk boards/common/firmware.mk

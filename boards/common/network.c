@@ -76,7 +76,7 @@ static void take(size_t size)
   if (interface.input(data, &interface) != ERR_OK) pbuf_free(data);
 }
 
-void network_turn(uint32_t timeout_ms)
+bool network_look(void)
 {
   bool arrived = false;
   size_t size;
@@ -85,7 +85,12 @@ void network_turn(uint32_t timeout_ms)
     take(size);
   }
   sys_check_timeouts();
-  if (!arrived && timeout_ms > 0) board_idle();
+  return arrived;
+}
+
+void network_turn(uint32_t timeout_ms)
+{
+  if (!network_look() && timeout_ms > 0) board_idle();
 }
 
 const struct port_lwip_hooks network_hooks = {.turn = network_turn};

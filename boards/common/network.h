@@ -16,7 +16,10 @@
 /* Starts lwIP and the interface. False: the controller does not answer. */
 bool network_init(void);
 
-/* Takes in what arrived, and does what lwIP's timers want. If nothing arrived, sleeps for up to a tick, if it may. */
+/* Takes in what arrived, and does what lwIP's timers want. False: nothing arrived. */
+bool network_look(void);
+
+/* The same in a program of one task. If nothing arrived, sleeps for up to a tick, if it may. */
 void network_turn(uint32_t timeout_ms);
 
 /* For port_lwip_init() in a program of one task. */

@@ -9,3 +9,10 @@ firmware: ## build the images of all boards, or of BOARD=
 	@sh tests/need.sh $(PACKAGES_FIRMWARE)
 	@for board in $(or $(BOARD),$(BOARDS)); do \
 	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board BUILD=$(BUILD) || exit 1; done
+
+# The gateway's end of a serial line.
+$(BUILD)/uart-bridge: $(BUILD)/port/uart/bridge.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+.PHONY: uart-bridge
+uart-bridge: $(BUILD)/uart-bridge ## build the gateway's end of the UART transport

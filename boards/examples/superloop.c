@@ -18,6 +18,7 @@ struct work {
   uint32_t since;
   uint32_t move_ms;
   uint32_t rounds;
+  uint32_t turns; /* of the loop, while waiting */
 };
 
 static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 32)];
@@ -60,12 +61,16 @@ static void turn(uint32_t now)
     if (now - work.since < 200) break;
     if (fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) != FAIRLOCK_PENDING) break;
     board_write("waiting\n");
+    work.turns = 0;
     go_to(WAITING, now);
     break;
   case WAITING:
+    work.turns++;
     if (fairlock_result(&door) == FAIRLOCK_PENDING) break;
     if (fairlock_held(&door) > 0) {
-      board_write("held: moving\n");
+      board_write("held after ");
+      board_write_number(work.turns);
+      board_write(" turns: moving\n");
       go_to(MOVING, now);
     } else {
       go_to(RESTING, now); /* not in reach, or refused: try again after a rest */

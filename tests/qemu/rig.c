@@ -19,6 +19,7 @@ struct start {
   char program[128], image[128];
   const char *const *arguments;
   int log[2], control[2];
+  int line; /* -1: none */
 };
 
 /* In the child. */
@@ -26,13 +27,18 @@ static void run(int index, void *context)
 {
   const struct start *start = context;
   const char *words[16] = {start->program, start->image};
-  char flags[80];
+  char flags[200];
   (void)index;
   for (size_t i = 0; start->arguments[i] != NULL; i++)
     words[2 + i] = start->arguments[i];
   (void)fcntl(start->control[1], F_SETFD, 0);
-  (void)snprintf(flags, sizeof flags, "-chardev socket,id=control,fd=%d -mon chardev=control,mode=control",
-                 start->control[1]);
+  int size = snprintf(flags, sizeof flags, "-chardev socket,id=control,fd=%d -mon chardev=control,mode=control",
+                      start->control[1]);
+  if (start->line >= 0) {
+    (void)fcntl(start->line, F_SETFD, 0);
+    (void)snprintf(flags + size, sizeof flags - (size_t)size, " -chardev socket,id=line,fd=%d -serial chardev:line",
+                   start->line);
+  }
   (void)setenv("QEMU_FLAGS", flags, 1);
   (void)dup2(start->log[1], STDOUT_FILENO);
   (void)execv(start->program, (char *const *)(uintptr_t)words);
@@ -47,7 +53,13 @@ static void command(const struct board *board, const char *text)
 
 void board_start(struct board *board, const char *name, const char *image, const char *const arguments[])
 {
-  struct start start = {.arguments = arguments};
+  board_start_with_line(board, name, image, arguments, -1);
+}
+
+void board_start_with_line(struct board *board, const char *name, const char *image, const char *const arguments[],
+                           int line)
+{
+  struct start start = {.arguments = arguments, .line = line};
   memset(board, 0, sizeof *board);
   (void)snprintf(start.program, sizeof start.program, FIRMWARE "/%s/run", name);
   (void)snprintf(start.image, sizeof start.image, FIRMWARE "/%s/%s.elf", name, image);

@@ -20,6 +20,10 @@ struct board {
 /* Starts an image, such as "station", of a board such as "mps2-an385". arguments: ended by NULL. */
 void board_start(struct board *board, const char *name, const char *image, const char *const arguments[]);
 
+/* The same with a serial line, whose other end is line. */
+void board_start_with_line(struct board *board, const char *name, const char *image, const char *const arguments[],
+                           int line);
+
 /* Waits for a line that begins with text, and passes over all others. False: it does not come within SOON. */
 bool board_says(struct board *board, const char *text);
 

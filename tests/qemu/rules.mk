@@ -7,13 +7,13 @@ ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite
 SUITES += $(ON_TARGET) $(QEMU_TESTS)
 
 $(BUILD)/tests/qemu/rig.o $(QEMU_TESTS:%=%.o): CPPFLAGS += -Itests/server -DFIRMWARE='"$(BUILD)/firmware"' \
-  -DCONTENDER='"$(QEMU_CONTENDER)"'
+  -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
 
 $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender_host.o $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(QEMU_TESTS): %: %.o $(QEMU_RIG) $(FRAME) $(BUILD)/liblock.a \
-  | firmware $(QEMU_CONTENDER) $(BUILD)/redis-server
+  | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # A suite on a board is a script that runs its image, and ends if it hangs.

@@ -1,0 +1,32 @@
+/* The second UART as a line to a bridge on the simulator's host. */
+#include "link.h"
+#include "board.h"
+#include "port_uart.h"
+
+static size_t read_line(void *context, void *data, size_t size)
+{
+  (void)context;
+  return board_line_read(data, size);
+}
+
+static size_t write_line(void *context, const void *data, size_t size)
+{
+  (void)context;
+  return board_line_write(data, size);
+}
+
+static void wait_line(void *context, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)timeout_ms;
+  board_idle();
+}
+
+struct port_transport *link_init(void)
+{
+  static const struct port_uart_line line = {read_line, write_line, wait_line, NULL};
+  static struct port_uart uart;
+  board_line_init();
+  port_uart_init(&uart, &line);
+  return &uart.transport;
+}

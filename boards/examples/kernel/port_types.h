@@ -1,0 +1,15 @@
+/* The mutex and the signal of the threads port on the small kernel. Private to threads.c; here for their sizes. */
+#ifndef PORT_TYPES_H
+#define PORT_TYPES_H
+
+#include <stdbool.h>
+
+struct port_mutex {
+  volatile bool locked;
+};
+
+struct port_signal {
+  volatile bool raised;
+};
+
+#endif

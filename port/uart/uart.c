@@ -1,0 +1,180 @@
+/*
+ * The device's end of the serial line; see port_uart.h. Data goes straight from the client's buffer to the line, as much as the
+ * line takes; what comes in is unpacked in the client's own buffer, where it only gets shorter. Nothing is stored here but the
+ * signal under way. No function but connect() and recv() ever waits.
+ */
+#include "port_uart.h"
+
+#define DLE   0x10
+#define OPEN  'O'
+#define CLOSE 'C'
+
+enum state { IDLE, OPENING, OPENED, ENDED };
+
+/* Values of `heard`; from NONCE on, it counts the bytes of the nonce. */
+enum heard { DATA, ESCAPE, NONCE };
+
+/* Sends what is left of the signal. True: all of it is out. */
+static bool flush(struct port_uart *uart)
+{
+  const struct port_uart_line *line = uart->line;
+  size_t left = (size_t)(uart->size - uart->sent);
+  if (left > 0) uart->sent = (uint8_t)(uart->sent + line->write(line->context, uart->signal + uart->sent, left));
+  return uart->sent == uart->size;
+}
+
+/* Takes the place of what was not sent yet. */
+static void signal(struct port_uart *uart, uint8_t letter, bool with_nonce)
+{
+  uart->signal[0] = 0;
+  uart->signal[1] = DLE;
+  uart->signal[2] = letter;
+  for (int i = 0; i < PORT_UART_NONCE; i++)
+    uart->signal[3 + i] = uart->nonce[i];
+  uart->size = with_nonce ? 3 + PORT_UART_NONCE : 3;
+  uart->sent = 0;
+  (void)flush(uart);
+}
+
+/* A signal with our nonce has come. */
+static void obey(struct port_uart *uart)
+{
+  if (uart->letter == OPEN && uart->state == OPENING) uart->state = OPENED;
+  if (uart->letter == CLOSE && uart->state != IDLE) uart->state = ENDED;
+}
+
+/* Takes one byte off the line. True: it is data, to be handed on. */
+static bool take(struct port_uart *uart, uint8_t byte)
+{
+  switch (uart->heard) {
+  case DATA:
+    if (byte == DLE) uart->heard = ESCAPE;
+    return byte != DLE;
+  case ESCAPE:
+    uart->heard = byte == OPEN || byte == CLOSE ? NONCE : DATA;
+    uart->letter = byte;
+    uart->ours = true;
+    return byte == DLE;
+  default:
+    if (byte < 'A' || byte > 'P') { /* the signal was cut short */
+      uart->heard = byte == DLE ? ESCAPE : DATA;
+      return false;
+    }
+    uart->ours = uart->ours && byte == uart->nonce[uart->heard - NONCE];
+    uart->heard++;
+    if (uart->heard < NONCE + PORT_UART_NONCE) return false;
+    uart->heard = DATA;
+    if (uart->ours) obey(uart);
+    return false;
+  }
+}
+
+/* Reads what there is, up to size bytes, and leaves the data among it at data. */
+static size_t unpack(struct port_uart *uart, uint8_t *data, size_t size)
+{
+  size_t got = uart->line->read(uart->line->context, data, size);
+  size_t kept = 0;
+  for (size_t i = 0; i < got; i++) {
+    uint8_t byte = data[i];
+    if (take(uart, byte) && uart->state == OPENED) data[kept++] = byte;
+  }
+  return kept;
+}
+
+/* Waits, if there is time left. */
+static bool wait(const struct port_uart *uart, uint32_t began, uint32_t timeout_ms)
+{
+  uint32_t passed = port_clock_ms() - began;
+  if (passed >= timeout_ms) return false;
+  uart->line->wait(uart->line->context, timeout_ms - passed);
+  return true;
+}
+
+/* Without entropy the nonce is the time: better than none. */
+static void make_nonce(struct port_uart *uart)
+{
+  uint32_t clock = port_clock_ms();
+  if (!port_entropy(uart->nonce, sizeof uart->nonce)) {
+    for (int i = 0; i < PORT_UART_NONCE; i++)
+      uart->nonce[i] = (uint8_t)(clock >> (4 * i));
+  }
+  for (int i = 0; i < PORT_UART_NONCE; i++)
+    uart->nonce[i] = (uint8_t)('A' + uart->nonce[i] % 16);
+}
+
+/* Data of the new connection must not be lost, so this reads a byte at a time, and none after the connection is open. */
+static int uart_connect(void *context, uint32_t timeout_ms)
+{
+  struct port_uart *uart = context;
+  uint32_t began = port_clock_ms();
+  if (uart->state == IDLE) {
+    make_nonce(uart);
+    signal(uart, OPEN, true);
+    uart->half = false;
+    uart->state = OPENING;
+  }
+  do {
+    uint8_t byte;
+    (void)flush(uart);
+    while (uart->state == OPENING && uart->line->read(uart->line->context, &byte, 1) == 1)
+      (void)take(uart, byte);
+  } while (uart->state == OPENING && wait(uart, began, timeout_ms));
+  if (uart->state == OPENED) return PORT_OK;
+  if (uart->state == OPENING) return PORT_WOULD_BLOCK;
+  uart->state = IDLE;
+  return PORT_UNREACHABLE;
+}
+
+/* Writes a byte of data. False: it does not fit, or only half of a doubled one did: the client will offer it again. */
+static bool put(struct port_uart *uart, uint8_t byte)
+{
+  const struct port_uart_line *line = uart->line;
+  if (byte == DLE && !uart->half) {
+    if (line->write(line->context, &byte, 1) == 0) return false;
+    uart->half = true;
+  }
+  if (line->write(line->context, &byte, 1) == 0) return false;
+  uart->half = false;
+  return true;
+}
+
+static int uart_send(void *context, const void *data, size_t size)
+{
+  struct port_uart *uart = context;
+  const uint8_t *bytes = data;
+  size_t sent = 0;
+  if (uart->state != OPENED) return PORT_CLOSED;
+  while (sent < size && sent < INT16_MAX && put(uart, bytes[sent]))
+    sent++;
+  uart->send_blocked = sent == 0;
+  return sent > 0 ? (int)sent : PORT_WOULD_BLOCK;
+}
+
+static int uart_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  struct port_uart *uart = context;
+  uint32_t began = port_clock_ms();
+  if (size > INT16_MAX) size = INT16_MAX;
+  do {
+    size_t got = unpack(uart, data, size);
+    if (got > 0) return (int)got;
+    if (uart->state != OPENED) return PORT_CLOSED;
+  } while (wait(uart, began, timeout_ms) && !uart->send_blocked);
+  return PORT_WOULD_BLOCK;
+}
+
+static void uart_close(void *context)
+{
+  struct port_uart *uart = context;
+  if (uart->state == OPENING || uart->state == OPENED) signal(uart, CLOSE, false);
+  uart->state = IDLE;
+}
+
+void port_uart_init(struct port_uart *uart, const struct port_uart_line *line)
+{
+  *uart = (struct port_uart){
+      .transport = {uart_connect, uart_send, uart_recv, uart_close, uart},
+      .line = line,
+      .state = IDLE,
+  };
+}

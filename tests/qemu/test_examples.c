@@ -1,0 +1,131 @@
+/*
+ * The examples of boards/examples do what their comments promise: the superloop goes round while it waits, over lwIP and over a
+ * serial line, and preempted tasks get along over one connection.
+ */
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef BRIDGE
+#define BRIDGE "build/uart-bridge"
+#endif
+
+static struct board board;
+static struct actor actor;
+
+/* How many turns the loop made before it held. */
+static int turns_said(void)
+{
+  int turns = 0;
+  CHECK(board_says(&board, "held after "));
+  CHECK_EQUAL(sscanf(board.line, "held after %d turns", &turns), 1);
+  return turns;
+}
+
+/* The lock is free, then somebody else has it for 2 s, and then the server is away: 200 turns each, on a machine at rest. */
+static void check_superloop(void)
+{
+  (void)turns_said();
+  CHECK(board_says(&board, "done"));
+  CHECK_EQUAL(actor_do(&actor, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
+  CHECK(queue_reaches(&redis, "door:7", 1));
+  sleep_ms(2000);
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(turns_said() > 20);
+  CHECK(board_says(&board, "done"));
+  actor_end(&actor);
+  server_kill(&server);
+  CHECK(board_says(&board, "waiting"));
+  sleep_ms(2000);
+  server_revive(&server);
+  CHECK(turns_said() > 20);
+  CHECK(board_says(&board, "done"));
+  CHECK_EQUAL(board_ends(&board), 0);
+  raw_close(&redis);
+  CHECK(raw_open(&redis, server.port));
+  CHECK(nothing_left(&redis, "door:7"));
+}
+
+static void test_superloop(const char *name)
+{
+  begin();
+  actor_start(&actor, server.port, "door:7");
+  const char *const arguments[] = {server.port_text, "3", "200", NULL};
+  board_start(&board, name, "superloop", arguments);
+  check_superloop();
+}
+
+static void test_superloop_arm(void)
+{
+  test_superloop("mps2-an385");
+}
+
+static void test_superloop_riscv(void)
+{
+  test_superloop("riscv-virt");
+}
+
+static void run_bridge(int index, void *context)
+{
+  const int *line = context;
+  (void)index;
+  (void)dup2(*line, STDIN_FILENO);
+  (void)dup2(*line, STDOUT_FILENO);
+  execl(BRIDGE, BRIDGE, "127.0.0.1", server.port_text, (char *)NULL);
+  _exit(127);
+}
+
+static void test_superloop_uart(void)
+{
+  int line[2];
+  begin();
+  actor_start(&actor, server.port, "door:7");
+  const char *const arguments[] = {"-", "3", "200", NULL};
+  if (!CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0)) return;
+  pid_t bridge = spawn(run_bridge, 0, &line[0]);
+  board_start_with_line(&board, "mps2-an385", "superloop_uart", arguments, line[1]);
+  (void)close(line[0]);
+  (void)close(line[1]);
+  check_superloop();
+  CHECK_EQUAL(reap(bridge), 0); /* it ends with its line */
+}
+
+static void run_tasks(const char *name, const char *runner)
+{
+  const char *const arguments[] = {server.port_text, "50", runner, NULL};
+  begin();
+  board_start(&board, name, "tasks", arguments);
+  CHECK(board_says(&board, "rounds 150"));
+  CHECK(board_says(&board, "clashes 0"));
+  CHECK(board_says(&board, "failures 0"));
+  CHECK_EQUAL(board_ends(&board), 0);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS press"), 0);
+  CHECK_EQUAL(queue_length(&redis, "press"), 0);
+}
+
+static const char *const kernels[] = {"mps2-an385", "mps2-an385-m0", "mps2-an386", "mps2-an505"};
+
+static void test_tasks_with_runner(void)
+{
+  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+    run_tasks(kernels[i], "1");
+}
+
+static void test_tasks_without_runner(void)
+{
+  for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+    run_tasks(kernels[i], "0");
+}
+
+const struct check_test check_tests[] = {
+    {"qemu_superloop_on_arm", test_superloop_arm},
+    {"qemu_superloop_on_riscv", test_superloop_riscv},
+    {"qemu_superloop_over_a_serial_line", test_superloop_uart},
+    {"qemu_tasks_share_a_client_with_runner", test_tasks_with_runner},
+    {"qemu_tasks_share_a_client_without_runner", test_tasks_without_runner},
+    {0},
+};
