@@ -133,7 +133,7 @@ static void turn(struct fairlock_client *client, uint32_t timeout_ms, struct por
 static void sleep_beside(struct fairlock_client *client, struct port_signal *signal)
 {
   uint32_t wait = fairlock_engine_deadline(&client->engine, port_clock_ms());
-  /* What is due now is for the one that turns the crank, to which a wait of 0 would not leave the mutex: a dead connection. */
+  /* What is due now, a dead connection, is for the one that turns the crank; a wait of 0 would not leave it the mutex. */
   port_signal_wait(signal, &client->mutex, wait > 0 ? wait : YIELD_MS);
   uint32_t now = port_clock_ms();
   fairlock_engine_tick(&client->engine, now);
