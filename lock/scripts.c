@@ -45,6 +45,7 @@ static const char common[] =
     "end\n"
     "local function B(C,y,D)\n"
     "local E=math.max(l,r+1)\n"
+    "if o==0 and j('hlen',d)>5 then j('del',d)end\n"
     "u('token',E,'holder',C,'released',s)\n"
     "j('hset',a,C,1)\n"
     "j('pexpire',a,y)\n"
@@ -194,8 +195,8 @@ static const char inspect[] =
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "47f7e75cfef40859e77434112d5d3422af4e15a8"},
-    {{common, release}, {sizeof common - 1, sizeof release - 1}, "07164b9f486945fb03e9a2f899ee015e93f8255e"},
+    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "7d5d7e398afa602b9abe93c5124b42104c73b005"},
+    {{common, release}, {sizeof common - 1, sizeof release - 1}, "d6adbaec65442227dbe6f351305afa0aaefee446"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {

@@ -69,6 +69,7 @@ end
 -- Gives the free lock to owner, who may stand in the queue, and returns the new token.
 local function own(owner, lease, queued)
   local token = math.max(micros, last + 1)
+  if length == 0 and call('hlen', ours) > 5 then call('del', ours) end -- notes on waiters that went by themselves
   remember('token', token, 'holder', owner, 'released', released)
   call('hset', lock, owner, 1)
   call('pexpire', lock, lease)
