@@ -39,8 +39,14 @@ static const struct {
     {"NOREPLICAS", FAIRLOCK_MISCONF},
 };
 
+static bool begins(const char *text, const char *with)
+{
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
 static int classify(const char *text)
 {
+  if (begins(text, "ERR The user executing the script")) return FAIRLOCK_DENIED; /* NOPERM, as Redis 7.0 says it */
   size_t size = strcspn(text, " ");
   for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
     if (size == strlen(errors[i].code) && memcmp(text, errors[i].code, size) == 0) return errors[i].status;
@@ -80,7 +86,7 @@ static void take_error(struct fairlock_engine *engine, uint32_t now)
   struct fairlock *handle = next_answered(engine);
   int status = classify(engine->error);
   if (engine->stage < UP) {
-    if (engine->stage == GREETING && status == FAIRLOCK_REFUSED) status = FAIRLOCK_UNSUPPORTED; /* no HELLO */
+    if (engine->stage == GREETING && begins(engine->error, "ERR unknown command")) status = FAIRLOCK_UNSUPPORTED;
     refused(engine, status, now);
     return;
   }
