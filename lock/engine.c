@@ -279,7 +279,7 @@ static bool take_request(struct fairlock_engine *engine, uint32_t now)
   return true;
 }
 
-static void end_request(struct fairlock_engine *engine, uint32_t now)
+static void end_request(struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->request.handle;
   engine->writing = false;
@@ -288,7 +288,7 @@ static void end_request(struct fairlock_engine *engine, uint32_t now)
   engine->stats.requests++;
   handle->sequence = ++engine->last_sent;
   if (handle->list == UNLISTED && handle->flight != 0) append(handle, SENT);
-  arm(engine, now + response_ms(engine));
+  arm(engine, handle->sent_at + response_ms(engine));
 }
 
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now)
@@ -303,7 +303,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
       write_output(engine, &writer);
       engine->send_end += writer.used;
       engine->request_done += writer.used;
-      if (engine->request_done == writer.total) end_request(engine, now);
+      if (engine->request_done == writer.total) end_request(engine);
     }
     if (engine->send_end > 0) arm(engine, now + response_ms(engine));
   }

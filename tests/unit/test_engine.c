@@ -829,6 +829,26 @@ static void test_small_send_buffer(void)
                        "$15\r\nfairlock:{door}\r\n") != NULL);
 }
 
+/* The time for an answer runs from when the request was begun, however slowly the link takes it. */
+static void test_slow_link(void)
+{
+  size_t size;
+  uint32_t begun;
+  set_up();
+  config.send_size = FAIRLOCK_SEND_MIN;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 20000, 1000, now), FAIRLOCK_PENDING);
+  begun = now;
+  while (fairlock_engine_output(&engine, &size, now), size > 0) {
+    fairlock_engine_sent(&engine, size);
+    if (now - begun < 2400) pass(300);
+  }
+  CHECK_EQUAL(now - begun, 2400);
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 0);
+  pass(0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
 static void test_braces(void)
 {
   set_up();
@@ -898,6 +918,7 @@ const struct check_test check_tests[] = {
     {"remove ends the subscription", test_remove_ends_the_subscription},
     {"a release overtakes a confirmation", test_release_overtakes},
     {"small send buffer", test_small_send_buffer},
+    {"a slow link has no longer for an answer", test_slow_link},
     {"braces in a name", test_braces},
     {"random id", test_random_id},
     {"status words", test_status_words},
