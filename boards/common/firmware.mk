@@ -94,8 +94,4 @@ $(OUT)/run: boards/$(BOARD)/board.mk boards/common/firmware.mk
 	  '  -semihosting-config enable=on,target=native,$$arguments $$QEMU_FLAGS </dev/null' >$@
 	@chmod +x $@
 
-$(LWIP): port/lwip/fetch.sh
-	sh port/lwip/fetch.sh $(@D)
-	@touch $@
-
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

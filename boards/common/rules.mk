@@ -4,8 +4,13 @@ PACKAGES_FIRMWARE := qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi d
 PACKAGES += $(PACKAGES_FIRMWARE)
 BOARDS := $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk))
 
+$(BUILD)/lwip/src: port/lwip/fetch.sh
+	@sh tests/need.sh dpkg-dev
+	sh port/lwip/fetch.sh $(@D)
+	@touch $@
+
 .PHONY: firmware
-firmware: ## build the images of all boards, or of BOARD=
+firmware: $(BUILD)/lwip/src ## build the images of all boards, or of BOARD=
 	@sh tests/need.sh $(PACKAGES_FIRMWARE)
 	@for board in $(or $(BOARD),$(BOARDS)); do \
 	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board BUILD=$(BUILD) || exit 1; done

@@ -1,10 +1,11 @@
 # Suites with boards in the simulator: the host's unit suites on the target, contention, and faults.
-QEMU_TESTS := $(patsubst tests/qemu/%.c,$(BUILD)/tests/qemu/%,$(wildcard tests/qemu/test_*.c))
+PORT_TESTS := $(BUILD)/tests/qemu/test_lwip
+QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,contention examples faults)
 QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o
 QEMU_CONTENDER := $(BUILD)/tests/qemu/contender
 ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite,test_resp test_engine,\
   $(BUILD)/tests/qemu/$(suite)-$(board)))
-SUITES += $(ON_TARGET) $(QEMU_TESTS)
+SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS)
 
 $(BUILD)/tests/qemu/rig.o $(QEMU_TESTS:%=%.o): CPPFLAGS += -Itests/server -DFIRMWARE='"$(BUILD)/firmware"' \
   -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
@@ -15,6 +16,19 @@ $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender
 $(QEMU_TESTS): %: %.o $(QEMU_RIG) $(FRAME) $(BUILD)/liblock.a \
   | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# The transports on the host, always with a sanitizer: what they are tested for is not to touch what is gone.
+PORT_FLAGS = $(TEST_CFLAGS) -g -fsanitize=address,undefined -fno-sanitize-recover=all
+LWIP_ON_HOST := -Itests/qemu/lwip -Iboards/common -isystem $(BUILD)/lwip/src/include
+LWIP_FILES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c tcp_out.c \
+  timeouts.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c)
+
+$(BUILD)/tests/qemu/test_lwip: tests/qemu/test_lwip.c port/lwip/tcp.c port/lwip/port_lwip.h tests/check.c \
+  tests/check_host.c tests/qemu/lwip/lwipopts.h boards/common/lwipopts.h | $(BUILD)/lwip/src
+	@mkdir -p $(@D)/lwip
+	cd $(@D)/lwip && $(CC) -w -g -O1 -fsanitize=address -I$(CURDIR)/tests/qemu/lwip -I$(CURDIR)/boards/common \
+	  -I$(abspath $(BUILD))/lwip/src/include -c $(LWIP_FILES:%=$(abspath $(BUILD))/lwip/src/%)
+	$(CC) $(PORT_FLAGS) $(LWIP_ON_HOST) -Iport/lwip -o $@ $(filter-out %.h,$(filter %.c,$^)) $(@D)/lwip/*.o
 
 # A suite on a board is a script that runs its image, and ends if it hangs.
 $(ON_TARGET): | firmware
