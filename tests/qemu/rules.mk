@@ -1,7 +1,8 @@
 # Suites with boards in the simulator: the host's unit suites on the target, contention, and faults.
-PORT_TESTS := $(BUILD)/tests/qemu/test_lwip
+PORT_TESTS := $(BUILD)/tests/qemu/test_lwip $(BUILD)/tests/qemu/test_uart
 QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,contention examples faults)
-QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o
+QEMU_HARNESS := $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o
+QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(QEMU_HARNESS)
 QEMU_CONTENDER := $(BUILD)/tests/qemu/contender
 ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite,test_resp test_engine,\
   $(BUILD)/tests/qemu/$(suite)-$(board)))
@@ -29,6 +30,11 @@ $(BUILD)/tests/qemu/test_lwip: tests/qemu/test_lwip.c port/lwip/tcp.c port/lwip/
 	cd $(@D)/lwip && $(CC) -w -g -O1 -fsanitize=address -I$(CURDIR)/tests/qemu/lwip -I$(CURDIR)/boards/common \
 	  -I$(abspath $(BUILD))/lwip/src/include -c $(LWIP_FILES:%=$(abspath $(BUILD))/lwip/src/%)
 	$(CC) $(PORT_FLAGS) $(LWIP_ON_HOST) -Iport/lwip -o $@ $(filter-out %.h,$(filter %.c,$^)) $(@D)/lwip/*.o
+
+$(BUILD)/tests/qemu/test_uart: tests/qemu/test_uart.c port/uart/uart.c port/uart/port_uart.h $(QEMU_HARNESS) $(FRAME) \
+  $(BUILD)/liblock.a | $(BUILD)/uart-bridge $(BUILD)/redis-server
+	@mkdir -p $(@D)
+	$(CC) $(PORT_FLAGS) -Itests/server -Iport/uart -DBRIDGE='"$(BUILD)/uart-bridge"' -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
 # A suite on a board is a script that runs its image, and ends if it hangs.
 $(ON_TARGET): | firmware
