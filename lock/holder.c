@@ -454,7 +454,8 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
 {
   struct fairlock_engine *engine = handle->engine;
   int64_t age = at - engine->server_now; /* of the grant, against the newest time we know */
-  if (age < 0 || age > FAIRLOCK_LONGEST_MS) {
+  bool ended = (handle->flight & bit(KIND_LEAVE)) != 0; /* perhaps, by our leave, which it has crossed */
+  if (ended || age < 0 || age > FAIRLOCK_LONGEST_MS) {
     want(handle);
     return;
   }
