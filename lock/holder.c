@@ -534,6 +534,13 @@ static bool timed(const struct fairlock *handle)
   return active && handle->list == UNLISTED && handle->engine->request.handle != handle;
 }
 
+/* Waits between two heartbeats, the last of which was answered: nothing is missing. */
+static bool at_ease(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  return handle->state == WAITING && timed(handle) && engine->stage == UP && engine->trouble == FAIRLOCK_OK;
+}
+
 static void arm_handle(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -556,6 +563,7 @@ void handle_tick(struct fairlock *handle, uint32_t now)
   if (handle->state == ENDING && reached(now, handle->limit)) {
     become_free(handle, handle->verdict < 0 ? handle->verdict : FAIRLOCK_UNKNOWN);
   }
+  if (at_ease(handle)) handle->answered_at = now;
   if (pending(handle) && offline != FAIRLOCK_FOREVER && reached(now, handle->answered_at + offline)) {
     handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE, now);
   }
