@@ -98,8 +98,7 @@ bool no_trace_of_waiters(struct raw *raw, const char *name);
 bool nothing_left(struct raw *raw, const char *name);
 
 /*
- * The rules that must never be broken: no hold without a TTL, no queue entry without a score or score without an
- * entry.
+ * The rules that must never be broken: no hold without a TTL, no queue entry without a score.
  */
 bool sane(struct raw *raw, const char *name);
 

@@ -1,0 +1,344 @@
+/*
+ * A user with the least rights: the rules that README.md lists are enough for everything, and none of them is too
+ * much. And what a right that is missing leaves behind: a script may be stopped half-way by it, but must never
+ * leave a hold without an end or a queue entry without a score, and must drop no waiter unserved.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+
+static void open_client(struct client *opened, const char *user)
+{
+  client_prepare(opened, server.port);
+  opened->config.user = user;
+  opened->config.password = "secret";
+  opened->config.offline_ms = 1000;
+  client_start(opened);
+}
+
+/*
+ * The commands that a user needs, for all operations, in the company of Redisson's clients. Keep README.md the
+ * same.
+ */
+static const char *const commands[] = {
+    "time",    "subscribe", "unsubscribe", "evalsha", "eval", "publish", "pubsub|numsub", "exists",  "del",  "pttl",
+    "pexpire", "hget",      "hmget",       "hset",    "hdel", "hgetall", "llen",          "lindex",  "hlen", "lrange",
+    "lpos",    "lpush",     "rpush",       "lrem",    "zadd", "zscore",  "zrem",          "zincrby",
+};
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static const char keys_rule[] = "~acl* ~redisson_lock_queue:{acl* ~redisson_lock_timeout:{acl* ~fairlock:{acl*";
+static const char channels_rule[] = "&redisson_lock__channel:{acl*";
+
+/* A user with these rules only, but for the command left out. */
+static void make_user(const char *user, const char *keys, const char *channels, const char *left_out)
+{
+  char rules[1024];
+  int used = snprintf(rules, sizeof rules, "ACL SETUSER %s reset on >secret %s %s", user, keys, channels);
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (left_out != NULL && strcmp(commands[i], left_out) == 0) continue;
+    used += snprintf(rules + used, sizeof rules - (size_t)used, " +%s", commands[i]);
+  }
+  CHECK(raw_run(&redis, rules));
+}
+
+/* Whether the server has refused this command to somebody since ACL LOG RESET. */
+static bool refused(const char *command)
+{
+  int64_t entries = raw_number(&redis, "ACL LOG 100");
+  for (size_t i = 0; entries > 0 && i + 1 < redis.count; i++) {
+    bool object = redis.element[i].text != NULL && strcmp(redis.element[i].text, "object") == 0;
+    if (object && strcmp(redis.element[i + 1].text, command) == 0) return true;
+  }
+  return false;
+}
+
+/* A waiter of Redisson's that listens, second in line behind one of ours that does not. */
+static void plant_peer(struct raw *peer)
+{
+  CHECK(raw_open(peer, server.port));
+  CHECK(raw_run(peer, "SUBSCRIBE redisson_lock__channel:{acl}:peer:1"));
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{acl} ghost:1 peer:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{acl} 9000000000000 ghost:1 9000000300000 peer:1"));
+  CHECK(raw_run(&redis, "HSET fairlock:{acl} ghost:1 9000000000000"));
+}
+
+static void uproot_peer(struct raw *peer)
+{
+  raw_close(peer);
+  CHECK(raw_run(&redis, "DEL acl redisson_lock_queue:{acl} redisson_lock_timeout:{acl} fairlock:{acl}"));
+}
+
+/*
+ * Each operation there is, by one user. Returns how many of them were denied; any other outcome that is not the one
+ * of an unlimited user counts as a failure of the test if `whole`.
+ */
+static int use_all(const char *user, bool whole)
+{
+  static struct client first, second;
+  static struct raw peer;
+  static struct fairlock one, two;
+  int denied = 0;
+  int status[12];
+  open_client(&first, user);
+  open_client(&second, user);
+  CHECK_EQUAL(fairlock_init(&one, &first.client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&two, &second.client, "acl"), FAIRLOCK_OK);
+  status[0] = fairlock_connect(&first.client);
+  status[1] = fairlock_acquire(&one, 1000, FAIRLOCK_RENEW);
+  status[2] = fairlock_acquire(&one, 0, FAIRLOCK_RENEW);
+  status[3] = fairlock_release(&one);
+  (void)fairlock_start_acquire(&two, 5000, FAIRLOCK_RENEW);
+  crank_for(&second, 50);
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  fairlock_id(&two, id);
+  CHECK(raw_number(&redis, "PUBLISH redisson_lock__channel:{acl}:%s 0", id) >= 0); /* it asks again */
+  crank_for(&second, 50);
+  status[4] = inspect(&first, "acl").status;
+  status[5] = fairlock_release(&one);
+  status[6] = crank(&second, &two);
+  status[7] = fairlock_force_release(&first.client, "acl", 3);
+  status[8] = fairlock_release(&two);
+  if (fairlock_held(&one) > 0) (void)fairlock_release(&one);
+  uproot_peer(&(struct raw){.socket = -1});
+  plant_peer(&peer);
+  status[9] = fairlock_try_acquire(&one, FAIRLOCK_RENEW);
+  uproot_peer(&peer);
+  status[10] = fairlock_deinit(&two);
+  status[11] = fairlock_deinit(&one);
+  for (int i = 0; i < 12; i++) {
+    denied += status[i] == FAIRLOCK_DENIED;
+    int expected = i == 8 ? FAIRLOCK_LOST : i == 9 ? FAIRLOCK_BUSY : FAIRLOCK_OK;
+    if (whole) CHECK_EQUAL(status[i], expected);
+  }
+  client_close(&first);
+  client_close(&second);
+  return denied;
+}
+
+static void test_minimal(void)
+{
+  begin();
+  make_user("minimal", keys_rule, channels_rule, NULL);
+  CHECK(raw_run(&redis, "ACL LOG RESET"));
+  CHECK_EQUAL(use_all("minimal", true), 0);
+  CHECK_EQUAL(raw_number(&redis, "ACL LOG"), 0);
+  CHECK(raw_run(&redis, "ACL DELUSER minimal"));
+}
+
+static void test_each_is_needed(void)
+{
+  begin();
+  for (size_t i = 0; i < COMMANDS; i++) {
+    CHECK(raw_run(&redis, "FLUSHALL"));
+    CHECK(raw_run(&redis, "SCRIPT FLUSH"));
+    CHECK(raw_run(&redis, "ACL LOG RESET"));
+    make_user("fewer", keys_rule, channels_rule, commands[i]);
+    (void)use_all("fewer", false);
+    if (!CHECK(refused(commands[i]))) printf("# never needed: %s\n", commands[i]);
+    CHECK(raw_run(&redis, "ACL DELUSER fewer"));
+  }
+}
+
+/*
+ * A right is taken away in the middle: somebody holds, two wait behind each other, and then the release has to do
+ * without one command. One trial for each command, all of them at the same time, each with a lock and a user of its
+ * own.
+ */
+struct trial {
+  struct client client[3]; /* the holder and two waiters */
+  struct fairlock handle[3];
+  char user[16], name[16];
+  bool done[3]; /* was served, or was told that it is not */
+};
+
+static struct trial trials[COMMANDS];
+
+static void crank_trials(int ms)
+{
+  int64_t until = now_ms() + ms;
+  do {
+    for (size_t i = 0; i < COMMANDS; i++) {
+      for (int j = 0; j < 3; j++)
+        fairlock_poll(&trials[i].client[j].client, 0);
+    }
+    sleep_ms(2);
+  } while (now_ms() < until);
+}
+
+static void start_trial(size_t index)
+{
+  struct trial *trial = &trials[index];
+  memset(trial, 0, sizeof *trial);
+  (void)snprintf(trial->user, sizeof trial->user, "user%d", (int)index);
+  (void)snprintf(trial->name, sizeof trial->name, "acl%d", (int)index);
+  make_user(trial->user, keys_rule, channels_rule, NULL);
+  for (int i = 0; i < 3; i++) {
+    open_client(&trial->client[i], trial->user);
+    CHECK_EQUAL(fairlock_init(&trial->handle[i], &trial->client[i].client, trial->name), FAIRLOCK_OK);
+    if (i == 0) {
+      CHECK_EQUAL(fairlock_acquire(&trial->handle[0], 1000, 12000), FAIRLOCK_OK);
+    } else {
+      CHECK_EQUAL(fairlock_start_acquire(&trial->handle[i], FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+      int64_t until = now_ms() + SOON;
+      while (queue_length(&redis, trial->name) != i && now_ms() < until)
+        fairlock_poll(&trial->client[i].client, 5);
+    }
+  }
+}
+
+/* A waiter that still waits must be in the queue, or have the lock. */
+static void check_not_dropped(struct trial *trial, int index)
+{
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  fairlock_id(&trial->handle[index], id);
+  if (fairlock_result(&trial->handle[index]) != FAIRLOCK_PENDING) return;
+  bool queued = raw_number(&redis, "LPOS redisson_lock_queue:{%s} %s", trial->name, id) >= 0;
+  CHECK(queued || hold_count_of(&redis, trial->name, id) == 1);
+}
+
+/* Releases what was granted meanwhile. True when all have been served, or told why not. */
+static bool finish_trial(struct trial *trial)
+{
+  bool all = true;
+  for (int i = 0; i < 3; i++) {
+    struct fairlock *handle = &trial->handle[i];
+    int result = fairlock_result(handle);
+    if (trial->done[i] || result == FAIRLOCK_PENDING) {
+      all &= trial->done[i];
+      continue;
+    }
+    if (fairlock_held(handle) > 0) {
+      (void)fairlock_start_release(handle);
+      all = false;
+    } else {
+      bool told =
+          result == FAIRLOCK_OK || result == FAIRLOCK_DENIED || result == FAIRLOCK_LOST || result == FAIRLOCK_UNKNOWN;
+      if (!CHECK(told)) printf("# %s: %s\n", trial->name, fairlock_status_name(result));
+      trial->done[i] = true;
+    }
+  }
+  return all;
+}
+
+static bool sane_trial(size_t index, const char *when)
+{
+  bool good = sane(&redis, trials[index].name);
+  if (!good) printf("# without %s, %s\n", commands[index], when);
+  return good;
+}
+
+static void test_half_way(void)
+{
+  begin();
+  for (size_t i = 0; i < COMMANDS; i++)
+    start_trial(i);
+  for (size_t i = 0; i < COMMANDS; i++) {
+    CHECK(raw_run(&redis, "ACL SETUSER %s -%s", trials[i].user, commands[i]));
+    (void)fairlock_start_release(&trials[i].handle[0]);
+  }
+  for (int round = 0; round < 8; round++) {
+    crank_trials(400);
+    for (size_t i = 0; i < COMMANDS; i++) {
+      if (!sane_trial(i, "after the release")) round = 8;
+      for (int j = 1; j < 3; j++)
+        check_not_dropped(&trials[i], j);
+      (void)finish_trial(&trials[i]);
+    }
+  }
+  for (size_t i = 0; i < COMMANDS; i++)
+    CHECK(raw_run(&redis, "ACL SETUSER %s +%s", trials[i].user, commands[i]));
+  int64_t until = now_ms() + 40000;
+  bool all = false;
+  while (!all && now_ms() < until) {
+    crank_trials(50);
+    all = true;
+    for (size_t i = 0; i < COMMANDS; i++)
+      all &= finish_trial(&trials[i]);
+  }
+  CHECK(all);
+  for (size_t i = 0; i < COMMANDS; i++) {
+    (void)sane_trial(i, "at the end");
+    for (int j = 0; j < 3; j++) {
+      if (!trials[i].done[j]) printf("# without %s, %d was not served\n", commands[i], j);
+      client_close(&trials[i].client[j]);
+    }
+    CHECK(raw_run(&redis, "ACL DELUSER %s", trials[i].user));
+  }
+}
+
+/* The user may not do something right from the start: the status says so, with the server's text. */
+static void denied(const char *keys, const char *channels, const char *left_out, bool tries)
+{
+  struct fairlock handle;
+  static struct client client;
+  begin();
+  make_user("denied", keys, channels, left_out);
+  open_client(&client, "denied");
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), tries ? FAIRLOCK_OK : FAIRLOCK_DENIED);
+  if (tries) CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  if (tries) CHECK(raw_run(&redis, "HSET acl other:1 1"));
+  CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
+  const char *error = client_error(&client);
+  bool known = strncmp(error, "NOPERM", 6) == 0 || strncmp(error, "ERR The user executing the script", 33) == 0;
+  if (!CHECK(known)) printf("# the error text is \"%s\"\n", error);
+  CHECK_EQUAL(fairlock_held(&handle), 0);
+  if (tries) CHECK(raw_run(&redis, "DEL acl"));
+  CHECK(nothing_left(&redis, "acl"));
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(raw_run(&redis, "ACL DELUSER denied"));
+}
+
+static void test_no_command(void)
+{
+  denied(keys_rule, channels_rule, "evalsha", false);
+}
+
+static void test_no_script_command(void)
+{
+  denied(keys_rule, channels_rule, "hset", false);
+}
+
+static void test_no_key(void)
+{
+  denied("~acl* ~redisson_lock_queue:{acl* ~redisson_lock_timeout:{acl*", channels_rule, NULL, false);
+}
+
+static void test_no_subscribe(void)
+{
+  denied(keys_rule, channels_rule, "subscribe", true);
+}
+
+static void test_no_channel(void)
+{
+  denied(keys_rule, "&other:*", NULL, true);
+}
+
+/* May not even ask for the time: the greeting fails. */
+static void test_no_time(void)
+{
+  static struct client client;
+  begin();
+  make_user("denied", keys_rule, channels_rule, "time");
+  open_client(&client, "denied");
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_DENIED);
+  CHECK(strncmp(client_error(&client), "NOPERM", 6) == 0);
+  client_close(&client);
+  CHECK(raw_run(&redis, "ACL DELUSER denied"));
+}
+
+const struct check_test check_tests[] = {
+    {"acl: a user with the minimal rules", test_minimal},
+    {"acl: each rule is needed", test_each_is_needed},
+    {"acl: NOPERM for a command", test_no_command},
+    {"acl: NOPERM for a command inside the script", test_no_script_command},
+    {"acl: NOPERM for a key", test_no_key},
+    {"acl: NOPERM for SUBSCRIBE", test_no_subscribe},
+    {"acl: NOPERM for the channel", test_no_channel},
+    {"acl: NOPERM for TIME", test_no_time},
+    {"acl: a right is taken away half-way", test_half_way},
+    {NULL, NULL},
+};
