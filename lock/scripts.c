@@ -112,8 +112,8 @@ static const char common[] =
 static const char acquire[] =
     "local y,R=tonumber(ARGV[4]),tonumber(ARGV[5])\n"
     "local S=tonumber(ARGV[6]or 0)==r\n"
-    "if n and S and R>=0 then\n"
-    "s=q[1]\n"
+    "if n and(S or r==0)and R>=0 then\n"
+    "s=q[1]or '0'\n"
     "u('released',s)\n"
     "j('del',a)\n"
     "n=nil\n"
@@ -155,7 +155,7 @@ static const char release[] =
     "local W=V or(E~='0' and s==E)\n"
     "if V then\n"
     "j('del',a)\n"
-    "if n then s=q[1]end\n"
+    "if n then s=q[1]or '0' end\n"
     "elseif E=='0' and f==0 then\n"
     "v(e)\n"
     "end\n"
@@ -195,8 +195,8 @@ static const char inspect[] =
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "7d5d7e398afa602b9abe93c5124b42104c73b005"},
-    {{common, release}, {sizeof common - 1, sizeof release - 1}, "d6adbaec65442227dbe6f351305afa0aaefee446"},
+    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "a01acc10d66df146b58da5f84432c7c0d8cd44b5"},
+    {{common, release}, {sizeof common - 1, sizeof release - 1}, "90c1de211a0c3e0f0c26d1d4205c476ecb8e816f"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {

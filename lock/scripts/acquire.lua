@@ -10,9 +10,10 @@
 local lease, mode = tonumber(ARGV[4]), tonumber(ARGV[5])
 local same = tonumber(ARGV[6] or 0) == last
 
--- A hold that was given up is not taken again: its token is spent, and its release may still come.
-if count and same and mode >= 0 then
-  released = known[1]
+-- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
+-- one whose token was evicted.
+if count and (same or last == 0) and mode >= 0 then
+  released = known[1] or '0'
   remember('released', released)
   call('del', lock)
   count = nil

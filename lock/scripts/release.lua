@@ -20,7 +20,7 @@ if target < 0 then held = call('exists', lock) == 1 end
 local done = held or (token ~= '0' and released == token)
 if held then
   call('del', lock)
-  if count then released = known[1] end
+  if count then released = known[1] or '0' end
 elseif token == '0' and target == 0 then
   forget(id)
 end
