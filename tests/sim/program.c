@@ -84,11 +84,13 @@ static uint32_t choose_wait(struct world *world)
   return (uint32_t)random_between(random, 1, 1 << random_between(random, 4, 17));
 }
 
-static uint32_t choose_lease(struct world *world)
+/* Longer than a round trip: with a shorter one an acquisition can never succeed. */
+static uint32_t choose_lease(const struct device *device)
 {
-  struct random *random = &world->random;
+  struct random *random = &device->world->random;
+  int64_t least = FAIRLOCK_SHORTEST_LEASE_MS + 6 * device->latency / MS;
   if (random_chance(random, 500)) return FAIRLOCK_RENEW;
-  return (uint32_t)random_between(random, FAIRLOCK_SHORTEST_LEASE_MS, 100 << random_between(random, 1, 9));
+  return (uint32_t)random_between(random, least, least << random_between(random, 1, 9));
 }
 
 static void acquire(struct party *party)
@@ -96,7 +98,7 @@ static void acquire(struct party *party)
   struct world *world = party->world;
   struct device *device = party->device;
   uint32_t wait = choose_wait(world);
-  int status = fairlock_engine_acquire(&party->handle, wait, choose_lease(world), device_clock(device));
+  int status = fairlock_engine_acquire(&party->handle, wait, choose_lease(device), device_clock(device));
   TRACE(world, "%s acquires %s, wait %u: %s", party->id, party->lock->text[0], (unsigned)wait,
         fairlock_status_name(status));
   if (status != FAIRLOCK_PENDING) {
@@ -137,7 +139,7 @@ static void acquired(struct party *party, int result)
 
 static void reenter(struct party *party)
 {
-  int status = fairlock_engine_acquire(&party->handle, 0, choose_lease(party->world), device_clock(party->device));
+  int status = fairlock_engine_acquire(&party->handle, 0, choose_lease(party->device), device_clock(party->device));
   TRACE(party->world, "%s re-enters: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING) started(party, JOB_REENTER, 10000);
   else if (status == FAIRLOCK_LOST) next_step(party, JOB_HOLD, 0);
