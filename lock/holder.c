@@ -453,7 +453,7 @@ void handle_error(struct fairlock *handle, int status, uint32_t now)
 static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
-  int64_t age = at - engine->server_now; /* of the grant, against the newest time we know */
+  int64_t age = at - engine->server_now;                /* of the grant, against the newest time we know */
   bool ended = (handle->flight & bit(KIND_LEAVE)) != 0; /* perhaps, by our leave, which it has crossed */
   if (ended || age < 0 || age > FAIRLOCK_LONGEST_MS) {
     want(handle);
@@ -538,7 +538,8 @@ static bool timed(const struct fairlock *handle)
 static bool at_ease(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  return handle->state == WAITING && timed(handle) && engine->stage == UP && engine->trouble == FAIRLOCK_OK;
+  bool held_up = (handle->ghosts & bit(KIND_LEAVE)) != 0;
+  return handle->state == WAITING && timed(handle) && !held_up && engine->stage == UP && engine->trouble == FAIRLOCK_OK;
 }
 
 static void arm_handle(struct fairlock *handle)

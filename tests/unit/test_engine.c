@@ -106,7 +106,8 @@ static void pass(uint32_t ms)
   fairlock_engine_tick(&engine, now);
 }
 
-static void greet(void)
+/* The server's clock is ahead of ours by `late` ms. */
+static void greet_late(int64_t late)
 {
   fairlock_engine_opening(&engine, now);
   fairlock_engine_opened(&engine, now);
@@ -119,11 +120,16 @@ static void greet(void)
   char seconds[RESP_NUMBER_SIZE];
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   resp_write_header(&writer, RESP_ARRAY, 2);
-  resp_write_bulk(&writer, seconds, resp_format_number(seconds, (SERVER_TIME + now) / 1000));
-  resp_write_bulk_number(&writer, (SERVER_TIME + now) % 1000 * 1000);
+  resp_write_bulk(&writer, seconds, resp_format_number(seconds, (SERVER_TIME + now + late) / 1000));
+  resp_write_bulk_number(&writer, (SERVER_TIME + now + late) % 1000 * 1000);
   text[writer.used] = 0;
   feed((char *)text);
   CHECK(fairlock_engine_ready(&engine));
+}
+
+static void greet(void)
+{
+  greet_late(0);
 }
 
 static void set_up(void)
@@ -605,6 +611,29 @@ static void test_ghost_of_a_leave(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
 }
 
+/* The server's clock was set back by an hour, and for so long a leave may still arrive: offline_ms ends that wait. */
+static void test_ghost_of_a_leave_in_the_past(void)
+{
+  queue_a(500);
+  pass(500);
+  drain();
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  pass(50);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 60000, now), FAIRLOCK_PENDING);
+  greet_late(-3600000);
+  drain();
+  answer(1, 5, -3600000);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK); /* the connection is fine */
+  for (int i = 0; i < 10; i++) {
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    pass(1000);
+  }
+  pass(0);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+}
+
 static void test_offline(void)
 {
   set_up();
@@ -906,6 +935,7 @@ const struct check_test check_tests[] = {
     {"release without an answer is unknown", test_release_without_an_answer_is_unknown},
     {"ghost of an acquire", test_ghost_of_an_acquire},
     {"ghost of a leave", test_ghost_of_a_leave},
+    {"the ghost of a leave that lasts too long", test_ghost_of_a_leave_in_the_past},
     {"offline", test_offline},
     {"connecting takes too long", test_connecting_takes_too_long},
     {"greeting refused", test_greeting_refused},
