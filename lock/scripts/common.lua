@@ -8,7 +8,7 @@
 --           holder     the id that got it
 --           released   the token of the last hold that was released
 --           <id>       one of our waiters: alive until, ms
---           silent:<id>  a Redisson waiter: found not listening at, ms
+--           silent:<id>  a Redisson waiter: its score, and when it was first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
 -- ARGV  1 id  2 void after, ms of the server's clock  3 target hold count
@@ -102,12 +102,14 @@ local function wake_peer(waiter, place)
 end
 
 -- A Redisson waiter enters the queue before it listens, so one that does not listen gets a window
--- from when that was first seen.
+-- from when that was first seen. What was seen while it waited an earlier time, with another score,
+-- does not count.
 local function peer_lapsed(waiter)
-  local since = tonumber(call('hget', ours, 'silent:' .. waiter) or nil)
-  if not since then remember('silent:' .. waiter, now) end
-  local evict = tonumber(call('zscore', timeout, waiter) or 0)
-  return evict <= now or (since and since + window <= now)
+  local evict = call('zscore', timeout, waiter) or '0'
+  local seen, since = string.match(call('hget', ours, 'silent:' .. waiter) or '', '(%S+) (%d+)')
+  if seen == evict and since + window <= now then return true end
+  if seen ~= evict then remember('silent:' .. waiter, evict .. ' ' .. now) end
+  return tonumber(evict) <= now
 end
 
 -- The lock is free: offers it to the waiters in order. True when caller may take it; 'given' when a
