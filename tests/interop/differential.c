@@ -32,6 +32,7 @@ struct waiter {
   bool listens;
   bool expired; /* the time after which Redisson evicts it has passed                  */
   bool lapsed;  /* does not listen, and a window ago it did not either                 */
+  bool stale;   /* does not listen, nor did it when it waited some other time           */
 };
 
 struct plan {
@@ -101,10 +102,30 @@ static void draw(struct plan *plan)
     int at = dice(plan->length + 1);
     memmove(&plan->queue[at + 1], &plan->queue[at], (size_t)(plan->length - at) * sizeof plan->queue[0]);
     plan->length++;
-    int fate = who == 0 ? 0 : dice(10);
-    plan->queue[at] = (struct waiter){
-        .who = who, .listens = fate<7, .expired = fate> 5 && fate < 9, .lapsed = fate == 9 && dice(2) == 0};
+    struct waiter *waiter = &plan->queue[at];
+    int fate = who == 0 ? 0 : dice(12);
+    memset(waiter, 0, sizeof *waiter);
+    waiter->who = who;
+    waiter->listens = fate < 8;
+    waiter->expired = fate == 6 || fate == 7 || fate == 8;
+    waiter->lapsed = fate == 9;
+    waiter->stale = fate == 10;
   }
+}
+
+static int64_t score_of(const struct plan *plan, int place, int64_t now)
+{
+  return plan->queue[place].expired ? now - 1000 : now + 20000 + (int64_t)(place + 1) * CHAIN;
+}
+
+/* As if our script had found that a Redisson waiter with that score did not listen. */
+static void note_silence(int who, int64_t score, int64_t since)
+{
+  char field[128], note[64];
+  const char *words[] = {"HSET", "fairlock:{same}", field, note};
+  snprintf(field, sizeof field, "silent:%s", id_of(who));
+  snprintf(note, sizeof note, "%" PRId64 " %" PRId64, score, since);
+  redis_ask_words(&lab.redis, 4, words);
 }
 
 /* On our side, the others are Redisson's, unless a waiter of ours is known to be alive, or to have been. */
@@ -118,8 +139,8 @@ static void plant_ours(const struct plan *plan, int64_t now)
     if (plan->of_ours || waiter->who == 0) {
       bool gone = !waiter->listens && (waiter->lapsed || waiter->expired);
       redis_ask(&lab.redis, "HSET %s %s %" PRId64, key, id_of(waiter->who), now + (gone ? -1 : 5000));
-    } else if (waiter->lapsed) {
-      redis_ask(&lab.redis, "HSET %s silent:%s %" PRId64, key, id_of(waiter->who), now - 6000);
+    } else if (waiter->lapsed || waiter->stale) {
+      note_silence(waiter->who, score_of(plan, i, now) - (waiter->stale ? CHAIN : 0), now - 6000);
     }
   }
 }
@@ -162,9 +183,9 @@ static void plant(const struct plan *plan)
     }
     for (int place = 0; place < plan->length; place++) {
       const struct waiter *waiter = &plan->queue[place];
-      int64_t score = waiter->expired ? now - 1000 : now + 20000 + (int64_t)(place + 1) * CHAIN;
       redis_ask(&lab.redis, "RPUSH redisson_lock_queue:{%s} %s", name, id_of(waiter->who));
-      redis_ask(&lab.redis, "ZADD redisson_lock_timeout:{%s} %" PRId64 " %s", name, score, id_of(waiter->who));
+      redis_ask(&lab.redis, "ZADD redisson_lock_timeout:{%s} %" PRId64 " %s", name, score_of(plan, place, now),
+                id_of(waiter->who));
     }
   }
   plant_ours(plan, now);
@@ -253,7 +274,7 @@ static int operate_theirs(const struct plan *plan)
       return answer != NULL;
     }
   }
-  CHECK(!"Redisson's client neither answers nor waits");
+  CHECK(false); /* Redisson's client neither answers nor waits */
   return -1;
 }
 
@@ -266,7 +287,7 @@ static void settle(const struct plan *plan, int result)
     redis_ask(&lab.redis, "PUBLISH redisson_lock__channel:{%s}:%s 0", names[0], me);
     if (hear(java, "me", 100) != NULL) return;
   }
-  CHECK(!"Redisson's client still waits");
+  CHECK(false); /* Redisson's client still waits */
 }
 
 /* The script that the library would send; the first number of its reply. */
@@ -316,13 +337,19 @@ static bool is_direct_handover(const struct plan *plan, const struct state *thei
   return same(&expected, own);
 }
 
-/* All waiters that listen stand in their old order, but for one that is the holder now, and but for us at the end. */
+/* Redisson enters the queue before it listens, so a silent waiter of its kind is given a window. */
+static bool is_live(const struct plan *plan, const struct waiter *waiter)
+{
+  return waiter->listens || (!plan->of_ours && !waiter->expired && !waiter->lapsed);
+}
+
+/* All live waiters stand in their old order, but for one that is the holder now, and but for us at the end. */
 static bool keeps_order(const struct plan *plan, const struct state *own)
 {
   int at = 0;
   for (int i = 0; i < plan->length; i++) {
     const struct waiter *waiter = &plan->queue[i];
-    if (!waiter->listens || (own->holder == waiter->who && plan->holder != waiter->who)) continue;
+    if (!is_live(plan, waiter) || (own->holder == waiter->who && plan->holder != waiter->who)) continue;
     while (at < own->length && own->queue[at] != waiter->who)
       at++;
     if (at++ == own->length) return false;
@@ -330,29 +357,39 @@ static bool keeps_order(const struct plan *plan, const struct state *own)
   return true;
 }
 
-/* Who of the plan's waiters comes first among those that listen; -1: nobody. */
-static int first_listener(const struct plan *plan)
+/* Who of the plan's waiters comes first among the live ones; -1: nobody. */
+static int first_live(const struct plan *plan)
 {
   for (int i = 0; i < plan->length; i++) {
-    if (plan->queue[i].listens) return plan->queue[i].who;
+    if (is_live(plan, &plan->queue[i])) return plan->queue[i].who;
   }
   return -1;
 }
 
-/* Nobody overtook a waiter that listens, and nobody lost the lock but by the operation. */
+/* Nobody overtook a live waiter, and nobody lost the lock but by the operation. */
 static bool is_fair(const struct plan *plan, const struct state *own)
 {
-  int first = first_listener(plan);
+  int first = first_live(plan);
   if (!keeps_order(plan, own)) return false;
   if (own->holder == plan->holder || own->holder < 0) return true;
   if (plan->holder > 0 && plan->operation != FORCE) return false;
   return first < 0 ? own->holder == 0 : own->holder == first;
 }
 
-static bool has(const struct plan *plan, bool listens, bool expired)
+/* Redisson evicts somebody who lives. */
+static bool has_late(const struct plan *plan)
 {
   for (int i = 0; i < plan->length; i++) {
-    if (plan->queue[i].listens == listens && plan->queue[i].expired == expired) return true;
+    if (plan->queue[i].listens && plan->queue[i].expired) return true;
+  }
+  return false;
+}
+
+/* Redisson waits for somebody who is dead, or at least does not listen. */
+static bool has_dead(const struct plan *plan)
+{
+  for (int i = 0; i < plan->length; i++) {
+    if (!plan->queue[i].expired && !is_live(plan, &plan->queue[i])) return true;
   }
   return false;
 }
@@ -362,9 +399,7 @@ static int explain(const struct plan *plan, const struct state *theirs, const st
 {
   if (is_direct_handover(plan, theirs, own)) return 6;
   if (!is_fair(plan, own)) return 0;
-  if (has(plan, true, true)) return 2;   /* Redisson evicts a waiter that lives */
-  if (has(plan, false, false)) return 5; /* Redisson waits for one that is dead */
-  return 0;
+  return has_late(plan) ? 2 : has_dead(plan) ? 5 : 0;
 }
 
 static void print_plan(const struct plan *plan, int number, unsigned began)
@@ -374,7 +409,9 @@ static void print_plan(const struct plan *plan, int number, unsigned began)
   for (int i = 0; i < plan->length; i++) {
     const struct waiter *waiter = &plan->queue[i];
     printf(" %d%s%s%s", waiter->who, waiter->listens ? "" : " silent", waiter->expired ? " expired" : "",
-           waiter->lapsed ? " lapsed" : "");
+           waiter->lapsed  ? " lapsed"
+           : waiter->stale ? " stale"
+                           : "");
     printf(i + 1 < plan->length ? "," : "");
   }
   printf("\n");
@@ -418,7 +455,7 @@ static void test_same_outcome_from_random_states(void)
     drop_dead(&own, &plan);
     bool equal = same(&theirs, &own);
     int reason = equal ? 1 : explain(&plan, &theirs, &own);
-    bool wakes = plan.operation != UNLOCK || !equal || has(&plan, false, false) || has(&plan, true, true) ||
+    bool wakes = plan.operation != UNLOCK || !equal || has_late(&plan) || has_dead(&plan) ||
                  theirs.woken == own.woken || theirs.woken < 0 || own.woken == 0;
     bool good =
         times && leased && wakes && reason > 0 && (!equal || results_agree(&plan, their_result, our_result, &unowned));
