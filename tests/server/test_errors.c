@@ -4,7 +4,6 @@
  */
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -128,9 +127,456 @@ static void test_too_many_clients(void)
   server_stop(&own);
 }
 
+/* A server that says one thing to whatever comes, and nothing else: RESP2 servers, and what is no server at all. */
+static void parrot(int listener, void *context)
+{
+  const char *answer = context;
+  char buffer[4096];
+  for (;;) {
+    int connection = accept(listener, NULL, NULL);
+    if (connection < 0) return;
+    if (recv(connection, buffer, sizeof buffer, 0) > 0) (void)send(connection, answer, strlen(answer), MSG_NOSIGNAL);
+    while (recv(connection, buffer, sizeof buffer, 0) > 0)
+      continue;
+    (void)close(connection);
+  }
+}
+
+static void says_always(const char *answer, int expected, const char *text)
+{
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof address;
+  begin();
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 20) == 0);
+  CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+  pid_t pid = spawn(parrot, listener, (void *)(uintptr_t)answer);
+  (void)close(listener);
+  open_one(ntohs(address.sin_port), NULL, NULL, "errors");
+  int status = fairlock_connect(&client.client);
+  if (!CHECK_EQUAL(status, expected)) printf("# to %.30s\n", answer);
+  CHECK(says(text));
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), expected);
+  status = fairlock_acquire(&handle, 300, FAIRLOCK_RENEW);
+  CHECK_EQUAL(status, expected);
+  close_one();
+  slay(pid);
+}
+
+static void test_no_resp3(void)
+{
+  says_always("-ERR unknown command 'HELLO', with args beginning with: '3' \r\n", FAIRLOCK_UNSUPPORTED,
+              "ERR unknown command 'HELLO'");
+  says_always("-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n", FAIRLOCK_UNSUPPORTED,
+              "ERR unknown command `HELLO`");
+  says_always("-NOPROTO unsupported protocol version\r\n", FAIRLOCK_UNSUPPORTED, "NOPROTO");
+  says_always("-NOPROTO sorry, this protocol version is not supported.\r\n", FAIRLOCK_UNSUPPORTED, "NOPROTO sorry");
+}
+
+static void test_no_redis(void)
+{
+  says_always("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", FAIRLOCK_PROTOCOL, "");
+  says_always("SSH-2.0-OpenSSH_9.2p1\r\n", FAIRLOCK_PROTOCOL, "");
+  says_always("-DENIED Redis is running in protected mode\r\n", FAIRLOCK_REFUSED, "DENIED Redis is running");
+  says_always("-ERR something else\r\n", FAIRLOCK_REFUSED, "ERR something else");
+  says_always("-NOAUTH HELLO must be called with the client already authenticated\r\n", FAIRLOCK_DENIED, "NOAUTH");
+  says_always("-LOADING Redis is loading the dataset in memory\r\n", FAIRLOCK_LOADING, "LOADING");
+}
+
+/* The server is busy */
+
+/* A server that takes seconds to load. Others wait for that; who does not wait is told. */
+static void test_loading(void)
+{
+  static const char *const options[] = {"--enable-debug-command", "yes", "--loading-process-events-interval-bytes",
+                                        "1024", NULL};
+  static struct server own;
+  static struct raw loader, look;
+  begin();
+  server_start(&own, options);
+  CHECK(raw_open(&loader, own.port));
+  CHECK(raw_open(&look, own.port));
+  CHECK(raw_run(&loader, "DEBUG POPULATE 20000 filler 100"));
+  CHECK(raw_run(&loader, "CONFIG SET key-load-delay 150"));
+  open_one(own.port, NULL, NULL, "errors");
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
+  raw_send(&loader, "DEBUG RELOAD");
+  int64_t until = now_ms() + SOON;
+  while (strncmp(raw_text(&look, "GET filler:1"), "LOADING", 7) != 0 && now_ms() < until)
+    sleep_ms(5);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK(says("LOADING"));
+  CHECK_EQUAL(fairlock_acquire(&handle, 200, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK_EQUAL(inspect(&client, "errors").status, FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  client_open(&client, own.port);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK(raw_reply(&loader));
+  close_one();
+  raw_close(&loader);
+  raw_close(&look);
+  server_stop(&own);
+}
+
+/* A script of somebody else's runs for ever: BUSY, until it is killed. */
+static void test_busy_script(void)
+{
+  static struct raw busy;
+  begin();
+  CHECK(raw_run(&redis, "CONFIG SET busy-reply-threshold 50"));
+  CHECK(raw_open(&busy, server.port));
+  open_one(server.port, NULL, NULL, "errors");
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
+  raw_send(&busy, "EVAL %s 0", "while true do end");
+  sleep_ms(200);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK(says("BUSY"));
+  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  crank_for(&client, 300);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
+  CHECK(raw_run(&redis, "SCRIPT KILL"));
+  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "CONFIG SET busy-reply-threshold 5000"));
+  close_one();
+  raw_close(&busy);
+}
+
+/* Writes are refused */
+
+static void test_readonly(void)
+{
+  static struct server replica;
+  static struct raw look;
+  begin();
+  server_start(&replica, NULL);
+  CHECK(raw_open(&look, replica.port));
+  CHECK(raw_run(&look, "REPLICAOF 127.0.0.1 %d", server.port));
+  int64_t until = now_ms() + SOON;
+  while (strstr(raw_text(&look, "INFO replication"), "master_link_status:up") == NULL && now_ms() < until)
+    sleep_ms(20);
+  open_one(replica.port, NULL, NULL, "errors");
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_READONLY);
+  CHECK(says("READONLY"));
+  CHECK_EQUAL(fairlock_acquire(&handle, 300, FAIRLOCK_RENEW), FAIRLOCK_READONLY);
+  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_READONLY);
+  CHECK(raw_run(&redis, "HSET errors somebody:1 1"));
+  CHECK_EQUAL(raw_number(&redis, "WAIT 1 5000"), 1);
+  CHECK_EQUAL(fairlock_force_release(&client.client, "errors", 6), FAIRLOCK_READONLY);
+  close_one();
+  client_open(&client, replica.port);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(inspect(&client, "errors").status, FAIRLOCK_OK); /* reading is allowed */
+  CHECK_EQUAL(raw_number(&redis, "DEL errors"), 1);
+  CHECK(nothing_left(&redis, "errors"));
+  CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  crank_for(&client, 200);
+  CHECK(raw_run(&look, "REPLICAOF NO ONE")); /* a fail-over: it is the master now */
+  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  close_one();
+  raw_close(&look);
+  server_stop(&replica);
+}
+
+/* A replica without its master, that does not serve old data. */
+static void test_masterdown(void)
+{
+  static const char *const options[] = {"--replica-serve-stale-data", "no", NULL};
+  static struct server replica;
+  static struct raw look;
+  begin();
+  server_start(&replica, options);
+  CHECK(raw_open(&look, replica.port));
+  CHECK(raw_run(&look, "REPLICAOF 127.0.0.1 %d", free_port()));
+  open_one(replica.port, NULL, NULL, "errors");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK(says("MASTERDOWN"));
+  close_one();
+  raw_close(&look);
+  server_stop(&replica);
+}
+
+static struct client other;
+static struct fairlock waiter;
+
+/* Who holds can go on holding, release, and hand over; what would begin something new comes to `expected`. */
+static void check_full(int expected, const char *text, const char *full, const char *room)
+{
+  open_one(server.port, NULL, NULL, "errors");
+  open_client(&other, server.port, NULL, NULL);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, full));
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), expected);
+  CHECK(says(text));
+  CHECK_EQUAL(fairlock_acquire(&handle, 300, FAIRLOCK_RENEW), expected);
+  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), expected);
+  CHECK(nothing_left(&redis, "errors"));
+  CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  crank_for(&client, 200);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
+  CHECK(raw_run(&redis, room));
+  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  crank_for(&other, 200);
+  CHECK_EQUAL(queue_length(&redis, "errors"), 1);
+}
+
+static void end_full(const char *room)
+{
+  CHECK(raw_run(&redis, room));
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+  close_one();
+  CHECK(nothing_left(&redis, "errors"));
+}
+
+static void test_oom(void)
+{
+  begin();
+  check_full(FAIRLOCK_OOM, "OOM", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0");
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 1"));
+  CHECK(raw_run(&redis, "PEXPIRE errors 25000"));
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK); /* one level, and the lease anew */
+  CHECK_EQUAL(fairlock_hold_count(&handle), 1);
+  CHECK(raw_number(&redis, "PTTL errors") > 25000);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_stats(&other.client).granted, 1);
+  crank_for(&other, 200);
+  CHECK(raw_number(&redis, "PTTL errors") > 10000); /* confirmed: more than the grant's window */
+  CHECK(sane(&redis, "errors"));
+  CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+  end_full("CONFIG SET maxmemory 0");
+}
+
+/* The watchdog, too, needs no memory. */
+static void test_oom_renewal(void)
+{
+  begin();
+  client_prepare(&client, server.port);
+  client.config.lease_ms = 1200;
+  client_start(&client);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 1"));
+  crank_for(&client, 2500);
+  CHECK(fairlock_held(&handle) > 0);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 0"));
+  close_one();
+  CHECK(nothing_left(&redis, "errors"));
+}
+
+/*
+ * While a server refuses all writes, nothing is lost: what was begun ends when it takes them again, or by its
+ * lease.
+ */
+static void release_in_between(int expected, const char *text, const char *refuse, const char *accept_again)
+{
+  CHECK(raw_run(&redis, refuse));
+  CHECK_EQUAL(fairlock_release(&handle), expected); /* of one level: not done */
+  CHECK(says(text));
+  CHECK_EQUAL(fairlock_hold_count(&handle), 2);
+  CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
+  crank_for(&client, 100);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
+  CHECK(raw_run(&redis, accept_again));
+  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 1);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+}
+
+static void test_noreplicas(void)
+{
+  static const char refuse[] = "CONFIG SET min-replicas-to-write 1";
+  static const char accept_again[] = "CONFIG SET min-replicas-to-write 0";
+  begin();
+  check_full(FAIRLOCK_MISCONF, "NOREPLICAS", refuse, accept_again);
+  release_in_between(FAIRLOCK_MISCONF, "NOREPLICAS", refuse, accept_again);
+  end_full(accept_again);
+}
+
+/* A snapshot that fails, as its directory is gone, and a server that therefore takes no writes. */
+static void test_misconf(void)
+{
+  static const char *const options[] = {"--stop-writes-on-bgsave-error", "no", NULL};
+  static const char refuse[] = "CONFIG SET stop-writes-on-bgsave-error yes";
+  static const char accept_again[] = "CONFIG SET stop-writes-on-bgsave-error no";
+  begin();
+  struct server usual = server;
+  raw_close(&redis);
+  server_start(&server, options);
+  CHECK(raw_open(&redis, server.port));
+  char log[80];
+  (void)snprintf(log, sizeof log, "%s/log", server.directory);
+  CHECK(unlink(log) == 0 && rmdir(server.directory) == 0);
+  CHECK(raw_run(&redis, "CONFIG SET save %s", "36000 1"));
+  (void)raw_run(&redis, "BGSAVE");
+  int64_t until = now_ms() + SOON;
+  while (strstr(raw_text(&redis, "INFO persistence"), "rdb_last_bgsave_status:err") == NULL && now_ms() < until) {
+    sleep_ms(20);
+  }
+  check_full(FAIRLOCK_MISCONF, "MISCONF", refuse, accept_again);
+  release_in_between(FAIRLOCK_MISCONF, "MISCONF", refuse, accept_again);
+  end_full(accept_again);
+  raw_close(&redis);
+  server_stop(&server);
+  server = usual;
+  CHECK(raw_open(&redis, server.port));
+}
+
+/* Keys of a wrong type */
+
+static const char *const lock_keys[] = {"errors", "redisson_lock_queue:{errors}", "redisson_lock_timeout:{errors}",
+                                        "fairlock:{errors}"};
+
+struct snapshot {
+  size_t size[4];
+  char dump[4][2048];
+};
+
+static struct snapshot take_snapshot(void)
+{
+  struct snapshot snapshot;
+  memset(&snapshot, 0, sizeof snapshot);
+  for (int i = 0; i < 4; i++) {
+    (void)raw_text(&redis, "DUMP %s", lock_keys[i]);
+    const struct raw_element *element = &redis.element[0];
+    snapshot.size[i] = element->size;
+    if (CHECK(element->size <= sizeof snapshot.dump[i])) memcpy(snapshot.dump[i], element->text, element->size);
+  }
+  return snapshot;
+}
+
+static void check_untouched(const struct snapshot *before)
+{
+  struct snapshot after = take_snapshot();
+  for (int i = 0; i < 4; i++) {
+    if (!CHECK_BYTES(after.dump[i], after.size[i], before->dump[i], before->size[i])) printf("# %s\n", lock_keys[i]);
+  }
+}
+
+/* Held with two levels and waited for; then one of the four keys is something else. */
+static void spoil(int key)
+{
+  struct snapshot before;
+  static struct client third;
+  struct fairlock late;
+  begin();
+  open_one(server.port, NULL, NULL, "errors");
+  open_client(&other, server.port, NULL, NULL);
+  open_client(&third, server.port, NULL, NULL);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&late, &third.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  crank_for(&other, 100);
+  CHECK_EQUAL(queue_length(&redis, "errors"), 1);
+  CHECK(raw_run(&redis, "SET %s spoiled", lock_keys[key]));
+  before = take_snapshot();
+  CHECK_EQUAL(fairlock_try_acquire(&late, FAIRLOCK_RENEW), FAIRLOCK_REFUSED);
+  CHECK(strncmp(client_error(&third), "WRONGTYPE", 9) == 0);
+  check_untouched(&before);
+  CHECK_EQUAL(fairlock_acquire(&late, 500, FAIRLOCK_RENEW), FAIRLOCK_REFUSED);
+  check_untouched(&before);
+  CHECK_EQUAL(fairlock_force_release(&third.client, "errors", 6), FAIRLOCK_REFUSED);
+  check_untouched(&before);
+  CHECK_EQUAL(inspect(&third, "errors").status,
+              key == 2 ? FAIRLOCK_OK : FAIRLOCK_REFUSED); /* which reads no scores of ours */
+  check_untouched(&before);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, 60000), FAIRLOCK_REFUSED);
+  CHECK(says("WRONGTYPE"));
+  check_untouched(&before);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_REFUSED);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 2);
+  check_untouched(&before);
+  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_REFUSED); /* with its next heartbeat */
+  check_untouched(&before);
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&late), FAIRLOCK_OK);
+  client_close(&other);
+  client_close(&third);
+  client_close(&client);
+}
+
+static void test_wrong_lock(void)
+{
+  spoil(0);
+}
+
+static void test_wrong_queue(void)
+{
+  spoil(1);
+}
+
+static void test_wrong_timeout(void)
+{
+  spoil(2);
+}
+
+static void test_wrong_ours(void)
+{
+  spoil(3);
+}
+
+/* Any other nonsense in our keys of the right types: it must not crash a script for good. */
+static void test_nonsense(void)
+{
+  static const char *const spoilers[] = {
+      "HSET fairlock:{errors} token nonsense",
+      "HSET fairlock:{errors} token -5 released -5",
+      "HSET fairlock:{errors} token 99999999999999999999999",
+      "HSET fairlock:{errors} token 1e300 holder x released nan",
+      "RPUSH redisson_lock_queue:{errors} a b c",
+      "RPUSH redisson_lock_queue:{errors} a a a a",
+      "ZADD redisson_lock_timeout:{errors} inf a -inf b",
+      "HSET fairlock:{errors} a nonsense b -1",
+  };
+  begin();
+  open_client(&client, server.port, NULL, NULL);
+  client.config.offline_ms = 0;
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
+  for (size_t i = 0; i < sizeof spoilers / sizeof spoilers[0]; i++) {
+    CHECK(raw_run(&redis, "FLUSHALL"));
+    CHECK(raw_run(&redis, spoilers[i]));
+    int status = fairlock_acquire(&handle, 15000, FAIRLOCK_RENEW);
+    if (!CHECK_EQUAL(status, FAIRLOCK_OK)) printf("# after %s: %s\n", spoilers[i], client_error(&client));
+    CHECK(fairlock_token(&handle) > 1600000000000000);
+    if (status == FAIRLOCK_OK) CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  }
+  close_one();
+}
+
 const struct check_test check_tests[] = {
     {"errors: AUTH, WRONGPASS, NOAUTH", test_auth},
     {"errors: a database that is not there", test_bad_database},
     {"errors: too many clients", test_too_many_clients},
+    {"errors: a server without RESP3", test_no_resp3},
+    {"errors: a server of another kind", test_no_redis},
+    {"errors: LOADING", test_loading},
+    {"errors: BUSY", test_busy_script},
+    {"errors: READONLY", test_readonly},
+    {"errors: MASTERDOWN", test_masterdown},
+    {"errors: OOM", test_oom},
+    {"errors: OOM does not stop renewals", test_oom_renewal},
+    {"errors: NOREPLICAS", test_noreplicas},
+    {"errors: MISCONF", test_misconf},
+    {"errors: WRONGTYPE of the lock", test_wrong_lock},
+    {"errors: WRONGTYPE of the queue", test_wrong_queue},
+    {"errors: WRONGTYPE of the scores", test_wrong_timeout},
+    {"errors: WRONGTYPE of our hash", test_wrong_ours},
+    {"errors: nonsense in the keys", test_nonsense},
     {NULL, NULL},
 };
