@@ -1,0 +1,45 @@
+/*
+ * The fairlock command: what its files share. main.c picks a subcommand; each subcommand is a file of its own and returns
+ * the command's exit status. Messages go to stderr, begin with "fairlock: " and say what to do.
+ *
+ *   main.c      subcommands, help, version
+ *   options.c   numbers, names and the options that all subcommands have
+ *   url.c       where the server is
+ *   session.c   a client of that server; statuses to messages and exit statuses
+ *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, child.c starts the command,
+ *               signals.c and terminal.c stand between it and whoever started us
+ *   status.c, watch.c, break.c   the others; inspection.c reads, text.c prints any bytes
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+/* Exit statuses: those of flock(1) and sysexits.h, and one of our own. */
+enum {
+  EXIT_DONE = 0,
+  EXIT_CONFLICT = 1,     /* not acquired (run -E), or nothing to break                     */
+  EXIT_USAGE = 64,       /* the command line or the URL makes no sense                      */
+  EXIT_NO_INPUT = 66,    /* the password file cannot be read                                */
+  EXIT_NO_EXEC = 69,     /* COMMAND cannot be executed                                      */
+  EXIT_SYSTEM = 71,      /* the system refused a process, a pipe, memory or output          */
+  EXIT_UNREACHABLE = 75, /* the server cannot be reached, or cannot serve now               */
+  EXIT_PROTOCOL = 76,    /* the server answered with something that is of no use to us      */
+  EXIT_DENIED = 77,      /* the server refuses this user                                    */
+  EXIT_READ_ONLY = 78,   /* the server is a replica                                         */
+  EXIT_LOST = 79         /* the lock was lost while COMMAND ran                             */
+};
+
+int run_command(int argc, char **argv);
+int status_command(int argc, char **argv);
+int watch_command(int argc, char **argv);
+int break_command(int argc, char **argv);
+
+/* Prints "fairlock: " and a line to stderr. */
+#if defined __GNUC__
+__attribute__((format(printf, 1, 2)))
+#endif
+void complain(const char *format, ...);
+
+/* Flushes stdout. Returns status, or EXIT_SYSTEM after a complaint if what was printed could not be written. */
+int end_output(int status);
+
+#endif

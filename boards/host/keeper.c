@@ -1,0 +1,404 @@
+/*
+ * The keeper: the process that holds the lock, in a session of its own, out of reach of the terminal.
+ *
+ * It is apart from the process that runs the command because each has to survive the other. If that one is stopped, by the
+ * terminal or otherwise, the lease goes on being renewed; if it is killed, the keeper kills the command and then
+ * releases the lock. If the keeper is killed, its end of the link closes, and the other one kills the command.
+ *
+ * Two threads. One turns the crank and wakes the other after each turn; the other waits for that, for orders and for
+ * time, and looks at how things stand. The command is ended so that it is dead before anybody else can hold the
+ * lock: SIGTERM at (end of the hold, as reckoned here - kill-after - reserve), SIGKILL at (that end - reserve). Nor is
+ * the lock reported as acquired before there is that much time.
+ *
+ * What it must never do: release the lock while the command may still run, or outlive its purpose.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RELEASE_MS      5000U /* a release that is not answered in this time is left to the lease */
+#define LATE_RELEASE_MS 500U  /* the same when the lock is lost, or nearly                         */
+#define MOST_RESERVE_MS 500U
+#define DEATH_MS        5000U /* killed processes are gone by then, unless they cannot be killed */
+#define DEATH_STEP_MS   5
+
+enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_CANCEL, ORDER_RELEASE };
+
+struct order {
+  int32_t kind;
+  int32_t group;
+};
+
+enum phase {
+  WAITING, /* for the lock, and for enough time on it       */
+  KEEPING, /* the lock is held                               */
+  ENDING,  /* lost: SIGTERM was sent, SIGKILL will be        */
+  ENDED,   /* lost, and nothing more to do about it          */
+  RELEASING
+};
+
+struct hold {
+  struct session *session;
+  const struct keeper_options *options;
+  struct fairlock handle;
+  int link; /* -1: the other end is gone */
+  int wake[2];
+  pid_t group; /* 0: the command does not run yet */
+  enum phase phase;
+  uint32_t until; /* ENDING: SIGKILL; RELEASING: give up */
+};
+
+/* Talking */
+
+static void tell(struct hold *hold, const struct keeper_message *message)
+{
+  if (hold->link < 0) return;
+  ssize_t written = write(hold->link, message, sizeof *message); /* fits; if nobody reads, the next look will tell */
+  (void)written;
+}
+
+static void tell_status(struct hold *hold, enum keeper_news news, int status)
+{
+  struct keeper_message message = {.news = (int32_t)news, .status = status};
+  fairlock_error(&hold->session->client, message.error);
+  tell(hold, &message);
+}
+
+/* Reads exactly size bytes. */
+static bool read_all(int from, void *data, size_t size)
+{
+  char *to = data;
+  while (size > 0) {
+    ssize_t got = read(from, to, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    size -= (size_t)got;
+  }
+  return true;
+}
+
+/* Ending the command */
+
+static uint32_t reserve_ms(const struct keeper_options *options)
+{
+  uint32_t tenth = options->lease_ms / 10;
+  return tenth < MOST_RESERVE_MS ? tenth : MOST_RESERVE_MS;
+}
+
+/* The hold's time that has to be left for the command to be ended in. */
+static uint32_t needed_ms(const struct keeper_options *options)
+{
+  switch (options->on_lost) {
+  case ON_LOST_TERM:
+    return options->kill_after_ms + reserve_ms(options);
+  case ON_LOST_KILL:
+    return reserve_ms(options);
+  default:
+    return 0;
+  }
+}
+
+static void signal_group(const struct hold *hold, int number)
+{
+  if (hold->group == 0) return;
+  (void)kill(-hold->group, number);
+  if (number != SIGKILL) (void)kill(-hold->group, SIGCONT); /* a stopped command would not notice */
+}
+
+/* The hold is over, or will be before long; left: how long it still lasts. */
+static void begin_ending(struct hold *hold, uint32_t left)
+{
+  const struct keeper_options *options = hold->options;
+  tell_status(hold, KEEPER_LOST, left > 0 ? FAIRLOCK_UNREACHABLE : FAIRLOCK_LOST);
+  hold->phase = ENDED;
+  if (options->on_lost == ON_LOST_KILL) {
+    signal_group(hold, SIGKILL);
+  } else if (options->on_lost == ON_LOST_TERM) {
+    uint32_t reserve = reserve_ms(options);
+    uint32_t grace = left == 0 ? options->kill_after_ms : left > reserve ? left - reserve : 0;
+    signal_group(hold, SIGTERM);
+    hold->phase = ENDING;
+    hold->until = port_clock_ms() + grace;
+  }
+}
+
+/* Waits until no process of the group is left. Returns false if some are still there after a while. */
+static bool await_death(const struct hold *hold)
+{
+  struct timespec step = {0, DEATH_STEP_MS * 1000000L};
+  for (unsigned waited = 0; waited < DEATH_MS; waited += DEATH_STEP_MS) {
+    if (kill(-hold->group, 0) != 0 && errno == ESRCH) return true;
+    nanosleep(&step, NULL);
+  }
+  return false;
+}
+
+/* How things stand */
+
+static void finish(struct hold *hold, enum keeper_news news, int status)
+{
+  tell_status(hold, news, status);
+  _exit(0); /* the other thread is inside the client; the system closes the connection */
+}
+
+static void begin_release(struct hold *hold)
+{
+  int status = fairlock_start_release(&hold->handle);
+  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
+  hold->until = port_clock_ms() + (hold->phase == ENDING || hold->phase == ENDED ? LATE_RELEASE_MS : RELEASE_MS);
+  hold->phase = RELEASING;
+}
+
+static void look_waiting(struct hold *hold)
+{
+  int status = fairlock_result(&hold->handle);
+  if (status == FAIRLOCK_PENDING) return;
+  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (hold->link < 0) {
+    begin_release(hold);
+    return;
+  }
+  uint32_t left = fairlock_held(&hold->handle);
+  if (left == 0) finish(hold, KEEPER_FAILED, FAIRLOCK_LOST);
+  if (left <= needed_ms(hold->options)) return; /* a handover that is being confirmed, for a full lease */
+  struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
+  fairlock_id(&hold->handle, message.owner);
+  hold->phase = KEEPING;
+  tell(hold, &message);
+}
+
+static void look(struct hold *hold)
+{
+  uint32_t left = fairlock_held(&hold->handle);
+  bool due = (int32_t)(port_clock_ms() - hold->until) >= 0;
+  int status = fairlock_result(&hold->handle);
+  switch (hold->phase) {
+  case WAITING:
+    look_waiting(hold);
+    break;
+  case KEEPING:
+    if (left <= needed_ms(hold->options)) begin_ending(hold, left);
+    break;
+  case ENDING:
+    if (!due) break;
+    signal_group(hold, SIGKILL);
+    hold->phase = ENDED;
+    break;
+  case RELEASING:
+    if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
+    if (due) finish(hold, KEEPER_RELEASED, FAIRLOCK_UNKNOWN);
+    break;
+  default:
+    break;
+  }
+}
+
+/* Milliseconds until a look is due even if nothing happens. The machine may have slept: never for long. */
+static int next_look_ms(struct hold *hold)
+{
+  uint32_t wait = PORT_LONGEST_WAIT_MS;
+  uint32_t other = wait;
+  uint32_t left = fairlock_held(&hold->handle);
+  uint32_t now = port_clock_ms();
+  if (hold->phase == KEEPING) other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
+  if (hold->phase == WAITING && left > 0) other = left;
+  if (hold->phase == ENDING || hold->phase == RELEASING) {
+    other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
+  }
+  return (int)(other < wait ? other : wait);
+}
+
+/* Orders */
+
+/* The other end is gone: with it goes the command, and then the lock. */
+static void abandoned(struct hold *hold)
+{
+  close(hold->link);
+  hold->link = -1;
+  if (hold->phase == WAITING) {
+    fairlock_cancel(&hold->handle);
+  } else if (hold->phase != RELEASING) {
+    signal_group(hold, SIGKILL);
+    if (hold->group != 0 && !await_death(hold)) _exit(1); /* the lease ends the hold */
+    begin_release(hold);
+  }
+}
+
+static void obey(struct hold *hold)
+{
+  struct order order;
+  if (!read_all(hold->link, &order, sizeof order)) {
+    abandoned(hold);
+    return;
+  }
+  switch (order.kind) {
+  case ORDER_GUARD:
+    hold->group = order.group;
+    if (hold->phase == ENDING) signal_group(hold, SIGTERM);
+    if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE) signal_group(hold, SIGKILL);
+    break;
+  case ORDER_CANCEL:
+    fairlock_cancel(&hold->handle);
+    break;
+  case ORDER_RELEASE:
+    hold->group = 0;
+    begin_release(hold);
+    break;
+  default:
+    break;
+  }
+}
+
+/* The two threads */
+
+static void *turn_crank(void *context)
+{
+  struct hold *hold = context;
+  for (;;) {
+    fairlock_poll(&hold->session->client, PORT_LONGEST_WAIT_MS);
+    ssize_t written = write(hold->wake[1], "", 1); /* full: the other thread will wake anyway */
+    (void)written;
+  }
+  return NULL;
+}
+
+static void watch_over(struct hold *hold)
+{
+  for (;;) {
+    look(hold);
+    struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN}, {.fd = hold->link, .events = POLLIN}};
+    if (poll(sources, 2, next_look_ms(hold)) <= 0) continue;
+    char turns[64];
+    if (sources[0].revents != 0 && read(hold->wake[0], turns, sizeof turns) < 0) continue;
+    if (sources[1].revents != 0) obey(hold);
+  }
+}
+
+/* Nothing but the link is shared with whoever started us, lest a pipe that they read stays open. */
+static void detach(void)
+{
+  sigset_t all;
+  sigfillset(&all);
+  (void)sigprocmask(SIG_SETMASK, &all, NULL);
+  (void)setsid();
+  int nothing = open("/dev/null", O_RDWR);
+  for (int i = 0; i < 3 && nothing >= 0; i++)
+    (void)dup2(nothing, i);
+  if (nothing > 2) (void)close(nothing);
+}
+
+static bool make_wake(struct hold *hold)
+{
+  if (pipe(hold->wake) != 0) return false;
+  return fcntl(hold->wake[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(hold->wake[1], F_SETFL, O_NONBLOCK) == 0;
+}
+
+static void keep(struct hold *hold)
+{
+  struct session *session = hold->session;
+  const struct keeper_options *options = hold->options;
+  struct order order;
+  pthread_t thread;
+  int status = session_open(session);
+  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (!make_wake(hold)) _exit(1);
+  status = fairlock_connect(&session->client);
+  if (status == FAIRLOCK_OK) status = fairlock_init(&hold->handle, &session->client, options->name);
+  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  tell_status(hold, KEEPER_CONNECTED, FAIRLOCK_OK);
+  if (!read_all(hold->link, &order, sizeof order)) _exit(0);
+  status = fairlock_start_acquire(&hold->handle, options->wait_ms, FAIRLOCK_RENEW);
+  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
+  if (pthread_create(&thread, NULL, turn_crank, hold) != 0) _exit(1);
+  watch_over(hold);
+}
+
+/* Times of the client that go with a lease: a short one leaves no time for patience. */
+static void configure(struct fairlock_config *config, const struct keeper_options *options)
+{
+  uint32_t response_ms = options->lease_ms / 6;
+  uint32_t connect_ms = options->wait_ms == 0 ? 5000 : options->wait_ms;
+  config->lease_ms = options->lease_ms;
+  config->response_ms = response_ms < 500 ? 500 : response_ms > 2000 ? 2000 : response_ms;
+  config->connect_ms = connect_ms < 1000 ? 1000 : connect_ms > 5000 ? 5000 : connect_ms;
+}
+
+int keeper_start(struct keeper *keeper, struct session *session, const struct keeper_options *options)
+{
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
+  (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  keeper->link = ends[0];
+  keeper->pid = fork();
+  if (keeper->pid == 0) {
+    (void)close(ends[0]);
+    detach();
+    configure(&session->config, options);
+    struct hold hold = {.session = session, .options = options, .link = ends[1]};
+    keep(&hold);
+  }
+  int error = errno;
+  (void)close(ends[1]);
+  if (keeper->pid < 0) (void)close(ends[0]);
+  errno = error;
+  return keeper->pid < 0 ? -1 : 0;
+}
+
+/* The other side */
+
+struct keeper_message keeper_news(struct keeper *keeper)
+{
+  struct keeper_message message;
+  if (!read_all(keeper->link, &message, sizeof message)) {
+    memset(&message, 0, sizeof message);
+    message.news = KEEPER_GONE;
+  }
+  message.error[sizeof message.error - 1] = 0;
+  message.owner[sizeof message.owner - 1] = 0;
+  return message;
+}
+
+static void give_order(struct keeper *keeper, enum order_kind kind, pid_t group)
+{
+  struct order what = {.kind = (int32_t)kind, .group = (int32_t)group};
+  ssize_t written = write(keeper->link, &what, sizeof what); /* if it is gone, its news will say so */
+  (void)written;
+}
+
+void keeper_acquire(struct keeper *keeper)
+{
+  give_order(keeper, ORDER_ACQUIRE, 0);
+}
+
+void keeper_guard(struct keeper *keeper, pid_t group)
+{
+  give_order(keeper, ORDER_GUARD, group);
+}
+
+void keeper_cancel(struct keeper *keeper)
+{
+  give_order(keeper, ORDER_CANCEL, 0);
+}
+
+void keeper_release(struct keeper *keeper)
+{
+  give_order(keeper, ORDER_RELEASE, 0);
+}
+
+void keeper_kill(struct keeper *keeper)
+{
+  (void)kill(keeper->pid, SIGKILL);
+}

@@ -1,0 +1,65 @@
+/* The process that holds the lock for `fairlock run`. */
+#ifndef KEEPER_H
+#define KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "session.h"
+
+enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
+
+struct keeper_options {
+  const char *name;
+  uint32_t wait_ms; /* 0: do not wait                                            */
+  uint32_t lease_ms;
+  uint32_t kill_after_ms;
+  enum on_lost on_lost;
+};
+
+/* What the keeper tells. */
+enum keeper_news {
+  KEEPER_CONNECTED = 1, /* the server serves us. It waits for keeper_acquire()                    */
+  KEEPER_ACQUIRED,      /* the lock is held: token, owner                                        */
+  KEEPER_FAILED,        /* it is not, and will not be: status, error. The keeper has ended       */
+  KEEPER_LOST,          /* it is being lost: FAIRLOCK_UNREACHABLE, not renewed; FAIRLOCK_LOST, gone */
+  KEEPER_RELEASED,      /* status of the release. The keeper has ended                            */
+  KEEPER_GONE           /* the keeper has ended without a word                                    */
+};
+
+struct keeper_message {
+  int32_t news;
+  int32_t status;
+  uint64_t token;
+  char owner[FAIRLOCK_HOLDER_ID_SIZE];
+  char error[FAIRLOCK_ERROR_SIZE];
+};
+
+struct keeper {
+  pid_t pid;
+  int link; /* readable when there is news */
+};
+
+/* Makes the keeper, which begins to connect. session is prepared, not open. Returns 0, or -1 with errno set. */
+int keeper_start(struct keeper *keeper, struct session *session, const struct keeper_options *options);
+
+/* The next message. Blocks unless link is readable. */
+struct keeper_message keeper_news(struct keeper *keeper);
+
+/* Tells it which process group to end when the lock is lost, or when we die. */
+void keeper_guard(struct keeper *keeper, pid_t group);
+
+/* Has it acquire; the answer is KEEPER_ACQUIRED or _FAILED. */
+void keeper_acquire(struct keeper *keeper);
+
+/* Has it leave the queue, or give the lock back if it was just acquired; the answer is KEEPER_FAILED or _ACQUIRED. */
+void keeper_cancel(struct keeper *keeper);
+
+/* Has it release; the answer is KEEPER_RELEASED. */
+void keeper_release(struct keeper *keeper);
+
+/* Ends it at once: only before keeper_acquire(), when nothing can be left behind. */
+void keeper_kill(struct keeper *keeper);
+
+#endif

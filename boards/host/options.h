@@ -1,0 +1,53 @@
+/* What the command lines of all subcommands have in common. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Values of the options that every subcommand has, for getopt_long(). */
+enum { OPTION_HELP = 256, OPTION_URL, OPTION_PASSWORD_FILE, OPTION_OWN };
+
+#define COMMON_OPTIONS                                                                                                 \
+  {"help", no_argument, NULL, OPTION_HELP}, {"url", required_argument, NULL, OPTION_URL},                              \
+  {                                                                                                                    \
+    "password-file", required_argument, NULL, OPTION_PASSWORD_FILE                                                     \
+  }
+
+/* Their help. */
+extern const char common_help[];
+
+/* A command line as it is taken apart. */
+struct command_line {
+  const char *command;       /* name of the subcommand                   */
+  const char *usage;         /* its synopsis                             */
+  char *url;                 /* of --url; NULL: FAIRLOCK_URL or the default */
+  const char *password_file; /* NULL: none                               */
+};
+
+/*
+ * The next option, as getopt_long() gives it, after the common ones were taken; -1: there are no more, '?': it was wrong, and
+ * a complaint was printed. --help prints help, a NULL-ended list of texts, and ends the program.
+ */
+int next_option(struct command_line *line, int argc, char **argv, const char *letters, const struct option *options,
+                const char *const *help);
+
+/* Complains about the command line, and points at its help. Returns EXIT_USAGE. */
+#if defined __GNUC__
+__attribute__((format(printf, 2, 3)))
+#endif
+int misused(const struct command_line *line, const char *format, ...);
+
+/* Checks that name can name a lock. */
+bool good_name(const struct command_line *line, const char *name);
+
+/* Seconds with or without a fraction, as milliseconds, rounded up. Complains and returns false unless it is least to most ms. */
+bool parse_seconds(const struct command_line *line, const char *option, const char *text, uint32_t least, uint32_t most,
+                   uint32_t *ms);
+
+/* An exit status, 0 to 255. */
+bool parse_exit_status(const struct command_line *line, const char *option, const char *text, int *status);
+
+#endif

@@ -1,0 +1,490 @@
+/*
+ * `fairlock run`: runs a command under a lock, as flock(1) does.
+ *
+ * This process is the command's parent, and knows nothing of the server: keeper.c, a process of its own, holds the lock.
+ * What happens here is a wait for news from it and for signals, three times over: until the lock is acquired, until the
+ * command has ended, until the lock is released. The command gets every signal meant for it and, where it needs it, the
+ * terminal; what it came to is our exit status, unless the lock was lost.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "command.h"
+#include "keeper.h"
+#include "signals.h"
+#include "terminal.h"
+#include "text.h"
+
+#define USAGE "fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]..."
+
+#define LEASE_MS           30000U
+#define MOST_KILL_AFTER_MS 5000U
+
+struct run {
+  struct keeper_options lock;
+  char *shown;         /* its name, printable                    */
+  char **arguments;    /* of the command                         */
+  int conflict_status; /* -E                                     */
+  int lost_status;     /* --lost-exit-code                       */
+  struct session session;
+  struct keeper keeper;
+  struct terminal terminal;
+  struct child child;
+  int signals;      /* readable when signals came             */
+  int cancelled_by; /* the signal that ended the wait; 0: none */
+  bool acquiring;   /* the keeper may have something to give back */
+  bool stopped;     /* the command is, by job control         */
+  bool lost;
+};
+
+/* What a wait came to: a signal, or news of the keeper's. */
+struct event {
+  int signal;                   /* 0: none */
+  struct keeper_message keeper; /* news 0: none */
+};
+
+static const char *const help[] = {
+    "usage: " USAGE "\n",
+    "       fairlock run [OPTION]... NAME -c STRING\n"
+    "\n"
+    "Waits in line for the lock NAME, runs COMMAND while it is held, and releases it.\n"
+    "\n"
+    "  -n, --nonblock       do not wait: fail if the lock is held, or others wait for it\n"
+    "  -w, --wait SECONDS   wait for so long at most (fractions are allowed)\n"
+    "  -E, --conflict-exit-code N\n"
+    "                       exit status when the lock was not acquired by then. Default: 1\n"
+    "  -c, --command STRING run STRING by $SHELL -c, or /bin/sh\n"
+    "  -x, --exclusive      nothing: all locks are\n"
+    "  --lease SECONDS      after a crash others have to wait for so long. It is renewed\n"
+    "                       at each third of it. Default: 30\n"
+    "  --on-lost ACTION     what to do with COMMAND when the lock cannot be kept:\n"
+    "                       term (default): SIGTERM, and SIGKILL when time runs out;\n"
+    "                       kill: SIGKILL; ignore: let it go on\n"
+    "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
+    "                       Default: a sixth of it, at most 5\n"
+    "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n",
+    common_help,
+    "\n"
+    "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_OWNER and FAIRLOCK_TOKEN, the\n"
+    "fencing token: hand it to what the lock protects, to refuse those that come late.\n"
+    "\n"
+    "Exit status: COMMAND's, or 128 + the signal that ended it. Else 1 (see -E) conflict or\n"
+    "time-out, 64 usage, 66 no password file, 69 COMMAND cannot be executed, 71 system error,\n"
+    "75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 read-only\n"
+    "server, 79 (see --lost-exit-code) lock lost, 128 + a signal that ended the wait.\n",
+    NULL,
+};
+
+/* The command line */
+
+enum { OPTION_LEASE = OPTION_OWN, OPTION_KILL_AFTER, OPTION_ON_LOST, OPTION_LOST_STATUS };
+
+static const struct option options[] = {
+    COMMON_OPTIONS,
+    {"nonblock", no_argument, NULL, 'n'},
+    {"nb", no_argument, NULL, 'n'},
+    {"wait", required_argument, NULL, 'w'},
+    {"timeout", required_argument, NULL, 'w'},
+    {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"command", required_argument, NULL, 'c'},
+    {"exclusive", no_argument, NULL, 'x'},
+    {"shared", no_argument, NULL, 's'},
+    {"lease", required_argument, NULL, OPTION_LEASE},
+    {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
+    {"on-lost", required_argument, NULL, OPTION_ON_LOST},
+    {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
+    {0},
+};
+
+/* What was given, as opposed to defaults. */
+struct given {
+  struct command_line line;
+  bool nonblock, wait, kill_after;
+  char *string; /* of -c */
+};
+
+static bool parse_on_lost(const struct command_line *line, const char *text, enum on_lost *on_lost)
+{
+  static const char *const names[] = {"term", "kill", "ignore"};
+  for (int i = 0; i < 3; i++) {
+    if (strcmp(text, names[i]) != 0) continue;
+    *on_lost = (enum on_lost)i;
+    return true;
+  }
+  misused(line, "--on-lost needs term, kill or ignore, not '%s'", text);
+  return false;
+}
+
+static bool take_option(struct run *run, struct given *given, int option)
+{
+  const struct command_line *line = &given->line;
+  switch (option) {
+  case 'n':
+    return given->nonblock = true;
+  case 'w':
+    given->wait = true;
+    return parse_seconds(line, "-w", optarg, 0, FAIRLOCK_LONGEST_MS, &run->lock.wait_ms);
+  case 'E':
+    return parse_exit_status(line, "-E", optarg, &run->conflict_status);
+  case 'c':
+    given->string = optarg;
+    return true;
+  case 'x':
+    return true;
+  case 's':
+    misused(line, "a lock is held by one at a time: there are no shared locks");
+    return false;
+  case OPTION_LEASE:
+    return parse_seconds(line, "--lease", optarg, FAIRLOCK_SHORTEST_LEASE_MS, FAIRLOCK_LONGEST_MS, &run->lock.lease_ms);
+  case OPTION_KILL_AFTER:
+    given->kill_after = true;
+    return parse_seconds(line, "--kill-after", optarg, 0, FAIRLOCK_LONGEST_MS, &run->lock.kill_after_ms);
+  case OPTION_ON_LOST:
+    return parse_on_lost(line, optarg, &run->lock.on_lost);
+  case OPTION_LOST_STATUS:
+    return parse_exit_status(line, "--lost-exit-code", optarg, &run->lost_status);
+  default:
+    return false;
+  }
+}
+
+/* Options that are fine one by one may still not go together. Returns an exit status. */
+static int settle_options(struct run *run, const struct given *given)
+{
+  struct keeper_options *lock = &run->lock;
+  uint32_t sixth = lock->lease_ms / 6;
+  if (given->nonblock && given->wait) return misused(&given->line, "-n does not wait, -w does: give one of them");
+  if (given->nonblock) lock->wait_ms = 0;
+  if (!given->kill_after) lock->kill_after_ms = sixth < MOST_KILL_AFTER_MS ? sixth : MOST_KILL_AFTER_MS;
+  if (given->kill_after && lock->kill_after_ms > lock->lease_ms / 3) {
+    return misused(&given->line,
+                   "--kill-after has to fit into a third of the lease, the rest is for renewing it: "
+                   "give at most %g, or --lease %g",
+                   lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
+  }
+  return EXIT_DONE;
+}
+
+/* NAME and what follows it. flock(1) takes -c after the name, too. Returns an exit status. */
+static int take_arguments(struct run *run, struct given *given, int count, char **arguments)
+{
+  static char *by_shell[4];
+  const struct command_line *line = &given->line;
+  if (count == 0) return misused(line, "the NAME of a lock is missing");
+  if (!good_name(line, arguments[0])) return EXIT_USAGE;
+  run->lock.name = arguments[0];
+  char **rest = arguments + 1;
+  bool escaped = *rest != NULL && strcmp(*rest, "--") == 0;
+  if (escaped) rest++;
+  else if (given->string == NULL && *rest != NULL && (strcmp(*rest, "-c") == 0 || strcmp(*rest, "--command") == 0)) {
+    if (rest[1] == NULL) return misused(line, "-c needs a value");
+    given->string = rest[1];
+    rest += 2;
+  }
+  run->arguments = rest;
+  if (given->string == NULL) {
+    if (*rest == NULL) return misused(line, "there is no COMMAND to run, nor -c STRING");
+    return EXIT_DONE;
+  }
+  if (*rest != NULL) return misused(line, "-c takes one STRING and no COMMAND, but '%s' follows: quote it all", *rest);
+  const char *shell = getenv("SHELL");
+  by_shell[0] = (char *)(shell != NULL && *shell != 0 ? shell : "/bin/sh");
+  by_shell[1] = (char *)"-c";
+  by_shell[2] = given->string;
+  run->arguments = by_shell;
+  return EXIT_DONE;
+}
+
+static int parse(struct run *run, int argc, char **argv)
+{
+  struct given given = {.line = {.command = "run", .usage = USAGE}};
+  int option;
+  run->lock.wait_ms = FAIRLOCK_FOREVER;
+  run->lock.lease_ms = LEASE_MS;
+  run->conflict_status = EXIT_CONFLICT;
+  run->lost_status = EXIT_LOST;
+  while ((option = next_option(&given.line, argc, argv, "+:nw:E:c:xs", options, help)) != -1) {
+    if (!take_option(run, &given, option)) return EXIT_USAGE;
+  }
+  int status = take_arguments(run, &given, argc - optind, argv + optind);
+  if (status == EXIT_DONE) status = settle_options(run, &given);
+  if (status == EXIT_DONE) status = session_prepare(&run->session, &given.line);
+  free(given.line.url);
+  return status;
+}
+
+/* Waiting for something to happen */
+
+static struct event await(struct run *run)
+{
+  struct event event = {0};
+  for (;;) {
+    struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN}, {.fd = run->keeper.link, .events = POLLIN}};
+    if (poll(sources, 2, -1) < 0) continue; /* a signal: it is queued */
+    if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
+    if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
+    if (event.keeper.news != 0 || event.signal != 0) return event;
+  }
+}
+
+/* First: the lock */
+
+static bool ends_wait(int number)
+{
+  switch (number) {
+  case SIGINT:
+  case SIGTERM:
+  case SIGHUP:
+  case SIGQUIT:
+  case SIGUSR1:
+  case SIGUSR2:
+    return !signals_ignored_before(number);
+  default:
+    return false;
+  }
+}
+
+static void on_signal_waiting(struct run *run, int number)
+{
+  if (number == SIGTSTP && !signals_ignored_before(number))
+    (void)raise(SIGSTOP); /* the terminal has told the rest of our group */
+  if (!ends_wait(number) || run->cancelled_by != 0) return;
+  run->cancelled_by = number;
+  if (run->acquiring) keeper_cancel(&run->keeper);
+  else keeper_kill(&run->keeper);
+}
+
+static void reap_keeper(const struct run *run)
+{
+  (void)waitpid(run->keeper.pid, NULL, 0);
+}
+
+static int on_failure(struct run *run, const struct keeper_message *message)
+{
+  reap_keeper(run);
+  if (run->cancelled_by != 0) return 128 + run->cancelled_by;
+  if (message->news == KEEPER_GONE) {
+    complain("the process that keeps the lock has ended unexpectedly; was it killed?");
+    return EXIT_SYSTEM;
+  }
+  int status = message->status;
+  if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return run->conflict_status;
+  if (status != FAIRLOCK_LOST) return session_failed(&run->session, status, message->error);
+  complain("%s was acquired and lost before the command could be started", run->shown);
+  return run->lost_status;
+}
+
+/* Returns true when the lock is held, or false, with the exit status. */
+static bool wait_for_lock(struct run *run, int *status, struct keeper_message *acquired)
+{
+  for (;;) {
+    struct event event = await(run);
+    switch (event.keeper.news) {
+    case 0:
+      on_signal_waiting(run, event.signal);
+      break;
+    case KEEPER_CONNECTED:
+      keeper_acquire(&run->keeper);
+      run->acquiring = true;
+      break;
+    case KEEPER_ACQUIRED:
+      *acquired = event.keeper;
+      return true;
+    default:
+      *status = on_failure(run, &event.keeper);
+      return false;
+    }
+  }
+}
+
+/* Second: the command */
+
+static bool put_into_environment(const struct run *run, const struct keeper_message *acquired)
+{
+  char token[24];
+  snprintf(token, sizeof token, "%llu", (unsigned long long)acquired->token);
+  return setenv("FAIRLOCK_NAME", run->lock.name, 1) == 0 && setenv("FAIRLOCK_OWNER", acquired->owner, 1) == 0 &&
+         setenv("FAIRLOCK_TOKEN", token, 1) == 0;
+}
+
+static bool start(struct run *run, const struct keeper_message *acquired)
+{
+  fflush(stdout);
+  if (!put_into_environment(run, acquired) || child_start(&run->child, run->arguments) != 0) {
+    complain("cannot start a process: %s", strerror(errno));
+    return false;
+  }
+  keeper_guard(&run->keeper, run->child.pid);
+  terminal_open(&run->terminal);
+  if (terminal_talks(&run->terminal)) terminal_lend(&run->terminal, run->child.pid);
+  child_go(&run->child);
+  return true;
+}
+
+static void forward(const struct run *run, int number)
+{
+  (void)kill(-run->child.pid, number);
+}
+
+static void resume(struct run *run)
+{
+  if (!run->stopped) return;
+  run->stopped = false;
+  terminal_lend(&run->terminal, run->child.pid);
+  forward(run, SIGCONT);
+}
+
+/* The command was stopped. A shell that watches us has to see us stopped, too, or it would never give a prompt. */
+static void on_stop(struct run *run, int number)
+{
+  bool wants_terminal = number == SIGTTIN || number == SIGTTOU;
+  run->stopped = true;
+  if (run->terminal.descriptor < 0 || (number != SIGTSTP && !wants_terminal)) return;
+  if (wants_terminal && terminal_lend(&run->terminal, run->child.pid)) {
+    resume(run);
+    return;
+  }
+  terminal_take_back(&run->terminal);
+  bool stopped = signals_stop_group();
+  if (!stopped && number == SIGTSTP) resume(run); /* nobody is there who could have us continue */
+}
+
+/* What a look at the command came to: true when it has ended, and is still to be reaped. */
+static bool has_ended(struct run *run)
+{
+  for (;;) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)run->child.pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0) return true;
+    if (info.si_pid == 0) return false;
+    if (info.si_code != CLD_STOPPED) return true;
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)run->child.pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+      on_stop(run, info.si_status);
+    }
+  }
+}
+
+static void on_signal_running(struct run *run, int number)
+{
+  if (number == SIGCONT) resume(run);
+  else if (number != SIGCHLD) forward(run, number);
+}
+
+static void on_lost(struct run *run, const struct keeper_message *message)
+{
+  static const char *const actions[] = {"ending the command", "killing the command", "the command goes on without it"};
+  const char *action = actions[run->lock.on_lost];
+  run->lost = true;
+  if (message->news == KEEPER_GONE) {
+    complain("the process that keeps %s was killed; killing the command", run->shown);
+    forward(run, SIGKILL);
+  } else if (message->status == FAIRLOCK_LOST) {
+    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown, action);
+  } else {
+    complain("%s could not be renewed in time: %s has not answered; %s", run->shown, run->session.url.shown, action);
+  }
+}
+
+/* The keeper has told all it will: no more is to be heard from it. */
+static void hang_up(struct run *run)
+{
+  close(run->keeper.link);
+  run->keeper.link = -1;
+}
+
+/* Waits for the end of the command. Returns its exit status. */
+static int herd(struct run *run)
+{
+  while (!has_ended(run)) {
+    struct event event = await(run);
+    if (event.keeper.news == 0) on_signal_running(run, event.signal);
+    else on_lost(run, &event.keeper);
+    if (event.keeper.news == KEEPER_GONE) hang_up(run);
+  }
+  if (run->lost && run->lock.on_lost != ON_LOST_IGNORE) forward(run, SIGKILL); /* what it has left behind */
+  int status = 0;
+  pid_t reaped;
+  do
+    reaped = waitpid(run->child.pid, &status, 0);
+  while (reaped < 0 && errno == EINTR);
+  bool was_lent = run->terminal.lent;
+  terminal_take_back(&run->terminal);
+  if (reaped < 0) return EXIT_SYSTEM;
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  int number = WTERMSIG(status);
+  /* The terminal would have told our whole group: a script or make that started us counts on it. */
+  if (was_lent && (number == SIGINT || number == SIGQUIT)) signals_tell_group(number);
+  return 128 + number;
+}
+
+/* Third: giving the lock back */
+
+static int on_released(struct run *run, const struct keeper_message *message, int status)
+{
+  if (run->lost) return run->lost_status;
+  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_OK) return status;
+  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_LOST) {
+    complain("%s was lost while the command ran: its lease ran out, it was broken, or its key deleted", run->shown);
+    return run->lost_status;
+  }
+  complain("%s could not be released: %s; it is free when its lease of %g s has run out", run->shown,
+           message->news == KEEPER_GONE ? "its keeper was killed" : fairlock_status_text(message->status),
+           run->lock.lease_ms / 1000.0);
+  return status;
+}
+
+/* A signal ends the wait for the server's answer, not the release: the keeper sees to that. */
+static int release(struct run *run, int status)
+{
+  struct event event;
+  if (run->keeper.link < 0) {
+    reap_keeper(run);
+    return run->lost_status;
+  }
+  keeper_release(&run->keeper);
+  for (;;) {
+    event = await(run);
+    if (event.keeper.news == KEEPER_LOST) continue;
+    if (event.keeper.news != 0) break;
+    if (ends_wait(event.signal) && event.signal != SIGUSR1 && event.signal != SIGUSR2) {
+      return run->lost ? run->lost_status : status;
+    }
+  }
+  reap_keeper(run);
+  return on_released(run, &event.keeper, status);
+}
+
+static int run_under_lock(struct run *run)
+{
+  struct keeper_message acquired;
+  int status;
+  if (!wait_for_lock(run, &status, &acquired)) return status;
+  if (run->cancelled_by != 0) return release(run, 128 + run->cancelled_by);
+  if (!start(run, &acquired)) return release(run, EXIT_SYSTEM);
+  return release(run, herd(run));
+}
+
+int run_command(int argc, char **argv)
+{
+  static struct run run;
+  int status = parse(&run, argc, argv);
+  if (status != EXIT_DONE) return status;
+  run.shown = printable(run.lock.name, strlen(run.lock.name));
+  run.signals = signals_catch();
+  if (run.shown == NULL || run.signals < 0 || keeper_start(&run.keeper, &run.session, &run.lock) != 0) {
+    complain("cannot start: %s", strerror(errno));
+    return EXIT_SYSTEM;
+  }
+  status = run_under_lock(&run);
+  free(run.shown);
+  return status;
+}

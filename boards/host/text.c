@@ -1,0 +1,101 @@
+/*
+ * Names and ids are bytes that anybody may have chosen. Shown as they are, they could steer a terminal or break JSON; so
+ * only well-formed, printable UTF-8 goes through unchanged.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* The first character of bytes. Returns its size, or 0 if that is no well-formed UTF-8. */
+static size_t decode(const unsigned char *bytes, size_t size, uint32_t *character)
+{
+  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  unsigned char first = bytes[0];
+  size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+  if (length == 0 || length > size) return 0;
+  uint32_t value = length == 1 ? first : first & (0x7fU >> length);
+  for (size_t i = 1; i < length; i++) {
+    if (bytes[i] >> 6 != 2) return 0;
+    value = value << 6 | (bytes[i] & 0x3fU);
+  }
+  if (value < least[length] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff)) return 0;
+  *character = value;
+  return length;
+}
+
+/* Controls, and the marks that turn the direction of writing, are not. */
+static bool is_printable(uint32_t character)
+{
+  if (character < ' ' || (character >= 0x7f && character < 0xa0)) return false;
+  if (character >= 0x2028 && character <= 0x202e) return false;
+  return character != 0x200e && character != 0x200f && !(character >= 0x2066 && character <= 0x2069);
+}
+
+char *printable(const void *bytes, size_t size)
+{
+  static const char digits[] = "0123456789abcdef";
+  const unsigned char *from = bytes;
+  char *text = malloc(4 * size + 1);
+  if (text == NULL) return NULL;
+  char *to = text;
+  while (size > 0) {
+    uint32_t character = 0;
+    size_t length = decode(from, size, &character);
+    bool shown = length > 0 && is_printable(character);
+    if (length == 0) length = 1;
+    if (character == '\\') *to++ = '\\';
+    for (size_t i = 0; i < length; i++) {
+      if (!shown) {
+        *to++ = '\\';
+        *to++ = 'x';
+        *to++ = digits[from[i] >> 4];
+      }
+      *to++ = shown ? (char)from[i] : digits[from[i] & 15];
+    }
+    from += length;
+    size -= length;
+  }
+  *to = 0;
+  return text;
+}
+
+/* Prints a string's inside. Returns false if some bytes had to be replaced. */
+static bool print_json_text(FILE *to, const unsigned char *bytes, size_t size)
+{
+  bool whole = true;
+  while (size > 0) {
+    uint32_t character = 0;
+    size_t length = decode(bytes, size, &character);
+    if (length == 0) {
+      fputs("\\ufffd", to);
+      length = 1;
+      whole = false;
+    } else if (character == '"' || character == '\\') {
+      fprintf(to, "\\%c", (int)character);
+    } else if (!is_printable(character)) {
+      fprintf(to, "\\u%04x", (unsigned)character);
+    } else {
+      fwrite(bytes, 1, length, to);
+    }
+    bytes += length;
+    size -= length;
+  }
+  return whole;
+}
+
+void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size)
+{
+  const unsigned char *from = bytes;
+  fprintf(to, "\"%s\":\"", key);
+  bool whole = print_json_text(to, from, size);
+  fputc('"', to);
+  if (whole) return;
+  fprintf(to, ",\"%s_hex\":\"", key);
+  for (size_t i = 0; i < size; i++)
+    fprintf(to, "%02x", from[i]);
+  fputc('"', to);
+}

@@ -1,0 +1,194 @@
+/*
+ * Takes URLs apart, strictly: what is not understood is refused with a reason rather than guessed at. The one thing taken
+ * leniently is a password with an unescaped '@' in it: the last one before the path counts.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "url.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REDIS "redis://"
+#define UNIX  "unix://"
+
+static bool begins(const char *text, const char *with)
+{
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The end of "user:password@host:port", and in it the end of "user:password"; NULL if there is none. */
+static char *end_of_authority(char *authority)
+{
+  return authority + strcspn(authority, "/?#");
+}
+
+static char *end_of_user(char *authority)
+{
+  char *at = NULL;
+  for (char *c = authority; c < end_of_authority(authority); c++) {
+    if (*c == '@') at = c;
+  }
+  return at;
+}
+
+void url_hide_password(char *text)
+{
+  char *authority = strstr(text, "://");
+  if (authority == NULL) return;
+  authority += 3;
+  /* a password with an unescaped slash is not understood, but must not be shown either */
+  char *at = strrchr(authority, '@');
+  char *password = at != NULL ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
+  if (password != NULL) memset(password + 1, '*', (size_t)(at - password - 1));
+}
+
+static int hexadecimal(char c)
+{
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/* Decodes %41 and the like in place. */
+static bool decode(char *text)
+{
+  char *to = text;
+  for (; *text != 0; text++) {
+    char c = *text;
+    if (c == '%') {
+      int high = hexadecimal(text[1]);
+      int low = high < 0 ? -1 : hexadecimal(text[2]);
+      if (low < 0 || (high | low) == 0) return false;
+      c = (char)(high << 4 | low);
+      text += 2;
+    }
+    *to++ = c;
+  }
+  *to = 0;
+  return true;
+}
+
+static bool number(const char *text, uint32_t most, uint32_t *value)
+{
+  uint64_t sum = 0;
+  if (*text == 0) return false;
+  for (; *text != 0; text++) {
+    if (*text < '0' || *text > '9') return false;
+    sum = 10 * sum + (uint64_t)(*text - '0');
+    if (sum > most) return false;
+  }
+  *value = (uint32_t)sum;
+  return true;
+}
+
+/* "user:password", ended. "user" alone is a user whose password comes from elsewhere. */
+static const char *parse_user(struct url *url, char *text)
+{
+  char *colon = strchr(text, ':');
+  if (colon != NULL) {
+    *colon = 0;
+    if (!decode(colon + 1)) return "its password has a '%' that two hexadecimal digits other than 00 do not follow";
+    if (colon[1] != 0) url->password = colon + 1;
+  }
+  if (!decode(text)) return "its user has a '%' that two hexadecimal digits other than 00 do not follow";
+  if (*text != 0) url->user = text;
+  return NULL;
+}
+
+static const char *parse_port(struct url *url, const char *text)
+{
+  uint32_t port = 0;
+  if (!number(text, 65535, &port) || port == 0) return "its port is not a number from 1 to 65535";
+  url->port = text;
+  return NULL;
+}
+
+/* "host:port", ended; the host may be an IPv6 address in brackets. */
+static const char *parse_host(struct url *url, char *text)
+{
+  char *rest;
+  url->port = "6379";
+  if (*text == '[') {
+    url->host = text + 1;
+    rest = strchr(text, ']');
+    if (rest == NULL) return "its '[' has no ']'";
+    *rest++ = 0;
+    if (*rest != 0 && *rest != ':') return "only a port may follow its ']'";
+  } else {
+    url->host = text;
+    rest = text + strcspn(text, ":");
+    if (strchr(text, ':') != strrchr(text, ':')) return "an IPv6 address has to stand in brackets: redis://[::1]:6379";
+  }
+  const char *wrong = NULL;
+  if (*rest == ':') {
+    *rest = 0;
+    wrong = parse_port(url, rest + 1);
+  }
+  if (wrong == NULL && !decode(text))
+    wrong = "its host has a '%' that two hexadecimal digits other than 00 do not follow";
+  if (wrong == NULL && *url->host == 0) wrong = "it names no host";
+  return wrong;
+}
+
+static const char *parse_redis(struct url *url, char *authority)
+{
+  char *at = end_of_user(authority);
+  char *end = end_of_authority(authority);
+  if (*end == '?' || *end == '#')
+    return "it has a '?' or '#', which mean nothing here; in a password, write %3F or %23";
+  char *database = *end == '/' ? end + 1 : end;
+  *end = 0;
+  if (strchr(database, '@') != NULL) return "a '/' in a password has to be written %2F";
+  if (*database != 0 && !number(database, INT32_MAX, &url->database))
+    return "its database, after the '/', is not a number";
+  if (at != NULL) {
+    *at = 0;
+    const char *wrong = parse_user(url, authority);
+    if (wrong != NULL) return wrong;
+    authority = at + 1;
+  }
+  const char *wrong = parse_host(url, authority);
+  if (wrong != NULL) return wrong;
+  const char *brackets = strchr(url->host, ':') != NULL ? "[]" : "";
+  snprintf(url->shown, sizeof url->shown, REDIS "%.1s%s%s:%s", brackets, url->host, brackets + (*brackets != 0),
+           url->port);
+  return NULL;
+}
+
+static const char *parse_unix(struct url *url, char *authority)
+{
+  char *at = end_of_user(authority);
+  if (at != NULL) {
+    *at = 0;
+    const char *wrong = parse_user(url, authority);
+    if (wrong != NULL) return wrong;
+    authority = at + 1;
+  }
+  char *end = authority + strcspn(authority, "?#");
+  if (*end != 0) {
+    if (!begins(end, "?db=") || !number(end + 4, INT32_MAX, &url->database)) {
+      return "only ?db=NUMBER may follow its path; in the path, write %3F for '?' and %23 for '#'";
+    }
+    *end = 0;
+  }
+  if (*authority != '/' || authority[1] == 0) return "it names no absolute path: unix:///run/redis/redis.sock";
+  if (!decode(authority)) return "its path has a '%' that two hexadecimal digits other than 00 do not follow";
+  url->path = authority;
+  snprintf(url->shown, sizeof url->shown, UNIX "%s", authority);
+  return NULL;
+}
+
+const char *url_parse(struct url *url, const char *text)
+{
+  memset(url, 0, sizeof *url);
+  size_t size = strlen(text);
+  if (size >= sizeof url->storage) return "it is too long";
+  memcpy(url->storage, text, size + 1);
+  if (begins(text, REDIS)) return parse_redis(url, url->storage + strlen(REDIS));
+  if (begins(text, UNIX)) return parse_unix(url, url->storage + strlen(UNIX));
+  if (begins(text, "rediss://")) return "TLS is not supported; put a TLS tunnel before the server and name that";
+  return "it begins with neither redis:// nor unix://";
+}

@@ -1,0 +1,183 @@
+# What the suites of the fairlock command share; each reads it with ". tests/command/lib.sh" from the root of the sources.
+#
+# A test is a function test_NAME, which run_tests calls in a shell of its own, with set -u; it fails by fail or expect.
+# start_server gives it a redis-server of its own, on a free loopback port. Whatever a suite has started ends with it:
+# the servers by the ids noted in $top/pids, the commands because their server is gone.
+# shellcheck shell=sh disable=SC2034,SC2120,SC2119,SC2086
+build=$(cd "${BUILD:-build}" && pwd)
+fairlock=$build/fairlock
+top=$(mktemp -d)
+failed=0
+unset FAIRLOCK_URL FAIRLOCK_PASSWORD
+
+stop_all() {
+  [ ! -e "$top/pids" ] || while read -r pid; do kill -9 "$pid" 2>/dev/null; done <"$top/pids"
+  rm -rf "$top"
+}
+trap stop_all EXIT
+trap 'exit 1' INT TERM HUP
+
+# fail WHY...: ends the test
+fail() {
+  echo "# $*"
+  exit 1
+}
+
+# expect STATUS COMMAND...: the command has to exit so. Its output is in $dir/out and $dir/err.
+expect() {
+  wanted=$1
+  shift
+  "$@" >"$dir/out" 2>"$dir/err" </dev/null
+  got=$?
+  [ $got -eq "$wanted" ] || fail "exit status $got instead of $wanted: $* : $(cat "$dir/err")"
+}
+
+# said WORDS, printed WORDS: what the last command has written to stderr, to stdout
+said() {
+  grep -qF -e "$1" "$dir/err" || fail "no '$1' in its messages: $(cat "$dir/err")"
+}
+printed() {
+  grep -qF -e "$1" "$dir/out" || fail "no '$1' in its output: $(cat "$dir/out")"
+}
+
+# eventually COMMAND...: within 20 s it has to succeed
+eventually() {
+  tries=400
+  until "$@" >/dev/null 2>&1; do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || fail "never came true: $*"
+    sleep 0.05
+  done
+}
+
+# ends STATUS PID: the background command has to end so
+ends() {
+  wait "$2"
+  got=$?
+  [ $got -eq "$1" ] || fail "exit status $got instead of $1 from a command in the background: $(cat "$dir"/err* 2>/dev/null)"
+}
+
+# number_of SIGNAL: the shells do not agree on kill -l
+number_of() {
+  case $1 in
+    HUP) echo 1 ;;
+    INT) echo 2 ;;
+    QUIT) echo 3 ;;
+    KILL) echo 9 ;;
+    USR1) echo 10 ;;
+    SEGV) echo 11 ;;
+    USR2) echo 12 ;;
+    TERM) echo 15 ;;
+  esac
+}
+
+redis() {
+  redis-cli -p "$port" ${password:+--no-auth-warning -a "$password"} "$@"
+}
+
+answers() {
+  [ "$(redis ping)" = PONG ]
+}
+
+# start_server OPTION...: sets port, server (its process) and FAIRLOCK_URL
+start_server() {
+  password=
+  port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+  while :; do
+    mkdir -p "$dir/$port"
+    "$build/redis-server" --port "$port" --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
+      --unixsocket "$dir/$port/socket" "$@" >"$dir/$port/log" 2>&1 &
+    server=$!
+    echo $server >>"$top/pids"
+    tries=100
+    while kill -0 $server 2>/dev/null && [ $tries -gt 0 ]; do
+      if grep -q -i 'ready to accept' "$dir/$port/log"; then
+        FAIRLOCK_URL=redis://127.0.0.1:$port
+        export FAIRLOCK_URL
+        return
+      fi
+      tries=$((tries - 1))
+      sleep 0.05
+    done
+    kill -9 $server 2>/dev/null
+    port=$((port + 1)) # somebody else's
+  done
+}
+
+stop_server() {
+  kill -9 "$server"
+  wait "$server" 2>/dev/null
+}
+
+# run ...: fairlock run as from an interactive shell, with all signals as the system gives them. Meant for the background:
+# its process is $!.
+run() {
+  exec env --default-signal "$fairlock" run "$@"
+}
+
+held() {
+  [ "$(redis hlen "$1")" = 1 ]
+}
+unheld() {
+  [ "$(redis hlen "$1")" = 0 ]
+}
+
+# waits COUNT NAME: so many stand in line
+waits() {
+  [ "$(redis llen "redisson_lock_queue:{$2}")" = "$1" ]
+}
+
+# dead PID: the process is gone, or only waits to be reaped
+dead() {
+  case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) in
+    '' | Z* | X*) true ;;
+    *) false ;;
+  esac
+}
+
+# stopped PID: by a signal
+stopped() {
+  case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) in
+    T*) true ;;
+    *) false ;;
+  esac
+}
+
+continued() {
+  ! stopped "$1"
+}
+
+# keeper_of PID: the process that keeps the lock for a fairlock run; the other child is the command
+keeper_of() {
+  tr ' ' '\n' <"/proc/$1/task/$1/children" | while read -r child; do
+    [ "$(readlink "/proc/$child/exe")" != "$fairlock" ] || echo "$child"
+  done
+}
+
+now_ms() {
+  echo $(($(date +%s%N) / 1000000))
+}
+
+# run_tests NAME...: each in a shell, a folder ($dir) and with a server of its own
+run_tests() {
+  for name in "$@"; do
+    dir=$top/$name
+    log=$top/$name.log
+    mkdir "$dir"
+    if (
+      trap - EXIT
+      start_server
+      "test_$name"
+      status=$?
+      stop_server
+      exit $status
+    ) >"$log" 2>&1; then
+      grep '^skip ' "$log" || echo "ok $name"
+    else
+      grep '^#' "$log" || sed 's/^/# /' "$log"
+      echo "not ok $name"
+      failed=1
+    fi
+  done
+  exit $failed
+}

@@ -1,0 +1,8 @@
+# The suites of the fairlock command, as its users know it: each test_*.sh runs it against a real server.
+COMMAND_TESTS := $(wildcard tests/command/test_*.sh)
+SUITES += $(COMMAND_TESTS)
+PACKAGES += redis-tools jq pkgconf netcat-openbsd bsdutils coreutils
+
+.PHONY: command-tests
+command-tests: $(BUILD)/fairlock $(BUILD)/redis-server ## run the suites of the fairlock command alone
+	@sh tests/run.sh $(COMMAND_TESTS)

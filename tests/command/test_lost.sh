@@ -1,0 +1,220 @@
+#!/bin/sh
+# fairlock run: the lock is renewed, and whatever ends the hold ends the command before anybody else can hold it.
+# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+set -u
+. tests/command/lib.sh
+
+# A command that writes the time every 20 ms to its first argument, as does a process that it starts; it ignores SIGTERM.
+beat='trap "" TERM; beat() { while :; do date +%s%N >>$0; sleep 0.02; done; }; beat & echo $! >$0.second; beat'
+
+# A command that notes SIGTERM in its first argument.
+polite='trap "echo term >>$0; exit 3" TERM; echo ready >>$0; while :; do sleep 0.02; done'
+
+last_beat_ms() {
+  echo $(($(tail -n 1 "$1") / 1000000))
+}
+
+test_renewed() {
+  run --lease 2 a -- sh -c 'sleep 6; exit 5' &
+  command=$!
+  eventually held a
+  token=$(redis hget 'fairlock:{a}' token)
+  sleep 4
+  expect 1 "$fairlock" run -n a true
+  [ "$(redis hget 'fairlock:{a}' token)" = "$token" ] || fail "somebody else held the lock"
+  ends 5 $command
+  expect 0 "$fairlock" run -n a true
+}
+
+test_key_deleted() {
+  run --lease 6 --kill-after 2 a -- sh -c "$polite" "$dir/got" 2>"$dir/err" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  redis del a >"$dir/out"
+  ends 79 $command
+  grep -q term "$dir/got" || fail "no SIGTERM"
+  said 'a is lost'
+}
+
+# A command that obeys SIGTERM, and a process of its that does not.
+test_what_a_lost_command_leaves() {
+  run --lease 6 a -- sh -c '(trap "" TERM; exec sleep 60) & echo $! >$0; exec sleep 60' "$dir/second" &
+  command=$!
+  eventually test -s "$dir/second"
+  eventually held a
+  redis del a >"$dir/out"
+  ends 79 $command
+  eventually dead "$(cat "$dir/second")"
+}
+
+test_lost_exit_code() {
+  run --lease 1 --lost-exit-code 5 a -- sh -c "$polite" "$dir/got" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  redis del a >"$dir/out"
+  ends 5 $command
+}
+
+test_broken_just_before_the_end() {
+  run a -- sh -c 'redis-cli -p "$0" del a >"$1"; exit 0' $port "$dir/out" 2>"$dir/err" &
+  ends 79 $!
+  said 'was lost while the command ran'
+}
+
+test_on_lost_ignore() {
+  run --lease 1 --on-lost ignore a -- sh -c "$polite" "$dir/got" 2>"$dir/err" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  redis del a >"$dir/out"
+  eventually grep -q 'goes on' "$dir/err"
+  sleep 0.5
+  ! grep -q term "$dir/got" || fail "SIGTERM was sent"
+  ! dead $command || fail "it has ended"
+  kill $command
+  ends 79 $command
+}
+
+test_on_lost_kill() {
+  run --lease 1 --on-lost kill a -- sh -c "$polite" "$dir/got" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  redis del a >"$dir/out"
+  ends 79 $command
+  ! grep -q term "$dir/got" || fail "SIGTERM was sent"
+}
+
+# The server dies: nobody can renew. The lease that the server last granted began before that, so whoever is alive less
+# than a lease later is in time.
+server_dies() {
+  run --lease 5 "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
+  command=$!
+  eventually test -s "$dir/beats"
+  sleep 0.5
+  stop_server
+  died=$(now_ms)
+  ends 79 $command
+  said 'could not be renewed'
+  lived=$(($(last_beat_ms "$dir/beats") - died))
+  [ $lived -lt 5000 ] || fail "the command lived for another $lived ms"
+  eventually dead "$(cat "$dir/beats.second")"
+}
+
+test_server_dies() {
+  server_dies --kill-after 0.5
+}
+
+test_server_dies_no_grace() {
+  server_dies --on-lost kill
+}
+
+test_server_freezes() {
+  run --lease 6 --kill-after 2 a -- sh -c "$polite" "$dir/got" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  kill -STOP $server
+  ends 79 $command
+  kill -CONT $server
+  grep -q term "$dir/got" || fail "no SIGTERM"
+  # the keeper's renewals came to the server in the end, or did not: the lock is free either way
+  eventually unheld a
+}
+
+test_short_freeze_does_no_harm() {
+  run --lease 6 a -- sh -c 'sleep 4; exit 4' &
+  command=$!
+  eventually held a
+  sleep 1.5
+  kill -STOP $server
+  sleep 1
+  kill -CONT $server
+  ends 4 $command
+}
+
+test_server_restarts_empty() {
+  run --lease 3 a -- sh -c "$polite" "$dir/got" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  redis flushall >"$dir/out"
+  redis client kill type normal skipme yes >"$dir/out"
+  ends 79 $command
+}
+
+test_fairlock_is_killed() {
+  run a -- sh -c "$beat" "$dir/beats" &
+  command=$!
+  eventually test -s "$dir/beats"
+  eventually test -s "$dir/beats.second"
+  start=$(now_ms)
+  kill -9 $command
+  eventually unheld a
+  [ $(($(now_ms) - start)) -lt 25000 ] || fail "only the lease has ended the hold"
+  dead "$(cat "$dir/beats.second")" || fail "a process of the command's is still there"
+  beats=$(wc -l <"$dir/beats")
+  sleep 0.3
+  [ "$(wc -l <"$dir/beats")" = "$beats" ] || fail "it still runs"
+  expect 0 "$fairlock" run -n a true
+}
+
+test_keeper_is_killed() {
+  run a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
+  command=$!
+  eventually test -s "$dir/beats.second"
+  kill -9 "$(keeper_of $command)"
+  ends 79 $command
+  said 'was killed'
+  eventually dead "$(cat "$dir/beats.second")"
+}
+
+test_both_are_killed() {
+  run --lease 2 a -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/command" &
+  command=$!
+  eventually test -s "$dir/command"
+  kill -STOP $command
+  kill -9 "$(keeper_of $command)" $command
+  eventually dead "$(cat "$dir/command")"
+  expect 0 "$fairlock" run -w 20 a true
+}
+
+test_fairlock_is_stopped() {
+  run --lease 2 a -- sh -c 'until [ -e $0 ]; do sleep 0.02; done; exit 4' "$dir/go" &
+  command=$!
+  eventually held a
+  kill -STOP $command
+  sleep 4
+  expect 1 "$fairlock" run -n a true
+  touch "$dir/go"
+  kill -CONT $command
+  ends 4 $command
+}
+
+test_stopped_command_is_ended() {
+  run --lease 1 a -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/command" &
+  command=$!
+  eventually test -s "$dir/command"
+  kill -STOP "$(cat "$dir/command")"
+  redis del a >"$dir/out"
+  ends 79 $command
+}
+
+test_handover_is_confirmed_first() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  run -w 60 --lease 60 --kill-after 15 a -- sh -c 'exit 6' &
+  waiter=$!
+  eventually waits 1 a
+  kill $holder
+  ends 143 $holder
+  ends 6 $waiter # a grant of 5 s has no room for 15 s of grace: it must not count as lost
+}
+
+test_what_is_left_in_the_background() {
+  expect 0 "$fairlock" run a -- sh -c 'sleep 60 & echo $! >"$0"' "$dir/background"
+  ! dead "$(cat "$dir/background")" || fail "it was ended"
+  kill "$(cat "$dir/background")"
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore on_lost_kill \
+  server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty fairlock_is_killed keeper_is_killed \
+  both_are_killed fairlock_is_stopped stopped_command_is_ended handover_is_confirmed_first what_is_left_in_the_background

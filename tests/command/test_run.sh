@@ -1,0 +1,224 @@
+#!/bin/sh
+# fairlock run: exit statuses, what the command gets to see, conflict and time-out, signals, and the terminal.
+# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2094,SC2154,SC1091,SC2317
+set -u
+. tests/command/lib.sh
+
+test_status_of_command() {
+  expect 0 "$fairlock" run a true
+  expect 7 "$fairlock" run a -- sh -c 'exit 7'
+  expect 69 "$fairlock" run a -- sh -c 'exit 69'
+  for signal in TERM KILL SEGV; do
+    expect $((128 + $(number_of $signal))) "$fairlock" run a -- sh -c "kill -$signal \$\$"
+  done
+  unheld a || fail "the lock is still held"
+}
+
+test_command_cannot_be_executed() {
+  expect 69 "$fairlock" run a /no/such/command
+  said /no/such/command
+  echo text >"$dir/file"
+  expect 69 "$fairlock" run a "$dir/file"
+  unheld a || fail "the lock is still held"
+}
+
+test_system_error() {
+  expect 71 sh -c "ulimit -n 4; exec '$fairlock' run a true"
+  said 'cannot start'
+  [ ! -e /dev/full ] || expect 71 sh -c "exec '$fairlock' status a >/dev/full"
+}
+
+test_environment() {
+  expect 0 "$fairlock" run 'a b' -- sh -c 'echo "$FAIRLOCK_NAME,$FAIRLOCK_OWNER,$FAIRLOCK_TOKEN"; redis-cli -p '"$port"' hgetall "a b"'
+  first=$(sed 1q "$dir/out")
+  owner=$(echo "$first" | cut -d , -f 2)
+  [ "$(echo "$first" | cut -d , -f 1)" = 'a b' ] || fail "name: $first"
+  [ "$(sed -n 2p "$dir/out")" = "$owner" ] || fail "the owner is not the holder: $(cat "$dir/out")"
+  expect 0 "$fairlock" run 'a b' -- sh -c 'echo "$FAIRLOCK_TOKEN"'
+  [ "$(cat "$dir/out")" -gt "$(echo "$first" | cut -d , -f 3)" ] || fail "the token does not grow"
+}
+
+test_stdin() {
+  head -c 100000 /dev/urandom >"$dir/data"
+  "$fairlock" run a cat <"$dir/data" | cmp - "$dir/data" || fail "data was changed"
+  seq 3 | "$fairlock" run a -- sh -c 'read -r x; read -r y; echo $x$y' >"$dir/out"
+  printed 12
+}
+
+test_pipe_closes_with_command() {
+  start=$(now_ms)
+  "$fairlock" run a -- sh -c 'echo x' | cat >/dev/null
+  [ $(($(now_ms) - start)) -lt 10000 ] || fail "the output stayed open"
+}
+
+test_shell() {
+  expect 3 "$fairlock" run -c 'echo "$0 is it"; exit 3' a
+  printed 'is it'
+  expect 3 "$fairlock" run a -c 'exit 3'
+  expect 5 env SHELL=/bin/sh "$fairlock" run --command='exit 5' a
+  expect 69 env SHELL=/no/shell "$fairlock" run a -c true
+  expect 64 "$fairlock" run a -c 'echo' more
+  expect 69 "$fairlock" run a -- -c true
+}
+
+test_conflict() {
+  run a sleep 30 &
+  holder=$!
+  eventually held a
+  expect 1 "$fairlock" run -n a true
+  expect 9 "$fairlock" run -n -E 9 a true
+  expect 0 "$fairlock" run -n -E 0 a false
+  expect 1 "$fairlock" run -w 0 a true
+  expect 1 "$fairlock" run --wait=0.2 a true
+  expect 8 "$fairlock" run -w .2 --conflict-exit-code=8 a true
+  waits 0 a || fail "the queue was not left"
+  kill $holder
+  ends 143 $holder
+  expect 0 "$fairlock" run -n a true
+}
+
+test_waits_its_turn() {
+  run a sleep 30 &
+  holder=$!
+  eventually held a
+  for i in 1 2 3; do
+    run -w 60 a -- sh -c "echo $i >>'$dir/order'" &
+    last=$!
+    eventually waits $i a
+  done
+  expect 1 "$fairlock" run -n a true
+  kill $holder
+  ends 143 $holder
+  ends 0 $last
+  [ "$(tr '\n' ' ' <"$dir/order")" = '1 2 3 ' ] || fail "order: $(cat "$dir/order")"
+}
+
+test_signals_are_forwarded() {
+  run a -- sh -c 'for s in INT HUP QUIT USR1 USR2; do trap "echo $s >>$0" $s; done; trap "exit 42" TERM
+    echo ready >>$0; while :; do sleep 0.05; done' "$dir/got" 2>/dev/null &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  for signal in INT HUP QUIT USR1 USR2; do
+    kill -$signal $command
+    eventually grep -q $signal "$dir/got"
+  done
+  kill -TERM $command
+  ends 42 $command
+  unheld a || fail "the lock is still held"
+}
+
+test_signals_reach_the_whole_group() {
+  run a -- sh -c 'sleep 60 & echo $! >$0; wait' "$dir/grandchild" &
+  command=$!
+  eventually test -s "$dir/grandchild"
+  kill -INT $command
+  ends 130 $command
+  # a shell starts background jobs with SIGINT ignored: the signal was sent, and that is all
+  kill "$(cat "$dir/grandchild")" 2>/dev/null
+  run a sleep 60 &
+  command=$!
+  eventually held a
+  kill -HUP $command
+  ends 129 $command
+}
+
+test_command_gets_signals_as_they_were() {
+  expect 0 env --default-signal --ignore-signal=HUP,USR1 "$fairlock" run a -- grep SigIgn /proc/self/status
+  [ "$(tr -dc 0-9a-f <"$dir/out" | tail -c 16)" = 0000000000000201 ] || fail "ignored: $(cat "$dir/out")"
+  expect 0 env --default-signal "$fairlock" run a -- grep -e SigIgn -e SigBlk /proc/self/status
+  [ "$(grep -c 0000000000000000 "$dir/out")" = 2 ] || fail "not clean: $(cat "$dir/out")"
+}
+
+test_signals_end_the_wait() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  for signal in INT TERM HUP QUIT USR1 USR2; do
+    run a true &
+    waiter=$!
+    eventually waits 1 a
+    kill -$signal $waiter
+    ends $((128 + $(number_of $signal))) $waiter
+    waits 0 a || fail "$signal left an entry in the queue"
+    [ "$(redis hlen 'fairlock:{a}')" -le 3 ] || fail "$signal left: $(redis hgetall 'fairlock:{a}')"
+  done
+  env --default-signal --ignore-signal=HUP "$fairlock" run a true &
+  waiter=$!
+  eventually waits 1 a
+  kill -HUP $waiter
+  sleep 0.3
+  waits 1 a || fail "an ignored signal has ended the wait"
+  kill -TERM $waiter
+  ends 143 $waiter
+  kill $holder
+  ends 143 $holder
+}
+
+test_killed_waiter_leaves_the_queue() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  run a true &
+  waiter=$!
+  eventually waits 1 a
+  kill -9 $waiter
+  eventually waits 0 a
+  kill $holder
+  ends 143 $holder
+}
+
+# A terminal of its own, fed from stdin: tty SHELL-COMMAND
+tty() {
+  SHELL=/bin/sh script -qefc "$1" /dev/null >"$dir/out"
+}
+
+test_terminal_is_lent() {
+  (sleep 0.5; echo hello; sleep 0.5) | tty "'$fairlock' run a -- sh -c 'read -r x; echo got \$x'"
+  printed 'got hello'
+  (sleep 0.5; echo again; sleep 0.5) | tty "'$fairlock' run a -- sh -c 'read -r x; echo got \$x' | cat; read -r y; echo also \$y" &
+  ends 0 $!
+  printed 'got again'
+}
+
+test_terminal_comes_back() {
+  (sleep 1; echo hello; sleep 0.3) | tty "'$fairlock' run a true; read -r x; echo got \$x"
+  printed 'got hello'
+}
+
+test_terminal_interrupts() {
+  # Ctrl-C ends the command, and what surrounds it as well
+  (sleep 1; printf '\003'; sleep 0.3) | tty "sh -c \"'$fairlock' run a sleep 30; echo not interrupted\"; true"
+  ! grep -q 'not interrupted' "$dir/out" || fail "the script went on"
+  eventually unheld a
+}
+
+# As by a shell: the job is stopped, and continued in the foreground. The lock stays held, for longer than its lease.
+test_job_control() {
+  cat >"$dir/jobs" <<EOF
+set -m
+'$fairlock' run --lease 2 a -- sh -c 'echo \$\$ >"$dir/command"; until [ -e "$dir/end" ]; do sleep 0.05; done; exit 6' &
+echo \$! >"$dir/run"
+until [ -e "$dir/foreground" ]; do sleep 0.05; done
+fg
+echo "status \$?" >"$dir/status"
+EOF
+  sleep 30 | tty "sh '$dir/jobs'" &
+  eventually test -s "$dir/command"
+  eventually test -s "$dir/run"
+  kill -TSTP "$(cat "$dir/run")"
+  eventually stopped "$(cat "$dir/command")"
+  eventually stopped "$(cat "$dir/run")"
+  sleep 4
+  expect 1 "$fairlock" run -n a true
+  touch "$dir/foreground"
+  eventually continued "$(cat "$dir/command")"
+  touch "$dir/end"
+  eventually test -s "$dir/status"
+  [ "$(cat "$dir/status")" = 'status 6' ] || fail "$(cat "$dir/status")"
+  unheld a || fail "the lock is still held"
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests status_of_command command_cannot_be_executed system_error environment stdin pipe_closes_with_command shell \
+  conflict waits_its_turn signals_are_forwarded signals_reach_the_whole_group command_gets_signals_as_they_were \
+  signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent terminal_comes_back terminal_interrupts job_control

@@ -1,0 +1,239 @@
+#!/bin/sh
+# Which server, who we are to it, and what happens when it does not serve us; mistakes in the command line.
+# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+set -u
+. tests/command/lib.sh
+
+# misuse WORDS ARGUMENT...: a usage error that says WORDS
+misuse() {
+  words=$1
+  shift
+  expect 64 "$fairlock" "$@"
+  said "$words"
+  [ ! -s "$dir/out" ] || fail "output for a usage error: $(cat "$dir/out")"
+}
+
+test_usage() {
+  misuse 'say what to do'
+  misuse "no subcommand 'lock'" lock
+  misuse 'NAME of a lock is missing' run
+  misuse 'NAME of a lock is missing' status
+  misuse 'NAME of a lock is missing' watch
+  misuse 'NAME of a lock is missing' break
+  misuse 'no COMMAND' run a
+  misuse 'no COMMAND' run a --
+  misuse 'there is no option -q' run -q a true
+  misuse 'there is no option --unknown' run --unknown=3 a true
+  misuse 'there is no option --json' run --json a true
+  misuse '--nonblock takes no value' run --nonblock=1 a true
+  misuse '-w needs a value' run -w
+  misuse '--lease needs a value' run --lease
+  misuse '-c needs a value' run a -c
+  misuse '-c takes one STRING' run -c true a true
+  misuse 'no shared locks' run -s a true
+  misuse 'give one of them' run -n -w 1 a true
+  for bad in '' x 1x -1 1e3 0x10 ' 1' 1,5 . inf nan; do misuse 'needs a number of seconds' run -w "$bad" a true; done
+  misuse 'needs 0 to 1073741 seconds' run -w 1073742 a true
+  misuse 'needs 0 to 1073741 seconds' run -w 99999999999999999999999999999999 a true
+  misuse '--lease needs 0.1 to' run --lease 0.09 a true
+  misuse '--kill-after has to fit' run --lease 3 --kill-after 1.001 a true
+  misuse '--kill-after has to fit' run --kill-after 20 a true
+  misuse '--on-lost needs' run --on-lost stop a true
+  for bad in '' x -1 256 1000 1.5; do
+    misuse 'from 0 to 255' run -E "$bad" a true
+    misuse 'from 0 to 255' run --lost-exit-code "$bad" a true
+  done
+  misuse 'one lock at a time' break a b
+  misuse 'one lock at a time' watch a b
+  misuse '-i needs' watch -i 0 a
+  expect 0 "$fairlock" run -w 1. --lease .5 --kill-after 0.0001 a true
+}
+
+test_help() {
+  for words in --help -h help 'help run' 'run --help' 'status --help' 'watch --help' 'break --help' 'help break'; do
+    expect 0 "$fairlock" $words
+    printed 'usage: fairlock'
+    [ ! -s "$dir/err" ] || fail "messages: $(cat "$dir/err")"
+  done
+  expect 0 "$fairlock" --version
+  printed "fairlock $(sed -n 's/^VERSION := //p' Makefile)"
+}
+
+# Each long option of the help is in the manual, and each exit status.
+test_manual() {
+  for words in run status watch break; do
+    for option in $("$fairlock" $words --help | grep -o -e ' --[a-z-]*' | sort -u); do
+      sed 's/\\//g' boards/host/fairlock.1 | grep -qF -e "$option" || fail "$option of fairlock $words is not in the manual"
+    done
+  done
+  for status in 1 64 66 69 71 75 76 77 78 79; do
+    grep -q "^\.B $status\$" boards/host/fairlock.1 || fail "exit status $status is not in the manual"
+  done
+  if ! command -v man >"$dir/out"; then return; fi
+  LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -l -Tutf8 boards/host/fairlock.1 >"$dir/out" 2>"$dir/err" </dev/null
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+}
+
+test_bad_urls() {
+  for url in http://h redis: redis:// redis://:1 'redis://h:' redis://h:0 redis://h:65536 redis://h:x redis://::1 'redis://[::1' \
+    'redis://[::1]x' redis://h/x redis://h/-1 redis://h/1/2 'redis://h?x=1' 'redis://h#x' redis://%zz redis://%00 redis://h%4 \
+    redis://u:a/b@h unix: unix://path unix:// 'unix:///p?x=1' 'unix:///p#x' 127.0.0.1:6379 "redis://$(printf '%03000d' 1)"; do
+    expect 64 "$fairlock" status --url "$url" a
+    said 'the URL in --url is of no use'
+    said 'A URL looks like'
+    expect 64 env FAIRLOCK_URL="$url" "$fairlock" run a true
+    said 'the URL in FAIRLOCK_URL is of no use'
+  done
+  expect 64 "$fairlock" status --url rediss://h a
+  said TLS
+}
+
+test_urls() {
+  unset FAIRLOCK_URL
+  expect 0 "$fairlock" run --url redis://127.0.0.1:$port a true
+  expect 0 "$fairlock" run --url redis://127.0.0.1:$port/ a true
+  expect 0 "$fairlock" run --url redis://%31%32%37.0.0.1:$port a true
+  expect 0 "$fairlock" run --url=redis://localhost:$port a true
+  expect 0 env FAIRLOCK_URL=redis://127.0.0.1:$port "$fairlock" run a true
+  expect 0 env FAIRLOCK_URL=http://bad "$fairlock" run --url redis://127.0.0.1:$port a true
+  expect 0 "$fairlock" run --url unix://$dir/$port/socket a true
+  expect 0 "$fairlock" run --url "unix://$(echo "$dir/$port/socket" | sed 's/s/%73/g')" a true
+  expect 75 "$fairlock" run --url "unix://$dir/$port/none" a true
+  expect 75 "$fairlock" run --url "unix:///$(printf '%0300d' 1)" a true
+}
+
+test_ipv6() {
+  if ! redis-cli -h ::1 -p $port ping >"$dir/out" 2>&1; then
+    echo "skip ipv6: no IPv6 loopback"
+    return
+  fi
+  expect 0 "$fairlock" run --url "redis://[::1]:$port" a true
+}
+
+test_databases() {
+  run --url redis://127.0.0.1:$port/3 a sleep 60 &
+  holder=$!
+  eventually sh -c "[ \$(redis-cli -p $port -n 3 hlen a) = 1 ]"
+  expect 1 "$fairlock" run -n --url "unix://$dir/$port/socket?db=3" a true
+  expect 0 "$fairlock" run -n --url redis://127.0.0.1:$port/2 a true
+  kill $holder
+  ends 143 $holder
+  expect 76 "$fairlock" run -n --url redis://127.0.0.1:$port/99 a true
+  said 'out of range'
+}
+
+test_unreachable() {
+  start=$(now_ms)
+  expect 75 "$fairlock" run --url redis://127.0.0.1:1 a true
+  said 'redis://127.0.0.1:1: the server cannot be reached'
+  said 'Is it running there?'
+  expect 75 "$fairlock" status --url redis://127.0.0.1:1 a
+  expect 75 "$fairlock" watch --url redis://127.0.0.1:1 a
+  expect 75 "$fairlock" break --url redis://127.0.0.1:1 a
+  [ $(($(now_ms) - start)) -lt 4000 ] || fail "not at once"
+  kill -STOP $server
+  expect 75 "$fairlock" run -w 1 a true
+  kill -CONT $server
+}
+
+test_unreachable_while_waiting() {
+  run a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  run -w 2 a true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  stop_server
+  ends 75 $waiter
+  said 'cannot be reached'
+  kill $holder
+  ends 143 $holder
+}
+
+test_not_a_server_of_ours() {
+  # a server that closes at once, and one that speaks something else
+  command -v nc >"$dir/out" || { echo "skip not_a_server_of_ours: no nc"; return; }
+  other=$((port + 1))
+  (echo 'SSH-2.0-x'; sleep 2) | nc -l $other >"$dir/out" 2>&1 &
+  sleep 0.3
+  expect 76 "$fairlock" run --url redis://127.0.0.1:$other a true
+  said 'Is it a Redis server'
+}
+
+test_passwords() {
+  redis config set requirepass 's:e/c@r%t' >"$dir/out"
+  password='s:e/c@r%t'
+  expect 77 "$fairlock" run a true
+  said NOAUTH
+  said 'Check the user and password'
+  expect 77 "$fairlock" run --url redis://:wrong@127.0.0.1:$port a true
+  said WRONGPASS
+  expect 0 "$fairlock" run --url redis://:s%3Ae%2Fc%40r%25t@127.0.0.1:$port a true
+  expect 0 "$fairlock" run --url redis://default:s:e%2fc@r%25t@127.0.0.1:$port a true
+  expect 0 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a true
+  expect 0 env FAIRLOCK_PASSWORD="$password" "$fairlock" status --url redis://default@127.0.0.1:$port a
+  expect 64 "$fairlock" status --url redis://default@127.0.0.1:$port a
+  said 'no password'
+  printf '%s\n' "$password" >"$dir/password"
+  expect 0 env FAIRLOCK_PASSWORD=wrong "$fairlock" run --password-file "$dir/password" a true
+  printf '%s\r\nmore\n' "$password" >"$dir/password"
+  expect 0 "$fairlock" run --url redis://:wrong@127.0.0.1:$port --password-file="$dir/password" a true
+  printf %s "$password" >"$dir/password"
+  expect 0 "$fairlock" status --password-file "$dir/password" a
+  expect 66 "$fairlock" run --password-file "$dir/none" a true
+  said "$dir/none"
+  expect 66 "$fairlock" run --password-file "$dir" a true
+  expect 66 "$fairlock" run --password-file /dev/null a true
+  said 'is empty'
+  head -c 3000 /dev/zero | tr '\0' x >"$dir/password"
+  expect 66 "$fairlock" run --password-file "$dir/password" a true
+  said 'too long'
+}
+
+test_password_is_not_shown() {
+  redis config set requirepass secret >"$dir/out"
+  password=secret
+  run --url redis://default:secret@127.0.0.1:$port a sleep 60 &
+  holder=$!
+  eventually held a
+  for process in $holder "$(keeper_of $holder)"; do
+    ! grep -q secret "/proc/$process/cmdline" || fail "$(tr '\0' ' ' <"/proc/$process/cmdline")"
+    grep -q sleep "/proc/$process/cmdline" || fail "the rest is gone: $(tr '\0' ' ' <"/proc/$process/cmdline")"
+  done
+  kill $holder
+  ends 143 $holder
+  for url in redis://:secret@127.0.0.1:1 redis://:secret@h/x 'redis://:secret/secret@h' 'redis://:secret%@h'; do
+    "$fairlock" status --url "$url" a >"$dir/out" 2>&1
+    ! grep -q secret "$dir/out" || fail "$(cat "$dir/out")"
+  done
+}
+
+test_acl() {
+  redis acl setuser limited on '>pw' '~*' '&*' +@connection >"$dir/out"
+  url=redis://limited:pw@127.0.0.1:$port
+  expect 77 "$fairlock" run --url "$url" a true
+  said NOPERM
+  expect 77 "$fairlock" run -n --url "$url" a true
+  expect 77 "$fairlock" status --url "$url" a
+  expect 77 "$fairlock" break --url "$url" a
+}
+
+test_server_refuses() {
+  redis hset a x 1 >"$dir/out"
+  redis set b string >"$dir/out"
+  expect 76 "$fairlock" run -n b true
+  said WRONGTYPE
+  redis del a b >"$dir/out"
+  redis config set maxmemory 1 >"$dir/out"
+  expect 75 "$fairlock" run -n a true
+  said 'out of memory'
+  redis config set maxmemory 0 >"$dir/out"
+  redis replicaof 127.0.0.1 1 >"$dir/out"
+  expect 78 "$fairlock" run -n a true
+  said 'read-only replica'
+  said 'Name the master'
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests usage help manual bad_urls urls ipv6 databases unreachable unreachable_while_waiting not_a_server_of_ours passwords \
+  password_is_not_shown acl server_refuses

@@ -1,0 +1,192 @@
+#!/bin/sh
+# fairlock status, watch and break, and names of all kinds.
+# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+set -u
+. tests/command/lib.sh
+
+# json FILTER: what the last command printed
+json() {
+  jq -c "$1" "$dir/out" || fail "no JSON: $(cat "$dir/out")"
+}
+
+# same WHAT WANTED
+same() {
+  [ "$1" = "$2" ] || fail "'$1' instead of '$2'"
+}
+
+test_status() {
+  expect 0 "$fairlock" status a
+  printed 'a: free, nobody waits'
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  owner=$(redis hkeys a)
+  run a true &
+  waiter=$!
+  eventually waits 1 a
+  expect 0 "$fairlock" status a b
+  printed "a: held by $owner (fairlock, token $(redis hget 'fairlock:{a}' token), "
+  printed "$(redis lindex 'redisson_lock_queue:{a}' 0)"
+  printed 'b: free, nobody waits'
+  kill $waiter $holder
+  ends 143 $holder
+}
+
+test_status_json() {
+  expect 0 "$fairlock" status --json a
+  same "$(json .)" '{"name":"a","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"waiters":[]}'
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  run a true &
+  eventually waits 1 a
+  run a true &
+  eventually waits 2 a
+  expect 0 "$fairlock" status b --json a
+  same "$(json '.held' | tr '\n' ' ')" 'false true '
+  same "$(json 'select(.held)|.holder')" "\"$(redis hkeys a)\""
+  same "$(json 'select(.held)|.token')" "$(redis hget 'fairlock:{a}' token)"
+  same "$(json 'select(.held)|[.kind,.hold_count,(.ttl_ms>0 and .ttl_ms<=30000)]')" '["fairlock",1,true]'
+  same "$(json 'select(.held)|.waiters|map(.id)|join(" ")')" "\"$(redis lrange 'redisson_lock_queue:{a}' 0 -1 | tr '\n' ' ' | sed 's/ $//')\""
+  same "$(json 'select(.held)|.waiters|map([.place,.kind,.alive,.listens])')" '[[1,"fairlock",true,true],[2,"fairlock",true,true]]'
+  kill $holder
+  ends 143 $holder
+}
+
+test_status_of_others() {
+  redis hset a redisson:1 2 >"$dir/out"
+  redis pexpire a 60000 >"$dir/out"
+  redis rpush 'redisson_lock_queue:{a}' dead:1 silent:2 >"$dir/out"
+  redis zadd 'redisson_lock_timeout:{a}' 1000 dead:1 99999999999999 silent:2 >"$dir/out"
+  expect 0 "$fairlock" status --json a
+  same "$(json '[.holder,.kind,.hold_count,.token]')" '["redisson:1","redisson",2,null]'
+  same "$(json '.waiters|map([.id,.kind,.alive,.listens])')" '[["dead:1","redisson",false,false],["silent:2","redisson",true,false]]'
+  expect 0 "$fairlock" status a
+  printed 'held by redisson:1 (redisson, 2 times, '
+  grep -q '1  redisson  dead  *dead:1' "$dir/out" || fail "$(cat "$dir/out")"
+  redis persist a >"$dir/out"
+  expect 0 "$fairlock" status --json a
+  same "$(json .ttl_ms)" null
+  expect 0 "$fairlock" status a
+  printed 'without end'
+}
+
+# Ids are whatever somebody wrote.
+test_status_of_any_bytes() {
+  id=$(printf 'x"\\\t\033[2J\377\303\251\342\200\256\177')
+  redis hset a "$id" 1 >"$dir/out"
+  expect 0 "$fairlock" status --json a
+  same "$(json .holder_hex)" '"78225c091b5b324affc3a9e280ae7f"'
+  same "$(json '.holder[0:4]')" '"x\"\\\t"'
+  same "$(json '.holder|contains("é")')" true
+  expect 0 "$fairlock" status a
+  printed 'x"\\\x09\x1b[2J\xffé\xe2\x80\xae\x7f (redisson'
+}
+
+test_names() {
+  long=$(printf '%0512d' 7)
+  longest=$(printf '%04096d' 7)
+  for name in 'with spaces' 'Tür 7 ✓' "$(printf 'bad \377\301 utf-8')" "$(printf 'new\nline\ttab "quoted" \\')" '{a}b' 'a}b{' \
+    '-n' x "$long" "$longest"; do
+    run -- "$name" sleep 60 &
+    holder=$!
+    eventually held "$name"
+    expect 1 "$fairlock" run -n -- "$name" true
+    expect 0 "$fairlock" status --json -- "$name"
+    same "$(json '.held')" true
+    if [ "$(json '.name_hex')" = null ]; then same "$(jq -r .name "$dir/out")" "$name"
+    else same "$(jq -r .name_hex "$dir/out")" "$(printf %s "$name" | od -An -v -tx1 | tr -d ' \n')"; fi
+    expect 0 "$fairlock" status -- "$name"
+    same "$(wc -l <"$dir/out")" 1
+    expect 0 "$fairlock" break -- "$name"
+    kill $holder
+    ends 79 $holder
+  done
+  expect 64 "$fairlock" run '' true
+  expect 64 "$fairlock" run "x$longest" true
+  said 'at most 4096 bytes'
+  expect 64 "$fairlock" status a ''
+}
+
+test_name_in_environment() {
+  name=$(printf 'a \377\n"x')
+  run -- "$name" sh -c 'printf %s "$FAIRLOCK_NAME"' >"$dir/name" &
+  ends 0 $!
+  same "$(cat "$dir/name")" "$name"
+}
+
+test_break() {
+  expect 1 "$fairlock" break a
+  said 'a is free'
+  run --lease 1 a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  owner=$(redis hkeys a)
+  run a -- sh -c 'echo mine >$0; sleep 60' "$dir/next" &
+  next=$!
+  eventually waits 1 a
+  expect 0 "$fairlock" break a
+  printed "a: broken; it was held by $owner (fairlock, token "
+  printed '1 waiting'
+  eventually test -s "$dir/next"
+  ends 79 $holder
+  kill $next
+  ends 143 $next
+}
+
+test_watch() {
+  "$fairlock" watch -i 0.05 a >"$dir/watched" &
+  watcher=$!
+  eventually grep -q 'a: free, 0 waiting' "$dir/watched"
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  eventually grep -q "held by $(redis hkeys a) .*, 0 waiting" "$dir/watched"
+  run a sleep 60 &
+  waiter=$!
+  eventually grep -q "1 waiting: [0-9a-f]*:1" "$dir/watched"
+  kill $holder
+  ends 143 $holder
+  eventually unheld b
+  kill $waiter
+  ends 143 $waiter
+  eventually sh -c "tail -n 1 '$dir/watched' | grep -q 'a: free, 0 waiting'"
+  lines=$(wc -l <"$dir/watched")
+  sleep 0.3
+  same "$(wc -l <"$dir/watched")" "$lines"
+  kill $watcher
+  ends 143 $watcher
+}
+
+test_watch_on_a_terminal() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  (sleep 2; printf '\003'; sleep 0.2) | SHELL=/bin/sh script -qefc "'$fairlock' watch --interval=0.1 a" /dev/null >"$dir/out"
+  printed "$(printf '\033[H\033[J')"
+  printed "held by $(redis hkeys a)"
+  printed 's left)'
+  kill $holder
+  ends 143 $holder
+}
+
+test_watch_outlives_the_connection() {
+  "$fairlock" watch -i 0.05 a >"$dir/watched" &
+  watcher=$!
+  eventually grep -q 'a: free' "$dir/watched"
+  redis client kill type normal skipme yes >"$dir/out"
+  run a sleep 60 &
+  holder=$!
+  eventually grep -q 'held by' "$dir/watched"
+  kill $holder
+  ends 143 $holder
+  stop_server
+  eventually grep -q 'cannot be reached; trying again' "$dir/watched"
+  ! dead $watcher || fail "it has ended"
+  kill $watcher
+  ends 143 $watcher
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests status status_json status_of_others status_of_any_bytes names name_in_environment break watch watch_on_a_terminal \
+  watch_outlives_the_connection
