@@ -411,7 +411,7 @@ void handle_repeat(struct fairlock *handle)
 {
   unlist(handle);
   handle->flags &= (uint8_t)~SUBSCRIBING;
-  want(handle);
+  if (handle->state != LOST) want(handle);
 }
 
 static bool may_pass(int status)
@@ -498,7 +498,7 @@ void handle_broken(struct fairlock *handle, uint32_t now)
   }
   if (handle->state == ENDING && handle->verdict < 0 && pending(handle)) finish(handle, handle->verdict);
   if (handle->state == WAITING && handle->list == UNLISTED) set_timer(handle, now); /* subscribe anew */
-  if (interrupted) want(handle);
+  if (interrupted && handle->state != LOST) want(handle);
 }
 
 /* There will be no connection for now: what cannot wait for one fails. */

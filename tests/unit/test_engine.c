@@ -475,6 +475,39 @@ static void test_another_token_is_a_loss(void)
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
 }
 
+/* a is granted the lock, and loses it, while the answer to its SUBSCRIBE and acquire is under way. */
+static void lose_while_subscribing(void)
+{
+  set_up();
+  greet();
+  pass(4000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  grant(CHANNEL("1"), "99", 4000);
+  CHECK(fairlock_engine_held(&a, now) > 0);
+  pass(1000);
+  CHECK_EQUAL(losses, 1);
+}
+
+/* A lost hold has nothing to say any more: neither after NOSCRIPT nor on the next connection. */
+static void test_loss_while_subscribing(void)
+{
+  lose_while_subscribing();
+  push("subscribe", CHANNEL("1"), NULL);
+  feed("-NOSCRIPT x\r\n");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  lose_while_subscribing();
+  break_connection();
+  pass(50);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0);
+  greet();
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  CHECK_EQUAL(losses, 1);
+}
+
 static void test_lease_runs_out(void)
 {
   acquire_a(1000);
@@ -927,6 +960,7 @@ const struct check_test check_tests[] = {
     {"SUBSCRIBE refused", test_subscribe_refused},
     {"renewal and loss", test_renewal_and_loss},
     {"another token is a loss", test_another_token_is_a_loss},
+    {"a hold is lost while its SUBSCRIBE is under way", test_loss_while_subscribing},
     {"a lease runs out", test_lease_runs_out},
     {"release finds nothing", test_release_finds_nothing},
     {"a void request is repeated", test_void_request_is_repeated},
