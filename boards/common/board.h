@@ -49,8 +49,8 @@ uint32_t board_argument_number(unsigned index, uint32_t otherwise);
 /* Fills the stack with the pattern; called by start-up. */
 void board_stack_paint(void);
 
-/* Bytes of the stack that were never used since the start: what is left of the pattern that start-up filled it with. */
-size_t board_stack_unused(void);
+/* How deep the stack was at most, in bytes: what is left of the pattern that start-up filled it with was never used. */
+size_t board_stack_used(void);
 
 /* Ethernet: whole frames without their checksum. */
 bool ethernet_init(uint8_t address[6]);

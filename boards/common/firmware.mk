@@ -20,7 +20,7 @@ CC := $(TOOLS)gcc
 AR := $(TOOLS)ar
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror
-CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common
+CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common -fcallgraph-info=su
 LWIP_INCLUDES := -Iboards/common -isystem $(LWIP)/include
 INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $(LWIP_INCLUDES)
 FLAGS := -std=c11 $(WARNINGS) $(INCLUDES) $(DEFINES:%=-D%) $(CFLAGS)
@@ -70,9 +70,9 @@ $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
 $(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/station_uart.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_uart.o
 $(OUT)/contender.elf: $(OBJECT)/tests/qemu/contender.o $(OBJECT)/tests/qemu/contender_board.o
-$(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/qemu/check_board.o
-	$(link)
-$(OUT)/test_%.elf: STACK := 8192
+SUITES := $(filter $(OUT)/test_%,$(IMAGES:%=$(OUT)/%.elf))
+$(SUITES): STACK := 8192
+$(SUITES): $(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/qemu/check_board.o
 $(filter-out %/tasks.elf,$(IMAGES:%=$(OUT)/%.elf)): $(OUT)/single.a $(OUT)/lwip.a
 $(OUT)/tasks.elf: $(OUT)/kernel.a $(OUT)/lwip.a
 

@@ -28,6 +28,7 @@
 #define TCP_SND_BUF                        (2 * TCP_MSS)
 #define TCP_SND_QUEUELEN                   8
 #define TCP_QUEUE_OOSEQ                    0
+#define TCP_OVERSIZE                       0 /* the client hands over whole requests: no room to spare behind them */
 #define LWIP_RANDOMIZE_INITIAL_LOCAL_PORTS 1 /* the ports of before a reset may still be open at the server */
 
 #define MEM_ALIGNMENT           4

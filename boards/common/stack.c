@@ -14,10 +14,10 @@ void board_stack_paint(void)
     *word = PATTERN;
 }
 
-size_t board_stack_unused(void)
+size_t board_stack_used(void)
 {
   const uint32_t *word = board_stack_bottom;
   while (word < board_stack_top && *word == PATTERN)
     word++;
-  return (size_t)(word - board_stack_bottom) * sizeof *word;
+  return (size_t)(board_stack_top - word) * sizeof *word;
 }

@@ -108,8 +108,8 @@ int main(void)
   }
   board_write("longest turn ");
   board_write_number(longest);
-  board_write(" ms\nstack unused ");
-  board_write_number((uint32_t)board_stack_unused());
+  board_write(" ms\nstack used ");
+  board_write_number((uint32_t)board_stack_used());
   board_write("\n");
   return 0;
 }

@@ -6,9 +6,10 @@ QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(QEMU_HARNESS)
 QEMU_CONTENDER := $(BUILD)/tests/qemu/contender
 ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite,test_resp test_engine,\
   $(BUILD)/tests/qemu/$(suite)-$(board)))
-SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS)
+IMAGE_TESTS := $(BUILD)/tests/qemu/no_heap $(BUILD)/tests/qemu/sizes
+SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
 
-$(BUILD)/tests/qemu/rig.o $(QEMU_TESTS:%=%.o): CPPFLAGS += -Itests/server -DFIRMWARE='"$(BUILD)/firmware"' \
+$(BUILD)/tests/qemu/rig.o $(QEMU_TESTS:%=%.o) $(BUILD)/tests/qemu/measure_stack.o: CPPFLAGS += -Itests/server -DFIRMWARE='"$(BUILD)/firmware"' \
   -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
 
 $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender_host.o $(BUILD)/liblock.a
@@ -16,6 +17,10 @@ $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender
 
 $(QEMU_TESTS): %: %.o $(QEMU_RIG) $(FRAME) $(BUILD)/liblock.a \
   | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+MEASURE := $(BUILD)/tests/qemu/measure_stack
+$(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(BUILD)/liblock.a | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The transports on the host, always with a sanitizer: what they are tested for is not to touch what is gone.
@@ -43,6 +48,19 @@ $(ON_TARGET): | firmware
 	printf '%s\n' '#!/bin/sh' "exec timeout -k 5 300 $$folder/run $$folder/$$suite.elf" >$@
 	@chmod +x $@
 
+# Scripts that look at the images.
+$(IMAGE_TESTS): | firmware $(MEASURE)
+	@printf '%s\n' '#!/bin/sh' 'exec sh tests/qemu/$(@F).sh $(BUILD)' >$@
+	@chmod +x $@
+
+.PHONY: size-boards
+size-boards: firmware $(MEASURE) ## print what the firmware costs on each board, and how deep its stack gets
+	@sh boards/common/sizes.sh $(BUILD)
+
+.PHONY: size-table
+size-table: firmware $(MEASURE) ## write boards/sizes.txt anew, which the tests hold the sizes against
+	@sh boards/common/sizes.sh $(BUILD) >$(BUILD)/sizes.new && mv $(BUILD)/sizes.new boards/sizes.txt
+
 .PHONY: qemu-tests
-qemu-tests: $(ON_TARGET) $(QEMU_TESTS) ## run the suites with boards in the simulator alone
-	@sh tests/run.sh $(ON_TARGET) $(QEMU_TESTS)
+qemu-tests: $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) ## run the suites of the firmware alone
+	@sh tests/run.sh $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)

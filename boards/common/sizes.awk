@@ -1,0 +1,67 @@
+# Adds up what an image holds of each part, from the linker's map, and the worst stack of the library's public functions, from the
+# compiler's call graphs: awk -f sizes.awk -v row=NAME IMAGE.map FILE.ci...
+# Prints: row codec engine scripts client port lwip other flash ram stack
+
+function hex(text,  i, n) {
+  text = tolower(substr(text, 3))
+  for (i = 1; i <= length(text); i++) n = 16 * n + index("0123456789abcdef", substr(text, i, 1)) - 1
+  return n + 0
+}
+
+# Which part a file belongs to.
+function part(file) {
+  if (file ~ /lwip\.a\(/) return "lwip"
+  if (file ~ /single\.a\((decode|encode)\.o/) return "codec"
+  if (file ~ /single\.a\((engine|holder|request|reply|inspect)\.o/) return "engine"
+  if (file ~ /single\.a\(scripts\.o/) return "scripts"
+  if (file ~ /single\.a\((client|status)\.o/) return "client"
+  if (file ~ /single\.a\((tcp|uart|threads)\.o/) return "port"
+  return "other"
+}
+
+# The map: " .text.name 0xaddress 0xsize file", the first word on a line of its own if it is long.
+FILENAME ~ /\.map$/ {
+  if (/^Linker script and memory map/) started = 1
+  if (!started) next
+  if (/^\.[a-zA-Z]/) output = $1
+  if (/^ \.[a-zA-Z]/ && NF == 1) {
+    name = $1
+    getline
+    $0 = " " name " " $0
+  }
+  if (!/^ / || $2 !~ /^0x/ || $3 !~ /^0x/) next
+  if (output == ".text" || output == ".data") flash[part($4)] += hex($3)
+  if (output == ".text" || output == ".data") total += hex($3)
+  if (output == ".data" || output == ".bss" || output == ".stack") ram += hex($3)
+  next
+}
+
+# The call graphs: nodes with their frame, and edges.
+/^node:/ {
+  split($0, field, "\"")
+  if (match(field[4], /[0-9]+ bytes/)) own[field[2]] = substr(field[4], RSTART, RLENGTH - 6) + 0
+  next
+}
+/^edge:/ {
+  split($0, field, "\"")
+  callees[field[2]] = callees[field[2]] "\n" field[4]
+}
+
+function deepest(name,  list, n, i, most, depth) {
+  if (name in worst) return worst[name]
+  worst[name] = own[name]
+  n = split(callees[name], list, "\n")
+  for (i = 2; i <= n; i++) {
+    depth = deepest(list[i])
+    if (depth > most) most = depth
+  }
+  return worst[name] = own[name] + most
+}
+
+END {
+  for (name in own) {
+    if (name ~ /^fairlock_/ && deepest(name) > stack) stack = deepest(name)
+  }
+  print row, flash["codec"] + 0, flash["engine"] + 0, flash["scripts"] + 0, flash["client"] + 0, flash["port"] + 0, \
+    flash["lwip"] + 0, flash["other"] + 0, total, ram, stack
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Prints what the superloop costs on each board: boards/common/sizes.sh BUILD. The images must have been built.
+# Bytes of flash by part, and in all; of RAM, the stack's 2 KB included; of stack: the worst of the library's public functions by
+# the call graph, without the port, and the deepest that was measured on the running board, all included.
+set -eu
+build=$1
+rows=
+for run in "$build"/firmware/*/run; do
+  folder=${run%/run}
+  for image in "$folder"/superloop*.elf; do
+    image=${image%.elf}
+    rows="$rows ${folder##*/}:${image##*/}"
+  done
+done
+measured=$(mktemp)
+trap 'rm -f "$measured"' EXIT
+# shellcheck disable=SC2086
+"$build/tests/qemu/measure_stack" $rows >"$measured"
+{
+  echo "# image codec engine scripts client port lwip other flash ram stack measured"
+  for row in $rows; do
+    folder=$build/firmware/${row%:*}
+    printf '%s %s\n' "$(awk -f boards/common/sizes.awk -v row="$row" "$folder/${row#*:}.map" \
+      "$folder"/single/lock/*.ci "$folder"/single/resp/*.ci)" "$(sed -n "s/^$row //p" "$measured")"
+  done
+} | awk '{for (i = 1; i <= NF; i++) if (i == 1) printf "%-28s", ($1 == "#" ? $1 " " $2 : $1)
+  else if ($1 != "#" || i > 2) printf " %8s", $i; print ""}'

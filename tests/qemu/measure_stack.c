@@ -1,0 +1,67 @@
+/*
+ * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All run at once and take the
+ * lock from each other, and the server is restarted on the way. Prints "BOARD:IMAGE BYTES" for each.
+ */
+#include "rig.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef BRIDGE
+#define BRIDGE "build/uart-bridge"
+#endif
+
+enum { MOST = 7 };
+
+/* The harness belongs to the suites, which have tests, and print. */
+const struct check_test check_tests[] = {{0}};
+
+void check_write(const char *text)
+{
+  (void)fputs(text, stderr);
+}
+
+static struct board boards[MOST + 1];
+
+static void run_bridge(int index, void *context)
+{
+  const int *line = context;
+  (void)index;
+  (void)dup2(*line, STDIN_FILENO);
+  (void)dup2(*line, STDOUT_FILENO);
+  execl(BRIDGE, BRIDGE, "127.0.0.1", server.port_text, (char *)NULL);
+  _exit(127);
+}
+
+static void start(struct board *board, const char *what)
+{
+  const char *const arguments[] = {server.port_text, "4", "50", NULL};
+  int line[2] = {-1, -1};
+  char name[64];
+  const char *image = strchr(what, ':') + 1;
+  (void)snprintf(name, sizeof name, "%.*s", (int)(image - what - 1), what);
+  if (strstr(image, "uart") != NULL && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
+    (void)spawn(run_bridge, 0, &line[0]);
+  }
+  board_start_with_line(board, name, image, arguments, line[1]);
+}
+
+int main(int argc, char **argv)
+{
+  bool good = argc > 1 && argc <= MOST + 1;
+  begin();
+  for (int i = 1; i < argc && good; i++)
+    start(&boards[i], argv[i]);
+  for (int i = 1; i < argc && good; i++)
+    good = board_says(&boards[i], "done");
+  server_restart(&server);
+  for (int i = 1; i < argc && good; i++) {
+    good = board_says(&boards[i], "stack used ");
+    if (good) printf("%s %d\n", argv[i], atoi(boards[i].line + strlen("stack used ")));
+  }
+  return good ? 0 : 1;
+}
