@@ -1,0 +1,68 @@
+/*
+ * A template: tasks, mutex and signal on FreeRTOS. It is NOT tested here, because no FreeRTOS can be had as a package; the same
+ * on a kernel that is tested is boards/examples/kernel/threads.c. Compile with -Iport/freertos.
+ *
+ * FreeRTOSConfig.h needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES and INCLUDE_xTaskGetCurrentTaskHandle. Mutexes
+ * of FreeRTOS inherit priorities, so tasks of any priority may share a client. Call nothing of the library from an interrupt or
+ * with the scheduler suspended. A task that only calls fairlock_acquire() and its like needs about 1 KB of stack beside its
+ * own on a Cortex-M3; see the table in boards/README.md.
+ */
+#include "port.h"
+
+#include "task.h"
+
+/* Longer waits are cut: port.h allows to return early, and the product below must not overflow. */
+#define LONGEST_MS 60000U
+
+static TickType_t ticks(uint32_t ms)
+{
+  return pdMS_TO_TICKS(ms < LONGEST_MS ? ms : LONGEST_MS);
+}
+
+uintptr_t port_task_self(void)
+{
+  return (uintptr_t)xTaskGetCurrentTaskHandle();
+}
+
+void port_mutex_init(struct port_mutex *mutex)
+{
+  mutex->handle = xSemaphoreCreateMutexStatic(&mutex->memory);
+}
+
+void port_mutex_lock(struct port_mutex *mutex)
+{
+  (void)xSemaphoreTake(mutex->handle, portMAX_DELAY);
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+  (void)xSemaphoreGive(mutex->handle);
+}
+
+void port_mutex_destroy(struct port_mutex *mutex)
+{
+  vSemaphoreDelete(mutex->handle);
+}
+
+/* A binary semaphore: given before it is taken, it stays given, so a signal that comes early is not lost. */
+void port_signal_init(struct port_signal *signal)
+{
+  signal->handle = xSemaphoreCreateBinaryStatic(&signal->memory);
+}
+
+void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+{
+  port_mutex_unlock(mutex);
+  (void)xSemaphoreTake(signal->handle, ticks(timeout_ms));
+  port_mutex_lock(mutex);
+}
+
+void port_signal_raise(struct port_signal *signal)
+{
+  (void)xSemaphoreGive(signal->handle); /* fails if it is given already, which is as good */
+}
+
+void port_signal_destroy(struct port_signal *signal)
+{
+  vSemaphoreDelete(signal->handle);
+}
