@@ -1,7 +1,7 @@
 /*
  * The command's process. Between fork and exec it waits at a gate, a pipe, so that whoever has to know its number (the
- * keeper, which ends it if we die) knows it before the command does anything. Where the system can, it is also killed by
- * the kernel when we die.
+ * keeper, which ends it if we die) knows it before the command does anything. Where the system can, it is also killed
+ * by the kernel when we die.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -1,6 +1,6 @@
 /*
- * The fairlock command: what its files share. main.c picks a subcommand; each subcommand is a file of its own and returns
- * the command's exit status. Messages go to stderr, begin with "fairlock: " and say what to do.
+ * The fairlock command: what its files share. main.c picks a subcommand; each subcommand is a file of its own and
+ * returns the command's exit status. Messages go to stderr, begin with "fairlock: " and say what to do.
  *
  *   main.c      subcommands, help, version
  *   options.c   numbers, names and the options that all subcommands have

@@ -27,7 +27,10 @@ struct inspection {
   bool out_of_memory;
 };
 
-/* Reads the lock called name into *inspection, which starts zeroed, or as it was left. Returns a status of the library's. */
+/*
+ * Reads the lock called name into *inspection, which starts zeroed, or as it was left. Returns a status of the
+ * library's.
+ */
 int inspection_read(struct inspection *inspection, struct session *session, const char *name);
 
 /* True if anything but the time left differs. */

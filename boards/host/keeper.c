@@ -1,8 +1,8 @@
 /*
  * The keeper: the process that holds the lock, in a session of its own, out of reach of the terminal.
  *
- * It is apart from the process that runs the command because each has to survive the other. If that one is stopped, by the
- * terminal or otherwise, the lease goes on being renewed; if it is killed, the keeper kills the command and then
+ * It is apart from the process that runs the command because each has to survive the other. If that one is stopped, by
+ * the terminal or otherwise, the lease goes on being renewed; if it is killed, the keeper kills the command and then
  * releases the lock. If the keeper is killed, its end of the link closes, and the other one kills the command.
  *
  * Two threads. One turns the crank and wakes the other after each turn; the other waits for that, for orders and for

@@ -1,6 +1,6 @@
 /*
- * Options: numbers are taken strictly, because a lease that was misread is worse than none. A password in --url is wiped
- * from the arguments as soon as it was copied, so that it does not stay in the process list.
+ * Options: numbers are taken strictly, because a lease that was misread is worse than none. A password in --url is
+ * wiped from the arguments as soon as it was copied, so that it does not stay in the process list.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

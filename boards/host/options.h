@@ -28,8 +28,8 @@ struct command_line {
 };
 
 /*
- * The next option, as getopt_long() gives it, after the common ones were taken; -1: there are no more, '?': it was wrong, and
- * a complaint was printed. --help prints help, a NULL-ended list of texts, and ends the program.
+ * The next option, as getopt_long() gives it, after the common ones were taken; -1: there are no more, '?': it was
+ * wrong, and a complaint was printed. --help prints help, a NULL-ended list of texts, and ends the program.
  */
 int next_option(struct command_line *line, int argc, char **argv, const char *letters, const struct option *options,
                 const char *const *help);
@@ -43,7 +43,10 @@ int misused(const struct command_line *line, const char *format, ...);
 /* Checks that name can name a lock. */
 bool good_name(const struct command_line *line, const char *name);
 
-/* Seconds with or without a fraction, as milliseconds, rounded up. Complains and returns false unless it is least to most ms. */
+/*
+ * Seconds with or without a fraction, as milliseconds, rounded up. Complains and returns false unless it is least to
+ * most ms.
+ */
 bool parse_seconds(const struct command_line *line, const char *option, const char *text, uint32_t least, uint32_t most,
                    uint32_t *ms);
 

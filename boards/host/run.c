@@ -1,10 +1,10 @@
 /*
  * `fairlock run`: runs a command under a lock, as flock(1) does.
  *
- * This process is the command's parent, and knows nothing of the server: keeper.c, a process of its own, holds the lock.
- * What happens here is a wait for news from it and for signals, three times over: until the lock is acquired, until the
- * command has ended, until the lock is released. The command gets every signal meant for it and, where it needs it, the
- * terminal; what it came to is our exit status, unless the lock was lost.
+ * This process is the command's parent, and knows nothing of the server: keeper.c, a process of its own, holds the
+ * lock. What happens here is a wait for news from it and for signals, three times over: until the lock is acquired,
+ * until the command has ended, until the lock is released. The command gets every signal meant for it and, where it
+ * needs it, the terminal; what it came to is our exit status, unless the lock was lost.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

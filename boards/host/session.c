@@ -1,6 +1,6 @@
 /*
- * A client of the server, from a URL and a password; and what its failures mean to whoever typed the command. The password
- * stands in this process's memory alone: never in a message, an argument or a file.
+ * A client of the server, from a URL and a password; and what its failures mean to whoever typed the command. The
+ * password stands in this process's memory alone: never in a message, an argument or a file.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -19,7 +19,10 @@ struct session {
   unsigned char send[2048];
 };
 
-/* Finds out where the server is and with which password. Opens nothing. Returns EXIT_DONE, or a status after a complaint. */
+/*
+ * Finds out where the server is and with which password. Opens nothing. Returns EXIT_DONE, or a status after a
+ * complaint.
+ */
 int session_prepare(struct session *session, const struct command_line *line);
 
 /* Makes the client, after session->config got what it needs beyond that. Returns a status of the library's. */
@@ -31,7 +34,10 @@ int session_connect(struct session *session);
 /* The exit status that stands for a status of the library's. */
 int exit_status_of(int status);
 
-/* Says that the server did not do its part, in its own words (error, may be ""), and what to do. Returns the exit status. */
+/*
+ * Says that the server did not do its part, in its own words (error, may be ""), and what to do. Returns the exit
+ * status.
+ */
 int session_failed(const struct session *session, int status, const char *error);
 
 /* The same, with the client's error text. */

@@ -1,6 +1,6 @@
 /*
- * Names and ids are bytes that anybody may have chosen. Shown as they are, they could steer a terminal or break JSON; so
- * only well-formed, printable UTF-8 goes through unchanged.
+ * Names and ids are bytes that anybody may have chosen. Shown as they are, they could steer a terminal or break JSON;
+ * so only well-formed, printable UTF-8 goes through unchanged.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

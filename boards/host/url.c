@@ -1,6 +1,6 @@
 /*
- * Takes URLs apart, strictly: what is not understood is refused with a reason rather than guessed at. The one thing taken
- * leniently is a password with an unescaped '@' in it: the last one before the path counts.
+ * Takes URLs apart, strictly: what is not understood is refused with a reason rather than guessed at. The one thing
+ * taken leniently is a password with an unescaped '@' in it: the last one before the path counts.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

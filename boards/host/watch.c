@@ -1,6 +1,6 @@
 /*
- * `fairlock watch`: looks at a lock again and again. On a terminal it keeps one picture up to date; elsewhere it prints a
- * line for each change. It only reads, in intervals: what comes and goes between two looks is not seen.
+ * `fairlock watch`: looks at a lock again and again. On a terminal it keeps one picture up to date; elsewhere it
+ * prints a line for each change. It only reads, in intervals: what comes and goes between two looks is not seen.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

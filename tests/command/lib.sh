@@ -1,4 +1,4 @@
-# What the suites of the fairlock command share; each reads it with ". tests/command/lib.sh" from the root of the sources.
+# What the suites of the fairlock command share; each reads it with ". tests/command/lib.sh" from the top folder.
 #
 # A test is a function test_NAME, which run_tests calls in a shell of its own, with set -u; it fails by fail or expect.
 # start_server gives it a redis-server of its own, on a free loopback port. Whatever a suite has started ends with it:
@@ -109,7 +109,7 @@ stop_server() {
   wait "$server" 2>/dev/null
 }
 
-# run ...: fairlock run as from an interactive shell, with all signals as the system gives them. Meant for the background:
+# run ...: fairlock run, with all signals as the system gives them to an interactive shell. Meant for the background:
 # its process is $!.
 run() {
   exec env --default-signal "$fairlock" run "$@"

@@ -4,7 +4,7 @@
 set -u
 . tests/command/lib.sh
 
-# A command that writes the time every 20 ms to its first argument, as does a process that it starts; it ignores SIGTERM.
+# A command that writes the time every 20 ms to its first argument, as does a process it starts; both ignore SIGTERM.
 beat='trap "" TERM; beat() { while :; do date +%s%N >>$0; sleep 0.02; done; }; beat & echo $! >$0.second; beat'
 
 # A command that notes SIGTERM in its first argument.
@@ -215,6 +215,7 @@ test_what_is_left_in_the_background() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore on_lost_kill \
-  server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty fairlock_is_killed keeper_is_killed \
-  both_are_killed fairlock_is_stopped stopped_command_is_ended handover_is_confirmed_first what_is_left_in_the_background
+run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
+  on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
+  fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
+  handover_is_confirmed_first what_is_left_in_the_background

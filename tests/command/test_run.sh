@@ -221,4 +221,5 @@ EOF
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status_of_command command_cannot_be_executed system_error environment stdin pipe_closes_with_command shell \
   conflict waits_its_turn signals_are_forwarded signals_reach_the_whole_group command_gets_signals_as_they_were \
-  signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent terminal_comes_back terminal_interrupts job_control
+  signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent terminal_comes_back terminal_interrupts \
+  job_control

@@ -235,5 +235,5 @@ test_server_refuses() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests usage help manual bad_urls urls ipv6 databases unreachable unreachable_while_waiting not_a_server_of_ours passwords \
-  password_is_not_shown acl server_refuses
+run_tests usage help manual bad_urls urls ipv6 databases unreachable unreachable_while_waiting not_a_server_of_ours \
+  passwords password_is_not_shown acl server_refuses

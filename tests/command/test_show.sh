@@ -188,5 +188,5 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json status_of_others status_of_any_bytes names name_in_environment break watch watch_on_a_terminal \
-  watch_outlives_the_connection
+run_tests status status_json status_of_others status_of_any_bytes names name_in_environment break watch \
+  watch_on_a_terminal watch_outlives_the_connection
