@@ -498,7 +498,8 @@ void handle_broken(struct fairlock *handle, uint32_t now)
   }
   if (handle->state == ENDING && handle->verdict < 0 && pending(handle)) finish(handle, handle->verdict);
   if (handle->state == WAITING && handle->list == UNLISTED) set_timer(handle, now); /* subscribe anew */
-  if (interrupted && handle->state != LOST) want(handle);
+  if (handle->state == LOST) unlist(handle);
+  else if (interrupted) want(handle);
 }
 
 /* There will be no connection for now: what cannot wait for one fails. */

@@ -506,6 +506,10 @@ static void test_loss_while_subscribing(void)
   CHECK_EQUAL(output_size, 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
   CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 100, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK); /* not taken for an answer to a */
 }
 
 static void test_lease_runs_out(void)
