@@ -49,6 +49,19 @@ static void enqueue(struct driver *driver, const char *party, const char *lock, 
   CHECK(queue_reaches(&lab, lock, length));
 }
 
+/* Waits until a waiter listens: one of Redisson's enters the queue before. */
+static bool listens(const char *lock, const char *id)
+{
+  char channel[256];
+  const char *words[] = {"PUBSUB", "NUMSUB", channel};
+  snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s", lock, id);
+  for (int i = 0; i < 1000; i++) {
+    if (strstr(redis_ask_words(&lab.redis, 3, words), "\n1") != NULL) return true;
+    pause_ms(10);
+  }
+  return false;
+}
+
 /* Waits until an earlier request for the lock succeeds; when that was, or -1. */
 static int64_t granted(struct driver *driver, const char *party, int seconds)
 {
@@ -121,7 +134,7 @@ static void test_status_marks_each_kind(void)
   enqueue(java, "j1", "marks", 1);
   enqueue(ours, "b", "marks", 2);
   enqueue(java_2, "j2", "marks", 3);
-  pause_ms(300); /* Redisson subscribes after it entered the queue */
+  CHECK(listens("marks", first) && listens("marks", third));
   snprintf(expected, sizeof expected, "1 1 0 %s 1 1 1 %s 1 1 0 %s", first, second, third);
   const char *status = tell(ours_2, "c marks status");
   for (int i = 0; i < 4 && status != NULL; i++)
@@ -177,9 +190,9 @@ static void test_names_with_braces(void)
 static void test_a_waiter_that_gives_up(void)
 {
   CHECK(field(tell(ours, "a given lock"), 0) > 0);
-  say(java, "j given wait 700 -1");
+  say(java, "j given wait 3000 -1");
   CHECK(queue_reaches(&lab, "given", 1));
-  say(ours_2, "b given wait 700 -1");
+  say(ours_2, "b given wait 3000 -1");
   CHECK(queue_reaches(&lab, "given", 2));
   enqueue(java_2, "k", "given", 3);
   enqueue(ours_2, "c", "given", 4);
@@ -410,11 +423,13 @@ static void test_our_killed_waiters_before_redisson(void)
 /* A host that lost its power says no good-bye: to the server it listens on. A stopped process is the same to it. */
 static void test_stopped_redisson_waiter_before_ours(void)
 {
+  char id[128];
   struct driver *victim = mortal(JAVA);
+  snprintf(id, sizeof id, "%s", tell(victim, "victim stopped id"));
   CHECK(field(tell(ours, "a stopped lock"), 0) > 0);
   enqueue(victim, "victim", "stopped", 1);
   enqueue(ours_2, "b", "stopped", 2);
-  pause_ms(500);
+  CHECK(listens("stopped", id));
   kill(victim->pid, SIGSTOP);
   int64_t released_at = field(tell(ours, "a stopped unlock"), 0);
   int64_t took = granted(ours_2, "b", PATIENT_S) - released_at;

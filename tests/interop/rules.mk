@@ -16,7 +16,7 @@ $(INTEROP_PROGRAMS):
 
 $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
 	@sh tests/need.sh openjdk-17-jdk-headless maven
-	mvn -q -B -f tests/interop/pom.xml -Dredisson.version=$* -Doutput=$(abspath $(BUILD))/interop/$* compile
+	mvn -q -B -Dstyle.color=never -f tests/interop/pom.xml -Dredisson.version=$* -Doutput=$(abspath $(BUILD))/interop/$* compile
 	@touch $@
 
 .PHONY: interop
