@@ -21,3 +21,8 @@ $(BUILD)/uart-bridge: $(BUILD)/port/uart/bridge.o
 
 .PHONY: uart-bridge
 uart-bridge: $(BUILD)/uart-bridge ## build the gateway's end of the UART transport
+
+DEMO_BOARDS = $(or $(BOARD),mps2-an385 riscv-virt)
+.PHONY: board-demo
+board-demo: firmware $(BUILD)/redis-server ## show the lock on two simulated boards, or on BOARD=
+	@sh boards/common/demo.sh $(BUILD) $(DEMO_BOARDS)
