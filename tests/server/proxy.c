@@ -40,6 +40,7 @@ struct direction {
 
 struct link {
   bool open;
+  bool stranded; /* the client's side is closed, and what it sent is still on its way */
   int cut_at;    /* after so many answers; 0: never */
   int garble_at; /* this answer */
   struct direction up, down;
@@ -104,6 +105,7 @@ static void take_connection(int listener, int port)
   (void)setsockopt(from, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   (void)setsockopt(to, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   link->open = true;
+  link->stranded = false;
   link->cut_at = 0;
   link->garble_at = 0;
   start_direction(&link->up, from, to);
@@ -111,12 +113,12 @@ static void take_connection(int listener, int port)
   (void)atomic_fetch_add(&control->connections, 1);
 }
 
-static void put(struct direction *direction, const char *data, size_t size)
+static void put(struct direction *direction, const char *data, size_t size, int delay_ms)
 {
   struct chunk *chunk = malloc(sizeof *chunk + size);
   if (chunk == NULL) abort();
   chunk->next = NULL;
-  chunk->due = now_ms() + atomic_load(&control->delay_ms);
+  chunk->due = now_ms() + delay_ms;
   chunk->size = size;
   memcpy(chunk->data, data, size);
   *direction->last = chunk;
@@ -137,7 +139,12 @@ static bool take_request(struct link *link, const char *data, size_t size)
   link->up.values++;
   bool cut = due(&control->cut_before, index);
   if (due(&control->garble, index)) link->garble_at = link->up.values;
-  if (!cut && link->cut_at == 0 && atomic_load(&control->to_server) != PROXY_DROP) put(&link->up, data, size);
+  if (due(&control->strand, index)) {
+    link->stranded = true;
+    (void)shutdown(link->up.from, SHUT_RDWR);
+  }
+  bool lost = cut || link->cut_at != 0 || atomic_load(&control->to_server) == PROXY_DROP;
+  if (!lost) put(&link->up, data, size, atomic_load(link->stranded ? &control->strand_ms : &control->delay_ms));
   if (due(&control->cut_after, index)) link->cut_at = link->up.values;
   atomic_store(&control->requests, index);
   return !cut;
@@ -161,7 +168,7 @@ static bool take_answer(struct link *link, const char *data, size_t size)
       return true;
     }
   }
-  if (atomic_load(&control->to_client) != PROXY_DROP) put(down, data, size);
+  if (atomic_load(&control->to_client) != PROXY_DROP) put(down, data, size, atomic_load(&control->delay_ms));
   return true;
 }
 
@@ -249,7 +256,7 @@ static void serve(struct link *link)
   send_due(&link->up, atomic_load(&control->to_server));
   send_due(&link->down, atomic_load(&control->to_client));
   if (link->up.ended && link->up.first == NULL) close_link(link);
-  else if (link->down.ended && link->down.first == NULL) close_link(link);
+  else if (link->down.ended && link->down.first == NULL && !link->stranded) close_link(link);
 }
 
 static void sever(void)

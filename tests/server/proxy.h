@@ -16,8 +16,10 @@ enum proxy_mode {
 /* How the test and the proxy talk. Requests are counted from 1, over all connections. */
 struct proxy_control {
   /* What to do. Indices: 0 for none; the proxy sets them back to 0 when done. */
-  atomic_int cut_before;    /* this request does not reach the server: its connection is cut                  */
-  atomic_int cut_after;     /* the connection is cut when the server has answered this request, without the answer */
+  atomic_int cut_before; /* this request does not reach the server: its connection is cut                  */
+  atomic_int cut_after;  /* the connection is cut when the server has answered this request, without the answer */
+  atomic_int strand;     /* the connection is cut at this request, which reaches the server strand_ms later */
+  atomic_int strand_ms;
   atomic_int garble;        /* the answer to this request is replaced by `garbage`                           */
   atomic_int drop_messages; /* so many messages of channels to be swallowed                                  */
   atomic_int to_server;     /* enum proxy_mode                                                               */

@@ -6,8 +6,10 @@ PACKAGES += redis-tools
 
 $(SERVER_HARNESS): CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
+$(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late: $(BUILD)/tests/server/story.o
+
 $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter-out %.d,$^) $(LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 .PHONY: server-tests
 server-tests: $(SERVER_TESTS) ## run the suites against a real redis-server alone

@@ -1,0 +1,244 @@
+/* The story of story.h: one client behind a proxy, another in front of it, and what must come out at each step. */
+#include <stdio.h>
+#include <string.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "story.h"
+
+#define NAME "story"
+
+static struct proxy proxy;
+static struct client far;  /* behind the proxy: tells the story */
+static struct client near; /* plays the others */
+static struct fairlock mine, other;
+static char my_id[FAIRLOCK_HOLDER_ID_SIZE], other_id[FAIRLOCK_HOLDER_ID_SIZE];
+static char scene[120]; /* what is hit, for the log */
+static bool settling;   /* wait for a stranded request after the step in which it was sent */
+static bool hit;        /* ... which has happened */
+static bool flushing;   /* the server forgets the scripts before each step */
+
+static void explain(bool good)
+{
+  if (!good) printf("#   %s\n", scene);
+}
+
+#define EXPECT(is, expected) explain(CHECK_EQUAL((is), (expected)))
+
+/* Turns both cranks. */
+static void crank_both(int ms)
+{
+  int64_t until = now_ms() + ms;
+  do {
+    fairlock_poll(&far.client, 2);
+    fairlock_poll(&near.client, 0);
+  } while (now_ms() < until);
+}
+
+static int finish_both(struct fairlock *handle)
+{
+  int64_t until = now_ms() + SOON;
+  while (fairlock_result(handle) == FAIRLOCK_PENDING && now_ms() < until)
+    crank_both(0);
+  return fairlock_result(handle);
+}
+
+static void flush(void)
+{
+  if (flushing) CHECK(raw_run(&redis, "SCRIPT FLUSH"));
+}
+
+static int acquire(struct fairlock *handle)
+{
+  flush();
+  int status = fairlock_start_acquire(handle, 15000, FAIRLOCK_RENEW);
+  return status == FAIRLOCK_PENDING ? finish_both(handle) : status;
+}
+
+static int release(struct fairlock *handle)
+{
+  flush();
+  int status = fairlock_start_release(handle);
+  return status == FAIRLOCK_PENDING ? finish_both(handle) : status;
+}
+
+/* Who must hold the lock now, and how often. NULL: nobody. */
+static void expect_holder(const char *id, int count)
+{
+  EXPECT(raw_number(&redis, "HLEN " NAME), id != NULL);
+  if (id != NULL) EXPECT(hold_count_of(&redis, NAME, id), count);
+  if (id != NULL) EXPECT(raw_number(&redis, "PTTL " NAME) > 0, true);
+}
+
+/* After each step: what was stranded in it arrives now, when it may do no harm, or later, when it may not either. */
+static void end_step(const char *id, int count)
+{
+  expect_holder(id, count);
+  flush();
+  if (!settling || hit || atomic_load(&proxy.control->strand) != 0) return;
+  hit = true;
+  crank_both(atomic_load(&proxy.control->strand_ms) + 50);
+  expect_holder(id, count);
+}
+
+static void hold_alone(void)
+{
+  EXPECT(acquire(&mine), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&mine);
+  EXPECT(raw_number(&redis, "HGET fairlock:{" NAME "} token"), (int64_t)token);
+  end_step(my_id, 1);
+  EXPECT(acquire(&mine), FAIRLOCK_OK);
+  EXPECT(fairlock_hold_count(&mine), 2);
+  end_step(my_id, 2);
+  EXPECT(release(&mine), FAIRLOCK_OK);
+  EXPECT(fairlock_hold_count(&mine), 1);
+  end_step(my_id, 1);
+  EXPECT(fairlock_token(&mine) == token, true);
+  EXPECT(release(&mine), FAIRLOCK_OK);
+  EXPECT(fairlock_held(&mine), 0);
+  if (settling) end_step(NULL, 0);
+}
+
+/* Waits behind another, gets the lock from it, renews it, and hands it on to it. */
+static void wait_and_pass_on(void)
+{
+  EXPECT(acquire(&other), FAIRLOCK_OK);
+  EXPECT(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  int64_t until = now_ms() + SOON;
+  while (queue_length(&redis, NAME) != 1 && now_ms() < until)
+    crank_both(1);
+  end_step(other_id, 1);
+  uint32_t renewals = fairlock_stats(&far.client).renewals;
+  EXPECT(release(&other), FAIRLOCK_OK);
+  EXPECT(finish_both(&mine), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&mine);
+  end_step(my_id, 1);
+  until = now_ms() + SOON;
+  while (fairlock_stats(&far.client).renewals < renewals + 2 && now_ms() < until)
+    crank_both(1);
+  EXPECT(fairlock_token(&mine) == token, true);
+  EXPECT(fairlock_hold_count(&mine), 1);
+  end_step(my_id, 1);
+  EXPECT(fairlock_start_acquire(&other, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  until = now_ms() + SOON;
+  while (queue_length(&redis, NAME) != 1 && now_ms() < until)
+    crank_both(1);
+  EXPECT(release(&mine), FAIRLOCK_OK);
+  EXPECT(finish_both(&other), FAIRLOCK_OK);
+  EXPECT(fairlock_token(&other) > token, true);
+  end_step(other_id, 1);
+}
+
+/* Queues, and leaves again; then looks, and ends the other's hold. */
+static void leave_and_force(void)
+{
+  static struct picture picture;
+  static struct fairlock tool;
+  EXPECT(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  int64_t until = now_ms() + SOON;
+  while (queue_length(&redis, NAME) != 1 && now_ms() < until)
+    crank_both(1);
+  flush();
+  EXPECT(fairlock_cancel(&mine), FAIRLOCK_OK);
+  EXPECT(finish_both(&mine), FAIRLOCK_CANCELLED);
+  until = now_ms() + SOON; /* told at once without a connection, and done a little later */
+  while (queue_length(&redis, NAME) != 0 && now_ms() < until)
+    crank_both(1);
+  end_step(other_id, 1);
+  until = now_ms() + SOON; /* an acquire that came late is undone */
+  while (queue_length(&redis, NAME) != 0 && now_ms() < until)
+    crank_both(1);
+  EXPECT(queue_length(&redis, NAME), 0);
+  EXPECT(fairlock_init(&tool, &far.client, NAME), FAIRLOCK_OK);
+  EXPECT(fairlock_start_inspect(&tool, picture_report, &picture), FAIRLOCK_PENDING);
+  EXPECT(finish_both(&tool), FAIRLOCK_OK);
+  EXPECT(strcmp(picture.holder, other_id), 0);
+  flush();
+  EXPECT(fairlock_start_force_release(&tool), FAIRLOCK_PENDING);
+  int status = finish_both(&tool);
+  EXPECT(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD, true); /* the second time it is free */
+  EXPECT(fairlock_deinit(&tool), FAIRLOCK_OK);
+  end_step(NULL, 0);
+  EXPECT(release(&other), FAIRLOCK_LOST);
+  EXPECT(acquire(&mine), FAIRLOCK_OK);
+  end_step(my_id, 1);
+  EXPECT(release(&mine), FAIRLOCK_OK);
+  EXPECT(fairlock_deinit(&mine), FAIRLOCK_OK);
+}
+
+/* The whole story. Returns how many requests it took. */
+static int tell(void)
+{
+  hit = false;
+  client_prepare(&far, proxy.port);
+  far.config.lease_ms = 1800;
+  client_start(&far);
+  client_open(&near, server.port);
+  EXPECT(fairlock_init(&mine, &far.client, NAME), FAIRLOCK_OK);
+  EXPECT(fairlock_init(&other, &near.client, NAME), FAIRLOCK_OK);
+  fairlock_id(&mine, my_id);
+  fairlock_id(&other, other_id);
+  atomic_store(&proxy.control->requests, 0);
+  hold_alone();
+  wait_and_pass_on();
+  leave_and_force();
+  EXPECT(fairlock_stats(&far.client).losses, 0);
+  EXPECT(fairlock_deinit(&other), FAIRLOCK_OK);
+  client_close(&far);
+  client_close(&near);
+  return atomic_load(&proxy.control->requests);
+}
+
+static void clean(void)
+{
+  explain(nothing_left(&redis, NAME));
+  explain(sane(&redis, NAME));
+  CHECK(raw_run(&redis, "FLUSHALL"));
+}
+
+/* Tells the story undisturbed, and then once for each request that `order` hits. */
+bool unknown_scripts;
+
+static char names[1024][12];
+
+void sweep(const char *what, size_t order, int strand_ms, bool settle)
+{
+  settling = settle;
+  begin();
+  proxy_start(&proxy, server.port);
+  atomic_int *hits = (atomic_int *)(void *)((char *)proxy.control + order);
+  atomic_store(&proxy.control->strand_ms, strand_ms);
+  (void)snprintf(scene, sizeof scene, "undisturbed");
+  atomic_store(&proxy.control->strand, -1);
+  int count = tell();
+  memcpy(names, proxy.control->names, sizeof names);
+  clean();
+  CHECK(count > 15 && count < 60);
+  bool reached = true;
+  for (int index = 1; reached && index <= count; index++) {
+    if (unknown_scripts) CHECK(raw_run(&redis, "SCRIPT FLUSH"));
+    (void)snprintf(scene, sizeof scene, "%s request %d of %d, %s", what, index, count, names[index]);
+    atomic_store(&proxy.control->strand, -1);
+    atomic_store(hits, index);
+    (void)tell();
+    reached = atomic_load(hits) != index; /* timers may send one more or one less */
+    CHECK(reached || index > count - 6);
+    if (strand_ms > 0) sleep_ms(strand_ms > 500 ? 100 : strand_ms);
+    clean();
+    (void)alarm(120);
+  }
+  proxy_stop(&proxy);
+}
+
+void tell_with_flushes(void)
+{
+  begin();
+  proxy_start(&proxy, server.port);
+  settling = false;
+  flushing = true;
+  (void)snprintf(scene, sizeof scene, "scripts flushed before each step");
+  (void)tell();
+  flushing = false;
+  clean();
+  proxy_stop(&proxy);
+}
