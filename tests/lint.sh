@@ -8,7 +8,7 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -W
 library=$(git ls-files 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
 single=$(git ls-files 'port/single/*.c' 'port/template*.c')
 host=$(git ls-files 'boards/host/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
-scripts=$(git ls-files '*.sh' '.ci/run')
+scripts=$(git ls-files '*.sh')
 
 # check WHAT COMMAND...
 check() {
@@ -38,7 +38,7 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Iboards/host \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
-for header in $(git ls-files 'resp/resp.h' 'lock/engine.h' 'lock/fairlock.h' 'port/port.h'); do
+for header in $(git ls-files resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
 done
@@ -52,7 +52,8 @@ check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
 # shellcheck disable=SC2046
 check clang-format clang-format --dry-run -Werror $(git ls-files '*.c' '*.h')
 # shellcheck disable=SC2086
-check shellcheck shellcheck -s sh $scripts
+check shellcheck shellcheck -S warning -s sh $scripts
+check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run
 check "no heap, no output, no exit in the library" sh -c \
   "! grep -nE '\\<(malloc|calloc|realloc|free|printf|puts|exit|abort)[(]' $(echo $library | sed 's/port[^ ]*//g')"
 check "no platform ifdef outside port and boards" sh -c \
