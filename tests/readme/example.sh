@@ -21,7 +21,7 @@ while [ -z "$server" ]; do
   done
   kill -0 "$server" 2>/dev/null || server=
 done
-if "$dir/program" "$port" >"$dir/out" && grep -q 'held, fencing token [1-9]' "$dir/out" && grep -qx done "$dir/out"; then
+if "$dir/program" "$port" >"$dir/out" && grep -q 'held, fencing token [1-9]' "$dir/out" && grep -qx 'done' "$dir/out"; then
   echo "ok the README's program holds and releases the lock"
 else
   cat "$dir/out"
