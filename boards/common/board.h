@@ -1,6 +1,6 @@
 /*
- * What the examples and the tests ask of a board, besides the clock and the entropy of port.h. One driver per peripheral
- * implements it; a board's board.mk picks drivers and says where their registers are.
+ * What the examples and the tests ask of a board, besides the clock and the entropy of port.h. One driver per
+ * peripheral implements it; a board's board.mk picks drivers and says where their registers are.
  */
 #ifndef BOARD_H
 #define BOARD_H

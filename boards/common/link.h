@@ -4,7 +4,10 @@
 
 #include "port.h"
 
-/* Starts the network, or the line. The server's port is argument 1 of the command line. NULL: the hardware does not answer. */
+/*
+ * Starts the network, or the line. The server's port is argument 1 of the command line. NULL: the hardware does not
+ * answer.
+ */
 struct port_transport *link_init(void);
 
 #endif

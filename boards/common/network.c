@@ -1,6 +1,6 @@
 /*
- * The netif between lwIP and a board's Ethernet driver; see network.h. One buffer carries frames in both directions: what
- * arrived is in pbufs before lwIP may answer it.
+ * The netif between lwIP and a board's Ethernet driver; see network.h. One buffer carries frames in both directions:
+ * what arrived is in pbufs before lwIP may answer it.
  */
 #include "network.h"
 #include "board.h"

@@ -1,6 +1,6 @@
 /*
- * lwIP on a board's Ethernet driver, without interrupts and without an operating system: whoever waits for the network turns
- * it, by network_turn(). Every 50 ms or so is enough for the timers of lwIP when nobody waits.
+ * lwIP on a board's Ethernet driver, without interrupts and without an operating system: whoever waits for the
+ * network turns it, by network_turn(). Every 50 ms or so is enough for the timers of lwIP when nobody waits.
  */
 #ifndef NETWORK_H
 #define NETWORK_H

@@ -1,5 +1,5 @@
-# Adds up what an image holds of each part, from the linker's map, and the worst stack of the library's public functions, from the
-# compiler's call graphs: awk -f sizes.awk -v row=NAME IMAGE.map FILE.ci...
+# Adds up what an image holds of each part, from the linker's map, and the worst stack of the library's public
+# functions, from the compiler's call graphs: awk -f sizes.awk -v row=NAME IMAGE.map FILE.ci...
 # Prints: row codec engine scripts client port lwip other flash ram stack
 
 function hex(text,  i, n) {

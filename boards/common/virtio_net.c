@@ -1,7 +1,7 @@
 /*
  * Ethernet by virtio over memory-mapped registers (virtio 1.1, sections 2.6, 4.2 and 5.1), polled. The machine has
- * several slots; the first with a network device is used. Each queue's descriptors point to fixed buffers for ever: frames are
- * copied in and out.
+ * several slots; the first with a network device is used. Each queue's descriptors point to fixed buffers for ever:
+ * frames are copied in and out.
  */
 #include "board.h"
 

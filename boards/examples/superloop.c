@@ -1,9 +1,9 @@
 /*
- * A superloop that holds a lock now and then. The loop has a period of 10 ms and keeps it, also while it waits for the lock
- * or while the server is away: nothing it calls blocks.
+ * A superloop that holds a lock now and then. The loop has a period of 10 ms and keeps it, also while it waits for
+ * the lock or while the server is away: nothing it calls blocks.
  *
- * Its work is to move a motor, say, which only one device in the plant may do at a time. Arguments: the server's port, how
- * often to do it (3), and for how long, in ms (500).
+ * Its work is to move a motor, say, which only one device in the plant may do at a time. Arguments: the server's
+ * port, how often to do it (3), and for how long, in ms (500).
  */
 #include "board.h"
 #include "fairlock.h"

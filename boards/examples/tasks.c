@@ -1,7 +1,7 @@
 /*
- * Several tasks that share one client, and with it one connection: each has a handle of its own, and they take turns at a
- * lock with blocking calls, as if each were alone. They are preempted at any moment, by each other and by one that only
- * computes. What they share is guarded by the distributed lock alone, so that a mistake would show.
+ * Several tasks that share one client, and with it one connection: each has a handle of its own, and they take turns
+ * at a lock with blocking calls, as if each were alone. They are preempted at any moment, by each other and by one
+ * that only computes. What they share is guarded by the distributed lock alone, so that a mistake would show.
  *
  * Arguments: the server's port; how many rounds for each task (10); and 1 if a task of its own is to keep leases alive
  * (fairlock_run), 0 if whoever waits does, which is enough for holds shorter than the lease.

@@ -1,12 +1,12 @@
 /*
- * A template: the hooks of port/lwip for FreeRTOS with lwIP's own task (NO_SYS 0). It is NOT tested here; port/lwip/tcp.c,
- * which does the work, is. lwipopts.h needs LWIP_TCPIP_CORE_LOCKING 1.
+ * A template: the hooks of port/lwip for FreeRTOS with lwIP's own task (NO_SYS 0). It is NOT tested here;
+ * port/lwip/tcp.c, which does the work, is. lwipopts.h needs LWIP_TCPIP_CORE_LOCKING 1.
  *
  *     static struct port_lwip link;
  *     port_lwip_init(&link, &port_freertos_hooks, &address, 6379);
  *
- * Frames arrive by lwIP's task, which the waiting task looks for in between: the period of that is what a handover may take
- * longer by. Shorter costs processor time, but only while somebody waits.
+ * Frames arrive by lwIP's task, which the waiting task looks for in between: the period of that is what a handover
+ * may take longer by. Shorter costs processor time, but only while somebody waits.
  */
 #include "port_freertos.h"
 
@@ -39,8 +39,9 @@ const struct port_lwip_hooks port_freertos_hooks = {turn, lock, unlock};
  * What is left to write, because it depends on the chip (the words of the contract are in port.h, more in port_lwip.h):
  *
  *   uint32_t port_clock_ms(void)
- *     From a hardware timer. xTaskGetTickCount() is one only where no tick is ever lost: not with a debugger that stops the core, long
- *     stretches with interrupts masked, or a sleep mode that stops its timer without vTaskStepTick() for the whole of it.
+ *     From a hardware timer. xTaskGetTickCount() is one only where no tick is ever lost: not with a debugger that
+ *     stops the core, long stretches with interrupts masked, or a sleep mode that stops its timer without
+ *     vTaskStepTick() for the whole of it.
  *
  *   bool port_entropy(void *data, size_t size)
  *     From the random number generator, or from unique number and a stored count of starts.

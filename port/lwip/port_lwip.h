@@ -9,21 +9,22 @@
  *     port_lwip_init(&link, &hooks, &address, 6379);
  *     ... give &link.transport to the client ...
  *
- * Memory. All of it is the caller's struct and lwIP's own pools. What arrives stays in the pbufs it came in until the client
- * takes it, and only then is the TCP window opened again: the server can have no more under way than TCP_WND. What is
- * sent is copied into lwIP's memory, as much as tcp_sndbuf() allows. MEMP_NUM_TCP_PCB has to be 1 for each transport.
+ * Memory. All of it is the caller's struct and lwIP's own pools. What arrives stays in the pbufs it came in until the
+ * client takes it, and only then is the TCP window opened again: the server can have no more under way than TCP_WND.
+ * What is sent is copied into lwIP's memory, as much as tcp_sndbuf() allows. MEMP_NUM_TCP_PCB has to be 1 for each
+ * transport.
  *
- * Rules of lwIP that hold here, too: none of these functions, and none of the client's, may be called from an interrupt or
- * from inside a callback of lwIP's. Whoever shares lwIP with other tasks supplies lock and unlock, and calls lwIP
- * itself only between them.
+ * Rules of lwIP that hold here, too: none of these functions, and none of the client's, may be called from an
+ * interrupt or from inside a callback of lwIP's. Whoever shares lwIP with other tasks supplies lock and unlock, and
+ * calls lwIP itself only between them.
  *
  * Needs lwIP 2.1 or newer with LWIP_TCP, LWIP_CALLBACK_API, and TCP_MSS of no more than PBUF_POOL can hold.
  *
  * What a bare-metal program has to supply besides (port.h has the words of the contract):
- *   port_clock_ms   from a counter that hardware drives: a timer of 32 bits or wider, or a narrower one that is read often
- *                   enough. Never by counting interrupts of a tick: a program that masks interrupts, or is stopped by
- *                   a debugger, loses some of them, its clock runs slow, and it believes in a lock that it lost. It must
- *                   go on in every sleep mode that is used. sys_now() of lwIP may be the same clock.
+ *   port_clock_ms   from a counter that hardware drives: a timer of 32 bits or wider, or a narrower one that is read
+ *                   often enough. Never by counting interrupts of a tick: a program that masks interrupts, or is
+ *                   stopped by a debugger, loses some of them, its clock runs slow, and it believes in a lock that it
+ *                   lost. It must go on in every sleep mode that is used. sys_now() of lwIP may be the same clock.
  *   port_entropy    from a random number generator. Without one: the chip's unique number together with a count of
  *                   starts kept in non-volatile memory; neither is enough alone, because a client id must differ
  *                   after each reset, too. Having neither, return false and set client_id in the configuration.
@@ -46,8 +47,8 @@ struct tcp_pcb;
 struct port_lwip_hooks {
   /*
    * Lets the network get on: with NO_SYS=1, hands received frames to the netif and calls sys_check_timeouts(); where a
-   * task of lwIP's does that, only waits. Called without the lock, again and again, while the client waits. May sleep for
-   * up to timeout_ms (0: not at all), but must return soon after a frame arrived.
+   * task of lwIP's does that, only waits. Called without the lock, again and again, while the client waits. May sleep
+   * for up to timeout_ms (0: not at all), but must return soon after a frame arrived.
    */
   void (*turn)(uint32_t timeout_ms);
 
@@ -69,8 +70,8 @@ struct port_lwip {
 };
 
 /*
- * Makes lwip ready to connect to a server's address and port. It is its transport's context: it must stay in place as long
- * as the client uses it. For a host name, resolve it (dns_gethostbyname) first.
+ * Makes lwip ready to connect to a server's address and port. It is its transport's context: it must stay in place as
+ * long as the client uses it. For a host name, resolve it (dns_gethostbyname) first.
  */
 void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks, const ip_addr_t *address,
                     uint16_t port);

@@ -2,9 +2,9 @@
  * The transport over lwIP's raw API; see port_lwip.h.
  *
  * lwIP tells by callbacks what happened; they only note it in struct port_lwip, and the functions of the transport
- * look there. Two rules keep a callback from touching what is gone. A connection is taken off its callbacks before it is
- * given up, so none can come late. And a callback that comes all the same, for another connection than the one in `pcb`,
- * is not believed: it frees what it was handed and aborts its connection.
+ * look there. Two rules keep a callback from touching what is gone. A connection is taken off its callbacks before it
+ * is given up, so none can come late. And a callback that comes all the same, for another connection than the one in
+ * `pcb`, is not believed: it frees what it was handed and aborts its connection.
  *
  * lwIP frees a connection by itself when it is reset or times out; it says so by the error callback, after which
  * `pcb` is NULL and must not be guessed at. No function here is called from a callback, so tcp_abort() is safe
@@ -27,7 +27,10 @@ static void unlock(const struct port_lwip *lwip)
   if (lwip->hooks->unlock != NULL) lwip->hooks->unlock();
 }
 
-/* Lets the network get on for a while, at least once. False when the time is up. Called with the lock, which it opens. */
+/*
+ * Lets the network get on for a while, at least once. False when the time is up. Called with the lock, which it
+ * opens.
+ */
 static bool turn(const struct port_lwip *lwip, uint32_t began, uint32_t timeout_ms, unsigned *turns)
 {
   uint32_t passed = port_clock_ms() - began;

@@ -1,6 +1,6 @@
 /*
- * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket layer), IPv4, no name service. It
- * compiles on a POSIX host, but it is NOT tested here. A full POSIX system has port/posix instead.
+ * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket layer), IPv4, no name
+ * service. It compiles on a POSIX host, but it is NOT tested here. A full POSIX system has port/posix instead.
  */
 #ifndef PORT_SOCKETS_H
 #define PORT_SOCKETS_H

@@ -1,6 +1,6 @@
 /*
- * A template; see port_sockets.h. Sockets do not block; waiting is done by select(), for writing, too, when the last send()
- * found no room. Where the stack has poll(), use that; where its headers have other names, change these lines:
+ * A template; see port_sockets.h. Sockets do not block; waiting is done by select(), for writing, too, when the last
+ * send() found no room. Where the stack has poll(), use that; where its headers have other names, change these lines:
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides on a host */
 

@@ -1,6 +1,6 @@
 /*
- * The other end of the serial line; see port_uart.h. It runs on a gateway that has the line as its standard input and output,
- * and carries the device's bytes to a server and back:
+ * The other end of the serial line; see port_uart.h. It runs on a gateway that has the line as its standard input and
+ * output, and carries the device's bytes to a server and back:
  *
  *     stty -F /dev/ttyS1 115200 raw -echo crtscts
  *     uart-bridge 192.0.2.7 6379 </dev/ttyS1 >/dev/ttyS1

@@ -6,9 +6,9 @@
  *     port_uart_init(&link, &line);
  *     ... give &link.transport to the client ...
  *
- * A plain pipe of bytes is not enough: the client must learn that the server closed the connection, and nothing of an old
- * connection may come out of a new one, whoever was reset in between. So the line carries, besides data, signals. The byte
- * 0x10 (DLE) begins one, and is doubled where it is data:
+ * A plain pipe of bytes is not enough: the client must learn that the server closed the connection, and nothing of an
+ * old connection may come out of a new one, whoever was reset in between. So the line carries, besides data, signals.
+ * The byte 0x10 (DLE) begins one, and is doubled where it is data:
  *
  *     device to bridge   DLE O nnnn   close what is open, and open a connection; n: a nonce, letters A to P
  *                        DLE C        close
@@ -16,12 +16,12 @@
  *                        DLE C nnnn   it is closed, or could not be opened
  *     both               DLE DLE      the data byte DLE;   DLE and anything else: nothing
  *
- * The device passes over all that comes before its own nonce, and so over what an earlier life of it had asked for. It sends
- * a NUL before each signal, so that one which was cut short by a reset does not spoil the next.
+ * The device passes over all that comes before its own nonce, and so over what an earlier life of it had asked for.
+ * It sends a NUL before each signal, so that one which was cut short by a reset does not spoil the next.
  *
- * The line must neither lose nor change bytes: use flow control (RTS/CTS), or receive by interrupt or DMA into a buffer larger
- * than what arrives between two calls. Damage shows as a malformed reply or as no reply, and ends the connection; it could
- * also hit a number unseen. Where the line is noisy, put a link layer with a checksum under it.
+ * The line must neither lose nor change bytes: use flow control (RTS/CTS), or receive by interrupt or DMA into a
+ * buffer larger than what arrives between two calls. Damage shows as a malformed reply or as no reply, and ends the
+ * connection; it could also hit a number unseen. Where the line is noisy, put a link layer with a checksum under it.
  */
 #ifndef PORT_UART_H
 #define PORT_UART_H

@@ -1,7 +1,7 @@
 /*
- * The device's end of the serial line; see port_uart.h. Data goes straight from the client's buffer to the line, as much as the
- * line takes; what comes in is unpacked in the client's own buffer, where it only gets shorter. Nothing is stored here but the
- * signal under way. No function but connect() and recv() ever waits.
+ * The device's end of the serial line; see port_uart.h. Data goes straight from the client's buffer to the line, as
+ * much as the line takes; what comes in is unpacked in the client's own buffer, where it only gets shorter. Nothing
+ * is stored here but the signal under way. No function but connect() and recv() ever waits.
  */
 #include "port_uart.h"
 
@@ -102,7 +102,10 @@ static void make_nonce(struct port_uart *uart)
     uart->nonce[i] = (uint8_t)('A' + uart->nonce[i] % 16);
 }
 
-/* Data of the new connection must not be lost, so this reads a byte at a time, and none after the connection is open. */
+/*
+ * Data of the new connection must not be lost, so this reads a byte at a time, and none after the connection is
+ * open.
+ */
 static int uart_connect(void *context, uint32_t timeout_ms)
 {
   struct port_uart *uart = context;

@@ -1,6 +1,6 @@
 /*
- * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All run at once and take the
- * lock from each other, and the server is restarted on the way. Prints "BOARD:IMAGE BYTES" for each.
+ * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All run at once and
+ * take the lock from each other, and the server is restarted on the way. Prints "BOARD:IMAGE BYTES" for each.
  */
 #include "rig.h"
 

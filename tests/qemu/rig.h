@@ -1,6 +1,6 @@
 /*
- * Boards in the simulator, as the suites use them: started with an image and arguments, heard by their log, and ill-treated. A
- * board is a child process that the harness ends with the suite, by its pid.
+ * Boards in the simulator, as the suites use them: started with an image and arguments, heard by their log, and
+ * ill-treated. A board is a child process that the harness ends with the suite, by its pid.
  */
 #ifndef RIG_H
 #define RIG_H

@@ -9,8 +9,8 @@ ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite
 IMAGE_TESTS := $(BUILD)/tests/qemu/no_heap $(BUILD)/tests/qemu/sizes
 SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
 
-$(BUILD)/tests/qemu/rig.o $(QEMU_TESTS:%=%.o) $(BUILD)/tests/qemu/measure_stack.o: CPPFLAGS += -Itests/server -DFIRMWARE='"$(BUILD)/firmware"' \
-  -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
+$(addprefix $(BUILD)/tests/qemu/,rig.o measure_stack.o) $(QEMU_TESTS:%=%.o): CPPFLAGS += -Itests/server \
+  -DFIRMWARE='"$(BUILD)/firmware"' -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
 
 $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender_host.o $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -20,7 +20,8 @@ $(QEMU_TESTS): %: %.o $(QEMU_RIG) $(FRAME) $(BUILD)/liblock.a \
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 MEASURE := $(BUILD)/tests/qemu/measure_stack
-$(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(BUILD)/liblock.a | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
+$(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(BUILD)/liblock.a \
+  | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The transports on the host, always with a sanitizer: what they are tested for is not to touch what is gone.

@@ -1,6 +1,6 @@
 /*
- * The examples of boards/examples do what their comments promise: the superloop goes round while it waits, over lwIP and over a
- * serial line, and preempted tasks get along over one connection.
+ * The examples of boards/examples do what their comments promise: the superloop goes round while it waits, over lwIP
+ * and over a serial line, and preempted tasks get along over one connection.
  */
 #include "rig.h"
 
@@ -35,7 +35,10 @@ static void take_turn_after_board(void)
   CHECK(queue_reaches(&redis, "door:7", 1));
 }
 
-/* The lock is free, then somebody else has it for 2 s, and then the server is away: 200 turns each, on a machine at rest. */
+/*
+ * The lock is free, then somebody else has it for 2 s, and then the server is away: 200 turns each, on a machine at
+ * rest.
+ */
 static void check_superloop(void)
 {
   (void)turns_said();

@@ -1,10 +1,10 @@
 /*
- * What befalls boards: they freeze, lose their network for a while, or their power for good, and the server starts anew. In each
- * case the others must move on, nobody may believe in a hold that somebody else has, the firmware must be told of a
- * hold that it lost, and the board must get back on its feet without a reset.
+ * What befalls boards: they freeze, lose their network for a while, or their power for good, and the server starts
+ * anew. In each case the others must move on, nobody may believe in a hold that somebody else has, the firmware must
+ * be told of a hold that it lost, and the board must get back on its feet without a reset.
  *
- * The boards run station.c. The others are actors, processes of the host. All bounds in time are what the guarantees say, and
- * as much again for a busy machine.
+ * The boards run station.c. The others are actors, processes of the host. All bounds in time are what the guarantees
+ * say, and as much again for a busy machine.
  */
 #include "rig.h"
 
@@ -15,8 +15,10 @@
 #define LEASE    "3000"
 #define LEASE_MS 3000
 
-/* Within this time the next waiter gets the lock after a dead holder's lease or a dead waiter's window: the longer of the two, a
- * heartbeat, and as much again. */
+/*
+ * Within this time the next waiter gets the lock after a dead holder's lease or a dead waiter's window: the longer of
+ * the two, a heartbeat, and as much again.
+ */
 #define MOVES_ON_MS 15000
 
 #define BOARD "mps2-an385"
@@ -160,7 +162,10 @@ static void test_holder_frozen(void)
   board_power_off(&board);
 }
 
-/* The lock is handed to a frozen waiter, because it listens; the window ends that, and on waking it must not believe it. */
+/*
+ * The lock is handed to a frozen waiter, because it listens; the window ends that, and on waking it must not believe
+ * it.
+ */
 static void test_waiter_frozen(void)
 {
   begin();
@@ -223,7 +228,10 @@ static void test_server_restart(void)
   server_restarts("riscv-virt");
 }
 
-/* No clock was ever set, and the counter of milliseconds wraps around while the board waits, and again while it holds. */
+/*
+ * No clock was ever set, and the counter of milliseconds wraps around while the board waits, and again while it
+ * holds.
+ */
 static void clock_wraps(const char *start)
 {
   const char *const arguments[] = {server.port_text, "door", "9000", "500", LEASE, start, NULL};

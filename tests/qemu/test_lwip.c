@@ -1,7 +1,7 @@
 /*
- * The transport over lwIP, against a server of lwIP's own in the same stack, on the host and in virtual time: packets travel
- * through a queue here, and can be lost. Every buffer and connection is memory of its own, and the whole is built with a
- * sanitizer: a callback that touches what is gone ends the program.
+ * The transport over lwIP, against a server of lwIP's own in the same stack, on the host and in virtual time: packets
+ * travel through a queue here, and can be lost. Every buffer and connection is memory of its own, and the whole is
+ * built with a sanitizer: a callback that touches what is gone ends the program.
  */
 #include "check.h"
 #include "port_lwip.h"

@@ -1,6 +1,6 @@
 /*
- * The transport over a serial line: against a scripted other end, and, by way of the real bridge, against a real server. The
- * line is a socket here, as narrow as the test wants it.
+ * The transport over a serial line: against a scripted other end, and, by way of the real bridge, against a real
+ * server. The line is a socket here, as narrow as the test wants it.
  */
 #include "harness.h"
 #include "port_uart.h"
@@ -16,7 +16,10 @@
 #define BRIDGE "build/uart-bridge"
 #endif
 
-/* The line: ends[0] is the device's, ends[1] the other one. At most `width` bytes fit at a time, and at 1 often none. */
+/*
+ * The line: ends[0] is the device's, ends[1] the other one. At most `width` bytes fit at a time, and at 1 often
+ * none.
+ */
 static int ends[2] = {-1, -1};
 static size_t width;
 

@@ -1,6 +1,7 @@
 /*
- * The small kernel; see kernel.h. The tick makes PendSV pending, as blocking does; PendSV, of the lowest priority, saves the
- * registers of one task on its stack and takes those of the next from there. It is written with the instructions of Armv6-M.
+ * The small kernel; see kernel.h. The tick makes PendSV pending, as blocking does; PendSV, of the lowest priority,
+ * saves the registers of one task on its stack and takes those of the next from there. It is written with the
+ * instructions of Armv6-M.
  */
 #include "kernel.h"
 #include "board.h"

@@ -3,8 +3,8 @@
  * its mutex (with priority inheritance, if tasks have priorities), and a signal its binary semaphore, event or task
  * notification.
  *
- * What matters: a signal that was raised before the wait is not lost; the wait opens the mutex and begins in one step, as
- * seen by the one who raises; it ends with the mutex locked.
+ * What matters: a signal that was raised before the wait is not lost; the wait opens the mutex and begins in one
+ * step, as seen by the one who raises; it ends with the mutex locked.
  */
 #include "kernel.h"
 #include "port.h"
