@@ -20,6 +20,12 @@ static bool safe(const struct world *world)
   return !(world->profile.faults & UNSAFE);
 }
 
+/* A script that was stopped half-way may have left the order as it found it, or not. */
+static bool ordered(const struct world *world)
+{
+  return !(world->profile.faults & (UNSAFE | FAULT_DENY));
+}
+
 static struct party *party_named(const struct world *world, struct text id)
 {
   const struct entry *entry = dict_find(&world->parties, id);
@@ -68,7 +74,8 @@ static void heard(struct party *party, struct link *link)
   struct world *world = party->world;
   struct lock *lock = party->lock;
   if (!party->queued) {
-    party->earliest = party->latest = ++lock->arrivals;
+    party->latest = ++lock->arrivals;
+    if (!party->uncertain) party->earliest = party->latest;
     enqueue(party);
   } else if (party->device != NULL && world->now - party->heard > WINDOW) {
     party->latest = ++lock->arrivals;
@@ -111,7 +118,7 @@ static bool kept_rules(struct party *party)
 static void check_order(struct party *party)
 {
   struct world *world = party->world;
-  if (!safe(world) || !party->queued) return;
+  if (!ordered(world) || !party->queued) return;
   for (struct party *other = party->lock->first; other != NULL && other->latest < party->earliest; other = other->after) {
     if (other == party || !kept_rules(other)) continue;
     world_fail(world, "%s gets %s before %s, which came first", party->id, party->lock->text[0], other->id);
@@ -123,12 +130,27 @@ static void check_order(struct party *party)
 static void check_barging(struct party *party)
 {
   struct world *world = party->world;
-  if (!safe(world) || party->queued) return;
+  if (!ordered(world) || party->queued) return;
   for (struct party *other = party->lock->first; other != NULL; other = other->after) {
     if (other == party || !kept_rules(other)) continue;
     world_fail(world, "%s gets %s without waiting, before %s", party->id, party->lock->text[0], other->id);
     return;
   }
+}
+
+/* A hold whose owner does not want it, and could say so, is given back soon. */
+static void check_orphan(void *object, uint32_t stamp)
+{
+  struct party *party = object;
+  struct world *world = party->world;
+  const struct device *device = party->device;
+  const struct lock *lock = party->lock;
+  if (party->gone || lock->holder != party || party->lost == lock->token || (uint32_t)lock->token != stamp || party->believes) return;
+  if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
+  bool well = device->link != NULL && device->link->server != NULL && device->asleep_until < world->now - 10 * SECOND;
+  if (!well || device->link->opened > world->now - 10 * SECOND || world->now - world->refused_at < 10 * SECOND) return;
+  if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
+  world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
 }
 
 static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
@@ -144,10 +166,12 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
     lock->highest = token;
     world->counters.grants++;
     if (party->queued) world->counters.waits++;
+    if (safe(world)) world_later(world, 15 * SECOND, check_orphan, party, (uint32_t)token);
   } else {
     world->counters.peer_grants++;
   }
   unqueue(party);
+  party->uncertain = false;
   party->granted = token;
   party->epoch = world->epoch;
   if (party->device == NULL) party->excused = 0;
@@ -289,7 +313,8 @@ static void check_queue(struct world *world, struct lock *lock)
   uint32_t waiting = queue != NULL ? queue->list.used : 0;
   uint32_t scored = scores != NULL ? scores->dict.used : 0;
   if (world->profile.faults & FAULT_EVICT) return;
-  if (waiting != scored) world_fail(world, "%s: %u in the queue, %u with a score", lock->text[0], waiting, scored);
+  bool exact = !(world->profile.faults & FAULT_DENY); /* else a score may stay behind */
+  if (exact ? waiting != scored : waiting > scored) world_fail(world, "%s: %u in the queue, %u with a score", lock->text[0], waiting, scored);
   if (waiting > 64 && !random_chance(&world->random, 20)) return;
   for (uint32_t i = 0; i < waiting && !world->failed; i++) {
     const struct item *item = list_at(&queue->list, i);
@@ -298,7 +323,20 @@ static void check_queue(struct world *world, struct lock *lock)
     if (list_find(&queue->list, id, i) >= 0) world_fail(world, "%s: %s waits twice", lock->text[0], item->data);
   }
   const struct key *ours = store_find(store, lock->keys[3]);
-  if (ours != NULL && ours->expires == STORE_NEVER) world_fail(world, "%s has no end", lock->text[3]);
+  if (ours != NULL && ours->expires == STORE_NEVER && exact) world_fail(world, "%s has no end", lock->text[3]);
+}
+
+/* A script that was stopped half-way has dropped nobody from the queue but who was served. */
+static void check_dropped(struct world *world, struct lock *lock)
+{
+  struct store *store = redis_store(world->redis);
+  struct key *queue = store_find(store, lock->keys[1]);
+  for (struct party *party = lock->first; party != NULL && safe(world); party = party->after) {
+    bool waits = queue != NULL && list_find(&queue->list, text_of(party->id), INT64_MAX) >= 0;
+    if (waits || lock->holder == party || party->device == NULL || world->now - party->heard > WINDOW) continue;
+    world_fail(world, "a script that was stopped has dropped %s from %s", party->id, lock->text[1]);
+    return;
+  }
 }
 
 /* Once nothing goes wrong any more, a free lock finds its next holder within the window and a heartbeat. */
@@ -328,6 +366,18 @@ static struct lock *lock_named(const struct world *world, struct text name)
   return index < world->profile.locks ? &world->locks[index] : NULL;
 }
 
+/* The hold count is the one that was asked for, however often. */
+static void check_count(struct party *party, struct text target)
+{
+  struct world *world = party->world;
+  const struct key *hash = store_find(redis_store(world->redis), party->lock->keys[0]);
+  struct text count = value_of(hash, party->id);
+  if (!text_equal(count, target)) {
+    world_fail(world, "%s holds %s %.*s times, and asked for %.*s", party->id, party->lock->text[0], (int)count.size,
+               count.data, (int)target.size, target.data);
+  }
+}
+
 static void follow_ours(struct party *party, const struct execution *execution, bool acquires)
 {
   const struct value *values = execution->reply->values;
@@ -335,6 +385,7 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   uint64_t token = number_of(execution->arguments[3]);
   bool whole = text_equal(execution->arguments[2], text_of("0"));
   if (values[0].kind == VALUE_ERROR || state == -2) return;
+  if (state == 1 && !whole && execution->arguments[2].data[0] != '-') check_count(party, execution->arguments[2]);
   if (acquires) {
     bool waits = text_equal(execution->arguments[4], text_of("1"));
     if (waits && state == 0) heard(party, execution->client->owner);
@@ -384,13 +435,16 @@ void check_execution(struct world *world, const struct execution *execution)
   struct party *party = party_named(world, execution->arguments[0]);
   bool force = script == FAIRLOCK_SCRIPT_RELEASE && execution->arguments[2].data[0] == '-';
   bool refused = execution->reply->values[0].kind == VALUE_ERROR;
-  if (force && lock->holder != NULL && !refused) {
+  if (force && lock->holder != NULL && (!refused || world->profile.faults & FAULT_DENY)) {
     lock->holder->excused = lock->holder->device != NULL ? lock->token : 1;
     world->counters.forced++;
   }
-  bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !refused && !force &&
+  bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
                 text_equal(execution->arguments[2], text_of("0")) && text_equal(execution->arguments[3], text_of("0"));
-  if (leaves && execution->reply->values[1].integer != -2) unqueue(party);
+  if (leaves && (refused || execution->reply->values[1].integer != -2)) {
+    party->uncertain = refused && party->queued;
+    unqueue(party);
+  }
   look_at_holder(world, lock);
   if (party != NULL && party->device != NULL) follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3) {
@@ -399,12 +453,13 @@ void check_execution(struct world *world, const struct execution *execution)
     unqueue(party); /* a peer that gave up */
   }
   check_queue(world, lock);
+  if (refused && script >= 0) check_dropped(world, lock);
   check_idle(world, lock);
   for (struct party *believer = lock->believers; believer != NULL; believer = believer->next_believer) {
     check_cover(believer);
   }
   bool free_now = lock->holder == NULL;
-  if (free_now && safe(world) && script == FAIRLOCK_SCRIPT_RELEASE && !refused && execution->reply->values[1].integer != -2) {
+  if (free_now && ordered(world) && script == FAIRLOCK_SCRIPT_RELEASE && !refused && execution->reply->values[1].integer != -2) {
     check_handover(world, lock);
   }
 }
@@ -429,7 +484,8 @@ void check_nothing_left(struct world *world, bool swept)
   for (int i = 0; i < world->profile.locks && !world->failed; i++) {
     struct lock *lock = &world->locks[i];
     if (store_find(store, lock->keys[0]) != NULL) world_fail(world, "%s is left behind", lock->text[0]);
-    for (int j = 1; swept && safe(world) && j < 3; j++) {
+    bool whole = safe(world) && !(world->profile.faults & FAULT_DENY);
+    for (int j = 1; swept && whole && j < 3; j++) {
       if (store_find(store, lock->keys[j]) != NULL) world_fail(world, "%s is left behind", lock->text[j]);
     }
     struct key *ours = store_find(store, lock->keys[3]);

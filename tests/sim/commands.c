@@ -555,6 +555,10 @@ bool command_execute(struct redis *redis, const struct text *argv, int argc, str
     reply_error(reply, "ERR wrong number of arguments");
     return true;
   }
+  if (redis->denied != NULL && redis->scripting && redis->ours && strcmp(redis->denied, command->name) == 0) {
+    reply_error(reply, "NOPERM this user has no permissions to run the command");
+    return true;
+  }
   if (redis->full && command->flags == GROWS && !(redis->scripting && redis->dirty)) {
     reply_error(reply, "OOM command not allowed when used memory > 'maxmemory'.");
     return true;

@@ -58,8 +58,10 @@ static void server_well(void *object, uint32_t stamp)
 {
   struct world *world = object;
   (void)stamp;
+  world->refused_at = world->now;
   redis_set_refusal(world->redis, NULL);
   redis_set_full(world->redis, false);
+  redis_set_denied(world->redis, NULL);
 }
 
 static void refuse(struct world *world)
@@ -74,6 +76,15 @@ static void refuse(struct world *world)
   world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
 }
 
+static void deny(struct world *world)
+{
+  static const char *const commands[] = {"hset", "pexpire", "zadd", "rpush", "lrem", "zrem", "hdel", "del", "publish"};
+  const char *command = commands[random_below(&world->random, 9)];
+  TRACE(world, "%s is denied", command);
+  redis_set_denied(world->redis, command);
+  world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
+}
+
 static void jump(struct world *world)
 {
   int64_t by = random_between(&world->random, -10 * SECOND, 10 * SECOND);
@@ -85,7 +96,8 @@ static void jump(struct world *world)
 static void evict(struct world *world)
 {
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
-  int64_t which = random_below(&world->random, world->profile.faults & FAULT_JUMP ? 3 : 4);
+  bool jumps = (world->profile.faults & FAULT_JUMP) != 0;
+  int64_t which = !jumps && random_chance(&world->random, 500) ? 3 : random_below(&world->random, 3);
   struct store *store = redis_store(world->redis);
   struct key *key = store_find(store, lock->keys[which]);
   TRACE(world, "the server evicts %s", lock->text[which]);
@@ -98,7 +110,8 @@ static void strike(struct world *world, unsigned kind)
   struct link *link = any_link(world);
   switch (kind) {
   case FAULT_CUT:
-    if (link != NULL) link_cut(link);
+    if (random_chance(random, 500)) world->cut_next = true;
+    else if (link != NULL) link_cut(link);
     break;
   case FAULT_SILENCE:
     if (link != NULL) link_silence(link, random_chance(random, 600), random_chance(random, 600));
@@ -129,6 +142,9 @@ static void strike(struct world *world, unsigned kind)
   case FAULT_REFUSE:
     refuse(world);
     break;
+  case FAULT_DENY:
+    deny(world);
+    break;
   case FAULT_JUMP:
     jump(world);
     break;
@@ -143,13 +159,13 @@ static void strike(struct world *world, unsigned kind)
 /* Faults of the whole server are rarer than those of one device. */
 static bool is_general(unsigned kind)
 {
-  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP)) != 0;
+  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP | FAULT_DENY)) != 0;
 }
 
 static void on_fault(void *object, uint32_t stamp)
 {
   struct world *world = object;
-  unsigned kind = 1U << random_below(&world->random, 14);
+  unsigned kind = 1U << random_below(&world->random, FAULTS);
   if (world->calm) return;
   if (world->profile.faults & kind && (!is_general(kind) || random_chance(&world->random, 150))) {
     TRACE(world, "fault %u", kind);

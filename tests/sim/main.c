@@ -4,6 +4,7 @@
  *     sim                     the suite: a fixed set of seeds
  *     sim seed SEED [STEP]    one world; from STEP on it is told what happens
  *     sim soak SECONDS        worlds with new seeds for so long
+ *     sim small SEED [STEP]   the same among the small worlds
  *     sim hunt SECONDS        small worlds until a promise is broken; fails when none is: for planted bugs
  */
 #include "world.h"
@@ -107,15 +108,15 @@ int main(int argc, char **argv)
   bool good = false;
   if (argc == 1) {
     good = suite();
-  } else if (strcmp(what, "seed") == 0) {
-    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, false);
+  } else if (strcmp(what, "seed") == 0 || strcmp(what, "small") == 0) {
+    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, what[1] == 'm');
     printf("%s seed %llu\n", good ? "ok" : "not ok", (unsigned long long)number);
   } else if (strcmp(what, "soak") == 0) {
     good = soak((time_t)number);
   } else if (strcmp(what, "hunt") == 0) {
     return hunt((time_t)number) ? 0 : 1;
   } else {
-    fprintf(stderr, "usage: sim [seed SEED [STEP] | soak SECONDS | hunt SECONDS]\n");
+    fprintf(stderr, "usage: sim [seed SEED [STEP] | small SEED [STEP] | soak SECONDS | hunt SECONDS]\n");
     return 2;
   }
   print_total();

@@ -117,6 +117,7 @@ static void accept_link(void *object, uint32_t stamp)
     link->open = false;
     link->user->broke(link->owner, link);
   } else if (link->open && !link->lost_down) {
+    link->opened = world->now;
     link->user->opened(link->owner, link);
   }
 }
@@ -139,7 +140,12 @@ struct link *link_open(struct world *world, const struct link_user *user, void *
 
 void link_send(struct link *link, const void *data, size_t size)
 {
-  if (link->open && !link->lost_up) send_all(link, true, data, size);
+  struct world *world = link->world;
+  if (!link->open || link->lost_up) return;
+  send_all(link, true, data, size);
+  if (!world->cut_next) return;
+  world->cut_next = false;
+  link_cut(link);
 }
 
 void link_reply(struct link *link, const void *data, size_t size)

@@ -64,6 +64,7 @@ static void on_lost(struct fairlock *handle, void *context)
   struct world *world = context;
   const struct lock *lock = party->lock;
   world->counters.losses++;
+  party->lost = handle->token;
   TRACE(world, "%s has lost %s", party->id, lock->text[0]);
   uint32_t end = handle->sent_at + handle->lease_ms - handle->lease_ms / 64 - 2; /* the lease may have been too short */
   bool early = party->believes && party->believes_until > world->now && (int32_t)(device_clock(party->device) - end) < 0;

@@ -346,6 +346,11 @@ void redis_set_refusal(struct redis *redis, const char *error)
   redis->refusal = error;
 }
 
+void redis_set_denied(struct redis *redis, const char *command)
+{
+  redis->denied = command;
+}
+
 struct redis_client *redis_connect(struct redis *redis, void *owner)
 {
   struct redis_client *client = calloc(1, sizeof *client);

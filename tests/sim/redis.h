@@ -67,6 +67,9 @@ uint32_t redis_channels(struct redis *redis);
 void redis_set_full(struct redis *redis, bool full);
 void redis_set_refusal(struct redis *redis, const char *error);
 
+/* Scripts with four keys, as ours have, may not run this command; NULL ends that. */
+void redis_set_denied(struct redis *redis, const char *command);
+
 struct redis_client *redis_connect(struct redis *redis, void *owner);
 void redis_disconnect(struct redis_client *client);
 

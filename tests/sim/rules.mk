@@ -17,3 +17,11 @@ sim: $(BUILD)/tests/sim/sim ## simulate the world of SEED=n; STEP=m shows what h
 .PHONY: soak
 soak: $(BUILD)/tests/sim/sim ## simulate new worlds for TIME=seconds
 	@$(BUILD)/tests/sim/sim soak $(or $(TIME),60)
+
+# Its objects have to be there when the script runs.
+SUITES += tests/sim/planted.sh
+tests/sim/planted.sh: | $(SIM_OBJECTS) $(BUILD)/liblock.a
+
+.PHONY: planted
+planted: tests/sim/planted.sh ## see whether the simulator finds planted bugs; ONLY=text: some of them
+	@sh tests/sim/planted.sh

@@ -292,6 +292,7 @@ void script_eval(struct redis_client *client, bool by_hash, const struct text *a
   set_table(lua, "KEYS", argv + 3, (int)keys);
   set_table(lua, "ARGV", argv + 3 + keys, argc - 3 - (int)keys);
   redis->scripting = true;
+  redis->ours = keys == 4;
   redis->dirty = false;
   lua_rawgeti(lua, LUA_REGISTRYINDEX, (int)entry->score);
   if (lua_pcall(lua, 0, 1, 0) == 0) take_value(lua, reply);

@@ -103,9 +103,10 @@ static void choose_profile(struct world *world, bool small)
   profile->split = (int)one_of(random, 0, 20, 400);
   profile->waitless = (int)one_of(random, 50, 50, 500);
   profile->drift = (int)one_of(random, 0, 10000, 10000);
-  profile->faults = (unsigned)random_next(random) & (2 * FAULT_EVICT - 1);
+  profile->faults = (unsigned)random_next(random) & ((1U << FAULTS) - 1);
   if (random_chance(random, 900)) profile->faults &= ~(unsigned)UNSAFE;
   if (random_chance(random, 600)) profile->faults &= ~(unsigned)FAULT_WIPE;
+  if (profile->faults & FAULT_JUMP) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
   if (random_chance(random, 100)) profile->faults = 0;
   if (random_chance(random, 300)) profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
 }
@@ -204,6 +205,8 @@ static void calm_down(struct world *world)
   world->calm = true;
   world->calm_at = world->now + 90 * SECOND; /* by then the last stalled data have come, and the server knows who is gone */
   redis_set_full(world->redis, false);
+  redis_set_denied(world->redis, NULL);
+  world->cut_next = false;
   redis_set_refusal(world->redis, NULL);
 }
 

@@ -26,6 +26,7 @@
 #define EPOCH 1700000000000000
 
 #define HANDLES 4
+#define FAULTS  15 /* kinds of them */
 
 /* Kinds of faults, as bits. */
 enum {
@@ -42,7 +43,8 @@ enum {
   FAULT_REFUSE = 1024, /* the server refuses scripts for a while: LOADING, READONLY, ...            */
   FAULT_FORCE = 2048,  /* somebody forces a release                                                 */
   FAULT_JUMP = 4096,   /* the server's clock jumps                                                  */
-  FAULT_EVICT = 8192   /* the server evicts a key                                                   */
+  FAULT_EVICT = 8192,  /* the server evicts a key                                                   */
+  FAULT_DENY = 16384   /* the server denies scripts a command for a while                           */
 };
 
 /* With these only rising tokens, reported losses and progress are promised. */
@@ -80,7 +82,7 @@ struct link {
   bool open;                   /* at the client's end */
   bool lost_up, lost_down;     /* silently            */
   bool drop_up, drop_down;     /* what is under way is lost */
-  int64_t latency;
+  int64_t latency, opened;
   int64_t up_free, down_free; /* nothing arrives before: order */
   struct link *next;
 };
@@ -97,6 +99,7 @@ struct party {
 
   /* What the server has seen of it. */
   bool queued;
+  bool uncertain; /* its leave was refused half-way: it may have kept its place */
   bool late; /* a peer that could not do in time what it was woken for: it may have lost its place */
   uint64_t earliest, latest; /* arrivals: the first, and the first of which the place must have been kept */
   int64_t heard;
@@ -119,6 +122,7 @@ struct party {
   uint32_t stamp;     /* of the job's next step   */
   uint32_t operation; /* counts operations        */
   uint64_t token;     /* of the hold being released */
+  uint64_t lost;      /* of the last hold that was lost: its lease ends it */
   int64_t frozen;     /* the device's frozen time when the operation began */
   int64_t bound;      /* how long the operation may take */
   bool forever, last;
@@ -176,7 +180,9 @@ struct world {
   struct redis *redis;
   int64_t jump; /* of the server's clock */
   bool server_up;
-  uint64_t epoch; /* of the server's data */
+  bool cut_next; /* the next connection on which something is sent, while that is under way */
+  uint64_t epoch;     /* of the server's data */
+  int64_t refused_at; /* the server refused scripts until then */
   bool calm;      /* no more faults      */
   int64_t calm_at;
   bool ending; /* no more acquisitions */
