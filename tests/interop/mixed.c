@@ -430,16 +430,23 @@ static void test_stopped_redisson_waiter_before_ours(void)
   enqueue(victim, "victim", "stopped", 1);
   enqueue(ours_2, "b", "stopped", 2);
   CHECK(listens("stopped", id));
+  pause_ms(1000); /* it asks once more */
   kill(victim->pid, SIGSTOP);
   int64_t released_at = field(tell(ours, "a stopped unlock"), 0);
   int64_t took = granted(ours_2, "b", PATIENT_S) - released_at;
   print_ms("stopped Redisson waiter, next is ours", took);
   CHECK(took > 0 && took < WINDOW_NS);
   kill(victim->pid, SIGCONT);
-  CHECK(queue_reaches(&lab, "stopped", 1)); /* it stands in line again */
-  CHECK(released(ours_2, "b", "stopped"));
-  CHECK(granted(victim, "victim", 20) > 0);
-  CHECK_EQUAL(field(tell(victim, "victim stopped count"), 0), 1);
+  if (queue_reaches(&lab, "stopped", 1)) { /* it stands in line again */
+    CHECK(released(ours_2, "b", "stopped"));
+    CHECK(granted(victim, "victim", 20) > 0);
+    CHECK_EQUAL(field(tell(victim, "victim stopped count"), 0), 1);
+  } else { /* it was stopped within a request, which then takes too long for it */
+    const char *answer = hear(victim, "victim", 20000);
+    printf("# the stopped waiter says: %s\n", answer != NULL ? answer : "nothing");
+    CHECK(answer != NULL && strstr(answer, "Timeout") != NULL);
+    CHECK(released(ours_2, "b", "stopped"));
+  }
   driver_kill(victim);
 }
 
