@@ -232,6 +232,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
     arm(engine, handle->limit);
     return begin(handle, REMOVE, now);
   }
+  if (engine->request.handle == handle) engine->broken = true; /* half of a request is out: nobody can write the rest */
+  if (engine->addressee == handle) engine->addressee = NULL;
   unlist(handle);
   struct fairlock **link = &engine->handles;
   while (*link != handle)

@@ -870,6 +870,46 @@ static void test_remove_ends_the_subscription(void)
   CHECK(engine.handles == NULL);
 }
 
+/* The memory of a handle that was taken out is the caller's again, even if half of its request is out. */
+static void test_remove_in_the_middle_of_a_request(void)
+{
+  size_t size;
+  set_up();
+  config.send_size = FAIRLOCK_SEND_MIN;
+  config.offline_ms = 100;
+  greet();
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  fairlock_engine_output(&engine, &size, now);
+  fairlock_engine_sent(&engine, size);
+  pass(100);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  memset(&a, 0, sizeof a);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE); /* the other half will not come */
+  break_connection();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 5, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK);
+}
+
+/* The same with half of a message to it. */
+static void test_remove_in_the_middle_of_a_message(void)
+{
+  set_up();
+  greet();
+  feed(">3\r\n$7\r\nmessage\r\n$40\r\n" CHANNEL("1") "\r\n");
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  memset(&a, 0, sizeof a);
+  feed("$4\r\n99 5\r\n");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
 /* A release is not held up by the answer to a confirmation, and that answer then finds nobody. */
 static void test_release_overtakes(void)
 {
@@ -984,6 +1024,8 @@ const struct check_test check_tests[] = {
     {"force-release", test_force_release},
     {"inspect", test_inspect},
     {"remove ends the subscription", test_remove_ends_the_subscription},
+    {"taken out in the middle of a request", test_remove_in_the_middle_of_a_request},
+    {"taken out in the middle of a message", test_remove_in_the_middle_of_a_message},
     {"a release overtakes a confirmation", test_release_overtakes},
     {"small send buffer", test_small_send_buffer},
     {"a slow link has no longer for an answer", test_slow_link},
