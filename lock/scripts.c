@@ -130,15 +130,23 @@ static const char acquire[] =
     "end\n"
     "local U=j('pttl',a)\n"
     "if S==0 then return{0,U,m}end\n"
+    "local function V()\n"
+    "j('pexpire',b,i)\n"
+    "j('pexpire',c,i)\n"
+    "end\n"
     "u(e,m+g)\n"
     "local I=p and j('lpos',b,e,'MAXLEN',1000)\n"
     "if I or(p and o>1000)then\n"
-    "local V=m+((I or o)+1)*h\n"
-    "if tonumber(p)<V then j('zadd',c,V,e)end\n"
+    "local W=m+((I or o)+1)*h\n"
+    "if tonumber(p)<W then\n"
+    "j('zadd',c,W,e)\n"
+    "V()\n"
+    "end\n"
     "else\n"
     "j('zadd',c,'XX',0,e)\n"
     "local G=j('rpush',b,e)\n"
     "j('zadd',c,m+math.max(U,0)+G*h,e)\n"
+    "V()\n"
     "end\n"
     "if j('lindex',b,0)~=e then U=-1 end\n"
     "return{0,U,m}\n"
@@ -146,24 +154,24 @@ static const char acquire[] =
 
 static const char release[] =
     "local E=ARGV[4]\n"
-    "local W=n and(E=='0' or tonumber(E)==r)\n"
-    "if W and f>0 then\n"
+    "local X=n and(E=='0' or tonumber(E)==r)\n"
+    "if X and f>0 then\n"
     "A(tonumber(ARGV[5]))\n"
     "if tonumber(n)~=f then j('hset',a,e,f)end\n"
     "return{1,f,m}\n"
     "end\n"
-    "if f<0 then W=j('exists',a)==1 end\n"
-    "local X=W or(E~='0' and s==E)\n"
-    "if W then\n"
+    "if f<0 then X=j('exists',a)==1 end\n"
+    "local Y=X or(E~='0' and s==E)\n"
+    "if X then\n"
     "j('del',a)\n"
     "if n then s=q[1]or '0' end\n"
     "elseif E=='0' and f==0 then\n"
     "v(e)\n"
     "end\n"
-    "local Y=W or j('exists',a)==0\n"
-    "local Z=Y and N()=='given'\n"
-    "if W and n and not Z then u('released',s)end\n"
-    "return{X and 1 or 0,0,m}\n"
+    "local Z=X or j('exists',a)==0\n"
+    "local aa=Z and N()=='given'\n"
+    "if X and n and not aa then u('released',s)end\n"
+    "return{Y and 1 or 0,0,m}\n"
     ;
 
 static const char inspect[] =
@@ -172,33 +180,33 @@ static const char inspect[] =
     "local k=j('time')\n"
     "local m=k[1]*1000+math.floor(k[2]/1000)\n"
     "local t='redisson_lock__channel'..string.sub(b,20)..':'\n"
-    "local aa=j('hgetall',a)\n"
+    "local ab=j('hgetall',a)\n"
     "local q=j('hmget',d,'token','holder')\n"
-    "local ab=j('lrange',b,0,-1)\n"
-    "local ac=aa[1]or ''\n"
-    "local ad=ac~='' and ac==q[2]\n"
-    "local ae={\n"
-    "j('pttl',a),ad and q[1]or '0',ad and 1 or 0,tonumber(aa[2])or 0,#ab,ac\n"
+    "local ac=j('lrange',b,0,-1)\n"
+    "local ad=ab[1]or ''\n"
+    "local ae=ad~='' and ad==q[2]\n"
+    "local af={\n"
+    "j('pttl',a),ae and q[1]or '0',ae and 1 or 0,tonumber(ab[2])or 0,#ac,ad\n"
     "}\n"
-    "for af,w in ipairs(ab)do\n"
+    "for ag,w in ipairs(ac)do\n"
     "local Q=j('hget',d,w)\n"
-    "local ag=tonumber(Q or j('zscore',c,w)or 0)or 0\n"
+    "local ah=tonumber(Q or j('zscore',c,w)or 0)or 0\n"
     "local R=j('pubsub','numsub',t..w)[2]>0\n"
-    "local ah=0\n"
-    "if ag>m then ah=R and 2 or 1 end\n"
-    "ae[#ae+1]=Q and 1 or 0\n"
-    "ae[#ae+1]=ah\n"
-    "ae[#ae+1]=w\n"
+    "local ai=0\n"
+    "if ah>m then ai=R and 2 or 1 end\n"
+    "af[#af+1]=Q and 1 or 0\n"
+    "af[#af+1]=ai\n"
+    "af[#af+1]=w\n"
     "end\n"
-    "return ae\n"
+    "return af\n"
     ;
 
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "55c291e381505f5f6f667c67a05973726aee6426"},
-    {{common, release}, {sizeof common - 1, sizeof release - 1}, "54523d8d7b381b4e0581a5ffb1e269c824733b50"},
+    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "81bacf42d3d5072b16645047b0080b686fd39825"},
+    {{common, release}, {sizeof common - 1, sizeof release - 1}, "c21581d8b0a7d767befad8c1670eddb98983ffcb"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, NULL}, {sizeof inspect - 1, 0}, "90090533481413dc0d6d5579a7c621f57d3c7d5e"};
+    {inspect, NULL}, {sizeof inspect - 1, 0}, "87749f061b70038a1f2c4ac61fabc960eccdf7fa"};

@@ -31,15 +31,25 @@ end
 local ttl = call('pttl', lock)
 if mode == 0 then return {0, ttl, now} end
 
+-- What waiters leave who all vanished is forgotten in the end.
+local function keep_queue()
+  call('pexpire', queue, day)
+  call('pexpire', timeout, day)
+end
+
 remember(id, now + window)
 local ahead = score and call('lpos', queue, id, 'MAXLEN', 1000)
 if ahead or (score and length > 1000) then
   local need = now + ((ahead or length) + 1) * chain
-  if tonumber(score) < need then call('zadd', timeout, need, id) end
+  if tonumber(score) < need then
+    call('zadd', timeout, need, id)
+    keep_queue()
+  end
 else
   call('zadd', timeout, 'XX', 0, id) -- changes nothing; refused here, it leaves no entry without a score
   local place = call('rpush', queue, id)
   call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
+  keep_queue()
 end
 if call('lindex', queue, 0) ~= id then ttl = -1 end
 return {0, ttl, now}

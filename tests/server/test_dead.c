@@ -528,7 +528,28 @@ static void test_cancel_offline(void)
   end("offline");
 }
 
+/* When all clients vanish, nobody is left to forget them: every key has an end of its own. */
+static void test_everybody_vanished(void)
+{
+  struct actor gone[3];
+  begin();
+  for (int i = 0; i < 3; i++) {
+    actor_start(&gone[i], server.port, "vanished");
+    actor_tell(&gone[i], 'a', FAIRLOCK_FOREVER, 1000);
+    CHECK(queue_reaches(&redis, "vanished", i));
+  }
+  for (int i = 0; i < 3; i++)
+    slay(gone[i].pid);
+  static const char *const keys[] = {"redisson_lock_queue:{vanished}", "redisson_lock_timeout:{vanished}",
+                                     "fairlock:{vanished}"};
+  for (int i = 0; i < 3; i++) {
+    int64_t left = raw_number(&redis, "PTTL %s", keys[i]);
+    CHECK(left > 0 && left <= 86400000);
+  }
+}
+
 const struct check_test check_tests[] = {
+    {"dead: everybody vanished", test_everybody_vanished},
     {"dead: a time-out leaves no trace", test_timeout},
     {"dead: a cancel leaves no trace", test_cancel},
     {"dead: a cancel at any moment", test_cancel_race},
