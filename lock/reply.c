@@ -39,17 +39,20 @@ static const struct {
     {"NOREPLICAS", FAIRLOCK_MISCONF},
 };
 
-static bool begins(const char *text, const char *with)
+/* text begins with these words. */
+static bool begins(const char *text, const char *words)
 {
-  return strncmp(text, with, strlen(with)) == 0;
+  while (*words != 0) {
+    if (*text++ != *words++) return false;
+  }
+  return *text == ' ' || *text == 0;
 }
 
 static int classify(const char *text)
 {
   if (begins(text, "ERR The user executing the script")) return FAIRLOCK_DENIED; /* NOPERM, as Redis 7.0 says it */
-  size_t size = strcspn(text, " ");
   for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-    if (size == strlen(errors[i].code) && memcmp(text, errors[i].code, size) == 0) return errors[i].status;
+    if (begins(text, errors[i].code)) return errors[i].status;
   }
   return FAIRLOCK_REFUSED;
 }
