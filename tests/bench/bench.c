@@ -168,14 +168,8 @@ static const struct {
   void (*run)(int port);
 } benches[] = {
     {"memory", bench_memory}, /* first: later ones leave memory that it would use */
-    {"pair", bench_pair},
-    {"handover", bench_handover},
-    {"growth", bench_growth},
-    {"many", bench_many},
-    {"threads", bench_threads},
-    {"clients", bench_clients},
-    {"decode", bench_decode},
-    {"wait", bench_wait},
+    {"pair", bench_pair},       {"handover", bench_handover}, {"growth", bench_growth}, {"many", bench_many},
+    {"threads", bench_threads}, {"clients", bench_clients},   {"decode", bench_decode}, {"wait", bench_wait},
 };
 
 static bool chosen(int argc, char **argv, const char *name)
