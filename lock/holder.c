@@ -325,7 +325,8 @@ static void answer_waiting(struct fairlock *handle, uint32_t now)
   } else if (handle->verdict < 0) {
     leave(handle, handle->verdict, now);
   } else if (handle->operation == TRY) {
-    become_free(handle, FAIRLOCK_BUSY);
+    if (handle->ghosts & bit(KIND_ACQUIRE)) leave(handle, FAIRLOCK_BUSY, now);
+    else become_free(handle, FAIRLOCK_BUSY);
   } else {
     uint32_t sleep = HEARTBEAT_MS;
     if (value >= 0 && value < HEARTBEAT_MS) sleep = (uint32_t)value + 1 > SOONEST_MS ? (uint32_t)value + 1 : SOONEST_MS;
@@ -354,6 +355,17 @@ static void answer_held(struct fairlock *handle, uint32_t now)
   }
 }
 
+/*
+ * True when no acquire can have been carried out after the request that was just answered. It has to have been sent when
+ * late ones were void, and must not be a release that repeats one sent before: that one may have ended the hold.
+ */
+static bool settled(const struct fairlock *handle)
+{
+  if (!(handle->ghosts & bit(KIND_ACQUIRE))) return true;
+  if (!ghosts_gone(handle, handle->sent_at)) return false;
+  return handle->kind == KIND_LEAVE || !(handle->ghosts & bit(KIND_RELEASE));
+}
+
 /* A release or a leave was carried out. An acquire that may still be under way has to be undone later. */
 static void answer_ending(struct fairlock *handle, uint32_t now)
 {
@@ -363,14 +375,15 @@ static void answer_ending(struct fairlock *handle, uint32_t now)
     result = handle->ghosts & bit(KIND_RELEASE) ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST; /* or an earlier one has ended it */
   }
   handle->token = 0;
-  if (!(handle->ghosts & bit(KIND_ACQUIRE)) || ghosts_gone(handle, now)) {
+  if (settled(handle)) {
     become_free(handle, result);
     return;
   }
   if (pending(handle) && !(handle->flags & CLOSING)) finish(handle, result);
   handle->holds = 0;
-  handle->limit = handle->engine->void_at + FAIRLOCK_WINDOW_MS;
-  set_timer(handle, handle->engine->void_at);
+  uint32_t undo_at = ghosts_gone(handle, now) ? now : handle->engine->void_at;
+  handle->limit = undo_at + FAIRLOCK_WINDOW_MS;
+  set_timer(handle, undo_at);
 }
 
 /* The newest request of the handle was answered. */
