@@ -190,6 +190,10 @@ static void test_init_refuses(void)
   CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
   config.client_id = "a:b";
   CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.client_id = "a b";
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.client_id = "a\x7f";
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
   config.client_id = "12345678901234567890123456789012345678901234567890123456789012345";
   CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_TOO_LONG);
   config.client_id = ID;
@@ -202,9 +206,17 @@ static void test_init_refuses(void)
   config.send_buffer = NULL;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
   config.send_buffer = send_buffer;
+  config.receive_buffer = NULL;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.receive_buffer = receive_buffer;
   config.lease_ms = FAIRLOCK_SHORTEST_LEASE_MS - 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
-  config.lease_ms = 0;
+  config.lease_ms = FAIRLOCK_LONGEST_MS + 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.lease_ms = FAIRLOCK_SHORTEST_LEASE_MS;
+  config.connect_ms = FAIRLOCK_LONGEST_MS + 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  config.connect_ms = 0;
   config.response_ms = FAIRLOCK_LONGEST_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
   config.response_ms = 0;
@@ -361,9 +373,12 @@ static void test_messages_that_are_not_ours(void)
   push("message", CHANNEL("1"), "1 what");
   push("message", CHANNEL("1"), "-1");
   push("message", CHANNEL("1"), "");
+  push("message", "no:number", "0");
   push("pmessage", CHANNEL("1"), "0");
+  push("massage", CHANNEL("1"), "0");
   feed(">2\r\n$7\r\nmessage\r\n_\r\n");
   feed(">1\r\n:1\r\n>0\r\n");
+  feed(">4\r\n$7\r\nmessage\r\n+x\r\n+0\r\n+0\r\n");
   drain();
   CHECK_EQUAL(output_size, 0);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
@@ -627,6 +642,89 @@ static void test_ghost_of_an_acquire(void)
   CHECK_EQUAL(output_size, 0);
 }
 
+/* It may even arrive after the release was carried out, but before its answer is here. */
+static void test_ghost_of_an_acquire_before_the_answer(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 5000, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 5, 0);
+  pass(1850);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  pass(200); /* now it is void */
+  answer(1, 0, -190);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  pass(0);
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  pass(30000);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* A release that is repeated finds its hold ended, and says nothing of what arrived between the two. */
+static void test_ghost_of_an_acquire_between_releases(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 5000, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 5, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(2100);
+  greet();
+  pass(10);
+  CHECK(sends("\r\n$1\r\n5\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  pass(0);
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "\r\n$1\r\n5\r\n") == NULL);
+  answer(1, 0, 0);
+  pass(30000);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* A try, too, may arrive late, and begin a hold that the caller was told it has not. */
+static void test_ghost_of_a_try(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 30000, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  answer(0, 500, 0);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  pass(2100);
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  pass(30000);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
 /* A leave under way on a broken connection would end the next hold: no acquire before it is void. */
 static void test_ghost_of_a_leave(void)
 {
@@ -744,6 +842,70 @@ static void refuse_request(const char *error, int status)
   CHECK_EQUAL(a.result, status);
 }
 
+/* The greeting's last answer is the time, two numbers. */
+static void refuse_time(const char *answer_to_time)
+{
+  set_up();
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  drain();
+  feed("%1\r\n+proto\r\n:3\r\n");
+  feed(answer_to_time);
+  CHECK(!fairlock_engine_ready(&engine));
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+static void test_time_that_is_none(void)
+{
+  refuse_time("+OK\r\n");
+  refuse_time("*1\r\n:1700000000\r\n");
+  refuse_time("*2\r\n:1700000000\r\n+x\r\n");
+  refuse_time("*2\r\n:1700000000\r\n:-3\r\n");
+  refuse_time("-ERR time is up\r\n");
+}
+
+/* Not even an engine that is driven wrongly believes what comes before the connection is open. */
+static void test_bytes_before_the_connection(void)
+{
+  size_t size;
+  set_up();
+  fairlock_engine_output(&engine, &size, now);
+  CHECK_EQUAL(size, 0);
+  fairlock_engine_opening(&engine, now);
+  feed("+OK\r\n");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  fairlock_engine_output(&engine, &size, now);
+  CHECK_EQUAL(size, 0);
+}
+
+/* The pause before a new attempt stays below 5 s, and it is never the same for all clients. */
+static void test_back_off_has_an_end(void)
+{
+  uint8_t entropy[16] = {0};
+  set_up();
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, entropy), FAIRLOCK_OK);
+  for (int i = 0; i < 300; i++) {
+    fairlock_engine_connect(&engine, now);
+    fairlock_engine_opening(&engine, now);
+    fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+    CHECK(engine.pause >= 25 && engine.pause <= 5000);
+  }
+  fairlock_engine_connect(&engine, now); /* who asks does not wait */
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+}
+
+static void test_too_many_holds(void)
+{
+  acquire_a(1000);
+  a.holds = UINT16_MAX - 1; /* as after so many re-entries */
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$5\r\n65535\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(a.holds, UINT16_MAX);
+}
+
 static void test_requests_refused(void)
 {
   refuse_request("-NOPERM x\r\n", FAIRLOCK_DENIED);
@@ -756,6 +918,7 @@ static void test_requests_refused(void)
   refuse_request("-WRONGTYPE x\r\n", FAIRLOCK_REFUSED);
   refuse_request("!5\r\nOOM x\r\n", FAIRLOCK_OOM);
   refuse_request("-OOMPH\r\n", FAIRLOCK_REFUSED);
+  refuse_request("-ERR The user executing the script can't run this command\r\n", FAIRLOCK_DENIED);
 }
 
 static void test_an_error_that_may_pass_is_waited_out(void)
@@ -799,6 +962,7 @@ static void test_nonsense_breaks_the_connection(void)
   nonsense("*3\r\n:1\r\n:1\r\n+x\r\n");
   nonsense("*3\r\n:1\r\n:1\r\n:9223372036854775807\r\n");
   nonsense("*3\r\n:1\r\n:-9\r\n:1\r\n");
+  nonsense("*3\r\n:1\r\n:1\r\n-ERR inside\r\n");
   nonsense("|1\r\n+a\r\n+b\r\n");
   acquire_a(1000);
   answer(1, 5, 0); /* nobody asked */
@@ -852,6 +1016,26 @@ static void test_inspect(void)
   CHECK_EQUAL(reports[1].place, 1);
   CHECK(reports[1].ours && reports[1].alive && reports[1].listens && strcmp(ids[1], "w:1") == 0);
   CHECK(!reports[2].ours && reports[2].alive && !reports[2].listens && strcmp(ids[2], "w:2") == 0);
+}
+
+/* Elements that are not what they should be are passed over; an id that is too long is shown as "?". */
+static void test_inspect_oddities(void)
+{
+  static char long_id[400];
+  set_up();
+  greet();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+  feed("*12\r\n:1500\r\n$1\r\n0\r\n:0\r\n:1\r\n:2\r\n:7\r\n:1\r\n:2\r\n$300\r\n");
+  memset(long_id, 'x', 300);
+  memcpy(long_id + 300, "\r\n", 3);
+  feed(long_id);
+  feed(":1\r\n+two\r\n$1\r\ny\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(reported, 1); /* neither the holder that is a number, nor the waiter after a word */
+  CHECK_EQUAL(reports[0].place, 1);
+  CHECK_BYTES(ids[0], 1, "?", 1);
 }
 
 static void test_remove_ends_the_subscription(void)
@@ -990,6 +1174,7 @@ const struct check_test check_tests[] = {
     {"acquire and release", test_acquire_and_release},
     {"try is busy", test_try_is_busy},
     {"re-entry and partial release", test_reentry},
+    {"65535 holds are enough", test_too_many_holds},
     {"NOSCRIPT is answered by EVAL", test_noscript},
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
@@ -1012,17 +1197,24 @@ const struct check_test check_tests[] = {
     {"reply lost on release", test_reply_lost_on_release},
     {"release without an answer is unknown", test_release_without_an_answer_is_unknown},
     {"ghost of an acquire", test_ghost_of_an_acquire},
+    {"ghost of an acquire before the answer to the release", test_ghost_of_an_acquire_before_the_answer},
+    {"ghost of an acquire between two releases", test_ghost_of_an_acquire_between_releases},
+    {"ghost of a try", test_ghost_of_a_try},
     {"ghost of a leave", test_ghost_of_a_leave},
     {"the ghost of a leave that lasts too long", test_ghost_of_a_leave_in_the_past},
     {"offline", test_offline},
     {"connecting takes too long", test_connecting_takes_too_long},
     {"greeting refused", test_greeting_refused},
+    {"a greeting without the time", test_time_that_is_none},
+    {"bytes before the connection is open", test_bytes_before_the_connection},
+    {"back-off has an end", test_back_off_has_an_end},
     {"greeting with everything", test_greeting_with_everything},
     {"requests refused", test_requests_refused},
     {"an error that may pass is waited out", test_an_error_that_may_pass_is_waited_out},
     {"nonsense breaks the connection", test_nonsense_breaks_the_connection},
     {"force-release", test_force_release},
     {"inspect", test_inspect},
+    {"an inspection of odd things", test_inspect_oddities},
     {"remove ends the subscription", test_remove_ends_the_subscription},
     {"taken out in the middle of a request", test_remove_in_the_middle_of_a_request},
     {"taken out in the middle of a message", test_remove_in_the_middle_of_a_message},
