@@ -59,7 +59,7 @@ static void become_free(struct fairlock *handle, int result)
   handle->state = FREE;
   handle->holds = 0;
   handle->flight = 0;
-  handle->ghosts = 0;
+  handle->ghosts &= bit(KIND_LEAVE); /* one that is late must not end the next wait */
   handle->flags &= handle->flags & CLOSING ? 0 : SUBSCRIBED;
   if (pending(handle)) finish(handle, result);
 }
@@ -168,6 +168,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   set_lease(handle, lease_ms, now);
   if (handle->state == HELD) return begin(handle, REENTER, now);
+  if (ghosts_gone(handle, now)) handle->ghosts = 0;
   bool leaving = handle->state == ENDING; /* still, in the background */
   handle->state = WAITING;
   handle->holds = 0;
