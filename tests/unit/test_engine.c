@@ -513,6 +513,15 @@ static void test_loss_while_subscribing(void)
   drain();
   CHECK_EQUAL(output_size, 0);
   lose_while_subscribing();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 99, 0); /* too late */
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+  lose_while_subscribing();
+  push("subscribe", CHANNEL("1"), NULL);
+  feed("-OOM x\r\n");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  lose_while_subscribing();
   break_connection();
   pass(50);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0);
@@ -538,6 +547,9 @@ static void test_lease_runs_out(void)
   now += 1000; /* nobody turned the crank */
   CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  acquire_a(1000);
+  now += 1000;
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_LOST);
 }
 
 static void test_release_finds_nothing(void)
@@ -932,8 +944,11 @@ static void test_an_error_that_may_pass_is_waited_out(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   pass(500);
   CHECK(sends("EVALSHA"));
+  feed("-MISCONF no disk\r\n");
+  pass(500);
+  CHECK(sends("EVALSHA"));
   feed("-OOM no memory\r\n");
-  pass(2500);
+  pass(2000);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING); /* leaving first */
   drain();
   answer(0, 0, 0);
