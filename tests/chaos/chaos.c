@@ -1,0 +1,543 @@
+/*
+ * The real thing: a redis-server, dozens of client processes, proxies between them, and a tormentor that kills, freezes
+ * and cuts off whatever there is, for TIME seconds (environment; default 40) by SEED (default: the clock).
+ *
+ * Each client goes round: acquire one of the locks, write down the hold, work for a moment, release. What they wrote is
+ * checked afterwards; see history.h. A storm of faults of a few seconds and a lull take turns, so that there is
+ * always something going on that a fault can hit. The server loses all it knew with each restart: exclusion is
+ * promised, and checked, within each of its lives; tokens must rise over all of them.
+ *
+ * A connection that had bytes swallowed is always cut before it passes any again: TCP loses an end, never a middle.
+ * How much is done in a time decides nothing. The seed repeats the faults, not what they hit.
+ */
+#include "harness.h"
+#include "history.h"
+#include "proxy.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CLIENTS  24
+#define PROXIES  4
+#define LOCKS    3
+#define WAIT_MS  10000
+#define CALM_MS  10000
+#define PATIENCE 60000 /* for all clients to get on when the faults have stopped */
+
+static const char *const names[LOCKS] = {"chaos:a", "chaos:b", "chaos:c"};
+
+/* What a client tells of itself, over all its lives. */
+struct seat {
+  atomic_int acquired, calm_acquired, timed_out, failed, lost, unknown;
+  atomic_int odd; /* a status that must not come, if not 0 */
+  _Atomic int64_t worst_us, calm_worst_us;
+};
+
+/* What all processes share. */
+struct board {
+  atomic_bool calm, stop;
+  atomic_size_t used; /* entries of the history */
+  size_t room;
+  struct seat seats[CLIENTS];
+};
+
+enum fault { KILL, FREEZE, CUT, AIMED, SILENCE, LATE, SLOW, STALL, FLUSH, RESTART, FAULTS };
+static const char *const fault_names[FAULTS] = {
+    "clients killed",  "clients frozen",   "times cut off",          "cuts aimed at a request", "silences",
+    "late deliveries", "slow connections", "times the server froze", "scripts forgotten",       "server restarts"};
+static const int weights[FAULTS] = {[KILL] = 16, [FREEZE] = 20, [CUT] = 14,  [AIMED] = 26, [SILENCE] = 6,
+                                    [LATE] = 7,  [SLOW] = 5,    [STALL] = 3, [FLUSH] = 3};
+
+static struct board *board;
+static struct hold *holds;
+static struct proxy proxies[PROXIES];
+static pid_t clients[CLIENTS];
+static int64_t thaw_at[CLIENTS], restore_at[PROXIES], wake_at; /* ms; 0: not disturbed */
+static int64_t restarts[256];
+static size_t restart_count;
+static int done[FAULTS];
+static uint64_t seed, state;
+static int seconds;
+
+/* Numbers from a seed: splitmix64. */
+static uint64_t draw(uint64_t *from)
+{
+  uint64_t z = *from += 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+static int between(uint64_t *from, int low, int high)
+{
+  return low + (int)(draw(from) % (uint64_t)(high - low + 1));
+}
+
+/* Clients */
+
+/* The clock first: who is stopped before the second look promises less than it could. */
+static int64_t believed_until(struct fairlock *handle)
+{
+  int64_t now = now_us();
+  uint32_t held = fairlock_held(handle);
+  return held == 0 ? 0 : now + (int64_t)held * 1000;
+}
+
+static void note_wait(_Atomic int64_t *worst, int64_t wait)
+{
+  if (wait > atomic_load(worst)) atomic_store(worst, wait);
+}
+
+/* Writes a hold down. NULL: no room, or the belief has ended by now. */
+static struct hold *note_hold(int index, int lock, struct fairlock *handle, int64_t called)
+{
+  int64_t start = now_us();
+  uint64_t token = fairlock_token(handle);
+  struct seat *seat = &board->seats[index];
+  (void)atomic_fetch_add(&seat->acquired, 1);
+  note_wait(&seat->worst_us, start - called);
+  if (atomic_load(&board->calm)) {
+    (void)atomic_fetch_add(&seat->calm_acquired, 1);
+    note_wait(&seat->calm_worst_us, start - called);
+  }
+  size_t at = atomic_fetch_add(&board->used, 1);
+  if (at >= board->room || token == 0) return NULL;
+  struct hold *hold = &holds[at];
+  hold->client = index;
+  hold->pid = (int)getpid();
+  hold->lock = lock;
+  hold->token = token;
+  hold->called_us = called;
+  hold->start_us = start;
+  atomic_store(&hold->until_us, believed_until(handle));
+  atomic_store(&hold->written, true);
+  return hold;
+}
+
+/* The critical section: turns the crank, and looks again and again whether the hold still stands. */
+static void work(struct client *client, struct fairlock *handle, struct hold *hold, int ms)
+{
+  int64_t until = now_us() + (int64_t)ms * 1000;
+  while (now_us() < until) {
+    int64_t left = (until - now_us()) / 1000;
+    fairlock_poll(&client->client, left < 50 ? (uint32_t)(left > 0 ? left : 1) : 50);
+    int64_t believed = believed_until(handle);
+    if (believed == 0) break;
+    if (believed > atomic_load(&hold->until_us)) atomic_store(&hold->until_us, believed);
+  }
+  atomic_store(&hold->end_us, now_us());
+}
+
+static void note_release(struct seat *seat, int status)
+{
+  if (status == FAIRLOCK_LOST) (void)atomic_fetch_add(&seat->lost, 1);
+  else if (status == FAIRLOCK_UNKNOWN || status == FAIRLOCK_UNREACHABLE) (void)atomic_fetch_add(&seat->unknown, 1);
+  else if (status != FAIRLOCK_OK) atomic_store(&seat->odd, status);
+}
+
+/* Once round. */
+static void go_round(int index, struct client *client, struct fairlock *handles, uint64_t *random)
+{
+  struct seat *seat = &board->seats[index];
+  int lock = between(random, 0, LOCKS - 1);
+  bool renewed = between(random, 0, 1) == 1;
+  bool lengthy = between(random, 0, 199) == 0;
+  uint32_t lease = renewed ? FAIRLOCK_RENEW : (uint32_t)between(random, 2000, 4000);
+  struct fairlock *handle = &handles[lock];
+  int64_t called = now_us();
+  int status = fairlock_acquire(handle, WAIT_MS, lease);
+  if (status == FAIRLOCK_OK) {
+    struct hold *hold = note_hold(index, lock, handle, called);
+    if (hold != NULL) work(client, handle, hold, lengthy ? between(random, 500, 2500) : between(random, 1, 20));
+    note_release(seat, fairlock_release(handle));
+  } else if (status == FAIRLOCK_TIMEOUT) {
+    (void)atomic_fetch_add(&seat->timed_out, 1);
+  } else if (status == FAIRLOCK_UNREACHABLE) {
+    (void)atomic_fetch_add(&seat->failed, 1);
+  } else {
+    atomic_store(&seat->odd, status);
+    sleep_ms(20);
+  }
+  crank_for(client, between(random, 0, 30));
+}
+
+static void be_client(int index, void *context)
+{
+  static struct client client;
+  static struct fairlock handles[LOCKS];
+  uint64_t random = *(const uint64_t *)context;
+  client_prepare(&client, proxies[index % PROXIES].port);
+  client.config.lease_ms = (uint32_t)between(&random, 2000, 4000);
+  if (index % 2 == 1) client.config.response_ms = 1000;
+  client_start(&client);
+  for (int i = 0; i < LOCKS; i++) {
+    if (fairlock_init(&handles[i], &client.client, names[i]) != FAIRLOCK_OK) _exit(2);
+  }
+  while (!atomic_load(&board->stop))
+    go_round(index, &client, handles, &random);
+  for (int i = 0; i < LOCKS; i++) {
+    if (fairlock_deinit(&handles[i]) != FAIRLOCK_OK) _exit(3);
+  }
+  client_close(&client);
+}
+
+static void start_client(int index)
+{
+  uint64_t random = draw(&state);
+  thaw_at[index] = 0;
+  clients[index] = spawn(be_client, index, &random);
+}
+
+/* The tormentor */
+
+static void kill_client(void)
+{
+  int index = between(&state, 0, CLIENTS - 1);
+  slay(clients[index]);
+  start_client(index);
+}
+
+/* Most are gone for a moment; some for longer than any lease. */
+static bool freeze_client(void)
+{
+  int index = between(&state, 0, CLIENTS - 1);
+  int ms = between(&state, 200, between(&state, 0, 3) == 0 ? 7000 : 1200);
+  if (thaw_at[index] != 0) return false;
+  thaw_at[index] = now_ms() + ms;
+  return kill(clients[index], SIGSTOP) == 0;
+}
+
+/* One of the next requests of a proxy is cut off: before or after it is carried out, or it arrives later. */
+static void aim(struct proxy_control *control)
+{
+  int index = atomic_load(&control->requests) + between(&state, 2, 12);
+  switch (between(&state, 0, 2)) {
+  case 0:
+    atomic_store(&control->cut_before, index);
+    break;
+  case 1:
+    atomic_store(&control->cut_after, index);
+    break;
+  default:
+    atomic_store(&control->strand_ms, between(&state, 50, 3000));
+    atomic_store(&control->strand, index);
+  }
+}
+
+/* Bytes vanish, or are kept, in one direction or both. */
+static bool obstruct(int index, int mode)
+{
+  struct proxy_control *control = proxies[index].control;
+  int way = between(&state, 1, 3);
+  int ms = between(&state, 200, 4500);
+  if (restore_at[index] != 0) return false;
+  if (way & 1) atomic_store(&control->to_server, mode);
+  if (way & 2) atomic_store(&control->to_client, mode);
+  restore_at[index] = now_ms() + ms;
+  return true;
+}
+
+static bool dropping(const struct proxy_control *control)
+{
+  return atomic_load(&control->to_server) == PROXY_DROP || atomic_load(&control->to_client) == PROXY_DROP;
+}
+
+static void restore(int index)
+{
+  struct proxy_control *control = proxies[index].control;
+  bool cut = dropping(control);
+  if (cut) {
+    atomic_store(&control->refuse, 1);
+    proxy_sever(&proxies[index]);
+  }
+  atomic_store(&control->to_server, PROXY_PASS);
+  atomic_store(&control->to_client, PROXY_PASS);
+  atomic_store(&control->delay_ms, 0);
+  atomic_store(&control->refuse, 0);
+  restore_at[index] = 0;
+}
+
+static bool slow_down(int index)
+{
+  if (restore_at[index] != 0) return false;
+  atomic_store(&proxies[index].control->delay_ms, between(&state, 5, 150));
+  restore_at[index] = now_ms() + between(&state, 500, 3000);
+  return true;
+}
+
+static bool stall_server(void)
+{
+  int ms = between(&state, 200, 3000);
+  if (wake_at != 0) return false;
+  wake_at = now_ms() + ms;
+  return kill(server.pid, SIGSTOP) == 0;
+}
+
+static bool forget_scripts(void)
+{
+  return wake_at == 0 && raw_run(&redis, "SCRIPT FLUSH");
+}
+
+static int64_t wall_us(void)
+{
+  struct timespec time;
+  (void)clock_gettime(CLOCK_REALTIME, &time);
+  return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+/* The server dies with all it knew, and comes back after a while. */
+static void restart_server(void)
+{
+  wake_at = 0;
+  server_kill(&server);
+  if (restart_count < sizeof restarts / sizeof restarts[0]) restarts[restart_count++] = wall_us();
+  sleep_ms(between(&state, 0, 1500));
+  server_restart(&server);
+  raw_close(&redis);
+  CHECK(raw_open(&redis, server.port));
+  done[RESTART]++;
+}
+
+static enum fault pick(void)
+{
+  int total = 0, fault = 0;
+  for (int i = 0; i < FAULTS; i++)
+    total += weights[i];
+  for (int left = between(&state, 0, total - 1) - weights[0]; left >= 0; left -= weights[fault])
+    fault++;
+  return (enum fault)fault;
+}
+
+static void torment(void)
+{
+  enum fault fault = pick();
+  int index = between(&state, 0, PROXIES - 1);
+  bool did = true;
+  if (fault == KILL) kill_client();
+  else if (fault == FREEZE) did = freeze_client();
+  else if (fault == CUT) proxy_sever(&proxies[index]);
+  else if (fault == AIMED) aim(proxies[index].control);
+  else if (fault == SILENCE) did = obstruct(index, PROXY_DROP);
+  else if (fault == LATE) did = obstruct(index, PROXY_HOLD);
+  else if (fault == SLOW) did = slow_down(index);
+  else if (fault == STALL) did = stall_server();
+  else did = forget_scripts();
+  done[fault] += did;
+}
+
+/* Ends what was to last only for a while; all of it with a time that never comes. */
+static void relieve(int64_t now)
+{
+  for (int i = 0; i < CLIENTS; i++) {
+    if (thaw_at[i] == 0 || thaw_at[i] > now) continue;
+    (void)kill(clients[i], SIGCONT);
+    thaw_at[i] = 0;
+  }
+  for (int i = 0; i < PROXIES; i++) {
+    if (restore_at[i] != 0 && restore_at[i] <= now) restore(i);
+  }
+  if (wake_at != 0 && wake_at <= now) {
+    (void)kill(server.pid, SIGCONT);
+    wake_at = 0;
+  }
+}
+
+static void be_calm(void)
+{
+  relieve(INT64_MAX);
+  for (int i = 0; i < PROXIES; i++) {
+    atomic_store(&proxies[i].control->cut_before, 0);
+    atomic_store(&proxies[i].control->cut_after, 0);
+    atomic_store(&proxies[i].control->strand, 0);
+  }
+  atomic_store(&board->calm, true);
+}
+
+static void storm(void)
+{
+  int64_t start = now_ms(), end = start + (int64_t)seconds * 1000;
+  int64_t next = start + 1000;
+  int planned = 1 + seconds / 60;
+  for (int64_t now = start; now < end; now = now_ms()) {
+    relieve(now);
+    if (done[RESTART] < planned && now >= start + (end - start) * (done[RESTART] + 1) / (planned + 1)) restart_server();
+    if (now >= next && (now - start) % 10000 < 6000) {
+      torment();
+      next = now + between(&state, 20, 400);
+    }
+    sleep_ms(10);
+  }
+}
+
+/* Tests */
+
+static int sum(size_t offset)
+{
+  int total = 0;
+  for (int i = 0; i < CLIENTS; i++)
+    total += atomic_load((atomic_int *)(void *)((char *)&board->seats[i] + offset));
+  return total;
+}
+
+static int64_t worst(bool calm)
+{
+  int64_t us = 0;
+  for (int i = 0; i < CLIENTS; i++) {
+    const struct seat *seat = &board->seats[i];
+    int64_t its = atomic_load(calm ? &seat->calm_worst_us : &seat->worst_us);
+    if (its > us) us = its;
+  }
+  return us / 1000;
+}
+
+static int number_from(const char *name, int otherwise)
+{
+  const char *text = getenv(name);
+  return text != NULL && atoi(text) > 0 ? atoi(text) : otherwise;
+}
+
+static void set_up(void)
+{
+  const char *text = getenv("SEED");
+  seed = text != NULL && *text != 0 ? strtoull(text, NULL, 10) : (uint64_t)wall_us() % 1000000000;
+  state = seed;
+  seconds = number_from("TIME", 40);
+  begin();
+  (void)alarm((unsigned)seconds + 240);
+  board = share(sizeof *board);
+  board->room = ((size_t)seconds + 70) * 1000;
+  holds = share(board->room * sizeof *holds);
+  for (int i = 0; i < PROXIES; i++)
+    proxy_start(&proxies[i], server.port);
+  for (int i = 0; i < CLIENTS; i++)
+    start_client(i);
+}
+
+/* False when one has not acquired since the faults stopped. */
+static bool all_got_on(void)
+{
+  for (int i = 0; i < CLIENTS; i++) {
+    if (atomic_load(&board->seats[i].calm_acquired) == 0) return false;
+  }
+  return true;
+}
+
+static void report(int64_t stormy_ms, int stormy, int64_t calm_ms)
+{
+  int calm = sum(offsetof(struct seat, calm_acquired));
+  printf("# seed %" PRIu64 ": %d clients, %d locks, %d s of faults\n", seed, CLIENTS, LOCKS, seconds);
+  for (int i = 0; i < FAULTS; i++)
+    printf("#   %5d %s\n", done[i], fault_names[i]);
+  printf("# %d acquisitions, %.1f a second; then, without faults, %d, %.1f a second\n", stormy,
+         stormy * 1000.0 / (double)stormy_ms, calm, calm * 1000.0 / (double)calm_ms);
+  printf("# %d waits timed out, %d without a server; %d holds lost, %d releases unanswered\n",
+         sum(offsetof(struct seat, timed_out)), sum(offsetof(struct seat, failed)), sum(offsetof(struct seat, lost)),
+         sum(offsetof(struct seat, unknown)));
+  printf("# worst wait %" PRId64 " ms; since the faults stopped %" PRId64 " ms\n", worst(false), worst(true));
+}
+
+static void test_all_get_on(void)
+{
+  set_up();
+  int64_t start = now_ms();
+  storm();
+  int stormy = sum(offsetof(struct seat, acquired));
+  be_calm();
+  int64_t calm = now_ms();
+  while (now_ms() < calm + CALM_MS || (!all_got_on() && now_ms() < calm + PATIENCE))
+    sleep_ms(20);
+  int64_t end = now_ms();
+  report(calm - start, stormy, end - calm);
+  for (int i = 0; i < CLIENTS; i++) {
+    if (!CHECK(atomic_load(&board->seats[i].calm_acquired) > 0)) printf("# client %d\n", i);
+  }
+}
+
+static void test_all_end_well(void)
+{
+  atomic_store(&board->stop, true);
+  for (int i = 0; i < CLIENTS; i++) {
+    if (!CHECK_EQUAL(reap(clients[i]), 0)) printf("# client %d\n", i);
+    if (!CHECK_EQUAL(atomic_load(&board->seats[i].odd), 0)) printf("# client %d\n", i);
+  }
+}
+
+static void test_nothing_left(void)
+{
+  int64_t until = now_ms() + SOON; /* an unanswered release goes by with its lease */
+  for (int i = 0; i < LOCKS; i++) {
+    while (raw_number(&redis, "EXISTS %s", names[i]) > 0 && now_ms() < until)
+      sleep_ms(50);
+    CHECK(sane(&redis, names[i]));
+    CHECK(nothing_left(&redis, names[i]));
+  }
+}
+
+static struct history recorded(void)
+{
+  size_t used = atomic_load(&board->used);
+  return (struct history){holds, used < board->room ? used : board->room, restarts, restart_count};
+}
+
+static void test_mutual_exclusion(void)
+{
+  struct history history = recorded();
+  CHECK(history.count > 0);
+  CHECK_EQUAL(history_overlaps(&history), 0);
+}
+
+static void test_tokens_rise(void)
+{
+  struct history history = recorded();
+  CHECK_EQUAL(history_tokens(&history), 0);
+}
+
+static void test_room(void)
+{
+  CHECK(atomic_load(&board->used) <= board->room);
+}
+
+/* The checks bite: histories that are wrong by one thing each. */
+
+static struct hold made(int lock, uint64_t token, int64_t start, int64_t until, int64_t end)
+{
+  return (struct hold){.written = true,
+                       .lock = lock,
+                       .token = token,
+                       .called_us = start - 5,
+                       .start_us = start,
+                       .until_us = until,
+                       .end_us = end};
+}
+
+static void test_checks_bite(void)
+{
+  static const int64_t restart[] = {1000};
+  struct hold fine[] = {made(0, 100, 100, 200, 150), made(1, 101, 110, 210, 0), made(0, 102, 150, 250, 0),
+                        made(0, 103, 230, 0, 0), made(0, 1001, 240, 400, 0)};
+  struct history history = {fine, 5, restart, 1};
+  CHECK_EQUAL(history_overlaps(&history), 0);
+  CHECK_EQUAL(history_tokens(&history), 0);
+  printf("# the complaints that follow are wanted\n");
+  history.restart_count = 0;
+  CHECK_EQUAL(history_overlaps(&history), 1);
+  history.restart_count = 1;
+  atomic_store(&fine[0].end_us, 0);
+  CHECK_EQUAL(history_overlaps(&history), 1);
+  fine[2].token = 100;
+  CHECK_EQUAL(history_tokens(&history), 2);
+  fine[2].token = 99;
+  CHECK_EQUAL(history_tokens(&history), 1);
+  printf("# the complaints that were wanted end here\n");
+}
+
+const struct check_test check_tests[] = {
+    {"chaos_checks_bite", test_checks_bite},           {"chaos_all_get_on", test_all_get_on},
+    {"chaos_all_end_well", test_all_end_well},         {"chaos_nothing_left", test_nothing_left},
+    {"chaos_mutual_exclusion", test_mutual_exclusion}, {"chaos_tokens_rise", test_tokens_rise},
+    {"chaos_room_for_all_holds", test_room},           {NULL, NULL}};

@@ -1,0 +1,14 @@
+# Chaos: processes, a real redis-server, and everything that can happen to them. The suite is a short run.
+CHAOS := $(BUILD)/tests/chaos/chaos
+SUITES += $(CHAOS)
+PACKAGES += redis-tools
+
+$(CHAOS).o $(CHAOS:chaos=history).o: CPPFLAGS += -Itests/server
+
+$(CHAOS): $(CHAOS).o $(BUILD)/tests/chaos/history.o $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o \
+  $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+.PHONY: chaos
+chaos: $(CHAOS) ## kill, freeze and cut off clients of a real redis-server for TIME=seconds, and check; SEED=n
+	@TIME=$(or $(TIME),120) SEED=$(SEED) $(CHAOS)
