@@ -113,6 +113,12 @@ static bool kept_rules(struct party *party)
   return entry != NULL && entry->score > (double)(world_server_micros(world) / MS) && listens(party);
 }
 
+/* It was perhaps not there when a peer was woken, which takes the lock some time later. */
+static bool was_away(const struct party *party)
+{
+  return party->device != NULL && party->link != NULL && party->link->opened > party->world->now - WINDOW;
+}
+
 /* A hold begins */
 
 static void check_order(struct party *party)
@@ -120,7 +126,7 @@ static void check_order(struct party *party)
   struct world *world = party->world;
   if (!ordered(world) || !party->queued) return;
   for (struct party *other = party->lock->first; other != NULL && other->latest < party->earliest; other = other->after) {
-    if (other == party || !kept_rules(other)) continue;
+    if (other == party || !kept_rules(other) || (party->device == NULL && was_away(other))) continue;
     world_fail(world, "%s gets %s before %s, which came first", party->id, party->lock->text[0], other->id);
     return;
   }
@@ -147,8 +153,9 @@ static void check_orphan(void *object, uint32_t stamp)
   const struct lock *lock = party->lock;
   if (party->gone || lock->holder != party || party->lost == lock->token || (uint32_t)lock->token != stamp || party->believes) return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
-  bool well = device->link != NULL && device->link->server != NULL && device->asleep_until < world->now - 10 * SECOND;
-  if (!well || device->link->opened > world->now - 10 * SECOND || world->now - world->refused_at < 10 * SECOND) return;
+  int64_t lately = world->now - 6 * SECOND;
+  if (device->link == NULL || device->link->server == NULL || device->asleep_until > lately) return;
+  if (device->link->opened > lately || device->link->opened == 0 || world->refused_at > lately) return;
   if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
   world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
 }
@@ -166,7 +173,7 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
     lock->highest = token;
     world->counters.grants++;
     if (party->queued) world->counters.waits++;
-    if (safe(world)) world_later(world, 15 * SECOND, check_orphan, party, (uint32_t)token);
+    if (ordered(world)) world_later(world, 8 * SECOND, check_orphan, party, (uint32_t)token);
   } else {
     world->counters.peer_grants++;
   }
@@ -179,6 +186,15 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
   TRACE(world, "%s holds %s, token %llu", party->id, lock->text[0], (unsigned long long)token);
 }
 
+/* Whoever is handed the lock by somebody else's script is told at once. */
+static void check_told(struct party *party, const struct party *by)
+{
+  const struct world *world = party->world;
+  const struct link *link = party->link;
+  if (party->device == NULL || party == by || link == NULL || link->server == NULL || !ordered(world)) return;
+  if (link->told != world->step) world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
+}
+
 static int64_t lease_end(const struct world *world, const struct key *key)
 {
   if (key->expires == STORE_NEVER) return INT64_MAX;
@@ -186,7 +202,7 @@ static int64_t lease_end(const struct world *world, const struct key *key)
 }
 
 /* The lock as it stands after a script. */
-static void look_at_holder(struct world *world, struct lock *lock)
+static void look_at_holder(struct world *world, struct lock *lock, const struct party *by)
 {
   struct store *store = redis_store(world->redis);
   struct key *hash = store_find(store, lock->keys[0]);
@@ -208,7 +224,9 @@ static void look_at_holder(struct world *world, struct lock *lock)
   if (token == 0 && world->profile.faults & FAULT_EVICT) changed = false; /* it is not known any more */
   lock->holder = holder;
   lock->token = token;
-  if (changed && holder != NULL) begin_hold(lock, holder, token);
+  if (!changed || holder == NULL) return;
+  begin_hold(lock, holder, token);
+  check_told(holder, by);
 }
 
 /* Beliefs */
@@ -333,7 +351,8 @@ static void check_dropped(struct world *world, struct lock *lock)
   struct key *queue = store_find(store, lock->keys[1]);
   for (struct party *party = lock->first; party != NULL && safe(world); party = party->after) {
     bool waits = queue != NULL && list_find(&queue->list, text_of(party->id), INT64_MAX) >= 0;
-    if (waits || lock->holder == party || party->device == NULL || world->now - party->heard > WINDOW) continue;
+    if (waits || lock->holder == party || party->device == NULL) continue;
+    if (world->now - party->heard > WINDOW - 2 * MS) continue;
     world_fail(world, "a script that was stopped has dropped %s from %s", party->id, lock->text[1]);
     return;
   }
@@ -355,6 +374,15 @@ static void check_idle(struct world *world, struct lock *lock)
     world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
                (long long)((world->now - since) / MS));
   }
+}
+
+/* A leave of an earlier wait must not end a later one. */
+static void check_late_leave(struct party *party, uint64_t expiry)
+{
+  const int waiting = 1; /* the handle's state */
+  if (!safe(party->world) || !party->queued || party->job != JOB_ACQUIRE || party->handle.state != waiting) return;
+  if (party->heard <= party->started || expiry >= party->heard_expiry) return;
+  world_fail(party->world, "%s waits for %s, and is taken out by a late leave", party->id, party->lock->text[0]);
 }
 
 /* After each script */
@@ -388,7 +416,10 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   if (state == 1 && !whole && execution->arguments[2].data[0] != '-') check_count(party, execution->arguments[2]);
   if (acquires) {
     bool waits = text_equal(execution->arguments[4], text_of("1"));
-    if (waits && state == 0) heard(party, execution->client->owner);
+    if (waits && state == 0) {
+      heard(party, execution->client->owner);
+      party->heard_expiry = number_of(execution->arguments[1]);
+    }
   } else if (whole && token != 0 && state == 1) {
     party->released = token;
   }
@@ -441,11 +472,13 @@ void check_execution(struct world *world, const struct execution *execution)
   }
   bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
                 text_equal(execution->arguments[2], text_of("0")) && text_equal(execution->arguments[3], text_of("0"));
-  if (leaves && (refused || execution->reply->values[1].integer != -2)) {
+  bool void_one = !refused && execution->reply->values[1].integer == -2;
+  if (leaves && !refused && !void_one) check_late_leave(party, number_of(execution->arguments[1]));
+  if (leaves && !void_one) {
     party->uncertain = refused && party->queued;
     unqueue(party);
   }
-  look_at_holder(world, lock);
+  look_at_holder(world, lock, party);
   if (party != NULL && party->device != NULL) follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3) {
     heard(party, execution->client->owner);

@@ -150,6 +150,7 @@ void link_send(struct link *link, const void *data, size_t size)
 
 void link_reply(struct link *link, const void *data, size_t size)
 {
+  link->told = link->world->step;
   if (!link->lost_down) send_all(link, false, data, size);
 }
 

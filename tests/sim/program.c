@@ -45,6 +45,7 @@ static void started(struct party *party, enum job job, uint32_t bound_ms)
   party->job = job;
   party->stamp++;
   party->operation++;
+  party->started = party->world->now;
   party->frozen = party->device->asleep_total;
   if (bound_ms == FAIRLOCK_FOREVER) return;
   int64_t bound = (int64_t)bound_ms * MS;
@@ -107,7 +108,6 @@ static void acquire(struct party *party)
     return;
   }
   started(party, JOB_ACQUIRE, wait);
-  party->forever = wait == FAIRLOCK_FOREVER;
   if (wait > 0 && random_chance(&world->random, 200)) {
     next_step(party, JOB_ACQUIRE, random_around(&world->random, world->profile.hold * 4));
   }

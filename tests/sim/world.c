@@ -105,6 +105,7 @@ static void choose_profile(struct world *world, bool small)
   profile->drift = (int)one_of(random, 0, 10000, 10000);
   profile->faults = (unsigned)random_next(random) & ((1U << FAULTS) - 1);
   if (random_chance(random, 900)) profile->faults &= ~(unsigned)UNSAFE;
+  if (random_chance(random, 850)) profile->faults &= ~(unsigned)FAULT_DENY;
   if (random_chance(random, 600)) profile->faults &= ~(unsigned)FAULT_WIPE;
   if (profile->faults & FAULT_JUMP) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
   if (random_chance(random, 100)) profile->faults = 0;

@@ -83,6 +83,7 @@ struct link {
   bool lost_up, lost_down;     /* silently            */
   bool drop_up, drop_down;     /* what is under way is lost */
   int64_t latency, opened;
+  uint64_t told; /* the step in which the server said something last */
   int64_t up_free, down_free; /* nothing arrives before: order */
   struct link *next;
 };
@@ -103,6 +104,7 @@ struct party {
   bool late; /* a peer that could not do in time what it was woken for: it may have lost its place */
   uint64_t earliest, latest; /* arrivals: the first, and the first of which the place must have been kept */
   int64_t heard;
+  uint64_t heard_expiry; /* of the request */
   struct link *link;
   struct party *before, *after;
   uint64_t granted;  /* the token of its last hold     */
@@ -123,9 +125,9 @@ struct party {
   uint32_t operation; /* counts operations        */
   uint64_t token;     /* of the hold being released */
   uint64_t lost;      /* of the last hold that was lost: its lease ends it */
+  int64_t started;    /* when the operation began */
   int64_t frozen;     /* the device's frozen time when the operation began */
-  int64_t bound;      /* how long the operation may take */
-  bool forever, last;
+  bool last;
   struct party *next;
 };
 
