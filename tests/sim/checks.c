@@ -125,7 +125,8 @@ static void check_order(struct party *party)
 {
   struct world *world = party->world;
   if (!ordered(world) || !party->queued) return;
-  for (struct party *other = party->lock->first; other != NULL && other->latest < party->earliest; other = other->after) {
+  for (struct party *other = party->lock->first; other != NULL && other->latest < party->earliest;
+       other = other->after) {
     if (other == party || !kept_rules(other) || (party->device == NULL && was_away(other))) continue;
     world_fail(world, "%s gets %s before %s, which came first", party->id, party->lock->text[0], other->id);
     return;
@@ -151,7 +152,9 @@ static void check_orphan(void *object, uint32_t stamp)
   struct world *world = party->world;
   const struct device *device = party->device;
   const struct lock *lock = party->lock;
-  if (party->gone || lock->holder != party || party->lost == lock->token || (uint32_t)lock->token != stamp || party->believes) return;
+  if (party->gone || lock->holder != party || party->lost == lock->token || (uint32_t)lock->token != stamp ||
+      party->believes)
+    return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
   int64_t lately = world->now - 6 * SECOND;
   if (device->link == NULL || device->link->server == NULL || device->asleep_until > lately) return;
@@ -192,7 +195,8 @@ static void check_told(struct party *party, const struct party *by)
   const struct world *world = party->world;
   const struct link *link = party->link;
   if (party->device == NULL || party == by || link == NULL || link->server == NULL || !ordered(world)) return;
-  if (link->told != world->step) world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
+  if (link->told != world->step)
+    world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
 
 static int64_t lease_end(const struct world *world, const struct key *key)
@@ -210,7 +214,8 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
   uint64_t token = 0;
   if (hash != NULL) {
     const struct entry *entry = hash->dict.slots;
-    while (entry->name == NULL) entry++;
+    while (entry->name == NULL)
+      entry++;
     holder = party_named(world, (struct text){entry->name, entry->size});
     if (hash->dict.used != 1) world_fail(world, "%s has %u holders", lock->text[0], hash->dict.used);
     if (hash->expires == STORE_NEVER) world_fail(world, "%s has no end", lock->text[0]);
@@ -285,7 +290,8 @@ static void end_belief(struct party *party)
 {
   struct party **at = &party->lock->believers;
   if (!party->believes) return;
-  while (*at != party) at = &(*at)->next_believer;
+  while (*at != party)
+    at = &(*at)->next_believer;
   *at = party->next_believer;
   party->believes = false;
 }
@@ -332,7 +338,8 @@ static void check_queue(struct world *world, struct lock *lock)
   uint32_t scored = scores != NULL ? scores->dict.used : 0;
   if (world->profile.faults & FAULT_EVICT) return;
   bool exact = !(world->profile.faults & FAULT_DENY); /* else a score may stay behind */
-  if (exact ? waiting != scored : waiting > scored) world_fail(world, "%s: %u in the queue, %u with a score", lock->text[0], waiting, scored);
+  if (exact ? waiting != scored : waiting > scored)
+    world_fail(world, "%s: %u in the queue, %u with a score", lock->text[0], waiting, scored);
   if (waiting > 64 && !random_chance(&world->random, 20)) return;
   for (uint32_t i = 0; i < waiting && !world->failed; i++) {
     const struct item *item = list_at(&queue->list, i);
@@ -437,10 +444,11 @@ static void trace_execution(struct world *world, const struct execution *executi
   used += (size_t)snprintf(line + used, sizeof line - used, " ->");
   for (uint32_t i = 0; i < execution->reply->used && used < 450; i++) {
     const struct value *value = &execution->reply->values[i];
-    if (value->kind == VALUE_INTEGER) used += (size_t)snprintf(line + used, sizeof line - used, " %lld",
-                                                               (long long)value->integer);
-    else if (value->kind != VALUE_ARRAY) used += (size_t)snprintf(line + used, sizeof line - used, " %.40s",
-                                                                  value->text.data != NULL ? value->text.data : "nil");
+    if (value->kind == VALUE_INTEGER)
+      used += (size_t)snprintf(line + used, sizeof line - used, " %lld", (long long)value->integer);
+    else if (value->kind != VALUE_ARRAY)
+      used += (size_t)snprintf(line + used, sizeof line - used, " %.40s",
+                               value->text.data != NULL ? value->text.data : "nil");
   }
   world_trace(world, "server: %s %.*s%s", script, (int)execution->keys[0].size, execution->keys[0].data, line);
 }
@@ -492,7 +500,8 @@ void check_execution(struct world *world, const struct execution *execution)
     check_cover(believer);
   }
   bool free_now = lock->holder == NULL;
-  if (free_now && ordered(world) && script == FAIRLOCK_SCRIPT_RELEASE && !refused && execution->reply->values[1].integer != -2) {
+  if (free_now && ordered(world) && script == FAIRLOCK_SCRIPT_RELEASE && !refused &&
+      execution->reply->values[1].integer != -2) {
     check_handover(world, lock);
   }
 }
@@ -503,7 +512,8 @@ void check_wiped(struct world *world)
   world->epoch++;
   for (int i = 0; i < world->profile.locks; i++) {
     struct lock *lock = &world->locks[i];
-    while (lock->first != NULL) unqueue(lock->first);
+    while (lock->first != NULL)
+      unqueue(lock->first);
     lock->holder = NULL;
     lock->idle_since = -1;
   }

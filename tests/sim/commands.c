@@ -106,7 +106,8 @@ static void hmget(const struct call *call)
   struct key *key;
   if (!find(call, STORE_HASH, &key)) return;
   reply_add(call->reply, VALUE_ARRAY, call->argc - 2);
-  for (int i = 2; i < call->argc; i++) entry_value(call, key != NULL ? dict_find(&key->dict, call->argv[i]) : NULL);
+  for (int i = 2; i < call->argc; i++)
+    entry_value(call, key != NULL ? dict_find(&key->dict, call->argv[i]) : NULL);
 }
 
 static void hgetall(const struct call *call)
@@ -145,7 +146,8 @@ static void hdel(const struct call *call)
   struct key *key;
   if (!find(call, STORE_HASH, &key)) return;
   int64_t removed = 0;
-  for (int i = 2; key != NULL && i < call->argc; i++) removed += dict_remove(&key->dict, call->argv[i]);
+  for (int i = 2; key != NULL && i < call->argc; i++)
+    removed += dict_remove(&key->dict, call->argv[i]);
   if (key != NULL) drop_if_empty(call, key);
   integer(call, removed);
 }
@@ -190,7 +192,8 @@ static void push(const struct call *call, bool front)
   struct key *key;
   if (!find(call, STORE_LIST, &key)) return;
   key = or_new(call, key, STORE_LIST);
-  for (int i = 2; i < call->argc; i++) list_push(&key->list, call->argv[i], front);
+  for (int i = 2; i < call->argc; i++)
+    list_push(&key->list, call->argv[i], front);
   integer(call, key->list.used);
 }
 
@@ -263,7 +266,8 @@ static void lrange(const struct call *call)
     return;
   }
   reply_add(call->reply, VALUE_ARRAY, stop - start + 1);
-  for (int64_t i = start; i <= stop; i++) item_value(call, list_at(&key->list, i));
+  for (int64_t i = start; i <= stop; i++)
+    item_value(call, list_at(&key->list, i));
 }
 
 /* LPOS key element [MAXLEN number] */
@@ -363,7 +367,8 @@ static void zrem(const struct call *call)
   struct key *key;
   if (!find(call, STORE_ZSET, &key)) return;
   int64_t removed = 0;
-  for (int i = 2; key != NULL && i < call->argc; i++) removed += dict_remove(&key->dict, call->argv[i]);
+  for (int i = 2; key != NULL && i < call->argc; i++)
+    removed += dict_remove(&key->dict, call->argv[i]);
   if (key != NULL) drop_if_empty(call, key);
   integer(call, removed);
 }
@@ -413,7 +418,8 @@ static void zrange(const struct call *call)
 static void exists(const struct call *call)
 {
   int64_t count = 0;
-  for (int i = 1; i < call->argc; i++) count += store_find(&call->redis->store, call->argv[i]) != NULL;
+  for (int i = 1; i < call->argc; i++)
+    count += store_find(&call->redis->store, call->argv[i]) != NULL;
   integer(call, count);
 }
 
@@ -504,38 +510,38 @@ static const struct command {
   int flags;
   void (*run)(const struct call *call);
 } commands[] = {
-  {"time", 1, 1, READS, time_now},
-  {"hget", 3, 3, READS, hget},
-  {"hset", 4, 512, GROWS, hset},
-  {"hdel", 3, 512, WRITES, hdel},
-  {"hmget", 3, 512, READS, hmget},
-  {"hgetall", 2, 2, READS, hgetall},
-  {"hexists", 3, 3, READS, hexists},
-  {"hlen", 2, 2, READS, hlen},
-  {"hincrby", 4, 4, GROWS, hincrby},
-  {"rpush", 3, 512, GROWS, rpush},
-  {"lpush", 3, 512, GROWS, lpush},
-  {"lpop", 2, 2, WRITES, lpop},
-  {"llen", 2, 2, READS, llen},
-  {"lindex", 3, 3, READS, lindex},
-  {"lrange", 4, 4, READS, lrange},
-  {"lpos", 3, 512, READS, lpos},
-  {"lrem", 4, 4, WRITES, lrem},
-  {"zadd", 4, 512, GROWS, zadd},
-  {"zscore", 3, 3, READS, zscore},
-  {"zincrby", 4, 4, GROWS, zincrby},
-  {"zrem", 3, 512, WRITES, zrem},
-  {"zcard", 2, 2, READS, zcard},
-  {"zrange", 4, 4, READS, zrange},
-  {"exists", 2, 512, READS, exists},
-  {"del", 2, 512, WRITES, del},
-  {"pexpire", 3, 3, WRITES, pexpire},
-  {"pttl", 2, 2, READS, pttl},
-  {"persist", 2, 2, WRITES, persist},
-  {"publish", 3, 3, READS, publish_message},
-  {"pubsub", 2, 512, READS, pubsub},
-  {"ping", 1, 2, READS, ping},
-  {"flushall", 1, 2, WRITES, flushall},
+    {"time", 1, 1, READS, time_now},
+    {"hget", 3, 3, READS, hget},
+    {"hset", 4, 512, GROWS, hset},
+    {"hdel", 3, 512, WRITES, hdel},
+    {"hmget", 3, 512, READS, hmget},
+    {"hgetall", 2, 2, READS, hgetall},
+    {"hexists", 3, 3, READS, hexists},
+    {"hlen", 2, 2, READS, hlen},
+    {"hincrby", 4, 4, GROWS, hincrby},
+    {"rpush", 3, 512, GROWS, rpush},
+    {"lpush", 3, 512, GROWS, lpush},
+    {"lpop", 2, 2, WRITES, lpop},
+    {"llen", 2, 2, READS, llen},
+    {"lindex", 3, 3, READS, lindex},
+    {"lrange", 4, 4, READS, lrange},
+    {"lpos", 3, 512, READS, lpos},
+    {"lrem", 4, 4, WRITES, lrem},
+    {"zadd", 4, 512, GROWS, zadd},
+    {"zscore", 3, 3, READS, zscore},
+    {"zincrby", 4, 4, GROWS, zincrby},
+    {"zrem", 3, 512, WRITES, zrem},
+    {"zcard", 2, 2, READS, zcard},
+    {"zrange", 4, 4, READS, zrange},
+    {"exists", 2, 512, READS, exists},
+    {"del", 2, 512, WRITES, del},
+    {"pexpire", 3, 3, WRITES, pexpire},
+    {"pttl", 2, 2, READS, pttl},
+    {"persist", 2, 2, WRITES, persist},
+    {"publish", 3, 3, READS, publish_message},
+    {"pubsub", 2, 512, READS, pubsub},
+    {"ping", 1, 2, READS, ping},
+    {"flushall", 1, 2, WRITES, flushall},
 };
 
 static const struct command *command_named(struct text name)

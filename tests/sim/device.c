@@ -232,13 +232,15 @@ void device_start(struct device *device)
   device->spins = 0;
   device->asleep_until = 0;
   configure(device);
-  for (int i = 0; i < 16; i++) entropy[i] = (uint8_t)random_below(random, 256);
+  for (int i = 0; i < 16; i++)
+    entropy[i] = (uint8_t)random_below(random, 256);
   if (fairlock_engine_init(&device->engine, &device->config, entropy) != FAIRLOCK_OK) {
     world_fail(world, "%s: the engine does not start", device->client_id);
     return;
   }
   int64_t handles = random_between(random, 1, world->profile.handles);
-  for (int i = 0; i < handles; i++) program_start(device_add_party(device, i));
+  for (int i = 0; i < handles; i++)
+    program_start(device_add_party(device, i));
 }
 
 void device_stop(struct device *device, bool silently)

@@ -45,7 +45,8 @@ static void server_stop(struct world *world, bool wipe)
   if (!world->server_up) return;
   TRACE(world, "the server stops%s", wipe ? " and loses its data" : "");
   world->server_up = false;
-  for (struct link *link = world->links; link != NULL; link = link->next) link_server_close(link);
+  for (struct link *link = world->links; link != NULL; link = link->next)
+    link_server_close(link);
   redis_forget_scripts(world->redis);
   if (wipe) {
     store_flush(redis_store(world->redis));
@@ -67,9 +68,11 @@ static void server_well(void *object, uint32_t stamp)
 static void refuse(struct world *world)
 {
   static const char *const errors[] = {
-    "LOADING Redis is loading the dataset in memory", "READONLY You can't write against a read only replica.",
-    "MISCONF Redis is configured to save RDB snapshots", "CLUSTERDOWN The cluster is down",
-    "BUSY Redis is busy running a script",
+      "LOADING Redis is loading the dataset in memory",
+      "READONLY You can't write against a read only replica.",
+      "MISCONF Redis is configured to save RDB snapshots",
+      "CLUSTERDOWN The cluster is down",
+      "BUSY Redis is busy running a script",
   };
   peers_late(world);
   redis_set_refusal(world->redis, errors[random_below(&world->random, 5)]);
@@ -159,7 +162,8 @@ static void strike(struct world *world, unsigned kind)
 /* Faults of the whole server are rarer than those of one device. */
 static bool is_general(unsigned kind)
 {
-  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP | FAULT_DENY)) != 0;
+  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP | FAULT_DENY)) !=
+         0;
 }
 
 static void on_fault(void *object, uint32_t stamp)

@@ -29,7 +29,8 @@ static void add_up(const struct world *world)
 {
   const uint64_t *from = (const uint64_t *)&world->counters;
   uint64_t *to = (uint64_t *)&total.counters;
-  for (size_t i = 0; i < sizeof total.counters / sizeof *to; i++) to[i] += from[i];
+  for (size_t i = 0; i < sizeof total.counters / sizeof *to; i++)
+    to[i] += from[i];
   total.client_hours += (double)world->now / 3.6e9 * (world->profile.devices + world->profile.peers);
   total.worlds++;
   total.steps += world->step;
@@ -86,7 +87,8 @@ static bool soak(time_t seconds)
 {
   bool good = true;
   time_t end = time(NULL) + seconds;
-  for (uint64_t seed = (uint64_t)time(NULL) * 1000; time(NULL) < end; seed++) good &= run(seed, UINT64_MAX, false);
+  for (uint64_t seed = (uint64_t)time(NULL) * 1000; time(NULL) < end; seed++)
+    good &= run(seed, UINT64_MAX, false);
   printf("%s soak\n", good ? "ok" : "not ok");
   return good;
 }

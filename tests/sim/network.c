@@ -215,7 +215,8 @@ void link_stall(struct link *link, int64_t time)
 
 void links_free(struct world *world)
 {
-  while (world->packets != NULL) packet_free(world, world->packets);
+  while (world->packets != NULL)
+    packet_free(world, world->packets);
   while (world->links != NULL) {
     struct link *link = world->links;
     world->links = link->next;

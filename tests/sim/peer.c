@@ -18,72 +18,69 @@
  * Heads whose score has passed are dropped. A newcomer's score is what the last one has left, or the lock, plus wait.
  */
 static const char acquire_script[] =
-  "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
-  "local id, lease, wait, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n"
-  "local head = redis.call('lindex', queue, 0)\n"
-  "while head do\n"
-  "  local score = redis.call('zscore', scores, head)\n"
-  "  if not score or tonumber(score) > now then break end\n"
-  "  redis.call('zrem', scores, head)\n"
-  "  redis.call('lpop', queue)\n"
-  "  head = redis.call('lindex', queue, 0)\n"
-  "end\n"
-  "if redis.call('exists', lock) == 0 and (not head or head == id) then\n"
-  "  redis.call('lpop', queue)\n"
-  "  redis.call('zrem', scores, id)\n"
-  "  for _, other in ipairs(redis.call('zrange', scores, 0, -1)) do redis.call('zincrby', scores, -wait, other) end\n"
-  "  redis.call('hset', lock, id, 1)\n"
-  "  redis.call('pexpire', lock, lease)\n"
-  "  return nil\n"
-  "end\n"
-  "if redis.call('hexists', lock, id) == 1 then\n"
-  "  redis.call('hincrby', lock, id, 1)\n"
-  "  redis.call('pexpire', lock, lease)\n"
-  "  return nil\n"
-  "end\n"
-  "local score = redis.call('zscore', scores, id)\n"
-  "if score then return tonumber(score) - wait - now end\n"
-  "local last = redis.call('lindex', queue, -1)\n"
-  "local left = redis.call('pttl', lock)\n"
-  "if last and last ~= id then left = tonumber(redis.call('zscore', scores, last)) - now end\n"
-  "if redis.call('zadd', scores, now + left + wait, id) == 1 then redis.call('rpush', queue, id) end\n"
-  "return left\n";
+    "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
+    "local id, lease, wait, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n"
+    "local head = redis.call('lindex', queue, 0)\n"
+    "while head do\n"
+    "  local score = redis.call('zscore', scores, head)\n"
+    "  if not score or tonumber(score) > now then break end\n"
+    "  redis.call('zrem', scores, head)\n"
+    "  redis.call('lpop', queue)\n"
+    "  head = redis.call('lindex', queue, 0)\n"
+    "end\n"
+    "if redis.call('exists', lock) == 0 and (not head or head == id) then\n"
+    "  redis.call('lpop', queue)\n"
+    "  redis.call('zrem', scores, id)\n"
+    "  for _, other in ipairs(redis.call('zrange', scores, 0, -1)) do redis.call('zincrby', scores, -wait, other) end\n"
+    "  redis.call('hset', lock, id, 1)\n"
+    "  redis.call('pexpire', lock, lease)\n"
+    "  return nil\n"
+    "end\n"
+    "if redis.call('hexists', lock, id) == 1 then\n"
+    "  redis.call('hincrby', lock, id, 1)\n"
+    "  redis.call('pexpire', lock, lease)\n"
+    "  return nil\n"
+    "end\n"
+    "local score = redis.call('zscore', scores, id)\n"
+    "if score then return tonumber(score) - wait - now end\n"
+    "local last = redis.call('lindex', queue, -1)\n"
+    "local left = redis.call('pttl', lock)\n"
+    "if last and last ~= id then left = tonumber(redis.call('zscore', scores, last)) - now end\n"
+    "if redis.call('zadd', scores, now + left + wait, id) == 1 then redis.call('rpush', queue, id) end\n"
+    "return left\n";
 
 /* KEYS lock, queue, scores; ARGV id, channel's beginning, now. nil: not the holder's. */
-static const char release_script[] =
-  "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
-  "local id, channel, now = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
-  "local head = redis.call('lindex', queue, 0)\n"
-  "while head do\n"
-  "  local score = redis.call('zscore', scores, head)\n"
-  "  if not score or tonumber(score) > now then break end\n"
-  "  redis.call('zrem', scores, head)\n"
-  "  redis.call('lpop', queue)\n"
-  "  head = redis.call('lindex', queue, 0)\n"
-  "end\n"
-  "local free = redis.call('exists', lock) == 0\n"
-  "if not free and redis.call('hexists', lock, id) == 0 then return nil end\n"
-  "if not free and redis.call('hincrby', lock, id, -1) > 0 then return 0 end\n"
-  "redis.call('del', lock)\n"
-  "if head then redis.call('publish', channel .. head, 0) end\n"
-  "return 1\n";
+static const char release_script[] = "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
+                                     "local id, channel, now = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
+                                     "local head = redis.call('lindex', queue, 0)\n"
+                                     "while head do\n"
+                                     "  local score = redis.call('zscore', scores, head)\n"
+                                     "  if not score or tonumber(score) > now then break end\n"
+                                     "  redis.call('zrem', scores, head)\n"
+                                     "  redis.call('lpop', queue)\n"
+                                     "  head = redis.call('lindex', queue, 0)\n"
+                                     "end\n"
+                                     "local free = redis.call('exists', lock) == 0\n"
+                                     "if not free and redis.call('hexists', lock, id) == 0 then return nil end\n"
+                                     "if not free and redis.call('hincrby', lock, id, -1) > 0 then return 0 end\n"
+                                     "redis.call('del', lock)\n"
+                                     "if head then redis.call('publish', channel .. head, 0) end\n"
+                                     "return 1\n";
 
 /* KEYS lock, queue, scores; ARGV id, wait: gives up waiting. */
-static const char leave_script[] =
-  "local queue, scores, id = KEYS[2], KEYS[3], ARGV[1]\n"
-  "local behind = false\n"
-  "for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do\n"
-  "  if behind then redis.call('zincrby', scores, -tonumber(ARGV[2]), other) end\n"
-  "  if other == id then behind = true end\n"
-  "end\n"
-  "redis.call('zrem', scores, id)\n"
-  "redis.call('lrem', queue, 0, id)\n"
-  "return 'left'\n";
+static const char leave_script[] = "local queue, scores, id = KEYS[2], KEYS[3], ARGV[1]\n"
+                                   "local behind = false\n"
+                                   "for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do\n"
+                                   "  if behind then redis.call('zincrby', scores, -tonumber(ARGV[2]), other) end\n"
+                                   "  if other == id then behind = true end\n"
+                                   "end\n"
+                                   "redis.call('zrem', scores, id)\n"
+                                   "redis.call('lrem', queue, 0, id)\n"
+                                   "return 'left'\n";
 
 /* KEYS lock; ARGV id, lease */
-static const char renew_script[] =
-  "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
-  "return redis.call('pexpire', KEYS[1], ARGV[2])\n";
+static const char renew_script[] = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
+                                   "return redis.call('pexpire', KEYS[1], ARGV[2])\n";
 
 enum peer_state { GREETING, RESTING, ASKING, JOINING, WAITING, HOLDING, RENEWING, RELEASING, LEAVING, DEAD };
 
@@ -133,7 +130,8 @@ static void send_words(struct peer *peer, const struct text *words, int count)
   struct resp_writer writer;
   resp_writer_init(&writer, buffer, sizeof buffer, 0);
   resp_write_header(&writer, RESP_ARRAY, count);
-  for (int i = 0; i < count; i++) resp_write_bulk(&writer, words[i].data, words[i].size);
+  for (int i = 0; i < count; i++)
+    resp_write_bulk(&writer, words[i].data, words[i].size);
   if (writer.total > sizeof buffer) abort();
   link_send(peer->link, buffer, writer.used);
 }
@@ -149,9 +147,11 @@ static void send_script(struct peer *peer, const char *script, enum peer_state s
   struct party *party = peer->party;
   struct text words[12] = {text_of("EVAL"), text_of(script), text_of("3")};
   int count = 3;
-  for (int i = 0; i < 3; i++) words[count++] = party->lock->keys[i];
+  for (int i = 0; i < 3; i++)
+    words[count++] = party->lock->keys[i];
   words[count++] = text_of(party->id);
-  for (; *arguments != NULL; arguments++) words[count++] = text_of(*arguments);
+  for (; *arguments != NULL; arguments++)
+    words[count++] = text_of(*arguments);
   peer->state = state;
   send_words(peer, words, count);
 }
@@ -272,7 +272,8 @@ static void wake(void *object, uint32_t stamp)
     break;
   case RESTING:
     if (world->ending) break;
-    peer->until = world->now + (random_chance(&world->random, 500) ? MINUTE * 60 : random_below(&world->random, MINUTE));
+    peer->until =
+        world->now + (random_chance(&world->random, 500) ? MINUTE * 60 : random_below(&world->random, MINUTE));
     peer->woken = false;
     ask(peer);
     break;
@@ -409,7 +410,8 @@ void peer_crash(struct world *world)
 /* The server refuses for a while what they ask. */
 void peers_late(struct world *world)
 {
-  for (int i = 0; i < world->profile.peers; i++) world->peers[i].party->late = true;
+  for (int i = 0; i < world->profile.peers; i++)
+    world->peers[i].party->late = true;
 }
 
 bool peers_idle(struct world *world)

@@ -68,7 +68,8 @@ static void on_lost(struct fairlock *handle, void *context)
   party->lost = handle->token;
   TRACE(world, "%s has lost %s", party->id, lock->text[0]);
   uint32_t end = handle->sent_at + handle->lease_ms - handle->lease_ms / 64 - 2; /* the lease may have been too short */
-  bool early = party->believes && party->believes_until > world->now && (int32_t)(device_clock(party->device) - end) < 0;
+  bool early =
+      party->believes && party->believes_until > world->now && (int32_t)(device_clock(party->device) - end) < 0;
   bool still = lock->holder == party && lock->token == party->believed;
   if (early && still && party->excused != party->believed && party->epoch == world->epoch &&
       !(world->profile.faults & UNSAFE)) {

@@ -38,7 +38,8 @@ static inline bool random_chance(struct random *random, int permille)
 static inline int64_t random_around(struct random *random, int64_t mean)
 {
   int64_t most = mean;
-  while (most > 0 && most < mean * 8 && random_chance(random, 300)) most *= 2;
+  while (most > 0 && most < mean * 8 && random_chance(random, 300))
+    most *= 2;
   return random_below(random, most + 1);
 }
 

@@ -90,7 +90,8 @@ static void send_reply(struct redis_client *client, const struct reply *reply)
   size_t done = 0;
   do {
     resp_writer_init(&writer, buffer, sizeof buffer, done);
-    for (uint32_t i = 0; i < reply->used; i++) write_value(&writer, &reply->values[i], client->resp3);
+    for (uint32_t i = 0; i < reply->used; i++)
+      write_value(&writer, &reply->values[i], client->resp3);
     if (writer.used > 0) redis->host.output(redis->host.context, client, buffer, writer.used);
     done += writer.used;
   } while (done < writer.total);
@@ -150,7 +151,8 @@ static void part(struct redis_client *client, struct text name)
   struct dict *channels = &client->redis->channels;
   struct channel *channel = dict_find(channels, name)->object;
   uint32_t at = 0;
-  while (channel->clients[at] != client) at++;
+  while (channel->clients[at] != client)
+    at++;
   channel->clients[at] = channel->clients[--channel->used];
   if (channel->used == 0) {
     free(channel->clients);
@@ -166,7 +168,8 @@ int64_t publish(struct redis *redis, struct text name, struct text message)
   struct entry *entry = dict_find(&redis->channels, name);
   if (entry == NULL) return 0;
   const struct channel *channel = entry->object;
-  for (uint32_t i = 0; i < channel->used; i++) push(channel->clients[i], "message", name, &message, 0);
+  for (uint32_t i = 0; i < channel->used; i++)
+    push(channel->clients[i], "message", name, &message, 0);
   return channel->used;
 }
 
@@ -362,7 +365,8 @@ struct redis_client *redis_connect(struct redis *redis, void *owner)
 
 void redis_disconnect(struct redis_client *client)
 {
-  while (client->subscribed > 0) part(client, client->channels[0]);
+  while (client->subscribed > 0)
+    part(client, client->channels[0]);
   free(client->channels);
   free(client->pending);
   free(client);

@@ -18,7 +18,7 @@ struct redis {
   bool scripting;
   const char *refusal;
   const char *denied;
-  bool ours; /* the script is one of ours */
+  bool ours;      /* the script is one of ours */
   int64_t micros; /* the time, which stands still during a script */
 };
 

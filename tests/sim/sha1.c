@@ -17,8 +17,9 @@ static void take_block(uint32_t state[5], const uint8_t block[64])
   uint32_t s[5];
   memcpy(s, state, sizeof s);
   for (int i = 0; i < 80; i++) {
-    if (i < 16) w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-                       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    if (i < 16)
+      w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
+             block[4 * i + 3];
     else w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     uint32_t f = s[1] ^ s[2] ^ s[3];
     if (i < 20) f = (s[1] & s[2]) | (~s[1] & s[3]);
@@ -30,7 +31,8 @@ static void take_block(uint32_t state[5], const uint8_t block[64])
     s[1] = s[0];
     s[0] = next;
   }
-  for (int i = 0; i < 5; i++) state[i] += s[i];
+  for (int i = 0; i < 5; i++)
+    state[i] += s[i];
 }
 
 void sha1_hex(const void *data, size_t size, char digest[41])
@@ -38,14 +40,17 @@ void sha1_hex(const void *data, size_t size, char digest[41])
   uint32_t state[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   const uint8_t *bytes = data;
   size_t at = 0;
-  for (; size - at >= 64; at += 64) take_block(state, bytes + at);
+  for (; size - at >= 64; at += 64)
+    take_block(state, bytes + at);
   uint8_t tail[128] = {0};
   size_t left = size - at;
   size_t end = left < 56 ? 64 : 128;
   memcpy(tail, bytes + at, left);
   tail[left] = 0x80;
-  for (size_t i = 0; i < 8; i++) tail[end - 1 - i] = (uint8_t)((uint64_t)size * 8 >> (8 * i));
+  for (size_t i = 0; i < 8; i++)
+    tail[end - 1 - i] = (uint8_t)((uint64_t)size * 8 >> (8 * i));
   take_block(state, tail);
   if (end == 128) take_block(state, tail + 64);
-  for (int i = 0; i < 5; i++) snprintf(digest + 8 * i, 9, "%08x", state[i]);
+  for (int i = 0; i < 5; i++)
+    snprintf(digest + 8 * i, 9, "%08x", state[i]);
 }

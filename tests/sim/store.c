@@ -26,7 +26,8 @@ static char *copy(struct text text)
 static uint32_t hash_of(struct text text)
 {
   uint32_t hash = 2166136261U;
-  for (size_t i = 0; i < text.size; i++) hash = (hash ^ (uint8_t)text.data[i]) * 16777619U;
+  for (size_t i = 0; i < text.size; i++)
+    hash = (hash ^ (uint8_t)text.data[i]) * 16777619U;
   return hash ^ (hash >> 15);
 }
 
@@ -58,7 +59,8 @@ static void grow(struct dict *dict)
   for (uint32_t i = 0; i < old.size; i++) {
     if (old.slots[i].name == NULL) continue;
     uint32_t at = old.slots[i].hash & (dict->size - 1);
-    while (dict->slots[at].name != NULL) at = (at + 1) & (dict->size - 1);
+    while (dict->slots[at].name != NULL)
+      at = (at + 1) & (dict->size - 1);
     dict->slots[at] = old.slots[i];
   }
   free(old.slots);
@@ -134,7 +136,8 @@ void list_push(struct list *list, struct text data, bool front)
     uint32_t size = list->size == 0 ? 4 : list->size * 2;
     struct item *items = malloc(size * sizeof *items);
     if (items == NULL) abort();
-    for (uint32_t i = 0; i < list->used; i++) items[i] = *at(list, i);
+    for (uint32_t i = 0; i < list->used; i++)
+      items[i] = *at(list, i);
     free(list->items);
     list->items = items;
     list->first = 0;
@@ -154,7 +157,8 @@ void list_remove(struct list *list, int64_t index)
   if (place == 0) {
     list->first = (list->first + 1) & (list->size - 1);
   } else {
-    for (uint32_t i = place; i + 1 < list->used; i++) *at(list, i) = *at(list, i + 1);
+    for (uint32_t i = place; i + 1 < list->used; i++)
+      *at(list, i) = *at(list, i + 1);
   }
   list->used--;
 }
@@ -171,7 +175,8 @@ int64_t list_find(const struct list *list, struct text data, int64_t limit)
 
 static void list_free(struct list *list)
 {
-  for (uint32_t i = 0; i < list->used; i++) free(at(list, i)->data);
+  for (uint32_t i = 0; i < list->used; i++)
+    free(at(list, i)->data);
   free(list->items);
 }
 

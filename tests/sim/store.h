@@ -50,7 +50,7 @@ struct list {
 
 struct key {
   enum store_type type;
-  int64_t expires; /* ms; STORE_NEVER */
+  int64_t expires;  /* ms; STORE_NEVER */
   struct dict dict; /* hash, sorted set */
   struct list list;
   char *name;

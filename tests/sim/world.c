@@ -114,7 +114,8 @@ static void choose_profile(struct world *world, bool small)
 
 static void name_keys(struct lock *lock, int index)
 {
-  static const char *const formats[4] = {"L%d", "redisson_lock_queue:{L%d}", "redisson_lock_timeout:{L%d}", "fairlock:{L%d}"};
+  static const char *const formats[4] = {"L%d", "redisson_lock_queue:{L%d}", "redisson_lock_timeout:{L%d}",
+                                         "fairlock:{L%d}"};
   for (int i = 0; i < 4; i++) {
     int size = snprintf(lock->text[i], sizeof lock->text[i], formats[i], index);
     lock->keys[i] = (struct text){lock->text[i], (size_t)size};
@@ -157,7 +158,8 @@ static void build(struct world *world)
   world->locks = calloc((size_t)profile->locks, sizeof *world->locks);
   world->devices = calloc((size_t)profile->devices, sizeof *world->devices);
   if (world->locks == NULL || world->devices == NULL) abort();
-  for (int i = 0; i < profile->locks; i++) name_keys(&world->locks[i], i);
+  for (int i = 0; i < profile->locks; i++)
+    name_keys(&world->locks[i], i);
   for (int i = 0; i < profile->devices; i++) {
     struct device *device = &world->devices[i];
     device->world = world;
@@ -204,7 +206,8 @@ static void calm_down(struct world *world)
 {
   TRACE(world, "calm");
   world->calm = true;
-  world->calm_at = world->now + 90 * SECOND; /* by then the last stalled data have come, and the server knows who is gone */
+  world->calm_at =
+      world->now + 90 * SECOND; /* by then the last stalled data have come, and the server knows who is gone */
   redis_set_full(world->redis, false);
   redis_set_denied(world->redis, NULL);
   world->cut_next = false;
@@ -223,7 +226,8 @@ static void finish(struct world *world)
       for (int i = 0; i < world->profile.devices; i++) {
         for (int j = 0; j < HANDLES; j++) {
           const struct party *party = world->devices[i].parties[j];
-          if (party != NULL) world_trace(world, "%s: job %d, state %d", party->id, (int)party->job, party->handle.state);
+          if (party != NULL)
+            world_trace(world, "%s: job %d, state %d", party->id, (int)party->job, party->handle.state);
         }
       }
     }
@@ -244,9 +248,18 @@ static void sweep(struct world *world)
       char text[16384];
       const struct fairlock_script *source = &fairlock_scripts[script];
       snprintf(text, sizeof text, "%s%s", source->part[0], source->part[1]);
-      struct text argv[12] = {text_of("EVAL"), text_of(text), text_of("4"), lock->keys[0], lock->keys[1], lock->keys[2],
-                              lock->keys[3], text_of("sweeper:1"), text_of("9999999999999"),
-                              text_of(script == 0 ? "1" : "0"), text_of(script == 0 ? "100" : "0"), text_of("0")};
+      struct text argv[12] = {text_of("EVAL"),
+                              text_of(text),
+                              text_of("4"),
+                              lock->keys[0],
+                              lock->keys[1],
+                              lock->keys[2],
+                              lock->keys[3],
+                              text_of("sweeper:1"),
+                              text_of("9999999999999"),
+                              text_of(script == 0 ? "1" : "0"),
+                              text_of(script == 0 ? "100" : "0"),
+                              text_of("0")};
       redis_execute(client, argv, script == 0 ? 12 : 11, &reply);
     }
   }

@@ -83,7 +83,7 @@ struct link {
   bool lost_up, lost_down;     /* silently            */
   bool drop_up, drop_down;     /* what is under way is lost */
   int64_t latency, opened;
-  uint64_t told; /* the step in which the server said something last */
+  uint64_t told;              /* the step in which the server said something last */
   int64_t up_free, down_free; /* nothing arrives before: order */
   struct link *next;
 };
@@ -100,8 +100,8 @@ struct party {
 
   /* What the server has seen of it. */
   bool queued;
-  bool uncertain; /* its leave was refused half-way: it may have kept its place */
-  bool late; /* a peer that could not do in time what it was woken for: it may have lost its place */
+  bool uncertain;            /* its leave was refused half-way: it may have kept its place */
+  bool late;                 /* a peer that could not do in time what it was woken for: it may have lost its place */
   uint64_t earliest, latest; /* arrivals: the first, and the first of which the place must have been kept */
   int64_t heard;
   uint64_t heard_expiry; /* of the request */
@@ -169,7 +169,8 @@ struct device {
 struct peer;
 
 struct counters {
-  uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects, peer_grants, forced, waiting_us;
+  uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects, peer_grants, forced,
+      waiting_us;
 };
 
 struct world {
@@ -182,10 +183,10 @@ struct world {
   struct redis *redis;
   int64_t jump; /* of the server's clock */
   bool server_up;
-  bool cut_next; /* the next connection on which something is sent, while that is under way */
+  bool cut_next;      /* the next connection on which something is sent, while that is under way */
   uint64_t epoch;     /* of the server's data */
   int64_t refused_at; /* the server refused scripts until then */
-  bool calm;      /* no more faults      */
+  bool calm;          /* no more faults      */
   int64_t calm_at;
   bool ending; /* no more acquisitions */
   struct device *devices;
@@ -251,9 +252,9 @@ void world_later(struct world *world, int64_t delay, event_fn run, void *object,
 bool world_run(struct world *world, uint64_t seed, bool small);
 void world_free(struct world *world);
 
-#define TRACE(world, ...) \
-  do { \
-    if ((world)->step >= (world)->trace_from) world_trace((world), __VA_ARGS__); \
+#define TRACE(world, ...)                                                                                              \
+  do {                                                                                                                 \
+    if ((world)->step >= (world)->trace_from) world_trace((world), __VA_ARGS__);                                       \
   } while (0)
 
 #endif
