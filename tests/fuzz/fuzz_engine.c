@@ -1,186 +1,442 @@
 /*
  * The engine against a hostile server: the input is a list of steps, each of which is an operation of the caller's, a
  * passing of time, a change of the connection, or bytes from the server: raw ones, or well-formed answers and
- * messages with numbers of the fuzzer's, so that it gets far.
+ * messages with numbers of the fuzzer's, so that it gets far. The clock wraps around on the way.
  *
- * Checked after each step: what the engine sends is bounded by what was asked of it; a handle believes in a hold only
- * with a token, and for no longer than the longest lease; an operation that is over stays over; the deadline is
- * in range. Everything else is the sanitizers' affair.
+ * A witness (witness.c) reads along in both directions. Checked after each step, for each handle:
+ *   - what is sent is well-formed, and at most one request of each handle at a time without anything from the server;
+ *   - a hold begins only while an acquire is pending, and only with a token and for no longer than an answer to a
+ *     request of that handle, or a message on its channel, allows; it is believed in for no longer than that;
+ *   - a hold does not change its token; its hold count changes by the caller's operations only; it is lost once;
+ *   - an operation that is over stays over; one that goes on without an answer of use is over after offline_ms; a
+ *     wait with a limit is over soon after it;
+ *   - the lists hold each handle that they should, once, in the order of the requests;
+ *   - the deadline is true: before it, nothing is due, and at it the engine has something to do only once.
+ * Reading and writing beyond the buffers, which are exactly as large as was said, is the sanitizers' affair.
  */
-#include "engine.h"
+#include "hostile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition) \
-  do { \
-    if (!(condition)) abort(); \
+#include "internal.h"
+
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition)) fail(#condition, __LINE__);                                                                      \
   } while (0)
 
-enum { HANDLES = 3, LEASE = 1000 };
+enum { HANDLES = WITNESS_LOCKS, LEASE = 1000, RECEIVE_SPARE = 64 };
 
-static const uint8_t *input;
-static size_t input_left;
+/* What the caller knows of a handle, and what must follow from it. */
+struct caller {
+  bool there;
+  bool asking;       /* an inspection or a force-release: has no hold and no queue entry */
+  bool endless;      /* the wait has no limit, or the operation none that is known */
+  bool touched;      /* by an operation in this step */
+  uint32_t began;    /* the operation */
+  uint32_t limit;    /* ms after which it must be over, with whatever answers */
+  uint32_t answered; /* the last answer of use, or began */
+  int result;        /* after the last step */
+  uint64_t token;    /* of the hold after the last step; 0: none */
+  uint32_t until;    /* how long it may be believed in */
+  uint16_t holds;
+  unsigned losses, wins; /* of holds */
+};
+
+static struct fairlock_engine engine;
+static struct fairlock handles[HANDLES];
+static struct caller callers[HANDLES];
+static struct witness witness;
+static struct fairlock_config config;
+static uint32_t now, start;
+static size_t unseen; /* bytes of the output that the witness has seen, but that were not taken yet */
+static unsigned reports;
+
+static struct hostile hostile;
+static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not delivered yet */
+static size_t backlog_start, backlog_end;
+
+static void fail(const char *what, int line)
+{
+  fprintf(stderr, "line %d, violated: %s\n", line, what);
+  abort();
+}
 
 static unsigned next(void)
 {
-  if (input_left == 0) return 0;
-  input_left--;
-  return *input++;
+  return hostile_next(&hostile);
 }
 
-static int64_t next_number(void)
-{
-  static const int64_t odd[] = {-2, -1, 0, 1, 2, 99, INT64_MAX, INT64_MIN, 1700000000000, 9007199254740993};
-  unsigned choice = next();
-  return choice < sizeof odd / sizeof odd[0] ? odd[choice] : (int64_t)(choice - 10);
-}
+/* The server's bytes */
 
-static void feed(struct fairlock_engine *engine, const uint8_t *data, size_t size, uint32_t now)
+/* Delivers what the server has said so far, or a part of it. */
+static void deliver(size_t most)
 {
-  while (size > 0 && fairlock_engine_wants(engine, now) & FAIRLOCK_RECEIVE) {
+  while (backlog_start < backlog_end && most > 0 && fairlock_engine_wants(&engine, now) & FAIRLOCK_RECEIVE) {
     size_t room;
-    uint8_t *to = fairlock_engine_input(engine, &room);
+    uint8_t *to = fairlock_engine_input(&engine, &room);
     CHECK(room > 0);
-    size_t step = size < room ? size : room;
-    memcpy(to, data, step);
-    fairlock_engine_received(engine, step, now);
-    data += step;
-    size -= step;
+    size_t part = backlog_end - backlog_start;
+    if (part > room) part = room;
+    if (part > most) part = most;
+    witness_received(&witness, backlog + backlog_start, part, now);
+    memcpy(to, backlog + backlog_start, part);
+    fairlock_engine_received(&engine, part, now);
+    backlog_start += part;
+    most -= part;
   }
 }
 
-static void feed_answer(struct fairlock_engine *engine, uint32_t now, int64_t server_now)
+/* Lets the server say something; what it had said before comes first. */
+static void say(enum hostile_words words)
 {
-  uint8_t text[128];
-  struct resp_writer writer;
-  resp_writer_init(&writer, text, sizeof text, 0);
-  resp_write_header(&writer, RESP_ARRAY, 3);
-  resp_write_header(&writer, RESP_INTEGER, next_number());
-  resp_write_header(&writer, RESP_INTEGER, next_number());
-  resp_write_header(&writer, RESP_INTEGER, next() % 8 != 0 ? server_now : next_number());
-  feed(engine, text, writer.used, now);
+  deliver(SIZE_MAX);
+  hostile.now = 1700000000000 + (int64_t)(now - start);
+  for (int i = 0; i < HANDLES; i++)
+    hostile.tokens[i] = handles[i].token;
+  backlog_start = 0;
+  backlog_end = hostile_say(&hostile, words, backlog);
 }
 
-static void feed_push(struct fairlock_engine *engine, uint32_t now, int64_t server_now)
-{
-  static const char *const kinds[] = {"message", "subscribe", "unsubscribe", "pmessage"};
-  uint8_t text[256];
-  struct resp_writer writer;
-  char channel[] = "redisson_lock__channel:{n}:id:1";
-  channel[sizeof channel - 2] = (char)('0' + next() % 5);
-  char message[2 * RESP_NUMBER_SIZE + 1];
-  size_t size = resp_format_number(message, next_number());
-  if (next() % 4 != 0) {
-    message[size++] = ' ';
-    size += resp_format_number(message + size, next() % 4 != 0 ? server_now - next() : next_number());
-  }
-  const char *kind = kinds[next() % 4];
-  resp_writer_init(&writer, text, sizeof text, 0);
-  resp_write_header(&writer, RESP_PUSH, 3);
-  resp_write_bulk(&writer, kind, strlen(kind));
-  resp_write_bulk(&writer, channel, sizeof channel - 1);
-  resp_write_bulk(&writer, message, size);
-  feed(engine, text, writer.used, now);
-}
-
-static void feed_error(struct fairlock_engine *engine, uint32_t now)
-{
-  static const char *const errors[] = {"-NOSCRIPT x\r\n", "-OOM x\r\n",   "-NOPERM x\r\n", "-READONLY x\r\n",
-                                       "-LOADING\r\n",    "-ERR what\r\n", "!3\r\nOOM\r\n", "-\r\n"};
-  const char *error = errors[next() % 8];
-  feed(engine, (const uint8_t *)error, strlen(error), now);
-}
-
-static void feed_greeting(struct fairlock_engine *engine, uint32_t now)
-{
-  static const char greeting[] = "%1\r\n+proto\r\n:3\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n";
-  feed(engine, (const uint8_t *)greeting, sizeof greeting - 1, now);
-}
-
-static void feed_raw(struct fairlock_engine *engine, uint32_t now)
-{
-  size_t size = next();
-  if (size > input_left) size = input_left;
-  feed(engine, input, size, now);
-  input += size;
-  input_left -= size;
-}
+/* The caller */
 
 static void report(const struct fairlock_report *part, void *context)
 {
   volatile char sink = 0;
-  for (size_t i = 0; part->id != NULL && i < part->id_size; i++) sink = (char)(sink ^ part->id[i]);
+  for (size_t i = 0; part->id != NULL && i < part->id_size; i++)
+    sink = (char)(sink ^ part->id[i]);
+  CHECK(part->id_size <= config.receive_size);
   ++*(unsigned *)context;
 }
 
-static unsigned reports;
-
-static void operate(struct fairlock_engine *engine, struct fairlock *handle, bool *there, uint32_t now)
+static void lost(struct fairlock *handle, void *context)
 {
-  unsigned what = next() % 8;
-  if (!*there) {
-    *there = fairlock_engine_add(engine, handle, "n", 1) == FAIRLOCK_OK;
+  CHECK(context == &config);
+  CHECK(fairlock_engine_held(handle, now) == 0);
+  callers[handle - handles].losses++;
+}
+
+static void began(struct caller *caller, uint32_t limit)
+{
+  caller->began = now;
+  caller->answered = now;
+  caller->endless = limit == FAIRLOCK_FOREVER;
+  caller->limit = limit;
+}
+
+/* Acquires; a wait is over when its limit has passed and the queue was left, for which there is the lease's time. */
+static int acquire(struct caller *caller, struct fairlock *handle, uint32_t wait, uint32_t lease)
+{
+  int status = fairlock_engine_acquire(handle, wait, lease, now);
+  uint32_t most = (wait == 0 ? CONNECT_MS : wait) + LEASE_MS + FAIRLOCK_WINDOW_MS;
+  if (status == FAIRLOCK_PENDING) began(caller, wait == FAIRLOCK_FOREVER ? FAIRLOCK_FOREVER : most);
+  return status;
+}
+
+static int release(struct caller *caller, struct fairlock *handle)
+{
+  uint16_t holds = handle->holds;
+  bool was_lost = handle->state == LOST;
+  int status = fairlock_engine_release(handle, now);
+  if (status == FAIRLOCK_PENDING) {
+    began(caller, 2 * LEASE_MS);
+    if (holds == 1) CHECK(fairlock_engine_held(handle, now) == 0); /* whatever comes of it */
+  }
+  if (was_lost) CHECK(status == FAIRLOCK_LOST);
+  return status;
+}
+
+static int ask_something(struct caller *caller, struct fairlock *handle, bool inspect)
+{
+  int status = inspect ? fairlock_engine_inspect(handle, report, &reports, now) : fairlock_engine_force(handle, now);
+  if (status == FAIRLOCK_PENDING) began(caller, FAIRLOCK_FOREVER);
+  return status;
+}
+
+static int take_out(struct caller *caller, struct fairlock *handle)
+{
+  int status = fairlock_engine_remove(handle, now);
+  if (status == FAIRLOCK_PENDING) began(caller, FAIRLOCK_FOREVER); /* as long as a late acquire may come */
+  if (status != FAIRLOCK_OK) return status;
+  for (const struct fairlock *other = engine.handles; other != NULL; other = other->sibling)
+    CHECK(other != handle);
+  memset(handle, 0xa5, sizeof *handle); /* the memory is the caller's again */
+  caller->there = false;
+  witness.numbers[handle - handles] = 0;
+  return status;
+}
+
+static void operate(unsigned what, unsigned which)
+{
+  struct caller *caller = &callers[which];
+  struct fairlock *handle = &handles[which];
+  if (!caller->there) {
+    memset(caller, 0, sizeof *caller);
+    caller->there =
+        fairlock_engine_add(&engine, handle, witness_locks[which].name, witness_locks[which].size) == FAIRLOCK_OK;
+    CHECK(caller->there);
+    witness.numbers[which] = handle->number;
     return;
   }
   int before = handle->result;
   int status = 0;
+  caller->touched = true;
   switch (what) {
   case 0:
-    status = fairlock_engine_acquire(handle, 0, LEASE, now);
+    status = acquire(caller, handle, 0, LEASE);
     break;
   case 1:
-    status = fairlock_engine_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now);
+    status = acquire(caller, handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
     break;
   case 2:
-    status = fairlock_engine_acquire(handle, next() * 16U, LEASE, now);
+    status = acquire(caller, handle, next() * 16U, LEASE);
     break;
   case 3:
-    status = fairlock_engine_release(handle, now);
+    status = release(caller, handle);
     break;
   case 4:
-    fairlock_engine_cancel(handle, now);
+    status = fairlock_engine_cancel(handle, now);
+    CHECK(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD);
+    if (status == FAIRLOCK_OK && handle->result == FAIRLOCK_PENDING && caller->endless) {
+      caller->endless = false;
+      caller->limit = now - caller->began + LEASE_MS + FAIRLOCK_WINDOW_MS;
+    }
     return;
   case 5:
-    status = fairlock_engine_force(handle, now);
+    status = ask_something(caller, handle, false);
     break;
   case 6:
-    status = fairlock_engine_inspect(handle, report, &reports, now);
+    status = ask_something(caller, handle, true);
     break;
   default:
-    status = fairlock_engine_remove(handle, now);
-    if (status == FAIRLOCK_OK) *there = false;
+    status = take_out(caller, handle);
     break;
   }
   if (before == FAIRLOCK_PENDING) CHECK(status == FAIRLOCK_IN_PROGRESS || status == FAIRLOCK_INVALID);
 }
 
-/* Takes everything the engine wants to send: for each handle, each script's text at most once or twice. */
-static void drain(struct fairlock_engine *engine, uint32_t now)
+/* The connection */
+
+static void connect(void)
 {
-  size_t total = 0;
-  while (fairlock_engine_wants(engine, now) & FAIRLOCK_SEND) {
+  if (!(fairlock_engine_wants(&engine, now) & FAIRLOCK_CONNECT)) return;
+  fairlock_engine_opening(&engine, now);
+  if (next() % 8 == 1) return;
+  fairlock_engine_opened(&engine, now);
+  witness_connected(&witness, config.database > 0 ? 3 : 2);
+  unseen = 0;
+  backlog_start = backlog_end = 0;
+}
+
+static void disconnect(void)
+{
+  if (engine.stage == 0) return;
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  witness_connected(&witness, 0);
+  unseen = 0;
+  CHECK((fairlock_engine_wants(&engine, now) & ~(unsigned)FAIRLOCK_CONNECT) == 0);
+}
+
+/* Takes what the engine wants to send, all of it or a part. */
+static void drain(bool all)
+{
+  unsigned before = witness.scripts;
+  while (fairlock_engine_wants(&engine, now) & FAIRLOCK_SEND) {
     size_t size;
-    const uint8_t *data = fairlock_engine_output(engine, &size, now);
+    const uint8_t *data = fairlock_engine_output(&engine, &size, now);
     if (size == 0) break;
-    volatile uint8_t sink = data[size - 1];
-    (void)sink;
-    size_t sent = next() % 4 == 0 ? 1 + next() % size : size;
-    fairlock_engine_sent(engine, sent);
-    total += sent;
-    CHECK(total < 16384);
+    CHECK(size <= config.send_size && size >= unseen);
+    if (!witness_sent(&witness, data + unseen, size - unseen, now)) fail("the engine sends what it may", __LINE__);
+    unseen = size;
+    size_t taken = all ? size : 1 + next() % size;
+    fairlock_engine_sent(&engine, taken);
+    unseen -= taken;
+    if (!all && next() % 2 == 0) break;
+  }
+  CHECK(witness.scripts - before <= HANDLES + 1); /* and one that was begun before */
+}
+
+/* Checks */
+
+static void check_list(const struct fairlock_list *list, enum list kind, unsigned *found)
+{
+  const struct fairlock *previous = NULL;
+  for (const struct fairlock *handle = list->first; handle != NULL; handle = handle->next) {
+    CHECK(handle >= handles && handle < handles + HANDLES && callers[handle - handles].there);
+    CHECK(handle->list == kind && handle->previous == previous);
+    if (kind == SENT && previous != NULL) CHECK(handle->sequence - previous->sequence - 1 < UINT32_MAX / 2);
+    if (kind == SENT && !engine.broken) CHECK(handle->sequence - engine.last_received - 1 < UINT32_MAX / 2);
+    if (kind == SENT) CHECK(engine.last_sent - handle->sequence < UINT32_MAX / 2);
+    CHECK(++*found <= HANDLES);
+    previous = handle;
+  }
+  CHECK(list->last == previous);
+}
+
+static void check_lists(void)
+{
+  unsigned listed = 0;
+  unsigned expected = 0;
+  unsigned siblings = 0;
+  unsigned there = 0;
+  check_list(&engine.ready, READY, &listed);
+  check_list(&engine.sent, SENT, &listed);
+  for (int i = 0; i < HANDLES; i++) {
+    if (!callers[i].there) continue;
+    there++;
+    if (handles[i].list != UNLISTED) expected++;
+  }
+  for (const struct fairlock *handle = engine.handles; handle != NULL; handle = handle->sibling)
+    CHECK(++siblings <= there);
+  CHECK(listed == expected && siblings == there);
+  CHECK(engine.last_sent - engine.last_received < UINT32_MAX / 2);
+}
+
+/* A hold: how it may have begun, and how long it may be believed in. */
+static void check_hold(const struct fairlock *handle, struct caller *caller)
+{
+  uint32_t held = fairlock_engine_held(handle, now);
+  uint32_t until = 0;
+  if (held == 0) {
+    if (caller->token != 0 && handle->state == HELD) caller->until = now;
+    if (handle->state != HELD) caller->token = 0;
+    return;
+  }
+  CHECK(handle->token != 0 && handle->holds > 0);
+  bool allowed = witness_allows(&witness, handle->number, handle->token, &until);
+  if (caller->token == 0) {
+    CHECK(allowed);                                                             /* nobody else can begin a hold */
+    CHECK(caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK); /* and only one that was asked for */
+    CHECK(handle->holds == 1);
+    caller->wins++;
+    caller->until = until;
+    caller->token = handle->token;
+    caller->holds = handle->holds;
+  }
+  CHECK(handle->token == caller->token);
+  int step = (int)handle->holds - caller->holds;
+  CHECK(step == 0 || (caller->result == FAIRLOCK_PENDING && (step == 1 || step == -1)));
+  caller->holds = handle->holds;
+  /* prolonged: by no more than the longest lease from now, and only by an answer of its own */
+  if (held > caller->until - now) {
+    CHECK(witness.answered & (uint64_t)1 << handle->number % 64);
+    CHECK(held <= LEASE_MS - LEASE_MS / 100);
+    caller->until = now + held;
   }
 }
 
-static void check(struct fairlock_engine *engine, const struct fairlock *handles, const bool *there, uint32_t now)
+static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
-  CHECK(fairlock_engine_deadline(engine, now) <= FAIRLOCK_LONGEST_MS);
+  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_NO_ENTROPY);
+  if (caller->result != FAIRLOCK_PENDING && !caller->touched) CHECK(handle->result == caller->result);
+  if (witness.answered & (uint64_t)1 << handle->number % 64) caller->answered = now;
+  if (handle->result == FAIRLOCK_PENDING) {
+    if (config.offline_ms != FAIRLOCK_FOREVER) CHECK(now - caller->answered < OFFLINE_MS + 2 * HEARTBEAT_MS);
+    if (!caller->endless) CHECK(now - caller->began < caller->limit);
+  }
+  caller->result = handle->result;
+  caller->touched = false;
+  CHECK(caller->losses <= caller->wins);
+}
+
+/* What a caller can see of the engine. */
+static void look(uint32_t seen[2 * HANDLES + 2], uint32_t at)
+{
   for (int i = 0; i < HANDLES; i++) {
-    if (!there[i]) continue;
-    uint32_t held = fairlock_engine_held(&handles[i], now);
-    CHECK(held <= 30000);
-    if (held > 0) CHECK(handles[i].token != 0 && handles[i].holds > 0);
-    CHECK(handles[i].result <= FAIRLOCK_PENDING && handles[i].result >= FAIRLOCK_NO_ENTROPY);
+    seen[2 * i] = callers[i].there ? (uint32_t)handles[i].result : 0;
+    seen[2 * i + 1] = callers[i].there ? handles[i].state | (fairlock_engine_held(&handles[i], at) > 0 ? 256U : 0U) : 0;
+  }
+  seen[2 * HANDLES] = fairlock_engine_wants(&engine, at) & ~(unsigned)FAIRLOCK_SEND;
+  seen[2 * HANDLES + 1] = engine.ready.first != NULL;
+}
+
+/* Nothing is due before the deadline: ticks until the last moment before it, and back. */
+static void check_deadline(void)
+{
+  static struct fairlock_engine engine_kept;
+  static struct fairlock handles_kept[HANDLES];
+  static struct caller callers_kept[HANDLES];
+  uint32_t before[2 * HANDLES + 2];
+  uint32_t after[2 * HANDLES + 2];
+  if (engine.broken) return;
+  fairlock_engine_tick(&engine, now);
+  uint32_t left = fairlock_engine_deadline(&engine, now);
+  CHECK(left <= FAIRLOCK_LONGEST_MS);
+  CHECK(left > 0 || engine.broken);
+  if (left < 2) return;
+  uint32_t then = now + left - 1;
+  engine_kept = engine;
+  memcpy(handles_kept, handles, sizeof handles);
+  memcpy(callers_kept, callers, sizeof callers);
+  look(before, now);
+  engine.next = then; /* so that it looks */
+  fairlock_engine_tick(&engine, then);
+  look(after, then);
+  CHECK(memcmp(before, after, sizeof before) == 0);
+  engine = engine_kept;
+  memcpy(handles, handles_kept, sizeof handles);
+  memcpy(callers, callers_kept, sizeof callers);
+}
+
+static void check(void)
+{
+  check_lists();
+  for (int i = 0; i < HANDLES; i++) {
+    if (!callers[i].there) continue;
+    check_hold(&handles[i], &callers[i]);
+    check_verdict(&handles[i], &callers[i]);
+  }
+  check_deadline();
+}
+
+static void step(void)
+{
+  unsigned what = next();
+  switch (what % 16) {
+  case 0:
+    connect();
+    break;
+  case 1:
+    disconnect();
+    break;
+  case 2:
+    now += next() * 8;
+    break;
+  case 3:
+    drain(what < 128);
+    break;
+  case 4:
+    say(HOSTILE_RAW);
+    deliver(SIZE_MAX);
+    break;
+  case 5:
+    say(HOSTILE_ERROR);
+    deliver(what < 192 ? SIZE_MAX : next());
+    break;
+  case 6:
+    say(HOSTILE_PUSH);
+    deliver(what < 192 ? SIZE_MAX : next());
+    break;
+  case 7:
+    say(HOSTILE_ANSWER);
+    deliver(what < 192 ? SIZE_MAX : next());
+    break;
+  case 8:
+  case 9:
+  case 10:
+    drain(true);
+    say(HOSTILE_HONEST);
+    deliver(what < 192 ? SIZE_MAX : next());
+    break;
+  case 11:
+    say(what < 128 ? HOSTILE_GREETING : HOSTILE_INSPECTION);
+    deliver(what % 128 < 96 ? SIZE_MAX : next());
+    break;
+  default:
+    operate(what / 32 % 8, next() % HANDLES);
+    break;
   }
 }
 
@@ -188,67 +444,40 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  static uint8_t received[128], sent[200];
-  static struct fairlock_engine engine;
-  static struct fairlock handles[HANDLES];
-  struct fairlock_config config = {.receive_buffer = received,
-                                   .receive_size = sizeof received,
-                                   .send_buffer = sent,
-                                   .send_size = sizeof sent,
-                                   .client_id = "id"};
-  bool there[HANDLES] = {false};
-  input = data;
-  input_left = size;
-  config.send_size = FAIRLOCK_SEND_MIN + next() % (sizeof sent - FAIRLOCK_SEND_MIN);
-  config.offline_ms = next() % 2 ? FAIRLOCK_FOREVER : 0;
-  uint32_t now = 0xfffff000U;
-  uint32_t start = now;
+  hostile.input = data;
+  hostile.left = size;
+  hostile.witness = &witness;
+  memset(&config, 0, sizeof config);
+  unsigned choices = next();
+  config.receive_size = FAIRLOCK_RECEIVE_SIZE(3U, 2U) + next() % RECEIVE_SPARE;
+  config.send_size = FAIRLOCK_SEND_MIN + next();
+  config.receive_buffer = malloc(config.receive_size);
+  config.send_buffer = malloc(config.send_size);
+  config.client_id = "id";
+  config.offline_ms = choices & 1 ? FAIRLOCK_FOREVER : 0;
+  config.password = choices & 2 ? "secret" : NULL;
+  config.user = choices & 4 ? "me" : NULL;
+  config.client_name = choices & 8 ? "name" : NULL;
+  config.database = choices & 16 ? 3 : 0;
+  hostile.selects = config.database > 0;
+  config.lost = choices & 32 ? NULL : lost;
+  config.lost_context = &config;
+  start = now = 0xfffff000U;
+  unseen = 0;
+  backlog_start = backlog_end = 0;
+  memset(handles, 0, sizeof handles);
+  memset(callers, 0, sizeof callers);
+  witness_init(&witness, now);
+  CHECK(config.receive_buffer != NULL && config.send_buffer != NULL);
   CHECK(fairlock_engine_init(&engine, &config, NULL) == FAIRLOCK_OK);
-  while (input_left > 0) {
-    int64_t server_now = 1700000000000 + (int64_t)(now - start);
-    unsigned step = next() % 16;
-    switch (step) {
-    case 0:
-      if (fairlock_engine_wants(&engine, now) & FAIRLOCK_CONNECT) {
-        fairlock_engine_opening(&engine, now);
-        fairlock_engine_opened(&engine, now);
-      }
-      break;
-    case 1:
-      if (engine.stage != 0) fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
-      break;
-    case 2:
-      now += next() * 8;
-      break;
-    case 3:
-      drain(&engine, now);
-      break;
-    case 4:
-      feed_raw(&engine, now);
-      break;
-    case 5:
-      feed_error(&engine, now);
-      break;
-    case 6:
-    case 7:
-      feed_push(&engine, now, server_now);
-      break;
-    case 8:
-    case 9:
-    case 10:
-      feed_answer(&engine, now, server_now);
-      break;
-    case 11:
-      feed_greeting(&engine, now);
-      break;
-    default: {
-      unsigned which = next() % HANDLES;
-      operate(&engine, &handles[which], &there[which], now);
-      break;
-    }
-    }
+  while (hostile.left > 0) {
+    witness_step(&witness);
+    step();
     fairlock_engine_tick(&engine, now);
-    check(&engine, handles, there, now);
+    fairlock_engine_tick(&engine, now); /* a wait that ends leaves the queue first, and is over then */
+    check();
   }
+  free(config.receive_buffer);
+  free(config.send_buffer);
   return 0;
 }

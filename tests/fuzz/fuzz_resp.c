@@ -9,8 +9,7 @@
  * announced. The events are then written again, which must give the same bytes through any window, and those the same
  * events.
  *
- * With libFuzzer: clang -fsanitize=fuzzer,address,undefined. With FUZZ_REPLAY defined it is a program that runs the
- * files and folders given to it, or those committed here.
+ * rules.mk makes two programs of it: one with libFuzzer, and one with replay.c that runs what is committed here.
  */
 #include "resp.h"
 
@@ -292,55 +291,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
   check_writer(&at_once, limit, pieces, stream, size);
   return 0;
 }
-
-#ifdef FUZZ_REPLAY
-
-#include <dirent.h>
-
-static size_t inputs;
-
-static void replay_file(const char *path)
-{
-  static uint8_t input[HEAD + LARGEST_STREAM + 1];
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) {
-    printf("# cannot be read: %s\n", path);
-    return;
-  }
-  size_t size = fread(input, 1, sizeof input, file);
-  fclose(file);
-  uint8_t *copy = copy_of(input, size);
-  LLVMFuzzerTestOneInput(copy, size);
-  free(copy);
-  inputs++;
-}
-
-static void replay(const char *path)
-{
-  DIR *folder = opendir(path);
-  if (folder == NULL) {
-    replay_file(path);
-    return;
-  }
-  for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-    char name[4096];
-    if (entry->d_name[0] == '.') continue;
-    int length = snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-    if (length > 0 && (size_t)length < sizeof name) replay_file(name);
-  }
-  closedir(folder);
-}
-
-int main(int argc, char **argv)
-{
-  for (int i = 1; i < argc; i++)
-    replay(argv[i]);
-  if (argc == 1) {
-    replay("tests/fuzz/corpus/resp");
-    replay("tests/fuzz/regressions/resp");
-  }
-  printf("# %zu inputs\n%sok fuzz_resp_replay\n", inputs, inputs > 0 ? "" : "not ");
-  return inputs == 0;
-}
-
-#endif

@@ -1,0 +1,575 @@
+/*
+ * The blocking client on a hostile platform: the transport accepts, delays, cuts, and returns whatever statuses the
+ * input says; the server behind it says what a hostile server says; and three tasks use one client and its handles at the
+ * same time, changing over at any place where the client lets go of its mutex or waits for it, as the input says. Time is
+ * the platform's own, and passes only while all tasks wait.
+ *
+ * The tasks are threads, of which one at a time has the baton; so every run can be repeated.
+ *
+ * Checked: the client keeps to the contract of port.h (mutex, signals, the order of the transport's calls, sizes, times);
+ * each call that blocks comes back with a verdict, and, once the server falls silent, in bounded time; nobody is
+ * forgotten in a wait without end, and nobody turns without waiting; everything can be taken out again at the end.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fairlock.h"
+#include "hostile.h"
+
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition)) fail(#condition, __LINE__);                                                                      \
+  } while (0)
+
+enum { HANDLES = WITNESS_LOCKS, TASKS = 3, MAIN = TASKS, IDLE_CALLS = 20000, LONGEST_SILENCE = 150000, TURNS = 64 };
+
+enum line { DOWN, OPENING, UP, BROKEN };
+
+static struct hostile hostile;
+static struct witness witness;
+static struct fairlock_client client;
+static struct fairlock_config config;
+static struct fairlock handles[HANDLES];
+static bool there[HANDLES], leaving[HANDLES];
+static unsigned users[HANDLES]; /* tasks inside a call */
+static uint32_t now, start;
+
+static enum line line;
+static bool engaged;
+static bool locked, running;
+static unsigned idle;         /* calls of the platform's since time has passed */
+static uint32_t silent_since; /* when the input ended */
+static bool silent;
+static int signals;    /* that exist */
+static unsigned owner; /* of the mutex */
+static bool poor;      /* in entropy */
+static uint8_t words[HOSTILE_SIZE];
+static size_t words_start, words_end;
+
+static void fail(const char *what, int number)
+{
+  fprintf(stderr, "line %d, violated: %s\n", number, what);
+  abort();
+}
+
+static unsigned next(void)
+{
+  return hostile_next(&hostile);
+}
+
+/* Tasks */
+
+enum activity { FINISHED, RUNS, NEEDS_MUTEX, WAITS };
+
+/* The last one is the fuzzer's own thread, which begins and ends the run. */
+static struct task {
+  enum activity activity;
+  uint32_t until;                   /* waits: so long at most */
+  const struct port_signal *signal; /* waits: or until this is raised; NULL: no */
+  pthread_cond_t turn;
+  pthread_t thread;
+} tasks[TASKS + 1];
+
+static pthread_mutex_t baton = PTHREAD_MUTEX_INITIALIZER;
+static unsigned current; /* task that has the baton */
+
+/* Each call of the platform's counts: if too many come without time passing, somebody turns without waiting. */
+static void count_call(void)
+{
+  CHECK(++idle < IDLE_CALLS);
+  if (hostile.left == 0 && !silent) {
+    silent = true;
+    silent_since = now;
+  }
+  if (silent) CHECK(now - silent_since < LONGEST_SILENCE);
+}
+
+static bool can_run(const struct task *task)
+{
+  switch (task->activity) {
+  case RUNS:
+    return true;
+  case NEEDS_MUTEX:
+    return !locked;
+  case WAITS:
+    return (int32_t)(now - task->until) >= 0 || (task->signal != NULL && task->signal->raised);
+  default:
+    return false;
+  }
+}
+
+/* Lets time pass until the first of those that wait has waited long enough. */
+static void pass_time(void)
+{
+  uint32_t least = UINT32_MAX;
+  for (unsigned i = 0; i <= MAIN; i++) {
+    if (tasks[i].activity == WAITS && tasks[i].until - now < least) least = tasks[i].until - now;
+  }
+  CHECK(least != UINT32_MAX); /* everybody waits for somebody else */
+  now += least;
+  idle = 0;
+}
+
+/* The task that goes on: the next one, or, as long as there is input, any. */
+static unsigned choose(void)
+{
+  for (;;) {
+    unsigned skip = hostile.left > 0 ? next() % (TASKS + 1) : 0;
+    for (unsigned i = 0; i < 2 * (TASKS + 1); i++) {
+      unsigned which = (current + 1 + i) % (TASKS + 1);
+      if (can_run(&tasks[which]) && skip-- == 0) return which;
+    }
+    for (unsigned which = 0; which <= MAIN; which++) {
+      if (can_run(&tasks[which])) return which;
+    }
+    pass_time();
+  }
+}
+
+/* Hands the baton over, and returns when it has come back. */
+static void change_over(void)
+{
+  unsigned self = current;
+  current = choose();
+  if (current == self) return;
+  (void)pthread_cond_signal(&tasks[current].turn);
+  while (current != self)
+    (void)pthread_cond_wait(&tasks[self].turn, &baton);
+}
+
+/* Waits for at most timeout_ms, or less if the input says so. */
+static void wait_for(const struct port_signal *signal, uint32_t timeout_ms)
+{
+  struct task *task = &tasks[current];
+  if (running && hostile.left == 0) fairlock_stop(&client);
+  if (hostile.left > 0 && next() % 8 == 1) timeout_ms = next() * 4 % (timeout_ms + 1);
+  task->activity = WAITS;
+  task->until = now + timeout_ms;
+  task->signal = signal;
+  change_over();
+  task->activity = RUNS;
+}
+
+/* The platform: clock, entropy, tasks */
+
+uint32_t port_clock_ms(void)
+{
+  count_call();
+  return now;
+}
+
+bool port_entropy(void *data, size_t size)
+{
+  memset(data, 7, size);
+  return !poor;
+}
+
+uintptr_t port_task_self(void)
+{
+  return current + 1;
+}
+
+void port_mutex_init(struct port_mutex *mutex)
+{
+  CHECK(mutex == &client.mutex);
+  locked = false;
+}
+
+void port_mutex_lock(struct port_mutex *mutex)
+{
+  struct task *task = &tasks[current];
+  CHECK(mutex == &client.mutex);
+  count_call();
+  task->activity = NEEDS_MUTEX;
+  if (locked || (hostile.left > 0 && next() % 8 == 1)) change_over();
+  task->activity = RUNS;
+  CHECK(!locked);
+  locked = true;
+  owner = current;
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+  CHECK(mutex == &client.mutex && locked && owner == current);
+  locked = false;
+}
+
+void port_mutex_destroy(struct port_mutex *mutex)
+{
+  CHECK(mutex == &client.mutex && !locked);
+}
+
+void port_signal_init(struct port_signal *signal)
+{
+  memset(signal, 0, sizeof *signal);
+  signals++;
+}
+
+void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+{
+  CHECK(signals > 0 && signal != NULL);
+  count_call();
+  if (!signal->raised) {
+    port_mutex_unlock(mutex);
+    wait_for(signal, timeout_ms);
+    port_mutex_lock(mutex);
+  }
+  signal->raised = false;
+}
+
+void port_signal_raise(struct port_signal *signal)
+{
+  CHECK(signals > 0 && signal != NULL && locked && owner == current);
+  signal->raised = true;
+}
+
+void port_signal_destroy(struct port_signal *signal)
+{
+  CHECK(signal != NULL && signals-- > 0);
+}
+
+/* The platform: the transport */
+
+static bool inside(void)
+{
+  return locked && owner == current;
+}
+
+/* One task at a time is inside connect(), recv() and close(). */
+static void enter_line(void)
+{
+  CHECK(!engaged);
+  engaged = true;
+}
+
+static void leave_line(void)
+{
+  engaged = false;
+}
+
+static int connect_to(void *context, uint32_t timeout_ms)
+{
+  CHECK(context == &line && !inside() && timeout_ms <= PORT_LONGEST_WAIT_MS);
+  CHECK(line == DOWN || line == OPENING);
+  count_call();
+  unsigned choice = hostile.left > 0 ? next() % 8 : 7;
+  if (choice < 5) {
+    line = UP;
+    words_start = words_end = 0;
+    witness_connected(&witness, config.database > 0 ? 3 : 2);
+    return PORT_OK;
+  }
+  line = OPENING;
+  enter_line();
+  wait_for(NULL, timeout_ms);
+  leave_line();
+  if (choice == 5) return PORT_WOULD_BLOCK;
+  line = DOWN;
+  return choice == 6 ? PORT_CLOSED : PORT_UNREACHABLE;
+}
+
+static int send_to(void *context, const void *data, size_t size)
+{
+  CHECK(context == &line && inside() && size > 0 && size <= config.send_size);
+  CHECK(line == UP || line == BROKEN); /* another task may not have heard yet */
+  count_call();
+  unsigned choice = hostile.left > 0 ? next() % 16 : 15;
+  if (line == BROKEN) return PORT_CLOSED;
+  if (choice == 0) return PORT_WOULD_BLOCK;
+  if (choice == 1) {
+    line = BROKEN;
+    return next() % 2 ? PORT_CLOSED : -77;
+  }
+  if (choice == 2) size = 1 + next() % size;
+  if (!witness_sent(&witness, data, size, now)) fail("the client sends what it may", __LINE__);
+  return (int)size;
+}
+
+static void think(void)
+{
+  static const enum hostile_words kinds[] = {HOSTILE_HONEST, HOSTILE_HONEST,    HOSTILE_HONEST, HOSTILE_HONEST,
+                                             HOSTILE_HONEST, HOSTILE_PUSH,      HOSTILE_ANSWER, HOSTILE_ERROR,
+                                             HOSTILE_RAW,    HOSTILE_INSPECTION};
+  unsigned kind = next() % 32;
+  hostile.now = 1700000000000 + (int64_t)(now - start);
+  for (int i = 0; i < HANDLES; i++)
+    hostile.tokens[i] = handles[i].token;
+  words_start = 0;
+  words_end = hostile_say(&hostile, kinds[kind < 10 ? kind : 0], words);
+}
+
+static int receive_from(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  CHECK(context == &line && !inside() && size > 0 && timeout_ms <= PORT_LONGEST_WAIT_MS);
+  CHECK(line == UP || line == BROKEN);
+  count_call();
+  if (line == BROKEN) return PORT_CLOSED;
+  if (words_start == words_end && hostile.left > 0) think();
+  if (words_start == words_end || next() % 4 == 1) {
+    enter_line();
+    wait_for(NULL, timeout_ms);
+    leave_line();
+    if (line == BROKEN) return PORT_CLOSED;
+    if (hostile.left > 0 && next() % 8 == 1) {
+      line = BROKEN;
+      return next() % 2 ? PORT_CLOSED : 0;
+    }
+  }
+  if (words_start == words_end) return PORT_WOULD_BLOCK;
+  size_t part = words_end - words_start;
+  if (part > size) part = size;
+  if (next() % 8 == 1) part = 1;
+  witness_received(&witness, words + words_start, part, now);
+  memcpy(data, words + words_start, part);
+  words_start += part;
+  return (int)part;
+}
+
+static void close_it(void *context)
+{
+  CHECK(context == &line && !engaged);
+  line = DOWN;
+}
+
+static struct port_transport transport = {connect_to, send_to, receive_from, close_it, &line};
+
+/* The caller */
+
+static void report(const struct fairlock_report *part, void *context)
+{
+  volatile char sink = 0;
+  CHECK(context == &config && inside());
+  for (size_t i = 0; part->id != NULL && i < part->id_size; i++)
+    sink = (char)(sink ^ part->id[i]);
+}
+
+static void lost(struct fairlock *handle, void *context)
+{
+  CHECK(context == &config && inside());
+  CHECK(handle >= handles && handle < handles + HANDLES);
+}
+
+static void put_in(unsigned which)
+{
+  const struct witness_lock *lock = &witness_locks[which];
+  leaving[which] = true; /* nobody else may use it meanwhile */
+  CHECK(fairlock_init(&handles[which], &client, which == 0 ? NULL : "") == FAIRLOCK_INVALID);
+  int status = which < 2 ? fairlock_init(&handles[which], &client, lock->name)
+                         : fairlock_init_bytes(&handles[which], &client, lock->name, lock->size);
+  leaving[which] = false;
+  CHECK(status == FAIRLOCK_OK);
+  there[which] = true;
+  witness.numbers[which] = handles[which].number;
+}
+
+static void take_out(unsigned which)
+{
+  leaving[which] = true;
+  int status = fairlock_deinit(&handles[which]);
+  leaving[which] = false;
+  CHECK(status == FAIRLOCK_OK || status == FAIRLOCK_IN_PROGRESS);
+  there[which] = status != FAIRLOCK_OK;
+  if (!there[which]) witness.numbers[which] = 0;
+}
+
+static void look(struct fairlock *handle)
+{
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  char error[FAIRLOCK_ERROR_SIZE];
+  fairlock_id(handle, id);
+  CHECK(memcmp(id, "id:", 3) == 0 && memchr(id, 0, sizeof id) != NULL);
+  fairlock_error(&client, error);
+  CHECK(memchr(error, 0, sizeof error) != NULL);
+  CHECK(fairlock_held(handle) <= 30000);
+  (void)fairlock_token(handle);
+  (void)fairlock_hold_count(handle);
+  struct fairlock_stats stats = fairlock_stats(&client);
+  CHECK(stats.waits <= stats.acquisitions && stats.losses <= stats.acquisitions);
+}
+
+static void run(void)
+{
+  if (running || hostile.left == 0) return;
+  running = true;
+  fairlock_run(&client);
+  running = false;
+}
+
+/* A call of a task's. What blocks has to come back with a verdict. */
+static int call(unsigned what, unsigned which)
+{
+  struct fairlock *handle = &handles[which];
+  const struct witness_lock *lock = &witness_locks[which];
+  switch (what) {
+  case 0:
+    return fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  case 1:
+    return fairlock_acquire(handle, next() * 16, 1000);
+  case 2:
+    return fairlock_try_acquire(handle, 1000);
+  case 3:
+    return fairlock_release(handle);
+  case 4:
+    return fairlock_force_release(&client, lock->name, next() % 8 == 1 ? 0 : lock->size);
+  case 5:
+    return fairlock_inspect(&client, lock->name, next() % 8 == 1 ? 0 : lock->size, next() % 8 == 1 ? NULL : report,
+                            &config);
+  case 6:
+    (void)fairlock_start_acquire(handle, next() * 16, FAIRLOCK_RENEW);
+    break;
+  case 7:
+    (void)fairlock_start_release(handle);
+    break;
+  case 8:
+    (void)(next() % 2 ? fairlock_start_force_release(handle) : fairlock_start_inspect(handle, report, &config));
+    break;
+  case 9:
+    (void)fairlock_poll(&client, next() % 2 ? 0 : next() * 16);
+    break;
+  case 10:
+    return fairlock_cancel(handle);
+  case 11:
+    look(handle);
+    break;
+  case 12:
+    run();
+    break;
+  case 13:
+    if (running) fairlock_stop(&client);
+    break;
+  case 14:
+    return fairlock_connect(&client);
+  default:
+    take_out(which);
+    break;
+  }
+  return 0;
+}
+
+static void use_client(void)
+{
+  unsigned choice = next();
+  unsigned which = choice % HANDLES;
+  if (leaving[which]) return;
+  if (!there[which]) {
+    put_in(which);
+    return;
+  }
+  users[which]++;
+  unsigned what = choice / HANDLES % 16;
+  int status = what == 15 && users[which] > 1 ? FAIRLOCK_IN_PROGRESS : call(what, which);
+  users[which]--;
+  CHECK(status <= FAIRLOCK_OK && status >= FAIRLOCK_NO_ENTROPY);
+}
+
+static void *work(void *context)
+{
+  unsigned self = (unsigned)((const struct task *)context - tasks);
+  (void)pthread_mutex_lock(&baton);
+  for (;;) {
+    while (current != self)
+      (void)pthread_cond_wait(&tasks[self].turn, &baton);
+    while (hostile.left > 0) {
+      use_client();
+      if (next() % 4 == 1) wait_for(NULL, next());
+    }
+    tasks[self].activity = FINISHED;
+    if (tasks[0].activity == FINISHED && tasks[1].activity == FINISHED && tasks[2].activity == FINISHED) {
+      tasks[MAIN].activity = RUNS;
+    }
+    current = choose();
+    (void)pthread_cond_signal(&tasks[current].turn);
+  }
+  return NULL;
+}
+
+static void start_tasks(void)
+{
+  for (unsigned i = 0; i <= MAIN; i++) {
+    CHECK(pthread_cond_init(&tasks[i].turn, NULL) == 0);
+    if (i < MAIN) CHECK(pthread_create(&tasks[i].thread, NULL, work, &tasks[i]) == 0);
+  }
+}
+
+static void run_tasks(void)
+{
+  for (unsigned i = 0; i < TASKS; i++)
+    tasks[i].activity = RUNS;
+  tasks[MAIN].activity = FINISHED;
+  change_over();
+}
+
+/* The server is silent now. Whatever is held or going on ends; only the task that acquired may release. */
+static void end(void)
+{
+  for (unsigned i = 0; i < HANDLES; i++) {
+    for (int turn = 0; there[i] && turn < TURNS; turn++) {
+      if (handles[i].task != 0) handles[i].task = MAIN + 1;
+      (void)fairlock_cancel(&handles[i]);
+      (void)fairlock_release(&handles[i]);
+      if (fairlock_result(&handles[i]) == FAIRLOCK_PENDING) (void)fairlock_poll(&client, 1000);
+      else take_out(i);
+    }
+    CHECK(!there[i]);
+  }
+  fairlock_client_deinit(&client);
+  CHECK(signals == 0 && !locked && line == DOWN);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Without entropy, a client has to have a name. */
+static void init_client(bool without)
+{
+  poor = without;
+  if (poor) {
+    config.client_id = NULL;
+    CHECK(fairlock_client_init(&client, &config, &transport) == FAIRLOCK_NO_ENTROPY);
+    config.client_id = "id";
+  }
+  CHECK(fairlock_client_init(&client, &config, &transport) == FAIRLOCK_OK);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+  if (tasks[0].thread == 0) {
+    (void)pthread_mutex_lock(&baton);
+    current = MAIN;
+    start_tasks();
+  }
+  memset(&config, 0, sizeof config);
+  memset(&hostile, 0, sizeof hostile);
+  memset(handles, 0, sizeof handles);
+  memset(there, 0, sizeof there);
+  memset(users, 0, sizeof users);
+  hostile.input = data;
+  hostile.left = size;
+  hostile.witness = &witness;
+  unsigned choices = next();
+  config.receive_size = FAIRLOCK_RECEIVE_SIZE(3U, 2U);
+  config.send_size = FAIRLOCK_SEND_MIN + next();
+  config.receive_buffer = malloc(config.receive_size);
+  config.send_buffer = malloc(config.send_size);
+  CHECK(config.receive_buffer != NULL && config.send_buffer != NULL);
+  config.client_id = "id";
+  config.database = choices & 1 ? 3 : 0;
+  config.password = choices & 2 ? "secret" : NULL;
+  config.lost = choices & 4 ? lost : NULL;
+  config.lost_context = &config;
+  hostile.selects = config.database > 0;
+  start = now = 0xfffff000U;
+  line = DOWN;
+  idle = 0;
+  signals = 0;
+  silent = running = engaged = false;
+  words_start = words_end = 0;
+  witness_init(&witness, now);
+  init_client((choices & 8) != 0);
+  run_tasks();
+  end();
+  free(config.receive_buffer);
+  free(config.send_buffer);
+  return 0;
+}

@@ -1,0 +1,147 @@
+/* A hostile server's words; see hostile.h. */
+#include "hostile.h"
+
+#include <string.h>
+
+unsigned hostile_next(struct hostile *hostile)
+{
+  if (hostile->left == 0) return 0;
+  hostile->left--;
+  return *hostile->input++;
+}
+
+static int64_t next_number(struct hostile *hostile)
+{
+  static const int64_t odd[] = {-2, -1, 0, 1, 2, 99, INT64_MAX, INT64_MIN, 1700000000000, 9007199254740993};
+  unsigned choice = hostile_next(hostile);
+  return choice < sizeof odd / sizeof odd[0] ? odd[choice] : (int64_t)(choice - 10);
+}
+
+static size_t put_text(uint8_t *to, const char *text)
+{
+  memcpy(to, text, strlen(text));
+  return strlen(text);
+}
+
+static size_t put_answer(uint8_t *to, int64_t state, int64_t value, int64_t at)
+{
+  struct resp_writer writer;
+  resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
+  resp_write_header(&writer, RESP_ARRAY, 3);
+  resp_write_header(&writer, RESP_INTEGER, state);
+  resp_write_header(&writer, RESP_INTEGER, value);
+  resp_write_header(&writer, RESP_INTEGER, at);
+  return writer.used;
+}
+
+static size_t put_any_answer(struct hostile *hostile, uint8_t *to)
+{
+  int64_t state = next_number(hostile);
+  int64_t value = next_number(hostile);
+  return put_answer(to, state, value, hostile_next(hostile) % 8 != 0 ? hostile->now : next_number(hostile));
+}
+
+/* On the channel of a handle, or, sometimes, of one that is not there. */
+static size_t put_push(struct hostile *hostile, uint8_t *to)
+{
+  static const char *const kinds[] = {"message", "subscribe", "message", "pmessage"};
+  char channel[64];
+  char message[2 * RESP_NUMBER_SIZE + 1];
+  struct resp_writer writer;
+  unsigned which = hostile_next(hostile) % (WITNESS_LOCKS + 1) % WITNESS_LOCKS;
+  size_t channel_size = witness_locks[which].channel_size;
+  memcpy(channel, witness_locks[which].channel, channel_size);
+  channel_size +=
+      resp_format_number(channel + channel_size, hostile->witness->numbers[which] + (hostile_next(hostile) % 16 == 1));
+  size_t size = resp_format_number(message, next_number(hostile));
+  if (hostile_next(hostile) % 4 != 0) {
+    bool near = hostile_next(hostile) % 4 != 0;
+    message[size++] = ' ';
+    size += resp_format_number(message + size, near ? hostile->now - hostile_next(hostile) : next_number(hostile));
+  }
+  const char *kind = kinds[hostile_next(hostile) % 4];
+  resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
+  resp_write_header(&writer, RESP_PUSH, 3);
+  resp_write_bulk(&writer, kind, strlen(kind));
+  resp_write_bulk(&writer, channel, channel_size);
+  resp_write_bulk(&writer, message, size);
+  return writer.used;
+}
+
+static size_t put_error(struct hostile *hostile, uint8_t *to)
+{
+  static const char *const errors[] = {"-NOSCRIPT x\r\n", "-OOM x\r\n",    "-NOPERM x\r\n", "-READONLY x\r\n",
+                                       "-LOADING\r\n",    "-ERR what\r\n", "!3\r\nOOM\r\n", "-\r\n"};
+  return put_text(to, errors[hostile_next(hostile) % 8]);
+}
+
+static size_t put_greeting(const struct hostile *hostile, uint8_t *to)
+{
+  struct resp_writer writer;
+  size_t size = put_text(to, "%1\r\n+proto\r\n:3\r\n");
+  if (hostile->selects) size += put_text(to + size, "+OK\r\n");
+  resp_writer_init(&writer, to + size, HOSTILE_SIZE - size, 0);
+  resp_write_header(&writer, RESP_ARRAY, 2);
+  resp_write_bulk_number(&writer, hostile->now / 1000);
+  resp_write_bulk_number(&writer, hostile->now % 1000 * 1000);
+  return size + writer.used;
+}
+
+static size_t put_inspection(struct hostile *hostile, uint8_t *to)
+{
+  unsigned elements = 6 + hostile_next(hostile) % 8;
+  struct resp_writer writer;
+  resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
+  resp_write_header(&writer, RESP_ARRAY, elements);
+  for (unsigned i = 0; i < elements; i++) {
+    if (i >= 5 && i % 3 == 2) resp_write_bulk(&writer, "a waiter of some length", hostile_next(hostile) % 24);
+    else if (hostile_next(hostile) % 8 == 1) resp_write_bulk_number(&writer, next_number(hostile));
+    else resp_write_header(&writer, RESP_INTEGER, next_number(hostile));
+  }
+  return writer.used;
+}
+
+static size_t put_raw(struct hostile *hostile, uint8_t *to)
+{
+  size_t size = hostile_next(hostile);
+  if (size > hostile->left) size = hostile->left;
+  if (size > 0) memcpy(to, hostile->input, size);
+  hostile->input += size;
+  hostile->left -= size;
+  return size;
+}
+
+/* What an honest server would say to the oldest request. */
+static size_t put_honest(struct hostile *hostile, uint8_t *to)
+{
+  const struct witness *witness = hostile->witness;
+  if (witness->greeted < witness->greetings) return put_greeting(hostile, to);
+  if (witness->first == witness->last) return 0;
+  const struct witness_request *request = &witness->requests[witness->first];
+  unsigned choice = hostile_next(hostile);
+  int64_t token = (int64_t)hostile->tokens[choice / 4 % WITNESS_LOCKS];
+  if (request->script == 'i') return put_text(to, "*6\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n:0\r\n$3\r\na:1\r\n");
+  if (request->script == 'r') return put_answer(to, choice % 4 != 1, 0, hostile->now);
+  if (request->mode < 0) return put_answer(to, choice % 4 != 1 ? 1 : -1, token, hostile->now);
+  return put_answer(to, choice % 2, choice, hostile->now);
+}
+
+size_t hostile_say(struct hostile *hostile, enum hostile_words words, uint8_t text[HOSTILE_SIZE])
+{
+  switch (words) {
+  case HOSTILE_RAW:
+    return put_raw(hostile, text);
+  case HOSTILE_ERROR:
+    return put_error(hostile, text);
+  case HOSTILE_PUSH:
+    return put_push(hostile, text);
+  case HOSTILE_ANSWER:
+    return put_any_answer(hostile, text);
+  case HOSTILE_GREETING:
+    return put_greeting(hostile, text);
+  case HOSTILE_INSPECTION:
+    return put_inspection(hostile, text);
+  default:
+    return put_honest(hostile, text);
+  }
+}

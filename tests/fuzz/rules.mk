@@ -1,0 +1,57 @@
+# Fuzzing. Each fuzz_NAME.c is a suite that runs, with replay.c, the target's committed corpus and regressions under ASan
+# and UBSan; `make fuzz` builds the same with clang and libFuzzer instead, in a build folder of its own.
+FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
+SUITES += $(REPLAYS)
+PACKAGES_FUZZ := clang libclang-rt-14-dev
+TIME ?= 60
+
+SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+REPLAY_MAIN ?= $(BUILD)/replay/tests/fuzz/replay.o
+REPLAY_LIBRARY ?= $(BUILD)/replay/liblock.a
+
+$(BUILD)/replay/%: CFLAGS := $(SANITIZE_FUZZ)
+
+$(BUILD)/replay/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -Iboards/host -MMD -MP $(CPPFLAGS) -c -o $@ $<
+
+$(BUILD)/replay/liblock.a: $(CORE:%.c=$(BUILD)/replay/%.o)
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(REPLAYS): $(BUILD)/replay/%: $(BUILD)/replay/tests/fuzz/%.o $(REPLAY_MAIN) $(REPLAY_LIBRARY)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(REPLAY_LIBRARY) $(LDLIBS)
+
+$(BUILD)/replay/fuzz_engine $(BUILD)/replay/fuzz_client: \
+  $(BUILD)/replay/tests/fuzz/witness.o $(BUILD)/replay/tests/fuzz/hostile.o
+$(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/host/%.o,url options text)
+
+# The scripts, against a real server.
+HOSTILE_KEYS := $(BUILD)/tests/fuzz/hostile_keys
+SUITES += $(HOSTILE_KEYS)
+PACKAGES += redis-tools
+$(HOSTILE_KEYS): $(HOSTILE_KEYS).o $(BUILD)/tests/server/harness.o $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
+
+.PHONY: fuzz
+fuzz: ## fuzz each target for TIME seconds (60), or only TARGET=engine; what it learns and finds is in build/fuzz
+	@sh tests/need.sh $(PACKAGES_FUZZ)
+	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz CC=clang REPLAY_MAIN= \
+	  CFLAGS="$(SANITIZE_FUZZ) -fsanitize=fuzzer-no-link" LDFLAGS=-fsanitize=fuzzer $(FUZZ:%=$(BUILD)/fuzz/replay/%)
+	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(TIME) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
+
+# Coverage: the suites that take no real time, again, with a build of their own; with SERVER=1 those of a server, too.
+COVERED = $(filter $(BUILD)/tests/unit/% $(BUILD)/replay/% $(BUILD)/tests/sim/% \
+  $(if $(SERVER),$(BUILD)/tests/fuzz/% $(BUILD)/tests/server/%),$(SUITES))
+
+.PHONY: coverage covered
+coverage: packages ## print which lines and branches of resp/ and lock/ the suites reach; an unexplained gap fails
+	@sh tests/need.sh gcc
+	@$(MAKE) --no-print-directory covered BUILD=$(BUILD)/coverage CC=gcc CFLAGS="-O0 -g --coverage" \
+	  LDFLAGS=--coverage REPLAY_LIBRARY=$(BUILD)/coverage/liblock.a SANITIZER=coverage
+
+covered:
+	@$(MAKE) --no-print-directory -s $(COVERED) $(BUILD)/redis-server
+	@find $(BUILD) -name '*.gcda' -delete
+	@sh tests/run.sh $(COVERED)
+	@sh tests/coverage.sh $(BUILD) $(CORE)

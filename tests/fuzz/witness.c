@@ -1,0 +1,350 @@
+/* Reads both directions of a connection and judges them; see witness.h. */
+#include "witness.h"
+
+#include <string.h>
+
+#include "scripts.h"
+
+/* Nothing that is compared is longer: a clock may be 1 % fast or slow. */
+#define DRIFT(interval) ((interval) / 100)
+
+#define CHANNEL(braced) "redisson_lock__channel:" braced ":id:"
+#define LOCK(name, braced)                                                                                             \
+  {                                                                                                                    \
+    name, sizeof name - 1, CHANNEL(braced), sizeof CHANNEL(braced) - 1                                                 \
+  }
+
+const struct witness_lock witness_locks[WITNESS_LOCKS] = {LOCK("n", "{n}"), LOCK("a{b", "a{b"),
+                                                          LOCK("\0\r\n", "{\0\r\n}")};
+
+static uint64_t bit(uint32_t number)
+{
+  return (uint64_t)1 << number % 64;
+}
+
+static bool is(const struct witness_element *element, const char *text)
+{
+  return element->size == strlen(text) && element->size <= sizeof element->text &&
+         memcmp(element->text, text, element->size) == 0;
+}
+
+static bool take_number(const struct witness_element *element, int64_t *number)
+{
+  *number = element->number;
+  return element->is_number;
+}
+
+static void keep_element(struct witness_stream *stream, const struct resp_event *event)
+{
+  if (stream->count++ >= WITNESS_ELEMENTS) return;
+  struct witness_element *element = &stream->elements[stream->count - 1];
+  size_t kept = event->size < sizeof element->text ? event->size : sizeof element->text;
+  if (kept > 0) memcpy(element->text, event->data, kept);
+  element->size = event->size;
+  element->number = event->integer;
+  element->is_number = event->type == RESP_INTEGER;
+  if (event->type == RESP_BULK_STRING && !event->cut) {
+    element->is_number = resp_parse_number(event->data, event->size, &element->number);
+  }
+}
+
+/* Calls take for each event of the bytes. False when take said so, or when they are no RESP. */
+static bool read_stream(struct witness *witness, struct witness_stream *stream, const uint8_t *data, size_t size,
+                        bool (*take)(struct witness *, const struct resp_event *))
+{
+  if (stream->used == 0 && !stream->open) stream->begun_at = witness->now;
+  while (size > 0) {
+    size_t room = sizeof stream->buffer - stream->used;
+    size_t step = size < room ? size : room;
+    memcpy(stream->buffer + stream->used, data, step);
+    stream->used += step;
+    data += step;
+    size -= step;
+    size_t start = 0;
+    size_t used;
+    struct resp_event event;
+    int status;
+    while ((status = resp_decode(&stream->decoder, stream->buffer + start, stream->used - start, &used, &event)) ==
+           RESP_EVENT) {
+      start += used;
+      stream->open = !event.last;
+      if (event.depth == 0) {
+        stream->type = event.type;
+        stream->count = 0;
+      } else if (event.depth == 1) {
+        keep_element(stream, &event);
+      }
+      if (!take(witness, &event)) return false;
+      if (event.last) stream->begun_at = witness->now;
+    }
+    if (status < 0) return false;
+    start += used;
+    memmove(stream->buffer, stream->buffer + start, stream->used - start);
+    stream->used -= start;
+  }
+  return true;
+}
+
+static void open_stream(struct witness_stream *stream)
+{
+  resp_decoder_init(&stream->decoder, WITNESS_TEXT);
+  stream->used = 0;
+  stream->open = false;
+}
+
+void witness_init(struct witness *witness, uint32_t now)
+{
+  witness->start = now;
+  witness->now = now;
+  witness->scripts = 0;
+  memset(witness->numbers, 0, sizeof witness->numbers);
+  witness->offset = INT64_MIN;
+  witness_connected(witness, 0);
+  witness_step(witness);
+}
+
+void witness_connected(struct witness *witness, unsigned greetings)
+{
+  open_stream(&witness->sent);
+  open_stream(&witness->received);
+  witness->first = 0;
+  witness->last = 0;
+  witness->subscribing = false;
+  witness->confirmed = 0;
+  witness->greetings = greetings;
+  witness->greeted = 0;
+  witness->greeting = false;
+}
+
+void witness_step(struct witness *witness)
+{
+  witness->allowed = 0;
+  witness->answered = 0;
+}
+
+/* What the engine says */
+
+/* "id:7" is 7. */
+static bool take_id(const uint8_t *text, size_t size, uint32_t *number)
+{
+  int64_t value;
+  if (size < 4 || memcmp(text, "id:", 3) != 0 || !resp_parse_number(text + 3, size - 3, &value)) return false;
+  *number = (uint32_t)value;
+  return value > 0 && value <= UINT32_MAX;
+}
+
+/* Either the script's hash, or a text that is as long as the script. */
+static char script_named(const struct witness_element *element)
+{
+  const struct fairlock_script *scripts[] = {&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE],
+                                             &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE], &fairlock_inspect_script};
+  for (int i = 0; i < 3; i++) {
+    if (is(element, scripts[i]->sha1)) return "ari"[i];
+    if (element->size == (size_t)scripts[i]->size[0] + scripts[i]->size[1]) return "ari"[i];
+  }
+  return 0;
+}
+
+static bool good_acquire(const struct witness *witness, struct witness_request *request)
+{
+  const struct witness_element *elements = witness->sent.elements;
+  if (witness->sent.count < 12) return false;
+  return take_number(&elements[10], &request->lease) && take_number(&elements[11], &request->mode) &&
+         request->lease >= FAIRLOCK_SHORTEST_LEASE_MS && request->lease <= FAIRLOCK_LONGEST_MS && request->mode >= -1 &&
+         request->mode <= 1 && request->target >= 1 && request->target <= UINT16_MAX;
+}
+
+/* A release that ends a hold names its token; one without a token leaves the queue, or is a force-release. */
+static bool good_release(const struct witness *witness, struct witness_request *request)
+{
+  const struct witness_element *elements = witness->sent.elements;
+  if (witness->sent.count < (request->target > 0 ? 12U : 11U)) return false;
+  if (!take_number(&elements[10], &request->token) || request->token < 0) return false;
+  return request->target >= -1 && request->target < UINT16_MAX && (request->target <= 0 || request->token > 0);
+}
+
+/* EVALSHA script 4 lock queue timeout ours [id expires target ...]. */
+static bool take_script(struct witness *witness)
+{
+  const struct witness_element *elements = witness->sent.elements;
+  struct witness_request *request = &witness->requests[witness->last];
+  memset(request, 0, sizeof *request);
+  request->script = script_named(&elements[1]);
+  request->subscribes = witness->subscribing;
+  request->seen_at = witness->subscribing ? witness->subscribed_at : witness->sent.begun_at;
+  witness->subscribing = false;
+  witness->scripts++;
+  if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
+  if (request->script == 0 || !is(&elements[2], "4") || witness->greeted < witness->greetings) return false;
+  if (request->script == 'i') return witness->sent.count == 7;
+  if (witness->sent.count < 11 || !take_id(elements[7].text, elements[7].size, &request->number)) return false;
+  if (!take_number(&elements[8], &request->expires) || !take_number(&elements[9], &request->target)) return false;
+  return request->script == 'a' ? good_acquire(witness, request) : good_release(witness, request);
+}
+
+static bool take_command(struct witness *witness)
+{
+  const struct witness_element *name = &witness->sent.elements[0];
+  if (is(name, "HELLO") || is(name, "SELECT") || is(name, "TIME")) {
+    if (is(name, "HELLO")) witness->greeting_at = witness->sent.begun_at;
+    witness->greeting = true;
+    return witness->last == 0;
+  }
+  if (is(name, "SUBSCRIBE") || is(name, "UNSUBSCRIBE")) {
+    bool alone = !witness->subscribing;
+    witness->subscribing = true;
+    witness->subscribed_at = witness->sent.begun_at;
+    return alone && witness->sent.count == 2;
+  }
+  return (is(name, "EVAL") || is(name, "EVALSHA")) && witness->sent.count >= 7 && take_script(witness);
+}
+
+static bool take_sent(struct witness *witness, const struct resp_event *event)
+{
+  if (event->depth == 0) return event->type == RESP_ARRAY && event->integer > 0 && event->integer <= WITNESS_ELEMENTS;
+  if (event->depth > 1 || event->type != RESP_BULK_STRING || event->cut) return false;
+  return !event->last || take_command(witness);
+}
+
+bool witness_sent(struct witness *witness, const uint8_t *data, size_t size, uint32_t now)
+{
+  witness->now = now;
+  return read_stream(witness, &witness->sent, data, size, take_sent);
+}
+
+/* What the server says */
+
+static void allow(struct witness *witness, uint32_t number, int64_t token, uint32_t until)
+{
+  if (token <= 0 || witness->allowed == WITNESS_HOLDS) return;
+  witness->holds[witness->allowed++] = (struct witness_hold){number, (uint64_t)token, until};
+}
+
+/* The server's time was server_now when, or after, it was asked. */
+static void take_time(struct witness *witness, int64_t server_now, uint32_t asked_at)
+{
+  if (server_now < -2 || server_now > (int64_t)1 << 53) return;
+  int64_t offset = (int64_t)(asked_at - witness->start) - server_now;
+  if (offset > witness->offset) witness->offset = offset;
+}
+
+/* What answers a greeting that was not sent tells no time; then a grant is as new as it says. */
+static void take_greeting(struct witness *witness)
+{
+  const struct witness_element *elements = witness->received.elements;
+  witness->greeted++;
+  if (witness->greeted < witness->greetings || witness->received.count < 2) return;
+  if (witness->greeting)
+    take_time(witness, elements[0].number * 1000 + elements[1].number / 1000, witness->greeting_at);
+  else witness->offset = INT64_MIN;
+}
+
+/* Whether a newer request of the same handle waits for an answer, too. */
+static bool superseded(const struct witness *witness, uint32_t number)
+{
+  for (size_t i = witness->first; i < witness->last; i++) {
+    if (witness->requests[i].number == number) return true;
+  }
+  return false;
+}
+
+static void take_answer(struct witness *witness)
+{
+  const struct witness_element *elements = witness->received.elements;
+  if (witness->first == witness->last) return;
+  const struct witness_request *request = &witness->requests[witness->first++];
+  if (request->subscribes) witness->confirmed &= ~bit(request->number); /* settled for this request only */
+  if (request->script == 'i' || superseded(witness, request->number)) return;
+  if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
+  take_time(witness, elements[2].number, request->seen_at);
+  if (elements[0].number != -2) witness->answered |= bit(request->number);
+  if (request->script == 'a' && request->mode >= 0 && request->target == 1 && elements[0].number == 1) {
+    uint32_t lease = (uint32_t)request->lease;
+    allow(witness, request->number, elements[1].number, request->seen_at + lease - DRIFT(lease));
+  }
+}
+
+/* An error takes the place of an answer; but the first one to a request with a SUBSCRIBE may be that one's own. */
+static void take_error(struct witness *witness)
+{
+  if (witness->first == witness->last) return;
+  const struct witness_request *request = &witness->requests[witness->first];
+  if (request->subscribes && request->script == 'a' && !(witness->confirmed & bit(request->number))) {
+    witness->confirmed |= bit(request->number);
+    return;
+  }
+  witness->first++;
+}
+
+/* A grant may be believed in for a window from when the server gave it, and for no longer than a window from now. */
+static void take_grant(struct witness *witness, uint32_t number, const struct witness_element *text)
+{
+  const int64_t window = FAIRLOCK_WINDOW_MS - DRIFT(FAIRLOCK_WINDOW_MS);
+  const int64_t elapsed = witness->now - witness->start;
+  int64_t token;
+  int64_t at = 0; /* a message without a time counts as one from long ago */
+  const uint8_t *blank = text->size <= sizeof text->text ? memchr(text->text, ' ', text->size) : NULL;
+  size_t first = blank != NULL ? (size_t)(blank - text->text) : text->size;
+  if (!resp_parse_number(text->text, first, &token)) return;
+  if (blank != NULL && !resp_parse_number(blank + 1, text->size - first - 1, &at)) return;
+  if (at < 0 || at > (int64_t)1 << 53) return;
+  int64_t given = witness->offset == INT64_MIN ? elapsed : at + witness->offset;
+  if (given > elapsed) given = elapsed;
+  if (given + window > 0) allow(witness, number, token, witness->start + (uint32_t)(given + window));
+}
+
+/* The handle whose channel this is; 0: none of ours. Names of one size are not told apart: none was asked for. */
+static uint32_t number_of(const struct witness *witness, const struct witness_element *channel)
+{
+  char digits[RESP_NUMBER_SIZE];
+  for (int i = 0; i < WITNESS_LOCKS; i++) {
+    size_t size = resp_format_number(digits, witness->numbers[i]);
+    if (witness->numbers[i] == 0 || channel->size != witness_locks[i].channel_size + size) continue;
+    if (memcmp(channel->text + channel->size - size - 1, ":", 1) != 0) continue;
+    if (memcmp(channel->text + channel->size - size, digits, size) == 0) return witness->numbers[i];
+  }
+  return 0;
+}
+
+static void take_push(struct witness *witness)
+{
+  const struct witness_element *elements = witness->received.elements;
+  if (witness->received.count < 2) return;
+  uint32_t number = number_of(witness, &elements[1]);
+  if (number == 0) return;
+  if (is(&elements[0], "subscribe")) witness->confirmed |= bit(number);
+  if (is(&elements[0], "message") && witness->received.count >= 3) take_grant(witness, number, &elements[2]);
+}
+
+static bool take_received(struct witness *witness, const struct resp_event *event)
+{
+  bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
+  /* The third element tells, whatever follows; and a subscription is settled as soon as it is named. */
+  if (witness->received.type == RESP_PUSH) {
+    if (event->depth == 1 && (witness->received.count == 2 || witness->received.count == 3)) take_push(witness);
+    return true;
+  }
+  if (!event->last) return true;
+  if (witness->greeted < witness->greetings) take_greeting(witness);
+  else if (error && event->depth == 0) take_error(witness);
+  else take_answer(witness);
+  return true;
+}
+
+void witness_received(struct witness *witness, const uint8_t *data, size_t size, uint32_t now)
+{
+  witness->now = now;
+  (void)read_stream(witness, &witness->received, data, size, take_received);
+}
+
+bool witness_allows(const struct witness *witness, uint32_t number, uint64_t token, uint32_t *until)
+{
+  bool found = false;
+  for (unsigned i = 0; i < witness->allowed; i++) {
+    const struct witness_hold *hold = &witness->holds[i];
+    if (hold->number != number || hold->token != token) continue;
+    if (!found || (int32_t)(hold->until - *until) > 0) *until = hold->until;
+    found = true;
+  }
+  return found;
+}

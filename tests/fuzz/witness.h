@@ -1,0 +1,98 @@
+/*
+ * A witness between the engine and a hostile server: it reads both directions of the connection with decoders of its
+ * own, keeps the list of requests that wait for an answer, and says what the engine may make of what it was told.
+ * It shares nothing with the engine but the codec, which is fuzzed by itself.
+ */
+#ifndef WITNESS_H
+#define WITNESS_H
+
+#include "engine.h"
+
+enum { WITNESS_REQUESTS = 4096, WITNESS_TEXT = 8192, WITNESS_ELEMENTS = 16, WITNESS_HOLDS = 64 };
+
+/* The locks: one name has neither brace nor oddity, one has a brace, one a NUL and a line's end. */
+enum { WITNESS_LOCKS = 3 };
+
+struct witness_lock {
+  const char *name;
+  size_t size;
+  const char *channel; /* without the handle's number */
+  size_t channel_size;
+};
+
+extern const struct witness_lock witness_locks[WITNESS_LOCKS];
+
+/* A script that was sent. */
+struct witness_request {
+  uint32_t number; /* of the handle's id; 0 for an inspection, which names none */
+  char script;     /* 'a' acquire, 'r' release, 'i' inspect */
+  bool subscribes; /* a SUBSCRIBE or UNSUBSCRIBE went before it */
+  int64_t expires, target, token, lease, mode;
+  uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
+};
+
+/* A hold that the server's words allow: of whom, with which token, and to be believed in until when. */
+struct witness_hold {
+  uint32_t number;
+  uint64_t token;
+  uint32_t until;
+};
+
+/* An element of a message. */
+struct witness_element {
+  bool is_number;
+  int64_t number;
+  size_t size;
+  uint8_t text[256]; /* the beginning of it */
+};
+
+/* One direction, and the message under way in it. */
+struct witness_stream {
+  struct resp_decoder decoder;
+  size_t used;
+  uint8_t buffer[WITNESS_TEXT + RESP_OVERHEAD];
+  struct witness_element elements[WITNESS_ELEMENTS];
+  uint32_t count; /* elements so far, also those that are not kept */
+  enum resp_type type;
+  bool open;
+  uint32_t begun_at; /* when the first byte of it was seen */
+};
+
+struct witness {
+  struct witness_stream sent, received;
+  uint32_t now;
+  uint32_t numbers[WITNESS_LOCKS]; /* of the handles, one for each lock; 0: there is none */
+
+  struct witness_request requests[WITNESS_REQUESTS]; /* first to last - 1 wait for an answer */
+  size_t first, last;
+  unsigned scripts;       /* sent since the engine was made */
+  bool subscribing;       /* a SUBSCRIBE was sent, and the script that belongs to it was not yet */
+  uint32_t subscribed_at; /* when that was begun */
+  uint64_t confirmed;     /* whose subscription is settled, a bit for each number */
+
+  unsigned greetings, greeted; /* answers to the greeting: how many there will be, how many there were */
+  bool greeting;               /* the greeting was seen ... */
+  uint32_t greeting_at;        /* ... first then */
+  uint32_t start;              /* when the engine was made */
+  int64_t offset; /* the largest difference between a time at which the engine asked and the time it was told then */
+
+  struct witness_hold holds[WITNESS_HOLDS]; /* what the bytes of this step allow */
+  unsigned allowed;
+  uint64_t answered; /* who got an answer of use in this step, a bit for each number */
+};
+
+/* A new engine; a new connection of it, with so many commands in its greeting; a new step. */
+void witness_init(struct witness *witness, uint32_t now);
+void witness_connected(struct witness *witness, unsigned greetings);
+void witness_step(struct witness *witness);
+
+/* Bytes that the engine wants to send, each told once. False when they are not what an engine may say. */
+bool witness_sent(struct witness *witness, const uint8_t *data, size_t size, uint32_t now);
+
+/* Bytes that the engine is going to get. */
+void witness_received(struct witness *witness, const uint8_t *data, size_t size, uint32_t now);
+
+/* True when the bytes of this step allow number to believe in a hold with token, until *until at the latest. */
+bool witness_allows(const struct witness *witness, uint32_t number, uint64_t token, uint32_t *until);
+
+#endif
