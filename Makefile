@@ -69,12 +69,7 @@ unit: $(UNIT) ## run the unit tests alone
 	@sh tests/run.sh $(UNIT)
 
 # The same suites again under the sanitizers and valgrind, each with a build of its own.
-# The slow tools get those that have most to show them: threads, and memory.
-server_suites = $(addprefix $(BUILD)/tests/server/test_,$(1))
-SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/%,$(SUITES))
-SANITIZED_tsan = $(BUILD)/tests/unit/test_port $(call server_suites,threads rlock order lost)
-SANITIZED_valgrind = $(UNIT) $(call server_suites,rlock names)
-SANITIZED = $(SANITIZED_$(SANITIZER))
+SANITIZED = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/%,$(SUITES))
 sanitize-%: packages $(BUILD)/redis-server
 	@$(MAKE) --no-print-directory sanitized BUILD=$(BUILD)/$* RUNNER="$(RUNNER_$*)" \
 	  CFLAGS="-g -fno-omit-frame-pointer $(CFLAGS_$*)" SANITIZER=$*

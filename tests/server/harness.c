@@ -170,7 +170,7 @@ static void forget_child(pid_t pid)
 int reap(pid_t pid)
 {
   int64_t until = now_ms() + SOON;
-  int status;
+  int status = -1; /* for one that was reaped before */
   while (waitpid(pid, &status, WNOHANG) == 0) {
     if (now_ms() > until) return -1;
     sleep_ms(5);
