@@ -69,7 +69,11 @@ unit: $(UNIT) ## run the unit tests alone
 	@sh tests/run.sh $(UNIT)
 
 # The same suites again under the sanitizers and valgrind, each with a build of its own.
-SANITIZED = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/%,$(SUITES))
+# Valgrind, 30 times slower, gets those without deadlines of a server's.
+SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/%,$(SUITES))
+SANITIZED_tsan = $(SANITIZED_asan)
+SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts)
+SANITIZED = $(SANITIZED_$(SANITIZER))
 sanitize-%: packages $(BUILD)/redis-server
 	@$(MAKE) --no-print-directory sanitized BUILD=$(BUILD)/$* RUNNER="$(RUNNER_$*)" \
 	  CFLAGS="-g -fno-omit-frame-pointer $(CFLAGS_$*)" SANITIZER=$*
