@@ -343,6 +343,20 @@ static void test_grant_that_is_too_old(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
 }
 
+/* Who may publish on a waiter's channel may forge a grant: it is believed until the answer to the confirmation. */
+static void test_forged_grant(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  grant(CHANNEL("1"), "99", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_held(&a, now) < 5000);
+  CHECK(sends("\r\n$2\r\n-1\r\n"));
+  answer(-1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+}
+
 static void test_grant_from_another_time(void)
 {
   queue_a(FAIRLOCK_FOREVER);
@@ -1194,6 +1208,7 @@ const struct check_test check_tests[] = {
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
     {"a grant from another time is not believed", test_grant_from_another_time},
+    {"a forged grant is lost when it is not confirmed", test_forged_grant},
     {"a peer's wake-up makes a waiter ask", test_peer_wakes},
     {"messages that are not ours are ignored", test_messages_that_are_not_ours},
     {"an unexpected grant is given back", test_unexpected_grant_is_given_back},
