@@ -111,8 +111,8 @@ static void *run_crank(void *context)
 }
 
 /*
- * What was under way when the connection broke may still arrive for 2 s, and is undone as soon as it cannot be carried out
- * any more: nothing is there for longer than that.
+ * What was under way when the connection broke may still arrive for 2 s, and is undone as soon as it cannot be
+ * carried out any more: nothing is there for longer than that.
  */
 static void settle(void)
 {
@@ -137,6 +137,8 @@ static void stress(int port, bool with_runner, void (*meanwhile)(void))
   limit = now_ms() + LIMIT;
   may_break = meanwhile != NULL;
   client_open(&client, port);
+  CHECK_EQUAL(fairlock_connect(&client.client),
+              FAIRLOCK_OK); /* else short waits may end before there is a connection */
   for (int i = 0; i < THREADS; i++)
     CHECK_EQUAL(fairlock_init(&handles[i], &client.client, "stress"), FAIRLOCK_OK);
   if (with_runner) CHECK_EQUAL(pthread_create(&runner, NULL, run_crank, NULL), 0);
