@@ -35,7 +35,7 @@ for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, ports" each "$single" $compiler -std=c11 $warnings -Iresp -Iport -Iport/single -Ilock -O2 -c -o /dev/null
   # shellcheck disable=SC2086
-  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Iboards/host \
+  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 for header in $(git ls-files resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
