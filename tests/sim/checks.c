@@ -420,7 +420,8 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   uint64_t token = number_of(execution->arguments[3]);
   bool whole = text_equal(execution->arguments[2], text_of("0"));
   if (values[0].kind == VALUE_ERROR || state == -2) return;
-  if (state == 1 && !whole && execution->arguments[2].data[0] != '-') check_count(party, execution->arguments[2]);
+  bool holds = state == 1 && (acquires || values[2].integer > 0);
+  if (holds) check_count(party, execution->arguments[2]);
   if (acquires) {
     bool waits = text_equal(execution->arguments[4], text_of("1"));
     if (waits && state == 0) {

@@ -57,7 +57,7 @@ static void arrive(void *object, uint32_t stamp)
   struct packet *packet = object;
   struct link *link = packet->link;
   struct world *world = link->world;
-  int64_t awake = packet->up || !link->open ? 0 : link->user->asleep_until(link->owner);
+  int64_t awake = packet->up ? link->up_late : link->open ? link->user->asleep_until(link->owner) : 0;
   if (awake > world->now) {
     events_add(&world->events, awake, arrive, packet, stamp);
     return;
@@ -187,7 +187,7 @@ void link_cut(struct link *link)
   if (!link->open) return;
   int64_t kind = random_below(&world->random, 4);
   if (kind == 0) link->drop_up = true;
-  if (kind >= 2) link->up_free = world->now + random_around(&world->random, 1500 * MS);
+  if (kind >= 2) link->up_late = world->now + random_around(&world->random, 1500 * MS);
   if (link->drop_up) server_gone(link);
   else send_piece(link, true, NULL, 0, true);
   link->drop_down = random_chance(&world->random, 700);

@@ -89,6 +89,15 @@ static void choose_size(struct profile *profile, struct random *random, bool sma
   }
 }
 
+/* Nothing but broken connections, many of them, so that much is late and repeated. */
+static void make_storm(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_CUT | (random_chance(random, 300) ? FAULT_STALL : 0);
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+  profile->think = one_of(random, 50 * MS, 500 * MS, 20 * SECOND);
+  profile->duration = profile->duration / 2;
+}
+
 static void choose_profile(struct world *world, bool small)
 {
   struct profile *profile = &world->profile;
@@ -109,6 +118,7 @@ static void choose_profile(struct world *world, bool small)
   if (random_chance(random, 600)) profile->faults &= ~(unsigned)FAULT_WIPE;
   if (profile->faults & FAULT_JUMP) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
   if (random_chance(random, 100)) profile->faults = 0;
+  if (random_chance(random, 200)) make_storm(profile, random);
   if (random_chance(random, 300)) profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
 }
 

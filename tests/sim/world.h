@@ -85,6 +85,7 @@ struct link {
   int64_t latency, opened;
   uint64_t told;              /* the step in which the server said something last */
   int64_t up_free, down_free; /* nothing arrives before: order */
+  int64_t up_late;            /* what is under way does not arrive before */
   struct link *next;
 };
 
