@@ -162,7 +162,7 @@ static int take_out(struct caller *caller, struct fairlock *handle)
   if (status != FAIRLOCK_OK) return status;
   for (const struct fairlock *other = engine.handles; other != NULL; other = other->sibling)
     CHECK(other != handle);
-  memset(handle, 0xa5, sizeof *handle); /* the memory is the caller's again */
+  memset(handle, 0, sizeof *handle); /* the memory is the caller's again; who uses it finds no engine in it */
   caller->there = false;
   witness.numbers[handle - handles] = 0;
   return status;
@@ -319,12 +319,10 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   int step = (int)handle->holds - caller->holds;
   CHECK(step == 0 || (caller->result == FAIRLOCK_PENDING && (step == 1 || step == -1)));
   caller->holds = handle->holds;
-  /* prolonged: by no more than the longest lease from now, and only by an answer of its own */
-  if (held > caller->until - now) {
-    CHECK(witness.answered & (uint64_t)1 << handle->number % 64);
-    CHECK(held <= LEASE_MS - LEASE_MS / 100);
-    caller->until = now + held;
-  }
+  if ((int32_t)held <= (int32_t)(caller->until - now)) return;
+  CHECK(witness_allows(&witness, handle->number, 0, &until)); /* prolonged, by an answer to a request of its own */
+  CHECK((int32_t)held <= (int32_t)(until - now));
+  caller->until = until;
 }
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
@@ -382,9 +380,13 @@ static void check_deadline(void)
 
 static void check(void)
 {
+  static const struct fairlock nobody;
   check_lists();
   for (int i = 0; i < HANDLES; i++) {
-    if (!callers[i].there) continue;
+    if (!callers[i].there) {
+      CHECK(memcmp(&handles[i], &nobody, sizeof nobody) == 0);
+      continue;
+    }
     check_hold(&handles[i], &callers[i]);
     check_verdict(&handles[i], &callers[i]);
   }

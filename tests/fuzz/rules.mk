@@ -2,7 +2,7 @@
 # and UBSan; `make fuzz` builds the same with clang and libFuzzer instead, in a build folder of its own.
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
-SUITES += $(REPLAYS)
+SUITES += $(REPLAYS) tests/fuzz/names.sh
 PACKAGES_FUZZ := clang libclang-rt-14-dev
 TIME ?= 60
 

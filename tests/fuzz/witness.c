@@ -160,6 +160,7 @@ static bool good_release(const struct witness *witness, struct witness_request *
   const struct witness_element *elements = witness->sent.elements;
   if (witness->sent.count < (request->target > 0 ? 12U : 11U)) return false;
   if (!take_number(&elements[10], &request->token) || request->token < 0) return false;
+  if (request->target > 0 && !take_number(&elements[11], &request->lease)) return false;
   return request->target >= -1 && request->target < UINT16_MAX && (request->target <= 0 || request->token > 0);
 }
 
@@ -216,7 +217,7 @@ bool witness_sent(struct witness *witness, const uint8_t *data, size_t size, uin
 
 static void allow(struct witness *witness, uint32_t number, int64_t token, uint32_t until)
 {
-  if (token <= 0 || witness->allowed == WITNESS_HOLDS) return;
+  if (token < 0 || witness->allowed == WITNESS_HOLDS) return;
   witness->holds[witness->allowed++] = (struct witness_hold){number, (uint64_t)token, until};
 }
 
@@ -258,10 +259,11 @@ static void take_answer(struct witness *witness)
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
   if (elements[0].number != -2) witness->answered |= bit(request->number);
-  if (request->script == 'a' && request->mode >= 0 && request->target == 1 && elements[0].number == 1) {
-    uint32_t lease = (uint32_t)request->lease;
-    allow(witness, request->number, elements[1].number, request->seen_at + lease - DRIFT(lease));
-  }
+  if (elements[0].number != 1 || request->lease == 0) return;
+  uint32_t until = request->seen_at + (uint32_t)request->lease - DRIFT((uint32_t)request->lease);
+  allow(witness, request->number, 0, until);
+  if (request->script != 'a' || request->mode < 0 || request->target != 1) return;
+  allow(witness, request->number, elements[1].number, until);
 }
 
 /* An error takes the place of an answer; but the first one to a request with a SUBSCRIBE may be that one's own. */
@@ -290,7 +292,7 @@ static void take_grant(struct witness *witness, uint32_t number, const struct wi
   if (at < 0 || at > (int64_t)1 << 53) return;
   int64_t given = witness->offset == INT64_MIN ? elapsed : at + witness->offset;
   if (given > elapsed) given = elapsed;
-  if (given + window > 0) allow(witness, number, token, witness->start + (uint32_t)(given + window));
+  if (token > 0 && given + window > 0) allow(witness, number, token, witness->start + (uint32_t)(given + window));
 }
 
 /* The handle whose channel this is; 0: none of ours. Names of one size are not told apart: none was asked for. */

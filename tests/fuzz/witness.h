@@ -31,7 +31,7 @@ struct witness_request {
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
 };
 
-/* A hold that the server's words allow: of whom, with which token, and to be believed in until when. */
+/* A belief that the server's words allow: whose, in which hold (0: the one there is), and until when. */
 struct witness_hold {
   uint32_t number;
   uint64_t token;
@@ -92,7 +92,10 @@ bool witness_sent(struct witness *witness, const uint8_t *data, size_t size, uin
 /* Bytes that the engine is going to get. */
 void witness_received(struct witness *witness, const uint8_t *data, size_t size, uint32_t now);
 
-/* True when the bytes of this step allow number to believe in a hold with token, until *until at the latest. */
+/*
+ * True when the bytes of this step allow number to begin to believe in a hold with token, or, with token 0, to go on with
+ * the one it has; until *until at the latest.
+ */
 bool witness_allows(const struct witness *witness, uint32_t number, uint64_t token, uint32_t *until);
 
 #endif
