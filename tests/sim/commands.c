@@ -289,7 +289,17 @@ static void lpos(const struct call *call)
   else integer(call, at);
 }
 
-/* Only for counts of 0 and more. */
+/* The last place of data; -1: there is none. */
+static int64_t find_last(const struct list *list, struct text data)
+{
+  for (int64_t i = (int64_t)list->used - 1; i >= 0; i--) {
+    const struct item *item = list_at(list, i);
+    if (text_equal((struct text){item->data, item->size}, data)) return i;
+  }
+  return -1;
+}
+
+/* A negative count begins at the end. */
 static void lrem(const struct call *call)
 {
   struct key *key;
@@ -297,9 +307,9 @@ static void lrem(const struct call *call)
   if (!integer_argument(call, 2, &count)) return;
   if (!find(call, STORE_LIST, &key)) return;
   int64_t removed = 0;
-  int64_t at = 0;
-  while (key != NULL && at >= 0 && (count == 0 || removed < count)) {
-    at = list_find(&key->list, call->argv[3], INT64_MAX);
+  int64_t most = count < 0 ? -count : count;
+  while (key != NULL && (most == 0 || removed < most)) {
+    int64_t at = count < 0 ? find_last(&key->list, call->argv[3]) : list_find(&key->list, call->argv[3], INT64_MAX);
     if (at < 0) break;
     list_remove(&key->list, at);
     removed++;

@@ -421,3 +421,9 @@ bool peers_idle(struct world *world)
   }
   return true;
 }
+
+const char *peer_script(int index)
+{
+  const char *const scripts[] = {acquire_script, release_script, leave_script, renew_script};
+  return index < 4 ? scripts[index] : NULL;
+}

@@ -2,12 +2,18 @@
 SIM_SOURCES := $(filter-out tests/sim/test_%,$(wildcard tests/sim/*.c))
 SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o)
 SIM_LIBS := -llua5.1 -lm
-SUITES += $(BUILD)/tests/sim/sim
+SIM_PARTS := $(filter-out $(BUILD)/tests/sim/main.o,$(SIM_OBJECTS)) # without a program around them
+SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential
 PACKAGES += liblua5.1-0-dev
 
 $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SANITIZER),8,60)
 
 $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
+
+$(BUILD)/tests/sim/test_differential.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
+
+$(BUILD)/tests/sim/test_differential: $(BUILD)/tests/sim/test_differential.o $(SIM_PARTS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 .PHONY: sim

@@ -89,10 +89,11 @@ static void choose_size(struct profile *profile, struct random *random, bool sma
   }
 }
 
-/* Nothing but broken connections, many of them, so that much is late and repeated. */
+/* Nothing but broken connections, many of them, so that much is late and repeated; or evictions and losses. */
 static void make_storm(struct profile *profile, struct random *random)
 {
   profile->faults = FAULT_CUT | (random_chance(random, 300) ? FAULT_STALL : 0);
+  if (random_chance(random, 150)) profile->faults = FAULT_EVICT | FAULT_FREEZE | FAULT_SILENCE;
   profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
   profile->think = one_of(random, 50 * MS, 500 * MS, 20 * SECOND);
   profile->duration = profile->duration / 2;

@@ -233,6 +233,7 @@ void peers_free(struct world *world);
 void peer_crash(struct world *world);
 void peers_late(struct world *world);
 bool peers_idle(struct world *world);
+const char *peer_script(int index); /* NULL: there is none */
 
 /* faults.c */
 void faults_start(struct world *world);

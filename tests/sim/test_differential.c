@@ -1,0 +1,627 @@
+/*
+ * The small Redis of the simulator against the real one: random commands, conversions between Lua and replies, and random
+ * sequences of the lock's own scripts and the peers', with the contents of all keys compared after each step.
+ *
+ * Both are asked the same, in the same millisecond or nearly so. The scripts' time comes from their last two arguments, and
+ * what is left of a lease is rounded, so that nothing depends on how fast this runs. The real server is a private one on a
+ * Unix socket, and is ended whatever happens.
+ */
+#include "check.h"
+#include "random.h"
+#include "redis.h"
+#include "sha1.h"
+#include "world.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef REDIS_SERVER
+#define REDIS_SERVER "build/redis-server"
+#endif
+
+#define BUFFER 262144
+
+/* The real server */
+
+static struct {
+  pid_t pid;
+  char folder[64], socket[80];
+  int commands, listener; /* connections */
+} real;
+
+static void stop_server(void)
+{
+  if (real.pid <= 0) return;
+  kill(real.pid, SIGKILL);
+  waitpid(real.pid, NULL, 0);
+  real.pid = 0;
+  unlink(real.socket);
+  rmdir(real.folder);
+}
+
+static void on_signal(int number)
+{
+  stop_server();
+  _exit(128 + number);
+}
+
+static int connect_to(const char *path)
+{
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+  if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+static bool start_server(void)
+{
+  if (real.pid > 0) return true;
+  snprintf(real.folder, sizeof real.folder, "/tmp/differential.XXXXXX");
+  if (mkdtemp(real.folder) == NULL) return false;
+  snprintf(real.socket, sizeof real.socket, "%s/socket", real.folder);
+  atexit(stop_server);
+  signal(SIGINT, on_signal);
+  signal(SIGTERM, on_signal);
+  real.pid = fork();
+  if (real.pid == 0) {
+    execl(REDIS_SERVER, "redis-server", "--port", "0", "--unixsocket", real.socket, "--save", "", "--appendonly", "no",
+          "--logfile", "/dev/null", "--dir", real.folder, (char *)NULL);
+    _exit(127);
+  }
+  for (int i = 0; i < 1000; i++) {
+    real.commands = connect_to(real.socket);
+    if (real.commands >= 0) break;
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+  }
+  real.listener = connect_to(real.socket);
+  return real.commands >= 0 && real.listener >= 0;
+}
+
+/* The small one */
+
+static struct redis *mini;
+static struct redis_client *mini_commands, *mini_listener;
+static char told[BUFFER]; /* what the listener was sent */
+static size_t told_size;
+
+static int64_t wall_micros(void *context)
+{
+  struct timeval now;
+  (void)context;
+  gettimeofday(&now, NULL);
+  return (int64_t)now.tv_sec * 1000000 + now.tv_usec;
+}
+
+static void on_output(void *context, struct redis_client *to, const void *data, size_t size)
+{
+  (void)context;
+  if (to != mini_listener || told_size + size > sizeof told) return;
+  memcpy(told + told_size, data, size);
+  told_size += size;
+}
+
+static bool start(void)
+{
+  const struct redis_host host = {.micros = wall_micros, .output = on_output};
+  if (!CHECK(start_server())) return false;
+  if (mini != NULL) return true;
+  mini = redis_new(&host);
+  mini_commands = redis_connect(mini, NULL);
+  mini_listener = redis_connect(mini, NULL);
+  return true;
+}
+
+/* Replies as text: the same text means the same reply */
+
+static size_t put(char *text, size_t used, const char *data, size_t size)
+{
+  if (used + size + 1 > BUFFER) abort();
+  memcpy(text + used, data, size);
+  text[used + size] = 0;
+  return used + size;
+}
+
+/* Of an error only the code counts. */
+static size_t put_value(char *text, size_t used, char type, const char *data, size_t size, int64_t integer)
+{
+  char number[32];
+  if (type == '-') {
+    const char *space = memchr(data, ' ', size);
+    if (space != NULL) size = (size_t)(space - data);
+  }
+  used = put(text, used, &type, 1);
+  if (data == NULL) {
+    snprintf(number, sizeof number, "%lld", (long long)integer);
+    data = number;
+    size = strlen(number);
+  }
+  used = put(text, used, data, size);
+  return put(text, used, "\n", 1);
+}
+
+static void mini_text(const struct reply *reply, char *text)
+{
+  static const char types[] = {'_', ':', '$', '+', '-', '*', '*'};
+  size_t used = 0;
+  text[0] = 0;
+  for (uint32_t i = 0; i < reply->used; i++) {
+    const struct value *value = &reply->values[i];
+    used = put_value(text, used, types[value->kind], value->text.data, value->text.size, value->integer);
+  }
+}
+
+static bool real_text(char *text)
+{
+  static char buffer[BUFFER];
+  size_t end = 0;
+  size_t begin = 0;
+  size_t used = 0;
+  struct resp_decoder decoder;
+  struct resp_event event = {.last = false};
+  resp_decoder_init(&decoder, 65536);
+  text[0] = 0;
+  while (!event.last) {
+    size_t taken;
+    int status = resp_decode(&decoder, buffer + begin, end - begin, &taken, &event);
+    begin += taken;
+    if (status < 0) return false;
+    if (status == RESP_EVENT) {
+      char type = event.type == RESP_NULL ? '_' : (char)event.type;
+      used = put_value(text, used, type, (const char *)event.data, event.size, event.type == RESP_NULL ? 0 : event.integer);
+      continue;
+    }
+    ssize_t got = read(real.commands, buffer + end, sizeof buffer - end);
+    if (got <= 0) return false;
+    end += (size_t)got;
+  }
+  return begin == end;
+}
+
+static bool real_send(int fd, const struct text *argv, int argc)
+{
+  static char buffer[BUFFER];
+  struct resp_writer writer;
+  resp_writer_init(&writer, buffer, sizeof buffer, 0);
+  resp_write_header(&writer, RESP_ARRAY, argc);
+  for (int i = 0; i < argc; i++) resp_write_bulk(&writer, argv[i].data, argv[i].size);
+  return write(fd, buffer, writer.used) == (ssize_t)writer.used;
+}
+
+static void print_difference(const struct text *argv, int argc, const char *ours, const char *theirs)
+{
+  printf("# asked:");
+  for (int i = 0; i < argc; i++) printf(" %.*s", (int)(argv[i].size < 60 ? argv[i].size : 60), argv[i].data);
+  printf("\n# small:\n%s# real:\n%s", ours, theirs);
+}
+
+static char ours[BUFFER], theirs[BUFFER]; /* the last replies */
+
+/* Asks both, and compares. */
+static bool ask(const struct text *argv, int argc)
+{
+  static struct reply reply;
+  if (!real_send(real.commands, argv, argc) || !real_text(theirs)) return CHECK(!"the real server does not answer");
+  redis_execute(mini_commands, argv, argc, &reply);
+  mini_text(&reply, ours);
+  if (strcmp(ours, theirs) == 0) return true;
+  print_difference(argv, argc, ours, theirs);
+  return CHECK(!"the replies differ");
+}
+
+static bool flush_both(void)
+{
+  return ask(&(struct text){"FLUSHALL", 8}, 1);
+}
+
+/* Commands */
+
+static struct random random_state = {20};
+
+static struct text any(char *room, int64_t kind)
+{
+  static const char *const words[] = {"a", "b", "c", "x:1", "y:2", "", "token", "0", "XX", "NX", "MAXLEN", "numsub", "nan"};
+  struct random *random = &random_state;
+  switch (kind) {
+  case 0:
+    snprintf(room, 32, "%lld", (long long)random_between(random, -5, 12));
+    break;
+  case 1:
+    snprintf(room, 32, "%lld.%lld", (long long)random_below(random, 100), (long long)random_below(random, 100));
+    break;
+  case 2:
+    snprintf(room, 32, "170000%07lld", (long long)random_below(random, 10000000));
+    break;
+  default:
+    return text_of(words[random_below(random, 13)]);
+  }
+  return text_of(room);
+}
+
+static bool random_command(void)
+{
+  /* A command, and its arguments: k key, m member, i integer, s score, l a long time, * anything. */
+  static const char *const forms[] = {
+      "hget km",     "hset kmi",  "hset kmimm", "hset k*",   "hdel km",    "hdel kmm", "hmget kmmm", "hexists km",
+      "hlen k",      "hincrby kmi", "rpush km", "lpush km",  "rpush kmm",  "lpop k",   "llen k",     "lindex ki",
+      "lrange kii",  "lpos km",   "lpos kmXi",  "lrem kim",  "zadd ksm",   "zadd kYsm", "zscore km", "zincrby ksm",
+      "zrem km",     "zcard k",   "zrange kii", "exists k",  "del k",      "pexpire kl", "persist k", "publish km",
+      "time *",      "lindex k*", "hset k",     "zadd km*",  "nonsense k", "exists kk", "zadd k*m",  "lrem k*m",
+  };
+  struct random *random = &random_state;
+  char room[12][32];
+  struct text argv[16] = {text_of("EVAL"), text_of("return redis.call(unpack(ARGV))"), text_of("0")};
+  int argc = 3;
+  const char *form = forms[random_below(random, sizeof forms / sizeof forms[0])];
+  size_t name = strcspn(form, " ");
+  static const char *const keys[] = {"k1", "k2", "k3"};
+  argv[argc++] = (struct text){form, name};
+  for (const char *at = form + name + 1; *at != 0; at++) {
+    char *space = room[argc - 4];
+    switch (*at) {
+    case 'k':
+      argv[argc++] = text_of(keys[random_below(random, 3)]);
+      break;
+    case 'i':
+      argv[argc++] = any(space, 0);
+      break;
+    case 's':
+      argv[argc++] = any(space, random_below(random, 3));
+      break;
+    case 'l':
+      argv[argc++] = text_of(random_chance(random, 100) ? "-1" : "90000000");
+      break;
+    case 'X':
+      argv[argc++] = text_of("MAXLEN");
+      break;
+    case 'Y':
+      argv[argc++] = text_of(random_chance(random, 500) ? "XX" : "NX");
+      break;
+    case 'm':
+      argv[argc++] = any(space, random_chance(random, 200) ? 0 : 9);
+      break;
+    default:
+      argv[argc++] = any(space, random_below(random, 4));
+      break;
+    }
+  }
+  return ask(argv, argc);
+}
+
+/* All that a key holds, in an order that does not depend on tables. */
+static const char dump_script[] =
+    "local all = {}\n"
+    "for _, key in ipairs(KEYS) do\n"
+    "  local kind = redis.pcall('llen', key)\n"
+    "  local part = {redis.call('exists', key), math.ceil(redis.call('pttl', key) / 10000)}\n"
+    "  if type(kind) == 'number' then\n"
+    "    for _, item in ipairs(redis.call('lrange', key, 0, -1)) do part[#part + 1] = item end\n"
+    "  end\n"
+    "  local fields = redis.pcall('hgetall', key)\n"
+    "  if not fields.err then\n"
+    "    local names = {}\n"
+    "    for i = 1, #fields, 2 do names[#names + 1] = fields[i] end\n"
+    "    table.sort(names)\n"
+    "    for _, field in ipairs(names) do part[#part + 1] = field part[#part + 1] = redis.call('hget', key, field) end\n"
+    "  end\n"
+    "  local members = redis.pcall('zrange', key, 0, -1)\n"
+    "  if not members.err then\n"
+    "    for _, member in ipairs(members) do\n"
+    "      part[#part + 1] = member\n"
+    "      part[#part + 1] = redis.call('zscore', key, member)\n"
+    "    end\n"
+    "  end\n"
+    "  all[#all + 1] = part\n"
+    "end\n"
+    "return all\n";
+
+static bool same_contents(const struct text *keys, int count)
+{
+  struct text argv[16] = {text_of("EVAL"), text_of(dump_script), text_of(count == 3 ? "3" : "4")};
+  memcpy(argv + 3, keys, (size_t)count * sizeof *keys);
+  return ask(argv, 3 + count);
+}
+
+static void test_commands(void)
+{
+  const struct text keys[] = {text_of("k1"), text_of("k2"), text_of("k3")};
+  if (!start()) return;
+  for (int i = 0; i < 200; i++) {
+    if (!flush_both()) return;
+    for (int j = 0; j < 60; j++) {
+      if (!random_command() || !same_contents(keys, 3)) return;
+    }
+  }
+}
+
+/* Conversions */
+
+static void test_conversions(void)
+{
+  static const char *const scripts[] = {
+      "return 3.99", "return -3.99", "return 1e15", "return 2^53", "return true", "return false", "return nil", "return {}",
+      "return {1, 2, nil, 4}", "return {1, 2.5, 'x', true, false, {3, {4}}}", "return {err = 'BAD thing'}",
+      "return {ok = 'fine'}", "return {ok = 'fine', 1, 2}", "return {[1] = 1, [3] = 3}", "return 'a\\0b'", "return {a = 1}",
+      "return redis.call('hget', 'none', 'x')", "return {redis.call('hget', 'none', 'x')}",
+      "return type(redis.call('hget', 'none', 'x'))", "return redis.call('hmget', 'none', 'x', 'y')",
+      "return redis.call('lpush', 'l', 1e14, 1.5, 0.1, -0.0, 1e16, 123456789012345678, 1e100, 1/3, 3)",
+      "return redis.call('lrange', 'l', 0, -1)", "return redis.call('lrange', 'l', 0.5, -1)",
+      "return redis.call('zadd', 'z', 1700000000000 + 0.5, 'a')", "return redis.call('zscore', 'z', 'a')",
+      "return redis.call('zincrby', 'z', 0.25, 'a')", "return redis.call('zadd', 'z', 1e300, 'b')",
+      "return redis.call('zscore', 'z', 'b')", "return redis.call('zadd', 'z', '-inf', 'c')",
+      "return redis.call('zscore', 'z', 'c')", "return redis.call('zadd', 'z', 2^60, 'd')",
+      "return redis.call('zscore', 'z', 'd')", "return type(redis.call('zscore', 'z', 'd'))",
+      "return redis.call('zadd', 'z', 'nan', 'e')", "return redis.call('zadd', 'z', 'x', 'e')", "return redis.call('hset', 'z', 'a', 1)",
+      "return redis.pcall('hset', 'z', 'a', 1)", "return type(redis.pcall('hset', 'z', 'a', 1))",
+      "return redis.pcall('hset', 'z', 'a', 1)['err'] ~= nil", "return redis.call('hget', 'z')", "return redis.call('nothing')",
+      "return redis.call()", "return redis.call('exists', true)", "return redis.call('exists', {})", "x = 1 return x",
+      "return undefined", "return 1 + {}", "error('own')", "error({err = 'OWN text'})", "return tonumber(nil)",
+      "return tonumber(false or 0)", "return tostring(2^53)", "return string.format('%.0f', 2^53)", "return #ARGV",
+      "return ARGV[1]", "return KEYS[2]", "return {KEYS[1], ARGV[1], ARGV[2]}", "return redis.call('ping')",
+      "return {redis.call('ping')}", "return redis.call('ping')['ok']", "return redis.call('time')[3]",
+      "return #redis.call('time')", "return redis.call('pttl', 'none')", "return redis.call('pttl', 'z')",
+      "return redis.call('pexpire', 'none', 1000)", "return redis.call('pexpire', 'z', 1000.5)",
+      "return redis.call('pexpire', 'z', 0)", "return redis.call('exists', 'z')", "return {pcall(redis.call, 'hget', 'l', 'x')}[1]",
+      "return redis.call('pubsub', 'numsub', 'nobody')", "return math.floor(-0.5)", "return string.sub('abc', 2)",
+      "local a = redis.call('hgetall', 'none') return {#a, a[1] or 'none'}", "this is no Lua", "return redis.call('HGET', 'none', 'x')",
+  };
+  if (!start() || !flush_both()) return;
+  for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+    struct text argv[] = {text_of("EVAL"), text_of(scripts[i]), text_of("1"), text_of("key"), text_of("one"), text_of("two")};
+    ask(argv, 6);
+  }
+  struct text unknown[] = {text_of("EVALSHA"), text_of("0123456789012345678901234567890123456789"), text_of("0")};
+  ask(unknown, 3);
+}
+
+/* By SHA-1: both name a script alike. */
+static void test_hash(void)
+{
+  if (!start()) return;
+  for (int size = 0; size < 200; size++) {
+    char script[256] = "return '";
+    char digest[41];
+    struct text by_text[] = {text_of("EVAL"), {0}, text_of("0")};
+    struct text by_hash[] = {text_of("EVALSHA"), {digest, 40}, text_of("0")};
+    memset(script + 8, 'x', (size_t)size);
+    snprintf(script + 8 + size, 2, "'");
+    by_text[1] = text_of(script);
+    sha1_hex(script, strlen(script), digest);
+    if (!ask(by_text, 3) || !ask(by_hash, 3) || theirs[0] != '$') return;
+  }
+}
+
+/* Expiry */
+
+static void test_expiry(void)
+{
+  struct text set[] = {text_of("HSET"), text_of("e"), text_of("f"), text_of("1")};
+  struct text expire[] = {text_of("PEXPIRE"), text_of("e"), text_of("30")};
+  struct text exists[] = {text_of("EXISTS"), text_of("e")};
+  struct text pttl[] = {text_of("PTTL"), text_of("e")};
+  if (!start() || !flush_both() || !ask(set, 4) || !ask(pttl, 2) || !ask(expire, 3)) return;
+  nanosleep(&(struct timespec){0, 100000000}, NULL);
+  ask(exists, 2);
+  ask(pttl, 2);
+  ask(set, 4);
+  ask(pttl, 2);
+}
+
+/* The scripts */
+
+static char *sources[7]; /* acquire, release, inspect, and the peers' */
+static size_t source_sizes[7];
+
+static char *read_file(const char *path, size_t *size)
+{
+  FILE *file = fopen(path, "r");
+  char *data = malloc(65536);
+  if (file == NULL || data == NULL) abort();
+  *size = fread(data, 1, 65535, file);
+  fclose(file);
+  data[*size] = 0;
+  return data;
+}
+
+static char *replaced(char *text, const char *from, const char *to)
+{
+  char *at = strstr(text, from);
+  while (at != NULL) {
+    size_t head = (size_t)(at - text);
+    size_t all = strlen(text) - strlen(from) + strlen(to);
+    char *next = malloc(all + 1);
+    if (next == NULL) abort();
+    snprintf(next, all + 1, "%.*s%s%s", (int)head, text, to, at + strlen(from));
+    free(text);
+    text = next;
+    at = strstr(text + head + strlen(to), from);
+  }
+  return text;
+}
+
+/* Time from the arguments, and a rounded rest of the lease. */
+static char *timeless(char *text)
+{
+  text = replaced(text, "call('time')", "{ARGV[#ARGV - 1], ARGV[#ARGV]}");
+  return replaced(text, "call('pttl', lock)", "math.floor(redis.CALL('pttl', lock) / 10000) * 10000 + 5000");
+}
+
+static void load_sources(void)
+{
+  static const char *const files[] = {"lock/scripts/acquire.lua", "lock/scripts/release.lua", "lock/scripts/inspect.lua"};
+  size_t size;
+  char *common = read_file("lock/scripts/common.lua", &size);
+  for (int i = 0; i < 7; i++) {
+    char *own = i < 3 ? read_file(files[i], &size) : strdup(peer_script(i - 3));
+    char *whole = malloc(131072);
+    if (whole == NULL || own == NULL) abort();
+    snprintf(whole, 131072, "%s%s", i < 2 ? common : "", own);
+    free(own);
+    sources[i] = replaced(timeless(whole), "redis.CALL", "redis.call");
+    source_sizes[i] = strlen(sources[i]);
+  }
+  free(common);
+}
+
+#define IDS 5
+
+static struct {
+  int64_t micros;
+  int64_t tokens[IDS];
+  bool listens[IDS];
+} play;
+
+static const char *const ids[IDS] = {"aa:1", "bb:1", "cc:2", "peer:1", "peer:2"};
+static const char *const key_names[4] = {"L", "redisson_lock_queue:{L}", "redisson_lock_timeout:{L}", "fairlock:{L}"};
+
+static bool listen_to(int id, bool on)
+{
+  static struct reply reply;
+  char channel[80];
+  char got[256];
+  snprintf(channel, sizeof channel, "redisson_lock__channel:{L}:%s", ids[id]);
+  struct text argv[] = {text_of(on ? "SUBSCRIBE" : "UNSUBSCRIBE"), text_of(channel)};
+  redis_execute(mini_listener, argv, 2, &reply);
+  play.listens[id] = on;
+  /* The confirmation, so that the real one is known to have done it. */
+  if (!real_send(real.listener, argv, 2)) return CHECK(!"no listener");
+  size_t end = 0;
+  while (end < told_size) {
+    ssize_t size = read(real.listener, got, told_size - end < sizeof got ? told_size - end : sizeof got);
+    if (size <= 0) return CHECK(!"the listener is gone");
+    if (memcmp(got, told + end, (size_t)size) != 0) return CHECK(!"the messages differ");
+    end += (size_t)size;
+  }
+  told_size = 0;
+  return true;
+}
+
+/* Messages that were published arrive alike. A subscription that changes nothing draws a line under them. */
+static bool same_messages(void)
+{
+  return listen_to(0, play.listens[0]);
+}
+
+static bool run_script(int script, int id, const char *const *arguments, bool ours_too)
+{
+  char seconds[24];
+  char micros[24];
+  struct text argv[24] = {text_of("EVAL"), {sources[script], source_sizes[script]}, text_of(ours_too ? "4" : "3")};
+  int argc = 3;
+  for (int i = 0; i < (ours_too ? 4 : 3); i++) argv[argc++] = text_of(key_names[i]);
+  argv[argc++] = text_of(ids[id]);
+  for (; *arguments != NULL; arguments++) argv[argc++] = text_of(*arguments);
+  snprintf(seconds, sizeof seconds, "%lld", (long long)(play.micros / 1000000));
+  snprintf(micros, sizeof micros, "%lld", (long long)(play.micros % 1000000));
+  if (ours_too) {
+    argv[argc++] = text_of(seconds);
+    argv[argc++] = text_of(micros);
+  }
+  return ask(argv, argc);
+}
+
+/* Keeps the token that an acquire gave, for later releases. */
+static void keep_token(int id)
+{
+  long long token;
+  if (sscanf(ours, "*3\n:1\n:%lld\n", &token) == 1 || sscanf(ours, "*3\n:1\n$%lld\n", &token) == 1) play.tokens[id] = token;
+}
+
+static bool step_of_ours(int id)
+{
+  struct random *random = &random_state;
+  static const char *const leases[] = {"25000", "95000", "1005000"};
+  static const char *const modes[] = {"1", "0", "-1"};
+  static const char *const targets[] = {"0", "1", "2", "3"};
+  char expires[24];
+  char token[24];
+  int64_t now = play.micros / 1000;
+  snprintf(expires, sizeof expires, "%lld", (long long)(now + (random_chance(random, 50) ? -1 : 2000)));
+  snprintf(token, sizeof token, "%lld", (long long)(random_chance(random, 200) ? 0 : play.tokens[id]));
+  const char *lease = leases[random_below(random, 3)];
+  if (random_chance(random, 600)) {
+    int mode = random_chance(random, 500) ? 0 : (int)random_below(random, 3);
+    const char *target = targets[mode == 2 ? random_between(random, 1, 3) : 1];
+    if (mode != 2 && random_chance(random, 800)) snprintf(token, sizeof token, "0");
+    if (!run_script(0, id, (const char *const[]){expires, target, lease, modes[mode], token, NULL}, true)) return false;
+    keep_token(id);
+    return true;
+  }
+  int64_t kind = random_below(random, 10);
+  if (kind == 0) return run_script(1, id, (const char *const[]){expires, "-1", "0", NULL}, true);
+  if (kind < 3) return run_script(1, id, (const char *const[]){expires, "0", "0", NULL}, true);
+  if (kind < 5) return run_script(1, id, (const char *const[]){expires, "1", token, lease, NULL}, true);
+  return run_script(1, id, (const char *const[]){expires, "0", token, NULL}, true);
+}
+
+static bool step_of_peer(int id)
+{
+  struct random *random = &random_state;
+  char now[24];
+  snprintf(now, sizeof now, "%lld", (long long)(play.micros / 1000));
+  switch (random_below(random, 6)) {
+  case 0:
+  case 1:
+    return run_script(4, id, (const char *const[]){"redisson_lock__channel:{L}:", now, NULL}, false);
+  case 2:
+    return run_script(5, id, (const char *const[]){"300000", NULL}, false);
+  case 3:
+    return run_script(6, id, (const char *const[]){"35000", NULL}, false);
+  default:
+    return run_script(3, id, (const char *const[]){"35000", "300000", now, NULL}, false);
+  }
+}
+
+static bool random_step(void)
+{
+  struct random *random = &random_state;
+  int64_t kind = random_below(random, 100);
+  int id = (int)random_below(random, IDS);
+  if (kind < 15) return listen_to(id, random_chance(random, 700));
+  if (kind < 20) return run_script(2, 0, (const char *const[]){NULL}, true);
+  if (kind < 25) return ask((const struct text[]){text_of("DEL"), text_of(key_names[0])}, 2); /* the lease ends */
+  if (kind < 26) {
+    return ask((const struct text[]){text_of("DEL"), text_of(key_names[random_below(random, 4)])}, 2); /* an eviction */
+  }
+  return id < 3 ? step_of_ours(id) : step_of_peer(id);
+}
+
+static void test_scripts(void)
+{
+  struct random *random = &random_state;
+  struct text keys[4];
+  if (!start()) return;
+  load_sources();
+  for (int i = 0; i < 4; i++) keys[i] = text_of(key_names[i]);
+  for (int i = 0; i < 300; i++) {
+    if (!flush_both()) return;
+    memset(play.tokens, 0, sizeof play.tokens);
+    play.micros = 1700000000000000 + random_below(random, 1000000000);
+    for (int j = 0; j < IDS; j++) {
+      if (!listen_to(j, random_chance(random, 500))) return;
+    }
+    for (int j = 0; j < 50; j++) {
+      play.micros += random_around(random, random_chance(random, 100) ? 4000000 : 100000);
+      if (!random_step() || !same_contents(keys, 4) || !same_messages()) return;
+    }
+  }
+}
+
+const struct check_test check_tests[] = {
+    {"small and real Redis: commands", test_commands},
+    {"small and real Redis: values to and from Lua", test_conversions},
+    {"small and real Redis: names of scripts", test_hash},
+    {"small and real Redis: expiry", test_expiry},
+    {"small and real Redis: the lock's scripts and the peers'", test_scripts},
+    {0},
+};
