@@ -27,8 +27,9 @@ verdict() {
 
 # start ARGUMENT...: the demo, in the background, with a folder for its files; all its processes carry the mark.
 start() {
-  rm -rf "$folder/tmp"
+  rm -rf "$folder/tmp" "$folder/out" # so that await() does not find what an earlier one printed
   mkdir "$folder/tmp"
+  : >"$folder/out"
   env TMPDIR="$folder/tmp" DEMO_MARK="$mark" "$demo" "$@" >"$folder/out" 2>&1 &
   pid=$!
 }
