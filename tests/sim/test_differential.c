@@ -178,7 +178,8 @@ static bool real_text(char *text)
     if (status < 0) return false;
     if (status == RESP_EVENT) {
       char type = event.type == RESP_NULL ? '_' : (char)event.type;
-      used = put_value(text, used, type, (const char *)event.data, event.size, event.type == RESP_NULL ? 0 : event.integer);
+      used = put_value(text, used, type, (const char *)event.data, event.size,
+                       event.type == RESP_NULL ? 0 : event.integer);
       continue;
     }
     ssize_t got = read(real.commands, buffer + end, sizeof buffer - end);
@@ -194,14 +195,16 @@ static bool real_send(int fd, const struct text *argv, int argc)
   struct resp_writer writer;
   resp_writer_init(&writer, buffer, sizeof buffer, 0);
   resp_write_header(&writer, RESP_ARRAY, argc);
-  for (int i = 0; i < argc; i++) resp_write_bulk(&writer, argv[i].data, argv[i].size);
+  for (int i = 0; i < argc; i++)
+    resp_write_bulk(&writer, argv[i].data, argv[i].size);
   return write(fd, buffer, writer.used) == (ssize_t)writer.used;
 }
 
 static void print_difference(const struct text *argv, int argc, const char *ours, const char *theirs)
 {
   printf("# asked:");
-  for (int i = 0; i < argc; i++) printf(" %.*s", (int)(argv[i].size < 60 ? argv[i].size : 60), argv[i].data);
+  for (int i = 0; i < argc; i++)
+    printf(" %.*s", (int)(argv[i].size < 60 ? argv[i].size : 60), argv[i].data);
   printf("\n# small:\n%s# real:\n%s", ours, theirs);
 }
 
@@ -230,7 +233,8 @@ static struct random random_state = {20};
 
 static struct text any(char *room, int64_t kind)
 {
-  static const char *const words[] = {"a", "b", "c", "x:1", "y:2", "", "token", "0", "XX", "NX", "MAXLEN", "numsub", "nan"};
+  static const char *const words[] = {"a", "b",  "c",  "x:1",    "y:2",    "",   "token",
+                                      "0", "XX", "NX", "MAXLEN", "numsub", "nan"};
   struct random *random = &random_state;
   switch (kind) {
   case 0:
@@ -252,11 +256,11 @@ static bool random_command(void)
 {
   /* A command, and its arguments: k key, m member, i integer, s score, l a long time, * anything. */
   static const char *const forms[] = {
-      "hget km",     "hset kmi",  "hset kmimm", "hset k*",   "hdel km",    "hdel kmm", "hmget kmmm", "hexists km",
-      "hlen k",      "hincrby kmi", "rpush km", "lpush km",  "rpush kmm",  "lpop k",   "llen k",     "lindex ki",
-      "lrange kii",  "lpos km",   "lpos kmXi",  "lrem kim",  "zadd ksm",   "zadd kYsm", "zscore km", "zincrby ksm",
-      "zrem km",     "zcard k",   "zrange kii", "exists k",  "del k",      "pexpire kl", "persist k", "publish km",
-      "time *",      "lindex k*", "hset k",     "zadd km*",  "nonsense k", "exists kk", "zadd k*m",  "lrem k*m",
+      "hget km",    "hset kmi",    "hset kmimm", "hset k*",  "hdel km",    "hdel kmm",   "hmget kmmm", "hexists km",
+      "hlen k",     "hincrby kmi", "rpush km",   "lpush km", "rpush kmm",  "lpop k",     "llen k",     "lindex ki",
+      "lrange kii", "lpos km",     "lpos kmXi",  "lrem kim", "zadd ksm",   "zadd kYsm",  "zscore km",  "zincrby ksm",
+      "zrem km",    "zcard k",     "zrange kii", "exists k", "del k",      "pexpire kl", "persist k",  "publish km",
+      "time *",     "lindex k*",   "hset k",     "zadd km*", "nonsense k", "exists kk",  "zadd k*m",   "lrem k*m",
   };
   struct random *random = &random_state;
   char room[12][32];
@@ -312,7 +316,8 @@ static const char dump_script[] =
     "    local names = {}\n"
     "    for i = 1, #fields, 2 do names[#names + 1] = fields[i] end\n"
     "    table.sort(names)\n"
-    "    for _, field in ipairs(names) do part[#part + 1] = field part[#part + 1] = redis.call('hget', key, field) end\n"
+    "    for _, field in ipairs(names) do part[#part + 1] = field part[#part + 1] = redis.call('hget', key, field) "
+    "end\n"
     "  end\n"
     "  local members = redis.pcall('zrange', key, 0, -1)\n"
     "  if not members.err then\n"
@@ -349,35 +354,86 @@ static void test_commands(void)
 static void test_conversions(void)
 {
   static const char *const scripts[] = {
-      "return 3.99", "return -3.99", "return 1e15", "return 2^53", "return true", "return false", "return nil", "return {}",
-      "return {1, 2, nil, 4}", "return {1, 2.5, 'x', true, false, {3, {4}}}", "return {err = 'BAD thing'}",
-      "return {ok = 'fine'}", "return {ok = 'fine', 1, 2}", "return {[1] = 1, [3] = 3}", "return 'a\\0b'", "return {a = 1}",
-      "return redis.call('hget', 'none', 'x')", "return {redis.call('hget', 'none', 'x')}",
-      "return type(redis.call('hget', 'none', 'x'))", "return redis.call('hmget', 'none', 'x', 'y')",
+      "return 3.99",
+      "return -3.99",
+      "return 1e15",
+      "return 2^53",
+      "return true",
+      "return false",
+      "return nil",
+      "return {}",
+      "return {1, 2, nil, 4}",
+      "return {1, 2.5, 'x', true, false, {3, {4}}}",
+      "return {err = 'BAD thing'}",
+      "return {ok = 'fine'}",
+      "return {ok = 'fine', 1, 2}",
+      "return {[1] = 1, [3] = 3}",
+      "return 'a\\0b'",
+      "return {a = 1}",
+      "return redis.call('hget', 'none', 'x')",
+      "return {redis.call('hget', 'none', 'x')}",
+      "return type(redis.call('hget', 'none', 'x'))",
+      "return redis.call('hmget', 'none', 'x', 'y')",
       "return redis.call('lpush', 'l', 1e14, 1.5, 0.1, -0.0, 1e16, 123456789012345678, 1e100, 1/3, 3)",
-      "return redis.call('lrange', 'l', 0, -1)", "return redis.call('lrange', 'l', 0.5, -1)",
-      "return redis.call('zadd', 'z', 1700000000000 + 0.5, 'a')", "return redis.call('zscore', 'z', 'a')",
-      "return redis.call('zincrby', 'z', 0.25, 'a')", "return redis.call('zadd', 'z', 1e300, 'b')",
-      "return redis.call('zscore', 'z', 'b')", "return redis.call('zadd', 'z', '-inf', 'c')",
-      "return redis.call('zscore', 'z', 'c')", "return redis.call('zadd', 'z', 2^60, 'd')",
-      "return redis.call('zscore', 'z', 'd')", "return type(redis.call('zscore', 'z', 'd'))",
-      "return redis.call('zadd', 'z', 'nan', 'e')", "return redis.call('zadd', 'z', 'x', 'e')", "return redis.call('hset', 'z', 'a', 1)",
-      "return redis.pcall('hset', 'z', 'a', 1)", "return type(redis.pcall('hset', 'z', 'a', 1))",
-      "return redis.pcall('hset', 'z', 'a', 1)['err'] ~= nil", "return redis.call('hget', 'z')", "return redis.call('nothing')",
-      "return redis.call()", "return redis.call('exists', true)", "return redis.call('exists', {})", "x = 1 return x",
-      "return undefined", "return 1 + {}", "error('own')", "error({err = 'OWN text'})", "return tonumber(nil)",
-      "return tonumber(false or 0)", "return tostring(2^53)", "return string.format('%.0f', 2^53)", "return #ARGV",
-      "return ARGV[1]", "return KEYS[2]", "return {KEYS[1], ARGV[1], ARGV[2]}", "return redis.call('ping')",
-      "return {redis.call('ping')}", "return redis.call('ping')['ok']", "return redis.call('time')[3]",
-      "return #redis.call('time')", "return redis.call('pttl', 'none')", "return redis.call('pttl', 'z')",
-      "return redis.call('pexpire', 'none', 1000)", "return redis.call('pexpire', 'z', 1000.5)",
-      "return redis.call('pexpire', 'z', 0)", "return redis.call('exists', 'z')", "return {pcall(redis.call, 'hget', 'l', 'x')}[1]",
-      "return redis.call('pubsub', 'numsub', 'nobody')", "return math.floor(-0.5)", "return string.sub('abc', 2)",
-      "local a = redis.call('hgetall', 'none') return {#a, a[1] or 'none'}", "this is no Lua", "return redis.call('HGET', 'none', 'x')",
+      "return redis.call('lrange', 'l', 0, -1)",
+      "return redis.call('lrange', 'l', 0.5, -1)",
+      "return redis.call('zadd', 'z', 1700000000000 + 0.5, 'a')",
+      "return redis.call('zscore', 'z', 'a')",
+      "return redis.call('zincrby', 'z', 0.25, 'a')",
+      "return redis.call('zadd', 'z', 1e300, 'b')",
+      "return redis.call('zscore', 'z', 'b')",
+      "return redis.call('zadd', 'z', '-inf', 'c')",
+      "return redis.call('zscore', 'z', 'c')",
+      "return redis.call('zadd', 'z', 2^60, 'd')",
+      "return redis.call('zscore', 'z', 'd')",
+      "return type(redis.call('zscore', 'z', 'd'))",
+      "return redis.call('zadd', 'z', 'nan', 'e')",
+      "return redis.call('zadd', 'z', 'x', 'e')",
+      "return redis.call('hset', 'z', 'a', 1)",
+      "return redis.pcall('hset', 'z', 'a', 1)",
+      "return type(redis.pcall('hset', 'z', 'a', 1))",
+      "return redis.pcall('hset', 'z', 'a', 1)['err'] ~= nil",
+      "return redis.call('hget', 'z')",
+      "return redis.call('nothing')",
+      "return redis.call()",
+      "return redis.call('exists', true)",
+      "return redis.call('exists', {})",
+      "x = 1 return x",
+      "return undefined",
+      "return 1 + {}",
+      "error('own')",
+      "error({err = 'OWN text'})",
+      "return tonumber(nil)",
+      "return tonumber(false or 0)",
+      "return tostring(2^53)",
+      "return string.format('%.0f', 2^53)",
+      "return #ARGV",
+      "return ARGV[1]",
+      "return KEYS[2]",
+      "return {KEYS[1], ARGV[1], ARGV[2]}",
+      "return redis.call('ping')",
+      "return {redis.call('ping')}",
+      "return redis.call('ping')['ok']",
+      "return redis.call('time')[3]",
+      "return #redis.call('time')",
+      "return redis.call('pttl', 'none')",
+      "return redis.call('pttl', 'z')",
+      "return redis.call('pexpire', 'none', 1000)",
+      "return redis.call('pexpire', 'z', 1000.5)",
+      "return redis.call('pexpire', 'z', 0)",
+      "return redis.call('exists', 'z')",
+      "return {pcall(redis.call, 'hget', 'l', 'x')}[1]",
+      "return redis.call('pubsub', 'numsub', 'nobody')",
+      "return math.floor(-0.5)",
+      "return string.sub('abc', 2)",
+      "local a = redis.call('hgetall', 'none') return {#a, a[1] or 'none'}",
+      "this is no Lua",
+      "return redis.call('HGET', 'none', 'x')",
   };
   if (!start() || !flush_both()) return;
   for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
-    struct text argv[] = {text_of("EVAL"), text_of(scripts[i]), text_of("1"), text_of("key"), text_of("one"), text_of("two")};
+    struct text argv[] = {text_of("EVAL"), text_of(scripts[i]), text_of("1"),
+                          text_of("key"),  text_of("one"),      text_of("two")};
     ask(argv, 6);
   }
   struct text unknown[] = {text_of("EVALSHA"), text_of("0123456789012345678901234567890123456789"), text_of("0")};
@@ -458,7 +514,8 @@ static char *timeless(char *text)
 
 static void load_sources(void)
 {
-  static const char *const files[] = {"lock/scripts/acquire.lua", "lock/scripts/release.lua", "lock/scripts/inspect.lua"};
+  static const char *const files[] = {"lock/scripts/acquire.lua", "lock/scripts/release.lua",
+                                      "lock/scripts/inspect.lua"};
   size_t size;
   char *common = read_file("lock/scripts/common.lua", &size);
   for (int i = 0; i < 7; i++) {
@@ -518,9 +575,11 @@ static bool run_script(int script, int id, const char *const *arguments, bool ou
   char micros[24];
   struct text argv[24] = {text_of("EVAL"), {sources[script], source_sizes[script]}, text_of(ours_too ? "4" : "3")};
   int argc = 3;
-  for (int i = 0; i < (ours_too ? 4 : 3); i++) argv[argc++] = text_of(key_names[i]);
+  for (int i = 0; i < (ours_too ? 4 : 3); i++)
+    argv[argc++] = text_of(key_names[i]);
   argv[argc++] = text_of(ids[id]);
-  for (; *arguments != NULL; arguments++) argv[argc++] = text_of(*arguments);
+  for (; *arguments != NULL; arguments++)
+    argv[argc++] = text_of(*arguments);
   snprintf(seconds, sizeof seconds, "%lld", (long long)(play.micros / 1000000));
   snprintf(micros, sizeof micros, "%lld", (long long)(play.micros % 1000000));
   if (ours_too) {
@@ -534,7 +593,8 @@ static bool run_script(int script, int id, const char *const *arguments, bool ou
 static void keep_token(int id)
 {
   long long token;
-  if (sscanf(ours, "*3\n:1\n:%lld\n", &token) == 1 || sscanf(ours, "*3\n:1\n$%lld\n", &token) == 1) play.tokens[id] = token;
+  if (sscanf(ours, "*3\n:1\n:%lld\n", &token) == 1 || sscanf(ours, "*3\n:1\n$%lld\n", &token) == 1)
+    play.tokens[id] = token;
 }
 
 static bool step_of_ours(int id)
@@ -602,7 +662,8 @@ static void test_scripts(void)
   struct text keys[4];
   if (!start()) return;
   load_sources();
-  for (int i = 0; i < 4; i++) keys[i] = text_of(key_names[i]);
+  for (int i = 0; i < 4; i++)
+    keys[i] = text_of(key_names[i]);
   for (int i = 0; i < 300; i++) {
     if (!flush_both()) return;
     memset(play.tokens, 0, sizeof play.tokens);
