@@ -225,7 +225,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
   if (pending(handle) || handle->state == HELD) return FAIRLOCK_IN_PROGRESS;
-  if (engine->stage == UP && (handle->flags & SUBSCRIBED || handle->state == ENDING)) {
+  bool tried = (handle->flags & CLOSING) != 0; /* and it has failed */
+  if (engine->stage == UP && !tried && (handle->flags & SUBSCRIBED || handle->state == ENDING)) {
     handle->state = ENDING;
     handle->holds = 0;
     handle->flags |= CLOSING;
@@ -233,7 +234,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
     arm(engine, handle->limit);
     return begin(handle, REMOVE, now);
   }
-  if (engine->request.handle == handle) engine->broken = true; /* half of a request is out: nobody can write the rest */
+  /* nobody can write the other half of a request, or knows how many replies one with a SUBSCRIBE gets */
+  if (engine->request.handle == handle || handle->list == SENT) engine->broken = true;
   if (engine->addressee == handle) engine->addressee = NULL;
   unlist(handle);
   struct fairlock **link = &engine->handles;

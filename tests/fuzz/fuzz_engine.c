@@ -33,6 +33,7 @@ enum { HANDLES = WITNESS_LOCKS, LEASE = 1000, RECEIVE_SPARE = 64 };
 struct caller {
   bool there;
   bool asking;       /* an inspection or a force-release: has no hold and no queue entry */
+  bool acquires;     /* the operation is to end with a hold */
   bool endless;      /* the wait has no limit, or the operation none that is known */
   bool touched;      /* by an operation in this step */
   uint32_t began;    /* the operation */
@@ -120,6 +121,7 @@ static void lost(struct fairlock *handle, void *context)
 
 static void began(struct caller *caller, uint32_t limit)
 {
+  caller->acquires = false;
   caller->began = now;
   caller->answered = now;
   caller->endless = limit == FAIRLOCK_FOREVER;
@@ -131,7 +133,9 @@ static int acquire(struct caller *caller, struct fairlock *handle, uint32_t wait
 {
   int status = fairlock_engine_acquire(handle, wait, lease, now);
   uint32_t most = (wait == 0 ? CONNECT_MS : wait) + LEASE_MS + FAIRLOCK_WINDOW_MS;
-  if (status == FAIRLOCK_PENDING) began(caller, wait == FAIRLOCK_FOREVER ? FAIRLOCK_FOREVER : most);
+  if (status != FAIRLOCK_PENDING) return status;
+  began(caller, wait == FAIRLOCK_FOREVER ? FAIRLOCK_FOREVER : most);
+  caller->acquires = true;
   return status;
 }
 
@@ -328,6 +332,9 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
   CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_NO_ENTROPY);
+  if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
+    CHECK(handle->state == HELD || handle->state == LOST);
+  }
   if (caller->result != FAIRLOCK_PENDING && !caller->touched) CHECK(handle->result == caller->result);
   if (witness.answered & (uint64_t)1 << handle->number % 64) caller->answered = now;
   if (handle->result == FAIRLOCK_PENDING) {

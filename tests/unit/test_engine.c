@@ -1083,6 +1083,44 @@ static void test_remove_ends_the_subscription(void)
   CHECK(engine.handles == NULL);
 }
 
+/* The server's clock was set back by an hour, and for so long a late acquire may come: nobody waits for that to be taken out. */
+static void test_remove_comes_to_an_end(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  pass(50);
+  greet_late(-3600000);
+  drain();
+  answer(0, 0, -3600000);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  for (int i = 0; i < 11; i++) {
+    drain();
+    if (output_size > 0) answer(1, 0, -3600000);
+    pass(1000);
+  }
+  CHECK(a.result != FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/* A SUBSCRIBE that is refused gets a reply of its own: when nobody is left to know, the replies cannot be told apart. */
+static void test_remove_while_subscribing(void)
+{
+  lose_while_subscribing();
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  memset(&a, 0, sizeof a);
+  feed("-NOPERM no channel\r\n");
+  answer(1, 99, 0); /* to a */
+  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
 /* The memory of a handle that was taken out is the caller's again, even if half of its request is out. */
 static void test_remove_in_the_middle_of_a_request(void)
 {
@@ -1246,6 +1284,8 @@ const struct check_test check_tests[] = {
     {"inspect", test_inspect},
     {"an inspection of odd things", test_inspect_oddities},
     {"remove ends the subscription", test_remove_ends_the_subscription},
+    {"taking out comes to an end", test_remove_comes_to_an_end},
+    {"taken out while its SUBSCRIBE is under way", test_remove_while_subscribing},
     {"taken out in the middle of a request", test_remove_in_the_middle_of_a_request},
     {"taken out in the middle of a message", test_remove_in_the_middle_of_a_message},
     {"a release overtakes a confirmation", test_release_overtakes},
