@@ -3,7 +3,7 @@ SIM_SOURCES := $(filter-out tests/sim/test_%,$(wildcard tests/sim/*.c))
 SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o)
 SIM_LIBS := -llua5.1 -lm
 SIM_PARTS := $(filter-out $(BUILD)/tests/sim/main.o,$(SIM_OBJECTS)) # without a program around them
-SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential
+SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep
 PACKAGES += liblua5.1-0-dev
 
 $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SANITIZER),8,60)
@@ -14,6 +14,17 @@ $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
 $(BUILD)/tests/sim/test_differential.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
 $(BUILD)/tests/sim/test_differential: $(BUILD)/tests/sim/test_differential.o $(SIM_PARTS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
+
+# The sweep brings a port of its own, and the client layer is compiled for that.
+SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client store redis commands script sha1)
+$(BUILD)/tests/sim/test_sweep.o $(BUILD)/tests/sim/sweep_client.o: INCLUDES := -Iresp -Iport -Iport/single -Ilock
+
+$(BUILD)/tests/sim/sweep_client.o: lock/client.c
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+
+$(BUILD)/tests/sim/test_sweep: $(SWEEP_PARTS) $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 .PHONY: sim
