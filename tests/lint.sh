@@ -5,10 +5,10 @@ set -u
 status=0
 includes="-Iresp -Iport -Iport/posix -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
-library=$(git ls-files 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
-single=$(git ls-files 'port/single/*.c' 'port/template*.c')
-host=$(git ls-files 'boards/host/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
-scripts=$(git ls-files '*.sh')
+library=$(git ls-files --cached --others --exclude-standard 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
+single=$(git ls-files --cached --others --exclude-standard 'port/single/*.c' 'port/template*.c')
+host=$(git ls-files --cached --others --exclude-standard 'boards/host/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
+scripts=$(git ls-files --cached --others --exclude-standard '*.sh')
 
 # check WHAT COMMAND...
 check() {
@@ -38,7 +38,7 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
-for header in $(git ls-files resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
+for header in $(git ls-files --cached --others --exclude-standard resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
 done
@@ -50,7 +50,7 @@ check cppcheck cppcheck -q --std=c11 --enable=warning,performance,portability --
 # shellcheck disable=SC2086
 check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
 # shellcheck disable=SC2046
-check clang-format clang-format --dry-run -Werror $(git ls-files '*.c' '*.h')
+check clang-format clang-format --dry-run -Werror $(git ls-files --cached --others --exclude-standard '*.c' '*.h')
 # shellcheck disable=SC2086
 check shellcheck shellcheck -S warning -s sh $scripts
 check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run
