@@ -45,10 +45,10 @@ enum fault {
 static struct {
   int64_t now; /* ms */
   struct redis *redis;
-  int operation;        /* of the client under test, counted  */
-  int fault_at[2];      /* operations that fail               */
-  enum fault fault[2];  /* and how                            */
-  int hit;              /* faults that fitted their operation */
+  int operation;       /* of the client under test, counted  */
+  int fault_at[2];     /* operations that fail               */
+  enum fault fault[2]; /* and how                            */
+  int hit;             /* faults that fitted their operation */
   bool trace;
   bool broken; /* a promise is */
   char why[160];
@@ -95,7 +95,8 @@ static void pass(int64_t limit)
 
 static void pass_all(int64_t limit)
 {
-  while (world.now < limit) pass(limit);
+  while (world.now < limit)
+    pass(limit);
 }
 
 /* The port. The clock wraps around early. */
@@ -164,9 +165,9 @@ void port_signal_destroy(struct port_signal *signal)
 struct wire {
   struct port_transport transport;
   struct redis_client *server;
-  bool faulty;         /* its operations count         */
-  bool silent;         /* nothing goes through         */
-  bool dead;           /* the next operation tells     */
+  bool faulty; /* its operations count         */
+  bool silent; /* nothing goes through         */
+  bool dead;   /* the next operation tells     */
   int64_t blocked_until, late_until, hangs_until;
   uint8_t inbox[16384];
   size_t begin, end;
@@ -190,7 +191,8 @@ static void look(void)
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   fairlock_id(&door, id);
   struct key *key = store_find(redis_store(world.redis), text_of(LOCK));
-  if (key == NULL || dict_find(&key->dict, text_of(id)) == NULL) fail("the client believes that it holds, but does not");
+  if (key == NULL || dict_find(&key->dict, text_of(id)) == NULL)
+    fail("the client believes that it holds, but does not");
   else if (key->expires < EPOCH + world.now + held) fail("the client believes in more than its lease");
 }
 
@@ -203,7 +205,8 @@ static enum fault next_fault(const struct wire *of, enum fault least, enum fault
   for (int i = 0; i < 2; i++) {
     if (world.fault_at[i] != operation || world.fault[i] < least || world.fault[i] > most) continue;
     world.hit++;
-    if (world.trace) printf("# %lld ms: fault %d at operation %d\n", (long long)world.now, (int)world.fault[i], operation);
+    if (world.trace)
+      printf("# %lld ms: fault %d at operation %d\n", (long long)world.now, (int)world.fault[i], operation);
     return world.fault[i];
   }
   return NO_FAULT;
@@ -378,7 +381,8 @@ static void server_executed(void *context, const struct execution *execution)
     printf(" %.*s", (int)execution->arguments[i].size, execution->arguments[i].data);
   }
   printf(" ->");
-  for (uint32_t i = 1; i < execution->reply->used; i++) printf(" %lld", (long long)execution->reply->values[i].integer);
+  for (uint32_t i = 1; i < execution->reply->used; i++)
+    printf(" %lld", (long long)execution->reply->values[i].integer);
   printf("\n");
 }
 
@@ -438,7 +442,8 @@ static bool wait_twice(void)
   status = fairlock_acquire(&door, 9000, 20000);
   if (!one_of_them(status, FAIRLOCK_OK, FAIRLOCK_OK, FAIRLOCK_OK)) return false;
   int64_t end = world.now + 2500;
-  while (world.now < end) (void)fairlock_poll(&client, (uint32_t)(end - world.now));
+  while (world.now < end)
+    (void)fairlock_poll(&client, (uint32_t)(end - world.now));
   return released();
 }
 
@@ -470,7 +475,8 @@ static bool renew(void)
 
 static int finish(void)
 {
-  while (fairlock_result(&door) == FAIRLOCK_PENDING) (void)fairlock_poll(&client, FAIRLOCK_FOREVER);
+  while (fairlock_result(&door) == FAIRLOCK_PENDING)
+    (void)fairlock_poll(&client, FAIRLOCK_FOREVER);
   return fairlock_result(&door);
 }
 
@@ -557,10 +563,16 @@ static void set_up_client(struct fairlock_client *which, struct wire *on, struct
 static void set_up(void)
 {
   static uint8_t buffers[4][512];
-  static const struct fairlock_config config = {
-      .receive_buffer = buffers[0], .receive_size = 200, .send_buffer = buffers[1], .send_size = 512, .client_id = "one"};
-  static const struct fairlock_config other_config = {
-      .receive_buffer = buffers[2], .receive_size = 512, .send_buffer = buffers[3], .send_size = 512, .client_id = "two"};
+  static const struct fairlock_config config = {.receive_buffer = buffers[0],
+                                                .receive_size = 200,
+                                                .send_buffer = buffers[1],
+                                                .send_size = 512,
+                                                .client_id = "one"};
+  static const struct fairlock_config other_config = {.receive_buffer = buffers[2],
+                                                      .receive_size = 512,
+                                                      .send_buffer = buffers[3],
+                                                      .send_size = 512,
+                                                      .client_id = "two"};
   const struct redis_host host = {server_micros, server_output, server_executed, NULL};
   agenda_size = 0;
   world.now = 0;
@@ -575,7 +587,8 @@ static void set_up(void)
 
 static void take_down(void)
 {
-  while (agenda_size > 0) pass(INT64_MAX);
+  while (agenda_size > 0)
+    pass(INT64_MAX);
   disconnect(&wire);
   disconnect(&other_wire);
   redis_free(world.redis);
@@ -662,7 +675,8 @@ static void sweep(int scenario)
 static void test_singles(void)
 {
   if (replay()) return;
-  for (int i = 0; i < SCENARIOS; i++) sweep(i);
+  for (int i = 0; i < SCENARIOS; i++)
+    sweep(i);
 }
 
 /* With two faults a verdict may be a failure; what is believed and what is left is checked all the same. */
