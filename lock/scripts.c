@@ -45,7 +45,10 @@ static const char common[] =
     "end\n"
     "local function B(C,y,D)\n"
     "local E=math.max(l,r+1)\n"
-    "if o==0 and j('hlen',d)>5 then j('del',d)end\n"
+    "if o==0 and j('hlen',d)>5 then\n"
+    "u('token',r)\n"
+    "j('del',d)\n"
+    "end\n"
     "u('token',E,'holder',C,'released',s)\n"
     "j('hset',a,C,1)\n"
     "j('pexpire',a,y)\n"
@@ -204,8 +207,8 @@ static const char inspect[] =
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "81bacf42d3d5072b16645047b0080b686fd39825"},
-    {{common, release}, {sizeof common - 1, sizeof release - 1}, "c21581d8b0a7d767befad8c1670eddb98983ffcb"},
+    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "5ce4af893c566347423ff2cb0cc6a26fb269555e"},
+    {{common, release}, {sizeof common - 1, sizeof release - 1}, "9ff4a3f157fd4507a92c956a4009b5665c4eb145"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {

@@ -69,7 +69,10 @@ end
 -- Gives the free lock to owner, who may stand in the queue, and returns the new token.
 local function own(owner, lease, queued)
   local token = math.max(micros, last + 1)
-  if length == 0 and call('hlen', ours) > 5 then call('del', ours) end -- notes on waiters that went by themselves
+  if length == 0 and call('hlen', ours) > 5 then -- notes on waiters that went by themselves
+    remember('token', last) -- refused here, it leaves the last token where it is
+    call('del', ours)
+  end
   remember('token', token, 'holder', owner, 'released', released)
   call('hset', lock, owner, 1)
   call('pexpire', lock, lease)

@@ -268,6 +268,28 @@ static void test_half_way(void)
   }
 }
 
+/* There are notes to clear away, and no right to write the new ones: the last token stays, or the next one might be smaller. */
+static void test_token_stays(void)
+{
+  struct fairlock handle;
+  static struct client client;
+  begin();
+  make_user("denied", keys_rule, channels_rule, "hset");
+  open_client(&client, "denied");
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "HSET fairlock:{acl} token 9000000000000000 a:1 1 b:1 1 c:1 1 d:1 1 e:1 1"));
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
+  CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{acl} token"), 9000000000000000);
+  CHECK(raw_run(&redis, "ACL SETUSER denied +hset"));
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL((int64_t)fairlock_token(&handle), 9000000000000001);
+  CHECK_EQUAL(raw_number(&redis, "HLEN fairlock:{acl}"), 3);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(raw_run(&redis, "ACL DELUSER denied"));
+}
+
 /* The user may not do something right from the start: the status says so, with the server's text. */
 static void denied(const char *keys, const char *channels, const char *left_out, bool tries)
 {
@@ -340,5 +362,6 @@ const struct check_test check_tests[] = {
     {"acl: NOPERM for the channel", test_no_channel},
     {"acl: NOPERM for TIME", test_no_time},
     {"acl: a right is taken away half-way", test_half_way},
+    {"acl: the last token outlasts a right that is missing", test_token_stays},
     {NULL, NULL},
 };
