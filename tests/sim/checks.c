@@ -113,10 +113,14 @@ static bool kept_rules(struct party *party)
   return entry != NULL && entry->score > (double)(world_server_micros(world) / MS) && listens(party);
 }
 
-/* It was perhaps not there when a peer was woken, which takes the lock some time later. */
+/*
+ * It was perhaps not there when a peer was woken, which takes the lock some time later: the connection on which it was heard is
+ * that young, or no longer the present one.
+ */
 static bool was_away(const struct party *party)
 {
-  return party->device != NULL && party->link != NULL && party->link->opened > party->world->now - WINDOW;
+  if (party->device == NULL || party->link == NULL) return false;
+  return party->link != party->device->link || party->link->opened > party->world->now - WINDOW;
 }
 
 /* A hold begins */
