@@ -1,6 +1,6 @@
 # Chaos: processes, a real redis-server, and everything that can happen to them. The suite is a short run.
 CHAOS := $(BUILD)/tests/chaos/chaos
-SUITES += $(CHAOS)
+SUITES += $(CHAOS) tests/chaos/bites.sh
 PACKAGES += redis-tools
 
 $(CHAOS).o $(CHAOS:chaos=history).o: CPPFLAGS += -Itests/server
@@ -9,6 +9,9 @@ $(CHAOS): $(CHAOS).o $(BUILD)/tests/chaos/history.o $(BUILD)/tests/server/harnes
   $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# Its objects have to be there when the script runs.
+tests/chaos/bites.sh: | $(CHAOS)
+
 .PHONY: chaos
-chaos: $(CHAOS) ## kill, freeze and cut off clients of a real redis-server for TIME=seconds, and check; SEED=n
+chaos: $(CHAOS) ## kill, freeze and cut off clients of a real redis-server for TIME=seconds (120), and check; SEED=n
 	@TIME=$(or $(TIME),120) SEED=$(SEED) $(CHAOS)

@@ -4,7 +4,6 @@ FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
 PACKAGES_FUZZ := clang libclang-rt-14-dev
-TIME ?= 60
 
 SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 REPLAY_MAIN ?= $(BUILD)/replay/tests/fuzz/replay.o
@@ -38,7 +37,7 @@ fuzz: ## fuzz each target for TIME seconds (60), or only TARGET=engine; what it 
 	@sh tests/need.sh $(PACKAGES_FUZZ)
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz CC=clang REPLAY_MAIN= \
 	  CFLAGS="$(SANITIZE_FUZZ) -fsanitize=fuzzer-no-link" LDFLAGS=-fsanitize=fuzzer $(FUZZ:%=$(BUILD)/fuzz/replay/%)
-	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(TIME) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
+	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(or $(TIME),60) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
 
 # Coverage: the suites that take no real time, again, with a build of their own; with SERVER=1 those of a server, too.
 COVERED = $(filter $(BUILD)/tests/unit/% $(BUILD)/replay/% $(BUILD)/tests/sim/% \

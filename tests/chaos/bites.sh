@@ -1,0 +1,85 @@
+#!/bin/sh
+# Whether the checks of chaos bite: plants each bug of planted.txt in a copy of the lock, and lets the clients of a real
+# server use that; what they write down has to give the bug away. As it does within seconds when it is found at all, a
+# minute is a generous bound. Each seed is another try. Needs the objects of chaos: its rules build them first.
+# ONLY=text: those bugs whose name contains it.
+set -u
+build=${BUILD:-build}
+folder=$build/tests/chaos/planted
+tab=$(printf '\t')
+status=0
+running=
+rm -rf "$folder"
+mkdir -p "$folder"
+# shellcheck disable=SC2086
+trap '[ -z "$running" ] || kill $running 2>/dev/null' EXIT
+trap 'exit 1' HUP INT TERM
+
+# What the copy in $1 was compiled to, and the rest of the library as it is.
+objects() {
+  for object in "$build"/lock/*.o "$build"/resp/*.o "$build"/port/posix/*.o; do
+    own=$1/$(basename "$object")
+    if [ -e "$own" ]; then echo "$own"; else echo "$object"; fi
+  done
+}
+
+# plant PLACE FILE COMMAND: leaves chaos with the bug in it in PLACE/chaos
+plant() {
+  cp -R lock "$1/lock"
+  sed "$3" "lock/$2" >"$1/lock/$2"
+  if cmp -s "lock/$2" "$1/lock/$2"; then
+    echo "# $2 has no place for it any more"
+    return 1
+  fi
+  case $2 in
+  *.lua)
+    sh "$1/lock/scripts/generate.sh" >"$1/lock/scripts.c"
+    files=scripts
+    ;;
+  *.h) files=$(cd lock && basename -s .c ./*.c) ;;
+  *) files=${2%.c} ;;
+  esac
+  for file in $files; do
+    ${CC:-cc} -std=c11 -O1 -Iresp -Iport -Iport/posix "-I$1/lock" -c "$1/lock/$file.c" -o "$1/$file.o" || return 1
+  done
+  # shellcheck disable=SC2046
+  ${CC:-cc} -o "$1/chaos" "$build"/tests/chaos/chaos.o "$build"/tests/chaos/history.o "$build"/tests/server/harness.o \
+    "$build"/tests/server/proxy.o "$build"/tests/check.o "$build"/tests/check_host.o $(objects "$1") -pthread
+}
+
+# Runs until the first complaint, or gives up. What it says is in PLACE/log.
+hunt() {
+  for seed in 1 2; do
+    HUNT=1 TIME=60 SEED=$seed "$1/chaos" all_get_on >"$1/log" 2>&1
+    if grep -q '^not ok chaos_hunt' "$1/log"; then return; fi
+  done
+}
+
+# All at a time: they sleep most of it.
+count=0
+grep -v -e '^#' -e '^$' "$(dirname "$0")/planted.txt" | sed "s/|/$tab/;s/|/$tab/" >"$folder/list"
+while IFS=$tab read -r name file command; do
+  case $name in *"${ONLY:-}"*) ;; *) continue ;; esac
+  count=$((count + 1))
+  mkdir "$folder/$count"
+  echo "$name" >"$folder/$count/name"
+  if plant "$folder/$count" "$file" "$command"; then
+    hunt "$folder/$count" &
+    running="$running $!"
+  fi
+done <"$folder/list"
+wait
+running=
+
+for place in "$folder"/[0-9]*; do
+  name=$(cat "$place/name")
+  if grep -q '^not ok chaos_hunt' "$place/log" 2>/dev/null; then
+    echo "ok chaos check bites: $name"
+    grep '^# found after' "$place/log"
+  else
+    echo "not ok chaos check bites: $name"
+    [ ! -e "$place/log" ] || grep '^#' "$place/log"
+    status=1
+  fi
+done
+exit $status
