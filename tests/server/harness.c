@@ -281,9 +281,14 @@ void server_kill(struct server *started)
 
 void server_restart(struct server *started)
 {
-  server_kill(started);
-  server_revive(started);
-  if (!answers(started)) give_up("redis-server does not start again");
+  int64_t until = now_ms() + SOON;
+  do { /* a connection of somebody else may have the port at its own end for a moment */
+    server_kill(started);
+    server_revive(started);
+    if (answers(started)) return;
+    sleep_ms(50);
+  } while (now_ms() < until);
+  give_up("redis-server does not start again");
 }
 
 void server_stop(struct server *started)
