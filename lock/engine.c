@@ -296,7 +296,6 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
   uint8_t *buffer = engine->config->send_buffer;
   size_t room = engine->config->send_size;
   if (engine->send_end == 0 && engine->stage > OPENING && !engine->broken) {
-    engine->filled_at = now;
     while (engine->send_end < room && take_request(engine, now)) {
       struct resp_writer writer;
       resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end, engine->request_done);
@@ -305,7 +304,10 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
       engine->request_done += writer.used;
       if (engine->request_done == writer.total) end_request(engine);
     }
-    if (engine->send_end > 0) arm(engine, now + response_ms(engine));
+    if (engine->send_end > 0) {
+      engine->filled_at = now;
+      arm(engine, now + response_ms(engine));
+    }
   }
   *size = engine->send_end - engine->send_start;
   return buffer + engine->send_start;

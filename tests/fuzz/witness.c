@@ -187,7 +187,6 @@ static bool take_command(struct witness *witness)
 {
   const struct witness_element *name = &witness->sent.elements[0];
   if (is(name, "HELLO") || is(name, "SELECT") || is(name, "TIME")) {
-    if (is(name, "HELLO")) witness->greeting_at = witness->sent.begun_at;
     witness->greeting = true;
     return witness->last == 0;
   }
@@ -210,6 +209,7 @@ static bool take_sent(struct witness *witness, const struct resp_event *event)
 bool witness_sent(struct witness *witness, const uint8_t *data, size_t size, uint32_t now)
 {
   witness->now = now;
+  if (witness->greeted < witness->greetings) witness->greeting_at = now;
   return read_stream(witness, &witness->sent, data, size, take_sent);
 }
 

@@ -72,7 +72,7 @@ struct witness {
 
   unsigned greetings, greeted; /* answers to the greeting: how many there will be, how many there were */
   bool greeting;               /* the greeting was seen ... */
-  uint32_t greeting_at;        /* ... first then */
+  uint32_t greeting_at;        /* ... the last of it, which is TIME, then */
   uint32_t start;              /* when the engine was made */
   int64_t offset; /* the largest difference between a time at which the engine asked and the time it was told then */
 

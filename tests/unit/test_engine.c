@@ -343,6 +343,24 @@ static void test_grant_that_is_too_old(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
 }
 
+/* The greeting asks for the time when it is sent, not when somebody looks in vain whether there is more to send. */
+static void test_grant_after_a_slow_greeting(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  CHECK(sends("TIME"));
+  pass(1500);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  feed("%1\r\n$5\r\nproto\r\n:3\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"); /* that of 1500 ms ago */
+  CHECK(fairlock_engine_ready(&engine));
+  push("message", CHANNEL("1"), "99 1700000000000");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_held(&a, now) <= 3500);
+}
+
 /* Who may publish on a waiter's channel may forge a grant: it is believed until the answer to the confirmation. */
 static void test_forged_grant(void)
 {
@@ -1246,6 +1264,7 @@ const struct check_test check_tests[] = {
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
     {"a grant from another time is not believed", test_grant_from_another_time},
+    {"a grant after a slow greeting", test_grant_after_a_slow_greeting},
     {"a forged grant is lost when it is not confirmed", test_forged_grant},
     {"a peer's wake-up makes a waiter ask", test_peer_wakes},
     {"messages that are not ours are ignored", test_messages_that_are_not_ours},
