@@ -247,7 +247,7 @@ static void disconnect(void)
 static void drain(bool all)
 {
   unsigned before = witness.scripts;
-  if (engine.stage > OPENING && !(fairlock_engine_wants(&engine, now) & FAIRLOCK_SEND)) {
+  if (fairlock_engine_wants(&engine, now) == FAIRLOCK_RECEIVE) {
     size_t none; /* who asks without being told to gets nothing, and disturbs nothing */
     (void)fairlock_engine_output(&engine, &none, now);
     CHECK(none == 0);
