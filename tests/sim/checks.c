@@ -170,6 +170,8 @@ static void check_orphan(void *object, uint32_t stamp)
 static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
 {
   struct world *world = party->world;
+  if (party->gone && party->taken_out && ordered(world))
+    world_fail(world, "%s gets %s after it was taken out", party->id, lock->text[0]);
   check_order(party);
   check_barging(party);
   if (party->device != NULL) {

@@ -9,9 +9,8 @@ static bool before(const struct event *a, const struct event *b)
   return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-void events_add(struct events *events, int64_t at, event_fn run, void *object, uint32_t stamp)
+void events_put(struct events *events, struct event event)
 {
-  struct event event = {at, events->planned++, run, object, stamp};
   if (events->used == events->size) {
     events->size = events->size == 0 ? 1024 : events->size * 2;
     events->heap = realloc(events->heap, events->size * sizeof *events->heap);
@@ -25,9 +24,15 @@ void events_add(struct events *events, int64_t at, event_fn run, void *object, u
   events->heap[i] = event;
 }
 
-bool events_take(struct events *events, struct event *event)
+uint64_t events_add(struct events *events, int64_t at, event_fn run, void *object, uint32_t stamp)
 {
-  if (events->used == 0) return false;
+  events_put(events, (struct event){at, events->planned, run, object, stamp});
+  return events->planned++;
+}
+
+bool events_take(struct events *events, int64_t end, struct event *event)
+{
+  if (events->used == 0 || events->heap[0].at > end) return false;
   *event = events->heap[0];
   struct event last = events->heap[--events->used];
   size_t i = 0;

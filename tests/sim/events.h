@@ -23,10 +23,14 @@ struct events {
   uint64_t planned;
 };
 
-void events_add(struct events *events, int64_t at, event_fn run, void *object, uint32_t stamp);
+/* Returns its order. */
+uint64_t events_add(struct events *events, int64_t at, event_fn run, void *object, uint32_t stamp);
 
-/* Takes the next one out. False: nothing is planned. */
-bool events_take(struct events *events, struct event *event);
+/* The same with an order that is known: what is put off must not fall behind what was planned later. */
+void events_put(struct events *events, struct event event);
+
+/* Takes the next one out. False: nothing is planned until the end. */
+bool events_take(struct events *events, int64_t end, struct event *event);
 
 void events_free(struct events *events);
 

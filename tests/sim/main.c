@@ -4,8 +4,9 @@
  *     sim                     the suite: a fixed set of seeds
  *     sim seed SEED [STEP]    one world; from STEP on it is told what happens
  *     sim soak SECONDS        worlds with new seeds for so long
- *     sim small SEED [STEP]   the same among the small worlds
- *     sim hunt SECONDS        small worlds until a promise is broken; fails when none is: for planted bugs
+ *     sim prey SEED [STEP]    one of the worlds of the hunt
+ *     sim hunt SECONDS [SEED] worlds of the hunt until a promise is broken, for so long of this process's time at most; fails
+ *                             when none is: for planted bugs
  */
 #include "world.h"
 
@@ -52,16 +53,16 @@ static void print_total(void)
 }
 
 /* One world. True when all promises were kept. */
-static bool run(uint64_t seed, uint64_t trace_from, bool small)
+static bool run(uint64_t seed, uint64_t trace_from, bool hunting)
 {
   struct world *world = calloc(1, sizeof *world);
   if (world == NULL) abort();
   world->trace_from = trace_from;
-  bool good = world_run(world, seed, small);
+  bool good = world_run(world, seed, hunting);
   if (!good) {
     printf("# seed %llu, step %llu, %.6f s: %s\n", (unsigned long long)seed, (unsigned long long)world->step,
            (double)world->now / 1e6, world->failure);
-    if (!small) {
+    if (!hunting) {
       printf("# make sim SEED=%llu replays it; STEP=%llu shows the last steps\n", (unsigned long long)seed,
              (unsigned long long)(world->step > 2000 ? world->step - 2000 : 0));
     }
@@ -93,13 +94,16 @@ static bool soak(time_t seconds)
   return good;
 }
 
-static bool hunt(time_t seconds)
+/* In time of this process, so that a busy machine does not matter. */
+static bool hunt(uint64_t seconds, uint64_t seed)
 {
-  time_t end = time(NULL) + seconds;
-  for (uint64_t seed = 1; time(NULL) < end; seed++) {
-    if (!run(seed, UINT64_MAX, true)) return true;
-  }
-  return false;
+  clock_t end = clock() + (clock_t)seconds * CLOCKS_PER_SEC;
+  bool found = false;
+  while (!found && clock() < end)
+    found = !run(seed++, UINT64_MAX, true);
+  printf("# %s after %.1f s, %llu worlds, %.0f client-hours\n", found ? "found" : "nothing found",
+         (double)clock() / CLOCKS_PER_SEC, (unsigned long long)total.worlds, total.client_hours);
+  return found;
 }
 
 int main(int argc, char **argv)
@@ -110,15 +114,15 @@ int main(int argc, char **argv)
   bool good = false;
   if (argc == 1) {
     good = suite();
-  } else if (strcmp(what, "seed") == 0 || strcmp(what, "small") == 0) {
-    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, what[1] == 'm');
+  } else if (strcmp(what, "seed") == 0 || strcmp(what, "prey") == 0) {
+    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, what[0] == 'p');
     printf("%s seed %llu\n", good ? "ok" : "not ok", (unsigned long long)number);
   } else if (strcmp(what, "soak") == 0) {
     good = soak((time_t)number);
   } else if (strcmp(what, "hunt") == 0) {
-    return hunt((time_t)number) ? 0 : 1;
+    return hunt(number, argc > 3 ? strtoull(argv[3], NULL, 10) : 1) ? 0 : 1;
   } else {
-    fprintf(stderr, "usage: sim [seed SEED [STEP] | small SEED [STEP] | soak SECONDS | hunt SECONDS]\n");
+    fprintf(stderr, "usage: sim [seed SEED [STEP] | prey SEED [STEP] | soak SECONDS | hunt SECONDS [SEED]]\n");
     return 2;
   }
   print_total();

@@ -14,7 +14,8 @@ struct packet {
   struct link *link;
   struct packet *previous, *next;
   bool up;
-  bool end; /* of the stream */
+  bool end;       /* of the stream */
+  uint64_t order; /* of its event */
   size_t size;
   char data[];
 };
@@ -59,7 +60,7 @@ static void arrive(void *object, uint32_t stamp)
   struct world *world = link->world;
   int64_t awake = packet->up ? link->up_late : link->open ? link->user->asleep_until(link->owner) : 0;
   if (awake > world->now) {
-    events_add(&world->events, awake, arrive, packet, stamp);
+    events_put(&world->events, (struct event){awake, packet->order, arrive, packet, stamp});
     return;
   }
   if (packet->up) arrive_up(link, packet);
@@ -80,7 +81,7 @@ static void send_piece(struct link *link, bool up, const void *data, size_t size
   int64_t *free_at = up ? &link->up_free : &link->down_free;
   if (at < *free_at) at = *free_at;
   *free_at = at;
-  events_add(&world->events, at, arrive, packet, 0);
+  packet->order = events_add(&world->events, at, arrive, packet, 0);
 }
 
 /* In one piece, or in several that arrive one after the other. */

@@ -109,7 +109,7 @@ static void acquire(struct party *party)
     return;
   }
   started(party, JOB_ACQUIRE, wait);
-  if (wait > 0 && random_chance(&world->random, 200)) {
+  if (wait > 0 && random_chance(&world->random, world->profile.gives_up)) {
     next_step(party, JOB_ACQUIRE, random_around(&world->random, world->profile.hold * 4));
   }
 }
@@ -214,6 +214,7 @@ static void take_out(struct party *party)
   int status = fairlock_engine_remove(&party->handle, device_clock(device));
   TRACE(world, "%s is taken out: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING) {
+    party->removed_on = device->link;
     started(party, JOB_REMOVE, 10000);
   } else if (status == FAIRLOCK_IN_PROGRESS) {
     next_step(party, JOB_REMOVED, SECOND);
@@ -235,7 +236,7 @@ static void step(struct party *party)
   struct world *world = party->world;
   switch (party->job) {
   case JOB_IDLE:
-    if (world->ending || random_chance(&world->random, 20)) take_out(party);
+    if (world->ending || random_chance(&world->random, world->profile.taken_out)) take_out(party);
     else if (random_chance(&world->random, 30)) ask(party);
     else acquire(party);
     break;
@@ -287,6 +288,7 @@ void program_look(struct party *party)
     rest(party);
     break;
   case JOB_REMOVE:
+    party->taken_out = result == FAIRLOCK_OK && party->device->link == party->removed_on;
     next_step(party, JOB_REMOVED, 0);
     break;
   default:

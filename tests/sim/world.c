@@ -59,70 +59,6 @@ struct party *world_add_party(struct world *world, const char *id, struct lock *
   return party;
 }
 
-/* What kind of world */
-
-static int64_t one_of(struct random *random, int64_t a, int64_t b, int64_t c)
-{
-  int64_t choice = random_below(random, 3);
-  return choice == 0 ? a : choice == 1 ? b : c;
-}
-
-static void choose_size(struct profile *profile, struct random *random, bool small)
-{
-  int64_t size = random_below(random, small ? 85 : 100);
-  if (size < 55) {
-    profile->devices = (int)random_between(random, 2, 6);
-    profile->locks = (int)random_between(random, 1, 2);
-    profile->duration = random_between(random, 5, 30) * MINUTE;
-  } else if (size < 85) {
-    profile->devices = (int)random_between(random, 5, 30);
-    profile->locks = (int)random_between(random, 1, 5);
-    profile->duration = random_between(random, 3, 15) * MINUTE;
-  } else if (size < 97) {
-    profile->devices = (int)random_between(random, 50, 300);
-    profile->locks = (int)random_between(random, 5, 60);
-    profile->duration = random_between(random, 2, 6) * MINUTE;
-  } else {
-    profile->devices = (int)random_between(random, 1000, 3000);
-    profile->locks = (int)random_between(random, 100, 600);
-    profile->duration = random_between(random, 2, 3) * MINUTE;
-  }
-}
-
-/* Nothing but broken connections, many of them, so that much is late and repeated; or evictions and losses. */
-static void make_storm(struct profile *profile, struct random *random)
-{
-  profile->faults = FAULT_CUT | (random_chance(random, 300) ? FAULT_STALL : 0);
-  if (random_chance(random, 150)) profile->faults = FAULT_EVICT | FAULT_FREEZE | FAULT_SILENCE;
-  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
-  profile->think = one_of(random, 50 * MS, 500 * MS, 20 * SECOND);
-  profile->duration = profile->duration / 2;
-}
-
-static void choose_profile(struct world *world, bool small)
-{
-  struct profile *profile = &world->profile;
-  struct random *random = &world->random;
-  choose_size(profile, random, small);
-  profile->handles = (int)random_between(random, 1, 3);
-  bool large = profile->devices > 30;
-  profile->think = large ? one_of(random, SECOND, 20 * SECOND, MINUTE) : one_of(random, 50 * MS, SECOND, 20 * SECOND);
-  profile->hold = one_of(random, 5 * MS, 200 * MS, 3 * SECOND);
-  profile->latency = one_of(random, 100, 2 * MS, 40 * MS);
-  profile->fault_every = one_of(random, 5 * SECOND, 30 * SECOND, 200 * SECOND) / profile->devices;
-  profile->split = (int)one_of(random, 0, 20, 400);
-  profile->waitless = (int)one_of(random, 50, 50, 500);
-  profile->drift = (int)one_of(random, 0, 10000, 10000);
-  profile->faults = (unsigned)random_next(random) & ((1U << FAULTS) - 1);
-  if (random_chance(random, 900)) profile->faults &= ~(unsigned)UNSAFE;
-  if (random_chance(random, 850)) profile->faults &= ~(unsigned)FAULT_DENY;
-  if (random_chance(random, 600)) profile->faults &= ~(unsigned)FAULT_WIPE;
-  if (profile->faults & FAULT_JUMP) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
-  if (random_chance(random, 100)) profile->faults = 0;
-  if (random_chance(random, 200)) make_storm(profile, random);
-  if (random_chance(random, 300)) profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
-}
-
 static void name_keys(struct lock *lock, int index)
 {
   static const char *const formats[4] = {"L%d", "redisson_lock_queue:{L%d}", "redisson_lock_timeout:{L%d}",
@@ -179,7 +115,7 @@ static void build(struct world *world)
     device->drift = random_between(&world->random, -profile->drift, profile->drift);
     device->clock_offset = (uint32_t)random_next(&world->random);
     device->latency = 1 + random_around(&world->random, profile->latency);
-    device->blocked = (int)one_of(&world->random, 0, 0, 50);
+    device->blocked = random_chance(&world->random, 333) ? 50 : 0;
     world_later(world, random_below(&world->random, 10 * SECOND), start_device, device, 0);
   }
   peers_start(world);
@@ -191,11 +127,7 @@ static void build(struct world *world)
 static void run_until(struct world *world, int64_t end)
 {
   struct event event;
-  while (!world->failed && events_take(&world->events, &event)) {
-    if (event.at > end) {
-      events_add(&world->events, event.at, event.run, event.object, event.stamp);
-      break;
-    }
+  while (!world->failed && events_take(&world->events, end, &event)) {
     world->now = event.at;
     world->step++;
     event.run(event.object, event.stamp);
@@ -291,11 +223,12 @@ static void look_back(struct world *world)
   check_nothing_left(world, true);
 }
 
-bool world_run(struct world *world, uint64_t seed, bool small)
+bool world_run(struct world *world, uint64_t seed, bool hunting)
 {
   world->seed = seed;
   world->random.state = seed * 0x2545f4914f6cdd1dU;
-  choose_profile(world, small);
+  if (hunting) choose_ground(world);
+  else choose_profile(world);
   build(world);
   run_until(world, world->profile.duration);
   if (!world->failed) calm_down(world);

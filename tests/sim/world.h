@@ -6,6 +6,7 @@
  *   device.c    a device: its drifting clock, its engine and the program that turns the crank
  *   program.c   what the programs on the devices do with their locks
  *   peer.c      peers like Redisson
+ *   profile.c   what kind of world it is
  *   faults.c    what goes wrong
  *   checks.c    the promises
  *   world.c     puts all that together and ends it
@@ -57,9 +58,11 @@ struct profile {
   int64_t latency;
   int64_t fault_every; /* mean, all over the world */
   unsigned faults;
-  int split;    /* permille of sendings that arrive in pieces     */
-  int waitless; /* permille of acquisitions that do not queue     */
-  int drift;    /* ppm                                            */
+  int split;     /* permille of sendings that arrive in pieces     */
+  int waitless;  /* permille of acquisitions that do not queue     */
+  int gives_up;  /* permille of waits that are cancelled           */
+  int taken_out; /* permille of acquisitions before which the handle is taken out and a new one put in */
+  int drift;     /* ppm                                            */
 };
 
 struct world;
@@ -97,7 +100,8 @@ struct party {
   struct lock *lock;
   struct device *device; /* NULL: a peer */
   char id[48];
-  bool gone; /* crashed, or taken out */
+  bool gone;      /* crashed, or taken out */
+  bool taken_out; /* and the server has said that nothing is left of it */
 
   /* What the server has seen of it. */
   bool queued;
@@ -129,6 +133,7 @@ struct party {
   int64_t started;    /* when the operation began */
   int64_t frozen;     /* the device's frozen time when the operation began */
   bool last;
+  const struct link *removed_on; /* the connection when that began */
   struct party *next;
 };
 
@@ -235,6 +240,10 @@ void peers_late(struct world *world);
 bool peers_idle(struct world *world);
 const char *peer_script(int index); /* NULL: there is none */
 
+/* profile.c */
+void choose_profile(struct world *world);
+void choose_ground(struct world *world); /* one for the hunt */
+
 /* faults.c */
 void faults_start(struct world *world);
 
@@ -250,8 +259,8 @@ void world_fail(struct world *world, const char *format, ...);
 void world_trace(struct world *world, const char *format, ...);
 int64_t world_server_micros(const struct world *world);
 void world_later(struct world *world, int64_t delay, event_fn run, void *object, uint32_t stamp);
-/* small: only small worlds. True when all promises were kept. */
-bool world_run(struct world *world, uint64_t seed, bool small);
+/* hunting: a world of the hunt. True when all promises were kept. */
+bool world_run(struct world *world, uint64_t seed, bool hunting);
 void world_free(struct world *world);
 
 #define TRACE(world, ...)                                                                                              \

@@ -1,0 +1,140 @@
+/*
+ * What kind of world a seed makes: how many take part, how fast they are, and what may go wrong. The worlds of the suite are of
+ * all sizes and kinds; those of the hunt for a planted bug are small, and in each there is much of one trouble.
+ */
+#include "world.h"
+
+static int64_t one_of(struct random *random, int64_t a, int64_t b, int64_t c)
+{
+  int64_t choice = random_below(random, 3);
+  return choice == 0 ? a : choice == 1 ? b : c;
+}
+
+static void choose_size(struct profile *profile, struct random *random)
+{
+  int64_t size = random_below(random, 100);
+  if (size < 55) {
+    profile->devices = (int)random_between(random, 2, 6);
+    profile->locks = (int)random_between(random, 1, 2);
+    profile->duration = random_between(random, 5, 30) * MINUTE;
+  } else if (size < 85) {
+    profile->devices = (int)random_between(random, 5, 30);
+    profile->locks = (int)random_between(random, 1, 5);
+    profile->duration = random_between(random, 3, 15) * MINUTE;
+  } else if (size < 97) {
+    profile->devices = (int)random_between(random, 50, 300);
+    profile->locks = (int)random_between(random, 5, 60);
+    profile->duration = random_between(random, 2, 6) * MINUTE;
+  } else {
+    profile->devices = (int)random_between(random, 1000, 3000);
+    profile->locks = (int)random_between(random, 100, 600);
+    profile->duration = random_between(random, 2, 3) * MINUTE;
+  }
+}
+
+/* Nothing but broken connections, many of them, so that much is late and repeated; or evictions and losses. */
+static void make_storm(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_CUT | (random_chance(random, 300) ? FAULT_STALL : 0);
+  if (random_chance(random, 150)) profile->faults = FAULT_EVICT | FAULT_FREEZE | FAULT_SILENCE;
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+  profile->think = one_of(random, 50 * MS, 500 * MS, 20 * SECOND);
+  profile->duration = profile->duration / 2;
+}
+
+void choose_profile(struct world *world)
+{
+  struct profile *profile = &world->profile;
+  struct random *random = &world->random;
+  choose_size(profile, random);
+  profile->handles = (int)random_between(random, 1, 3);
+  bool large = profile->devices > 30;
+  profile->think = large ? one_of(random, SECOND, 20 * SECOND, MINUTE) : one_of(random, 50 * MS, SECOND, 20 * SECOND);
+  profile->hold = one_of(random, 5 * MS, 200 * MS, 3 * SECOND);
+  profile->latency = one_of(random, 100, 2 * MS, 40 * MS);
+  profile->fault_every = one_of(random, 5 * SECOND, 30 * SECOND, 200 * SECOND) / profile->devices;
+  profile->split = (int)one_of(random, 0, 20, 400);
+  profile->waitless = (int)one_of(random, 50, 50, 500);
+  profile->taken_out = 20;
+  profile->gives_up = 200;
+  profile->drift = (int)one_of(random, 0, 10000, 10000);
+  profile->faults = (unsigned)random_next(random) & ((1U << FAULTS) - 1);
+  if (random_chance(random, 900)) profile->faults &= ~(unsigned)UNSAFE;
+  if (random_chance(random, 850)) profile->faults &= ~(unsigned)FAULT_DENY;
+  if (random_chance(random, 600)) profile->faults &= ~(unsigned)FAULT_WIPE;
+  if (profile->faults & FAULT_JUMP) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
+  if (random_chance(random, 100)) profile->faults = 0;
+  if (random_chance(random, 200)) make_storm(profile, random);
+  if (random_chance(random, 300)) profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
+}
+
+/* The worlds of the hunt */
+
+/* Nothing but broken connections, whose bytes arrive late. */
+static void break_often(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_CUT | (random_chance(random, 300) ? FAULT_STALL : 0);
+  profile->fault_every = one_of(random, 300 * MS, SECOND, 3 * SECOND) / FAULTS;
+}
+
+/* Fewer of them, and whoever has released or given up rests for a while: what is left of it shows. */
+static void rest_often(struct profile *profile, struct random *random)
+{
+  break_often(profile, random);
+  profile->fault_every = one_of(random, 3 * SECOND, 10 * SECOND, 30 * SECOND) / FAULTS;
+  profile->duration *= 2;
+  profile->think = 20 * SECOND;
+  profile->hold = one_of(random, 5 * MS, 200 * MS, SECOND);
+  profile->gives_up = (int)one_of(random, 100, 300, 600);
+  profile->taken_out = (int)one_of(random, 20, 200, 500);
+}
+
+/* Scripts are stopped half-way. */
+static void stop_scripts(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_DENY | (random_chance(random, 500) ? FAULT_FULL | FAULT_POWER : 0);
+  profile->fault_every = SECOND / FAULTS;
+}
+
+static void add_peers(struct profile *profile, struct random *random)
+{
+  profile->peers = (int)random_between(random, 2, 4);
+  profile->faults = FAULT_CRASH | FAULT_POWER | FAULT_FREEZE;
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+}
+
+/* Clients die and freeze, and the clocks run as unequally as they may. */
+static void kill_often(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_CRASH | FAULT_POWER | FAULT_FREEZE | FAULT_SILENCE;
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+}
+
+static void lose_data(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_EVICT | FAULT_FREEZE | FAULT_SILENCE;
+  if (random_chance(random, 300)) profile->faults = FAULT_EVICT | FAULT_JUMP | FAULT_DENY;
+  profile->fault_every = one_of(random, 300 * MS, SECOND, 3 * SECOND) / FAULTS;
+}
+
+static void nothing_special(struct profile *profile, struct random *random)
+{
+  (void)profile;
+  (void)random;
+}
+
+void choose_ground(struct world *world)
+{
+  static void (*const grounds[])(struct profile *, struct random *) = {
+      nothing_special, break_often, rest_often, stop_scripts, add_peers, kill_often, lose_data,
+  };
+  const uint64_t count = sizeof grounds / sizeof grounds[0];
+  struct profile *profile = &world->profile;
+  choose_profile(world);
+  profile->devices = (int)random_between(&world->random, 2, 4);
+  profile->peers = 0;
+  profile->locks = 1;
+  profile->duration = random_between(&world->random, 3, 10) * MINUTE;
+  profile->think = one_of(&world->random, 50 * MS, SECOND, 20 * SECOND);
+  grounds[world->seed % count](profile, &world->random);
+}
