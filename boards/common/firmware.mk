@@ -35,7 +35,7 @@ images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 # What images are made of. One library for programs of one task, one for those with a kernel: the size of a client,
 # which holds a mutex, differs. The linker takes what an image needs.
 LIBRARY := $(wildcard resp/*.c lock/*.c) port/lwip/tcp.c port/uart/uart.c
-SUPPORT := $(addprefix boards/common/,stack.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
+SUPPORT := $(addprefix boards/common/,stack.c string.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
   tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
 
@@ -51,9 +51,12 @@ $(OUT)/kernel/%.o: %.c | $(LWIP)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) -Iboards/examples/kernel -MMD -MP -c -o $@ $<
 
-$(OUT)/lwip/%.o: $(LWIP)/%.c boards/common/lwipopts.h boards/common/arch/cc.h
+$(OUT)/lwip/%.o: $(LWIP)/%.c $(wildcard boards/common/lwip*.h boards/common/arch/*.h)
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(LWIP_INCLUDES) $(CFLAGS) -c -o $@ $<
+
+# Or a loop that copies would become a call of memcpy, within memcpy.
+$(OUT)/%/boards/common/string.o: FLAGS += -fno-tree-loop-distribute-patterns
 
 $(OUT)/%.a:
 	@rm -f $@

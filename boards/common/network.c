@@ -8,8 +8,7 @@
 #include "lwip/etharp.h"
 #include "lwip/init.h"
 #include "lwip/sys.h"
-#include "lwip/tcp.h"
-#include "lwip/timeouts.h"
+#include "lwip/priv/tcp_priv.h"
 #include "netif/ethernet.h"
 
 #include <string.h>
@@ -17,8 +16,15 @@
 #define HEADERS 54 /* Ethernet, IP, TCP */
 #define FRAME   ((HEADERS + TCP_MSS + 4 + 3) & ~3)
 
+/* That headers have no gaps without being packed, and what the sizes in lwippools.h and lwipopts.h come from. */
+_Static_assert(sizeof(struct eth_hdr) == ETH_PAD_SIZE + 14 && sizeof(struct etharp_hdr) == 28, "Ethernet's headers");
+_Static_assert(sizeof(struct ip_hdr) == 20 && sizeof(struct tcp_hdr) == 20, "IP's headers");
+_Static_assert(sizeof(struct pbuf) + PBUF_IP + 8 + IP_HLEN + 8 <= 88, "the longest without data: no such protocol");
+_Static_assert(sizeof(struct pbuf) + PBUF_TRANSPORT + TCP_MSS == 608, "a segment");
+_Static_assert(ETH_PAD_SIZE + FRAME <= PBUF_POOL_BUFSIZE, "a frame that arrives is one pbuf");
+
 static struct netif interface;
-static uint32_t frame[FRAME / 4];
+static uint8_t frame[ETH_PAD_SIZE + FRAME];
 static uint32_t random_state;
 
 /* For port numbers and the like. Which ones a reset leaves behind must not be the ones it begins with. */
@@ -38,7 +44,7 @@ static err_t send(struct netif *netif, struct pbuf *data)
   (void)netif;
   if (data->tot_len > sizeof frame) return ERR_BUF;
   pbuf_copy_partial(data, frame, data->tot_len, 0);
-  return ethernet_send((uint8_t *)frame, data->tot_len) ? ERR_OK : ERR_BUF;
+  return ethernet_send(frame + ETH_PAD_SIZE, data->tot_len - ETH_PAD_SIZE) ? ERR_OK : ERR_BUF;
 }
 
 static err_t start(struct netif *netif)
@@ -70,21 +76,34 @@ bool network_init(void)
 /* A frame that no memory is left for is dropped: TCP repeats it when there is. */
 static void take(size_t size)
 {
-  struct pbuf *data = pbuf_alloc(PBUF_RAW, (u16_t)size, PBUF_POOL);
+  struct pbuf *data = pbuf_alloc(PBUF_RAW, (u16_t)(ETH_PAD_SIZE + size), PBUF_POOL);
   if (data == NULL) return;
-  pbuf_take(data, frame, (u16_t)size);
+  pbuf_take(data, frame, (u16_t)(ETH_PAD_SIZE + size));
   if (interface.input(data, &interface) != ERR_OK) pbuf_free(data);
+}
+
+/* lwIP's timers: TCP's, and, at each fourth turn, that of the address table. What was overslept is not made up for. */
+static void run_timers(void)
+{
+  static uint32_t ran;
+  static uint8_t turns;
+  uint32_t now = port_clock_ms();
+  uint32_t passed = now - ran;
+  if (passed < TCP_TMR_INTERVAL) return;
+  ran = now - passed % TCP_TMR_INTERVAL;
+  tcp_tmr();
+  if (++turns % (ARP_TMR_INTERVAL / TCP_TMR_INTERVAL) == 0) etharp_tmr();
 }
 
 bool network_look(void)
 {
   bool arrived = false;
   size_t size;
-  while ((size = ethernet_receive((uint8_t *)frame, sizeof frame)) > 0) {
+  while ((size = ethernet_receive(frame + ETH_PAD_SIZE, FRAME)) > 0) {
     arrived = true;
     take(size);
   }
-  sys_check_timeouts();
+  run_timers();
   return arrived;
 }
 

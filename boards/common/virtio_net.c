@@ -1,15 +1,14 @@
 /*
- * Ethernet by virtio over memory-mapped registers (virtio 1.1, sections 2.6, 4.2 and 5.1), polled. The machine has
- * several slots; the first with a network device is used. Each queue's descriptors point to fixed buffers for ever:
- * frames are copied in and out.
+ * Ethernet by virtio over memory-mapped registers (virtio 1.1, sections 2.6, 4.2 and 5.1), polled. Each queue's
+ * descriptors point to fixed buffers for ever: frames are copied in and out.
  */
 #include "board.h"
+#include "port.h"
 
 #include <string.h>
 
-#define SLOTS     8
-#define SLOT_SIZE 0x1000
-#define ENTRIES   4
+#define ENTRIES          2
+#define TRANSMIT_MOST_MS 10U
 
 enum { RECEIVE, TRANSMIT, QUEUES };
 
@@ -38,9 +37,9 @@ enum registers {
 #define STATUS_READY      4U
 #define DEVICE_WRITES     2U
 
-/* A network packet: the header of virtio, 12 bytes, none of whose features are used, and the frame. */
+/* A network packet: the header of virtio, which stays zero as sent, and a frame of no more than 596 bytes. */
 #define HEADER 12
-#define PACKET 640
+#define PACKET 608
 
 struct descriptor {
   uint64_t address;
@@ -53,7 +52,7 @@ struct used {
 };
 
 struct queue {
-  struct descriptor descriptors[ENTRIES];
+  _Alignas(16) struct descriptor descriptors[ENTRIES];
   struct {
     uint16_t flags, index, ring[ENTRIES];
   } driver;
@@ -65,13 +64,9 @@ struct queue {
   uint8_t packets[ENTRIES][PACKET];
 };
 
-static struct queue queues[QUEUES] __attribute__((aligned(16)));
-static uintptr_t base;
+static struct queue queues[QUEUES];
 
-static volatile uint32_t *at(uint32_t offset)
-{
-  return (volatile uint32_t *)(base + offset);
-}
+#define AT(offset) REGISTER(VIRTIO_BASE + (offset))
 
 static void barrier(void)
 {
@@ -80,8 +75,8 @@ static void barrier(void)
 
 static void write_address(uint32_t offset, const void *address)
 {
-  *at(offset) = (uint32_t)(uintptr_t)address;
-  *at(offset + 4) = 0;
+  AT(offset) = (uint32_t)(uintptr_t)address;
+  AT(offset + 4) = 0;
 }
 
 static void start_queue(uint32_t index, uint16_t flags)
@@ -91,12 +86,12 @@ static void start_queue(uint32_t index, uint16_t flags)
     queue->descriptors[i] = (struct descriptor){(uintptr_t)queue->packets[i], PACKET, flags, 0};
     queue->driver.ring[i] = i;
   }
-  *at(QUEUE_SELECT) = index;
-  *at(QUEUE_SIZE) = ENTRIES;
+  AT(QUEUE_SELECT) = index;
+  AT(QUEUE_SIZE) = ENTRIES;
   write_address(QUEUE_DESCRIPTORS, queue->descriptors);
   write_address(QUEUE_DRIVER, &queue->driver);
   write_address(QUEUE_DEVICE, &queue->device);
-  *at(QUEUE_READY) = 1;
+  AT(QUEUE_READY) = 1;
 }
 
 /* Hands one more buffer of the queue to the device. */
@@ -105,35 +100,27 @@ static void offer(uint32_t index)
   barrier();
   queues[index].driver.index++;
   barrier();
-  *at(QUEUE_NOTIFY) = index;
-}
-
-static bool find_device(void)
-{
-  for (base = VIRTIO_BASE; base < VIRTIO_BASE + SLOTS * SLOT_SIZE; base += SLOT_SIZE) {
-    if (*at(MAGIC) == MAGIC_VALUE && *at(DEVICE_ID) == ID_NETWORK) return true;
-  }
-  return false;
+  AT(QUEUE_NOTIFY) = index;
 }
 
 bool ethernet_init(uint8_t address[6])
 {
-  if (!find_device()) return false;
-  *at(STATUS) = 0;
-  *at(STATUS) = STATUS_START;
-  *at(DRIVER_FEATURES_SELECT) = 0;
-  *at(DRIVER_FEATURES) = FEATURE_MAC;
-  *at(DRIVER_FEATURES_SELECT) = 1;
-  *at(DRIVER_FEATURES) = FEATURE_VERSION_1;
-  *at(STATUS) = STATUS_START | STATUS_FEATURES;
-  if (!(*at(STATUS) & STATUS_FEATURES)) return false;
+  if (AT(MAGIC) != MAGIC_VALUE || AT(DEVICE_ID) != ID_NETWORK) return false;
+  AT(STATUS) = 0;
+  AT(STATUS) = STATUS_START;
+  AT(DRIVER_FEATURES_SELECT) = 0;
+  AT(DRIVER_FEATURES) = FEATURE_MAC;
+  AT(DRIVER_FEATURES_SELECT) = 1;
+  AT(DRIVER_FEATURES) = FEATURE_VERSION_1;
+  AT(STATUS) = STATUS_START | STATUS_FEATURES;
+  if (!(AT(STATUS) & STATUS_FEATURES)) return false;
   start_queue(RECEIVE, DEVICE_WRITES);
   start_queue(TRANSMIT, 0);
-  *at(STATUS) = STATUS_START | STATUS_FEATURES | STATUS_READY;
+  AT(STATUS) = STATUS_START | STATUS_FEATURES | STATUS_READY;
   for (int i = 0; i < ENTRIES; i++)
     offer(RECEIVE);
   for (unsigned i = 0; i < 6; i++)
-    address[i] = *(volatile uint8_t *)(base + CONFIG + i);
+    address[i] = *(volatile uint8_t *)(VIRTIO_BASE + CONFIG + i);
   return true;
 }
 
@@ -146,18 +133,22 @@ static struct used *done(struct queue *queue)
   return &queue->device.ring[queue->seen % ENTRIES];
 }
 
-/* Buffers are sent in turn, so the next one is free unless all are under way. */
+/*
+ * Buffers are sent in turn, so the next one is free unless all are under way. The device is done with the oldest in a
+ * moment; to wait is better than to drop a frame, which costs TCP's patience.
+ */
 bool ethernet_send(const uint8_t *frame, size_t size)
 {
   struct queue *queue = &queues[TRANSMIT];
-  while (done(queue) != NULL)
-    queue->seen++;
-  if ((uint16_t)(queue->driver.index - queue->seen) == ENTRIES || size > PACKET - HEADER) return false;
+  uint32_t began = port_clock_ms();
+  if (size > PACKET - HEADER) return false;
+  while ((uint16_t)(queue->driver.index - queue->seen) == ENTRIES) {
+    if (done(queue) != NULL) queue->seen++;
+    else if (port_clock_ms() - began > TRANSMIT_MOST_MS) return false;
+  }
   uint16_t next = queue->driver.index % ENTRIES;
-  memset(queue->packets[next], 0, HEADER);
   memcpy(queue->packets[next] + HEADER, frame, size);
   queue->descriptors[next].size = (uint32_t)(HEADER + size);
-  queue->driver.ring[next] = next;
   offer(TRANSMIT);
   return true;
 }

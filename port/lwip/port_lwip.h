@@ -46,9 +46,10 @@ struct tcp_pcb;
 /* What the platform does for the transport. Kept by pointer; may be in flash. */
 struct port_lwip_hooks {
   /*
-   * Lets the network get on: with NO_SYS=1, hands received frames to the netif and calls sys_check_timeouts(); where a
-   * task of lwIP's does that, only waits. Called without the lock, again and again, while the client waits. May sleep
-   * for up to timeout_ms (0: not at all), but must return soon after a frame arrived.
+   * Lets the network get on: with NO_SYS=1, hands received frames to the netif and calls sys_check_timeouts() or, with
+   * LWIP_TIMERS=0, tcp_tmr() each 250 ms and what other timers there are; where a task of lwIP's does that, only waits.
+   * Called without the lock, again and again, while the client waits. May sleep for up to timeout_ms (0: not at all),
+   * but must return soon after a frame arrived.
    */
   void (*turn)(uint32_t timeout_ms);
 

@@ -10,6 +10,16 @@
 #define LWIP_NO_UNISTD_H        1
 #define LWIP_NO_CTYPE_H         1
 
+/* Headers have no gaps and, with ETH_PAD_SIZE, are aligned: packed, each number would be read by bytes. */
+#define PACK_STRUCT_STRUCT
+#define LWIP_SKIP_PACKING_CHECK 1
+
+/* An instruction on Arm; elsewhere lwIP's functions are smaller. */
+#ifdef __arm__
+#define lwip_htons(x) __builtin_bswap16(x)
+#define lwip_htonl(x) __builtin_bswap32(x)
+#endif
+
 uint32_t network_random(void);
 #define LWIP_RAND() network_random()
 
