@@ -7,7 +7,7 @@
 --       {-1, 0, now}      the hold that the caller believes in is gone
 --       {-2, 0, now}      void: came after its time
 
-local lease, mode = tonumber(ARGV[4]), tonumber(ARGV[5])
+local lease, mode = ARGV[4], tonumber(ARGV[5])
 local same = tonumber(ARGV[6] or 0) == last
 
 -- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
@@ -25,10 +25,14 @@ if count and (same or mode >= 0) then
 end
 if target > 1 or mode < 0 then return {-1, 0, now} end
 
-if call('exists', lock) == 0 and hand_over(id) == true then
-  return {1, own(id, lease, score), now}
-end
 local ttl = call('pttl', lock)
+if ttl == -2 then -- the lock is free
+  if hand_over(id) == true then
+    local token = own(id, lease, score)
+    return {1, token, now}
+  end
+  ttl = call('pttl', lock)
+end
 if mode == 0 then return {0, ttl, now} end
 
 -- What waiters leave who all vanished is forgotten in the end.
@@ -51,5 +55,5 @@ else
   call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
   keep_queue()
 end
-if call('lindex', queue, 0) ~= id then ttl = -1 end
+if call('lindex', queue, '0') ~= id then ttl = -1 end
 return {0, ttl, now}

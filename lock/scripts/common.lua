@@ -23,7 +23,7 @@ local lock, queue, timeout, ours = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, target = ARGV[1], tonumber(ARGV[3])
 local window = 5000   -- a waiter of ours that was not heard of for so long is dead
 local chain = 300000  -- Redisson's fairLockWaitTimeout
-local day = 86400000
+local day = '86400000' -- a string, like all that Redis is told as it stands: Redis writes numbers slowly
 local call = redis.call
 
 local time = call('time')
@@ -47,7 +47,7 @@ local function remember(...)
 end
 
 local function forget(waiter)
-  call('lrem', queue, 1, waiter)
+  length = length - call('lrem', queue, '1', waiter)
   call('zrem', timeout, waiter)
   call('hdel', ours, waiter, 'silent:' .. waiter)
 end
@@ -55,30 +55,35 @@ end
 -- The lease ends after so long. The first in line looks again then: Redisson 3 reckons that from its
 -- score, and when that has passed never looks again. May fail: the lease matters more.
 local function set_head(lease)
-  local head = length > 0 and call('lindex', queue, 0)
+  local head = length > 0 and call('lindex', queue, '0')
   if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain, head) end
 end
 
 -- Never shortens it: a request of an earlier hold, or of before a re-entry, may come late.
 local function prolong(lease)
-  lease = math.max(lease, call('pttl', lock))
-  call('pexpire', lock, lease)
-  set_head(lease)
+  local left = call('pttl', lock)
+  if left < tonumber(lease) then
+    call('pexpire', lock, lease)
+    left = lease
+  end
+  set_head(left)
 end
 
--- Gives the free lock to owner, who may stand in the queue, and returns the new token.
+-- Gives the free lock to owner, who may stand in the queue, and returns the new token, as a number
+-- and as a text.
 local function own(owner, lease, queued)
   local token = math.max(micros, last + 1)
+  local text = string.format('%.0f', token)
   if length == 0 and call('hlen', ours) > 5 then -- notes on waiters that went by themselves
     remember('token', last) -- refused here, it leaves the last token where it is
     call('del', ours)
   end
-  remember('token', token, 'holder', owner, 'released', released)
-  call('hset', lock, owner, 1)
+  remember('token', text, 'holder', owner, 'released', released)
+  call('hset', lock, owner, '1')
   call('pexpire', lock, lease)
   if queued then forget(owner) end
   set_head(lease)
-  return token
+  return token, text
 end
 
 -- A Redisson waiter takes the lock itself, and only from the head of the list. Our waiters before
@@ -139,8 +144,8 @@ local function hand_over(caller)
       if wake_peer(waiter, place) then return false end
       forget(waiter)
     elseif listens then
-      local token = own(waiter, window, true)
-      call('publish', channel .. waiter, string.format('%.0f %.0f', token, now))
+      local _, token = own(waiter, window, true)
+      call('publish', channel .. waiter, token .. ' ' .. now)
       return 'given'
     else
       place = place + 1

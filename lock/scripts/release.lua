@@ -11,7 +11,7 @@ local token = ARGV[4]
 local held = count and (token == '0' or tonumber(token) == last)
 
 if held and target > 0 then
-  prolong(tonumber(ARGV[5]))
+  prolong(ARGV[5])
   if tonumber(count) ~= target then call('hset', lock, id, target) end
   return {1, target, now}
 end

@@ -249,7 +249,7 @@ inline hand_over(caller, may_take)
 #endif
     /* [lock/scripts/common.lua: elseif listens then] */
     :: alive[w] && (listens[w] || echo[w]) ->
-      own(w); /* [lock/scripts/common.lua: local token = own(waiter, window, true)] */
+      own(w); /* [lock/scripts/common.lua: local _, token = own(waiter, window, true)] */
       if
       :: listens[w] && up[w] -> to_client[w]!GRANT(token)
       :: else
@@ -304,7 +304,7 @@ inline acquire(c, t, queueing, answer)
 #else
 #define asks(c) true
 #endif
-    if /* [lock/scripts/acquire.lua: if call('exists', lock) == 0 and hand_over(id) == true then] */
+    if /* [lock/scripts/acquire.lua: if hand_over(id) == true then] */
     :: holder == NOBODY && asks(c) -> hand_over(c, may_have)
     :: else
     fi;
