@@ -9,6 +9,11 @@ library=$(git ls-files --cached --others --exclude-standard 'resp/*.c' 'lock/*.c
 single=$(git ls-files --cached --others --exclude-standard 'port/single/*.c' 'port/template*.c')
 host=$(git ls-files --cached --others --exclude-standard 'boards/host/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
 scripts=$(git ls-files --cached --others --exclude-standard '*.sh')
+firmware=$(git ls-files --cached --others --exclude-standard 'boards/common/*.c' boards/examples/superloop.c \
+  'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
+kernel=$(git ls-files --cached --others --exclude-standard boards/examples/tasks.c 'boards/examples/kernel/*.c')
+beside=$(git ls-files --cached --others --exclude-standard port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
+  grep -v -e '_board\.c$' -e '/station\.c$')
 
 # check WHAT COMMAND...
 check() {
@@ -38,6 +43,52 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
+# The firmware, for one board with each processor. Its makefile compiles it with the same warnings by gcc.
+lwip="-Iboards/common -isystem build/lwip/src/include"
+check "lwIP's sources" make -s --no-print-directory build/lwip/src
+
+# setting BOARD VARIABLE: what the board's fragment says.
+setting() {
+  sed -n "s/^$2 := //p" "boards/$1/board.mk"
+}
+
+# look BOARD FILES FLAGS...: at files as that board compiles them. Its registers have numbers for addresses.
+look() {
+  board=$1
+  files=$2
+  shift 2
+  defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
+  # shellcheck disable=SC2086
+  set -- -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $lwip $defines "$@"
+  # shellcheck disable=SC2086
+  check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -Os -c -o /dev/null
+  # shellcheck disable=SC2086
+  check "clang-tidy, $board" clang-tidy -quiet -checks=-performance-no-int-to-ptr $files -- -std=c11 "$@"
+}
+
+arm="--target=armv7m-none-eabi -mcpu=cortex-m3 -isystem /usr/include/newlib"
+rv32="--target=riscv32 -march=rv32imac -isystem /usr/lib/picolibc/riscv64-unknown-elf/include"
+riscv=$(setting riscv-virt DRIVERS | sed 's|[^ ]*|boards/common/&.c|g')
+for file in $riscv; do firmware=$(echo "$firmware" | grep -v -x "$file"); done
+# shellcheck disable=SC2086
+look mps2-an385 "$firmware" $arm -Iport/single
+# shellcheck disable=SC2086
+look mps2-an385 "$kernel" $arm -Iboards/examples/kernel
+# shellcheck disable=SC2086
+look riscv-virt "$riscv" $rv32 -Iport/single
+# Symbols of the linker are no objects of C's, and compared all the same.
+# shellcheck disable=SC2086
+check "cppcheck, firmware" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
+  --error-exitcode=1 --suppress=missingIncludeSystem --suppress=comparePointers \
+  $includes -Iport/uart -Iport/lwip -Iboards/common $firmware $kernel $riscv $beside
+for compiler in gcc clang; do
+  # shellcheck disable=SC2086
+  check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $warnings $includes -Itests -Itests/server \
+    -Iport/uart -Iport/lwip -Iport/sockets -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -O2 -c -o /dev/null
+done
+# shellcheck disable=SC2086
+check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
+  -Iport/lwip -Iport/uart -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
 for header in $(git ls-files --cached --others --exclude-standard resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"

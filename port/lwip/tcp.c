@@ -193,10 +193,9 @@ static int lwip_recv(void *context, void *data, size_t size, uint32_t timeout_ms
   int status = PORT_WOULD_BLOCK;
   lock(lwip);
   bool blocked = lwip->send_blocked;
-  while (lwip->received == NULL && lwip->state == CONNECTED && lwip->send_blocked == blocked &&
-         turn(lwip, began, timeout_ms, &turns)) {
-    continue;
-  }
+  bool time_left = true;
+  while (time_left && lwip->received == NULL && lwip->state == CONNECTED && lwip->send_blocked == blocked)
+    time_left = turn(lwip, began, timeout_ms, &turns);
   if (lwip->received != NULL) status = take(lwip, data, size);
   else if (lwip->state != CONNECTED) status = PORT_CLOSED;
   unlock(lwip);
