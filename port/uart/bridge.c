@@ -133,13 +133,16 @@ static bool carry_out(struct bridge *bridge)
   return true;
 }
 
-/* From the server to the line. False: the line is broken. */
+/*
+ * From the server to the line. False: the line is broken. Does not wait: what poll() saw may have been on a connection
+ * that has since given place to a new one.
+ */
 static bool carry_in(struct bridge *bridge)
 {
   char raw[256], packed[512];
   size_t size = 0;
-  ssize_t got = read(bridge->server, raw, sizeof raw);
-  if (got < 0 && errno == EINTR) return true;
+  ssize_t got = recv(bridge->server, raw, sizeof raw, MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
   if (got <= 0) {
     hang_up(bridge);
     return tell(bridge, CLOSE);
@@ -163,6 +166,6 @@ int main(int argc, char **argv)
     struct pollfd ends[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = bridge.server, .events = POLLIN}};
     if (poll(ends, 2, -1) < 0 && errno != EINTR) return 71;
     if (ends[0].revents != 0 && !carry_out(&bridge)) return 0;
-    if (bridge.server >= 0 && bridge.server == ends[1].fd && ends[1].revents != 0 && !carry_in(&bridge)) return 0;
+    if (bridge.server >= 0 && ends[1].revents != 0 && !carry_in(&bridge)) return 0;
   }
 }

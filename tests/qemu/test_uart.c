@@ -7,9 +7,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef BRIDGE
@@ -255,17 +257,17 @@ static void echo(void)
   CHECK_BYTES(reply + 7, 4098, request + head, 4098);
 }
 
-static void begin_with_bridge(size_t bytes)
+static pid_t begin_with_bridge(size_t bytes)
 {
   begin();
   open_line(bytes);
-  (void)spawn(run_bridge, 0, server.port_text);
+  return spawn(run_bridge, 0, server.port_text);
 }
 
 static void test_bridge(void)
 {
   for (size_t bytes = 1; bytes <= 64; bytes *= 8) {
-    begin_with_bridge(bytes);
+    (void)begin_with_bridge(bytes);
     CHECK_EQUAL(link_connect(SOON), PORT_OK);
     echo();
     link_close();
@@ -278,7 +280,7 @@ static void test_bridge(void)
 static void test_bridge_after_reset(void)
 {
   static const char *const halves[] = {"", "\020", "\020O", "\020OAB", "*2\r\n$4\r\nEC", "\020C", "*1\r\n\020"};
-  begin_with_bridge(64);
+  (void)begin_with_bridge(64);
   for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
     CHECK_EQUAL(link_connect(SOON), PORT_OK);
     CHECK(send_all("PING\r\n", 6)); /* whose answer nobody reads */
@@ -290,11 +292,35 @@ static void test_bridge_after_reset(void)
   }
 }
 
+/*
+ * The old connection has something to read at the moment when the reset device asks for a new one: the bridge must not
+ * wait for as much from the new one, whose file descriptor may have the same number.
+ */
+static void test_bridge_reset_amid_reply(void)
+{
+  static const char confirmed[] = "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n";
+  char reply[sizeof confirmed - 1];
+  int state;
+  pid_t bridge = begin_with_bridge(64);
+  CHECK_EQUAL(link_connect(SOON), PORT_OK);
+  CHECK(send_all("SUBSCRIBE news\r\n", 16));
+  CHECK_EQUAL(receive_all(reply, sizeof reply), sizeof reply);
+  CHECK_BYTES(reply, sizeof reply, confirmed, sizeof reply);
+  CHECK(kill(bridge, SIGSTOP) == 0 && waitpid(bridge, &state, WUNTRACED) == bridge && WIFSTOPPED(state));
+  CHECK_EQUAL(raw_number(&redis, "PUBLISH news flash"), 1);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS nothing"), 0); /* what was published is on its way */
+  port_uart_init(&uart, &line);
+  CHECK_EQUAL(link_connect(0), PORT_WOULD_BLOCK);
+  CHECK(kill(bridge, SIGCONT) == 0);
+  CHECK_EQUAL(link_connect(SOON), PORT_OK);
+  echo();
+}
+
 /* The server goes away, is not there, and comes back: seen at the other end of the line. */
 static void test_bridge_without_server(void)
 {
   char data[16];
-  begin_with_bridge(64);
+  (void)begin_with_bridge(64);
   CHECK_EQUAL(link_connect(SOON), PORT_OK);
   server_kill(&server);
   CHECK_EQUAL(receive_all(data, sizeof data), 0);
@@ -316,6 +342,7 @@ const struct check_test check_tests[] = {
     {"uart_narrow_line", test_narrow_line},
     {"uart_bridge", test_bridge},
     {"uart_bridge_after_reset", test_bridge_after_reset},
+    {"uart_bridge_after_reset_amid_reply", test_bridge_reset_amid_reply},
     {"uart_bridge_without_server", test_bridge_without_server},
     {0},
 };
