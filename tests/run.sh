@@ -3,36 +3,48 @@
 # A program prints "ok NAME", "not ok NAME" or "skip NAME" for each test, "# ..." for what explains it; it may print
 # anything else. One that ends with an error but names no failed test counts as a failed test itself. With CI=true a
 # skipped test counts as failed. TEST_TIMEOUT: seconds for one program (default 900). RUNNER: what to run compiled
-# programs with, such as valgrind.
+# programs with, such as valgrind. JOBS: how many run side by side (default 2; most of them wait most of the time).
 set -u
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-passed=0 failed=0 skipped=0 failures=
-for program in "$@"; do
-  echo "== $program"
+if [ "${1:-}" = --one ]; then
+  program=$3
+  log=$(mktemp "$2/log.XXXXXX")
   runner=
   case $program in *.sh | *' '*) ;; *) runner=${RUNNER:-} ;; esac
+  began=$(date +%s)
   # shellcheck disable=SC2086
   timeout -k 10 "${TEST_TIMEOUT:-900}" $runner $program >"$log" 2>&1 </dev/null
   status=$?
-  grep -v '^ok ' "$log"
+  took=$(($(date +%s) - began))
   ok=$(grep -c '^ok ' "$log")
   bad=$(grep -c '^not ok ' "$log")
   skip=$(grep -c '^skip ' "$log")
   if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
-    echo "not ok $program: exit status $status"
+    echo "not ok $program: exit status $status" >>"$log"
     bad=1
   elif [ $((ok + bad + skip)) -eq 0 ]; then
-    echo "not ok $program: it ran no test"
+    echo "not ok $program: it ran no test" >>"$log"
     bad=1
   fi
   if [ "$skip" -gt 0 ] && [ "${CI:-}" = true ]; then
     bad=$((bad + skip)) skip=0
   fi
-  echo "   $ok ok, $bad not ok, $skip skipped"
-  [ "$bad" -eq 0 ] || failures="$failures $program"
-  passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-done
+  { # in one go, so that what runs beside it does not come between
+    echo "== $program"
+    grep -v '^ok ' "$log"
+    echo "   $ok ok, $bad not ok, $skip skipped, $took s"
+  } >"$log.shown"
+  cat "$log.shown"
+  echo "$ok $bad $skip $program" >"$log.counts"
+  exit 0
+fi
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+printf '%s\n' "$@" | xargs -d '\n' -n 1 -P "${JOBS:-2}" sh "$0" --one "$logs"
+counts=$(cat "$logs"/*.counts)
+count() {
+  echo "$counts" | awk -v field="$1" '{ sum += $field } END { print sum + 0 }'
+}
+failures=$(echo "$counts" | awk '$2 > 0 { $1 = $2 = $3 = ""; print }' | tr -s '\n ' ' ')
 [ -z "$failures" ] || echo "failed in:$failures"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+echo "$(count 1) passed, $(count 2) failed, $(count 3) skipped"
+[ "$(count 2)" -eq 0 ] && [ "$(count 1)" -gt 0 ] && [ "$(echo "$counts" | wc -l)" -eq $# ]
