@@ -187,6 +187,7 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
     world->counters.peer_grants++;
   }
   unqueue(party);
+  party->over = false;
   party->uncertain = false;
   party->granted = token;
   party->epoch = world->epoch;
@@ -211,6 +212,13 @@ static int64_t lease_end(const struct world *world, const struct key *key)
   return (key->expires + 1) * MS - EPOCH - world->jump;
 }
 
+static void end_hold(struct party *party)
+{
+  if (party == NULL || party->device == NULL || party->gone) return;
+  party->over = true;
+  party->over_at = device_clock(party->device);
+}
+
 /* The lock as it stands after a script. */
 static void look_at_holder(struct world *world, struct lock *lock, const struct party *by)
 {
@@ -233,6 +241,7 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
   }
   bool changed = holder != lock->holder || (holder != NULL && token != lock->token && holder->device != NULL);
   if (token == 0 && world->profile.faults & FAULT_EVICT) changed = false; /* it is not known any more */
+  if (changed) end_hold(lock->holder);
   lock->holder = holder;
   lock->token = token;
   if (!changed || holder == NULL) return;
@@ -292,6 +301,17 @@ static void begin_belief(struct party *party, uint64_t token)
   lock->believed = token;
 }
 
+/* Whatever the server has lost: no answer to a request sent after that makes a belief longer. */
+static void check_renewal(struct party *party, int64_t until)
+{
+  const struct fairlock *handle = &party->handle;
+  if (party->device == NULL || !party->over || until <= party->believes_until) return;
+  uint32_t sent_at = handle->valid_until - handle->lease_ms + handle->lease_ms / 64 + 2;
+  if ((int32_t)(sent_at - party->over_at) <= 0) return;
+  world_fail(party->world, "%s goes on believing that it holds %s, and could know better", party->id,
+             party->lock->text[0]);
+}
+
 static void end_belief(struct party *party)
 {
   struct party **at = &party->lock->believers;
@@ -310,7 +330,8 @@ void check_belief(struct party *party, bool believes, int64_t until, uint64_t to
   }
   bool again = party->believes && party->believed == token;
   if (again && party->believes_until == until) return;
-  if (!again) begin_belief(party, token);
+  if (again) check_renewal(party, until);
+  else begin_belief(party, token);
   party->believes_until = until;
   check_alone(party);
   check_cover(party);
@@ -521,6 +542,7 @@ void check_wiped(struct world *world)
     struct lock *lock = &world->locks[i];
     while (lock->first != NULL)
       unqueue(lock->first);
+    end_hold(lock->holder);
     lock->holder = NULL;
     lock->idle_since = -1;
   }

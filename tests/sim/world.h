@@ -116,6 +116,8 @@ struct party {
   uint64_t released; /* of the last hold it has ended  */
   uint64_t excused;  /* of a hold whose end is nobody's fault */
   uint64_t epoch;    /* of the server's data, of its last hold */
+  bool over;         /* the server has ended it, or lost it */
+  uint32_t over_at;  /* on the device's clock */
 
   /* What it believes. */
   bool believes;
