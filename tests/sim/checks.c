@@ -392,12 +392,22 @@ static void check_dropped(struct world *world, struct lock *lock)
   }
 }
 
+static bool ours_waits(const struct lock *lock)
+{
+  const struct party *party = lock->first;
+  while (party != NULL && party->device == NULL)
+    party = party->after;
+  return party != NULL;
+}
+
 /* Once nothing goes wrong any more, a free lock finds its next holder within the window and a heartbeat. */
 static void check_idle(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
   bool idle = store_find(store, lock->keys[0]) == NULL && store_find(store, lock->keys[1]) != NULL;
-  if (!idle) {
+  bool jammed =
+      world->profile.faults & FAULT_EVICT && !ours_waits(lock); /* peers fail at an entry whose score was evicted */
+  if (!idle || jammed) {
     lock->idle_since = -1;
     return;
   }

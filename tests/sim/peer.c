@@ -230,8 +230,20 @@ static void asked(struct peer *peer)
   }
 }
 
+/* It asks in vain: an entry of the queue has lost its score, and nobody of ours comes by any more. */
+static void give_up(struct peer *peer)
+{
+  struct link *link = peer->link;
+  die(peer);
+  link_close(link);
+}
+
 static void replied(struct peer *peer)
 {
+  if (peer->failed && peer->world->ending && peer->world->profile.faults & FAULT_EVICT) {
+    give_up(peer);
+    return;
+  }
   if (peer->failed) {
     later(peer, 500 * MS); /* the same again */
     return;
