@@ -81,7 +81,7 @@ static void lose(struct fairlock *handle, uint32_t now)
 
 /*
  * The caller no longer waits: leaves the queue, or gives back what it was granted unseen. It is told the result when that
- * is done, or at once when there is no connection.
+ * is done, or at once when there is no connection, or when the server refuses it for now.
  */
 static void leave(struct fairlock *handle, int result, uint32_t now)
 {
@@ -460,6 +460,7 @@ void handle_error(struct fairlock *handle, int status, uint32_t now)
   if (may_pass(status) || handle->state == HELD) {
     engine->trouble = (int8_t)status;
     if (!may_pass(status) && pending(handle)) finish(handle, status);
+    if (handle->state == ENDING && handle->verdict < 0 && pending(handle)) finish(handle, handle->verdict);
     set_timer(handle, now + RETRY_MS);
     return;
   }

@@ -451,6 +451,22 @@ static void test_timeout_leaves_the_queue(void)
   CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
 }
 
+/* The server may be loading for a minute: a wait of half a second does not last that long, and the leave goes on without it. */
+static void test_leave_refused_for_now(void)
+{
+  queue_a(500);
+  pass(500);
+  CHECK(sends("EVALSHA"));
+  feed("-LOADING wait\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  pass(1000);
+  CHECK(sends("EVALSHA"));
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
 static void test_cancel_before_anything_was_sent(void)
 {
   set_up();
@@ -1271,6 +1287,7 @@ const struct check_test check_tests[] = {
     {"an unexpected grant is given back", test_unexpected_grant_is_given_back},
     {"the first in line asks when the lease ends", test_first_in_line_asks_when_the_lease_ends},
     {"a time-out leaves the queue", test_timeout_leaves_the_queue},
+    {"a leave that is refused for now", test_leave_refused_for_now},
     {"cancel before anything was sent", test_cancel_before_anything_was_sent},
     {"cancel while subscribing", test_cancel_while_subscribing},
     {"SUBSCRIBE refused", test_subscribe_refused},
