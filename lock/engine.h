@@ -201,7 +201,7 @@ struct fairlock_request {
   int64_t expires;
   uint64_t token;
   uint32_t lease_ms;
-  uint16_t target;
+  int32_t target;
   uint8_t kind;
   int8_t mode; /* of acquire.lua */
   bool subscribe;
@@ -244,7 +244,6 @@ struct fairlock_engine {
   bool writing;   /* a request, or the greeting, is being written */
   bool wanted;    /* the caller wants a connection, with or without requests */
   bool broken;    /* the connection has to be closed */
-  bool unknown;   /* the error under way is NOSCRIPT */
   bool odd;       /* the reply under way has an element of an unexpected kind */
   int8_t trouble; /* why there are no useful answers at present; 0: there are */
   uint8_t id_size;

@@ -277,12 +277,13 @@ static enum kind kind_wanted(const struct fairlock *handle)
   }
 }
 
-static uint16_t target_wanted(const struct fairlock *handle)
+static int target_wanted(const struct fairlock *handle)
 {
+  if (handle->operation == FORCE) return -1;
   if (handle->state == WAITING) return 1;
   if (handle->state != HELD) return 0;
   int change = handle->operation == REENTER ? 1 : handle->operation == LESSEN ? -1 : 0;
-  return (uint16_t)(handle->holds + change);
+  return handle->holds + change;
 }
 
 /* Puts what the handle wants into engine->request. */
@@ -389,19 +390,30 @@ static void answer_ending(struct fairlock *handle, uint32_t now)
   set_timer(handle, undo_at);
 }
 
-/* The newest request of the handle was answered. */
-void handle_answer(struct fairlock *handle, uint32_t now)
+static bool may_pass(int status)
 {
-  int64_t state = handle->kind == KIND_INSPECT ? 0 : handle->engine->values[0];
-  bool again = (handle->flags & AGAIN) != 0;
-  unlist(handle);
-  handle->flight = 0;
-  handle->flags &= (uint8_t)~SUBSCRIBING;
-  if (handle->state == FREE || handle->state == LOST) return;
-  if (state == -2 || again) { /* void: its time was reckoned wrongly, and is right now */
-    want(handle);
-    return;
+  return status == FAIRLOCK_LOADING || status == FAIRLOCK_READONLY || status == FAIRLOCK_OOM ||
+         status == FAIRLOCK_MISCONF;
+}
+
+/* The server refuses. A hold goes on, and an operation waits for better times if they may come. */
+static void answer_refused(struct fairlock *handle, int status, uint32_t now)
+{
+  if (handle->state == ASKING || handle->operation == TRY) {
+    become_free(handle, status);
+  } else if (may_pass(status) || handle->state == HELD) {
+    handle->engine->trouble = (int8_t)status;
+    if (!may_pass(status) && pending(handle)) finish(handle, status);
+    if (handle->operation == LEAVE) finish(handle, handle->verdict);
+    set_timer(handle, now + RETRY_MS);
+  } else {
+    become_free(handle, handle->verdict < 0 ? handle->verdict : status);
   }
+}
+
+/* The server has done what was asked for; what it says stands in engine->values. */
+static void answer_useful(struct fairlock *handle, uint32_t now)
+{
   handle->answered_at = now;
   handle->engine->trouble = FAIRLOCK_OK;
   handle->engine->failures = 0;
@@ -416,55 +428,25 @@ void handle_answer(struct fairlock *handle, uint32_t now)
   case ENDING:
     answer_ending(handle, now);
     break;
-  case ASKING:
-    become_free(handle, handle->kind == KIND_FORCE && state == 0 ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
-    break;
   default:
+    become_free(handle, handle->kind == KIND_FORCE && handle->engine->values[0] == 0 ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
     break;
   }
 }
 
-/* The server did not know the script: the same again, with its text. */
-void handle_repeat(struct fairlock *handle)
+/* The newest request of the handle was answered. FAIRLOCK_PENDING: it was not carried out, and has to be sent again. */
+void handle_answer(struct fairlock *handle, int status, uint32_t now)
 {
-  unlist(handle);
-  handle->flags &= (uint8_t)~SUBSCRIBING;
-  if (handle->state != LOST) want(handle);
-}
-
-static bool may_pass(int status)
-{
-  return status == FAIRLOCK_LOADING || status == FAIRLOCK_READONLY || status == FAIRLOCK_OOM ||
-         status == FAIRLOCK_MISCONF;
-}
-
-/* The newest request of the handle was refused. */
-void handle_error(struct fairlock *handle, int status, uint32_t now)
-{
-  struct fairlock_engine *engine = handle->engine;
-  bool again = (handle->flags & AGAIN) != 0;
+  bool again = (handle->flags & AGAIN) != 0 || status == FAIRLOCK_PENDING;
   unlist(handle);
   handle->flight = 0;
   handle->flags &= (uint8_t)~SUBSCRIBING;
-  if (handle->flags & CLOSING) engine->broken = true;     /* was it the UNSUBSCRIBE or the script? Begin anew */
-  if (status == FAIRLOCK_READONLY) engine->broken = true; /* after a fail-over the master is elsewhere */
+  /* after a fail-over the master is elsewhere; and was it the UNSUBSCRIBE or the script? Begin anew */
+  if (status == FAIRLOCK_READONLY || (status < 0 && handle->flags & CLOSING)) handle->engine->broken = true;
   if (handle->state == FREE || handle->state == LOST) return;
-  if (again) {
-    want(handle);
-    return;
-  }
-  if (handle->state == ASKING || handle->operation == TRY) {
-    become_free(handle, status);
-    return;
-  }
-  if (may_pass(status) || handle->state == HELD) {
-    engine->trouble = (int8_t)status;
-    if (!may_pass(status) && pending(handle)) finish(handle, status);
-    if (handle->state == ENDING && handle->verdict < 0 && pending(handle)) finish(handle, handle->verdict);
-    set_timer(handle, now + RETRY_MS);
-    return;
-  }
-  become_free(handle, handle->verdict < 0 ? handle->verdict : status);
+  if (again) want(handle);
+  else if (status < 0) answer_refused(handle, status, now);
+  else answer_useful(handle, now);
 }
 
 /* Messages */

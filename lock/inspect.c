@@ -8,15 +8,7 @@
 /* Elements before the waiters' own: ttl, token, kind, hold count, number of waiters, holder. */
 enum { HOLDER = 5 };
 
-static void take_value(struct fairlock_engine *engine, const struct resp_event *event)
-{
-  size_t index = engine->element < HOLDER ? engine->element : engine->element % 3;
-  bool number = event->type == RESP_INTEGER;
-  int64_t value = event->integer;
-  if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
-  if (number) engine->values[index] = value;
-  else engine->odd = true;
-}
+_Static_assert(HOLDER <= VALUES, "there is room for the numbers before the holder");
 
 /* Takes an element: five numbers and the holder, then two numbers and the id for each waiter. */
 static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
@@ -24,7 +16,7 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   const int64_t *values = engine->values;
   struct fairlock_report report = {0};
   if (engine->element < HOLDER || engine->element % 3 != HOLDER % 3) {
-    take_value(engine, event);
+    take_number(engine, event, engine->element < HOLDER ? engine->element : engine->element % 3);
     return;
   }
   if (engine->odd || event->type != RESP_BULK_STRING) return;

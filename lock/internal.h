@@ -69,6 +69,9 @@ static inline uint32_t margin(uint32_t interval)
   return interval / 64 + 2;
 }
 
+/* Numbers of a reply that are kept. */
+#define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
+
 /* What an inspection needs; inspect.c has it, so that nothing of it is linked unless it is used. */
 struct fairlock_inspection {
   const struct fairlock_script *script;
@@ -86,9 +89,7 @@ void greeted(struct fairlock_engine *engine, uint32_t now);
 void refused(struct fairlock_engine *engine, int status, uint32_t now);
 
 /* holder.c */
-void handle_answer(struct fairlock *handle, uint32_t now);
-void handle_repeat(struct fairlock *handle);
-void handle_error(struct fairlock *handle, int status, uint32_t now);
+void handle_answer(struct fairlock *handle, int status, uint32_t now);
 void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now);
 void handle_broken(struct fairlock *handle, uint32_t now);
 void handle_failed(struct fairlock *handle, int status, uint32_t now);
@@ -103,6 +104,7 @@ size_t channel_size(const struct fairlock *handle);
 void write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 
 /* reply.c */
+void take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index);
 void take_event(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now);
 
 #endif

@@ -14,9 +14,14 @@
 /* What a message is about. */
 enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
 
-static bool is(const struct resp_event *event, const char *text)
+/* The text of the event begins with these words. */
+static bool begins(const struct resp_event *event, const char *words)
 {
-  return event->size == strlen(text) && memcmp(event->data, text, event->size) == 0;
+  size_t i;
+  for (i = 0; words[i] != 0; i++) {
+    if (i == event->size || event->data[i] != (uint8_t)words[i]) return false;
+  }
+  return i == event->size || event->data[i] == ' ';
 }
 
 /* Codes at the beginning of error texts, and what they mean to us. */
@@ -39,29 +44,18 @@ static const struct {
     {"NOREPLICAS", FAIRLOCK_MISCONF},
 };
 
-/* text begins with these words. */
-static bool begins(const char *text, const char *words)
+static int classify(const struct resp_event *event)
 {
-  while (*words != 0) {
-    if (*text++ != *words++) return false;
-  }
-  return *text == ' ' || *text == 0;
-}
-
-static int classify(const char *text)
-{
-  if (begins(text, "ERR The user executing the script")) return FAIRLOCK_DENIED; /* NOPERM, as Redis 7.0 says it */
+  if (begins(event, "ERR The user executing the script")) return FAIRLOCK_DENIED; /* NOPERM, as Redis 7.0 says it */
   for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-    if (begins(text, errors[i].code)) return errors[i].status;
+    if (begins(event, errors[i].code)) return errors[i].status;
   }
   return FAIRLOCK_REFUSED;
 }
 
-/* Keeps the text for the caller; but that a script is not known yet is our own affair. */
+/* Keeps the text for the caller. */
 static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  engine->unknown = event->size >= 8 && memcmp(event->data, "NOSCRIPT", 8) == 0;
-  if (engine->unknown) return;
   size_t size = event->size < FAIRLOCK_ERROR_SIZE - 1 ? event->size : FAIRLOCK_ERROR_SIZE - 1;
   if (size > 0) memcpy(engine->error, event->data, size);
   engine->error[size] = 0;
@@ -84,12 +78,14 @@ static struct fairlock *next_answered(const struct fairlock_engine *engine)
  * An error instead of an answer. A SUBSCRIBE has no reply of its own when it succeeds, but an error when it is
  * refused: that one comes before the answer to the request it was sent with.
  */
-static void take_error(struct fairlock_engine *engine, uint32_t now)
+static void take_error(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
 {
   struct fairlock *handle = next_answered(engine);
-  int status = classify(engine->error);
+  int status = classify(event);
+  bool unknown = begins(event, "NOSCRIPT"); /* that a script is not known yet is our own affair */
+  if (!unknown) keep_error(engine, event);
   if (engine->stage < UP) {
-    if (engine->stage == GREETING && begins(engine->error, "ERR unknown command")) status = FAIRLOCK_UNSUPPORTED;
+    if (engine->stage == GREETING && begins(event, "ERR unknown command")) status = FAIRLOCK_UNSUPPORTED;
     refused(engine, status, now);
     return;
   }
@@ -100,12 +96,24 @@ static void take_error(struct fairlock_engine *engine, uint32_t now)
   }
   engine->last_received++;
   if (handle == NULL) return;
-  if (engine->unknown) {
-    engine->eval |= (uint8_t)(1U << script_of(handle->kind));
-    handle_repeat(handle);
-  } else {
-    handle_error(handle, status, now);
-  }
+  if (unknown) engine->eval |= (uint8_t)(1U << script_of(handle->kind));
+  handle_answer(handle, unknown ? FAIRLOCK_PENDING : status, now);
+}
+
+/* The reply is an array of so many numbers, as it has to be. */
+static bool is_array(struct fairlock_engine *engine, uint32_t size)
+{
+  bool good = engine->value_type == RESP_ARRAY && engine->element == size && !engine->odd;
+  if (!good) bad_reply(engine);
+  return good;
+}
+
+/* The server has told its time, asked for it then. */
+static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at, uint32_t now)
+{
+  engine->server_now = server_now;
+  engine->asked_at = asked_at;
+  engine->sampled_at = now;
 }
 
 /* The answer to a request of ours: {state, value, now}. */
@@ -114,16 +122,13 @@ static void take_answer(struct fairlock_engine *engine, uint32_t now)
   struct fairlock *handle = next_answered(engine);
   engine->last_received++;
   if (handle == NULL) return;
+  int status = FAIRLOCK_OK;
   if (handle->kind != KIND_INSPECT) {
-    if (engine->value_type != RESP_ARRAY || engine->element != 3 || engine->odd) {
-      bad_reply(engine);
-      return;
-    }
-    engine->server_now = engine->values[2];
-    engine->asked_at = handle->sent_at;
-    engine->sampled_at = now;
+    if (!is_array(engine, 3)) return;
+    take_time(engine, engine->values[2], handle->sent_at, now);
+    if (engine->values[0] == -2) status = FAIRLOCK_PENDING; /* void: its time was reckoned wrongly, and is right now */
   }
-  handle_answer(handle, now);
+  handle_answer(handle, status, now);
 }
 
 /* The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}. */
@@ -142,14 +147,9 @@ static void take_greeting(struct fairlock_engine *engine, uint32_t now)
     engine->stage = TIMING;
     break;
   case TIMING:
-    if (engine->value_type != RESP_ARRAY || engine->element != 2 || engine->odd) {
-      bad_reply(engine);
-      break;
-    }
+    if (!is_array(engine, 2)) break;
     /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
-    engine->server_now = engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000;
-    engine->asked_at = engine->filled_at;
-    engine->sampled_at = now;
+    take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000, engine->filled_at, now);
     greeted(engine, now);
     break;
   default:
@@ -175,37 +175,38 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine, con
 /* The text of a message: "0", or the token and the time of a grant. */
 static void take_message(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
 {
-  struct fairlock *handle = engine->addressee;
-  const uint8_t *space = event->size > 0 ? memchr(event->data, ' ', event->size) : NULL;
-  size_t first = space == NULL ? event->size : (size_t)(space - event->data);
+  size_t first = 0;
   int64_t token;
   int64_t at = 0;
-  if (handle == NULL || !resp_parse_number(event->data, first, &token)) return;
-  if (space != NULL && !resp_parse_number(space + 1, event->size - first - 1, &at)) return;
+  while (first < event->size && event->data[first] != ' ')
+    first++;
+  size_t second = first + 1;
+  if (!resp_parse_number(event->data, first, &token)) return;
+  if (second <= event->size && !resp_parse_number(event->data + second, event->size - second, &at)) return;
   if (token < 0 || token > LARGEST || at < 0 || at > LARGEST) return;
-  handle_push(handle, (uint64_t)token, at, now);
+  handle_push(engine->addressee, (uint64_t)token, at, now);
 }
 
 /* An element of a message: its kind, the channel, the text. */
 static void take_push(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
 {
   if (engine->element == 0) {
-    engine->push_type = is(event, "message") ? PUSH_MESSAGE : is(event, "subscribe") ? PUSH_SUBSCRIBE : PUSH_OTHER;
+    engine->push_type = begins(event, "message") ? PUSH_MESSAGE : begins(event, "subscribe") ? PUSH_SUBSCRIBE : PUSH_OTHER;
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
     if (engine->push_type == PUSH_SUBSCRIBE && engine->addressee != NULL) engine->addressee->flags |= SUBSCRIBED;
-  } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE) {
+  } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && engine->addressee != NULL) {
     take_message(engine, event, now);
   }
 }
 
-static void take_number(struct fairlock_engine *engine, const struct resp_event *event)
+void take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index)
 {
   int64_t value = event->integer;
   bool number = event->type == RESP_INTEGER;
   if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
-  bool sane = number && value >= -2 && value <= LARGEST;
-  if (sane && engine->element < 3) engine->values[engine->element] = value;
+  bool sane = number && value >= -2 && value <= LARGEST && index < VALUES;
+  if (sane) engine->values[index] = value;
   else engine->odd = true;
 }
 
@@ -217,7 +218,7 @@ static void take_element(struct fairlock_engine *engine, const struct resp_event
   } else if (engine->stage == UP && handle != NULL && handle->kind == KIND_INSPECT) {
     engine->inspection->take(engine, event);
   } else {
-    take_number(engine, event);
+    take_number(engine, event, engine->element);
   }
   engine->element++;
 }
@@ -234,7 +235,6 @@ void take_event(struct fairlock_engine *engine, const struct resp_event *event, 
     engine->element = 0;
     engine->odd = false;
     engine->addressee = NULL;
-    if (error) keep_error(engine, event);
   } else if (event->depth == 1) {
     take_element(engine, event, now);
   }
@@ -242,7 +242,7 @@ void take_event(struct fairlock_engine *engine, const struct resp_event *event, 
   if (engine->stage == UP && engine->last_received == engine->last_sent) {
     bad_reply(engine); /* nobody asked */
   } else if (error && event->depth == 0) {
-    take_error(engine, now);
+    take_error(engine, event, now);
   } else if (engine->stage < UP) {
     take_greeting(engine, now);
   } else {

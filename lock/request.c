@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-static const char queue_key[] = "redisson_lock_queue:";
-static const char timeout_key[] = "redisson_lock_timeout:";
-static const char ours_key[] = "fairlock:";
 static const char channel_name[] = "redisson_lock__channel:";
+
+/* What stands behind the prefix of a key (NAME), of a channel (both), and of an id, which has no prefix (ID). */
+enum parts { NAME = 1, ID = 2 };
 
 static void write_text(struct resp_writer *writer, const char *text)
 {
@@ -22,78 +22,49 @@ static void write_text(struct resp_writer *writer, const char *text)
 /* Redisson puts braces around the name, so that all keys of a lock share a slot, unless the name has one of its own. */
 static bool braced(const struct fairlock *handle)
 {
-  return memchr(handle->name, '{', handle->name_size) == NULL;
-}
-
-static size_t id_text(const struct fairlock *handle, char number[RESP_NUMBER_SIZE])
-{
-  return resp_format_number(number, handle->number);
-}
-
-/* A bulk string of prefix and name, and, for a channel, a colon and the handle's id. */
-static void write_key(struct resp_writer *writer, const struct fairlock *handle, const char *prefix, bool with_id)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  char number[RESP_NUMBER_SIZE];
-  size_t digits = id_text(handle, number);
-  size_t prefix_size = strlen(prefix);
-  bool braces = braced(handle);
-  size_t size = prefix_size + handle->name_size + (braces ? 2U : 0U);
-  if (with_id) size += engine->id_size + digits + 2;
-  resp_write_header(writer, RESP_BULK_STRING, (int64_t)size);
-  resp_write_raw(writer, prefix, prefix_size);
-  if (braces) resp_write_raw(writer, "{", 1);
-  resp_write_raw(writer, handle->name, handle->name_size);
-  if (braces) resp_write_raw(writer, "}", 1);
-  if (with_id) {
-    resp_write_raw(writer, ":", 1);
-    resp_write_raw(writer, engine->id, engine->id_size);
-    resp_write_raw(writer, ":", 1);
-    resp_write_raw(writer, number, digits);
+  for (size_t i = 0; i < handle->name_size; i++) {
+    if (handle->name[i] == '{') return false;
   }
+  return true;
+}
+
+static void write_parts(struct resp_writer *writer, const struct fairlock *handle, const char *prefix, unsigned parts)
+{
+  resp_write_raw(writer, prefix, strlen(prefix));
+  if (parts & NAME) {
+    size_t brace = braced(handle);
+    resp_write_raw(writer, "{", brace);
+    resp_write_raw(writer, handle->name, handle->name_size);
+    resp_write_raw(writer, "}", brace);
+  }
+  if (parts == (NAME | ID)) resp_write_raw(writer, ":", 1);
+  if (parts & ID) {
+    char number[RESP_NUMBER_SIZE];
+    resp_write_raw(writer, handle->engine->id, handle->engine->id_size);
+    resp_write_raw(writer, ":", 1);
+    resp_write_raw(writer, number, resp_format_number(number, handle->number));
+  }
+}
+
+/* The same into no buffer: what it comes to. */
+static size_t parts_size(const struct fairlock *handle, const char *prefix, unsigned parts)
+{
+  struct resp_writer counter;
+  resp_writer_init(&counter, NULL, 0, 0);
+  write_parts(&counter, handle, prefix, parts);
+  return counter.total;
+}
+
+static void write_string(struct resp_writer *writer, const struct fairlock *handle, const char *prefix, unsigned parts)
+{
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)parts_size(handle, prefix, parts));
+  write_parts(writer, handle, prefix, parts);
   resp_write_end(writer);
 }
 
 size_t channel_size(const struct fairlock *handle)
 {
-  char number[RESP_NUMBER_SIZE];
-  return sizeof channel_name - 1 + handle->name_size + (braced(handle) ? 2U : 0U) + 2 + handle->engine->id_size +
-         id_text(handle, number);
-}
-
-static void write_id(struct resp_writer *writer, const struct fairlock *handle)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  char number[RESP_NUMBER_SIZE];
-  size_t digits = id_text(handle, number);
-  resp_write_header(writer, RESP_BULK_STRING, (int64_t)(engine->id_size + 1U + digits));
-  resp_write_raw(writer, engine->id, engine->id_size);
-  resp_write_raw(writer, ":", 1);
-  resp_write_raw(writer, number, digits);
-  resp_write_end(writer);
-}
-
-/* EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many follow. */
-static void write_script(struct resp_writer *writer, const struct fairlock *handle, int index, bool eval, int arguments)
-{
-  const struct fairlock_script *script =
-      index == FAIRLOCK_SCRIPT_INSPECT ? handle->engine->inspection->script : &fairlock_scripts[index];
-  resp_write_header(writer, RESP_ARRAY, 7 + arguments);
-  if (eval) {
-    write_text(writer, "EVAL");
-    resp_write_header(writer, RESP_BULK_STRING, script->size[0] + script->size[1]);
-    resp_write_raw(writer, script->part[0], script->size[0]);
-    if (script->size[1] > 0) resp_write_raw(writer, script->part[1], script->size[1]);
-    resp_write_end(writer);
-  } else {
-    write_text(writer, "EVALSHA");
-    resp_write_bulk(writer, script->sha1, 40);
-  }
-  resp_write_bulk_number(writer, 4);
-  resp_write_bulk(writer, handle->name, handle->name_size);
-  write_key(writer, handle, queue_key, false);
-  write_key(writer, handle, timeout_key, false);
-  write_key(writer, handle, ours_key, false);
+  return parts_size(handle, channel_name, NAME | ID);
 }
 
 /* The script that serves a kind of request. */
@@ -110,49 +81,51 @@ int script_of(int kind)
   }
 }
 
-static void write_acquire(struct resp_writer *writer, const struct fairlock_request *request)
+/* EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many follow. */
+static void write_script(struct resp_writer *writer, const struct fairlock *handle, int index, bool eval, int arguments)
 {
-  const struct fairlock *handle = request->handle;
-  write_script(writer, handle, FAIRLOCK_SCRIPT_ACQUIRE, request->eval, 6);
-  write_id(writer, handle);
-  resp_write_bulk_number(writer, request->expires);
-  resp_write_bulk_number(writer, request->target);
-  resp_write_bulk_number(writer, request->lease_ms);
-  resp_write_bulk_number(writer, request->mode);
-  resp_write_bulk_number(writer, (int64_t)request->token);
+  const struct fairlock_script *script =
+      index == FAIRLOCK_SCRIPT_INSPECT ? handle->engine->inspection->script : &fairlock_scripts[index];
+  resp_write_header(writer, RESP_ARRAY, 7 + arguments);
+  if (eval) {
+    write_text(writer, "EVAL");
+    resp_write_header(writer, RESP_BULK_STRING, script->size[0] + script->size[1]);
+    resp_write_raw(writer, script->part[0], script->size[0]);
+    resp_write_raw(writer, script->part[1], script->size[1]);
+    resp_write_end(writer);
+  } else {
+    write_text(writer, "EVALSHA");
+    write_text(writer, script->sha1);
+  }
+  write_text(writer, "4");
+  resp_write_bulk(writer, handle->name, handle->name_size);
+  write_string(writer, handle, "redisson_lock_queue:", NAME);
+  write_string(writer, handle, "redisson_lock_timeout:", NAME);
+  write_string(writer, handle, "fairlock:", NAME);
 }
 
-static void write_release(struct resp_writer *writer, const struct fairlock_request *request)
-{
-  const struct fairlock *handle = request->handle;
-  bool partial = request->target > 0;
-  write_script(writer, handle, FAIRLOCK_SCRIPT_RELEASE, request->eval, partial ? 5 : 4);
-  write_id(writer, handle);
-  resp_write_bulk_number(writer, request->expires);
-  resp_write_bulk_number(writer, request->kind == KIND_FORCE ? -1 : request->target);
-  resp_write_bulk_number(writer, (int64_t)request->token);
-  if (partial) resp_write_bulk_number(writer, request->lease_ms);
-}
-
+/* A script, and its arguments as they stand at the head of the Lua file; release.lua ignores a lease it does not need. */
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
+  static const uint8_t arguments[] = {
+      [FAIRLOCK_SCRIPT_ACQUIRE] = 6, [FAIRLOCK_SCRIPT_RELEASE] = 5, [FAIRLOCK_SCRIPT_INSPECT] = 0};
+  const struct fairlock *handle = request->handle;
+  int script = script_of(request->kind);
   if (request->subscribe) {
     resp_write_header(writer, RESP_ARRAY, 2);
     write_text(writer, request->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE");
-    write_key(writer, request->handle, channel_name, true);
+    write_string(writer, handle, channel_name, NAME | ID);
   }
-  switch (request->kind) {
-  case KIND_ACQUIRE:
-  case KIND_KEEP:
-    write_acquire(writer, request);
-    break;
-  case KIND_INSPECT:
-    write_script(writer, request->handle, FAIRLOCK_SCRIPT_INSPECT, request->eval, 0);
-    break;
-  default:
-    write_release(writer, request);
-    break;
-  }
+  write_script(writer, handle, script, request->eval, arguments[script]);
+  if (script == FAIRLOCK_SCRIPT_INSPECT) return;
+  write_string(writer, handle, "", ID);
+  resp_write_bulk_number(writer, request->expires);
+  resp_write_bulk_number(writer, request->target);
+  if (script == FAIRLOCK_SCRIPT_RELEASE) resp_write_bulk_number(writer, (int64_t)request->token);
+  resp_write_bulk_number(writer, request->lease_ms);
+  if (script == FAIRLOCK_SCRIPT_RELEASE) return;
+  resp_write_bulk_number(writer, request->mode);
+  resp_write_bulk_number(writer, (int64_t)request->token);
 }
 
 /* HELLO 3 [AUTH user password] [SETNAME name], [SELECT database], TIME. */
@@ -160,7 +133,7 @@ static void write_greeting(struct resp_writer *writer, const struct fairlock_con
 {
   resp_write_header(writer, RESP_ARRAY, 2 + (config->password != NULL ? 3 : 0) + (config->client_name != NULL ? 2 : 0));
   write_text(writer, "HELLO");
-  resp_write_bulk_number(writer, 3);
+  write_text(writer, "3");
   if (config->password != NULL) {
     write_text(writer, "AUTH");
     write_text(writer, config->user != NULL ? config->user : "default");
