@@ -14,29 +14,14 @@
 /* Nothing is due for so long: as far as two times can be compared. */
 #define FAR FAIRLOCK_LONGEST_MS
 
-uint32_t config_or(uint32_t value, uint32_t otherwise)
+static uint32_t earlier(uint32_t a, uint32_t b)
 {
-  return value != 0 ? value : otherwise;
-}
-
-uint32_t offline_ms(const struct fairlock_engine *engine)
-{
-  return config_or(engine->config->offline_ms, OFFLINE_MS);
-}
-
-static uint32_t response_ms(const struct fairlock_engine *engine)
-{
-  return config_or(engine->config->response_ms, RESPONSE_MS);
-}
-
-static uint32_t connect_ms(const struct fairlock_engine *engine)
-{
-  return config_or(engine->config->connect_ms, CONNECT_MS);
+  return reached(a, b) ? b : a;
 }
 
 void arm(struct fairlock_engine *engine, uint32_t time)
 {
-  if (!reached(time, engine->next)) engine->next = time;
+  engine->next = earlier(engine->next, time);
 }
 
 /* Lists */
@@ -71,6 +56,7 @@ void append(struct fairlock *handle, enum list to)
 /* The handle wants to send. Not while a SUBSCRIBE is under way: its outcome shows in the answer to its request. */
 void want(struct fairlock *handle)
 {
+  handle->engine->changed = true;
   if (handle->flags & SUBSCRIBING) {
     handle->flags |= AGAIN;
   } else if (handle->list != READY) {
@@ -80,6 +66,11 @@ void want(struct fairlock *handle)
 }
 
 /* Set-up */
+
+static uint32_t config_or(uint32_t value, uint32_t otherwise)
+{
+  return value != 0 ? value : otherwise;
+}
 
 static bool good_id(const char *id)
 {
@@ -103,14 +94,16 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
 {
   memset(engine, 0, sizeof *engine);
   engine->config = config;
+  engine->changed = true;
   engine->random = 1;
+  engine->lease_ms = config_or(config->lease_ms, LEASE_MS);
+  engine->response_ms = config_or(config->response_ms, RESPONSE_MS);
+  engine->connect_ms = config_or(config->connect_ms, CONNECT_MS);
+  engine->offline_ms = config_or(config->offline_ms, OFFLINE_MS);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
-  if (config->lease_ms != 0 && config->lease_ms < FAIRLOCK_SHORTEST_LEASE_MS) return FAIRLOCK_INVALID;
-  if (config->lease_ms > FAIRLOCK_LONGEST_MS || config->response_ms > FAIRLOCK_LONGEST_MS ||
-      config->connect_ms > FAIRLOCK_LONGEST_MS) {
-    return FAIRLOCK_INVALID;
-  }
-  if (config->offline_ms > FAIRLOCK_LONGEST_MS && config->offline_ms != FAIRLOCK_FOREVER) return FAIRLOCK_INVALID;
+  if (engine->lease_ms < FAIRLOCK_SHORTEST_LEASE_MS || engine->lease_ms > FAIRLOCK_LONGEST_MS) return FAIRLOCK_INVALID;
+  if (engine->response_ms > FAIRLOCK_LONGEST_MS || engine->connect_ms > FAIRLOCK_LONGEST_MS) return FAIRLOCK_INVALID;
+  if (engine->offline_ms > FAIRLOCK_LONGEST_MS && engine->offline_ms != FAIRLOCK_FOREVER) return FAIRLOCK_INVALID;
   if (entropy != NULL) memcpy(&engine->random, entropy, sizeof engine->random);
   if (engine->random == 0) engine->random = 1;
   if (config->client_id != NULL) {
@@ -168,14 +161,14 @@ static void enter(struct fairlock_engine *engine, enum stage stage, uint32_t now
 {
   engine->stage = (uint8_t)stage;
   engine->since = now;
-  arm(engine, now + connect_ms(engine));
+  engine->changed = true;
 }
 
 void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now)
 {
   engine->wanted = engine->stage != UP;
   if (engine->stage == CLOSED) engine->pause = 0;
-  arm(engine, now);
+  engine->next = now;
 }
 
 bool fairlock_engine_ready(const struct fairlock_engine *engine)
@@ -222,10 +215,8 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
 {
   bool never_up = engine->stage != UP;
   if (engine->trouble == FAIRLOCK_OK) engine->trouble = (int8_t)status;
-  engine->stage = CLOSED;
-  engine->since = now;
+  enter(engine, CLOSED, now);
   engine->pause = (uint16_t)back_off(engine);
-  arm(engine, now + engine->pause);
   engine->broken = false;
   engine->wanted = false;
   engine->writing = false;
@@ -288,7 +279,7 @@ static void end_request(struct fairlock_engine *engine)
   engine->stats.requests++;
   handle->sequence = ++engine->last_sent;
   if (handle->list == UNLISTED && handle->flight != 0) append(handle, SENT);
-  arm(engine, handle->sent_at + response_ms(engine));
+  arm(engine, handle->sent_at + engine->response_ms);
 }
 
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now)
@@ -306,7 +297,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
     }
     if (engine->send_end > 0) {
       engine->filled_at = now;
-      arm(engine, now + response_ms(engine));
+      arm(engine, now + engine->response_ms);
     }
   }
   *size = engine->send_end - engine->send_start;
@@ -352,43 +343,39 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
 
 /* Time */
 
-/* The connection takes too long to open or to greet, an answer is late, or bytes cannot be sent. */
-static bool overdue(struct fairlock_engine *engine, uint32_t now)
+/*
+ * When it is the connection's turn: closed, it may be opened again; otherwise it counts as dead, because it takes
+ * too long to open or to greet, an answer is late, or bytes cannot be sent.
+ */
+static uint32_t connection_limit(const struct fairlock_engine *engine, uint32_t now)
 {
-  uint32_t limit = engine->since + connect_ms(engine);
-  if (engine->stage == CLOSED) return false;
-  if (engine->stage < UP && reached(now, limit)) return true;
-  if (engine->stage < UP) arm(engine, limit);
-  const struct fairlock *oldest = engine->sent.first;
-  if (oldest != NULL) {
-    limit = oldest->sent_at + response_ms(engine);
-    if (reached(now, limit)) return true;
-    arm(engine, limit);
-  }
-  if (engine->send_end > 0) {
-    limit = engine->filled_at + response_ms(engine);
-    if (reached(now, limit)) return true;
-    arm(engine, limit);
-  }
-  return false;
+  uint32_t limit = now + FAR;
+  if (engine->stage == CLOSED) return engine->since + engine->pause;
+  if (engine->stage < UP) limit = engine->since + engine->connect_ms;
+  if (engine->sent.first != NULL) limit = earlier(limit, engine->sent.first->sent_at + engine->response_ms);
+  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + engine->response_ms);
+  return limit;
 }
 
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
 {
-  if (!reached(now, engine->next)) return;
-  engine->next = now + FAR;
-  if (overdue(engine, now)) {
+  if (!engine->changed && !reached(now, engine->next)) return;
+  uint32_t limit = connection_limit(engine, now);
+  bool over = reached(now, limit);
+  if (over && engine->stage != CLOSED) {
     engine->broken = true;
     engine->trouble = FAIRLOCK_UNREACHABLE;
   }
-  uint32_t paused = now - engine->since;
-  if (engine->stage == CLOSED && paused < engine->pause) arm(engine, now + engine->pause - paused);
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
     handle_tick(handle, now);
+  engine->next = over ? now + FAR : limit;
+  for (const struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
+    handle_arm(handle);
+  engine->changed = false;
 }
 
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now)
 {
-  if (engine->broken || reached(now, engine->next)) return 0;
+  if (engine->broken || engine->changed || reached(now, engine->next)) return 0;
   return engine->next - now;
 }

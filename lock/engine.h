@@ -174,8 +174,7 @@ struct fairlock {
   uint32_t lease_ms;
   uint32_t sent_at;     /* when its newest request was written                      */
   uint32_t timer;       /* when it wants to send next                               */
-  uint32_t limit;       /* waiting: end of the wait; ending: the hold is surely gone */
-  uint32_t valid_until; /* held: end of the belief                                  */
+  uint32_t limit;       /* end of the wait, of the belief to hold, or of the ending */
   uint32_t answered_at; /* the last useful answer, or the start of the operation    */
   uint16_t name_size;
   uint16_t holds;
@@ -228,6 +227,7 @@ struct fairlock_engine {
   uint32_t asked_at;   /* ... and was asked for then  */
   int64_t void_after;  /* server time after which all requests so far are void */
   uint32_t void_at;    /* the same on the local clock, for those of broken connections */
+  uint32_t lease_ms, response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
   uint32_t next;       /* the earliest time at which something is due */
   uint32_t since;      /* when the stage began */
   uint32_t filled_at;  /* when the send buffer was filled */
@@ -243,6 +243,7 @@ struct fairlock_engine {
   uint8_t value_type, push_type;
   bool writing;   /* a request, or the greeting, is being written */
   bool wanted;    /* the caller wants a connection, with or without requests */
+  bool changed;   /* since `next` was reckoned */
   bool broken;    /* the connection has to be closed */
   bool odd;       /* the reply under way has an element of an unexpected kind */
   int8_t trouble; /* why there are no useful answers at present; 0: there are */

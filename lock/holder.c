@@ -3,7 +3,7 @@
  *
  *     FREE     nothing is going on
  *     WAITING  an acquire is; until it is granted, the handle asks again and again, which is its heartbeat
- *     HELD     the caller may believe that it holds until valid_until
+ *     HELD     the caller may believe that it holds until `limit`
  *     ENDING   a release, or the leaving of the queue; it may go on after the caller was told the result
  *     LOST     the hold ended early; stays until the caller has released as often as it had acquired
  *     ASKING   a force-release or an inspection
@@ -41,14 +41,14 @@ static bool ghosts_gone(const struct fairlock *handle, uint32_t now)
 static void set_timer(struct fairlock *handle, uint32_t time)
 {
   handle->timer = time;
-  arm(handle->engine, time);
+  handle->engine->changed = true;
 }
 
-/* The operation is over. */
+/* The operation is over. Why it was given up counts for more than what came of leaving the queue. */
 static void finish(struct fairlock *handle, int result)
 {
   handle->operation = NONE;
-  handle->result = (int8_t)result;
+  handle->result = handle->verdict < 0 ? handle->verdict : (int8_t)result;
   handle->verdict = FAIRLOCK_OK;
 }
 
@@ -64,7 +64,7 @@ static void become_free(struct fairlock *handle, int result)
   if (pending(handle)) finish(handle, result);
 }
 
-static void lose(struct fairlock *handle, uint32_t now)
+static void lose(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   if (!(handle->flags & SUBSCRIBING)) {
@@ -72,7 +72,6 @@ static void lose(struct fairlock *handle, uint32_t now)
     handle->flight = 0;
   }
   handle->state = LOST;
-  handle->valid_until = now;
   engine->stats.losses++;
   if (handle->operation == LESSEN) handle->holds--; /* this release counts */
   if (pending(handle)) finish(handle, FAIRLOCK_LOST);
@@ -94,7 +93,6 @@ static void leave(struct fairlock *handle, int result, uint32_t now)
   handle->operation = LEAVE;
   handle->verdict = (int8_t)result;
   handle->limit = now + handle->lease_ms + FAIRLOCK_WINDOW_MS;
-  arm(engine, handle->limit);
   if (engine->stage != UP) finish(handle, result);
   want(handle);
 }
@@ -112,18 +110,44 @@ static void hold(struct fairlock *handle, uint64_t token, uint32_t valid_until, 
   handle->state = HELD;
   handle->token = token;
   handle->holds = 1;
-  handle->valid_until = valid_until;
+  handle->limit = valid_until;
   handle->flags &= (uint8_t)~QUEUED;
-  arm(handle->engine, valid_until);
+  handle->verdict = FAIRLOCK_OK;
   finish(handle, FAIRLOCK_OK);
 }
 
 /* A lease was confirmed by the answer to a request sent at sent_at. */
 static void extend(struct fairlock *handle)
 {
-  handle->valid_until = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
-  arm(handle->engine, handle->valid_until);
-  set_timer(handle, handle->flags & RENEWS ? handle->sent_at + handle->lease_ms / 3 : handle->valid_until);
+  handle->limit = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
+  set_timer(handle, handle->flags & RENEWS ? handle->sent_at + handle->lease_ms / 3 : handle->limit);
+}
+
+/* What the wait comes to when its time is over. */
+static int timed_out(const struct fairlock_engine *engine)
+{
+  if (engine->trouble < 0) return engine->trouble;
+  return engine->stage == UP ? FAIRLOCK_TIMEOUT : FAIRLOCK_UNREACHABLE;
+}
+
+/* Waits, holds, or is ending either. */
+static bool active(const struct fairlock *handle)
+{
+  return handle->state == WAITING || handle->state == HELD || handle->state == ENDING;
+}
+
+static bool limited(const struct fairlock *handle)
+{
+  return active(handle) && !(handle->state == WAITING && handle->flags & ENDLESS);
+}
+
+/* A wait, a hold, or the ending of either that has lasted for as long as it may is over. */
+static void expire(struct fairlock *handle, uint32_t now)
+{
+  if (!limited(handle) || !reached(now, handle->limit)) return;
+  if (handle->state == WAITING) leave(handle, timed_out(handle->engine), now);
+  else if (handle->state == ENDING) become_free(handle, FAIRLOCK_UNKNOWN);
+  else lose(handle);
 }
 
 /* Operations */
@@ -139,7 +163,6 @@ static int begin(struct fairlock *handle, enum operation operation, uint32_t now
   handle->result = FAIRLOCK_PENDING;
   handle->answered_at = now;
   handle->flags &= (uint8_t)~CONTACTED;
-  if (offline_ms(handle->engine) != FAIRLOCK_FOREVER) arm(handle->engine, now + offline_ms(handle->engine));
   want(handle);
   return FAIRLOCK_PENDING;
 }
@@ -150,9 +173,9 @@ static void set_lease(struct fairlock *handle, uint32_t lease_ms, uint32_t now)
   if (held && handle->flags & RENEWS) return;
   if (lease_ms == FAIRLOCK_RENEW) {
     handle->flags |= RENEWS;
-    handle->lease_ms = config_or(handle->engine->config->lease_ms, LEASE_MS);
+    handle->lease_ms = handle->engine->lease_ms;
   } else {
-    uint32_t left = held ? handle->valid_until - now : 0;
+    uint32_t left = held ? handle->limit - now : 0;
     handle->flags &= (uint8_t)~RENEWS;
     handle->lease_ms = lease_ms > left ? lease_ms : left;
   }
@@ -163,7 +186,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (!in_range(lease_ms)) return FAIRLOCK_INVALID;
   if (wait_ms > FAIRLOCK_LONGEST_MS && wait_ms != FAIRLOCK_FOREVER) return FAIRLOCK_INVALID;
   if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
-  if (handle->state == HELD && reached(now, handle->valid_until)) lose(handle, now);
+  expire(handle, now);
   if (handle->state == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   set_lease(handle, lease_ms, now);
@@ -172,10 +195,9 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   bool leaving = handle->state == ENDING; /* still, in the background */
   handle->state = WAITING;
   handle->holds = 0;
-  handle->limit = now + (wait_ms == 0 ? config_or(handle->engine->config->connect_ms, CONNECT_MS) : wait_ms);
+  handle->limit = now + (wait_ms == 0 ? handle->engine->connect_ms : wait_ms);
   handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
-  else arm(handle->engine, handle->limit);
   begin(handle, wait_ms == 0 ? TRY : ACQUIRE, now);
   if (leaving) handle->flags |= CONTACTED;
   return FAIRLOCK_PENDING;
@@ -184,7 +206,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
 int fairlock_engine_release(struct fairlock *handle, uint32_t now)
 {
   if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
-  if (handle->state == HELD && reached(now, handle->valid_until)) lose(handle, now);
+  expire(handle, now);
   if (handle->state == LOST) {
     if (--handle->holds == 0) become_free(handle, FAIRLOCK_LOST);
     return FAIRLOCK_LOST;
@@ -193,8 +215,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   if (handle->holds > 1) return begin(handle, LESSEN, now);
   handle->state = ENDING;
   handle->ghosts &= (uint8_t)~bit(KIND_RELEASE);
-  handle->limit = handle->valid_until + 2 * margin(handle->lease_ms);
-  arm(handle->engine, handle->limit);
+  handle->limit += 2 * margin(handle->lease_ms);
   return begin(handle, RELEASE, now);
 }
 
@@ -230,8 +251,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
     handle->state = ENDING;
     handle->holds = 0;
     handle->flags |= CLOSING;
-    handle->limit = now + 2 * config_or(engine->config->response_ms, RESPONSE_MS);
-    arm(engine, handle->limit);
+    handle->limit = now + 2 * engine->response_ms;
     return begin(handle, REMOVE, now);
   }
   /* nobody can write the other half of a request, or knows how many replies one with a SUBSCRIBE gets */
@@ -248,8 +268,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 
 uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
 {
-  if (handle->state != HELD || reached(now, handle->valid_until)) return 0;
-  return handle->valid_until - now;
+  if (handle->state != HELD || reached(now, handle->limit)) return 0;
+  return handle->limit - now;
 }
 
 /* Requests */
@@ -293,11 +313,10 @@ void freeze_request(struct fairlock *handle, uint32_t now)
   struct fairlock_request *request = &engine->request;
   enum kind kind = kind_wanted(handle);
   bool queueing = kind == KIND_ACQUIRE && handle->operation == ACQUIRE;
-  uint32_t response_ms = config_or(engine->config->response_ms, RESPONSE_MS);
   request->handle = handle;
   request->kind = (uint8_t)kind;
   request->mode = kind == KIND_KEEP ? -1 : queueing ? 1 : 0;
-  request->expires = engine->server_now + (int64_t)(now - engine->sampled_at) + response_ms;
+  request->expires = engine->server_now + (int64_t)(now - engine->sampled_at) + engine->response_ms;
   if (request->expires > engine->void_after) engine->void_after = request->expires;
   request->target = target_wanted(handle);
   request->token = kind == KIND_FORCE || kind == KIND_LEAVE ? 0 : handle->token;
@@ -339,12 +358,12 @@ static void answer_waiting(struct fairlock *handle, uint32_t now)
   }
 }
 
-static void answer_held(struct fairlock *handle, uint32_t now)
+static void answer_held(struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   bool kept = engine->values[0] == 1 && (handle->kind == KIND_RELEASE || (uint64_t)engine->values[1] == handle->token);
   if (!kept) {
-    lose(handle, now);
+    lose(handle);
     return;
   }
   extend(handle);
@@ -374,7 +393,7 @@ static bool settled(const struct fairlock *handle)
 static void answer_ending(struct fairlock *handle, uint32_t now)
 {
   bool ended = handle->engine->values[0] == 1;
-  int result = handle->verdict < 0 ? handle->verdict : FAIRLOCK_OK;
+  int result = FAIRLOCK_OK;
   if (handle->operation == RELEASE && !ended) {
     result = handle->ghosts & bit(KIND_RELEASE) ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST; /* or an earlier one has ended it */
   }
@@ -407,7 +426,7 @@ static void answer_refused(struct fairlock *handle, int status, uint32_t now)
     if (handle->operation == LEAVE) finish(handle, handle->verdict);
     set_timer(handle, now + RETRY_MS);
   } else {
-    become_free(handle, handle->verdict < 0 ? handle->verdict : status);
+    become_free(handle, status);
   }
 }
 
@@ -423,7 +442,7 @@ static void answer_useful(struct fairlock *handle, uint32_t now)
     answer_waiting(handle, now);
     break;
   case HELD:
-    answer_held(handle, now);
+    answer_held(handle);
     break;
   case ENDING:
     answer_ending(handle, now);
@@ -479,7 +498,6 @@ void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t n
   } else if (handle->state == FREE && token != 0) {
     handle->state = ENDING;
     handle->limit = now + FAIRLOCK_WINDOW_MS;
-    arm(handle->engine, handle->limit);
     want(handle);
   }
 }
@@ -497,7 +515,7 @@ void handle_broken(struct fairlock *handle, uint32_t now)
     become_free(handle, FAIRLOCK_OK);
     return;
   }
-  if (handle->state == ENDING && handle->verdict < 0 && pending(handle)) finish(handle, handle->verdict);
+  if (handle->state == ENDING && handle->operation == LEAVE) finish(handle, handle->verdict);
   if (handle->state == WAITING && handle->list == UNLISTED) set_timer(handle, now); /* subscribe anew */
   if (handle->state == LOST) unlist(handle);
   else if (interrupted) want(handle);
@@ -515,7 +533,7 @@ void handle_failed(struct fairlock *handle, int status, uint32_t now)
     become_free(handle, status);
     break;
   case ENDING:
-    finish(handle, handle->verdict < 0 ? handle->verdict : handle->flags & CONTACTED ? FAIRLOCK_UNKNOWN : status);
+    finish(handle, handle->flags & CONTACTED ? FAIRLOCK_UNKNOWN : status);
     break;
   default:
     finish(handle, status);
@@ -523,17 +541,15 @@ void handle_failed(struct fairlock *handle, int status, uint32_t now)
   }
 }
 
-/* What the wait comes to when its time is over. */
-static int timed_out(const struct fairlock_engine *engine)
-{
-  if (engine->trouble < 0) return engine->trouble;
-  return engine->stage == UP ? FAIRLOCK_TIMEOUT : FAIRLOCK_UNREACHABLE;
-}
-
 static bool timed(const struct fairlock *handle)
 {
-  bool active = handle->state == WAITING || handle->state == HELD || handle->state == ENDING;
-  return active && handle->list == UNLISTED && handle->engine->request.handle != handle;
+  return active(handle) && handle->list == UNLISTED && handle->engine->request.handle != handle;
+}
+
+/* Has an operation that is given up after offline_ms without a useful answer. */
+static bool impatient(const struct fairlock *handle)
+{
+  return pending(handle) && handle->engine->offline_ms != FAIRLOCK_FOREVER;
 }
 
 /* Waits between two heartbeats, the last of which was answered: nothing is missing. */
@@ -544,32 +560,23 @@ static bool at_ease(const struct fairlock *handle)
   return handle->state == WAITING && timed(handle) && !held_up && engine->stage == UP && engine->trouble == FAIRLOCK_OK;
 }
 
-static void arm_handle(struct fairlock *handle)
-{
-  struct fairlock_engine *engine = handle->engine;
-  if (handle->state == WAITING && !(handle->flags & ENDLESS)) arm(engine, handle->limit);
-  if (handle->state == ENDING) arm(engine, handle->limit);
-  if (handle->state == HELD) arm(engine, handle->valid_until);
-  if (timed(handle)) arm(engine, handle->timer);
-  if (pending(handle) && offline_ms(engine) != FAIRLOCK_FOREVER) arm(engine, handle->answered_at + offline_ms(engine));
-}
-
-/* Does what is due, and arms the engine for what will be. */
+/* Does what is due. */
 void handle_tick(struct fairlock *handle, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
-  uint32_t offline = offline_ms(engine);
-  if (handle->state == HELD && reached(now, handle->valid_until)) lose(handle, now);
-  if (handle->state == WAITING && !(handle->flags & ENDLESS) && reached(now, handle->limit)) {
-    leave(handle, timed_out(engine), now);
-  }
-  if (handle->state == ENDING && reached(now, handle->limit)) {
-    become_free(handle, handle->verdict < 0 ? handle->verdict : FAIRLOCK_UNKNOWN);
-  }
+  expire(handle, now);
   if (at_ease(handle)) handle->answered_at = now;
-  if (pending(handle) && offline != FAIRLOCK_FOREVER && reached(now, handle->answered_at + offline)) {
+  if (impatient(handle) && reached(now, handle->answered_at + engine->offline_ms)) {
     handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE, now);
   }
   if (timed(handle) && reached(now, handle->timer)) want(handle);
-  arm_handle(handle);
+}
+
+/* Arms the engine for what will be due. */
+void handle_arm(const struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (limited(handle)) arm(engine, handle->limit);
+  if (timed(handle)) arm(engine, handle->timer);
+  if (impatient(handle)) arm(engine, handle->answered_at + engine->offline_ms);
 }

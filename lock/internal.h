@@ -79,8 +79,6 @@ struct fairlock_inspection {
 };
 
 /* engine.c */
-uint32_t config_or(uint32_t value, uint32_t otherwise);
-uint32_t offline_ms(const struct fairlock_engine *engine);
 void arm(struct fairlock_engine *engine, uint32_t time);
 void want(struct fairlock *handle);
 void unlist(struct fairlock *handle);
@@ -95,6 +93,7 @@ void handle_broken(struct fairlock *handle, uint32_t now);
 void handle_failed(struct fairlock *handle, int status, uint32_t now);
 int ask(struct fairlock *handle, enum operation operation, uint32_t now);
 void handle_tick(struct fairlock *handle, uint32_t now);
+void handle_arm(const struct fairlock *handle);
 void freeze_request(struct fairlock *handle, uint32_t now);
 bool held_back(struct fairlock *handle, uint32_t now);
 

@@ -91,7 +91,7 @@ static void take_error(struct fairlock_engine *engine, const struct resp_event *
   }
   if (handle != NULL && (handle->flags & SUBSCRIBING) && !(handle->flags & (SUBSCRIBED | CLOSING))) {
     handle->flags |= SUBSCRIBED; /* so that the next error is the request's own */
-    handle->verdict = (int8_t)status;
+    if (handle->state == WAITING) handle->verdict = (int8_t)status;
     return;
   }
   engine->last_received++;

@@ -545,8 +545,7 @@ static void test_nonsense(void)
       "HSET fairlock:{errors} a nonsense b -1",
   };
   begin();
-  open_client(&client, server.port, NULL, NULL);
-  client.config.offline_ms = 0;
+  client_open(&client, server.port);
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
   for (size_t i = 0; i < sizeof spoilers / sizeof spoilers[0]; i++) {
     CHECK(raw_run(&redis, "FLUSHALL"));

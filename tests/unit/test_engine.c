@@ -659,7 +659,6 @@ static void test_reply_lost_on_release(void)
 
 static void test_release_without_an_answer_is_unknown(void)
 {
-  config.offline_ms = 0;
   acquire_a(30000);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
@@ -1161,7 +1160,7 @@ static void test_remove_in_the_middle_of_a_request(void)
   size_t size;
   set_up();
   config.send_size = FAIRLOCK_SEND_MIN;
-  config.offline_ms = 100;
+  engine.offline_ms = 100;
   greet();
   CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
   fairlock_engine_output(&engine, &size, now);
