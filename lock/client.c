@@ -15,7 +15,7 @@
 
 /* A task that waits while another turns the crank. On its stack. */
 struct fairlock_blocked {
-  struct fairlock *handle;
+  struct fairlock *handle; /* whose operation it waits for; NULL: it waits for a connection */
   struct fairlock_blocked *next;
   struct port_signal signal;
 };
@@ -39,16 +39,19 @@ static struct fairlock_client *enter(struct fairlock *handle)
   return client;
 }
 
-static void exit_client(struct fairlock_client *client)
+static int leave(struct fairlock_client *client, int status)
 {
   port_mutex_unlock(&client->mutex);
+  return status;
 }
 
-/* Sends what there is, as far as it goes without blocking. */
-static void flush(struct fairlock_client *client, uint32_t now)
+/* Does what is due, and sends what there is, as far as it goes without blocking. */
+static void progress(struct fairlock_client *client)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
+  uint32_t now = port_clock_ms();
+  fairlock_engine_tick(engine, now);
   while (fairlock_engine_wants(engine, now) & FAIRLOCK_SEND) {
     size_t size;
     const uint8_t *data = fairlock_engine_output(engine, &size, now);
@@ -63,13 +66,19 @@ static void flush(struct fairlock_client *client, uint32_t now)
   }
 }
 
-/* Raises the tasks whose operation is over, and, if nobody turns the crank, one that will. */
+static void raise_runner(struct fairlock_client *client)
+{
+  if (client->runner != NULL) port_signal_raise(client->runner);
+}
+
+/* Raises the tasks that have what they wait for, and, if nobody turns the crank, one that will. */
 static void raise_blocked(struct fairlock_client *client)
 {
   struct fairlock_blocked *heir = NULL;
   for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
-    if (task->handle->result != FAIRLOCK_PENDING) port_signal_raise(&task->signal);
-    else heir = task;
+    bool waits = task->handle != NULL ? task->handle->result == FAIRLOCK_PENDING : client->engine.wanted;
+    if (waits) heir = task;
+    else port_signal_raise(&task->signal);
   }
   if (client->cranked) return;
   if (client->runner != NULL) port_signal_raise(client->runner);
@@ -103,70 +112,77 @@ static void receive(struct fairlock_client *client, uint32_t timeout_ms)
   else if (got != PORT_WOULD_BLOCK) engine->broken = true;
 }
 
-/*
- * One turn of the crank, by the task that has it. Blocks for up to timeout_ms. signal: where to sleep when there is no
- * connection to wait for; NULL: the caller sleeps elsewhere.
- */
-static void turn(struct fairlock_client *client, uint32_t timeout_ms, struct port_signal *signal)
+/* One turn of the crank, by the task that has it. */
+static void turn(struct fairlock_client *client, uint32_t wait_ms, struct port_signal *signal)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
   uint32_t now = port_clock_ms();
-  fairlock_engine_tick(engine, now);
-  if (fairlock_engine_wants(engine, now) & FAIRLOCK_CLOSE) {
+  unsigned wants = fairlock_engine_wants(engine, now);
+  if (wants & FAIRLOCK_CLOSE) {
     transport->close(transport->context);
     fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
+  } else if (wants & FAIRLOCK_CONNECT) {
+    connect_or_wait(client, wait_ms);
+  } else if (wants & FAIRLOCK_RECEIVE) {
+    receive(client, wait_ms);
+  } else {
+    port_signal_wait(signal, &client->mutex, wait_ms);
   }
-  flush(client, now);
-  uint32_t wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS), fairlock_engine_deadline(engine, now));
-  unsigned wants = fairlock_engine_wants(engine, now);
-  if (wants & FAIRLOCK_CONNECT) connect_or_wait(client, wait);
-  else if (wants & FAIRLOCK_RECEIVE) receive(client, wait);
-  else if (signal != NULL && wait > 0 && !(wants & FAIRLOCK_CLOSE)) port_signal_wait(signal, &client->mutex, wait);
-  now = port_clock_ms();
-  fairlock_engine_tick(engine, now);
-  flush(client, now);
+  progress(client);
   raise_blocked(client);
 }
 
-/* Sleeps while another task turns the crank, and does what is due if that one oversleeps. */
-static void sleep_beside(struct fairlock_client *client, struct port_signal *signal)
+/*
+ * What a task does while it waits: one turn of the crank, or, if that is another task's to turn, what is due and then
+ * sleep. Blocks for up to timeout_ms. Called, and returns, with the mutex locked.
+ */
+static void step(struct fairlock_client *client, uint32_t timeout_ms, struct port_signal *signal)
 {
+  progress(client);
+  bool beside = client->cranked || (client->runner != NULL && client->runner != signal);
   uint32_t wait = fairlock_engine_deadline(&client->engine, port_clock_ms());
   /* What is due now, a dead connection, is for the one that turns the crank; a wait of 0 would not leave it the mutex. */
-  port_signal_wait(signal, &client->mutex, wait > 0 ? wait : YIELD_MS);
-  uint32_t now = port_clock_ms();
-  fairlock_engine_tick(&client->engine, now);
-  flush(client, now);
+  if (beside && wait == 0) wait = YIELD_MS;
+  wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS), wait);
+  if (beside) {
+    port_signal_wait(signal, &client->mutex, wait);
+    return;
+  }
+  client->cranked = true;
+  turn(client, wait, signal);
+  client->cranked = false;
+  if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
 }
 
-/* Blocks until the handle's operation is over. Called, and returns, with the mutex locked. */
+/* Called, and returns, with the mutex locked; so do the next two. */
+static void block(struct fairlock_client *client, struct fairlock_blocked *self, struct fairlock *handle)
+{
+  self->handle = handle;
+  self->next = client->blocked;
+  port_signal_init(&self->signal);
+  client->blocked = self;
+  raise_runner(client);
+}
+
+static void unblock(struct fairlock_client *client, struct fairlock_blocked *self)
+{
+  struct fairlock_blocked **link = &client->blocked;
+  while (*link != self)
+    link = &(*link)->next;
+  *link = self->next;
+  port_signal_destroy(&self->signal);
+  raise_blocked(client);
+}
+
+/* Blocks until the handle's operation is over. */
 static int finish(struct fairlock_client *client, struct fairlock *handle)
 {
-  struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
-  port_signal_init(&self.signal);
-  /* cppcheck-suppress autoVariables ; it is taken out again below */
-  client->blocked = &self;
-  if (client->cranked) {
-    flush(client, port_clock_ms());
-    if (client->runner != NULL) port_signal_raise(client->runner);
-  }
-  while (handle->result == FAIRLOCK_PENDING) {
-    if (client->cranked || client->runner != NULL) {
-      sleep_beside(client, &self.signal);
-    } else {
-      client->cranked = true;
-      turn(client, FAIRLOCK_FOREVER, &self.signal);
-      client->cranked = false;
-      if (client->runner != NULL) port_signal_raise(client->runner); /* it came meanwhile, and takes over */
-    }
-  }
-  struct fairlock_blocked **link = &client->blocked;
-  while (*link != &self)
-    link = &(*link)->next;
-  *link = self.next;
-  port_signal_destroy(&self.signal);
-  raise_blocked(client);
+  struct fairlock_blocked self;
+  block(client, &self, handle);
+  while (handle->result == FAIRLOCK_PENDING)
+    step(client, FAIRLOCK_FOREVER, &self.signal);
+  unblock(client, &self);
   return handle->result;
 }
 
@@ -193,33 +209,22 @@ void fairlock_client_deinit(struct fairlock_client *client)
 int fairlock_connect(struct fairlock_client *client)
 {
   struct fairlock_engine *engine = &client->engine;
-  struct port_signal signal;
+  struct fairlock_blocked self;
   port_mutex_lock(&client->mutex);
-  port_signal_init(&signal);
   engine->trouble = FAIRLOCK_OK;
   fairlock_engine_connect(engine, port_clock_ms());
-  while (engine->wanted) {
-    if (client->cranked) {
-      port_signal_wait(&signal, &client->mutex, 10);
-    } else {
-      client->cranked = true;
-      turn(client, FAIRLOCK_FOREVER, &signal);
-      client->cranked = false;
-    }
-  }
+  block(client, &self, NULL);
+  while (engine->wanted)
+    step(client, FAIRLOCK_FOREVER, &self.signal);
   int status = fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->trouble;
-  raise_blocked(client);
-  port_signal_destroy(&signal);
-  port_mutex_unlock(&client->mutex);
-  return status;
+  unblock(client, &self);
+  return leave(client, status);
 }
 
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size)
 {
   port_mutex_lock(&client->mutex);
-  int status = fairlock_engine_add(&client->engine, handle, name, size);
-  port_mutex_unlock(&client->mutex);
-  return status;
+  return leave(client, fairlock_engine_add(&client->engine, handle, name, size));
 }
 
 int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const char *name)
@@ -241,9 +246,7 @@ static int take_out(struct fairlock_client *client, struct fairlock *handle)
 int fairlock_deinit(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
-  int status = take_out(client, handle);
-  exit_client(client);
-  return status;
+  return leave(client, take_out(client, handle));
 }
 
 /* Operations */
@@ -268,13 +271,17 @@ static int start_release(struct fairlock *handle)
   return fairlock_engine_release(handle, port_clock_ms());
 }
 
+/* The end of a function that blocks: waits for what it has begun, if it has. */
+static int complete(struct fairlock_client *client, struct fairlock *handle, int status)
+{
+  if (status == FAIRLOCK_PENDING) status = finish(client, handle);
+  return leave(client, status);
+}
+
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
   struct fairlock_client *client = enter(handle);
-  int status = start_acquire(handle, wait_ms, lease_ms);
-  if (status == FAIRLOCK_PENDING) status = finish(client, handle);
-  exit_client(client);
-  return status;
+  return complete(client, handle, start_acquire(handle, wait_ms, lease_ms));
 }
 
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
@@ -285,27 +292,23 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
 int fairlock_release(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
-  int status = start_release(handle);
-  if (status == FAIRLOCK_PENDING) status = finish(client, handle);
-  exit_client(client);
-  return status;
+  return complete(client, handle, start_release(handle));
 }
 
 int fairlock_cancel(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
-  flush(client, port_clock_ms());
+  progress(client);
   raise_blocked(client);
-  exit_client(client);
-  return status;
+  return leave(client, status);
 }
 
 uint32_t fairlock_held(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
   uint32_t left = fairlock_engine_held(handle, port_clock_ms());
-  exit_client(client);
+  leave(client, 0);
   return left;
 }
 
@@ -313,7 +316,7 @@ uint32_t fairlock_hold_count(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
   uint32_t count = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->holds : 0;
-  exit_client(client);
+  leave(client, 0);
   return count;
 }
 
@@ -321,53 +324,17 @@ uint64_t fairlock_token(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
   uint64_t token = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->token : 0;
-  exit_client(client);
+  leave(client, 0);
   return token;
-}
-
-/* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
-static int begin_visit(struct fairlock_client *client, struct fairlock *visitor, const void *name, size_t size)
-{
-  port_mutex_lock(&client->mutex);
-  int status = fairlock_engine_add(&client->engine, visitor, name, size);
-  if (status != FAIRLOCK_OK) port_mutex_unlock(&client->mutex);
-  return status;
-}
-
-static int end_visit(struct fairlock_client *client, struct fairlock *visitor, int status)
-{
-  if (status == FAIRLOCK_PENDING) status = finish(client, visitor);
-  take_out(client, visitor);
-  port_mutex_unlock(&client->mutex);
-  return status;
-}
-
-int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
-{
-  struct fairlock visitor;
-  int status = begin_visit(client, &visitor, name, size);
-  if (status != FAIRLOCK_OK) return status;
-  return end_visit(client, &visitor, fairlock_engine_force(&visitor, port_clock_ms()));
-}
-
-int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
-                     void *context)
-{
-  struct fairlock visitor;
-  if (report == NULL) return FAIRLOCK_INVALID;
-  int status = begin_visit(client, &visitor, name, size);
-  if (status != FAIRLOCK_OK) return status;
-  return end_visit(client, &visitor, fairlock_engine_inspect(&visitor, report, context, port_clock_ms()));
 }
 
 /* Without blocking */
 
 static int begun(struct fairlock_client *client, int status)
 {
-  if (status == FAIRLOCK_PENDING) flush(client, port_clock_ms());
-  if (client->runner != NULL) port_signal_raise(client->runner);
-  exit_client(client);
-  return status;
+  progress(client);
+  raise_runner(client);
+  return leave(client, status);
 }
 
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
@@ -397,9 +364,34 @@ int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, v
 int fairlock_result(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
-  int result = handle->result;
-  exit_client(client);
-  return result;
+  return leave(client, handle->result);
+}
+
+/* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
+static int end_visit(struct fairlock *visitor, int status)
+{
+  struct fairlock_client *client = enter(visitor);
+  if (status == FAIRLOCK_PENDING) status = finish(client, visitor);
+  take_out(client, visitor);
+  return leave(client, status);
+}
+
+int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
+{
+  struct fairlock visitor;
+  int status = fairlock_init_bytes(&visitor, client, name, size);
+  if (status != FAIRLOCK_OK) return status;
+  return end_visit(&visitor, fairlock_start_force_release(&visitor));
+}
+
+int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
+                     void *context)
+{
+  struct fairlock visitor;
+  if (report == NULL) return FAIRLOCK_INVALID;
+  int status = fairlock_init_bytes(&visitor, client, name, size);
+  if (status != FAIRLOCK_OK) return status;
+  return end_visit(&visitor, fairlock_start_inspect(&visitor, report, context));
 }
 
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
@@ -407,16 +399,8 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
   struct port_signal signal;
   port_mutex_lock(&client->mutex);
   port_signal_init(&signal);
-  if (client->cranked || client->runner != NULL) {
-    uint32_t wait =
-        least(least(timeout_ms, PORT_LONGEST_WAIT_MS), fairlock_engine_deadline(&client->engine, port_clock_ms()));
-    if (wait > 0) port_signal_wait(&signal, &client->mutex, wait);
-  } else {
-    client->cranked = true;
-    turn(client, timeout_ms, &signal);
-    client->cranked = false;
-    raise_blocked(client);
-  }
+  step(client, timeout_ms, &signal);
+  raise_blocked(client);
   uint32_t due = fairlock_engine_deadline(&client->engine, port_clock_ms());
   port_signal_destroy(&signal);
   port_mutex_unlock(&client->mutex);
@@ -429,15 +413,8 @@ void fairlock_run(struct fairlock_client *client)
   port_mutex_lock(&client->mutex);
   port_signal_init(&signal);
   client->runner = &signal;
-  while (!client->stop) {
-    if (client->cranked) {
-      port_signal_wait(&signal, &client->mutex, PORT_LONGEST_WAIT_MS);
-    } else {
-      client->cranked = true;
-      turn(client, FAIRLOCK_FOREVER, &signal);
-      client->cranked = false;
-    }
-  }
+  while (!client->stop)
+    step(client, FAIRLOCK_FOREVER, &signal);
   client->stop = false;
   client->runner = NULL;
   raise_blocked(client);
@@ -449,7 +426,7 @@ void fairlock_stop(struct fairlock_client *client)
 {
   port_mutex_lock(&client->mutex);
   client->stop = true;
-  if (client->runner != NULL) port_signal_raise(client->runner);
+  raise_runner(client);
   port_mutex_unlock(&client->mutex);
 }
 

@@ -161,23 +161,11 @@ struct fairlock_report {
  */
 typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
-/* One holder's view of one named lock. The caller's memory; private but for what functions tell. Must not move. */
+/*
+ * One holder's view of one named lock. The caller's memory; private but for what functions tell. Must not move.
+ * Here and in the engine, bytes come first and arrays last: what is near the beginning takes shorter instructions.
+ */
 struct fairlock {
-  struct fairlock_engine *engine;
-  struct fairlock *sibling;         /* the next of all handles of the engine       */
-  struct fairlock *previous, *next; /* in the list that `list` names               */
-  const char *name;
-  uint64_t token;
-  uintptr_t task;    /* the task that acquired; 0: none                          */
-  uint32_t number;   /* its id is "<client id>:<number>"                         */
-  uint32_t sequence; /* of the request whose answer it waits for                 */
-  uint32_t lease_ms;
-  uint32_t sent_at;     /* when its newest request was written                      */
-  uint32_t timer;       /* when it wants to send next                               */
-  uint32_t limit;       /* end of the wait, of the belief to hold, or of the ending */
-  uint32_t answered_at; /* the last useful answer, or the start of the operation    */
-  uint16_t name_size;
-  uint16_t holds;
   uint8_t state;
   uint8_t operation;
   uint8_t list;
@@ -187,6 +175,21 @@ struct fairlock {
   uint8_t ghosts; /* the same for connections that broke                      */
   int8_t result;  /* enum fairlock_status of the last operation               */
   int8_t verdict; /* what the operation will come to when the queue was left  */
+  uint16_t name_size;
+  uint16_t holds;
+  struct fairlock_engine *engine;
+  struct fairlock *sibling;         /* the next of all handles of the engine       */
+  struct fairlock *previous, *next; /* in the list that `list` names               */
+  const char *name;
+  uintptr_t task; /* the task that acquired; 0: none                          */
+  uint64_t token;
+  uint32_t number;   /* its id is "<client id>:<number>"                         */
+  uint32_t sequence; /* of the request whose answer it waits for                 */
+  uint32_t lease_ms;
+  uint32_t sent_at;     /* when its newest request was written                      */
+  uint32_t timer;       /* when it wants to send next                               */
+  uint32_t limit;       /* end of the wait, of the belief to hold, or of the ending */
+  uint32_t answered_at; /* the last useful answer, or the start of the operation    */
 };
 
 /* Private to the engine. */
@@ -196,58 +199,58 @@ struct fairlock_list {
 
 /* Private to the engine: a request, frozen while it is written. */
 struct fairlock_request {
-  struct fairlock *handle; /* NULL: none is being written, or a greeting */
-  int64_t expires;
-  uint64_t token;
-  uint32_t lease_ms;
-  int32_t target;
   uint8_t kind;
   int8_t mode; /* of acquire.lua */
   bool subscribe;
   bool eval;
+  struct fairlock *handle; /* NULL: none is being written, or a greeting */
+  uint32_t lease_ms;
+  int32_t target;
+  int64_t expires;
+  uint64_t token;
 };
 
 /* The state of a client. The caller's memory; private. Must not move. */
 struct fairlock_engine {
-  const struct fairlock_config *config;
-  struct fairlock *handles;
-  struct fairlock_list ready, sent;
-  struct fairlock_request request;
-  size_t request_done; /* bytes of it that are in the send buffer or sent */
-  size_t send_start, send_end;
-  size_t receive_end;
-  struct resp_decoder decoder;
-  struct fairlock_stats stats;
-  const struct fairlock_inspection *inspection;
-  fairlock_report_fn report;
-  void *report_context;
-  int64_t values[5];   /* numbers of the reply under way */
-  int64_t server_now;  /* the newest known time of the server ... */
-  uint32_t sampled_at; /* ... arrived then ...        */
-  uint32_t asked_at;   /* ... and was asked for then  */
-  int64_t void_after;  /* server time after which all requests so far are void */
-  uint32_t void_at;    /* the same on the local clock, for those of broken connections */
-  uint32_t lease_ms, response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
-  uint32_t next;       /* the earliest time at which something is due */
-  uint32_t since;      /* when the stage began */
-  uint32_t filled_at;  /* when the send buffer was filled */
-  uint32_t random;
-  uint32_t last_number;
-  uint32_t last_sent, last_received; /* sequence numbers */
-  uint32_t element;                  /* index in the reply under way */
-  struct fairlock *addressee;        /* of the push under way */
-  uint16_t pause;                    /* closed: for so long after `since` */
   uint8_t stage;
   uint8_t failures; /* connections that failed in a row */
   uint8_t eval;     /* scripts the server does not know, a bit each */
   uint8_t value_type, push_type;
+  uint8_t id_size;
+  int8_t trouble; /* why there are no useful answers at present; 0: there are */
   bool writing;   /* a request, or the greeting, is being written */
   bool wanted;    /* the caller wants a connection, with or without requests */
   bool changed;   /* since `next` was reckoned */
   bool broken;    /* the connection has to be closed */
   bool odd;       /* the reply under way has an element of an unexpected kind */
-  int8_t trouble; /* why there are no useful answers at present; 0: there are */
-  uint8_t id_size;
+  uint16_t pause; /* closed: for so long after `since` */
+  const struct fairlock_config *config;
+  struct fairlock *handles;
+  struct fairlock_list ready, sent;
+  uint32_t next;                     /* the earliest time at which something is due */
+  uint32_t since;                    /* when the stage began */
+  uint32_t last_sent, last_received; /* sequence numbers */
+  uint32_t element;                  /* index in the reply under way */
+  struct fairlock *addressee;        /* of the push under way */
+  size_t send_start, send_end;
+  size_t request_done; /* bytes of it that are in the send buffer or sent */
+  size_t receive_end;
+  uint32_t filled_at;  /* when the send buffer was filled */
+  uint32_t sampled_at; /* the newest known time of the server arrived then ... */
+  uint32_t asked_at;   /* ... and was asked for then  */
+  uint32_t void_at;    /* void_after on the local clock, for the requests of broken connections */
+  uint32_t lease_ms, response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
+  uint32_t last_number;
+  uint32_t random;
+  int64_t server_now; /* the newest known time of the server */
+  int64_t void_after; /* server time after which all requests so far are void */
+  int64_t values[5];  /* numbers of the reply under way */
+  struct fairlock_request request;
+  const struct fairlock_inspection *inspection;
+  fairlock_report_fn report;
+  void *report_context;
+  struct resp_decoder decoder;
+  struct fairlock_stats stats;
   char id[FAIRLOCK_ID_MAX];
   char error[FAIRLOCK_ERROR_SIZE];
 };

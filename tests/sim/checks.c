@@ -306,7 +306,7 @@ static void check_renewal(struct party *party, int64_t until)
 {
   const struct fairlock *handle = &party->handle;
   if (party->device == NULL || !party->over || until <= party->believes_until) return;
-  uint32_t sent_at = handle->valid_until - handle->lease_ms + handle->lease_ms / 64 + 2;
+  uint32_t sent_at = handle->limit - handle->lease_ms + handle->lease_ms / 64 + 2;
   if ((int32_t)(sent_at - party->over_at) <= 0) return;
   world_fail(party->world, "%s goes on believing that it holds %s, and could know better", party->id,
              party->lock->text[0]);

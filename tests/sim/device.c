@@ -136,7 +136,7 @@ static void look_at(struct party *party)
   bool keeps = party->job == JOB_HOLD || party->job == JOB_REENTER;
   if (held == 0 && keeps && party->believes && party->lost != party->believed)
     world_fail(device->world, "%s is not told that it lost %s", party->id, party->lock->text[0]);
-  int64_t until = held > 0 ? device_when(device, party->handle.valid_until) : 0;
+  int64_t until = held > 0 ? device_when(device, party->handle.limit) : 0;
   check_belief(party, held > 0, until, party->handle.token);
   program_look(party);
 }
