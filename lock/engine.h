@@ -242,10 +242,10 @@ struct fairlock_engine {
   uint32_t lease_ms, response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
   uint32_t last_number;
   uint32_t random;
+  struct fairlock_request request;
   int64_t server_now; /* the newest known time of the server */
   int64_t void_after; /* server time after which all requests so far are void */
   int64_t values[5];  /* numbers of the reply under way */
-  struct fairlock_request request;
   const struct fairlock_inspection *inspection;
   fairlock_report_fn report;
   void *report_context;

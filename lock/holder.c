@@ -297,13 +297,21 @@ static enum kind kind_wanted(const struct fairlock *handle)
   }
 }
 
-static int target_wanted(const struct fairlock *handle)
+/* The hold count to be reached. -1: nobody's hold is to be left. */
+static int target_wanted(const struct fairlock *handle, enum kind kind)
 {
-  if (handle->operation == FORCE) return -1;
-  if (handle->state == WAITING) return 1;
-  if (handle->state != HELD) return 0;
-  int change = handle->operation == REENTER ? 1 : handle->operation == LESSEN ? -1 : 0;
-  return handle->holds + change;
+  switch (kind) {
+  case KIND_ACQUIRE:
+    return 1;
+  case KIND_KEEP:
+    return handle->holds + (handle->operation == REENTER);
+  case KIND_RELEASE:
+    return handle->holds - 1;
+  case KIND_FORCE:
+    return -1;
+  default:
+    return 0;
+  }
 }
 
 /* Puts what the handle wants into engine->request. */
@@ -318,7 +326,7 @@ void freeze_request(struct fairlock *handle, uint32_t now)
   request->mode = kind == KIND_KEEP ? -1 : queueing ? 1 : 0;
   request->expires = engine->server_now + (int64_t)(now - engine->sampled_at) + engine->response_ms;
   if (request->expires > engine->void_after) engine->void_after = request->expires;
-  request->target = target_wanted(handle);
+  request->target = target_wanted(handle, kind);
   request->token = kind == KIND_FORCE || kind == KIND_LEAVE ? 0 : handle->token;
   request->lease_ms = handle->lease_ms;
   request->subscribe = handle->flags & SUBSCRIBED ? (handle->flags & CLOSING) != 0 : queueing;
@@ -334,10 +342,9 @@ void freeze_request(struct fairlock *handle, uint32_t now)
 
 static void answer_waiting(struct fairlock *handle, uint32_t now)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  int64_t state = engine->values[0];
-  int64_t value = engine->values[1];
-  if (state == 1) {
+  bool granted = handle->engine->values[0] == 1;
+  int64_t value = handle->engine->values[1];
+  if (granted) {
     uint32_t valid_until = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
     if (value <= 0 || reached(now, valid_until)) {
       want(handle);
@@ -351,8 +358,8 @@ static void answer_waiting(struct fairlock *handle, uint32_t now)
     if (handle->ghosts & bit(KIND_ACQUIRE)) leave(handle, FAIRLOCK_BUSY, now);
     else become_free(handle, FAIRLOCK_BUSY);
   } else {
-    uint32_t sleep = HEARTBEAT_MS;
-    if (value >= 0 && value < HEARTBEAT_MS) sleep = (uint32_t)value + 1 > SOONEST_MS ? (uint32_t)value + 1 : SOONEST_MS;
+    uint32_t sleep = value >= 0 && value < HEARTBEAT_MS ? (uint32_t)value + 1 : HEARTBEAT_MS;
+    if (sleep < SOONEST_MS) sleep = SOONEST_MS;
     handle->flags |= QUEUED;
     set_timer(handle, now + sleep);
   }
@@ -360,9 +367,9 @@ static void answer_waiting(struct fairlock *handle, uint32_t now)
 
 static void answer_held(struct fairlock *handle)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  bool kept = engine->values[0] == 1 && (handle->kind == KIND_RELEASE || (uint64_t)engine->values[1] == handle->token);
-  if (!kept) {
+  bool kept = handle->engine->values[0] == 1;
+  bool same = handle->kind == KIND_RELEASE || (uint64_t)handle->engine->values[1] == handle->token;
+  if (!kept || !same) {
     lose(handle);
     return;
   }

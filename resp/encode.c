@@ -33,35 +33,26 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
 }
 
 /*
- * Takes the last decimal digit off *value. Above 32 bits it divides in 16-bit steps: a 64-bit division would link a
- * routine of the compiler's larger than this whole file on a 32-bit target.
+ * The long division of primary school, with 16 bits for a digit: a 64-bit division would link a routine of the compiler's
+ * larger than this whole file on a 32-bit target.
  */
-static uint32_t take_digit(uint64_t *value)
-{
-  uint64_t quotient = 0;
-  uint32_t rest = (uint32_t)*value;
-  if (rest == *value) {
-    *value = rest / 10;
-    return rest % 10;
-  }
-  rest = 0;
-  for (int shift = 48; shift >= 0; shift -= 16) {
-    rest = rest << 16 | (uint32_t)(*value >> shift & 0xffff);
-    quotient |= (uint64_t)(rest / 10) << shift;
-    rest %= 10;
-  }
-  *value = quotient;
-  return rest;
-}
-
 size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number)
 {
   char digits[RESP_NUMBER_SIZE];
   size_t at = sizeof digits;
   uint64_t value = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-  do {
-    digits[--at] = (char)('0' + take_digit(&value));
-  } while (value > 0);
+  uint16_t parts[] = {(uint16_t)(value >> 48), (uint16_t)(value >> 32), (uint16_t)(value >> 16), (uint16_t)value};
+  size_t first = 0; /* of the parts that are not 0 */
+  while (first < 4) {
+    uint32_t rest = 0;
+    for (size_t i = first; i < 4; i++) {
+      rest = rest << 16 | parts[i];
+      parts[i] = (uint16_t)(rest / 10);
+      rest %= 10;
+    }
+    digits[--at] = (char)('0' + rest);
+    while (first < 4 && parts[first] == 0) first++;
+  }
   if (number < 0) digits[--at] = '-';
   memcpy(text, digits + at, sizeof digits - at);
   return sizeof digits - at;
