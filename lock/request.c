@@ -19,6 +19,13 @@ static void write_text(struct resp_writer *writer, const char *text)
   resp_write_bulk(writer, text, strlen(text));
 }
 
+/* The head of a command, its name being the first of so many words. */
+static void write_command(struct resp_writer *writer, const char *name, int words)
+{
+  resp_write_header(writer, RESP_ARRAY, words);
+  write_text(writer, name);
+}
+
 /* Redisson puts braces around the name, so that all keys of a lock share a slot, unless the name has one of its own. */
 static bool braced(const struct fairlock *handle)
 {
@@ -86,15 +93,13 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
 {
   const struct fairlock_script *script =
       index == FAIRLOCK_SCRIPT_INSPECT ? handle->engine->inspection->script : &fairlock_scripts[index];
-  resp_write_header(writer, RESP_ARRAY, 7 + arguments);
+  write_command(writer, eval ? "EVAL" : "EVALSHA", 7 + arguments);
   if (eval) {
-    write_text(writer, "EVAL");
     resp_write_header(writer, RESP_BULK_STRING, script->size[0] + script->size[1]);
     resp_write_raw(writer, script->part[0], script->size[0]);
     resp_write_raw(writer, script->part[1], script->size[1]);
     resp_write_end(writer);
   } else {
-    write_text(writer, "EVALSHA");
     write_text(writer, script->sha1);
   }
   write_text(writer, "4");
@@ -112,8 +117,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   const struct fairlock *handle = request->handle;
   int script = script_of(request->kind);
   if (request->subscribe) {
-    resp_write_header(writer, RESP_ARRAY, 2);
-    write_text(writer, request->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE");
+    write_command(writer, request->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
     write_string(writer, handle, channel_name, NAME | ID);
   }
   write_script(writer, handle, script, request->eval, arguments[script]);
@@ -131,8 +135,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 /* HELLO 3 [AUTH user password] [SETNAME name], [SELECT database], TIME. */
 static void write_greeting(struct resp_writer *writer, const struct fairlock_config *config)
 {
-  resp_write_header(writer, RESP_ARRAY, 2 + (config->password != NULL ? 3 : 0) + (config->client_name != NULL ? 2 : 0));
-  write_text(writer, "HELLO");
+  write_command(writer, "HELLO", 2 + (config->password != NULL ? 3 : 0) + (config->client_name != NULL ? 2 : 0));
   write_text(writer, "3");
   if (config->password != NULL) {
     write_text(writer, "AUTH");
@@ -144,12 +147,10 @@ static void write_greeting(struct resp_writer *writer, const struct fairlock_con
     write_text(writer, config->client_name);
   }
   if (config->database > 0) {
-    resp_write_header(writer, RESP_ARRAY, 2);
-    write_text(writer, "SELECT");
+    write_command(writer, "SELECT", 2);
     resp_write_bulk_number(writer, config->database);
   }
-  resp_write_header(writer, RESP_ARRAY, 1);
-  write_text(writer, "TIME");
+  write_command(writer, "TIME", 1);
 }
 
 void write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
