@@ -95,15 +95,13 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   memset(engine, 0, sizeof *engine);
   engine->config = config;
   engine->changed = true;
-  engine->random = 1;
   engine->lease_ms = config_or(config->lease_ms, LEASE_MS);
   engine->response_ms = config_or(config->response_ms, RESPONSE_MS);
   engine->connect_ms = config_or(config->connect_ms, CONNECT_MS);
   engine->offline_ms = config_or(config->offline_ms, OFFLINE_MS);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
-  if (engine->lease_ms < FAIRLOCK_SHORTEST_LEASE_MS || engine->lease_ms > FAIRLOCK_LONGEST_MS) return FAIRLOCK_INVALID;
-  if (engine->response_ms > FAIRLOCK_LONGEST_MS || engine->connect_ms > FAIRLOCK_LONGEST_MS) return FAIRLOCK_INVALID;
-  if (engine->offline_ms > FAIRLOCK_LONGEST_MS && engine->offline_ms != FAIRLOCK_FOREVER) return FAIRLOCK_INVALID;
+  if (config->response_ms > FAIRLOCK_LONGEST_MS || config->connect_ms > FAIRLOCK_LONGEST_MS) return FAIRLOCK_INVALID;
+  if (!good_lease(config->lease_ms) || !good_wait(config->offline_ms)) return FAIRLOCK_INVALID;
   if (entropy != NULL) memcpy(&engine->random, entropy, sizeof engine->random);
   if (engine->random == 0) engine->random = 1;
   if (config->client_id != NULL) {

@@ -152,11 +152,6 @@ static void expire(struct fairlock *handle, uint32_t now)
 
 /* Operations */
 
-static bool in_range(uint32_t lease_ms)
-{
-  return lease_ms == FAIRLOCK_RENEW || (lease_ms >= FAIRLOCK_SHORTEST_LEASE_MS && lease_ms <= FAIRLOCK_LONGEST_MS);
-}
-
 static int begin(struct fairlock *handle, enum operation operation, uint32_t now)
 {
   handle->operation = (uint8_t)operation;
@@ -183,8 +178,7 @@ static void set_lease(struct fairlock *handle, uint32_t lease_ms, uint32_t now)
 
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms, uint32_t now)
 {
-  if (!in_range(lease_ms)) return FAIRLOCK_INVALID;
-  if (wait_ms > FAIRLOCK_LONGEST_MS && wait_ms != FAIRLOCK_FOREVER) return FAIRLOCK_INVALID;
+  if (!good_lease(lease_ms) || !good_wait(wait_ms)) return FAIRLOCK_INVALID;
   if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
   expire(handle, now);
   if (handle->state == LOST) return FAIRLOCK_LOST;
@@ -480,17 +474,13 @@ void handle_answer(struct fairlock *handle, int status, uint32_t now)
 static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
-  int64_t age = at - engine->server_now;                /* of the grant, against the newest time we know */
-  bool ended = (handle->flight & bit(KIND_LEAVE)) != 0; /* perhaps, by our leave, which it has crossed */
-  if (ended || age < 0 || age > FAIRLOCK_LONGEST_MS) {
-    want(handle);
-    return;
-  }
+  uint64_t age = (uint64_t)(at - engine->server_now); /* of the grant, against the newest time we know */
+  if (handle->flight & bit(KIND_LEAVE)) return;       /* perhaps ended by our leave, which it has crossed */
+  if (age > FAIRLOCK_LONGEST_MS) return;              /* or below 0 */
   uint32_t interval = (uint32_t)age + FAIRLOCK_WINDOW_MS;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
   uint32_t latest = now + FAIRLOCK_WINDOW_MS - margin(FAIRLOCK_WINDOW_MS);
   if (reached(valid_until, latest)) valid_until = latest; /* the server's clock cannot be right */
-  want(handle); /* if it is too late to believe the grant, this asks; else it confirms the grant */
   if (reached(now, valid_until)) return;
   handle->flags |= QUEUED;
   hold(handle, token, valid_until, false);
@@ -500,8 +490,8 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
 void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now)
 {
   if (handle->state == WAITING) {
-    if (token == 0) want(handle);
-    else take_grant(handle, token, at, now);
+    want(handle); /* asks, or confirms the grant */
+    if (token != 0) take_grant(handle, token, at, now);
   } else if (handle->state == FREE && token != 0) {
     handle->state = ENDING;
     handle->limit = now + FAIRLOCK_WINDOW_MS;

@@ -69,6 +69,16 @@ static inline uint32_t margin(uint32_t interval)
   return interval / 64 + 2;
 }
 
+static inline bool good_wait(uint32_t wait_ms)
+{
+  return wait_ms <= FAIRLOCK_LONGEST_MS || wait_ms == FAIRLOCK_FOREVER;
+}
+
+static inline bool good_lease(uint32_t lease_ms)
+{
+  return lease_ms == FAIRLOCK_RENEW || (lease_ms >= FAIRLOCK_SHORTEST_LEASE_MS && lease_ms <= FAIRLOCK_LONGEST_MS);
+}
+
 /* Numbers of a reply that are kept. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 

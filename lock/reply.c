@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
-#define LARGEST ((int64_t)1 << 53)
+#define LARGEST ((uint64_t)1 << 53)
 
 /* What a message is about. */
 enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
@@ -183,7 +183,7 @@ static void take_message(struct fairlock_engine *engine, const struct resp_event
   size_t second = first + 1;
   if (!resp_parse_number(event->data, first, &token)) return;
   if (second <= event->size && !resp_parse_number(event->data + second, event->size - second, &at)) return;
-  if (token < 0 || token > LARGEST || at < 0 || at > LARGEST) return;
+  if ((uint64_t)token > LARGEST || (uint64_t)at > LARGEST) return; /* or below 0 */
   handle_push(engine->addressee, (uint64_t)token, at, now);
 }
 
@@ -191,7 +191,9 @@ static void take_message(struct fairlock_engine *engine, const struct resp_event
 static void take_push(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
 {
   if (engine->element == 0) {
-    engine->push_type = begins(event, "message") ? PUSH_MESSAGE : begins(event, "subscribe") ? PUSH_SUBSCRIBE : PUSH_OTHER;
+    engine->push_type = begins(event, "message")     ? PUSH_MESSAGE
+                        : begins(event, "subscribe") ? PUSH_SUBSCRIBE
+                                                     : PUSH_OTHER;
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
     if (engine->push_type == PUSH_SUBSCRIBE && engine->addressee != NULL) engine->addressee->flags |= SUBSCRIBED;
@@ -205,7 +207,7 @@ void take_number(struct fairlock_engine *engine, const struct resp_event *event,
   int64_t value = event->integer;
   bool number = event->type == RESP_INTEGER;
   if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
-  bool sane = number && value >= -2 && value <= LARGEST && index < VALUES;
+  bool sane = number && value >= -2 && value <= (int64_t)LARGEST && index < VALUES;
   if (sane) engine->values[index] = value;
   else engine->odd = true;
 }

@@ -51,7 +51,8 @@ size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number)
       rest %= 10;
     }
     digits[--at] = (char)('0' + rest);
-    while (first < 4 && parts[first] == 0) first++;
+    while (first < 4 && parts[first] == 0)
+      first++;
   }
   if (number < 0) digits[--at] = '-';
   memcpy(text, digits + at, sizeof digits - at);
