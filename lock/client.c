@@ -43,13 +43,11 @@ static int leave(struct fairlock_client *client, int status)
   return status;
 }
 
-/* Does what is due, and sends what there is, as far as it goes without blocking. */
-static void progress(struct fairlock_client *client)
+/* Sends what there is, as far as it goes without blocking. */
+static void flush(struct fairlock_client *client, uint32_t now)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
-  uint32_t now = port_clock_ms();
-  fairlock_engine_tick(engine, now);
   while (fairlock_engine_wants(engine, now) & FAIRLOCK_SEND) {
     size_t size;
     const uint8_t *data = fairlock_engine_output(engine, &size, now);
@@ -62,6 +60,15 @@ static void progress(struct fairlock_client *client)
     }
     fairlock_engine_sent(engine, (size_t)sent);
   }
+}
+
+/* What any task may do: what is due, and what is to be sent. Returns the time. */
+static uint32_t progress(struct fairlock_client *client)
+{
+  uint32_t now = port_clock_ms();
+  fairlock_engine_tick(&client->engine, now);
+  flush(client, now);
+  return now;
 }
 
 static void raise_runner(struct fairlock_client *client)
@@ -83,15 +90,15 @@ static void raise_blocked(struct fairlock_client *client)
   else if (heir != NULL) port_signal_raise(&heir->signal);
 }
 
-static void connect_or_wait(struct fairlock_client *client, uint32_t timeout_ms)
+static void connect_or_wait(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
-  fairlock_engine_opening(engine, port_clock_ms());
+  fairlock_engine_opening(engine, now);
   port_mutex_unlock(&client->mutex);
   int status = transport->connect(transport->context, timeout_ms);
   port_mutex_lock(&client->mutex);
-  uint32_t now = port_clock_ms();
+  now = port_clock_ms();
   if (status == PORT_OK) fairlock_engine_opened(engine, now);
   else if (status != PORT_WOULD_BLOCK) fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
 }
@@ -110,18 +117,17 @@ static void receive(struct fairlock_client *client, uint32_t timeout_ms)
   else if (got != PORT_WOULD_BLOCK) engine->broken = true;
 }
 
-/* One turn of the crank, by the task that has it. */
-static void turn(struct fairlock_client *client, uint32_t wait_ms, struct port_signal *signal)
+/* One turn of the crank, by the task that has it. Blocks for up to wait_ms. */
+static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now, struct port_signal *signal)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
-  uint32_t now = port_clock_ms();
   unsigned wants = fairlock_engine_wants(engine, now);
   if (wants & FAIRLOCK_CLOSE) {
     transport->close(transport->context);
     fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
   } else if (wants & FAIRLOCK_CONNECT) {
-    connect_or_wait(client, wait_ms);
+    connect_or_wait(client, wait_ms, now);
   } else if (wants & FAIRLOCK_RECEIVE) {
     receive(client, wait_ms);
   } else {
@@ -137,9 +143,9 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, struct port_s
  */
 static void step(struct fairlock_client *client, uint32_t timeout_ms, struct port_signal *signal)
 {
-  progress(client);
+  uint32_t now = progress(client);
   bool beside = client->cranked || (client->runner != NULL && client->runner != signal);
-  uint32_t wait = fairlock_engine_deadline(&client->engine, port_clock_ms());
+  uint32_t wait = fairlock_engine_deadline(&client->engine, now);
   /* What is due now, a dead connection, is for the one that turns the crank; a wait of 0 would not leave it the mutex. */
   if (beside && wait == 0) wait = YIELD_MS;
   wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS), wait);
@@ -148,7 +154,7 @@ static void step(struct fairlock_client *client, uint32_t timeout_ms, struct por
     return;
   }
   client->cranked = true;
-  turn(client, wait, signal);
+  turn(client, wait, now, signal);
   client->cranked = false;
   if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
 }
