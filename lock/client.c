@@ -15,7 +15,7 @@
 
 /* A task that waits while another turns the crank. On its stack. */
 struct fairlock_blocked {
-  struct fairlock *handle; /* whose operation it waits for; NULL: it waits for a connection */
+  struct fairlock *handle; /* whose operation it waits for; NULL: for a connection */
   struct fairlock_blocked *next;
   struct port_signal signal;
 };
@@ -76,13 +76,18 @@ static void raise_runner(struct fairlock_client *client)
   if (client->runner != NULL) port_signal_raise(client->runner);
 }
 
+/* Whether what a task waits for is still to come: the end of the handle's operation, or, without one, a connection. */
+static bool waits(const struct fairlock_client *client, const struct fairlock *handle)
+{
+  return handle != NULL ? handle->result == FAIRLOCK_PENDING : client->engine.wanted;
+}
+
 /* Raises the tasks that have what they wait for, and, if nobody turns the crank, one that will. */
 static void raise_blocked(struct fairlock_client *client)
 {
   struct fairlock_blocked *heir = NULL;
   for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
-    bool waits = task->handle != NULL ? task->handle->result == FAIRLOCK_PENDING : client->engine.wanted;
-    if (waits) heir = task;
+    if (waits(client, task->handle)) heir = task;
     else port_signal_raise(&task->signal);
   }
   if (client->cranked) return;
@@ -159,35 +164,22 @@ static void step(struct fairlock_client *client, uint32_t timeout_ms, struct por
   if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
 }
 
-/* Called, and returns, with the mutex locked; so do the next two. */
-static void block(struct fairlock_client *client, struct fairlock_blocked *self, struct fairlock *handle)
+/* Blocks until what the task waits for has come. Called, and returns, with the mutex locked. */
+static void finish(struct fairlock_client *client, struct fairlock *handle)
 {
-  self->handle = handle;
-  self->next = client->blocked;
-  port_signal_init(&self->signal);
-  client->blocked = self;
+  struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
+  port_signal_init(&self.signal);
+  /* cppcheck-suppress autoVariables ; it is taken out again below */
+  client->blocked = &self;
   raise_runner(client);
-}
-
-static void unblock(struct fairlock_client *client, struct fairlock_blocked *self)
-{
-  struct fairlock_blocked **link = &client->blocked;
-  while (*link != self)
-    link = &(*link)->next;
-  *link = self->next;
-  port_signal_destroy(&self->signal);
-  raise_blocked(client);
-}
-
-/* Blocks until the handle's operation is over. */
-static int finish(struct fairlock_client *client, struct fairlock *handle)
-{
-  struct fairlock_blocked self;
-  block(client, &self, handle);
-  while (handle->result == FAIRLOCK_PENDING)
+  while (waits(client, handle))
     step(client, FAIRLOCK_FOREVER, &self.signal);
-  unblock(client, &self);
-  return handle->result;
+  struct fairlock_blocked **link = &client->blocked;
+  while (*link != &self)
+    link = &(*link)->next;
+  *link = self.next;
+  port_signal_destroy(&self.signal);
+  raise_blocked(client);
 }
 
 /* The client's life */
@@ -213,16 +205,11 @@ void fairlock_client_deinit(struct fairlock_client *client)
 int fairlock_connect(struct fairlock_client *client)
 {
   struct fairlock_engine *engine = &client->engine;
-  struct fairlock_blocked self;
   port_mutex_lock(&client->mutex);
   engine->trouble = FAIRLOCK_OK;
   fairlock_engine_connect(engine, port_clock_ms());
-  block(client, &self, NULL);
-  while (engine->wanted)
-    step(client, FAIRLOCK_FOREVER, &self.signal);
-  int status = fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->trouble;
-  unblock(client, &self);
-  return leave(client, status);
+  finish(client, NULL);
+  return leave(client, fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->trouble);
 }
 
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size)
@@ -278,8 +265,9 @@ static int start_release(struct fairlock *handle)
 /* The end of a function that blocks: waits for what it has begun, if it has. */
 static int complete(struct fairlock_client *client, struct fairlock *handle, int status)
 {
-  if (status == FAIRLOCK_PENDING) status = finish(client, handle);
-  return leave(client, status);
+  if (status != FAIRLOCK_PENDING) return leave(client, status);
+  finish(client, handle);
+  return leave(client, handle->result);
 }
 
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
@@ -375,7 +363,10 @@ int fairlock_result(struct fairlock *handle)
 static int end_visit(struct fairlock *visitor, int status)
 {
   struct fairlock_client *client = enter(visitor);
-  if (status == FAIRLOCK_PENDING) status = finish(client, visitor);
+  if (status == FAIRLOCK_PENDING) {
+    finish(client, visitor);
+    status = visitor->result;
+  }
   take_out(client, visitor);
   return leave(client, status);
 }

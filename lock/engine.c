@@ -335,8 +335,9 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
     engine->broken = true;
     engine->trouble = FAIRLOCK_PROTOCOL;
   }
-  if (start > 0) memmove(buffer, buffer + start, end - start);
   engine->receive_end = end - start;
+  for (size_t i = 0; i < engine->receive_end && start > 0; i++)
+    buffer[i] = buffer[start + i]; /* a few bytes, if any: memmove() would be more code than they are worth */
 }
 
 /* Time */

@@ -94,8 +94,11 @@ void resp_write_bulk_number(struct resp_writer *writer, int64_t number)
 
 bool resp_write_line(struct resp_writer *writer, enum resp_type type, const void *text, size_t size)
 {
+  const char *line = text;
   char first = (char)type;
-  if (size > 0 && (memchr(text, '\r', size) != NULL || memchr(text, '\n', size) != NULL)) return false;
+  for (size_t i = 0; i < size; i++) {
+    if (line[i] == '\r' || line[i] == '\n') return false;
+  }
   resp_write_raw(writer, &first, 1);
   resp_write_raw(writer, text, size);
   resp_write_end(writer);
