@@ -324,7 +324,7 @@ uint64_t fairlock_token(struct fairlock *handle)
 
 static int begun(struct fairlock_client *client, int status)
 {
-  progress(client);
+  flush(client, port_clock_ms());
   raise_runner(client);
   return leave(client, status);
 }

@@ -365,11 +365,9 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
     engine->broken = true;
     engine->trouble = FAIRLOCK_UNREACHABLE;
   }
+  engine->next = over ? now + FAR : limit;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
     handle_tick(handle, now);
-  engine->next = over ? now + FAR : limit;
-  for (const struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
-    handle_arm(handle);
   engine->changed = false;
 }
 

@@ -557,7 +557,7 @@ static bool at_ease(const struct fairlock *handle)
   return handle->state == WAITING && timed(handle) && !held_up && engine->stage == UP && engine->trouble == FAIRLOCK_OK;
 }
 
-/* Does what is due. */
+/* Does what is due, and arms the engine for what will be. */
 void handle_tick(struct fairlock *handle, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -567,12 +567,6 @@ void handle_tick(struct fairlock *handle, uint32_t now)
     handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE, now);
   }
   if (timed(handle) && reached(now, handle->timer)) want(handle);
-}
-
-/* Arms the engine for what will be due. */
-void handle_arm(const struct fairlock *handle)
-{
-  struct fairlock_engine *engine = handle->engine;
   if (limited(handle)) arm(engine, handle->limit);
   if (timed(handle)) arm(engine, handle->timer);
   if (impatient(handle)) arm(engine, handle->answered_at + engine->offline_ms);

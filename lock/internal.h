@@ -103,7 +103,6 @@ void handle_broken(struct fairlock *handle, uint32_t now);
 void handle_failed(struct fairlock *handle, int status, uint32_t now);
 int ask(struct fairlock *handle, enum operation operation, uint32_t now);
 void handle_tick(struct fairlock *handle, uint32_t now);
-void handle_arm(const struct fairlock *handle);
 void freeze_request(struct fairlock *handle, uint32_t now);
 bool held_back(struct fairlock *handle, uint32_t now);
 
