@@ -1,0 +1,124 @@
+/*
+ * The blocking layer with a transport that plays a server: what the simulator, which drives the engine, does not reach.
+ *
+ * The transport connects at once, hands over what the test has put into `says`, and keeps count of what it was given.
+ */
+#include "check.h"
+#include "fairlock.h"
+
+#include <string.h>
+
+#define GREETING "%0\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
+
+static uint8_t receive_buffer[256];
+static uint8_t send_buffer[1024];
+static const struct fairlock_config config = {.receive_buffer = receive_buffer,
+                                              .receive_size = sizeof receive_buffer,
+                                              .send_buffer = send_buffer,
+                                              .send_size = sizeof send_buffer,
+                                              .client_id = "id"};
+static struct fairlock_client client;
+static struct fairlock handle;
+static const char *says; /* NULL: the connection is closed */
+static size_t sent;
+static bool reachable;
+
+static int connect_now(void *context, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)timeout_ms;
+  says = GREETING;
+  return reachable ? PORT_OK : PORT_UNREACHABLE;
+}
+
+static int take(void *context, const void *data, size_t size)
+{
+  (void)context;
+  (void)data;
+  sent += size;
+  return (int)size;
+}
+
+static int say(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)timeout_ms;
+  if (says == NULL) return PORT_CLOSED;
+  size_t length = strlen(says);
+  if (length == 0) return PORT_WOULD_BLOCK;
+  if (length > size) length = size;
+  memcpy(data, says, length);
+  says += length;
+  return (int)length;
+}
+
+static void close_now(void *context)
+{
+  (void)context;
+}
+
+static struct port_transport transport = {connect_now, take, say, close_now, NULL};
+
+static void report(const struct fairlock_report *part, void *context)
+{
+  (void)part;
+  (void)context;
+}
+
+static void set_up(void)
+{
+  reachable = true;
+  says = "";
+  sent = 0;
+  CHECK_EQUAL(fairlock_client_init(&client, &config, &transport), FAIRLOCK_OK);
+}
+
+static void test_bad_names(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_force_release(&client, "", 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_inspect(&client, "", 0, report, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_inspect(&client, "door", 4, NULL, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(sent, 0);
+  fairlock_client_deinit(&client);
+}
+
+static void test_nobody_there(void)
+{
+  set_up();
+  reachable = false;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(sent, 0);
+  fairlock_client_deinit(&client);
+}
+
+/* While a leave may still arrive late, nothing is sent that could begin another wait. */
+static void test_acquire_waits_for_a_late_leave(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  size_t greeting = sent;
+  CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  says = "*3\r\n:0\r\n:-1\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
+  says = NULL;
+  for (int i = 0; i < 10 && fairlock_result(&handle) == FAIRLOCK_PENDING; i++)
+    fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_CANCELLED);
+  sent = 0;
+  CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(sent, greeting);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
+  fairlock_client_deinit(&client);
+}
+
+const struct check_test check_tests[] = {{"client bad names", test_bad_names},
+                                         {"client nobody there", test_nobody_there},
+                                         {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
+                                         {0}};
