@@ -62,15 +62,6 @@ static void flush(struct fairlock_client *client, uint32_t now)
   }
 }
 
-/* What any task may do: what is due, and what is to be sent. Returns the time. */
-static uint32_t progress(struct fairlock_client *client)
-{
-  uint32_t now = port_clock_ms();
-  fairlock_engine_tick(&client->engine, now);
-  flush(client, now);
-  return now;
-}
-
 static void raise_runner(struct fairlock_client *client)
 {
   if (client->runner != NULL) port_signal_raise(client->runner);
@@ -138,7 +129,9 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
   } else {
     port_signal_wait(signal, &client->mutex, wait_ms);
   }
-  progress(client);
+  now = port_clock_ms();
+  fairlock_engine_tick(engine, now);
+  flush(client, now);
   raise_blocked(client);
 }
 
@@ -148,7 +141,9 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
  */
 static void step(struct fairlock_client *client, uint32_t timeout_ms, struct port_signal *signal)
 {
-  uint32_t now = progress(client);
+  uint32_t now = port_clock_ms();
+  fairlock_engine_tick(&client->engine, now);
+  flush(client, now);
   bool beside = client->cranked || (client->runner != NULL && client->runner != signal);
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
   /* What is due now, a dead connection, is for the one that turns the crank; a wait of 0 would not leave it the mutex. */
@@ -291,7 +286,7 @@ int fairlock_cancel(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
-  progress(client);
+  flush(client, port_clock_ms());
   raise_blocked(client);
   return leave(client, status);
 }
