@@ -80,7 +80,7 @@ static void lose(struct fairlock *handle)
 
 /*
  * The caller no longer waits: leaves the queue, or gives back what it was granted unseen. It is told the result when that
- * is done, or at once when there is no connection, or when the server refuses it for now.
+ * is done, or at once when there is no connection.
  */
 static void leave(struct fairlock *handle, int result, uint32_t now)
 {
@@ -416,19 +416,18 @@ static bool may_pass(int status)
          status == FAIRLOCK_MISCONF;
 }
 
-/* The server refuses. A hold goes on, and an operation waits for better times if they may come. */
+/* The server refuses. A hold goes on, and an operation that may wait does so when better times may come. */
 static void answer_refused(struct fairlock *handle, int status, uint32_t now)
 {
-  if (handle->state == ASKING || handle->operation == TRY) {
+  bool at_once = handle->state == ASKING || handle->operation == TRY;
+  bool goes_on = may_pass(status) || handle->state == HELD;
+  if (at_once || !goes_on) {
     become_free(handle, status);
-  } else if (may_pass(status) || handle->state == HELD) {
-    handle->engine->trouble = (int8_t)status;
-    if (!may_pass(status) && pending(handle)) finish(handle, status);
-    if (handle->operation == LEAVE) finish(handle, handle->verdict);
-    set_timer(handle, now + RETRY_MS);
-  } else {
-    become_free(handle, status);
+    return;
   }
+  handle->engine->trouble = (int8_t)status;
+  if (pending(handle) && (!may_pass(status) || handle->operation == LEAVE)) finish(handle, status);
+  set_timer(handle, now + RETRY_MS);
 }
 
 /* The server has done what was asked for; what it says stands in engine->values. */
