@@ -361,9 +361,9 @@ static void answer_waiting(struct fairlock *handle, uint32_t now)
 
 static void answer_held(struct fairlock *handle)
 {
-  bool kept = handle->engine->values[0] == 1;
-  bool same = handle->kind == KIND_RELEASE || (uint64_t)handle->engine->values[1] == handle->token;
-  if (!kept || !same) {
+  const struct fairlock_engine *engine = handle->engine;
+  bool kept = engine->values[0] == 1 && (handle->kind == KIND_RELEASE || (uint64_t)engine->values[1] == handle->token);
+  if (!kept) {
     lose(handle);
     return;
   }
