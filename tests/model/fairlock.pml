@@ -309,7 +309,7 @@ inline acquire(c, t, queueing, answer)
     :: else
     fi;
     if
-    :: may_have -> /* [lock/scripts/acquire.lua: return {1, own(id, lease, score), now}] */
+    :: may_have -> /* [lock/scripts/acquire.lua: local token = own(id, lease, score)] */
       own(c);
       if
       :: answer -> to_client[c]!YES(token)
