@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#define ID          "client-1"
-#define CHANNEL(n)  "redisson_lock__channel:{door}:" ID ":" n
-#define SERVER_TIME 1700000000000LL
+#define ID         "client-1"
+#define CHANNEL(n) "redisson_lock__channel:{door}:" ID ":" n
+#define START      0xfffff000U /* so that each test lives through the wrap-around of the clock */
 
 static struct fairlock_engine engine;
 static struct fairlock a, b;
@@ -24,6 +24,12 @@ static void count_loss(struct fairlock *handle, void *context)
 {
   (void)handle;
   ++*(int *)context;
+}
+
+/* The server's clock, which does not wrap around. */
+static int64_t server_time(void)
+{
+  return 1700000000000 + (int64_t)(uint32_t)(now - START);
 }
 
 /* Collects what the engine sends. */
@@ -69,7 +75,7 @@ static void answer(int state, int64_t value, int64_t late)
   resp_write_header(&writer, RESP_ARRAY, 3);
   resp_write_header(&writer, RESP_INTEGER, state);
   resp_write_header(&writer, RESP_INTEGER, value);
-  resp_write_header(&writer, RESP_INTEGER, SERVER_TIME + now + late);
+  resp_write_header(&writer, RESP_INTEGER, server_time() + late);
   text[writer.used] = 0;
   feed((char *)text);
 }
@@ -89,13 +95,13 @@ static void push(const char *kind, const char *channel, const char *text)
 }
 
 /* A grant with this token, given `ago` ms before `now`. */
-static void grant(const char *channel, const char *token, uint32_t ago)
+static void grant(const char *channel, const char *token, int32_t ago)
 {
   char text[64];
   size_t size = strlen(token);
   memcpy(text, token, size);
   text[size++] = ' ';
-  size += resp_format_number(text + size, SERVER_TIME + now - ago);
+  size += resp_format_number(text + size, server_time() - ago);
   text[size] = 0;
   push("message", channel, text);
 }
@@ -120,8 +126,8 @@ static void greet_late(int64_t late)
   char seconds[RESP_NUMBER_SIZE];
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   resp_write_header(&writer, RESP_ARRAY, 2);
-  resp_write_bulk(&writer, seconds, resp_format_number(seconds, (SERVER_TIME + now + late) / 1000));
-  resp_write_bulk_number(&writer, (SERVER_TIME + now + late) % 1000 * 1000);
+  resp_write_bulk(&writer, seconds, resp_format_number(seconds, (server_time() + late) / 1000));
+  resp_write_bulk_number(&writer, (server_time() + late) % 1000 * 1000);
   text[writer.used] = 0;
   feed((char *)text);
   CHECK(fairlock_engine_ready(&engine));
@@ -143,7 +149,7 @@ static void set_up(void)
   config.lost = count_loss;
   config.lost_context = &losses;
   losses = 0;
-  now = 0xfffff000U; /* so that each test lives through the wrap-around of the clock */
+  now = START;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "door", 4), FAIRLOCK_OK);
@@ -386,6 +392,26 @@ static void test_grant_from_another_time(void)
   CHECK_EQUAL(engine.stats.polled, 1);
 }
 
+/* The time that it names lies ahead by a minute: no grant is good for more than a window. */
+static void test_grant_from_the_future(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  grant(CHANNEL("1"), "99", -60000);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_held(&a, now) < 5000);
+}
+
+/* Nobody turned the crank for longer than offline_ms; but all that was asked had been answered. */
+static void test_frozen_waiter_goes_on(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(20000);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
 static void test_peer_wakes(void)
 {
   queue_a(FAIRLOCK_FOREVER);
@@ -617,7 +643,7 @@ static void test_void_request_is_repeated(void)
   drain();
   answer(-2, 0, 100000);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
-  CHECK(sends("\r\n1704295065200\r\n")); /* an expiry reckoned from the new time */
+  CHECK(sends("\r\n1700000102000\r\n")); /* an expiry reckoned from the new time */
   answer(1, 5, 100000);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
@@ -807,6 +833,35 @@ static void test_ghost_of_a_leave(void)
   CHECK(output_size > 0);
   answer(1, 7, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* The handle leaves once more, because of an acquire that may come late, and waits again already: that leave may end the hold. */
+static void test_grant_crosses_a_leave(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  pass(2100);
+  CHECK(sends("EVALSHA"));
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  grant(CHANNEL("1"), "99", 10);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  answer(1, 0, 0); /* it has ended the hold of 99 */
+  CHECK(sends("EVALSHA"));
+  answer(1, 100, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 100);
 }
 
 /* The server's clock was set back by an hour, and for so long a leave may still arrive: offline_ms ends that wait. */
@@ -1282,6 +1337,8 @@ const struct check_test check_tests[] = {
     {"NOSCRIPT is answered by EVAL", test_noscript},
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
+    {"a grant from the future", test_grant_from_the_future},
+    {"a frozen waiter goes on", test_frozen_waiter_goes_on},
     {"a grant from another time is not believed", test_grant_from_another_time},
     {"a grant after a slow greeting", test_grant_after_a_slow_greeting},
     {"a forged grant is lost when it is not confirmed", test_forged_grant},
@@ -1308,6 +1365,7 @@ const struct check_test check_tests[] = {
     {"ghost of an acquire between two releases", test_ghost_of_an_acquire_between_releases},
     {"ghost of a try", test_ghost_of_a_try},
     {"ghost of a leave", test_ghost_of_a_leave},
+    {"a grant crosses a leave", test_grant_crosses_a_leave},
     {"the ghost of a leave that lasts too long", test_ghost_of_a_leave_in_the_past},
     {"offline", test_offline},
     {"connecting takes too long", test_connecting_takes_too_long},
