@@ -109,24 +109,24 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
   write_string(writer, handle, "fairlock:", NAME);
 }
 
-/* A script, and its arguments as they stand at the head of the Lua file; release.lua ignores a lease it does not need. */
+/* A script, and its arguments as they stand at the head of the Lua file. */
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
-  static const uint8_t arguments[] = {
-      [FAIRLOCK_SCRIPT_ACQUIRE] = 6, [FAIRLOCK_SCRIPT_RELEASE] = 5, [FAIRLOCK_SCRIPT_INSPECT] = 0};
   const struct fairlock *handle = request->handle;
   int script = script_of(request->kind);
+  bool keeps = request->target > 0; /* something of the hold, and so a lease */
+  int arguments = script == FAIRLOCK_SCRIPT_ACQUIRE ? 6 : script == FAIRLOCK_SCRIPT_RELEASE ? 4 + keeps : 0;
   if (request->subscribe) {
     write_command(writer, request->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
     write_string(writer, handle, channel_name, NAME | ID);
   }
-  write_script(writer, handle, script, request->eval, arguments[script]);
+  write_script(writer, handle, script, request->eval, arguments);
   if (script == FAIRLOCK_SCRIPT_INSPECT) return;
   write_string(writer, handle, "", ID);
   resp_write_bulk_number(writer, request->expires);
   resp_write_bulk_number(writer, request->target);
   if (script == FAIRLOCK_SCRIPT_RELEASE) resp_write_bulk_number(writer, (int64_t)request->token);
-  resp_write_bulk_number(writer, request->lease_ms);
+  if (keeps) resp_write_bulk_number(writer, request->lease_ms);
   if (script == FAIRLOCK_SCRIPT_RELEASE) return;
   resp_write_bulk_number(writer, request->mode);
   resp_write_bulk_number(writer, (int64_t)request->token);

@@ -317,6 +317,25 @@ static void test_noscript(void)
   CHECK(sends("EVALSHA"));
 }
 
+/* Only the script that is not known is sent, and only once. */
+static void test_noscript_of_one(void)
+{
+  acquire_a(30000);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  feed("-NOSCRIPT No matching script.\r\n");
+  drain();
+  const char *release = strstr(output, "EVALSHA\r\n");
+  const char *acquire = strstr(output, "EVAL\r\n");
+  CHECK(release != NULL && acquire != NULL && release < acquire);
+  answer(1, 0, 0);
+  answer(1, 7, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+}
+
 static void test_heartbeat_and_grant(void)
 {
   queue_a(FAIRLOCK_FOREVER);
@@ -1317,6 +1336,24 @@ static void test_random_id(void)
   CHECK_BYTES(engine.id, engine.id_size, "0123ab000000000000000000000000ff", 32);
 }
 
+/* With a name of 16 bytes, 700 are promised for both ways; the answers, which the server writes, take 71 of them. */
+static void test_bytes_of_a_pair(void)
+{
+  uint8_t entropy[16] = {1};
+  set_up();
+  config.client_id = NULL;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config, entropy), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "sixteen-bytes-16", 16), FAIRLOCK_OK);
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 30000, now), FAIRLOCK_PENDING);
+  drain();
+  size_t size = output_size;
+  answer(1, 1700000000000000, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK(size > 300 && size + output_size <= 700 - 71);
+}
+
 static void test_status_words(void)
 {
   for (int status = FAIRLOCK_NO_ENTROPY - 1; status <= FAIRLOCK_PENDING + 1; status++) {
@@ -1335,6 +1372,7 @@ const struct check_test check_tests[] = {
     {"re-entry and partial release", test_reentry},
     {"65535 holds are enough", test_too_many_holds},
     {"NOSCRIPT is answered by EVAL", test_noscript},
+    {"NOSCRIPT of one script", test_noscript_of_one},
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
     {"a grant from the future", test_grant_from_the_future},
@@ -1390,6 +1428,7 @@ const struct check_test check_tests[] = {
     {"a slow link has no longer for an answer", test_slow_link},
     {"braces in a name", test_braces},
     {"random id", test_random_id},
+    {"bytes of an acquire and a release", test_bytes_of_a_pair},
     {"status words", test_status_words},
     {NULL, NULL},
 };
