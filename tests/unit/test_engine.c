@@ -906,6 +906,23 @@ static void test_ghost_of_a_leave_in_the_past(void)
   CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
 }
 
+/* By a month even, which is more than our clock can compare. */
+static void test_ghost_of_a_leave_in_the_far_past(void)
+{
+  const int64_t month = 2592000000;
+  queue_a(500);
+  pass(500);
+  drain();
+  break_connection();
+  pass(50);
+  greet_late(-month);
+  drain();
+  answer(0, 0, -month);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
 static void test_offline(void)
 {
   set_up();
@@ -1405,6 +1422,7 @@ const struct check_test check_tests[] = {
     {"ghost of a leave", test_ghost_of_a_leave},
     {"a grant crosses a leave", test_grant_crosses_a_leave},
     {"the ghost of a leave that lasts too long", test_ghost_of_a_leave_in_the_past},
+    {"the ghost of a leave that lasts for a month", test_ghost_of_a_leave_in_the_far_past},
     {"offline", test_offline},
     {"connecting takes too long", test_connecting_takes_too_long},
     {"greeting refused", test_greeting_refused},
