@@ -255,7 +255,7 @@ void bench_handover(int port)
   struct series ratio = {.count = 0};
   struct series loopback_us = {.count = 0};
   struct series trips = {.count = 0};
-  for (int round = 0; round < 9; round++) {
+  for (int round = 0; round < 35; round++) {
     double a = hand_to_and_fro(port, 30, 3000, "handover");
     double b = publish_to_subscriber(port, 30, 3000);
     add(&loopback_us, a);

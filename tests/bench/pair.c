@@ -71,12 +71,12 @@ void bench_pair(int port)
   struct series ratio = {.count = 0};
   struct series times = {.count = 0};
   redisContext *peer = hiredis_open(port);
-  const int count = 2000;
+  const int count = 500;
   bench_client_open(&client, port);
   fairlock_init(&door, &client.client, name);
   ours(&door, 500);
   theirs(peer, 500);
-  for (int round = 0; round < 11; round++) {
+  for (int round = 0; round < 61; round++) {
     double a = ours(&door, count);
     double b = theirs(peer, count);
     add(&ratio, b / a);
