@@ -4,6 +4,7 @@
 # minute is a generous bound. Each seed is another try. Needs the objects of chaos: its rules build them first.
 # ONLY=text: those bugs whose name contains it.
 set -u
+. tests/plant.sh
 build=${BUILD:-build}
 folder=$build/tests/chaos/planted
 tab=$(printf '\t')
@@ -15,27 +16,11 @@ mkdir -p "$folder"
 trap '[ -z "$running" ] || kill $running 2>/dev/null' EXIT
 trap 'exit 1' HUP INT TERM
 
-# plant PLACE FILE COMMAND: leaves chaos with the bug in it in PLACE/chaos. The linker takes from the library what the
-# copy does not have.
-plant() {
-  cp -R lock "$1/lock"
-  sed "$3" "lock/$2" >"$1/lock/$2"
-  if cmp -s "lock/$2" "$1/lock/$2"; then
-    echo "# $2 has no place for it any more"
-    return 1
-  fi
-  case $2 in
-  *.lua)
-    sh "$1/lock/scripts/generate.sh" >"$1/lock/scripts.c"
-    files=scripts
-    ;;
-  *.h) files=$(cd lock && basename -s .c ./*.c) ;;
-  *) files=${2%.c} ;;
-  esac
-  for file in $files; do
-    ${CC:-cc} -std=c11 -O1 -Iresp -Iport -Iport/posix "-I$1/lock" -c "$1/lock/$file.c" -o "$1/$file.o" || return 1
-  done
-  ${CC:-cc} -o "$1/chaos" "$build"/tests/chaos/chaos.o "$build"/tests/chaos/history.o "$build"/tests/server/harness.o \
+# build_with PLACE FILE COMMAND: leaves chaos with the bug in it in PLACE/chaos.
+# shellcheck disable=SC2086
+build_with() {
+  plant "$1" "$2" "$3" || return 1
+  ${CC:-cc} ${CFLAGS:-} ${LDFLAGS:-} -o "$1/chaos" "$build"/tests/chaos/chaos.o "$build"/tests/chaos/history.o "$build"/tests/server/harness.o \
     "$build"/tests/server/proxy.o "$build"/tests/check.o "$build"/tests/check_host.o "$1"/*.o "$build"/liblock.a -pthread
 }
 
@@ -49,13 +34,13 @@ hunt() {
 
 # All at a time: they sleep most of it.
 count=0
-grep -v -e '^#' -e '^$' "$(dirname "$0")/planted.txt" | sed "s/|/$tab/;s/|/$tab/" >"$folder/list"
+bugs "$(dirname "$0")/planted.txt" | sed "s/|/$tab/;s/|/$tab/" >"$folder/list"
 while IFS=$tab read -r name file command; do
   case $name in *"${ONLY:-}"*) ;; *) continue ;; esac
   count=$((count + 1))
   mkdir "$folder/$count"
   echo "$name" >"$folder/$count/name"
-  if plant "$folder/$count" "$file" "$command"; then
+  if build_with "$folder/$count" "$file" "$command"; then
     hunt "$folder/$count" &
     running="$running $!"
   fi

@@ -1,0 +1,31 @@
+# Planting bugs in a copy of the lock, for the scripts that see whether a suite finds them; they read this file with `.`. Not a
+# program.
+# shellcheck shell=sh
+
+# bugs FILE: the lines of a list of planted bugs: a name, | a file in lock/, | a sed command that plants it.
+bugs() {
+  grep -v -e '^#' -e '^$' "$1"
+}
+
+# plant PLACE FILE COMMAND: copies the lock to PLACE/lock, with the bug in it, and compiles to PLACE what is changed by
+# that. A linker that gets PLACE/*.o before the library takes the rest from there. False when the bug has no place.
+# shellcheck disable=SC2086
+plant() {
+  cp -R lock "$1/lock"
+  sed "$3" "lock/$2" >"$1/lock/$2"
+  if cmp -s "lock/$2" "$1/lock/$2"; then
+    echo "# $2 has no place for it any more"
+    return 1
+  fi
+  case $2 in
+  *.lua)
+    sh "$1/lock/scripts/generate.sh" >"$1/lock/scripts.c"
+    files=scripts
+    ;;
+  *.h) files='engine holder reply request inspect' ;;
+  *) files=${2%.c} ;;
+  esac
+  for file in $files; do
+    ${CC:-cc} -std=c11 ${CFLAGS:-} -O1 -Iresp "-I$1/lock" -c "$1/lock/$file.c" -o "$1/$file.o" || return 1
+  done
+}
