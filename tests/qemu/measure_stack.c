@@ -11,10 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#ifndef BRIDGE
-#define BRIDGE "build/uart-bridge"
-#endif
-
 enum { MOST = 7 };
 
 /* The harness belongs to the suites, which have tests, and print. */
@@ -27,16 +23,6 @@ void check_write(const char *text)
 
 static struct board boards[MOST + 1];
 
-static void run_bridge(int index, void *context)
-{
-  const int *line = context;
-  (void)index;
-  (void)dup2(*line, STDIN_FILENO);
-  (void)dup2(*line, STDOUT_FILENO);
-  execl(BRIDGE, BRIDGE, "127.0.0.1", server.port_text, (char *)NULL);
-  _exit(127);
-}
-
 static void start(struct board *board, const char *what)
 {
   const char *const arguments[] = {server.port_text, "4", "50", NULL};
@@ -45,7 +31,7 @@ static void start(struct board *board, const char *what)
   const char *image = strchr(what, ':') + 1;
   (void)snprintf(name, sizeof name, "%.*s", (int)(image - what - 1), what);
   if (strstr(image, "uart") != NULL && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
-    (void)spawn(run_bridge, 0, &line[0]);
+    (void)bridge_start(line[0]);
   }
   board_start_with_line(board, name, image, arguments, line[1]);
 }

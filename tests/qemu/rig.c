@@ -14,6 +14,9 @@
 #ifndef FIRMWARE
 #define FIRMWARE "build/firmware"
 #endif
+#ifndef BRIDGE
+#define BRIDGE "build/uart-bridge"
+#endif
 
 struct start {
   char program[128], image[128];
@@ -75,6 +78,21 @@ void board_start_with_line(struct board *board, const char *name, const char *im
   (void)close(start.log[1]);
   (void)close(start.control[1]);
   command(board, "{\"execute\": \"qmp_capabilities\"}\n");
+}
+
+static void run_bridge(int index, void *context)
+{
+  const int *line = context;
+  (void)index;
+  (void)dup2(*line, STDIN_FILENO);
+  (void)dup2(*line, STDOUT_FILENO);
+  execl(BRIDGE, BRIDGE, "127.0.0.1", server.port_text, (char *)NULL);
+  _exit(127);
+}
+
+pid_t bridge_start(int line)
+{
+  return spawn(run_bridge, 0, &line);
 }
 
 /* Reads more of the log, if there is any within that time. */

@@ -24,6 +24,9 @@ void board_start(struct board *board, const char *name, const char *image, const
 void board_start_with_line(struct board *board, const char *name, const char *image, const char *const arguments[],
                            int line);
 
+/* Starts the gateway between the suite's server and such a serial line. Returns its pid. */
+pid_t bridge_start(int line);
+
 /* Waits for a line that begins with text, and passes over all others. False: it does not come within SOON. */
 bool board_says(struct board *board, const char *text);
 

@@ -10,10 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#ifndef BRIDGE
-#define BRIDGE "build/uart-bridge"
-#endif
-
 static struct board board;
 static struct actor actor;
 
@@ -78,16 +74,6 @@ static void test_superloop_riscv(void)
   test_superloop("riscv-virt");
 }
 
-static void run_bridge(int index, void *context)
-{
-  const int *line = context;
-  (void)index;
-  (void)dup2(*line, STDIN_FILENO);
-  (void)dup2(*line, STDOUT_FILENO);
-  execl(BRIDGE, BRIDGE, "127.0.0.1", server.port_text, (char *)NULL);
-  _exit(127);
-}
-
 static void test_superloop_uart(void)
 {
   int line[2];
@@ -95,7 +81,7 @@ static void test_superloop_uart(void)
   actor_start(&actor, server.port, "door:7");
   const char *const arguments[] = {"-", "3", "1000", NULL};
   if (!CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0)) return;
-  pid_t bridge = spawn(run_bridge, 0, &line[0]);
+  pid_t bridge = bridge_start(line[0]);
   board_start_with_line(&board, "mps2-an385", "superloop_uart", arguments, line[1]);
   (void)close(line[0]);
   (void)close(line[1]);
@@ -110,7 +96,7 @@ static void test_serial_line_faults(void)
   begin();
   const char *const arguments[] = {"-", "door", "60000", "100", "3000", NULL};
   if (!CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0)) return;
-  pid_t bridge = spawn(run_bridge, 0, &line[0]);
+  pid_t bridge = bridge_start(line[0]);
   board_start_with_line(&board, "mps2-an385", "station_uart", arguments, line[1]);
   (void)close(line[1]);
   CHECK(board_says(&board, "held"));
@@ -121,7 +107,7 @@ static void test_serial_line_faults(void)
   CHECK(board_says(&board, "held"));
   slay(bridge);
   CHECK(board_says(&board, "lost"));
-  bridge = spawn(run_bridge, 0, &line[0]);
+  bridge = bridge_start(line[0]);
   CHECK(board_says(&board, "held"));
   slay(bridge);
   (void)close(line[0]);
