@@ -13,21 +13,24 @@
 
 #define PEER_LEASE "30000"
 
+/* In a script with queue, scores and now: heads whose score has passed are dropped. head: the first that is left. */
+#define DROP_LATE_HEADS                                                                                                \
+  "local head = redis.call('lindex', queue, 0)\n"                                                                      \
+  "while head do\n"                                                                                                    \
+  "  local score = redis.call('zscore', scores, head)\n"                                                               \
+  "  if not score or tonumber(score) > now then break end\n"                                                           \
+  "  redis.call('zrem', scores, head)\n"                                                                               \
+  "  redis.call('lpop', queue)\n"                                                                                      \
+  "  head = redis.call('lindex', queue, 0)\n"                                                                          \
+  "end\n"
+
 /*
  * KEYS lock, queue, scores; ARGV id, lease, wait, now. nil: acquired; else how long to wait at most.
- * Heads whose score has passed are dropped. A newcomer's score is what the last one has left, or the lock, plus wait.
+ * A newcomer's score is what the last one has left, or the lock, plus wait.
  */
 static const char acquire_script[] =
     "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
-    "local id, lease, wait, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n"
-    "local head = redis.call('lindex', queue, 0)\n"
-    "while head do\n"
-    "  local score = redis.call('zscore', scores, head)\n"
-    "  if not score or tonumber(score) > now then break end\n"
-    "  redis.call('zrem', scores, head)\n"
-    "  redis.call('lpop', queue)\n"
-    "  head = redis.call('lindex', queue, 0)\n"
-    "end\n"
+    "local id, lease, wait, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n" DROP_LATE_HEADS
     "if redis.call('exists', lock) == 0 and (not head or head == id) then\n"
     "  redis.call('lpop', queue)\n"
     "  redis.call('zrem', scores, id)\n"
@@ -51,15 +54,7 @@ static const char acquire_script[] =
 
 /* KEYS lock, queue, scores; ARGV id, channel's beginning, now. nil: not the holder's. */
 static const char release_script[] = "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
-                                     "local id, channel, now = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
-                                     "local head = redis.call('lindex', queue, 0)\n"
-                                     "while head do\n"
-                                     "  local score = redis.call('zscore', scores, head)\n"
-                                     "  if not score or tonumber(score) > now then break end\n"
-                                     "  redis.call('zrem', scores, head)\n"
-                                     "  redis.call('lpop', queue)\n"
-                                     "  head = redis.call('lindex', queue, 0)\n"
-                                     "end\n"
+                                     "local id, channel, now = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" DROP_LATE_HEADS
                                      "local free = redis.call('exists', lock) == 0\n"
                                      "if not free and redis.call('hexists', lock, id) == 0 then return nil end\n"
                                      "if not free and redis.call('hincrby', lock, id, -1) > 0 then return 0 end\n"
