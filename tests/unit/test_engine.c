@@ -719,17 +719,23 @@ static void test_release_without_an_answer_is_unknown(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0); /* the lease has ended: nothing to do */
 }
 
-/* An acquire under way on a broken connection may arrive after the release: it is undone when it is void. */
-static void test_ghost_of_an_acquire(void)
+/* The acquire is under way on a connection that broke, and again on the next one. */
+static void acquire_twice(uint32_t wait_ms, uint32_t lease_ms)
 {
   set_up();
   greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, lease_ms, now), FAIRLOCK_PENDING);
   drain();
   break_connection();
   pass(50);
   greet();
   drain();
+}
+
+/* An acquire under way on a broken connection may arrive after the release: it is undone when it is void. */
+static void test_ghost_of_an_acquire(void)
+{
+  acquire_twice(3000, 1000);
   push("subscribe", CHANNEL("1"), NULL);
   answer(1, 5, 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
@@ -749,14 +755,7 @@ static void test_ghost_of_an_acquire(void)
 /* It may even arrive after the release was carried out, but before its answer is here. */
 static void test_ghost_of_an_acquire_before_the_answer(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 5000, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
-  drain();
+  acquire_twice(3000, 5000);
   push("subscribe", CHANNEL("1"), NULL);
   answer(1, 5, 0);
   pass(1850);
@@ -776,14 +775,7 @@ static void test_ghost_of_an_acquire_before_the_answer(void)
 /* A release that is repeated finds its hold ended, and says nothing of what arrived between the two. */
 static void test_ghost_of_an_acquire_between_releases(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 5000, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
-  drain();
+  acquire_twice(3000, 5000);
   push("subscribe", CHANNEL("1"), NULL);
   answer(1, 5, 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
@@ -807,14 +799,7 @@ static void test_ghost_of_an_acquire_between_releases(void)
 /* A try, too, may arrive late, and begin a hold that the caller was told it has not. */
 static void test_ghost_of_a_try(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 30000, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
-  drain();
+  acquire_twice(0, 30000);
   answer(0, 500, 0);
   drain();
   answer(0, 0, 0);
@@ -857,14 +842,8 @@ static void test_ghost_of_a_leave(void)
 /* The handle leaves once more, because of an acquire that may come late, and waits again already: that leave may end the hold. */
 static void test_grant_crosses_a_leave(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
-  CHECK(sends("SUBSCRIBE\r\n"));
+  acquire_twice(FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(strstr(output, "SUBSCRIBE\r\n") != NULL);
   push("subscribe", CHANNEL("1"), NULL);
   answer(0, -1, 0);
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
