@@ -75,6 +75,7 @@ static void refuse(struct world *world)
       "BUSY Redis is busy running a script",
   };
   peers_late(world);
+  world->refused_at = INT64_MAX;
   redis_set_refusal(world->redis, errors[random_below(&world->random, 5)]);
   world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
 }
@@ -84,6 +85,7 @@ static void deny(struct world *world)
   static const char *const commands[] = {"hset", "pexpire", "zadd", "rpush", "lrem", "zrem", "hdel", "del", "publish"};
   const char *command = commands[random_below(&world->random, 9)];
   TRACE(world, "%s is denied", command);
+  world->refused_at = INT64_MAX;
   redis_set_denied(world->redis, command);
   world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
 }
@@ -138,6 +140,7 @@ static void strike(struct world *world, unsigned kind)
     redis_forget_scripts(world->redis);
     break;
   case FAULT_FULL:
+    world->refused_at = INT64_MAX;
     redis_set_full(world->redis, true);
     peers_late(world);
     world_later(world, random_around(random, 2 * SECOND), server_well, world, 0);

@@ -193,7 +193,7 @@ struct world {
   bool server_up;
   bool cut_next;      /* the next connection on which something is sent, while that is under way */
   uint64_t epoch;     /* of the server's data */
-  int64_t refused_at; /* the server refused scripts until then */
+  int64_t refused_at; /* the server refused scripts until then; INT64_MAX: it still does */
   bool calm;          /* no more faults      */
   int64_t calm_at;
   bool ending; /* no more acquisitions */
