@@ -8,20 +8,22 @@
 --       {-2, 0, now}      void: came after its time
 
 local lease, mode = ARGV[4], tonumber(ARGV[5])
-local same = tonumber(ARGV[6] or 0) == last
+local same = ARGV[6] == last
 
--- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
--- one whose token was evicted.
-if count and (same or last == 0) and mode >= 0 then
-  released = known[1] or '0'
-  remember('released', released)
-  call('del', lock)
-  count = nil
-end
-if count and (same or mode >= 0) then
-  prolong(lease)
-  if tonumber(count) ~= target then call('hset', lock, id, target) end
-  return {1, last, now}
+if count then
+  local token = tonumber(last) or 0
+  local evicted = not (token > 0 and token < 2 ^ 53)
+  if mode >= 0 and (same or evicted) then
+    -- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
+    -- one whose token was evicted.
+    released = last
+    remember('released', released)
+    call('del', lock)
+  elseif same or mode >= 0 then
+    prolong(lease)
+    if tonumber(count) ~= target then call('hset', lock, id, target) end
+    return {1, token, now}
+  end
 end
 if target > 1 or mode < 0 then return {-1, 0, now} end
 
@@ -42,9 +44,9 @@ local function keep_queue()
 end
 
 remember(id, now + window)
-local ahead = score and call('lpos', queue, id, 'MAXLEN', 1000)
-if ahead or (score and length > 1000) then
-  local need = now + ((ahead or length) + 1) * chain
+local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
+if ahead then
+  local need = now + (ahead + 1) * chain
   if tonumber(score) < need then
     call('zadd', timeout, need, id)
     keep_queue()
@@ -55,5 +57,5 @@ else
   call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
   keep_queue()
 end
-if call('lindex', queue, '0') ~= id then ttl = -1 end
+if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

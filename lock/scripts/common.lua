@@ -21,41 +21,42 @@
 
 local lock, queue, timeout, ours = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, target = ARGV[1], tonumber(ARGV[3])
-local window = 5000   -- a waiter of ours that was not heard of for so long is dead
-local chain = 300000  -- Redisson's fairLockWaitTimeout
-local day = '86400000' -- a string, like all that Redis is told as it stands: Redis writes numbers slowly
+-- What Redis is told as it stands is a string: it writes numbers slowly.
+local window = '5000'          -- a waiter of ours that was not heard of for so long is dead
+local chain = 300000           -- Redisson's fairLockWaitTimeout
+local day = '86400000'         -- what nobody touches is kept for so long
+local fortnight = '1209600000' -- and what is noted of a hold, for longer than the longest lease
 local call = redis.call
 
 local time = call('time')
 local micros = time[1] * 1000000 + time[2]
-local now = math.floor(micros / 1000)
+local now = (micros - micros % 1000) / 1000
 if now > tonumber(ARGV[2]) then return {-2, 0, now} end
 
 local count = call('hget', lock, id)
-local length = call('llen', queue)
+local head = call('lindex', queue, '0') -- false when nobody waits
 local score = call('zscore', timeout, id)
 local known = call('hmget', ours, 'token', 'released')
-local last, released = tonumber(known[1] or 0) or 0, known[2] or '0'
-if not (last >= 0 and last < 2 ^ 53) then last = 0 end
+local last, released = known[1] or '0', known[2] or '0'
 
 -- Redisson names the channel after the lock as it names the queue.
-local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':'
+local prefix = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':'
 
 local function remember(...)
   call('hset', ours, ...)
-  call('pexpire', ours, day)
+  call('pexpire', ours, fortnight)
 end
 
 local function forget(waiter)
-  length = length - call('lrem', queue, '1', waiter)
+  call('lrem', queue, '1', waiter)
   call('zrem', timeout, waiter)
   call('hdel', ours, waiter, 'silent:' .. waiter)
+  if waiter == head then head = call('lindex', queue, '0') end
 end
 
 -- The lease ends after so long. The first in line looks again then: Redisson 3 reckons that from its
 -- score, and when that has passed never looks again. May fail: the lease matters more.
 local function set_head(lease)
-  local head = length > 0 and call('lindex', queue, '0')
   if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain, head) end
 end
 
@@ -66,15 +67,17 @@ local function prolong(lease)
     call('pexpire', lock, lease)
     left = lease
   end
+  call('pexpire', ours, fortnight)
   set_head(left)
 end
 
 -- Gives the free lock to owner, who may stand in the queue, and returns the new token, as a number
 -- and as a text.
 local function own(owner, lease, queued)
-  local token = math.max(micros, last + 1)
+  local token, before = micros, tonumber(last) or 0
+  if before >= token and before < 2 ^ 53 then token = before + 1 end
   local text = string.format('%.0f', token)
-  if length == 0 and call('hlen', ours) > 5 then -- notes on waiters that went by themselves
+  if not head and call('hlen', ours) > 5 then -- notes on waiters that went by themselves
     remember('token', last) -- refused here, it leaves the last token where it is
     call('del', ours)
   end
@@ -103,9 +106,10 @@ local function wake_peer(waiter, place)
   if place > 0 then
     call('lrem', queue, 1, waiter)
     call('lpush', queue, waiter)
+    head = waiter
   end
   call('hdel', ours, 'silent:' .. waiter)
-  call('publish', channel .. waiter, '0')
+  call('publish', prefix .. waiter, '0')
   return true
 end
 
@@ -125,10 +129,12 @@ end
 local function hand_over(caller)
   local place, pending = 0, false
   while true do
-    local waiter = length > 0 and call('lindex', queue, place)
+    local waiter = head
+    if place > 0 then waiter = call('lindex', queue, place) end
     if not waiter or waiter == caller then return not pending end
     local alive = call('hget', ours, waiter)
-    local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
+    local channel = prefix .. waiter
+    local listens = call('pubsub', 'numsub', channel)[2] > 0
     if not alive and not listens then
       if peer_lapsed(waiter) then
         forget(waiter)
@@ -145,7 +151,7 @@ local function hand_over(caller)
       forget(waiter)
     elseif listens then
       local _, token = own(waiter, window, true)
-      call('publish', channel .. waiter, token .. ' ' .. now)
+      call('publish', channel, token .. ' ' .. now)
       return 'given'
     else
       place = place + 1

@@ -22,7 +22,7 @@ sha() {
 }
 
 constant() {
-  sed -n "s/^local $1 = \([0-9]*\).*/\1/p" common.lua
+  sed -n "s/^local $1 = '\([0-9]*\)'.*/\1/p" common.lua
 }
 
 entry() {

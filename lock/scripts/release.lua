@@ -8,7 +8,7 @@
 --       {-2, 0, now}      void: came after its time
 
 local token = ARGV[4]
-local held = count and (token == '0' or tonumber(token) == last)
+local held = count and (token == '0' or token == last)
 
 if held and target > 0 then
   prolong(ARGV[5])
@@ -20,11 +20,14 @@ if target < 0 then held = call('exists', lock) == 1 end
 local done = held or (token ~= '0' and released == token)
 if held then
   call('del', lock)
-  if count then released = known[1] or '0' end
+  if count then released = last end
 elseif token == '0' and target == 0 then
   forget(id)
 end
 local free = held or call('exists', lock) == 0
 local given = free and hand_over() == 'given' -- and with it the token released is stored
-if held and count and not given then remember('released', released) end
+if held and count and not given then
+  call('hset', ours, 'released', released)
+  call('pexpire', ours, day)
+end
 return {done and 1 or 0, 0, now}

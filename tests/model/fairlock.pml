@@ -276,7 +276,7 @@ hidden byte may_have;
 inline acquire(c, t, queueing, answer)
 {
   if
-  /* [lock/scripts/acquire.lua: if count and (same or last == 0) and mode >= 0 then] */
+  /* [lock/scripts/acquire.lua: if mode >= 0 and (same or evicted) then] */
   :: holder == c && t == token && queueing ->
     released = token;
     holder = NOBODY;
@@ -284,7 +284,7 @@ inline acquire(c, t, queueing, answer)
   :: else
   fi;
   if
-  /* [lock/scripts/acquire.lua: if count and (same or mode >= 0) then] */
+  /* [lock/scripts/acquire.lua: elseif same or mode >= 0 then] */
   :: holder == c && (t == token || queueing) ->
     if
     :: answer -> to_client[c]!YES(token)
@@ -331,7 +331,7 @@ inline acquire(c, t, queueing, answer)
   fi
 }
 
-/* [lock/scripts/release.lua: local held = count and (token == '0' or tonumber(token) == last)] */
+/* [lock/scripts/release.lua: local held = count and (token == '0' or token == last)] */
 #ifdef BUG_TOKEN
 #define names_hold(c, t) (holder == c)
 #else

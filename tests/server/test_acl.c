@@ -22,9 +22,9 @@ static void open_client(struct client *opened, const char *user)
  * same.
  */
 static const char *const commands[] = {
-    "time",    "subscribe", "unsubscribe", "evalsha", "eval", "publish", "pubsub|numsub", "exists",  "del",  "pttl",
-    "pexpire", "hget",      "hmget",       "hset",    "hdel", "hgetall", "llen",          "lindex",  "hlen", "lrange",
-    "lpos",    "lpush",     "rpush",       "lrem",    "zadd", "zscore",  "zrem",          "zincrby",
+    "time",   "subscribe", "unsubscribe", "evalsha", "eval", "publish", "pubsub|numsub", "exists", "del",
+    "pttl",   "pexpire",   "hget",        "hmget",   "hset", "hdel",    "hgetall",       "lindex", "hlen",
+    "lrange", "lpos",      "lpush",       "rpush",   "lrem", "zadd",    "zscore",        "zrem",   "zincrby",
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 

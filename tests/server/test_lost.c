@@ -242,6 +242,50 @@ static void test_old_release(void)
   close_all();
 }
 
+static bool notes_outlive_lease(void)
+{
+  return raw_number(&redis, "PTTL fairlock:{notes}") > raw_number(&redis, "PTTL notes") + 3600000;
+}
+
+/* What the server notes of a hold lasts for longer than the longest lease, and for longer than a hold that is renewed on and on. */
+static void test_notes_last(void)
+{
+  static struct client waiter;
+  struct fairlock waiting;
+  begin();
+  open_with_lease(1500, "notes");
+  client_prepare(&waiter, server.port);
+  client_start(&waiter);
+  CHECK_EQUAL(fairlock_init(&waiting, &waiter.client, "notes"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(notes_outlive_lease());
+  CHECK_EQUAL(raw_number(&redis, "PEXPIRE fairlock:{notes} 60000"), 1); /* as if a long time had passed */
+  int64_t until = now_ms() + SOON;
+  while (!notes_outlive_lease() && now_ms() < until)
+    fairlock_poll(&client.client, 50);
+  CHECK(notes_outlive_lease());
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_LONGEST_MS), FAIRLOCK_OK);
+  CHECK(notes_outlive_lease());
+  CHECK_EQUAL(fairlock_start_acquire(&waiting, 60000, 60000), FAIRLOCK_PENDING);
+  until = now_ms() + SOON;
+  while (raw_number(&redis, "LLEN redisson_lock_queue:{notes}") == 0 && now_ms() < until)
+    fairlock_poll(&waiter.client, 50);
+  CHECK_EQUAL(raw_number(&redis, "LLEN redisson_lock_queue:{notes}"), 1);
+  CHECK(notes_outlive_lease());
+  CHECK_EQUAL(fairlock_cancel(&waiting), FAIRLOCK_OK);
+  while (fairlock_result(&waiting) == FAIRLOCK_PENDING)
+    fairlock_poll(&waiter.client, 50);
+  CHECK(notes_outlive_lease());
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  int64_t left = raw_number(&redis, "PTTL fairlock:{notes}");
+  CHECK(left > 0 && left <= 86400000);
+  CHECK_EQUAL(fairlock_deinit(&waiting), FAIRLOCK_OK);
+  client_close(&waiter);
+  close_all();
+}
+
 /* The server comes back without its data: the hold is gone, and is not silently taken again. */
 static void test_restart(void)
 {
@@ -386,6 +430,7 @@ const struct check_test check_tests[] = {
     {"lost: by DEL", test_deleted},
     {"lost: taken over by somebody else", test_taken_over},
     {"lost: a release names its hold", test_old_release},
+    {"lost: notes on a hold last for longer than it", test_notes_last},
     {"lost: by a restart without persistence", test_restart},
     {"lost: waiters survive such a restart", test_restart_with_waiters},
     {"lost: the server is gone", test_server_gone},

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW ((int64_t)FAIRLOCK_WINDOW_MS * MS)
+#define WINDOW       ((int64_t)FAIRLOCK_WINDOW_MS * MS)
+#define FORTNIGHT_MS (14 * (int64_t)86400000)
 
 static bool safe(const struct world *world)
 {
@@ -572,7 +573,7 @@ void check_nothing_left(struct world *world, bool swept)
     }
     struct key *ours = store_find(store, lock->keys[3]);
     if (ours == NULL) continue;
-    if (ours->expires > store->now + 86400000) world_fail(world, "%s has no end", lock->text[3]);
+    if (ours->expires > store->now + FORTNIGHT_MS) world_fail(world, "%s has no end", lock->text[3]);
     if (swept && ours->dict.used > 5) world_fail(world, "%s keeps %u notes", lock->text[3], ours->dict.used);
   }
 }
