@@ -1,19 +1,22 @@
 /*
  * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket layer), IPv4, no name
- * service. It compiles on a POSIX host, but it is NOT tested here. A full POSIX system has port/posix instead.
+ * service. It is tested on Linux, none of these. Where several tasks share the client, each needs an errno of its own. The
+ * server is another machine: this one could be connected to itself. A full POSIX system has port/posix instead.
  */
 #ifndef PORT_SOCKETS_H
 #define PORT_SOCKETS_H
 
 #include "port.h"
 
+#include <stdatomic.h>
+
 struct port_sockets {
   struct port_transport transport; /* for the client; all the rest is private */
   uint32_t address;                /* 0xc0000207 is 192.0.2.7 */
   uint16_t port;
   bool connected;
-  volatile bool send_blocked; /* the last send() would have blocked */
-  int socket;                 /* -1: none */
+  atomic_bool send_blocked; /* the last send() would have blocked */
+  int socket;               /* -1: none */
 };
 
 void port_sockets_init(struct port_sockets *sockets, uint32_t address, uint16_t port);

@@ -1,15 +1,16 @@
 /*
- * A template; see port_sockets.h. Sockets do not block; waiting is done by select(), for writing, too, when the last
- * send() found no room. Where the stack has poll(), use that; where its headers have other names, change these lines:
+ * A template; see port_sockets.h. Sockets do not block; waiting is done by poll(), for writing, too, when the last send()
+ * found no room. Where the stack has select() alone, use that, and mind FD_SETSIZE: a larger descriptor writes beyond the
+ * set. Where its headers have other names, change these lines:
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides on a host */
 
-#include <sys/select.h>
 #include <sys/socket.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "port_sockets.h"
@@ -23,19 +24,7 @@ static void shut(struct port_sockets *sockets)
   if (sockets->socket >= 0) (void)close(sockets->socket);
   sockets->socket = -1;
   sockets->connected = false;
-  sockets->send_blocked = false;
-}
-
-/* Waits until the socket can be read, or written if asked for. */
-static bool wait(const struct port_sockets *sockets, bool read, bool write, uint32_t timeout_ms)
-{
-  struct timeval limit = {.tv_sec = (long)(timeout_ms / 1000), .tv_usec = (long)(timeout_ms % 1000) * 1000};
-  fd_set reading, writing;
-  FD_ZERO(&reading);
-  FD_ZERO(&writing);
-  if (read) FD_SET(sockets->socket, &reading);
-  if (write) FD_SET(sockets->socket, &writing);
-  return select(sockets->socket + 1, &reading, &writing, NULL, &limit) > 0;
+  atomic_store(&sockets->send_blocked, false);
 }
 
 /* False: it cannot even begin. */
@@ -58,7 +47,8 @@ static int sockets_connect(void *context, uint32_t timeout_ms)
   socklen_t size = sizeof error;
   if (sockets->connected) return PORT_OK;
   if (sockets->socket < 0 && !begin(sockets)) error = errno;
-  if (error == 0 && !wait(sockets, false, true, timeout_ms)) return PORT_WOULD_BLOCK;
+  struct pollfd wanted = {.fd = sockets->socket, .events = POLLOUT};
+  if (error == 0 && poll(&wanted, 1, (int)timeout_ms) <= 0) return PORT_WOULD_BLOCK;
   if (error == 0 && getsockopt(sockets->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error != 0) {
     shut(sockets);
@@ -68,28 +58,34 @@ static int sockets_connect(void *context, uint32_t timeout_ms)
   return PORT_OK;
 }
 
+static bool may_retry(int error)
+{
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
 static int sockets_send(void *context, const void *data, size_t size)
 {
   struct port_sockets *sockets = context;
   if (!sockets->connected) return PORT_CLOSED;
   ssize_t sent = send(sockets->socket, data, size < INT16_MAX ? size : INT16_MAX, MSG_NOSIGNAL);
+  bool blocked = sent < 0 && may_retry(errno);
+  atomic_store(&sockets->send_blocked, blocked);
   if (sent > 0) return (int)sent;
-  if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return PORT_CLOSED;
-  sockets->send_blocked = true;
-  return PORT_WOULD_BLOCK;
+  return blocked ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
 
+/* Whatever poll() says, recv() knows best. */
 static int sockets_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_sockets *sockets = context;
   if (!sockets->connected) return PORT_CLOSED;
-  bool blocked = sockets->send_blocked;
-  sockets->send_blocked = false;
-  (void)wait(sockets, true, blocked, timeout_ms);
+  struct pollfd wanted = {.fd = sockets->socket, .events = POLLIN};
+  if (atomic_load(&sockets->send_blocked)) wanted.events |= POLLOUT;
+  (void)poll(&wanted, 1, (int)timeout_ms);
+  if (wanted.revents & POLLOUT) atomic_store(&sockets->send_blocked, false);
   ssize_t got = recv(sockets->socket, data, size < INT16_MAX ? size : INT16_MAX, 0);
   if (got > 0) return (int)got;
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return PORT_WOULD_BLOCK;
-  return PORT_CLOSED;
+  return got < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
 
 static void sockets_close(void *context)

@@ -1,5 +1,6 @@
 /*
- * The POSIX port, through port.h, with real sockets on loopback and in a temporary folder.
+ * The POSIX port, through port.h, with real sockets on loopback and in a temporary folder. The tests of a "transport:" ask
+ * nothing but what port.h does; tests/server/sockets runs them on port/sockets, too.
  *
  * The system calls that matter are wrapped: the wrappers count, note where connect() goes, resolve the host names below, and
  * on demand play a system that is short of something. Everything else goes to the real ones. The default
@@ -1166,32 +1167,32 @@ static void test_entropy(void)
   CHECK(port_entropy(first, 0));
 }
 
-const struct check_test check_tests[] = {{"port tcp ipv4", test_tcp_ipv4},
+const struct check_test check_tests[] = {{"port transport: tcp ipv4", test_tcp_ipv4},
                                          {"port tcp ipv6", test_tcp_ipv6},
                                          {"port tcp host name", test_tcp_host_name},
                                          {"port tcp refused, then accepted", test_tcp_refused_then_accepted},
                                          {"port tcp bad names", test_tcp_bad_names},
                                          {"port several addresses, first refuses", test_several_first_refuses},
                                          {"port several addresses, all refuse", test_several_all_refuse},
-                                         {"port silent server", test_silent_server},
+                                         {"port transport: silent server", test_silent_server},
                                          {"port several addresses, first is silent", test_several_first_is_silent},
                                          {"port several addresses, given up", test_several_given_up},
                                          {"port connected to itself", test_connected_to_itself},
                                          {"port socket options", test_options},
-                                         {"port closed transport", test_closed_transport},
+                                         {"port transport: closed", test_closed_transport},
                                          {"port unix", test_unix},
                                          {"port unix unreachable", test_unix_unreachable},
                                          {"port unix busy", test_unix_busy},
-                                         {"port short reads", test_short_reads},
-                                         {"port peer closes", test_peer_closes},
-                                         {"port peer resets", test_peer_resets},
+                                         {"port transport: short reads", test_short_reads},
+                                         {"port transport: peer closes", test_peer_closes},
+                                         {"port transport: peer resets", test_peer_resets},
                                          {"port send would block", test_send_would_block},
-                                         {"port receive wakes to send", test_receive_wakes_to_send},
-                                         {"port receive time-outs", test_receive_time_outs},
+                                         {"port transport: receive wakes to send", test_receive_wakes_to_send},
+                                         {"port transport: receive time-outs", test_receive_time_outs},
                                          {"port receive without SO_RCVTIMEO", test_receive_without_limit},
                                          {"port calls per exchange", test_calls_per_exchange},
-                                         {"port interrupted", test_interrupted},
-                                         {"port send beside receive", test_send_beside_receive},
+                                         {"port transport: interrupted", test_interrupted},
+                                         {"port transport: send beside receive", test_send_beside_receive},
                                          {"port mutex excludes", test_mutex_excludes},
                                          {"port signal before wait", test_signal_before_wait},
                                          {"port signal time-out", test_signal_time_out},
