@@ -14,9 +14,11 @@
 /* Longer waits are cut: port.h allows to return early, and the product below must not overflow. */
 #define LONGEST_MS 60000U
 
+/* At least one for a wait: with none, a wait shorter than a tick would spin, and keep tasks of lower priority out. */
 static TickType_t ticks(uint32_t ms)
 {
-  return pdMS_TO_TICKS(ms < LONGEST_MS ? ms : LONGEST_MS);
+  TickType_t count = pdMS_TO_TICKS(ms < LONGEST_MS ? ms : LONGEST_MS);
+  return count == 0 && ms > 0 ? 1 : count;
 }
 
 uintptr_t port_task_self(void)
