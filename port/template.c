@@ -121,16 +121,11 @@ bool port_entropy(void *data, size_t size)
  *
  * The signal is a binary semaphore: raised twice, it is raised once; raised before the wait, the wait ends at once.
  *
- *   FreeRTOS      struct port_mutex  { SemaphoreHandle_t handle; StaticSemaphore_t memory; };
- *                 struct port_signal { SemaphoreHandle_t handle; StaticSemaphore_t memory; };
- *                 self     (uintptr_t)xTaskGetCurrentTaskHandle()
- *                 mutex    xSemaphoreCreateMutexStatic(), xSemaphoreTake(handle, portMAX_DELAY), xSemaphoreGive()
- *                 signal   xSemaphoreCreateBinaryStatic(), xSemaphoreGive() to raise; to wait: unlock the mutex,
- *                          xSemaphoreTake(handle, pdMS_TO_TICKS(timeout_ms)), lock the mutex
+ *   FreeRTOS      port/freertos/threads.c, which is tested
  *   Zephyr        k_mutex; k_sem with a limit of 1; k_current_get()
  *   ThreadX       TX_MUTEX; TX_SEMAPHORE with tx_semaphore_ceiling_put(..., 1); tx_thread_identify()
  *
- * These are sketches: no test of this library runs on those systems.
+ * The last two are sketches: no test of this library runs on those systems.
  */
 uintptr_t port_task_self(void)
 {

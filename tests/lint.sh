@@ -12,8 +12,9 @@ scripts=$(git ls-files --cached --others --exclude-standard '*.sh')
 firmware=$(git ls-files --cached --others --exclude-standard 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
 kernel=$(git ls-files --cached --others --exclude-standard boards/examples/tasks.c 'boards/examples/kernel/*.c')
+freertos=$(git ls-files --cached --others --exclude-standard 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
 beside=$(git ls-files --cached --others --exclude-standard port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
-  grep -v -e '_board\.c$' -e '/station\.c$')
+  grep -v -e '_board\.c$' -e '/station\.c$' -e '/freertos/')
 
 # check WHAT COMMAND...
 check() {
@@ -46,6 +47,7 @@ done
 # The firmware, for one board with each processor. Its makefile compiles it with the same warnings by gcc.
 lwip="-Iboards/common -isystem build/lwip/src/include"
 check "lwIP's sources" make -s --no-print-directory build/lwip/src
+check "FreeRTOS's kernel" make -s --no-print-directory build/freertos/kernel
 
 # setting BOARD VARIABLE: what the board's fragment says.
 setting() {
@@ -59,7 +61,7 @@ look() {
   shift 2
   defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
   # shellcheck disable=SC2086
-  set -- -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $lwip $defines "$@"
+  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $lwip $defines
   # shellcheck disable=SC2086
   check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -Os -c -o /dev/null
   # shellcheck disable=SC2086
@@ -75,12 +77,18 @@ look mps2-an385 "$firmware" $arm -Iport/single
 # shellcheck disable=SC2086
 look mps2-an385 "$kernel" $arm -Iboards/examples/kernel
 # shellcheck disable=SC2086
+look mps2-an385 "$freertos" $arm -Itests/qemu/freertos -Itests/qemu/freertos/posix -Iport/freertos -Iport/sockets \
+  -isystem build/lwip/src/include/compat/posix -isystem build/freertos/kernel/include \
+  -isystem build/freertos/kernel/portable/GCC/ARM_CM3
+# shellcheck disable=SC2086
+check "arm-none-eabi-gcc, template" each "$single" arm-none-eabi-gcc -std=c11 $warnings -Iport -Iport/single -Os -c -o /dev/null
+# shellcheck disable=SC2086
 look riscv-virt "$riscv" $rv32 -Iport/single
 # Symbols of the linker are no objects of C's, and compared all the same.
 # shellcheck disable=SC2086
 check "cppcheck, firmware" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 --suppress=missingIncludeSystem --suppress=comparePointers \
-  $includes -Iport/uart -Iport/lwip -Iboards/common $firmware $kernel $riscv $beside
+  $includes -Iport/uart -Iport/lwip -Iboards/common $firmware $kernel $riscv $freertos $beside
 for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $warnings $includes -Itests -Itests/server \

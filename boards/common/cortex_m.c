@@ -16,14 +16,20 @@ _Noreturn void board_reset(void);
 void board_fault(void);
 void board_tick(void);
 void board_pend(void);
+void board_call(void);
 
-/* A kernel takes these two over. */
+/* A kernel takes these three over. */
 __attribute__((weak)) void board_tick(void)
 {
 }
 
 __attribute__((weak)) void board_pend(void)
 {
+}
+
+__attribute__((weak)) void board_call(void)
+{
+  board_fault();
 }
 
 void board_fault(void)
@@ -69,7 +75,7 @@ __attribute__((section(".vectors"), used)) static const handler vectors[16] = {
     NULL,
     NULL,
     NULL,
-    board_fault, /* SVC */
+    board_call,
     board_fault,
     NULL,
     board_pend,

@@ -1,6 +1,7 @@
 /*
- * A template: the hooks of port/lwip for FreeRTOS with lwIP's own task (NO_SYS 0). It is NOT tested here;
- * port/lwip/tcp.c, which does the work, is. lwipopts.h needs LWIP_TCPIP_CORE_LOCKING 1.
+ * A template: the hooks of port/lwip for FreeRTOS with lwIP's own task (NO_SYS 0). `make freertos` tests it, with the
+ * files of tests/qemu/freertos. lwipopts.h needs LWIP_TCPIP_CORE_LOCKING 1, and LWIP_TIMERS, without which that task never
+ * opens the lock. INCLUDE_vTaskDelay is needed, too.
  *
  *     static struct port_lwip link;
  *     port_lwip_init(&link, &port_freertos_hooks, &address, 6379);

@@ -1,10 +1,11 @@
 /*
- * A template: tasks, mutex and signal on FreeRTOS. It is NOT tested here, because no FreeRTOS can be had as a
- * package; the same on a kernel that is tested is boards/examples/kernel/threads.c. Compile with -Iport/freertos.
+ * A template: tasks, mutex and signal on FreeRTOS. `make freertos` tests it on Cortex-M3 with version 11.2, in
+ * tests/qemu/freertos, whose FreeRTOSConfig.h says what it needs. Compile with -Iport/freertos.
  *
- * FreeRTOSConfig.h needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES and INCLUDE_xTaskGetCurrentTaskHandle.
- * Mutexes of FreeRTOS inherit priorities, so tasks of any priority may share a client. Call nothing of the library
- * from an interrupt or with the scheduler suspended. A task that only calls fairlock_acquire() and its like needs
+ * FreeRTOSConfig.h needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES, INCLUDE_xTaskGetCurrentTaskHandle, and
+ * INCLUDE_vTaskSuspend, without which portMAX_DELAY ends. Mutexes of FreeRTOS inherit priorities, so tasks of any priority
+ * may share a client. Before the scheduler runs, call nothing of the library but what initialises; from an interrupt, or
+ * with the scheduler suspended, nothing at all. A task that only calls fairlock_acquire() and its like needs
  * about 1 KB of stack beside its own on a Cortex-M3; see the table in boards/README.md.
  */
 #include "port.h"

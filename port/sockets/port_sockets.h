@@ -1,6 +1,6 @@
 /*
  * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket layer), IPv4, no name
- * service. It is tested on Linux, none of these. Where several tasks share the client, each needs an errno of its own. The
+ * service. It is tested on Linux, and by `make freertos` on lwIP. Where several tasks share the client, each needs an errno of its own. The
  * server is another machine: this one could be connected to itself. A full POSIX system has port/posix instead.
  */
 #ifndef PORT_SOCKETS_H

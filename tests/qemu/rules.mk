@@ -1,6 +1,7 @@
 # Suites with boards in the simulator: the host's unit suites on the target, contention, and faults.
 PORT_TESTS := $(BUILD)/tests/qemu/test_lwip $(BUILD)/tests/qemu/test_uart
 QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,contention examples faults)
+FREERTOS_TEST := $(BUILD)/tests/qemu/test_freertos
 QEMU_HARNESS := $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o
 QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(QEMU_HARNESS)
 QEMU_CONTENDER := $(BUILD)/tests/qemu/contender
@@ -9,13 +10,14 @@ ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite
 IMAGE_TESTS := $(BUILD)/tests/qemu/no_heap $(BUILD)/tests/qemu/sizes
 SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
 
-$(addprefix $(BUILD)/tests/qemu/,rig.o measure_stack.o) $(QEMU_TESTS:%=%.o): CPPFLAGS += -Itests/server \
+$(addprefix $(BUILD)/tests/qemu/,rig.o measure_stack.o) $(QEMU_TESTS:%=%.o) $(FREERTOS_TEST).o: CPPFLAGS += -Itests/server \
   -DFIRMWARE='"$(BUILD)/firmware"' -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
 
 $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender_host.o $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(QEMU_TESTS): %: %.o $(QEMU_RIG) $(FRAME) $(BUILD)/liblock.a \
+$(FREERTOS_TEST): | freertos-image
+$(QEMU_TESTS) $(FREERTOS_TEST): %: %.o $(QEMU_RIG) $(FRAME) $(BUILD)/liblock.a \
   | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -65,3 +67,16 @@ size-table: firmware $(MEASURE) ## write boards/sizes.txt anew, which the tests 
 .PHONY: qemu-tests
 qemu-tests: $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) ## run the suites of the firmware alone
 	@sh tests/run.sh $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
+
+# The ports to copy, on FreeRTOS. Not part of `make test`: its kernel comes with a Rust crate, by cargo.
+$(BUILD)/freertos/kernel: tests/qemu/freertos/fetch.sh
+	sh tests/qemu/freertos/fetch.sh $(@D)
+	@touch $@
+
+.PHONY: freertos-image
+freertos-image: firmware $(BUILD)/freertos/kernel
+	@$(MAKE) --no-print-directory -f tests/qemu/freertos/image.mk BOARD=mps2-an385 IMAGES=freertos BUILD=$(BUILD)
+
+.PHONY: freertos
+freertos: $(FREERTOS_TEST) ## test the ports to copy on FreeRTOS, which cargo gets
+	@sh tests/run.sh $<

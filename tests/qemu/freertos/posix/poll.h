@@ -1,0 +1,2 @@
+/* lwIP has it all in one. */
+#include "lwip/sockets.h"

@@ -1,0 +1,83 @@
+/*
+ * The ports that are there to be copied, on the board: tasks on FreeRTOS's own kernel and lwIP's own task share a client, by
+ * port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
+ */
+#include "proxy.h"
+#include "rig.h"
+
+#include <stdio.h>
+
+#define ROUNDS "50"
+
+static struct board board;
+
+static void start(const char *port_text, const char *runner, const char *sockets, const char *may_break)
+{
+  const char *const arguments[] = {port_text, ROUNDS, runner, sockets, may_break, NULL};
+  board_start(&board, "mps2-an385", "freertos", arguments);
+}
+
+static void check_end(void)
+{
+  CHECK(board_says(&board, "rounds 150"));
+  CHECK(board_says(&board, "clashes 0"));
+  CHECK(board_says(&board, "failures 0"));
+  CHECK_EQUAL(board_ends(&board), 0);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS press"), 0);
+  CHECK_EQUAL(queue_length(&redis, "press"), 0);
+}
+
+static void check_sharing(const char *sockets)
+{
+  static const char *const runner[] = {"0", "1"};
+  for (int i = 0; i < 2; i++) {
+    begin();
+    start(server.port_text, runner[i], sockets, "0");
+    check_end();
+  }
+}
+
+static void test_hooks(void)
+{
+  check_sharing("0");
+}
+
+static void test_sockets(void)
+{
+  check_sharing("1");
+}
+
+/* The connection is cut again and again: nobody gets lost, nothing is held twice. */
+static void cut(const char *sockets)
+{
+  static struct proxy proxy;
+  char port_text[8];
+  begin();
+  proxy_start(&proxy, server.port);
+  (void)snprintf(port_text, sizeof port_text, "%d", proxy.port);
+  start(port_text, "1", sockets, "1");
+  for (int i = 0; i < 10; i++) {
+    sleep_ms(150);
+    proxy_sever(&proxy);
+  }
+  check_end();
+  proxy_stop(&proxy);
+}
+
+static void test_hooks_cut(void)
+{
+  cut("0");
+}
+
+static void test_sockets_cut(void)
+{
+  cut("1");
+}
+
+const struct check_test check_tests[] = {
+    {"freertos_tasks_share_a_client", test_hooks},
+    {"freertos_tasks_share_a_client_by_sockets", test_sockets},
+    {"freertos_connection_cut_often", test_hooks_cut},
+    {"freertos_connection_cut_often_by_sockets", test_sockets_cut},
+    {0},
+};
