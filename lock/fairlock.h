@@ -42,12 +42,12 @@ extern "C" {
 
 /* A client: one connection to one server. The caller's memory; private. Must not move. */
 struct fairlock_client {
+  struct port_mutex mutex;
+  bool cranked; /* a task turns the crank                           */
+  bool stop;    /* fairlock_stop() was called                       */
   struct port_transport *transport;
   struct fairlock_blocked *blocked; /* tasks that wait for the one that turns the crank */
   struct port_signal *runner;       /* of a task inside fairlock_run(), when it waits    */
-  bool cranked;                     /* a task turns the crank                           */
-  bool stop;                        /* fairlock_stop() was called                       */
-  struct port_mutex mutex;
   struct fairlock_engine engine;
 };
 
