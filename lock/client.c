@@ -43,23 +43,23 @@ static int leave(struct fairlock_client *client, int status)
   return status;
 }
 
-/* Sends what there is, as far as it goes without blocking. */
-static void flush(struct fairlock_client *client, uint32_t now)
+/* Does what is due, and sends what there is, as far as it goes without blocking. Returns the time. */
+static uint32_t attend(struct fairlock_client *client)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
-  while (fairlock_engine_wants(engine, now) & FAIRLOCK_SEND) {
+  uint32_t now = port_clock_ms();
+  fairlock_engine_tick(engine, now);
+  while (!engine->broken) {
     size_t size;
     const uint8_t *data = fairlock_engine_output(engine, &size, now);
-    if (size == 0) return;
+    if (size == 0) break;
     int sent = transport->send(transport->context, data, size);
-    if (sent == PORT_WOULD_BLOCK) return;
-    if (sent <= 0) {
-      engine->broken = true; /* whoever turns the crank will close it */
-      return;
-    }
-    fairlock_engine_sent(engine, (size_t)sent);
+    if (sent == PORT_WOULD_BLOCK) break;
+    if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
+    else engine->broken = true; /* whoever turns the crank will close it */
   }
+  return now;
 }
 
 static void raise_runner(struct fairlock_client *client)
@@ -86,53 +86,38 @@ static void raise_blocked(struct fairlock_client *client)
   else if (heir != NULL) port_signal_raise(&heir->signal);
 }
 
-static void connect_or_wait(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now)
-{
-  struct fairlock_engine *engine = &client->engine;
-  const struct port_transport *transport = client->transport;
-  fairlock_engine_opening(engine, now);
-  port_mutex_unlock(&client->mutex);
-  int status = transport->connect(transport->context, timeout_ms);
-  port_mutex_lock(&client->mutex);
-  now = port_clock_ms();
-  if (status == PORT_OK) fairlock_engine_opened(engine, now);
-  else if (status != PORT_WOULD_BLOCK) fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
-}
-
-static void receive(struct fairlock_client *client, uint32_t timeout_ms)
-{
-  struct fairlock_engine *engine = &client->engine;
-  const struct port_transport *transport = client->transport;
-  size_t size;
-  uint8_t *data = fairlock_engine_input(engine, &size);
-  port_mutex_unlock(&client->mutex);
-  int got = transport->recv(transport->context, data, size, timeout_ms);
-  port_mutex_lock(&client->mutex);
-  uint32_t now = port_clock_ms();
-  if (got > 0) fairlock_engine_received(engine, (size_t)got, now);
-  else if (got != PORT_WOULD_BLOCK) engine->broken = true;
-}
-
-/* One turn of the crank, by the task that has it. Blocks for up to wait_ms. */
+/* One turn of the crank, by the task that has it. Blocks for up to wait_ms, with the mutex unlocked. */
 static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now, struct port_signal *signal)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
   unsigned wants = fairlock_engine_wants(engine, now);
+  int got;
   if (wants & FAIRLOCK_CLOSE) {
     transport->close(transport->context);
     fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
-  } else if (wants & FAIRLOCK_CONNECT) {
-    connect_or_wait(client, wait_ms, now);
-  } else if (wants & FAIRLOCK_RECEIVE) {
-    receive(client, wait_ms);
-  } else {
-    port_signal_wait(signal, &client->mutex, wait_ms);
+    return;
   }
+  if (wants == 0) {
+    port_signal_wait(signal, &client->mutex, wait_ms);
+    return;
+  }
+  if (wants & FAIRLOCK_CONNECT) {
+    fairlock_engine_opening(engine, now);
+    port_mutex_unlock(&client->mutex);
+    got = transport->connect(transport->context, wait_ms);
+  } else {
+    size_t size;
+    uint8_t *data = fairlock_engine_input(engine, &size);
+    port_mutex_unlock(&client->mutex);
+    got = transport->recv(transport->context, data, size, wait_ms);
+  }
+  port_mutex_lock(&client->mutex);
   now = port_clock_ms();
-  fairlock_engine_tick(engine, now);
-  flush(client, now);
-  raise_blocked(client);
+  if (got == PORT_WOULD_BLOCK) return;
+  if (got <= 0) engine->broken = true; /* and is closed at the next turn */
+  else if (wants & FAIRLOCK_CONNECT) fairlock_engine_opened(engine, now);
+  else fairlock_engine_received(engine, (size_t)got, now);
 }
 
 /*
@@ -141,9 +126,7 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
  */
 static void step(struct fairlock_client *client, uint32_t timeout_ms, struct port_signal *signal)
 {
-  uint32_t now = port_clock_ms();
-  fairlock_engine_tick(&client->engine, now);
-  flush(client, now);
+  uint32_t now = attend(client);
   bool beside = client->cranked || (client->runner != NULL && client->runner != signal);
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
   /* What is due now, a dead connection, is for the one that turns the crank; a wait of 0 would not leave it the mutex. */
@@ -155,6 +138,8 @@ static void step(struct fairlock_client *client, uint32_t timeout_ms, struct por
   }
   client->cranked = true;
   turn(client, wait, now, signal);
+  attend(client);
+  raise_blocked(client);
   client->cranked = false;
   if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
 }
@@ -221,12 +206,11 @@ int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const
 /* Called with the mutex locked. */
 static int take_out(struct fairlock_client *client, struct fairlock *handle)
 {
-  int status = fairlock_engine_remove(handle, port_clock_ms());
-  while (status == FAIRLOCK_PENDING) {
+  for (;;) {
+    int status = fairlock_engine_remove(handle, port_clock_ms());
+    if (status != FAIRLOCK_PENDING) return status;
     finish(client, handle);
-    status = fairlock_engine_remove(handle, port_clock_ms());
   }
-  return status;
 }
 
 int fairlock_deinit(struct fairlock *handle)
@@ -243,32 +227,53 @@ static bool wrong_task(const struct fairlock *handle)
   return handle->holds > 0 && handle->task != port_task_self();
 }
 
-static int start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+/* The end of a function that begins something. */
+static int begun(struct fairlock_client *client, int status)
 {
-  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
-  int status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
+  attend(client);
+  raise_runner(client);
+  return leave(client, status);
+}
+
+int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  struct fairlock_client *client = enter(handle);
+  int status = FAIRLOCK_WRONG_TASK;
+  if (!wrong_task(handle)) status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
   if (status == FAIRLOCK_PENDING) handle->task = port_task_self();
-  return status;
+  return begun(client, status);
 }
 
-static int start_release(struct fairlock *handle)
+int fairlock_start_release(struct fairlock *handle)
 {
-  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
-  return fairlock_engine_release(handle, port_clock_ms());
+  struct fairlock_client *client = enter(handle);
+  return begun(client, wrong_task(handle) ? FAIRLOCK_WRONG_TASK : fairlock_engine_release(handle, port_clock_ms()));
 }
 
-/* The end of a function that blocks: waits for what it has begun, if it has. */
-static int complete(struct fairlock_client *client, struct fairlock *handle, int status)
+int fairlock_start_force_release(struct fairlock *handle)
 {
-  if (status != FAIRLOCK_PENDING) return leave(client, status);
+  struct fairlock_client *client = enter(handle);
+  return begun(client, fairlock_engine_force(handle, port_clock_ms()));
+}
+
+int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
+{
+  struct fairlock_client *client = enter(handle);
+  return begun(client, fairlock_engine_inspect(handle, report, context, port_clock_ms()));
+}
+
+/* Waits for the end of what was begun, if it was. */
+static int complete(struct fairlock *handle, int status)
+{
+  if (status != FAIRLOCK_PENDING) return status;
+  struct fairlock_client *client = enter(handle);
   finish(client, handle);
   return leave(client, handle->result);
 }
 
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
-  struct fairlock_client *client = enter(handle);
-  return complete(client, handle, start_acquire(handle, wait_ms, lease_ms));
+  return complete(handle, fairlock_start_acquire(handle, wait_ms, lease_ms));
 }
 
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
@@ -278,15 +283,14 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
 
 int fairlock_release(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
-  return complete(client, handle, start_release(handle));
+  return complete(handle, fairlock_start_release(handle));
 }
 
 int fairlock_cancel(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
-  flush(client, port_clock_ms());
+  attend(client);
   raise_blocked(client);
   return leave(client, status);
 }
@@ -315,39 +319,6 @@ uint64_t fairlock_token(struct fairlock *handle)
   return token;
 }
 
-/* Without blocking */
-
-static int begun(struct fairlock_client *client, int status)
-{
-  flush(client, port_clock_ms());
-  raise_runner(client);
-  return leave(client, status);
-}
-
-int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
-{
-  struct fairlock_client *client = enter(handle);
-  return begun(client, start_acquire(handle, wait_ms, lease_ms));
-}
-
-int fairlock_start_release(struct fairlock *handle)
-{
-  struct fairlock_client *client = enter(handle);
-  return begun(client, start_release(handle));
-}
-
-int fairlock_start_force_release(struct fairlock *handle)
-{
-  struct fairlock_client *client = enter(handle);
-  return begun(client, fairlock_engine_force(handle, port_clock_ms()));
-}
-
-int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
-{
-  struct fairlock_client *client = enter(handle);
-  return begun(client, fairlock_engine_inspect(handle, report, context, port_clock_ms()));
-}
-
 int fairlock_result(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
@@ -357,13 +328,9 @@ int fairlock_result(struct fairlock *handle)
 /* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
 static int end_visit(struct fairlock *visitor, int status)
 {
-  struct fairlock_client *client = enter(visitor);
-  if (status == FAIRLOCK_PENDING) {
-    finish(client, visitor);
-    status = visitor->result;
-  }
-  take_out(client, visitor);
-  return leave(client, status);
+  status = complete(visitor, status);
+  fairlock_deinit(visitor);
+  return status;
 }
 
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
