@@ -228,8 +228,9 @@ static bool wrong_task(const struct fairlock *handle)
 }
 
 /* The end of a function that begins something. */
-static int begun(struct fairlock_client *client, int status)
+static int begun(struct fairlock *handle, int status)
 {
+  struct fairlock_client *client = client_of(handle);
   attend(client);
   raise_runner(client);
   return leave(client, status);
@@ -237,29 +238,29 @@ static int begun(struct fairlock_client *client, int status)
 
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
-  struct fairlock_client *client = enter(handle);
+  enter(handle);
   int status = FAIRLOCK_WRONG_TASK;
   if (!wrong_task(handle)) status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
   if (status == FAIRLOCK_PENDING) handle->task = port_task_self();
-  return begun(client, status);
+  return begun(handle, status);
 }
 
 int fairlock_start_release(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
-  return begun(client, wrong_task(handle) ? FAIRLOCK_WRONG_TASK : fairlock_engine_release(handle, port_clock_ms()));
+  enter(handle);
+  return begun(handle, wrong_task(handle) ? FAIRLOCK_WRONG_TASK : fairlock_engine_release(handle, port_clock_ms()));
 }
 
 int fairlock_start_force_release(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
-  return begun(client, fairlock_engine_force(handle, port_clock_ms()));
+  enter(handle);
+  return begun(handle, fairlock_engine_force(handle, port_clock_ms()));
 }
 
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
 {
-  struct fairlock_client *client = enter(handle);
-  return begun(client, fairlock_engine_inspect(handle, report, context, port_clock_ms()));
+  enter(handle);
+  return begun(handle, fairlock_engine_inspect(handle, report, context, port_clock_ms()));
 }
 
 /* Waits for the end of what was begun, if it was. */
