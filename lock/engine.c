@@ -67,11 +67,6 @@ void want(struct fairlock *handle)
 
 /* Set-up */
 
-static uint32_t config_or(uint32_t value, uint32_t otherwise)
-{
-  return value != 0 ? value : otherwise;
-}
-
 static bool good_id(const char *id)
 {
   for (; *id != 0; id++) {
@@ -95,7 +90,6 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   memset(engine, 0, sizeof *engine);
   engine->config = config;
   engine->changed = true;
-  engine->lease_ms = config_or(config->lease_ms, LEASE_MS);
   engine->response_ms = config_or(config->response_ms, RESPONSE_MS);
   engine->connect_ms = config_or(config->connect_ms, CONNECT_MS);
   engine->offline_ms = config_or(config->offline_ms, OFFLINE_MS);
@@ -155,10 +149,10 @@ static uint32_t back_off(struct fairlock_engine *engine)
   return most / 2 + random_below(engine, most / 2 + 1);
 }
 
-static void enter(struct fairlock_engine *engine, enum stage stage, uint32_t now)
+static void enter(struct fairlock_engine *engine, enum stage stage)
 {
   engine->stage = (uint8_t)stage;
-  engine->since = now;
+  engine->since = engine->now;
   engine->changed = true;
 }
 
@@ -176,44 +170,47 @@ bool fairlock_engine_ready(const struct fairlock_engine *engine)
 
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now)
 {
-  if (engine->stage == CLOSED) enter(engine, OPENING, now);
+  engine->now = now;
+  if (engine->stage == CLOSED) enter(engine, OPENING);
 }
 
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
 {
-  enter(engine, GREETING, now);
+  engine->now = now;
+  enter(engine, GREETING);
   engine->writing = true;
   engine->request_done = 0;
 }
 
 /* The greeting was answered: the server's time is known, and with it when the requests of old connections are void. */
-void greeted(struct fairlock_engine *engine, uint32_t now)
+void greeted(struct fairlock_engine *engine)
 {
   int64_t wait = engine->void_after - engine->server_now + 1;
   if (wait < 0) wait = 0;
   if (wait > FAR / 2) wait = FAR / 2;
-  engine->void_at = now + (uint32_t)wait + margin((uint32_t)wait);
+  engine->void_at = engine->now + (uint32_t)wait + margin((uint32_t)wait);
   engine->stage = UP;
   engine->wanted = false;
   engine->stats.connects++;
 }
 
 /* The server refuses the greeting. */
-void refused(struct fairlock_engine *engine, int status, uint32_t now)
+void refused(struct fairlock_engine *engine, int status)
 {
   engine->broken = true;
   engine->trouble = (int8_t)status;
   if (status == FAIRLOCK_LOADING) return;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    handle_failed(handle, status, now);
+    handle_failed(handle, status);
   }
 }
 
 void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t now)
 {
+  engine->now = now;
   bool never_up = engine->stage != UP;
   if (engine->trouble == FAIRLOCK_OK) engine->trouble = (int8_t)status;
-  enter(engine, CLOSED, now);
+  enter(engine, CLOSED);
   engine->pause = (uint16_t)back_off(engine);
   engine->broken = false;
   engine->wanted = false;
@@ -226,9 +223,9 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->last_received = 0;
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    handle_broken(handle, now);
+    handle_broken(handle);
     if (never_up && (handle->operation == TRY || handle->state == ASKING)) {
-      handle_failed(handle, engine->trouble, now);
+      handle_failed(handle, engine->trouble);
     }
   }
 }
@@ -248,18 +245,18 @@ unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t no
 /* Sending */
 
 /* Takes the next request on, unless one is being written. False when there is none. */
-static bool take_request(struct fairlock_engine *engine, uint32_t now)
+static bool take_request(struct fairlock_engine *engine)
 {
   if (engine->writing) return true;
   if (engine->stage != UP) return false;
   struct fairlock *handle = engine->ready.first;
-  while (handle != NULL && held_back(handle, now)) {
+  while (handle != NULL && held_back(handle)) {
     unlist(handle);
     handle = engine->ready.first;
   }
   if (handle == NULL) return false;
   unlist(handle);
-  freeze_request(handle, now);
+  freeze_request(handle);
   uint8_t script = (uint8_t)(1U << script_of(engine->request.kind));
   engine->request.eval = (engine->eval & script) != 0;
   engine->eval &= (uint8_t)~script; /* once is enough: the server keeps it, and requests keep their order */
@@ -284,8 +281,9 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
 {
   uint8_t *buffer = engine->config->send_buffer;
   size_t room = engine->config->send_size;
+  engine->now = now;
   if (engine->send_end == 0 && engine->stage > OPENING && !engine->broken) {
-    while (engine->send_end < room && take_request(engine, now)) {
+    while (engine->send_end < room && take_request(engine)) {
       struct resp_writer writer;
       resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end, engine->request_done);
       write_output(engine, &writer);
@@ -323,13 +321,14 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   uint8_t *buffer = engine->config->receive_buffer;
   size_t end = engine->receive_end + size;
   size_t start = 0;
+  engine->now = now;
   int status = RESP_EVENT;
   while (status == RESP_EVENT && !engine->broken) {
     struct resp_event event;
     size_t used;
     status = resp_decode(&engine->decoder, buffer + start, end - start, &used, &event);
     start += used;
-    if (status == RESP_EVENT) take_event(engine, &event, now);
+    if (status == RESP_EVENT) take_event(engine, &event);
   }
   if (status < 0) {
     engine->broken = true;
@@ -346,9 +345,9 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
  * When it is the connection's turn: closed, it may be opened again; otherwise it counts as dead, because it takes
  * too long to open or to greet, an answer is late, or bytes cannot be sent.
  */
-static uint32_t connection_limit(const struct fairlock_engine *engine, uint32_t now)
+static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
-  uint32_t limit = now + FAR;
+  uint32_t limit = engine->now + FAR;
   if (engine->stage == CLOSED) return engine->since + engine->pause;
   if (engine->stage < UP) limit = engine->since + engine->connect_ms;
   if (engine->sent.first != NULL) limit = earlier(limit, engine->sent.first->sent_at + engine->response_ms);
@@ -359,7 +358,8 @@ static uint32_t connection_limit(const struct fairlock_engine *engine, uint32_t 
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
 {
   if (!engine->changed && !reached(now, engine->next)) return;
-  uint32_t limit = connection_limit(engine, now);
+  engine->now = now;
+  uint32_t limit = connection_limit(engine);
   bool over = reached(now, limit);
   if (over && engine->stage != CLOSED) {
     engine->broken = true;
@@ -367,7 +367,7 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   }
   engine->next = over ? now + FAR : limit;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
-    handle_tick(handle, now);
+    handle_tick(handle);
   engine->changed = false;
 }
 

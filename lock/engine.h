@@ -224,6 +224,7 @@ struct fairlock_engine {
   bool broken;    /* the connection has to be closed */
   bool odd;       /* the reply under way has an element of an unexpected kind */
   uint16_t pause; /* closed: for so long after `since` */
+  uint32_t now;   /* the time, as the caller has told it last */
   const struct fairlock_config *config;
   struct fairlock *handles;
   struct fairlock_list ready, sent;
@@ -239,7 +240,7 @@ struct fairlock_engine {
   uint32_t sampled_at; /* the newest known time of the server arrived then ... */
   uint32_t asked_at;   /* ... and was asked for then  */
   uint32_t void_at;    /* void_after on the local clock, for the requests of broken connections */
-  uint32_t lease_ms, response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
+  uint32_t response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
   uint32_t last_number;
   uint32_t random;
   struct fairlock_request request;

@@ -82,7 +82,7 @@ static void lose(struct fairlock *handle)
  * The caller no longer waits: leaves the queue, or gives back what it was granted unseen. It is told the result when that
  * is done, or at once when there is no connection.
  */
-static void leave(struct fairlock *handle, int result, uint32_t now)
+static void leave(struct fairlock *handle, int result)
 {
   struct fairlock_engine *engine = handle->engine;
   if (!(handle->flags & CONTACTED)) {
@@ -92,7 +92,7 @@ static void leave(struct fairlock *handle, int result, uint32_t now)
   handle->state = ENDING;
   handle->operation = LEAVE;
   handle->verdict = (int8_t)result;
-  handle->limit = now + handle->lease_ms + FAIRLOCK_WINDOW_MS;
+  handle->limit = engine->now + handle->lease_ms + FAIRLOCK_WINDOW_MS;
   if (engine->stage != UP) finish(handle, result);
   want(handle);
 }
@@ -142,35 +142,35 @@ static bool limited(const struct fairlock *handle)
 }
 
 /* A wait, a hold, or the ending of either that has lasted for as long as it may is over. */
-static void expire(struct fairlock *handle, uint32_t now)
+static void expire(struct fairlock *handle)
 {
-  if (!limited(handle) || !reached(now, handle->limit)) return;
-  if (handle->state == WAITING) leave(handle, timed_out(handle->engine), now);
+  if (!limited(handle) || !reached(handle->engine->now, handle->limit)) return;
+  if (handle->state == WAITING) leave(handle, timed_out(handle->engine));
   else if (handle->state == ENDING) become_free(handle, FAIRLOCK_UNKNOWN);
   else lose(handle);
 }
 
 /* Operations */
 
-static int begin(struct fairlock *handle, enum operation operation, uint32_t now)
+static int begin(struct fairlock *handle, enum operation operation)
 {
   handle->operation = (uint8_t)operation;
   handle->result = FAIRLOCK_PENDING;
-  handle->answered_at = now;
+  handle->answered_at = handle->engine->now;
   handle->flags &= (uint8_t)~CONTACTED;
   want(handle);
   return FAIRLOCK_PENDING;
 }
 
-static void set_lease(struct fairlock *handle, uint32_t lease_ms, uint32_t now)
+static void set_lease(struct fairlock *handle, uint32_t lease_ms)
 {
   bool held = handle->state == HELD;
   if (held && handle->flags & RENEWS) return;
   if (lease_ms == FAIRLOCK_RENEW) {
     handle->flags |= RENEWS;
-    handle->lease_ms = handle->engine->lease_ms;
+    handle->lease_ms = config_or(handle->engine->config->lease_ms, LEASE_MS);
   } else {
-    uint32_t left = held ? handle->limit - now : 0;
+    uint32_t left = held ? handle->limit - handle->engine->now : 0;
     handle->flags &= (uint8_t)~RENEWS;
     handle->lease_ms = lease_ms > left ? lease_ms : left;
   }
@@ -178,13 +178,14 @@ static void set_lease(struct fairlock *handle, uint32_t lease_ms, uint32_t now)
 
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms, uint32_t now)
 {
+  handle->engine->now = now;
   if (!good_lease(lease_ms) || !good_wait(wait_ms)) return FAIRLOCK_INVALID;
   if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
-  expire(handle, now);
+  expire(handle);
   if (handle->state == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
-  set_lease(handle, lease_ms, now);
-  if (handle->state == HELD) return begin(handle, REENTER, now);
+  set_lease(handle, lease_ms);
+  if (handle->state == HELD) return begin(handle, REENTER);
   if (ghosts_gone(handle, now)) handle->ghosts = 0;
   bool leaving = handle->state == ENDING; /* still, in the background */
   handle->state = WAITING;
@@ -192,44 +193,47 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   handle->limit = now + (wait_ms == 0 ? handle->engine->connect_ms : wait_ms);
   handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
-  begin(handle, wait_ms == 0 ? TRY : ACQUIRE, now);
+  begin(handle, wait_ms == 0 ? TRY : ACQUIRE);
   if (leaving) handle->flags |= CONTACTED;
   return FAIRLOCK_PENDING;
 }
 
 int fairlock_engine_release(struct fairlock *handle, uint32_t now)
 {
+  handle->engine->now = now;
   if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
-  expire(handle, now);
+  expire(handle);
   if (handle->state == LOST) {
     if (--handle->holds == 0) become_free(handle, FAIRLOCK_LOST);
     return FAIRLOCK_LOST;
   }
   if (handle->state != HELD) return FAIRLOCK_NOT_HELD;
-  if (handle->holds > 1) return begin(handle, LESSEN, now);
+  if (handle->holds > 1) return begin(handle, LESSEN);
   handle->state = ENDING;
   handle->ghosts &= (uint8_t)~bit(KIND_RELEASE);
   handle->limit += 2 * margin(handle->lease_ms);
-  return begin(handle, RELEASE, now);
+  return begin(handle, RELEASE);
 }
 
 int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
 {
+  handle->engine->now = now;
   if (handle->state != WAITING) return FAIRLOCK_NOT_HELD;
-  leave(handle, FAIRLOCK_CANCELLED, now);
+  leave(handle, FAIRLOCK_CANCELLED);
   return FAIRLOCK_OK;
 }
 
-int ask(struct fairlock *handle, enum operation operation, uint32_t now)
+int ask(struct fairlock *handle, enum operation operation)
 {
   if (pending(handle) || handle->state != FREE) return FAIRLOCK_IN_PROGRESS;
   handle->state = ASKING;
-  return begin(handle, operation, now);
+  return begin(handle, operation);
 }
 
 int fairlock_engine_force(struct fairlock *handle, uint32_t now)
 {
-  return ask(handle, FORCE, now);
+  handle->engine->now = now;
+  return ask(handle, FORCE);
 }
 
 /*
@@ -238,6 +242,7 @@ int fairlock_engine_force(struct fairlock *handle, uint32_t now)
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 {
+  handle->engine->now = now;
   struct fairlock_engine *engine = handle->engine;
   if (pending(handle) || handle->state == HELD) return FAIRLOCK_IN_PROGRESS;
   bool tried = (handle->flags & CLOSING) != 0; /* and it has failed */
@@ -246,7 +251,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
     handle->holds = 0;
     handle->flags |= CLOSING;
     handle->limit = now + 2 * engine->response_ms;
-    return begin(handle, REMOVE, now);
+    return begin(handle, REMOVE);
   }
   /* nobody can write the other half of a request, or knows how many replies one with a SUBSCRIBE gets */
   if (engine->request.handle == handle || handle->list == SENT) engine->broken = true;
@@ -269,10 +274,10 @@ uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
 /* Requests */
 
 /* True while the handle must not send what it wants, because of a ghost. */
-bool held_back(struct fairlock *handle, uint32_t now)
+bool held_back(struct fairlock *handle)
 {
   if (handle->state != WAITING || !(handle->ghosts & bit(KIND_LEAVE))) return false;
-  if (ghosts_gone(handle, now)) return false;
+  if (ghosts_gone(handle, handle->engine->now)) return false;
   set_timer(handle, handle->engine->void_at);
   return true;
 }
@@ -309,7 +314,7 @@ static int target_wanted(const struct fairlock *handle, enum kind kind)
 }
 
 /* Puts what the handle wants into engine->request. */
-void freeze_request(struct fairlock *handle, uint32_t now)
+void freeze_request(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   struct fairlock_request *request = &engine->request;
@@ -318,7 +323,7 @@ void freeze_request(struct fairlock *handle, uint32_t now)
   request->handle = handle;
   request->kind = (uint8_t)kind;
   request->mode = kind == KIND_KEEP ? -1 : queueing ? 1 : 0;
-  request->expires = engine->server_now + (int64_t)(now - engine->sampled_at) + engine->response_ms;
+  request->expires = engine->server_now + (int64_t)(engine->now - engine->sampled_at) + engine->response_ms;
   if (request->expires > engine->void_after) engine->void_after = request->expires;
   request->target = target_wanted(handle, kind);
   request->token = kind == KIND_FORCE || kind == KIND_LEAVE ? 0 : handle->token;
@@ -326,7 +331,7 @@ void freeze_request(struct fairlock *handle, uint32_t now)
   request->subscribe = handle->flags & SUBSCRIBED ? (handle->flags & CLOSING) != 0 : queueing;
   handle->kind = (uint8_t)kind;
   handle->flight |= bit(kind);
-  handle->sent_at = now;
+  handle->sent_at = engine->now;
   handle->flags &= (uint8_t)~AGAIN;
   handle->flags |= CONTACTED;
   if (request->subscribe) handle->flags |= SUBSCRIBING;
@@ -334,28 +339,28 @@ void freeze_request(struct fairlock *handle, uint32_t now)
 
 /* Answers */
 
-static void answer_waiting(struct fairlock *handle, uint32_t now)
+static void answer_waiting(struct fairlock *handle)
 {
   bool granted = handle->engine->values[0] == 1;
   int64_t value = handle->engine->values[1];
   if (granted) {
     uint32_t valid_until = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
-    if (value <= 0 || reached(now, valid_until)) {
+    if (value <= 0 || reached(handle->engine->now, valid_until)) {
       want(handle);
       return;
     }
     hold(handle, (uint64_t)value, valid_until, true);
     extend(handle);
   } else if (handle->verdict < 0) {
-    leave(handle, handle->verdict, now);
+    leave(handle, handle->verdict);
   } else if (handle->operation == TRY) {
-    if (handle->ghosts & bit(KIND_ACQUIRE)) leave(handle, FAIRLOCK_BUSY, now);
+    if (handle->ghosts & bit(KIND_ACQUIRE)) leave(handle, FAIRLOCK_BUSY);
     else become_free(handle, FAIRLOCK_BUSY);
   } else {
     uint32_t sleep = value >= 0 && value < HEARTBEAT_MS ? (uint32_t)value + 1 : HEARTBEAT_MS;
     if (sleep < SOONEST_MS) sleep = SOONEST_MS;
     handle->flags |= QUEUED;
-    set_timer(handle, now + sleep);
+    set_timer(handle, handle->engine->now + sleep);
   }
 }
 
@@ -391,7 +396,7 @@ static bool settled(const struct fairlock *handle)
 }
 
 /* A release or a leave was carried out. An acquire that may still be under way has to be undone later. */
-static void answer_ending(struct fairlock *handle, uint32_t now)
+static void answer_ending(struct fairlock *handle)
 {
   bool ended = handle->engine->values[0] == 1;
   int result = FAIRLOCK_OK;
@@ -405,7 +410,7 @@ static void answer_ending(struct fairlock *handle, uint32_t now)
   }
   if (pending(handle) && !(handle->flags & CLOSING)) finish(handle, result);
   handle->holds = 0;
-  uint32_t undo_at = ghosts_gone(handle, now) ? now : handle->engine->void_at;
+  uint32_t undo_at = ghosts_gone(handle, handle->engine->now) ? handle->engine->now : handle->engine->void_at;
   handle->limit = undo_at + FAIRLOCK_WINDOW_MS;
   set_timer(handle, undo_at);
 }
@@ -417,7 +422,7 @@ static bool may_pass(int status)
 }
 
 /* The server refuses. A hold goes on, and an operation that may wait does so when better times may come. */
-static void answer_refused(struct fairlock *handle, int status, uint32_t now)
+static void answer_refused(struct fairlock *handle, int status)
 {
   bool at_once = handle->state == ASKING || handle->operation == TRY;
   bool goes_on = may_pass(status) || handle->state == HELD;
@@ -427,25 +432,25 @@ static void answer_refused(struct fairlock *handle, int status, uint32_t now)
   }
   handle->engine->trouble = (int8_t)status;
   if (pending(handle) && (!may_pass(status) || handle->operation == LEAVE)) finish(handle, status);
-  set_timer(handle, now + RETRY_MS);
+  set_timer(handle, handle->engine->now + RETRY_MS);
 }
 
 /* The server has done what was asked for; what it says stands in engine->values. */
-static void answer_useful(struct fairlock *handle, uint32_t now)
+static void answer_useful(struct fairlock *handle)
 {
-  handle->answered_at = now;
+  handle->answered_at = handle->engine->now;
   handle->engine->trouble = FAIRLOCK_OK;
   handle->engine->failures = 0;
-  if (ghosts_gone(handle, now) && handle->state != ENDING) handle->ghosts = 0;
+  if (ghosts_gone(handle, handle->engine->now) && handle->state != ENDING) handle->ghosts = 0;
   switch (handle->state) {
   case WAITING:
-    answer_waiting(handle, now);
+    answer_waiting(handle);
     break;
   case HELD:
     answer_held(handle);
     break;
   case ENDING:
-    answer_ending(handle, now);
+    answer_ending(handle);
     break;
   default:
     become_free(handle, handle->kind == KIND_FORCE && handle->engine->values[0] == 0 ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
@@ -454,7 +459,7 @@ static void answer_useful(struct fairlock *handle, uint32_t now)
 }
 
 /* The newest request of the handle was answered. FAIRLOCK_PENDING: it was not carried out, and has to be sent again. */
-void handle_answer(struct fairlock *handle, int status, uint32_t now)
+void handle_answer(struct fairlock *handle, int status)
 {
   bool again = (handle->flags & AGAIN) != 0 || status == FAIRLOCK_PENDING;
   unlist(handle);
@@ -464,13 +469,13 @@ void handle_answer(struct fairlock *handle, int status, uint32_t now)
   if (status == FAIRLOCK_READONLY || (status < 0 && handle->flags & CLOSING)) handle->engine->broken = true;
   if (handle->state == FREE || handle->state == LOST) return;
   if (again) want(handle);
-  else if (status < 0) answer_refused(handle, status, now);
-  else answer_useful(handle, now);
+  else if (status < 0) answer_refused(handle, status);
+  else answer_useful(handle);
 }
 
 /* Messages */
 
-static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now)
+static void take_grant(struct fairlock *handle, uint64_t token, int64_t at)
 {
   struct fairlock_engine *engine = handle->engine;
   uint64_t age = (uint64_t)(at - engine->server_now); /* of the grant, against the newest time we know */
@@ -478,22 +483,22 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
   if (age > FAIRLOCK_LONGEST_MS) return;              /* or below 0 */
   uint32_t interval = (uint32_t)age + FAIRLOCK_WINDOW_MS;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
-  uint32_t latest = now + FAIRLOCK_WINDOW_MS - margin(FAIRLOCK_WINDOW_MS);
+  uint32_t latest = engine->now + FAIRLOCK_WINDOW_MS - margin(FAIRLOCK_WINDOW_MS);
   if (reached(valid_until, latest)) valid_until = latest; /* the server's clock cannot be right */
-  if (reached(now, valid_until)) return;
+  if (reached(engine->now, valid_until)) return;
   handle->flags |= QUEUED;
   hold(handle, token, valid_until, false);
 }
 
 /* Somebody spoke on the handle's channel. token 0: "ask now"; otherwise the lock was granted at the server's time `at`. */
-void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now)
+void handle_push(struct fairlock *handle, uint64_t token, int64_t at)
 {
   if (handle->state == WAITING) {
     want(handle); /* asks, or confirms the grant */
-    if (token != 0) take_grant(handle, token, at, now);
+    if (token != 0) take_grant(handle, token, at);
   } else if (handle->state == FREE && token != 0) {
     handle->state = ENDING;
-    handle->limit = now + FAIRLOCK_WINDOW_MS;
+    handle->limit = handle->engine->now + FAIRLOCK_WINDOW_MS;
     want(handle);
   }
 }
@@ -501,7 +506,7 @@ void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t n
 /* The connection and time */
 
 /* The connection broke. What was under way may have been carried out, or may still be. */
-void handle_broken(struct fairlock *handle, uint32_t now)
+void handle_broken(struct fairlock *handle)
 {
   bool interrupted = handle->flight != 0;
   handle->ghosts |= handle->flight & (bit(KIND_ACQUIRE) | bit(KIND_LEAVE) | bit(KIND_RELEASE));
@@ -512,18 +517,18 @@ void handle_broken(struct fairlock *handle, uint32_t now)
     return;
   }
   if (handle->state == ENDING && handle->operation == LEAVE) finish(handle, handle->verdict);
-  if (handle->state == WAITING && handle->list == UNLISTED) set_timer(handle, now); /* subscribe anew */
+  if (handle->state == WAITING && handle->list == UNLISTED) set_timer(handle, handle->engine->now); /* subscribe anew */
   if (handle->state == LOST) unlist(handle);
   else if (interrupted) want(handle);
 }
 
 /* There will be no connection for now: what cannot wait for one fails. */
-void handle_failed(struct fairlock *handle, int status, uint32_t now)
+void handle_failed(struct fairlock *handle, int status)
 {
   if (!pending(handle)) return;
   switch (handle->state) {
   case WAITING:
-    leave(handle, status, now);
+    leave(handle, status);
     break;
   case ASKING:
     become_free(handle, status);
@@ -557,15 +562,15 @@ static bool at_ease(const struct fairlock *handle)
 }
 
 /* Does what is due, and arms the engine for what will be. */
-void handle_tick(struct fairlock *handle, uint32_t now)
+void handle_tick(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
-  expire(handle, now);
-  if (at_ease(handle)) handle->answered_at = now;
-  if (impatient(handle) && reached(now, handle->answered_at + engine->offline_ms)) {
-    handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE, now);
+  expire(handle);
+  if (at_ease(handle)) handle->answered_at = engine->now;
+  if (impatient(handle) && reached(engine->now, handle->answered_at + engine->offline_ms)) {
+    handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE);
   }
-  if (timed(handle) && reached(now, handle->timer)) want(handle);
+  if (timed(handle) && reached(engine->now, handle->timer)) want(handle);
   if (limited(handle)) arm(engine, handle->limit);
   if (timed(handle)) arm(engine, handle->timer);
   if (impatient(handle)) arm(engine, handle->answered_at + engine->offline_ms);

@@ -47,8 +47,9 @@ int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, 
   for (const struct fairlock *other = engine->handles; other != NULL; other = other->sibling) {
     if (other->operation == INSPECT) return FAIRLOCK_IN_PROGRESS;
   }
+  engine->now = now;
   engine->inspection = &inspection;
   engine->report = report;
   engine->report_context = context;
-  return ask(handle, INSPECT, now);
+  return ask(handle, INSPECT);
 }

@@ -28,6 +28,11 @@
 #define CONNECT_MS  5000U
 #define OFFLINE_MS  10000U
 
+static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
+{
+  return value != 0 ? value : otherwise;
+}
+
 enum state { FREE, WAITING, HELD, ENDING, LOST, ASKING };
 
 enum operation { NONE, ACQUIRE, TRY, REENTER, LESSEN, RELEASE, LEAVE, FORCE, INSPECT, REMOVE };
@@ -93,18 +98,18 @@ void arm(struct fairlock_engine *engine, uint32_t time);
 void want(struct fairlock *handle);
 void unlist(struct fairlock *handle);
 void append(struct fairlock *handle, enum list list);
-void greeted(struct fairlock_engine *engine, uint32_t now);
-void refused(struct fairlock_engine *engine, int status, uint32_t now);
+void greeted(struct fairlock_engine *engine);
+void refused(struct fairlock_engine *engine, int status);
 
 /* holder.c */
-void handle_answer(struct fairlock *handle, int status, uint32_t now);
-void handle_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t now);
-void handle_broken(struct fairlock *handle, uint32_t now);
-void handle_failed(struct fairlock *handle, int status, uint32_t now);
-int ask(struct fairlock *handle, enum operation operation, uint32_t now);
-void handle_tick(struct fairlock *handle, uint32_t now);
-void freeze_request(struct fairlock *handle, uint32_t now);
-bool held_back(struct fairlock *handle, uint32_t now);
+void handle_answer(struct fairlock *handle, int status);
+void handle_push(struct fairlock *handle, uint64_t token, int64_t at);
+void handle_broken(struct fairlock *handle);
+void handle_failed(struct fairlock *handle, int status);
+int ask(struct fairlock *handle, enum operation operation);
+void handle_tick(struct fairlock *handle);
+void freeze_request(struct fairlock *handle);
+bool held_back(struct fairlock *handle);
 
 /* request.c */
 int script_of(int kind);
@@ -113,6 +118,6 @@ void write_output(const struct fairlock_engine *engine, struct resp_writer *writ
 
 /* reply.c */
 void take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index);
-void take_event(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now);
+void take_event(struct fairlock_engine *engine, const struct resp_event *event);
 
 #endif

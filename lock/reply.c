@@ -78,7 +78,7 @@ static struct fairlock *next_answered(const struct fairlock_engine *engine)
  * An error instead of an answer. A SUBSCRIBE has no reply of its own when it succeeds, but an error when it is
  * refused: that one comes before the answer to the request it was sent with.
  */
-static void take_error(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+static void take_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock *handle = next_answered(engine);
   int status = classify(event);
@@ -86,7 +86,7 @@ static void take_error(struct fairlock_engine *engine, const struct resp_event *
   if (!unknown) keep_error(engine, event);
   if (engine->stage < UP) {
     if (engine->stage == GREETING && begins(event, "ERR unknown command")) status = FAIRLOCK_UNSUPPORTED;
-    refused(engine, status, now);
+    refused(engine, status);
     return;
   }
   if (handle != NULL && (handle->flags & SUBSCRIBING) && !(handle->flags & (SUBSCRIBED | CLOSING))) {
@@ -97,7 +97,7 @@ static void take_error(struct fairlock_engine *engine, const struct resp_event *
   engine->last_received++;
   if (handle == NULL) return;
   if (unknown) engine->eval |= (uint8_t)(1U << script_of(handle->kind));
-  handle_answer(handle, unknown ? FAIRLOCK_PENDING : status, now);
+  handle_answer(handle, unknown ? FAIRLOCK_PENDING : status);
 }
 
 /* The reply is an array of so many numbers, as it has to be. */
@@ -109,15 +109,15 @@ static bool is_array(struct fairlock_engine *engine, uint32_t size)
 }
 
 /* The server has told its time, asked for it then. */
-static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at, uint32_t now)
+static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at)
 {
   engine->server_now = server_now;
   engine->asked_at = asked_at;
-  engine->sampled_at = now;
+  engine->sampled_at = engine->now;
 }
 
 /* The answer to a request of ours: {state, value, now}. */
-static void take_answer(struct fairlock_engine *engine, uint32_t now)
+static void take_answer(struct fairlock_engine *engine)
 {
   struct fairlock *handle = next_answered(engine);
   engine->last_received++;
@@ -125,20 +125,20 @@ static void take_answer(struct fairlock_engine *engine, uint32_t now)
   int status = FAIRLOCK_OK;
   if (handle->kind != KIND_INSPECT) {
     if (!is_array(engine, 3)) return;
-    take_time(engine, engine->values[2], handle->sent_at, now);
+    take_time(engine, engine->values[2], handle->sent_at);
     if (engine->values[0] == -2) status = FAIRLOCK_PENDING; /* void: its time was reckoned wrongly, and is right now */
   }
-  handle_answer(handle, status, now);
+  handle_answer(handle, status);
 }
 
 /* The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}. */
-static void take_greeting(struct fairlock_engine *engine, uint32_t now)
+static void take_greeting(struct fairlock_engine *engine)
 {
   bool selecting = engine->config->database > 0;
   switch (engine->stage) {
   case GREETING:
     if (engine->value_type != RESP_MAP) {
-      refused(engine, FAIRLOCK_UNSUPPORTED, now);
+      refused(engine, FAIRLOCK_UNSUPPORTED);
     } else {
       engine->stage = selecting ? SELECTING : TIMING;
     }
@@ -149,8 +149,8 @@ static void take_greeting(struct fairlock_engine *engine, uint32_t now)
   case TIMING:
     if (!is_array(engine, 2)) break;
     /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
-    take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000, engine->filled_at, now);
-    greeted(engine, now);
+    take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000, engine->filled_at);
+    greeted(engine);
     break;
   default:
     bad_reply(engine);
@@ -173,7 +173,7 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine, con
 }
 
 /* The text of a message: "0", or the token and the time of a grant. */
-static void take_message(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+static void take_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t first = 0;
   int64_t token;
@@ -184,11 +184,11 @@ static void take_message(struct fairlock_engine *engine, const struct resp_event
   if (!resp_parse_number(event->data, first, &token)) return;
   if (second <= event->size && !resp_parse_number(event->data + second, event->size - second, &at)) return;
   if ((uint64_t)token > LARGEST || (uint64_t)at > LARGEST) return; /* or below 0 */
-  handle_push(engine->addressee, (uint64_t)token, at, now);
+  handle_push(engine->addressee, (uint64_t)token, at);
 }
 
 /* An element of a message: its kind, the channel, the text. */
-static void take_push(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+static void take_push(struct fairlock_engine *engine, const struct resp_event *event)
 {
   if (engine->element == 0) {
     engine->push_type = begins(event, "message")     ? PUSH_MESSAGE
@@ -198,7 +198,7 @@ static void take_push(struct fairlock_engine *engine, const struct resp_event *e
     engine->addressee = find_addressee(engine, event);
     if (engine->push_type == PUSH_SUBSCRIBE && engine->addressee != NULL) engine->addressee->flags |= SUBSCRIBED;
   } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && engine->addressee != NULL) {
-    take_message(engine, event, now);
+    take_message(engine, event);
   }
 }
 
@@ -212,11 +212,11 @@ void take_number(struct fairlock_engine *engine, const struct resp_event *event,
   else engine->odd = true;
 }
 
-static void take_element(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+static void take_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
   const struct fairlock *handle = next_answered(engine);
   if (engine->value_type == RESP_PUSH) {
-    take_push(engine, event, now);
+    take_push(engine, event);
   } else if (engine->stage == UP && handle != NULL && handle->kind == KIND_INSPECT) {
     engine->inspection->take(engine, event);
   } else {
@@ -225,7 +225,7 @@ static void take_element(struct fairlock_engine *engine, const struct resp_event
   engine->element++;
 }
 
-void take_event(struct fairlock_engine *engine, const struct resp_event *event, uint32_t now)
+void take_event(struct fairlock_engine *engine, const struct resp_event *event)
 {
   bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
   if (event->type == RESP_ATTRIBUTE) {
@@ -238,16 +238,16 @@ void take_event(struct fairlock_engine *engine, const struct resp_event *event, 
     engine->odd = false;
     engine->addressee = NULL;
   } else if (event->depth == 1) {
-    take_element(engine, event, now);
+    take_element(engine, event);
   }
   if (!event->last || engine->value_type == RESP_PUSH) return;
   if (engine->stage == UP && engine->last_received == engine->last_sent) {
     bad_reply(engine); /* nobody asked */
   } else if (error && event->depth == 0) {
-    take_error(engine, event, now);
+    take_error(engine, event);
   } else if (engine->stage < UP) {
-    take_greeting(engine, now);
+    take_greeting(engine);
   } else {
-    take_answer(engine, now);
+    take_answer(engine);
   }
 }

@@ -585,7 +585,7 @@ inline start_release(c)
   want(c)
 }
 
-/* The clock shows what comes too late to be believed [lock/holder.c: if (value <= 0 || reached(now, valid_until)) {] */
+/* The clock shows what comes too late to be believed [lock/holder.c: if (value <= 0 || reached(handle->engine->now, valid_until)) {] */
 #ifdef BUG_BELIEVE_LATE
 #define too_late(t) 0
 #else
@@ -772,7 +772,7 @@ inline become_void(c)
 #define may_lapse(c) (alive[c] && late_of != c && is_queued(c) && (state[c] == DEAD || state[c] == FREE))
 #define may_lapse_slow(c) (may_be_slow && alive[c] && is_queued(c) && waits(c) && !up[c])
 
-/* A waiter's heartbeat [lock/holder.c: if (timed(handle) && reached(now, handle->timer)) want(handle);] */
+/* A waiter's heartbeat [lock/holder.c: if (timed(handle) && reached(engine->now, handle->timer)) want(handle);] */
 #define may_beat(c) (waits(c) && up[c] && !ready[c] && !sent[c])
 
 proctype client(byte c)
