@@ -56,9 +56,10 @@ static int classify(const struct resp_event *event)
 /* Keeps the text for the caller. */
 static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  size_t size = event->size < FAIRLOCK_ERROR_SIZE - 1 ? event->size : FAIRLOCK_ERROR_SIZE - 1;
-  if (size > 0) memcpy(engine->error, event->data, size);
-  engine->error[size] = 0;
+  size_t i;
+  for (i = 0; i < event->size && i < FAIRLOCK_ERROR_SIZE - 1; i++)
+    engine->error[i] = (char)event->data[i];
+  engine->error[i] = 0;
 }
 
 static void bad_reply(struct fairlock_engine *engine)
@@ -134,27 +135,18 @@ static void take_answer(struct fairlock_engine *engine)
 /* The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}. */
 static void take_greeting(struct fairlock_engine *engine)
 {
-  bool selecting = engine->config->database > 0;
-  switch (engine->stage) {
-  case GREETING:
-    if (engine->value_type != RESP_MAP) {
-      refused(engine, FAIRLOCK_UNSUPPORTED);
-    } else {
-      engine->stage = selecting ? SELECTING : TIMING;
-    }
-    break;
-  case SELECTING:
+  if (engine->stage < GREETING) {
+    bad_reply(engine);
+  } else if (engine->stage == GREETING && engine->value_type != RESP_MAP) {
+    refused(engine, FAIRLOCK_UNSUPPORTED);
+  } else if (engine->stage == GREETING && engine->config->database > 0) {
+    engine->stage = SELECTING;
+  } else if (engine->stage < TIMING) {
     engine->stage = TIMING;
-    break;
-  case TIMING:
-    if (!is_array(engine, 2)) break;
+  } else if (is_array(engine, 2)) {
     /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
     take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000, engine->filled_at);
     greeted(engine);
-    break;
-  default:
-    bad_reply(engine);
-    break;
   }
 }
 
@@ -227,7 +219,6 @@ static void take_element(struct fairlock_engine *engine, const struct resp_event
 
 void take_event(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
   if (event->type == RESP_ATTRIBUTE) {
     bad_reply(engine); /* none was asked for */
     return;
@@ -241,9 +232,10 @@ void take_event(struct fairlock_engine *engine, const struct resp_event *event)
     take_element(engine, event);
   }
   if (!event->last || engine->value_type == RESP_PUSH) return;
+  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
   if (engine->stage == UP && engine->last_received == engine->last_sent) {
     bad_reply(engine); /* nobody asked */
-  } else if (error && event->depth == 0) {
+  } else if (error) {
     take_error(engine, event);
   } else if (engine->stage < UP) {
     take_greeting(engine);
