@@ -51,12 +51,12 @@ bool resp_parse_number(const void *text, size_t size, int64_t *number)
   return true;
 }
 
-/* Whether CR LF is at text. */
-static inline int expect_end(const uint8_t *text, size_t size)
+/* Whether CR LF is behind the first length bytes of text. */
+static inline int expect_end(const uint8_t *text, size_t size, size_t length)
 {
-  if (size > 0 && text[0] != '\r') return RESP_BAD_END;
-  if (size < 2) return RESP_MORE;
-  return text[1] == '\n' ? RESP_EVENT : RESP_BAD_END;
+  if (size > length && text[length] != '\r') return RESP_BAD_END;
+  if (size < length + 2) return RESP_MORE;
+  return text[length + 1] == '\n' ? RESP_EVENT : RESP_BAD_END;
 }
 
 /* Bytes before the CR that ends the line at text, or before an LF, which does not belong there. */
@@ -94,7 +94,7 @@ static int pass_over(struct resp_decoder *decoder, const uint8_t *text, size_t s
     length = size < decoder->skip ? size : decoder->skip;
     decoder->skip -= (uint32_t)length;
   }
-  int result = expect_end(text + length, size - length);
+  int result = expect_end(text, size, length);
   if (result == RESP_EVENT) {
     decoder->passing = PASSING_NOTHING;
     length += 2;
@@ -118,7 +118,7 @@ static int take_text(struct resp_decoder *decoder, const uint8_t *text, size_t s
   }
   event->size = length;
   *used = length + 2;
-  return expect_end(text + length, size - length);
+  return expect_end(text, size, length);
 }
 
 /* A value whose first line is a character or nothing. */
@@ -129,7 +129,7 @@ static int take_letter(const uint8_t *text, size_t size, size_t *used, struct re
   if (length > 0 && text[0] != 't' && text[0] != 'f') return RESP_BAD_NUMBER;
   event->integer = length > 0 && text[0] == 't';
   *used = length + 2;
-  return expect_end(text + length, size - length);
+  return expect_end(text, size, length);
 }
 
 /* The payload that begins at text, of event->integer bytes. */
@@ -147,7 +147,7 @@ static int take_payload(struct resp_decoder *decoder, const uint8_t *text, size_
   event->data = text;
   event->size = (size_t)length;
   *used += event->size + 2;
-  return expect_end(text + length, size - length);
+  return expect_end(text, size, length);
 }
 
 /* The head of an aggregate: opens a level, unless it is empty. */
@@ -170,7 +170,7 @@ static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t
 {
   size_t length;
   bool number = read_number(text, size, &length, &event->integer);
-  int result = expect_end(text + length, size - length);
+  int result = expect_end(text, size, length);
   if (result == RESP_MORE) return result;
   if (!number || text[length] != '\r') return RESP_BAD_NUMBER;
   length += 2;
