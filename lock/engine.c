@@ -97,7 +97,7 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   if (config->response_ms > FAIRLOCK_LONGEST_MS || config->connect_ms > FAIRLOCK_LONGEST_MS) return FAIRLOCK_INVALID;
   if (!good_lease(config->lease_ms) || !good_wait(config->offline_ms)) return FAIRLOCK_INVALID;
   if (entropy != NULL) memcpy(&engine->random, entropy, sizeof engine->random);
-  if (engine->random == 0) engine->random = 1;
+  engine->random |= 1; /* never 0 */
   if (config->client_id != NULL) {
     size_t size = strlen(config->client_id);
     if (size > FAIRLOCK_ID_MAX) return FAIRLOCK_TOO_LONG;
@@ -144,8 +144,8 @@ static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 /* The first attempt to reconnect comes within 50 ms, the later ones within twice the time each, up to 5 s. */
 static uint32_t back_off(struct fairlock_engine *engine)
 {
-  uint32_t most = engine->failures < 7 ? 50U << engine->failures : 5000U;
-  if (engine->failures < UINT8_MAX) engine->failures++;
+  uint32_t most = 5000;
+  if (engine->failures < 7) most = 50U << engine->failures++;
   return most / 2 + random_below(engine, most / 2 + 1);
 }
 

@@ -213,7 +213,7 @@ struct fairlock_request {
 /* The state of a client. The caller's memory; private. Must not move. */
 struct fairlock_engine {
   uint8_t stage;
-  uint8_t failures; /* connections that failed in a row */
+  uint8_t failures; /* connections that failed in a row, up to 7 */
   uint8_t eval;     /* scripts the server does not know, a bit each */
   uint8_t value_type, push_type;
   uint8_t id_size;
