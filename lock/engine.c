@@ -257,9 +257,6 @@ static bool take_request(struct fairlock_engine *engine)
   if (handle == NULL) return false;
   unlist(handle);
   freeze_request(handle);
-  uint8_t script = (uint8_t)(1U << script_of(engine->request.kind));
-  engine->request.eval = (engine->eval & script) != 0;
-  engine->eval &= (uint8_t)~script; /* once is enough: the server keeps it, and requests keep their order */
   engine->request_done = 0;
   engine->writing = true;
   return true;

@@ -199,7 +199,6 @@ struct fairlock_list {
 
 /* Private to the engine: a request, frozen while it is written. */
 struct fairlock_request {
-  uint8_t kind;
   int8_t mode; /* of acquire.lua */
   bool subscribe;
   bool eval;
@@ -214,7 +213,7 @@ struct fairlock_request {
 struct fairlock_engine {
   uint8_t stage;
   uint8_t failures; /* connections that failed in a row, up to 7 */
-  uint8_t eval;     /* scripts the server does not know, a bit each */
+  uint8_t eval;     /* kinds of requests whose scripts the server does not know */
   uint8_t value_type, push_type;
   uint8_t id_size;
   int8_t trouble; /* why there are no useful answers at present; 0: there are */

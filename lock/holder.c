@@ -22,11 +22,6 @@
  */
 #include "internal.h"
 
-static uint8_t bit(enum kind kind)
-{
-  return (uint8_t)(1U << kind);
-}
-
 static bool pending(const struct fairlock *handle)
 {
   return handle->result == FAIRLOCK_PENDING;
@@ -44,9 +39,10 @@ static void set_timer(struct fairlock *handle, uint32_t time)
   handle->engine->changed = true;
 }
 
-/* The operation is over. Why it was given up counts for more than what came of leaving the queue. */
+/* The operation, if there is one, is over. Why it was given up counts for more than what came of leaving the queue. */
 static void finish(struct fairlock *handle, int result)
 {
+  if (!pending(handle)) return;
   handle->operation = NONE;
   handle->result = handle->verdict < 0 ? handle->verdict : (int8_t)result;
   handle->verdict = FAIRLOCK_OK;
@@ -59,9 +55,9 @@ static void become_free(struct fairlock *handle, int result)
   handle->state = FREE;
   handle->holds = 0;
   handle->flight = 0;
-  handle->ghosts &= bit(KIND_LEAVE); /* one that is late must not end the next wait */
+  handle->ghosts &= KIND_LEAVE; /* one that is late must not end the next wait */
   handle->flags &= handle->flags & CLOSING ? 0 : SUBSCRIBED;
-  if (pending(handle)) finish(handle, result);
+  finish(handle, result);
 }
 
 static void lose(struct fairlock *handle)
@@ -74,7 +70,7 @@ static void lose(struct fairlock *handle)
   handle->state = LOST;
   engine->stats.losses++;
   if (handle->operation == LESSEN) handle->holds--; /* this release counts */
-  if (pending(handle)) finish(handle, FAIRLOCK_LOST);
+  finish(handle, FAIRLOCK_LOST);
   if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
 }
 
@@ -97,29 +93,32 @@ static void leave(struct fairlock *handle, int result)
   want(handle);
 }
 
-/* The hold has begun, and may be believed in until valid_until. polled: it was found by asking. */
-static void hold(struct fairlock *handle, uint64_t token, uint32_t valid_until, bool polled)
+/* The hold with handle->token has begun, and may be believed in until handle->limit. way: counts how waiters come to it. */
+static void hold(struct fairlock *handle, uint32_t *way)
 {
   struct fairlock_stats *stats = &handle->engine->stats;
   stats->acquisitions++;
   if (handle->flags & QUEUED) {
     stats->waits++;
-    if (polled) stats->polled++;
-    else stats->granted++;
+    ++*way;
   }
   handle->state = HELD;
-  handle->token = token;
   handle->holds = 1;
-  handle->limit = valid_until;
   handle->flags &= (uint8_t)~QUEUED;
   handle->verdict = FAIRLOCK_OK;
   finish(handle, FAIRLOCK_OK);
 }
 
-/* A lease was confirmed by the answer to a request sent at sent_at. */
+/* When the lease that the newest request asks for ends. */
+static uint32_t lease_end(const struct fairlock *handle)
+{
+  return handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
+}
+
+/* The answer to the newest request has confirmed its lease. */
 static void extend(struct fairlock *handle)
 {
-  handle->limit = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
+  handle->limit = lease_end(handle);
   set_timer(handle, handle->flags & RENEWS ? handle->sent_at + handle->lease_ms / 3 : handle->limit);
 }
 
@@ -210,7 +209,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   if (handle->state != HELD) return FAIRLOCK_NOT_HELD;
   if (handle->holds > 1) return begin(handle, LESSEN);
   handle->state = ENDING;
-  handle->ghosts &= (uint8_t)~bit(KIND_RELEASE);
+  handle->ghosts &= (uint8_t)~KIND_RELEASE;
   handle->limit += 2 * margin(handle->lease_ms);
   return begin(handle, RELEASE);
 }
@@ -276,7 +275,7 @@ uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
 /* True while the handle must not send what it wants, because of a ghost. */
 bool held_back(struct fairlock *handle)
 {
-  if (handle->state != WAITING || !(handle->ghosts & bit(KIND_LEAVE))) return false;
+  if (handle->state != WAITING || !(handle->ghosts & KIND_LEAVE)) return false;
   if (ghosts_gone(handle, handle->engine->now)) return false;
   set_timer(handle, handle->engine->void_at);
   return true;
@@ -297,20 +296,11 @@ static enum kind kind_wanted(const struct fairlock *handle)
 }
 
 /* The hold count to be reached. -1: nobody's hold is to be left. */
-static int target_wanted(const struct fairlock *handle, enum kind kind)
+static int target_wanted(const struct fairlock *handle)
 {
-  switch (kind) {
-  case KIND_ACQUIRE:
-    return 1;
-  case KIND_KEEP:
-    return handle->holds + (handle->operation == REENTER);
-  case KIND_RELEASE:
-    return handle->holds - 1;
-  case KIND_FORCE:
-    return -1;
-  default:
-    return 0;
-  }
+  if (handle->state == WAITING) return 1;
+  if (handle->state == HELD) return handle->holds + (handle->operation == REENTER) - (handle->operation == LESSEN);
+  return handle->operation == FORCE ? -1 : 0;
 }
 
 /* Puts what the handle wants into engine->request. */
@@ -321,16 +311,17 @@ void freeze_request(struct fairlock *handle)
   enum kind kind = kind_wanted(handle);
   bool queueing = kind == KIND_ACQUIRE && handle->operation == ACQUIRE;
   request->handle = handle;
-  request->kind = (uint8_t)kind;
   request->mode = kind == KIND_KEEP ? -1 : queueing ? 1 : 0;
-  request->expires = engine->server_now + (int64_t)(engine->now - engine->sampled_at) + engine->response_ms;
+  request->expires = engine->server_now + (uint32_t)(engine->now - engine->sampled_at + engine->response_ms);
   if (request->expires > engine->void_after) engine->void_after = request->expires;
-  request->target = target_wanted(handle, kind);
-  request->token = kind == KIND_FORCE || kind == KIND_LEAVE ? 0 : handle->token;
+  request->target = target_wanted(handle);
+  request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
   request->lease_ms = handle->lease_ms;
   request->subscribe = handle->flags & SUBSCRIBED ? (handle->flags & CLOSING) != 0 : queueing;
+  request->eval = (engine->eval & kind) != 0;
+  engine->eval &= (uint8_t)~kind; /* once is enough: the server keeps it, and requests keep their order */
   handle->kind = (uint8_t)kind;
-  handle->flight |= bit(kind);
+  handle->flight |= (uint8_t)kind;
   handle->sent_at = engine->now;
   handle->flags &= (uint8_t)~AGAIN;
   handle->flags |= CONTACTED;
@@ -339,22 +330,21 @@ void freeze_request(struct fairlock *handle)
 
 /* Answers */
 
-static void answer_waiting(struct fairlock *handle)
+static void answer_waiting(struct fairlock *handle, bool granted)
 {
-  bool granted = handle->engine->values[0] == 1;
   int64_t value = handle->engine->values[1];
   if (granted) {
-    uint32_t valid_until = handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
-    if (value <= 0 || reached(handle->engine->now, valid_until)) {
+    if (value <= 0 || reached(handle->engine->now, lease_end(handle))) {
       want(handle);
       return;
     }
-    hold(handle, (uint64_t)value, valid_until, true);
+    handle->token = (uint64_t)value;
     extend(handle);
+    hold(handle, &handle->engine->stats.polled);
   } else if (handle->verdict < 0) {
     leave(handle, handle->verdict);
   } else if (handle->operation == TRY) {
-    if (handle->ghosts & bit(KIND_ACQUIRE)) leave(handle, FAIRLOCK_BUSY);
+    if (handle->ghosts & KIND_ACQUIRE) leave(handle, FAIRLOCK_BUSY);
     else become_free(handle, FAIRLOCK_BUSY);
   } else {
     uint32_t sleep = value >= 0 && value < HEARTBEAT_MS ? (uint32_t)value + 1 : HEARTBEAT_MS;
@@ -364,24 +354,18 @@ static void answer_waiting(struct fairlock *handle)
   }
 }
 
-static void answer_held(struct fairlock *handle)
+static void answer_held(struct fairlock *handle, bool done)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  bool kept = engine->values[0] == 1 && (handle->kind == KIND_RELEASE || (uint64_t)engine->values[1] == handle->token);
+  bool kept = done && (handle->kind == KIND_RELEASE || (uint64_t)handle->engine->values[1] == handle->token);
   if (!kept) {
     lose(handle);
     return;
   }
   extend(handle);
-  if (handle->operation == REENTER) {
-    handle->holds++;
-    finish(handle, FAIRLOCK_OK);
-  } else if (handle->operation == LESSEN) {
-    handle->holds--;
-    finish(handle, FAIRLOCK_OK);
-  } else {
-    handle->engine->stats.renewals++;
-  }
+  if (handle->operation == REENTER) handle->holds++;
+  else if (handle->operation == LESSEN) handle->holds--;
+  else handle->engine->stats.renewals++;
+  finish(handle, FAIRLOCK_OK);
 }
 
 /*
@@ -390,25 +374,24 @@ static void answer_held(struct fairlock *handle)
  */
 static bool settled(const struct fairlock *handle)
 {
-  if (!(handle->ghosts & bit(KIND_ACQUIRE))) return true;
+  if (!(handle->ghosts & KIND_ACQUIRE)) return true;
   if (!ghosts_gone(handle, handle->sent_at)) return false;
-  return handle->kind == KIND_LEAVE || !(handle->ghosts & bit(KIND_RELEASE));
+  return handle->kind == KIND_LEAVE || !(handle->ghosts & KIND_RELEASE);
 }
 
 /* A release or a leave was carried out. An acquire that may still be under way has to be undone later. */
-static void answer_ending(struct fairlock *handle)
+static void answer_ending(struct fairlock *handle, bool ended)
 {
-  bool ended = handle->engine->values[0] == 1;
   int result = FAIRLOCK_OK;
   if (handle->operation == RELEASE && !ended) {
-    result = handle->ghosts & bit(KIND_RELEASE) ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST; /* or an earlier one has ended it */
+    result = handle->ghosts & KIND_RELEASE ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST; /* or an earlier one has ended it */
   }
   handle->token = 0;
   if (settled(handle)) {
     become_free(handle, result);
     return;
   }
-  if (pending(handle) && !(handle->flags & CLOSING)) finish(handle, result);
+  if (!(handle->flags & CLOSING)) finish(handle, result);
   handle->holds = 0;
   uint32_t undo_at = ghosts_gone(handle, handle->engine->now) ? handle->engine->now : handle->engine->void_at;
   handle->limit = undo_at + FAIRLOCK_WINDOW_MS;
@@ -431,29 +414,30 @@ static void answer_refused(struct fairlock *handle, int status)
     return;
   }
   handle->engine->trouble = (int8_t)status;
-  if (pending(handle) && (!may_pass(status) || handle->operation == LEAVE)) finish(handle, status);
+  if (!may_pass(status) || handle->operation == LEAVE) finish(handle, status);
   set_timer(handle, handle->engine->now + RETRY_MS);
 }
 
 /* The server has done what was asked for; what it says stands in engine->values. */
 static void answer_useful(struct fairlock *handle)
 {
+  bool done = handle->engine->values[0] == 1;
   handle->answered_at = handle->engine->now;
   handle->engine->trouble = FAIRLOCK_OK;
   handle->engine->failures = 0;
   if (ghosts_gone(handle, handle->engine->now) && handle->state != ENDING) handle->ghosts = 0;
   switch (handle->state) {
   case WAITING:
-    answer_waiting(handle);
+    answer_waiting(handle, done);
     break;
   case HELD:
-    answer_held(handle);
+    answer_held(handle, done);
     break;
   case ENDING:
-    answer_ending(handle);
+    answer_ending(handle, done);
     break;
   default:
-    become_free(handle, handle->kind == KIND_FORCE && handle->engine->values[0] == 0 ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
+    become_free(handle, handle->kind == KIND_FORCE && !done ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
     break;
   }
 }
@@ -479,7 +463,7 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at)
 {
   struct fairlock_engine *engine = handle->engine;
   uint64_t age = (uint64_t)(at - engine->server_now); /* of the grant, against the newest time we know */
-  if (handle->flight & bit(KIND_LEAVE)) return;       /* perhaps ended by our leave, which it has crossed */
+  if (handle->flight & KIND_LEAVE) return;            /* perhaps ended by our leave, which it has crossed */
   if (age > FAIRLOCK_LONGEST_MS) return;              /* or below 0 */
   uint32_t interval = (uint32_t)age + FAIRLOCK_WINDOW_MS;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
@@ -487,7 +471,9 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at)
   if (reached(valid_until, latest)) valid_until = latest; /* the server's clock cannot be right */
   if (reached(engine->now, valid_until)) return;
   handle->flags |= QUEUED;
-  hold(handle, token, valid_until, false);
+  handle->token = token;
+  handle->limit = valid_until;
+  hold(handle, &engine->stats.granted);
 }
 
 /* Somebody spoke on the handle's channel. token 0: "ask now"; otherwise the lock was granted at the server's time `at`. */
@@ -509,7 +495,7 @@ void handle_push(struct fairlock *handle, uint64_t token, int64_t at)
 void handle_broken(struct fairlock *handle)
 {
   bool interrupted = handle->flight != 0;
-  handle->ghosts |= handle->flight & (bit(KIND_ACQUIRE) | bit(KIND_LEAVE) | bit(KIND_RELEASE));
+  handle->ghosts |= handle->flight & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE);
   handle->flight = 0;
   handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING | AGAIN);
   if (handle->flags & CLOSING) {
@@ -525,21 +511,9 @@ void handle_broken(struct fairlock *handle)
 /* There will be no connection for now: what cannot wait for one fails. */
 void handle_failed(struct fairlock *handle, int status)
 {
-  if (!pending(handle)) return;
-  switch (handle->state) {
-  case WAITING:
-    leave(handle, status);
-    break;
-  case ASKING:
-    become_free(handle, status);
-    break;
-  case ENDING:
-    finish(handle, handle->flags & CONTACTED ? FAIRLOCK_UNKNOWN : status);
-    break;
-  default:
-    finish(handle, status);
-    break;
-  }
+  if (handle->state == WAITING) leave(handle, status);
+  else if (handle->state == ASKING) become_free(handle, status);
+  else finish(handle, handle->state == ENDING && handle->flags & CONTACTED ? FAIRLOCK_UNKNOWN : status);
 }
 
 static bool timed(const struct fairlock *handle)
@@ -557,7 +531,7 @@ static bool impatient(const struct fairlock *handle)
 static bool at_ease(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  bool held_up = (handle->ghosts & bit(KIND_LEAVE)) != 0;
+  bool held_up = (handle->ghosts & KIND_LEAVE) != 0;
   return handle->state == WAITING && timed(handle) && !held_up && engine->stage == UP && engine->trouble == FAIRLOCK_OK;
 }
 
@@ -567,11 +541,12 @@ void handle_tick(struct fairlock *handle)
   struct fairlock_engine *engine = handle->engine;
   expire(handle);
   if (at_ease(handle)) handle->answered_at = engine->now;
-  if (impatient(handle) && reached(engine->now, handle->answered_at + engine->offline_ms)) {
+  uint32_t patience = handle->answered_at + engine->offline_ms;
+  if (impatient(handle) && reached(engine->now, patience)) {
     handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE);
   }
   if (timed(handle) && reached(engine->now, handle->timer)) want(handle);
   if (limited(handle)) arm(engine, handle->limit);
   if (timed(handle)) arm(engine, handle->timer);
-  if (impatient(handle)) arm(engine, handle->answered_at + engine->offline_ms);
+  if (impatient(handle)) arm(engine, patience);
 }

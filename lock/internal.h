@@ -39,14 +39,14 @@ enum operation { NONE, ACQUIRE, TRY, REENTER, LESSEN, RELEASE, LEAVE, FORCE, INS
 
 enum list { UNLISTED, READY, SENT };
 
-/* Kinds of requests, and the bits that stand for them in flight and ghosts. */
+/* Kinds of requests: bits, which are put together in flight and ghosts. */
 enum kind {
-  KIND_ACQUIRE, /* may begin a hold, or enter the queue */
-  KIND_KEEP,    /* renews, confirms, re-enters: only if held */
-  KIND_RELEASE, /* ends or lessens the hold with a token */
-  KIND_LEAVE,   /* ends whatever the id has: queue entry or hold */
-  KIND_FORCE,
-  KIND_INSPECT
+  KIND_ACQUIRE = 1, /* may begin a hold, or enter the queue */
+  KIND_KEEP = 2,    /* renews, confirms, re-enters: only if held */
+  KIND_RELEASE = 4, /* ends or lessens the hold with a token */
+  KIND_LEAVE = 8,   /* ends whatever the id has: queue entry or hold */
+  KIND_FORCE = 16,
+  KIND_INSPECT = 32
 };
 
 enum flags {
@@ -112,7 +112,6 @@ void freeze_request(struct fairlock *handle);
 bool held_back(struct fairlock *handle);
 
 /* request.c */
-int script_of(int kind);
 size_t channel_size(const struct fairlock *handle);
 void write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 

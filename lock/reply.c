@@ -97,7 +97,7 @@ static void take_error(struct fairlock_engine *engine, const struct resp_event *
   }
   engine->last_received++;
   if (handle == NULL) return;
-  if (unknown) engine->eval |= (uint8_t)(1U << script_of(handle->kind));
+  if (unknown) engine->eval |= handle->kind;
   handle_answer(handle, unknown ? FAIRLOCK_PENDING : status);
 }
 

@@ -75,17 +75,10 @@ size_t channel_size(const struct fairlock *handle)
 }
 
 /* The script that serves a kind of request. */
-int script_of(int kind)
+static int script_of(int kind)
 {
-  switch (kind) {
-  case KIND_ACQUIRE:
-  case KIND_KEEP:
-    return FAIRLOCK_SCRIPT_ACQUIRE;
-  case KIND_INSPECT:
-    return FAIRLOCK_SCRIPT_INSPECT;
-  default:
-    return FAIRLOCK_SCRIPT_RELEASE;
-  }
+  if (kind & (KIND_ACQUIRE | KIND_KEEP)) return FAIRLOCK_SCRIPT_ACQUIRE;
+  return kind == KIND_INSPECT ? FAIRLOCK_SCRIPT_INSPECT : FAIRLOCK_SCRIPT_RELEASE;
 }
 
 /* EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many follow. */
@@ -113,11 +106,11 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock *handle = request->handle;
-  int script = script_of(request->kind);
+  int script = script_of(handle->kind);
   bool keeps = request->target > 0; /* something of the hold, and so a lease */
   int arguments = script == FAIRLOCK_SCRIPT_ACQUIRE ? 6 : script == FAIRLOCK_SCRIPT_RELEASE ? 4 + keeps : 0;
   if (request->subscribe) {
-    write_command(writer, request->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
+    write_command(writer, handle->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
     write_string(writer, handle, channel_name, NAME | ID);
   }
   write_script(writer, handle, script, request->eval, arguments);

@@ -69,7 +69,7 @@ mtype:state = { FREE, WAITING, HELD, ENDING, LOST, DEAD };
 /* What comes back: an answer, {1, token} or {0 or -1, 0}, or a grant that is pushed. */
 mtype:reply = { YES, NO, GRANT };
 
-/* Bits of flight and ghosts [lock/holder.c: static uint8_t bit(enum kind kind)]. */
+/* Bits of flight and ghosts [lock/internal.h: Kinds of requests: bits]. */
 #define F_ACQ   1
 #define F_KEEP  2
 #define F_REL   4
@@ -585,7 +585,7 @@ inline start_release(c)
   want(c)
 }
 
-/* The clock shows what comes too late to be believed [lock/holder.c: if (value <= 0 || reached(handle->engine->now, valid_until)) {] */
+/* The clock shows what comes too late to be believed [lock/holder.c: reached(handle->engine->now, lease_end(handle))] */
 #ifdef BUG_BELIEVE_LATE
 #define too_late(t) 0
 #else
