@@ -185,7 +185,6 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   set_lease(handle, lease_ms);
   if (handle->state == HELD) return begin(handle, REENTER);
-  if (ghosts_gone(handle, now)) handle->ghosts = 0;
   bool leaving = handle->state == ENDING; /* still, in the background */
   handle->state = WAITING;
   handle->holds = 0;
@@ -425,7 +424,6 @@ static void answer_useful(struct fairlock *handle)
   handle->answered_at = handle->engine->now;
   handle->engine->trouble = FAIRLOCK_OK;
   handle->engine->failures = 0;
-  if (ghosts_gone(handle, handle->engine->now) && handle->state != ENDING) handle->ghosts = 0;
   switch (handle->state) {
   case WAITING:
     answer_waiting(handle, done);
@@ -546,6 +544,7 @@ void handle_tick(struct fairlock *handle)
     handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE);
   }
   if (timed(handle) && reached(engine->now, handle->timer)) want(handle);
+  if (handle->state != ENDING && ghosts_gone(handle, engine->now)) handle->ghosts = 0;
   if (limited(handle)) arm(engine, handle->limit);
   if (timed(handle)) arm(engine, handle->timer);
   if (impatient(handle)) arm(engine, patience);

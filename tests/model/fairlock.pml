@@ -563,10 +563,6 @@ inline leave(c)
 /* [lock/holder.c: int fairlock_engine_acquire(] */
 inline start_acquire(c)
 {
-  if
-  :: gone[c] && up[c] -> ghosts[c] = 0
-  :: else
-  fi;
   contacted[c] = (state[c] == ENDING);
   state[c] = WAITING;
   holds[c] = 0;
@@ -655,10 +651,6 @@ inline take_answer(c, type, t)
     :: state[c] == FREE || state[c] == LOST
     :: state[c] != FREE && state[c] != LOST && again[c] -> again[c] = 0; want(c)
     :: else ->
-      if
-      :: gone[c] && state[c] != ENDING -> ghosts[c] = 0
-      :: else
-      fi;
       if
       :: state[c] == WAITING -> answer_waiting(c, type, t)
       :: state[c] == HELD -> answer_held(c, type, t)
@@ -772,6 +764,9 @@ inline become_void(c)
 #define may_lapse(c) (alive[c] && late_of != c && is_queued(c) && (state[c] == DEAD || state[c] == FREE))
 #define may_lapse_slow(c) (may_be_slow && alive[c] && is_queued(c) && waits(c) && !up[c])
 
+/* Ghosts that are void are forgotten [lock/holder.c: if (handle->state != ENDING && ghosts_gone(]. */
+#define may_forget(c) (ghosts[c] != 0 && gone[c] && up[c] && state[c] != ENDING)
+
 /* A waiter's heartbeat [lock/holder.c: if (timed(handle) && reached(engine->now, handle->timer)) want(handle);] */
 #define may_beat(c) (waits(c) && up[c] && !ready[c] && !sent[c])
 
@@ -793,6 +788,7 @@ end:
   :: d_step { !up[c] && ready[c] -> up[c] = 1; send(c) }
   /* Time. */
   :: d_step { may_void(c) -> become_void(c) }
+  :: d_step { may_forget(c) -> ghosts[c] = 0 }
   :: d_step { may_lapse(c) -> alive[c] = 0 }
   :: d_step { may_lapse_slow(c) -> may_be_slow = 0; quiet = 0; excused[c] = 1; alive[c] = 0 }
   :: d_step { may_hurry && may_beat(c) -> may_hurry = 0; want(c) }
