@@ -73,7 +73,10 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
   return handle != NULL ? handle->result == FAIRLOCK_PENDING : client->engine.wanted;
 }
 
-/* Raises the tasks that have what they wait for, and, if nobody turns the crank, one that will. */
+/*
+ * Raises the tasks that have what they wait for, and, if nobody turns the crank, one that will. The one inside
+ * fairlock_run() is raised by whoever lets go of the crank.
+ */
 static void raise_blocked(struct fairlock_client *client)
 {
   struct fairlock_blocked *heir = NULL;
@@ -81,9 +84,7 @@ static void raise_blocked(struct fairlock_client *client)
     if (waits(client, task->handle)) heir = task;
     else port_signal_raise(&task->signal);
   }
-  if (client->cranked) return;
-  if (client->runner != NULL) port_signal_raise(client->runner);
-  else if (heir != NULL) port_signal_raise(&heir->signal);
+  if (heir != NULL && !client->cranked) port_signal_raise(&heir->signal);
 }
 
 /* One turn of the crank, by the task that has it. Blocks for up to wait_ms, with the mutex unlocked. */
