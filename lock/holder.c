@@ -163,13 +163,12 @@ static int begin(struct fairlock *handle, enum operation operation)
 
 static void set_lease(struct fairlock *handle, uint32_t lease_ms)
 {
-  bool held = handle->state == HELD;
-  if (held && handle->flags & RENEWS) return;
+  uint32_t left = fairlock_engine_held(handle, handle->engine->now);
+  if (left > 0 && handle->flags & RENEWS) return;
   if (lease_ms == FAIRLOCK_RENEW) {
     handle->flags |= RENEWS;
     handle->lease_ms = config_or(handle->engine->config->lease_ms, LEASE_MS);
   } else {
-    uint32_t left = held ? handle->limit - handle->engine->now : 0;
     handle->flags &= (uint8_t)~RENEWS;
     handle->lease_ms = lease_ms > left ? lease_ms : left;
   }
@@ -185,14 +184,13 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   set_lease(handle, lease_ms);
   if (handle->state == HELD) return begin(handle, REENTER);
-  bool leaving = handle->state == ENDING; /* still, in the background */
-  handle->state = WAITING;
   handle->holds = 0;
   handle->limit = now + (wait_ms == 0 ? handle->engine->connect_ms : wait_ms);
   handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
   begin(handle, wait_ms == 0 ? TRY : ACQUIRE);
-  if (leaving) handle->flags |= CONTACTED;
+  if (handle->state == ENDING) handle->flags |= CONTACTED; /* it still leaves, in the background */
+  handle->state = WAITING;
   return FAIRLOCK_PENDING;
 }
 
@@ -443,14 +441,13 @@ static void answer_useful(struct fairlock *handle)
 /* The newest request of the handle was answered. FAIRLOCK_PENDING: it was not carried out, and has to be sent again. */
 void handle_answer(struct fairlock *handle, int status)
 {
-  bool again = (handle->flags & AGAIN) != 0 || status == FAIRLOCK_PENDING;
   unlist(handle);
   handle->flight = 0;
   handle->flags &= (uint8_t)~SUBSCRIBING;
   /* after a fail-over the master is elsewhere; and was it the UNSUBSCRIBE or the script? Begin anew */
   if (status == FAIRLOCK_READONLY || (status < 0 && handle->flags & CLOSING)) handle->engine->broken = true;
   if (handle->state == FREE || handle->state == LOST) return;
-  if (again) want(handle);
+  if (handle->flags & AGAIN || status == FAIRLOCK_PENDING) want(handle);
   else if (status < 0) answer_refused(handle, status);
   else answer_useful(handle);
 }
@@ -492,9 +489,7 @@ void handle_push(struct fairlock *handle, uint64_t token, int64_t at)
 /* The connection broke. What was under way may have been carried out, or may still be. */
 void handle_broken(struct fairlock *handle)
 {
-  bool interrupted = handle->flight != 0;
   handle->ghosts |= handle->flight & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE);
-  handle->flight = 0;
   handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING | AGAIN);
   if (handle->flags & CLOSING) {
     become_free(handle, FAIRLOCK_OK);
@@ -503,7 +498,8 @@ void handle_broken(struct fairlock *handle)
   if (handle->state == ENDING && handle->operation == LEAVE) finish(handle, handle->verdict);
   if (handle->state == WAITING && handle->list == UNLISTED) set_timer(handle, handle->engine->now); /* subscribe anew */
   if (handle->state == LOST) unlist(handle);
-  else if (interrupted) want(handle);
+  else if (handle->flight != 0) want(handle);
+  handle->flight = 0;
 }
 
 /* There will be no connection for now: what cannot wait for one fails. */
