@@ -74,18 +74,11 @@ size_t channel_size(const struct fairlock *handle)
   return parts_size(handle, channel_name, NAME | ID);
 }
 
-/* The script that serves a kind of request. */
-static int script_of(int kind)
-{
-  if (kind & (KIND_ACQUIRE | KIND_KEEP)) return FAIRLOCK_SCRIPT_ACQUIRE;
-  return kind == KIND_INSPECT ? FAIRLOCK_SCRIPT_INSPECT : FAIRLOCK_SCRIPT_RELEASE;
-}
-
 /* EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many follow. */
-static void write_script(struct resp_writer *writer, const struct fairlock *handle, int index, bool eval, int arguments)
+static void write_script(struct resp_writer *writer, const struct fairlock *handle,
+                         const struct fairlock_script *script, int arguments)
 {
-  const struct fairlock_script *script =
-      index == FAIRLOCK_SCRIPT_INSPECT ? handle->engine->inspection->script : &fairlock_scripts[index];
+  bool eval = handle->engine->request.eval;
   write_command(writer, eval ? "EVAL" : "EVALSHA", 7 + arguments);
   if (eval) {
     resp_write_header(writer, RESP_BULK_STRING, script->size[0] + script->size[1]);
@@ -106,23 +99,30 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock *handle = request->handle;
-  int script = script_of(handle->kind);
-  bool keeps = request->target > 0; /* something of the hold, and so a lease */
-  int arguments = script == FAIRLOCK_SCRIPT_ACQUIRE ? 6 : script == FAIRLOCK_SCRIPT_RELEASE ? 4 + keeps : 0;
+  const struct fairlock_script *script = &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE];
+  int arguments = request->target > 0 ? 5 : 4; /* a lease, when something of the hold is kept */
+  if (handle->kind & (KIND_ACQUIRE | KIND_KEEP)) {
+    script = &fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE];
+    arguments = 6;
+  } else if (handle->kind == KIND_INSPECT) {
+    script = handle->engine->inspection->script;
+    arguments = 0;
+  }
   if (request->subscribe) {
     write_command(writer, handle->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
     write_string(writer, handle, channel_name, NAME | ID);
   }
-  write_script(writer, handle, script, request->eval, arguments);
-  if (script == FAIRLOCK_SCRIPT_INSPECT) return;
+  write_script(writer, handle, script, arguments);
+  if (arguments == 0) return;
   write_string(writer, handle, "", ID);
   resp_write_bulk_number(writer, request->expires);
   resp_write_bulk_number(writer, request->target);
-  if (script == FAIRLOCK_SCRIPT_RELEASE) resp_write_bulk_number(writer, (int64_t)request->token);
-  if (keeps) resp_write_bulk_number(writer, request->lease_ms);
-  if (script == FAIRLOCK_SCRIPT_RELEASE) return;
-  resp_write_bulk_number(writer, request->mode);
+  if (arguments == 6) {
+    resp_write_bulk_number(writer, request->lease_ms);
+    resp_write_bulk_number(writer, request->mode);
+  }
   resp_write_bulk_number(writer, (int64_t)request->token);
+  if (arguments == 5) resp_write_bulk_number(writer, request->lease_ms);
 }
 
 /* HELLO 3 [AUTH user password] [SETNAME name], [SELECT database], TIME. */
