@@ -188,8 +188,8 @@ void greeted(struct fairlock_engine *engine)
   int64_t wait = engine->void_after - engine->server_now + 1;
   if (wait < 0) wait = 0;
   if (wait > FAR / 2) wait = FAR / 2;
-  engine->void_at = engine->now + (uint32_t)wait + margin((uint32_t)wait);
-  engine->stage = UP;
+  engine->void_ms = (uint32_t)wait + margin((uint32_t)wait);
+  enter(engine, UP);
   engine->wanted = false;
   engine->stats.connects++;
 }

@@ -238,7 +238,7 @@ struct fairlock_engine {
   uint32_t filled_at;  /* when the send buffer was filled */
   uint32_t sampled_at; /* the newest known time of the server arrived then ... */
   uint32_t asked_at;   /* ... and was asked for then  */
-  uint32_t void_at;    /* void_after on the local clock, for the requests of broken connections */
+  uint32_t void_ms;    /* up: for so long after `since` the requests of broken connections may still come */
   uint32_t response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
   uint32_t last_number;
   uint32_t random;

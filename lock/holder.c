@@ -27,10 +27,9 @@ static bool pending(const struct fairlock *handle)
   return handle->result == FAIRLOCK_PENDING;
 }
 
-static bool ghosts_gone(const struct fairlock *handle, uint32_t now)
+static uint32_t void_at(const struct fairlock_engine *engine)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  return engine->stage == UP && reached(now, engine->void_at);
+  return engine->since + engine->void_ms;
 }
 
 static void set_timer(struct fairlock *handle, uint32_t time)
@@ -273,8 +272,8 @@ uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
 bool held_back(struct fairlock *handle)
 {
   if (handle->state != WAITING || !(handle->ghosts & KIND_LEAVE)) return false;
-  if (ghosts_gone(handle, handle->engine->now)) return false;
-  set_timer(handle, handle->engine->void_at);
+  if (ghosts_gone(handle->engine, handle->engine->now)) return false;
+  set_timer(handle, void_at(handle->engine));
   return true;
 }
 
@@ -372,7 +371,7 @@ static void answer_held(struct fairlock *handle, bool done)
 static bool settled(const struct fairlock *handle)
 {
   if (!(handle->ghosts & KIND_ACQUIRE)) return true;
-  if (!ghosts_gone(handle, handle->sent_at)) return false;
+  if (!ghosts_gone(handle->engine, handle->sent_at)) return false;
   return handle->kind == KIND_LEAVE || !(handle->ghosts & KIND_RELEASE);
 }
 
@@ -390,7 +389,8 @@ static void answer_ending(struct fairlock *handle, bool ended)
   }
   if (!(handle->flags & CLOSING)) finish(handle, result);
   handle->holds = 0;
-  uint32_t undo_at = ghosts_gone(handle, handle->engine->now) ? handle->engine->now : handle->engine->void_at;
+  const struct fairlock_engine *engine = handle->engine;
+  uint32_t undo_at = ghosts_gone(engine, engine->now) ? engine->now : void_at(engine);
   handle->limit = undo_at + FAIRLOCK_WINDOW_MS;
   set_timer(handle, undo_at);
 }
@@ -540,7 +540,7 @@ void handle_tick(struct fairlock *handle)
     handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE);
   }
   if (timed(handle) && reached(engine->now, handle->timer)) want(handle);
-  if (handle->state != ENDING && ghosts_gone(handle, engine->now)) handle->ghosts = 0;
+  if (handle->state != ENDING && ghosts_gone(engine, engine->now)) handle->ghosts = 0;
   if (limited(handle)) arm(engine, handle->limit);
   if (timed(handle)) arm(engine, handle->timer);
   if (impatient(handle)) arm(engine, patience);

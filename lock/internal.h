@@ -68,6 +68,12 @@ static inline bool reached(uint32_t a, uint32_t b)
   return (int32_t)(a - b) >= 0;
 }
 
+/* The requests of broken connections are void by now. A span, not a moment: our clock goes round, and this holds on. */
+static inline bool ghosts_gone(const struct fairlock_engine *engine, uint32_t now)
+{
+  return engine->stage == UP && now - engine->since >= engine->void_ms;
+}
+
 /* What is taken off an interval measured on two clocks that may differ by 1 % in rate, and by rounding. */
 static inline uint32_t margin(uint32_t interval)
 {

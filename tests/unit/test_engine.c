@@ -9,6 +9,7 @@
 
 #define ID         "client-1"
 #define CHANNEL(n) "redisson_lock__channel:{door}:" ID ":" n
+#define DAY        86400000U
 #define START      0xfffff000U /* so that each test lives through the wrap-around of the clock */
 
 static struct fairlock_engine engine;
@@ -902,6 +903,25 @@ static void test_ghost_of_a_leave_in_the_far_past(void)
   CHECK_EQUAL(output_size, 0);
 }
 
+/* It is void for good, however long nobody looks: half-way around our clock, too. */
+static void test_ghost_of_a_leave_is_forgotten(void)
+{
+  queue_a(500);
+  pass(500);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  now += 30 * DAY;
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(1, 7, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
 static void test_offline(void)
 {
   set_up();
@@ -1402,6 +1422,7 @@ const struct check_test check_tests[] = {
     {"a grant crosses a leave", test_grant_crosses_a_leave},
     {"the ghost of a leave that lasts too long", test_ghost_of_a_leave_in_the_past},
     {"the ghost of a leave that lasts for a month", test_ghost_of_a_leave_in_the_far_past},
+    {"the ghost of a leave is forgotten", test_ghost_of_a_leave_is_forgotten},
     {"offline", test_offline},
     {"connecting takes too long", test_connecting_takes_too_long},
     {"greeting refused", test_greeting_refused},
