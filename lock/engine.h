@@ -244,7 +244,7 @@ struct fairlock_engine {
   uint32_t random;
   struct fairlock_request request;
   int64_t server_now; /* the newest known time of the server */
-  int64_t void_after; /* server time after which all requests so far are void */
+  int64_t void_after; /* server time after which all requests that may be under way are void */
   int64_t values[5];  /* numbers of the reply under way */
   const struct fairlock_inspection *inspection;
   fairlock_report_fn report;

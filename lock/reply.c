@@ -75,6 +75,13 @@ static struct fairlock *next_answered(const struct fairlock_engine *engine)
   return handle != NULL && handle->sequence == engine->last_received + 1 ? handle : NULL;
 }
 
+/* A request was answered. When none is left that may be under way, here or since an earlier connection, none is to be void. */
+static void count_answer(struct fairlock_engine *engine)
+{
+  bool last = ++engine->last_received == engine->last_sent && !engine->writing;
+  if (last && ghosts_gone(engine, engine->now)) engine->void_after = 0;
+}
+
 /*
  * An error instead of an answer. A SUBSCRIBE has no reply of its own when it succeeds, but an error when it is
  * refused: that one comes before the answer to the request it was sent with.
@@ -95,7 +102,7 @@ static void take_error(struct fairlock_engine *engine, const struct resp_event *
     if (handle->state == WAITING) handle->verdict = (int8_t)status;
     return;
   }
-  engine->last_received++;
+  count_answer(engine);
   if (handle == NULL) return;
   if (unknown) engine->eval |= handle->kind;
   handle_answer(handle, unknown ? FAIRLOCK_PENDING : status);
@@ -121,7 +128,7 @@ static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32
 static void take_answer(struct fairlock_engine *engine)
 {
   struct fairlock *handle = next_answered(engine);
-  engine->last_received++;
+  count_answer(engine);
   if (handle == NULL) return;
   int status = FAIRLOCK_OK;
   if (handle->kind != KIND_INSPECT) {

@@ -903,6 +903,33 @@ static void test_ghost_of_a_leave_in_the_far_past(void)
   CHECK_EQUAL(output_size, 0);
 }
 
+/* The server's clock was wrong by a year once. All of that time was answered: it holds nobody up for the rest of our life. */
+static void test_a_wrong_time_is_forgotten(void)
+{
+  const int64_t year = 31536000000;
+  set_up();
+  greet_late(year);
+  pass(10);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 500, year);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 500, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  pass(500);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  pass(2100);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+}
+
 /* It is void for good, however long nobody looks: half-way around our clock, too. */
 static void test_ghost_of_a_leave_is_forgotten(void)
 {
@@ -1422,6 +1449,7 @@ const struct check_test check_tests[] = {
     {"a grant crosses a leave", test_grant_crosses_a_leave},
     {"the ghost of a leave that lasts too long", test_ghost_of_a_leave_in_the_past},
     {"the ghost of a leave that lasts for a month", test_ghost_of_a_leave_in_the_far_past},
+    {"a wrong time of the server is forgotten", test_a_wrong_time_is_forgotten},
     {"the ghost of a leave is forgotten", test_ghost_of_a_leave_is_forgotten},
     {"offline", test_offline},
     {"connecting takes too long", test_connecting_takes_too_long},
