@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* Nothing is due for so long: as far as two times can be compared. */
-#define FAR FAIRLOCK_LONGEST_MS
+/* Nothing is due for so long. Shorter than it might be: for all of our clock's round but this, `next` is seen to be past. */
+#define FAR (FAIRLOCK_LONGEST_MS / 16)
 
 static uint32_t earlier(uint32_t a, uint32_t b)
 {
@@ -187,7 +187,7 @@ void greeted(struct fairlock_engine *engine)
 {
   int64_t wait = engine->void_after - engine->server_now + 1;
   if (wait < 0) wait = 0;
-  if (wait > FAR / 2) wait = FAR / 2;
+  if (wait > FAIRLOCK_LONGEST_MS / 2) wait = FAIRLOCK_LONGEST_MS / 2;
   engine->void_ms = (uint32_t)wait + margin((uint32_t)wait);
   enter(engine, UP);
   engine->wanted = false;
@@ -345,16 +345,22 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
 static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
   uint32_t limit = engine->now + FAR;
-  if (engine->stage == CLOSED) return engine->since + engine->pause;
-  if (engine->stage < UP) limit = engine->since + engine->connect_ms;
+  if (engine->stage == CLOSED)
+    return engine->now - engine->since < engine->pause ? engine->since + engine->pause : engine->now;
+  if (engine->stage < UP) limit = earlier(limit, engine->since + engine->connect_ms);
   if (engine->sent.first != NULL) limit = earlier(limit, engine->sent.first->sent_at + engine->response_ms);
   if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + engine->response_ms);
   return limit;
 }
 
+static bool overdue(const struct fairlock_engine *engine, uint32_t now)
+{
+  return engine->changed || engine->next - now - 1 >= FAR;
+}
+
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
 {
-  if (!engine->changed && !reached(now, engine->next)) return;
+  if (!overdue(engine, now)) return;
   engine->now = now;
   uint32_t limit = connection_limit(engine);
   bool over = reached(now, limit);
@@ -370,6 +376,6 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
 
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now)
 {
-  if (engine->broken || engine->changed || reached(now, engine->next)) return 0;
+  if (engine->broken || overdue(engine, now)) return 0;
   return engine->next - now;
 }

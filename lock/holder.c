@@ -139,10 +139,16 @@ static bool limited(const struct fairlock *handle)
   return active(handle) && !(handle->state == WAITING && handle->flags & ENDLESS);
 }
 
+/* Its limit is reached. That of a wait or a hold which nobody looked after for weeks seems to lie ahead: our clock goes round. */
+static bool over(const struct fairlock *handle, uint32_t now)
+{
+  return reached(now, handle->limit) || (handle->state != ENDING && now - handle->answered_at > FAIRLOCK_LONGEST_MS);
+}
+
 /* A wait, a hold, or the ending of either that has lasted for as long as it may is over. */
 static void expire(struct fairlock *handle)
 {
-  if (!limited(handle) || !reached(handle->engine->now, handle->limit)) return;
+  if (!limited(handle) || !over(handle, handle->engine->now)) return;
   if (handle->state == WAITING) leave(handle, timed_out(handle->engine));
   else if (handle->state == ENDING) become_free(handle, FAIRLOCK_UNKNOWN);
   else lose(handle);
@@ -262,7 +268,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 
 uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
 {
-  if (handle->state != HELD || reached(now, handle->limit)) return 0;
+  if (handle->state != HELD || over(handle, now)) return 0;
   return handle->limit - now;
 }
 
@@ -468,6 +474,7 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at)
   handle->flags |= QUEUED;
   handle->token = token;
   handle->limit = valid_until;
+  handle->answered_at = engine->now;
   hold(handle, &engine->stats.granted);
 }
 
@@ -536,10 +543,10 @@ void handle_tick(struct fairlock *handle)
   expire(handle);
   if (at_ease(handle)) handle->answered_at = engine->now;
   uint32_t patience = handle->answered_at + engine->offline_ms;
-  if (impatient(handle) && reached(engine->now, patience)) {
+  if (impatient(handle) && due(engine->now, patience)) {
     handle_failed(handle, engine->trouble < 0 ? engine->trouble : FAIRLOCK_UNREACHABLE);
   }
-  if (timed(handle) && reached(engine->now, handle->timer)) want(handle);
+  if (timed(handle) && due(engine->now, handle->timer)) want(handle);
   if (handle->state != ENDING && ghosts_gone(engine, engine->now)) handle->ghosts = 0;
   if (limited(handle)) arm(engine, handle->limit);
   if (timed(handle)) arm(engine, handle->timer);

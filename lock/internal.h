@@ -74,6 +74,12 @@ static inline bool ghosts_gone(const struct fairlock_engine *engine, uint32_t no
   return engine->stage == UP && now - engine->since >= engine->void_ms;
 }
 
+/* The time has come. None that is set lies further ahead than the longest wait: what seems to was weeks ago. */
+static inline bool due(uint32_t now, uint32_t time)
+{
+  return time - now - 1 >= FAIRLOCK_LONGEST_MS;
+}
+
 /* What is taken off an interval measured on two clocks that may differ by 1 % in rate, and by rounding. */
 static inline uint32_t margin(uint32_t interval)
 {

@@ -646,6 +646,93 @@ static void test_lease_runs_out(void)
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_LOST);
 }
 
+/* The same when nobody has looked for so long that its end seems to lie ahead of a clock that goes round. */
+static void test_lease_ran_out_long_ago(void)
+{
+  for (uint32_t days = 13; days < 49; days++) {
+    acquire_a(days % 2 == 0 ? 1000 : FAIRLOCK_RENEW);
+    now += days * DAY;
+    CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+    CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_LOST);
+    CHECK_EQUAL(losses, 1);
+  }
+  for (uint32_t days = 13; days < 49; days++) {
+    acquire_a(1000);
+    pass(0);
+    now += days * DAY;
+    CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 0);
+    pass(0);
+    CHECK_EQUAL(losses, 1);
+  }
+  queue_a(FAIRLOCK_FOREVER);
+  a.answered_at -= 30 * DAY; /* as of one that was refused all along */
+  grant(CHANNEL("1"), "99", 0);
+  CHECK(fairlock_engine_held(&a, now) > 4000);
+}
+
+/* The longest lease is believed in up to its end. */
+static void test_longest_lease(void)
+{
+  acquire_a(FAIRLOCK_LONGEST_MS);
+  uint32_t held = fairlock_engine_held(&a, now);
+  CHECK(held > FAIRLOCK_LONGEST_MS / 64 * 63 - 10 && held < FAIRLOCK_LONGEST_MS);
+  for (uint32_t left = held; left > DAY; left -= DAY) {
+    CHECK_EQUAL(fairlock_engine_held(&a, now), left);
+    pass(DAY);
+  }
+  CHECK_EQUAL(losses, 0);
+  pass(DAY);
+  CHECK_EQUAL(losses, 1);
+}
+
+/* A device that slept for weeks goes on waiting, unless the time of the wait is over; an answer that is missing is missed. */
+static void test_frozen_for_weeks(void)
+{
+  for (uint32_t days = 1; days < 37; days++) {
+    queue_a(FAIRLOCK_FOREVER);
+    pass(0);
+    pass(days * DAY);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    CHECK(sends("EVALSHA"));
+    queue_a(60000);
+    pass(0);
+    pass(days * DAY);
+    drain();
+    answer(0, 0, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+    set_up();
+    greet();
+    CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+    drain();
+    pass(0);
+    pass(days * DAY);
+    if (fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) break_connection();
+    if (fairlock_engine_ready(&engine)) answer(0, -1, 0);
+    drain();
+    if (fairlock_engine_ready(&engine)) answer(0, 0, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  }
+}
+
+/* Nobody turned the crank for weeks, and then the connection is wanted at once, and no more than once. */
+static void test_idle_for_weeks(void)
+{
+  for (uint32_t days = 1; days < 60; days += 7) {
+    set_up();
+    pass(0);
+    break_connection();
+    now += days * DAY;
+    CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+    pass(0);
+    CHECK(fairlock_engine_deadline(&engine, now) >= 5000);
+    greet();
+    drain();
+    answer(1, 7, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  }
+}
+
 static void test_release_finds_nothing(void)
 {
   acquire_a(1000);
@@ -1436,6 +1523,10 @@ const struct check_test check_tests[] = {
     {"another token is a loss", test_another_token_is_a_loss},
     {"a hold is lost while its SUBSCRIBE is under way", test_loss_while_subscribing},
     {"a lease runs out", test_lease_runs_out},
+    {"a lease ran out long ago", test_lease_ran_out_long_ago},
+    {"the longest lease", test_longest_lease},
+    {"frozen for weeks", test_frozen_for_weeks},
+    {"idle for weeks", test_idle_for_weeks},
     {"release finds nothing", test_release_finds_nothing},
     {"a void request is repeated", test_void_request_is_repeated},
     {"no answer breaks the connection", test_no_answer_breaks_the_connection},
