@@ -37,25 +37,20 @@ if ttl == -2 then -- the lock is free
 end
 if mode == 0 then return {0, ttl, now} end
 
--- What waiters leave who all vanished is forgotten in the end.
-local function keep_queue()
-  call('pexpire', queue, day)
-  call('pexpire', timeout, day)
-end
-
 remember(id, now + window)
 local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
 if ahead then
   local need = now + (ahead + 1) * chain
-  if tonumber(score) < need then
-    call('zadd', timeout, need, id)
-    keep_queue()
-  end
+  if tonumber(score) < need then call('zadd', timeout, need, id) end
 else
   call('zadd', timeout, 'XX', 0, id) -- changes nothing; refused here, it leaves no entry without a score
   local place = call('rpush', queue, id)
   call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
-  keep_queue()
+end
+-- What waiters leave who all vanished is forgotten in the end; while one asks, nothing is, however long the hold lasts.
+if call('pttl', queue) < 86000000 then
+  call('pexpire', queue, day)
+  call('pexpire', timeout, day)
 end
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

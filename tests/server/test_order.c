@@ -229,6 +229,42 @@ static void test_leavers(void)
   CHECK(nothing_left(&redis, "leave"));
 }
 
+/* Behind a hold of two days, whose score tells the waiters for so long that they need no other: after one, they keep their places. */
+static void test_longer_than_a_day(void)
+{
+  static struct client client;
+  struct fairlock holder;
+  struct actor waiter[2];
+  uint64_t token = 0;
+  begin();
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_init(&holder, &client.client, "days"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 172800000), FAIRLOCK_OK);
+  for (int i = 0; i < 2; i++) {
+    actor_start(&waiter[i], server.port, "days");
+    actor_tell(&waiter[i], 'c', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+    CHECK(queue_reaches(&redis, "days", i + 1));
+    if (i == 0) sleep_ms(1000); /* the second one would be heard first, if both lost their places */
+  }
+  CHECK_EQUAL(raw_number(&redis, "PEXPIRE redisson_lock_queue:{days} 3500"), 1); /* what is left when the day is over */
+  CHECK_EQUAL(raw_number(&redis, "PEXPIRE redisson_lock_timeout:{days} 3500"), 1);
+  sleep_ms(5500);
+  CHECK_EQUAL(queue_length(&redis, "days"), 2);
+  CHECK(raw_number(&redis, "PTTL redisson_lock_queue:{days}") > 43200000);
+  CHECK(raw_number(&redis, "PTTL redisson_lock_timeout:{days}") > 43200000);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  for (int i = 0; i < 2; i++) {
+    struct event event = actor_hear(&waiter[i], SOON);
+    CHECK_EQUAL(event.status, FAIRLOCK_OK);
+    CHECK(event.token > token);
+    token = event.token;
+    actor_end(&waiter[i]);
+  }
+  CHECK_EQUAL(fairlock_deinit(&holder), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(nothing_left(&redis, "days"));
+}
+
 const struct check_test check_tests[] = {
     {"order: 2 processes", test_2_processes},
     {"order: 8 processes", test_8_processes},
@@ -239,5 +275,6 @@ const struct check_test check_tests[] = {
     {"order: 8 processes with 8 threads each", test_8_by_8},
     {"order: re-entry keeps the line waiting", test_reentry},
     {"order: leavers disturb nobody", test_leavers},
+    {"order: a wait of more than a day", test_longer_than_a_day},
     {NULL, NULL},
 };
