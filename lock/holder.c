@@ -114,10 +114,12 @@ static uint32_t lease_end(const struct fairlock *handle)
   return handle->sent_at + handle->lease_ms - margin(handle->lease_ms);
 }
 
-/* The answer to the newest request has confirmed its lease. */
+/* The answer to the newest request has confirmed its lease. One that is renewed may follow a longer one, which still holds. */
 static void extend(struct fairlock *handle)
 {
-  handle->limit = lease_end(handle);
+  uint32_t limit = lease_end(handle);
+  bool shorter = handle->state == HELD && handle->flags & RENEWS && !reached(limit, handle->limit);
+  if (!shorter) handle->limit = limit;
   set_timer(handle, handle->flags & RENEWS ? handle->sent_at + handle->lease_ms / 3 : handle->limit);
 }
 

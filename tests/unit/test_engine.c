@@ -300,6 +300,24 @@ static void test_reentry(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
+/* What is renewed from now on was held for longer before: that lasts, with or without an answer to a renewal. */
+static void test_reentry_of_a_longer_hold(void)
+{
+  acquire_a(3600000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_held(&a, now) > 3500000);
+  pass(10000);
+  CHECK(sends("\r\n$2\r\n-1\r\n"));
+  break_connection();
+  pass(40000);
+  CHECK_EQUAL(losses, 0);
+  pass(3600000);
+  CHECK_EQUAL(losses, 1);
+}
+
 static void test_noscript(void)
 {
   set_up();
@@ -1500,6 +1518,7 @@ const struct check_test check_tests[] = {
     {"acquire and release", test_acquire_and_release},
     {"try is busy", test_try_is_busy},
     {"re-entry and partial release", test_reentry},
+    {"re-entry never shortens the lease", test_reentry_of_a_longer_hold},
     {"65535 holds are enough", test_too_many_holds},
     {"NOSCRIPT is answered by EVAL", test_noscript},
     {"NOSCRIPT of one script", test_noscript_of_one},
