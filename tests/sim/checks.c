@@ -16,6 +16,9 @@
 #define WINDOW       ((int64_t)FAIRLOCK_WINDOW_MS * MS)
 #define FORTNIGHT_MS (14 * (int64_t)86400000)
 
+/* What each acquisition of a peer takes off every score, in ms. */
+#define CHAIN 300000
+
 static bool safe(const struct world *world)
 {
   return !(world->profile.faults & UNSAFE);
@@ -69,12 +72,21 @@ static void enqueue(struct party *party)
   lock->last = party;
 }
 
+static const struct entry *score_of(const struct party *party)
+{
+  struct key *scores = store_find(redis_store(party->world->redis), party->lock->keys[2]);
+  return scores != NULL ? dict_find(&scores->dict, text_of(party->id)) : NULL;
+}
+
 /* A waiter was heard. Its place dates from its first arrival, unless it was silent for longer than the window since. */
 static void heard(struct party *party, struct link *link)
 {
   struct world *world = party->world;
   struct lock *lock = party->lock;
   if (!party->queued) {
+    const struct entry *score = score_of(party);
+    party->score = score != NULL ? score->score : 0;
+    party->arrived = world->now;
     party->latest = ++lock->arrivals;
     if (!party->uncertain) party->earliest = party->latest;
     enqueue(party);
@@ -106,11 +118,11 @@ static bool kept_rules(struct party *party)
   struct world *world = party->world;
   if (party->device != NULL) {
     if (world->now - party->heard > WINDOW - 2 * MS) return false;
-    return (party->link != NULL && party->link->server != NULL) || listens(party);
+    bool goes = party->gone || party->job >= JOB_REMOVE; /* listens no more; its leave may have been refused */
+    return (!goes && party->link != NULL && party->link->server != NULL) || listens(party);
   }
   if (party->late) return false;
-  struct key *scores = store_find(redis_store(world->redis), party->lock->keys[2]);
-  const struct entry *entry = scores != NULL ? dict_find(&scores->dict, text_of(party->id)) : NULL;
+  const struct entry *entry = score_of(party);
   return entry != NULL && entry->score > (double)(world_server_micros(world) / MS) && listens(party);
 }
 
@@ -220,6 +232,21 @@ static void end_hold(struct party *party)
   party->over_at = device_clock(party->device);
 }
 
+/* While one of ours holds, its lease counts as time for a peer that is first in line, and comes when the lease ends. */
+static void check_first(struct world *world, struct lock *lock)
+{
+  struct store *store = redis_store(world->redis);
+  const struct key *hash = store_find(store, lock->keys[0]);
+  const struct key *queue = store_find(store, lock->keys[1]);
+  const struct key *scores = store_find(store, lock->keys[2]);
+  if (!ordered(world) || world->profile.faults & FAULT_FULL || hash == NULL || queue == NULL || scores == NULL) return;
+  const struct item *item = list_at(&queue->list, 0);
+  const struct entry *score = dict_find(&scores->dict, (struct text){item->data, item->size});
+  if (score == NULL || score->score >= (double)(hash->expires + CHAIN)) return;
+  world_fail(world, "%s is held for %lld ms longer than %s, which is first in line, has time", lock->text[0],
+             (long long)((double)(hash->expires + CHAIN) - score->score), item->data);
+}
+
 /* The lock as it stands after a script. */
 static void look_at_holder(struct world *world, struct lock *lock, const struct party *by)
 {
@@ -247,6 +274,7 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
   lock->token = token;
   if (!changed || holder == NULL) return;
   begin_hold(lock, holder, token);
+  if (holder->device != NULL) check_first(world, lock);
   check_told(holder, by);
 }
 
@@ -357,6 +385,39 @@ static void check_handover(struct world *world, struct lock *lock)
   }
 }
 
+/* Redisson's scripts drop whoever is first and has a score that has passed: not one of ours, after all before it have acquired. */
+static void check_score(struct world *world, const struct party *party, const struct entry *score, int64_t place)
+{
+  if (party == NULL || party->device == NULL || !party->queued || !ordered(world)) return;
+  if (world->now - party->heard > WINDOW) return;
+  int64_t left = (int64_t)score->score - world_server_micros(world) / MS;
+  if (left >= place * CHAIN) return;
+  world_fail(world, "%s waits for %s at place %lld, with only %lld ms until a peer drops it", party->id,
+             party->lock->text[0], (long long)place, (long long)left);
+}
+
+/*
+ * A peer goes from the queue when it acquires, leaves, or its score has passed. Of our scripts, only those may drop it that find
+ * it deaf a window after it came, or that have woken it in vain.
+ */
+static void check_peers(struct world *world, struct lock *lock, bool by_us)
+{
+  struct party *next;
+  for (struct party *party = lock->first; party != NULL; party = next) {
+    const struct entry *entry = score_of(party);
+    next = party->after;
+    if (party->device != NULL) continue;
+    bool passed = party->score <= (double)(world_server_micros(world) / MS);
+    bool again = passed && !by_us && entry != NULL && entry->score > party->score; /* dropped, and back at the end */
+    if (entry != NULL) party->score = entry->score;
+    if ((entry != NULL && !again) || lock->holder == party) continue;
+    bool deaf = world->now - party->arrived >= WINDOW && !listens(party);
+    unqueue(party);
+    if (!by_us || passed || deaf || party->late || party->gone || !ordered(world)) continue;
+    world_fail(world, "%s is dropped from %s, and would have come", party->id, lock->text[1]);
+  }
+}
+
 static void check_queue(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
@@ -372,7 +433,9 @@ static void check_queue(struct world *world, struct lock *lock)
   for (uint32_t i = 0; i < waiting && !world->failed; i++) {
     const struct item *item = list_at(&queue->list, i);
     struct text id = {item->data, item->size};
-    if (dict_find(&scores->dict, id) == NULL) world_fail(world, "%s: %s has no score", lock->text[0], item->data);
+    const struct entry *score = dict_find(&scores->dict, id);
+    if (score == NULL) world_fail(world, "%s: %s has no score", lock->text[0], item->data);
+    else check_score(world, party_named(world, id), score, i);
     if (list_find(&queue->list, id, i) >= 0) world_fail(world, "%s: %s waits twice", lock->text[0], item->data);
   }
   const struct key *ours = store_find(store, lock->keys[3]);
@@ -393,28 +456,33 @@ static void check_dropped(struct world *world, struct lock *lock)
   }
 }
 
-static bool ours_waits(const struct lock *lock)
+static bool ours_waits(const struct world *world, const struct lock *lock)
 {
   const struct party *party = lock->first;
-  while (party != NULL && party->device == NULL)
+  while (party != NULL && (party->device == NULL || world->now - party->heard > WINDOW))
     party = party->after;
   return party != NULL;
 }
 
-/* Once nothing goes wrong any more, a free lock finds its next holder within the window and a heartbeat. */
+/*
+ * Once nothing goes wrong any more, a free lock finds its next holder within the window and a heartbeat, or, while one of ours
+ * waits, one for each peer that listens and does nothing.
+ */
 static void check_idle(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
   bool idle = store_find(store, lock->keys[0]) == NULL && store_find(store, lock->keys[1]) != NULL;
-  bool jammed =
-      world->profile.faults & FAULT_EVICT && !ours_waits(lock); /* peers fail at an entry whose score was evicted */
+  bool jammed = world->profile.faults & FAULT_EVICT &&
+                !ours_waits(world, lock); /* peers fail at an entry whose score was evicted */
   if (!idle || jammed) {
     lock->idle_since = -1;
     return;
   }
-  if (lock->idle_since < 0) lock->idle_since = world->now;
+  bool ours = ours_waits(world, lock);
+  if (lock->idle_since < 0 || lock->idle_ours != ours) lock->idle_since = world->now;
+  lock->idle_ours = ours;
   int64_t since = lock->idle_since > world->calm_at ? lock->idle_since : world->calm_at;
-  int64_t limit = (world->profile.peers > 0 ? 400 : 40) * SECOND;
+  int64_t limit = ours ? (40 + 8 * world->profile.peers) * SECOND : HOUR; /* by then each peer has given up */
   if (world->calm && world->now - since > limit) {
     world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
                (long long)((world->now - since) / MS));
@@ -451,6 +519,15 @@ static void check_count(struct party *party, struct text target)
   }
 }
 
+/* A release that comes again finds the hold ended, as long as that was the last one. */
+static void check_repeated(struct party *party, uint64_t token, bool done)
+{
+  struct lock *lock = party->lock;
+  if (done) lock->ended = token;
+  else if (token == lock->ended && ordered(party->world))
+    world_fail(party->world, "%s: %s is said not to be held, but this release has ended it", party->id, lock->text[0]);
+}
+
 static void follow_ours(struct party *party, const struct execution *execution, bool acquires)
 {
   const struct value *values = execution->reply->values;
@@ -459,15 +536,19 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   bool whole = text_equal(execution->arguments[2], text_of("0"));
   if (values[0].kind == VALUE_ERROR || state == -2) return;
   bool holds = state == 1 && (acquires || values[2].integer > 0);
-  if (holds) check_count(party, execution->arguments[2]);
+  if (holds) {
+    check_count(party, execution->arguments[2]);
+    check_first(party->world, party->lock);
+  }
   if (acquires) {
     bool waits = text_equal(execution->arguments[4], text_of("1"));
     if (waits && state == 0) {
       heard(party, execution->client->owner);
       party->heard_expiry = number_of(execution->arguments[1]);
     }
-  } else if (whole && token != 0 && state == 1) {
-    party->released = token;
+  } else if (whole && token != 0) {
+    if (state == 1) party->released = token;
+    check_repeated(party, token, state == 1);
   }
 }
 
@@ -525,7 +606,10 @@ void check_execution(struct world *world, const struct execution *execution)
     party->uncertain = refused && party->queued;
     unqueue(party);
   }
+  uint64_t token = lock->token;
   look_at_holder(world, lock, party);
+  check_peers(world, lock, script >= 0 && !refused);
+  if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
   if (party != NULL && party->device != NULL) follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3) {
     heard(party, execution->client->owner);
@@ -555,6 +639,7 @@ void check_wiped(struct world *world)
       unqueue(lock->first);
     end_hold(lock->holder);
     lock->holder = NULL;
+    lock->ended = 0;
     lock->idle_since = -1;
   }
 }

@@ -2,8 +2,9 @@
  * Peers that behave as Redisson's RFairLock is documented and seen to behave: they share the hash, the queue, the scores and the
  * channels with us, know nothing of the rest, and never repeat a request.
  *
- * A peer enqueues, then subscribes, then asks again whenever it is woken or the time it was told has passed. It holds with
- * a lease of 30 s that it renews, and some give up waiting. When its connection breaks it is gone.
+ * A peer enqueues, then subscribes, sometimes seconds later, then asks again whenever it is woken or the time it was told has
+ * passed. It holds with a lease of 30 s that it renews, and some give up waiting. When its connection breaks it is gone; and
+ * some hang for minutes while their connection stands, so that they listen and do nothing.
  */
 #include "world.h"
 
@@ -12,6 +13,9 @@
 #include <string.h>
 
 #define PEER_LEASE "30000"
+
+/* The longest that a peer takes from entering the queue to listening: less than a window. */
+#define SLOWNESS (4 * SECOND)
 
 /* In a script with queue, scores and now: heads whose score has passed are dropped. head: the first that is left. */
 #define DROP_LATE_HEADS                                                                                                \
@@ -212,8 +216,8 @@ static void asked(struct peer *peer)
     peer->hold_until = world->now + random_around(&world->random, world->profile.hold);
     later(peer, random_below(&world->random, 10 * SECOND));
   } else if (!peer->joined) {
-    send_subscription(peer, true);
     peer->state = JOINING;
+    later(peer, random_chance(&world->random, 200) ? random_below(&world->random, SLOWNESS) : 0);
   } else if (world->now > peer->until) {
     send_script(peer, leave_script, LEAVING, (const char *const[]){"300000", NULL});
   } else {
@@ -290,6 +294,9 @@ static void wake(void *object, uint32_t stamp)
     break;
   case RELEASING:
     release(peer);
+    break;
+  case JOINING:
+    if (!peer->joined) send_subscription(peer, true);
     break;
   case GREETING:
     break;
@@ -396,7 +403,7 @@ void peers_free(struct world *world)
   free(world->peers);
 }
 
-/* One of them is hit: its connection is closed, its power is cut, or it freezes. */
+/* One of them is hit: its connection is closed, its power is cut, or it freezes, perhaps for so long that it is as good as dead. */
 void peer_crash(struct world *world)
 {
   if (world->profile.peers == 0) return;
@@ -404,7 +411,8 @@ void peer_crash(struct world *world)
   if (peer->state == DEAD || peer->asleep_until > world->now) return;
   int64_t kind = random_below(&world->random, 3);
   if (kind == 2) {
-    peer->asleep_until = world->now + random_around(&world->random, 5 * SECOND);
+    bool long_one = random_chance(&world->random, 300);
+    peer->asleep_until = world->now + random_around(&world->random, long_one ? 2 * MINUTE : 5 * SECOND);
     peer->party->late = true;
     return;
   }

@@ -42,6 +42,22 @@ static void make_storm(struct profile *profile, struct random *random)
   profile->duration = profile->duration / 2;
 }
 
+/* Holds, waits and pauses of more than a day, the time after which the server forgets what was left behind. */
+static void take_days(struct profile *profile, struct random *random)
+{
+  profile->devices = 2;
+  profile->peers = 0;
+  profile->locks = 1;
+  profile->handles = 1;
+  profile->faults = random_chance(random, 700) ? 0 : FAULT_CUT | FAULT_RESTART;
+  profile->fault_every = HOUR / FAULTS;
+  profile->hold = 30 * HOUR;
+  profile->split = 0;
+  profile->think = one_of(random, SECOND, HOUR, 30 * HOUR);
+  profile->waitless = random_chance(random, 850) ? 1000 : 0;
+  profile->duration = 60 * HOUR;
+}
+
 void choose_profile(struct world *world)
 {
   struct profile *profile = &world->profile;
@@ -66,6 +82,7 @@ void choose_profile(struct world *world)
   if (random_chance(random, 100)) profile->faults = 0;
   if (random_chance(random, 200)) make_storm(profile, random);
   if (random_chance(random, 300)) profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
+  if (random_chance(random, 50)) take_days(profile, random);
 }
 
 /* The worlds of the hunt */
@@ -99,8 +116,9 @@ static void stop_scripts(struct profile *profile, struct random *random)
 static void add_peers(struct profile *profile, struct random *random)
 {
   profile->peers = (int)random_between(random, 2, 4);
-  profile->faults = FAULT_CRASH | FAULT_POWER | FAULT_FREEZE;
-  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+  profile->faults = FAULT_CRASH | FAULT_POWER | FAULT_FREEZE | (random_chance(random, 500) ? FAULT_CUT : 0);
+  if (random_chance(random, 300)) profile->faults = 0; /* they go and come again */
+  profile->fault_every = one_of(random, SECOND, 10 * SECOND, 100 * SECOND) / FAULTS;
 }
 
 /* Clients die and freeze, and the clocks run as unequally as they may. */
@@ -117,6 +135,29 @@ static void lose_data(struct profile *profile, struct random *random)
   profile->fault_every = one_of(random, 300 * MS, SECOND, 3 * SECOND) / FAULTS;
 }
 
+/* Holds of minutes, in a queue with peers: all wait for longer than the scores last. */
+static void hold_long(struct profile *profile, struct random *random)
+{
+  profile->peers = (int)random_between(random, 1, 3);
+  profile->faults = random_chance(random, 500) ? 0 : FAULT_POWER | FAULT_FREEZE;
+  profile->fault_every = MINUTE;
+  profile->hold = one_of(random, 20 * SECOND, 2 * MINUTE, 5 * MINUTE);
+  profile->latency = 40 * MS; /* peers behind a dead one ask again and again, as fast as they can */
+  profile->gives_up = 50;
+  profile->duration = 2 * HOUR;
+}
+
+/* The server refuses again and again for a moment, so that what was given up is asked for anew while its leave is under way. */
+static void refuse_often(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_REFUSE;
+  profile->fault_every = SECOND / FAULTS;
+  profile->latency = one_of(random, 100 * MS, 200 * MS, 300 * MS);
+  profile->hold = one_of(random, 20 * MS, 100 * MS, 300 * MS);
+  profile->think = one_of(random, 200 * MS, 500 * MS, SECOND);
+  profile->gives_up = 600;
+}
+
 static void nothing_special(struct profile *profile, struct random *random)
 {
   (void)profile;
@@ -126,7 +167,8 @@ static void nothing_special(struct profile *profile, struct random *random)
 void choose_ground(struct world *world)
 {
   static void (*const grounds[])(struct profile *, struct random *) = {
-      nothing_special, break_often, rest_often, stop_scripts, add_peers, kill_often, lose_data,
+      nothing_special, break_often, rest_often, stop_scripts, add_peers,
+      kill_often,      lose_data,   hold_long,  take_days,    refuse_often,
   };
   const uint64_t count = sizeof grounds / sizeof grounds[0];
   struct profile *profile = &world->profile;

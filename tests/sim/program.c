@@ -9,6 +9,9 @@
 /* How much longer than its own limit an operation may take: a leave or a release without answers, and a reconnect. */
 #define PATIENCE (22 * SECOND)
 
+/* Less than the time until it is looked at what is left, in ms. */
+#define LONGEST_LEASE 60000
+
 static void wake(void *object, uint32_t stamp);
 
 static void next_step(struct party *party, enum job job, int64_t delay)
@@ -21,6 +24,11 @@ static void rest(struct party *party)
 {
   struct world *world = party->world;
   next_step(party, JOB_IDLE, world->ending ? 0 : random_around(&world->random, world->profile.think));
+}
+
+static int64_t hold_time(struct world *world)
+{
+  return world->ending ? 0 : random_around(&world->random, world->profile.hold);
 }
 
 /* Operations in time */
@@ -46,6 +54,7 @@ static void started(struct party *party, enum job job, uint32_t bound_ms)
   party->stamp++;
   party->operation++;
   party->started = party->world->now;
+  party->began_on = party->device->link;
   party->frozen = party->device->asleep_total;
   if (bound_ms == FAIRLOCK_FOREVER) return;
   int64_t bound = (int64_t)bound_ms * MS;
@@ -93,7 +102,8 @@ static uint32_t choose_lease(const struct device *device)
   struct random *random = &device->world->random;
   int64_t least = FAIRLOCK_SHORTEST_LEASE_MS + 6 * device->latency / MS;
   if (random_chance(random, 500)) return FAIRLOCK_RENEW;
-  return (uint32_t)random_between(random, least, least << random_between(random, 1, 9));
+  int64_t lease = random_between(random, least, least << random_between(random, 1, 9));
+  return (uint32_t)(lease < LONGEST_LEASE ? lease : LONGEST_LEASE);
 }
 
 static void acquire(struct party *party)
@@ -101,6 +111,7 @@ static void acquire(struct party *party)
   struct world *world = party->world;
   struct device *device = party->device;
   uint32_t wait = choose_wait(world);
+  party->endless = wait == FAIRLOCK_FOREVER;
   int status = fairlock_engine_acquire(&party->handle, wait, choose_lease(device), device_clock(device));
   TRACE(world, "%s acquires %s, wait %u: %s", party->id, party->lock->text[0], (unsigned)wait,
         fairlock_status_name(status));
@@ -122,13 +133,26 @@ static void cancel(struct party *party)
   else if (status != FAIRLOCK_NOT_HELD) bad_status(party, "cancel", status);
 }
 
+/* However long the device did nothing: a wait without end goes on while the connection stands, unless it slept through a grant. */
+static void check_given_up(struct party *party, int result)
+{
+  const struct world *world = party->world;
+  const struct link *link = party->device->link;
+  if (result != FAIRLOCK_UNREACHABLE || !party->endless || link == NULL || link != party->began_on) return;
+  if (party->granted > (uint64_t)(EPOCH + party->started)) return;
+  bool stands = link->server != NULL && !link->lost_up && !link->lost_down;
+  if (stands && !(world->profile.faults & (FAULT_STALL | FAULT_REFUSE | FAULT_FULL)))
+    world_fail(party->world, "%s gives up as unreachable, on a connection that stands", party->id);
+}
+
 static void acquired(struct party *party, int result)
 {
   struct world *world = party->world;
+  check_given_up(party, result);
   TRACE(world, "%s: acquire came to %s", party->id, fairlock_status_name(result));
   if (result == FAIRLOCK_OK) {
-    int64_t hold = random_around(&world->random, world->profile.hold);
-    if (random_chance(&world->random, 5)) hold *= 40;
+    int64_t hold = hold_time(world);
+    if (hold < MINUTE && random_chance(&world->random, 5)) hold *= 40;
     next_step(party, JOB_HOLD, hold);
     return;
   }
@@ -177,7 +201,7 @@ static void released(struct party *party, int result)
   TRACE(world, "%s: release came to %s", party->id, fairlock_status_name(result));
   if (result == FAIRLOCK_UNKNOWN) world->counters.unknowns++;
   if (!party->last) {
-    next_step(party, JOB_HOLD, random_around(&world->random, world->profile.hold));
+    next_step(party, JOB_HOLD, hold_time(world));
     return;
   }
   check_release(party, result);
@@ -279,7 +303,7 @@ void program_look(struct party *party)
     break;
   case JOB_REENTER:
     TRACE(party->world, "%s: re-entry came to %s", party->id, fairlock_status_name(result));
-    next_step(party, JOB_HOLD, random_around(&party->world->random, party->world->profile.hold));
+    next_step(party, JOB_HOLD, hold_time(party->world));
     break;
   case JOB_RELEASE:
     released(party, result);

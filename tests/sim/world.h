@@ -22,6 +22,7 @@
 #define MS     ((int64_t)1000)
 #define SECOND (1000 * MS)
 #define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
 
 /* The server's clock shows this at the beginning, in microseconds since the epoch. */
 #define EPOCH 1700000000000000
@@ -108,7 +109,8 @@ struct party {
   bool uncertain;            /* its leave was refused half-way: it may have kept its place */
   bool late;                 /* a peer that could not do in time what it was woken for: it may have lost its place */
   uint64_t earliest, latest; /* arrivals: the first, and the first of which the place must have been kept */
-  int64_t heard;
+  int64_t heard, arrived;
+  double score;          /* a peer's */
   uint64_t heard_expiry; /* of the request */
   struct link *link;
   struct party *before, *after;
@@ -134,7 +136,8 @@ struct party {
   uint64_t lost;      /* of the last hold that was lost: its lease ends it */
   int64_t started;    /* when the operation began */
   int64_t frozen;     /* the device's frozen time when the operation began */
-  bool last;
+  bool last, endless;
+  const struct link *began_on;   /* the connection when the operation began */
   const struct link *removed_on; /* the connection when that began */
   struct party *next;
 };
@@ -144,11 +147,13 @@ struct lock {
   struct text keys[4];
   struct party *holder;
   uint64_t token, highest;
+  uint64_t ended; /* the token of the last hold, if a release has ended it */
   uint64_t arrivals;
   struct party *first, *last; /* queued, by arrival */
   struct party *believers;
   uint64_t believed;
   int64_t idle_since; /* free, with somebody waiting; -1: it is not so */
+  bool idle_ours;     /* and somebody of ours */
   int64_t evicted;
 };
 
