@@ -12,8 +12,8 @@ static const char common[] =
     "local e,f=ARGV[1],tonumber(ARGV[3])\n"
     "local g='5000'\n"
     "local h=300000\n"
-    "local i='86400000'\n"
-    "local j='1209600000'\n"
+    "local i='1209600000'\n"
+    "local j='86400000'\n"
     "local k=redis.call\n"
     "local l=k('time')\n"
     "local m=l[1]*1000000+l[2]\n"
@@ -27,7 +27,7 @@ static const char common[] =
     "local u='redisson_lock__channel'..string.sub(b,20)..':'\n"
     "local function v(...)\n"
     "k('hset',d,...)\n"
-    "k('pexpire',d,j)\n"
+    "k('pexpire',d,i)\n"
     "end\n"
     "local function w(x)\n"
     "k('lrem',b,'1',x)\n"
@@ -44,7 +44,7 @@ static const char common[] =
     "k('pexpire',a,z)\n"
     "B=z\n"
     "end\n"
-    "k('pexpire',d,j)\n"
+    "k('pexpire',d,i)\n"
     "y(B)\n"
     "end\n"
     "local function C(D,z,E)\n"
@@ -158,7 +158,7 @@ static const char acquire[] =
     "local J=k('rpush',b,e)\n"
     "k('zadd',c,n+math.max(aa,0)+J*h,e)\n"
     "end\n"
-    "if k('pttl',b)<86000000 then\n"
+    "if k('pttl',b)<tonumber(j)then\n"
     "k('pexpire',b,i)\n"
     "k('pexpire',c,i)\n"
     "end\n"
@@ -186,7 +186,7 @@ static const char release[] =
     "local af=ae and Q()=='given'\n"
     "if ac and o and not af then\n"
     "k('hset',d,'released',t)\n"
-    "k('pexpire',d,i)\n"
+    "k('pexpire',d,j)\n"
     "end\n"
     "return{ad and 1 or 0,0,n}\n"
     ;
@@ -221,8 +221,8 @@ static const char inspect[] =
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "aa3648943e7bf54b1ca5be46fcfd35de7cf9e2f8"},
-    {{common, release}, {sizeof common - 1, sizeof release - 1}, "98d9a8be96aebd55e4ab652ccbd96e37f8ac9342"},
+    {{common, acquire}, {sizeof common - 1, sizeof acquire - 1}, "d2c6240f510ddeaf08d674c436a10cc3293367dc"},
+    {{common, release}, {sizeof common - 1, sizeof release - 1}, "66cdc858d23ff271db6733569b87ee83a90c914c"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {

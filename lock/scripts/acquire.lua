@@ -48,9 +48,9 @@ else
   call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
 end
 -- What waiters leave who all vanished is forgotten in the end; while one asks, nothing is, however long the hold lasts.
-if call('pttl', queue) < 86000000 then
-  call('pexpire', queue, day)
-  call('pexpire', timeout, day)
+if call('pttl', queue) < tonumber(day) then
+  call('pexpire', queue, fortnight)
+  call('pexpire', timeout, fortnight)
 end
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

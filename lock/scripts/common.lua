@@ -24,8 +24,8 @@ local id, target = ARGV[1], tonumber(ARGV[3])
 -- What Redis is told as it stands is a string: it writes numbers slowly.
 local window = '5000'          -- a waiter of ours that was not heard of for so long is dead
 local chain = 300000           -- Redisson's fairLockWaitTimeout
-local day = '86400000'         -- what nobody touches is kept for so long
-local fortnight = '1209600000' -- and what is noted of a hold, for longer than the longest lease
+local fortnight = '1209600000' -- what a hold or a wait leaves is kept for so long: no lease is longer
+local day = '86400000'         -- and after the last release, the last token
 local call = redis.call
 
 local time = call('time')

@@ -100,7 +100,7 @@ bool holds[N];        /* holds > 0, while ENDING: there is a hold to release */
 byte out[N];          /* answers under way on this connection */
 byte flight[N];       /* flight */
 byte ghosts[N];       /* ghosts */
-bool gone[N];         /* [lock/holder.c: static bool ghosts_gone(] when it is connected */
+bool gone[N];         /* [lock/internal.h: static inline bool ghosts_gone(] when it is connected */
 bool clean[N];        /* [lock/holder.c: static bool settled(] of the newest request, if an acquire is a ghost */
 bool up[N];           /* engine.stage == UP */
 bool subscribed[N];   /* SUBSCRIBED */
@@ -767,7 +767,7 @@ inline become_void(c)
 /* Ghosts that are void are forgotten [lock/holder.c: if (handle->state != ENDING && ghosts_gone(]. */
 #define may_forget(c) (ghosts[c] != 0 && gone[c] && up[c] && state[c] != ENDING)
 
-/* A waiter's heartbeat [lock/holder.c: if (timed(handle) && reached(engine->now, handle->timer)) want(handle);] */
+/* A waiter's heartbeat [lock/holder.c: if (timed(handle) && due(engine->now, handle->timer)) want(handle);] */
 #define may_beat(c) (waits(c) && up[c] && !ready[c] && !sent[c])
 
 proctype client(byte c)
