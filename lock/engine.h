@@ -24,8 +24,10 @@
  *     }
  *
  * Times are uint32_t milliseconds of one clock that never jumps and wraps around at 2^32; they are compared by
- * their difference, so no interval may be longer than FAIRLOCK_LONGEST_MS. None of these functions may be called by
- * two tasks at the same time for one engine.
+ * their difference, so no interval may be longer than FAIRLOCK_LONGEST_MS. While a handle waits or holds, tick at least
+ * once a month: after 49 days the clock has gone round, and the end of a hold that is long over would seem to lie ahead.
+ *
+ * None of these functions may be called by two tasks at the same time for one engine.
  */
 #ifndef FAIRLOCK_ENGINE_H
 #define FAIRLOCK_ENGINE_H
