@@ -214,10 +214,19 @@ static int take_out(struct fairlock_client *client, struct fairlock *handle)
   }
 }
 
+/* A task is inside a function that waits for the end of the handle's operation, or has to learn of it yet. */
+static bool occupied(const struct fairlock_client *client, const struct fairlock *handle)
+{
+  const struct fairlock_blocked *task = client->blocked;
+  while (task != NULL && task->handle != handle)
+    task = task->next;
+  return task != NULL;
+}
+
 int fairlock_deinit(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);
-  return leave(client, take_out(client, handle));
+  return leave(client, occupied(client, handle) ? FAIRLOCK_IN_PROGRESS : take_out(client, handle));
 }
 
 /* Operations */
@@ -228,54 +237,67 @@ static bool wrong_task(const struct fairlock *handle)
   return handle->holds > 0 && handle->task != port_task_self();
 }
 
-/* The end of a function that begins something. */
+/* Operations begin with the mutex locked, and leave it so. */
 static int begun(struct fairlock *handle, int status)
 {
   struct fairlock_client *client = client_of(handle);
   attend(client);
   raise_runner(client);
-  return leave(client, status);
+  return status;
 }
 
-int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+static int begin_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
-  enter(handle);
-  int status = FAIRLOCK_WRONG_TASK;
-  if (!wrong_task(handle)) status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
+  if (occupied(enter(handle), handle)) return FAIRLOCK_IN_PROGRESS;
+  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
+  int status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
   if (status == FAIRLOCK_PENDING) handle->task = port_task_self();
   return begun(handle, status);
 }
 
+static int begin_release(struct fairlock *handle)
+{
+  if (occupied(enter(handle), handle)) return FAIRLOCK_IN_PROGRESS;
+  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
+  return begun(handle, fairlock_engine_release(handle, port_clock_ms()));
+}
+
+int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  return leave(client_of(handle), begin_acquire(handle, wait_ms, lease_ms));
+}
+
 int fairlock_start_release(struct fairlock *handle)
 {
-  enter(handle);
-  return begun(handle, wrong_task(handle) ? FAIRLOCK_WRONG_TASK : fairlock_engine_release(handle, port_clock_ms()));
+  return leave(client_of(handle), begin_release(handle));
 }
 
 int fairlock_start_force_release(struct fairlock *handle)
 {
-  enter(handle);
-  return begun(handle, fairlock_engine_force(handle, port_clock_ms()));
+  if (occupied(enter(handle), handle)) return leave(client_of(handle), FAIRLOCK_IN_PROGRESS);
+  return leave(client_of(handle), begun(handle, fairlock_engine_force(handle, port_clock_ms())));
 }
 
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
 {
-  enter(handle);
-  return begun(handle, fairlock_engine_inspect(handle, report, context, port_clock_ms()));
+  if (occupied(enter(handle), handle)) return leave(client_of(handle), FAIRLOCK_IN_PROGRESS);
+  return leave(client_of(handle), begun(handle, fairlock_engine_inspect(handle, report, context, port_clock_ms())));
 }
 
-/* Waits for the end of what was begun, if it was. */
+/* Waits for the end of what was begun, if it was, and unlocks the mutex. */
 static int complete(struct fairlock *handle, int status)
 {
-  if (status != FAIRLOCK_PENDING) return status;
-  struct fairlock_client *client = enter(handle);
-  finish(client, handle);
-  return leave(client, handle->result);
+  struct fairlock_client *client = client_of(handle);
+  if (status == FAIRLOCK_PENDING) {
+    finish(client, handle);
+    status = handle->result;
+  }
+  return leave(client, status);
 }
 
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
-  return complete(handle, fairlock_start_acquire(handle, wait_ms, lease_ms));
+  return complete(handle, begin_acquire(handle, wait_ms, lease_ms));
 }
 
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
@@ -285,7 +307,7 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
 
 int fairlock_release(struct fairlock *handle)
 {
-  return complete(handle, fairlock_start_release(handle));
+  return complete(handle, begin_release(handle));
 }
 
 int fairlock_cancel(struct fairlock *handle)
@@ -330,6 +352,7 @@ int fairlock_result(struct fairlock *handle)
 /* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
 static int end_visit(struct fairlock *visitor, int status)
 {
+  enter(visitor);
   status = complete(visitor, status);
   fairlock_deinit(visitor);
   return status;

@@ -77,7 +77,7 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
 
 /*
  * Takes handle out of its client; its memory is the caller's again. Blocks for an answer at most.
- * Returns FAIRLOCK_OK, or FAIRLOCK_IN_PROGRESS when it is held or an operation goes on, and then does nothing.
+ * Returns FAIRLOCK_OK, or FAIRLOCK_IN_PROGRESS when it is held, an operation goes on, or another task is inside one.
  */
 int fairlock_deinit(struct fairlock *handle);
 

@@ -95,6 +95,35 @@ static void test_nobody_there(void)
 }
 
 /* While a leave may still arrive late, nothing is sent that could begin another wait. */
+/*
+ * Two tasks with one handle. This is the other one: it cancels the wait of the first, and wants the lock itself, before that
+ * one, which is inside connect(), can see how its wait has ended.
+ */
+static int connect_beside_another_task(void *context, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)timeout_ms;
+  CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_force_release(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_IN_PROGRESS);
+  return PORT_WOULD_BLOCK;
+}
+
+static void test_two_tasks_with_one_handle(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  transport.connect = connect_beside_another_task;
+  CHECK_EQUAL(fairlock_acquire(&handle, 1000, 1000), FAIRLOCK_CANCELLED);
+  transport.connect = connect_now;
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+}
+
 static void test_acquire_waits_for_a_late_leave(void)
 {
   set_up();
@@ -121,4 +150,5 @@ static void test_acquire_waits_for_a_late_leave(void)
 const struct check_test check_tests[] = {{"client bad names", test_bad_names},
                                          {"client nobody there", test_nobody_there},
                                          {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
+                                         {"client two tasks with one handle", test_two_tasks_with_one_handle},
                                          {0}};
