@@ -156,6 +156,8 @@ static void refuse_often(struct profile *profile, struct random *random)
   profile->hold = one_of(random, 20 * MS, 100 * MS, 300 * MS);
   profile->think = one_of(random, 200 * MS, 500 * MS, SECOND);
   profile->gives_up = 600;
+  profile->waitless = 50;
+  profile->duration = HOUR; /* it is rare */
 }
 
 static void nothing_special(struct profile *profile, struct random *random)

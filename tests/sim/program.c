@@ -133,13 +133,16 @@ static void cancel(struct party *party)
   else if (status != FAIRLOCK_NOT_HELD) bad_status(party, "cancel", status);
 }
 
-/* However long the device did nothing: a wait without end goes on while the connection stands, unless it slept through a grant. */
+/*
+ * However long the device did nothing: a wait without end that has begun goes on while the connection stands, unless the device
+ * slept through a grant.
+ */
 static void check_given_up(struct party *party, int result)
 {
   const struct world *world = party->world;
   const struct link *link = party->device->link;
   if (result != FAIRLOCK_UNREACHABLE || !party->endless || link == NULL || link != party->began_on) return;
-  if (party->granted > (uint64_t)(EPOCH + party->started)) return;
+  if (party->heard < party->started || party->granted > (uint64_t)(EPOCH + party->started)) return;
   bool stands = link->server != NULL && !link->lost_up && !link->lost_down;
   if (stands && !(world->profile.faults & (FAULT_STALL | FAULT_REFUSE | FAULT_FULL)))
     world_fail(party->world, "%s gives up as unreachable, on a connection that stands", party->id);
