@@ -34,6 +34,8 @@ if ttl == -2 then -- the lock is free
     return {1, token, now}
   end
   ttl = call('pttl', lock)
+elseif known[3] then -- whoever was woken has come, and may wait again with the same score
+  call('hdel', ours, 'woken')
 end
 if mode == 0 then return {0, ttl, now} end
 

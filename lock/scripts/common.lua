@@ -36,7 +36,7 @@ if now > tonumber(ARGV[2]) then return {-2, 0, now} end
 local count = call('hget', lock, id)
 local head = call('lindex', queue, '0') -- false when nobody waits
 local score = call('zscore', timeout, id)
-local known = call('hmget', ours, 'token', 'released')
+local known = call('hmget', ours, 'token', 'released', 'woken')
 local last, released = known[1] or '0', known[2] or '0'
 
 -- Redisson names the channel after the lock as it names the queue.
@@ -95,9 +95,10 @@ end
 -- host lost power, and the server has not noticed yet.
 local function wake_peer(waiter, place)
   local waking = waiter .. ' ' .. (call('zscore', timeout, waiter) or '')
-  if call('hget', ours, 'woken') ~= waking then
+  local since = tonumber(call('hget', ours, 'since')) or 0
+  if call('hget', ours, 'woken') ~= waking or since + 3 * window < now then -- long ago: scores come again
     remember('woken', waking, 'since', now)
-  elseif (tonumber(call('hget', ours, 'since')) or 0) + window <= now then
+  elseif since + window <= now then
     return false
   end
   for ahead = 0, place - 1 do

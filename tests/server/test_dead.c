@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proxy.h"
@@ -550,8 +551,62 @@ static void test_everybody_vanished(void)
   }
 }
 
+/* Ends a hold of ours with a Redisson waiter in line that listens, and takes or takes not the lock it is offered. */
+static void offer_to_peer(bool taken)
+{
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{peer} peer:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{peer} 9000000000000 peer:1"));
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  CHECK_EQUAL(queue_length(&redis, "peer"), 1);
+  CHECK(strcmp(raw_text(&redis, "HGET fairlock:{peer} woken"), "peer:1 9000000000000") == 0);
+  if (!taken) return;
+  CHECK(raw_run(&redis, "HSET peer peer:1 1"));
+  CHECK(raw_run(&redis, "PEXPIRE peer 60000"));
+  CHECK(raw_run(&redis, "DEL redisson_lock_queue:{peer} redisson_lock_timeout:{peer}"));
+}
+
+/* As if it had been woken so long ago. */
+static void woken_ago(int64_t ms)
+{
+  CHECK(raw_run(&redis, "TIME"));
+  long long at = strtoll(redis.element[1].text, NULL, 10) * 1000 - ms;
+  char text[24];
+  (void)snprintf(text, sizeof text, "%lld", at);
+  CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{peer} since %s", text), 0);
+}
+
+/*
+ * A Redisson waiter that was woken is dead when it has not come for a window. One that came, or that was woken long before, and
+ * waits anew is alive, though its score may happen to be the same.
+ */
+static void test_peer_that_waits_again(void)
+{
+  static struct raw peer;
+  begin();
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_init(&holder, &client.client, "peer"), FAIRLOCK_OK);
+  CHECK(raw_open(&peer, server.port));
+  CHECK(raw_run(&peer, "SUBSCRIBE redisson_lock__channel:{peer}:peer:1"));
+  offer_to_peer(true);
+  woken_ago(7000);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_BUSY); /* and we have seen that it came */
+  CHECK(raw_run(&redis, "DEL peer"));
+  offer_to_peer(true);
+  woken_ago(60000);
+  CHECK(raw_run(&redis, "DEL peer"));
+  offer_to_peer(false);
+  woken_ago(7000);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(queue_length(&redis, "peer"), 0);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  raw_close(&peer);
+  end("peer");
+}
+
 const struct check_test check_tests[] = {
     {"dead: everybody vanished", test_everybody_vanished},
+    {"dead: a Redisson waiter that waits again is not", test_peer_that_waits_again},
     {"dead: a time-out leaves no trace", test_timeout},
     {"dead: a cancel leaves no trace", test_cancel},
     {"dead: a cancel at any moment", test_cancel_race},
