@@ -94,7 +94,6 @@ static void test_nobody_there(void)
   fairlock_client_deinit(&client);
 }
 
-/* While a leave may still arrive late, nothing is sent that could begin another wait. */
 /*
  * Two tasks with one handle. This is the other one: it cancels the wait of the first, and wants the lock itself, before that
  * one, which is inside connect(), can see how its wait has ended.
@@ -124,6 +123,7 @@ static void test_two_tasks_with_one_handle(void)
   fairlock_client_deinit(&client);
 }
 
+/* While a leave may still arrive late, nothing is sent that could begin another wait. */
 static void test_acquire_waits_for_a_late_leave(void)
 {
   set_up();

@@ -1008,6 +1008,19 @@ static void test_ghost_of_a_leave_in_the_far_past(void)
   CHECK_EQUAL(output_size, 0);
 }
 
+/* The wait of 500 ms is over, and the connection breaks under its leave, which is answered on the next one. */
+static void leave_over_a_break(void)
+{
+  pass(500);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+}
+
 /* The server's clock was wrong by a year once. All of that time was answered: it holds nobody up for the rest of our life. */
 static void test_a_wrong_time_is_forgotten(void)
 {
@@ -1022,14 +1035,7 @@ static void test_a_wrong_time_is_forgotten(void)
   CHECK(sends("SUBSCRIBE\r\n"));
   push("subscribe", CHANNEL("1"), NULL);
   answer(0, -1, 0);
-  pass(500);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
-  drain();
-  answer(0, 0, 0);
-  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  leave_over_a_break();
   pass(2100);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
@@ -1039,14 +1045,7 @@ static void test_a_wrong_time_is_forgotten(void)
 static void test_ghost_of_a_leave_is_forgotten(void)
 {
   queue_a(500);
-  pass(500);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
-  drain();
-  answer(0, 0, 0);
-  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  leave_over_a_break();
   now += 30 * DAY;
   CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
