@@ -202,3 +202,13 @@ void board_power_off(struct board *board)
   slay(board->pid);
   let_go(board);
 }
+
+void check_shared_press(struct board *board)
+{
+  CHECK(board_says(board, "rounds 150"));
+  CHECK(board_says(board, "clashes 0"));
+  CHECK(board_says(board, "failures 0"));
+  CHECK_EQUAL(board_ends(board), 0);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS press"), 0);
+  CHECK_EQUAL(queue_length(&redis, "press"), 0);
+}

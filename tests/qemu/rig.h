@@ -46,4 +46,7 @@ void board_thaw(const struct board *board);
 int board_ends(struct board *board);
 void board_power_off(struct board *board);
 
+/* The end of a board whose three tasks share the lock "press" for 50 rounds each: in turns, and nothing is left of it. */
+void check_shared_press(struct board *board);
+
 #endif

@@ -119,12 +119,7 @@ static void run_tasks(const char *name, const char *runner)
   const char *const arguments[] = {server.port_text, "50", runner, NULL};
   begin();
   board_start(&board, name, "tasks", arguments);
-  CHECK(board_says(&board, "rounds 150"));
-  CHECK(board_says(&board, "clashes 0"));
-  CHECK(board_says(&board, "failures 0"));
-  CHECK_EQUAL(board_ends(&board), 0);
-  CHECK_EQUAL(raw_number(&redis, "EXISTS press"), 0);
-  CHECK_EQUAL(queue_length(&redis, "press"), 0);
+  check_shared_press(&board);
 }
 
 static const char *const kernels[] = {"mps2-an385", "mps2-an385-m0", "mps2-an386", "mps2-an505"};

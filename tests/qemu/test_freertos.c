@@ -17,23 +17,13 @@ static void start(const char *port_text, const char *runner, const char *sockets
   board_start(&board, "mps2-an385", "freertos", arguments);
 }
 
-static void check_end(void)
-{
-  CHECK(board_says(&board, "rounds 150"));
-  CHECK(board_says(&board, "clashes 0"));
-  CHECK(board_says(&board, "failures 0"));
-  CHECK_EQUAL(board_ends(&board), 0);
-  CHECK_EQUAL(raw_number(&redis, "EXISTS press"), 0);
-  CHECK_EQUAL(queue_length(&redis, "press"), 0);
-}
-
 static void check_sharing(const char *sockets)
 {
   static const char *const runner[] = {"0", "1"};
   for (int i = 0; i < 2; i++) {
     begin();
     start(server.port_text, runner[i], sockets, "0");
-    check_end();
+    check_shared_press(&board);
   }
 }
 
@@ -60,7 +50,7 @@ static void cut(const char *sockets)
     sleep_ms(150);
     proxy_sever(&proxy);
   }
-  check_end();
+  check_shared_press(&board);
   proxy_stop(&proxy);
 }
 
