@@ -57,7 +57,7 @@ static uint32_t attend(struct fairlock_client *client)
     int sent = transport->send(transport->context, data, size);
     if (sent == PORT_WOULD_BLOCK) break;
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
-    else engine->broken = true; /* whoever turns the crank will close it */
+    else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* whoever turns the crank will close it */
   }
   return now;
 }
@@ -70,7 +70,7 @@ static void raise_runner(struct fairlock_client *client)
 /* Whether what a task waits for is still to come: the end of the handle's operation, or, without one, a connection. */
 static bool waits(const struct fairlock_client *client, const struct fairlock *handle)
 {
-  return handle != NULL ? handle->result == FAIRLOCK_PENDING : client->engine.wanted;
+  return handle != NULL ? handle->result == FAIRLOCK_PENDING : client->engine.connect_requested;
 }
 
 /*
@@ -115,10 +115,10 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
   }
   port_mutex_lock(&client->mutex);
   now = port_clock_ms();
-  if (got == PORT_WOULD_BLOCK) return;
-  if (got <= 0) engine->broken = true; /* and is closed at the next turn */
-  else if (wants & FAIRLOCK_CONNECT) fairlock_engine_opened(engine, now);
-  else fairlock_engine_received(engine, (size_t)got, now);
+  if (got == PORT_WOULD_BLOCK) got = 0;
+  if (got < 0) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* and is closed at the next turn */
+  else if (!(wants & FAIRLOCK_CONNECT)) fairlock_engine_received(engine, (size_t)got, now);
+  else if (got > 0) fairlock_engine_opened(engine, now);
 }
 
 /*
@@ -168,11 +168,9 @@ static void finish(struct fairlock_client *client, struct fairlock *handle)
 int fairlock_client_init(struct fairlock_client *client, const struct fairlock_config *config,
                          struct port_transport *transport)
 {
-  uint8_t entropy[16];
-  bool random = port_entropy(entropy, sizeof entropy);
   memset(client, 0, sizeof *client);
   client->transport = transport;
-  int status = fairlock_engine_init(&client->engine, config, random ? entropy : NULL);
+  int status = fairlock_engine_init(&client->engine, config);
   if (status == FAIRLOCK_OK) port_mutex_init(&client->mutex);
   return status;
 }
@@ -187,10 +185,10 @@ int fairlock_connect(struct fairlock_client *client)
 {
   struct fairlock_engine *engine = &client->engine;
   port_mutex_lock(&client->mutex);
-  engine->trouble = FAIRLOCK_OK;
+  engine->last_error = FAIRLOCK_OK;
   fairlock_engine_connect(engine, port_clock_ms());
   finish(client, NULL);
-  return leave(client, fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->trouble);
+  return leave(client, fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->last_error);
 }
 
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size)
@@ -207,11 +205,11 @@ int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const
 /* Called with the mutex locked. */
 static int take_out(struct fairlock_client *client, struct fairlock *handle)
 {
-  for (;;) {
-    int status = fairlock_engine_remove(handle, port_clock_ms());
-    if (status != FAIRLOCK_PENDING) return status;
-    finish(client, handle);
-  }
+  int status = fairlock_engine_remove(handle, port_clock_ms());
+  if (status != FAIRLOCK_PENDING) return status;
+  finish(client, handle);
+  if (handle->result < 0) return handle->result;
+  return fairlock_engine_remove(handle, port_clock_ms());
 }
 
 /* A task is inside a function that waits for the end of the handle's operation, or has to learn of it yet. */
@@ -419,10 +417,10 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
   port_mutex_unlock(&client->mutex);
 }
 
-struct fairlock_stats fairlock_stats(struct fairlock_client *client)
+struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 {
   port_mutex_lock(&client->mutex);
-  struct fairlock_stats stats = client->engine.stats;
+  struct fairlock_counters stats = client->engine.counters;
   port_mutex_unlock(&client->mutex);
   return stats;
 }

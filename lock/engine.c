@@ -1,11 +1,12 @@
 /*
  * The connection: opening, greeting, sending in order, noticing that it is dead, and time.
  *
- * Handles that want to send stand in the list `ready`. When the send buffer is empty it is filled with their
- * requests, each of which then stands in the list `sent` under a sequence number until its answer, the one
- * with the same number, arrives. A handle that wants to send again moves to `ready`, and the answer to its older request
- * then finds nobody. An answer that does not come in time means that the connection is dead: it is closed, and
- * whatever was under way is wanted again on the next one.
+ * Handles that want to send stand in the list READY. When the send buffer is empty it is filled with
+ * their requests. Each request gets a sequence number when it begins to be written, and the server
+ * answers in that order; a SUBSCRIBE has a number of its own. Handles with answers to come stand in
+ * the list SENT, in the order of the oldest of each; the answer to a request that its handle no
+ * longer cares about finds nobody. An answer that does not come in time means that the connection is
+ * dead: it is closed, and whatever was under way is sent again on the next one.
  */
 #include "internal.h"
 
@@ -14,55 +15,68 @@
 /* Nothing is due for so long. Shorter than it might be: for all of our clock's round but this, `next` is seen to be past. */
 #define FAR (FAIRLOCK_LONGEST_MS / 16)
 
+/* Requests that may await answers at a time: their numbers have to be told apart. */
+#define SEQUENCES 30000U
+
 static uint32_t earlier(uint32_t a, uint32_t b)
 {
   return reached(a, b) ? b : a;
 }
 
-void arm(struct fairlock_engine *engine, uint32_t time)
+void fairlock_arm(struct fairlock_engine *engine, uint32_t time)
 {
   engine->next = earlier(engine->next, time);
 }
 
 /* Lists */
 
-static struct fairlock_list *list_of(struct fairlock_engine *engine, enum list list)
+/* Puts handle behind `after`; NULL: at the front. */
+static void insert(struct fairlock *handle, enum list which, struct fairlock *after)
 {
-  return list == READY ? &engine->ready : &engine->sent;
+  struct fairlock_list *list = &handle->engine->lists[which];
+  struct fairlock **link = after != NULL ? &after->next[which] : &list->first;
+  handle->next[which] = *link;
+  *link = handle;
+  if (list->last == after) list->last = handle;
+  handle->listed |= (uint8_t)(1U << which);
 }
 
-void unlist(struct fairlock *handle)
+void fairlock_list_remove(struct fairlock *handle, enum list which)
 {
-  if (handle->list == UNLISTED) return;
-  struct fairlock_list *list = list_of(handle->engine, (enum list)handle->list);
-  if (handle->previous != NULL) handle->previous->next = handle->next;
-  else list->first = handle->next;
-  if (handle->next != NULL) handle->next->previous = handle->previous;
-  else list->last = handle->previous;
-  handle->list = UNLISTED;
+  struct fairlock_list *list = &handle->engine->lists[which];
+  struct fairlock *before = NULL;
+  if (!(handle->listed & 1U << which)) return;
+  for (struct fairlock *other = list->first; other != handle; other = other->next[which])
+    before = other;
+  if (before != NULL) before->next[which] = handle->next[which];
+  else list->first = handle->next[which];
+  if (list->last == handle) list->last = before;
+  handle->listed &= (uint8_t) ~(1U << which);
 }
 
-void append(struct fairlock *handle, enum list to)
+/* Puts a handle that awaits answers in its place among the others. */
+void fairlock_list_sent(struct fairlock *handle)
 {
-  struct fairlock_list *list = list_of(handle->engine, to);
-  handle->previous = list->last;
-  handle->next = NULL;
-  if (list->last != NULL) list->last->next = handle;
-  else list->first = handle;
-  list->last = handle;
-  handle->list = (uint8_t)to;
-}
-
-/* The handle wants to send. Not while a SUBSCRIBE is under way: its outcome shows in the answer to its request. */
-void want(struct fairlock *handle)
-{
-  handle->engine->changed = true;
-  if (handle->flags & SUBSCRIBING) {
-    handle->flags |= AGAIN;
-  } else if (handle->list != READY) {
-    unlist(handle);
-    append(handle, READY);
+  struct fairlock_list *list = &handle->engine->lists[SENT];
+  struct fairlock *after = NULL;
+  if (list->last != NULL && comes_after(handle->sequence[0], list->last->sequence[0])) {
+    after = list->last;
+  } else {
+    for (struct fairlock *other = list->first; other != NULL; other = other->next[SENT]) {
+      if (comes_after(other->sequence[0], handle->sequence[0])) break;
+      after = other;
+    }
   }
+  insert(handle, SENT, after);
+}
+
+/* The handle wants to send, now or as soon as one of its requests was answered. */
+void fairlock_queue_send(struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  engine->changed = true;
+  if (handle->unanswered == FAIRLOCK_UNANSWERED_MAX) handle->timer = engine->now;
+  else if (!(handle->listed & 1U << READY)) insert(handle, READY, engine->lists[READY].last);
 }
 
 /* Set-up */
@@ -75,41 +89,24 @@ static bool good_id(const char *id)
   return true;
 }
 
-static void random_id(struct fairlock_engine *engine, const uint8_t *entropy)
+int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config)
 {
-  static const char digits[] = "0123456789abcdef";
-  for (int i = 0; i < 16; i++) {
-    engine->id[2 * i] = digits[entropy[i] >> 4];
-    engine->id[2 * i + 1] = digits[entropy[i] & 15];
-  }
-  engine->id_size = 32;
-}
-
-int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config, const uint8_t *entropy)
-{
+  size_t id = config->client_id != NULL ? strlen(config->client_id) : 0;
   memset(engine, 0, sizeof *engine);
   engine->config = config;
   engine->changed = true;
-  engine->response_ms = config_or(config->response_ms, RESPONSE_MS);
-  engine->connect_ms = config_or(config->connect_ms, CONNECT_MS);
-  engine->offline_ms = config_or(config->offline_ms, OFFLINE_MS);
+  engine->random = 1; /* never 0 */
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
-  if (config->response_ms > FAIRLOCK_LONGEST_MS || config->connect_ms > FAIRLOCK_LONGEST_MS) return FAIRLOCK_INVALID;
+  if (config->response_ms > FAIRLOCK_LONGEST_MS / 4 || config->connect_ms > FAIRLOCK_LONGEST_MS / 4)
+    return FAIRLOCK_INVALID;
+  if (config->waiter_ms != 0 &&
+      (config->waiter_ms < FAIRLOCK_WAITER_MIN_MS || config->waiter_ms > FAIRLOCK_WAITER_MAX_MS))
+    return FAIRLOCK_INVALID;
   if (!good_lease(config->lease_ms) || !good_wait(config->offline_ms)) return FAIRLOCK_INVALID;
-  if (entropy != NULL) memcpy(&engine->random, entropy, sizeof engine->random);
-  engine->random |= 1; /* never 0 */
-  if (config->client_id != NULL) {
-    size_t size = strlen(config->client_id);
-    if (size > FAIRLOCK_ID_MAX) return FAIRLOCK_TOO_LONG;
-    if (size == 0 || !good_id(config->client_id)) return FAIRLOCK_INVALID;
-    memcpy(engine->id, config->client_id, size);
-    engine->id_size = (uint8_t)size;
-  } else {
-    if (entropy == NULL) return FAIRLOCK_NO_ENTROPY;
-    random_id(engine, entropy);
-  }
+  if (id > FAIRLOCK_ID_MAX) return FAIRLOCK_TOO_LONG;
+  if (config->client_id != NULL && (id == 0 || !good_id(config->client_id))) return FAIRLOCK_INVALID;
   if (config->send_size < FAIRLOCK_SEND_MIN) return FAIRLOCK_TOO_LONG;
-  if (config->receive_size < FAIRLOCK_RECEIVE_SIZE(1U, engine->id_size)) return FAIRLOCK_TOO_LONG;
+  if (config->receive_size < FAIRLOCK_RECEIVE_SIZE(1U, id)) return FAIRLOCK_TOO_LONG;
   resp_decoder_init(&engine->decoder, (uint32_t)(config->receive_size - RESP_OVERHEAD));
   return FAIRLOCK_OK;
 }
@@ -118,7 +115,9 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 {
   if (name == NULL || size == 0) return FAIRLOCK_INVALID;
   if (size > FAIRLOCK_NAME_MAX) return FAIRLOCK_TOO_LONG;
-  if (engine->config->receive_size < FAIRLOCK_RECEIVE_SIZE(size, engine->id_size)) return FAIRLOCK_TOO_LONG;
+  const struct fairlock_config *config = engine->config;
+  size_t id = config->client_id != NULL ? strlen(config->client_id) : 0;
+  if (config->receive_size < FAIRLOCK_RECEIVE_SIZE(size, id)) return FAIRLOCK_TOO_LONG;
   memset(handle, 0, sizeof *handle);
   handle->engine = engine;
   handle->name = name;
@@ -131,9 +130,11 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 
 /* The connection's life */
 
+/* Clocks of devices that were switched on together differ by then: `now` is the jitter's entropy. */
 static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 {
-  uint32_t x = engine->random;
+  uint32_t x = engine->random ^ engine->now;
+  if (x == 0) x = 1;
   x ^= x << 13;
   x ^= x >> 17;
   x ^= x << 5;
@@ -145,21 +146,21 @@ static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 static uint32_t back_off(struct fairlock_engine *engine)
 {
   uint32_t most = 5000;
-  if (engine->failures < 7) most = 50U << engine->failures++;
+  if (engine->failures < 7) most = (uint32_t)50 << engine->failures++;
   return most / 2 + random_below(engine, most / 2 + 1);
 }
 
 static void enter(struct fairlock_engine *engine, enum stage stage)
 {
   engine->stage = (uint8_t)stage;
-  engine->since = engine->now;
+  engine->stage_began = engine->now;
   engine->changed = true;
 }
 
 void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now)
 {
-  engine->wanted = engine->stage != UP;
-  if (engine->stage == CLOSED) engine->pause = 0;
+  engine->connect_requested = engine->stage != UP;
+  if (engine->stage == CLOSED) engine->backoff_ms = 0;
   engine->next = now;
 }
 
@@ -178,67 +179,108 @@ void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
 {
   engine->now = now;
   enter(engine, GREETING);
+  engine->drained_at = now;
+  engine->reads = 0;
   engine->writing = true;
   engine->request_done = 0;
 }
 
-/* The greeting was answered: the server's time is known, and with it when the requests of old connections are void. */
-void greeted(struct fairlock_engine *engine)
+void fairlock_engine_fail(struct fairlock_engine *engine, int status)
 {
-  int64_t wait = engine->void_after - engine->server_now + 1;
+  engine->broken = true;
+  engine->last_error = (int8_t)status;
+}
+
+/* Adds a number to the id, in digits that need no division: base 32. */
+static void add_to_id(struct fairlock_engine *engine, int64_t number)
+{
+  static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+  unsigned shift = 50;
+  if (engine->id_size > 0) engine->id[engine->id_size++] = '.';
+  while (shift > 0 && number >> shift == 0)
+    shift -= 5;
+  for (;; shift -= 5) {
+    engine->id[engine->id_size++] = digits[number >> shift & 31];
+    if (shift == 0) return;
+  }
+}
+
+/*
+ * The client's id, made once: no two connections have the same number while a server runs, and none
+ * that has the same number after a restart has the same time.
+ */
+static void make_id(struct fairlock_engine *engine, int64_t micros)
+{
+  const char *id = engine->config->client_id;
+  if (engine->id_size > 0) return;
+  if (id != NULL) {
+    engine->id_size = (uint8_t)strlen(id);
+    memcpy(engine->id, id, engine->id_size);
+  }
+  add_to_id(engine, engine->values[2]);
+  add_to_id(engine, micros);
+  engine->random ^= (uint32_t)engine->values[2] << 20 ^ (uint32_t)micros;
+}
+
+/*
+ * The greeting was answered: the server's time is known, and with it when the requests of old
+ * connections have expired. None lives longer than it was made for, whatever this server's clock says:
+ * it may be another server by now.
+ */
+void fairlock_greeted(struct fairlock_engine *engine)
+{
+  int64_t wait = engine->last_expiry - engine->server_now + 1;
   if (wait < 0) wait = 0;
-  if (wait > FAIRLOCK_LONGEST_MS / 2) wait = FAIRLOCK_LONGEST_MS / 2;
-  engine->void_ms = (uint32_t)wait + margin((uint32_t)wait);
+  if (wait > engine->request_life_ms) wait = engine->request_life_ms;
+  engine->in_doubt_ms = (uint32_t)wait + margin((uint32_t)wait);
+  make_id(engine, engine->values[0] * 1000000 + engine->values[1]);
   enter(engine, UP);
-  engine->wanted = false;
-  engine->stats.connects++;
+  engine->connect_requested = false;
+  engine->counters.connects++;
 }
 
 /* The server refuses the greeting. */
-void refused(struct fairlock_engine *engine, int status)
+void fairlock_refused(struct fairlock_engine *engine, int status)
 {
-  engine->broken = true;
-  engine->trouble = (int8_t)status;
+  fairlock_engine_fail(engine, status);
   if (status == FAIRLOCK_LOADING) return;
-  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    handle_failed(handle, status);
-  }
+  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
+    fairlock_on_failed(handle, status);
 }
 
 void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t now)
 {
   engine->now = now;
   bool never_up = engine->stage != UP;
-  if (engine->trouble == FAIRLOCK_OK) engine->trouble = (int8_t)status;
+  if (engine->last_error == FAIRLOCK_OK) engine->last_error = (int8_t)status;
   enter(engine, CLOSED);
-  engine->pause = (uint16_t)back_off(engine);
+  engine->backoff_ms = (uint16_t)back_off(engine);
   engine->broken = false;
-  engine->wanted = false;
+  engine->connect_requested = false;
   engine->writing = false;
   engine->request.handle = NULL;
   engine->send_start = 0;
   engine->send_end = 0;
   engine->receive_end = 0;
+  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
+    fairlock_on_broken(handle);
+    if (never_up && (handle->phase == TRYING || asking(handle))) fairlock_on_failed(handle, engine->last_error);
+  }
   engine->last_sent = 0;
   engine->last_received = 0;
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
-  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    handle_broken(handle);
-    if (never_up && (handle->operation == TRY || handle->state == ASKING)) {
-      handle_failed(handle, engine->trouble);
-    }
-  }
 }
 
 unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t now)
 {
+  bool ready = engine->lists[READY].first != NULL;
   if (engine->broken) return FAIRLOCK_CLOSE;
   if (engine->stage == OPENING) return FAIRLOCK_CONNECT;
   if (engine->stage == CLOSED) {
-    bool needed = engine->wanted || engine->ready.first != NULL;
-    return needed && now - engine->since >= engine->pause ? FAIRLOCK_CONNECT : 0;
+    bool needed = engine->connect_requested || ready;
+    return needed && now - engine->stage_began >= engine->backoff_ms ? FAIRLOCK_CONNECT : 0;
   }
-  bool more = engine->writing || (engine->stage == UP && engine->ready.first != NULL);
+  bool more = engine->writing || (engine->stage == UP && ready);
   return FAIRLOCK_RECEIVE | (more || engine->send_end > 0 ? FAIRLOCK_SEND : 0U);
 }
 
@@ -249,14 +291,15 @@ static bool take_request(struct fairlock_engine *engine)
 {
   if (engine->writing) return true;
   if (engine->stage != UP) return false;
-  struct fairlock *handle = engine->ready.first;
-  while (handle != NULL && held_back(handle)) {
-    unlist(handle);
-    handle = engine->ready.first;
+  if ((uint16_t)(engine->last_sent - engine->last_received) >= SEQUENCES) return false;
+  struct fairlock *handle = engine->lists[READY].first;
+  while (handle != NULL && fairlock_held_back(handle)) {
+    fairlock_list_remove(handle, READY);
+    handle = engine->lists[READY].first;
   }
   if (handle == NULL) return false;
-  unlist(handle);
-  freeze_request(handle);
+  fairlock_list_remove(handle, READY);
+  fairlock_freeze_request(handle);
   engine->request_done = 0;
   engine->writing = true;
   return true;
@@ -264,14 +307,11 @@ static bool take_request(struct fairlock_engine *engine)
 
 static void end_request(struct fairlock_engine *engine)
 {
-  struct fairlock *handle = engine->request.handle;
   engine->writing = false;
+  engine->changed = true;
+  if (engine->request.handle == NULL) return;
   engine->request.handle = NULL;
-  if (handle == NULL) return;
-  engine->stats.requests++;
-  handle->sequence = ++engine->last_sent;
-  if (handle->list == UNLISTED && handle->flight != 0) append(handle, SENT);
-  arm(engine, handle->sent_at + engine->response_ms);
+  engine->counters.requests++;
 }
 
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now)
@@ -283,14 +323,14 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
     while (engine->send_end < room && take_request(engine)) {
       struct resp_writer writer;
       resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end, engine->request_done);
-      write_output(engine, &writer);
+      fairlock_write_output(engine, &writer);
       engine->send_end += writer.used;
       engine->request_done += writer.used;
       if (engine->request_done == writer.total) end_request(engine);
     }
     if (engine->send_end > 0) {
       engine->filled_at = now;
-      arm(engine, now + engine->response_ms);
+      fairlock_arm(engine, now + response_timeout(engine));
     }
   }
   *size = engine->send_end - engine->send_start;
@@ -319,18 +359,21 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   size_t end = engine->receive_end + size;
   size_t start = 0;
   engine->now = now;
+  if (size > 0) engine->reads++;
+  else engine->reads = 0;
+  if (engine->reads == 0) { /* or the server never stops: it is judged all the same */
+    engine->drained_at = now;
+    engine->changed = true;
+  }
   int status = RESP_EVENT;
   while (status == RESP_EVENT && !engine->broken) {
     struct resp_event event;
     size_t used;
     status = resp_decode(&engine->decoder, buffer + start, end - start, &used, &event);
     start += used;
-    if (status == RESP_EVENT) take_event(engine, &event);
+    if (status == RESP_EVENT) fairlock_take_event(engine, &event);
   }
-  if (status < 0) {
-    engine->broken = true;
-    engine->trouble = FAIRLOCK_PROTOCOL;
-  }
+  if (status < 0) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   engine->receive_end = end - start;
   for (size_t i = 0; i < engine->receive_end && start > 0; i++)
     buffer[i] = buffer[start + i]; /* a few bytes, if any: memmove() would be more code than they are worth */
@@ -338,18 +381,29 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
 
 /* Time */
 
+/* Silence of the server is known until then: what has piled up during a freeze of ours is read first. */
+uint32_t fairlock_judged_at(const struct fairlock_engine *engine)
+{
+  return engine->stage > OPENING ? engine->drained_at : engine->now;
+}
+
 /*
  * When it is the connection's turn: closed, it may be opened again; otherwise it counts as dead, because it takes
  * too long to open or to greet, an answer is late, or bytes cannot be sent.
  */
 static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
+  const struct fairlock *oldest = engine->lists[SENT].first;
+  bool written = oldest != NULL && !(engine->writing && engine->request.sequence == oldest->sequence[0]);
   uint32_t limit = engine->now + FAR;
-  if (engine->stage == CLOSED)
-    return engine->now - engine->since < engine->pause ? engine->since + engine->pause : engine->now;
-  if (engine->stage < UP) limit = earlier(limit, engine->since + engine->connect_ms);
-  if (engine->sent.first != NULL) limit = earlier(limit, engine->sent.first->sent_at + engine->response_ms);
-  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + engine->response_ms);
+  if (engine->stage == CLOSED) {
+    bool pausing = engine->now - engine->stage_began < engine->backoff_ms;
+    return pausing ? engine->stage_began + engine->backoff_ms : engine->now;
+  }
+  if (engine->stage < UP)
+    limit = earlier(limit, engine->stage_began + config_connect_ms(engine) * (engine->stage > OPENING ? 2 : 1));
+  if (written) limit = earlier(limit, oldest->sent_at[0] + response_timeout(engine));
+  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + response_timeout(engine));
   return limit;
 }
 
@@ -363,14 +417,11 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   if (!overdue(engine, now)) return;
   engine->now = now;
   uint32_t limit = connection_limit(engine);
-  bool over = reached(now, limit);
-  if (over && engine->stage != CLOSED) {
-    engine->broken = true;
-    engine->trouble = FAIRLOCK_UNREACHABLE;
-  }
-  engine->next = over ? now + FAR : limit;
+  bool dead = engine->stage != CLOSED && reached(fairlock_judged_at(engine), limit);
+  if (dead) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+  engine->next = dead || (engine->stage == CLOSED && reached(now, limit)) ? now + FAR : limit;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
-    handle_tick(handle);
+    fairlock_on_tick(handle);
   engine->changed = false;
 }
 

@@ -6,12 +6,9 @@
  * fit the lock into an event loop of your own, a simulator or a fuzzer.
  *
  * One engine is one client: one connection to one server, any number of handles. A handle (struct fairlock) is
- * one holder's view of one named lock. Its life is a small state machine:
- *
- *     free -> waiting -> held -> ending -> free        lost: the hold ended before it was released
- *
- * Each handle wants at most one request sent and has at most one answer outstanding that it still cares about; the newest
- * request supersedes older ones, because each carries the target hold count and can be repeated.
+ * one holder's view of one named lock. What it is doing is its phase (internal.h), and what it sends follows from that.
+ * A request carries the target hold count and can be repeated; a waiter's heartbeats and a holder's renewals go
+ * out by the clock, up to three of them before the first is answered.
  *
  * Driving it:
  *     for (;;) {
@@ -19,7 +16,8 @@
  *       if wants & FAIRLOCK_CLOSE    close, then fairlock_engine_closed(e, FAIRLOCK_UNREACHABLE, now)
  *       if wants & FAIRLOCK_CONNECT  connect, then fairlock_engine_opened(e, now), or _closed() if that failed
  *       if connected                 send what fairlock_engine_output() gives, tell fairlock_engine_sent()
- *                                    receive to where fairlock_engine_input() says, tell fairlock_engine_received()
+ *                                    receive to where fairlock_engine_input() says, tell fairlock_engine_received(),
+ *                                    with size 0 when there was nothing: only then is silence held against the server
  *       wait for bytes, at most fairlock_engine_deadline(e, now) ms
  *     }
  *
@@ -55,14 +53,21 @@ extern "C" {
 /* The longest name of a lock, in bytes, if the receive buffer is large enough for it. */
 #define FAIRLOCK_NAME_MAX 4096U
 
-/* The longest client id, in characters. */
-#define FAIRLOCK_ID_MAX 64U
+/* The longest client id of the configuration, in characters, and what the server's numbers add to it. */
+#define FAIRLOCK_ID_MAX    40U
+#define FAIRLOCK_ID_SUFFIX 24U
 
-/* Room in the receive buffer that a name of `name` bytes and a client id of `id` characters need. Without a
- * client id of your own, id is 32. The send buffer may have any size from FAIRLOCK_SEND_MIN on: requests
- * that do not fit are sent in pieces. */
-#define FAIRLOCK_RECEIVE_SIZE(name, id) ((name) + (id) + 37U + RESP_OVERHEAD)
+/* Room in the receive buffer that a name of `name` bytes and a client_id of `id` characters (0: none) need. The
+ * send buffer may have any size from FAIRLOCK_SEND_MIN on: requests that do not fit are sent in pieces. */
+#define FAIRLOCK_RECEIVE_SIZE(name, id) ((name) + (id) + FAIRLOCK_ID_SUFFIX + 37U + RESP_OVERHEAD)
 #define FAIRLOCK_SEND_MIN               32U
+
+/* The limits of waiter_ms. */
+#define FAIRLOCK_WAITER_MIN_MS 2000U
+#define FAIRLOCK_WAITER_MAX_MS 600000U
+
+/* Requests of one handle that may await their answers at a time. */
+#define FAIRLOCK_UNANSWERED_MAX 3
 
 /* Room for a server's error text, its end mark included. */
 #define FAIRLOCK_ERROR_SIZE 64
@@ -94,8 +99,7 @@ enum fairlock_status {
   FAIRLOCK_REFUSED = -16,     /* any other error of the server's: see the error text                        */
   FAIRLOCK_PROTOCOL = -17,    /* the server's bytes are no RESP, or not what was asked for                  */
   FAIRLOCK_INVALID = -18,     /* an argument is out of its range. A mistake of the caller's                 */
-  FAIRLOCK_TOO_LONG = -19,    /* a name or id does not fit the buffers. Enlarge them                        */
-  FAIRLOCK_NO_ENTROPY = -20   /* no client id was given, and the port cannot make one                       */
+  FAIRLOCK_TOO_LONG = -19     /* a name or id does not fit the buffers. Enlarge them                        */
 };
 
 struct fairlock;
@@ -116,23 +120,30 @@ struct fairlock_config {
   size_t receive_size;     /* at least FAIRLOCK_RECEIVE_SIZE of the longest name                        */
   void *send_buffer;       /* the caller's memory, for this client alone                                */
   size_t send_size;        /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls                */
-  const char *client_id;   /* unique for each client and each start of it, printable, no colon, at most
-                                 FAIRLOCK_ID_MAX characters. NULL: 32 random hexadecimal digits            */
+  const char *client_id;   /* begins the ids of this client's handles, for people who look at the queue: printable, no
+                                 colon, at most FAIRLOCK_ID_MAX characters. Need not be unique: the server's
+                                 number of the first connection and its time then are added. NULL: those alone */
   const char *user;        /* NULL: the server's default user                                           */
   const char *password;    /* NULL: no authentication                                                   */
   const char *client_name; /* shown by CLIENT LIST; no spaces. NULL: none                               */
   uint32_t database;       /* SELECT; 0: the default one                                                */
   uint32_t lease_ms;       /* lease of FAIRLOCK_RENEW. 0: 30000                                         */
-  uint32_t response_ms;    /* an answer that takes longer means that the connection is dead. 0: 2000    */
-  uint32_t connect_ms;     /* the same for connecting and greeting. 0: 5000                             */
-  uint32_t offline_ms;     /* an operation that gets no useful answer for so long fails, even when its
-                                 wait is longer. 0: 10000; FAIRLOCK_FOREVER: only its wait ends it         */
+  uint32_t waiter_ms;      /* waiter timeout: a waiter that is not heard of for this long loses its place, and a
+                                 lock that was handed over and is not confirmed for this long goes to the next.
+                                 A waiter sends a heartbeat at each two fifths of it. Raised to three round trips
+                                 where those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000     */
+  uint32_t response_ms;    /* an answer that takes two measured round trips and this longer means that the
+                                 connection is dead. 0: two fifths of waiter_ms                         */
+  uint32_t connect_ms;     /* the same for connecting; twice this for the greeting. 0: waiter_ms        */
+  uint32_t offline_ms;     /* an operation that gets no useful answer for four round trips and this longer fails,
+                                 even when its wait is longer. 0: twice waiter_ms; FAIRLOCK_FOREVER: only
+                                 its wait ends it                                                       */
   fairlock_lost_fn lost;   /* NULL: none                                                                */
   void *lost_context;      /* handed to lost                                                            */
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */
-struct fairlock_stats {
+struct fairlock_counters {
   uint32_t acquisitions; /* new holds                                                  */
   uint32_t waits;        /* acquisitions that had to wait in the queue                 */
   uint32_t granted;      /* handovers that came as a message                           */
@@ -168,30 +179,32 @@ typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *c
  * Here and in the engine, bytes come first and arrays last: what is near the beginning takes shorter instructions.
  */
 struct fairlock {
-  uint8_t state;
-  uint8_t operation;
-  uint8_t list;
-  uint8_t kind; /* of its newest request                                     */
+  uint8_t phase;
+  uint8_t listed; /* bits: the lists it stands in */
   uint8_t flags;
-  uint8_t flight; /* kinds of requests that may be under way on this connection */
-  uint8_t ghosts; /* the same for connections that broke                      */
-  int8_t result;  /* enum fairlock_status of the last operation               */
-  int8_t verdict; /* what the operation will come to when the queue was left  */
+  uint8_t in_flight;   /* kinds of requests sent on this connection, up to `newest` */
+  uint8_t in_doubt;    /* kinds sent on connections that broke, which may still be carried out */
+  int8_t result;       /* enum fairlock_status of the last operation */
+  int8_t leave_result; /* what the operation comes to when the queue was left; 0: it does not leave */
+  uint8_t unanswered;  /* how many requests of this phase await their answer */
   uint16_t name_size;
   uint16_t holds;
+  uint16_t newest;                            /* sequence number of the newest request */
+  uint16_t subscribe_sequence;                /* of the SUBSCRIBE or UNSUBSCRIBE under way */
+  uint16_t sequence[FAIRLOCK_UNANSWERED_MAX]; /* of the unanswered requests, oldest first */
+  uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];  /* and when they were written */
   struct fairlock_engine *engine;
-  struct fairlock *sibling;         /* the next of all handles of the engine       */
-  struct fairlock *previous, *next; /* in the list that `list` names               */
+  struct fairlock *sibling; /* the next of all handles of the engine */
+  struct fairlock *next[2]; /* in each list */
   const char *name;
-  uintptr_t task; /* the task that acquired; 0: none                          */
+  uintptr_t task; /* the task that acquired; 0: none */
   uint64_t token;
-  uint32_t number;   /* its id is "<client id>:<number>"                         */
-  uint32_t sequence; /* of the request whose answer it waits for                 */
+  uint32_t number; /* its id is "<client's id>:<number>" */
   uint32_t lease_ms;
-  uint32_t sent_at;     /* when its newest request was written                      */
-  uint32_t timer;       /* when it wants to send next                               */
-  uint32_t limit;       /* end of the wait, of the belief to hold, or of the ending */
-  uint32_t answered_at; /* the last useful answer, or the start of the operation    */
+  uint32_t reentry_lease_ms; /* the lease that a re-entry asks for */
+  uint32_t timer;            /* when it wants to send next */
+  uint32_t limit;            /* end of the wait, of the belief to hold, or of the ending */
+  uint32_t answered_at;      /* the last useful answer, or the start of the operation */
 };
 
 /* Private to the engine. */
@@ -201,10 +214,12 @@ struct fairlock_list {
 
 /* Private to the engine: a request, frozen while it is written. */
 struct fairlock_request {
-  int8_t mode; /* of acquire.lua */
+  uint8_t kind;
   bool subscribe;
   bool eval;
+  uint16_t sequence;
   struct fairlock *handle; /* NULL: none is being written, or a greeting */
+  int32_t mode;            /* of acquire.lua */
   uint32_t lease_ms;
   int32_t target;
   int64_t expires;
@@ -218,42 +233,45 @@ struct fairlock_engine {
   uint8_t eval;     /* kinds of requests whose scripts the server does not know */
   uint8_t value_type, push_type;
   uint8_t id_size;
-  int8_t trouble; /* why there are no useful answers at present; 0: there are */
-  bool writing;   /* a request, or the greeting, is being written */
-  bool wanted;    /* the caller wants a connection, with or without requests */
-  bool changed;   /* since `next` was reckoned */
-  bool broken;    /* the connection has to be closed */
-  bool odd;       /* the reply under way has an element of an unexpected kind */
-  uint16_t pause; /* closed: for so long after `since` */
-  uint32_t now;   /* the time, as the caller has told it last */
+  uint8_t reads;                     /* since the connection was last seen to be drained */
+  int8_t last_error;                 /* why there are no useful answers at present; 0: there are */
+  bool writing;                      /* a request, or the greeting, is being written */
+  bool connect_requested;            /* the caller wants a connection, with or without requests */
+  bool changed;                      /* since `next` was computed */
+  bool broken;                       /* the connection has to be closed */
+  bool malformed;                    /* the reply under way has an element of an unexpected kind */
+  uint16_t backoff_ms;               /* closed: for this long after `stage_began` */
+  uint16_t last_sent, last_received; /* sequence numbers */
+  uint32_t now;                      /* the time, as the caller has told it last */
   const struct fairlock_config *config;
   struct fairlock *handles;
-  struct fairlock_list ready, sent;
-  uint32_t next;                     /* the earliest time at which something is due */
-  uint32_t since;                    /* when the stage began */
-  uint32_t last_sent, last_received; /* sequence numbers */
-  uint32_t element;                  /* index in the reply under way */
-  struct fairlock *addressee;        /* of the push under way */
+  struct fairlock_list lists[2];
+  uint32_t next; /* the earliest time at which something is due */
+  uint32_t stage_began;
+  uint32_t element;           /* index in the reply under way */
+  struct fairlock *addressee; /* of the push under way */
   size_t send_start, send_end;
   size_t request_done; /* bytes of it that are in the send buffer or sent */
   size_t receive_end;
-  uint32_t filled_at;  /* when the send buffer was filled */
-  uint32_t sampled_at; /* the newest known time of the server arrived then ... */
-  uint32_t asked_at;   /* ... and was asked for then  */
-  uint32_t void_ms;    /* up: for so long after `since` the requests of broken connections may still come */
-  uint32_t response_ms, connect_ms, offline_ms; /* of the configuration, or what 0 means */
+  uint32_t filled_at;       /* when the send buffer was filled */
+  uint32_t drained_at;      /* when there was last nothing to receive */
+  uint32_t round_trip_ms;   /* measured: follows longer ones at once, shorter ones slowly */
+  uint32_t sampled_at;      /* the newest known time of the server arrived then ... */
+  uint32_t asked_at;        /* ... and was asked for then */
+  uint32_t in_doubt_ms;     /* up: for this long after `stage_began` requests of broken connections may come */
+  uint32_t request_life_ms; /* the longest that a request now under way may be valid */
   uint32_t last_number;
   uint32_t random;
   struct fairlock_request request;
-  int64_t server_now; /* the newest known time of the server */
-  int64_t void_after; /* server time after which all requests that may be under way are void */
-  int64_t values[5];  /* numbers of the reply under way */
+  int64_t server_now;  /* the newest known time of the server */
+  int64_t last_expiry; /* server time after which all requests that may be under way are expired */
+  int64_t values[5];   /* numbers of the reply under way */
   const struct fairlock_inspection *inspection;
   fairlock_report_fn report;
   void *report_context;
   struct resp_decoder decoder;
-  struct fairlock_stats stats;
-  char id[FAIRLOCK_ID_MAX];
+  struct fairlock_counters counters;
+  char id[FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX]; /* made by the first greeting */
   char error[FAIRLOCK_ERROR_SIZE];
 };
 
@@ -263,11 +281,8 @@ const char *fairlock_status_text(int status);
 /* The name of a status as it stands in the enum, without FAIRLOCK_. */
 const char *fairlock_status_name(int status);
 
-/*
- * Makes engine ready. entropy: 16 random bytes, for the client id and for jitter; NULL is allowed only when
- * config names a client id. Returns FAIRLOCK_OK, _INVALID, _TOO_LONG or _NO_ENTROPY.
- */
-int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config, const uint8_t *entropy);
+/* Makes engine ready. Returns FAIRLOCK_OK, _INVALID or _TOO_LONG. */
+int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config);
 
 /*
  * Makes handle a view of the lock called name, which stays the caller's and must stay valid. Any bytes are
@@ -276,8 +291,12 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
 int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name, size_t size);
 
 /*
- * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the subscription is being ended;
- * when result is no longer FAIRLOCK_PENDING, call again. FAIRLOCK_IN_PROGRESS: it is held, or an operation goes on.
+ * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the subscription is being ended, or
+ * the server still has to be told that the handle no longer waits or holds; call again when result is no longer
+ * FAIRLOCK_PENDING, or at any time. Offline, result comes to FAIRLOCK_UNREACHABLE after offline_ms, and the handle
+ * goes on leaving as soon as there is a connection. What it may have left on the server ends by itself with its lease
+ * or waiter timeout; then this is FAIRLOCK_OK at the latest.
+ * FAIRLOCK_IN_PROGRESS: it is held, or an operation goes on.
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
 
@@ -331,10 +350,17 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
 /* Tells that the first size bytes of the output were handed to the connection. */
 void fairlock_engine_sent(struct fairlock_engine *engine, size_t size);
 
+/* Ends the connection for this reason, a status: the engine then wants it to be closed. */
+void fairlock_engine_fail(struct fairlock_engine *engine, int status);
+
 /* Where to put received bytes: *size of them, always at least 1. */
 uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
 
-/* Tells that size bytes were received to where fairlock_engine_input() said. */
+/*
+ * Tells that size bytes were received to where fairlock_engine_input() said. size 0: there was nothing to receive. A
+ * late answer counts against the server only when that was told since: after a freeze of this device what has piled
+ * up is read first.
+ */
 void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
 
 /* Does what is due. Cheap when nothing is. */

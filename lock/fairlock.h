@@ -53,7 +53,7 @@ struct fairlock_client {
 
 /*
  * Makes client ready; connects to nothing yet. config and transport are kept, not copied.
- * Returns FAIRLOCK_OK, _INVALID, _TOO_LONG (a buffer is too small, or the id too long) or _NO_ENTROPY.
+ * Returns FAIRLOCK_OK, _INVALID, _TOO_LONG (a buffer is too small, or the id too long).
  */
 int fairlock_client_init(struct fairlock_client *client, const struct fairlock_config *config,
                          struct port_transport *transport);
@@ -185,7 +185,7 @@ void fairlock_stop(struct fairlock_client *client);
 void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
 
 /* What happened so far. */
-struct fairlock_stats fairlock_stats(struct fairlock_client *client);
+struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
 
 /* The id under which handle holds and waits, "<client id>:<number>", ended by NUL. */
 #define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + 12U)

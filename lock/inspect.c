@@ -16,10 +16,10 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   const int64_t *values = engine->values;
   struct fairlock_report report = {0};
   if (engine->element < HOLDER || engine->element % 3 != HOLDER % 3) {
-    take_number(engine, event, engine->element < HOLDER ? engine->element : engine->element % 3);
+    fairlock_take_number(engine, event, engine->element < HOLDER ? engine->element : engine->element % 3);
     return;
   }
-  if (engine->odd || event->type != RESP_BULK_STRING) return;
+  if (engine->malformed || event->type != RESP_BULK_STRING) return;
   report.id = event->cut ? "?" : (const char *)event->data;
   report.id_size = event->cut ? 1 : event->size;
   if (engine->element == HOLDER) {
@@ -45,11 +45,11 @@ int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, 
 {
   struct fairlock_engine *engine = handle->engine;
   for (const struct fairlock *other = engine->handles; other != NULL; other = other->sibling) {
-    if (other->operation == INSPECT) return FAIRLOCK_IN_PROGRESS;
+    if (other->phase == INSPECTING) return FAIRLOCK_IN_PROGRESS;
   }
   engine->now = now;
   engine->inspection = &inspection;
   engine->report = report;
   engine->report_context = context;
-  return ask(handle, INSPECT);
+  return fairlock_begin_query(handle, INSPECTING);
 }

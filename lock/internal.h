@@ -2,9 +2,9 @@
  * What the files of the engine share. It is five files, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
- *   holder.c      the handles: what an operation, an answer, a message and the time do to each
+ *   handle.c      the handles: what an operation, a reply, a message and the time do to each
  *   request.c     what the engine says: requests to bytes
- *   reply.c       what the server says: events of the decoder to answers and messages
+ *   reply.c       what the server says: events of the decoder to replies and messages
  *   inspect.c     looking at a lock without touching it
  */
 #ifndef FAIRLOCK_INTERNAL_H
@@ -13,52 +13,81 @@
 #include "engine.h"
 #include "scripts.h"
 
-/* A waiter asks again so often, which is its heartbeat; three fit into the window, less the time of an answer. */
-#define HEARTBEAT_MS 2000U
+/* What 0 in the configuration means. The rest follows from waiter_ms. */
+#define LEASE_MS  30000U
+#define WAITER_MS 5000U
 
-/* After an error that may pass, a request is repeated so late. */
+/* After an error that may pass, a request is repeated this much later. */
 #define RETRY_MS 500U
 
 /* The soonest a waiter asks again after it was told to wait. */
 #define SOONEST_MS 5U
 
-/* What 0 in the configuration means. */
-#define LEASE_MS    30000U
-#define RESPONSE_MS 2000U
-#define CONNECT_MS  5000U
-#define OFFLINE_MS  10000U
+/* No round trip is taken for longer: beyond it, waits could not be told from a dead server. */
+#define ROUND_TRIP_MAX_MS 60000U
 
 static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
 {
   return value != 0 ? value : otherwise;
 }
 
-enum state { FREE, WAITING, HELD, ENDING, LOST, ASKING };
+/* What a handle is doing. The order matters: see waiting(), holding(), ending() and asking(). */
+enum phase {
+  FREE,        /* nothing */
+  QUEUEING,    /* acquires, and waits in the queue */
+  TRYING,      /* acquires only if the lock is free */
+  HELD,        /* the caller may believe that it holds, until `limit` */
+  REENTERING,  /* held, and acquires once more */
+  RELEASE_ONE, /* held more than once, and releases once */
+  RELEASING,   /* releases; may go on after the caller was told the result */
+  LEAVING,     /* ends whatever the server has of the handle; may go on likewise */
+  REMOVING,    /* the same, and ends the subscription: the handle is being taken out */
+  LOST,        /* the hold ended early; until the caller has released as often as it had acquired */
+  FORCING,     /* ends somebody's hold */
+  INSPECTING   /* looks who holds and who waits */
+};
 
-enum operation { NONE, ACQUIRE, TRY, REENTER, LESSEN, RELEASE, LEAVE, FORCE, INSPECT, REMOVE };
+static inline bool waiting(const struct fairlock *handle)
+{
+  return handle->phase == QUEUEING || handle->phase == TRYING;
+}
 
-enum list { UNLISTED, READY, SENT };
+static inline bool holding(const struct fairlock *handle)
+{
+  return handle->phase >= HELD && handle->phase <= RELEASE_ONE;
+}
 
-/* Kinds of requests: bits, which are put together in flight and ghosts. */
+static inline bool ending(const struct fairlock *handle)
+{
+  return handle->phase >= RELEASING && handle->phase <= REMOVING;
+}
+
+static inline bool asking(const struct fairlock *handle)
+{
+  return handle->phase >= FORCING;
+}
+
+/* Kinds of requests: bits, which are put together in in_flight and in_doubt. */
 enum kind {
   KIND_ACQUIRE = 1, /* may begin a hold, or enter the queue */
   KIND_KEEP = 2,    /* renews, confirms, re-enters: only if held */
-  KIND_RELEASE = 4, /* ends or lessens the hold with a token */
+  KIND_RELEASE = 4, /* ends the hold with a token, or one level of it */
   KIND_LEAVE = 8,   /* ends whatever the id has: queue entry or hold */
   KIND_FORCE = 16,
   KIND_INSPECT = 32
 };
 
 enum flags {
-  RENEWS = 1,      /* the lease is renewed until release                    */
-  SUBSCRIBED = 2,  /* the server has confirmed the subscription             */
-  SUBSCRIBING = 4, /* a SUBSCRIBE is under way with the newest request      */
-  AGAIN = 8,       /* after that, another request is wanted                 */
-  CONTACTED = 16,  /* a request of the operation was sent                   */
-  QUEUED = 32,     /* had to wait in the queue                              */
-  CLOSING = 64,    /* the handle is being removed: unsubscribe              */
-  ENDLESS = 128    /* the wait has no limit                                 */
+  RENEWS = 1,      /* the lease is renewed until release */
+  SUBSCRIBED = 2,  /* the server has confirmed the subscription */
+  SUBSCRIBING = 4, /* a SUBSCRIBE or UNSUBSCRIBE awaits its answer */
+  QUEUED = 8,      /* the server has us in the queue; held: by a handover that is not confirmed yet */
+  OWED = 16,       /* an earlier operation may have left something on the server */
+  ENDLESS = 32     /* the wait has no limit */
 };
+
+/* READY: wants to send. SENT: awaits answers, in the order of the oldest of each handle. */
+enum list { READY, SENT };
 
 enum stage { CLOSED, OPENING, GREETING, SELECTING, TIMING, UP };
 
@@ -68,19 +97,32 @@ static inline bool reached(uint32_t a, uint32_t b)
   return (int32_t)(a - b) >= 0;
 }
 
-/* The requests of broken connections are void by now. A span, not a moment: our clock goes round, and this holds on. */
-static inline bool ghosts_gone(const struct fairlock_engine *engine, uint32_t now)
+/* Sequence number a comes after b. */
+static inline bool comes_after(uint16_t a, uint16_t b)
 {
-  return engine->stage == UP && now - engine->since >= engine->void_ms;
+  uint16_t distance = (uint16_t)(a - b);
+  return distance != 0 && distance < 0x8000U;
 }
 
-/* The time has come. None that is set lies further ahead than the longest wait: what seems to was weeks ago. */
+/*
+ * The requests of broken connections have expired by then. A span, not a moment: our clock goes
+ * round, and this holds on.
+ */
+static inline bool doubt_over(const struct fairlock_engine *engine, uint32_t now)
+{
+  return engine->stage == UP && now - engine->stage_began >= engine->in_doubt_ms;
+}
+
+/*
+ * The time has come. None that is set lies further ahead than the longest wait: what seems to was
+ * weeks ago.
+ */
 static inline bool due(uint32_t now, uint32_t time)
 {
   return time - now - 1 >= FAIRLOCK_LONGEST_MS;
 }
 
-/* What is taken off an interval measured on two clocks that may differ by 1 % in rate, and by rounding. */
+/* What is taken off an interval measured on two clocks that may differ by 1 %, and by rounding. */
 static inline uint32_t margin(uint32_t interval)
 {
   return interval / 64 + 2;
@@ -96,39 +138,66 @@ static inline bool good_lease(uint32_t lease_ms)
   return lease_ms == FAIRLOCK_RENEW || (lease_ms >= FAIRLOCK_SHORTEST_LEASE_MS && lease_ms <= FAIRLOCK_LONGEST_MS);
 }
 
+static inline uint32_t config_waiter_ms(const struct fairlock_engine *engine)
+{
+  return config_or(engine->config->waiter_ms, WAITER_MS);
+}
+
+static inline uint32_t config_connect_ms(const struct fairlock_engine *engine)
+{
+  return config_or(engine->config->connect_ms, config_waiter_ms(engine));
+}
+
+/* A waiter's timeout. A handover has to reach the waiter, and the confirmation the server, within it. */
+static inline uint32_t waiter_timeout(const struct fairlock_engine *engine)
+{
+  uint32_t configured = config_waiter_ms(engine), measured = 3 * engine->round_trip_ms;
+  return measured > configured ? measured : configured;
+}
+
+/* The connection is dead when an answer takes longer; and for this long a request is valid. */
+static inline uint32_t response_timeout(const struct fairlock_engine *engine)
+{
+  uint32_t configured = config_or(engine->config->response_ms, config_waiter_ms(engine) / 5 * 2);
+  return configured + 2 * engine->round_trip_ms;
+}
+
 /* Numbers of a reply that are kept. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
-/* What an inspection needs; inspect.c has it, so that nothing of it is linked unless it is used. */
+/* What an inspection needs; inspect.c has it, so that none of it is linked unless it is used. */
 struct fairlock_inspection {
   const struct fairlock_script *script;
   void (*take)(struct fairlock_engine *engine, const struct resp_event *event);
 };
 
 /* engine.c */
-void arm(struct fairlock_engine *engine, uint32_t time);
-void want(struct fairlock *handle);
-void unlist(struct fairlock *handle);
-void append(struct fairlock *handle, enum list list);
-void greeted(struct fairlock_engine *engine);
-void refused(struct fairlock_engine *engine, int status);
+void fairlock_arm(struct fairlock_engine *engine, uint32_t time);
+void fairlock_list_remove(struct fairlock *handle, enum list list);
+void fairlock_list_sent(struct fairlock *handle);
+void fairlock_queue_send(struct fairlock *handle);
+uint32_t fairlock_judged_at(const struct fairlock_engine *engine);
+void fairlock_greeted(struct fairlock_engine *engine);
+void fairlock_refused(struct fairlock_engine *engine, int status);
 
-/* holder.c */
-void handle_answer(struct fairlock *handle, int status);
-void handle_push(struct fairlock *handle, uint64_t token, int64_t at);
-void handle_broken(struct fairlock *handle);
-void handle_failed(struct fairlock *handle, int status);
-int ask(struct fairlock *handle, enum operation operation);
-void handle_tick(struct fairlock *handle);
-void freeze_request(struct fairlock *handle);
-bool held_back(struct fairlock *handle);
+/* handle.c */
+void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at);
+void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms);
+void fairlock_on_subscribe_refused(struct fairlock *handle, int status);
+void fairlock_on_broken(struct fairlock *handle);
+void fairlock_on_failed(struct fairlock *handle, int status);
+void fairlock_on_tick(struct fairlock *handle);
+int fairlock_begin_query(struct fairlock *handle, enum phase phase);
+void fairlock_freeze_request(struct fairlock *handle);
+uint8_t fairlock_kind(const struct fairlock *handle);
+bool fairlock_held_back(struct fairlock *handle);
 
 /* request.c */
-size_t channel_size(const struct fairlock *handle);
-void write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
+size_t fairlock_channel_size(const struct fairlock *handle);
+void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 
 /* reply.c */
-void take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index);
-void take_event(struct fairlock_engine *engine, const struct resp_event *event);
+void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index);
+void fairlock_take_event(struct fairlock_engine *engine, const struct resp_event *event);
 
 #endif

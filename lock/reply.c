@@ -11,6 +11,9 @@
 /* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
 #define LARGEST ((uint64_t)1 << 53)
 
+/* Where the number of the connection waits for the rest of the greeting. */
+enum { HELLO_ID = 2 };
+
 /* What a message is about. */
 enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
 
@@ -64,54 +67,102 @@ static void keep_error(struct fairlock_engine *engine, const struct resp_event *
 
 static void bad_reply(struct fairlock_engine *engine)
 {
-  engine->broken = true;
-  engine->trouble = FAIRLOCK_PROTOCOL;
+  fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
 }
 
-/* The handle whose request is answered next, or NULL when a newer request of its has superseded that one. */
+/* The handle whose request is answered next, or NULL when it does not care about that one any more. */
 static struct fairlock *next_answered(const struct fairlock_engine *engine)
 {
-  struct fairlock *handle = engine->sent.first;
-  return handle != NULL && handle->sequence == engine->last_received + 1 ? handle : NULL;
+  struct fairlock *handle = engine->lists[SENT].first;
+  bool its = handle != NULL && handle->sequence[0] == (uint16_t)(engine->last_received + 1);
+  return its ? handle : NULL;
 }
 
-/* A request was answered. When none is left that may be under way, here or since an earlier connection, none is to be void. */
+/* The SUBSCRIBE or UNSUBSCRIBE of the handle is answered next. */
+static bool subscription_next(const struct fairlock *handle)
+{
+  uint16_t expected = (uint16_t)(handle->engine->last_received + 1);
+  return handle->flags & SUBSCRIBING && handle->subscribe_sequence == expected;
+}
+
+/* The handle for which that is so, or NULL. */
+static struct fairlock *next_subscribed(const struct fairlock_engine *engine)
+{
+  struct fairlock *handle = engine->handles;
+  while (handle != NULL && !subscription_next(handle))
+    handle = handle->sibling;
+  return handle;
+}
+
+/* Takes the number of the request that was answered off its handle. Returns when it was sent. */
+static uint32_t take_off(struct fairlock *handle)
+{
+  uint32_t sent_at = handle->sent_at[0];
+  fairlock_list_remove(handle, SENT);
+  handle->unanswered--;
+  for (unsigned i = 0; i < handle->unanswered; i++) {
+    handle->sequence[i] = handle->sequence[i + 1];
+    handle->sent_at[i] = handle->sent_at[i + 1];
+  }
+  if (handle->unanswered > 0) fairlock_list_sent(handle);
+  return sent_at;
+}
+
+/* A request was answered. When none is left that may be under way, here or since an earlier connection, nothing is in doubt. */
 static void count_answer(struct fairlock_engine *engine)
 {
-  bool last = ++engine->last_received == engine->last_sent && !engine->writing;
-  if (last && ghosts_gone(engine, engine->now)) engine->void_after = 0;
+  if (++engine->last_received != engine->last_sent || !doubt_over(engine, engine->now)) return;
+  engine->last_expiry = 0;
+  engine->request_life_ms = 0;
 }
 
-/*
- * An error instead of an answer. A SUBSCRIBE has no reply of its own when it succeeds, but an error when it is
- * refused: that one comes before the answer to the request it was sent with.
- */
+/* What was asked for then has come now. If it lay here for a while because we came late, that says nothing. */
+static void measure(struct fairlock_engine *engine, uint32_t asked_at)
+{
+  uint32_t sample = engine->now - asked_at;
+  if (reached(engine->now, engine->next) || sample > ROUND_TRIP_MAX_MS) return;
+  if (sample > engine->round_trip_ms) engine->round_trip_ms = sample;
+  else engine->round_trip_ms -= (engine->round_trip_ms - sample + 7) / 8;
+}
+
+/* The SUBSCRIBE or UNSUBSCRIBE of the handle was answered; 0, or why it was refused. */
+static void take_subscription(struct fairlock *handle, int status)
+{
+  count_answer(handle->engine);
+  bool subscribed = status == FAIRLOCK_OK && !(handle->flags & SUBSCRIBED);
+  handle->flags &= (uint8_t) ~(SUBSCRIBING | SUBSCRIBED);
+  if (subscribed) handle->flags |= SUBSCRIBED;
+  if (status < 0) fairlock_on_subscribe_refused(handle, status);
+}
+
+/* An error instead of an answer. */
 static void take_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  struct fairlock *handle = next_answered(engine);
+  struct fairlock *handle = next_subscribed(engine);
   int status = classify(event);
   bool unknown = begins(event, "NOSCRIPT"); /* that a script is not known yet is our own affair */
   if (!unknown) keep_error(engine, event);
   if (engine->stage < UP) {
     if (engine->stage == GREETING && begins(event, "ERR unknown command")) status = FAIRLOCK_UNSUPPORTED;
-    refused(engine, status);
+    fairlock_refused(engine, status);
     return;
   }
-  if (handle != NULL && (handle->flags & SUBSCRIBING) && !(handle->flags & (SUBSCRIBED | CLOSING))) {
-    handle->flags |= SUBSCRIBED; /* so that the next error is the request's own */
-    if (handle->state == WAITING) handle->verdict = (int8_t)status;
+  if (handle != NULL) {
+    take_subscription(handle, status);
     return;
   }
+  handle = next_answered(engine);
   count_answer(engine);
   if (handle == NULL) return;
-  if (unknown) engine->eval |= handle->kind;
-  handle_answer(handle, unknown ? FAIRLOCK_PENDING : status);
+  uint32_t sent_at = take_off(handle);
+  if (unknown) engine->eval |= fairlock_kind(handle);
+  fairlock_on_reply(handle, unknown ? FAIRLOCK_PENDING : status, sent_at);
 }
 
 /* The reply is an array of so many numbers, as it has to be. */
 static bool is_array(struct fairlock_engine *engine, uint32_t size)
 {
-  bool good = engine->value_type == RESP_ARRAY && engine->element == size && !engine->odd;
+  bool good = engine->value_type == RESP_ARRAY && engine->element == size && !engine->malformed;
   if (!good) bad_reply(engine);
   return good;
 }
@@ -128,15 +179,22 @@ static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32
 static void take_answer(struct fairlock_engine *engine)
 {
   struct fairlock *handle = next_answered(engine);
+  if (handle == NULL && next_subscribed(engine) != NULL) {
+    bad_reply(engine);
+    return;
+  }
   count_answer(engine);
   if (handle == NULL) return;
   int status = FAIRLOCK_OK;
-  if (handle->kind != KIND_INSPECT) {
+  uint32_t sent_at = take_off(handle);
+  if (handle->phase != INSPECTING) {
     if (!is_array(engine, 3)) return;
-    take_time(engine, engine->values[2], handle->sent_at);
-    if (engine->values[0] == -2) status = FAIRLOCK_PENDING; /* void: its time was reckoned wrongly, and is right now */
+    measure(engine, sent_at);
+    take_time(engine, engine->values[2], sent_at);
+    if (engine->values[0] == -2)
+      status = FAIRLOCK_PENDING; /* expired: its time was estimated wrongly, and is right now */
   }
-  handle_answer(handle, status);
+  fairlock_on_reply(handle, status, sent_at);
 }
 
 /* The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}. */
@@ -145,16 +203,24 @@ static void take_greeting(struct fairlock_engine *engine)
   if (engine->stage < GREETING) {
     bad_reply(engine);
   } else if (engine->stage == GREETING && engine->value_type != RESP_MAP) {
-    refused(engine, FAIRLOCK_UNSUPPORTED);
+    fairlock_refused(engine, FAIRLOCK_UNSUPPORTED);
   } else if (engine->stage == GREETING && engine->config->database > 0) {
     engine->stage = SELECTING;
   } else if (engine->stage < TIMING) {
     engine->stage = TIMING;
   } else if (is_array(engine, 2)) {
     /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
+    measure(engine, engine->filled_at);
     take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000, engine->filled_at);
-    greeted(engine);
+    fairlock_greeted(engine);
   }
+}
+
+/* An element of HELLO's map: the number of this connection is kept, for the client's id. */
+static void take_hello(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  if (engine->element % 2 == 0) engine->push_type = begins(event, "id") ? PUSH_MESSAGE : PUSH_OTHER;
+  else if (engine->push_type == PUSH_MESSAGE) fairlock_take_number(engine, event, HELLO_ID);
 }
 
 /* The handle whose channel this is: its id ends the name. */
@@ -166,49 +232,55 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine, con
     at--;
   if (at == 0 || !resp_parse_number(event->data + at, event->size - at, &number)) return NULL;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    if (handle->number == number) return channel_size(handle) == event->size ? handle : NULL;
+    if (handle->number == number) return fairlock_channel_size(handle) == event->size ? handle : NULL;
   }
   return NULL;
 }
 
-/* The text of a message: "0", or the token and the time of a grant. */
+/* The text of a message: "0", or the token and the time of a grant and how long it lasts. */
 static void take_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  size_t first = 0;
-  int64_t token;
-  int64_t at = 0;
-  while (first < event->size && event->data[first] != ' ')
-    first++;
-  size_t second = first + 1;
-  if (!resp_parse_number(event->data, first, &token)) return;
-  if (second <= event->size && !resp_parse_number(event->data + second, event->size - second, &at)) return;
-  if ((uint64_t)token > LARGEST || (uint64_t)at > LARGEST) return; /* or below 0 */
-  handle_push(engine->addressee, (uint64_t)token, at);
+  int64_t numbers[3] = {0};
+  size_t start = 0;
+  for (unsigned i = 0; i < 3 && start <= event->size; i++) {
+    size_t end = start;
+    while (end < event->size && event->data[end] != ' ')
+      end++;
+    if (!resp_parse_number(event->data + start, end - start, &numbers[i])) return;
+    if ((uint64_t)numbers[i] > LARGEST) return; /* or below 0 */
+    start = end + 1;
+  }
+  uint32_t claim_ms = numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2] : FAIRLOCK_WAITER_MAX_MS;
+  fairlock_on_push(engine->addressee, (uint64_t)numbers[0], numbers[1], claim_ms);
 }
 
 /* An element of a message: its kind, the channel, the text. */
 static void take_push(struct fairlock_engine *engine, const struct resp_event *event)
 {
+  struct fairlock *handle = engine->addressee;
   if (engine->element == 0) {
-    engine->push_type = begins(event, "message")     ? PUSH_MESSAGE
-                        : begins(event, "subscribe") ? PUSH_SUBSCRIBE
-                                                     : PUSH_OTHER;
+    engine->push_type = begins(event, "message")       ? PUSH_MESSAGE
+                        : begins(event, "subscribe")   ? PUSH_SUBSCRIBE
+                        : begins(event, "unsubscribe") ? PUSH_SUBSCRIBE
+                                                       : PUSH_OTHER;
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
-    if (engine->push_type == PUSH_SUBSCRIBE && engine->addressee != NULL) engine->addressee->flags |= SUBSCRIBED;
-  } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && engine->addressee != NULL) {
+    handle = engine->addressee;
+    if (handle != NULL && engine->push_type == PUSH_SUBSCRIBE && subscription_next(handle))
+      take_subscription(handle, FAIRLOCK_OK);
+  } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && handle != NULL) {
     take_message(engine, event);
   }
 }
 
-void take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index)
+void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index)
 {
   int64_t value = event->integer;
   bool number = event->type == RESP_INTEGER;
   if (event->type == RESP_BULK_STRING) number = resp_parse_number(event->data, event->size, &value);
   bool sane = number && value >= -2 && value <= (int64_t)LARGEST && index < VALUES;
   if (sane) engine->values[index] = value;
-  else engine->odd = true;
+  else engine->malformed = true;
 }
 
 static void take_element(struct fairlock_engine *engine, const struct resp_event *event)
@@ -216,15 +288,24 @@ static void take_element(struct fairlock_engine *engine, const struct resp_event
   const struct fairlock *handle = next_answered(engine);
   if (engine->value_type == RESP_PUSH) {
     take_push(engine, event);
-  } else if (engine->stage == UP && handle != NULL && handle->kind == KIND_INSPECT) {
+  } else if (engine->stage == GREETING) {
+    take_hello(engine, event);
+  } else if (engine->stage == UP && handle != NULL && handle->phase == INSPECTING) {
     engine->inspection->take(engine, event);
   } else {
-    take_number(engine, event, engine->element);
+    fairlock_take_number(engine, event, engine->element);
   }
   engine->element++;
 }
 
-void take_event(struct fairlock_engine *engine, const struct resp_event *event)
+/* A reply is due: a request was sent, to its end, and not answered. */
+static bool asked_for(const struct fairlock_engine *engine)
+{
+  if (engine->last_received == engine->last_sent) return false;
+  return !engine->writing || engine->request.sequence != (uint16_t)(engine->last_received + 1);
+}
+
+void fairlock_take_event(struct fairlock_engine *engine, const struct resp_event *event)
 {
   if (event->type == RESP_ATTRIBUTE) {
     bad_reply(engine); /* none was asked for */
@@ -233,15 +314,15 @@ void take_event(struct fairlock_engine *engine, const struct resp_event *event)
   if (event->depth == 0) {
     engine->value_type = (uint8_t)event->type;
     engine->element = 0;
-    engine->odd = false;
+    engine->malformed = false;
     engine->addressee = NULL;
   } else if (event->depth == 1) {
     take_element(engine, event);
   }
   if (!event->last || engine->value_type == RESP_PUSH) return;
   bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
-  if (engine->stage == UP && engine->last_received == engine->last_sent) {
-    bad_reply(engine); /* nobody asked */
+  if (engine->stage == UP && !asked_for(engine)) {
+    bad_reply(engine);
   } else if (error) {
     take_error(engine, event);
   } else if (engine->stage < UP) {

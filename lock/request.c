@@ -69,7 +69,7 @@ static void write_string(struct resp_writer *writer, const struct fairlock *hand
   resp_write_end(writer);
 }
 
-size_t channel_size(const struct fairlock *handle)
+size_t fairlock_channel_size(const struct fairlock *handle)
 {
   return parts_size(handle, channel_name, NAME | ID);
 }
@@ -101,15 +101,15 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   const struct fairlock *handle = request->handle;
   const struct fairlock_script *script = &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE];
   int arguments = request->target > 0 ? 5 : 4; /* a lease, when something of the hold is kept */
-  if (handle->kind & (KIND_ACQUIRE | KIND_KEEP)) {
+  if (request->kind & (KIND_ACQUIRE | KIND_KEEP)) {
     script = &fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE];
     arguments = 6;
-  } else if (handle->kind == KIND_INSPECT) {
+  } else if (request->kind == KIND_INSPECT) {
     script = handle->engine->inspection->script;
     arguments = 0;
   }
   if (request->subscribe) {
-    write_command(writer, handle->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
+    write_command(writer, request->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
     write_string(writer, handle, channel_name, NAME | ID);
   }
   write_script(writer, handle, script, arguments);
@@ -146,7 +146,7 @@ static void write_greeting(struct resp_writer *writer, const struct fairlock_con
   write_command(writer, "TIME", 1);
 }
 
-void write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
+void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   if (engine->request.handle == NULL) {
     write_greeting(writer, engine->config);

@@ -4,7 +4,7 @@
 static const char *const names[] = {
     "OK",          "BUSY",    "TIMEOUT",     "CANCELLED", "LOST",        "NOT_HELD", "WRONG_TASK",
     "IN_PROGRESS", "UNKNOWN", "UNREACHABLE", "DENIED",    "UNSUPPORTED", "LOADING",  "READONLY",
-    "OOM",         "MISCONF", "REFUSED",     "PROTOCOL",  "INVALID",     "TOO_LONG", "NO_ENTROPY",
+    "OOM",         "MISCONF", "REFUSED",     "PROTOCOL",  "INVALID",     "TOO_LONG",
 };
 
 static const char *const texts[] = {
@@ -28,20 +28,19 @@ static const char *const texts[] = {
     "the server sent something that makes no sense",
     "an argument is out of its range",
     "a name or id does not fit the buffers",
-    "no client id was given and none can be made",
 };
 
-_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_NO_ENTROPY, "a name for each status");
-_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_NO_ENTROPY, "a text for each status");
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_TOO_LONG, "a name for each status");
+_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_TOO_LONG, "a text for each status");
 
 const char *fairlock_status_name(int status)
 {
   if (status == FAIRLOCK_PENDING) return "PENDING";
-  return status <= 0 && status >= FAIRLOCK_NO_ENTROPY ? names[-status] : "?";
+  return status <= 0 && status >= FAIRLOCK_TOO_LONG ? names[-status] : "?";
 }
 
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  return status <= 0 && status >= FAIRLOCK_NO_ENTROPY ? texts[-status] : "no status";
+  return status <= 0 && status >= FAIRLOCK_TOO_LONG ? texts[-status] : "no status";
 }

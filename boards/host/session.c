@@ -124,8 +124,6 @@ int exit_status_of(int status)
   case FAIRLOCK_INVALID:
   case FAIRLOCK_TOO_LONG:
     return EXIT_USAGE;
-  case FAIRLOCK_NO_ENTROPY:
-    return EXIT_SYSTEM;
   default:
     return EXIT_UNREACHABLE;
   }
@@ -149,8 +147,6 @@ static const char *advice(int status)
     return "Free some of its memory, or raise its maxmemory.";
   case FAIRLOCK_MISCONF:
     return "See its log: it cannot save its data, or misses its replicas.";
-  case FAIRLOCK_NO_ENTROPY:
-    return "The system has no random numbers (/dev/urandom).";
   default:
     return NULL;
   }
@@ -159,7 +155,7 @@ static const char *advice(int status)
 /* Failures that the server did not put into words; an error text would be of an earlier one. */
 static bool wordless(int status)
 {
-  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_PROTOCOL || status == FAIRLOCK_NO_ENTROPY;
+  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_PROTOCOL;
 }
 
 int session_failed(const struct session *session, int status, const char *error)

@@ -1,6 +1,8 @@
 -- First acquisition, re-entry, a waiter's heartbeat, the confirmation of a grant, and renewal.
 --
--- ARGV  4 lease, ms  5 mode: 1 wait in the queue, 0 try, -1 only if held
+-- ARGV  4 lease, ms
+--       5 mode: 0 try, -1 only if held, else wait in the queue; the waiter timeout, ms: a waiter
+--         that is not heard of for this long is dead
 --       6 token: of the hold (mode -1), or of an earlier one that id gave up and that may still stand
 -- Reply {1, token, now}   held, target times
 --       {0, ttl, now}     not now; ttl of the lock for one who tried or is first in line, else -1
@@ -20,8 +22,12 @@ if count then
     remember('released', released)
     call('del', lock)
   elseif same or mode >= 0 then
+    -- Only the first confirmation of a grant may shorten the lease. It names the token: a late
+    -- request of an earlier wait cannot be taken for it.
+    local confirms = count == '0' and mode < 0
+    if confirms then call('pexpire', lock, lease) end
     prolong(lease)
-    if tonumber(count) ~= target then call('hset', lock, id, target) end
+    if tonumber(count) ~= target and (confirms or count ~= '0') then call('hset', lock, id, target) end
     return {1, token, now}
   end
 end
@@ -30,7 +36,7 @@ if target > 1 or mode < 0 then return {-1, 0, now} end
 local ttl = call('pttl', lock)
 if ttl == -2 then -- the lock is free
   if hand_over(id) == true then
-    local token = own(id, lease, score)
+    local token = own(id, lease, score, '1')
     return {1, token, now}
   end
   ttl = call('pttl', lock)
@@ -39,7 +45,7 @@ elseif known[3] then -- whoever was woken has come, and may wait again with the 
 end
 if mode == 0 then return {0, ttl, now} end
 
-remember(id, now + window)
+remember(id, now + mode .. ' ' .. ARGV[5])
 local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
 if ahead then
   local need = now + (ahead + 1) * chain

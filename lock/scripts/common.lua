@@ -1,13 +1,14 @@
 -- The part that acquire.lua and release.lua share: it stands before each of them.
 --
--- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease
+-- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease. Count 0: one of our waiters
+--         was handed the lock and has not confirmed it yet; the TTL is then its waiter timeout
 --       2 queue, a list of waiter ids, first come first
 --       3 timeout, a sorted set: waiter id -> ms after which Redisson evicts it
 --       4 ours, a hash: what Redisson does not know of
 --           token      the last fencing token
 --           holder     the id that got it
 --           released   the token of the last hold that was released
---           <id>       one of our waiters: alive until, ms
+--           <id>       one of our waiters: alive until, ms, and its waiter timeout, ms
 --           silent:<id>  a Redisson waiter: its score, and when it was first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
@@ -22,7 +23,7 @@
 local lock, queue, timeout, ours = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, target = ARGV[1], tonumber(ARGV[3])
 -- What Redis is told as it stands is a string: it writes numbers slowly.
-local window = '5000'          -- a waiter of ours that was not heard of for so long is dead
+local window = '5000'          -- a Redisson waiter that was not heard of for this long is dead
 local chain = 300000           -- Redisson's fairLockWaitTimeout
 local fortnight = '1209600000' -- what a hold or a wait leaves is kept for so long: no lease is longer
 local day = '86400000'         -- and after the last release, the last token
@@ -73,7 +74,7 @@ end
 
 -- Gives the free lock to owner, who may stand in the queue, and returns the new token, as a number
 -- and as a text.
-local function own(owner, lease, queued)
+local function own(owner, lease, queued, holds)
   local token, before = micros, tonumber(last) or 0
   if before >= token and before < 2 ^ 53 then token = before + 1 end
   local text = string.format('%.0f', token)
@@ -82,7 +83,7 @@ local function own(owner, lease, queued)
     call('del', ours)
   end
   remember('token', text, 'holder', owner, 'released', released)
-  call('hset', lock, owner, '1')
+  call('hset', lock, owner, holds)
   call('pexpire', lock, lease)
   if queued then forget(owner) end
   set_head(lease)
@@ -134,6 +135,7 @@ local function hand_over(caller)
     if place > 0 then waiter = call('lindex', queue, place) end
     if not waiter or waiter == caller then return not pending end
     local alive = call('hget', ours, waiter)
+    local limit, patience = string.match(alive or '', '^(%d+) (%d%d%d%d%d?%d?)$')
     local channel = prefix .. waiter
     local listens = call('pubsub', 'numsub', channel)[2] > 0
     if not alive and not listens then
@@ -143,7 +145,7 @@ local function hand_over(caller)
         pending = true
         place = place + 1
       end
-    elseif alive and (tonumber(alive) or 0) <= now then
+    elseif alive and tonumber(limit or 0) <= now then
       forget(waiter)
     elseif pending then
       return false
@@ -151,8 +153,8 @@ local function hand_over(caller)
       if wake_peer(waiter, place) then return false end
       forget(waiter)
     elseif listens then
-      local _, token = own(waiter, window, true)
-      call('publish', channel, token .. ' ' .. now)
+      local _, token = own(waiter, patience, true, '0')
+      call('publish', channel, token .. ' ' .. now .. ' ' .. patience)
       return 'given'
     else
       place = place + 1

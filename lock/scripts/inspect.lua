@@ -3,7 +3,8 @@
 -- KEYS  as in common.lua
 -- Reply {ttl, token, kind, hold count, waiters, holder, (kind, condition, waiter) for each waiter}
 --   kind 1 ours, 0 Redisson's; condition 2 listens, 1 silent but in its time, 0 dead
---   holder is empty, and kind and hold count are 0, when the lock is free
+--   holder is empty, and kind and hold count are 0, when the lock is free; hold count 0 beside a
+--   holder: it was handed the lock and has not confirmed it yet
 
 local lock, queue, timeout, ours = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call = redis.call
@@ -21,10 +22,10 @@ local reply = {
 }
 for _, waiter in ipairs(waiters) do
   local alive = call('hget', ours, waiter)
-  local limit = tonumber(alive or call('zscore', timeout, waiter) or 0) or 0
+  local limit = alive and string.match(alive, '^%d+') or call('zscore', timeout, waiter)
   local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
   local condition = 0
-  if limit > now then condition = listens and 2 or 1 end
+  if (tonumber(limit or 0) or 0) > now then condition = listens and 2 or 1 end
   reply[#reply + 1] = alive and 1 or 0
   reply[#reply + 1] = condition
   reply[#reply + 1] = waiter

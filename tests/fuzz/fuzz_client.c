@@ -385,7 +385,7 @@ static void look(struct fairlock *handle)
   CHECK(fairlock_held(handle) <= 30000);
   (void)fairlock_token(handle);
   (void)fairlock_hold_count(handle);
-  struct fairlock_stats stats = fairlock_stats(&client);
+  struct fairlock_counters stats = fairlock_read_counters(&client);
   CHECK(stats.waits <= stats.acquisitions && stats.losses <= stats.acquisitions);
 }
 

@@ -644,7 +644,7 @@ static void tell_event(int pipe, struct client *client, struct fairlock *handle,
   }
   event.losses = atomic_load(&client->losses);
   event.at_us = now_us();
-  event.stats = fairlock_stats(&client->client);
+  event.stats = fairlock_read_counters(&client->client);
   if (write(pipe, &event, sizeof event) != (ssize_t)sizeof event) _exit(1);
 }
 

@@ -173,7 +173,7 @@ struct event {
   uint32_t held_ms, holds;
   int losses;
   int64_t at_us;
-  struct fairlock_stats stats;
+  struct fairlock_counters stats;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
 };
 

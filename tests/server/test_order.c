@@ -70,7 +70,7 @@ static void run_contenders(int index, void *context)
   }
   for (int i = 0; i < job->threads; i++)
     (void)pthread_join(contender[i].thread, NULL);
-  struct fairlock_stats stats = fairlock_stats(&client.client);
+  struct fairlock_counters stats = fairlock_read_counters(&client.client);
   (void)atomic_fetch_add(&common->granted, stats.granted);
   (void)atomic_fetch_add(&common->polled, stats.polled);
   (void)atomic_fetch_add(&common->waits, stats.waits);

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #define ID         "client-1"
-#define CHANNEL(n) "redisson_lock__channel:{door}:" ID ":" n
+#define CHANNEL(n) "redisson_lock__channel:{door}:" ID ".2a.1ga4gc1sg00:" n /* connection 74; the time */
 #define DAY        86400000U
 #define START      0xfffff000U /* so that each test lives through the wrap-around of the clock */
 
 static struct fairlock_engine engine;
 static struct fairlock a, b;
 static struct fairlock_config config;
-static uint8_t receive_buffer[256], send_buffer[512];
+static uint8_t receive_buffer[300], send_buffer[512];
 static char output[8192];
 static size_t output_size;
 static uint32_t now;
@@ -103,13 +103,14 @@ static void grant(const char *channel, const char *token, int32_t ago)
   memcpy(text, token, size);
   text[size++] = ' ';
   size += resp_format_number(text + size, server_time() - ago);
-  text[size] = 0;
+  memcpy(text + size, " 5000", sizeof " 5000");
   push("message", channel, text);
 }
 
 static void pass(uint32_t ms)
 {
   now += ms;
+  if (fairlock_engine_wants(&engine, now) & FAIRLOCK_RECEIVE) fairlock_engine_received(&engine, 0, now);
   fairlock_engine_tick(&engine, now);
 }
 
@@ -120,7 +121,7 @@ static void greet_late(int64_t late)
   fairlock_engine_opened(&engine, now);
   CHECK(sends("HELLO\r\n$1\r\n3\r\n"));
   CHECK(strstr(output, "TIME") != NULL);
-  feed("%1\r\n$5\r\nproto\r\n:3\r\n");
+  feed("%2\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:74\r\n");
   CHECK(!fairlock_engine_ready(&engine));
   uint8_t text[64];
   struct resp_writer writer;
@@ -151,7 +152,7 @@ static void set_up(void)
   config.lost_context = &losses;
   losses = 0;
   now = START;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "door", 4), FAIRLOCK_OK);
 }
@@ -192,45 +193,45 @@ static void test_init_refuses(void)
 {
   set_up();
   config.client_id = NULL;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_NO_ENTROPY);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   config.client_id = "";
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.client_id = "a:b";
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.client_id = "a b";
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.client_id = "a\x7f";
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.client_id = "12345678901234567890123456789012345678901234567890123456789012345";
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_TOO_LONG);
   config.client_id = ID;
   config.receive_size = 10;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_TOO_LONG);
   config.receive_size = sizeof receive_buffer;
   config.send_size = FAIRLOCK_SEND_MIN - 1;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_TOO_LONG);
   config.send_size = sizeof send_buffer;
   config.send_buffer = NULL;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.send_buffer = send_buffer;
   config.receive_buffer = NULL;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.receive_buffer = receive_buffer;
   config.lease_ms = FAIRLOCK_SHORTEST_LEASE_MS - 1;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.lease_ms = FAIRLOCK_LONGEST_MS + 1;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.lease_ms = FAIRLOCK_SHORTEST_LEASE_MS;
   config.connect_ms = FAIRLOCK_LONGEST_MS + 1;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.connect_ms = 0;
   config.response_ms = FAIRLOCK_LONGEST_MS + 1;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.response_ms = 0;
   config.offline_ms = FAIRLOCK_LONGEST_MS + 1;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.offline_ms = FAIRLOCK_FOREVER;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, NULL), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   static char name[300];
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, name, 0), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, NULL, 1), FAIRLOCK_INVALID);
@@ -372,8 +373,8 @@ static void test_heartbeat_and_grant(void)
   CHECK(sends("\r\n$2\r\n-1\r\n")); /* confirms: only if held */
   answer(1, 99, 0);
   CHECK(fairlock_engine_held(&a, now) > 29000);
-  CHECK_EQUAL(engine.stats.granted, 1);
-  CHECK_EQUAL(engine.stats.waits, 1);
+  CHECK_EQUAL(engine.counters.granted, 1);
+  CHECK_EQUAL(engine.counters.waits, 1);
 }
 
 static void test_grant_that_is_too_old(void)
@@ -398,9 +399,9 @@ static void test_grant_after_a_slow_greeting(void)
   pass(1500);
   drain();
   CHECK_EQUAL(output_size, 0);
-  feed("%1\r\n$5\r\nproto\r\n:3\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"); /* that of 1500 ms ago */
+  feed("%1\r\n$2\r\nid\r\n:74\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"); /* that of 1500 ms ago */
   CHECK(fairlock_engine_ready(&engine));
-  push("message", CHANNEL("1"), "99 1700000000000");
+  push("message", CHANNEL("1"), "99 1700000000000 5000");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(fairlock_engine_held(&a, now) <= 3500);
 }
@@ -427,7 +428,7 @@ static void test_grant_from_another_time(void)
   CHECK(sends("EVALSHA"));
   answer(1, 99, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
-  CHECK_EQUAL(engine.stats.polled, 1);
+  CHECK_EQUAL(engine.counters.polled, 1);
 }
 
 /* The time that it names lies ahead by a minute: no grant is good for more than a window. */
@@ -547,12 +548,11 @@ static void test_cancel_while_subscribing(void)
   CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
   drain();
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  CHECK_EQUAL(output_size, 0); /* what comes of the SUBSCRIBE has to be known first */
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 5, 0);
-  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "SUBSCRIBE") == NULL);
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 5, 0); /* to the acquire */
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
 }
@@ -581,7 +581,7 @@ static void test_renewal_and_loss(void)
   CHECK(sends("\r\n$2\r\n-1\r\n"));
   answer(1, 77, 0);
   CHECK(fairlock_engine_held(&a, now) > 29000);
-  CHECK_EQUAL(engine.stats.renewals, 1);
+  CHECK_EQUAL(engine.counters.renewals, 1);
   pass(10000);
   drain();
   answer(-1, 0, 0);
@@ -644,6 +644,7 @@ static void test_loss_while_subscribing(void)
   CHECK_EQUAL(losses, 1);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
   drain();
+  answer(1, 0, 0); /* a has left: its acquire, or a renewal, may have come late */
   answer(1, 100, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_OK); /* not taken for an answer to a */
 }
@@ -746,6 +747,7 @@ static void test_idle_for_weeks(void)
     CHECK(fairlock_engine_deadline(&engine, now) >= 5000);
     greet();
     drain();
+    push("subscribe", CHANNEL("1"), NULL);
     answer(1, 7, 0);
     CHECK_EQUAL(a.result, FAIRLOCK_OK);
   }
@@ -939,8 +941,8 @@ static void test_ghost_of_a_leave(void)
   drain();
   CHECK_EQUAL(output_size, 0);
   pass(1100);
-  drain();
-  CHECK(output_size > 0);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
   answer(1, 7, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
@@ -1048,7 +1050,8 @@ static void test_ghost_of_a_leave_is_forgotten(void)
   leave_over_a_break();
   now += 30 * DAY;
   CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
-  CHECK(sends("EVALSHA"));
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
   answer(1, 7, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
@@ -1165,14 +1168,12 @@ static void test_bytes_before_the_connection(void)
 /* The pause before a new attempt stays below 5 s, and it is never the same for all clients. */
 static void test_back_off_has_an_end(void)
 {
-  uint8_t entropy[16] = {0};
   set_up();
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, entropy), FAIRLOCK_OK);
   for (int i = 0; i < 300; i++) {
     fairlock_engine_connect(&engine, now);
     fairlock_engine_opening(&engine, now);
     fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
-    CHECK(engine.pause >= 25 && engine.pause <= 5000);
+    CHECK(engine.backoff_ms >= 25 && engine.backoff_ms <= 5000);
   }
   fairlock_engine_connect(&engine, now); /* who asks does not wait */
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
@@ -1221,10 +1222,9 @@ static void test_an_error_that_may_pass_is_waited_out(void)
   CHECK(sends("EVALSHA"));
   feed("-OOM no memory\r\n");
   pass(2000);
-  CHECK_EQUAL(a.result, FAIRLOCK_PENDING); /* leaving first */
-  drain();
-  answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OOM);
+  drain();
+  CHECK_EQUAL(output_size, 0); /* nothing of it was ever carried out */
 }
 
 static void nonsense(const char *text)
@@ -1365,18 +1365,24 @@ static void test_remove_comes_to_an_end(void)
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
-/* A SUBSCRIBE that is refused gets a reply of its own: when nobody is left to know, the replies cannot be told apart. */
+/* A SUBSCRIBE that is refused gets a reply of its own, and a handle that has something to leave is not gone before it did. */
 static void test_remove_while_subscribing(void)
 {
   lose_while_subscribing();
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
   drain();
-  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
-  memset(&a, 0, sizeof a);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   feed("-NOPERM no channel\r\n");
-  answer(1, 99, 0); /* to a */
+  answer(1, 99, 0); /* to a's acquire */
   CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
-  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  answer(1, 100, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK);
+  CHECK_EQUAL(b.token, 100);
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
 }
 
 /* The memory of a handle that was taken out is the caller's again, even if half of its request is out. */
@@ -1385,7 +1391,7 @@ static void test_remove_in_the_middle_of_a_request(void)
   size_t size;
   set_up();
   config.send_size = FAIRLOCK_SEND_MIN;
-  engine.offline_ms = 100;
+  config.offline_ms = 100;
   greet();
   CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
   fairlock_engine_output(&engine, &size, now);
@@ -1410,7 +1416,7 @@ static void test_remove_in_the_middle_of_a_message(void)
 {
   set_up();
   greet();
-  feed(">3\r\n$7\r\nmessage\r\n$40\r\n" CHANNEL("1") "\r\n");
+  feed(">3\r\n$7\r\nmessage\r\n$55\r\n" CHANNEL("1") "\r\n");
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
   memset(&a, 0, sizeof a);
   feed("$4\r\n99 5\r\n");
@@ -1439,7 +1445,7 @@ static void test_small_send_buffer(void)
   config.send_size = FAIRLOCK_SEND_MIN;
   greet();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
-  CHECK(sends("*2\r\n$9\r\nSUBSCRIBE\r\n$40\r\n" CHANNEL("1") "\r\n*13\r\n$7\r\nEVALSHA\r\n"));
+  CHECK(sends("*2\r\n$9\r\nSUBSCRIBE\r\n$55\r\n" CHANNEL("1") "\r\n*13\r\n$7\r\nEVALSHA\r\n"));
   CHECK(strstr(output, "$4\r\ndoor\r\n$26\r\nredisson_lock_queue:{door}\r\n$28\r\nredisson_lock_timeout:{door}\r\n"
                        "$15\r\nfairlock:{door}\r\n") != NULL);
 }
@@ -1471,25 +1477,31 @@ static void test_braces(void)
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "a{b", 3), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 1000, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("redisson_lock_queue:a{b\r\n"));
-  CHECK(strstr(output, "redisson_lock__channel:a{b:" ID ":3\r\n") != NULL);
+  CHECK(strstr(output, "redisson_lock__channel:a{b:" ID ".2a.1ga4gc1sg00:3\r\n") != NULL);
 }
 
-static void test_random_id(void)
+static void test_id_is_the_servers(void)
 {
-  uint8_t entropy[16] = {0x01, 0x23, 0xab, [15] = 0xff};
+  set_up();
+  greet();
+  CHECK_BYTES(engine.id, engine.id_size, ID ".2a.1ga4gc1sg00", sizeof ID ".2a.1ga4gc1sg00" - 1);
+  break_connection();
+  pass(10000);
+  greet(); /* by another connection, at another time: the id stays */
+  CHECK_BYTES(engine.id, engine.id_size, ID ".2a.1ga4gc1sg00", sizeof ID ".2a.1ga4gc1sg00" - 1);
   set_up();
   config.client_id = NULL;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, entropy), FAIRLOCK_OK);
-  CHECK_BYTES(engine.id, engine.id_size, "0123ab000000000000000000000000ff", 32);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  greet();
+  CHECK_BYTES(engine.id, engine.id_size, "2a.1ga4gc1sg00", 14);
 }
 
 /* With a name of 16 bytes, 700 are promised for both ways; the answers, which the server writes, take 71 of them. */
 static void test_bytes_of_a_pair(void)
 {
-  uint8_t entropy[16] = {1};
   set_up();
   config.client_id = NULL;
-  CHECK_EQUAL(fairlock_engine_init(&engine, &config, entropy), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, "sixteen-bytes-16", 16), FAIRLOCK_OK);
   greet();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 30000, now), FAIRLOCK_PENDING);
@@ -1498,16 +1510,16 @@ static void test_bytes_of_a_pair(void)
   answer(1, 1700000000000000, 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
-  CHECK(size > 300 && size + output_size <= 700 - 71);
+  CHECK(size > 250 && size + output_size <= 700 - 71);
 }
 
 static void test_status_words(void)
 {
-  for (int status = FAIRLOCK_NO_ENTROPY - 1; status <= FAIRLOCK_PENDING + 1; status++) {
+  for (int status = FAIRLOCK_TOO_LONG - 1; status <= FAIRLOCK_PENDING + 1; status++) {
     CHECK(fairlock_status_text(status)[0] != 0 && fairlock_status_name(status)[0] != 0);
   }
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
-  CHECK(strcmp(fairlock_status_name(FAIRLOCK_NO_ENTROPY), "NO_ENTROPY") == 0);
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_TOO_LONG), "TOO_LONG") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
 }
 
@@ -1582,7 +1594,7 @@ const struct check_test check_tests[] = {
     {"small send buffer", test_small_send_buffer},
     {"a slow link has no longer for an answer", test_slow_link},
     {"braces in a name", test_braces},
-    {"random id", test_random_id},
+    {"id of the server's numbers", test_id_is_the_servers},
     {"bytes of an acquire and a release", test_bytes_of_a_pair},
     {"status words", test_status_words},
     {NULL, NULL},

@@ -1,0 +1,670 @@
+/*
+ * The handles: what an operation, a reply, a message and the time do to each.
+ *
+ * What a handle sends follows from its phase alone (`requests`), so after a broken connection it is
+ * enough to send again. A waiter's heartbeats and a holder's renewals go out by the clock; replies
+ * count as long as the handle is in the phase in which it wrote the request.
+ *
+ * In doubt. What was under way on a connection that broke may still reach the server, until the time
+ * at which the request itself says that it expires. Most requests do no harm then: they name a token,
+ * or do nothing unless held. Two do: an acquire that arrives after the release begins a hold that
+ * nobody knows of, and a leave that arrives after the next acquire ends its hold. So a handle with an
+ * acquire in doubt leaves once more when that has expired, and one with a leave in doubt does not
+ * acquire before.
+ *
+ * A handle is FREE only when the server can have nothing of it: no place in the queue, no hold, no
+ * acquire still on its way. Until then it is LEAVING, in the background if need be.
+ *
+ * Tokens. While it does not hold, a handle keeps the token of a hold that it gave up unreleased: the
+ * server may still have that hold, and is told by the next acquire to end it and to begin a new one.
+ */
+#include "internal.h"
+
+/* The request of each phase: its kind, the mode of acquire.lua, and what it adds to the hold count. */
+static const struct {
+  uint8_t kind;
+  int8_t mode;
+  int8_t change;
+} requests[] = {
+    [QUEUEING] = {KIND_ACQUIRE, 1, 1},   [TRYING] = {KIND_ACQUIRE, 0, 1},       [HELD] = {KIND_KEEP, -1, 0},
+    [REENTERING] = {KIND_KEEP, -1, 1},   [RELEASE_ONE] = {KIND_RELEASE, 0, -1}, [RELEASING] = {KIND_RELEASE, 0, -1},
+    [LEAVING] = {KIND_LEAVE, 0, 0},      [REMOVING] = {KIND_LEAVE, 0, 0},       [FORCING] = {KIND_FORCE, 0, -1},
+    [INSPECTING] = {KIND_INSPECT, 0, 0},
+};
+
+static bool pending(const struct fairlock *handle)
+{
+  return handle->result == FAIRLOCK_PENDING;
+}
+
+static bool ready(const struct fairlock *handle)
+{
+  return (handle->listed & 1U << READY) != 0;
+}
+
+static uint32_t doubt_ends(const struct fairlock_engine *engine)
+{
+  return engine->stage_began + engine->in_doubt_ms;
+}
+
+static void set_timer(struct fairlock *handle, uint32_t time)
+{
+  handle->timer = time;
+  handle->engine->changed = true;
+}
+
+/* Replies to requests of the phase before do not count any more. */
+static void set_phase(struct fairlock *handle, enum phase phase)
+{
+  fairlock_list_remove(handle, SENT);
+  handle->unanswered = 0;
+  handle->phase = (uint8_t)phase;
+  handle->engine->changed = true;
+}
+
+/* Kinds of requests of this connection whose replies have not come. */
+static uint8_t in_flight(const struct fairlock *handle)
+{
+  return comes_after(handle->newest, handle->engine->last_received) ? handle->in_flight : 0;
+}
+
+/* Nothing that this handle wrote can have left, or can still leave, a hold or a place in the queue. */
+static bool nothing_there(const struct fairlock *handle)
+{
+  return !(handle->flags & (QUEUED | OWED)) && !((in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
+}
+
+/*
+ * The operation, if there is one, is over. Why it was given up counts for more than what came of
+ * leaving the queue.
+ */
+static void finish(struct fairlock *handle, int result)
+{
+  if (!pending(handle)) return;
+  if (holding(handle) && handle->phase != HELD) set_phase(handle, HELD);
+  handle->result = handle->leave_result < 0 ? handle->leave_result : (int8_t)result;
+  handle->leave_result = FAIRLOCK_OK;
+}
+
+/* One that is being removed is gone, whatever became of its leave. */
+static void become_free(struct fairlock *handle, int result)
+{
+  bool removed = handle->phase == REMOVING;
+  if (removed && handle->flags & SUBSCRIBING) /* who would count its reply? */
+    fairlock_engine_fail(handle->engine, FAIRLOCK_UNREACHABLE);
+  fairlock_list_remove(handle, READY);
+  set_phase(handle, FREE);
+  handle->holds = 0;
+  handle->in_doubt &= KIND_LEAVE; /* one that is late must not end the next wait */
+  handle->flags &= removed ? 0 : SUBSCRIBED | SUBSCRIBING;
+  finish(handle, removed ? FAIRLOCK_OK : result);
+}
+
+/* told: by the server. Otherwise a late renewal may have kept the hold alive there. */
+static void lose(struct fairlock *handle, bool told)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (handle->phase == RELEASE_ONE) handle->holds--; /* this release counts */
+  fairlock_list_remove(handle, READY);
+  set_phase(handle, LOST);
+  handle->flags &= (uint8_t)~QUEUED;
+  if (!told) handle->flags |= OWED;
+  engine->counters.losses++;
+  finish(handle, FAIRLOCK_LOST);
+  if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
+}
+
+/*
+ * The caller neither waits nor holds any more: leaves the queue, or gives back what it was granted
+ * unseen. The caller is told the result when that is done, or at once when there is no connection.
+ */
+static void leave(struct fairlock *handle, int result)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (nothing_there(handle)) {
+    become_free(handle, result);
+    return;
+  }
+  if (pending(handle)) handle->leave_result = (int8_t)result;
+  set_phase(handle, LEAVING);
+  handle->limit = engine->now + handle->lease_ms + waiter_timeout(engine);
+  if (engine->stage != UP) finish(handle, result);
+  fairlock_queue_send(handle);
+}
+
+/*
+ * The hold with handle->token has begun, and may be believed in until handle->limit. way: counts how
+ * waiters come to it. A handover has to be confirmed; until then the lease is the waiter timeout.
+ */
+static void hold(struct fairlock *handle, uint32_t *way)
+{
+  struct fairlock_counters *counters = &handle->engine->counters;
+  counters->acquisitions++;
+  if (handle->flags & QUEUED) {
+    counters->waits++;
+    ++*way;
+  }
+  set_phase(handle, HELD);
+  handle->holds = 1;
+  handle->flags &= (uint8_t)~OWED;
+  handle->leave_result = FAIRLOCK_OK;
+  finish(handle, FAIRLOCK_OK);
+  if (handle->flags & QUEUED && !(handle->flags & RENEWS)) fairlock_queue_send(handle);
+}
+
+static uint32_t renewed_lease(const struct fairlock *handle)
+{
+  return config_or(handle->engine->config->lease_ms, LEASE_MS);
+}
+
+/* The lease that requests ask for. */
+static uint32_t lease_asked(const struct fairlock *handle)
+{
+  if (handle->phase != REENTERING) return handle->lease_ms;
+  return config_or(handle->reentry_lease_ms, renewed_lease(handle));
+}
+
+/* When the lease that was asked for then ends. */
+static uint32_t lease_end(uint32_t sent_at, uint32_t lease_ms)
+{
+  return sent_at + lease_ms - margin(lease_ms);
+}
+
+/*
+ * The reply to a request sent then has confirmed its lease. One that is renewed may follow a longer
+ * one, which still holds.
+ */
+static void extend(struct fairlock *handle, uint32_t sent_at)
+{
+  uint32_t limit = lease_end(sent_at, handle->lease_ms);
+  bool shorter =
+      holding(handle) && handle->flags & RENEWS && !(handle->flags & QUEUED) && !reached(limit, handle->limit);
+  if (!shorter) handle->limit = limit;
+  if (!(handle->flags & RENEWS)) set_timer(handle, handle->limit);
+  else if (handle->unanswered == 0) set_timer(handle, sent_at + handle->lease_ms / 3);
+}
+
+/* The result of a wait whose time is over. */
+static int timed_out(const struct fairlock_engine *engine)
+{
+  if (engine->last_error < 0) return engine->last_error;
+  return engine->stage == UP ? FAIRLOCK_TIMEOUT : FAIRLOCK_UNREACHABLE;
+}
+
+/* Waits, holds, or is ending either. */
+static bool active(const struct fairlock *handle)
+{
+  return handle->phase >= QUEUEING && handle->phase <= REMOVING;
+}
+
+static bool limited(const struct fairlock *handle)
+{
+  if (handle->phase == QUEUEING) return !(handle->flags & ENDLESS);
+  return active(handle) && handle->phase != TRYING;
+}
+
+/*
+ * Its limit is reached. That of a wait or a hold which nobody looked after for weeks seems to lie
+ * ahead: our clock goes round.
+ */
+static bool over(const struct fairlock *handle, uint32_t now)
+{
+  return reached(now, handle->limit) || (!ending(handle) && now - handle->answered_at > FAIRLOCK_LONGEST_MS);
+}
+
+/* Ends what has reached its limit. */
+static void expire(struct fairlock *handle)
+{
+  if (!limited(handle) || !over(handle, handle->engine->now)) return;
+  if (waiting(handle)) leave(handle, timed_out(handle->engine));
+  else if (ending(handle)) become_free(handle, FAIRLOCK_UNKNOWN);
+  else lose(handle, false);
+}
+
+/* Operations */
+
+static int begin(struct fairlock *handle, enum phase phase)
+{
+  set_phase(handle, phase);
+  handle->result = FAIRLOCK_PENDING;
+  handle->answered_at = handle->engine->now;
+  fairlock_queue_send(handle);
+  return FAIRLOCK_PENDING;
+}
+
+/* A re-entry never shortens what the hold has, and ends no renewals. */
+static int reenter(struct fairlock *handle, uint32_t lease_ms)
+{
+  uint32_t left = fairlock_engine_held(handle, handle->engine->now);
+  if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
+  handle->reentry_lease_ms = lease_ms == FAIRLOCK_RENEW || lease_ms > left ? lease_ms : left;
+  return begin(handle, REENTERING);
+}
+
+static void set_lease(struct fairlock *handle, uint32_t lease_ms)
+{
+  handle->flags &= (uint8_t)~RENEWS;
+  if (lease_ms == FAIRLOCK_RENEW) {
+    handle->flags |= RENEWS;
+    lease_ms = renewed_lease(handle);
+  }
+  handle->lease_ms = lease_ms;
+}
+
+int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms, uint32_t now)
+{
+  handle->engine->now = now;
+  if (!good_lease(lease_ms) || !good_wait(wait_ms)) return FAIRLOCK_INVALID;
+  if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
+  expire(handle);
+  if (handle->phase == LOST) return FAIRLOCK_LOST;
+  if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
+  if (handle->phase == HELD) return reenter(handle, lease_ms);
+  handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
+  if (ending(handle)) handle->flags |= OWED; /* what it was leaving may still be there */
+  if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
+  set_lease(handle, lease_ms);
+  handle->holds = 0;
+  handle->limit = now + wait_ms;
+  return begin(handle, wait_ms == 0 ? TRYING : QUEUEING);
+}
+
+int fairlock_engine_release(struct fairlock *handle, uint32_t now)
+{
+  handle->engine->now = now;
+  if (pending(handle)) return FAIRLOCK_IN_PROGRESS;
+  expire(handle);
+  if (handle->phase == LOST) {
+    if (--handle->holds == 0) leave(handle, FAIRLOCK_LOST);
+    return FAIRLOCK_LOST;
+  }
+  if (handle->phase != HELD) return FAIRLOCK_NOT_HELD;
+  if (handle->holds > 1) return begin(handle, RELEASE_ONE);
+  handle->in_doubt &= (uint8_t)~KIND_RELEASE;
+  handle->limit += 2 * margin(handle->lease_ms);
+  return begin(handle, RELEASING);
+}
+
+int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
+{
+  handle->engine->now = now;
+  if (!waiting(handle)) return FAIRLOCK_NOT_HELD;
+  leave(handle, FAIRLOCK_CANCELLED);
+  return FAIRLOCK_OK;
+}
+
+int fairlock_begin_query(struct fairlock *handle, enum phase phase)
+{
+  if (pending(handle) || handle->phase != FREE) return FAIRLOCK_IN_PROGRESS;
+  return begin(handle, phase);
+}
+
+int fairlock_engine_force(struct fairlock *handle, uint32_t now)
+{
+  handle->engine->now = now;
+  return fairlock_begin_query(handle, FORCING);
+}
+
+/*
+ * A handle goes when the server can have nothing of it and does not send it messages any more. The
+ * subscription is ended together with a leave; without a connection there is none.
+ */
+int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
+{
+  struct fairlock_engine *engine = handle->engine;
+  engine->now = now;
+  if (handle->phase == REMOVING && pending(handle)) return FAIRLOCK_PENDING;
+  if (pending(handle) || handle->phase == HELD) return FAIRLOCK_IN_PROGRESS;
+  expire(handle);
+  bool owes = ending(handle) || !nothing_there(handle);
+  if (owes || (engine->stage == UP && handle->flags & (SUBSCRIBED | SUBSCRIBING))) {
+    if (!ending(handle)) handle->limit = now + handle->lease_ms + waiter_timeout(engine);
+    if (owes) handle->flags |= OWED;
+    else handle->limit = now + 2 * response_timeout(engine);
+    handle->holds = 0;
+    return begin(handle, REMOVING);
+  }
+  /* nobody can write the other half of a request */
+  if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+  if (engine->addressee == handle) engine->addressee = NULL;
+  fairlock_list_remove(handle, READY);
+  fairlock_list_remove(handle, SENT);
+  struct fairlock **link = &engine->handles;
+  while (*link != handle)
+    link = &(*link)->sibling;
+  *link = handle->sibling;
+  handle->engine = NULL;
+  return FAIRLOCK_OK;
+}
+
+uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
+{
+  if (!holding(handle) || over(handle, now)) return 0;
+  return handle->limit - now;
+}
+
+/* Requests */
+
+/* True while the handle must not send what it wants, because of a leave in doubt. */
+bool fairlock_held_back(struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  if (!waiting(handle) || !(handle->in_doubt & KIND_LEAVE) || doubt_over(engine, engine->now)) return false;
+  set_timer(handle, doubt_ends(engine));
+  return true;
+}
+
+/* When this goes out by the clock next. */
+static uint32_t next_by_clock(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  if (handle->phase == QUEUEING) return engine->now + waiter_timeout(engine) / 5 * 2;
+  if (holding(handle) && handle->flags & RENEWS) return engine->now + handle->lease_ms / 3;
+  return handle->limit;
+}
+
+static void number_request(struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  unsigned n = handle->unanswered++;
+  handle->newest = ++engine->last_sent;
+  engine->request.sequence = handle->newest;
+  handle->sequence[n] = handle->newest;
+  handle->sent_at[n] = engine->now;
+  if (n == 0) fairlock_list_sent(handle);
+}
+
+/* How long the request lives, by the server's clock, and with it what may be in doubt. */
+static int64_t expiry(struct fairlock_engine *engine)
+{
+  uint32_t age = engine->now - engine->sampled_at; /* of the newest known time */
+  uint32_t life = response_timeout(engine);
+  int64_t expires = engine->server_now + age + life;
+  if (expires > engine->last_expiry) engine->last_expiry = expires;
+  life += margin(age);
+  if (life > engine->request_life_ms) engine->request_life_ms = life;
+  return expires;
+}
+
+/* What its requests are. */
+uint8_t fairlock_kind(const struct fairlock *handle)
+{
+  return requests[handle->phase].kind;
+}
+
+/* Puts what the handle wants into engine->request. */
+void fairlock_freeze_request(struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  struct fairlock_request *request = &engine->request;
+  uint8_t kind = fairlock_kind(handle);
+  uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
+  request->handle = handle;
+  request->kind = kind;
+  request->mode = handle->phase == QUEUEING ? (int32_t)waiter_timeout(engine) : requests[handle->phase].mode;
+  request->expires = expiry(engine);
+  request->target = (int32_t)handle->holds + requests[handle->phase].change;
+  request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
+  request->lease_ms = lease_asked(handle);
+  request->subscribe =
+      handle->phase == (subscription == SUBSCRIBED ? REMOVING : QUEUEING) && !(subscription & SUBSCRIBING);
+  request->eval = (engine->eval & kind) != 0;
+  engine->eval &= (uint8_t)~kind; /* once is enough: the server keeps it, and requests keep their order */
+  handle->in_flight = in_flight(handle) | kind;
+  if (request->subscribe) {
+    handle->flags |= SUBSCRIBING;
+    handle->subscribe_sequence = ++engine->last_sent;
+  }
+  number_request(handle);
+  handle->timer = next_by_clock(handle);
+}
+
+/* Replies */
+
+/* The reply to a request of a waiter that was sent then. */
+static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_at)
+{
+  struct fairlock_engine *engine = handle->engine;
+  int64_t value = engine->values[1];
+  if (granted) {
+    if (value <= 0 || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
+      fairlock_queue_send(handle);
+      return;
+    }
+    handle->token = (uint64_t)value;
+    extend(handle, sent_at);
+    hold(handle, &engine->counters.polled);
+  } else if (handle->phase == TRYING) {
+    leave(handle, FAIRLOCK_BUSY);
+  } else {
+    handle->flags |= QUEUED;
+    if (handle->leave_result < 0) {
+      leave(handle, handle->leave_result);
+      return;
+    }
+    uint32_t next = value >= 0 && value < FAIRLOCK_LONGEST_MS ? (uint32_t)value + 1 : FAIRLOCK_LONGEST_MS;
+    if (next < SOONEST_MS) next = SOONEST_MS;
+    if (!(handle->flags & SUBSCRIBED) && next > RETRY_MS) next = RETRY_MS;
+    if (reached(handle->timer, engine->now + next)) set_timer(handle, engine->now + next);
+  }
+}
+
+static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
+{
+  bool releases = handle->phase == RELEASE_ONE;
+  if (!done || (!releases && (uint64_t)handle->engine->values[1] != handle->token)) {
+    lose(handle, true);
+    return;
+  }
+  if (handle->phase == REENTERING) set_lease(handle, handle->reentry_lease_ms);
+  handle->holds = (uint16_t)(handle->holds + requests[handle->phase].change);
+  if (handle->phase == HELD) handle->engine->counters.renewals++;
+  extend(handle, sent_at);
+  handle->flags &= (uint8_t)~QUEUED;
+  finish(handle, FAIRLOCK_OK);
+}
+
+/*
+ * True when no acquire can have been carried out after the request that was just answered. It has to
+ * have been sent when late ones had expired, and must not be a release that repeats one sent before:
+ * that one may have ended the hold.
+ */
+static bool settled(const struct fairlock *handle, uint32_t sent_at)
+{
+  if (!(handle->in_doubt & KIND_ACQUIRE)) return true;
+  if (!doubt_over(handle->engine, sent_at)) return false;
+  return handle->phase != RELEASING || !(handle->in_doubt & KIND_RELEASE);
+}
+
+/* A release or a leave was carried out. An acquire that may still be under way has to be undone later. */
+static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  int result = FAIRLOCK_OK;
+  if (handle->phase == RELEASING && !ended) { /* or an earlier one has ended it */
+    result = handle->in_doubt & KIND_RELEASE ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST;
+  }
+  handle->token = 0;
+  if (settled(handle, sent_at)) {
+    become_free(handle, result);
+    return;
+  }
+  if (handle->phase != REMOVING) {
+    finish(handle, result);
+    set_phase(handle, LEAVING);
+  }
+  handle->holds = 0;
+  uint32_t undo_at = doubt_over(engine, engine->now) ? engine->now : doubt_ends(engine);
+  handle->limit = undo_at + waiter_timeout(engine);
+  set_timer(handle, undo_at);
+}
+
+static bool may_pass(int status)
+{
+  return status == FAIRLOCK_LOADING || status == FAIRLOCK_READONLY || status == FAIRLOCK_OOM ||
+         status == FAIRLOCK_MISCONF;
+}
+
+/* The server refuses. A hold goes on, and so does an operation that may wait, if better times may come. */
+static void reply_refused(struct fairlock *handle, int status)
+{
+  struct fairlock_engine *engine = handle->engine;
+  bool passes = may_pass(status);
+  if (handle->phase == TRYING || (handle->phase == QUEUEING && !passes)) {
+    leave(handle, status);
+  } else if (asking(handle) || (ending(handle) && !passes)) {
+    become_free(handle, status);
+  } else {
+    engine->last_error = (int8_t)status;
+    if (!passes || handle->phase == LEAVING) finish(handle, status);
+    bool repeats = !holding(handle) || handle->flags & (RENEWS | QUEUED) || pending(handle);
+    set_timer(handle, repeats ? engine->now + RETRY_MS : handle->limit);
+  }
+}
+
+/* The server has done what was asked for; what it says stands in engine->values. */
+static void reply_useful(struct fairlock *handle, uint32_t sent_at)
+{
+  bool done = handle->engine->values[0] == 1;
+  handle->answered_at = handle->engine->now;
+  handle->engine->last_error = FAIRLOCK_OK;
+  handle->engine->failures = 0;
+  if (waiting(handle)) reply_waiting(handle, done, sent_at);
+  else if (holding(handle)) reply_held(handle, done, sent_at);
+  else if (ending(handle)) reply_ending(handle, done, sent_at);
+  else become_free(handle, handle->phase == FORCING && !done ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
+}
+
+/*
+ * A request of the phase that the handle is in, sent then, was answered.
+ * FAIRLOCK_PENDING: it was not carried out, and has to be sent again.
+ */
+void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (handle->unanswered > 0) handle->in_flight = fairlock_kind(handle);
+  if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status); /* the master is elsewhere */
+  if (status == FAIRLOCK_PENDING) fairlock_queue_send(handle);
+  else if (status < 0) reply_refused(handle, status);
+  else reply_useful(handle, sent_at);
+}
+
+/* A waiter that may not listen does not wait, unless the refusal is one that passes: then it asks again. */
+void fairlock_on_subscribe_refused(struct fairlock *handle, int status)
+{
+  handle->engine->last_error = (int8_t)status;
+  if (handle->phase == QUEUEING && !may_pass(status)) handle->leave_result = (int8_t)status;
+}
+
+/* Messages */
+
+static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
+{
+  struct fairlock_engine *engine = handle->engine;
+  uint64_t age = (uint64_t)(at - engine->server_now); /* of the grant, against the newest time we know */
+  if (in_flight(handle) & KIND_LEAVE) return;         /* perhaps ended by our leave, which it has crossed */
+  if (age > FAIRLOCK_LONGEST_MS / 2) return;          /* or below 0 */
+  if (claim_ms > waiter_timeout(engine)) claim_ms = waiter_timeout(engine);
+  uint32_t interval = (uint32_t)age + claim_ms;
+  uint32_t valid_until = engine->asked_at + interval - margin(interval);
+  uint32_t latest = engine->now + claim_ms - margin(claim_ms); /* later: the server's clock cannot be right */
+  uint32_t confirmed = lease_end(engine->now, handle->lease_ms);
+  if (reached(valid_until, latest)) valid_until = latest;
+  if (reached(valid_until, confirmed)) valid_until = confirmed;
+  if (reached(engine->now, valid_until)) return;
+  handle->flags |= QUEUED;
+  handle->token = token;
+  handle->limit = valid_until;
+  handle->answered_at = engine->now;
+  hold(handle, &engine->counters.granted);
+}
+
+/*
+ * Somebody spoke on the handle's channel. token 0: "ask now"; otherwise the lock was granted at the
+ * server's time `at`, for claim_ms.
+ */
+void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
+{
+  if (waiting(handle)) {
+    fairlock_queue_send(handle); /* asks, or confirms the grant */
+    if (token != 0) take_grant(handle, token, at, claim_ms);
+  } else if (handle->phase == FREE && token != 0) {
+    handle->flags |= OWED;
+    leave(handle, FAIRLOCK_OK);
+  }
+}
+
+/* The connection and time */
+
+/* The connection broke. What was under way may have been carried out, or may still be. */
+void fairlock_on_broken(struct fairlock *handle)
+{
+  uint8_t kinds = in_flight(handle);
+  handle->in_doubt |= kinds & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE);
+  handle->in_flight = 0;
+  set_phase(handle, (enum phase)handle->phase); /* no reply comes any more */
+  handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING);
+  if (handle->phase == REMOVING && nothing_there(handle)) {
+    become_free(handle, FAIRLOCK_OK);
+    return;
+  }
+  if (handle->phase == LEAVING) finish(handle, handle->leave_result);
+  if (waiting(handle) || (kinds != 0 && (active(handle) || asking(handle)))) fairlock_queue_send(handle);
+}
+
+/* There will be no connection for now: what cannot wait for one fails. */
+void fairlock_on_failed(struct fairlock *handle, int status)
+{
+  uint8_t sent = in_flight(handle) | handle->in_doubt;
+  if (waiting(handle)) {
+    leave(handle, status);
+    finish(handle, status);
+  } else if (asking(handle)) {
+    become_free(handle, status);
+  } else {
+    finish(handle, handle->phase == RELEASING && sent & KIND_RELEASE ? FAIRLOCK_UNKNOWN : status);
+    if (handle->phase == REMOVING) handle->phase = LEAVING;
+  }
+}
+
+/* Sends by the clock: a waiter and a holder whether or not they were answered, the others once more. */
+static bool timed(const struct fairlock *handle)
+{
+  bool repeats = handle->phase == QUEUEING || holding(handle);
+  return active(handle) && !ready(handle) && handle->unanswered < (repeats ? FAIRLOCK_UNANSWERED_MAX : 1);
+}
+
+/* How long its operation goes on without a useful reply. FAIRLOCK_FOREVER: for as long as it may. */
+static uint32_t patience_ms(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  uint32_t configured = config_or(engine->config->offline_ms, 2 * config_waiter_ms(engine));
+  if (!pending(handle)) return FAIRLOCK_FOREVER;
+  if (handle->phase == TRYING) configured = 2 * config_connect_ms(engine);
+  return configured == FAIRLOCK_FOREVER ? configured : configured + 4 * engine->round_trip_ms;
+}
+
+/* Waits between two heartbeats, the last of which was answered: nothing is missing. */
+static bool at_ease(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  bool held_up = (handle->in_doubt & KIND_LEAVE) != 0;
+  return handle->phase == QUEUEING && !ready(handle) && handle->unanswered == 0 && !held_up && engine->stage == UP &&
+         engine->last_error == FAIRLOCK_OK;
+}
+
+/* Does what is due, and arms the engine for what will be. */
+void fairlock_on_tick(struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  expire(handle);
+  if (at_ease(handle)) handle->answered_at = engine->now;
+  uint32_t patience = patience_ms(handle);
+  if (patience != FAIRLOCK_FOREVER && due(fairlock_judged_at(engine), handle->answered_at + patience))
+    fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
+  if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);
+  if (!ending(handle) && doubt_over(engine, engine->now)) handle->in_doubt = 0;
+  if (limited(handle)) fairlock_arm(engine, handle->limit);
+  if (timed(handle)) fairlock_arm(engine, handle->timer);
+  if (patience != FAIRLOCK_FOREVER && pending(handle)) fairlock_arm(engine, handle->answered_at + patience);
+}
