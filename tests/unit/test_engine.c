@@ -1191,6 +1191,26 @@ static void test_too_many_holds(void)
   CHECK_EQUAL(a.holds, UINT16_MAX);
 }
 
+/* A hold count beyond what an int of 16 bits holds. Sent as a negative number it would end whoever's hold. */
+static void test_reentry_beyond_32767(void)
+{
+  acquire_a(1000);
+  a.holds = 32767; /* as after so many re-entries */
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$5\r\n32768\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.holds, 32768);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$5\r\n32769\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$5\r\n32768\r\n"));
+  CHECK(strstr(output, "\r\n$6\r\n-3276") == NULL);
+  answer(1, 32768, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.holds, 32768);
+}
+
 static void test_requests_refused(void)
 {
   refuse_request("-NOPERM x\r\n", FAIRLOCK_DENIED);
@@ -1531,6 +1551,7 @@ const struct check_test check_tests[] = {
     {"re-entry and partial release", test_reentry},
     {"re-entry never shortens the lease", test_reentry_of_a_longer_hold},
     {"65535 holds are enough", test_too_many_holds},
+    {"re-entry beyond 32767 holds", test_reentry_beyond_32767},
     {"NOSCRIPT is answered by EVAL", test_noscript},
     {"NOSCRIPT of one script", test_noscript_of_one},
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
