@@ -91,7 +91,7 @@ static int pass_over(struct resp_decoder *decoder, const uint8_t *text, size_t s
   if (decoder->passing == PASSING_LINE) {
     length = line_length(text, size);
   } else {
-    length = size < decoder->skip ? size : decoder->skip;
+    length = size < decoder->skip ? size : (size_t)decoder->skip;
     decoder->skip -= (uint32_t)length;
   }
   int result = expect_end(text, size, length);
@@ -110,7 +110,7 @@ static int take_text(struct resp_decoder *decoder, const uint8_t *text, size_t s
   size_t length = line_length(text, size);
   event->data = text;
   if (length > decoder->limit) {
-    event->size = decoder->limit;
+    event->size = (size_t)decoder->limit;
     event->cut = true;
     decoder->passing = PASSING_LINE;
     *used = length;
@@ -147,7 +147,7 @@ static int take_payload(struct resp_decoder *decoder, const uint8_t *text, size_
   event->data = text;
   event->size = (size_t)length;
   *used += event->size + 2;
-  return expect_end(text, size, length);
+  return expect_end(text, size, event->size);
 }
 
 /* The head of an aggregate: opens a level, unless it is empty. */
@@ -158,7 +158,7 @@ static int take_aggregate(struct resp_decoder *decoder, const struct resp_event 
   if (event->type == RESP_PUSH && depth > 0) return RESP_BAD_TYPE;
   if (event->integer == 0) return RESP_EVENT;
   if (depth == RESP_DEPTH) return RESP_TOO_DEEP;
-  decoder->attributes |= (uint8_t)(attribute << depth);
+  decoder->attributes = (uint8_t)(decoder->attributes | attribute << depth);
   decoder->left[depth] = (uint32_t)event->integer << (attribute || event->type == RESP_MAP);
   decoder->depth++;
   return RESP_EVENT;
