@@ -19,10 +19,14 @@ HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/host/*.c))
 HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/posix.h lock/engine.h lock/fairlock.h
 
 .PHONY: all
-all: $(BUILD)/liblock.a $(BUILD)/fairlock ## build the library and the fairlock command
+all: $(BUILD)/liblock.a $(BUILD)/fairlock $(BUILD)/include ## build the library and the fairlock command
 
 $(BUILD)/liblock.a: $(LIB_OBJECTS)
 	rm -f $@ && $(AR) rcs $@ $^
+
+# The public headers in one folder, as a program that uses the library finds them.
+$(BUILD)/include: $(HEADERS)
+	rm -rf $@ && mkdir -p $@ && cp $^ $@
 
 $(BUILD)/fairlock: $(HOST_OBJECTS) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
