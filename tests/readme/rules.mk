@@ -1,2 +1,11 @@
-# The example of the README compiles and runs against a server.
-SUITES += tests/readme/example.sh
+# What the pages tell the reader to type does what they say.
+PAGES_TEST := tests/readme/test_pages.sh
+PACKAGES_PAGES := git gcc-arm-none-eabi libnewlib-arm-none-eabi redis-tools
+SUITES += $(PAGES_TEST)
+PACKAGES += $(PACKAGES_PAGES)
+$(PAGES_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
+
+.PHONY: readme-tests
+readme-tests: $(PAGES_TEST) ## try what the pages tell the reader to type
+	@sh tests/need.sh $(PACKAGES_PAGES)
+	@sh tests/run.sh $<

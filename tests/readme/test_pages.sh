@@ -1,0 +1,263 @@
+#!/bin/sh
+# What the pages (*.md) tell the reader to type does what they say. Each command line of a code block is run as it stands,
+# or, if that would take too long or is a suite's own work, looked at: `make TARGET` has to be a target. A line that this
+# script does not know fails, and so does a block of another kind than C, text (``` text: pictures), or commands (```).
+# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
+set -u
+. tests/command/lib.sh
+sources=$(pwd)
+PATH=$build:$PATH
+pages=$(git ls-files --cached --others --exclude-standard '*.md')
+
+# blocks WHAT PAGE...: see pages.awk
+blocks() {
+  want=$1
+  shift
+  for page; do awk -v want="$want" -f "$sources/tests/readme/pages.awk" "$page"; done
+}
+
+# The Makefile's targets, without running anything.
+list_targets() {
+  make -npq help BUILD="$build" 2>/dev/null | sed -n 's/^\([A-Za-z][A-Za-z0-9-]*\):.*/\1/p' | sort -u >"$top/targets"
+  grep -qx all "$top/targets" || fail "the Makefile's targets cannot be read"
+}
+
+# is_target make WORD...: each word is a target, or VARIABLE=value of a variable that the Makefile or a script reads
+is_target() {
+  shift
+  for word; do
+    case $word in
+      *=*)
+        grep -rqw --include=Makefile --include='*.mk' --include='*.sh' --exclude-dir=readme -e "${word%%=*}" \
+          "$sources/Makefile" "$sources/tests" "$sources/boards" || fail "nothing reads ${word%%=*}"
+        ;;
+      *) grep -qx -e "$word" "$top/targets" || fail "make has no target $word" ;;
+    esac
+  done
+}
+
+# The program of README.md, where its command line expects it. What stands for the reader's own folder is $dir.
+lay_out() {
+  ln -s "$build" "$dir/build"
+  blocks c "$sources/README.md" >"$dir/program.c"
+  cd "$dir" || fail "no $dir"
+}
+
+compile() {
+  expect 0 sh -c "$1"
+  expect 0 ./a.out "$port"
+  printed 'held, fencing token '
+  printed 'done'
+  [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
+}
+
+# A server where the command looks for one that nobody named. Somebody else's may be there.
+try_default_server() {
+  mkdir "$dir/default"
+  "$build/redis-server" --port 6379 --bind 127.0.0.1 --save '' --dir "$dir/default" >"$dir/default/log" 2>&1 &
+  echo $! >>"$top/pids"
+  eventually grep -q -e 'Ready to accept' -e Failed "$dir/default/log"
+  grep -q 'Ready to accept' "$dir/default/log" || return
+  unset FAIRLOCK_URL
+  port=6379
+}
+
+# A job that goes on until the file `enough` is there.
+run_line() {
+  cat >backup.sh <<'EOF'
+#!/bin/sh
+echo began >>jobs
+until [ -e enough ]; do sleep 0.05; done
+EOF
+  chmod +x backup.sh
+  sh -c "$1" >out 2>err &
+  job=$!
+  eventually test -e jobs
+  held backup || fail "it runs without holding the lock"
+}
+
+status_line() {
+  expect 0 sh -c "$1"
+  printed "$(redis hkeys backup)"
+  touch enough
+  ends 0 $job
+  eventually unheld backup
+}
+
+acl_line() {
+  [ "$(echo "$1" | redis)" = OK ] || fail "the server refuses: $1"
+  user="redis://locks:PASSWORD@127.0.0.1:$port"
+  expect 0 fairlock run --url "$user" door:7 -- true
+  expect 0 fairlock status --url "$user" door:7
+  [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
+  expect 77 fairlock status --url "$user" window
+  said NOPERM
+}
+
+# obey LINE: what a reader does with it
+obey() {
+  case $1 in
+    make | make\ *) is_target $1 ;;
+    cc\ *) compile "$1" ;;
+    fairlock\ run\ *) run_line "$1" ;;
+    fairlock\ status\ *) status_line "$1" ;;
+    ACL\ SETUSER\ *) acl_line "$1" ;;
+    *) fail "what is to be done with this line? $1" ;;
+  esac
+}
+
+# obey_all PAGE...: and there is at least one
+obey_all() {
+  blocks commands "$@" >"$dir/lines"
+  [ -s "$dir/lines" ] || fail "no lines in $*"
+  while read -r line <&3; do obey "$line"; done 3<"$dir/lines"
+}
+
+# each_of COMMAND: README.md's lines of this command
+each_of() {
+  blocks commands "$sources/README.md" | grep "^$1 " >"$dir/lines" || fail "no line with $1 in README.md"
+}
+
+test_make_builds_what_the_readme_says() {
+  expect 0 make BUILD="$build"
+  for file in liblock.a fairlock include/fairlock.h include/port_types.h; do
+    [ -e "$build/$file" ] || fail "no $file"
+  done
+}
+
+test_lines_of_the_readme() {
+  list_targets
+  try_default_server
+  lay_out
+  obey_all "$sources/README.md"
+}
+
+test_lines_of_the_other_pages() {
+  list_targets
+  obey_all $(echo "$pages" | grep -vx README.md)
+}
+
+# In the text: `make firmware`. A line may end within.
+test_targets_in_the_text() {
+  list_targets
+  for page in $pages; do tr '\n' ' ' <"$page" | grep -o '`make [^`]*`'; done | tr -d '`' | sort -u >"$dir/lines"
+  [ "$(wc -l <"$dir/lines")" -gt 20 ] || fail "only $(wc -l <"$dir/lines") found"
+  while read -r line; do is_target $line; done <"$dir/lines"
+}
+
+test_kinds_of_blocks() {
+  blocks kinds $pages | sort -u >"$dir/kinds"
+  ! grep -vx -e '' -e c -e text "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
+}
+
+# Declarations and calls that stand in no function are put into one.
+test_c_of_the_ports_page_compiles() {
+  blocks c port/README.md >"$dir/block"
+  grep -q . "$dir/block" || fail "no C"
+  {
+    grep '^#' "$dir/block"
+    echo 'void example(void);'
+    echo 'void example(void) {'
+    grep -v '^#' "$dir/block"
+    echo '}'
+  } >"$dir/example.c"
+  expect 0 cc -std=c11 -Wall -Wextra -Werror -Iport -Iport/posix -c -o "$dir/example.o" "$dir/example.c"
+}
+
+# What a board of one's own takes and has to write, as boards/README.md lists it: it compiles with the include paths that
+# stand there, and links without anything else.
+test_a_board_of_ones_own() {
+  step=$(awk '/^1\. / { on = 1 } /^2\. / { on = 0 } on' boards/README.md | tr '\n' ' ')
+  includes=$(echo "$step" | grep -o -e '-I[a-z/]*' | tr '\n' ' ')
+  for file in 'resp/*.c' 'lock/*.c' port/lwip/tcp.c port/uart/uart.c port/single/ examples/kernel/threads.c; do
+    echo "$step" | grep -qF "\`$file\`" || fail "the page does not name $file"
+  done
+  cat >"$dir/board.c" <<'EOF'
+#include "fairlock.h"
+#include "port_uart.h"
+
+uint32_t port_clock_ms(void)
+{
+  return *(volatile uint32_t *)0x40028018;
+}
+
+bool port_entropy(void *data, size_t size)
+{
+  (void)data;
+  (void)size;
+  return false;
+}
+
+static size_t line_read(void *context, void *data, size_t size)
+{
+  (void)context;
+  (void)data;
+  return size - size;
+}
+
+static size_t line_write(void *context, const void *data, size_t size)
+{
+  (void)context;
+  (void)data;
+  return size;
+}
+
+static void line_wait(void *context, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)timeout_ms;
+}
+
+int main(void)
+{
+  static const struct port_uart_line line = {line_read, line_write, line_wait, NULL};
+  static unsigned char received[FAIRLOCK_RECEIVE_SIZE(16, 32)], sent[FAIRLOCK_SEND_MIN];
+  static const struct fairlock_config config = {
+      .receive_buffer = received,
+      .receive_size = sizeof received,
+      .send_buffer = sent,
+      .send_size = sizeof sent,
+      .client_id = "board-1-1",
+  };
+  static struct port_uart link;
+  static struct fairlock_client client;
+  static struct fairlock door;
+  port_uart_init(&link, &line);
+  if (fairlock_client_init(&client, &config, &link.transport) != FAIRLOCK_OK) return 1;
+  if (fairlock_init(&door, &client, "door:7") != FAIRLOCK_OK) return 1;
+  fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  while (fairlock_result(&door) == FAIRLOCK_PENDING)
+    fairlock_poll(&client, 0);
+  return fairlock_held(&door) > 0 && fairlock_token(&door) > 0 ? fairlock_start_release(&door) : 1;
+}
+EOF
+  arm="arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -std=c11 -Wall -Wextra -Werror -Os -ffunction-sections $includes"
+  for file in resp/*.c lock/*.c port/uart/uart.c port/single/*.c "$dir/board.c"; do
+    expect 0 $arm -Iport/uart -Iport/single -c -o "$dir/$(basename "$file" .c).o" "$file"
+  done
+  expect 0 $arm -nostartfiles -Wl,--gc-sections,--entry=main -o "$dir/board" "$dir"/*.o
+  for file in resp/*.c lock/*.c port/lwip/tcp.c boards/examples/kernel/threads.c; do
+    expect 0 $arm -Iport/lwip -Iboards/examples/kernel -Iboards/common -isystem "$build/lwip/src/include" \
+      -c -o "$dir/object.o" "$file"
+  done
+}
+
+# The test itself: what it does not know, and what is wrong, must not pass.
+refuses() {
+  printf '%s\n' '```' "$1" '```' >"$dir/page.md"
+  ! (obey_all "$dir/page.md") >"$dir/out" || fail "it passes: $1"
+  grep -qF -e "$2" "$dir/out" || fail "it fails for another reason: $1: $(cat "$dir/out")"
+}
+test_unknown_lines_fail() {
+  list_targets
+  refuses 'rm -rf fairlock' 'what is to be done'
+  refuses 'make fairlok' 'no target fairlok'
+  refuses 'make sim SEEED=17' 'nothing reads SEEED'
+  refuses '' 'no lines'
+  printf '%s\n' '```' 'make sim    # a world' '```' >"$dir/page.md"
+  obey_all "$dir/page.md"
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests make_builds_what_the_readme_says lines_of_the_readme lines_of_the_other_pages targets_in_the_text kinds_of_blocks \
+  c_of_the_ports_page_compiles a_board_of_ones_own unknown_lines_fail
