@@ -1,4 +1,5 @@
 # The unit suites on processors unlike the host: an AVR, whose int and size_t have 16 bits, and one that is big-endian.
+# And the library as other programs see it.
 PACKAGES_AVR := gcc-avr avr-libc qemu-system-misc
 PACKAGES_BIG_ENDIAN := gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
 
@@ -43,3 +44,15 @@ big-endian: ## run the unit suites on a simulated big-endian processor (s390x)
 
 .PHONY: portable
 portable: avr big-endian ## run the unit suites on processors unlike the host
+
+# The library as programs link it, from C++ too.
+LIBRARY_TEST := tests/portable/test_library.sh
+PACKAGES_LIBRARY := g++ clang binutils redis-tools
+SUITES += $(LIBRARY_TEST)
+PACKAGES += $(PACKAGES_LIBRARY)
+$(LIBRARY_TEST): | all $(BUILD)/redis-server
+
+.PHONY: library-tests
+library-tests: $(LIBRARY_TEST) ## use all of the library from C++
+	@sh tests/need.sh $(PACKAGES_LIBRARY)
+	@sh tests/run.sh $<

@@ -1,0 +1,191 @@
+/*
+ * The library from C++: calls every function that the public headers declare, as a program in C++11 does. Given a port, it
+ * goes on with a server. The exit status is 0, or the line of the first check that failed, cut to a byte.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "engine.h"
+#include "fairlock.h"
+#include "port.h"
+#include "posix.h"
+#include "resp.h"
+
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                                     \
+      std::exit(__LINE__ % 255 + 1);                                                                                   \
+    }                                                                                                                  \
+  } while (0)
+
+static void codec()
+{
+  unsigned char bytes[128];
+  char text[RESP_NUMBER_SIZE];
+  resp_writer writer;
+  resp_writer_init(&writer, bytes, sizeof bytes, 0);
+  resp_write_header(&writer, RESP_ARRAY, 4);
+  resp_write_bulk(&writer, "a", 1);
+  resp_write_bulk_number(&writer, -7);
+  resp_write_payload(&writer, RESP_VERBATIM_STRING, "txt:b", 5);
+  resp_write_header(&writer, RESP_BULK_STRING, 1);
+  resp_write_raw(&writer, "c", 1);
+  resp_write_end(&writer);
+  CHECK(resp_write_line(&writer, RESP_SIMPLE_STRING, "OK", 2));
+
+  resp_decoder decoder;
+  resp_event event;
+  std::size_t used, at = 0;
+  int events = 0;
+  resp_decoder_init(&decoder, 64);
+  while (resp_decode(&decoder, bytes + at, writer.used - at, &used, &event) == RESP_EVENT) {
+    at += used;
+    events++;
+  }
+  CHECK(events == 6 && at == writer.used);
+
+  int64_t number = 0;
+  CHECK(resp_parse_number(text, resp_format_number(text, -12), &number) && number == -12);
+}
+
+static void ignore_report(const fairlock_report *, void *)
+{
+}
+
+static void count_report(const fairlock_report *report, void *context)
+{
+  if (report->place == 0) ++*static_cast<int *>(context);
+}
+
+static unsigned char received[FAIRLOCK_RECEIVE_SIZE(64, 32)], sent[1024];
+
+static fairlock_config configure()
+{
+  fairlock_config config = fairlock_config();
+  config.receive_buffer = received;
+  config.receive_size = sizeof received;
+  config.send_buffer = sent;
+  config.send_size = sizeof sent;
+  return config;
+}
+
+/* Nobody answers. */
+static void engine()
+{
+  const fairlock_config config = configure();
+  const uint8_t entropy[16] = {1};
+  fairlock_engine engine;
+  fairlock door;
+  std::size_t size;
+  CHECK(fairlock_engine_init(&engine, &config, entropy) == FAIRLOCK_OK);
+  CHECK(fairlock_engine_add(&engine, &door, "door", 4) == FAIRLOCK_OK);
+  fairlock_engine_connect(&engine, 0);
+  CHECK(fairlock_engine_wants(&engine, 0) == FAIRLOCK_CONNECT);
+  fairlock_engine_opening(&engine, 0);
+  fairlock_engine_opened(&engine, 0);
+  CHECK(fairlock_engine_output(&engine, &size, 0) != nullptr && size > 0);
+  fairlock_engine_sent(&engine, size);
+  CHECK(fairlock_engine_input(&engine, &size) == received && size == sizeof received);
+  received[0] = '%';
+  fairlock_engine_received(&engine, 1, 0);
+  CHECK(!fairlock_engine_ready(&engine));
+  CHECK(fairlock_engine_acquire(&door, 1000, FAIRLOCK_RENEW, 0) == FAIRLOCK_PENDING);
+  CHECK(fairlock_engine_held(&door, 0) == 0);
+  fairlock_engine_tick(&engine, 1);
+  CHECK(fairlock_engine_deadline(&engine, 1) <= 1000);
+  CHECK(fairlock_engine_cancel(&door, 1) == FAIRLOCK_OK);
+  CHECK(fairlock_engine_release(&door, 1) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_engine_force(&door, 1) == FAIRLOCK_PENDING);
+  CHECK(fairlock_engine_inspect(&door, ignore_report, nullptr, 1) == FAIRLOCK_IN_PROGRESS);
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, 2);
+  CHECK(fairlock_engine_remove(&door, 3) == FAIRLOCK_OK);
+  CHECK(std::strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
+  CHECK(fairlock_status_text(FAIRLOCK_LOST)[0] != 0);
+}
+
+static void port()
+{
+  port_mutex mutex;
+  port_signal signal;
+  uint64_t random = 0;
+  port_posix posix;
+  CHECK(port_entropy(&random, sizeof random) && random != 0);
+  CHECK(port_task_self() != 0);
+  port_mutex_init(&mutex);
+  port_signal_init(&signal);
+  port_mutex_lock(&mutex);
+  port_signal_raise(&signal);
+  uint32_t began = port_clock_ms();
+  port_signal_wait(&signal, &mutex, 60000);
+  CHECK(port_clock_ms() - began < 30000);
+  port_mutex_unlock(&mutex);
+  port_signal_destroy(&signal);
+  port_mutex_destroy(&mutex);
+  CHECK(port_posix_unix(&posix, "/nowhere"));
+}
+
+/* Turns the crank until the operation is over. */
+static int finish(fairlock_client *client, fairlock *handle)
+{
+  while (fairlock_result(handle) == FAIRLOCK_PENDING)
+    fairlock_poll(client, 100);
+  return fairlock_result(handle);
+}
+
+static void client(const char *service)
+{
+  const fairlock_config config = configure();
+  port_posix posix;
+  fairlock_client client;
+  fairlock door, visitor;
+  char id[FAIRLOCK_HOLDER_ID_SIZE], error[FAIRLOCK_ERROR_SIZE];
+  int holders = 0;
+  port_posix_tcp(&posix, "127.0.0.1", service);
+  CHECK(fairlock_client_init(&client, &config, &posix.transport) == FAIRLOCK_OK);
+  CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
+  CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);
+  CHECK(fairlock_init_bytes(&visitor, &client, "door", 4) == FAIRLOCK_OK);
+  fairlock_id(&door, id);
+  CHECK(std::strlen(id) > 2);
+
+  CHECK(fairlock_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) == FAIRLOCK_OK);
+  CHECK(fairlock_try_acquire(&door, FAIRLOCK_RENEW) == FAIRLOCK_OK);
+  CHECK(fairlock_hold_count(&door) == 2);
+  CHECK(fairlock_held(&door) > 0 && fairlock_token(&door) > 0);
+  CHECK(fairlock_cancel(&door) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_release(&door) == FAIRLOCK_OK);
+  CHECK(fairlock_start_release(&door) == FAIRLOCK_PENDING);
+  CHECK(finish(&client, &door) == FAIRLOCK_OK);
+
+  CHECK(fairlock_start_acquire(&door, 0, 30000) == FAIRLOCK_PENDING);
+  CHECK(finish(&client, &door) == FAIRLOCK_OK);
+  CHECK(fairlock_inspect(&client, "door", 4, count_report, &holders) == FAIRLOCK_OK);
+  CHECK(fairlock_start_inspect(&visitor, count_report, &holders) == FAIRLOCK_PENDING);
+  CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
+  CHECK(holders == 2);
+  CHECK(fairlock_start_force_release(&visitor) == FAIRLOCK_PENDING);
+  CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(&client, "door", 4) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_release(&door) == FAIRLOCK_LOST);
+
+  fairlock_stop(&client);
+  fairlock_run(&client);
+  fairlock_error(&client, error);
+  CHECK(error[0] == 0);
+  auto counters = fairlock_stats(&client);
+  CHECK(counters.acquisitions == 2);
+  CHECK(fairlock_deinit(&visitor) == FAIRLOCK_OK);
+  CHECK(fairlock_deinit(&door) == FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+}
+
+int main(int argc, char **argv)
+{
+  codec();
+  engine();
+  port();
+  if (argc > 1) client(argv[1]);
+  return 0;
+}
