@@ -1,5 +1,5 @@
 #!/bin/sh
-# The library as programs link it: all of it can be used from C++.
+# The library as programs link it: all of it can be used from C++, and it takes no names but its own.
 # shellcheck source=tests/command/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/command/lib.sh
@@ -39,5 +39,13 @@ test_all_functions_are_used_from_cxx() {
   [ -z "$unused" ] || fail "tests/portable/all.cc does not use $unused"
 }
 
+# A program that defines a function of the same name as one inside the library would be linked with the wrong one.
+test_symbols_have_a_prefix() {
+  nm -g --defined-only "$build/liblock.a" | awk 'NF == 3 { print $3 }' | sort -u >"$dir/symbols"
+  grep -qx fairlock_acquire "$dir/symbols" || fail "no symbols"
+  others=$(grep -v -e '^fairlock_' -e '^resp_' -e '^port_' "$dir/symbols" | tr '\n' ' ')
+  [ -z "$others" ] || fail "symbols without a prefix: $others"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests used_from_cxx_with_gcc used_from_cxx_with_clang all_functions_are_used_from_cxx
+run_tests used_from_cxx_with_gcc used_from_cxx_with_clang all_functions_are_used_from_cxx symbols_have_a_prefix
