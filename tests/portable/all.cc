@@ -75,11 +75,10 @@ static fairlock_config configure()
 static void engine()
 {
   const fairlock_config config = configure();
-  const uint8_t entropy[16] = {1};
   fairlock_engine engine;
   fairlock door;
   std::size_t size;
-  CHECK(fairlock_engine_init(&engine, &config, entropy) == FAIRLOCK_OK);
+  CHECK(fairlock_engine_init(&engine, &config) == FAIRLOCK_OK);
   CHECK(fairlock_engine_add(&engine, &door, "door", 4) == FAIRLOCK_OK);
   fairlock_engine_connect(&engine, 0);
   CHECK(fairlock_engine_wants(&engine, 0) == FAIRLOCK_CONNECT);
@@ -98,6 +97,8 @@ static void engine()
   CHECK(fairlock_engine_cancel(&door, 1) == FAIRLOCK_OK);
   CHECK(fairlock_engine_release(&door, 1) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_engine_force(&door, 1) == FAIRLOCK_PENDING);
+  fairlock_engine_fail(&engine, FAIRLOCK_UNREACHABLE);
+  CHECK(fairlock_engine_wants(&engine, 1) == FAIRLOCK_CLOSE);
   CHECK(fairlock_engine_inspect(&door, ignore_report, nullptr, 1) == FAIRLOCK_IN_PROGRESS);
   fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, 2);
   CHECK(fairlock_engine_remove(&door, 3) == FAIRLOCK_OK);
@@ -109,9 +110,7 @@ static void port()
 {
   port_mutex mutex;
   port_signal signal;
-  uint64_t random = 0;
   port_posix posix;
-  CHECK(port_entropy(&random, sizeof random) && random != 0);
   CHECK(port_task_self() != 0);
   port_mutex_init(&mutex);
   port_signal_init(&signal);
@@ -174,7 +173,7 @@ static void client(const char *service)
   fairlock_run(&client);
   fairlock_error(&client, error);
   CHECK(error[0] == 0);
-  auto counters = fairlock_stats(&client);
+  auto counters = fairlock_read_counters(&client);
   CHECK(counters.acquisitions == 2);
   CHECK(fairlock_deinit(&visitor) == FAIRLOCK_OK);
   CHECK(fairlock_deinit(&door) == FAIRLOCK_OK);

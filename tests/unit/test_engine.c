@@ -1533,6 +1533,399 @@ static void test_bytes_of_a_pair(void)
   CHECK(size > 250 && size + output_size <= 700 - 71);
 }
 
+/* A server that is busy when a handle subscribes refuses that once, and not for good. */
+static void test_refused_subscription_is_repeated(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  feed("-BUSY a script runs\r\n");
+  feed("-BUSY a script runs\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(500);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  feed("-BUSY a script runs\r\n");
+  answer(0, -1, 0); /* in the queue, but it does not listen */
+  pass(500);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  pass(500);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  grant(CHANNEL("1"), "99", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* Who may not listen does not wait; once that was mended, the next wait listens. */
+static void test_denied_subscription_is_repeated(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-NOPERM no channel\r\n");
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA")); /* it leaves the queue */
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+}
+
+/* A reply where a SUBSCRIBE's has to come is nobody's. */
+static void test_subscription_without_a_message(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+/* Two clients with the same configuration are two: the server numbers its connections. */
+static void test_one_client_id_for_two(void)
+{
+  static struct fairlock_engine other;
+  set_up();
+  greet();
+  other = engine;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  drain();
+  feed("%1\r\n$2\r\nid\r\n:75\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n");
+  CHECK(fairlock_engine_ready(&engine));
+  CHECK_EQUAL(engine.id_size, other.id_size);
+  CHECK(memcmp(engine.id, other.id, other.id_size) != 0);
+}
+
+/* After a fail-over the clock may be behind: what is in doubt expires all the same. */
+static void test_doubt_has_a_bound(void)
+{
+  queue_a(500);
+  leave_over_a_break();
+  break_connection();
+  greet_late(-3600000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 30000, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK(strstr(output, "SUBSCRIBE") == NULL);
+  pass(2200);
+  CHECK(sends("SUBSCRIBE\r\n"));
+}
+
+/* A cancelled wait, whose leave was refused, is owed a leave by whatever comes next. */
+static void test_leave_survives_a_refused_try(void)
+{
+  queue_a(60000);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK(sends("EVALSHA"));
+  feed("-LOADING x\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  feed("-LOADING x\r\n");
+  CHECK(sends("EVALSHA"));
+  feed("-LOADING x\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_LOADING);
+  pass(500);
+  CHECK(sends("EVALSHA"));
+  answer(0, 0, 0);
+  pass(500);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* A try whose reply was lost, and whose repetition is refused, may have begun a hold. */
+static void test_try_in_doubt_that_is_refused(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  CHECK(sends("EVALSHA"));
+  feed("-OOM x\r\n");
+  CHECK(sends("EVALSHA")); /* it leaves */
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OOM);
+  pass(2200);
+  CHECK(sends("EVALSHA")); /* once more: the first try may have come late */
+}
+
+/* A release that nobody answered is owed, too. */
+static void test_unknown_release_and_a_refused_try(void)
+{
+  acquire_a(60000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(10000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNKNOWN);
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  feed("-OOM x\r\n");
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OOM);
+}
+
+/* An acquire that may come late would begin a hold for nobody, after the loss as well. */
+static void test_lost_hold_leaves(void)
+{
+  acquire_a(1000);
+  pass(1000);
+  CHECK_EQUAL(losses, 1);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  CHECK(sends("EVALSHA")); /* its last renewal may have come late */
+  answer(0, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  answer(-1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  CHECK(sends("EVALSHA"));
+  answer(0, 0, 0);
+  pass(2200);
+  CHECK(sends("EVALSHA")); /* the first acquire has expired by now */
+  answer(0, 0, 0);
+  pass(2200);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* A handle whose removal timed out can be used again, and holds only what it was given. */
+static void test_acquire_after_a_removal(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_OK); /* there is no subscription any more */
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  greet();
+  pass(2200); /* for the leave in doubt */
+  drain();
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 0);
+}
+
+/* What a handle owes the server is sent when there is a connection again, and until then its memory is in use. */
+static void test_remove_offline(void)
+{
+  queue_a(60000);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  pass(10000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+  greet();
+  CHECK(sends("EVALSHA"));
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(0, 0, 0);
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/* Offline for longer than anything of the handle can last on the server, nothing is owed. */
+static void test_remove_offline_for_long(void)
+{
+  queue_a(60000);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  pass(36000); /* a lease and a waiter timeout */
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/* A re-entry that fails leaves the hold as it was: it ends at its time. */
+static void test_refused_reentry_keeps_the_lease(void)
+{
+  acquire_a(5000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-OOM x\r\n");
+  pass(500);
+  CHECK(sends("EVALSHA")); /* the re-entry is tried again */
+  feed("-WRONGTYPE x\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+  CHECK_EQUAL(a.holds, 1);
+  for (int i = 0; i < 8; i++) {
+    pass(500);
+    drain();
+    CHECK_EQUAL(output_size, 0);
+  }
+  pass(500);
+  CHECK_EQUAL(losses, 1);
+}
+
+/* A lease that is shorter than the claim of a handover is what the confirmation asks for, and what is believed. */
+static void test_short_lease_after_a_grant(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 500, now), FAIRLOCK_PENDING);
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  grant(CHANNEL("1"), "99", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_held(&a, now) < 500);
+  CHECK(sends("\r\n$3\r\n500\r\n$2\r\n-1\r\n$2\r\n99\r\n"));
+  answer(1, 99, 0);
+  CHECK(fairlock_engine_held(&a, now) > 450);
+  pass(500);
+  CHECK_EQUAL(losses, 1);
+}
+
+/* The same, when it was learned by asking: there may be a claim to be confirmed. */
+static void test_short_lease_after_a_poll(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 500, now), FAIRLOCK_PENDING);
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  pass(2000);
+  drain();
+  answer(1, 99, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(sends("\r\n$3\r\n500\r\n$2\r\n-1\r\n$2\r\n99\r\n"));
+}
+
+/* The greeting takes this long, and is what the round trip is known from. */
+static void greet_far(uint32_t ms)
+{
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  drain();
+  pass(ms);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+  now -= ms / 2;
+  char text[] = "%1\r\n$2\r\nid\r\n:74\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n";
+  now += ms / 2;
+  feed(text);
+  CHECK(fairlock_engine_ready(&engine));
+}
+
+/* With 5 s there and back, heartbeats go out by the clock, and the answers to all of them count. */
+static void test_long_round_trip(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  greet_far(5000);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  CHECK(strstr(output, "\r\n$5\r\n15000\r\n") != NULL); /* the waiter timeout: three round trips */
+  pass(5900);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  pass(100);
+  CHECK(sends("EVALSHA")); /* before the first is answered */
+  CHECK(strstr(output, "SUBSCRIBE") == NULL);
+  pass(5000);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  uint32_t held = fairlock_engine_held(&a, now);
+  CHECK(held > 18000 && held < 19000); /* of the first request's 30000 */
+}
+
+/* No more than three requests of a handle are unanswered. */
+static void test_three_unanswered(void)
+{
+  set_up();
+  config.response_ms = 100000;
+  config.offline_ms = FAIRLOCK_FOREVER;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  for (int i = 0; i < 3; i++) {
+    CHECK(sends("EVALSHA"));
+    pass(2000);
+  }
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  pass(2000);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  pass(0);
+  CHECK(sends("EVALSHA"));
+}
+
+/* A device that was frozen reads what has piled up before it judges the server by it. */
+static void test_frozen_device_reads_first(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  now += 60000;
+  fairlock_engine_tick(&engine, now);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 0);
+  CHECK((fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) == 0);
+  answer(0, -1, -60000);
+  pass(0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK((fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) == 0);
+
+  queue_a(FAIRLOCK_FOREVER); /* and one that finds nothing */
+  pass(2000);
+  drain();
+  now += 60000;
+  fairlock_engine_tick(&engine, now);
+  fairlock_engine_received(&engine, 0, now);
+  fairlock_engine_tick(&engine, now);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+/* Nor is a server spared that never stops to send. */
+static void test_endless_bytes(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  drain();
+  now += 60000;
+  for (int i = 0; i < 256; i++) {
+    fairlock_engine_tick(&engine, now);
+    CHECK((fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) == 0);
+    feed(">1\r\n+x\r\n");
+  }
+  fairlock_engine_tick(&engine, now);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
 static void test_status_words(void)
 {
   for (int status = FAIRLOCK_TOO_LONG - 1; status <= FAIRLOCK_PENDING + 1; status++) {
@@ -1617,6 +2010,25 @@ const struct check_test check_tests[] = {
     {"braces in a name", test_braces},
     {"id of the server's numbers", test_id_is_the_servers},
     {"bytes of an acquire and a release", test_bytes_of_a_pair},
+    {"a refused SUBSCRIBE is repeated", test_refused_subscription_is_repeated},
+    {"a denied SUBSCRIBE is repeated", test_denied_subscription_is_repeated},
+    {"a SUBSCRIBE without its message", test_subscription_without_a_message},
+    {"one client id for two clients", test_one_client_id_for_two},
+    {"doubt has a bound: a server whose clock is behind", test_doubt_has_a_bound},
+    {"a leave survives a refused try", test_leave_survives_a_refused_try},
+    {"a try in doubt that is refused", test_try_in_doubt_that_is_refused},
+    {"an unknown release and a refused try", test_unknown_release_and_a_refused_try},
+    {"a lost hold leaves", test_lost_hold_leaves},
+    {"acquire after a removal", test_acquire_after_a_removal},
+    {"taken out offline", test_remove_offline},
+    {"taken out offline for long", test_remove_offline_for_long},
+    {"a refused re-entry keeps the lease", test_refused_reentry_keeps_the_lease},
+    {"a short lease after a grant", test_short_lease_after_a_grant},
+    {"a short lease after a poll", test_short_lease_after_a_poll},
+    {"a long round trip", test_long_round_trip},
+    {"three requests unanswered", test_three_unanswered},
+    {"a frozen device reads first", test_frozen_device_reads_first},
+    {"endless bytes", test_endless_bytes},
     {"status words", test_status_words},
     {NULL, NULL},
 };
