@@ -28,6 +28,25 @@ void fairlock_arm(struct fairlock_engine *engine, uint32_t time)
   engine->next = earlier(engine->next, time);
 }
 
+/* Times that follow from the configuration and from what was measured */
+
+uint32_t fairlock_waiter_timeout(const struct fairlock_engine *engine)
+{
+  uint32_t measured = 3 * engine->round_trip_ms;
+  return measured > engine->waiter_ms ? measured : engine->waiter_ms;
+}
+
+uint32_t fairlock_response_timeout(const struct fairlock_engine *engine)
+{
+  uint32_t configured = config_or(engine->config->response_ms, engine->waiter_ms / 5 * 2);
+  return configured + 2 * engine->round_trip_ms;
+}
+
+uint32_t fairlock_connect_timeout(const struct fairlock_engine *engine)
+{
+  return config_or(engine->config->connect_ms, engine->waiter_ms);
+}
+
 /* Lists */
 
 /* Puts handle behind `after`; NULL: at the front. */
@@ -95,12 +114,11 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   memset(engine, 0, sizeof *engine);
   engine->config = config;
   engine->changed = true;
-  engine->random = 1; /* never 0 */
+  engine->waiter_ms = config_or(config->waiter_ms, WAITER_MS);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
   if (config->response_ms > FAIRLOCK_LONGEST_MS / 4 || config->connect_ms > FAIRLOCK_LONGEST_MS / 4)
     return FAIRLOCK_INVALID;
-  if (config->waiter_ms != 0 &&
-      (config->waiter_ms < FAIRLOCK_WAITER_MIN_MS || config->waiter_ms > FAIRLOCK_WAITER_MAX_MS))
+  if (engine->waiter_ms - FAIRLOCK_WAITER_MIN_MS > FAIRLOCK_WAITER_MAX_MS - FAIRLOCK_WAITER_MIN_MS)
     return FAIRLOCK_INVALID;
   if (!good_lease(config->lease_ms) || !good_wait(config->offline_ms)) return FAIRLOCK_INVALID;
   if (id > FAIRLOCK_ID_MAX) return FAIRLOCK_TOO_LONG;
@@ -191,18 +209,15 @@ void fairlock_engine_fail(struct fairlock_engine *engine, int status)
   engine->last_error = (int8_t)status;
 }
 
-/* Adds a number to the id, in digits that need no division: base 32. */
+/* Adds a number to the id: five bits a digit, the last ones first, which needs no division. */
 static void add_to_id(struct fairlock_engine *engine, int64_t number)
 {
   static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
-  unsigned shift = 50;
   if (engine->id_size > 0) engine->id[engine->id_size++] = '.';
-  while (shift > 0 && number >> shift == 0)
-    shift -= 5;
-  for (;; shift -= 5) {
-    engine->id[engine->id_size++] = digits[number >> shift & 31];
-    if (shift == 0) return;
-  }
+  do {
+    engine->id[engine->id_size++] = digits[number & 31];
+    number >>= 5;
+  } while (number > 0);
 }
 
 /*
@@ -330,7 +345,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
     }
     if (engine->send_end > 0) {
       engine->filled_at = now;
-      fairlock_arm(engine, now + response_timeout(engine));
+      fairlock_arm(engine, now + fairlock_response_timeout(engine));
     }
   }
   *size = engine->send_end - engine->send_start;
@@ -401,9 +416,9 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
     return pausing ? engine->stage_began + engine->backoff_ms : engine->now;
   }
   if (engine->stage < UP)
-    limit = earlier(limit, engine->stage_began + config_connect_ms(engine) * (engine->stage > OPENING ? 2 : 1));
-  if (written) limit = earlier(limit, oldest->sent_at[0] + response_timeout(engine));
-  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + response_timeout(engine));
+    limit = earlier(limit, engine->stage_began + fairlock_connect_timeout(engine) * (engine->stage > OPENING ? 2 : 1));
+  if (written) limit = earlier(limit, oldest->sent_at[0] + fairlock_response_timeout(engine));
+  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + fairlock_response_timeout(engine));
   return limit;
 }
 

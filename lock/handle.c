@@ -127,7 +127,7 @@ static void leave(struct fairlock *handle, int result)
   }
   if (pending(handle)) handle->leave_result = (int8_t)result;
   set_phase(handle, LEAVING);
-  handle->limit = engine->now + handle->lease_ms + waiter_timeout(engine);
+  handle->limit = engine->now + handle->lease_ms + fairlock_waiter_timeout(engine);
   if (engine->stage != UP) finish(handle, result);
   fairlock_queue_send(handle);
 }
@@ -318,9 +318,9 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   expire(handle);
   bool owes = ending(handle) || !nothing_there(handle);
   if (owes || (engine->stage == UP && handle->flags & (SUBSCRIBED | SUBSCRIBING))) {
-    if (!ending(handle)) handle->limit = now + handle->lease_ms + waiter_timeout(engine);
+    if (!ending(handle)) handle->limit = now + handle->lease_ms + fairlock_waiter_timeout(engine);
     if (owes) handle->flags |= OWED;
-    else handle->limit = now + 2 * response_timeout(engine);
+    else handle->limit = now + 2 * fairlock_response_timeout(engine);
     handle->holds = 0;
     return begin(handle, REMOVING);
   }
@@ -358,7 +358,7 @@ bool fairlock_held_back(struct fairlock *handle)
 static uint32_t next_by_clock(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  if (handle->phase == QUEUEING) return engine->now + waiter_timeout(engine) / 5 * 2;
+  if (handle->phase == QUEUEING) return engine->now + fairlock_waiter_timeout(engine) / 5 * 2;
   if (holding(handle) && handle->flags & RENEWS) return engine->now + handle->lease_ms / 3;
   return handle->limit;
 }
@@ -378,7 +378,7 @@ static void number_request(struct fairlock *handle)
 static int64_t expiry(struct fairlock_engine *engine)
 {
   uint32_t age = engine->now - engine->sampled_at; /* of the newest known time */
-  uint32_t life = response_timeout(engine);
+  uint32_t life = fairlock_response_timeout(engine);
   int64_t expires = engine->server_now + age + life;
   if (expires > engine->last_expiry) engine->last_expiry = expires;
   life += margin(age);
@@ -401,7 +401,7 @@ void fairlock_freeze_request(struct fairlock *handle)
   uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
   request->handle = handle;
   request->kind = kind;
-  request->mode = handle->phase == QUEUEING ? (int32_t)waiter_timeout(engine) : requests[handle->phase].mode;
+  request->mode = handle->phase == QUEUEING ? (int32_t)fairlock_waiter_timeout(engine) : requests[handle->phase].mode;
   request->expires = expiry(engine);
   request->target = (int32_t)handle->holds + requests[handle->phase].change;
   request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
@@ -495,7 +495,7 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   }
   handle->holds = 0;
   uint32_t undo_at = doubt_over(engine, engine->now) ? engine->now : doubt_ends(engine);
-  handle->limit = undo_at + waiter_timeout(engine);
+  handle->limit = undo_at + fairlock_waiter_timeout(engine);
   set_timer(handle, undo_at);
 }
 
@@ -564,7 +564,7 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
   uint64_t age = (uint64_t)(at - engine->server_now); /* of the grant, against the newest time we know */
   if (in_flight(handle) & KIND_LEAVE) return;         /* perhaps ended by our leave, which it has crossed */
   if (age > FAIRLOCK_LONGEST_MS / 2) return;          /* or below 0 */
-  if (claim_ms > waiter_timeout(engine)) claim_ms = waiter_timeout(engine);
+  if (claim_ms > fairlock_waiter_timeout(engine)) claim_ms = fairlock_waiter_timeout(engine);
   uint32_t interval = (uint32_t)age + claim_ms;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
   uint32_t latest = engine->now + claim_ms - margin(claim_ms); /* later: the server's clock cannot be right */
@@ -638,9 +638,9 @@ static bool timed(const struct fairlock *handle)
 static uint32_t patience_ms(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  uint32_t configured = config_or(engine->config->offline_ms, 2 * config_waiter_ms(engine));
+  uint32_t configured = config_or(engine->config->offline_ms, 2 * engine->waiter_ms);
   if (!pending(handle)) return FAIRLOCK_FOREVER;
-  if (handle->phase == TRYING) configured = 2 * config_connect_ms(engine);
+  if (handle->phase == TRYING) configured = 2 * fairlock_connect_timeout(engine);
   return configured == FAIRLOCK_FOREVER ? configured : configured + 4 * engine->round_trip_ms;
 }
 

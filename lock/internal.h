@@ -138,30 +138,6 @@ static inline bool good_lease(uint32_t lease_ms)
   return lease_ms == FAIRLOCK_RENEW || (lease_ms >= FAIRLOCK_SHORTEST_LEASE_MS && lease_ms <= FAIRLOCK_LONGEST_MS);
 }
 
-static inline uint32_t config_waiter_ms(const struct fairlock_engine *engine)
-{
-  return config_or(engine->config->waiter_ms, WAITER_MS);
-}
-
-static inline uint32_t config_connect_ms(const struct fairlock_engine *engine)
-{
-  return config_or(engine->config->connect_ms, config_waiter_ms(engine));
-}
-
-/* A waiter's timeout. A handover has to reach the waiter, and the confirmation the server, within it. */
-static inline uint32_t waiter_timeout(const struct fairlock_engine *engine)
-{
-  uint32_t configured = config_waiter_ms(engine), measured = 3 * engine->round_trip_ms;
-  return measured > configured ? measured : configured;
-}
-
-/* The connection is dead when an answer takes longer; and for this long a request is valid. */
-static inline uint32_t response_timeout(const struct fairlock_engine *engine)
-{
-  uint32_t configured = config_or(engine->config->response_ms, config_waiter_ms(engine) / 5 * 2);
-  return configured + 2 * engine->round_trip_ms;
-}
-
 /* Numbers of a reply that are kept. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
@@ -172,6 +148,14 @@ struct fairlock_inspection {
 };
 
 /* engine.c */
+
+/* A waiter's timeout. A handover has to reach the waiter, and the confirmation the server, within it. */
+uint32_t fairlock_waiter_timeout(const struct fairlock_engine *engine);
+
+/* The connection is dead when an answer takes longer; and for this long a request is valid. */
+uint32_t fairlock_response_timeout(const struct fairlock_engine *engine);
+
+uint32_t fairlock_connect_timeout(const struct fairlock_engine *engine);
 void fairlock_arm(struct fairlock_engine *engine, uint32_t time);
 void fairlock_list_remove(struct fairlock *handle, enum list list);
 void fairlock_list_sent(struct fairlock *handle);

@@ -32,7 +32,7 @@ row() {
 }
 
 codec=$(text decode encode)
-engine=$(text engine holder request reply)
+engine=$(text engine handle request reply)
 scripts=$(text scripts)
 client=$(text client)
 inspect=$(text inspect)

@@ -131,7 +131,7 @@ static void test_acquire_waits_for_a_late_leave(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   size_t greeting = sent;
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  says = ">3\r\n$9\r\nsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.0.ugi0:1\r\n:1\r\n"
+  says = ">3\r\n$9\r\nsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.0.0igu:1\r\n:1\r\n"
          "*3\r\n:0\r\n:-1\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
