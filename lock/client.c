@@ -221,6 +221,16 @@ static bool occupied(const struct fairlock_client *client, const struct fairlock
   return task != NULL;
 }
 
+int fairlock_start_deinit(struct fairlock *handle)
+{
+  struct fairlock_client *client = enter(handle);
+  if (occupied(client, handle)) return leave(client, FAIRLOCK_IN_PROGRESS);
+  int status = fairlock_engine_remove(handle, port_clock_ms());
+  attend(client);
+  raise_runner(client);
+  return leave(client, status);
+}
+
 int fairlock_deinit(struct fairlock *handle)
 {
   struct fairlock_client *client = enter(handle);

@@ -58,13 +58,16 @@ struct fairlock_client {
 int fairlock_client_init(struct fairlock_client *client, const struct fairlock_config *config,
                          struct port_transport *transport);
 
-/* Closes the connection. All handles must have been taken out, and no task may be inside a function of the client's. */
+/*
+ * Closes the connection. No task may be inside a function of the client's. Handles that were not taken out are gone with
+ * it: what they have on the server ends with its lease or waiter timeout.
+ */
 void fairlock_client_deinit(struct fairlock_client *client);
 
 /*
  * Makes sure that the server can be reached and accepts us: a check that a program can make at its start. Tries once.
  * Returns FAIRLOCK_OK, _UNREACHABLE, _DENIED, _UNSUPPORTED, _LOADING, _REFUSED or _PROTOCOL. Blocks for up to
- * connect_ms of the configuration. No other function needs it: they connect, and connect again, as needed.
+ * three times connect_ms of the configuration. No other function needs it: they connect, and connect again, as needed.
  */
 int fairlock_connect(struct fairlock_client *client);
 
@@ -76,10 +79,21 @@ int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size);
 
 /*
- * Takes handle out of its client; its memory is the caller's again. Blocks for an answer at most.
- * Returns FAIRLOCK_OK, or FAIRLOCK_IN_PROGRESS when it is held, an operation goes on, or another task is inside one.
+ * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. With anything else it is not:
+ *   FAIRLOCK_IN_PROGRESS  it is held, an operation goes on, or another task is inside one
+ *   FAIRLOCK_UNREACHABLE, _LOADING, _READONLY, _OOM, _MISCONF: the server still has to be told that the handle no
+ *                         longer waits or holds, and for offline_ms could not be, for this reason. That goes on while the
+ *                         client is serviced; call again. FAIRLOCK_OK at the latest when what it left on the
+ *                         server has ended by itself: after its lease and a waiter timeout
+ * Blocks for an answer, or for offline_ms of the configuration.
  */
 int fairlock_deinit(struct fairlock *handle);
+
+/*
+ * The same without blocking. FAIRLOCK_PENDING: not yet; service the client and call again. FAIRLOCK_OK and
+ * FAIRLOCK_IN_PROGRESS as above.
+ */
+int fairlock_start_deinit(struct fairlock *handle);
 
 /*
  * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait (see fairlock_try_acquire()), FAIRLOCK_FOREVER
@@ -143,7 +157,8 @@ int fairlock_cancel(struct fairlock *handle);
 
 /*
  * Ends whoever's hold of the lock called name, and hands it to the next in line: for an operator. The holder finds out
- * at its next renewal or release. Returns FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for
+ * at its next renewal or release, and until then believes that it holds; so does a waiter whose grant is on its way.
+ * Where that matters, fence with the token. Returns FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for
  * fairlock_acquire(). Redisson: forceUnlock().
  */
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size);

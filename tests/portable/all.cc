@@ -175,7 +175,7 @@ static void client(const char *service)
   CHECK(error[0] == 0);
   auto counters = fairlock_read_counters(&client);
   CHECK(counters.acquisitions == 2);
-  CHECK(fairlock_deinit(&visitor) == FAIRLOCK_OK);
+  CHECK(fairlock_start_deinit(&visitor) == FAIRLOCK_OK);
   CHECK(fairlock_deinit(&door) == FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
