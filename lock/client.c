@@ -437,10 +437,14 @@ struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE])
 {
-  const struct fairlock_engine *engine = handle->engine;
+  struct fairlock_client *client = enter(handle);
+  const struct fairlock_engine *engine = &client->engine;
   size_t size = engine->id_size;
-  memcpy(text, engine->id, size);
-  text[size++] = ':';
-  size += resp_format_number(text + size, handle->number);
+  if (size > 0) {
+    memcpy(text, engine->id, size);
+    text[size++] = ':';
+    size += resp_format_number(text + size, handle->number);
+  }
   text[size] = 0;
+  leave(client, 0);
 }

@@ -202,8 +202,11 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
 /* What happened so far. */
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
 
-/* The id under which handle holds and waits, "<client id>:<number>", ended by NUL. */
-#define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + 12U)
+/*
+ * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes its id of what the server
+ * tells at the first connection and keeps it from then on; before that there is none, and text is "".
+ */
+#define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define GREETING "%0\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
+#define GREETING "%1\r\n$2\r\nid\r\n:10\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
 
 static uint8_t receive_buffer[256];
 static uint8_t send_buffer[1024];
@@ -19,7 +19,8 @@ static const struct fairlock_config config = {.receive_buffer = receive_buffer,
                                               .client_id = "id"};
 static struct fairlock_client client;
 static struct fairlock handle;
-static const char *says; /* NULL: the connection is closed */
+static const char *hello = GREETING; /* what the server says first */
+static const char *says;             /* NULL: the connection is closed */
 static size_t sent;
 static bool reachable;
 
@@ -27,7 +28,7 @@ static int connect_now(void *context, uint32_t timeout_ms)
 {
   (void)context;
   (void)timeout_ms;
-  says = GREETING;
+  says = hello;
   return reachable ? PORT_OK : PORT_UNREACHABLE;
 }
 
@@ -131,9 +132,10 @@ static void test_acquire_waits_for_a_late_leave(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   size_t greeting = sent;
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  says = ">3\r\n$9\r\nsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.0.0igu:1\r\n:1\r\n"
+  says = ">3\r\n$9\r\nsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
          "*3\r\n:0\r\n:-1\r\n:1000\r\n";
   fairlock_poll(&client, 0);
+  CHECK_EQUAL(strlen(says), 0);
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
   says = NULL;
   for (int i = 0; i < 10 && fairlock_result(&handle) == FAIRLOCK_PENDING; i++)
@@ -148,8 +150,42 @@ static void test_acquire_waits_for_a_late_leave(void)
   fairlock_client_deinit(&client);
 }
 
-const struct check_test check_tests[] = {{"client bad names", test_bad_names},
-                                         {"client nobody there", test_nobody_there},
-                                         {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
-                                         {"client two tasks with one handle", test_two_tasks_with_one_handle},
-                                         {0}};
+/* The id is made of what the server tells at the first greeting, with room for the longest there can be. */
+static void test_id_before_and_after_the_greeting(void)
+{
+  static const char longest[] = "0123456789012345678901234567890123456789";
+  struct fairlock_config wordy = config;
+  char id[FAIRLOCK_HOLDER_ID_SIZE + 1];
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  memset(id, '#', sizeof id);
+  fairlock_id(&handle, id);
+  CHECK(strcmp(id, "") == 0);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  fairlock_id(&handle, id);
+  CHECK(strcmp(id, "id.a.0igu:1") == 0);
+  fairlock_client_deinit(&client);
+
+  wordy.client_id = longest;
+  CHECK_EQUAL(strlen(longest), FAIRLOCK_ID_MAX);
+  CHECK_EQUAL(fairlock_client_init(&client, &wordy, &transport), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  handle.number = UINT32_MAX;
+  hello = "%1\r\n$2\r\nid\r\n:9007199254740992\r\n*2\r\n$10\r\n9007199254\r\n$6\r\n740991\r\n";
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  hello = GREETING;
+  memset(id, '#', sizeof id);
+  fairlock_id(&handle, id);
+  CHECK_EQUAL(strlen(id), FAIRLOCK_HOLDER_ID_SIZE - 1);
+  CHECK_EQUAL(id[FAIRLOCK_HOLDER_ID_SIZE], '#');
+  CHECK(strcmp(id, "0123456789012345678901234567890123456789.00000000008.vvvvvvvvvv7:4294967295") == 0);
+  fairlock_client_deinit(&client);
+}
+
+const struct check_test check_tests[] = {
+    {"client bad names", test_bad_names},
+    {"client nobody there", test_nobody_there},
+    {"client id before and after the greeting", test_id_before_and_after_the_greeting},
+    {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
+    {"client two tasks with one handle", test_two_tasks_with_one_handle},
+    {0}};
