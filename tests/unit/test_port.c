@@ -21,6 +21,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -1097,6 +1098,58 @@ static void test_signal_wakes(void)
   shared_down(&shared);
 }
 
+/* A signal on the stack of a task whose waits end by time as often as by a raise; NULL: there is none. */
+struct passing {
+  struct port_mutex mutex;
+  struct port_signal *signal;
+  bool over;
+};
+
+static void *raise_often(void *context)
+{
+  struct passing *passing = context;
+  bool over = false;
+  while (!over) {
+    port_mutex_lock(&passing->mutex);
+    if (passing->signal != NULL) port_signal_raise(passing->signal);
+    over = passing->over;
+    port_mutex_unlock(&passing->mutex);
+  }
+  return NULL;
+}
+
+/* Whoever raised a signal does not touch it any more when its wait is over. */
+static void test_signal_gone_after_wait(void)
+{
+  struct passing passing = {.over = false};
+  pthread_t threads[2];
+  port_mutex_init(&passing.mutex);
+  for (int i = 0; i < 2; i++)
+    CHECK_EQUAL(pthread_create(&threads[i], NULL, raise_often, &passing), 0);
+  port_mutex_lock(&passing.mutex);
+  for (uint32_t round = 0; round < 2000; round++) {
+    struct port_signal signal;
+    unsigned char gone[sizeof signal];
+    port_signal_init(&signal);
+    passing.signal = &signal;
+    port_signal_wait(&signal, &passing.mutex, round % 2);
+    port_signal_wait(&signal, &passing.mutex, 1);
+    passing.signal = NULL;
+    port_signal_destroy(&signal);
+    memset(&signal, 0x55, sizeof signal);
+    memset(gone, 0x55, sizeof gone);
+    port_mutex_unlock(&passing.mutex);
+    (void)sched_yield();
+    port_mutex_lock(&passing.mutex);
+    if (!CHECK(memcmp(&signal, gone, sizeof gone) == 0)) break;
+  }
+  passing.over = true;
+  port_mutex_unlock(&passing.mutex);
+  for (int i = 0; i < 2; i++)
+    CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+  port_mutex_destroy(&passing.mutex);
+}
+
 static void *note_self(void *context)
 {
   struct shared *shared = context;
@@ -1197,6 +1250,7 @@ const struct check_test check_tests[] = {{"port transport: tcp ipv4", test_tcp_i
                                          {"port signal before wait", test_signal_before_wait},
                                          {"port signal time-out", test_signal_time_out},
                                          {"port signal wakes", test_signal_wakes},
+                                         {"port signal gone after its wait", test_signal_gone_after_wait},
                                          {"port task self", test_task_self},
                                          {"port clock", test_clock},
                                          {"port entropy", test_entropy},
