@@ -15,7 +15,7 @@
 
 /* A task that waits while another turns the crank. On its stack. */
 struct fairlock_blocked {
-  struct fairlock *handle; /* whose operation it waits for; NULL: for a connection */
+  const struct fairlock *handle; /* whose operation it waits for; NULL: for a connection */
   struct fairlock_blocked *next;
   struct port_signal signal;
 };
@@ -30,14 +30,14 @@ static uint32_t least(uint32_t a, uint32_t b)
   return a < b ? a : b;
 }
 
-static struct fairlock_client *enter(struct fairlock *handle)
+static struct fairlock_client *lock_client_of(struct fairlock *handle)
 {
   struct fairlock_client *client = client_of(handle);
   port_mutex_lock(&client->mutex);
   return client;
 }
 
-static int leave(struct fairlock_client *client, int status)
+static int unlock(struct fairlock_client *client, int status)
 {
   port_mutex_unlock(&client->mutex);
   return status;
@@ -146,7 +146,7 @@ static void step(struct fairlock_client *client, uint32_t timeout_ms, struct por
 }
 
 /* Blocks until what the task waits for has come. Called, and returns, with the mutex locked. */
-static void finish(struct fairlock_client *client, struct fairlock *handle)
+static void finish(struct fairlock_client *client, const struct fairlock *handle)
 {
   struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
   port_signal_init(&self.signal);
@@ -188,13 +188,15 @@ int fairlock_connect(struct fairlock_client *client)
   engine->last_error = FAIRLOCK_OK;
   fairlock_engine_connect(engine, port_clock_ms());
   finish(client, NULL);
-  return leave(client, fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->last_error);
+  int status = fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->last_error;
+  return unlock(client, status);
 }
 
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size)
 {
   port_mutex_lock(&client->mutex);
-  return leave(client, fairlock_engine_add(&client->engine, handle, name, size));
+  int status = fairlock_engine_add(&client->engine, handle, name, size);
+  return unlock(client, status);
 }
 
 int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const char *name)
@@ -221,91 +223,99 @@ static bool occupied(const struct fairlock_client *client, const struct fairlock
   return task != NULL;
 }
 
-int fairlock_start_deinit(struct fairlock *handle)
-{
-  struct fairlock_client *client = enter(handle);
-  if (occupied(client, handle)) return leave(client, FAIRLOCK_IN_PROGRESS);
-  int status = fairlock_engine_remove(handle, port_clock_ms());
-  attend(client);
-  raise_runner(client);
-  return leave(client, status);
-}
-
 int fairlock_deinit(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
-  return leave(client, occupied(client, handle) ? FAIRLOCK_IN_PROGRESS : take_out(client, handle));
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = occupied(client, handle) ? FAIRLOCK_IN_PROGRESS : take_out(client, handle);
+  return unlock(client, status);
 }
 
-/* Operations */
+/* Operations. They begin with the mutex locked, and leave it so. */
 
-/* A hold belongs to the task that acquired it. */
-static bool wrong_task(const struct fairlock *handle)
+/* Why a task may not begin an operation; FAIRLOCK_OK: it may. A hold belongs to the task that acquired it. */
+static int refusal(const struct fairlock_client *client, const struct fairlock *handle)
 {
-  return handle->holds > 0 && handle->task != port_task_self();
+  if (occupied(client, handle)) return FAIRLOCK_IN_PROGRESS;
+  return handle->holds > 0 && handle->task != port_task_self() ? FAIRLOCK_WRONG_TASK : FAIRLOCK_OK;
 }
 
-/* Operations begin with the mutex locked, and leave it so. */
-static int begun(struct fairlock *handle, int status)
+static int begin_acquire(struct fairlock_client *client, struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
-  struct fairlock_client *client = client_of(handle);
-  attend(client);
-  raise_runner(client);
+  int status = refusal(client, handle);
+  if (status != FAIRLOCK_OK) return status;
+  status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
+  if (status == FAIRLOCK_PENDING) handle->task = port_task_self();
   return status;
 }
 
-static int begin_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+static int begin_release(struct fairlock_client *client, struct fairlock *handle)
 {
-  if (occupied(enter(handle), handle)) return FAIRLOCK_IN_PROGRESS;
-  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
-  int status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
-  if (status == FAIRLOCK_PENDING) handle->task = port_task_self();
-  return begun(handle, status);
+  int status = refusal(client, handle);
+  if (status != FAIRLOCK_OK) return status;
+  return fairlock_engine_release(handle, port_clock_ms());
 }
 
-static int begin_release(struct fairlock *handle)
+/* Sends what was begun, leaves the rest to whoever services the client, and unlocks the mutex. */
+static int start(struct fairlock_client *client, int status)
 {
-  if (occupied(enter(handle), handle)) return FAIRLOCK_IN_PROGRESS;
-  if (wrong_task(handle)) return FAIRLOCK_WRONG_TASK;
-  return begun(handle, fairlock_engine_release(handle, port_clock_ms()));
-}
-
-int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
-{
-  return leave(client_of(handle), begin_acquire(handle, wait_ms, lease_ms));
-}
-
-int fairlock_start_release(struct fairlock *handle)
-{
-  return leave(client_of(handle), begin_release(handle));
-}
-
-int fairlock_start_force_release(struct fairlock *handle)
-{
-  if (occupied(enter(handle), handle)) return leave(client_of(handle), FAIRLOCK_IN_PROGRESS);
-  return leave(client_of(handle), begun(handle, fairlock_engine_force(handle, port_clock_ms())));
-}
-
-int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
-{
-  if (occupied(enter(handle), handle)) return leave(client_of(handle), FAIRLOCK_IN_PROGRESS);
-  return leave(client_of(handle), begun(handle, fairlock_engine_inspect(handle, report, context, port_clock_ms())));
+  attend(client);
+  raise_runner(client);
+  return unlock(client, status);
 }
 
 /* Waits for the end of what was begun, if it was, and unlocks the mutex. */
-static int complete(struct fairlock *handle, int status)
+static int complete(struct fairlock_client *client, const struct fairlock *handle, int status)
 {
-  struct fairlock_client *client = client_of(handle);
   if (status == FAIRLOCK_PENDING) {
     finish(client, handle);
     status = handle->result;
   }
-  return leave(client, status);
+  return unlock(client, status);
+}
+
+int fairlock_start_deinit(struct fairlock *handle)
+{
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = FAIRLOCK_IN_PROGRESS;
+  if (!occupied(client, handle)) status = fairlock_engine_remove(handle, port_clock_ms());
+  return start(client, status);
+}
+
+int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = begin_acquire(client, handle, wait_ms, lease_ms);
+  return start(client, status);
+}
+
+int fairlock_start_release(struct fairlock *handle)
+{
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = begin_release(client, handle);
+  return start(client, status);
+}
+
+int fairlock_start_force_release(struct fairlock *handle)
+{
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = FAIRLOCK_IN_PROGRESS;
+  if (!occupied(client, handle)) status = fairlock_engine_force(handle, port_clock_ms());
+  return start(client, status);
+}
+
+int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
+{
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = FAIRLOCK_IN_PROGRESS;
+  if (!occupied(client, handle)) status = fairlock_engine_inspect(handle, report, context, port_clock_ms());
+  return start(client, status);
 }
 
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
-  return complete(handle, begin_acquire(handle, wait_ms, lease_ms));
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = begin_acquire(client, handle, wait_ms, lease_ms);
+  return complete(client, handle, status);
 }
 
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
@@ -315,63 +325,63 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
 
 int fairlock_release(struct fairlock *handle)
 {
-  return complete(handle, begin_release(handle));
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = begin_release(client, handle);
+  return complete(client, handle, status);
 }
 
 int fairlock_cancel(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
+  struct fairlock_client *client = lock_client_of(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
   attend(client);
   raise_blocked(client);
-  return leave(client, status);
+  return unlock(client, status);
 }
 
 uint32_t fairlock_held(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
+  struct fairlock_client *client = lock_client_of(handle);
   uint32_t left = fairlock_engine_held(handle, port_clock_ms());
-  leave(client, 0);
+  port_mutex_unlock(&client->mutex);
   return left;
 }
 
 uint32_t fairlock_hold_count(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
+  struct fairlock_client *client = lock_client_of(handle);
   uint32_t count = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->holds : 0;
-  leave(client, 0);
+  port_mutex_unlock(&client->mutex);
   return count;
 }
 
 uint64_t fairlock_token(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
+  struct fairlock_client *client = lock_client_of(handle);
   uint64_t token = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->token : 0;
-  leave(client, 0);
+  port_mutex_unlock(&client->mutex);
   return token;
 }
 
 int fairlock_result(struct fairlock *handle)
 {
-  struct fairlock_client *client = enter(handle);
-  return leave(client, handle->result);
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = handle->result;
+  return unlock(client, status);
 }
 
 /* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
-static int end_visit(struct fairlock *visitor, int status)
-{
-  enter(visitor);
-  status = complete(visitor, status);
-  fairlock_deinit(visitor);
-  return status;
-}
 
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
 {
   struct fairlock visitor;
   int status = fairlock_init_bytes(&visitor, client, name, size);
   if (status != FAIRLOCK_OK) return status;
-  return end_visit(&visitor, fairlock_start_force_release(&visitor));
+  port_mutex_lock(&client->mutex);
+  status = fairlock_engine_force(&visitor, port_clock_ms());
+  status = complete(client, &visitor, status);
+  fairlock_deinit(&visitor);
+  return status;
 }
 
 int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
@@ -381,7 +391,11 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
   if (report == NULL) return FAIRLOCK_INVALID;
   int status = fairlock_init_bytes(&visitor, client, name, size);
   if (status != FAIRLOCK_OK) return status;
-  return end_visit(&visitor, fairlock_start_inspect(&visitor, report, context));
+  port_mutex_lock(&client->mutex);
+  status = fairlock_engine_inspect(&visitor, report, context, port_clock_ms());
+  status = complete(client, &visitor, status);
+  fairlock_deinit(&visitor);
+  return status;
 }
 
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
@@ -437,7 +451,7 @@ struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE])
 {
-  struct fairlock_client *client = enter(handle);
+  struct fairlock_client *client = lock_client_of(handle);
   const struct fairlock_engine *engine = &client->engine;
   size_t size = engine->id_size;
   if (size > 0) {
@@ -446,5 +460,5 @@ void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE])
     size += resp_format_number(text + size, handle->number);
   }
   text[size] = 0;
-  leave(client, 0);
+  unlock(client, 0);
 }
