@@ -1,10 +1,13 @@
 /*
  * The client: joins the engine to a port, for tasks that block, and for those that do not.
  *
- * One mutex guards the engine. Whoever is inside a blocking call turns the crank, one task at a time: it sends, and then
- * receives with the mutex unlocked. The other tasks send what they want themselves, sleep on a signal of their own, and
- * are raised when their operation is over or the crank is free. They sleep no longer than the engine's
- * deadline, and do then what is due; so nothing ever has to wake the one that receives.
+ * One mutex guards the engine; the transport is called without it. Of the tasks inside a blocking call, one at a time
+ * services the client: it connects, receives and closes. The other tasks send what they want themselves, sleep on a signal
+ * of their own, and are raised when their operation is over, or when nobody services the client. They sleep no longer than
+ * the engine's deadline, and do then what is due; so nothing ever has to wake the one that receives.
+ *
+ * One task at a time sends, and whatever others have to send meanwhile goes with it, in as few calls as possible. Nothing
+ * is closed while one sends.
  */
 #include "fairlock.h"
 
@@ -43,18 +46,26 @@ static int unlock(struct fairlock_client *client, int status)
   return status;
 }
 
-/* Does what is due, and sends what there is, as far as it goes without blocking. Returns the time. */
+/*
+ * Does what is due, and sends what there is, as far as it goes without blocking; if another task is sending, that one does.
+ * Returns the time. Called, and returns, with the mutex locked, which it unlocks to send.
+ */
 static uint32_t attend(struct fairlock_client *client)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
   uint32_t now = port_clock_ms();
   fairlock_engine_tick(engine, now);
-  while (!engine->broken) {
+  while (!client->sending && !engine->broken) {
     size_t size;
     const uint8_t *data = fairlock_engine_output(engine, &size, now);
     if (size == 0) break;
+    client->sending = true;
+    port_mutex_unlock(&client->mutex);
     int sent = transport->send(transport->context, data, size);
+    port_mutex_lock(&client->mutex);
+    client->sending = false;
+    now = port_clock_ms();
     if (sent == PORT_WOULD_BLOCK) break;
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
     else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* whoever turns the crank will close it */
@@ -74,20 +85,20 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
 }
 
 /*
- * Raises the tasks that have what they wait for, and, if nobody turns the crank, one that will. The one inside
- * fairlock_run() is raised by whoever lets go of the crank.
+ * Raises the tasks that have what they wait for, and, if nobody services the client, one that will: the newest, whose
+ * answer is likely to come last. The one inside fairlock_run() is raised by whoever serviced the client before.
  */
 static void raise_blocked(struct fairlock_client *client)
 {
   struct fairlock_blocked *heir = NULL;
   for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
-    if (waits(client, task->handle)) heir = task;
-    else port_signal_raise(&task->signal);
+    if (!waits(client, task->handle)) port_signal_raise(&task->signal);
+    else if (heir == NULL) heir = task;
   }
   if (heir != NULL && !client->cranked) port_signal_raise(&heir->signal);
 }
 
-/* One turn of the crank, by the task that has it. Blocks for up to wait_ms, with the mutex unlocked. */
+/* Services the client once, by the task that may. Blocks for up to wait_ms, with the mutex unlocked. */
 static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now, struct port_signal *signal)
 {
   struct fairlock_engine *engine = &client->engine;
@@ -122,15 +133,15 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
 }
 
 /*
- * What a task does while it waits: one turn of the crank, or, if that is another task's to turn, what is due and then
- * sleep. Blocks for up to timeout_ms. Called, and returns, with the mutex locked.
+ * What a task does while it waits: it services the client once, or, if another task does, sleeps. Blocks for up to
+ * timeout_ms. Called after attend(), which returned `now`; called, and returns, with the mutex locked.
  */
-static void step(struct fairlock_client *client, uint32_t timeout_ms, struct port_signal *signal)
+static void step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now, struct port_signal *signal)
 {
-  uint32_t now = attend(client);
   bool beside = client->cranked || (client->runner != NULL && client->runner != signal);
+  if (client->engine.broken && client->sending) beside = true; /* what is to be closed is still in use */
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
-  /* What is due now, a dead connection, is for the one that turns the crank; a wait of 0 would not leave it the mutex. */
+  /* What is due now, a dead connection, is for the one that services the client; a wait of 0 would not leave it the mutex. */
   if (beside && wait == 0) wait = YIELD_MS;
   wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS), wait);
   if (beside) {
@@ -138,9 +149,8 @@ static void step(struct fairlock_client *client, uint32_t timeout_ms, struct por
     return;
   }
   client->cranked = true;
+  raise_blocked(client); /* for those whose operation ended the last time */
   turn(client, wait, now, signal);
-  attend(client);
-  raise_blocked(client);
   client->cranked = false;
   if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
 }
@@ -153,8 +163,11 @@ static void finish(struct fairlock_client *client, const struct fairlock *handle
   /* cppcheck-suppress autoVariables ; it is taken out again below */
   client->blocked = &self;
   raise_runner(client);
-  while (waits(client, handle))
-    step(client, FAIRLOCK_FOREVER, &self.signal);
+  for (;;) {
+    uint32_t now = attend(client);
+    if (!waits(client, handle)) break;
+    step(client, FAIRLOCK_FOREVER, now, &self.signal);
+  }
   struct fairlock_blocked **link = &client->blocked;
   while (*link != &self)
     link = &(*link)->next;
@@ -403,7 +416,8 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
   struct port_signal signal;
   port_mutex_lock(&client->mutex);
   port_signal_init(&signal);
-  step(client, timeout_ms, &signal);
+  step(client, timeout_ms, attend(client), &signal);
+  attend(client);
   raise_blocked(client);
   uint32_t due = fairlock_engine_deadline(&client->engine, port_clock_ms());
   port_signal_destroy(&signal);
@@ -418,7 +432,7 @@ void fairlock_run(struct fairlock_client *client)
   port_signal_init(&signal);
   client->runner = &signal;
   while (!client->stop)
-    step(client, FAIRLOCK_FOREVER, &signal);
+    step(client, FAIRLOCK_FOREVER, attend(client), &signal);
   client->stop = false;
   client->runner = NULL;
   raise_blocked(client);

@@ -43,7 +43,8 @@ extern "C" {
 /* A client: one connection to one server. The caller's memory; private. Must not move. */
 struct fairlock_client {
   struct port_mutex mutex;
-  bool cranked; /* a task turns the crank                           */
+  bool cranked; /* a task services the client                       */
+  bool sending; /* a task is inside send()                          */
   bool stop;    /* fairlock_stop() was called                       */
   struct port_transport *transport;
   struct fairlock_blocked *blocked; /* tasks that wait for the one that turns the crank */

@@ -34,8 +34,8 @@ enum port_status {
 
 /*
  * A byte stream to one server. All functions get `context`, which is the transport's own and must stay valid and
- * in place as long as the client uses it. One task at a time is inside connect(), recv() and close(); send()
- * may be called by another task while one is inside recv(). No function blocks, but connect() and recv() for
+ * in place as long as the client uses it. One task at a time is inside connect(), recv() and close(), and one
+ * inside send(), which may be called while another task is inside recv(), but not during connect() and close(). No function blocks, but connect() and recv() for
  * up to their time-out (connect() to a host name may block in the resolver: use an address where that matters).
  *
  * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client never asks for more

@@ -37,7 +37,7 @@ static unsigned users[HANDLES]; /* tasks inside a call */
 static uint32_t now, start;
 
 static enum line line;
-static bool engaged;
+static bool engaged, sending;
 static bool locked, running;
 static unsigned idle;         /* calls of the platform's since time has passed */
 static uint32_t silent_since; /* when the input ended */
@@ -272,10 +272,15 @@ static int connect_to(void *context, uint32_t timeout_ms)
 
 static int send_to(void *context, const void *data, size_t size)
 {
-  CHECK(context == &line && inside() && size > 0 && size <= config.send_size);
+  CHECK(context == &line && !inside() && !sending && size > 0 && size <= config.send_size);
   CHECK(line == UP || line == BROKEN); /* another task may not have heard yet */
   count_call();
   unsigned choice = hostile.left > 0 ? next() % 16 : 15;
+  if (choice % 4 == 3) {
+    sending = true;
+    wait_for(NULL, 0);
+    sending = false;
+  }
   if (line == BROKEN) return PORT_CLOSED;
   if (choice == 0) return PORT_WOULD_BLOCK;
   if (choice == 1) {
@@ -329,7 +334,7 @@ static int receive_from(void *context, void *data, size_t size, uint32_t timeout
 
 static void close_it(void *context)
 {
-  CHECK(context == &line && !engaged);
+  CHECK(context == &line && !engaged && !sending);
   line = DOWN;
 }
 
@@ -563,7 +568,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   line = DOWN;
   idle = 0;
   signals = 0;
-  silent = running = engaged = false;
+  silent = running = engaged = sending = false;
   words_start = words_end = 0;
   witness_init(&witness, now);
   init_client((choices & 8) != 0);
