@@ -16,6 +16,9 @@
 /* For so long a task leaves the mutex to the one that turns the crank, when that is what everybody waits for. */
 #define YIELD_MS 2U
 
+/* With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon: nothing may tell its caller. */
+#define BLOCKED_MS 10U
+
 /* A task that waits while another turns the crank. On its stack. */
 struct fairlock_blocked {
   const struct fairlock *handle; /* whose operation it waits for; NULL: for a connection */
@@ -68,7 +71,7 @@ static uint32_t attend(struct fairlock_client *client)
     now = port_clock_ms();
     if (sent == PORT_WOULD_BLOCK) break;
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
-    else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* whoever turns the crank will close it */
+    else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* whoever services the client will close it */
   }
   return now;
 }
@@ -98,8 +101,11 @@ static void raise_blocked(struct fairlock_client *client)
   if (heir != NULL && !client->cranked) port_signal_raise(&heir->signal);
 }
 
-/* Services the client once, by the task that may. Blocks for up to wait_ms, with the mutex unlocked. */
-static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now, struct port_signal *signal)
+/*
+ * Services the client once, by the task that may. Blocks for up to wait_ms, with the mutex unlocked. Returns whether
+ * there may be more to do at once.
+ */
+static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now, struct port_signal *signal)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
@@ -108,11 +114,11 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
   if (wants & FAIRLOCK_CLOSE) {
     transport->close(transport->context);
     fairlock_engine_closed(engine, FAIRLOCK_UNREACHABLE, now);
-    return;
+    return false;
   }
   if (wants == 0) {
     port_signal_wait(signal, &client->mutex, wait_ms);
-    return;
+    return false;
   }
   if (wants & FAIRLOCK_CONNECT) {
     fairlock_engine_opening(engine, now);
@@ -127,16 +133,18 @@ static void turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
   port_mutex_lock(&client->mutex);
   now = port_clock_ms();
   if (got == PORT_WOULD_BLOCK) got = 0;
-  if (got < 0) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* and is closed at the next turn */
+  if (got < 0) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* and is closed the next time */
   else if (!(wants & FAIRLOCK_CONNECT)) fairlock_engine_received(engine, (size_t)got, now);
   else if (got > 0) fairlock_engine_opened(engine, now);
+  return got > 0;
 }
 
 /*
  * What a task does while it waits: it services the client once, or, if another task does, sleeps. Blocks for up to
- * timeout_ms. Called after attend(), which returned `now`; called, and returns, with the mutex locked.
+ * timeout_ms. Called after attend(), which returned `now`; called, and returns, with the mutex locked. Returns whether
+ * there may be more to do at once.
  */
-static void step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now, struct port_signal *signal)
+static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now, struct port_signal *signal)
 {
   bool beside = client->cranked || (client->runner != NULL && client->runner != signal);
   if (client->engine.broken && client->sending) beside = true; /* what is to be closed is still in use */
@@ -146,13 +154,14 @@ static void step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t n
   wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS), wait);
   if (beside) {
     port_signal_wait(signal, &client->mutex, wait);
-    return;
+    return false;
   }
   client->cranked = true;
   raise_blocked(client); /* for those whose operation ended the last time */
-  turn(client, wait, now, signal);
+  bool more = turn(client, wait, now, signal);
   client->cranked = false;
   if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
+  return more;
 }
 
 /* Blocks until what the task waits for has come. Called, and returns, with the mutex locked. */
@@ -413,16 +422,26 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 {
+  struct fairlock_engine *engine = &client->engine;
   struct port_signal signal;
   port_mutex_lock(&client->mutex);
   port_signal_init(&signal);
-  step(client, timeout_ms, attend(client), &signal);
-  attend(client);
+  bool more = step(client, timeout_ms, attend(client), &signal);
+  uint32_t now = attend(client);
   raise_blocked(client);
-  uint32_t due = fairlock_engine_deadline(&client->engine, port_clock_ms());
+  uint32_t due = fairlock_engine_deadline(engine, now);
+  if (fairlock_engine_wants(engine, now) & (FAIRLOCK_CONNECT | FAIRLOCK_SEND)) due = least(due, BLOCKED_MS);
   port_signal_destroy(&signal);
   port_mutex_unlock(&client->mutex);
-  return due;
+  return more ? 0 : due;
+}
+
+unsigned fairlock_wants(struct fairlock_client *client)
+{
+  port_mutex_lock(&client->mutex);
+  unsigned wants = fairlock_engine_wants(&client->engine, port_clock_ms());
+  port_mutex_unlock(&client->mutex);
+  return wants;
 }
 
 void fairlock_run(struct fairlock_client *client)

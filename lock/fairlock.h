@@ -185,11 +185,27 @@ int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, v
 int fairlock_result(struct fairlock *handle);
 
 /*
- * One turn of the crank: sends what is wanted, receives what is there, does what is due. Blocks for up to timeout_ms, and
+ * Services the client once: sends what is wanted, receives what is there, does what is due. Blocks for up to timeout_ms, and
  * never for more than PORT_LONGEST_WAIT_MS, while there is nothing to do; 0: not at all.
- * Returns the milliseconds until the next turn is due, if nothing arrives before: a device may sleep for so long.
+ *
+ * Returns in how many milliseconds to call again. A device may sleep for that long, if what arrives wakes it. 0: at once,
+ * there may be more to receive. While bytes are unsent, or a connection is being opened, it is 10 at most: so a device
+ * also gets on that nothing wakes when the transport can go on.
  */
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
+
+/*
+ * For an event loop of your own: what the client waits for, after a fairlock_poll(client, 0). Call that again when it
+ * has come, or when the time is over that it returned. Bits of enum fairlock_want:
+ *   FAIRLOCK_RECEIVE   wake me when the connection is readable
+ *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all there was to send
+ *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or about to be
+ *   FAIRLOCK_CLOSE     call fairlock_poll() at once
+ *   0                  there is no connection, and nothing to watch: only the time counts
+ * An operation that is begun, or a fairlock_cancel(), changes both: call fairlock_poll() after it. With sockets,
+ * port_posix_fd() says what to watch.
+ */
+unsigned fairlock_wants(struct fairlock_client *client);
 
 /* Turns the crank until fairlock_stop() is called: the body of a task that keeps leases alive. Only one task at a time. */
 void fairlock_run(struct fairlock_client *client);
