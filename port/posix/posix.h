@@ -49,6 +49,14 @@ void port_posix_tcp(struct port_posix *posix, const char *host, const char *serv
 /* A server at a Unix socket. Returns false if path does not fit the system's limit; then connecting to it fails, too. */
 bool port_posix_unix(struct port_posix *posix, const char *path);
 
+/*
+ * The socket, for an event loop of your own to watch (fairlock_wants() says for what); -1: none, there is nothing to watch.
+ * While connecting, wait until it is writable. Ask again after each call of the client: it changes with each reconnect, and
+ * while the addresses of a host are tried. A new socket may have the number of the one before: the loop must forget a
+ * socket when it is closed, as epoll does by itself, or watch it for one event at a time.
+ */
+int port_posix_fd(const struct port_posix *posix);
+
 #ifdef __cplusplus
 }
 #endif

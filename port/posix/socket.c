@@ -371,3 +371,8 @@ bool port_posix_unix(struct port_posix *posix, const char *path)
   init(posix, path, NULL);
   return strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
 }
+
+int port_posix_fd(const struct port_posix *posix)
+{
+  return posix->socket;
+}

@@ -349,6 +349,23 @@ static void test_tcp_ipv4(void)
   (void)close(server);
 }
 
+/* What an event loop watches. */
+static void test_fd(void)
+{
+  struct port_posix posix;
+  char service[8];
+  int server = listen_on(AF_INET, 4);
+  port_posix_tcp(&posix, "127.0.0.1", service_of(server, service));
+  CHECK_EQUAL(port_posix_fd(&posix), -1);
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_OK);
+  struct pollfd watched = {.fd = port_posix_fd(&posix), .events = POLLIN | POLLOUT};
+  CHECK_EQUAL(poll(&watched, 1, 0), 1);
+  CHECK_EQUAL(watched.revents, POLLOUT);
+  close_transport(&posix);
+  CHECK_EQUAL(port_posix_fd(&posix), -1);
+  (void)close(server);
+}
+
 static void test_tcp_ipv6(void)
 {
   struct port_posix posix;
@@ -443,6 +460,7 @@ static void test_silent_server(void)
   port_posix_tcp(&posix, "127.0.0.1", service_of(silent.server, service));
   int before = open_files();
   CHECK_EQUAL(posix.transport.connect(posix.transport.context, 0), PORT_WOULD_BLOCK);
+  CHECK(port_posix_fd(&posix) >= 0);
   uint32_t began = port_clock_ms();
   CHECK_EQUAL(posix.transport.connect(posix.transport.context, 200), PORT_WOULD_BLOCK);
   CHECK(since(began) >= 150);
@@ -1221,6 +1239,7 @@ static void test_entropy(void)
 }
 
 const struct check_test check_tests[] = {{"port transport: tcp ipv4", test_tcp_ipv4},
+                                         {"port transport: fd", test_fd},
                                          {"port tcp ipv6", test_tcp_ipv6},
                                          {"port tcp host name", test_tcp_host_name},
                                          {"port tcp refused, then accepted", test_tcp_refused_then_accepted},

@@ -24,4 +24,9 @@ static inline bool port_posix_unix(struct port_posix *socket, const char *path)
   return false;
 }
 
+static inline int port_posix_fd(const struct port_posix *socket)
+{
+  return socket->socket;
+}
+
 #endif
