@@ -7,7 +7,7 @@
  * link time: link exactly one of each.
  *
  *   port/posix/      sockets (IPv4, IPv6, Unix), clock, entropy, threads for any OS with BSD sockets and pthreads
- *   port/single/     threads for a program with one task (a superloop): they do nothing
+ *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
  *   port/template.c  every function, commented, to copy for a platform of your own
  */
 #ifndef PORT_H
@@ -79,6 +79,13 @@ uint32_t port_clock_ms(void);
  * has to name its client id itself.
  */
 bool port_entropy(void *data, size_t size);
+
+/*
+ * Sleeps for at most ms (> 0), or until an interrupt; may return early. Asked for by port/single alone: a program with
+ * one task has nothing else to wait in while there is no connection. On a microcontroller it is one instruction (WFI)
+ * with a tick to end it; a network stack without a task of its own can be serviced here, too.
+ */
+void port_idle(uint32_t ms);
 
 /* What tells tasks apart. Never 0. */
 uintptr_t port_task_self(void);

@@ -114,6 +114,15 @@ bool port_entropy(void *data, size_t size)
 }
 
 /*
+ * IDLE. Only with port/single. Sleep until the next interrupt and return: a WFI, if a tick or a timer ends it within ms. The
+ * client calls again while it has time to wait. Without it, a program that waits for a server that is down spins.
+ */
+void port_idle(uint32_t ms)
+{
+  (void)ms;
+}
+
+/*
  * THREADS. Only where several tasks use one client.
  *
  * The handle of the running task will do for port_task_self(). The mutex is held for short times, never across a wait;

@@ -22,6 +22,12 @@ static void wait_line(void *context, uint32_t timeout_ms)
   board_idle();
 }
 
+void port_idle(uint32_t ms)
+{
+  (void)ms; /* the tick ends it within a millisecond */
+  board_idle();
+}
+
 struct port_transport *link_init(void)
 {
   static const struct port_uart_line line = {read_line, write_line, wait_line, NULL};

@@ -112,4 +112,10 @@ void network_turn(uint32_t timeout_ms)
   if (!network_look() && timeout_ms > 0) board_idle();
 }
 
+/* Without a connection the network goes on all the same. */
+void port_idle(uint32_t ms)
+{
+  network_turn(ms);
+}
+
 const struct port_lwip_hooks network_hooks = {.turn = network_turn};

@@ -1,9 +1,9 @@
 /*
  * Tasks, mutex and signal for a program with one task, such as a superloop: there is nobody to shut out and nobody to wake.
  *
- * A wait returns at once. It must not block, because nobody else could raise the signal; the client, which knows its
- * deadlines, goes round its loop again and waits in the transport. Do not link this where an interrupt handler or a second
- * task calls the client.
+ * The client waits in the transport. Only while there is no connection does it wait for a signal, which nobody can raise:
+ * so it idles, for as long as its deadlines let it. Do not link this where an interrupt handler or a second task calls the
+ * client.
  */
 #include "port.h"
 
@@ -41,7 +41,7 @@ void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint
 {
   (void)signal;
   (void)mutex;
-  (void)timeout_ms;
+  if (timeout_ms > 0) port_idle(timeout_ms);
 }
 
 void port_signal_raise(struct port_signal *signal)

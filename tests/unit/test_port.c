@@ -1217,6 +1217,19 @@ static void test_clock(void)
   }
 }
 
+/* Idling passes the time: it takes few calls to be through with it. */
+static void test_idle(void)
+{
+  unsigned idles = 0;
+  uint32_t began = port_clock_ms();
+  for (uint32_t spent = 0; spent < 100; spent = since(began)) {
+    port_idle(100 - spent);
+    idles++;
+  }
+  CHECK(idles < 50);
+  CHECK(since(began) < LONG_MS);
+}
+
 static void test_entropy(void)
 {
   unsigned char first[40];
@@ -1272,5 +1285,6 @@ const struct check_test check_tests[] = {{"port transport: tcp ipv4", test_tcp_i
                                          {"port signal gone after its wait", test_signal_gone_after_wait},
                                          {"port task self", test_task_self},
                                          {"port clock", test_clock},
+                                         {"port idle", test_idle},
                                          {"port entropy", test_entropy},
                                          {0}};
