@@ -80,7 +80,7 @@ SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names o
 SANITIZED = $(SANITIZED_$(SANITIZER))
 sanitize-%: packages $(BUILD)/redis-server
 	@$(MAKE) --no-print-directory sanitized BUILD=$(BUILD)/$* RUNNER="$(RUNNER_$*)" \
-	  CFLAGS="-g -fno-omit-frame-pointer $(CFLAGS_$*)" SANITIZER=$*
+	  CFLAGS="-g -fno-omit-frame-pointer -include tests/asserts.h $(CFLAGS_$*)" SANITIZER=$*
 
 CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -fsanitize=thread

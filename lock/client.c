@@ -13,6 +13,10 @@
 
 #include <string.h>
 
+#ifndef FAIRLOCK_ASSERT
+#define FAIRLOCK_ASSERT(condition) ((void)0)
+#endif
+
 /* For so long a task leaves the mutex to the one that turns the crank, when that is what everybody waits for. */
 #define YIELD_MS 2U
 
@@ -36,10 +40,17 @@ static uint32_t least(uint32_t a, uint32_t b)
   return a < b ? a : b;
 }
 
+static void lock(struct fairlock_client *client)
+{
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL); /* it is initialised */
+  port_mutex_lock(&client->mutex);
+}
+
 static struct fairlock_client *lock_client_of(struct fairlock *handle)
 {
+  FAIRLOCK_ASSERT(handle != NULL && handle->engine != NULL); /* it is initialised */
   struct fairlock_client *client = client_of(handle);
-  port_mutex_lock(&client->mutex);
+  lock(client);
   return client;
 }
 
@@ -190,6 +201,7 @@ static void finish(struct fairlock_client *client, const struct fairlock *handle
 int fairlock_client_init(struct fairlock_client *client, const struct fairlock_config *config,
                          struct port_transport *transport)
 {
+  FAIRLOCK_ASSERT(client != NULL && config != NULL && transport != NULL);
   memset(client, 0, sizeof *client);
   client->transport = transport;
   int status = fairlock_engine_init(&client->engine, config);
@@ -199,14 +211,15 @@ int fairlock_client_init(struct fairlock_client *client, const struct fairlock_c
 
 void fairlock_client_deinit(struct fairlock_client *client)
 {
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
   client->transport->close(client->transport->context);
   port_mutex_destroy(&client->mutex);
 }
 
 int fairlock_connect(struct fairlock_client *client)
 {
+  lock(client);
   struct fairlock_engine *engine = &client->engine;
-  port_mutex_lock(&client->mutex);
   engine->last_error = FAIRLOCK_OK;
   fairlock_engine_connect(engine, port_clock_ms());
   finish(client, NULL);
@@ -216,7 +229,8 @@ int fairlock_connect(struct fairlock_client *client)
 
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size)
 {
-  port_mutex_lock(&client->mutex);
+  FAIRLOCK_ASSERT(handle != NULL);
+  lock(client);
   int status = fairlock_engine_add(&client->engine, handle, name, size);
   return unlock(client, status);
 }
@@ -399,7 +413,7 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
   struct fairlock visitor;
   int status = fairlock_init_bytes(&visitor, client, name, size);
   if (status != FAIRLOCK_OK) return status;
-  port_mutex_lock(&client->mutex);
+  lock(client);
   status = fairlock_engine_force(&visitor, port_clock_ms());
   status = complete(client, &visitor, status);
   fairlock_deinit(&visitor);
@@ -413,7 +427,7 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
   if (report == NULL) return FAIRLOCK_INVALID;
   int status = fairlock_init_bytes(&visitor, client, name, size);
   if (status != FAIRLOCK_OK) return status;
-  port_mutex_lock(&client->mutex);
+  lock(client);
   status = fairlock_engine_inspect(&visitor, report, context, port_clock_ms());
   status = complete(client, &visitor, status);
   fairlock_deinit(&visitor);
@@ -422,9 +436,9 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 {
-  struct fairlock_engine *engine = &client->engine;
   struct port_signal signal;
-  port_mutex_lock(&client->mutex);
+  lock(client);
+  struct fairlock_engine *engine = &client->engine;
   port_signal_init(&signal);
   bool more = step(client, timeout_ms, attend(client), &signal);
   uint32_t now = attend(client);
@@ -438,7 +452,7 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 
 unsigned fairlock_wants(struct fairlock_client *client)
 {
-  port_mutex_lock(&client->mutex);
+  lock(client);
   unsigned wants = fairlock_engine_wants(&client->engine, port_clock_ms());
   port_mutex_unlock(&client->mutex);
   return wants;
@@ -447,7 +461,7 @@ unsigned fairlock_wants(struct fairlock_client *client)
 void fairlock_run(struct fairlock_client *client)
 {
   struct port_signal signal;
-  port_mutex_lock(&client->mutex);
+  lock(client);
   port_signal_init(&signal);
   client->runner = &signal;
   while (!client->stop)
@@ -461,7 +475,7 @@ void fairlock_run(struct fairlock_client *client)
 
 void fairlock_stop(struct fairlock_client *client)
 {
-  port_mutex_lock(&client->mutex);
+  lock(client);
   client->stop = true;
   raise_runner(client);
   port_mutex_unlock(&client->mutex);
@@ -469,14 +483,15 @@ void fairlock_stop(struct fairlock_client *client)
 
 void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE])
 {
-  port_mutex_lock(&client->mutex);
+  FAIRLOCK_ASSERT(text != NULL);
+  lock(client);
   memcpy(text, client->engine.error, FAIRLOCK_ERROR_SIZE);
   port_mutex_unlock(&client->mutex);
 }
 
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 {
-  port_mutex_lock(&client->mutex);
+  lock(client);
   struct fairlock_counters stats = client->engine.counters;
   port_mutex_unlock(&client->mutex);
   return stats;
@@ -484,6 +499,7 @@ struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE])
 {
+  FAIRLOCK_ASSERT(text != NULL);
   struct fairlock_client *client = lock_client_of(handle);
   const struct fairlock_engine *engine = &client->engine;
   size_t size = engine->id_size;

@@ -28,6 +28,10 @@
  * blocking call, or calling fairlock_poll(). A program that computes for longer than the lease without any of
  * them loses the lock; it is told by `lost`, fairlock_held() and fairlock_release().
  *
+ * Mistakes. A NULL, or a client or handle that was never initialised, is not looked for: it costs each program flash. While
+ * you develop, compile the library with a macro FAIRLOCK_ASSERT(condition) that stops the program when the condition does
+ * not hold, such as -include assert.h -DFAIRLOCK_ASSERT=assert. Memory that was never set to anything may go unnoticed.
+ *
  * Statuses are those of enum fairlock_status, in engine.h.
  */
 #ifndef FAIRLOCK_H

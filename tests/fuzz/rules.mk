@@ -5,7 +5,7 @@ REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
 PACKAGES_FUZZ := clang libclang-rt-14-dev
 
-SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -include tests/asserts.h -fsanitize=address,undefined -fno-sanitize-recover=all
 REPLAY_MAIN ?= $(BUILD)/replay/tests/fuzz/replay.o
 REPLAY_LIBRARY ?= $(BUILD)/replay/liblock.a
 

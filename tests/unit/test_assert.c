@@ -1,0 +1,262 @@
+/*
+ * FAIRLOCK_ASSERT: each function of fairlock.h calls it when it is handed NULL, or a handle or client that was never
+ * initialised, before it touches either.
+ */
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+static jmp_buf caller;
+static int failures;
+
+static _Noreturn void fail(void)
+{
+  failures++;
+  longjmp(caller, 1);
+}
+
+#undef FAIRLOCK_ASSERT
+#define FAIRLOCK_ASSERT(condition) ((condition) ? (void)0 : fail())
+#include "../../lock/client.c"
+
+static int no_connect(void *context, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)timeout_ms;
+  return PORT_UNREACHABLE;
+}
+
+static void no_close(void *context)
+{
+  (void)context;
+}
+
+static struct port_transport transport = {.connect = no_connect, .close = no_close};
+static uint8_t buffer[512];
+static const struct fairlock_config config = {
+    .receive_buffer = buffer, .receive_size = 256, .send_buffer = buffer + 256, .send_size = 256, .client_id = "id"};
+static struct fairlock_client good;
+
+static void ignore(const struct fairlock_report *report, void *context)
+{
+  (void)report;
+  (void)context;
+}
+
+/* What is called: with NULL, and with memory that holds nothing but zeros. */
+static struct fairlock *handle;
+static struct fairlock_client *client;
+
+static void call_client_init(void)
+{
+  if (client != NULL) (void)fairlock_client_init(client, NULL, &transport);
+  else (void)fairlock_client_init(NULL, &config, &transport);
+}
+
+static void call_client_deinit(void)
+{
+  fairlock_client_deinit(client);
+}
+
+static void call_connect(void)
+{
+  (void)fairlock_connect(client);
+}
+
+static void call_init(void)
+{
+  if (client != NULL) (void)fairlock_init(handle, client, "door");
+  else (void)fairlock_init(NULL, &good, "door");
+}
+
+static void call_init_bytes(void)
+{
+  if (client != NULL) (void)fairlock_init_bytes(handle, client, "door", 4);
+  else (void)fairlock_init_bytes(NULL, &good, "door", 4);
+}
+
+static void call_deinit(void)
+{
+  (void)fairlock_deinit(handle);
+}
+
+static void call_acquire(void)
+{
+  (void)fairlock_acquire(handle, 0, 1000);
+}
+
+static void call_try_acquire(void)
+{
+  (void)fairlock_try_acquire(handle, 1000);
+}
+
+static void call_release(void)
+{
+  (void)fairlock_release(handle);
+}
+
+static void call_held(void)
+{
+  (void)fairlock_held(handle);
+}
+
+static void call_hold_count(void)
+{
+  (void)fairlock_hold_count(handle);
+}
+
+static void call_token(void)
+{
+  (void)fairlock_token(handle);
+}
+
+static void call_cancel(void)
+{
+  (void)fairlock_cancel(handle);
+}
+
+static void call_force_release(void)
+{
+  (void)fairlock_force_release(client, "door", 4);
+}
+
+static void call_inspect(void)
+{
+  (void)fairlock_inspect(client, "door", 4, ignore, NULL);
+}
+
+static void call_start_acquire(void)
+{
+  (void)fairlock_start_acquire(handle, 0, 1000);
+}
+
+static void call_start_release(void)
+{
+  (void)fairlock_start_release(handle);
+}
+
+static void call_start_force_release(void)
+{
+  (void)fairlock_start_force_release(handle);
+}
+
+static void call_start_inspect(void)
+{
+  (void)fairlock_start_inspect(handle, ignore, NULL);
+}
+
+static void call_result(void)
+{
+  (void)fairlock_result(handle);
+}
+
+static void call_poll(void)
+{
+  (void)fairlock_poll(client, 0);
+}
+
+static void call_wants(void)
+{
+  (void)fairlock_wants(client);
+}
+
+static void call_run(void)
+{
+  fairlock_run(client);
+}
+
+static void call_stop(void)
+{
+  fairlock_stop(client);
+}
+
+static void call_error(void)
+{
+  char text[FAIRLOCK_ERROR_SIZE];
+  if (client != NULL) fairlock_error(client, text);
+  else fairlock_error(&good, NULL);
+}
+
+static void call_stats(void)
+{
+  (void)fairlock_read_counters(client);
+}
+
+static void call_id(void)
+{
+  char text[FAIRLOCK_HOLDER_ID_SIZE];
+  fairlock_id(handle, text);
+}
+
+#define CALL(name)                                                                                                     \
+  {                                                                                                                    \
+    "fairlock_" #name, call_##name                                                                                     \
+  }
+static const struct {
+  const char *name;
+  void (*run)(void);
+} calls[] = {CALL(client_init),   CALL(client_deinit), CALL(connect),
+             CALL(init),          CALL(init_bytes),    CALL(deinit),
+             CALL(acquire),       CALL(try_acquire),   CALL(release),
+             CALL(held),          CALL(hold_count),    CALL(token),
+             CALL(cancel),        CALL(force_release), CALL(inspect),
+             CALL(start_acquire), CALL(start_release), CALL(start_force_release),
+             CALL(start_inspect), CALL(result),        CALL(poll),
+             CALL(wants),         CALL(run),           CALL(stop),
+             CALL(error),         CALL(stats),         CALL(id)};
+enum { CALLS = sizeof calls / sizeof calls[0] };
+
+static void call_all(struct fairlock *with_handle, struct fairlock_client *with_client)
+{
+  for (size_t i = 0; i < CALLS; i++) {
+    failures = 0;
+    handle = with_handle;
+    client = with_client;
+    if (setjmp(caller) == 0) calls[i].run();
+    if (!CHECK_EQUAL(failures, 1)) check_write(calls[i].name);
+  }
+}
+
+static void test_null(void)
+{
+  CHECK_EQUAL(fairlock_client_init(&good, &config, &transport), FAIRLOCK_OK);
+  call_all(NULL, NULL);
+  fairlock_client_deinit(&good);
+}
+
+static void test_never_initialised(void)
+{
+  static struct fairlock blank;
+  static struct fairlock_client blank_client;
+  call_all(&blank, &blank_client);
+}
+
+/* None is missing above: every name in fairlock.h that a bracket follows, at the start of a declaration. */
+static void test_all_are_called(void)
+{
+  char line[256];
+  unsigned found = 0;
+  FILE *header = fopen("lock/fairlock.h", "r");
+  if (!CHECK(header != NULL)) return;
+  while (fgets(line, sizeof line, header) != NULL) {
+    const char *name = strstr(line, "fairlock_");
+    while (name != NULL && name[strcspn(name, " *;,(\n")] != '(')
+      name = strstr(name + 1, "fairlock_");
+    if (line[0] < 'a' || line[0] > 'z' || name == NULL) continue;
+    size_t size = strcspn(name, "(");
+    bool called = false;
+    for (size_t i = 0; i < CALLS; i++)
+      called = called || (strlen(calls[i].name) == size && memcmp(calls[i].name, name, size) == 0);
+    if (!CHECK(called)) check_write(line);
+    found++;
+  }
+  (void)fclose(header);
+  CHECK_EQUAL(found, CALLS);
+}
+
+const struct check_test check_tests[] = {{"assert: NULL", test_null},
+                                         {"assert: never initialised", test_never_initialised},
+                                         {"assert: all functions are called", test_all_are_called},
+                                         {0}};
