@@ -255,7 +255,7 @@ struct fairlock_engine {
   size_t receive_end;
   uint32_t filled_at;       /* when the send buffer was filled */
   uint32_t drained_at;      /* when there was last nothing to receive */
-  uint32_t waiter_ms;     /* of the configuration, or what 0 means */
+  uint32_t waiter_ms;       /* of the configuration, or what 0 means */
   uint32_t round_trip_ms;   /* measured: follows longer ones at once, shorter ones slowly */
   uint32_t sampled_at;      /* the newest known time of the server arrived then ... */
   uint32_t asked_at;        /* ... and was asked for then */

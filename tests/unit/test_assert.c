@@ -82,6 +82,11 @@ static void call_deinit(void)
   (void)fairlock_deinit(handle);
 }
 
+static void call_start_deinit(void)
+{
+  (void)fairlock_start_deinit(handle);
+}
+
 static void call_acquire(void)
 {
   (void)fairlock_acquire(handle, 0, 1000);
@@ -179,7 +184,7 @@ static void call_error(void)
   else fairlock_error(&good, NULL);
 }
 
-static void call_stats(void)
+static void call_read_counters(void)
 {
   (void)fairlock_read_counters(client);
 }
@@ -197,15 +202,20 @@ static void call_id(void)
 static const struct {
   const char *name;
   void (*run)(void);
-} calls[] = {CALL(client_init),   CALL(client_deinit), CALL(connect),
-             CALL(init),          CALL(init_bytes),    CALL(deinit),
-             CALL(acquire),       CALL(try_acquire),   CALL(release),
-             CALL(held),          CALL(hold_count),    CALL(token),
-             CALL(cancel),        CALL(force_release), CALL(inspect),
-             CALL(start_acquire), CALL(start_release), CALL(start_force_release),
-             CALL(start_inspect), CALL(result),        CALL(poll),
-             CALL(wants),         CALL(run),           CALL(stop),
-             CALL(error),         CALL(stats),         CALL(id)};
+} calls[] = {CALL(client_init),   CALL(client_deinit),
+             CALL(connect),       CALL(init),
+             CALL(init_bytes),    CALL(deinit),
+             CALL(acquire),       CALL(try_acquire),
+             CALL(release),       CALL(held),
+             CALL(hold_count),    CALL(token),
+             CALL(cancel),        CALL(force_release),
+             CALL(inspect),       CALL(start_acquire),
+             CALL(start_release), CALL(start_force_release),
+             CALL(start_inspect), CALL(start_deinit),
+             CALL(result),        CALL(poll),
+             CALL(wants),         CALL(run),
+             CALL(stop),          CALL(error),
+             CALL(read_counters), CALL(id)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void call_all(struct fairlock *with_handle, struct fairlock_client *with_client)

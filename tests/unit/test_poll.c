@@ -68,8 +68,12 @@ static void answer_requests(void)
   size_t size;
   while ((size = request_size()) > 0) {
     heard[size - 1] = 0;
-    if (strstr(heard, "SUBSCRIBE") != NULL) say(""); /* the client can do without the push */
-    else if (strstr(heard, "HELLO") != NULL) say("%0\r\n");
+    const char *subscribe = strstr(heard, "SUBSCRIBE\r\n");
+    if (subscribe != NULL) {
+      say(">3\r\n$9\r\nsubscribe\r\n");
+      say(subscribe + sizeof "SUBSCRIBE\r\n" - 1); /* the channel, up to its last byte */
+      say("\n:1\r\n");
+    } else if (strstr(heard, "HELLO") != NULL) say("%0\r\n");
     else if (strstr(heard, "TIME") != NULL) say("*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n");
     else say("*3\r\n:1\r\n:5\r\n:1700000001000\r\n");
     heard_size -= size;
