@@ -51,11 +51,20 @@ SUITES += $(UNIT)
 $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Debian's redis-tools holds the server under another name, and, unlike redis-server, starts no service.
-$(BUILD)/redis-server:
-	@mkdir -p $(@D)
+# Every test, the demo and the benchmarks start $(BUILD)/redis-server, which runs the server that SERVER names, in the
+# environment or as a make variable, or else the installed one. Debian's redis-tools holds that under another name,
+# and, unlike the package redis-server, starts no service.
+override SERVER := $(if $(findstring /,$(SERVER)),$(abspath $(SERVER)),$(SERVER))
+export SERVER
+INSTALLED_SERVER = $(BUILD)/servers/installed/redis-server
+
+$(BUILD)/redis-server: Makefile
+	@mkdir -p $(dir $(INSTALLED_SERVER))
 	@sh tests/need.sh redis-tools
-	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $@
+	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $(INSTALLED_SERVER)
+	@printf '%s\n' '#!/bin/sh' 'exec "$${SERVER:-$(abspath $(INSTALLED_SERVER))}" "$$@"' >$@.new
+	@chmod +x $@.new
+	@mv -f $@.new $@
 
 include $(wildcard tests/*/rules.mk boards/*/rules.mk)
 

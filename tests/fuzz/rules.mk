@@ -39,9 +39,9 @@ fuzz: ## fuzz each target for TIME seconds (60), or only TARGET=engine; what it 
 	  CFLAGS="$(SANITIZE_FUZZ) -fsanitize=fuzzer-no-link" LDFLAGS=-fsanitize=fuzzer $(FUZZ:%=$(BUILD)/fuzz/replay/%)
 	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(or $(TIME),60) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
 
-# Coverage: the suites that take no real time, again, with a build of their own; with SERVER=1 those of a server, too.
+# Coverage: the suites that take no real time, again, with a build of their own; with ALL=1 those of a server, too.
 COVERED = $(filter $(BUILD)/tests/unit/% $(BUILD)/replay/% $(BUILD)/tests/sim/% \
-  $(if $(SERVER),$(BUILD)/tests/fuzz/% $(BUILD)/tests/server/%),$(SUITES))
+  $(if $(ALL),$(BUILD)/tests/fuzz/% $(BUILD)/tests/server/%),$(SUITES))
 
 .PHONY: coverage covered
 coverage: packages ## print which lines and branches of resp/ and lock/ the suites reach; an unexplained gap fails
