@@ -29,12 +29,14 @@ static bool begins(const struct resp_event *event, const char *words)
 
 /* Codes at the beginning of error texts, and what they mean to us. */
 static const struct {
-  char code[12];
+  char code[13];
   int8_t status;
 } errors[] = {
     {"NOAUTH", FAIRLOCK_DENIED},
     {"WRONGPASS", FAIRLOCK_DENIED},
     {"NOPERM", FAIRLOCK_DENIED},
+    {"ERR The user", FAIRLOCK_DENIED}, /* "... executing the script can't ...": NOPERM in a script, by Redis 7.0 */
+    {"ERR ACL", FAIRLOCK_DENIED},      /* "... failure in script: ...": the same, by Redis 7.2 and Valkey */
     {"NOPROTO", FAIRLOCK_UNSUPPORTED},
     {"LOADING", FAIRLOCK_LOADING},
     {"BUSY", FAIRLOCK_LOADING},
@@ -49,7 +51,6 @@ static const struct {
 
 static int classify(const struct resp_event *event)
 {
-  if (begins(event, "ERR The user executing the script")) return FAIRLOCK_DENIED; /* NOPERM, as Redis 7.0 says it */
   for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
     if (begins(event, errors[i].code)) return errors[i].status;
   }

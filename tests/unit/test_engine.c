@@ -1223,7 +1223,12 @@ static void test_requests_refused(void)
   refuse_request("-WRONGTYPE x\r\n", FAIRLOCK_REFUSED);
   refuse_request("!5\r\nOOM x\r\n", FAIRLOCK_OOM);
   refuse_request("-OOMPH\r\n", FAIRLOCK_REFUSED);
-  refuse_request("-ERR The user executing the script can't run this command\r\n", FAIRLOCK_DENIED);
+}
+
+static void test_denied_inside_a_script(void)
+{
+  refuse_request("-ERR The user executing the script can't run this command\r\n", FAIRLOCK_DENIED);  /* Redis 7.0 */
+  refuse_request("-ERR ACL failure in script: No permissions to access a key\r\n", FAIRLOCK_DENIED); /* later */
 }
 
 static void test_an_error_that_may_pass_is_waited_out(void)
@@ -1994,6 +1999,7 @@ const struct check_test check_tests[] = {
     {"back-off has an end", test_back_off_has_an_end},
     {"greeting with everything", test_greeting_with_everything},
     {"requests refused", test_requests_refused},
+    {"a right is missing inside a script", test_denied_inside_a_script},
     {"an error that may pass is waited out", test_an_error_that_may_pass_is_waited_out},
     {"nonsense breaks the connection", test_nonsense_breaks_the_connection},
     {"force-release", test_force_release},
