@@ -182,6 +182,6 @@ void fairlock_write_output(const struct fairlock_engine *engine, struct resp_wri
 
 /* reply.c */
 void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index);
-void fairlock_take_event(struct fairlock_engine *engine, const struct resp_event *event);
+void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *event);
 
 #endif

@@ -36,6 +36,7 @@ static const struct {
     {"WRONGPASS", FAIRLOCK_DENIED},
     {"NOPERM", FAIRLOCK_DENIED},
     {"ERR The user", FAIRLOCK_DENIED}, /* "... executing the script can't ...": NOPERM in a script, by Redis 7.0 */
+    {"The user", FAIRLOCK_DENIED},     /* and by Redis 6.2 */
     {"ERR ACL", FAIRLOCK_DENIED},      /* "... failure in script: ...": the same, by Redis 7.2 and Valkey */
     {"NOPROTO", FAIRLOCK_UNSUPPORTED},
     {"LOADING", FAIRLOCK_LOADING},
@@ -136,10 +137,26 @@ static void take_subscription(struct fairlock *handle, int status)
   if (status < 0) fairlock_on_subscribe_refused(handle, status);
 }
 
+/*
+ * Redis 6.2 says where a script stopped before it says why: "ERR Error running script (call to f_SHA1): @user_script:3:
+ * @user_script: 3: -OOM command not allowed". Leaves the reason, which begins with the first capital after that.
+ */
+static void leave_reason(struct resp_event *event)
+{
+  if (!begins(event, "ERR Error running")) return;
+  for (size_t i = 9; i < event->size; i++) {
+    if (event->data[i] < 'A' || event->data[i] > 'Z') continue;
+    event->data += i;
+    event->size -= i;
+    return;
+  }
+}
+
 /* An error instead of an answer. */
-static void take_error(struct fairlock_engine *engine, const struct resp_event *event)
+static void take_error(struct fairlock_engine *engine, struct resp_event *event)
 {
   struct fairlock *handle = next_subscribed(engine);
+  leave_reason(event);
   int status = classify(event);
   bool unknown = begins(event, "NOSCRIPT"); /* that a script is not known yet is our own affair */
   if (!unknown) keep_error(engine, event);
@@ -306,7 +323,7 @@ static bool asked_for(const struct fairlock_engine *engine)
   return !engine->writing || engine->request.sequence != (uint16_t)(engine->last_received + 1);
 }
 
-void fairlock_take_event(struct fairlock_engine *engine, const struct resp_event *event)
+void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->type == RESP_ATTRIBUTE) {
     bad_reply(engine); /* none was asked for */

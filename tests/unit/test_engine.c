@@ -1231,6 +1231,26 @@ static void test_denied_inside_a_script(void)
   refuse_request("-ERR ACL failure in script: No permissions to access a key\r\n", FAIRLOCK_DENIED); /* later */
 }
 
+#define CALL_6_2 "-ERR Error running script (call to f_d0710111014eb425a1501c1ff022c90c59333c09): @user_script:"
+
+/* Redis 6.2 says where a script stopped before it says why. */
+static void test_redis_6_2_says_where_first(void)
+{
+  refuse_request(CALL_6_2 "7: @user_script: 7: -OOM command not allowed\r\n", FAIRLOCK_OOM);
+  CHECK(strcmp(engine.error, "OOM command not allowed") == 0);
+  refuse_request(CALL_6_2 "7: @user_script: 7: -READONLY You can't write\r\n", FAIRLOCK_READONLY);
+  refuse_request(CALL_6_2 "12: @user_script: 12: -MISCONF Redis is configured\r\n", FAIRLOCK_MISCONF);
+  refuse_request(CALL_6_2 "1: @user_script: 1: The user executing the script can't run this command\r\n",
+                 FAIRLOCK_DENIED);
+  refuse_request(CALL_6_2 "23: WRONGTYPE Operation against a key\r\n", FAIRLOCK_REFUSED);
+  CHECK(strcmp(engine.error, "WRONGTYPE Operation against a key") == 0);
+  refuse_request("-ERR @user_script:1: OOM\r\n", FAIRLOCK_REFUSED); /* says something else */
+  CHECK(strcmp(engine.error, "ERR @user_script:1: OOM") == 0);
+  refuse_request(CALL_6_2 "\r\n", FAIRLOCK_REFUSED); /* and nothing more */
+  refuse_request("-ERR Error running script\r\n", FAIRLOCK_REFUSED);
+  CHECK(strcmp(engine.error, "ERR Error running script") == 0);
+}
+
 static void test_an_error_that_may_pass_is_waited_out(void)
 {
   set_up();
@@ -2000,6 +2020,7 @@ const struct check_test check_tests[] = {
     {"greeting with everything", test_greeting_with_everything},
     {"requests refused", test_requests_refused},
     {"a right is missing inside a script", test_denied_inside_a_script},
+    {"Redis 6.2 says where a script stopped first", test_redis_6_2_says_where_first},
     {"an error that may pass is waited out", test_an_error_that_may_pass_is_waited_out},
     {"nonsense breaks the connection", test_nonsense_breaks_the_connection},
     {"force-release", test_force_release},
