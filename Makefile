@@ -36,7 +36,7 @@ $(BUILD)/%.o: %.c
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
 # Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, and its rules, in rules.mk.
-SUITES :=
+SUITES := tests/test_need.sh
 PACKAGES := redis-tools
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o
