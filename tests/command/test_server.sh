@@ -218,6 +218,26 @@ test_acl() {
   expect 77 "$fairlock" break --url "$url" a
 }
 
+# rules_work PAGE: a user made by the ACL line of the page, for locks whose names begin with "a", may do what it has to
+rules_work() {
+  set -f
+  set -- "$1" $(sed -n '/ACL SETUSER/,/^$/{s/^ *ACL SETUSER//;/^```/d;s/NAME/a/g;s/door/a/g;s/>PASSWORD/>pw/;p}' "$1")
+  page=$1
+  shift
+  redis acl setuser "$@" >"$dir/out"
+  [ "$(cat "$dir/out")" = OK ] || fail "$page: $(cat "$dir/out")"
+  url=redis://$1:pw@127.0.0.1:$port
+  expect 0 "$fairlock" run --url "$url" abc true
+  expect 0 "$fairlock" status --url "$url" abc
+  expect 77 "$fairlock" run --url "$url" b true
+  said NOPERM
+  redis acl deluser "$1" >"$dir/out"
+}
+
+test_documented_rules() {
+  rules_work tests/server/README.md
+}
+
 test_server_refuses() {
   redis hset a x 1 >"$dir/out"
   redis set b string >"$dir/out"
@@ -236,4 +256,4 @@ test_server_refuses() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests usage help manual bad_urls urls ipv6 databases unreachable unreachable_while_waiting not_a_server_of_ours \
-  passwords password_is_not_shown acl server_refuses
+  passwords password_is_not_shown acl documented_rules server_refuses

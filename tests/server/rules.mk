@@ -1,6 +1,6 @@
 # The suites against a real redis-server: each test_*.c is one, and so is each test_*.sh.
 SERVER_TESTS := $(patsubst tests/server/%.c,$(BUILD)/tests/server/%,$(wildcard tests/server/test_*.c))
-SERVER_HARNESS := $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o
+SERVER_HARNESS := $(patsubst %,$(BUILD)/tests/server/%.o,harness proxy dialect)
 SUITES += $(SERVER_TESTS) $(wildcard tests/server/test_*.sh)
 PACKAGES += redis-tools
 

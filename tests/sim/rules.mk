@@ -11,9 +11,10 @@ $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SAN
 $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
-$(BUILD)/tests/sim/test_differential.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
+DIFFERENTIAL := $(BUILD)/tests/sim/test_differential
+$(DIFFERENTIAL).o: CPPFLAGS += -Itests/server -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
-$(BUILD)/tests/sim/test_differential: $(BUILD)/tests/sim/test_differential.o $(SIM_PARTS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
+$(DIFFERENTIAL): $(DIFFERENTIAL).o $(BUILD)/tests/server/dialect.o $(SIM_PARTS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 # The sweep brings a port of its own, and the client layer is compiled for that.

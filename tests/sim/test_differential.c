@@ -7,6 +7,7 @@
  * Unix socket, and is ended whatever happens.
  */
 #include "check.h"
+#include "dialect.h"
 #include "random.h"
 #include "redis.h"
 #include "sha1.h"
@@ -136,10 +137,7 @@ static size_t put(char *text, size_t used, const char *data, size_t size)
 static size_t put_value(char *text, size_t used, char type, const char *data, size_t size, int64_t integer)
 {
   char number[32];
-  if (type == '-') {
-    const char *space = memchr(data, ' ', size);
-    if (space != NULL) size = (size_t)(space - data);
-  }
+  if (type == '-') dialect_error_code(&data, &size);
   used = put(text, used, &type, 1);
   if (data == NULL) {
     snprintf(number, sizeof number, "%lld", (long long)integer);
@@ -210,6 +208,24 @@ static void print_difference(const struct text *argv, int argc, const char *ours
 
 static char ours[BUFFER], theirs[BUFFER]; /* the last replies */
 
+/* The texts are the same, or strings in them write the same number. */
+static bool same(const char *one, const char *two)
+{
+  if (!dialect_is_brief()) return strcmp(one, two) == 0;
+  while (*one != 0 && *two != 0) {
+    size_t size = strcspn(one, "\n") + 1;
+    size_t length = strcspn(two, "\n") + 1;
+    char *end, *other;
+    bool equal = size == length && memcmp(one, two, size) == 0;
+    if (!equal && (*one != '$' || *two != '$')) return false;
+    if (!equal && strtod(one + 1, &end) != strtod(two + 1, &other)) return false;
+    if (!equal && (end + 1 != one + size || other + 1 != two + length || size < 3 || length < 3)) return false;
+    one += size;
+    two += length;
+  }
+  return *one == *two;
+}
+
 /* Asks both, and compares. */
 static bool ask(const struct text *argv, int argc)
 {
@@ -218,7 +234,7 @@ static bool ask(const struct text *argv, int argc)
     return CHECK("the real server does not answer" == NULL);
   redis_execute(mini_commands, argv, argc, &reply);
   mini_text(&reply, ours);
-  if (strcmp(ours, theirs) == 0) return true;
+  if (same(ours, theirs)) return true;
   print_difference(argv, argc, ours, theirs);
   return CHECK("the replies differ" == NULL);
 }
@@ -433,6 +449,7 @@ static void test_conversions(void)
   };
   if (!start() || !flush_both()) return;
   for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+    if (dialect_is_old() && strncmp(scripts[i], "error({", 7) == 0) continue;
     struct text argv[] = {text_of("EVAL"), text_of(scripts[i]), text_of("1"),
                           text_of("key"),  text_of("one"),      text_of("two")};
     ask(argv, 6);
