@@ -12,21 +12,10 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "command.h"
 #include "signals.h"
-
-/* The parent may have died before the request was made: then nobody will be told of it. */
-static void die_with(pid_t parent)
-{
-#ifdef PR_SET_PDEATHSIG
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-  if (getppid() != parent) _exit(EXIT_SYSTEM);
-}
+#include "system.h"
 
 static void wait_at(int gate)
 {
@@ -41,7 +30,7 @@ static void wait_at(int gate)
 static void become(char *const *arguments, int gate, pid_t parent)
 {
   (void)setpgid(0, 0);
-  die_with(parent);
+  system_die_with(parent);
   wait_at(gate);
   signals_restore();
   execvp(arguments[0], arguments);

@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "system.h"
+
 #define RELEASE_MS      5000U /* a release that is not answered in this time is left to the lease */
 #define LATE_RELEASE_MS 500U  /* the same when the lock is lost, or nearly                         */
 #define MOST_RESERVE_MS 500U
@@ -135,12 +137,12 @@ static void begin_ending(struct hold *hold, uint32_t left)
   }
 }
 
-/* Waits until no process of the group is left. Returns false if some are still there after a while. */
+/* Waits until no process of the group runs any more. Returns false if some still do after a while. */
 static bool await_death(const struct hold *hold)
 {
   struct timespec step = {0, DEATH_STEP_MS * 1000000L};
   for (unsigned waited = 0; waited < DEATH_MS; waited += DEATH_STEP_MS) {
-    if (kill(-hold->group, 0) != 0 && errno == ESRCH) return true;
+    if (!system_group_lives(hold->group)) return true;
     nanosleep(&step, NULL);
   }
   return false;
@@ -288,7 +290,7 @@ static void watch_over(struct hold *hold)
 }
 
 /* Nothing but the link is shared with whoever started us, lest a pipe that they read stays open. */
-static void detach(void)
+static void detach(int link)
 {
   sigset_t all;
   sigfillset(&all);
@@ -297,7 +299,7 @@ static void detach(void)
   int nothing = open("/dev/null", O_RDWR);
   for (int i = 0; i < 3 && nothing >= 0; i++)
     (void)dup2(nothing, i);
-  if (nothing > 2) (void)close(nothing);
+  system_close_others(&link, 1);
 }
 
 static bool make_wake(struct hold *hold)
@@ -344,8 +346,7 @@ int keeper_start(struct keeper *keeper, struct session *session, const struct ke
   keeper->link = ends[0];
   keeper->pid = fork();
   if (keeper->pid == 0) {
-    (void)close(ends[0]);
-    detach();
+    detach(ends[1]);
     configure(&session->config, options);
     struct hold hold = {.session = session, .options = options, .link = ends[1]};
     keep(&hold);

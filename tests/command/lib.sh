@@ -5,7 +5,7 @@
 # the servers by the ids noted in $top/pids, the commands because their server is gone.
 # shellcheck shell=sh disable=SC2034,SC2120,SC2119,SC2086
 build=$(cd "${BUILD:-build}" && pwd)
-fairlock=$build/fairlock
+fairlock=${FAIRLOCK:-$build/fairlock} # test_plain.sh has another one
 top=$(mktemp -d)
 failed=0
 unset FAIRLOCK_URL FAIRLOCK_PASSWORD

@@ -3,6 +3,11 @@ COMMAND_TESTS := $(wildcard tests/command/test_*.sh)
 SUITES += $(COMMAND_TESTS)
 PACKAGES += redis-tools jq pkgconf netcat-openbsd bsdutils coreutils
 
+$(BUILD)/tests/command/adopt: $(BUILD)/tests/command/adopt.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(COMMAND_TESTS): $(BUILD)/tests/command/adopt
+
 .PHONY: command-tests
-command-tests: $(BUILD)/fairlock $(BUILD)/redis-server ## run the suites of the fairlock command alone
+command-tests: $(BUILD)/fairlock $(BUILD)/redis-server $(COMMAND_TESTS) ## run the suites of the fairlock command alone
 	@sh tests/run.sh $(COMMAND_TESTS)

@@ -214,8 +214,29 @@ test_what_is_left_in_the_background() {
   kill "$(cat "$dir/background")"
 }
 
+adopt() {
+  [ -x "$build/tests/command/adopt" ] || make -s BUILD="$build" "$build/tests/command/adopt" || fail "cannot build adopt"
+  "$build/tests/command/adopt" "$@"
+}
+
+# Orphans go to a process that does not reap them, as some containers' process 1: what is dead stays a zombie.
+test_fairlock_is_killed_and_nobody_reaps() {
+  adopt sh -c '"$0" run a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$1" & echo $! >"$1.run"; exec sleep 60' \
+    "$fairlock" "$dir/command" &
+  nobody=$!
+  eventually test -s "$dir/command"
+  eventually test -s "$dir/command.run"
+  start=$(now_ms)
+  kill -9 "$(cat "$dir/command.run")"
+  eventually unheld a
+  [ $(($(now_ms) - start)) -lt 25000 ] || fail "only the lease has ended the hold"
+  dead "$(cat "$dir/command")" || fail "the command is still there"
+  [ -e "/proc/$(cat "$dir/command")" ] || fail "somebody has reaped it: this test shows nothing"
+  kill $nobody
+}
+
 [ $# -eq 0 ] || run_tests "$@"
 run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
   fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
-  handover_is_confirmed_first what_is_left_in_the_background
+  handover_is_confirmed_first what_is_left_in_the_background fairlock_is_killed_and_nobody_reaps

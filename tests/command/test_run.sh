@@ -51,6 +51,20 @@ test_pipe_closes_with_command() {
   [ $(($(now_ms) - start)) -lt 10000 ] || fail "the output stayed open"
 }
 
+# What the caller has left open is the command's, and nobody's who may live longer.
+test_keeper_closes_what_it_inherits() {
+  run a sleep 60 3>"$dir/inherited" 9>&3 &
+  command=$!
+  eventually held a
+  keeper=$(keeper_of $command)
+  [ "$(readlink "/proc/$command/fd/9")" = "$dir/inherited" ] || fail "this test shows nothing"
+  for descriptor in "/proc/$keeper/fd"/*; do
+    [ "$(readlink "$descriptor")" != "$dir/inherited" ] || fail "the keeper has it open"
+  done
+  kill $command
+  ends 143 $command
+}
+
 test_shell() {
   expect 3 "$fairlock" run -c 'echo "$0 is it"; exit 3' a
   printed 'is it'
@@ -224,7 +238,7 @@ EOF
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status_of_command command_cannot_be_executed system_error environment stdin pipe_closes_with_command shell \
-  conflict waits_its_turn signals_are_forwarded signals_reach_the_whole_group command_gets_signals_as_they_were \
-  signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent terminal_comes_back terminal_interrupts \
-  job_control
+run_tests status_of_command command_cannot_be_executed system_error environment stdin pipe_closes_with_command \
+  keeper_closes_what_it_inherits shell conflict waits_its_turn signals_are_forwarded signals_reach_the_whole_group \
+  command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
+  terminal_comes_back terminal_interrupts job_control

@@ -1,0 +1,26 @@
+/*
+ * What systems do each in a way of their own. system.c has it for Linux, and a plain POSIX way for all others, which
+ * FAIRLOCK_PLAIN_POSIX chooses on Linux, too: a test builds and tries it.
+ */
+#ifndef SYSTEM_H
+#define SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * In a child just forked: has it killed when its parent dies (Linux), and ends it if that has happened already.
+ */
+void system_die_with(pid_t parent);
+
+/*
+ * True while a process of the group may still run. A zombie does not, and may stay one for ever if process 1 does not
+ * reap; systems that cannot tell it from a living one (no /proc) count it as living.
+ */
+bool system_group_lives(pid_t group);
+
+/* Closes all descriptors from 3 on but those in keep, count of them. */
+void system_close_others(const int *keep, size_t count);
+
+#endif

@@ -1,0 +1,15 @@
+#!/bin/sh
+# The command without what only Linux has (FAIRLOCK_PLAIN_POSIX): it has to build, and to end what it must all the same.
+set -u
+build=${BUILD:-build}
+if ! make -s BUILD="$build/plain" CPPFLAGS=-DFAIRLOCK_PLAIN_POSIX "$build/plain/fairlock"; then
+  echo "not ok builds"
+  exit 1
+fi
+echo "ok builds"
+FAIRLOCK=$(cd "$build/plain" && pwd)/fairlock
+export FAIRLOCK
+failed=0
+sh tests/command/test_run.sh status_of_command environment keeper_closes_what_it_inherits || failed=1
+sh tests/command/test_lost.sh fairlock_is_killed keeper_is_killed || failed=1
+exit $failed
