@@ -224,6 +224,20 @@ static int parse(struct run *run, int argc, char **argv)
 
 /* Waiting for something to happen */
 
+/*
+ * Whatever else is our child was left by the command and given to us, because we are process 1 of a container, or were
+ * told to adopt such processes: nobody but us can reap it.
+ */
+static void reap_adopted(const struct run *run)
+{
+  for (;;) {
+    siginfo_t info = {0};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    if (info.si_pid == run->keeper.pid || info.si_pid == run->child.pid) return; /* its end comes next, and ours soon */
+    (void)waitpid(info.si_pid, NULL, 0);
+  }
+}
+
 static struct event await(struct run *run)
 {
   struct event event = {0};
@@ -232,6 +246,7 @@ static struct event await(struct run *run)
     if (poll(sources, 2, -1) < 0) continue; /* a signal: it is queued */
     if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
     if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
+    if (event.signal == SIGCHLD) reap_adopted(run);
     if (event.keeper.news != 0 || event.signal != 0) return event;
   }
 }

@@ -235,8 +235,17 @@ test_fairlock_is_killed_and_nobody_reaps() {
   kill $nobody
 }
 
+# As process 1 of a container fairlock is given the orphans itself.
+test_adopted_zombies_are_reaped() {
+  adopt "$fairlock" run a -- sh -c '(true & echo $! >$0) & wait; sleep 1; cat /proc/$(cat $0)/stat >$0.stat' "$dir/orphan" 2>"$dir/err" &
+  ends 1 $!
+  [ -s "$dir/orphan" ] || fail "there was no orphan"
+  [ ! -s "$dir/orphan.stat" ] || fail "a zombie: $(cat "$dir/orphan.stat")"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
 run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
   fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
-  handover_is_confirmed_first what_is_left_in_the_background fairlock_is_killed_and_nobody_reaps
+  handover_is_confirmed_first what_is_left_in_the_background fairlock_is_killed_and_nobody_reaps \
+  adopted_zombies_are_reaped
