@@ -6,8 +6,9 @@
  *   options.c   numbers, names and the options that all subcommands have
  *   url.c       where the server is
  *   session.c   a client of that server; statuses to messages and exit statuses
- *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, child.c starts the command,
- *               signals.c and terminal.c stand between it and whoever started us
+ *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, guard.c, in another, ends the
+ *               command when that one cannot, child.c starts it, signals.c and terminal.c stand between it and
+ *               whoever started us; system.c has what only some systems can do
  *   status.c, watch.c, break.c   the others; inspection.c reads, text.c prints any bytes
  */
 #ifndef COMMAND_H

@@ -3,7 +3,8 @@
  *
  * It is apart from the process that runs the command because each has to survive the other. If that one is stopped, by
  * the terminal or otherwise, the lease goes on being renewed; if it is killed, the keeper kills the command and then
- * releases the lock. If the keeper is killed, its end of the link closes, and the other one kills the command.
+ * releases the lock. If the keeper is killed, its end of the link closes, and the other one kills the command. For what
+ * neither of them can do, because it is stopped or both are killed, the keeper has a child, the guard.
  *
  * Two threads. One turns the crank and wakes the other after each turn; the other waits for that, for orders and for
  * time, and looks at how things stand. The command is ended so that it is dead before anybody else can hold the
@@ -25,22 +26,16 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "system.h"
 
-#define RELEASE_MS      5000U /* a release that is not answered in this time is left to the lease */
-#define LATE_RELEASE_MS 500U  /* the same when the lock is lost, or nearly                         */
 #define MOST_RESERVE_MS 500U
-#define DEATH_MS        5000U /* killed processes are gone by then, unless they cannot be killed */
-#define DEATH_STEP_MS   5
 
 enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_CANCEL, ORDER_RELEASE };
 
 struct order {
   int32_t kind;
-  int32_t group;
 };
 
 enum phase {
@@ -57,7 +52,7 @@ struct hold {
   struct fairlock handle;
   int link; /* -1: the other end is gone */
   int wake[2];
-  pid_t group; /* 0: the command does not run yet */
+  struct guard *guard;
   enum phase phase;
   uint32_t until; /* ENDING: SIGKILL; RELEASING: give up */
 };
@@ -100,24 +95,34 @@ static uint32_t reserve_ms(const struct keeper_options *options)
   return tenth < MOST_RESERVE_MS ? tenth : MOST_RESERVE_MS;
 }
 
+static uint32_t grace_ms(const struct keeper_options *options)
+{
+  return options->on_lost == ON_LOST_TERM ? options->kill_after_ms : 0;
+}
+
+/* The hold's time that has to be left when the command is dead. */
+static uint32_t spare_ms(const struct keeper_options *options)
+{
+  return options->on_lost == ON_LOST_IGNORE ? 0 : reserve_ms(options);
+}
+
 /* The hold's time that has to be left for the command to be ended in. */
 static uint32_t needed_ms(const struct keeper_options *options)
 {
-  switch (options->on_lost) {
-  case ON_LOST_TERM:
-    return options->kill_after_ms + reserve_ms(options);
-  case ON_LOST_KILL:
-    return reserve_ms(options);
-  default:
-    return 0;
-  }
+  return grace_ms(options) + spare_ms(options);
+}
+
+static struct guard_orders guard_orders(const struct keeper_options *options)
+{
+  return (struct guard_orders){.term = options->on_lost == ON_LOST_TERM,
+                               .kill = options->on_lost != ON_LOST_IGNORE,
+                               .grace_ms = grace_ms(options),
+                               .slack_ms = reserve_ms(options) / 2};
 }
 
 static void signal_group(const struct hold *hold, int number)
 {
-  if (hold->group == 0) return;
-  (void)kill(-hold->group, number);
-  if (number != SIGKILL) (void)kill(-hold->group, SIGCONT); /* a stopped command would not notice */
+  guard_signal(hold->guard, number);
 }
 
 /* The hold is over, or will be before long; left: how long it still lasts. */
@@ -126,46 +131,53 @@ static void begin_ending(struct hold *hold, uint32_t left)
   const struct keeper_options *options = hold->options;
   tell_status(hold, KEEPER_LOST, left > 0 ? FAIRLOCK_UNREACHABLE : FAIRLOCK_LOST);
   hold->phase = ENDED;
-  if (options->on_lost == ON_LOST_KILL) {
-    signal_group(hold, SIGKILL);
-  } else if (options->on_lost == ON_LOST_TERM) {
+  if (options->on_lost == ON_LOST_TERM) {
     uint32_t reserve = reserve_ms(options);
     uint32_t grace = left == 0 ? options->kill_after_ms : left > reserve ? left - reserve : 0;
-    signal_group(hold, SIGTERM);
     hold->phase = ENDING;
     hold->until = port_clock_ms() + grace;
+    guard_ending(hold->guard, hold->until);
+    signal_group(hold, SIGTERM);
+    return;
   }
-}
-
-/* Waits until no process of the group runs any more. Returns false if some still do after a while. */
-static bool await_death(const struct hold *hold)
-{
-  struct timespec step = {0, DEATH_STEP_MS * 1000000L};
-  for (unsigned waited = 0; waited < DEATH_MS; waited += DEATH_STEP_MS) {
-    if (!system_group_lives(hold->group)) return true;
-    nanosleep(&step, NULL);
-  }
-  return false;
+  if (options->on_lost == ON_LOST_KILL) signal_group(hold, SIGKILL);
+  guard_rest(hold->guard);
 }
 
 /* How things stand */
 
+/* The other thread is inside the client; the system closes the connection. */
+static void end_keeper(struct hold *hold, int status)
+{
+  guard_end(hold->guard);
+  _exit(status);
+}
+
 static void finish(struct hold *hold, enum keeper_news news, int status)
 {
   tell_status(hold, news, status);
-  _exit(0); /* the other thread is inside the client; the system closes the connection */
+  end_keeper(hold, 0);
 }
 
 static void begin_release(struct hold *hold)
 {
   int status = fairlock_start_release(&hold->handle);
   if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
-  hold->until = port_clock_ms() + (hold->phase == ENDING || hold->phase == ENDED ? LATE_RELEASE_MS : RELEASE_MS);
+  hold->until =
+      port_clock_ms() + (hold->phase == ENDING || hold->phase == ENDED ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS);
   hold->phase = RELEASING;
+  guard_rest(hold->guard);
+}
+
+/* Writes down for the guard until when the command may run. Clocks are read before, so that it errs on the early side. */
+static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
+{
+  guard_deadline(hold->guard, now + left - spare_ms(hold->options));
 }
 
 static void look_waiting(struct hold *hold)
 {
+  uint32_t now = port_clock_ms();
   int status = fairlock_result(&hold->handle);
   if (status == FAIRLOCK_PENDING) return;
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
@@ -179,20 +191,23 @@ static void look_waiting(struct hold *hold)
   struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
   fairlock_id(&hold->handle, message.owner);
   hold->phase = KEEPING;
+  note_deadline(hold, now, left);
   tell(hold, &message);
 }
 
 static void look(struct hold *hold)
 {
+  uint32_t now = port_clock_ms();
   uint32_t left = fairlock_held(&hold->handle);
-  bool due = (int32_t)(port_clock_ms() - hold->until) >= 0;
+  bool due = (int32_t)(now - hold->until) >= 0;
   int status = fairlock_result(&hold->handle);
   switch (hold->phase) {
   case WAITING:
     look_waiting(hold);
     break;
   case KEEPING:
-    if (left <= needed_ms(hold->options)) begin_ending(hold, left);
+    if (left > needed_ms(hold->options)) note_deadline(hold, now, left);
+    else begin_ending(hold, left);
     break;
   case ENDING:
     if (!due) break;
@@ -233,8 +248,7 @@ static void abandoned(struct hold *hold)
   if (hold->phase == WAITING) {
     fairlock_cancel(&hold->handle);
   } else if (hold->phase != RELEASING) {
-    signal_group(hold, SIGKILL);
-    if (hold->group != 0 && !await_death(hold)) _exit(1); /* the lease ends the hold */
+    if (!guard_kill(hold->guard)) end_keeper(hold, 1); /* the lease ends the hold */
     begin_release(hold);
   }
 }
@@ -248,7 +262,6 @@ static void obey(struct hold *hold)
   }
   switch (order.kind) {
   case ORDER_GUARD:
-    hold->group = order.group;
     if (hold->phase == ENDING) signal_group(hold, SIGTERM);
     if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE) signal_group(hold, SIGKILL);
     break;
@@ -256,7 +269,6 @@ static void obey(struct hold *hold)
     fairlock_cancel(&hold->handle);
     break;
   case ORDER_RELEASE:
-    hold->group = 0;
     begin_release(hold);
     break;
   default:
@@ -289,9 +301,10 @@ static void watch_over(struct hold *hold)
   }
 }
 
-/* Nothing but the link is shared with whoever started us, lest a pipe that they read stays open. */
-static void detach(int link)
+/* Nothing but the link and the guard's pipe is shared with whoever started us, lest a pipe that they read stays open. */
+static void detach(int link, const struct guard *guard)
 {
+  int kept[] = {link, guard->alive[0], guard->alive[1]};
   sigset_t all;
   sigfillset(&all);
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -299,7 +312,7 @@ static void detach(int link)
   int nothing = open("/dev/null", O_RDWR);
   for (int i = 0; i < 3 && nothing >= 0; i++)
     (void)dup2(nothing, i);
-  system_close_others(&link, 1);
+  system_close_others(kept, sizeof kept / sizeof kept[0]);
 }
 
 static bool make_wake(struct hold *hold)
@@ -322,9 +335,12 @@ static void keep(struct hold *hold)
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   tell_status(hold, KEEPER_CONNECTED, FAIRLOCK_OK);
   if (!read_all(hold->link, &order, sizeof order)) _exit(0);
+  struct guard_orders orders = guard_orders(options);
+  if (!guard_start(hold->guard, &orders)) _exit(1);
+  (void)close(hold->guard->alive[0]);
   status = fairlock_start_acquire(&hold->handle, options->wait_ms, FAIRLOCK_RENEW);
   if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
-  if (pthread_create(&thread, NULL, turn_crank, hold) != 0) _exit(1);
+  if (pthread_create(&thread, NULL, turn_crank, hold) != 0) end_keeper(hold, 1);
   watch_over(hold);
 }
 
@@ -341,18 +357,20 @@ static void configure(struct fairlock_config *config, const struct keeper_option
 int keeper_start(struct keeper *keeper, struct session *session, const struct keeper_options *options)
 {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
+  if (guard_prepare(&keeper->guard) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
   (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   keeper->link = ends[0];
+  keeper->options = options;
   keeper->pid = fork();
   if (keeper->pid == 0) {
-    detach(ends[1]);
+    detach(ends[1], &keeper->guard);
     configure(&session->config, options);
-    struct hold hold = {.session = session, .options = options, .link = ends[1]};
+    struct hold hold = {.session = session, .options = options, .link = ends[1], .guard = &keeper->guard};
     keep(&hold);
   }
   int error = errno;
   (void)close(ends[1]);
+  (void)close(keeper->guard.alive[0]);
   if (keeper->pid < 0) (void)close(ends[0]);
   errno = error;
   return keeper->pid < 0 ? -1 : 0;
@@ -372,31 +390,48 @@ struct keeper_message keeper_news(struct keeper *keeper)
   return message;
 }
 
-static void give_order(struct keeper *keeper, enum order_kind kind, pid_t group)
+static void give_order(struct keeper *keeper, enum order_kind kind)
 {
-  struct order what = {.kind = (int32_t)kind, .group = (int32_t)group};
+  struct order what = {.kind = (int32_t)kind};
   ssize_t written = write(keeper->link, &what, sizeof what); /* if it is gone, its news will say so */
   (void)written;
 }
 
 void keeper_acquire(struct keeper *keeper)
 {
-  give_order(keeper, ORDER_ACQUIRE, 0);
+  give_order(keeper, ORDER_ACQUIRE);
 }
 
 void keeper_guard(struct keeper *keeper, pid_t group)
 {
-  give_order(keeper, ORDER_GUARD, group);
+  guard_set_group(&keeper->guard, group);
+  give_order(keeper, ORDER_GUARD);
+}
+
+void keeper_unguard(struct keeper *keeper)
+{
+  guard_set_group(&keeper->guard, 0);
+}
+
+bool keeper_overdue(const struct keeper *keeper)
+{
+  struct guard_orders orders = guard_orders(keeper->options);
+  return guard_overdue(&keeper->guard, &orders);
+}
+
+bool keeper_failed_to_end(const struct keeper *keeper)
+{
+  return guard_acted(&keeper->guard);
 }
 
 void keeper_cancel(struct keeper *keeper)
 {
-  give_order(keeper, ORDER_CANCEL, 0);
+  give_order(keeper, ORDER_CANCEL);
 }
 
 void keeper_release(struct keeper *keeper)
 {
-  give_order(keeper, ORDER_RELEASE, 0);
+  give_order(keeper, ORDER_RELEASE);
 }
 
 void keeper_kill(struct keeper *keeper)

@@ -6,7 +6,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "guard.h"
 #include "session.h"
+
+#define KEEPER_RELEASE_MS      5000U /* a release that is not answered in this time is left to the lease */
+#define KEEPER_LATE_RELEASE_MS 500U  /* the same when the lock is lost, or nearly                         */
 
 enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
 
@@ -39,16 +43,28 @@ struct keeper_message {
 struct keeper {
   pid_t pid;
   int link; /* readable when there is news */
+  const struct keeper_options *options;
+  struct guard guard;
 };
 
-/* Makes the keeper, which begins to connect. session is prepared, not open. Returns 0, or -1 with errno set. */
+/* Makes the keeper, which begins to connect. session is prepared, not open; options stay. Returns 0, or -1 with errno
+ * set. */
 int keeper_start(struct keeper *keeper, struct session *session, const struct keeper_options *options);
 
 /* The next message. Blocks unless link is readable. */
 struct keeper_message keeper_news(struct keeper *keeper);
 
-/* Tells it which process group to end when the lock is lost, or when we die. */
+/* Tells it, and its guard, which process group to end when the lock is lost, or when we die. */
 void keeper_guard(struct keeper *keeper, pid_t group);
+
+/* The group has ended: before its number is given back to the system. */
+void keeper_unguard(struct keeper *keeper);
+
+/* True when the hold has lasted too long for a command to be started, and the keeper has not said so: it does not run. */
+bool keeper_overdue(const struct keeper *keeper);
+
+/* True when the time to end the command has come, and it was not the keeper that did it but its guard. */
+bool keeper_failed_to_end(const struct keeper *keeper);
 
 /* Has it acquire; the answer is KEEPER_ACQUIRED or _FAILED. */
 void keeper_acquire(struct keeper *keeper);
@@ -59,7 +75,7 @@ void keeper_cancel(struct keeper *keeper);
 /* Has it release; the answer is KEEPER_RELEASED. */
 void keeper_release(struct keeper *keeper);
 
-/* Ends it at once: only before keeper_acquire(), when nothing can be left behind. */
+/* Ends it at once: before keeper_acquire(), when nothing can be left behind, or when it does not answer. */
 void keeper_kill(struct keeper *keeper);
 
 #endif

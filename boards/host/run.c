@@ -28,6 +28,7 @@
 
 #define LEASE_MS           30000U
 #define MOST_KILL_AFTER_MS 5000U
+#define ANSWER_MS          1000U /* a keeper that runs has said within this time what became of it */
 
 struct run {
   struct keeper_options lock;
@@ -238,12 +239,15 @@ static void reap_adopted(const struct run *run)
   }
 }
 
-static struct event await(struct run *run)
+/* The next event, or one without anything in it after ms; negative: without end. */
+static struct event await(struct run *run, int ms)
 {
   struct event event = {0};
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN}, {.fd = run->keeper.link, .events = POLLIN}};
-    if (poll(sources, 2, -1) < 0) continue; /* a signal: it is queued */
+    int ready = poll(sources, 2, ms);
+    if (ready < 0) continue; /* a signal: it is queued */
+    if (ready == 0) return event;
     if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
     if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
     if (event.signal == SIGCHLD) reap_adopted(run);
@@ -302,7 +306,7 @@ static int on_failure(struct run *run, const struct keeper_message *message)
 static bool wait_for_lock(struct run *run, int *status, struct keeper_message *acquired)
 {
   for (;;) {
-    struct event event = await(run);
+    struct event event = await(run, -1);
     switch (event.keeper.news) {
     case 0:
       on_signal_waiting(run, event.signal);
@@ -398,7 +402,9 @@ static void on_lost(struct run *run, const struct keeper_message *message)
 {
   static const char *const actions[] = {"ending the command", "killing the command", "the command goes on without it"};
   const char *action = actions[run->lock.on_lost];
+  bool known = run->lost;
   run->lost = true;
+  if (known && message->news == KEEPER_LOST) return;
   if (message->news == KEEPER_GONE) {
     complain("the process that keeps %s was killed; killing the command", run->shown);
     forward(run, SIGKILL);
@@ -416,16 +422,27 @@ static void hang_up(struct run *run)
   run->keeper.link = -1;
 }
 
+/* The keeper was stopped when the command had to be ended: its guard has done it, and says nothing. */
+static void look_for_guard(struct run *run)
+{
+  if (run->lost || !keeper_failed_to_end(&run->keeper)) return;
+  run->lost = true;
+  complain("%s could not be renewed in time: the process that keeps it does not run (was it stopped?); %s", run->shown,
+           run->lock.on_lost == ON_LOST_IGNORE ? "the command went on without it" : "the command was ended");
+}
+
 /* Waits for the end of the command. Returns its exit status. */
 static int herd(struct run *run)
 {
   while (!has_ended(run)) {
-    struct event event = await(run);
+    struct event event = await(run, -1);
     if (event.keeper.news == 0) on_signal_running(run, event.signal);
     else on_lost(run, &event.keeper);
     if (event.keeper.news == KEEPER_GONE) hang_up(run);
   }
+  look_for_guard(run);
   if (run->lost && run->lock.on_lost != ON_LOST_IGNORE) forward(run, SIGKILL); /* what it has left behind */
+  keeper_unguard(&run->keeper);
   int status = 0;
   pid_t reaped;
   do
@@ -451,25 +468,37 @@ static int on_released(struct run *run, const struct keeper_message *message, in
     complain("%s was lost while the command ran: its lease ran out, it was broken, or its key deleted", run->shown);
     return run->lost_status;
   }
-  complain("%s could not be released: %s; it is free when its lease of %g s has run out", run->shown,
-           message->news == KEEPER_GONE ? "its keeper was killed" : fairlock_status_text(message->status),
+  const char *why = fairlock_status_text(message->status);
+  if (message->news == KEEPER_GONE) why = "its keeper was killed";
+  if (message->news == 0) why = "its keeper does not answer (was it stopped?)";
+  complain("%s could not be released: %s; it is free when its lease of %g s has run out", run->shown, why,
            run->lock.lease_ms / 1000.0);
   return status;
 }
 
-/* A signal ends the wait for the server's answer, not the release: the keeper sees to that. */
+/*
+ * A signal ends the wait for the server's answer, not the release: the keeper sees to that. One that is stopped does
+ * nothing; it is killed, so as not to wake up later and take up what is long over.
+ */
 static int release(struct run *run, int status)
 {
   struct event event;
+  uint32_t patience = (run->lost ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS) + ANSWER_MS;
+  uint32_t began = port_clock_ms();
   if (run->keeper.link < 0) {
     reap_keeper(run);
     return run->lost_status;
   }
   keeper_release(&run->keeper);
   for (;;) {
-    event = await(run);
+    uint32_t waited = port_clock_ms() - began;
+    event = await(run, waited < patience ? (int)(patience - waited) : 0);
     if (event.keeper.news == KEEPER_LOST) continue;
     if (event.keeper.news != 0) break;
+    if (event.signal == 0) {
+      keeper_kill(&run->keeper);
+      break;
+    }
     if (ends_wait(event.signal) && event.signal != SIGUSR1 && event.signal != SIGUSR2) {
       return run->lost ? run->lost_status : status;
     }
@@ -478,12 +507,22 @@ static int release(struct run *run, int status)
   return on_released(run, &event.keeper, status);
 }
 
+/* We, or the keeper, may have been stopped since it told of the lock. */
+static bool too_late(struct run *run)
+{
+  if (!keeper_overdue(&run->keeper)) return false;
+  complain("%s was acquired and lost before the command could be started", run->shown);
+  run->lost = true;
+  return true;
+}
+
 static int run_under_lock(struct run *run)
 {
   struct keeper_message acquired;
   int status;
   if (!wait_for_lock(run, &status, &acquired)) return status;
   if (run->cancelled_by != 0) return release(run, 128 + run->cancelled_by);
+  if (too_late(run)) return release(run, run->lost_status);
   if (!start(run, &acquired)) return release(run, EXIT_SYSTEM);
   return release(run, herd(run));
 }

@@ -1,13 +1,15 @@
-/* Processes, and descriptors, where POSIX alone does not do or does not suffice. */
+/* Processes, descriptors and time, where POSIX alone does not do or does not suffice. */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include "system.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "port.h"
 
 #if defined __linux__ && !defined FAIRLOCK_PLAIN_POSIX
 #include <ctype.h>
@@ -18,6 +20,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
 
 void system_die_with(pid_t parent)
 {
@@ -93,6 +97,19 @@ static bool close_range_of(int first, int last)
 }
 #endif
 
+/* CLOCK_BOOTTIME goes on while the machine is suspended: what became due meanwhile is so at once when it wakes. */
+bool system_wait(int descriptor, int ms)
+{
+  struct itimerspec due = {.it_value = {ms / 1000, (long)(ms % 1000) * 1000000L}};
+  int timer = ms > 0 ? timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC) : -1;
+  bool timed = timer >= 0 && timerfd_settime(timer, 0, &due, NULL) == 0;
+  struct pollfd sources[] = {{.fd = descriptor, .events = POLLIN}, {.fd = timer, .events = POLLIN}};
+  int wait = ms > (int)PORT_LONGEST_WAIT_MS ? (int)PORT_LONGEST_WAIT_MS : ms;
+  int ready = poll(sources, 2, timed ? -1 : wait);
+  if (timer >= 0) (void)close(timer);
+  return ready > 0 && sources[0].revents != 0;
+}
+
 #else
 
 void system_die_with(pid_t parent)
@@ -109,6 +126,13 @@ static bool only_zombies(pid_t group)
 static bool close_range_of(int first, int last)
 {
   return first > last;
+}
+
+bool system_wait(int descriptor, int ms)
+{
+  struct pollfd source = {.fd = descriptor, .events = POLLIN};
+  int wait = ms > (int)PORT_LONGEST_WAIT_MS ? (int)PORT_LONGEST_WAIT_MS : ms;
+  return poll(&source, 1, wait) > 0;
 }
 
 #endif

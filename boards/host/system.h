@@ -23,4 +23,11 @@ bool system_group_lives(pid_t group);
 /* Closes all descriptors from 3 on but those in keep, count of them. */
 void system_close_others(const int *keep, size_t count);
 
+/*
+ * Waits until descriptor can be read, or ms have passed, negative: without end. Returns whether it can be read; false
+ * may come early. A suspended machine counts as time that passes; elsewhere than on Linux that is noticed up to
+ * PORT_LONGEST_WAIT_MS after it has woken.
+ */
+bool system_wait(int descriptor, int ms);
+
 #endif

@@ -214,6 +214,155 @@ test_what_is_left_in_the_background() {
   kill "$(cat "$dir/background")"
 }
 
+# guard_of KEEPER: the process that ends the command if the keeper cannot
+guard_of() {
+  tr -d ' ' <"/proc/$1/task/$1/children"
+}
+
+# freeze PID...: stops processes, till the end of the test at most
+freeze() {
+  frozen=$*
+  trap 'kill -CONT $frozen 2>/dev/null' EXIT
+  kill -STOP "$@"
+}
+
+# over STATUS PID: ends so within 20 s
+over() {
+  eventually dead "$2"
+  ends "$@"
+}
+
+# The keeper is stopped, so nobody renews: within the lease the command must be over, and with it what it has started.
+# keeper_is_stopped LEASE OPTION...
+keeper_is_stopped() {
+  run --lease "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
+  command=$!
+  eventually test -s "$dir/beats.second"
+  keeper=$(keeper_of $command)
+  stopped=$(now_ms)
+  freeze "$keeper"
+  over 79 $command
+  said 'does not run'
+  lived=$(($(last_beat_ms "$dir/beats") - stopped))
+  [ $lived -lt $(($1 * 1000)) ] || fail "the command lived for another $lived ms"
+  eventually dead "$(cat "$dir/beats.second")"
+  dead "$keeper" || fail "the keeper is still there"
+  expect 0 "$fairlock" run -w 20 a true
+}
+
+test_keeper_is_stopped() {
+  keeper_is_stopped 3
+}
+
+test_keeper_is_stopped_no_grace() {
+  keeper_is_stopped 3 --on-lost kill
+}
+
+test_keeper_is_stopped_for_a_polite_command() {
+  run --lease 3 --kill-after 1 a -- sh -c "$polite" "$dir/got" 2>"$dir/err" &
+  command=$!
+  eventually grep -q ready "$dir/got"
+  freeze "$(keeper_of $command)"
+  over 79 $command
+  grep -q term "$dir/got" || fail "no SIGTERM"
+}
+
+test_keeper_is_stopped_and_ignored() {
+  run --lease 1 --on-lost ignore a -- sh -c 'sleep 3; exit 4' 2>"$dir/err" &
+  command=$!
+  eventually held a
+  freeze "$(keeper_of $command)"
+  over 79 $command
+  said 'went on without it'
+}
+
+# Woken in time, the keeper renews, and nothing has happened. Woken later, it finds that it is over.
+test_keeper_wakes_up() {
+  run --lease 6 a -- sh -c 'sleep 5; exit 4' &
+  command=$!
+  eventually held a
+  freeze "$(keeper_of $command)"
+  sleep 2
+  kill -CONT "$(keeper_of $command)"
+  over 4 $command
+  run --lease 3 --kill-after 1 b -- sh -c 'trap "touch $0.termed" TERM; while :; do sleep 0.02; done' "$dir/b" &
+  command=$!
+  eventually held b
+  keeper=$(keeper_of $command)
+  freeze "$keeper"
+  eventually test -e "$dir/b.termed"
+  kill -CONT "$keeper"
+  over 79 $command
+  eventually unheld b
+}
+
+# Both are stopped: the guard, of which neither knows much, is not.
+test_both_are_stopped() {
+  run --lease 3 a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
+  command=$!
+  eventually test -s "$dir/beats.second"
+  keeper=$(keeper_of $command)
+  stopped=$(now_ms)
+  freeze $command "$keeper"
+  expect 0 "$fairlock" run -w 20 a sh -c 'date +%s%N >"$0"' "$dir/next"
+  [ "$(last_beat_ms "$dir/beats")" -lt "$(last_beat_ms "$dir/next")" ] || fail "two commands ran at once"
+  dead "$(cat "$dir/beats.second")" || fail "a process of the command's is still there"
+  kill -CONT $command "$keeper"
+  over 79 $command
+}
+
+# Killed as one, parent and keeper leave the command, which the kernel kills, and its children, which it does not.
+test_both_are_killed_with_children() {
+  run a -- sh -c "$beat" "$dir/beats" &
+  command=$!
+  eventually test -s "$dir/beats.second"
+  keeper=$(keeper_of $command)
+  guard=$(guard_of "$keeper")
+  freeze $command "$keeper"
+  kill -9 $command "$keeper"
+  eventually dead "$(cat "$dir/beats.second")"
+  eventually dead "$guard"
+}
+
+# Of fairlock itself nothing is left, and the keeper does nothing until it is all over. Then it goes, too.
+test_fairlock_is_killed_and_keeper_stopped() {
+  run --lease 3 a -- sh -c "$beat" "$dir/beats" &
+  command=$!
+  eventually test -s "$dir/beats.second"
+  keeper=$(keeper_of $command)
+  freeze "$keeper"
+  kill -9 $command
+  expect 0 "$fairlock" run -w 20 a sh -c 'date +%s%N >"$0"' "$dir/next"
+  [ "$(last_beat_ms "$dir/beats")" -lt "$(last_beat_ms "$dir/next")" ] || fail "two commands ran at once"
+  dead "$(cat "$dir/beats.second")" || fail "a process of the command's is still there"
+  kill -CONT "$keeper"
+  eventually dead "$keeper"
+}
+
+test_guard_ends_with_its_keeper() {
+  run a -- sh -c 'until [ -e $0 ]; do sleep 0.02; done' "$dir/go" &
+  command=$!
+  eventually held a
+  guard=$(guard_of "$(keeper_of $command)")
+  ! dead "$guard" || fail "there is no guard"
+  touch "$dir/go"
+  over 0 $command
+  dead "$guard" || fail "it is still there"
+}
+
+# A keeper that is stopped when the command has ended cannot release; nobody waits for that without end.
+test_keeper_is_stopped_at_the_end() {
+  run a -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 4' "$dir/go" 2>"$dir/err" &
+  command=$!
+  eventually held a
+  keeper=$(keeper_of $command)
+  freeze "$keeper"
+  touch "$dir/go"
+  over 4 $command
+  said 'does not answer'
+  eventually dead "$keeper"
+}
+
 adopt() {
   [ -x "$build/tests/command/adopt" ] || make -s BUILD="$build" "$build/tests/command/adopt" || fail "cannot build adopt"
   "$build/tests/command/adopt" "$@"
@@ -247,5 +396,7 @@ test_adopted_zombies_are_reaped() {
 run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
   fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
-  handover_is_confirmed_first what_is_left_in_the_background fairlock_is_killed_and_nobody_reaps \
-  adopted_zombies_are_reaped
+  handover_is_confirmed_first what_is_left_in_the_background keeper_is_stopped keeper_is_stopped_no_grace \
+  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored keeper_wakes_up both_are_stopped \
+  both_are_killed_with_children fairlock_is_killed_and_keeper_stopped guard_ends_with_its_keeper \
+  keeper_is_stopped_at_the_end fairlock_is_killed_and_nobody_reaps adopted_zombies_are_reaped

@@ -57,9 +57,12 @@ test_keeper_closes_what_it_inherits() {
   command=$!
   eventually held a
   keeper=$(keeper_of $command)
+  guard=$(tr -d ' ' <"/proc/$keeper/task/$keeper/children")
   [ "$(readlink "/proc/$command/fd/9")" = "$dir/inherited" ] || fail "this test shows nothing"
-  for descriptor in "/proc/$keeper/fd"/*; do
-    [ "$(readlink "$descriptor")" != "$dir/inherited" ] || fail "the keeper has it open"
+  for process in $keeper $guard; do
+    for descriptor in "/proc/$process/fd"/*; do
+      [ "$(readlink "$descriptor")" != "$dir/inherited" ] || fail "$process has it open"
+    done
   done
   kill $command
   ends 143 $command

@@ -1,0 +1,62 @@
+/* The process that ends the command when neither the keeper nor `fairlock run` itself can. */
+#ifndef GUARD_H
+#define GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct guard_shared;
+
+struct guard {
+  struct guard_shared *shared; /* by all processes of a run                                      */
+  int alive[2];                /* written by the keeper and by run; its end tells that both are gone */
+  pid_t pid;                   /* in the keeper; 0: there is no guard yet                            */
+};
+
+/* How the command is to be ended. */
+struct guard_orders {
+  bool term;         /* SIGTERM first                                                   */
+  bool kill;         /* SIGKILL; if not, the end of the hold is noted, no more          */
+  uint32_t grace_ms; /* between the two                                                 */
+  uint32_t slack_ms; /* the keeper is to do it itself; only so much later does the guard */
+};
+
+/* Before the keeper is made. Returns 0, or -1 with errno set. */
+int guard_prepare(struct guard *guard);
+
+/* In the keeper, while it has one thread. Returns false if there can be no guard. */
+bool guard_start(struct guard *guard, const struct guard_orders *orders);
+
+/* In the keeper, at its end. */
+void guard_end(struct guard *guard);
+
+/* The command must be dead at kill_at, in port_clock_ms(), unless this is called again before. */
+void guard_deadline(struct guard *guard, uint32_t kill_at);
+
+/* The keeper has sent SIGTERM and is going to send SIGKILL at kill_at. */
+void guard_ending(struct guard *guard, uint32_t kill_at);
+
+/* There is no deadline any more. */
+void guard_rest(struct guard *guard);
+
+/* The command's process group; 0: nobody is to be ended, now that the number may soon be somebody else's. */
+void guard_set_group(struct guard *guard, pid_t group);
+pid_t guard_group(const struct guard *guard);
+
+/* True when the deadline has passed and no keeper has done anything about it. */
+bool guard_overdue(const struct guard *guard, const struct guard_orders *orders);
+
+/* True when the guard had to end the command, or would have had to. */
+bool guard_acted(const struct guard *guard);
+
+/* Sends a signal to the command's group, and has a stopped one notice it. */
+void guard_signal(const struct guard *guard, int number);
+
+/*
+ * Kills the command's group, and waits until none of it runs any more. Then there is no group, lest somebody who wakes
+ * up much later takes another one of the same number for it. Returns false if some of it still runs after a while.
+ */
+bool guard_kill(struct guard *guard);
+
+#endif
