@@ -23,6 +23,7 @@
 #include "signals.h"
 #include "terminal.h"
 #include "text.h"
+#include "url.h"
 
 #define USAGE "fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]..."
 
@@ -77,6 +78,7 @@ static const char *const help[] = {
     "\n"
     "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_OWNER and FAIRLOCK_TOKEN, the\n"
     "fencing token: hand it to what the lock protects, to refuse those that come late.\n"
+    "FAIRLOCK_PASSWORD, and a password in FAIRLOCK_URL, are not passed on to it.\n"
     "\n"
     "Exit status: COMMAND's, or 128 + the signal that ended it. Else 1 (see -E) conflict or\n"
     "time-out, 64 usage, 66 no password file, 69 COMMAND cannot be executed, 71 system error,\n"
@@ -327,6 +329,20 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
 
 /* Second: the command */
 
+/* The command is told which server, but not the password: it may be anything, and so may what it starts. */
+static bool take_password_out_of_environment(void)
+{
+  const char *url = getenv("FAIRLOCK_URL");
+  if (unsetenv("FAIRLOCK_PASSWORD") != 0) return false;
+  if (url == NULL) return true;
+  char *without = strdup(url);
+  if (without == NULL) return false;
+  url_drop_password(without);
+  bool done = setenv("FAIRLOCK_URL", without, 1) == 0;
+  free(without);
+  return done;
+}
+
 static bool put_into_environment(const struct run *run, const struct keeper_message *acquired)
 {
   char token[24];
@@ -338,7 +354,8 @@ static bool put_into_environment(const struct run *run, const struct keeper_mess
 static bool start(struct run *run, const struct keeper_message *acquired)
 {
   fflush(stdout);
-  if (!put_into_environment(run, acquired) || child_start(&run->child, run->arguments) != 0) {
+  if (!take_password_out_of_environment() || !put_into_environment(run, acquired) ||
+      child_start(&run->child, run->arguments) != 0) {
     complain("cannot start a process: %s", strerror(errno));
     return false;
   }

@@ -44,6 +44,25 @@ void url_hide_password(char *text)
   if (password != NULL) memset(password + 1, '*', (size_t)(at - password - 1));
 }
 
+/* Where "user:password@..." begins. */
+static char *authority_of(char *text)
+{
+  char *mark = strstr(text, "://");
+  return mark != NULL ? mark + 3 : text;
+}
+
+void url_drop_password(char *text)
+{
+  struct url url;
+  char *authority = authority_of(text);
+  /* in what is not understood, any '@' may end a password */
+  char *at = url_parse(&url, text) == NULL ? end_of_user(authority) : strrchr(authority, '@');
+  char *colon = at != NULL ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
+  if (colon == NULL) return;
+  char *rest = colon > authority ? at : at + 1; /* without a user there is nothing for the '@' to end */
+  memmove(colon, rest, strlen(rest) + 1);
+}
+
 static int hexadecimal(char c)
 {
   if (c >= '0' && c <= '9') return c - '0';

@@ -24,4 +24,7 @@ const char *url_parse(struct url *url, const char *text);
 /* Overwrites the password in text, if it has one, with asterisks: for a URL that stands in a process list. */
 void url_hide_password(char *text);
 
+/* Takes the password out of text, if it has one, and leaves the rest as good as it was. */
+void url_drop_password(char *text);
+
 #endif

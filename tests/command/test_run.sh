@@ -38,6 +38,41 @@ test_environment() {
   [ "$(cat "$dir/out")" -gt "$(echo "$first" | cut -d , -f 3)" ] || fail "the token does not grow"
 }
 
+# seen_url URL: what the command gets as FAIRLOCK_URL, which --url keeps from being used
+seen_url() {
+  FAIRLOCK_URL=$1 "$fairlock" run --url redis://127.0.0.1:$port a -- sh -c 'echo "$FAIRLOCK_URL"'
+}
+
+test_password_is_not_passed_on() {
+  redis config set requirepass se@c/ret >"$dir/out"
+  password=se@c/ret
+  expect 0 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a env
+  ! grep -e PASSWORD -e ret "$dir/out" || fail "in its environment"
+  printed "FAIRLOCK_URL=redis://127.0.0.1:$port"
+  expect 0 env FAIRLOCK_URL="redis://:se%40c%2Fret@127.0.0.1:$port/0" "$fairlock" run a env
+  ! grep -e 'c%2Fret' "$dir/out" || fail "in its environment"
+  grep -qx "FAIRLOCK_URL=redis://127.0.0.1:$port/0" "$dir/out" || fail "it does not know the server: $(cat "$dir/out")"
+  expect 0 env FAIRLOCK_URL="redis://default:se@c%2Fret@127.0.0.1:$port" "$fairlock" run a env
+  grep -qx "FAIRLOCK_URL=redis://default@127.0.0.1:$port" "$dir/out" || fail "it does not know the server: $(cat "$dir/out")"
+  # a nested one is told to bring its own, and needs no more than that
+  expect 77 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a "$fairlock" status b
+  said NOAUTH
+  printf '%s\n' "$password" >"$dir/password"
+  chmod 600 "$dir/password"
+  expect 0 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a "$fairlock" run --password-file "$dir/password" b true
+}
+
+test_url_without_password() {
+  for url in redis://h redis://h:1/2 redis://user@h unix:///a@b:c 'unix:///p?db=2' http://bad '' redis://h:x; do
+    [ "$(seen_url "$url")" = "$url" ] || fail "$url has become $(seen_url "$url")"
+  done
+  [ "$(seen_url unix://u:p@/a@b)" = unix://u@/a@b ] || fail "$(seen_url unix://u:p@/a@b)"
+  [ "$(seen_url unix://:p@/a:b)" = unix:///a:b ] || fail "$(seen_url unix://:p@/a:b)"
+  for url in redis://:p/secret@h redis://u:p#secret@h 'redis://:secret%@h' rediss://u:secret@h u:secret@h; do
+    case $(seen_url "$url") in *secret*) fail "$(seen_url "$url")" ;; esac
+  done
+}
+
 test_stdin() {
   head -c 100000 /dev/urandom >"$dir/data"
   "$fairlock" run a cat <"$dir/data" | cmp - "$dir/data" || fail "data was changed"
@@ -241,7 +276,8 @@ EOF
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status_of_command command_cannot_be_executed system_error environment stdin pipe_closes_with_command \
+run_tests status_of_command command_cannot_be_executed system_error environment \
+  password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
   keeper_closes_what_it_inherits shell conflict waits_its_turn signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
   terminal_comes_back terminal_interrupts job_control
