@@ -14,7 +14,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
-/* Exit statuses: those of flock(1) and sysexits.h, and one of our own. */
+/* Exit statuses: those of flock(1) and sysexits.h, and two of our own. */
 enum {
   EXIT_DONE = 0,
   EXIT_CONFLICT = 1,     /* not acquired (run -E), or nothing to break                     */
@@ -26,7 +26,8 @@ enum {
   EXIT_PROTOCOL = 76,    /* the server answered with something that is of no use to us      */
   EXIT_DENIED = 77,      /* the server refuses this user                                    */
   EXIT_READ_ONLY = 78,   /* the server is a replica                                         */
-  EXIT_LOST = 79         /* the lock was lost while COMMAND ran                             */
+  EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                             */
+  EXIT_NESTED = 80       /* the lock is held by a fairlock run that we run under            */
 };
 
 int run_command(int argc, char **argv);

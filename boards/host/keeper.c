@@ -276,6 +276,45 @@ static void obey(struct hold *hold)
   }
 }
 
+/* Holds that we run under */
+
+struct search {
+  const char *owners;
+  bool found;
+};
+
+static bool is_listed(const char *list, const char *id, size_t size)
+{
+  while (*list != 0) {
+    size_t length = strcspn(list, " ");
+    if (length == size && memcmp(list, id, size) == 0) return true;
+    list += length;
+    list += strspn(list, " ");
+  }
+  return false;
+}
+
+static void search_holder(const struct fairlock_report *report, void *context)
+{
+  struct search *search = context;
+  if (report->place != 0) return;
+  search->found = report->id != NULL && report->id_size > 0 && is_listed(search->owners, report->id, report->id_size);
+}
+
+/*
+ * True if the lock is held by a `fairlock run` that waits for the end of our own: ours would never come. The same name
+ * on another server, or in another database, has another holder; no two holds anywhere have the same id. If the server
+ * does not tell who holds, we find out what it has to say when we ask for the lock.
+ */
+static bool is_nested(struct hold *hold)
+{
+  const struct keeper_options *options = hold->options;
+  struct search search = {.owners = options->owners};
+  if (options->owners == NULL || options->wait_ms == 0) return false;
+  int status = fairlock_inspect(&hold->session->client, options->name, strlen(options->name), search_holder, &search);
+  return status == FAIRLOCK_OK && search.found;
+}
+
 /* The two threads */
 
 static void *turn_crank(void *context)
@@ -331,6 +370,7 @@ static void keep(struct hold *hold)
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   if (!make_wake(hold)) _exit(1);
   status = fairlock_connect(&session->client);
+  if (status == FAIRLOCK_OK && is_nested(hold)) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
   if (status == FAIRLOCK_OK) status = fairlock_init(&hold->handle, &session->client, options->name);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   tell_status(hold, KEEPER_CONNECTED, FAIRLOCK_OK);

@@ -16,7 +16,8 @@ enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
 
 struct keeper_options {
   const char *name;
-  uint32_t wait_ms; /* 0: do not wait                                            */
+  const char *owners; /* ids of holds that we run under, with spaces between; NULL: none */
+  uint32_t wait_ms;   /* 0: do not wait                                            */
   uint32_t lease_ms;
   uint32_t kill_after_ms;
   enum on_lost on_lost;
@@ -26,6 +27,7 @@ struct keeper_options {
 enum keeper_news {
   KEEPER_CONNECTED = 1, /* the server serves us. It waits for keeper_acquire()                    */
   KEEPER_ACQUIRED,      /* the lock is held: token, owner                                        */
+  KEEPER_NESTED,        /* it is not, because one of owners holds it. The keeper has ended         */
   KEEPER_FAILED,        /* it is not, and will not be: status, error. The keeper has ended       */
   KEEPER_LOST,          /* it is being lost: FAIRLOCK_UNREACHABLE, not renewed; FAIRLOCK_LOST, gone */
   KEEPER_RELEASED,      /* status of the release. The keeper has ended                            */

@@ -83,7 +83,8 @@ static const char *const help[] = {
     "Exit status: COMMAND's, or 128 + the signal that ended it. Else 1 (see -E) conflict or\n"
     "time-out, 64 usage, 66 no password file, 69 COMMAND cannot be executed, 71 system error,\n"
     "75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 read-only\n"
-    "server, 79 (see --lost-exit-code) lock lost, 128 + a signal that ended the wait.\n",
+    "server, 79 (see --lost-exit-code) lock lost, 80 it is held by a fairlock run that this\n"
+    "one runs under, 128 + a signal that ended the wait.\n",
     NULL,
 };
 
@@ -213,6 +214,7 @@ static int parse(struct run *run, int argc, char **argv)
   int option;
   run->lock.wait_ms = FAIRLOCK_FOREVER;
   run->lock.lease_ms = LEASE_MS;
+  run->lock.owners = getenv("FAIRLOCK_OWNERS");
   run->conflict_status = EXIT_CONFLICT;
   run->lost_status = EXIT_LOST;
   while ((option = next_option(&given.line, argc, argv, "+:nw:E:c:xs", options, help)) != -1) {
@@ -297,6 +299,10 @@ static int on_failure(struct run *run, const struct keeper_message *message)
     complain("the process that keeps the lock has ended unexpectedly; was it killed?");
     return EXIT_SYSTEM;
   }
+  if (message->news == KEEPER_NESTED) {
+    complain("%s is held by the fairlock run that this one runs under: it would wait for itself", run->shown);
+    return EXIT_NESTED;
+  }
   int status = message->status;
   if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return run->conflict_status;
   if (status != FAIRLOCK_LOST) return session_failed(&run->session, status, message->error);
@@ -347,7 +353,15 @@ static bool put_into_environment(const struct run *run, const struct keeper_mess
 {
   char token[24];
   snprintf(token, sizeof token, "%llu", (unsigned long long)acquired->token);
-  return setenv("FAIRLOCK_NAME", run->lock.name, 1) == 0 && setenv("FAIRLOCK_OWNER", acquired->owner, 1) == 0 &&
+  const char *outer = getenv("FAIRLOCK_OWNERS");
+  if (outer == NULL) outer = "";
+  size_t size = strlen(outer) + 1 + strlen(acquired->owner) + 1;
+  char *owners = malloc(size);
+  if (owners == NULL) return false;
+  snprintf(owners, size, "%s%s%s", outer, *outer != 0 ? " " : "", acquired->owner);
+  bool done = setenv("FAIRLOCK_OWNERS", owners, 1) == 0;
+  free(owners);
+  return done && setenv("FAIRLOCK_NAME", run->lock.name, 1) == 0 && setenv("FAIRLOCK_OWNER", acquired->owner, 1) == 0 &&
          setenv("FAIRLOCK_TOKEN", token, 1) == 0;
 }
 

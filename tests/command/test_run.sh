@@ -145,6 +145,41 @@ test_waits_its_turn() {
   [ "$(tr '\n' ' ' <"$dir/order")" = '1 2 3 ' ] || fail "order: $(cat "$dir/order")"
 }
 
+# It would wait for itself; by way of others, too.
+test_nested_run_of_the_same_lock() {
+  for wait in '' '-w 30' '--wait=1000'; do
+    expect 80 timeout 20 "$fairlock" run a -- "$fairlock" run $wait a true
+    said 'a is held by the fairlock run that this one runs under: it would wait for itself'
+  done
+  expect 80 timeout 20 "$fairlock" run a "$fairlock" run b "$fairlock" run a true
+  expect 80 timeout 20 "$fairlock" run 'a b' sh -c '"$0" run --url "unix://$1" "a b" true' "$fairlock" "$dir/$port/socket"
+  expect 1 timeout 20 "$fairlock" run a "$fairlock" run -n a true
+  waits 0 a || fail "it stands in the queue"
+  unheld a || fail "the lock is still held"
+}
+
+test_nested_run_of_other_locks() {
+  expect 5 timeout 20 "$fairlock" run a "$fairlock" run b sh -c 'exit 5'
+  expect 5 timeout 20 "$fairlock" run a "$fairlock" run --url redis://127.0.0.1:$port/1 a sh -c 'exit 5'
+  first=$port
+  start_server
+  expect 5 timeout 20 "$fairlock" run a "$fairlock" run --url redis://127.0.0.1:$first a sh -c 'exit 5'
+  stop_server
+  port=$first
+  FAIRLOCK_URL=redis://127.0.0.1:$port
+  # the hold that it runs under is no more, so it has its turn
+  expect 79 timeout 20 "$fairlock" run --lease 30 --on-lost ignore a sh -c 'redis-cli -p "$0" del a; "$1" run a true && touch "$2"' \
+    $port "$fairlock" "$dir/had_its_turn"
+  [ -e "$dir/had_its_turn" ] || fail "refused, or it waited: $(cat "$dir/err")"
+  # somebody else's hold is waited for
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  expect 1 timeout 20 "$fairlock" run b "$fairlock" run -w 0.5 a true
+  kill $holder
+  ends 143 $holder
+}
+
 test_signals_are_forwarded() {
   run a -- sh -c 'for s in INT HUP QUIT USR1 USR2; do trap "echo $s >>$0" $s; done; trap "exit 42" TERM
     echo ready >>$0; while :; do sleep 0.05; done' "$dir/got" 2>/dev/null &
@@ -278,6 +313,7 @@ EOF
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status_of_command command_cannot_be_executed system_error environment \
   password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
-  keeper_closes_what_it_inherits shell conflict waits_its_turn signals_are_forwarded signals_reach_the_whole_group \
+  keeper_closes_what_it_inherits shell conflict waits_its_turn \
+  nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
   terminal_comes_back terminal_interrupts job_control

@@ -66,7 +66,7 @@ test_manual() {
       sed 's/\\//g' boards/host/fairlock.1 | grep -qF -e "$option" || fail "$option of fairlock $words is not in the manual"
     done
   done
-  for status in 1 64 66 69 71 75 76 77 78 79; do
+  for status in 1 64 66 69 71 75 76 77 78 79 80; do
     grep -q "^\.B $status\$" boards/host/fairlock.1 || fail "exit status $status is not in the manual"
   done
   if ! command -v man >"$dir/out"; then return; fi
