@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "text.h"
@@ -29,6 +30,16 @@ static const char *read_first_line(FILE *file, char *line, size_t size)
   return NULL;
 }
 
+/* A pipe, such as a shell's <(...), is nobody else's in spite of its bits. */
+static void warn_if_others_can_read(FILE *file, const char *path)
+{
+  struct stat status;
+  if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
+  complain("warning: others than its owner can get at the password in %s (mode %03o): chmod 600 it", path,
+           (unsigned)(status.st_mode & 0777));
+}
+
 static int read_password(struct session *session, const char *path)
 {
   const char *wrong;
@@ -36,6 +47,7 @@ static int read_password(struct session *session, const char *path)
   if (file == NULL) {
     wrong = strerror(errno);
   } else {
+    warn_if_others_can_read(file, path);
     wrong = read_first_line(file, session->password, sizeof session->password);
     fclose(file);
   }

@@ -190,6 +190,29 @@ test_passwords() {
   said 'too long'
 }
 
+test_password_file_of_others() {
+  redis config set requirepass secret >"$dir/out"
+  password=secret
+  echo secret >"$dir/password"
+  for mode in 640 604 620 777; do
+    chmod $mode "$dir/password"
+    expect 0 "$fairlock" run --password-file "$dir/password" a true
+    said "can get at the password in $dir/password (mode $mode): chmod 600 it"
+    expect 0 "$fairlock" status --password-file "$dir/password" a
+    said warning
+  done
+  for mode in 600 400; do
+    chmod $mode "$dir/password"
+    expect 0 "$fairlock" run --password-file "$dir/password" a true
+    [ ! -s "$dir/err" ] || fail "$mode: $(cat "$dir/err")"
+  done
+  mkfifo "$dir/pipe"
+  chmod 666 "$dir/pipe"
+  echo secret >"$dir/pipe" &
+  expect 0 "$fairlock" status --password-file "$dir/pipe" a
+  [ ! -s "$dir/err" ] || fail "a pipe: $(cat "$dir/err")"
+}
+
 test_password_is_not_shown() {
   redis config set requirepass secret >"$dir/out"
   password=secret
@@ -256,4 +279,4 @@ test_server_refuses() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests usage help manual bad_urls urls ipv6 databases unreachable unreachable_while_waiting not_a_server_of_ours \
-  passwords password_is_not_shown acl documented_rules server_refuses
+  passwords password_file_of_others password_is_not_shown acl documented_rules server_refuses
