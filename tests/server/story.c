@@ -176,9 +176,11 @@ static int tell(void)
   client_open(&near, server.port);
   EXPECT(fairlock_init(&mine, &far.client, NAME), FAIRLOCK_OK);
   EXPECT(fairlock_init(&other, &near.client, NAME), FAIRLOCK_OK);
+  atomic_store(&proxy.control->requests, 0);
+  EXPECT(fairlock_connect(&far.client), FAIRLOCK_OK);
+  EXPECT(fairlock_connect(&near.client), FAIRLOCK_OK);
   fairlock_id(&mine, my_id);
   fairlock_id(&other, other_id);
-  atomic_store(&proxy.control->requests, 0);
   hold_alone();
   wait_and_pass_on();
   leave_and_force();

@@ -65,7 +65,7 @@ static void plant_peer(struct raw *peer)
   CHECK(raw_run(peer, "SUBSCRIBE redisson_lock__channel:{acl}:peer:1"));
   CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{acl} ghost:1 peer:1"));
   CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{acl} 9000000000000 ghost:1 9000000300000 peer:1"));
-  CHECK(raw_run(&redis, "HSET fairlock:{acl} ghost:1 9000000000000"));
+  CHECK(raw_run(&redis, "HSET fairlock:{acl} ghost:1 %s", "9000000000000 5000"));
 }
 
 static void uproot_peer(struct raw *peer)

@@ -48,7 +48,8 @@ static void age(const char *name)
     (void)snprintf(field[i], sizeof field[i], "%s", redis.element[i + 1].text);
   }
   for (int64_t i = 0; i < count && i < CROWD + 8; i++) {
-    if (strchr(field[i], ':') != NULL) CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{%s} %s 1", name, field[i]), 0);
+    if (strchr(field[i], ':') != NULL)
+      CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{%s} %s %s", name, field[i], "1 5000"), 0);
   }
 }
 
@@ -451,9 +452,9 @@ static void test_unexpected_grant(void)
   fairlock_id(&idle, id);
   CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{unexpected} %s", id));
   CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{unexpected} 9000000000000 %s", id));
-  CHECK(raw_run(&redis, "HSET fairlock:{unexpected} %s 9000000000000", id));
+  CHECK(raw_run(&redis, "HSET fairlock:{unexpected} %s %s", id, "9000000000000 5000"));
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
-  CHECK_EQUAL(hold_count_of(&redis, "unexpected", id), 1);
+  CHECK_EQUAL(hold_count_of(&redis, "unexpected", id), 0); /* given, not confirmed */
   int64_t until = now_ms() + SOON;
   while (raw_number(&redis, "EXISTS unexpected") == 1 && now_ms() < until)
     fairlock_poll(&other.client, 20);
@@ -474,7 +475,15 @@ static void test_unexpected_grant(void)
  */
 static void test_forged_messages(void)
 {
-  static const char *const texts[] = {"0", "1", "x", "0 0 0", "-5 -5", "99999999999999999999 1", "1760000000000000 1"};
+  static const char *const texts[] = {"0",
+                                      "1",
+                                      "x",
+                                      "0 0 0",
+                                      "-5 -5",
+                                      "99999999999999999999 1",
+                                      "1760000000000000 1",
+                                      "1760000000000000 1 5000",
+                                      "1760000000000000 1760000000000000 5000"};
   struct actor waiter;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   hold("forged");

@@ -209,6 +209,7 @@ static void test_taken_over(void)
   open_with_lease(0, "taken");
   client_open(&thief, server.port);
   CHECK_EQUAL(fairlock_init(&stolen, &thief.client, "taken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&thief.client), FAIRLOCK_OK);
   fairlock_id(&stolen, id);
   for (int i = 0; i < 3; i++) {
     CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
@@ -234,8 +235,8 @@ static void test_old_release(void)
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   begin();
   open_with_lease(0, "old");
-  fairlock_id(&handle, id);
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  fairlock_id(&handle, id);
   CHECK(raw_run(&redis, "HSET fairlock:{old} token 9000000999999999")); /* as if there was a later hold */
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
   CHECK_EQUAL(hold_count_of(&redis, "old", id), 1);

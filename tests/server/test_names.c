@@ -52,19 +52,21 @@ static void use_name(const void *name, size_t size, const char *client_id)
   struct picture picture;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   char next[FAIRLOCK_HOLDER_ID_SIZE];
-  size_t room = FAIRLOCK_RECEIVE_SIZE(size, client_id != NULL ? strlen(client_id) : 32);
+  size_t room = FAIRLOCK_RECEIVE_SIZE(size, client_id != NULL ? strlen(client_id) : 0);
   struct keys keys = keys_of(name, size);
   client_prepare(&one, server.port);
   client_prepare(&two, server.port);
   one.config.client_id = client_id;
   one.config.receive_size = room;
-  two.config.receive_size = FAIRLOCK_RECEIVE_SIZE(size, 32);
+  two.config.receive_size = FAIRLOCK_RECEIVE_SIZE(size, 0);
   one.config.send_size = FAIRLOCK_SEND_MIN;
   two.config.send_size = FAIRLOCK_SEND_MIN + 1;
   client_start(&one);
   client_start(&two);
   CHECK_EQUAL(fairlock_init_bytes(&first, &one.client, name, size), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init_bytes(&second, &two.client, name, size), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&one.client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&two.client), FAIRLOCK_OK);
   fairlock_id(&first, id);
   fairlock_id(&second, next);
   CHECK_EQUAL(fairlock_try_acquire(&second, FAIRLOCK_RENEW), FAIRLOCK_OK);
@@ -157,7 +159,7 @@ static void test_longest_name(void)
 {
   static struct client one;
   static char name[FAIRLOCK_NAME_MAX + 1];
-  static uint8_t buffer[FAIRLOCK_RECEIVE_SIZE(FAIRLOCK_NAME_MAX, 32)];
+  static uint8_t buffer[FAIRLOCK_RECEIVE_SIZE(FAIRLOCK_NAME_MAX, 0)];
   struct fairlock first, second;
   begin();
   memset(name, 'n', sizeof name);
@@ -189,7 +191,7 @@ static void test_too_long(void)
   begin();
   memset(name, 'x', sizeof name);
   client_prepare(&one, server.port);
-  one.config.receive_size = FAIRLOCK_RECEIVE_SIZE(100, 32);
+  one.config.receive_size = FAIRLOCK_RECEIVE_SIZE(100, 0);
   client_start(&one);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, name, 101), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_force_release(&one.client, name, 101), FAIRLOCK_TOO_LONG);
@@ -215,10 +217,11 @@ static int init_with(const char *id, size_t receive_size, size_t send_size)
 static void test_buffers(void)
 {
   begin();
-  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(1, 32), FAIRLOCK_SEND_MIN), FAIRLOCK_OK);
-  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(0, 32), FAIRLOCK_SEND_MIN), FAIRLOCK_TOO_LONG);
-  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(1, 32), FAIRLOCK_SEND_MIN - 1), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(1, 0), FAIRLOCK_SEND_MIN), FAIRLOCK_OK);
+  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(0, 0), FAIRLOCK_SEND_MIN), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(1, 0), FAIRLOCK_SEND_MIN - 1), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(init_with("abc", FAIRLOCK_RECEIVE_SIZE(1, 3), FAIRLOCK_SEND_MIN), FAIRLOCK_OK);
+  CHECK_EQUAL(init_with("abc", FAIRLOCK_RECEIVE_SIZE(1, 2), FAIRLOCK_SEND_MIN), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(init_with("abc", 0, 0), FAIRLOCK_TOO_LONG);
 }
 
@@ -229,42 +232,88 @@ static void test_client_ids(void)
                                      "door-controller-7",
                                      "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
                                      "~!{}*?[]",
-                                     "0123456789012345678901234567890123456789012345678901234567890123"};
+                                     "0123456789012345678901234567890123456789"};
   static const char *const bad[] = {"", "a:b", ":", "a b", " ", "tab\t", "line\n", "\x7f", "\xc3\xbc", "\x01"};
   begin();
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
     use_name("ids", 3, good[i]);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
     CHECK_EQUAL(init_with(bad[i], 512, 512), FAIRLOCK_INVALID);
-  CHECK_EQUAL(init_with("01234567890123456789012345678901234567890123456789012345678901234", 512, 512),
-              FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(init_with("01234567890123456789012345678901234567890", 512, 512), FAIRLOCK_TOO_LONG);
 }
 
-/* Without an id of the caller's each client makes its own. */
-static void test_random_ids(void)
+/* What the ids of a client begin with: "", or its client_id and a dot; then two numbers of base 32 with a dot between. */
+static void check_id(const char *id, const char *beginning)
+{
+  static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+  CHECK(strncmp(id, beginning, strlen(beginning)) == 0);
+  const char *at = id + strlen(beginning);
+  for (int number = 0; number < 2; number++) {
+    size_t size = strspn(at, digits);
+    CHECK(size >= 1 && size <= 11);
+    at += size;
+    CHECK_EQUAL(*at, number == 0 ? '.' : ':');
+    if (*at != 0) at++;
+  }
+  CHECK(strcmp(at, "1") == 0);
+}
+
+/*
+ * Each client makes an id of its own of what the server tells when it first connects, and keeps it. What it says before
+ * that is nobody's id.
+ */
+static void make_ids(const char *client_id, const char *beginning)
 {
   static struct client some[8];
   static struct fairlock handle[8];
   static char id[8][FAIRLOCK_HOLDER_ID_SIZE];
+  char again[FAIRLOCK_HOLDER_ID_SIZE];
   begin();
   for (int i = 0; i < 8; i++) {
-    client_open(&some[i], server.port);
+    client_prepare(&some[i], server.port);
+    some[i].config.client_id = client_id;
+    client_start(&some[i]);
     CHECK_EQUAL(fairlock_init(&handle[i], &some[i].client, "ids"), FAIRLOCK_OK);
     fairlock_id(&handle[i], id[i]);
-    CHECK_EQUAL(strspn(id[i], "0123456789abcdef"), 32);
-    CHECK(id[i][32] == ':');
+    CHECK(strcmp(id[i], "") == 0);
+    CHECK_EQUAL(fairlock_connect(&some[i].client), FAIRLOCK_OK);
+    fairlock_id(&handle[i], id[i]);
+    check_id(id[i], beginning);
     for (int before = 0; before < i; before++)
       CHECK(strcmp(id[i], id[before]) != 0);
   }
+  CHECK(raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes"));
   for (int i = 0; i < 8; i++) {
+    CHECK_EQUAL(fairlock_acquire(&handle[i], 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    fairlock_id(&handle[i], again);
+    CHECK(strcmp(again, id[i]) == 0);
+    CHECK_EQUAL(hold_count_of(&redis, "ids", id[i]), 1);
+    CHECK_EQUAL(fairlock_read_counters(&some[i].client).connects, 2);
+    CHECK_EQUAL(fairlock_release(&handle[i]), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_deinit(&handle[i]), FAIRLOCK_OK);
     client_close(&some[i]);
   }
 }
 
+static void test_own_ids(void)
+{
+  make_ids(NULL, "");
+}
+
+/* The client_id is there to be read by people; clients that share one do not share a hold. */
+static void test_shared_client_id(void)
+{
+  make_ids("door", "door.");
+}
+
 const struct check_test check_tests[] = {
-    {"names: of all kinds", test_names},           {"names: from 1 to 512 bytes", test_long_names},
-    {"names: the longest", test_longest_name},     {"names: too long for the buffer", test_too_long},
-    {"names: the smallest buffers", test_buffers}, {"names: client ids", test_client_ids},
-    {"names: random client ids", test_random_ids}, {NULL, NULL},
+    {"names: of all kinds", test_names},
+    {"names: from 1 to 512 bytes", test_long_names},
+    {"names: the longest", test_longest_name},
+    {"names: too long for the buffer", test_too_long},
+    {"names: the smallest buffers", test_buffers},
+    {"names: client ids", test_client_ids},
+    {"names: ids made at the first connection", test_own_ids},
+    {"names: ids of clients with one client_id", test_shared_client_id},
+    {NULL, NULL},
 };

@@ -38,6 +38,7 @@ static void test_lock(void)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   open_both("lock");
+  CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
   fairlock_id(&mine, id);
   CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(hold_count_of(&redis, "lock", id), 1);
@@ -164,6 +165,7 @@ static void test_unlock(void)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   open_both("unlock");
+  CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
   fairlock_id(&mine, id);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
@@ -237,6 +239,7 @@ static void test_questions(void)
   CHECK(!picture.held);
   CHECK_EQUAL(picture.ttl_ms, -2);
   CHECK_EQUAL(picture.waiters, 0);
+  CHECK_EQUAL(fairlock_connect(&here.client), FAIRLOCK_OK);
   fairlock_id(&mine, id);
   fairlock_id(&other, next);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 20000), FAIRLOCK_OK);
