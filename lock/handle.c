@@ -619,7 +619,7 @@ void fairlock_on_failed(struct fairlock *handle, int status)
   if (waiting(handle)) {
     leave(handle, status);
     finish(handle, status);
-  } else if (asking(handle)) {
+  } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
     become_free(handle, status);
   } else {
     finish(handle, handle->phase == RELEASING && sent & KIND_RELEASE ? FAIRLOCK_UNKNOWN : status);

@@ -1410,6 +1410,25 @@ static void test_remove_comes_to_an_end(void)
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
+/* One that owes the server nothing goes after offline_ms at the latest, whatever the server says to the end of its subscription. */
+static void test_remove_is_refused_for_now(void)
+{
+  queue_a(500);
+  config.offline_ms = 1000;
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  for (int i = 0; i < 11 && a.result == FAIRLOCK_PENDING; i++) {
+    if (sends("UNSUBSCRIBE")) push("unsubscribe", CHANNEL("1"), NULL);
+    if (output_size > 0) feed("-LOADING Redis is loading the dataset in memory\r\n");
+    pass(100);
+  }
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
 /* A SUBSCRIBE that is refused gets a reply of its own, and a handle that has something to leave is not gone before it did. */
 static void test_remove_while_subscribing(void)
 {
@@ -2028,6 +2047,7 @@ const struct check_test check_tests[] = {
     {"an inspection of odd things", test_inspect_oddities},
     {"remove ends the subscription", test_remove_ends_the_subscription},
     {"taking out comes to an end", test_remove_comes_to_an_end},
+    {"taken out while the server refuses", test_remove_is_refused_for_now},
     {"taken out while its SUBSCRIBE is under way", test_remove_while_subscribing},
     {"taken out in the middle of a request", test_remove_in_the_middle_of_a_request},
     {"taken out in the middle of a message", test_remove_in_the_middle_of_a_message},
