@@ -133,8 +133,9 @@ struct fairlock_config {
                                  A waiter sends a heartbeat at each two fifths of it. Raised to three round trips
                                  where those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000     */
   uint32_t response_ms;    /* an answer that takes two measured round trips and this longer means that the
-                                 connection is dead. 0: two fifths of waiter_ms                         */
-  uint32_t connect_ms;     /* the same for connecting; twice this for the greeting. 0: waiter_ms        */
+                                 connection is dead. At most FAIRLOCK_LONGEST_MS / 4. 0: two fifths of waiter_ms */
+  uint32_t connect_ms;     /* the same for connecting; twice this for the greeting. At most
+                                 FAIRLOCK_LONGEST_MS / 4. 0: waiter_ms                                  */
   uint32_t offline_ms;     /* an operation that gets no useful answer for four round trips and this longer fails,
                                  even when its wait is longer. 0: twice waiter_ms; FAIRLOCK_FOREVER: only
                                  its wait ends it                                                       */

@@ -641,7 +641,9 @@ static uint32_t patience_ms(const struct fairlock *handle)
   uint32_t configured = config_or(engine->config->offline_ms, 2 * engine->waiter_ms);
   if (!pending(handle)) return FAIRLOCK_FOREVER;
   if (handle->phase == TRYING) configured = 2 * fairlock_connect_timeout(engine);
-  return configured == FAIRLOCK_FOREVER ? configured : configured + 4 * engine->round_trip_ms;
+  if (configured == FAIRLOCK_FOREVER) return FAIRLOCK_FOREVER;
+  configured += 4 * engine->round_trip_ms;
+  return configured < FAIRLOCK_LONGEST_MS ? configured : FAIRLOCK_LONGEST_MS;
 }
 
 /* Waits between two heartbeats, the last of which was answered: nothing is missing. */
