@@ -1,12 +1,12 @@
 /*
- * What the lock client needs of a platform: a way to carry bytes, a clock, entropy, and, where several
- * tasks share a client, a mutex and a signal.
+ * What the lock client needs of a platform: a way to carry bytes, a clock, and, where several tasks share
+ * a client, a mutex and a signal.
  *
  * A port contains no lock logic, and nothing in it knows RESP. The transport is a struct of functions, so that TCP,
  * TLS around TCP, a UART bridge and a simulator can be chosen at run time. The rest are plain functions, chosen at
  * link time: link exactly one of each.
  *
- *   port/posix/      sockets (IPv4, IPv6, Unix), clock, entropy, threads for any OS with BSD sockets and pthreads
+ *   port/posix/      sockets (IPv4, IPv6, Unix), clock, threads for any OS with BSD sockets and pthreads
  *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
  *   port/template.c  every function, commented, to copy for a platform of your own
  */
@@ -72,13 +72,6 @@ struct port_transport {
  * May be called from any task.
  */
 uint32_t port_clock_ms(void);
-
-/*
- * Fills size bytes at data with numbers that no other device or process draws: client ids are made of 16 of them, and the
- * jitter of reconnects. They need not be secret. Returns false when there is no source of entropy; the caller then
- * has to name its client id itself.
- */
-bool port_entropy(void *data, size_t size);
 
 /*
  * Sleeps for at most ms (> 0), or until an interrupt; may return early. Asked for by port/single alone: a program with

@@ -102,18 +102,6 @@ uint32_t port_clock_ms(void)
 }
 
 /*
- * ENTROPY. A hardware generator is best. A serial number of the chip will not do by itself: after a reset the client would
- * come back under its old id, and take over what it left in the queue; mix it with a boot counter kept in flash. Without
- * either, return false and give the client an id of your own.
- */
-bool port_entropy(void *data, size_t size)
-{
-  (void)data;
-  (void)size;
-  return false;
-}
-
-/*
  * IDLE. Only with port/single. Sleep until the next interrupt and return: a WFI, if a tick or a timer ends it within ms. The
  * client calls again while it has time to wait. Without it, a program that waits for a server that is down spins.
  */

@@ -1,5 +1,5 @@
 /*
- * What the examples and the tests ask of a board, besides the clock and the entropy of port.h. One driver per
+ * What the examples and the tests ask of a board, besides the clock of port.h. One driver per
  * peripheral implements it; a board's board.mk picks drivers and says where their registers are.
  */
 #ifndef BOARD_H
@@ -36,6 +36,12 @@ void board_idle(void);
 
 /* Starts the tick of 1 kHz that ends board_idle(). It keeps no time: some of its interrupts may get lost. */
 void board_tick_init(void);
+
+/*
+ * A number that is another one after each start: for TCP's port numbers, and for port_uart_init(). A chip has a random number
+ * generator for it, or counts its starts in memory that stays.
+ */
+uint32_t board_random(void);
 
 /* Does not return: ends the simulation with this status. A real board would reset or stop. */
 _Noreturn void board_exit(int status);

@@ -33,6 +33,6 @@ struct port_transport *link_init(void)
   static const struct port_uart_line line = {read_line, write_line, wait_line, NULL};
   static struct port_uart uart;
   board_line_init();
-  port_uart_init(&uart, &line);
+  port_uart_init(&uart, &line, board_random());
   return &uart.transport;
 }

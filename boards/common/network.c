@@ -65,7 +65,7 @@ bool network_init(void)
   const ip4_addr_t address = {lwip_htonl(NETWORK_ADDRESS)};
   const ip4_addr_t mask = {lwip_htonl(NETWORK_MASK)};
   const ip4_addr_t gateway = {lwip_htonl(NETWORK_GATEWAY)};
-  if (!port_entropy(&random_state, sizeof random_state)) random_state = port_clock_ms();
+  random_state = board_random();
   lwip_init();
   if (netif_add(&interface, &address, &mask, &gateway, NULL, start, ethernet_input) == NULL) return false;
   netif_set_default(&interface);

@@ -43,7 +43,4 @@ const struct port_lwip_hooks port_freertos_hooks = {turn, lock, unlock};
  *     From a hardware timer. xTaskGetTickCount() is one only where no tick is ever lost: not with a debugger that
  *     stops the core, long stretches with interrupts masked, or a sleep mode that stops its timer without
  *     vTaskStepTick() for the whole of it.
- *
- *   bool port_entropy(void *data, size_t size)
- *     From the random number generator, or from unique number and a stored count of starts.
  */

@@ -25,9 +25,6 @@
  *                   often enough. Never by counting interrupts of a tick: a program that masks interrupts, or is
  *                   stopped by a debugger, loses some of them, its clock runs slow, and it believes in a lock that it
  *                   lost. It must go on in every sleep mode that is used. sys_now() of lwIP may be the same clock.
- *   port_entropy    from a random number generator. Without one: the chip's unique number together with a count of
- *                   starts kept in non-volatile memory; neither is enough alone, because a client id must differ
- *                   after each reset, too. Having neither, return false and set client_id in the configuration.
  */
 #ifndef PORT_LWIP_H
 #define PORT_LWIP_H

@@ -3,7 +3,7 @@
  * gateway, carries the bytes on to the server.
  *
  *     static struct port_uart link;
- *     port_uart_init(&link, &line);
+ *     port_uart_init(&link, &line, starts);
  *     ... give &link.transport to the client ...
  *
  * A plain pipe of bytes is not enough: the client must learn that the server closed the connection, and nothing of an
@@ -57,11 +57,17 @@ struct port_uart {
   bool send_blocked;  /* the last send() would have blocked                          */
   bool half;          /* of a doubled DLE, one half is out                           */
   bool ours;          /* its nonce, so far, is ours                                  */
+  uint16_t number;    /* the nonce, as a number                                      */
   uint8_t nonce[PORT_UART_NONCE];
   uint8_t signal[3 + PORT_UART_NONCE]; /* what goes out when connecting and closing */
 };
 
-void port_uart_init(struct port_uart *uart, const struct port_uart_line *line);
+/*
+ * start: any number that is another one after each start of the device, so that it can tell the answers of the bridge to
+ * itself from those to an earlier life of it that are still on the line. A count of starts in non-volatile memory, a real-time
+ * clock and a random number generator all do; a number of the chip does not, nor does a clock that begins anew with each start.
+ */
+void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start);
 
 #ifdef __cplusplus
 }

@@ -90,16 +90,12 @@ static bool wait(const struct port_uart *uart, uint32_t began, uint32_t timeout_
   return true;
 }
 
-/* Without entropy the nonce is the time: better than none. */
+/* A nonce that this device did not use since it started, nor in the starts before. */
 static void make_nonce(struct port_uart *uart)
 {
-  uint32_t clock = port_clock_ms();
-  if (!port_entropy(uart->nonce, sizeof uart->nonce)) {
-    for (int i = 0; i < PORT_UART_NONCE; i++)
-      uart->nonce[i] = (uint8_t)(clock >> (4 * i));
-  }
+  uart->number++;
   for (int i = 0; i < PORT_UART_NONCE; i++)
-    uart->nonce[i] = (uint8_t)('A' + uart->nonce[i] % 16);
+    uart->nonce[i] = (uint8_t)('A' + (uart->number >> 4 * i & 15));
 }
 
 /*
@@ -173,11 +169,17 @@ static void uart_close(void *context)
   uart->state = IDLE;
 }
 
-void port_uart_init(struct port_uart *uart, const struct port_uart_line *line)
+/*
+ * The nonces of a start follow each other from a number that lies far from those of the starts before, even where starts
+ * are counted: 40503 is odd, so no two of 65536 starts get the same, and it is 65536 divided by the golden ratio, so
+ * multiples of it are spread evenly.
+ */
+void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start)
 {
   *uart = (struct port_uart){
       .transport = {uart_connect, uart_send, uart_recv, uart_close, uart},
       .line = line,
+      .number = (uint16_t)((start ^ start >> 16) * 40503U),
       .state = IDLE,
   };
 }

@@ -57,6 +57,7 @@ static void wait_line(void *context, uint32_t timeout_ms)
 
 static const struct port_uart_line line = {read_line, write_line, wait_line, NULL};
 static struct port_uart uart;
+static uint32_t starts; /* of the device */
 
 static int link_connect(uint32_t timeout_ms)
 {
@@ -85,7 +86,7 @@ static void open_line(size_t bytes)
   }
   CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   width = bytes;
-  port_uart_init(&uart, &line);
+  port_uart_init(&uart, &line, ++starts);
 }
 
 static bool send_all(const char *data, size_t size)
@@ -184,9 +185,29 @@ static void test_refused(void)
   CHECK_EQUAL(link_connect(1000), PORT_UNREACHABLE);
   hear_open(again);
   say_signal('C', nonce);
-  CHECK(memcmp(nonce, again, 4) == 0 || link_connect(20) == PORT_WOULD_BLOCK);
+  CHECK(memcmp(nonce, again, 4) != 0);
+  CHECK_EQUAL(link_connect(20), PORT_WOULD_BLOCK);
   say_signal('O', again);
   CHECK_EQUAL(link_connect(1000), PORT_OK);
+}
+
+/* No start asks with a nonce of the 32 before, where each of them connected 100 times. */
+static void test_nonces_of_starts(void)
+{
+  static char nonce[3200][4];
+  int count = 0;
+  for (int start = 0; start < 32; start++) {
+    open_line(64);
+    for (int i = 0; i < 100; i++) {
+      hear_open(nonce[count]);
+      say_signal('C', nonce[count]);
+      CHECK_EQUAL(link_connect(1000), PORT_UNREACHABLE);
+      for (int before = 0; before < count; before++) {
+        if (memcmp(nonce[before], nonce[count], 4) == 0) CHECK_EQUAL(before, count);
+      }
+      count++;
+    }
+  }
 }
 
 static void test_closed(void)
@@ -285,10 +306,10 @@ static void test_bridge_after_reset(void)
     CHECK_EQUAL(link_connect(SOON), PORT_OK);
     CHECK(send_all("PING\r\n", 6)); /* whose answer nobody reads */
     CHECK(write(ends[0], halves[i], strlen(halves[i])) == (ssize_t)strlen(halves[i]));
-    port_uart_init(&uart, &line);
+    port_uart_init(&uart, &line, ++starts);
     CHECK_EQUAL(link_connect(SOON), PORT_OK);
     echo();
-    port_uart_init(&uart, &line);
+    port_uart_init(&uart, &line, ++starts);
   }
 }
 
@@ -309,7 +330,7 @@ static void test_bridge_reset_amid_reply(void)
   CHECK(kill(bridge, SIGSTOP) == 0 && waitpid(bridge, &state, WUNTRACED) == bridge && WIFSTOPPED(state));
   CHECK_EQUAL(raw_number(&redis, "PUBLISH news flash"), 1);
   CHECK_EQUAL(raw_number(&redis, "EXISTS nothing"), 0); /* what was published is on its way */
-  port_uart_init(&uart, &line);
+  port_uart_init(&uart, &line, ++starts);
   CHECK_EQUAL(link_connect(0), PORT_WOULD_BLOCK);
   CHECK(kill(bridge, SIGCONT) == 0);
   CHECK_EQUAL(link_connect(SOON), PORT_OK);
@@ -337,6 +358,7 @@ static void test_bridge_without_server(void)
 const struct check_test check_tests[] = {
     {"uart_stale_bytes_are_passed_over", test_stale_bytes},
     {"uart_refused", test_refused},
+    {"uart_nonces_of_starts", test_nonces_of_starts},
     {"uart_closed", test_closed},
     {"uart_closing", test_closing},
     {"uart_narrow_line", test_narrow_line},

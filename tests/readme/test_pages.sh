@@ -181,13 +181,6 @@ uint32_t port_clock_ms(void)
   return *(volatile uint32_t *)0x40028018;
 }
 
-bool port_entropy(void *data, size_t size)
-{
-  (void)data;
-  (void)size;
-  return false;
-}
-
 static size_t line_read(void *context, void *data, size_t size)
 {
   (void)context;
@@ -222,7 +215,7 @@ int main(void)
   static struct port_uart link;
   static struct fairlock_client client;
   static struct fairlock door;
-  port_uart_init(&link, &line);
+  port_uart_init(&link, &line, 1);
   if (fairlock_client_init(&client, &config, &link.transport) != FAIRLOCK_OK) return 1;
   if (fairlock_init(&door, &client, "door:7") != FAIRLOCK_OK) return 1;
   fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);

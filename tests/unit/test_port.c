@@ -1189,7 +1189,7 @@ static void test_task_self(void)
   shared_down(&shared);
 }
 
-/* ---- clock and entropy ---- */
+/* ---- clock ---- */
 
 static uint32_t system_ms(clockid_t clock)
 {
@@ -1230,27 +1230,6 @@ static void test_idle(void)
   CHECK(since(began) < LONG_MS);
 }
 
-static void test_entropy(void)
-{
-  unsigned char first[40];
-  unsigned char next[40];
-  unsigned char changed[33] = {0};
-  memset(first, 0xa5, sizeof first);
-  CHECK(port_entropy(first, sizeof changed));
-  for (int i = 0; i < 16; i++) {
-    memset(next, 0xa5, sizeof next);
-    CHECK(port_entropy(next, sizeof changed));
-    CHECK(memcmp(first, next, sizeof changed) != 0);
-    for (size_t at = 0; at < sizeof changed; at++)
-      changed[at] |= first[at] ^ next[at];
-  }
-  for (size_t at = 0; at < sizeof changed; at++)
-    CHECK(changed[at] != 0);
-  for (size_t at = sizeof changed; at < sizeof next; at++)
-    CHECK_EQUAL(next[at], 0xa5);
-  CHECK(port_entropy(first, 0));
-}
-
 const struct check_test check_tests[] = {{"port transport: tcp ipv4", test_tcp_ipv4},
                                          {"port transport: fd", test_fd},
                                          {"port tcp ipv6", test_tcp_ipv6},
@@ -1286,5 +1265,4 @@ const struct check_test check_tests[] = {{"port transport: tcp ipv4", test_tcp_i
                                          {"port task self", test_task_self},
                                          {"port clock", test_clock},
                                          {"port idle", test_idle},
-                                         {"port entropy", test_entropy},
                                          {0}};
