@@ -21,7 +21,7 @@ struct work {
   uint32_t turns; /* of the loop, while waiting */
 };
 
-static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 32)];
+static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
 static uint8_t send_buffer[256];
 static struct fairlock_client client;
 static struct fairlock door;

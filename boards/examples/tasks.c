@@ -25,7 +25,7 @@ static uint32_t runner_stack[STACK_WORDS] __attribute__((aligned(8)));
 static uint32_t computer_stack[64] __attribute__((aligned(8)));
 
 static struct fairlock_client client;
-static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 32)];
+static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
 static uint8_t send_buffer[512];
 static const struct fairlock_config config = {
     .receive_buffer = receive_buffer,

@@ -59,7 +59,7 @@ static void count_report(const fairlock_report *report, void *context)
   if (report->place == 0) ++*static_cast<int *>(context);
 }
 
-static unsigned char received[FAIRLOCK_RECEIVE_SIZE(64, 32)], sent[1024];
+static unsigned char received[FAIRLOCK_RECEIVE_SIZE(64, 0)], sent[1024];
 
 static fairlock_config configure()
 {

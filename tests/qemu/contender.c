@@ -104,7 +104,7 @@ static const char *one_round(struct fairlock *handle, const struct port_transpor
 
 const char *contend(const struct contender *contender)
 {
-  static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 32)];
+  static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
   static uint8_t send_buffer[512];
   static const struct fairlock_config config = {
       .receive_buffer = receive_buffer,

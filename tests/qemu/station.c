@@ -8,7 +8,7 @@
 #include "link.h"
 #include "resp.h"
 
-static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 32)];
+static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
 static uint8_t send_buffer[512];
 static struct fairlock_client client;
 static struct fairlock handle;

@@ -204,7 +204,7 @@ static void line_wait(void *context, uint32_t timeout_ms)
 int main(void)
 {
   static const struct port_uart_line line = {line_read, line_write, line_wait, NULL};
-  static unsigned char received[FAIRLOCK_RECEIVE_SIZE(16, 32)], sent[FAIRLOCK_SEND_MIN];
+  static unsigned char received[FAIRLOCK_RECEIVE_SIZE(16, 0)], sent[FAIRLOCK_SEND_MIN];
   static const struct fairlock_config config = {
       .receive_buffer = received,
       .receive_size = sizeof received,

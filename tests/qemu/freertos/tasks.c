@@ -35,7 +35,7 @@ struct worker {
 static struct worker workers[WORKERS];
 static struct task runner, computer, driver;
 static struct fairlock_client client;
-static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 32)];
+static uint8_t receive_buffer[FAIRLOCK_RECEIVE_SIZE(16, 0)];
 static uint8_t send_buffer[512];
 static const struct fairlock_config config = {
     .receive_buffer = receive_buffer,
