@@ -7,12 +7,15 @@
  */
 #include "world.h"
 
+#include "internal.h"
+
 #include "scripts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Peers have no waiter timeout of their own. */
 #define WINDOW       ((int64_t)FAIRLOCK_WINDOW_MS * MS)
 #define FORTNIGHT_MS (14 * (int64_t)86400000)
 
@@ -21,13 +24,13 @@
 
 static bool safe(const struct world *world)
 {
-  return !(world->profile.faults & UNSAFE);
+  return !(world->profile.faults & UNSAFE) && !world->set_back;
 }
 
 /* A script that was stopped half-way may have left the order as it found it, or not. */
 static bool ordered(const struct world *world)
 {
-  return !(world->profile.faults & (UNSAFE | FAULT_DENY));
+  return safe(world) && !(world->profile.faults & FAULT_DENY);
 }
 
 static struct party *party_named(const struct world *world, struct text id)
@@ -78,7 +81,33 @@ static const struct entry *score_of(const struct party *party)
   return scores != NULL ? dict_find(&scores->dict, text_of(party->id)) : NULL;
 }
 
-/* A waiter was heard. Its place dates from its first arrival, unless it was silent for longer than the window since. */
+static int64_t server_ms(const struct world *world)
+{
+  return world_server_micros(world) / MS;
+}
+
+/* The server's scripts take a waiter of ours for alive. To the millisecond, as they reckon. */
+static bool alive(const struct party *party)
+{
+  return party->alive_until > server_ms(party->world);
+}
+
+/*
+ * A heartbeat of a waiter whose last one came on the same connection. It goes out by the clock, however slow the answers
+ * are: unless the device slept, something held up what it sends, or the server refused it, it comes before the timeout.
+ */
+static void check_heartbeat(const struct party *party, const struct link *link)
+{
+  struct world *world = party->world;
+  const struct device *device = party->device;
+  if (alive(party) || !ordered(world) || party->link != link || device->blocked > 0) return;
+  if (party->heard < party->started || device->woke >= party->heard || link->up_held >= party->heard) return;
+  if (world->refused_at >= party->heard) return;
+  world_fail(world, "%s is heard too late for its place in the queue of %s, on a connection that stands", party->id,
+             party->lock->text[0]);
+}
+
+/* A waiter was heard. Its place dates from its first arrival, unless it was silent for longer than its timeout since. */
 static void heard(struct party *party, struct link *link)
 {
   struct world *world = party->world;
@@ -90,7 +119,7 @@ static void heard(struct party *party, struct link *link)
     party->latest = ++lock->arrivals;
     if (!party->uncertain) party->earliest = party->latest;
     enqueue(party);
-  } else if (party->device != NULL && world->now - party->heard > WINDOW) {
+  } else if (party->device != NULL && !alive(party)) {
     party->latest = ++lock->arrivals;
     unqueue(party);
     enqueue(party);
@@ -117,7 +146,7 @@ static bool kept_rules(struct party *party)
 {
   struct world *world = party->world;
   if (party->device != NULL) {
-    if (world->now - party->heard > WINDOW - 2 * MS) return false;
+    if (!alive(party)) return false;
     bool goes = party->gone || party->job >= JOB_REMOVE; /* listens no more; its leave may have been refused */
     return (!goes && party->link != NULL && party->link->server != NULL) || listens(party);
   }
@@ -162,6 +191,12 @@ static void check_barging(struct party *party)
   }
 }
 
+/* How long a device may take to give back what it does not want. */
+static int64_t giving_back(const struct device *device)
+{
+  return 4 * SECOND + waiter_timeout(&device->engine) * MS / 5 * 2 + 4 * device_round_trip(device);
+}
+
 /* A hold whose owner does not want it, and could say so, is given back soon. */
 static void check_orphan(void *object, uint32_t stamp)
 {
@@ -173,7 +208,7 @@ static void check_orphan(void *object, uint32_t stamp)
       party->believes)
     return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
-  int64_t lately = world->now - 6 * SECOND;
+  int64_t lately = world->now - giving_back(device);
   if (device->link == NULL || device->link->server == NULL || device->asleep_until > lately) return;
   if (device->link->opened > lately || device->link->opened == 0 || world->refused_at > lately) return;
   if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
@@ -195,7 +230,8 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
     lock->highest = token;
     world->counters.grants++;
     if (party->queued) world->counters.waits++;
-    if (ordered(world)) world_later(world, 8 * SECOND, check_orphan, party, (uint32_t)token);
+    if (ordered(world))
+      world_later(world, giving_back(party->device) + 2 * SECOND, check_orphan, party, (uint32_t)token);
   } else {
     world->counters.peer_grants++;
   }
@@ -204,7 +240,7 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
   party->uncertain = false;
   party->granted = token;
   party->epoch = world->epoch;
-  if (party->device == NULL) party->excused = 0;
+  party->excused = false;
   party->late = false;
   TRACE(world, "%s holds %s, token %llu", party->id, lock->text[0], (unsigned long long)token);
 }
@@ -223,6 +259,18 @@ static int64_t lease_end(const struct world *world, const struct key *key)
 {
   if (key->expires == STORE_NEVER) return INT64_MAX;
   return (key->expires + 1) * MS - EPOCH - world->jump;
+}
+
+/* A waiter that is handed the lock has its own timeout to confirm it, and no hold before that. */
+static void check_claim(struct party *party, const struct key *hash, struct text count)
+{
+  struct world *world = party->world;
+  party->claims = text_equal(count, text_of("0"));
+  if (!party->claims || !ordered(world)) return;
+  int64_t claim = hash->expires - server_ms(world);
+  if (claim == party->timeout_ms) return;
+  world_fail(world, "%s is handed %s for %lld ms, and its timeout is %lld ms", party->id, party->lock->text[0],
+             (long long)claim, (long long)party->timeout_ms);
 }
 
 static void end_hold(struct party *party)
@@ -253,12 +301,14 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
   struct store *store = redis_store(world->redis);
   struct key *hash = store_find(store, lock->keys[0]);
   struct party *holder = NULL;
+  struct text count = {"", 0};
   uint64_t token = 0;
   if (hash != NULL) {
     const struct entry *entry = hash->dict.slots;
     while (entry->name == NULL)
       entry++;
     holder = party_named(world, (struct text){entry->name, entry->size});
+    count = (struct text){entry->value, entry->value_size};
     if (hash->dict.used != 1) world_fail(world, "%s has %u holders", lock->text[0], hash->dict.used);
     if (hash->expires == STORE_NEVER) world_fail(world, "%s has no end", lock->text[0]);
     if (holder == NULL) {
@@ -275,14 +325,41 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
   if (!changed || holder == NULL) return;
   begin_hold(lock, holder, token);
   if (holder->device != NULL) check_first(world, lock);
+  if (holder->device != NULL) check_claim(holder, hash, count);
   check_told(holder, by);
 }
 
 /* Beliefs */
 
+/* Which of the holds that somebody has ended by force it is; NULL: none of them. */
+static const struct forced *forced(const struct party *party, uint64_t token)
+{
+  for (unsigned i = 0; i < FORCED && i < party->forced_count; i++) {
+    if (party->forced[i].token == token) return &party->forced[i];
+  }
+  return NULL;
+}
+
+/*
+ * A hold that was ended by force may be believed in until the holder's next request is answered (check_renewal sees to that),
+ * also by a waiter whom the message that granted it reaches afterwards.
+ */
 static bool excused(const struct party *party)
 {
-  return !safe(party->world) || party->excused == party->believed || party->epoch != party->world->epoch;
+  if (!safe(party->world) || party->epoch != party->world->epoch) return true;
+  return party->device != NULL ? forced(party, party->believed) != NULL : party->excused;
+}
+
+static void force_end(struct lock *lock)
+{
+  struct party *holder = lock->holder;
+  if (holder->device == NULL) {
+    holder->excused = true;
+    return;
+  }
+  struct forced *of = &holder->forced[holder->forced_count++ % FORCED];
+  of->token = lock->token;
+  of->at = device_clock(holder->device);
 }
 
 /* The server must keep the lock for a believer until the belief ends. */
@@ -334,9 +411,11 @@ static void begin_belief(struct party *party, uint64_t token)
 static void check_renewal(struct party *party, int64_t until)
 {
   const struct fairlock *handle = &party->handle;
-  if (party->device == NULL || !party->over || until <= party->believes_until) return;
-  uint32_t sent_at = handle->limit - handle->lease_ms + handle->lease_ms / 64 + 2;
-  if ((int32_t)(sent_at - party->over_at) <= 0) return;
+  if (party->device == NULL || until <= party->believes_until) return;
+  const struct forced *of = forced(party, party->believed);
+  if (of == NULL && !party->over) return;
+  uint32_t sent_at = handle->limit - handle->lease_ms + margin(handle->lease_ms);
+  if ((int32_t)(sent_at - (of != NULL ? of->at : party->over_at)) <= 0) return;
   world_fail(party->world, "%s goes on believing that it holds %s, and could know better", party->id,
              party->lock->text[0]);
 }
@@ -378,8 +457,10 @@ static void check_handover(struct world *world, struct lock *lock)
     const struct item *item = list_at(&queue->list, i);
     struct party *party = party_named(world, (struct text){item->data, item->size});
     if (party == NULL || party->device == NULL) return; /* a peer has to come by itself */
-    uint64_t alive = number_of(value_of(ours, party->id));
-    if ((int64_t)alive <= store->now || !listens(party)) continue;
+    struct text note = value_of(ours, party->id);       /* alive until, and its timeout */
+    const char *blank = memchr(note.data, ' ', note.size);
+    uint64_t until = number_of((struct text){note.data, blank != NULL ? (size_t)(blank - note.data) : 0});
+    if ((int64_t)until <= store->now || !listens(party)) continue;
     world_fail(world, "%s is free, and %s waits", lock->text[0], party->id);
     return;
   }
@@ -389,7 +470,7 @@ static void check_handover(struct world *world, struct lock *lock)
 static void check_score(struct world *world, const struct party *party, const struct entry *score, int64_t place)
 {
   if (party == NULL || party->device == NULL || !party->queued || !ordered(world)) return;
-  if (world->now - party->heard > WINDOW) return;
+  if (!alive(party)) return;
   int64_t left = (int64_t)score->score - world_server_micros(world) / MS;
   if (left >= place * CHAIN) return;
   world_fail(world, "%s waits for %s at place %lld, with only %lld ms until a peer drops it", party->id,
@@ -450,16 +531,16 @@ static void check_dropped(struct world *world, struct lock *lock)
   for (struct party *party = lock->first; party != NULL && safe(world); party = party->after) {
     bool waits = queue != NULL && list_find(&queue->list, text_of(party->id), INT64_MAX) >= 0;
     if (waits || lock->holder == party || party->device == NULL) continue;
-    if (world->now - party->heard > WINDOW - 2 * MS) continue;
+    if (!alive(party)) continue;
     world_fail(world, "a script that was stopped has dropped %s from %s", party->id, lock->text[1]);
     return;
   }
 }
 
-static bool ours_waits(const struct world *world, const struct lock *lock)
+static bool ours_waits(const struct lock *lock)
 {
   const struct party *party = lock->first;
-  while (party != NULL && (party->device == NULL || world->now - party->heard > WINDOW))
+  while (party != NULL && (party->device == NULL || !alive(party)))
     party = party->after;
   return party != NULL;
 }
@@ -472,17 +553,18 @@ static void check_idle(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
   bool idle = store_find(store, lock->keys[0]) == NULL && store_find(store, lock->keys[1]) != NULL;
-  bool jammed = world->profile.faults & FAULT_EVICT &&
-                !ours_waits(world, lock); /* peers fail at an entry whose score was evicted */
+  bool jammed =
+      world->profile.faults & FAULT_EVICT && !ours_waits(lock); /* peers fail at an entry whose score was evicted */
   if (!idle || jammed) {
     lock->idle_since = -1;
     return;
   }
-  bool ours = ours_waits(world, lock);
+  bool ours = ours_waits(lock);
   if (lock->idle_since < 0 || lock->idle_ours != ours) lock->idle_since = world->now;
   lock->idle_ours = ours;
   int64_t since = lock->idle_since > world->calm_at ? lock->idle_since : world->calm_at;
-  int64_t limit = ours ? (40 + 8 * world->profile.peers) * SECOND : HOUR; /* by then each peer has given up */
+  int64_t limit =
+      ours ? (20 + 8 * world->profile.peers) * SECOND + world->longest : HOUR; /* by then each peer has given up */
   if (world->calm && world->now - since > limit) {
     world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
                (long long)((world->now - since) / MS));
@@ -490,11 +572,10 @@ static void check_idle(struct world *world, struct lock *lock)
 }
 
 /* A leave of an earlier wait must not end a later one. */
-static void check_late_leave(struct party *party, uint64_t expiry)
+static void check_late_leave(struct party *party, const struct link *link)
 {
-  const int waiting = 1; /* the handle's state */
-  if (!safe(party->world) || !party->queued || party->job != JOB_ACQUIRE || party->handle.state != waiting) return;
-  if (party->heard <= party->started || expiry >= party->heard_expiry) return;
+  if (!safe(party->world) || !party->queued || party->job != JOB_ACQUIRE || party->handle.phase != QUEUEING) return;
+  if (party->heard_step < party->start_step || link->sent_step >= party->start_step) return;
   world_fail(party->world, "%s waits for %s, and is taken out by a late leave", party->id, party->lock->text[0]);
 }
 
@@ -507,12 +588,13 @@ static struct lock *lock_named(const struct world *world, struct text name)
   return index < world->profile.locks ? &world->locks[index] : NULL;
 }
 
-/* The hold count is the one that was asked for, however often. */
+/* The hold count is the one that was asked for, however often; 0 until a handover is confirmed. */
 static void check_count(struct party *party, struct text target)
 {
   struct world *world = party->world;
   const struct key *hash = store_find(redis_store(world->redis), party->lock->keys[0]);
   struct text count = value_of(hash, party->id);
+  if (party->claims) target = text_of("0");
   if (!text_equal(count, target)) {
     world_fail(world, "%s holds %s %.*s times, and asked for %.*s", party->id, party->lock->text[0], (int)count.size,
                count.data, (int)target.size, target.data);
@@ -528,7 +610,22 @@ static void check_repeated(struct party *party, uint64_t token, bool done)
     world_fail(party->world, "%s: %s is said not to be held, but this release has ended it", party->id, lock->text[0]);
 }
 
-static void follow_ours(struct party *party, const struct execution *execution, bool acquires)
+/* The confirmation of a handover sets the lease that the holder asks for; whatever comes later never shortens it. */
+static void check_lease(const struct party *party, bool confirms, uint64_t lease_ms, int64_t before)
+{
+  struct world *world = party->world;
+  const struct key *hash = store_find(redis_store(world->redis), party->lock->keys[0]);
+  if (hash == NULL || !safe(world)) return;
+  int64_t asked = server_ms(world) + (int64_t)lease_ms;
+  int64_t expected = !confirms && before > asked ? before : asked;
+  if (hash->expires == expected) return;
+  world_fail(world, "%s: the lease of %s ends %lld ms too %s", party->id, party->lock->text[0],
+             (long long)(hash->expires > expected ? hash->expires - expected : expected - hash->expires),
+             hash->expires > expected ? "late" : "early");
+}
+
+static void follow_ours(struct party *party, const struct execution *execution, bool acquires, bool same,
+                        int64_t before)
 {
   const struct value *values = execution->reply->values;
   int64_t state = execution->reply->used == 4 ? values[1].integer : -9;
@@ -536,15 +633,23 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   bool whole = text_equal(execution->arguments[2], text_of("0"));
   if (values[0].kind == VALUE_ERROR || state == -2) return;
   bool holds = state == 1 && (acquires || values[2].integer > 0);
+  int64_t mode = 0;
+  if (acquires) (void)resp_parse_number(execution->arguments[4].data, execution->arguments[4].size, &mode);
   if (holds) {
+    bool confirms = party->claims && mode < 0;
+    if (confirms) party->claims = false;
+    check_lease(party, confirms || !same, number_of(execution->arguments[acquires ? 3 : 4]), before);
     check_count(party, execution->arguments[2]);
     check_first(party->world, party->lock);
   }
   if (acquires) {
-    bool waits = text_equal(execution->arguments[4], text_of("1"));
-    if (waits && state == 0) {
-      heard(party, execution->client->owner);
-      party->heard_expiry = number_of(execution->arguments[1]);
+    if (mode > 0 && state == 0) {
+      struct link *link = execution->client->owner;
+      if (party->queued) check_heartbeat(party, link);
+      heard(party, link);
+      party->timeout_ms = mode;
+      party->alive_until = server_ms(party->world) + mode;
+      party->heard_step = link->sent_step;
     }
   } else if (whole && token != 0) {
     if (state == 1) party->released = token;
@@ -595,27 +700,31 @@ void check_execution(struct world *world, const struct execution *execution)
   bool force = script == FAIRLOCK_SCRIPT_RELEASE && execution->arguments[2].data[0] == '-';
   bool refused = execution->reply->values[0].kind == VALUE_ERROR;
   if (force && lock->holder != NULL && (!refused || world->profile.faults & FAULT_DENY)) {
-    lock->holder->excused = lock->holder->device != NULL ? lock->token : 1;
+    force_end(lock);
     world->counters.forced++;
   }
   bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
                 text_equal(execution->arguments[2], text_of("0")) && text_equal(execution->arguments[3], text_of("0"));
   bool void_one = !refused && execution->reply->values[1].integer == -2;
-  if (leaves && !refused && !void_one) check_late_leave(party, number_of(execution->arguments[1]));
+  if (leaves && !refused && !void_one && execution->client->owner != NULL)
+    check_late_leave(party, execution->client->owner);
   if (leaves && !void_one) {
     party->uncertain = refused && party->queued;
     unqueue(party);
   }
   uint64_t token = lock->token;
+  const struct party *holder = lock->holder;
   look_at_holder(world, lock, party);
   check_peers(world, lock, script >= 0 && !refused);
   if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
-  if (party != NULL && party->device != NULL) follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE);
-  else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3) {
+  bool same = holder == lock->holder && token == lock->token;
+  if (party != NULL && party->device != NULL)
+    follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE, same, lock->expires);
+  else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3)
     heard(party, execution->client->owner);
-  } else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT) {
-    unqueue(party); /* a peer that gave up */
-  }
+  else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT) unqueue(party); /* a peer that gave up */
+  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
+  lock->expires = hash != NULL ? hash->expires : 0;
   check_queue(world, lock);
   if (refused && script >= 0) check_dropped(world, lock);
   check_idle(world, lock);

@@ -290,7 +290,7 @@ static void lpos(const struct call *call)
 }
 
 /* The last place of data; -1: there is none. */
-static int64_t find_last(const struct list *list, struct text data)
+static int64_t find_last(const struct ring *list, struct text data)
 {
   for (int64_t i = (int64_t)list->used - 1; i >= 0; i--) {
     const struct item *item = list_at(list, i);

@@ -6,6 +6,8 @@
  */
 #include "world.h"
 
+#include "internal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,23 @@ uint32_t device_clock(const struct device *device)
 {
   int64_t local = device->world->now * (1000000 + device->drift) / 1000000;
   return device->clock_offset + (uint32_t)(local / 1000);
+}
+
+/* A round trip on its connection when nothing holds it up: with the most of jitter. */
+int64_t device_round_trip(const struct device *device)
+{
+  return device->latency * 5 / 2 + 2 * MS;
+}
+
+/* Waiting for the server in vain, leaving, connecting again: each of them has a limit of its own. */
+int64_t device_patience(const struct device *device)
+{
+  const struct fairlock_config *config = &device->config;
+  int64_t waiter = config_or(config->waiter_ms, 5000);
+  int64_t offline = config_or(config->offline_ms, (uint32_t)(2 * waiter));
+  int64_t round_trip = device->engine.round_trip_ms + device_round_trip(device) / MS;
+  int64_t needed = offline + 2 * waiter + 2 * (int64_t)config->response_ms + 4 * config->connect_ms + 12 * round_trip;
+  return needed > 22000 ? needed * MS : 22 * SECOND;
 }
 
 int64_t device_when(const struct device *device, uint32_t clock)
@@ -152,12 +171,38 @@ static void check_spin(struct device *device)
   if (++device->spins > 3000) world_fail(world, "%s turns the crank without end", device->client_id);
 }
 
+/* The first greeting was answered: the ids of its handles are known. */
+static void name_party(struct device *device, struct party *party)
+{
+  struct world *world = device->world;
+  bool fresh;
+  snprintf(party->id, sizeof party->id, "%.*s:%u", (int)device->engine.id_size, device->engine.id,
+           (unsigned)party->handle.number);
+  dict_add(&world->parties, text_of(party->id), &fresh)->object = party;
+  if (!fresh) world_fail(world, "two have the id %s", party->id);
+}
+
+static void name_parties(struct device *device)
+{
+  device->named = true;
+  for (int i = 0; i < HANDLES; i++) {
+    struct party *party = device->parties[i];
+    if (party == NULL) continue;
+    TRACE(device->world, "%s is %.*s:%u", party->id, (int)device->engine.id_size, device->engine.id,
+          (unsigned)party->handle.number);
+    name_party(device, party);
+  }
+}
+
 void device_crank(struct device *device)
 {
   struct world *world = device->world;
   struct fairlock_engine *engine = &device->engine;
   uint32_t now = device_clock(device);
   check_spin(device);
+  if (engine->id_size > 0 && !device->named) name_parties(device);
+  if (device->link != NULL && !device->connecting && device->link->waiting == 0)
+    fairlock_engine_received(engine, 0, now);
   fairlock_engine_tick(engine, now);
   if (fairlock_engine_wants(engine, now) & FAIRLOCK_CLOSE) close_link(device);
   if (fairlock_engine_wants(engine, now) & FAIRLOCK_CONNECT && device->link == NULL) {
@@ -183,18 +228,29 @@ struct party *device_add_party(struct device *device, int place)
 {
   struct world *world = device->world;
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
-  char id[48];
   struct party *party = world_add_party(world, NULL, lock);
   if (fairlock_engine_add(&device->engine, &party->handle, lock->keys[0].data, lock->keys[0].size) != FAIRLOCK_OK) {
     world_fail(world, "%s: a handle could not be added", device->client_id);
   }
-  snprintf(id, sizeof id, "%s:%u", device->client_id, (unsigned)party->handle.number);
-  memcpy(party->id, id, sizeof id);
-  bool fresh;
-  dict_add(&world->parties, text_of(party->id), &fresh)->object = party;
+  snprintf(party->id, sizeof party->id, "%s:%u", device->client_id, (unsigned)party->handle.number);
+  if (device->named) name_party(device, party);
   party->device = device;
   device->parties[place] = party;
   return party;
+}
+
+/* A round trip of seconds needs settings that are made for it. */
+static void suit_slow(struct device *device)
+{
+  struct fairlock_config *config = &device->config;
+  struct random *random = &device->world->random;
+  uint32_t round_trip = (uint32_t)(device_round_trip(device) / MS);
+  config->waiter_ms = round_trip * (uint32_t)random_between(random, 3, 6);
+  if (config->waiter_ms < FAIRLOCK_WAITER_MIN_MS) config->waiter_ms = FAIRLOCK_WAITER_MIN_MS;
+  config->response_ms = random_chance(random, 500) ? 0 : round_trip;
+  config->lease_ms = 30000 + 8 * round_trip;
+  config->offline_ms = 0;
+  config->connect_ms = random_chance(random, 500) ? 0 : 2 * round_trip;
 }
 
 static void configure(struct device *device)
@@ -208,7 +264,8 @@ static void configure(struct device *device)
   memset(config, 0, sizeof *config);
   snprintf(device->client_id, sizeof device->client_id, "d%dx%d", device->index, device->incarnation);
   config->client_id = device->client_id;
-  config->receive_size = FAIRLOCK_RECEIVE_SIZE(name, strlen(device->client_id));
+  if (random_chance(random, world->profile.alike)) config->client_id = random_chance(random, 700) ? "copied" : NULL;
+  config->receive_size = FAIRLOCK_RECEIVE_SIZE(name, config->client_id != NULL ? strlen(config->client_id) : 0);
   if (random_chance(random, 500)) config->receive_size += (size_t)random_below(random, 500);
   config->send_size = FAIRLOCK_SEND_MIN + (size_t)random_around(random, 500);
   device->receive_buffer = malloc(config->receive_size);
@@ -219,6 +276,10 @@ static void configure(struct device *device)
   if (random_chance(random, 200)) config->lease_ms = (uint32_t)random_between(random, 3000, 60000);
   if (random_chance(random, 200)) config->response_ms = (uint32_t)random_between(random, 500, 4000);
   if (random_chance(random, 100)) config->offline_ms = (uint32_t)random_between(random, 3000, 30000);
+  if (random_chance(random, world->profile.patient))
+    config->waiter_ms = (uint32_t)random_between(random, FAIRLOCK_WAITER_MIN_MS,
+                                                 FAIRLOCK_WAITER_MIN_MS << random_between(random, 0, 5));
+  if (device->slow) suit_slow(device);
   if (random_chance(random, 200)) config->client_name = "device";
   if (random_chance(random, 200)) config->password = "secret";
 }
@@ -227,17 +288,16 @@ void device_start(struct device *device)
 {
   struct world *world = device->world;
   struct random *random = &world->random;
-  uint8_t entropy[16];
   device->off = false;
+  device->named = false;
   device->incarnation++;
   device->timer_at = INT64_MAX;
   device->timer_stamp++;
   device->spins = 0;
   device->asleep_until = 0;
   configure(device);
-  for (int i = 0; i < 16; i++)
-    entropy[i] = (uint8_t)random_below(random, 256);
-  if (fairlock_engine_init(&device->engine, &device->config, entropy) != FAIRLOCK_OK) {
+  if (device_patience(device) > world->longest) world->longest = device_patience(device);
+  if (fairlock_engine_init(&device->engine, &device->config) != FAIRLOCK_OK) {
     world_fail(world, "%s: the engine does not start", device->client_id);
     return;
   }
@@ -266,10 +326,19 @@ void device_stop(struct device *device, bool silently)
   device->connecting = false;
 }
 
+/* Time has gone by, and what has come meanwhile is not read yet. */
+static void thaw(void *object, uint32_t stamp)
+{
+  struct device *device = object;
+  if (!device->off && device->incarnation == (int)stamp) device_crank(device);
+}
+
 void device_freeze(struct device *device, int64_t time)
 {
   if (device->off || device->asleep_until > device->world->now) return;
   TRACE(device->world, "%s freezes for %lld ms", device->client_id, (long long)(time / MS));
   device->asleep_until = device->world->now + time;
   device->asleep_total += time;
+  device->woke = device->asleep_until;
+  world_later(device->world, time, thaw, device, (uint32_t)device->incarnation);
 }

@@ -47,7 +47,7 @@ static void server_stop(struct world *world, bool wipe)
   world->server_up = false;
   for (struct link *link = world->links; link != NULL; link = link->next)
     link_server_close(link);
-  redis_forget_scripts(world->redis);
+  redis_restarted(world->redis);
   if (wipe) {
     store_flush(redis_store(world->redis));
     check_wiped(world);
@@ -60,7 +60,7 @@ static void server_well(void *object, uint32_t stamp)
   struct world *world = object;
   (void)stamp;
   world->refused_at = world->now;
-  redis_set_refusal(world->redis, NULL);
+  redis_set_refusal(world->redis, NULL, false);
   redis_set_full(world->redis, false);
   redis_set_denied(world->redis, NULL);
 }
@@ -76,7 +76,10 @@ static void refuse(struct world *world)
   };
   peers_late(world);
   world->refused_at = INT64_MAX;
-  redis_set_refusal(world->redis, errors[random_below(&world->random, 5)]);
+  const char *error = errors[random_below(&world->random, 5)];
+  bool all = random_chance(&world->random, 500);
+  TRACE(world, "%s is refused: %s", all ? "all" : "each script", error);
+  redis_set_refusal(world->redis, error, all);
   world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
 }
 
@@ -88,6 +91,17 @@ static void deny(struct world *world)
   world->refused_at = INT64_MAX;
   redis_set_denied(world->redis, command);
   world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
+}
+
+/* Another host has taken over, whose clock is behind. */
+static void fall_behind(struct world *world)
+{
+  if (!world->server_up || world->set_back) return;
+  int64_t by = random_below(&world->random, random_chance(&world->random, 500) ? HOUR : 20 * SECOND);
+  world->jump -= by;
+  world->set_back = true;
+  TRACE(world, "the server's clock will be behind by %lld ms", (long long)(by / MS));
+  server_stop(world, false);
 }
 
 static void jump(struct world *world)
@@ -151,6 +165,9 @@ static void strike(struct world *world, unsigned kind)
   case FAULT_DENY:
     deny(world);
     break;
+  case FAULT_BEHIND:
+    fall_behind(world);
+    break;
   case FAULT_JUMP:
     jump(world);
     break;
@@ -165,8 +182,8 @@ static void strike(struct world *world, unsigned kind)
 /* Faults of the whole server are rarer than those of one device. */
 static bool is_general(unsigned kind)
 {
-  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP | FAULT_DENY)) !=
-         0;
+  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP | FAULT_DENY |
+                  FAULT_BEHIND)) != 0;
 }
 
 static void on_fault(void *object, uint32_t stamp)

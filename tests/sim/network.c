@@ -15,6 +15,8 @@ struct packet {
   struct packet *previous, *next;
   bool up;
   bool end;       /* of the stream */
+  bool postponed; /* it has come, and the client sleeps */
+  uint64_t step;  /* in which it was sent */
   uint64_t order; /* of its event */
   size_t size;
   char data[];
@@ -38,6 +40,7 @@ static void server_gone(struct link *link)
 static void arrive_up(struct link *link, const struct packet *packet)
 {
   if (link->server == NULL || link->drop_up) return;
+  link->sent_step = packet->step;
   if (packet->end) server_gone(link);
   else if (!redis_receive(link->server, packet->data, packet->size)) link_server_close(link);
 }
@@ -60,9 +63,12 @@ static void arrive(void *object, uint32_t stamp)
   struct world *world = link->world;
   int64_t awake = packet->up ? link->up_late : link->open ? link->user->asleep_until(link->owner) : 0;
   if (awake > world->now) {
+    if (!packet->up && !packet->postponed) link->waiting++;
+    packet->postponed = true;
     events_put(&world->events, (struct event){awake, packet->order, arrive, packet, stamp});
     return;
   }
+  if (!packet->up && packet->postponed) link->waiting--;
   if (packet->up) arrive_up(link, packet);
   else arrive_down(link, packet);
   packet_free(world, packet);
@@ -73,7 +79,8 @@ static void send_piece(struct link *link, bool up, const void *data, size_t size
   struct world *world = link->world;
   struct packet *packet = malloc(sizeof *packet + size);
   if (packet == NULL) abort();
-  *packet = (struct packet){.link = link, .next = world->packets, .up = up, .end = end, .size = size};
+  *packet =
+      (struct packet){.link = link, .next = world->packets, .up = up, .end = end, .step = world->step, .size = size};
   if (size > 0) memcpy(packet->data, data, size);
   if (world->packets != NULL) world->packets->previous = packet;
   world->packets = packet;
@@ -94,6 +101,7 @@ static void send_all(struct link *link, bool up, const void *data, size_t size)
     send_piece(link, up, bytes, piece, false);
     int64_t *free_at = up ? &link->up_free : &link->down_free;
     *free_at += random_around(&world->random, link->latency);
+    if (up) link->up_held = world->now;
     bytes += piece;
     size -= piece;
   }
@@ -210,6 +218,7 @@ void link_stall(struct link *link, int64_t time)
   int64_t until = link->world->now + time;
   bool up = random_chance(&link->world->random, 700);
   bool down = !up || random_chance(&link->world->random, 500);
+  if (up) link->up_held = until;
   if (up && link->up_free < until) link->up_free = until;
   if (down && link->down_free < until) link->down_free = until;
 }

@@ -97,7 +97,8 @@ struct peer {
   size_t used;
   struct resp_decoder decoder;
   bool in_push;
-  bool failed; /* the reply is an error */
+  int settling; /* subscriptions begun or ended, and not confirmed */
+  bool failed;  /* the reply is an error */
   bool nil;
   int64_t number;
 };
@@ -161,6 +162,7 @@ static void send_subscription(struct peer *peer, bool on)
   channel_of(peer, peer->party->id, channel, sizeof channel);
   struct text words[2] = {text_of(on ? "SUBSCRIBE" : "UNSUBSCRIBE"), text_of(channel)};
   peer->joined = on;
+  peer->settling++;
   send_words(peer, words, 2);
 }
 
@@ -229,7 +231,7 @@ static void asked(struct peer *peer)
   }
 }
 
-/* It asks in vain: an entry of the queue has lost its score, and nobody of ours comes by any more. */
+/* It asks in vain: an entry of the queue has lost its score, and nobody of ours comes by any more. Or it may not listen. */
 static void give_up(struct peer *peer)
 {
   struct link *link = peer->link;
@@ -239,7 +241,8 @@ static void give_up(struct peer *peer)
 
 static void replied(struct peer *peer)
 {
-  if (peer->failed && peer->world->ending && peer->world->profile.faults & FAULT_EVICT) {
+  bool in_vain = peer->world->ending && peer->world->profile.faults & FAULT_EVICT;
+  if (peer->failed && (in_vain || peer->settling > 0)) {
     give_up(peer);
     return;
   }
@@ -322,6 +325,8 @@ static void take_event(struct peer *peer, const struct resp_event *event)
     peer->nil = event->type == RESP_NULL;
     peer->number = event->integer;
   }
+  if (peer->in_push && event->depth == 1 && event->size >= 9 && memchr("su", event->data[0], 2) != NULL)
+    peer->settling--;
   if (!event->last) return;
   if (peer->in_push) pushed(peer);
   else replied(peer);
@@ -379,6 +384,7 @@ static void start(struct peer *peer)
   peer->state = GREETING;
   peer->used = 0;
   peer->joined = false;
+  peer->settling = 0;
   peer->asleep_until = 0;
   resp_decoder_init(&peer->decoder, 256);
   peer->link = link_open(world, &link_user, peer, peer->latency);

@@ -4,10 +4,9 @@
  */
 #include "world.h"
 
-#include <stddef.h>
+#include "internal.h"
 
-/* How much longer than its own limit an operation may take: a leave or a release without answers, and a reconnect. */
-#define PATIENCE (22 * SECOND)
+#include <stddef.h>
 
 /* Less than the time until it is looked at what is left, in ms. */
 #define LONGEST_LEASE 60000
@@ -41,7 +40,13 @@ static void watch(void *object, uint32_t stamp)
   int64_t frozen = party->device->asleep_total - party->frozen;
   if (frozen > 0) {
     party->frozen += frozen;
+    party->due += frozen;
     world_later(world, frozen, watch, party, stamp);
+    return;
+  }
+  int64_t longest = party->due + device_patience(party->device);
+  if (longest > world->now) { /* round trips have become longer */
+    world_later(world, longest - world->now, watch, party, stamp);
     return;
   }
   world_fail(world, "%s comes to no verdict (job %d)", party->id, (int)party->job);
@@ -54,11 +59,13 @@ static void started(struct party *party, enum job job, uint32_t bound_ms)
   party->stamp++;
   party->operation++;
   party->started = party->world->now;
+  party->start_step = party->world->step;
   party->began_on = party->device->link;
   party->frozen = party->device->asleep_total;
   if (bound_ms == FAIRLOCK_FOREVER) return;
   int64_t bound = (int64_t)bound_ms * MS;
-  world_later(party->world, bound + bound / 32 + PATIENCE, watch, party, party->operation);
+  party->due = party->world->now + bound + bound / 32;
+  world_later(party->world, party->due - party->world->now, watch, party, party->operation);
 }
 
 static void bad_status(struct party *party, const char *operation, int status)
@@ -76,12 +83,10 @@ static void on_lost(struct fairlock *handle, void *context)
   world->counters.losses++;
   party->lost = handle->token;
   TRACE(world, "%s has lost %s", party->id, lock->text[0]);
-  uint32_t end = handle->sent_at + handle->lease_ms - handle->lease_ms / 64 - 2; /* the lease may have been too short */
-  bool early =
-      party->believes && party->believes_until > world->now && (int32_t)(device_clock(party->device) - end) < 0;
+  bool early = party->believes && party->believes_until > world->now &&
+               (int32_t)(device_clock(party->device) - handle->limit) < 0;
   bool still = lock->holder == party && lock->token == party->believed;
-  if (early && still && party->excused != party->believed && party->epoch == world->epoch &&
-      !(world->profile.faults & UNSAFE)) {
+  if (early && still && !world->set_back && party->epoch == world->epoch && !(world->profile.faults & UNSAFE)) {
     world_fail(world, "%s is told that it lost %s, but holds it", party->id, lock->text[0]);
   }
 }
@@ -103,7 +108,8 @@ static uint32_t choose_lease(const struct device *device)
   int64_t least = FAIRLOCK_SHORTEST_LEASE_MS + 6 * device->latency / MS;
   if (random_chance(random, 500)) return FAIRLOCK_RENEW;
   int64_t lease = random_between(random, least, least << random_between(random, 1, 9));
-  return (uint32_t)(lease < LONGEST_LEASE ? lease : LONGEST_LEASE);
+  int64_t most = LONGEST_LEASE + 6 * device_round_trip(device) / MS;
+  return (uint32_t)(lease < most ? lease : most);
 }
 
 static void acquire(struct party *party)

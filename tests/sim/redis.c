@@ -202,11 +202,13 @@ static void hello(struct redis_client *client, const struct text *argv, int argc
     return;
   }
   if (argc > 1) client->resp3 = text_is(argv[1], "3");
-  reply_add(reply, VALUE_MAP, 3);
+  reply_add(reply, VALUE_MAP, 4);
   reply_text(reply, VALUE_TEXT, text_of("server"));
   reply_text(reply, VALUE_TEXT, text_of("redis"));
   reply_text(reply, VALUE_TEXT, text_of("proto"));
   reply_add(reply, VALUE_INTEGER, client->resp3 ? 3 : 2);
+  reply_text(reply, VALUE_TEXT, text_of("id"));
+  reply_add(reply, VALUE_INTEGER, client->id);
   reply_text(reply, VALUE_TEXT, text_of("modules"));
   reply_add(reply, VALUE_ARRAY, 0);
 }
@@ -223,9 +225,11 @@ void redis_execute(struct redis_client *client, const struct text *argv, int arg
   reply_clear(reply);
   refresh(redis);
   redis->scripting = false;
-  if (text_is(argv[0], "EVALSHA") || text_is(argv[0], "EVAL")) {
-    if (redis->refusal != NULL) reply_error(reply, redis->refusal);
-    else script_eval(client, text_is(argv[0], "EVALSHA"), argv, argc, reply);
+  bool evaluates = text_is(argv[0], "EVALSHA") || text_is(argv[0], "EVAL");
+  if (redis->refusal != NULL && (evaluates || (redis->refuses_all && !text_is(argv[0], "HELLO")))) {
+    reply_error(reply, redis->refusal);
+  } else if (evaluates) {
+    script_eval(client, text_is(argv[0], "EVALSHA"), argv, argc, reply);
   } else if (text_is(argv[0], "HELLO")) {
     hello(client, argv, argc, reply);
   } else if (text_is(argv[0], "SELECT") || text_is(argv[0], "AUTH")) {
@@ -339,14 +343,21 @@ void redis_forget_scripts(struct redis *redis)
   script_forget(redis);
 }
 
+void redis_restarted(struct redis *redis)
+{
+  script_forget(redis);
+  redis->last_client = 0;
+}
+
 void redis_set_full(struct redis *redis, bool full)
 {
   redis->full = full;
 }
 
-void redis_set_refusal(struct redis *redis, const char *error)
+void redis_set_refusal(struct redis *redis, const char *error, bool all)
 {
   redis->refusal = error;
+  redis->refuses_all = all;
 }
 
 void redis_set_denied(struct redis *redis, const char *command)
@@ -360,6 +371,7 @@ struct redis_client *redis_connect(struct redis *redis, void *owner)
   if (client == NULL) abort();
   client->redis = redis;
   client->owner = owner;
+  client->id = ++redis->last_client;
   return client;
 }
 

@@ -36,6 +36,7 @@ struct redis_client {
   uint8_t *pending; /* bytes of a command that is not whole yet */
   size_t pending_size;
   bool resp3;
+  int64_t id; /* CLIENT ID */
 };
 
 /* What a script was called with, and what it said. */
@@ -60,12 +61,13 @@ struct redis *redis_new(const struct redis_host *host);
 void redis_free(struct redis *redis);
 struct store *redis_store(struct redis *redis); /* at the server's present time */
 void redis_forget_scripts(struct redis *redis);
+void redis_restarted(struct redis *redis); /* scripts are forgotten, connections are counted anew */
 uint32_t redis_listeners(struct redis *redis, struct text channel);
 uint32_t redis_channels(struct redis *redis);
 
-/* Writes are refused with OOM, scripts with the text; NULL ends that. */
+/* Writes are refused with OOM; scripts with the text, and, if all, subscriptions and TIME as well; NULL ends that. */
 void redis_set_full(struct redis *redis, bool full);
-void redis_set_refusal(struct redis *redis, const char *error);
+void redis_set_refusal(struct redis *redis, const char *error, bool all);
 
 /* Scripts with four keys, as ours have, may not run this command; NULL ends that. */
 void redis_set_denied(struct redis *redis, const char *command);

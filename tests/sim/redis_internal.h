@@ -17,6 +17,8 @@ struct redis {
   bool dirty; /* the script has written */
   bool scripting;
   const char *refusal;
+  bool refuses_all; /* not scripts alone */
+  int64_t last_client;
   const char *denied;
   bool ours;      /* the script is one of ours */
   int64_t micros; /* the time, which stands still during a script */

@@ -118,19 +118,19 @@ void entry_set(struct entry *entry, struct text value)
 
 /* Lists */
 
-static struct item *at(const struct list *list, uint32_t index)
+static struct item *at(const struct ring *list, uint32_t index)
 {
   return &list->items[(list->first + index) & (list->size - 1)];
 }
 
-struct item *list_at(const struct list *list, int64_t index)
+struct item *list_at(const struct ring *list, int64_t index)
 {
   if (index < 0) index += list->used;
   if (index < 0 || index >= list->used) return NULL;
   return at(list, (uint32_t)index);
 }
 
-void list_push(struct list *list, struct text data, bool front)
+void list_push(struct ring *list, struct text data, bool front)
 {
   if (list->used == list->size) {
     uint32_t size = list->size == 0 ? 4 : list->size * 2;
@@ -148,7 +148,7 @@ void list_push(struct list *list, struct text data, bool front)
   *at(list, front ? 0 : list->used - 1) = (struct item){hash_of(data), (uint32_t)data.size, copy(data)};
 }
 
-void list_remove(struct list *list, int64_t index)
+void list_remove(struct ring *list, int64_t index)
 {
   struct item *item = list_at(list, index);
   if (item == NULL) return;
@@ -163,7 +163,7 @@ void list_remove(struct list *list, int64_t index)
   list->used--;
 }
 
-int64_t list_find(const struct list *list, struct text data, int64_t limit)
+int64_t list_find(const struct ring *list, struct text data, int64_t limit)
 {
   uint32_t hash = hash_of(data);
   for (uint32_t i = 0; i < list->used && i < limit; i++) {
@@ -173,7 +173,7 @@ int64_t list_find(const struct list *list, struct text data, int64_t limit)
   return -1;
 }
 
-static void list_free(struct list *list)
+static void list_free(struct ring *list)
 {
   for (uint32_t i = 0; i < list->used; i++)
     free(at(list, i)->data);

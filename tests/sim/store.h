@@ -43,8 +43,8 @@ struct item {
   char *data;
 };
 
-struct list {
-  struct item *items; /* a ring */
+struct ring {
+  struct item *items;
   uint32_t first, used, size;
 };
 
@@ -52,7 +52,7 @@ struct key {
   enum store_type type;
   int64_t expires;  /* ms; STORE_NEVER */
   struct dict dict; /* hash, sorted set */
-  struct list list;
+  struct ring list;
   char *name;
   size_t name_size;
 };
@@ -68,10 +68,10 @@ bool dict_remove(struct dict *dict, struct text name);
 void dict_free(struct dict *dict);
 void entry_set(struct entry *entry, struct text value);
 
-struct item *list_at(const struct list *list, int64_t index); /* negative: from the end; NULL: none */
-void list_push(struct list *list, struct text data, bool front);
-void list_remove(struct list *list, int64_t index);
-int64_t list_find(const struct list *list, struct text data, int64_t limit); /* -1: not among the first limit */
+struct item *list_at(const struct ring *list, int64_t index); /* negative: from the end; NULL: none */
+void list_push(struct ring *list, struct text data, bool front);
+void list_remove(struct ring *list, int64_t index);
+int64_t list_find(const struct ring *list, struct text data, int64_t limit); /* -1: not among the first limit */
 
 /* NULL when there is none. */
 struct key *store_find(struct store *store, struct text name);

@@ -619,7 +619,7 @@ static bool step_of_ours(int id)
 {
   struct random *random = &random_state;
   static const char *const leases[] = {"25000", "95000", "1005000"};
-  static const char *const modes[] = {"1", "0", "-1"};
+  static const char *const timeouts[] = {"5000", "25000", "65000"};
   static const char *const targets[] = {"0", "1", "2", "3"};
   char expires[24];
   char token[24];
@@ -631,6 +631,7 @@ static bool step_of_ours(int id)
     int mode = random_chance(random, 500) ? 0 : (int)random_below(random, 3);
     const char *target = targets[mode == 2 ? random_between(random, 1, 3) : 1];
     if (mode != 2 && random_chance(random, 800)) snprintf(token, sizeof token, "0");
+    const char *modes[] = {timeouts[random_below(random, 3)], "0", "-1"};
     if (!run_script(0, id, (const char *const[]){expires, target, lease, modes[mode], token, NULL}, true)) return false;
     keep_token(id);
     return true;

@@ -106,13 +106,6 @@ uint32_t port_clock_ms(void)
   return (uint32_t)(0xfffffc00U + (uint64_t)world.now);
 }
 
-bool port_entropy(void *data, size_t size)
-{
-  static uint8_t next;
-  memset(data, ++next, size);
-  return true;
-}
-
 uintptr_t port_task_self(void)
 {
   return 1;

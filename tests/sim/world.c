@@ -96,6 +96,15 @@ static void start_device(void *object, uint32_t stamp)
   device_start(object);
 }
 
+static void choose_latency(struct device *device)
+{
+  static const int64_t round_trips[] = {500 * MS, 2 * SECOND, 5 * SECOND, 20 * SECOND};
+  struct world *world = device->world;
+  device->slow = random_chance(&world->random, world->profile.slow);
+  if (device->slow) device->latency = round_trips[random_below(&world->random, 4)] * 2 / 5;
+  else device->latency = 1 + random_around(&world->random, world->profile.latency);
+}
+
 static void build(struct world *world)
 {
   struct profile *profile = &world->profile;
@@ -114,7 +123,7 @@ static void build(struct world *world)
     device->off = true;
     device->drift = random_between(&world->random, -profile->drift, profile->drift);
     device->clock_offset = (uint32_t)random_next(&world->random);
-    device->latency = 1 + random_around(&world->random, profile->latency);
+    choose_latency(device);
     device->blocked = random_chance(&world->random, 333) ? 50 : 0;
     world_later(world, random_below(&world->random, 10 * SECOND), start_device, device, 0);
   }
@@ -149,18 +158,19 @@ static void calm_down(struct world *world)
 {
   TRACE(world, "calm");
   world->calm = true;
-  world->calm_at =
-      world->now + 90 * SECOND; /* by then the last stalled data have come, and the server knows who is gone */
+  world->calm_at = world->now + 90 * SECOND +
+                   world->longest; /* by then the last stalled data have come, and the server knows who is gone */
   redis_set_full(world->redis, false);
   redis_set_denied(world->redis, NULL);
   world->cut_next = false;
-  redis_set_refusal(world->redis, NULL);
+  redis_set_refusal(world->redis, NULL, false);
 }
 
 /* Everybody finishes; nobody begins. */
 static void finish(struct world *world)
 {
-  int64_t limit = world->now + 60 * MINUTE + world->profile.hold * 8 * world->profile.devices;
+  int64_t limit = world->now + 60 * MINUTE + (world->profile.hold + world->longest / 2) * 8 * world->profile.devices;
+  if (world->set_back) limit += 2 * HOUR; /* leases are as much longer */
   TRACE(world, "the end begins");
   world->ending = true;
   while (!world->failed && !(all_gone(world) && peers_idle(world))) {
@@ -170,7 +180,7 @@ static void finish(struct world *world)
         for (int j = 0; j < HANDLES; j++) {
           const struct party *party = world->devices[i].parties[j];
           if (party != NULL)
-            world_trace(world, "%s: job %d, state %d", party->id, (int)party->job, party->handle.state);
+            world_trace(world, "%s: job %d, phase %d", party->id, (int)party->job, party->handle.phase);
         }
       }
     }
@@ -212,7 +222,7 @@ static void sweep(struct world *world)
 
 static void look_back(struct world *world)
 {
-  run_until(world, world->now + 120 * SECOND);
+  run_until(world, world->now + 120 * SECOND + 4 * world->longest + (world->set_back ? 3 * HOUR : 0));
   if (world->failed) return;
   if (redis_channels(world->redis) > 0) world_fail(world, "%u subscriptions are left", redis_channels(world->redis));
   check_nothing_left(world, false);

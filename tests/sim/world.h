@@ -28,7 +28,10 @@
 #define EPOCH 1700000000000000
 
 #define HANDLES 4
-#define FAULTS  15 /* kinds of them */
+#define FAULTS  16 /* kinds of them */
+
+/* Forced ends of a party's holds that are remembered: for each, the message that granted it may still be on its way. */
+#define FORCED 16
 
 /* Kinds of faults, as bits. */
 enum {
@@ -46,7 +49,8 @@ enum {
   FAULT_FORCE = 2048,  /* somebody forces a release                                                 */
   FAULT_JUMP = 4096,   /* the server's clock jumps                                                  */
   FAULT_EVICT = 8192,  /* the server evicts a key                                                   */
-  FAULT_DENY = 16384   /* the server denies scripts a command for a while                           */
+  FAULT_DENY = 16384,  /* the server denies scripts a command for a while                           */
+  FAULT_BEHIND = 32768 /* the server restarts with its data, and its clock is behind by up to an hour */
 };
 
 /* With these only rising tokens, reported losses and progress are promised. */
@@ -57,6 +61,7 @@ struct profile {
   int64_t duration;    /* of the time with faults */
   int64_t think, hold; /* means                   */
   int64_t latency;
+  int slow;            /* permille of devices whose round trips take seconds */
   int64_t fault_every; /* mean, all over the world */
   unsigned faults;
   int split;     /* permille of sendings that arrive in pieces     */
@@ -64,6 +69,8 @@ struct profile {
   int gives_up;  /* permille of waits that are cancelled           */
   int taken_out; /* permille of acquisitions before which the handle is taken out and a new one put in */
   int drift;     /* ppm                                            */
+  int patient;   /* permille of devices with a waiter timeout of their own */
+  int alike;     /* permille of devices whose client_id is a copy, or none */
 };
 
 struct world;
@@ -88,12 +95,21 @@ struct link {
   bool drop_up, drop_down;     /* what is under way is lost */
   int64_t latency, opened;
   uint64_t told;              /* the step in which the server said something last */
+  uint64_t sent_step;         /* the step in which what arrives at the server just now was sent */
+  int64_t up_held;            /* when something last kept what the client sends under way for longer */
+  int waiting;                /* packets that have come, and that the client has not taken */
   int64_t up_free, down_free; /* nothing arrives before: order */
   int64_t up_late;            /* what is under way does not arrive before */
   struct link *next;
 };
 
 enum job { JOB_IDLE, JOB_ACQUIRE, JOB_HOLD, JOB_REENTER, JOB_RELEASE, JOB_ASK, JOB_REMOVE, JOB_REMOVED, JOB_GONE };
+
+/* A hold that somebody else has ended by force. */
+struct forced {
+  uint64_t token;
+  uint32_t at; /* on the device's clock */
+};
 
 /* Somebody who acquires a lock under one id: a handle of a device, or a peer. */
 struct party {
@@ -110,16 +126,21 @@ struct party {
   bool late;                 /* a peer that could not do in time what it was woken for: it may have lost its place */
   uint64_t earliest, latest; /* arrivals: the first, and the first of which the place must have been kept */
   int64_t heard, arrived;
-  double score;          /* a peer's */
-  uint64_t heard_expiry; /* of the request */
+  int64_t timeout_ms,
+      alive_until;     /* of a waiter of ours: what it asked for, and until when it lives, ms of the server's clock */
+  uint64_t heard_step; /* in which the request was sent */
+  double score;        /* a peer's */
   struct link *link;
   struct party *before, *after;
   uint64_t granted;  /* the token of its last hold     */
   uint64_t released; /* of the last hold it has ended  */
-  uint64_t excused;  /* of a hold whose end is nobody's fault */
-  uint64_t epoch;    /* of the server's data, of its last hold */
-  bool over;         /* the server has ended it, or lost it */
-  uint32_t over_at;  /* on the device's clock */
+  bool claims;       /* it was handed the lock, and has not confirmed it */
+  bool excused;      /* a peer: somebody has forced its release */
+  struct forced forced[FORCED];
+  unsigned forced_count;
+  uint64_t epoch;   /* of the server's data, of its last hold */
+  bool over;        /* the server has ended it, or lost it */
+  uint32_t over_at; /* on the device's clock */
 
   /* What it believes. */
   bool believes;
@@ -134,8 +155,13 @@ struct party {
   uint32_t operation; /* counts operations        */
   uint64_t token;     /* of the hold being released */
   uint64_t lost;      /* of the last hold that was lost: its lease ends it */
+  uint32_t lease;     /* of the operation; FAIRLOCK_RENEW: renewed */
+  bool renews;        /* the hold is renewed, or may be */
+  int64_t ends;       /* a hold that is not: no request prolongs its lease beyond */
   int64_t started;    /* when the operation began */
-  int64_t frozen;     /* the device's frozen time when the operation began */
+  int64_t due;        /* when it is over, if it is answered */
+  uint64_t start_step;
+  int64_t frozen; /* the device's frozen time when the operation began */
   bool last, endless;
   const struct link *began_on;   /* the connection when the operation began */
   const struct link *removed_on; /* the connection when that began */
@@ -147,7 +173,8 @@ struct lock {
   struct text keys[4];
   struct party *holder;
   uint64_t token, highest;
-  uint64_t ended; /* the token of the last hold, if a release has ended it */
+  int64_t expires; /* the lease as it stood after the last script, ms of the server's clock */
+  uint64_t ended;  /* the token of the last hold, if a release has ended it */
   uint64_t arrivals;
   struct party *first, *last; /* queued, by arrival */
   struct party *believers;
@@ -170,9 +197,12 @@ struct device {
   struct link *link;
   bool connecting;
   int64_t latency;
+  bool slow;
+  bool named; /* the engine has made its id */
   int64_t timer_at;
   uint32_t timer_stamp;
   int64_t asleep_until, asleep_total;
+  int64_t woke; /* when it last thawed, or will */
   int64_t spin_at;
   int spins;
   int blocked; /* permille of sendings that would block */
@@ -194,7 +224,9 @@ struct world {
   int64_t now;
   uint64_t step;
   struct redis *redis;
-  int64_t jump; /* of the server's clock */
+  int64_t jump;    /* of the server's clock */
+  bool set_back;   /* the clock was, by a restart */
+  int64_t longest; /* what the slowest device needs for a request, or to be given up for dead */
   bool server_up;
   bool cut_next;      /* the next connection on which something is sent, while that is under way */
   uint64_t epoch;     /* of the server's data */
@@ -228,6 +260,8 @@ void links_free(struct world *world);
 
 /* device.c */
 uint32_t device_clock(const struct device *device);
+int64_t device_patience(const struct device *device); /* the longest that an operation takes which nobody answers */
+int64_t device_round_trip(const struct device *device);
 int64_t device_when(const struct device *device, uint32_t local); /* when its clock shows that */
 void device_start(struct device *device);
 void device_stop(struct device *device, bool silently);
