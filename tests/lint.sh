@@ -7,7 +7,7 @@ includes="-Iresp -Iport -Iport/posix -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
 library=$(git ls-files --cached --others --exclude-standard 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
 single=$(git ls-files --cached --others --exclude-standard 'port/single/*.c' 'port/template*.c')
-host=$(git ls-files --cached --others --exclude-standard 'boards/host/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
+host=$(git ls-files --cached --others --exclude-standard 'boards/host/*.c' 'boards/examples/loops/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
 scripts=$(git ls-files --cached --others --exclude-standard '*.sh')
 firmware=$(git ls-files --cached --others --exclude-standard 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)

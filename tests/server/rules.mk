@@ -8,6 +8,9 @@ $(SERVER_HARNESS): CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
 $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late: $(BUILD)/tests/server/story.o
 
+$(BUILD)/tests/server/test_loops.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"'
+$(BUILD)/tests/server/test_loops: | $(BUILD)/examples/epoll $(BUILD)/examples/libuv
+
 $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

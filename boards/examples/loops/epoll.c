@@ -1,0 +1,132 @@
+/*
+ * A lock in an event loop of one's own, here on epoll: acquires, waits behind whoever holds, holds for a while, releases.
+ * Nothing in it blocks but epoll_wait().
+ *
+ *     epoll PORT NAME HOLD_MS
+ *
+ * The loop asks the client for three things after each fairlock_poll(): when to call again, which socket to watch
+ * (port_posix_fd()), and for what (fairlock_wants()). A timer of the loop's own ends the hold.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "fairlock.h"
+#include "posix.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum step { WAITING, HOLDING, RELEASING, DONE, FAILED };
+
+static uint8_t receive_buffer[1024], send_buffer[1024];
+static const struct fairlock_config config = {.receive_buffer = receive_buffer,
+                                              .receive_size = sizeof receive_buffer,
+                                              .send_buffer = send_buffer,
+                                              .send_size = sizeof send_buffer};
+static struct port_posix server;
+static struct fairlock_client client;
+static struct fairlock door;
+
+static int epoll, timer;
+static long hold_ms;
+static unsigned wakings;
+static uint32_t began;
+
+static void add(int fd, uint32_t events)
+{
+  struct epoll_event event = {.events = events, .data.fd = fd};
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) exit(1);
+}
+
+/* A socket that the client closed has left the epoll by itself; a new one may have its number, and is not in there yet. */
+static void watch(void)
+{
+  unsigned wants = fairlock_wants(&client);
+  int fd = port_posix_fd(&server);
+  struct epoll_event event = {.data.fd = fd};
+  if (fd < 0) return;
+  if (wants & FAIRLOCK_RECEIVE) event.events |= EPOLLIN;
+  if (wants & (FAIRLOCK_SEND | FAIRLOCK_CONNECT)) event.events |= EPOLLOUT;
+  if (epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0) return;
+  if (errno == ENOENT) add(fd, event.events);
+}
+
+static void start_timer(void)
+{
+  struct itimerspec time = {.it_value = {.tv_sec = hold_ms / 1000, .tv_nsec = hold_ms % 1000 * 1000000}};
+  if (timerfd_settime(timer, 0, &time, NULL) != 0) exit(1);
+}
+
+static bool timer_has_ended(void)
+{
+  uint64_t times;
+  return read(timer, &times, sizeof times) == (ssize_t)sizeof times;
+}
+
+static enum step failed(int status)
+{
+  printf("failed: %s\n", fairlock_status_text(status));
+  return FAILED;
+}
+
+/* What the program does with the lock. Returns the step that follows. */
+static enum step go_on(enum step step)
+{
+  int status = fairlock_result(&door);
+  switch (step) {
+  case WAITING:
+    if (status == FAIRLOCK_PENDING) return WAITING;
+    if (status != FAIRLOCK_OK) return failed(status);
+    printf("held after %u wakings in %u ms\n", wakings, (unsigned)(port_clock_ms() - began));
+    start_timer();
+    return HOLDING;
+  case HOLDING:
+    if (!timer_has_ended()) return HOLDING;
+    status = fairlock_start_release(&door);
+    return status == FAIRLOCK_PENDING ? RELEASING : failed(status);
+  case RELEASING:
+    if (status == FAIRLOCK_PENDING) return RELEASING;
+    if (status != FAIRLOCK_OK) return failed(status);
+    printf("released\n");
+    return DONE;
+  default:
+    return step;
+  }
+}
+
+int main(int count, char **arguments)
+{
+  if (count != 4) return 2;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  hold_ms = strtol(arguments[3], NULL, 10);
+  port_posix_tcp(&server, "127.0.0.1", arguments[1]);
+  if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
+  if (fairlock_init(&door, &client, arguments[2]) != FAIRLOCK_OK) return 1;
+  epoll = epoll_create1(EPOLL_CLOEXEC);
+  timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  if (epoll < 0 || timer < 0) return 1;
+  add(timer, EPOLLIN);
+
+  began = port_clock_ms();
+  enum step step = WAITING;
+  if (fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) != FAIRLOCK_PENDING) return 1;
+  while (step != DONE && step != FAILED) {
+    uint32_t due = fairlock_poll(&client, 0);
+    enum step next = go_on(step);
+    if (next != step) due = 0; /* it may have begun something: see to that first */
+    step = next;
+    watch();
+    struct epoll_event events[2];
+    (void)epoll_wait(epoll, events, 2, (int)due);
+    wakings++;
+  }
+  while (fairlock_deinit(&door) == FAIRLOCK_IN_PROGRESS && step == DONE)
+    continue;
+  fairlock_client_deinit(&client);
+  (void)close(timer);
+  (void)close(epoll);
+  return step == DONE ? 0 : 1;
+}
