@@ -194,7 +194,7 @@ static void check_barging(struct party *party)
 /* How long a device may take to give back what it does not want. */
 static int64_t giving_back(const struct device *device)
 {
-  return 4 * SECOND + waiter_timeout(&device->engine) * MS / 5 * 2 + 4 * device_round_trip(device);
+  return 4 * SECOND + fairlock_waiter_timeout(&device->engine) * MS / 5 * 2 + 4 * device_round_trip(device);
 }
 
 /* A hold whose owner does not want it, and could say so, is given back soon. */
@@ -251,7 +251,7 @@ static void check_told(struct party *party, const struct party *by)
   const struct world *world = party->world;
   const struct link *link = party->link;
   if (party->device == NULL || party == by || link == NULL || link->server == NULL || !ordered(world)) return;
-  if (link->told != world->step)
+  if (link->told != world->step && !redis_has_messages(link->server))
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
 

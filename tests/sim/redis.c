@@ -112,7 +112,14 @@ static void push(struct redis_client *client, const char *kind, struct text chan
   if (message != NULL) resp_write_bulk(&writer, message->data, message->size);
   else resp_write_header(&writer, RESP_INTEGER, count);
   if (writer.total > sizeof buffer) abort();
-  redis->host.output(redis->host.context, client, buffer, writer.used);
+  if (message == NULL || client != redis->asking) {
+    redis->host.output(redis->host.context, client, buffer, writer.used);
+    return;
+  }
+  redis->later = realloc(redis->later, redis->later_size + writer.used);
+  if (redis->later == NULL) abort();
+  memcpy(redis->later + redis->later_size, buffer, writer.used);
+  redis->later_size += writer.used;
 }
 
 static int64_t subscription(const struct redis_client *client, struct text name)
@@ -264,8 +271,13 @@ static int64_t take_command(struct redis_client *client, const uint8_t *data, si
     if (event.depth == 1) words[count++] = (struct text){(const char *)event.data, event.size};
   }
   if (count == 0) return (int64_t)start;
+  struct redis *redis = client->redis;
+  redis->asking = redis->reply_first ? client : NULL;
   redis_execute(client, words, count, &reply);
   send_reply(client, &reply);
+  redis->asking = NULL;
+  if (redis->later_size > 0) redis->host.output(redis->host.context, client, redis->later, redis->later_size);
+  redis->later_size = 0;
   return (int64_t)start;
 }
 
@@ -329,6 +341,7 @@ void redis_free(struct redis *redis)
   }
   dict_free(&redis->channels);
   reply_free(&redis->inner);
+  free(redis->later);
   free(redis);
 }
 
@@ -347,6 +360,16 @@ void redis_restarted(struct redis *redis)
 {
   script_forget(redis);
   redis->last_client = 0;
+}
+
+void redis_set_reply_first(struct redis *redis, bool reply_first)
+{
+  redis->reply_first = reply_first;
+}
+
+bool redis_has_messages(const struct redis_client *client)
+{
+  return client->redis->asking == client && client->redis->later_size > 0;
 }
 
 void redis_set_full(struct redis *redis, bool full)

@@ -65,6 +65,15 @@ void redis_restarted(struct redis *redis); /* scripts are forgotten, connections
 uint32_t redis_listeners(struct redis *redis, struct text channel);
 uint32_t redis_channels(struct redis *redis);
 
+/*
+ * Which comes first on the connection of who publishes to a channel it has subscribed to: the reply, as with Redis from
+ * 7.2 on and Valkey, or the message.
+ */
+void redis_set_reply_first(struct redis *redis, bool reply_first);
+
+/* The client is the one that asks, and messages will follow its reply. */
+bool redis_has_messages(const struct redis_client *client);
+
 /* Writes are refused with OOM; scripts with the text, and, if all, subscriptions and TIME as well; NULL ends that. */
 void redis_set_full(struct redis *redis, bool full);
 void redis_set_refusal(struct redis *redis, const char *error, bool all);

@@ -22,6 +22,10 @@ struct redis {
   const char *denied;
   bool ours;      /* the script is one of ours */
   int64_t micros; /* the time, which stands still during a script */
+  bool reply_first;
+  struct redis_client *asking; /* whose messages wait for the reply, in later */
+  uint8_t *later;
+  size_t later_size;
 };
 
 void reply_clear(struct reply *reply);

@@ -110,6 +110,7 @@ static void build(struct world *world)
   struct profile *profile = &world->profile;
   struct redis_host host = {server_micros, server_output, server_executed, world};
   world->redis = redis_new(&host);
+  redis_set_reply_first(world->redis, (world->seed * 0x2545f4914f6cdd1dU) >> 63);
   world->server_up = true;
   world->locks = calloc((size_t)profile->locks, sizeof *world->locks);
   world->devices = calloc((size_t)profile->devices, sizeof *world->devices);
