@@ -415,8 +415,8 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
     bool pausing = engine->now - engine->stage_began < engine->backoff_ms;
     return pausing ? engine->stage_began + engine->backoff_ms : engine->now;
   }
-  if (engine->stage < UP)
-    limit = earlier(limit, engine->stage_began + fairlock_connect_timeout(engine) * (engine->stage > OPENING ? 2 : 1));
+  if (engine->stage < UP) limit = earlier(limit, engine->stage_began + fairlock_connect_timeout(engine));
+  if (engine->stage > OPENING && engine->stage < UP) limit += fairlock_response_timeout(engine);
   if (written) limit = earlier(limit, oldest->sent_at[0] + fairlock_response_timeout(engine));
   if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + fairlock_response_timeout(engine));
   return limit;

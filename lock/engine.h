@@ -134,7 +134,7 @@ struct fairlock_config {
                                  where those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000     */
   uint32_t response_ms;    /* an answer that takes two measured round trips and this longer means that the
                                  connection is dead. At most FAIRLOCK_LONGEST_MS / 4. 0: two fifths of waiter_ms */
-  uint32_t connect_ms;     /* the same for connecting; twice this for the greeting. At most
+  uint32_t connect_ms;     /* the same for connecting; this and response_ms for the greeting. At most
                                  FAIRLOCK_LONGEST_MS / 4. 0: waiter_ms                                  */
   uint32_t offline_ms;     /* an operation that gets no useful answer for four round trips and this longer fails,
                                  even when its wait is longer. 0: twice waiter_ms; FAIRLOCK_FOREVER: only

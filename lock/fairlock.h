@@ -72,7 +72,7 @@ void fairlock_client_deinit(struct fairlock_client *client);
 /*
  * Makes sure that the server can be reached and accepts us: a check that a program can make at its start. Tries once.
  * Returns FAIRLOCK_OK, _UNREACHABLE, _DENIED, _UNSUPPORTED, _LOADING, _REFUSED or _PROTOCOL. Blocks for up to
- * three times connect_ms of the configuration. No other function needs it: they connect, and connect again, as needed.
+ * twice connect_ms of the configuration, and response_ms. No other function needs it: they connect, and connect again, as needed.
  */
 int fairlock_connect(struct fairlock_client *client);
 

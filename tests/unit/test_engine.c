@@ -1056,6 +1056,26 @@ static void test_ghost_of_a_leave_is_forgotten(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
+/* A connection that opens and then is silent: it is given up soon enough for the wait to go on with the next one. */
+static void test_silent_greeting(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  CHECK(sends("TIME"));
+  pass(7000);
+  CHECK(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE);
+  break_connection();
+  pass(50);
+  greet();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 7, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
 static void test_offline(void)
 {
   set_up();
@@ -2031,6 +2051,7 @@ const struct check_test check_tests[] = {
     {"a wrong time of the server is forgotten", test_a_wrong_time_is_forgotten},
     {"the ghost of a leave is forgotten", test_ghost_of_a_leave_is_forgotten},
     {"offline", test_offline},
+    {"a greeting that nobody answers", test_silent_greeting},
     {"connecting takes too long", test_connecting_takes_too_long},
     {"greeting refused", test_greeting_refused},
     {"a greeting without the time", test_time_that_is_none},
