@@ -67,7 +67,7 @@ static void must(bool condition, const char *what)
   exit(1);
 }
 
-void bench_client_open(struct bench_client *client, int port)
+void bench_client_prepare(struct bench_client *client, int port)
 {
   memset(&client->config, 0, sizeof client->config);
   client->config.receive_buffer = client->receive;
@@ -76,8 +76,18 @@ void bench_client_open(struct bench_client *client, int port)
   client->config.send_size = sizeof client->send;
   snprintf(client->service, sizeof client->service, "%d", port);
   port_posix_tcp(&client->socket, "127.0.0.1", client->service);
+}
+
+void bench_client_start(struct bench_client *client)
+{
   must(fairlock_client_init(&client->client, &client->config, &client->socket.transport) == FAIRLOCK_OK, "client");
   must(fairlock_connect(&client->client) == FAIRLOCK_OK, "no server");
+}
+
+void bench_client_open(struct bench_client *client, int port)
+{
+  bench_client_prepare(client, port);
+  bench_client_start(client);
 }
 
 void bench_client_close(struct bench_client *client)
@@ -142,7 +152,7 @@ int format_request(char **text, const char *name, const char *id, unsigned long 
   snprintf(token_text, sizeof token_text, "%llu", token);
   if (token == 0) {
     return redisFormatCommand(
-        text, "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %s %s 1 30000 1",
+        text, "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %s %s 1 30000 5000 0",
         fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1, name, name, name, name, id, expires);
   }
   return redisFormatCommand(

@@ -34,6 +34,10 @@ struct bench_client {
   uint8_t receive[16384];
   uint8_t send[65536];
 };
+
+/* _prepare() fills in config, for the caller to change, and _start() connects; _open() is both. */
+void bench_client_prepare(struct bench_client *client, int port);
+void bench_client_start(struct bench_client *client);
 void bench_client_open(struct bench_client *client, int port);
 void bench_client_close(struct bench_client *client);
 

@@ -39,10 +39,8 @@ static void open_small(struct small_client *small, const char *name)
 /* Waits until this client's acquire stands in the queue (or holds): the order of arrival is the order of these calls. */
 static void arrive(struct small_client *small)
 {
-  uint32_t asked = small->door.answered_at;
   if (fairlock_start_acquire(&small->door, FAIRLOCK_FOREVER, 600000) != FAIRLOCK_PENDING) exit(1);
-  (void)asked;
-  while (fairlock_result(&small->door) == FAIRLOCK_PENDING && small->door.list != 0)
+  while (fairlock_result(&small->door) == FAIRLOCK_PENDING && small->door.listed != 0)
     fairlock_poll(&small->client, 1000);
 }
 
@@ -115,24 +113,41 @@ void bench_clients(int port)
   }
 }
 
-void bench_wait(int port)
+/* Bytes a minute, both ways, of a waiter that only waits: those of its next heartbeats, as often as they go out. */
+static double idle_bytes(int port, uint32_t waiter_ms, uint32_t beats)
 {
-  static struct bench_client holder, waiter;
-  static struct fairlock held, waits;
+  static struct bench_client waiter;
+  static struct fairlock waits;
   redisContext *peer = hiredis_open(port);
-  bench_client_open(&holder, port);
-  bench_client_open(&waiter, port);
-  fairlock_init(&held, &holder.client, "sixteen-byte-nam");
+  bench_client_prepare(&waiter, port);
+  waiter.config.waiter_ms = waiter_ms;
+  bench_client_start(&waiter);
   fairlock_init(&waits, &waiter.client, "sixteen-byte-nam");
-  if (fairlock_acquire(&held, 1000, 600000) != FAIRLOCK_OK) exit(1);
-  double before = net_bytes(peer);
   fairlock_start_acquire(&waits, FAIRLOCK_FOREVER, 30000);
-  double end = now() + 12e6;
-  while (now() < end)
+  while (waits.listed != 0)
     fairlock_poll(&waiter.client, 100);
-  print_value("wait.idle.bytes", (net_bytes(peer) - before) * 5, "a minute, both ways, of a waiter that only waits");
+  double before = net_bytes(peer);
+  uint32_t sent = fairlock_read_counters(&waiter.client).requests;
+  while (fairlock_read_counters(&waiter.client).requests - sent < beats || waits.listed != 0)
+    fairlock_poll(&waiter.client, 100);
+  double bytes = (net_bytes(peer) - before) / beats;
   fairlock_cancel(&waits);
   bench_client_close(&waiter);
+  redisFree(peer);
+  return bytes * 60000 / (waiter_ms / 5 * 2);
+}
+
+void bench_wait(int port)
+{
+  static struct bench_client holder;
+  static struct fairlock held;
+  redisContext *peer = hiredis_open(port);
+  bench_client_open(&holder, port);
+  fairlock_init(&held, &holder.client, "sixteen-byte-nam");
+  if (fairlock_acquire(&held, 1000, 600000) != FAIRLOCK_OK) exit(1);
+  print_value("wait.idle.bytes.5s", idle_bytes(port, 5000, 5),
+              "a minute, both ways, of a waiter that only waits, with a waiter timeout of 5 s; aim 9000");
+  print_value("wait.idle.bytes.60s", idle_bytes(port, 60000, 1), "the same with 60 s; aim 900");
   bench_client_close(&holder);
   freeReplyObject(redisCommand(peer, "FLUSHALL"));
   redisFree(peer);
