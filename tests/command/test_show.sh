@@ -144,7 +144,7 @@ test_watch() {
   eventually grep -q "held by $(redis hkeys a) .*, 0 waiting" "$dir/watched"
   run a sleep 60 &
   waiter=$!
-  eventually grep -q "1 waiting: [0-9a-f]*:1" "$dir/watched"
+  eventually grep -q "1 waiting: [0-9a-v.]*:1" "$dir/watched"
   kill $holder
   ends 143 $holder
   eventually unheld b

@@ -82,6 +82,7 @@ static void contend(struct contender *self, struct fairlock *handle, struct fair
 static bool introduce(struct contender *self, struct fairlock *handle, struct fairlock_client *client, const char *lock)
 {
   int status = fairlock_init(handle, client, lock);
+  if (status == FAIRLOCK_OK) status = fairlock_connect(client); /* and the client has an id */
   if (status == FAIRLOCK_OK) fairlock_id(handle, self->id);
   if (status == FAIRLOCK_OK) self->stage = READY;
   else fail(self, status);

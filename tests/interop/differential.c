@@ -128,6 +128,15 @@ static void note_silence(int who, int64_t score, int64_t since)
   redis_ask_words(&lab.redis, 4, words);
 }
 
+/* As our script notes a waiter of ours: alive until then, with a waiter timeout of 5 s. */
+static void note_wait(int who, int64_t until)
+{
+  char note[64];
+  const char *words[] = {"HSET", "fairlock:{same}", id_of(who), note};
+  snprintf(note, sizeof note, "%" PRId64 " 5000", until);
+  redis_ask_words(&lab.redis, 4, words);
+}
+
 /* On our side, the others are Redisson's, unless a waiter of ours is known to be alive, or to have been. */
 static void plant_ours(const struct plan *plan, int64_t now)
 {
@@ -138,7 +147,7 @@ static void plant_ours(const struct plan *plan, int64_t now)
     const struct waiter *waiter = &plan->queue[i];
     if (plan->of_ours || waiter->who == 0) {
       bool gone = !waiter->listens && (waiter->lapsed || waiter->expired);
-      redis_ask(&lab.redis, "HSET %s %s %" PRId64, key, id_of(waiter->who), now + (gone ? -1 : 5000));
+      note_wait(waiter->who, now + (gone ? -1 : 5000));
     } else if (waiter->lapsed || waiter->stale) {
       note_silence(waiter->who, score_of(plan, i, now) - (waiter->stale ? CHAIN : 0), now - 6000);
     }
@@ -305,8 +314,9 @@ static int run_script(const struct plan *plan)
   snprintf(after, sizeof after, "%" PRId64, server_ms() + 2000);
   snprintf(target, sizeof target, "%d", wanted);
   words[10] = acquire ? "20000" : plan->operation == FORCE ? "0" : TOKEN;
-  words[11] = acquire ? (plan->operation == LOCK ? "1" : "0") : "20000";
-  return atoi(redis_ask_words(&lab.redis, 12, words));
+  words[11] = !acquire ? "20000" : held > 0 ? "-1" : plan->operation == LOCK ? "5000" : "0";
+  words[12] = held > 0 ? TOKEN : "0"; /* of an acquire alone */
+  return atoi(redis_ask_words(&lab.redis, acquire ? 13 : 12, words));
 }
 
 /* Guarantee 4: the same request again changes nothing; but a force-release is the operator's, and ends what it finds. */
@@ -324,14 +334,14 @@ static int operate_ours(const struct plan *plan, struct state *state)
 
 /* Judging */
 
-/* 6: what Redisson would have woken to take the lock already has it, since it is ours. */
+/* 6: what Redisson would have woken to take the lock already has it, since it is ours; it has yet to confirm that. */
 static bool is_direct_handover(const struct plan *plan, const struct state *theirs, const struct state *own)
 {
   struct state expected = *theirs;
   if (theirs->holder >= 0 || theirs->length == 0) return false;
   if (!plan->of_ours && theirs->queue[0] != 0) return false;
   expected.holder = theirs->queue[0];
-  expected.count = 1;
+  expected.count = 0;
   expected.length--;
   memmove(&expected.queue[0], &expected.queue[1], (size_t)expected.length * sizeof expected.queue[0]);
   return same(&expected, own);
