@@ -218,13 +218,18 @@ static const struct {
              CALL(read_counters), CALL(id)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
+static void run_guarded(void (*run)(void))
+{
+  if (setjmp(caller) == 0) run();
+}
+
 static void call_all(struct fairlock *with_handle, struct fairlock_client *with_client)
 {
   for (size_t i = 0; i < CALLS; i++) {
     failures = 0;
     handle = with_handle;
     client = with_client;
-    if (setjmp(caller) == 0) calls[i].run();
+    run_guarded(calls[i].run);
     if (!CHECK_EQUAL(failures, 1)) check_write(calls[i].name);
   }
 }
