@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = 1000, THREADS = 16 };
+enum { MANY = 1000, MOST_THREADS = 64, THREAD_PAIRS = 9600 };
 
 /* Acquires and releases a second, of 1000 locks by one client. */
 static double ours(struct bench_client *client, struct fairlock *handles, int rounds)
@@ -83,11 +83,12 @@ void bench_many(int port)
 /* Threads */
 
 static struct bench_client shared;
+static int rounds; /* of each thread */
 
 static void *our_thread(void *context)
 {
   struct fairlock *handle = context;
-  for (int i = 0; i < 300; i++) {
+  for (int i = 0; i < rounds; i++) {
     if (fairlock_acquire(handle, 1000, 30000) != FAIRLOCK_OK || fairlock_release(handle) != FAIRLOCK_OK) exit(1);
   }
   return NULL;
@@ -101,7 +102,7 @@ struct their_thread {
 static void *their_thread(void *context)
 {
   struct their_thread *self = context;
-  for (int i = 0; i < 300; i++) {
+  for (int i = 0; i < rounds; i++) {
     unsigned long long token = 0;
     for (int step = 0; step < 2; step++) {
       char *text;
@@ -117,37 +118,45 @@ static void *their_thread(void *context)
   return NULL;
 }
 
-static double in_threads(void *(*run)(void *), char *contexts, size_t size)
+static double in_threads(int count, void *(*run)(void *), char *contexts, size_t size)
 {
-  pthread_t threads[THREADS];
+  pthread_t threads[MOST_THREADS];
   double begin = now();
-  for (int i = 0; i < THREADS; i++)
+  for (int i = 0; i < count; i++)
     pthread_create(&threads[i], NULL, run, contexts + (size_t)i * size);
-  for (int i = 0; i < THREADS; i++)
+  for (int i = 0; i < count; i++)
     pthread_join(threads[i], NULL);
   return now() - begin;
 }
 
-void bench_threads(int port)
+static void compare_threads(int port, int count, const char *name)
 {
-  static struct fairlock handles[THREADS];
-  static struct their_thread peers[THREADS];
+  static struct fairlock handles[MOST_THREADS];
+  static struct their_thread peers[MOST_THREADS];
   struct series ratio = {.count = 0};
   bench_client_open(&shared, port);
-  for (int i = 0; i < THREADS; i++) {
+  rounds = THREAD_PAIRS / count;
+  for (int i = 0; i < count; i++) {
     snprintf(peers[i].name, sizeof peers[i].name, "thread:%09d", i);
     fairlock_init(&handles[i], &shared.client, peers[i].name);
     peers[i].redis = hiredis_open(port);
   }
-  for (int round = 0; round < 9; round++) {
-    double a = in_threads(our_thread, (char *)handles, sizeof handles[0]);
-    double b = in_threads(their_thread, (char *)peers, sizeof peers[0]);
+  for (int round = 0; round < 12; round++) {
+    double a = in_threads(count, our_thread, (char *)handles, sizeof handles[0]);
+    double b = in_threads(count, their_thread, (char *)peers, sizeof peers[0]);
     if (round > 0) add(&ratio, b / a);
   }
-  print_row("threads.ratio", &ratio, "16 threads on one client over 16 hiredis connections; aim at least 1.0");
-  for (int i = 0; i < THREADS; i++) {
+  print_row(name, &ratio, "16, 2 or 64 threads on one client over as many hiredis connections; aim at least 1.0");
+  for (int i = 0; i < count; i++) {
     fairlock_deinit(&handles[i]);
     redisFree(peers[i].redis);
   }
   bench_client_close(&shared);
+}
+
+void bench_threads(int port)
+{
+  compare_threads(port, 2, "threads.ratio.2");
+  compare_threads(port, 16, "threads.ratio");
+  compare_threads(port, MOST_THREADS, "threads.ratio.64");
 }
