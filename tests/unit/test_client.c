@@ -6,6 +6,8 @@
 #include "check.h"
 #include "fairlock.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define GREETING "%1\r\n$2\r\nid\r\n:10\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
@@ -182,10 +184,81 @@ static void test_id_before_and_after_the_greeting(void)
   fairlock_client_deinit(&client);
 }
 
+/* One task is slow to send; meanwhile the one that receives sees the connection break. */
+static atomic_bool receiving, sending, broken;
+static atomic_int closed_too_soon;
+
+static void let_pass(uint32_t ms)
+{
+  for (uint32_t began = port_clock_ms(); port_clock_ms() - began < ms;)
+    continue;
+}
+
+static int receive_until_broken(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  (void)timeout_ms;
+  atomic_store(&receiving, true);
+  let_pass(1);
+  return atomic_load(&broken) ? PORT_CLOSED : PORT_WOULD_BLOCK;
+}
+
+static int send_while_it_breaks(void *context, const void *data, size_t size)
+{
+  (void)context;
+  (void)data;
+  atomic_store(&sending, true);
+  atomic_store(&broken, true);
+  let_pass(50);
+  atomic_store(&sending, false);
+  return (int)size;
+}
+
+static void close_unless_sending(void *context)
+{
+  (void)context;
+  if (atomic_load(&sending)) (void)atomic_fetch_add(&closed_too_soon, 1);
+}
+
+static void *acquire_in_vain(void *context)
+{
+  return fairlock_acquire(context, 1000, 1000) == FAIRLOCK_UNREACHABLE ? context : NULL;
+}
+
+static void test_close_waits_for_send(void)
+{
+  static struct fairlock other;
+  pthread_t thread;
+  void *result;
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  transport.recv = receive_until_broken;
+  transport.close = close_unless_sending;
+  reachable = false;
+  CHECK_EQUAL(pthread_create(&thread, NULL, acquire_in_vain, &handle), 0);
+  while (!atomic_load(&receiving))
+    let_pass(1);
+  transport.send = send_while_it_breaks; /* the other task has sent what it had */
+  (void)fairlock_start_acquire(&other, 1000, 1000);
+  CHECK_EQUAL(pthread_join(thread, &result), 0);
+  CHECK(result == &handle);
+  CHECK(atomic_load(&broken));
+  CHECK_EQUAL(atomic_load(&closed_too_soon), 0);
+  transport.recv = say;
+  transport.send = take;
+  transport.close = close_now;
+  fairlock_client_deinit(&client);
+}
+
 const struct check_test check_tests[] = {
     {"client bad names", test_bad_names},
     {"client nobody there", test_nobody_there},
     {"client id before and after the greeting", test_id_before_and_after_the_greeting},
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
     {"client two tasks with one handle", test_two_tasks_with_one_handle},
+    {"client close waits for send", test_close_waits_for_send},
     {0}};
