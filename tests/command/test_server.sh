@@ -241,12 +241,16 @@ test_acl() {
   expect 77 "$fairlock" break --url "$url" a
 }
 
-# rules_work PAGE: a user made by the ACL line of the page, for locks whose names begin with "a", may do what it has to
+# rules_work PAGE: the ACL line of the page names the commands of test_acl, and a user made by it, for locks whose names
+# begin with "a", may do what it has to
 rules_work() {
   set -f
   set -- "$1" $(sed -n '/ACL SETUSER/,/^$/{s/^ *ACL SETUSER//;/^```/d;s/NAME/a/g;s/door/a/g;s/>PASSWORD/>pw/;p}' "$1")
   page=$1
   shift
+  printf '%s\n' "$@" | sed -n 's/^+//p' | sort >"$dir/named"
+  sed -n '/ commands\[\] = {/,/^}/s/[^"]*"\([^"]*\)"[^"]*/\1\n/gp' tests/server/test_acl.c | sed '/^$/d' | sort >"$dir/needed"
+  cmp -s "$dir/named" "$dir/needed" || fail "$page: $(diff "$dir/named" "$dir/needed" | tr "\n" " ")"
   redis acl setuser "$@" >"$dir/out"
   [ "$(cat "$dir/out")" = OK ] || fail "$page: $(cat "$dir/out")"
   url=redis://$1:pw@127.0.0.1:$port
