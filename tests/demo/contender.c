@@ -57,12 +57,15 @@ static bool work(struct contender *self, struct fairlock *handle, struct fairloc
   return true;
 }
 
-static void contend(struct contender *self, struct fairlock *handle, struct fairlock_client *crank)
+static void contend(struct contender *self, struct fairlock *handle, struct fairlock_client *client)
 {
+  struct fairlock_client *crank = self->thread ? NULL : client;
   await(self, ACQUIRE);
+  int status = fairlock_connect(client); /* which gives it its id */
+  fairlock_id(handle, self->id);
   self->asked_at = now_us();
   self->stage = WAITING;
-  int status = fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  if (status == FAIRLOCK_OK) status = fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   if (status != FAIRLOCK_OK) {
     fail(self, status);
     return;
@@ -82,8 +85,6 @@ static void contend(struct contender *self, struct fairlock *handle, struct fair
 static bool introduce(struct contender *self, struct fairlock *handle, struct fairlock_client *client, const char *lock)
 {
   int status = fairlock_init(handle, client, lock);
-  if (status == FAIRLOCK_OK) status = fairlock_connect(client); /* and the client has an id */
-  if (status == FAIRLOCK_OK) fairlock_id(handle, self->id);
   if (status == FAIRLOCK_OK) self->stage = READY;
   else fail(self, status);
   return status == FAIRLOCK_OK;
@@ -111,7 +112,7 @@ static void *run_member(void *argument)
   struct member *member = argument;
   struct fairlock handle;
   if (introduce(member->self, &handle, member->client, member->lock)) {
-    contend(member->self, &handle, NULL);
+    contend(member->self, &handle, member->client);
     fairlock_deinit(&handle);
   }
   return NULL;
