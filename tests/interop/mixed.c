@@ -290,6 +290,7 @@ struct observer {
   char queue[128][96];
   int length;
   int grants, entries;
+  char given[96]; /* a waiter of ours that was handed the lock and has not confirmed it yet */
   int odd;
 };
 
@@ -302,7 +303,11 @@ static void observe(struct observer *observer, const char *line)
     observer->entries++;
     if (observer->length < 128) snprintf(observer->queue[observer->length++], sizeof id, "%s", id);
   }
-  if (grant == NULL || sscanf(grant, "] \"hset\" \"free\" \"%95[^\"]\" \"1\"", id) != 1) return;
+  int count;
+  if (grant == NULL || sscanf(grant, "] \"hset\" \"free\" \"%95[^\"]\" \"%d\"", id, &count) != 2 || count > 1) return;
+  bool confirms = count == 1 && strcmp(observer->given, id) == 0; /* what was handed to it before */
+  snprintf(observer->given, sizeof id, "%s", count == 0 ? id : "");
+  if (confirms) return;
   observer->grants++;
   if (observer->length == 0) return;
   if (strcmp(observer->queue[0], id) != 0) {
