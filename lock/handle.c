@@ -486,7 +486,10 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   }
   handle->token = 0;
   if (settled(handle, sent_at)) {
-    become_free(handle, result);
+    bool listens =
+        handle->phase == REMOVING && handle->flags & SUBSCRIBED; /* UNSUBSCRIBE was refused, or not sent yet */
+    if (listens) set_timer(handle, engine->now + RETRY_MS);
+    else become_free(handle, result);
     return;
   }
   if (handle->phase != REMOVING) {

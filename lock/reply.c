@@ -131,9 +131,8 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 static void take_subscription(struct fairlock *handle, int status)
 {
   count_answer(handle->engine);
-  bool subscribed = status == FAIRLOCK_OK && !(handle->flags & SUBSCRIBED);
-  handle->flags &= (uint8_t) ~(SUBSCRIBING | SUBSCRIBED);
-  if (subscribed) handle->flags |= SUBSCRIBED;
+  handle->flags &= (uint8_t)~SUBSCRIBING;
+  if (status == FAIRLOCK_OK) handle->flags ^= SUBSCRIBED;
   if (status < 0) fairlock_on_subscribe_refused(handle, status);
 }
 

@@ -1406,6 +1406,29 @@ static void test_remove_ends_the_subscription(void)
   CHECK(engine.handles == NULL);
 }
 
+/* An UNSUBSCRIBE that is refused for now is sent again, with the leave or after it. */
+static void test_remove_unsubscribes_again(void)
+{
+  queue_a(500);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("UNSUBSCRIBE"));
+  feed("-BUSY Redis is busy running a script\r\n-BUSY Redis is busy running a script\r\n");
+  pass(500);
+  CHECK(sends("UNSUBSCRIBE"));
+  feed("-BUSY Redis is busy running a script\r\n");
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(500);
+  CHECK(sends("UNSUBSCRIBE"));
+  push("unsubscribe", CHANNEL("1"), NULL);
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
 /* The server's clock was set back by an hour, and for so long a late acquire may come: nobody waits for that to be taken out. */
 static void test_remove_comes_to_an_end(void)
 {
@@ -2067,6 +2090,7 @@ const struct check_test check_tests[] = {
     {"inspect", test_inspect},
     {"an inspection of odd things", test_inspect_oddities},
     {"remove ends the subscription", test_remove_ends_the_subscription},
+    {"an UNSUBSCRIBE that is refused for now", test_remove_unsubscribes_again},
     {"taking out comes to an end", test_remove_comes_to_an_end},
     {"taken out while the server refuses", test_remove_is_refused_for_now},
     {"taken out while its SUBSCRIBE is under way", test_remove_while_subscribing},
