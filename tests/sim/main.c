@@ -32,7 +32,7 @@ static void add_up(const struct world *world)
   uint64_t *to = (uint64_t *)&total.counters;
   for (size_t i = 0; i < sizeof total.counters / sizeof *to; i++)
     to[i] += from[i];
-  total.client_hours += (double)world->now / 3.6e9 * (world->profile.devices + world->profile.peers);
+  total.client_hours += (double)world->lived / 3.6e9 * (world->profile.devices + world->profile.peers);
   total.worlds++;
   total.steps += world->step;
 }

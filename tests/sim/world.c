@@ -245,6 +245,7 @@ bool world_run(struct world *world, uint64_t seed, bool hunting)
   if (!world->failed) calm_down(world);
   run_until(world, world->now + 2 * MINUTE);
   if (!world->failed) finish(world);
+  world->lived = world->now;
   if (!world->failed) look_back(world);
   return !world->failed;
 }

@@ -233,7 +233,8 @@ struct world {
   int64_t refused_at; /* the server refused scripts until then; INT64_MAX: it still does */
   bool calm;          /* no more faults      */
   int64_t calm_at;
-  bool ending; /* no more acquisitions */
+  bool ending;   /* no more acquisitions */
+  int64_t lived; /* until everybody had finished */
   struct device *devices;
   struct lock *locks;
   struct peer *peers;
