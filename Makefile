@@ -48,6 +48,8 @@ $(BUILD)/tests/%.o: tests/%.c
 UNIT := $(patsubst tests/unit/test_%.c,$(BUILD)/tests/unit/test_%,$(wildcard tests/unit/test_*.c))
 SUITES += $(UNIT)
 
+$(BUILD)/tests/unit/test_scripts: $(BUILD)/tests/sim/sha1.o
+
 $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

@@ -74,6 +74,29 @@ size_t fairlock_channel_size(const struct fairlock *handle)
   return parts_size(handle, channel_name, NAME | ID);
 }
 
+/* Ends at the 0, which is in no pair. The second half of a pair waits while the first is unpacked. */
+static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
+{
+  uint8_t waiting[FAIRLOCK_UNPACK_DEPTH];
+  size_t count = 0;
+  for (;;) {
+    uint8_t byte = count > 0 ? waiting[--count] : *packed++;
+    if (byte == 0) return;
+    while (byte >= FAIRLOCK_FIRST_CODE) {
+      const uint8_t *pair = fairlock_pairs[byte - FAIRLOCK_FIRST_CODE];
+      waiting[count++] = pair[1];
+      byte = pair[0];
+    }
+    resp_write_raw(writer, &byte, 1);
+  }
+}
+
+void fairlock_unpack(struct resp_writer *writer, const struct fairlock_script *script)
+{
+  unpack_part(writer, script->part[0]);
+  unpack_part(writer, script->part[1]);
+}
+
 /* EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many follow. */
 static void write_script(struct resp_writer *writer, const struct fairlock *handle,
                          const struct fairlock_script *script, int arguments)
@@ -81,9 +104,8 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
   bool eval = handle->engine->request.eval;
   write_command(writer, eval ? "EVAL" : "EVALSHA", 7 + arguments);
   if (eval) {
-    resp_write_header(writer, RESP_BULK_STRING, script->size[0] + script->size[1]);
-    resp_write_raw(writer, script->part[0], script->size[0]);
-    resp_write_raw(writer, script->part[1], script->size[1]);
+    resp_write_header(writer, RESP_BULK_STRING, script->size);
+    fairlock_unpack(writer, script);
     resp_write_end(writer);
   } else {
     write_text(writer, script->sha1);

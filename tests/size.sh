@@ -18,6 +18,11 @@ text() {
   (cd "$out" && for part in "$@"; do echo "$part.o"; done | xargs "$size" | awk 'NR > 1 {sum += $1} END {print sum + 0}')
 }
 
+# object_size FILE NAME: what the object of this name in FILE.c takes
+object_size() {
+  echo $((0x$("$nm" -S "$out/$1.o" | awk -v name="$2" '$4 == name {print $2}')))
+}
+
 data() {
   (cd "$out" && "$size" ./*.o | awk 'NR > 1 {sum += $2 + $3} END {print sum + 0}')
 }
@@ -37,8 +42,8 @@ scripts=$(text scripts)
 client=$(text client)
 inspect=$(text inspect)
 words=$(text status)
-inspect_text=$(awk '/^static const char inspect/ {on = 1; next} /^ *;/ {on = 0}
-  on {sub(/^ *"/, ""); sub(/"$/, ""); gsub(/\\n/, "n"); sum += length($0)} END {print sum}' lock/scripts.c)
+inspect_text=$(($(object_size scripts inspect) + $(object_size scripts nothing) + \
+  $(object_size scripts fairlock_inspect_script)))
 echo "flash, bytes of text ($cc $*)"
 row "codec" "$codec" 1536
 row "engine" "$engine"
@@ -60,12 +65,9 @@ char receive_16[FAIRLOCK_RECEIVE_SIZE(16, 32)];
 END
 # shellcheck disable=SC2086
 "$cc" $flags "$@" -fno-common -c -o "$out/structs.o" "$out/structs.c"
-ram() {
-  echo $((0x$("$nm" -S "$out/structs.o" | awk -v name="$1" '$4 == name {print $2}')))
-}
-client_ram=$(ram size_of_fairlock_client)
-lock_ram=$(ram size_of_fairlock)
-receive_ram=$(ram receive_16)
+client_ram=$(object_size structs size_of_fairlock_client)
+lock_ram=$(object_size structs size_of_fairlock)
+receive_ram=$(object_size structs receive_16)
 echo "RAM, bytes"
 row "struct fairlock_client" "$client_ram"
 row "struct fairlock, each lock" "$lock_ram" 96

@@ -190,16 +190,20 @@ static void load(const char *text, size_t size, char name[41])
   (void)snprintf(name, 41, "%s", raw_text(&redis, "SCRIPT LOAD %b", (const void *)text, size));
 }
 
-static void load_scripts(void)
+static void load_script(const struct fairlock_script *script, char name[41])
 {
   static char text[1 << 13];
-  for (int i = 0; i < 2; i++) {
-    const struct fairlock_script *script = &fairlock_scripts[i];
-    memcpy(text, script->part[0], script->size[0]);
-    memcpy(text + script->size[0], script->part[1], script->size[1]);
-    load(text, (size_t)script->size[0] + script->size[1], sha[i]);
-  }
-  load(fairlock_inspect_script.part[0], fairlock_inspect_script.size[0], sha[FAIRLOCK_SCRIPT_INSPECT]);
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text, 0);
+  fairlock_unpack(&writer, script);
+  load(text, writer.used, name);
+}
+
+static void load_scripts(void)
+{
+  for (int i = 0; i < 2; i++)
+    load_script(&fairlock_scripts[i], sha[i]);
+  load_script(&fairlock_inspect_script, sha[FAIRLOCK_SCRIPT_INSPECT]);
   load(audit_script, sizeof audit_script - 1, audit_sha);
 }
 

@@ -140,7 +140,7 @@ static char script_named(const struct witness_element *element)
                                              &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE], &fairlock_inspect_script};
   for (int i = 0; i < 3; i++) {
     if (is(element, scripts[i]->sha1)) return "ari"[i];
-    if (element->size == (size_t)scripts[i]->size[0] + scripts[i]->size[1]) return "ari"[i];
+    if (element->size == scripts[i]->size) return "ari"[i];
   }
   return 0;
 }

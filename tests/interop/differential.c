@@ -310,7 +310,10 @@ static int run_script(const struct plan *plan)
   const char *words[13] = {
       "EVAL", text,  "4",   names[1], "redisson_lock_queue:{same}", "redisson_lock_timeout:{same}", "fairlock:{same}",
       me,     after, target};
-  snprintf(text, sizeof text, "%s%s", script->part[0], script->part[1]);
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text - 1, 0);
+  fairlock_unpack(&writer, script);
+  text[writer.used] = 0;
   snprintf(after, sizeof after, "%" PRId64, server_ms() + 2000);
   snprintf(target, sizeof target, "%d", wanted);
   words[10] = acquire ? "20000" : plan->operation == FORCE ? "0" : TOKEN;

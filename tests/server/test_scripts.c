@@ -10,11 +10,10 @@
 static void load(const struct fairlock_script *script)
 {
   static char text[1 << 14];
-  size_t size = script->size[0];
-  memcpy(text, script->part[0], size);
-  if (script->size[1] > 0) memcpy(text + size, script->part[1], script->size[1]);
-  size += script->size[1];
-  const char *sha1 = raw_text(&redis, "SCRIPT LOAD %b", (const void *)text, size);
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text, 0);
+  fairlock_unpack(&writer, script);
+  const char *sha1 = raw_text(&redis, "SCRIPT LOAD %b", (const void *)text, writer.used);
   CHECK_BYTES(sha1, strlen(sha1), script->sha1, 40);
 }
 

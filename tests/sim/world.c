@@ -201,9 +201,11 @@ static void sweep(struct world *world)
       sweeper->lock = lock;
       char text[16384];
       const struct fairlock_script *source = &fairlock_scripts[script];
-      snprintf(text, sizeof text, "%s%s", source->part[0], source->part[1]);
+      struct resp_writer writer;
+      resp_writer_init(&writer, text, sizeof text, 0);
+      fairlock_unpack(&writer, source);
       struct text argv[12] = {text_of("EVAL"),
-                              text_of(text),
+                              {text, writer.used},
                               text_of("4"),
                               lock->keys[0],
                               lock->keys[1],
