@@ -2,7 +2,7 @@
 SERVER_TESTS := $(patsubst tests/server/%.c,$(BUILD)/tests/server/%,$(wildcard tests/server/test_*.c))
 SERVER_HARNESS := $(patsubst %,$(BUILD)/tests/server/%.o,harness proxy dialect)
 SUITES += $(SERVER_TESTS) $(wildcard tests/server/test_*.sh)
-PACKAGES += redis-tools
+PACKAGES += redis-tools original-awk
 
 $(SERVER_HARNESS): CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
