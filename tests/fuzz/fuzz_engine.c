@@ -4,7 +4,8 @@
  * messages with numbers of the fuzzer's, so that it gets far. The clock wraps around on the way.
  *
  * A witness (witness.c) reads along in both directions. Checked after each step, for each handle:
- *   - what is sent is well-formed, and at most one request of each handle at a time without anything from the server;
+ *   - what is sent is well-formed, and at most one request of each handle at a time without anything from the server, of
+ *     which no more than three await their answers;
  *   - a hold begins only while an acquire is pending, and only with a token and for no longer than an answer to a
  *     request of that handle, or a message on its channel, allows; it is believed in for no longer than that;
  *   - a hold does not change its token; its hold count changes by the caller's operations only; it is lost once;
@@ -39,6 +40,7 @@ struct caller {
   uint32_t began;    /* the operation */
   uint32_t limit;    /* ms after which it must be over, with whatever answers */
   uint32_t answered; /* the last answer of use, or began */
+  uint32_t lease;    /* that was asked for last, ms */
   int result;        /* after the last step */
   uint64_t token;    /* of the hold after the last step; 0: none */
   uint32_t until;    /* how long it may be believed in */
@@ -58,6 +60,8 @@ static unsigned reports;
 static struct hostile hostile;
 static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not delivered yet */
 static size_t backlog_start, backlog_end;
+static uint32_t drained;      /* the engine was last told that there is nothing to receive, or was offline */
+static uint32_t longest_trip; /* round trip that the engine has measured */
 
 static void fail(const char *what, int line)
 {
@@ -82,12 +86,36 @@ static void deliver(size_t most)
     size_t part = backlog_end - backlog_start;
     if (part > room) part = room;
     if (part > most) part = most;
+    if (engine.id_size == 0) part = 1; /* the witness has to know the id before the next word */
     witness_received(&witness, backlog + backlog_start, part, now);
     memcpy(to, backlog + backlog_start, part);
     fairlock_engine_received(&engine, part, now);
+    if (engine.id_size > 0) witness_knows(&witness, engine.id, engine.id_size);
+    if (engine.round_trip_ms > longest_trip) longest_trip = engine.round_trip_ms;
     backlog_start += part;
     most -= part;
   }
+}
+
+/* The longest waiter timeout so far; and what an operation may take when nobody answers. */
+static uint32_t longest_timeout(void)
+{
+  return 3 * longest_trip > WAITER_MS ? 3 * longest_trip : WAITER_MS;
+}
+
+static uint32_t longest_patience(void)
+{
+  return 2 * WAITER_MS + 4 * longest_trip;
+}
+
+/* A look at the connection finds nothing, or there is none. One that has to be closed first is not looked at. */
+static void look_for_bytes(void)
+{
+  unsigned wants = fairlock_engine_wants(&engine, now);
+  bool connected = (wants & FAIRLOCK_RECEIVE) != 0;
+  if (wants & FAIRLOCK_CLOSE || (connected && backlog_start < backlog_end)) return;
+  if (connected) fairlock_engine_received(&engine, 0, now);
+  drained = now;
 }
 
 /* Lets the server say something; what it had said before comes first. */
@@ -132,17 +160,18 @@ static void began(struct caller *caller, uint32_t limit)
 static int acquire(struct caller *caller, struct fairlock *handle, uint32_t wait, uint32_t lease)
 {
   int status = fairlock_engine_acquire(handle, wait, lease, now);
-  uint32_t most = (wait == 0 ? CONNECT_MS : wait) + LEASE_MS + FAIRLOCK_WINDOW_MS;
+  uint32_t most = (wait == 0 ? longest_patience() : wait) + LEASE_MS + longest_timeout();
   if (status != FAIRLOCK_PENDING) return status;
   began(caller, wait == FAIRLOCK_FOREVER ? FAIRLOCK_FOREVER : most);
   caller->acquires = true;
+  caller->lease = lease != FAIRLOCK_RENEW ? lease : LEASE_MS;
   return status;
 }
 
 static int release(struct caller *caller, struct fairlock *handle)
 {
   uint16_t holds = handle->holds;
-  bool was_lost = handle->state == LOST;
+  bool was_lost = handle->phase == LOST;
   int status = fairlock_engine_release(handle, now);
   if (status == FAIRLOCK_PENDING) {
     began(caller, 2 * LEASE_MS);
@@ -205,7 +234,7 @@ static void operate(unsigned what, unsigned which)
     CHECK(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD);
     if (status == FAIRLOCK_OK && handle->result == FAIRLOCK_PENDING && caller->endless) {
       caller->endless = false;
-      caller->limit = now - caller->began + LEASE_MS + FAIRLOCK_WINDOW_MS;
+      caller->limit = now - caller->began + LEASE_MS + longest_timeout();
     }
     return;
   case 5:
@@ -218,7 +247,9 @@ static void operate(unsigned what, unsigned which)
     status = take_out(caller, handle);
     break;
   }
-  if (before == FAIRLOCK_PENDING) CHECK(status == FAIRLOCK_IN_PROGRESS || status == FAIRLOCK_INVALID);
+  bool removed = what == 7 && handle->phase == REMOVING; /* which may be asked for again at any time */
+  if (before == FAIRLOCK_PENDING)
+    CHECK(status == FAIRLOCK_IN_PROGRESS || status == FAIRLOCK_INVALID || (removed && status == FAIRLOCK_PENDING));
 }
 
 /* The connection */
@@ -269,15 +300,25 @@ static void drain(bool all)
 
 /* Checks */
 
+/* The requests that await their answers: oldest first, and the handles by their oldest. */
+static void check_sequences(const struct fairlock *handle, const struct fairlock *previous)
+{
+  CHECK(handle->unanswered > 0 && handle->unanswered <= FAIRLOCK_UNANSWERED_MAX);
+  if (previous != NULL) CHECK(comes_after(handle->sequence[0], previous->sequence[0]));
+  if (!engine.broken) CHECK(comes_after(handle->sequence[0], engine.last_received));
+  for (unsigned i = 1; i < handle->unanswered; i++)
+    CHECK(comes_after(handle->sequence[i], handle->sequence[i - 1]));
+  CHECK(handle->sequence[handle->unanswered - 1] == handle->newest);
+  CHECK(!comes_after(handle->newest, engine.last_sent));
+}
+
 static void check_list(const struct fairlock_list *list, enum list kind, unsigned *found)
 {
   const struct fairlock *previous = NULL;
-  for (const struct fairlock *handle = list->first; handle != NULL; handle = handle->next) {
+  for (const struct fairlock *handle = list->first; handle != NULL; handle = handle->next[kind]) {
     CHECK(handle >= handles && handle < handles + HANDLES && callers[handle - handles].there);
-    CHECK(handle->list == kind && handle->previous == previous);
-    if (kind == SENT && previous != NULL) CHECK(handle->sequence - previous->sequence - 1 < UINT32_MAX / 2);
-    if (kind == SENT && !engine.broken) CHECK(handle->sequence - engine.last_received - 1 < UINT32_MAX / 2);
-    if (kind == SENT) CHECK(engine.last_sent - handle->sequence < UINT32_MAX / 2);
+    CHECK(handle->listed & 1U << kind);
+    if (kind == SENT) check_sequences(handle, previous);
     CHECK(++*found <= HANDLES);
     previous = handle;
   }
@@ -286,21 +327,23 @@ static void check_list(const struct fairlock_list *list, enum list kind, unsigne
 
 static void check_lists(void)
 {
-  unsigned listed = 0;
-  unsigned expected = 0;
+  unsigned listed[2] = {0, 0};
+  unsigned expected[2] = {0, 0};
   unsigned siblings = 0;
   unsigned there = 0;
-  check_list(&engine.ready, READY, &listed);
-  check_list(&engine.sent, SENT, &listed);
+  check_list(&engine.lists[READY], READY, &listed[READY]);
+  check_list(&engine.lists[SENT], SENT, &listed[SENT]);
   for (int i = 0; i < HANDLES; i++) {
     if (!callers[i].there) continue;
     there++;
-    if (handles[i].list != UNLISTED) expected++;
+    if (handles[i].listed & 1U << READY) expected[READY]++;
+    if (handles[i].unanswered > 0) expected[SENT]++;
+    CHECK(((handles[i].listed & 1U << SENT) != 0) == (handles[i].unanswered > 0));
   }
   for (const struct fairlock *handle = engine.handles; handle != NULL; handle = handle->sibling)
     CHECK(++siblings <= there);
-  CHECK(listed == expected && siblings == there);
-  CHECK(engine.last_sent - engine.last_received < UINT32_MAX / 2);
+  CHECK(listed[READY] == expected[READY] && listed[SENT] == expected[SENT] && siblings == there);
+  CHECK(!comes_after(engine.last_received, engine.last_sent) || engine.broken);
 }
 
 /* A hold: how it may have begun, and how long it may be believed in. */
@@ -309,8 +352,8 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   uint32_t held = fairlock_engine_held(handle, now);
   uint32_t until = 0;
   if (held == 0) {
-    if (caller->token != 0 && handle->state == HELD) caller->until = now;
-    if (handle->state != HELD) caller->token = 0;
+    if (caller->token != 0 && holding(handle)) caller->until = now;
+    if (!holding(handle)) caller->token = 0;
     return;
   }
   CHECK(handle->token != 0 && handle->holds > 0);
@@ -318,7 +361,7 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   if (caller->token == 0) {
     CHECK(allowed);                                                             /* nobody else can begin a hold */
     CHECK(caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK); /* and only one that was asked for */
-    CHECK(handle->holds == 1);
+    CHECK(handle->holds == 1 && held <= caller->lease);
     caller->wins++;
     caller->until = until;
     caller->token = handle->token;
@@ -336,15 +379,17 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
-  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_NO_ENTROPY);
+  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_TOO_LONG);
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
-    CHECK(handle->state == HELD || handle->state == LOST);
+    CHECK(holding(handle) || handle->phase == LOST);
   }
   if (caller->result != FAIRLOCK_PENDING && !caller->touched) CHECK(handle->result == caller->result);
   if (witness.answered & (uint64_t)1 << handle->number % 64) caller->answered = now;
   if (handle->result == FAIRLOCK_PENDING) {
-    if (config.offline_ms != FAIRLOCK_FOREVER) CHECK(now - caller->answered < OFFLINE_MS + 2 * HEARTBEAT_MS);
-    if (!caller->endless) CHECK(now - caller->began < caller->limit);
+    int32_t unheard = (int32_t)(drained - caller->answered);
+    int32_t most = (int32_t)(longest_patience() + longest_timeout());
+    if (config.offline_ms != FAIRLOCK_FOREVER) CHECK(unheard < most);
+    if (!caller->endless) CHECK((int32_t)(drained - caller->began) < (int32_t)caller->limit);
   }
   caller->result = handle->result;
   caller->touched = false;
@@ -356,10 +401,10 @@ static void look(uint32_t seen[2 * HANDLES + 2], uint32_t at)
 {
   for (int i = 0; i < HANDLES; i++) {
     seen[2 * i] = callers[i].there ? (uint32_t)handles[i].result : 0;
-    seen[2 * i + 1] = callers[i].there ? handles[i].state | (fairlock_engine_held(&handles[i], at) > 0 ? 256U : 0U) : 0;
+    seen[2 * i + 1] = callers[i].there ? handles[i].phase | (fairlock_engine_held(&handles[i], at) > 0 ? 256U : 0U) : 0;
   }
   seen[2 * HANDLES] = fairlock_engine_wants(&engine, at) & ~(unsigned)FAIRLOCK_SEND;
-  seen[2 * HANDLES + 1] = engine.ready.first != NULL;
+  seen[2 * HANDLES + 1] = engine.lists[READY].first != NULL;
 }
 
 /* Nothing is due before the deadline: ticks until the last moment before it, and back. */
@@ -374,7 +419,7 @@ static void check_deadline(void)
   fairlock_engine_tick(&engine, now);
   uint32_t left = fairlock_engine_deadline(&engine, now);
   CHECK(left <= FAIRLOCK_LONGEST_MS);
-  CHECK(left > 0 || engine.broken);
+  CHECK(left > 0 || engine.broken || drained != now);
   if (left < 2) return;
   uint32_t then = now + left - 1;
   engine_kept = engine;
@@ -483,10 +528,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   memset(callers, 0, sizeof callers);
   witness_init(&witness, now);
   CHECK(config.receive_buffer != NULL && config.send_buffer != NULL);
-  CHECK(fairlock_engine_init(&engine, &config, NULL) == FAIRLOCK_OK);
+  drained = now;
+  longest_trip = 0;
+  CHECK(fairlock_engine_init(&engine, &config) == FAIRLOCK_OK);
   while (hostile.left > 0) {
     witness_step(&witness);
     step();
+    look_for_bytes();
     fairlock_engine_tick(&engine, now);
     fairlock_engine_tick(&engine, now); /* a wait that ends leaves the queue first, and is over then */
     check();

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* The waiter timeout of whoever is handed the lock. */
+enum { CLAIM_MS = 5000 };
+
 unsigned hostile_next(struct hostile *hostile)
 {
   if (hostile->left == 0) return 0;
@@ -45,19 +48,19 @@ static size_t put_any_answer(struct hostile *hostile, uint8_t *to)
 static size_t put_push(struct hostile *hostile, uint8_t *to)
 {
   static const char *const kinds[] = {"message", "subscribe", "message", "pmessage"};
-  char channel[64];
-  char message[2 * RESP_NUMBER_SIZE + 1];
+  char channel[256];
+  char message[3 * RESP_NUMBER_SIZE + 2];
   struct resp_writer writer;
   unsigned which = hostile_next(hostile) % (WITNESS_LOCKS + 1) % WITNESS_LOCKS;
-  size_t channel_size = witness_locks[which].channel_size;
-  memcpy(channel, witness_locks[which].channel, channel_size);
-  channel_size +=
-      resp_format_number(channel + channel_size, hostile->witness->numbers[which] + (hostile_next(hostile) % 16 == 1));
+  uint32_t number = hostile->witness->numbers[which] + (hostile_next(hostile) % 16 == 1);
+  size_t channel_size = witness_channel(hostile->witness, which, number, channel);
   size_t size = resp_format_number(message, next_number(hostile));
   if (hostile_next(hostile) % 4 != 0) {
     bool near = hostile_next(hostile) % 4 != 0;
     message[size++] = ' ';
     size += resp_format_number(message + size, near ? hostile->now - hostile_next(hostile) : next_number(hostile));
+    message[size++] = ' ';
+    size += resp_format_number(message + size, near ? CLAIM_MS : next_number(hostile));
   }
   const char *kind = kinds[hostile_next(hostile) % 4];
   resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
@@ -78,7 +81,7 @@ static size_t put_error(struct hostile *hostile, uint8_t *to)
 static size_t put_greeting(const struct hostile *hostile, uint8_t *to)
 {
   struct resp_writer writer;
-  size_t size = put_text(to, "%1\r\n+proto\r\n:3\r\n");
+  size_t size = put_text(to, "%2\r\n+proto\r\n:3\r\n+id\r\n:74\r\n");
   if (hostile->selects) size += put_text(to + size, "+OK\r\n");
   resp_writer_init(&writer, to + size, HOSTILE_SIZE - size, 0);
   resp_write_header(&writer, RESP_ARRAY, 2);
@@ -111,6 +114,23 @@ static size_t put_raw(struct hostile *hostile, uint8_t *to)
   return size;
 }
 
+static size_t put_subscribed(const struct hostile *hostile, const struct witness_request *request, uint8_t *to)
+{
+  const struct witness *witness = hostile->witness;
+  char channel[256];
+  struct resp_writer writer;
+  unsigned which = 0;
+  while (which < WITNESS_LOCKS - 1 && witness->numbers[which] != request->number)
+    which++;
+  const char *kind = request->script == 's' ? "subscribe" : "unsubscribe";
+  resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
+  resp_write_header(&writer, RESP_PUSH, 3);
+  resp_write_bulk(&writer, kind, strlen(kind));
+  resp_write_bulk(&writer, channel, witness_channel(witness, which, request->number, channel));
+  resp_write_header(&writer, RESP_INTEGER, 1);
+  return writer.used;
+}
+
 /* What an honest server would say to the oldest request. */
 static size_t put_honest(struct hostile *hostile, uint8_t *to)
 {
@@ -120,6 +140,7 @@ static size_t put_honest(struct hostile *hostile, uint8_t *to)
   const struct witness_request *request = &witness->requests[witness->first];
   unsigned choice = hostile_next(hostile);
   int64_t token = (int64_t)hostile->tokens[choice / 4 % WITNESS_LOCKS];
+  if (request->script == 's' || request->script == 'u') return put_subscribed(hostile, request, to);
   if (request->script == 'i') return put_text(to, "*6\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n:0\r\n$3\r\na:1\r\n");
   if (request->script == 'r') return put_answer(to, choice % 4 != 1, 0, hostile->now);
   if (request->mode < 0) return put_answer(to, choice % 4 != 1 ? 1 : -1, token, hostile->now);

@@ -8,7 +8,7 @@
 /* Nothing that is compared is longer: a clock may be 1 % fast or slow. */
 #define DRIFT(interval) ((interval) / 100)
 
-#define CHANNEL(braced) "redisson_lock__channel:" braced ":id:"
+#define CHANNEL(braced) "redisson_lock__channel:" braced ":"
 #define LOCK(name, braced)                                                                                             \
   {                                                                                                                    \
     name, sizeof name - 1, CHANNEL(braced), sizeof CHANNEL(braced) - 1                                                 \
@@ -98,6 +98,7 @@ void witness_init(struct witness *witness, uint32_t now)
   witness->now = now;
   witness->scripts = 0;
   memset(witness->numbers, 0, sizeof witness->numbers);
+  witness->id_size = 0;
   witness->offset = INT64_MIN;
   witness_connected(witness, 0);
   witness_step(witness);
@@ -110,7 +111,7 @@ void witness_connected(struct witness *witness, unsigned greetings)
   witness->first = 0;
   witness->last = 0;
   witness->subscribing = false;
-  witness->confirmed = 0;
+  witness->early = 0;
   witness->greetings = greetings;
   witness->greeted = 0;
   witness->greeting = false;
@@ -124,11 +125,31 @@ void witness_step(struct witness *witness)
 
 /* What the engine says */
 
-/* "id:7" is 7. */
-static bool take_id(const uint8_t *text, size_t size, uint32_t *number)
+void witness_knows(struct witness *witness, const char *id, size_t size)
+{
+  if (size == 0 || witness->id_size > 0 || size > sizeof witness->id) return;
+  memcpy(witness->id, id, size);
+  witness->id_size = size;
+}
+
+size_t witness_channel(const struct witness *witness, unsigned lock, uint32_t number, char *channel)
+{
+  size_t size = witness_locks[lock].channel_size;
+  memcpy(channel, witness_locks[lock].channel, size);
+  memcpy(channel + size, witness->id, witness->id_size);
+  size += witness->id_size;
+  channel[size++] = ':';
+  return size + resp_format_number(channel + size, number);
+}
+
+/* The client's id and ":7" is 7. */
+static bool take_id(const struct witness *witness, const uint8_t *text, size_t size, uint32_t *number)
 {
   int64_t value;
-  if (size < 4 || memcmp(text, "id:", 3) != 0 || !resp_parse_number(text + 3, size - 3, &value)) return false;
+  size_t head = witness->id_size + 1;
+  if (witness->id_size == 0 || size <= head || memcmp(text, witness->id, head - 1) != 0 || text[head - 1] != ':')
+    return false;
+  if (!resp_parse_number(text + head, size - head, &value)) return false;
   *number = (uint32_t)value;
   return value > 0 && value <= UINT32_MAX;
 }
@@ -151,7 +172,8 @@ static bool good_acquire(const struct witness *witness, struct witness_request *
   if (witness->sent.count < 12) return false;
   return take_number(&elements[10], &request->lease) && take_number(&elements[11], &request->mode) &&
          request->lease >= FAIRLOCK_SHORTEST_LEASE_MS && request->lease <= FAIRLOCK_LONGEST_MS && request->mode >= -1 &&
-         request->mode <= 1 && request->target >= 1 && request->target <= UINT16_MAX;
+         (request->mode <= 0 || request->mode >= FAIRLOCK_WAITER_MIN_MS) && request->mode <= 3 * 60000 + 600000 &&
+         request->target >= 1 && request->target <= UINT16_MAX;
 }
 
 /* A release that ends a hold names its token; one without a token leaves the queue, or is a force-release. */
@@ -171,16 +193,46 @@ static bool take_script(struct witness *witness)
   struct witness_request *request = &witness->requests[witness->last];
   memset(request, 0, sizeof *request);
   request->script = script_named(&elements[1]);
-  request->subscribes = witness->subscribing;
   request->seen_at = witness->subscribing ? witness->subscribed_at : witness->sent.begun_at;
   witness->subscribing = false;
   witness->scripts++;
   if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
   if (request->script == 0 || !is(&elements[2], "4") || witness->greeted < witness->greetings) return false;
   if (request->script == 'i') return witness->sent.count == 7;
-  if (witness->sent.count < 11 || !take_id(elements[7].text, elements[7].size, &request->number)) return false;
+  if (witness->sent.count < 11 || !take_id(witness, elements[7].text, elements[7].size, &request->number)) return false;
   if (!take_number(&elements[8], &request->expires) || !take_number(&elements[9], &request->target)) return false;
   return request->script == 'a' ? good_acquire(witness, request) : good_release(witness, request);
+}
+
+/* The handle whose channel this is; 0: none of ours. Names of one size are not told apart: none was asked for. */
+static uint32_t number_of(const struct witness *witness, const struct witness_element *channel)
+{
+  char own[256];
+  for (unsigned i = 0; i < WITNESS_LOCKS; i++) {
+    if (witness->numbers[i] == 0 || witness->id_size == 0) continue;
+    size_t size = witness_channel(witness, i, witness->numbers[i], own);
+    size_t tail = size;
+    while (own[tail - 1] != ':')
+      tail--;
+    if (channel->size == size && memcmp(channel->text + tail - 1, own + tail - 1, size - tail + 1) == 0)
+      return witness->numbers[i];
+  }
+  return 0;
+}
+
+static bool take_subscription(struct witness *witness, bool on)
+{
+  struct witness_request *request = &witness->requests[witness->last];
+  bool alone = !witness->subscribing;
+  memset(request, 0, sizeof *request);
+  request->script = on ? 's' : 'u';
+  request->number = number_of(witness, &witness->sent.elements[1]);
+  request->seen_at = witness->sent.begun_at;
+  witness->subscribing = true;
+  witness->subscribed_at = witness->sent.begun_at;
+  if (request->number != 0 && witness->early == request->number) witness->early = 0; /* is answered */
+  else if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
+  return alone && witness->sent.count == 2 && request->number != 0;
 }
 
 static bool take_command(struct witness *witness)
@@ -191,11 +243,9 @@ static bool take_command(struct witness *witness)
     return witness->last == 0;
   }
   if (is(name, "SUBSCRIBE") || is(name, "UNSUBSCRIBE")) {
-    bool alone = !witness->subscribing;
-    witness->subscribing = true;
-    witness->subscribed_at = witness->sent.begun_at;
-    return alone && witness->sent.count == 2;
+    return take_subscription(witness, is(name, "SUBSCRIBE"));
   }
+  witness->early = 0;
   return (is(name, "EVAL") || is(name, "EVALSHA")) && witness->sent.count >= 7 && take_script(witness);
 }
 
@@ -240,22 +290,37 @@ static void take_greeting(struct witness *witness)
   else witness->offset = INT64_MIN;
 }
 
-/* Whether a newer request of the same handle waits for an answer, too. */
-static bool superseded(const struct witness *witness, uint32_t number)
+static bool asks_the_same(const struct witness_request *a, const struct witness_request *b)
+{
+  bool same_mode = a->mode == b->mode || (a->mode > 0 && b->mode > 0);
+  return a->script == b->script && a->target == b->target && same_mode;
+}
+
+/* Whether a newer request of the same handle waits for an answer, too, and it is not the same once more. */
+static bool superseded(const struct witness *witness, const struct witness_request *request)
 {
   for (size_t i = witness->first; i < witness->last; i++) {
-    if (witness->requests[i].number == number) return true;
+    const struct witness_request *newer = &witness->requests[i];
+    bool script = newer->script == 'a' || newer->script == 'r';
+    if (script && newer->number == request->number && !asks_the_same(newer, request)) return true;
   }
   return false;
+}
+
+/* The next answer is to a SUBSCRIBE or an UNSUBSCRIBE. */
+static bool subscription_next(const struct witness *witness)
+{
+  if (witness->first == witness->last) return false;
+  char script = witness->requests[witness->first].script;
+  return script == 's' || script == 'u';
 }
 
 static void take_answer(struct witness *witness)
 {
   const struct witness_element *elements = witness->received.elements;
-  if (witness->first == witness->last) return;
+  if (witness->first == witness->last || subscription_next(witness)) return;
   const struct witness_request *request = &witness->requests[witness->first++];
-  if (request->subscribes) witness->confirmed &= ~bit(request->number); /* settled for this request only */
-  if (request->script == 'i' || superseded(witness, request->number)) return;
+  if (request->script == 'i' || superseded(witness, request)) return;
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
   if (elements[0].number != -2) witness->answered |= bit(request->number);
@@ -266,46 +331,40 @@ static void take_answer(struct witness *witness)
   allow(witness, request->number, elements[1].number, until);
 }
 
-/* An error takes the place of an answer; but the first one to a request with a SUBSCRIBE may be that one's own. */
+/* An error takes the place of an answer, also of one to a SUBSCRIBE. */
 static void take_error(struct witness *witness)
 {
-  if (witness->first == witness->last) return;
-  const struct witness_request *request = &witness->requests[witness->first];
-  if (request->subscribes && request->script == 'a' && !(witness->confirmed & bit(request->number))) {
-    witness->confirmed |= bit(request->number);
-    return;
-  }
-  witness->first++;
+  if (witness->first < witness->last) witness->first++;
 }
 
-/* A grant may be believed in for a window from when the server gave it, and for no longer than a window from now. */
+/* A grant may be believed in for so long as it says from when the server gave it, and for no longer than that from now. */
 static void take_grant(struct witness *witness, uint32_t number, const struct witness_element *text)
 {
-  const int64_t window = FAIRLOCK_WINDOW_MS - DRIFT(FAIRLOCK_WINDOW_MS);
   const int64_t elapsed = witness->now - witness->start;
-  int64_t token;
-  int64_t at = 0; /* a message without a time counts as one from long ago */
-  const uint8_t *blank = text->size <= sizeof text->text ? memchr(text->text, ' ', text->size) : NULL;
-  size_t first = blank != NULL ? (size_t)(blank - text->text) : text->size;
-  if (!resp_parse_number(text->text, first, &token)) return;
-  if (blank != NULL && !resp_parse_number(blank + 1, text->size - first - 1, &at)) return;
-  if (at < 0 || at > (int64_t)1 << 53) return;
+  int64_t numbers[3] = {0, 0, 0}; /* token, time, claim: a message without a time counts as one from long ago */
+  size_t start = 0;
+  if (text->size > sizeof text->text) return;
+  for (int i = 0; i < 3 && start <= text->size; i++) {
+    const uint8_t *blank = memchr(text->text + start, ' ', text->size - start);
+    size_t end = blank != NULL ? (size_t)(blank - text->text) : text->size;
+    if (!resp_parse_number(text->text + start, end - start, &numbers[i])) return;
+    start = end + 1;
+  }
+  const int64_t token = numbers[0], at = numbers[1];
+  const int64_t claim = numbers[2] < FAIRLOCK_WAITER_MAX_MS ? numbers[2] : FAIRLOCK_WAITER_MAX_MS;
+  if (at < 0 || at > (int64_t)1 << 53 || claim < 0) return;
+  const int64_t window = claim - DRIFT(claim);
   int64_t given = witness->offset == INT64_MIN ? elapsed : at + witness->offset;
   if (given > elapsed) given = elapsed;
   if (token > 0 && given + window > 0) allow(witness, number, token, witness->start + (uint32_t)(given + window));
 }
 
-/* The handle whose channel this is; 0: none of ours. Names of one size are not told apart: none was asked for. */
-static uint32_t number_of(const struct witness *witness, const struct witness_element *channel)
+/* A subscription was confirmed; perhaps one that is still being written. */
+static void settle(struct witness *witness, uint32_t number)
 {
-  char digits[RESP_NUMBER_SIZE];
-  for (int i = 0; i < WITNESS_LOCKS; i++) {
-    size_t size = resp_format_number(digits, witness->numbers[i]);
-    if (witness->numbers[i] == 0 || channel->size != witness_locks[i].channel_size + size) continue;
-    if (memcmp(channel->text + channel->size - size - 1, ":", 1) != 0) continue;
-    if (memcmp(channel->text + channel->size - size, digits, size) == 0) return witness->numbers[i];
-  }
-  return 0;
+  bool writing = witness->sent.open || witness->sent.used > 0;
+  if (subscription_next(witness) && witness->requests[witness->first].number == number) witness->first++;
+  else if (witness->first == witness->last && writing && !witness->subscribing) witness->early = number;
 }
 
 static void take_push(struct witness *witness)
@@ -314,7 +373,8 @@ static void take_push(struct witness *witness)
   if (witness->received.count < 2) return;
   uint32_t number = number_of(witness, &elements[1]);
   if (number == 0) return;
-  if (is(&elements[0], "subscribe")) witness->confirmed |= bit(number);
+  bool subscription = is(&elements[0], "subscribe") || is(&elements[0], "unsubscribe");
+  if (subscription && witness->received.count == 2) settle(witness, number);
   if (is(&elements[0], "message") && witness->received.count >= 3) take_grant(witness, number, &elements[2]);
 }
 

@@ -13,20 +13,22 @@ enum { WITNESS_REQUESTS = 4096, WITNESS_TEXT = 8192, WITNESS_ELEMENTS = 16, WITN
 /* The locks: one name has neither brace nor oddity, one has a brace, one a NUL and a line's end. */
 enum { WITNESS_LOCKS = 3 };
 
+/* Room for the id of a client. */
+enum { WITNESS_ID = FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX };
+
 struct witness_lock {
   const char *name;
   size_t size;
-  const char *channel; /* without the handle's number */
+  const char *channel; /* without the handle's id */
   size_t channel_size;
 };
 
 extern const struct witness_lock witness_locks[WITNESS_LOCKS];
 
-/* A script that was sent. */
+/* A script, a SUBSCRIBE or an UNSUBSCRIBE that was sent. */
 struct witness_request {
   uint32_t number; /* of the handle's id; 0 for an inspection, which names none */
-  char script;     /* 'a' acquire, 'r' release, 'i' inspect */
-  bool subscribes; /* a SUBSCRIBE or UNSUBSCRIBE went before it */
+  char script;     /* 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE */
   int64_t expires, target, token, lease, mode;
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
 };
@@ -62,13 +64,15 @@ struct witness {
   struct witness_stream sent, received;
   uint32_t now;
   uint32_t numbers[WITNESS_LOCKS]; /* of the handles, one for each lock; 0: there is none */
+  char id[WITNESS_ID];             /* of the client, as witness_knows() was told */
+  size_t id_size;
 
   struct witness_request requests[WITNESS_REQUESTS]; /* first to last - 1 wait for an answer */
   size_t first, last;
   unsigned scripts;       /* sent since the engine was made */
   bool subscribing;       /* a SUBSCRIBE was sent, and the script that belongs to it was not yet */
   uint32_t subscribed_at; /* when that was begun */
-  uint64_t confirmed;     /* whose subscription is settled, a bit for each number */
+  uint32_t early;         /* whose SUBSCRIBE was answered before all of it was sent; 0: nobody's */
 
   unsigned greetings, greeted; /* answers to the greeting: how many there will be, how many there were */
   bool greeting;               /* the greeting was seen ... */
@@ -85,6 +89,12 @@ struct witness {
 void witness_init(struct witness *witness, uint32_t now);
 void witness_connected(struct witness *witness, unsigned greetings);
 void witness_step(struct witness *witness);
+
+/* The first greeting was answered: the client's id is made. */
+void witness_knows(struct witness *witness, const char *id, size_t size);
+
+/* Writes the channel of the lock's handle with this number; returns its size. */
+size_t witness_channel(const struct witness *witness, unsigned lock, uint32_t number, char *channel);
 
 /* Bytes that the engine wants to send, each told once. False when they are not what an engine may say. */
 bool witness_sent(struct witness *witness, const uint8_t *data, size_t size, uint32_t now);
