@@ -125,6 +125,7 @@ const char *contend(const struct contender *contender)
   if (connected != PORT_OK) return "no connection";
   if (fairlock_client_init(&client, &config, contender->lock) != FAIRLOCK_OK) return "no client";
   if (fairlock_init(&handle, &client, "contended") != FAIRLOCK_OK) return "no handle";
+  if (fairlock_connect(&client) != FAIRLOCK_OK) return "no server";
   fairlock_id(&handle, id);
   if (!gather(data, contender->parties)) return "cannot gather";
   for (uint32_t i = 0; i < contender->rounds; i++) {
