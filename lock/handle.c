@@ -486,8 +486,8 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   }
   handle->token = 0;
   if (settled(handle, sent_at)) {
-    bool listens =
-        handle->phase == REMOVING && handle->flags & SUBSCRIBED; /* UNSUBSCRIBE was refused, or not sent yet */
+    /* its UNSUBSCRIBE was refused, or not sent yet */
+    bool listens = handle->phase == REMOVING && handle->flags & SUBSCRIBED;
     if (listens) set_timer(handle, engine->now + RETRY_MS);
     else become_free(handle, result);
     return;
