@@ -540,6 +540,48 @@ static void test_cancel_offline(void)
   end("offline");
 }
 
+/*
+ * Taken out while the server does not know yet that the handle waits no more: it stays until that was told, and leaves
+ * nothing in the queue.
+ */
+static void test_deinit_offline(void)
+{
+  struct proxy proxy;
+  static struct client other;
+  struct fairlock waiter;
+  hold("owed");
+  proxy_start(&proxy, server.port);
+  client_prepare(&other, proxy.port);
+  other.config.offline_ms = 500;
+  client_start(&other);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "owed"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  int64_t until = now_ms() + SOON;
+  while (queue_length(&redis, "owed") != 1 && now_ms() < until)
+    fairlock_poll(&other.client, 10);
+  atomic_store(&proxy.control->refuse, 1);
+  proxy_sever(&proxy);
+  crank_for(&other, 50);
+  CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_CANCELLED);
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_UNREACHABLE);
+    CHECK_EQUAL(queue_length(&redis, "owed"), 1);
+  }
+  atomic_store(&proxy.control->refuse, 0);
+  until = now_ms() + SOON;
+  int status;
+  while (status = fairlock_deinit(&waiter), status != FAIRLOCK_OK && now_ms() < until)
+    CHECK_EQUAL(status, FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(status, FAIRLOCK_OK);
+  CHECK(no_trace_of_waiters(&redis, "owed"));
+  CHECK_EQUAL(listeners(&redis, "owed"), 0);
+  client_close(&other);
+  proxy_stop(&proxy);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  end("owed");
+}
+
 /* When all clients vanish, nobody is left to forget them: every key has an end of its own. */
 static void test_everybody_vanished(void)
 {
@@ -615,6 +657,7 @@ static void test_peer_that_waits_again(void)
 
 const struct check_test check_tests[] = {
     {"dead: everybody vanished", test_everybody_vanished},
+    {"dead: taken out offline, with a leave owed", test_deinit_offline},
     {"dead: a Redisson waiter that waits again is not", test_peer_that_waits_again},
     {"dead: a time-out leaves no trace", test_timeout},
     {"dead: a cancel leaves no trace", test_cancel},

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 
 static struct client client;
 static struct fairlock handle;
@@ -392,6 +393,40 @@ static void test_forced(void)
   CHECK(nothing_left(&redis, "forced"));
 }
 
+/*
+ * The claim of a handover lasts for the waiter's timeout; the hold that it becomes, for its own lease. Whoever then vanishes
+ * costs the next one that lease, not the claim.
+ */
+static void test_short_lease_after_handover(void)
+{
+  struct actor brief, next;
+  begin();
+  open_with_lease(0, "brief");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  actor_start(&brief, server.port, "brief");
+  actor_start(&next, server.port, "brief");
+  actor_tell(&brief, 'a', FAIRLOCK_FOREVER, 500);
+  CHECK(queue_reaches(&redis, "brief", 1));
+  actor_tell(&next, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(queue_reaches(&redis, "brief", 2));
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  struct event event = actor_hear(&brief, SOON);
+  CHECK_EQUAL(event.status, FAIRLOCK_OK);
+  CHECK_EQUAL(event.stats.granted, 1);
+  CHECK(event.held_ms <= 500);
+  int64_t began = now_ms(), until = began + SOON;
+  while (hold_count_of(&redis, "brief", event.id) == 0 && now_ms() < until)
+    sleep_ms(2);
+  CHECK(raw_number(&redis, "PTTL brief") <= 500);
+  CHECK_EQUAL(actor_hear(&next, SOON).status, FAIRLOCK_OK);
+  int64_t took = now_ms() - began;
+  printf("# a lease of 500 ms after a handover: the next one holds after %d ms\n", (int)took);
+  CHECK(took < 4000); /* the lease, and a heartbeat; 5 s would be the claim */
+  actor_end(&brief);
+  actor_end(&next);
+  close_all();
+}
+
 /* Losses of one client's handles are told each, of the right handle, and nobody else's. */
 static struct fairlock *loser;
 
@@ -441,6 +476,7 @@ const struct check_test check_tests[] = {
     {"lost: waiters survive such a restart", test_restart_with_waiters},
     {"lost: the server is gone", test_server_gone},
     {"lost: by force-release", test_forced},
+    {"lost: a short lease after a handover", test_short_lease_after_handover},
     {"lost: which handle is told", test_told_which},
     {NULL, NULL},
 };

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "harness.h"
@@ -21,6 +22,7 @@ struct common {
   atomic_int together; /* how often somebody was not alone                 */
   atomic_int wrong;    /* results that were not FAIRLOCK_OK                */
   atomic_uint granted, polled, waits;
+  char id[2][FAIRLOCK_HOLDER_ID_SIZE];
 };
 
 static struct common *common;
@@ -153,6 +155,52 @@ static void test_8_by_8(void)
   contest(8, 8);
 }
 
+/* Clients that are configured alike, down to their client_id, still are two. */
+static void run_twin(int index, void *context)
+{
+  static struct client client;
+  struct fairlock handle;
+  (void)context;
+  client_prepare(&client, server.port);
+  client.config.client_id = "twin";
+  client_start(&client);
+  if (fairlock_init(&handle, &client.client, "twins") != FAIRLOCK_OK) _Exit(1);
+  if (fairlock_connect(&client.client) != FAIRLOCK_OK) _Exit(2);
+  fairlock_id(&handle, common->id[index]);
+  (void)atomic_fetch_add(&common->turn, 1);
+  while (atomic_load(&common->turn) < 2)
+    sleep_ms(1);
+  for (int round = 0; round < 200; round++) {
+    if (fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) != FAIRLOCK_OK) _Exit(3);
+    if (atomic_fetch_add(&common->inside, 1) != 0) (void)atomic_fetch_add(&common->together, 1);
+    common->next++;
+    if (round % 10 == 0) sleep_ms(1);
+    (void)atomic_fetch_sub(&common->inside, 1);
+    if (fairlock_release(&handle) != FAIRLOCK_OK) (void)atomic_fetch_add(&common->wrong, 1);
+  }
+  if (fairlock_deinit(&handle) != FAIRLOCK_OK) (void)atomic_fetch_add(&common->wrong, 1);
+  client_close(&client);
+}
+
+static void test_twins(void)
+{
+  pid_t pid[2];
+  begin();
+  common = share(sizeof *common);
+  for (int i = 0; i < 2; i++)
+    pid[i] = spawn(run_twin, i, NULL);
+  for (int i = 0; i < 2; i++)
+    CHECK_EQUAL(reap(pid[i]), 0);
+  CHECK_EQUAL(strncmp(common->id[0], "twin.", 5), 0);
+  CHECK_EQUAL(strncmp(common->id[1], "twin.", 5), 0);
+  CHECK(strcmp(common->id[0], common->id[1]) != 0);
+  CHECK_EQUAL(common->next, 400);
+  CHECK_EQUAL(atomic_load(&common->together), 0);
+  CHECK_EQUAL(atomic_load(&common->wrong), 0);
+  CHECK(nothing_left(&redis, "twins"));
+  (void)munmap(common, sizeof *common);
+}
+
 /* A holder who re-enters keeps those waiting, in order, until its last release. */
 static void test_reentry(void)
 {
@@ -276,5 +324,6 @@ const struct check_test check_tests[] = {
     {"order: re-entry keeps the line waiting", test_reentry},
     {"order: leavers disturb nobody", test_leavers},
     {"order: a wait of more than a day", test_longer_than_a_day},
+    {"order: two clients with one client_id", test_twins},
     {NULL, NULL},
 };
