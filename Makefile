@@ -4,7 +4,7 @@ CC ?= cc
 AR ?= ar
 PREFIX ?= /usr/local
 BUILD ?= build
-VERSION := 0.1.0
+VERSION := $(shell sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$$/\1/p' lock/engine.h)
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror
 CFLAGS ?= -O2 -g

@@ -40,6 +40,12 @@
 extern "C" {
 #endif
 
+/* The version, in which the Makefile, the command and the tarball follow this file; a test holds the rest to it. */
+#define FAIRLOCK_VERSION       "0.2.0"
+#define FAIRLOCK_VERSION_MAJOR 0
+#define FAIRLOCK_VERSION_MINOR 2
+#define FAIRLOCK_VERSION_PATCH 0
+
 /* A wait without end; a time that never comes. */
 #define FAIRLOCK_FOREVER UINT32_MAX
 

@@ -8,10 +8,7 @@
 #include <string.h>
 
 #include "command.h"
-
-#ifndef FAIRLOCK_VERSION
-#define FAIRLOCK_VERSION "without a version"
-#endif
+#include "engine.h"
 
 static const char help[] = "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
                            "       fairlock status [--json] [OPTION]... NAME...\n"

@@ -1,10 +1,8 @@
-# The fairlock command: its version, and installing it together with the library.
-$(HOST_OBJECTS): override CPPFLAGS += -DFAIRLOCK_VERSION='"$(VERSION)"'
-
+# Installing the fairlock command together with the library.
 INSTALL ?= install
 INSTALLED = $(DESTDIR)$(PREFIX)
 
-$(BUILD)/fairlock.pc: boards/host/fairlock.pc.in Makefile FORCE
+$(BUILD)/fairlock.pc: boards/host/fairlock.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 

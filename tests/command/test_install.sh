@@ -11,7 +11,7 @@ test_install() {
   PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig
   export PKG_CONFIG_PATH
   expect 0 pkg-config --modversion fairlock
-  printed "$(sed -n 's/^VERSION := //p' Makefile)"
+  printed "$version"
   cat >"$dir/program.c" <<'EOF'
 #include <fairlock.h>
 #include <posix.h>

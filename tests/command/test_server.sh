@@ -56,7 +56,7 @@ test_help() {
     [ ! -s "$dir/err" ] || fail "messages: $(cat "$dir/err")"
   done
   expect 0 "$fairlock" --version
-  printed "fairlock $(sed -n 's/^VERSION := //p' Makefile)"
+  printed "fairlock $version"
 }
 
 # Each long option of the help is in the manual, and each exit status.

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Each place that names the version names that of lock/engine.h: run from the top folder.
+set -u
+build=${BUILD:-build}
+failed=0
+
+# expand TEXT: what TEXT comes to for a program that includes engine.h
+expand() {
+  printf '#include "engine.h"\n%s\n' "$1" | ${CC:-cc} -E -P -Iresp -Ilock -x c - | tail -n 1 | tr -d ' "'
+}
+version=$(expand FAIRLOCK_VERSION)
+
+# names WHERE TEXT: the version that stands WHERE
+names() {
+  if [ -n "$2" ] && [ "$2" = "$version" ]; then echo "ok version: $1"; else
+    echo "# FAIRLOCK_VERSION of lock/engine.h is '$version'; here it is '$2'"
+    echo "not ok version: $1"
+    failed=1
+  fi
+}
+names "the header's numbers" "$(expand FAIRLOCK_VERSION_MAJOR.FAIRLOCK_VERSION_MINOR.FAIRLOCK_VERSION_PATCH)"
+names "the Makefile, by what it writes to fairlock.pc" "$(sed -n 's/^Version: //p' "$build/fairlock.pc")"
+names "fairlock --version" "$("$build/fairlock" --version | sed 's/^fairlock //')"
+names "the manual" "$(sed -n 's/^\.TH FAIRLOCK 1 "" "fairlock \([^"]*\)".*/\1/p' boards/host/fairlock.1)"
+names "the newest of README.md's changes" \
+  "$(sed -n '/^## Changes/,$ s/^\*\*\([0-9.]*\)\*\*.*/\1/p' README.md | head -n 1)"
+exit $failed
