@@ -6,7 +6,11 @@ PREFIX ?= /usr/local
 BUILD ?= build
 VERSION := $(shell sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$$/\1/p' lock/engine.h)
 
-WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror
+# A warning is an error in a clone of the repository, where this is worked on (.git is a folder), but not where it is only
+# built, by whatever compiler comes: in an unpacked tarball or a submodule. WERROR=1 and WERROR=0 say otherwise.
+WERROR ?= $(if $(wildcard .git/.),1,0)
+export WERROR
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 CFLAGS ?= -O2 -g
 INCLUDES := -Iresp -Iport -Iport/posix -Ilock
 LIB_CFLAGS = -std=c11 $(WARNINGS) $(INCLUDES) $(CFLAGS)

@@ -20,7 +20,8 @@ LWIP := $(BUILD)/lwip/src
 CC := $(TOOLS)gcc
 AR := $(TOOLS)ar
 
-WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror
+# The Makefile says whether a warning is an error.
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common -fcallgraph-info=su
 LWIP_INCLUDES := -Iboards/common -isystem $(LWIP)/include
 INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $(LWIP_INCLUDES)

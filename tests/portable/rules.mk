@@ -7,7 +7,7 @@ PACKAGES_BIG_ENDIAN := gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user redis
 # QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
 AVR := $(BUILD)/avr
 AVR_SUITES := $(AVR)/test_resp $(AVR)/test_engine
-AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wsign-conversion -Wshadow -Wmissing-prototypes -Werror
+AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 AVR_FLAGS := -mmcu=atmega2560 -std=c11 -Os -g -ffunction-sections -Iresp -Iport -Iport/single -Ilock -Itests
 AVR_LAYOUT := -Wl,--gc-sections,--defsym=__stack=0xffff,--defsym=__DATA_REGION_LENGTH__=0xfe00,--defsym=__do_copy_data=0
 # Not elsewhere: gcc 5 warns of x |= (uint8_t)y.
