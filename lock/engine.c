@@ -39,7 +39,8 @@ uint32_t fairlock_waiter_timeout(const struct fairlock_engine *engine)
 uint32_t fairlock_response_timeout(const struct fairlock_engine *engine)
 {
   uint32_t configured = config_or(engine->config->response_ms, engine->waiter_ms / 5 * 2);
-  return configured + 2 * engine->round_trip_ms;
+  uint32_t measured = configured / 2 + 2 * engine->round_trip_ms;
+  return measured > configured ? measured : configured;
 }
 
 uint32_t fairlock_connect_timeout(const struct fairlock_engine *engine)
@@ -301,12 +302,18 @@ unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t no
 
 /* Sending */
 
-/* Takes the next request on, unless one is being written. False when there is none. */
+static uint32_t connection_limit(const struct fairlock_engine *engine);
+
+/*
+ * Takes the next request on, unless one is being written. False when there is none, or while an
+ * answer is late: if its request was lost, the answers to the next would be taken for it.
+ */
 static bool take_request(struct fairlock_engine *engine)
 {
   if (engine->writing) return true;
   if (engine->stage != UP) return false;
   if ((uint16_t)(engine->last_sent - engine->last_received) >= SEQUENCES) return false;
+  if (reached(engine->now, connection_limit(engine))) return false;
   struct fairlock *handle = engine->lists[READY].first;
   while (handle != NULL && fairlock_held_back(handle)) {
     fairlock_list_remove(handle, READY);

@@ -138,8 +138,9 @@ struct fairlock_config {
                                  lock that was handed over and is not confirmed for this long goes to the next.
                                  A waiter sends a heartbeat at each two fifths of it. Raised to three round trips
                                  where those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000     */
-  uint32_t response_ms;    /* an answer that takes two measured round trips and this longer means that the
-                                 connection is dead. At most FAIRLOCK_LONGEST_MS / 4. 0: two fifths of waiter_ms */
+  uint32_t response_ms;    /* an answer that takes longer means that the connection is dead; where half of this and two
+                                 measured round trips are more, they count. At most FAIRLOCK_LONGEST_MS / 4.
+                                 0: two fifths of waiter_ms                                             */
   uint32_t connect_ms;     /* the same for connecting; this and response_ms for the greeting. At most
                                  FAIRLOCK_LONGEST_MS / 4. 0: waiter_ms                                  */
   uint32_t offline_ms;     /* an operation that gets no useful answer for four round trips and this longer fails,

@@ -111,6 +111,9 @@ static void port()
   port_mutex mutex;
   port_signal signal;
   port_posix posix;
+  port_idle(0);
+  port_posix_tcp(&posix, "127.0.0.1", "1");
+  CHECK(port_posix_fd(&posix) == -1);
   CHECK(port_task_self() != 0);
   port_mutex_init(&mutex);
   port_signal_init(&signal);
@@ -171,6 +174,7 @@ static void client(const char *service)
 
   fairlock_stop(&client);
   fairlock_run(&client);
+  CHECK(fairlock_wants(&client) & FAIRLOCK_RECEIVE);
   fairlock_error(&client, error);
   CHECK(error[0] == 0);
   auto counters = fairlock_read_counters(&client);
