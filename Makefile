@@ -125,7 +125,7 @@ lint: packages ## compile with gcc and clang, analyse, and check the layout of t
 
 .PHONY: format
 format: ## lay out the C sources
-	@clang-format -i $$(git ls-files --cached --others --exclude-standard '*.c' '*.h')
+	@clang-format -i $$(sh tests/sources.sh '*.c' '*.h')
 
 .PHONY: size
 size: ## print flash, RAM and stack for this machine and, with its compiler installed, Cortex-M3

@@ -5,15 +5,15 @@ set -u
 status=0
 includes="-Iresp -Iport -Iport/posix -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
-library=$(git ls-files --cached --others --exclude-standard 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
-single=$(git ls-files --cached --others --exclude-standard 'port/single/*.c' 'port/template*.c')
-host=$(git ls-files --cached --others --exclude-standard 'boards/host/*.c' 'boards/examples/loops/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
-scripts=$(git ls-files --cached --others --exclude-standard '*.sh')
-firmware=$(git ls-files --cached --others --exclude-standard 'boards/common/*.c' boards/examples/superloop.c \
+library=$(sh tests/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
+single=$(sh tests/sources.sh 'port/single/*.c' 'port/template*.c')
+host=$(sh tests/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
+scripts=$(sh tests/sources.sh '*.sh')
+firmware=$(sh tests/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
-kernel=$(git ls-files --cached --others --exclude-standard boards/examples/tasks.c 'boards/examples/kernel/*.c')
-freertos=$(git ls-files --cached --others --exclude-standard 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
-beside=$(git ls-files --cached --others --exclude-standard port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
+kernel=$(sh tests/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
+freertos=$(sh tests/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
+beside=$(sh tests/sources.sh port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
   grep -v -e '_board\.c$' -e '/station\.c$' -e '/freertos/')
 
 # check WHAT COMMAND...
@@ -97,7 +97,7 @@ done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
   -Iport/lwip -Iport/uart -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
-for header in $(git ls-files --cached --others --exclude-standard resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
+for header in $(sh tests/sources.sh resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
 done
@@ -109,7 +109,7 @@ check cppcheck cppcheck -q --std=c11 --enable=warning,performance,portability --
 # shellcheck disable=SC2086
 check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
 # shellcheck disable=SC2046
-check clang-format clang-format --dry-run -Werror $(git ls-files --cached --others --exclude-standard '*.c' '*.h')
+check clang-format clang-format --dry-run -Werror $(sh tests/sources.sh '*.c' '*.h')
 # shellcheck disable=SC2086
 check shellcheck shellcheck -S warning -s sh $scripts
 check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run

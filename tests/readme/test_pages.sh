@@ -7,7 +7,7 @@ set -u
 . tests/command/lib.sh
 sources=$(pwd)
 PATH=$build:$PATH
-pages=$(git ls-files --cached --others --exclude-standard '*.md')
+pages=$(sh tests/sources.sh '*.md')
 
 # blocks WHAT PAGE...: see pages.awk
 blocks() {
