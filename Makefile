@@ -87,6 +87,18 @@ test: packages ## run all tests
 unit: $(UNIT) ## run the unit tests alone
 	@sh tests/run.sh $(UNIT)
 
+# After each edit: all that is quick. test_port waits in real time, and the sweep's pairs of faults take long.
+CHECKED = $(filter-out %/test_port,$(UNIT)) $(VERSION_TEST) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep
+PACKAGES_CHECK := liblua5.1-0-dev original-awk
+
+.PHONY: check
+check: ## after each edit, within 20 s: compile, quick unit suites, a few simulated worlds, layout, what is generated
+	@sh tests/need.sh $(PACKAGES_CHECK)
+	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) all $(CHECKED)
+	@QUIET=1 sh tests/run.sh $(filter-out $(BUILD)/tests/sim/%,$(CHECKED)) tests/server/test_generated.sh \
+	  $(if $(wildcard .git),$(if $(shell command -v clang-format),tests/format.sh)) \
+	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
+
 # The same suites again under the sanitizers and valgrind, each with a build of its own.
 # Valgrind, 30 times slower, gets those without deadlines of a server's.
 SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/%,$(SUITES))

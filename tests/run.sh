@@ -4,6 +4,7 @@
 # anything else. One that ends with an error but names no failed test counts as a failed test itself. With CI=true a
 # skipped test counts as failed. TEST_TIMEOUT: seconds for one program (default 900). RUNNER: what to run compiled
 # programs with, such as valgrind. JOBS: how many run side by side (default 2; most of them wait most of the time).
+# QUIET=1: says nothing of a program whose tests all passed.
 set -u
 if [ "${1:-}" = --one ]; then
   program=$3
@@ -33,7 +34,7 @@ if [ "${1:-}" = --one ]; then
     grep -v '^ok ' "$log"
     echo "   $ok ok, $bad not ok, $skip skipped, $took s"
   } >"$log.shown"
-  cat "$log.shown"
+  if [ "${QUIET:-}" != 1 ] || [ $((bad + skip)) -gt 0 ]; then cat "$log.shown"; fi
   echo "$ok $bad $skip $program" >"$log.counts"
   exit 0
 fi
