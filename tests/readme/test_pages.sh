@@ -181,6 +181,11 @@ uint32_t port_clock_ms(void)
   return *(volatile uint32_t *)0x40028018;
 }
 
+void port_idle(uint32_t ms)
+{
+  (void)ms;
+}
+
 static size_t line_read(void *context, void *data, size_t size)
 {
   (void)context;
