@@ -31,6 +31,7 @@ is_target() {
         grep -rqw --include=Makefile --include='*.mk' --include='*.sh' --exclude-dir=readme -e "${word%%=*}" \
           "$sources/Makefile" "$sources/tests" "$sources/boards" || fail "nothing reads ${word%%=*}"
         ;;
+      */*) make -C "$sources" -nq BUILD=build "$word" >/dev/null 2>&1 || [ $? -eq 1 ] || fail "make has no target $word" ;;
       *) grep -qx -e "$word" "$top/targets" || fail "make has no target $word" ;;
     esac
   done
@@ -250,6 +251,7 @@ test_unknown_lines_fail() {
   list_targets
   refuses 'rm -rf fairlock' 'what is to be done'
   refuses 'make fairlok' 'no target fairlok'
+  refuses 'make build/tests/unit/test_enigne' 'no target build/tests/unit/test_enigne'
   refuses 'make sim SEEED=17' 'nothing reads SEEED'
   refuses '' 'no lines'
   printf '%s\n' '```' 'make sim    # a world' '```' >"$dir/page.md"
