@@ -1,6 +1,7 @@
 /*
  * The real thing: a redis-server, dozens of client processes, proxies between them, and a tormentor that kills, freezes
- * and cuts off whatever there is, for TIME seconds (environment; default 40) by SEED (default: the clock).
+ * and cuts off whatever there is, for TIME seconds (environment; default 40) by SEED (default: the clock). Now and then a
+ * script of somebody else's keeps the server busy, and a quarter of the clients is denied its channels for a while.
  *
  * Each client goes round: acquire one of the locks, write down the hold, work for a moment, release. What they wrote is
  * checked afterwards; see history.h. A storm of faults of a few seconds and a lull take turns, so that there is
@@ -37,7 +38,7 @@ static const char *const names[LOCKS] = {"chaos:a", "chaos:b", "chaos:c"};
 
 /* What a client tells of itself, over all its lives. */
 struct seat {
-  atomic_int acquired, calm_acquired, timed_out, failed, lost, unknown;
+  atomic_int acquired, calm_acquired, timed_out, failed, denied, lost, unknown;
   atomic_int odd; /* a status that must not come, if not 0 */
   _Atomic int64_t worst_us, calm_worst_us;
 };
@@ -50,18 +51,28 @@ struct board {
   struct seat seats[CLIENTS];
 };
 
-enum fault { KILL, FREEZE, CUT, AIMED, SILENCE, LATE, SLOW, STALL, FLUSH, RESTART, FAULTS };
-static const char *const fault_names[FAULTS] = {
-    "clients killed",  "clients frozen",   "times cut off",          "cuts aimed at a request", "silences",
-    "late deliveries", "slow connections", "times the server froze", "scripts forgotten",       "server restarts"};
-static const int weights[FAULTS] = {[KILL] = 16, [FREEZE] = 20, [CUT] = 14,  [AIMED] = 26, [SILENCE] = 6,
-                                    [LATE] = 7,  [SLOW] = 5,    [STALL] = 3, [FLUSH] = 3};
+enum fault { KILL, FREEZE, CUT, AIMED, SILENCE, LATE, SLOW, STALL, FLUSH, BUSY, DEAFEN, RESTART, FAULTS };
+static const char *const fault_names[FAULTS] = {"clients killed",
+                                                "clients frozen",
+                                                "times cut off",
+                                                "cuts aimed at a request",
+                                                "silences",
+                                                "late deliveries",
+                                                "slow connections",
+                                                "times the server froze",
+                                                "scripts forgotten",
+                                                "busy scripts",
+                                                "subscriptions refused for a while",
+                                                "server restarts"};
+static const int weights[FAULTS] = {[KILL] = 16, [FREEZE] = 20, [CUT] = 14,  [AIMED] = 26, [SILENCE] = 6, [LATE] = 7,
+                                    [SLOW] = 5,  [STALL] = 3,   [FLUSH] = 3, [BUSY] = 4,   [DEAFEN] = 5};
 
 static struct board *board;
 static struct hold *holds;
 static struct proxy proxies[PROXIES];
 static pid_t clients[CLIENTS];
-static int64_t thaw_at[CLIENTS], restore_at[PROXIES], wake_at; /* ms; 0: not disturbed */
+static int64_t thaw_at[CLIENTS], restore_at[PROXIES], wake_at, quiet_at, hear_at; /* ms; 0: not disturbed */
+static struct raw busy; /* whose script keeps the server busy until quiet_at */
 static int64_t restarts[256];
 static size_t restart_count;
 static int done[FAULTS];
@@ -138,10 +149,19 @@ static void work(struct client *client, struct fairlock *handle, struct hold *ho
   atomic_store(&hold->end_us, now_us());
 }
 
-static void note_release(struct seat *seat, int status)
+/* It may be denied its channels for a while: to listen, and with that to wait, and to hand over. */
+static bool deafened(int index)
 {
+  return index % 4 == 3;
+}
+
+static void note_release(int index, int status)
+{
+  struct seat *seat = &board->seats[index];
   if (status == FAIRLOCK_LOST) (void)atomic_fetch_add(&seat->lost, 1);
-  else if (status == FAIRLOCK_UNKNOWN || status == FAIRLOCK_UNREACHABLE) (void)atomic_fetch_add(&seat->unknown, 1);
+  else if (status == FAIRLOCK_UNKNOWN || status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_LOADING)
+    (void)atomic_fetch_add(&seat->unknown, 1);
+  else if (status == FAIRLOCK_DENIED && deafened(index)) (void)atomic_fetch_add(&seat->denied, 1);
   else if (status != FAIRLOCK_OK) atomic_store(&seat->odd, status);
 }
 
@@ -159,11 +179,14 @@ static void go_round(int index, struct client *client, struct fairlock *handles,
   if (status == FAIRLOCK_OK) {
     struct hold *hold = note_hold(index, lock, handle, called);
     if (hold != NULL) work(client, handle, hold, lengthy ? between(random, 500, 2500) : between(random, 1, 20));
-    note_release(seat, fairlock_release(handle));
+    note_release(index, fairlock_release(handle));
   } else if (status == FAIRLOCK_TIMEOUT) {
     (void)atomic_fetch_add(&seat->timed_out, 1);
-  } else if (status == FAIRLOCK_UNREACHABLE) {
+  } else if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_LOADING) {
     (void)atomic_fetch_add(&seat->failed, 1);
+  } else if (status == FAIRLOCK_DENIED && deafened(index)) {
+    (void)atomic_fetch_add(&seat->denied, 1);
+    sleep_ms(20);
   } else {
     atomic_store(&seat->odd, status);
     sleep_ms(20);
@@ -179,6 +202,10 @@ static void be_client(int index, void *context)
   client_prepare(&client, proxies[index % PROXIES].port);
   client.config.lease_ms = (uint32_t)between(&random, 2000, 4000);
   if (index % 2 == 1) client.config.response_ms = 1000;
+  if (deafened(index)) {
+    client.config.user = "deaf";
+    client.config.password = "deaf";
+  }
   client_start(&client);
   for (int i = 0; i < LOCKS; i++) {
     if (fairlock_init(&handles[i], &client.client, names[i]) != FAIRLOCK_OK) _exit(2);
@@ -275,17 +302,51 @@ static bool slow_down(int index)
   return true;
 }
 
+/* Users are forgotten with a restart. */
+static bool let_hear(bool hears)
+{
+  return raw_run(&redis, "ACL SETUSER deaf on >deaf ~* +@all %s", hears ? "allchannels" : "resetchannels");
+}
+
+/* The server denies a quarter of the clients their channels, and ends those of their connections that listen. */
+static bool deafen(void)
+{
+  int ms = between(&state, 500, 3000);
+  if (hear_at != 0 || wake_at != 0 || quiet_at != 0 || !let_hear(false)) return false;
+  hear_at = now_ms() + ms;
+  return true;
+}
+
+/* Somebody's script runs; after a tenth of a second the server says so to all others. */
+static bool keep_busy(void)
+{
+  int ms = between(&state, 200, 2500);
+  if (wake_at != 0 || quiet_at != 0 || !raw_open(&busy, server.port)) return false;
+  raw_send(&busy, "EVAL %s 0", "while true do end");
+  quiet_at = now_ms() + ms;
+  return true;
+}
+
+static void end_busy(void)
+{
+  while (!raw_run(&redis, "SCRIPT KILL") && redis.count > 0 && strncmp(redis.element[0].text, "NOTBUSY", 7) == 0)
+    sleep_ms(10);         /* it has not begun yet */
+  (void)raw_reply(&busy); /* killed, it goes on for a moment */
+  raw_close(&busy);
+  quiet_at = 0;
+}
+
 static bool stall_server(void)
 {
   int ms = between(&state, 200, 3000);
-  if (wake_at != 0) return false;
+  if (wake_at != 0 || quiet_at != 0) return false;
   wake_at = now_ms() + ms;
   return kill(server.pid, SIGSTOP) == 0;
 }
 
 static bool forget_scripts(void)
 {
-  return wake_at == 0 && raw_run(&redis, "SCRIPT FLUSH");
+  return wake_at == 0 && quiet_at == 0 && raw_run(&redis, "SCRIPT FLUSH");
 }
 
 static int64_t wall_us(void)
@@ -295,16 +356,26 @@ static int64_t wall_us(void)
   return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
+static void prepare_server(void)
+{
+  CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 100"));
+  CHECK(let_hear(true));
+}
+
 /* The server dies with all it knew, and comes back after a while. */
 static void restart_server(void)
 {
   wake_at = 0;
+  if (quiet_at != 0) raw_close(&busy);
+  quiet_at = 0;
+  hear_at = 0;
   server_kill(&server);
   if (restart_count < sizeof restarts / sizeof restarts[0]) restarts[restart_count++] = wall_us();
   sleep_ms(between(&state, 0, 1500));
   server_restart(&server);
   raw_close(&redis);
   CHECK(raw_open(&redis, server.port));
+  prepare_server();
   done[RESTART]++;
 }
 
@@ -332,6 +403,8 @@ static void torment(void)
   else if (fault == LATE) did = obstruct(index, PROXY_HOLD);
   else if (fault == SLOW) did = slow_down(index);
   else if (fault == STALL) did = stall_server();
+  else if (fault == BUSY) did = keep_busy();
+  else if (fault == DEAFEN) did = deafen();
   else did = forget_scripts();
   done[fault] += did;
 }
@@ -350,6 +423,11 @@ static void relieve(int64_t now)
   if (wake_at != 0 && wake_at <= now) {
     (void)kill(server.pid, SIGCONT);
     wake_at = 0;
+  }
+  if (quiet_at != 0 && quiet_at <= now) end_busy();
+  if (hear_at != 0 && hear_at <= now && wake_at == 0 && quiet_at == 0) {
+    CHECK(let_hear(true));
+    hear_at = 0;
   }
 }
 
@@ -435,6 +513,7 @@ static void set_up(void)
   board = share(sizeof *board);
   board->room = ((size_t)seconds + 70) * 1000;
   holds = share(board->room * sizeof *holds);
+  prepare_server();
   for (int i = 0; i < PROXIES; i++)
     proxy_start(&proxies[i], server.port);
   for (int i = 0; i < CLIENTS; i++)
@@ -458,9 +537,9 @@ static void report(int64_t stormy_ms, int stormy, int64_t calm_ms)
     printf("#   %5d %s\n", done[i], fault_names[i]);
   printf("# %d acquisitions, %.1f a second; then, without faults, %d, %.1f a second\n", stormy,
          stormy * 1000.0 / (double)stormy_ms, calm, calm * 1000.0 / (double)calm_ms);
-  printf("# %d waits timed out, %d without a server; %d holds lost, %d releases unanswered\n",
-         sum(offsetof(struct seat, timed_out)), sum(offsetof(struct seat, failed)), sum(offsetof(struct seat, lost)),
-         sum(offsetof(struct seat, unknown)));
+  printf("# %d waits timed out, %d without a server, %d denied; %d holds lost, %d releases unanswered\n",
+         sum(offsetof(struct seat, timed_out)), sum(offsetof(struct seat, failed)), sum(offsetof(struct seat, denied)),
+         sum(offsetof(struct seat, lost)), sum(offsetof(struct seat, unknown)));
   printf("# worst wait %" PRId64 " ms; since the faults stopped %" PRId64 " ms\n", worst(false), worst(true));
 }
 
