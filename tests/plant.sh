@@ -22,7 +22,7 @@ plant() {
     sh "$1/lock/scripts/generate.sh" >"$1/lock/scripts.c"
     files=scripts
     ;;
-  *.h) files='engine holder reply request inspect' ;;
+  *.h) files='engine handle reply request inspect' ;;
   *) files=${2%.c} ;;
   esac
   for file in $files; do
