@@ -1,5 +1,6 @@
 /* The picture: the server's time for a handover by waiters in the queue, and handovers a second by clients. */
 #include "bench.h"
+#include "svg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +25,7 @@ static void draw_curve(FILE *file, int shift, const char *title, const char *acr
   double most_y = 0;
   for (int i = 0; i < count; i++)
     most_y = fmax(most_y, points[i].y);
-  double step = pow(10, floor(log10(most_y)));
-  if (most_y / step < 2) step /= 2;
+  double step = svg_step(most_y);
   most_y = ceil(most_y / step) * step;
   fprintf(file, "<g transform='translate(%d 0)'>\n<text x='%d' y='20' class='title'>%s</text>\n", shift, LEFT, title);
   for (double y = 0; y <= most_y * 1.001; y += step) {
@@ -47,16 +47,10 @@ static void draw_curve(FILE *file, int shift, const char *title, const char *acr
 
 void draw(const char *path)
 {
-  FILE *file = fopen(path, "w");
+  FILE *file =
+      svg_begin(path, 2 * WIDTH, HEIGHT, ".curve{fill:none;stroke:#2563ae;stroke-width:2}circle{fill:#2563ae}");
   if (file == NULL) exit(1);
-  fprintf(file,
-          "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' font-family='sans-serif' font-size='12'>\n"
-          "<style>.title{font-weight:bold}.grid{stroke:#ccc}.end{text-anchor:end}.middle{text-anchor:middle}"
-          ".curve{fill:none;stroke:#2563ae;stroke-width:2}circle{fill:#2563ae}</style>\n"
-          "<rect width='100%%' height='100%%' fill='white'/>\n",
-          2 * WIDTH, HEIGHT);
   draw_curve(file, 0, "server time per handover, &#181;s", "waiters in the queue", waiters_curve, waiters_points);
   draw_curve(file, WIDTH, "handovers a second", "clients, one connection each", clients_curve, clients_points);
-  fprintf(file, "</svg>\n");
-  fclose(file);
+  if (!svg_end(file)) exit(1);
 }
