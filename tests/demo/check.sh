@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the demo as a program would: its verdict, its exit status, and that nothing of it stays behind, whichever way it
+# Runs the demo as a program would: its verdict, its exit status, its picture, and that nothing of it stays behind, whichever way it
 # ends. BUILD: where it was built (build).
 # shellcheck disable=SC2317 # some functions are called by verdict()
 set -u
@@ -66,7 +66,17 @@ says() {
   test "$(grep -c "$1" "$folder/out")" = "$2"
 }
 
-start --server "$server" --pace 400
+# A picture that tests/demo/picture.sh finds good, of the same structure as the one in the pages.
+good_picture() {
+  sh tests/demo/picture.sh "$folder/fresh.svg" >"$folder/fresh" 2>"$folder/out"
+}
+
+like_the_committed() {
+  sh tests/demo/picture.sh tests/demo/timeline.svg >"$folder/committed" 2>"$folder/out" &&
+    diff "$folder/committed" "$folder/fresh" >"$folder/out"
+}
+
+start --server "$server" --pace 400 --svg "$folder/fresh.svg"
 wait "$pid"
 status=$?
 verdict demo_exit_status test $status = 0
@@ -76,13 +86,27 @@ verdict demo_table says '^ \(process\|thread\) [1-8] ' 8
 verdict demo_grants says '^ \(process\|thread\) [1-8] *[1-8] *[1-7] *[0-9]\{10,\} ' 7
 verdict demo_kills says ' kill -9 ' 2
 verdict demo_leaves_nothing nothing_stays
+verdict demo_picture good_picture
+verdict demo_picture_like_the_committed like_the_committed
 
-start --server "$server" --pace 400 --meddle
+start --server "$server" --pace 400 --meddle --svg "$folder/meddled.svg"
 wait "$pid"
 status=$?
 verdict demo_bad_verdict_status test $status = 1
 verdict demo_two_holders says '^holders at once: 2$' 1
 verdict demo_bad_verdict_leaves_nothing nothing_stays
+sh tests/demo/picture.sh "$folder/meddled.svg" >/dev/null 2>"$folder/out"
+status=$?
+verdict demo_bad_picture_status test $status = 1
+verdict demo_bad_picture_overlap says '^fault: thread 2: its hold overlaps that of process 1$' 1
+verdict demo_bad_picture_says_so says '^fault: the verdict is: order kept, 2 holders at a time$' 1
+verdict demo_bad_picture_in_place says 'a bar' 0
+
+start --server "$server" --pace 100 --svg "$folder/nowhere/picture.svg"
+wait "$pid"
+status=$?
+verdict demo_picture_unwritten_status test $status = 2
+verdict demo_picture_unwritten_leaves_nothing nothing_stays
 
 for signal in INT TERM HUP; do
   start --server "$server"

@@ -1,7 +1,7 @@
 /*
  * The lock at work: eight contenders, half of them processes, half of them threads that share a client, on one lock.
  *
- *     demo --server REDIS-SERVER | --url URL  [--pace MS] [--meddle]
+ *     demo --server REDIS-SERVER | --url URL  [--pace MS] [--meddle] [--svg FILE]
  *
  * This process tells the story: it lets the contenders come one after the other, waits until the server has seen each,
  * and decides when each holder releases, so that no timing decides what happens. It kills one contender that waits
@@ -10,6 +10,7 @@
  * two holders, 1 if not, 2 if the demo could not run, 130 when interrupted. Nothing is left running in any case.
  *
  * --pace: how long each works, in ms. --meddle: force the lock away from its first holder, to see the verdict go bad.
+ * --svg: draw what happened into that file.
  */
 #include "demo.h"
 
@@ -391,7 +392,15 @@ static int print_verdict(void)
   return kept && holders == 1 && failed == 0 ? 0 : 1;
 }
 
-static int run(const char *program, const char *url, bool meddle)
+static int tell_result(const char *picture)
+{
+  int status = print_verdict();
+  if (picture == NULL || draw_timeline(picture, all)) return status;
+  perror(picture);
+  return 2;
+}
+
+static int run(const char *program, const char *url, bool meddle, const char *picture)
 {
   if (!server_start(&server, program, url)) return 2;
   start_contenders(); /* before this process connects: no contender may inherit its connection */
@@ -406,12 +415,12 @@ static int run(const char *program, const char *url, bool meddle)
   screen_end(!interrupted);
   end_contenders();
   if (url != NULL) sweep();
-  return interrupted ? 128 + (int)interrupted : print_verdict();
+  return interrupted ? 128 + (int)interrupted : tell_result(picture);
 }
 
 static int usage(void)
 {
-  fprintf(stderr, "usage: demo --server REDIS-SERVER | --url URL [--pace MS] [--meddle]\n");
+  fprintf(stderr, "usage: demo --server REDIS-SERVER | --url URL [--pace MS] [--meddle] [--svg FILE]\n");
   return 2;
 }
 
@@ -419,12 +428,14 @@ int main(int argc, char **argv)
 {
   const char *program = NULL;
   const char *url = NULL;
+  const char *picture = NULL;
   bool meddle = false;
   for (int i = 1; i < argc; i++) {
     bool more = i + 1 < argc;
     if (strcmp(argv[i], "--server") == 0 && more) program = argv[++i];
     else if (strcmp(argv[i], "--url") == 0 && more) url = argv[++i];
     else if (strcmp(argv[i], "--pace") == 0 && more) pace_ms = strtol(argv[++i], NULL, 10);
+    else if (strcmp(argv[i], "--svg") == 0 && more) picture = argv[++i];
     else if (strcmp(argv[i], "--meddle") == 0) meddle = true;
     else return usage();
   }
@@ -437,7 +448,7 @@ int main(int argc, char **argv)
   started = clock_us();
   snprintf(lock_name, sizeof lock_name, "demo:%ld", (long)getpid());
   catch_signals();
-  int status = run(program, url, meddle);
+  int status = run(program, url, meddle, picture);
   end_contenders();
   server_stop(&server);
   return status;

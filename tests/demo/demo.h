@@ -6,6 +6,7 @@
  *   server.c      the private redis-server, or the one that a URL names
  *   screen.c      what is seen: the table, who holds and who waits, what happened
  *   verdict.c     what the records prove
+ *   timeline.c    the records as a picture
  *
  * A contender writes its part of its record before it stores the stage, or the atomic time, that says so; who has
  * seen that may read the rest. Times are microseconds since the start of the demo.
@@ -90,6 +91,8 @@ void screen_draw(void);
 void screen_end(bool table);
 
 /* verdict.c */
+/* When the hold of one that was granted the lock ended; if it was killed, when it would have ceased to believe. */
+int64_t end_of_hold(const struct contender *contender);
 /* The contenders that were granted the lock, in the order of their tokens. Returns how many. */
 int grants(const struct contender *all, const struct contender *granted[CONTENDERS]);
 /* True when all were granted in the order in which they arrived, but those killed before; why tells what is wrong. */
@@ -98,5 +101,8 @@ bool order_kept(const struct contender *all, char *why, size_t size);
 int holders_at_once(const struct contender *all);
 /* From the end of the hold before this one, or from the kill of its holder, to this grant. -1: there was none. */
 int64_t handover_us(const struct contender *all, const struct contender *self);
+
+/* timeline.c: draws what happened, as an SVG. Returns false if the file cannot be written. */
+bool draw_timeline(const char *path, const struct contender *all);
 
 #endif

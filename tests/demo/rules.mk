@@ -1,14 +1,14 @@
 # The lock at work, for people (`make demo`) and checked without one.
 DEMO := $(BUILD)/tests/demo/demo
-DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen verdict)
+DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen timeline verdict)
 DEMO_TEST := $(BUILD)/tests/demo/test_verdict
-SUITES += $(DEMO_TEST) tests/demo/check.sh
-PACKAGES += redis-tools
+SUITES += $(DEMO_TEST) tests/demo/check.sh tests/demo/test_picture.sh
+PACKAGES += redis-tools libxml2-utils
 export BUILD
 
 $(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/host
 
-$(DEMO): $(DEMO_OBJECTS) $(BUILD)/boards/host/url.o $(BUILD)/liblock.a
+$(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(BUILD)/boards/host/url.o $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)
@@ -23,3 +23,12 @@ demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for
 	@test -x $(DEMO) || echo "building ..."
 	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
 	@$(DEMO) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
+
+# The committed picture changes only if the check of it finds nothing in the new one.
+.PHONY: demo-picture
+demo-picture: ## draw tests/demo/timeline.svg anew, from a demo of 12 seconds
+	@sh tests/need.sh gcc libc6-dev redis-tools libxml2-utils
+	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
+	@$(DEMO) --server $(BUILD)/redis-server --pace 900 --svg $(BUILD)/timeline.svg
+	@sh tests/demo/picture.sh $(BUILD)/timeline.svg >/dev/null
+	@cp $(BUILD)/timeline.svg tests/demo/timeline.svg

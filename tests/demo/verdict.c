@@ -11,7 +11,7 @@ static bool granted(const struct contender *contender)
 }
 
 /* A killed holder believed to the end of its validity: nobody could tell it that it is dead. */
-static int64_t end_of_hold(const struct contender *contender)
+int64_t end_of_hold(const struct contender *contender)
 {
   return contender->left_at != 0 ? contender->left_at : contender->believed_until;
 }

@@ -1,0 +1,176 @@
+# Reads a picture that timeline.c drew, as xmllint --format lays it out: an element a line. Says on standard error what of
+# it breaks the rules of the lock, or is drawn where its data does not say; the exit status says whether anything does.
+# On standard output goes the structure: each element with its class and its text, without the places, times and tokens.
+
+function fault(what) {
+  print "fault: " what >"/dev/stderr"
+  faults++
+}
+
+# An attribute of the element in this line; "" if it has none of that name.
+function attribute(name) {
+  if (!match($0, " " name "=\"[^\"]*\"")) return ""
+  return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4)
+}
+
+function text() {
+  return match($0, />[^<]*</) ? substr($0, RSTART + 1, RLENGTH - 2) : ""
+}
+
+# Places are rounded to 0.1, and so are the two that give the scale.
+function near(a, b) {
+  return a - b < 0.21 && b - a < 0.21
+}
+
+# What the bar of this line shows goes to from[] and until[]; it has to be in its row, and as long as its time.
+function take_bar(from, until) {
+  from[row] = attribute("data-from") + 0
+  until[row] = attribute("data-until") + 0
+  x[++bars] = attribute("x")
+  width[bars] = attribute("width")
+  bar_from[bars] = from[row]
+  bar_until[bars] = until[row]
+  bar_of[bars] = row
+  if (until[row] < from[row]) fault(row ": a bar ends before it begins")
+  if (y[row] == "") y[row] = attribute("y")
+  if (y[row] != attribute("y")) fault(row ": a bar is not in its row")
+}
+
+BEGIN { row = "" }
+
+/<script|<image|<foreignObject|<a |href=|url\(|@import| on[a-z]+=/ { fault("something from outside, or that acts") }
+/http/ && !/xmlns="http:\/\/www.w3.org\/2000\/svg"/ { fault("something from outside, or that acts") }
+
+{ class = attribute("class") }
+
+/<svg / {
+  split(attribute("viewBox"), box, " ")
+  if (box[3] > 900) fault("wider than 900")
+}
+
+/<\/g>/ { row = "" }
+
+/<g / && class == "row" {
+  row = attribute("data-contender")
+  names[++rows] = row
+  arrival[row] = attribute("data-arrival") + 0
+}
+
+row != "" && class == "waits" {
+  waits[row]++
+  take_bar(wait_from, wait_until)
+}
+
+row != "" && class == "holds" {
+  holds[row]++
+  turn[row] = attribute("data-turn")
+  token[row] = attribute("data-token")
+  take_bar(hold_from, hold_until)
+}
+
+row != "" && class == "lease" {
+  leases[row]++
+  take_bar(lease_from, lease_until)
+}
+
+row != "" && class == "crash" {
+  crashes[row]++
+  crash[row] = attribute("data-at") + 0
+}
+
+row != "" && class == "turn" && text() !~ "^(turn )?" turn[row] "$" { fault(row ": the turn written is not that of its data") }
+row != "" && class == "end token" {
+  tokens[row]++
+  if (text() != token[row]) fault(row ": the token written is not that of its data")
+}
+row != "" && class == "end arrival" && text() != arrival[row] "" {
+  fault(row ": the arrival written is not that of its data")
+}
+
+class == "verdict" { verdict = text() }
+
+class == "grid" || class ~ /tick/ { next }
+
+{
+  match($0, /<[\/a-z]+/)
+  print row, substr($0, RSTART, RLENGTH), class, class ~ /token|turn/ && row != "" ? "" : text()
+}
+
+# One who waited was granted the lock, or was killed.
+function check_row(name) {
+  if (waits[name] != 1) fault(name ": it does not wait once")
+  if (holds[name] + 0 > 1) fault(name ": it holds more than once")
+  if (crashes[name] + 0 > 1 || leases[name] + 0 > 1) fault(name ": it is killed more than once")
+  if (tokens[name] + 0 != holds[name] + 0) fault(name ": it has a hold and no token, or a token and no hold")
+  if (!holds[name] && !crashes[name]) fault(name ": it neither held nor was killed")
+  if (!holds[name] && crashes[name] && crash[name] != wait_until[name]) fault(name ": it waits on after its death")
+  if (holds[name] && wait_until[name] != hold_from[name]) fault(name ": it does not hold when its wait is over")
+  if (holds[name] + leases[name] == 2 && (lease_from[name] != crash[name] || lease_until[name] != hold_until[name]))
+    fault(name ": what is left of its lease is not from its death to the end of its hold")
+  if (holds[name] && crashes[name] && !leases[name]) fault(name ": it was killed as holder, and left no lease")
+}
+
+# Sorts names[] by of[].
+function sort_by(names, count, of,    i, j, name) {
+  for (i = 2; i <= count; i++) {
+    name = names[i]
+    for (j = i; j > 1 && of[names[j - 1]] > of[name]; j--) names[j] = names[j - 1]
+    names[j] = name
+  }
+}
+
+function check_arrivals(    i) {
+  sort_by(names, rows, wait_from)
+  for (i = 1; i <= rows; i++) {
+    if (arrival[names[i]] != i) fault(names[i] ": it asked as number " i ", and did not arrive as that")
+  }
+}
+
+function check_holds(    i, count, before, name) {
+  for (i = 1; i <= rows; i++) {
+    if (holds[names[i]]) holder[++count] = names[i]
+  }
+  if (count < 2) fault("there are not two holds, and so no order")
+  sort_by(holder, count, hold_from)
+  for (i = 1; i <= count; i++) {
+    name = holder[i]
+    if (turn[name] != i) fault(name ": its turn is not number " i)
+    if (token[name] !~ /^[1-9][0-9]*$/) fault(name ": its token is no number")
+    if (i == 1) continue
+    before = holder[i - 1]
+    if (hold_from[name] < hold_until[before]) fault(name ": its hold overlaps that of " before)
+    if (arrival[name] <= arrival[before]) fault(name ": it arrived before " before ", and holds after it")
+    if (token[name] + 0 <= token[before] + 0) fault(name ": its token is not larger than that of " before)
+  }
+}
+
+# Two bars give the scale, the first's beginning and the last's end; all others have to fit it.
+function check_places(    i, first, last, scale) {
+  first = last = 1
+  for (i = 2; i <= bars; i++) {
+    if (bar_from[i] < bar_from[first]) first = i
+    if (bar_until[i] > bar_until[last]) last = i
+  }
+  if (bar_until[last] <= bar_from[first]) {
+    fault("no time passes")
+    return
+  }
+  scale = (x[last] + width[last] - x[first]) / (bar_until[last] - bar_from[first])
+  for (i = 1; i <= bars; i++) {
+    if (!near(x[i], x[first] + (bar_from[i] - bar_from[first]) * scale) ||
+      !near(width[i], (bar_until[i] - bar_from[i]) * scale)) fault(bar_of[i] ": a bar is not where its time says")
+  }
+}
+
+END {
+  if (rows != 8) fault("there are " rows + 0 " contenders, not 8")
+  for (i = 1; i <= rows; i++) check_row(names[i])
+  for (i = 1; i <= rows; i++) {
+    for (j = 1; j < i; j++) if (y[names[i]] == y[names[j]]) fault(names[i] ": it is in the row of " names[j])
+  }
+  check_arrivals()
+  check_holds()
+  check_places()
+  if (verdict != "order kept, one holder at a time") fault("the verdict is: " verdict)
+  exit faults > 0
+}
