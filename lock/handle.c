@@ -139,6 +139,8 @@ static void leave(struct fairlock *handle, int result)
 static void hold(struct fairlock *handle, uint32_t *way)
 {
   struct fairlock_counters *counters = &handle->engine->counters;
+  bool doubtful =
+      handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE; /* of an earlier place in the queue, perhaps */
   counters->acquisitions++;
   if (handle->flags & QUEUED) {
     counters->waits++;
@@ -147,6 +149,7 @@ static void hold(struct fairlock *handle, uint32_t *way)
   set_phase(handle, HELD);
   handle->holds = 1;
   handle->flags &= (uint8_t)~OWED;
+  if (doubtful) handle->flags |= QUEUED;
   handle->leave_result = FAIRLOCK_OK;
   finish(handle, FAIRLOCK_OK);
   if (handle->flags & QUEUED && !(handle->flags & RENEWS)) fairlock_queue_send(handle);
@@ -236,6 +239,7 @@ static int begin(struct fairlock *handle, enum phase phase)
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
   uint32_t left = fairlock_engine_held(handle, handle->engine->now);
+  left += margin(left); /* by the server's clock */
   if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
   handle->reentry_lease_ms = lease_ms == FAIRLOCK_RENEW || lease_ms > left ? lease_ms : left;
   return begin(handle, REENTERING);

@@ -319,6 +319,38 @@ static void test_reentry_of_a_longer_hold(void)
   CHECK_EQUAL(losses, 1);
 }
 
+/* What is left by our clock may be more by the server's: a re-entry asks for what covers that, too. */
+static void test_reentry_asks_for_what_is_left(void)
+{
+  acquire_a(10000);
+  pass(1000);
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 8842);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 100, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$4\r\n8982\r\n"));
+}
+
+/*
+ * The lock may have been handed to a place in the queue that was being left when the next acquire came: nobody has
+ * confirmed that, so the lease is not the one that was asked for yet.
+ */
+static void test_grant_to_an_earlier_place(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 500, now), FAIRLOCK_PENDING);
+  pass(50);
+  greet();
+  CHECK(sends("EVALSHA"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(sends("\r\n$3\r\n500\r\n$2\r\n-1\r\n$2\r\n77\r\n"));
+  answer(1, 77, 0);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
 static void test_noscript(void)
 {
   set_up();
@@ -2046,6 +2078,8 @@ const struct check_test check_tests[] = {
     {"re-entry never shortens the lease", test_reentry_of_a_longer_hold},
     {"65535 holds are enough", test_too_many_holds},
     {"re-entry beyond 32767 holds", test_reentry_beyond_32767},
+    {"a re-entry asks for what is left by the server's clock", test_reentry_asks_for_what_is_left},
+    {"a grant to an earlier place in the queue", test_grant_to_an_earlier_place},
     {"NOSCRIPT is answered by EVAL", test_noscript},
     {"NOSCRIPT of one script", test_noscript_of_one},
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
