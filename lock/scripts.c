@@ -35,70 +35,70 @@ const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {
     {'0', '0'}, /* \222: "00" */
     {' ', 'a'}, /* \223: " a" */
     {'n', 'd'}, /* \224: "nd" */
-    {'s', 'e'}, /* \225: "se" */
-    {'o', 'r'}, /* \226: "or" */
-    {'.', '.'}, /* \227: ".." */
-    {'o', 'n'}, /* \230: "on" */
+    {'o', 'r'}, /* \225: "or" */
+    {'s', 'e'}, /* \226: "se" */
+    {'o', 'n'}, /* \227: "on" */
+    {'.', '.'}, /* \230: ".." */
     {',', '\''}, /* \231: ",'" */
-    {'e', 'l'}, /* \232: "el" */
-    {0221, '\n'}, /* \233: " then\n" */
-    {0223, 0224}, /* \234: " and" */
-    {0220, 't'}, /* \235: "ret" */
-    {0235, 'u'}, /* \236: "retu" */
-    {0236, 'r'}, /* \237: "retur" */
-    {0237, 'n'}, /* \240: "return" */
-    {0226, ' '}, /* \241: "or " */
+    {0225, ' '}, /* \232: "or " */
+    {'e', 'l'}, /* \233: "el" */
+    {0221, '\n'}, /* \234: " then\n" */
+    {0223, 0224}, /* \235: " and" */
+    {0220, 't'}, /* \236: "ret" */
+    {0236, 'u'}, /* \237: "retu" */
+    {0237, 'r'}, /* \240: "retur" */
+    {0240, 'n'}, /* \241: "return" */
     {'=', '='}, /* \242: "==" */
-    {'=', 0207}, /* \243: "=k('" */
-    {'e', 'x'}, /* \244: "ex" */
-    {0201, 'd'}, /* \245: "',d" */
-    {'u', 'm'}, /* \246: "um" */
-    {'e', 'r'}, /* \247: "er" */
-    {'0', '\''}, /* \250: "0'" */
-    {0201, 'a'}, /* \251: "',a" */
-    {0234, ' '}, /* \252: " and " */
-    {'t', 0230}, /* \253: "ton" */
-    {0253, 0246}, /* \254: "tonum" */
-    {0254, 'b'}, /* \255: "tonumb" */
-    {0255, 0247}, /* \256: "tonumber" */
-    {0256, '('}, /* \257: "tonumber(" */
+    {'u', 'm'}, /* \243: "um" */
+    {'e', 'r'}, /* \244: "er" */
+    {'=', 0207}, /* \245: "=k('" */
+    {'e', 'x'}, /* \246: "ex" */
+    {0201, 'd'}, /* \247: "',d" */
+    {'t', 0227}, /* \250: "ton" */
+    {0250, 0243}, /* \251: "tonum" */
+    {0251, 'b'}, /* \252: "tonumb" */
+    {0252, 0244}, /* \253: "tonumber" */
+    {0253, '('}, /* \254: "tonumber(" */
+    {'0', '\''}, /* \255: "0'" */
+    {0201, 'a'}, /* \256: "',a" */
+    {0235, ' '}, /* \257: " and " */
     {'x', 0202}, /* \260: "x)\n" */
     {0201, 'b'}, /* \261: "',b" */
     {0221, ' '}, /* \262: " then " */
     {0207, 'h'}, /* \263: "k('h" */
     {'n', 'c'}, /* \264: "nc" */
-    {0232, 0225}, /* \265: "else" */
+    {0233, 0226}, /* \265: "else" */
     {0207, 'p'}, /* \266: "k('p" */
     {'t', 'r'}, /* \267: "tr" */
-    {'\'', 0227}, /* \270: "'.." */
+    {'\'', 0230}, /* \270: "'.." */
     {0201, 'c'}, /* \271: "',c" */
     {0211, 'a'}, /* \272: "local a" */
-    {',', 'n'}, /* \273: ",n" */
-    {'t', 'i'}, /* \274: "ti" */
-    {0240, ' '}, /* \275: "return " */
-    {'A', 'R'}, /* \276: "AR" */
-    {0276, 'G'}, /* \277: "ARG" */
-    {0277, 'V'}, /* \300: "ARGV" */
-    {0300, '['}, /* \301: "ARGV[" */
-    {',', 'e'}, /* \302: ",e" */
-    {')', 0214}, /* \303: ")end\n" */
-    {0211, 'f'}, /* \304: "local f" */
-    {0304, 'u'}, /* \305: "local fu" */
-    {0305, 0264}, /* \306: "local func" */
-    {0306, 0274}, /* \307: "local functi" */
-    {0307, 0230}, /* \310: "local function" */
-    {'%', 'd'}, /* \311: "%d" */
-    {0265, 0216}, /* \312: "elseif " */
-    {'0', '\n'}, /* \313: "0\n" */
-    {'n', 'o'}, /* \314: "no" */
-    {0314, 't'}, /* \315: "not" */
-    {0266, 0244}, /* \316: "k('pex" */
-    {0316, 'p'}, /* \317: "k('pexp" */
-    {0317, 'i'}, /* \320: "k('pexpi" */
-    {0320, 0220}, /* \321: "k('pexpire" */
-    {0240, '{'}, /* \322: "return{" */
-    {' ', 0241}, /* \323: " or " */
-    {0273, '}'}, /* \324: ",n}" */
+    {' ', 0232}, /* \273: " or " */
+    {',', 'n'}, /* \274: ",n" */
+    {'t', 'i'}, /* \275: "ti" */
+    {0241, ' '}, /* \276: "return " */
+    {'A', 'R'}, /* \277: "AR" */
+    {0277, 'G'}, /* \300: "ARG" */
+    {0300, 'V'}, /* \301: "ARGV" */
+    {0301, '['}, /* \302: "ARGV[" */
+    {',', 'e'}, /* \303: ",e" */
+    {')', 0214}, /* \304: ")end\n" */
+    {0211, 'f'}, /* \305: "local f" */
+    {0305, 'u'}, /* \306: "local fu" */
+    {0306, 0264}, /* \307: "local func" */
+    {0307, 0275}, /* \310: "local functi" */
+    {0310, 0227}, /* \311: "local function" */
+    {'%', 'd'}, /* \312: "%d" */
+    {0265, 0216}, /* \313: "elseif " */
+    {'0', '\n'}, /* \314: "0\n" */
+    {'n', 'o'}, /* \315: "no" */
+    {0315, 't'}, /* \316: "not" */
+    {0266, 0246}, /* \317: "k('pex" */
+    {0317, 'p'}, /* \320: "k('pexp" */
+    {0320, 'i'}, /* \321: "k('pexpi" */
+    {0321, 0220}, /* \322: "k('pexpire" */
+    {0241, '{'}, /* \323: "return{" */
+    {0274, '}'}, /* \324: ",n}" */
     {',', 'K'}, /* \325: ",K" */
     {'o', 'k'}, /* \326: "ok" */
     {0326, 0200}, /* \327: "oken" */
@@ -108,22 +108,22 @@ const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {
     {')', 0217}, /* \333: ")then" */
     {'~', '='}, /* \334: "~=" */
     {' ', 0214}, /* \335: " end\n" */
-    {'\'', 0250}, /* \336: "'0'" */
+    {'\'', 0255}, /* \336: "'0'" */
     {0216, 'a'}, /* \337: "if a" */
-    {'t', 0245}, /* \340: "t',d" */
+    {'t', 0247}, /* \340: "t',d" */
     {'s', 'i'}, /* \341: "si" */
     {'g', 'e'}, /* \342: "ge" */
-    {0315, ' '}, /* \343: "not " */
+    {0316, ' '}, /* \343: "not " */
     {'u', 'b'}, /* \344: "ub" */
-    {')', 0241}, /* \345: ")or " */
+    {')', 0232}, /* \345: ")or " */
     {'z', 0202}, /* \346: "z)\n" */
     {0267, 'u'}, /* \347: "tru" */
     {0347, 'e'}, /* \350: "true" */
-    {0227, '\''}, /* \351: "..'" */
+    {0230, '\''}, /* \351: "..'" */
     {'1', 0222}, /* \352: "100" */
     {0207, 'z'}, /* \353: "k('z" */
     {0271, ','}, /* \354: "',c," */
-    {'d', 0232}, /* \355: "del" */
+    {'d', 0233}, /* \355: "del" */
     {'w', '('}, /* \356: "w(" */
     {0231, 0341}, /* \357: ",'si" */
     {'l', 0200}, /* \360: "len" */
@@ -134,126 +134,126 @@ const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {
     {0351, ' '}, /* \365: "..' " */
     {0365, 0270}, /* \366: "..' '.." */
     {0331, 0224}, /* \367: "lind" */
-    {0367, 0244}, /* \370: "lindex" */
+    {0367, 0246}, /* \370: "lindex" */
     {0370, 0261}, /* \371: "lindex',b" */
     {'=', 'n'}, /* \372: "=n" */
     {'a', 'd'}, /* \373: "ad" */
     {'m', 'a'}, /* \374: "ma" */
-    {0302, 0202}, /* \375: ",e)\n" */
+    {0303, 0202}, /* \375: ",e)\n" */
     {'G', '='}, /* \376: "G=" */
     {'1', ','}, /* \377: "1," */
 };
 
 static const uint8_t common[] =
     "\272,b,c,d=KEYS[1]\325EYS[\363\325EYS[3]\325EYS[4]\n" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4] */
-    "\211e,f=\3011],\257\3013]\202" /* local e,f=ARGV[1],tonumber(ARGV[3]) */
-    "\211g='5\222\250\n" /* local g='5000' */
-    "\211h=3\222\222\313" /* local h=300000 */
-    "\211i='12096\222\222\250\n" /* local i='1209600000' */
-    "\211j='864\222\222\250\n" /* local j='86400000' */
+    "\211e,f=\3021],\254\3023]\202" /* local e,f=ARGV[1],tonumber(ARGV[3]) */
+    "\211g='5\222\255\n" /* local g='5000' */
+    "\211h=3\222\222\314" /* local h=300000 */
+    "\211i='12096\222\222\255\n" /* local i='1209600000' */
+    "\211j='864\222\222\255\n" /* local j='86400000' */
     "\211k=\220dis.\205l\n" /* local k=redis.call */
-    "\211l\243\274me\330" /* local l=k('time') */
+    "\211l\245\275me\330" /* local l=k('time') */
     "\211m=l[1]*\352\222\222+l[\363\n" /* local m=l[1]*1000000+l[2] */
-    "\211n=(m-m%\352\332/\352\313" /* local n=(m-m%1000)/1000 */
-    "\216n>\257\301\363\333 \322-2,0\324\214" /* if n>tonumber(ARGV[2])then return{-2,0,n}end */
-    "\211o\243h\342t\251\375" /* local o=k('hget',a,e) */
-    "\211p\243\371\231\250\202" /* local p=k('lindex',b,'0') */
-    "\211q\243zsco\220\271\375" /* local q=k('zscore',c,e) */
-    "\211r\243hm\361\231t\327\362\220lea\225d\362w\327\330" /* local r=k('hmget',d,'token','released','woken') */
-    "\211s,t=r[1]\241'0\201r[\363\241\336\n" /* local s,t=r[1]or '0',r[2]or '0' */
-    "\211u='\220diss\230_\206ck__chann\232\270s\267ing.s\344(b,2\332\351:'\n" /* local u='redisson_lock__channel'..string.sub(b,20)..':' */
-    "\310 v(\227.\202" /* local function v(...) */
-    "\263\225\340,\227.\202" /* k('hset',d,...) */
-    "\321\245,i\202" /* k('pexpire',d,i) */
+    "\211n=(m-m%\352\332/\352\314" /* local n=(m-m%1000)/1000 */
+    "\216n>\254\302\363\333 \323-2,0\324\214" /* if n>tonumber(ARGV[2])then return{-2,0,n}end */
+    "\211o\245h\342t\256\375" /* local o=k('hget',a,e) */
+    "\211p\245\371\231\255\202" /* local p=k('lindex',b,'0') */
+    "\211q\245zsco\220\271\375" /* local q=k('zscore',c,e) */
+    "\211r\245hm\361\231t\327\362\220lea\226d\362w\327\330" /* local r=k('hmget',d,'token','released','woken') */
+    "\211s,t=r[1]\232'0\201r[\363\232\336\n" /* local s,t=r[1]or '0',r[2]or '0' */
+    "\211u='\220diss\227_\206ck__chann\233\270s\267ing.s\344(b,2\332\351:'\n" /* local u='redisson_lock__channel'..string.sub(b,20)..':' */
+    "\311 v(\230.\202" /* local function v(...) */
+    "\263\226\340,\230.\202" /* k('hset',d,...) */
+    "\322\247,i\202" /* k('pexpire',d,i) */
     "\214" /* end */
-    "\310 \356\260" /* local function w(x) */
+    "\311 \356\260" /* local function w(x) */
     "\207l\220m\261\2311\201\260" /* k('lrem',b,'1',x) */
     "\353\220m\354\260" /* k('zrem',c,x) */
-    "\263\355\245,x\357\360t:\270\260" /* k('hdel',d,x,'silent:'..x) */
-    "\216x\242p\262p\243\371\231\250\303" /* if x==p then p=k('lindex',b,'0')end */
+    "\263\355\247,x\357\360t:\270\260" /* k('hdel',d,x,'silent:'..x) */
+    "\216x\242p\262p\245\371\231\255\304" /* if x==p then p=k('lindex',b,'0')end */
     "\214" /* end */
-    "\310 y(\346" /* local function y(z) */
-    "\216p\262\220dis.p\205l\203z\373d\271\231XX\201n+z+h,p\303" /* if p then redis.pcall('zadd',c,'XX',n+z+h,p)end */
+    "\311 y(\346" /* local function y(z) */
+    "\216p\262\220dis.p\205l\203z\373d\271\231XX\201n+z+h,p\304" /* if p then redis.pcall('zadd',c,'XX',n+z+h,p)end */
     "\214" /* end */
-    "\310 A(\346" /* local function A(z) */
-    "\211B\243pttl\251\202" /* local B=k('pttl',a) */
-    "\216B<\257z\333\n" /* if B<tonumber(z)then */
-    "\321\251,\346" /* k('pexpire',a,z) */
+    "\311 A(\346" /* local function A(z) */
+    "\211B\245pttl\256\202" /* local B=k('pttl',a) */
+    "\216B<\254z\333\n" /* if B<tonumber(z)then */
+    "\322\256,\346" /* k('pexpire',a,z) */
     "B=z\n" /* B=z */
     "\214" /* end */
-    "\321\245,i\202" /* k('pexpire',d,i) */
+    "\322\247,i\202" /* k('pexpire',d,i) */
     "y(B\202" /* y(B) */
     "\214" /* end */
-    "\310 C(D,z,E,F\202" /* local function C(D,z,E,F) */
-    "\211G,H=m,\257s\345\313" /* local G,H=m,tonumber(s)or 0 */
-    "\216H>=G\252H<2^53\262\376H+1\335" /* if H>=G and H<2^53 then G=H+1 end */
-    "\211I=s\267ing.f\226\374t\203%.0f\201G\202" /* local I=string.format('%.0f',G) */
-    "\216\343p\252\263\360\245)>5\233" /* if not p and k('hlen',d)>5 then */
+    "\311 C(D,z,E,F\202" /* local function C(D,z,E,F) */
+    "\211G,H=m,\254s\345\314" /* local G,H=m,tonumber(s)or 0 */
+    "\216H>=G\257H<2^53\262\376H+1\335" /* if H>=G and H<2^53 then G=H+1 end */
+    "\211I=s\267ing.f\225\374t\203%.0f\201G\202" /* local I=string.format('%.0f',G) */
+    "\216\343p\257\263\360\247)>5\234" /* if not p and k('hlen',d)>5 then */
     "\364t\327\201s\202" /* v('token',s) */
-    "\207\355\245\202" /* k('del',d) */
+    "\207\355\247\202" /* k('del',d) */
     "\214" /* end */
-    "\364t\327\201I\231hold\247\201D\231\220lea\225d\201t\202" /* v('token',I,'holder',D,'released',t) */
-    "\263\225t\251,D,F\202" /* k('hset',a,D,F) */
-    "\321\251,\346" /* k('pexpire',a,z) */
-    "\216E\262\356D\303" /* if E then w(D)end */
+    "\364t\327\201I\231hold\244\201D\231\220lea\226d\201t\202" /* v('token',I,'holder',D,'released',t) */
+    "\263\226t\256,D,F\202" /* k('hset',a,D,F) */
+    "\322\256,\346" /* k('pexpire',a,z) */
+    "\216E\262\356D\304" /* if E then w(D)end */
     "y(\346" /* y(z) */
-    "\275G,I\n" /* return G,I */
+    "\276G,I\n" /* return G,I */
     "\214" /* end */
-    "\310 J(x\325\202" /* local function J(x,K) */
+    "\311 J(x\325\202" /* local function J(x,K) */
     "\211L=x\366(\353sco\220\354x\345'\330" /* local L=x..' '..(k('zscore',c,x)or '') */
-    "\211M=\257\263\361\357\264e')\345\313" /* local M=tonumber(k('hget',d,'since'))or 0 */
-    "\216\263\361\231w\327')\334L\323M+3*g<n\233" /* if k('hget',d,'woken')~=L or M+3*g<n then */
+    "\211M=\254\263\361\357\264e')\345\314" /* local M=tonumber(k('hget',d,'since'))or 0 */
+    "\216\263\361\231w\327')\334L\273M+3*g<n\273M>n\234" /* if k('hget',d,'woken')~=L or M+3*g<n or M>n then */
     "\364w\327\201L\357\264e\201n\202" /* v('woken',L,'since',n) */
-    "\312M+g<\372\233" /* elseif M+g<=n then */
-    "\275f\204\225\n" /* return false */
+    "\313M+g<\372\234" /* elseif M+g<=n then */
+    "\276f\204\226\n" /* return false */
     "\214" /* end */
-    "f\241N=0\325-1 do\n" /* for N=0,K-1 do */
+    "f\232N=0\325-1 do\n" /* for N=0,K-1 do */
     "\353i\264rby\354h,\207\371,N)\202" /* k('zincrby',c,h,k('lindex',b,N)) */
     "\214" /* end */
-    "\216K>0\233" /* if K>0 then */
+    "\216K>0\234" /* if K>0 then */
     "\207l\220m\261,\377\260" /* k('lrem',b,1,x) */
     "\207lpush\261,\260" /* k('lpush',b,x) */
     "p=x\n" /* p=x */
     "\214" /* end */
-    "\263\355\245\357\360t:\270\260" /* k('hdel',d,'silent:'..x) */
-    "\266\344\331sh\201u\227x\231\250\202" /* k('publish',u..x,'0') */
-    "\275\350\n" /* return true */
+    "\263\355\247\357\360t:\270\260" /* k('hdel',d,'silent:'..x) */
+    "\266\344\331sh\201u\230x\231\255\202" /* k('publish',u..x,'0') */
+    "\276\350\n" /* return true */
     "\214" /* end */
-    "\310 O(\260" /* local function O(x) */
-    "\211P\243zsco\220\354x\345\336\n" /* local P=k('zscore',c,x)or '0' */
-    "\211Q,M=s\267ing.\374tch(\263\361\357\360t:\270x\345'\362(%S+) (\311+)\330" /* local Q,M=string.match(k('hget',d,'silent:'..x)or '','(%S+) (%d+)') */
-    "\216Q\242P\252M+g<\372\262\275\350\335" /* if Q==P and M+g<=n then return true end */
-    "\216Q\334P\262\364\341\360t:\270x,P\366n\303" /* if Q~=P then v('silent:'..x,P..' '..n)end */
-    "\275\257P)<\372\n" /* return tonumber(P)<=n */
+    "\311 O(\260" /* local function O(x) */
+    "\211P\245zsco\220\354x\345\336\n" /* local P=k('zscore',c,x)or '0' */
+    "\211Q,M=s\267ing.\374tch(\263\361\357\360t:\270x\345'\362(%S+) (\312+)\330" /* local Q,M=string.match(k('hget',d,'silent:'..x)or '','(%S+) (%d+)') */
+    "\216Q\242P\257M+g<\372\262\276\350\335" /* if Q==P and M+g<=n then return true end */
+    "\216Q\334P\273\254M)>n\262\364\341\360t:\270x,P\366n\304" /* if Q~=P or tonumber(M)>n then v('silent:'..x,P..' '..n)end */
+    "\276\254P)<\372\n" /* return tonumber(P)<=n */
     "\214" /* end */
-    "\310 R(S\202" /* local function R(S) */
-    "\211K,T=0,f\204\225\n" /* local K,T=0,false */
+    "\311 R(S\202" /* local function R(S) */
+    "\211K,T=0,f\204\226\n" /* local K,T=0,false */
     "while \350 do\n" /* while true do */
     "\211x=p\n" /* local x=p */
-    "\216K>0\262x\243\371\325\303" /* if K>0 then x=k('lindex',b,K)end */
-    "\216\343x\323x\242S\262\275\343T\335" /* if not x or x==S then return not T end */
-    "\211U\243h\361,\260" /* local U=k('hget',d,x) */
-    "\211V,W=s\267ing.\374tch(U\323'\362^(\311+) (\311\311\311\311\311?\311?)$\330" /* local V,W=string.match(U or '','^(%d+) (%d%d%d%d%d?%d?)$') */
-    "\211X=u\227x\n" /* local X=u..x */
-    "\211Y\243p\344s\344\362n\246s\344\201X)[\363>\313" /* local Y=k('pubsub','numsub',X)[2]>0 */
-    "\216\343U\252\343Y\233" /* if not U and not Y then */
+    "\216K>0\262x\245\371\325\304" /* if K>0 then x=k('lindex',b,K)end */
+    "\216\343x\273x\242S\262\276\343T\335" /* if not x or x==S then return not T end */
+    "\211U\245h\361,\260" /* local U=k('hget',d,x) */
+    "\211V,W=s\267ing.\374tch(U\273'\362^(\312+) (\312\312\312\312\312?\312?)$\330" /* local V,W=string.match(U or '','^(%d+) (%d%d%d%d%d?%d?)$') */
+    "\211X=u\230x\n" /* local X=u..x */
+    "\211Y\245p\344s\344\362n\243s\344\201X)[\363>\314" /* local Y=k('pubsub','numsub',X)[2]>0 */
+    "\216\343U\257\343Y\234" /* if not U and not Y then */
     "\216O(x\333\n" /* if O(x)then */
     "\356\260" /* w(x) */
     "\265\n" /* else */
     "T=\350\n" /* T=true */
     "K=K+1\n" /* K=K+1 */
     "\214" /* end */
-    "\312U\252\257V\323\332<\372\233" /* elseif U and tonumber(V or 0)<=n then */
+    "\313U\257\254V\273\332<\372\234" /* elseif U and tonumber(V or 0)<=n then */
     "\356\260" /* w(x) */
-    "\312T\233" /* elseif T then */
-    "\275f\204\225\n" /* return false */
-    "\312\343U\233" /* elseif not U then */
-    "\216J(x\325\333 \275f\204\225\335" /* if J(x,K)then return false end */
+    "\313T\234" /* elseif T then */
+    "\276f\204\226\n" /* return false */
+    "\313\343U\234" /* elseif not U then */
+    "\216J(x\325\333 \276f\204\226\335" /* if J(x,K)then return false end */
     "\356\260" /* w(x) */
-    "\312Y\233" /* elseif Y then */
-    "\211Z,\376C(x,W,\350\231\250\202" /* local Z,G=C(x,W,true,'0') */
+    "\313Y\234" /* elseif Y then */
+    "\211Z,\376C(x,W,\350\231\255\202" /* local Z,G=C(x,W,true,'0') */
     "\266\344\331sh\201X,G\366n\366W\202" /* k('publish',X,G..' '..n..' '..W) */
-    "\275'giv\200'\n" /* return 'given' */
+    "\276'giv\200'\n" /* return 'given' */
     "\265\n" /* else */
     "K=K+1\n" /* K=K+1 */
     "\214" /* end */
@@ -262,103 +262,103 @@ static const uint8_t common[] =
     ;
 
 static const uint8_t acquire[] =
-    "\211z,aa=\3014],\257\3015]\202" /* local z,aa=ARGV[4],tonumber(ARGV[5]) */
-    "\272b=\3016]\242s\n" /* local ab=ARGV[6]==s */
-    "\216o\233" /* if o then */
-    "\211\376\257s\345\313" /* local G=tonumber(s)or 0 */
-    "\272c=\315(G>0\252G<2^53\202" /* local ac=not(G>0 and G<2^53) */
-    "\337a>=0\234(ab \226\223c\333\n" /* if aa>=0 and(ab or ac)then */
+    "\211z,aa=\3024],\254\3025]\202" /* local z,aa=ARGV[4],tonumber(ARGV[5]) */
+    "\272b=\3026]\242s\n" /* local ab=ARGV[6]==s */
+    "\216o\234" /* if o then */
+    "\211\376\254s\345\314" /* local G=tonumber(s)or 0 */
+    "\272c=\316(G>0\257G<2^53\202" /* local ac=not(G>0 and G<2^53) */
+    "\337a>=0\235(ab \225\223c\333\n" /* if aa>=0 and(ab or ac)then */
     "t=s\n" /* t=s */
-    "\364\220lea\225d\201t\202" /* v('released',t) */
-    "\207\355\251\202" /* k('del',a) */
-    "\312ab \226\223a>=0\233" /* elseif ab or aa>=0 then */
-    "\272d=o\242\336\234\223a<\313" /* local ad=o=='0' and aa<0 */
-    "\337d\262\321\251,z\303" /* if ad then k('pexpire',a,z)end */
+    "\364\220lea\226d\201t\202" /* v('released',t) */
+    "\207\355\256\202" /* k('del',a) */
+    "\313ab \225\223a>=0\234" /* elseif ab or aa>=0 then */
+    "\272d=o\242\336\235\223a<\314" /* local ad=o=='0' and aa<0 */
+    "\337d\262\322\256,z\304" /* if ad then k('pexpire',a,z)end */
     "A(\346" /* A(z) */
-    "\216\257o)\334\212a\224(\373\323o\334\336\333 \263\225t\251\302,f\303" /* if tonumber(o)~=f and(ad or o~='0')then k('hset',a,e,f)end */
-    "\322\377G\324\n" /* return{1,G,n} */
+    "\216\254o)\334\212a\224(\373\273o\334\336\333 \263\226t\256\303,f\304" /* if tonumber(o)~=f and(ad or o~='0')then k('hset',a,e,f)end */
+    "\323\377G\324\n" /* return{1,G,n} */
     "\214" /* end */
     "\214" /* end */
-    "\216f>1 \226\223a<0\262\322-\3770\324\214" /* if f>1 or aa<0 then return{-1,0,n}end */
-    "\272e\243pttl\251\202" /* local ae=k('pttl',a) */
-    "\337e\242-2\233" /* if ae==-2 then */
-    "\216R(e)\242\350\233" /* if R(e)==true then */
+    "\216f>1 \225\223a<0\262\323-\3770\324\214" /* if f>1 or aa<0 then return{-1,0,n}end */
+    "\272e\245pttl\256\202" /* local ae=k('pttl',a) */
+    "\337e\242-2\234" /* if ae==-2 then */
+    "\216R(e)\242\350\234" /* if R(e)==true then */
     "\211\376C(e,z,q\2311\330" /* local G=C(e,z,q,'1') */
-    "\322\377G\324\n" /* return{1,G,n} */
+    "\323\377G\324\n" /* return{1,G,n} */
     "\214" /* end */
-    "ae\243pttl\251\202" /* ae=k('pttl',a) */
-    "\312r[3]\217\n" /* elseif r[3]then */
-    "\263\355\245\231w\327\330" /* k('hdel',d,'woken') */
+    "ae\245pttl\256\202" /* ae=k('pttl',a) */
+    "\313r[3]\217\n" /* elseif r[3]then */
+    "\263\355\247\231w\327\330" /* k('hdel',d,'woken') */
     "\214" /* end */
-    "\337a\2420\262\3220,ae\324\214" /* if aa==0 then return{0,ae,n}end */
-    "v(e\273+aa\366\3015]\202" /* v(e,n+aa..' '..ARGV[5]) */
-    "\211N=q\234(\207lpos\261\302\231MAXLEN\201\352\332\226(\207\371,\352\332a\224 \352\332\202" /* local N=q and(k('lpos',b,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000)) */
-    "\216N\233" /* if N then */
+    "\337a\2420\262\3230,ae\324\214" /* if aa==0 then return{0,ae,n}end */
+    "v(e\274+aa\366\3025]\202" /* v(e,n+aa..' '..ARGV[5]) */
+    "\211N=q\235(\207lpos\261\303\231MAXLEN\201\352\332\225(\207\371,\352\332a\224 \352\332\202" /* local N=q and(k('lpos',b,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000)) */
+    "\216N\234" /* if N then */
     "\272f\372+(N+1)*h\n" /* local af=n+(N+1)*h */
-    "\216\257q)<a\212\217 \353\373d\354af\302\303" /* if tonumber(q)<af then k('zadd',c,af,e)end */
+    "\216\254q)<a\212\217 \353\373d\354af\303\304" /* if tonumber(q)<af then k('zadd',c,af,e)end */
     "\265\n" /* else */
     "\353\373d\271\231XX\2010\375" /* k('zadd',c,'XX',0,e) */
-    "\211K\243rpush\261\375" /* local K=k('rpush',b,e) */
-    "\353\373d\271\273+\374\215.\374x(ae,\332+K*h\375" /* k('zadd',c,n+math.max(ae,0)+K*h,e) */
+    "\211K\245rpush\261\375" /* local K=k('rpush',b,e) */
+    "\353\373d\271\274+\374\215.\374x(ae,\332+K*h\375" /* k('zadd',c,n+math.max(ae,0)+K*h,e) */
     "\214" /* end */
-    "\216\266ttl\261)<\257j\333\n" /* if k('pttl',b)<tonumber(j)then */
-    "\321\261,i\202" /* k('pexpire',b,i) */
-    "\321\354i\202" /* k('pexpire',c,i) */
+    "\216\266ttl\261)<\254j\333\n" /* if k('pttl',b)<tonumber(j)then */
+    "\322\261,i\202" /* k('pexpire',b,i) */
+    "\322\354i\202" /* k('pexpire',c,i) */
     "\214" /* end */
-    "\216p\252p\334e\221\223e=-1\335" /* if p and p~=e then ae=-1 end */
-    "\3220,ae\324\n" /* return{0,ae,n} */
+    "\216p\257p\334e\221\223e=-1\335" /* if p and p~=e then ae=-1 end */
+    "\3230,ae\324\n" /* return{0,ae,n} */
     ;
 
 static const uint8_t release[] =
-    "\211\376\3014]\n" /* local G=ARGV[4] */
-    "\272g=o\234(G\242\336\323G\242s\202" /* local ag=o and(G=='0' or G==s) */
-    "\337g\252f>0\233" /* if ag and f>0 then */
-    "A(\3015]\202" /* A(ARGV[5]) */
-    "\216\257o)\334\212\217 \263\225t\251\302,f\303" /* if tonumber(o)~=f then k('hset',a,e,f)end */
-    "\322\377f\324\n" /* return{1,f,n} */
+    "\211\376\3024]\n" /* local G=ARGV[4] */
+    "\272g=o\235(G\242\336\273G\242s\202" /* local ag=o and(G=='0' or G==s) */
+    "\337g\257f>0\234" /* if ag and f>0 then */
+    "A(\3025]\202" /* A(ARGV[5]) */
+    "\216\254o)\334\212\217 \263\226t\256\303,f\304" /* if tonumber(o)~=f then k('hset',a,e,f)end */
+    "\323\377f\324\n" /* return{1,f,n} */
     "\214" /* end */
-    "\216f<0\221\223g\243\244ists\251)\2421\335" /* if f<0 then ag=k('exists',a)==1 end */
-    "\272h=ag \226(G\334\336\252t\242G\202" /* local ah=ag or(G~='0' and t==G) */
-    "\337g\233" /* if ag then */
-    "\207\355\251\202" /* k('del',a) */
+    "\216f<0\221\223g\245\246ists\256)\2421\335" /* if f<0 then ag=k('exists',a)==1 end */
+    "\272h=ag \225(G\334\336\257t\242G\202" /* local ah=ag or(G~='0' and t==G) */
+    "\337g\234" /* if ag then */
+    "\207\355\256\202" /* k('del',a) */
     "\216o\262t=s\335" /* if o then t=s end */
-    "\312G\242\336\252f\2420\233" /* elseif G=='0' and f==0 then */
+    "\313G\242\336\257f\2420\234" /* elseif G=='0' and f==0 then */
     "\356e\202" /* w(e) */
     "\214" /* end */
-    "\272i=ag\323\207\244ists\251)\242\313" /* local ai=ag or k('exists',a)==0 */
-    "\272j=ai\252R()\242'giv\200'\n" /* local aj=ai and R()=='given' */
-    "\337g\252o\252\315\223j\233" /* if ag and o and not aj then */
-    "\263\225\340\231\220lea\225d\201t\202" /* k('hset',d,'released',t) */
-    "\321\245,j\202" /* k('pexpire',d,j) */
+    "\272i=ag\273\207\246ists\256)\242\314" /* local ai=ag or k('exists',a)==0 */
+    "\272j=ai\257R()\242'giv\200'\n" /* local aj=ai and R()=='given' */
+    "\337g\257o\257\316\223j\234" /* if ag and o and not aj then */
+    "\263\226\340\231\220lea\226d\201t\202" /* k('hset',d,'released',t) */
+    "\322\247,j\202" /* k('pexpire',d,j) */
     "\214" /* end */
-    "\322ah\2521\3230,0\324\n" /* return{ah and 1 or 0,0,n} */
+    "\323ah\2571\2730,0\324\n" /* return{ah and 1 or 0,0,n} */
     ;
 
 static const uint8_t inspect[] =
     "\272,b,c,d=KEYS[1]\325EYS[\363\325EYS[3]\325EYS[4]\n" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4] */
     "\211k=\220dis.\205l\n" /* local k=redis.call */
-    "\211l\243\274me\330" /* local l=k('time') */
-    "\211n=l[1]*\3520+\374\215.f\206\226(l[\363/\3520\202" /* local n=l[1]*1000+math.floor(l[2]/1000) */
-    "\211X='\220diss\230_\206ck__chann\232\270s\267ing.s\344(b,2\332\351:'\n" /* local X='redisson_lock__channel'..string.sub(b,20)..':' */
-    "\272k\243h\342t\204l\251\202" /* local ak=k('hgetall',a) */
-    "\211r\243hm\361\231t\327\362hold\247\330" /* local r=k('hmget',d,'token','holder') */
-    "\211\204\243lran\342\261,0,-1\202" /* local al=k('lrange',b,0,-1) */
-    "\272m=ak[1]\241''\n" /* local am=ak[1]or '' */
-    "\272n=am\334''\234\223m\242r[\363\n" /* local an=am~='' and am==r[2] */
+    "\211l\245\275me\330" /* local l=k('time') */
+    "\211n=l[1]*\3520+\374\215.f\206\225(l[\363/\3520\202" /* local n=l[1]*1000+math.floor(l[2]/1000) */
+    "\211X='\220diss\227_\206ck__chann\233\270s\267ing.s\344(b,2\332\351:'\n" /* local X='redisson_lock__channel'..string.sub(b,20)..':' */
+    "\272k\245h\342t\204l\256\202" /* local ak=k('hgetall',a) */
+    "\211r\245hm\361\231t\327\362hold\244\330" /* local r=k('hmget',d,'token','holder') */
+    "\211\204\245lran\342\261,0,-1\202" /* local al=k('lrange',b,0,-1) */
+    "\272m=ak[1]\232''\n" /* local am=ak[1]or '' */
+    "\272n=am\334''\235\223m\242r[\363\n" /* local an=am~='' and am==r[2] */
     "\272o={\n" /* local ao={ */
-    "\266ttl\251),an\252r[1]\241'0\251n\2521\3230,\257ak[\363\3450,#\204,am\n" /* k('pttl',a),an and r[1]or '0',an and 1 or 0,tonumber(ak[2])or 0,#al,am */
+    "\266ttl\256),an\257r[1]\232'0\256n\2571\2730,\254ak[\363\3450,#\204,am\n" /* k('pttl',a),an and r[1]or '0',an and 1 or 0,tonumber(ak[2])or 0,#al,am */
     "}\n" /* } */
-    "f\241Z,x in ipairs(\204)do\n" /* for Z,x in ipairs(al)do */
-    "\211U\243h\361,\260" /* local U=k('hget',d,x) */
-    "\211V=U\252s\267ing.\374tch(U\231^\311+'\345\353sco\220\354\260" /* local V=U and string.match(U,'^%d+')or k('zscore',c,x) */
-    "\211Y\243p\344s\344\362n\246s\344\201X\227x)[\363>\313" /* local Y=k('pubsub','numsub',X..x)[2]>0 */
-    "\272p=\313" /* local ap=0 */
-    "if(\257V\323\332\241\332>n\221\223p=Y\2522\3231\335" /* if(tonumber(V or 0)or 0)>n then ap=Y and 2 or 1 end */
-    "ao[#ao+1]=U\2521\323\313" /* ao[#ao+1]=U and 1 or 0 */
+    "f\232Z,x in ipairs(\204)do\n" /* for Z,x in ipairs(al)do */
+    "\211U\245h\361,\260" /* local U=k('hget',d,x) */
+    "\211V=U\257s\267ing.\374tch(U\231^\312+'\345\353sco\220\354\260" /* local V=U and string.match(U,'^%d+')or k('zscore',c,x) */
+    "\211Y\245p\344s\344\362n\243s\344\201X\230x)[\363>\314" /* local Y=k('pubsub','numsub',X..x)[2]>0 */
+    "\272p=\314" /* local ap=0 */
+    "if(\254V\273\332\232\332>n\221\223p=Y\2572\2731\335" /* if(tonumber(V or 0)or 0)>n then ap=Y and 2 or 1 end */
+    "ao[#ao+1]=U\2571\273\314" /* ao[#ao+1]=U and 1 or 0 */
     "ao[#ao+1]=ap\n" /* ao[#ao+1]=ap */
     "ao[#ao+1]=x\n" /* ao[#ao+1]=x */
     "\214" /* end */
-    "\240\223o\n" /* return ao */
+    "\241\223o\n" /* return ao */
     ;
 
 static const uint8_t nothing[] = "";
@@ -366,8 +366,8 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, 3233, "04d37ba27806e9616c2e07cd449a3dfbef2b0344"},
-    {{common, release}, 2743, "d20aa2533570c9f62898688af1cc33e18372aae0"},
+    {{common, acquire}, 3257, "0283db4a2d738097d5886024db9785c363dbf6d3"},
+    {{common, release}, 2767, "6fd5c8aaf213e2cc182d0ceafbf3e19fd1622e0e"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {

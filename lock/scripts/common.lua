@@ -97,7 +97,7 @@ end
 local function wake_peer(waiter, place)
   local waking = waiter .. ' ' .. (call('zscore', timeout, waiter) or '')
   local since = tonumber(call('hget', ours, 'since')) or 0
-  if call('hget', ours, 'woken') ~= waking or since + 3 * window < now then -- long ago: scores come again
+  if call('hget', ours, 'woken') ~= waking or since + 3 * window < now or since > now then -- long ago: scores come again
     remember('woken', waking, 'since', now)
   elseif since + window <= now then
     return false
@@ -122,7 +122,7 @@ local function peer_lapsed(waiter)
   local evict = call('zscore', timeout, waiter) or '0'
   local seen, since = string.match(call('hget', ours, 'silent:' .. waiter) or '', '(%S+) (%d+)')
   if seen == evict and since + window <= now then return true end
-  if seen ~= evict then remember('silent:' .. waiter, evict .. ' ' .. now) end
+  if seen ~= evict or tonumber(since) > now then remember('silent:' .. waiter, evict .. ' ' .. now) end
   return tonumber(evict) <= now
 end
 
