@@ -209,7 +209,7 @@ static uint32_t number_of(const struct witness *witness, const struct witness_el
 {
   char own[256];
   for (unsigned i = 0; i < WITNESS_LOCKS; i++) {
-    if (witness->numbers[i] == 0 || witness->id_size == 0) continue;
+    if (witness->numbers[i] == 0) continue;
     size_t size = witness_channel(witness, i, witness->numbers[i], own);
     size_t tail = size;
     while (own[tail - 1] != ':')
