@@ -703,6 +703,8 @@ void check_execution(struct world *world, const struct execution *execution)
     force_end(lock);
     world->counters.forced++;
   }
+  if (script == FAIRLOCK_SCRIPT_ACQUIRE && party != NULL && execution->client->owner != NULL)
+    party->asked_step = ((const struct link *)execution->client->owner)->sent_step;
   bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
                 text_equal(execution->arguments[2], text_of("0")) && text_equal(execution->arguments[3], text_of("0"));
   bool void_one = !refused && execution->reply->values[1].integer == -2;

@@ -115,7 +115,7 @@ static void jump(struct world *world)
 static void evict(struct world *world)
 {
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
-  bool jumps = (world->profile.faults & FAULT_JUMP) != 0;
+  bool jumps = (world->profile.faults & (FAULT_JUMP | FAULT_BEHIND)) != 0;
   int64_t which = !jumps && random_chance(&world->random, 500) ? 3 : random_below(&world->random, 3);
   struct store *store = redis_store(world->redis);
   struct key *key = store_find(store, lock->keys[which]);

@@ -58,6 +58,16 @@ static void take_days(struct profile *profile, struct random *random)
   profile->duration = 60 * HOUR;
 }
 
+/* Waiter timeouts of several lengths in one queue, copied configurations, and connections whose round trips take seconds. */
+static void choose_clients(struct profile *profile, struct random *random)
+{
+  profile->patient = (int)one_of(random, 0, 300, 1000);
+  profile->alike = (int)one_of(random, 0, 100, 500);
+  if (profile->devices > 30 || !random_chance(random, 150)) return;
+  profile->slow = (int)one_of(random, 200, 500, 1000);
+  profile->duration *= 4;
+}
+
 void choose_profile(struct world *world)
 {
   struct profile *profile = &world->profile;
@@ -78,10 +88,12 @@ void choose_profile(struct world *world)
   if (random_chance(random, 900)) profile->faults &= ~(unsigned)UNSAFE;
   if (random_chance(random, 850)) profile->faults &= ~(unsigned)FAULT_DENY;
   if (random_chance(random, 600)) profile->faults &= ~(unsigned)FAULT_WIPE;
-  if (profile->faults & FAULT_JUMP) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
+  if (random_chance(random, 800)) profile->faults &= ~(unsigned)FAULT_BEHIND;
+  if (profile->faults & (FAULT_JUMP | FAULT_BEHIND)) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
   if (random_chance(random, 100)) profile->faults = 0;
   if (random_chance(random, 200)) make_storm(profile, random);
   if (random_chance(random, 300)) profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
+  choose_clients(profile, random);
   if (random_chance(random, 50)) take_days(profile, random);
 }
 

@@ -91,6 +91,50 @@ static void on_lost(struct fairlock *handle, void *context)
   }
 }
 
+/* What the program sends comes to the server, and has done so since then. */
+static bool goes_through(const struct party *party, int64_t since)
+{
+  const struct device *device = party->device;
+  const struct link *link = device->link;
+  if (link == NULL || device->connecting || link->server == NULL || link->lost_up || link->lost_down) return false;
+  if (link->opened > since || link->up_held >= since || device->woke >= since) return false;
+  return party->world->refused_at < since;
+}
+
+/* Leases: one that is not renewed ends when it was said, and the lock is free then */
+
+static int64_t asked_lease(const struct party *party)
+{
+  return party->lease != FAIRLOCK_RENEW ? (int64_t)party->lease * MS : INT64_MAX;
+}
+
+static void check_lease_over(void *object, uint32_t stamp)
+{
+  const struct party *party = object;
+  struct world *world = party->world;
+  const struct lock *lock = party->lock;
+  bool held = lock->holder == party && (uint32_t)lock->token == stamp;
+  if (party->gone || !held || party->ends == INT64_MAX) return;
+  if (world->profile.faults & UNSAFE || world->set_back) return;
+  int64_t slack = SECOND + 2 * device_round_trip(party->device);
+  if (world->now < party->ends + slack || !goes_through(party, party->lease_from)) return;
+  if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
+  world_fail(world, "%s has %s for longer than it asked for", party->id, lock->text[0]);
+}
+
+/* The server may prolong the hold by so much from now on. */
+static void may_last(struct party *party, int64_t lease)
+{
+  struct world *world = party->world;
+  int64_t end = lease == INT64_MAX ? lease : world->now + lease;
+  if (end <= party->ends) return;
+  party->ends = end;
+  party->lease_from = world->now;
+  if (end == INT64_MAX) return;
+  int64_t slack = SECOND + 2 * device_round_trip(party->device);
+  world_later(world, end + slack - world->now, check_lease_over, party, (uint32_t)party->handle.token);
+}
+
 /* Acquiring */
 
 static uint32_t choose_wait(struct world *world)
@@ -118,7 +162,8 @@ static void acquire(struct party *party)
   struct device *device = party->device;
   uint32_t wait = choose_wait(world);
   party->endless = wait == FAIRLOCK_FOREVER;
-  int status = fairlock_engine_acquire(&party->handle, wait, choose_lease(device), device_clock(device));
+  party->lease = choose_lease(device);
+  int status = fairlock_engine_acquire(&party->handle, wait, party->lease, device_clock(device));
   TRACE(world, "%s acquires %s, wait %u: %s", party->id, party->lock->text[0], (unsigned)wait,
         fairlock_status_name(status));
   if (status != FAIRLOCK_PENDING) {
@@ -154,13 +199,30 @@ static void check_given_up(struct party *party, int result)
     world_fail(party->world, "%s gives up as unreachable, on a connection that stands", party->id);
 }
 
+/*
+ * An acquire waits for late requests of earlier connections to expire, for no longer than a request lives, whatever the server's
+ * clock says: then it asks.
+ */
+static void check_asked(const struct party *party, int result)
+{
+  const struct device *device = party->device;
+  int64_t life = (int64_t)fairlock_response_timeout(&device->engine) * MS * 3 / 2 + 3 * SECOND;
+  int64_t since = party->world->now - life - 2 * device_round_trip(device);
+  if (result != FAIRLOCK_UNREACHABLE || party->asked_step >= party->start_step) return;
+  if (party->started > since || !goes_through(party, since) || party->world->profile.hold > HOUR) return;
+  world_fail(party->world, "%s gives up as unreachable, and has not asked", party->id);
+}
+
 static void acquired(struct party *party, int result)
 {
   struct world *world = party->world;
   check_given_up(party, result);
+  check_asked(party, result);
   TRACE(world, "%s: acquire came to %s", party->id, fairlock_status_name(result));
   if (result == FAIRLOCK_OK) {
     int64_t hold = hold_time(world);
+    party->ends = 0;
+    may_last(party, asked_lease(party));
     if (hold < MINUTE && random_chance(&world->random, 5)) hold *= 40;
     next_step(party, JOB_HOLD, hold);
     return;
@@ -174,7 +236,8 @@ static void acquired(struct party *party, int result)
 
 static void reenter(struct party *party)
 {
-  int status = fairlock_engine_acquire(&party->handle, 0, choose_lease(party->device), device_clock(party->device));
+  party->lease = choose_lease(party->device);
+  int status = fairlock_engine_acquire(&party->handle, 0, party->lease, device_clock(party->device));
   TRACE(party->world, "%s re-enters: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING) started(party, JOB_REENTER, 10000);
   else if (status == FAIRLOCK_LOST) next_step(party, JOB_HOLD, 0);
@@ -188,6 +251,7 @@ static void release(struct party *party)
   party->last = party->handle.holds == 1;
   int status = fairlock_engine_release(&party->handle, device_clock(party->device));
   TRACE(world, "%s releases: %s", party->id, fairlock_status_name(status));
+  if (status == FAIRLOCK_PENDING && !party->last) may_last(party, (int64_t)party->handle.lease_ms * MS);
   if (status == FAIRLOCK_PENDING) started(party, JOB_RELEASE, 10000);
   else if (status == FAIRLOCK_LOST && !party->last) next_step(party, JOB_HOLD, 0);
   else if (status == FAIRLOCK_LOST) rest(party);
@@ -312,6 +376,9 @@ void program_look(struct party *party)
     break;
   case JOB_REENTER:
     TRACE(party->world, "%s: re-entry came to %s", party->id, fairlock_status_name(result));
+    /* one that was refused has prolonged nothing */
+    if (result == FAIRLOCK_OK || party->device->link != party->began_on || result == FAIRLOCK_UNREACHABLE)
+      may_last(party, asked_lease(party));
     next_step(party, JOB_HOLD, hold_time(party->world));
     break;
   case JOB_RELEASE:

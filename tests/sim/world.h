@@ -129,6 +129,7 @@ struct party {
   int64_t timeout_ms,
       alive_until;     /* of a waiter of ours: what it asked for, and until when it lives, ms of the server's clock */
   uint64_t heard_step; /* in which the request was sent */
+  uint64_t asked_step; /* in which the newest acquire that has come was sent, whatever its answer */
   double score;        /* a peer's */
   struct link *link;
   struct party *before, *after;
@@ -156,8 +157,8 @@ struct party {
   uint64_t token;     /* of the hold being released */
   uint64_t lost;      /* of the last hold that was lost: its lease ends it */
   uint32_t lease;     /* of the operation; FAIRLOCK_RENEW: renewed */
-  bool renews;        /* the hold is renewed, or may be */
-  int64_t ends;       /* a hold that is not: no request prolongs its lease beyond */
+  int64_t lease_from; /* when that was asked for */
+  int64_t ends;       /* when the lease of the hold has ended; INT64_MAX: not known, or it is renewed */
   int64_t started;    /* when the operation began */
   int64_t due;        /* when it is over, if it is answered */
   uint64_t start_step;
