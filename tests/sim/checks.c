@@ -757,6 +757,17 @@ void check_wiped(struct world *world)
 
 /* The end */
 
+/* A handle that owes the server nothing may go while the server refuses to end its subscription; nothing else leaves one. */
+void check_subscriptions(struct world *world)
+{
+  struct text channel = {"", 0};
+  uint32_t left = redis_channels(world->redis, &channel);
+  for (const struct party *party = world->all_parties; party != NULL; party = party->next) {
+    if (party->unheard && listens(party)) left--;
+  }
+  if (left > 0) world_fail(world, "%u subscriptions are left, one to %.*s", left, (int)channel.size, channel.data);
+}
+
 void check_nothing_left(struct world *world, bool swept)
 {
   struct store *store = redis_store(world->redis);

@@ -49,6 +49,12 @@ static void watch(void *object, uint32_t stamp)
     world_later(world, longest - world->now, watch, party, stamp);
     return;
   }
+  const struct link *link = party->device->link;
+  if (party->job == JOB_REMOVE && (link == NULL || link->opened == 0 || link->opened > party->due)) {
+    party->due = world->now; /* each connection that breaks leaves new doubt, which has to end first */
+    world_later(world, SECOND, watch, party, stamp);
+    return;
+  }
   world_fail(world, "%s comes to no verdict (job %d)", party->id, (int)party->job);
 }
 
@@ -316,6 +322,7 @@ static void take_out(struct party *party)
   } else if (status == FAIRLOCK_IN_PROGRESS) {
     next_step(party, JOB_REMOVED, SECOND);
   } else if (status == FAIRLOCK_OK) {
+    party->unheard = party->job == JOB_REMOVED && world->refused_at >= party->started;
     party->job = JOB_GONE;
     party->gone = true;
     for (int i = 0; i < HANDLES; i++) {
@@ -377,8 +384,8 @@ void program_look(struct party *party)
   case JOB_REENTER:
     TRACE(party->world, "%s: re-entry came to %s", party->id, fairlock_status_name(result));
     /* one that was refused has prolonged nothing */
-    if (result == FAIRLOCK_OK || party->device->link != party->began_on || result == FAIRLOCK_UNREACHABLE)
-      may_last(party, asked_lease(party));
+    bool refused = result <= FAIRLOCK_DENIED && result >= FAIRLOCK_REFUSED && party->device->link == party->began_on;
+    if (!refused) may_last(party, asked_lease(party));
     next_step(party, JOB_HOLD, hold_time(party->world));
     break;
   case JOB_RELEASE:

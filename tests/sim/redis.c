@@ -186,8 +186,12 @@ uint32_t redis_listeners(struct redis *redis, struct text name)
   return entry != NULL ? ((struct channel *)entry->object)->used : 0;
 }
 
-uint32_t redis_channels(struct redis *redis)
+uint32_t redis_channels(struct redis *redis, struct text *one)
 {
+  for (uint32_t i = 0; i < redis->channels.size; i++) {
+    const struct entry *entry = &redis->channels.slots[i];
+    if (entry->name != NULL) *one = (struct text){entry->name, entry->size};
+  }
   return redis->channels.used;
 }
 

@@ -63,7 +63,8 @@ struct store *redis_store(struct redis *redis); /* at the server's present time 
 void redis_forget_scripts(struct redis *redis);
 void redis_restarted(struct redis *redis); /* scripts are forgotten, connections are counted anew */
 uint32_t redis_listeners(struct redis *redis, struct text channel);
-uint32_t redis_channels(struct redis *redis);
+uint32_t redis_channels(struct redis *redis,
+                        struct text *one); /* how many have listeners; one: the name of one of them */
 
 /*
  * Which comes first on the connection of who publishes to a channel it has subscribed to: the reply, as with Redis from

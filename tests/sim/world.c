@@ -227,7 +227,7 @@ static void look_back(struct world *world)
 {
   run_until(world, world->now + 120 * SECOND + 4 * world->longest + (world->set_back ? 3 * HOUR : 0));
   if (world->failed) return;
-  if (redis_channels(world->redis) > 0) world_fail(world, "%u subscriptions are left", redis_channels(world->redis));
+  check_subscriptions(world);
   check_nothing_left(world, false);
   for (int i = 0; i < 2; i++) {
     sweep(world);

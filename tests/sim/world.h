@@ -119,6 +119,7 @@ struct party {
   char id[48];
   bool gone;      /* crashed, or taken out */
   bool taken_out; /* and the server has said that nothing is left of it */
+  bool unheard;   /* and the server refused meanwhile to end its subscription */
 
   /* What the server has seen of it. */
   bool queued;
@@ -295,6 +296,7 @@ void check_execution(struct world *world, const struct execution *execution);
 void check_belief(struct party *party, bool believes, int64_t until, uint64_t token);
 void check_wiped(struct world *world);
 void check_nothing_left(struct world *world, bool swept);
+void check_subscriptions(struct world *world);
 
 /* world.c */
 struct party *world_add_party(struct world *world, const char *id, struct lock *lock);
