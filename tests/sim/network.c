@@ -101,7 +101,7 @@ static void send_all(struct link *link, bool up, const void *data, size_t size)
     send_piece(link, up, bytes, piece, false);
     int64_t *free_at = up ? &link->up_free : &link->down_free;
     *free_at += random_around(&world->random, link->latency);
-    if (up) link->up_held = world->now;
+    if (up) link->up_held = *free_at + link->latency * 2;
     bytes += piece;
     size -= piece;
   }
