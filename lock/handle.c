@@ -420,7 +420,7 @@ void fairlock_freeze_request(struct fairlock *handle)
     handle->subscribe_sequence = ++engine->last_sent;
   }
   number_request(handle);
-  handle->timer = next_by_clock(handle);
+  set_timer(handle, next_by_clock(handle));
 }
 
 /* Replies */

@@ -388,6 +388,22 @@ static void test_noscript_of_one(void)
   CHECK(sends("EVALSHA"));
 }
 
+/* The deadline knows of the next heartbeat though the one before is not all written yet. */
+static void test_deadline_while_writing(void)
+{
+  size_t size;
+  set_up();
+  config.response_ms = 4000;
+  config.send_size = FAIRLOCK_SEND_MIN;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  fairlock_engine_tick(&engine, now);
+  (void)fairlock_engine_output(&engine, &size, now);
+  CHECK_EQUAL(size, FAIRLOCK_SEND_MIN);
+  fairlock_engine_tick(&engine, now);
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 2000);
+}
+
 static void test_heartbeat_and_grant(void)
 {
   queue_a(FAIRLOCK_FOREVER);
@@ -2082,6 +2098,7 @@ const struct check_test check_tests[] = {
     {"a grant to an earlier place in the queue", test_grant_to_an_earlier_place},
     {"NOSCRIPT is answered by EVAL", test_noscript},
     {"NOSCRIPT of one script", test_noscript_of_one},
+    {"deadline while a request is being written", test_deadline_while_writing},
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
     {"a grant from the future", test_grant_from_the_future},
