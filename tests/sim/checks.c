@@ -148,7 +148,10 @@ static bool kept_rules(struct party *party)
   if (party->device != NULL) {
     if (!alive(party)) return false;
     bool goes = party->gone || party->job >= JOB_REMOVE; /* listens no more; its leave may have been refused */
-    return (!goes && party->link != NULL && party->link->server != NULL) || listens(party);
+    const struct link *link = party->link;
+    bool stands = !goes && link != NULL && link->server != NULL;
+    bool subscribed = stands && world->refused_at < link->opened; /* else its SUBSCRIBE may have been refused */
+    return subscribed || listens(party);
   }
   if (party->late) return false;
   const struct entry *entry = score_of(party);
@@ -350,15 +353,15 @@ static bool excused(const struct party *party)
   return party->device != NULL ? forced(party, party->believed) != NULL : party->excused;
 }
 
-static void force_end(struct lock *lock)
+static void force_end(struct party *holder, uint64_t token)
 {
-  struct party *holder = lock->holder;
+  holder->world->counters.forced++;
   if (holder->device == NULL) {
     holder->excused = true;
     return;
   }
   struct forced *of = &holder->forced[holder->forced_count++ % FORCED];
-  of->token = lock->token;
+  of->token = token;
   of->at = device_clock(holder->device);
 }
 
@@ -699,10 +702,6 @@ void check_execution(struct world *world, const struct execution *execution)
   struct party *party = party_named(world, execution->arguments[0]);
   bool force = script == FAIRLOCK_SCRIPT_RELEASE && execution->arguments[2].data[0] == '-';
   bool refused = execution->reply->values[0].kind == VALUE_ERROR;
-  if (force && lock->holder != NULL && (!refused || world->profile.faults & FAULT_DENY)) {
-    force_end(lock);
-    world->counters.forced++;
-  }
   if (script == FAIRLOCK_SCRIPT_ACQUIRE && party != NULL && execution->client->owner != NULL)
     party->asked_step = ((const struct link *)execution->client->owner)->sent_step;
   bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
@@ -715,11 +714,12 @@ void check_execution(struct world *world, const struct execution *execution)
     unqueue(party);
   }
   uint64_t token = lock->token;
-  const struct party *holder = lock->holder;
+  struct party *holder = lock->holder;
   look_at_holder(world, lock, party);
   check_peers(world, lock, script >= 0 && !refused);
   if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
   bool same = holder == lock->holder && token == lock->token;
+  if (force && holder != NULL && !same) force_end(holder, token);
   if (party != NULL && party->device != NULL)
     follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE, same, lock->expires);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3)

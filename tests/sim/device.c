@@ -259,6 +259,7 @@ static void configure(struct device *device)
   struct random *random = &world->random;
   struct fairlock_config *config = &device->config;
   size_t name = 24;
+  uint32_t offline = 0;
   free(device->receive_buffer);
   free(device->send_buffer);
   memset(config, 0, sizeof *config);
@@ -275,10 +276,12 @@ static void configure(struct device *device)
   config->send_buffer = device->send_buffer;
   if (random_chance(random, 200)) config->lease_ms = (uint32_t)random_between(random, 3000, 60000);
   if (random_chance(random, 200)) config->response_ms = (uint32_t)random_between(random, 500, 4000);
-  if (random_chance(random, 100)) config->offline_ms = (uint32_t)random_between(random, 3000, 30000);
+  if (random_chance(random, 100)) offline = (uint32_t)random_between(random, 3000, 30000);
   if (random_chance(random, world->profile.patient))
     config->waiter_ms = (uint32_t)random_between(random, FAIRLOCK_WAITER_MIN_MS,
                                                  FAIRLOCK_WAITER_MIN_MS << random_between(random, 0, 5));
+  /* an operation has to outlast the connection's death */
+  if (offline > 0) config->offline_ms = offline > config->waiter_ms ? offline : config->waiter_ms;
   if (device->slow) suit_slow(device);
   if (random_chance(random, 200)) config->client_name = "device";
   if (random_chance(random, 200)) config->password = "secret";
