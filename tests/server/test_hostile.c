@@ -67,6 +67,7 @@ static void garble(size_t which, int index)
   (void)snprintf(proxy.control->garbage, sizeof proxy.control->garbage, "%s", nonsense[which]);
   client_prepare(&far, proxy.port);
   far.config.response_ms = 400;
+  far.config.connect_ms = 400;
   client_start(&far);
   EXPECT(fairlock_init(&mine, &far.client, NAME), FAIRLOCK_OK);
   atomic_store(&proxy.control->requests, 0);
