@@ -196,16 +196,17 @@ static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32
 static void take_answer(struct fairlock_engine *engine)
 {
   struct fairlock *handle = next_answered(engine);
+  bool numbers = handle != NULL && handle->phase != INSPECTING;
+  int status = FAIRLOCK_OK;
   if (handle == NULL && next_subscribed(engine) != NULL) {
     bad_reply(engine);
     return;
   }
+  if (numbers && !is_array(engine, 3)) return; /* and the request stays unanswered */
   count_answer(engine);
   if (handle == NULL) return;
-  int status = FAIRLOCK_OK;
   uint32_t sent_at = take_off(handle);
-  if (handle->phase != INSPECTING) {
-    if (!is_array(engine, 3)) return;
+  if (numbers) {
     measure(engine, sent_at);
     take_time(engine, engine->values[2], sent_at);
     if (engine->values[0] == -2)

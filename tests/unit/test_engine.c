@@ -1369,6 +1369,40 @@ static void test_nonsense_breaks_the_connection(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
 }
 
+/* A reply that makes no sense is none: the request is in doubt, and goes out again on the next connection. */
+static void test_nonsense_is_no_answer(void)
+{
+  acquire_a(5000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
+  drain();
+  feed(":1\r\n");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  break_connection();
+  pass(50);
+  greet();
+  CHECK(sends("EVALSHA"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.holds, 2);
+}
+
+/* What such a reply was to may have been carried out: whoever gives up then has something to leave. */
+static void test_nonsense_for_an_acquire_leaves_a_doubt(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  feed("*2\r\n:1\r\n:77\r\n");
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  pass(50);
+  greet();
+  CHECK(sends("EVALSHA")); /* the leave */
+}
+
 static void test_force_release(void)
 {
   set_up();
@@ -2150,6 +2184,8 @@ const struct check_test check_tests[] = {
     {"a right is missing inside a script", test_denied_inside_a_script},
     {"Redis 6.2 says where a script stopped first", test_redis_6_2_says_where_first},
     {"an error that may pass is waited out", test_an_error_that_may_pass_is_waited_out},
+    {"nonsense is no answer", test_nonsense_is_no_answer},
+    {"nonsense for an acquire leaves a doubt", test_nonsense_for_an_acquire_leaves_a_doubt},
     {"nonsense breaks the connection", test_nonsense_breaks_the_connection},
     {"force-release", test_force_release},
     {"inspect", test_inspect},
