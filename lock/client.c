@@ -243,11 +243,12 @@ int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const
 /* Called with the mutex locked. */
 static int take_out(struct fairlock_client *client, struct fairlock *handle)
 {
-  int status = fairlock_engine_remove(handle, port_clock_ms());
-  if (status != FAIRLOCK_PENDING) return status;
-  finish(client, handle);
-  if (handle->result < 0) return handle->result;
-  return fairlock_engine_remove(handle, port_clock_ms());
+  int status;
+  while (status = fairlock_engine_remove(handle, port_clock_ms()), status == FAIRLOCK_PENDING) {
+    finish(client, handle);
+    if (handle->result < 0) return handle->result;
+  }
+  return status;
 }
 
 /* A task is inside a function that waits for the end of the handle's operation, or has to learn of it yet. */

@@ -12,6 +12,9 @@
 
 #define GREETING "%1\r\n$2\r\nid\r\n:10\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
 
+/* The server confirms that the handle listens, or that it does not any more. */
+#define SUBSCRIBED(word) ">3\r\n+" word "\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
+
 static uint8_t receive_buffer[256];
 static uint8_t send_buffer[1024];
 static const struct fairlock_config config = {.receive_buffer = receive_buffer,
@@ -23,6 +26,7 @@ static struct fairlock_client client;
 static struct fairlock handle;
 static const char *hello = GREETING; /* what the server says first */
 static const char *says;             /* NULL: the connection is closed */
+static const char *says_then;        /* after that, if not NULL */
 static size_t sent;
 static bool reachable;
 
@@ -48,6 +52,11 @@ static int say(void *context, void *data, size_t size, uint32_t timeout_ms)
   (void)timeout_ms;
   if (says == NULL) return PORT_CLOSED;
   size_t length = strlen(says);
+  if (length == 0 && says_then != NULL) {
+    says = says_then;
+    says_then = NULL;
+    return PORT_WOULD_BLOCK;
+  }
   if (length == 0) return PORT_WOULD_BLOCK;
   if (length > size) length = size;
   memcpy(data, says, length);
@@ -149,6 +158,28 @@ static void test_acquire_waits_for_a_late_leave(void)
   fairlock_poll(&client, 0);
   CHECK_EQUAL(sent, greeting);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
+  fairlock_client_deinit(&client);
+}
+
+/* A message that grants the lock comes together with the last answer: the handle leaves again before it is out. */
+static void test_grant_while_taken_out(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, 1000), FAIRLOCK_PENDING);
+  says = SUBSCRIBED("subscribe") "*3\r\n:1\r\n:7\r\n:1000\r\n";
+  for (int i = 0; i < 10 && fairlock_result(&handle) == FAIRLOCK_PENDING; i++)
+    fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  says = SUBSCRIBED("unsubscribe") "*3\r\n:0\r\n:0\r\n:1000\r\n"
+                                   ">3\r\n$7\r\nmessage\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n$"
+                                   "11\r\n9 1000 5000\r\n";
+  says_then = "*3\r\n:1\r\n:0\r\n:1000\r\n*3\r\n:0\r\n:0\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  CHECK(says_then == NULL);
   fairlock_client_deinit(&client);
 }
 
@@ -257,6 +288,7 @@ static void test_close_waits_for_send(void)
 const struct check_test check_tests[] = {
     {"client bad names", test_bad_names},
     {"client nobody there", test_nobody_there},
+    {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client id before and after the greeting", test_id_before_and_after_the_greeting},
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
     {"client two tasks with one handle", test_two_tasks_with_one_handle},
