@@ -17,13 +17,13 @@
 #define FAIRLOCK_ASSERT(condition) ((void)0)
 #endif
 
-/* For so long a task leaves the mutex to the one that turns the crank, when that is what everybody waits for. */
+/* For so long a task leaves the mutex to the one that services the client, when that is what everybody waits for. */
 #define YIELD_MS 2U
 
 /* With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon: nothing may tell its caller. */
 #define BLOCKED_MS 10U
 
-/* A task that waits while another turns the crank. On its stack. */
+/* A task that waits while another services the client. On its stack. */
 struct fairlock_blocked {
   const struct fairlock *handle; /* whose operation it waits for; NULL: for a connection */
   struct fairlock_blocked *next;
@@ -109,7 +109,7 @@ static void raise_blocked(struct fairlock_client *client)
     if (!waits(client, task->handle)) port_signal_raise(&task->signal);
     else if (heir == NULL) heir = task;
   }
-  if (heir != NULL && !client->cranked) port_signal_raise(&heir->signal);
+  if (heir != NULL && !client->serviced) port_signal_raise(&heir->signal);
 }
 
 /*
@@ -157,7 +157,7 @@ static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
  */
 static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now, struct port_signal *signal)
 {
-  bool beside = client->cranked || (client->runner != NULL && client->runner != signal);
+  bool beside = client->serviced || (client->runner != NULL && client->runner != signal);
   if (client->engine.broken && client->sending) beside = true; /* what is to be closed is still in use */
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
   /* What is due now, a dead connection, is for the one that services the client; a wait of 0 would not leave it the mutex. */
@@ -167,10 +167,10 @@ static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t n
     port_signal_wait(signal, &client->mutex, wait);
     return false;
   }
-  client->cranked = true;
+  client->serviced = true;
   raise_blocked(client); /* for those whose operation ended the last time */
   bool more = turn(client, wait, now, signal);
-  client->cranked = false;
+  client->serviced = false;
   if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
   return more;
 }

@@ -84,7 +84,7 @@ extern "C" {
  * UNKNOWN the request may or may not have been carried out.
  */
 enum fairlock_status {
-  FAIRLOCK_PENDING = 1,       /* the operation is still going on: turn the crank                            */
+  FAIRLOCK_PENDING = 1,       /* the operation is still going on: service the client                        */
   FAIRLOCK_OK = 0,            /* done                                                                       */
   FAIRLOCK_BUSY = -1,         /* try: somebody else holds the lock or was first in line. Try later, or wait  */
   FAIRLOCK_TIMEOUT = -2,      /* the wait passed. The queue was left                                        */
@@ -112,7 +112,7 @@ struct fairlock;
 struct fairlock_engine;
 
 /*
- * Told once when a hold is lost. It runs in whichever task turns the crank, inside the engine: it must be
+ * Told once when a hold is lost. It runs in whichever task services the client, inside the engine: it must be
  * short, and call no function of the library. Set a flag, cut the motor's power.
  */
 typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);

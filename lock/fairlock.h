@@ -20,11 +20,11 @@
  *
  * Tasks. Several tasks may share a client, and with it one connection; every function may be called from any of them, at
  * any time, but never from an interrupt. A handle is one holder: use one for each task that wants the lock. The
- * functions that block turn the crank (send, receive, keep time) for all of the client; if a task is inside
+ * functions that block service the client (send, receive, keep time) for all of its tasks; if a task is inside
  * fairlock_run(), that one does.
  *
  * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever. With FAIRLOCK_RENEW the
- * lease is renewed at each third of it, but only while some task turns the crank: one inside fairlock_run(), inside a
+ * lease is renewed at each third of it, but only while some task services the client: one inside fairlock_run(), inside a
  * blocking call, or calling fairlock_poll(). A program that computes for longer than the lease without any of
  * them loses the lock; it is told by `lost`, fairlock_held() and fairlock_release().
  *
@@ -47,11 +47,11 @@ extern "C" {
 /* A client: one connection to one server. The caller's memory; private. Must not move. */
 struct fairlock_client {
   struct port_mutex mutex;
-  bool cranked; /* a task services the client                       */
-  bool sending; /* a task is inside send()                          */
-  bool stop;    /* fairlock_stop() was called                       */
+  bool serviced; /* a task services the client                       */
+  bool sending;  /* a task is inside send()                          */
+  bool stop;     /* fairlock_stop() was called                       */
   struct port_transport *transport;
-  struct fairlock_blocked *blocked; /* tasks that wait for the one that turns the crank */
+  struct fairlock_blocked *blocked; /* tasks that wait for the one that services it   */
   struct port_signal *runner;       /* of a task inside fairlock_run(), when it waits    */
   struct fairlock_engine engine;
 };
@@ -132,7 +132,7 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
  *   FAIRLOCK_NOT_HELD     there was none
  *   FAIRLOCK_WRONG_TASK   another task acquired
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
- *   FAIRLOCK_UNKNOWN      sent, but not answered in time; it goes on being sent while the crank is turned. At the
+ *   FAIRLOCK_UNKNOWN      sent, but not answered in time; it goes on being sent while the client is serviced. At the
  *                         latest the lease ends the hold
  *   others                not released, for this reason; the lease will end the hold
  */
@@ -177,7 +177,7 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
                      void *context);
 
 /*
- * The same without blocking, for a superloop: begin an operation, turn the crank with fairlock_poll(), and look at the
+ * The same without blocking, for a superloop: begin an operation, service the client with fairlock_poll(), and look at the
  * result. Each returns FAIRLOCK_PENDING when the operation was begun, or its final status.
  */
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
@@ -211,7 +211,7 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 
-/* Turns the crank until fairlock_stop() is called: the body of a task that keeps leases alive. Only one task at a time. */
+/* Services the client until fairlock_stop() is called: the body of a task that keeps leases alive. Only one task at a time. */
 void fairlock_run(struct fairlock_client *client);
 
 /* Makes fairlock_run() return, within PORT_LONGEST_WAIT_MS. */
