@@ -556,11 +556,16 @@ void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
   else reply_useful(handle, sent_at);
 }
 
-/* A waiter that may not listen does not wait, unless the refusal is one that passes: then it asks again. */
+/*
+ * A SUBSCRIBE or UNSUBSCRIBE was refused. Unless that passes, a waiter that may not listen does not
+ * wait, and what the server does not end is left to the end of the connection.
+ */
 void fairlock_on_subscribe_refused(struct fairlock *handle, int status)
 {
   handle->engine->last_error = (int8_t)status;
-  if (handle->phase == QUEUEING && !may_pass(status)) handle->leave_result = (int8_t)status;
+  if (may_pass(status)) return;
+  if (handle->phase == QUEUEING) handle->leave_result = (int8_t)status;
+  handle->flags &= (uint8_t)~SUBSCRIBED;
 }
 
 /* Messages */

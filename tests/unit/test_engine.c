@@ -1744,6 +1744,21 @@ static void test_denied_subscription_is_repeated(void)
   CHECK(sends("SUBSCRIBE\r\n"));
 }
 
+/* Who may not UNSUBSCRIBE is taken out all the same, at once. */
+static void test_denied_unsubscription(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("UNSUBSCRIBE\r\n"));
+  feed("-NOPERM no unsubscribe\r\n");
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
 /* A reply where a SUBSCRIBE's has to come is nobody's. */
 static void test_subscription_without_a_message(void)
 {
@@ -2205,6 +2220,7 @@ const struct check_test check_tests[] = {
     {"bytes of an acquire and a release", test_bytes_of_a_pair},
     {"a refused SUBSCRIBE is repeated", test_refused_subscription_is_repeated},
     {"a denied SUBSCRIBE is repeated", test_denied_subscription_is_repeated},
+    {"a denied UNSUBSCRIBE", test_denied_unsubscription},
     {"a SUBSCRIBE without its message", test_subscription_without_a_message},
     {"one client id for two clients", test_one_client_id_for_two},
     {"doubt has a bound: a server whose clock is behind", test_doubt_has_a_bound},
