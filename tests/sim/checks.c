@@ -92,6 +92,19 @@ static bool alive(const struct party *party)
   return party->alive_until > server_ms(party->world);
 }
 
+static bool listens(const struct party *party)
+{
+  char channel[160];
+  struct lock *lock = party->lock;
+  struct resp_writer writer;
+  resp_writer_init(&writer, channel, sizeof channel, 0);
+  resp_write_raw(&writer, "redisson_lock__channel", 22);
+  resp_write_raw(&writer, lock->keys[1].data + 19, lock->keys[1].size - 19);
+  resp_write_raw(&writer, ":", 1);
+  resp_write_raw(&writer, party->id, strlen(party->id));
+  return redis_listeners(party->world->redis, (struct text){channel, writer.used}) > 0;
+}
+
 /*
  * A heartbeat of a waiter whose last one came on the same connection. It goes out by the clock, however slow the answers
  * are: unless the device slept, something held up what it sends, or the server refused it, it comes before the timeout.
@@ -100,7 +113,12 @@ static void check_heartbeat(const struct party *party, const struct link *link)
 {
   struct world *world = party->world;
   const struct device *device = party->device;
-  if (alive(party) || !ordered(world) || party->link != link || device->blocked > 0) return;
+  if (!ordered(world) || party->link != link || device->blocked > 0) return;
+  /* before the last one that was not refused, a SUBSCRIBE had come */
+  if (party->heard >= party->started && world->refused_at < party->heard - 2 * device_round_trip(device) &&
+      party->heard_step >= party->start_step && !listens(party))
+    world_fail(world, "%s waits for %s and does not listen", party->id, party->lock->text[0]);
+  if (alive(party)) return;
   if (party->heard < party->started || device->woke >= party->heard || link->up_held >= party->heard) return;
   if (world->refused_at >= party->heard) return;
   world_fail(world, "%s is heard too late for its place in the queue of %s, on a connection that stands", party->id,
@@ -126,19 +144,6 @@ static void heard(struct party *party, struct link *link)
   }
   party->heard = world->now;
   party->link = link;
-}
-
-static bool listens(const struct party *party)
-{
-  char channel[160];
-  struct lock *lock = party->lock;
-  struct resp_writer writer;
-  resp_writer_init(&writer, channel, sizeof channel, 0);
-  resp_write_raw(&writer, "redisson_lock__channel", 22);
-  resp_write_raw(&writer, lock->keys[1].data + 19, lock->keys[1].size - 19);
-  resp_write_raw(&writer, ":", 1);
-  resp_write_raw(&writer, party->id, strlen(party->id));
-  return redis_listeners(party->world->redis, (struct text){channel, writer.used}) > 0;
 }
 
 /* A waiter that must not be passed over: it was heard in time, and its connection stands. */

@@ -172,6 +172,26 @@ static void refuse_often(struct profile *profile, struct random *random)
   profile->duration = HOUR; /* it is rare */
 }
 
+/* Answers come late, and waiter timeouts are short and long. */
+static void answer_late(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_STALL;
+  profile->fault_every = one_of(random, 500 * MS, SECOND, 3 * SECOND) / FAULTS;
+  profile->hold = one_of(random, SECOND, 3 * SECOND, 10 * SECOND);
+  profile->patient = 700;
+  profile->gives_up = 50;
+}
+
+/* The server's clock falls behind, and what broken connections carry arrives late. */
+static void turn_back(struct profile *profile, struct random *random)
+{
+  profile->faults = FAULT_BEHIND | FAULT_CUT;
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+  if (random_chance(random, 500)) profile->faults |= FAULT_POWER | FAULT_CRASH;
+  if (random_chance(random, 500)) profile->peers = 2;
+  profile->alike = 500;
+}
+
 static void nothing_special(struct profile *profile, struct random *random)
 {
   (void)profile;
@@ -181,8 +201,8 @@ static void nothing_special(struct profile *profile, struct random *random)
 void choose_ground(struct world *world)
 {
   static void (*const grounds[])(struct profile *, struct random *) = {
-      nothing_special, break_often, rest_often, stop_scripts, add_peers,
-      kill_often,      lose_data,   hold_long,  take_days,    refuse_often,
+      nothing_special, break_often, rest_often, stop_scripts, add_peers,   kill_often,
+      lose_data,       hold_long,   take_days,  refuse_often, answer_late, turn_back,
   };
   const uint64_t count = sizeof grounds / sizeof grounds[0];
   struct profile *profile = &world->profile;

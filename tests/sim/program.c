@@ -322,7 +322,7 @@ static void take_out(struct party *party)
   } else if (status == FAIRLOCK_IN_PROGRESS) {
     next_step(party, JOB_REMOVED, SECOND);
   } else if (status == FAIRLOCK_OK) {
-    party->unheard = party->job == JOB_REMOVED && world->refused_at >= party->started;
+    party->unheard = world->refused_at >= world->now - SECOND - 2 * device_round_trip(device);
     party->job = JOB_GONE;
     party->gone = true;
     for (int i = 0; i < HANDLES; i++) {
