@@ -219,6 +219,7 @@ static void check_orphan(void *object, uint32_t stamp)
   int64_t lately = world->now - giving_back(device);
   if (device->link == NULL || device->link->server == NULL || device->asleep_until > lately) return;
   if (device->link->opened > lately || device->link->opened == 0 || world->refused_at > lately) return;
+  if (device->link->up_held > lately) return;
   if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
   world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
 }
