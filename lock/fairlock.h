@@ -89,7 +89,7 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
  *   FAIRLOCK_UNREACHABLE, _LOADING, _READONLY, _OOM, _MISCONF: the server still has to be told that the handle no
  *                         longer waits or holds, and for offline_ms could not be, for this reason. That goes on while the
  *                         client is serviced; call again. FAIRLOCK_OK at the latest when what it left on the
- *                         server has ended by itself: after its lease and a waiter timeout
+ *                         server has ended by itself: after its lease, a waiter timeout and a response time-out
  * Blocks for an answer, or for offline_ms of the configuration.
  */
 int fairlock_deinit(struct fairlock *handle);

@@ -95,7 +95,8 @@ static void become_free(struct fairlock *handle, int result)
   fairlock_list_remove(handle, READY);
   set_phase(handle, FREE);
   handle->holds = 0;
-  handle->in_doubt &= KIND_LEAVE; /* one that is late must not end the next wait */
+  handle->in_flight &= KIND_LEAVE; /* one that is late must not end the next wait */
+  handle->in_doubt &= KIND_LEAVE;
   handle->flags &= removed ? 0 : SUBSCRIBED | SUBSCRIBING;
   finish(handle, removed ? FAIRLOCK_OK : result);
 }
@@ -114,6 +115,13 @@ static void lose(struct fairlock *handle, bool told)
   if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
 }
 
+/* When the last that the handle wrote has been carried out or expired, and what came of it has ended. */
+static uint32_t all_ended(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  return engine->now + handle->lease_ms + fairlock_waiter_timeout(engine) + fairlock_response_timeout(engine);
+}
+
 /*
  * The caller neither waits nor holds any more: leaves the queue, or gives back what it was granted
  * unseen. The caller is told the result when that is done, or at once when there is no connection.
@@ -127,7 +135,7 @@ static void leave(struct fairlock *handle, int result)
   }
   if (pending(handle)) handle->leave_result = (int8_t)result;
   set_phase(handle, LEAVING);
-  handle->limit = engine->now + handle->lease_ms + fairlock_waiter_timeout(engine);
+  handle->limit = all_ended(handle);
   if (engine->stage != UP) finish(handle, result);
   fairlock_queue_send(handle);
 }
@@ -317,12 +325,12 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
   engine->now = now;
-  if (handle->phase == REMOVING && pending(handle)) return FAIRLOCK_PENDING;
+  if (handle->phase == REMOVING) return FAIRLOCK_PENDING;
   if (pending(handle) || handle->phase == HELD) return FAIRLOCK_IN_PROGRESS;
   expire(handle);
   bool owes = ending(handle) || !nothing_there(handle);
   if (owes || (engine->stage == UP && handle->flags & (SUBSCRIBED | SUBSCRIBING))) {
-    if (!ending(handle)) handle->limit = now + handle->lease_ms + fairlock_waiter_timeout(engine);
+    if (!ending(handle)) handle->limit = all_ended(handle);
     if (owes) handle->flags |= OWED;
     else handle->limit = now + 2 * fairlock_response_timeout(engine);
     handle->holds = 0;
@@ -663,7 +671,7 @@ static bool at_ease(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   bool held_up = (handle->in_doubt & KIND_LEAVE) != 0;
-  return handle->phase == QUEUEING && !ready(handle) && handle->unanswered == 0 && !held_up && engine->stage == UP &&
+  return handle->phase == QUEUEING && !ready(handle) && handle->unanswered == 0 && !held_up &&
          engine->last_error == FAIRLOCK_OK;
 }
 

@@ -121,6 +121,7 @@ static int connect_beside_another_task(void *context, uint32_t timeout_ms)
   CHECK_EQUAL(fairlock_start_force_release(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   return PORT_WOULD_BLOCK;
 }
 
@@ -180,6 +181,52 @@ static void test_grant_while_taken_out(void)
   says_then = "*3\r\n:1\r\n:0\r\n:1000\r\n*3\r\n:0\r\n:0\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   CHECK(says_then == NULL);
+  fairlock_client_deinit(&client);
+}
+
+static void test_hold(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 1);
+  CHECK_EQUAL(fairlock_token(&handle), 5);
+  CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+}
+
+/* A superloop takes its handle out: not while it waits, and when it does not, at once. */
+static void test_take_out_without_blocking(void)
+{
+  struct fairlock_config wrong = config;
+  wrong.send_size = 1;
+  CHECK_EQUAL(fairlock_client_init(&client, &wrong, &transport), FAIRLOCK_TOO_LONG);
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 1000, 1000), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  CHECK_EQUAL(fairlock_token(&handle), 0);
+  CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
+  says = ">3\r\n$9\r\nsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
+         "*3\r\n:0\r\n:-1\r\n:1000\r\n*3\r\n:1\r\n:0\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_PENDING);
+  says = ">3\r\n$11\r\nunsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:0\r\n"
+         "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
 
@@ -289,6 +336,8 @@ const struct check_test check_tests[] = {
     {"client bad names", test_bad_names},
     {"client nobody there", test_nobody_there},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
+    {"client hold", test_hold},
+    {"client take out without blocking", test_take_out_without_blocking},
     {"client id before and after the greeting", test_id_before_and_after_the_greeting},
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
     {"client two tasks with one handle", test_two_tasks_with_one_handle},

@@ -219,6 +219,11 @@ static void test_init_refuses(void)
   config.receive_buffer = receive_buffer;
   config.lease_ms = FAIRLOCK_SHORTEST_LEASE_MS - 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
+  config.waiter_ms = FAIRLOCK_WAITER_MIN_MS - 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
+  config.waiter_ms = FAIRLOCK_WAITER_MAX_MS + 1;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
+  config.waiter_ms = 0;
   config.lease_ms = FAIRLOCK_LONGEST_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.lease_ms = FAIRLOCK_SHORTEST_LEASE_MS;
@@ -1947,7 +1952,7 @@ static void test_remove_offline_for_long(void)
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
   break_connection();
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
-  pass(36000); /* a lease and a waiter timeout */
+  pass(38000); /* a lease, a waiter timeout, and the life of a request */
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
@@ -2080,6 +2085,102 @@ static void test_three_unanswered(void)
   answer(0, -1, 0);
   pass(0);
   CHECK(sends("EVALSHA"));
+}
+
+/* Answers come in the order of the requests, however those of three handles lie between each other. */
+static void test_answers_in_order(void)
+{
+  static struct fairlock c;
+  set_up();
+  config.response_ms = 100000;
+  greet();
+  CHECK_EQUAL(fairlock_engine_add(&engine, &c, "door", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
+  drain();
+  pass(2000);
+  drain(); /* a's heartbeat */
+  CHECK_EQUAL(fairlock_engine_acquire(&b, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
+  drain();
+  pass(2000);
+  drain(); /* the next of both */
+  CHECK_EQUAL(fairlock_engine_acquire(&c, 0, 60000, now), FAIRLOCK_PENDING);
+  drain();
+  push("message", CHANNEL("1"), "0"); /* three of a's are unanswered: it asks when one is answered */
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, 0x40000000, 0); /* a's first: the hold lasts for long */
+  answer(0, -1, 0);         /* a's second */
+  push("subscribe", CHANNEL("2"), NULL);
+  answer(0, -1, 0);  /* b's first */
+  answer(0, -1, 0);  /* one of a and b */
+  answer(1, 77, 0);  /* the other */
+  answer(0, 500, 0); /* c's */
+  CHECK_EQUAL(c.result, FAIRLOCK_BUSY);
+  CHECK((a.result == FAIRLOCK_OK) != (b.result == FAIRLOCK_OK));
+  pass(0);
+  CHECK(sends("EVALSHA"));
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
+/* Sequence numbers have to be told apart: at most 30000 requests await their answers. */
+static void test_too_many_unanswered(void)
+{
+  set_up();
+  greet();
+  engine.last_sent = (uint16_t)(engine.last_received + 30000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  engine.last_received++;
+  drain();
+  CHECK(output_size > 0);
+}
+
+/* A handle is taken out while its UNSUBSCRIBE is not answered: nobody could count its answer, so the connection ends. */
+static void test_remove_with_a_subscription_unanswered(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  config.offline_ms = 100;
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("UNSUBSCRIBE\r\n"));
+  pass(100);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+/* A reply to a request of which the server has half. */
+static void test_answer_before_the_end_of_a_request(void)
+{
+  size_t size;
+  set_up();
+  config.send_size = FAIRLOCK_SEND_MIN;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  fairlock_engine_output(&engine, &size, now);
+  fairlock_engine_sent(&engine, size);
+  answer(0, 1, 0); /* to b */
+  CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
+  CHECK((fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) == 0);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+/* A claim of any length in a message is believed for no longer than a waiter timeout. */
+static void test_grant_for_too_long(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  push("message", CHANNEL("1"), "99 1700000000000 9000000000");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_held(&a, now) > 4900);
+  CHECK(fairlock_engine_held(&a, now) <= 5000);
 }
 
 /* A device that was frozen reads what has piled up before it judges the server by it. */
@@ -2237,6 +2338,11 @@ const struct check_test check_tests[] = {
     {"a long round trip", test_long_round_trip},
     {"nothing is sent behind a late answer", test_nothing_is_sent_behind_a_late_answer},
     {"three requests unanswered", test_three_unanswered},
+    {"answers in order", test_answers_in_order},
+    {"too many unanswered", test_too_many_unanswered},
+    {"taken out with a SUBSCRIBE unanswered", test_remove_with_a_subscription_unanswered},
+    {"an answer before the end of a request", test_answer_before_the_end_of_a_request},
+    {"a grant for too long", test_grant_for_too_long},
     {"a frozen device reads first", test_frozen_device_reads_first},
     {"endless bytes", test_endless_bytes},
     {"status words", test_status_words},
