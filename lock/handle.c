@@ -168,11 +168,19 @@ static uint32_t renewed_lease(const struct fairlock *handle)
   return config_or(handle->engine->config->lease_ms, LEASE_MS);
 }
 
-/* The lease that requests ask for. */
+/* What is left of the hold, by the server's clock. */
+static uint32_t left(const struct fairlock *handle)
+{
+  uint32_t held = fairlock_engine_held(handle, handle->engine->now);
+  return held + margin(held);
+}
+
+/* The lease that requests ask for. A re-entry may be the confirmation of a handover, which sets it. */
 static uint32_t lease_asked(const struct fairlock *handle)
 {
   if (handle->phase != REENTERING) return handle->lease_ms;
-  return config_or(handle->reentry_lease_ms, renewed_lease(handle));
+  uint32_t lease_ms = config_or(handle->reentry_lease_ms, renewed_lease(handle));
+  return lease_ms > left(handle) ? lease_ms : left(handle);
 }
 
 /* When the lease that was asked for then ends. */
@@ -246,10 +254,8 @@ static int begin(struct fairlock *handle, enum phase phase)
 /* A re-entry never shortens what the hold has, and ends no renewals. */
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
-  uint32_t left = fairlock_engine_held(handle, handle->engine->now);
-  left += margin(left); /* by the server's clock */
   if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
-  handle->reentry_lease_ms = lease_ms == FAIRLOCK_RENEW || lease_ms > left ? lease_ms : left;
+  handle->reentry_lease_ms = lease_ms == FAIRLOCK_RENEW || lease_ms > left(handle) ? lease_ms : left(handle);
   return begin(handle, REENTERING);
 }
 

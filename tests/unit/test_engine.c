@@ -334,6 +334,27 @@ static void test_reentry_asks_for_what_is_left(void)
   CHECK(sends("\r\n$4\r\n8982\r\n"));
 }
 
+/* Nor does a re-entry shorten it that is renewed from now on, and comes before the confirmation. */
+static void test_reentry_confirms_a_longer_hold(void)
+{
+  acquire_a(60000);
+  fairlock_engine_release(&a, now);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, -1, 0);
+  pass(2000);
+  drain();
+  answer(1, 88, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(sends("\r\n$5\r\n60000\r\n$2\r\n-1\r\n$2\r\n88\r\n"));
+  feed("-CLUSTERDOWN The cluster is down\r\n");
+  CHECK_EQUAL(fairlock_engine_held(&a, now), 59061);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$5\r\n59985\r\n$2\r\n-1\r\n$2\r\n88\r\n"));
+}
+
 /*
  * The lock may have been handed to a place in the queue that was being left when the next acquire came: nobody has
  * confirmed that, so the lease is not the one that was asked for yet.
@@ -2245,6 +2266,7 @@ const struct check_test check_tests[] = {
     {"65535 holds are enough", test_too_many_holds},
     {"re-entry beyond 32767 holds", test_reentry_beyond_32767},
     {"a re-entry asks for what is left by the server's clock", test_reentry_asks_for_what_is_left},
+    {"a re-entry that confirms a longer hold", test_reentry_confirms_a_longer_hold},
     {"a grant to an earlier place in the queue", test_grant_to_an_earlier_place},
     {"NOSCRIPT is answered by EVAL", test_noscript},
     {"NOSCRIPT of one script", test_noscript_of_one},
