@@ -121,7 +121,7 @@ static void check_lease_over(void *object, uint32_t stamp)
   const struct lock *lock = party->lock;
   bool held = lock->holder == party && (uint32_t)lock->token == stamp;
   if (party->gone || !held || party->ends == INT64_MAX) return;
-  if (world->profile.faults & UNSAFE || world->set_back) return;
+  if (world->profile.faults & (UNSAFE | FAULT_DENY) || world->set_back) return;
   int64_t slack = SECOND + 2 * device_round_trip(party->device);
   if (world->now < party->ends + slack || !goes_through(party, party->lease_from)) return;
   if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
