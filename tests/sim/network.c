@@ -91,6 +91,12 @@ static void send_piece(struct link *link, bool up, const void *data, size_t size
   packet->order = events_add(&world->events, at, arrive, packet, 0);
 }
 
+/* What the client sends may be under way for longer until then. */
+static void hold_up(struct link *link, int64_t until)
+{
+  if (link->up_held < until) link->up_held = until;
+}
+
 /* In one piece, or in several that arrive one after the other. */
 static void send_all(struct link *link, bool up, const void *data, size_t size)
 {
@@ -101,7 +107,7 @@ static void send_all(struct link *link, bool up, const void *data, size_t size)
     send_piece(link, up, bytes, piece, false);
     int64_t *free_at = up ? &link->up_free : &link->down_free;
     *free_at += random_around(&world->random, link->latency);
-    if (up) link->up_held = *free_at + link->latency * 2;
+    if (up) hold_up(link, *free_at + link->latency * 2);
     bytes += piece;
     size -= piece;
   }
@@ -218,7 +224,7 @@ void link_stall(struct link *link, int64_t time)
   int64_t until = link->world->now + time;
   bool up = random_chance(&link->world->random, 700);
   bool down = !up || random_chance(&link->world->random, 500);
-  if (up) link->up_held = until;
+  if (up) hold_up(link, until);
   if (up && link->up_free < until) link->up_free = until;
   if (down && link->down_free < until) link->down_free = until;
 }
