@@ -1,12 +1,14 @@
 /*
  * The protocol of the fair lock, for three clients, checked in all its interleavings.
  *
- * Modelled are the two scripts, each a single step of the server; for each client the state machine of lock/holder.c
+ * Modelled are the two scripts, each a single step of the server; for each client the state machine of lock/handle.c
  * with its flags, one handle per client; connections that carry requests, answers and messages in order, that break,
  * and that leave a request behind which arrives late; a server that notices a dead connection late.
  *
  * Not modelled are re-entry, partial release, try without waiting, force-release, Redisson's clients, scripts that
- * fail, and a server that restarts. Time is not counted, only ordered: an event of time may come at any moment that
+ * fail, and a server that restarts. Nor are several unanswered requests of a handle, waiter timeouts of several lengths,
+ * the hold count 0 of a handover until its confirmation (only leases shorter than the waiter timeout depend on it), and
+ * the leave that follows a lost hold: the simulator has them. Time is not counted, only ordered: an event of time may come at any moment that
  * these rules allow.
  *
  *   clocks   a hold expires on the server only when nobody believes in it any more: what the drift margin is for
@@ -63,13 +65,13 @@
 /* Requests [lock/internal.h: enum kind {]. SUB is the SUBSCRIBE before an acquire [lock/request.c: "SUBSCRIBE"]. */
 mtype:request = { SUB, ACQ, KEEP, REL, LEAVE };
 
-/* [lock/internal.h: enum state { FREE, WAITING, HELD, ENDING, LOST, ASKING };] */
+/* [lock/internal.h: enum phase {] */
 mtype:state = { FREE, WAITING, HELD, ENDING, LOST, DEAD };
 
 /* What comes back: an answer, {1, token} or {0 or -1, 0}, or a grant that is pushed. */
 mtype:reply = { YES, NO, GRANT };
 
-/* Bits of flight and ghosts [lock/internal.h: Kinds of requests: bits]. */
+/* Bits of flight and ghosts, which the engine calls in_flight and in_doubt [lock/internal.h: Kinds of requests: bits]. */
 #define F_ACQ   1
 #define F_KEEP  2
 #define F_REL   4
@@ -100,8 +102,8 @@ bool holds[N];        /* holds > 0, while ENDING: there is a hold to release */
 byte out[N];          /* answers under way on this connection */
 byte flight[N];       /* flight */
 byte ghosts[N];       /* ghosts */
-bool gone[N];         /* [lock/internal.h: static inline bool ghosts_gone(] when it is connected */
-bool clean[N];        /* [lock/holder.c: static bool settled(] of the newest request, if an acquire is a ghost */
+bool gone[N];         /* [lock/internal.h: static inline bool doubt_over(] when it is connected */
+bool clean[N];        /* [lock/handle.c: static bool settled(] of the newest request, if an acquire is a ghost */
 bool up[N];           /* engine.stage == UP */
 bool subscribed[N];   /* SUBSCRIBED */
 bool subscribing[N];  /* SUBSCRIBING */
@@ -138,7 +140,7 @@ hidden byte k, m, w, found;
 #define has_expired(t) ((expired >> (t)) & 1)
 #define waits(c) (state[c] == WAITING)
 
-/* [lock/holder.c: bool held_back(] */
+/* [lock/handle.c: bool fairlock_held_back(] */
 #ifdef BUG_GHOST_LEAVE
 #define held_back(c) 0
 #else
@@ -218,7 +220,7 @@ inline forget(c)
   alive[c] = 0
 }
 
-/* [lock/scripts/common.lua: local function own(owner, lease, queued)] */
+/* [lock/scripts/common.lua: local function own(owner, lease, queued, holds)] */
 inline own(c)
 {
   check_order(c);
@@ -244,12 +246,12 @@ inline hand_over(caller, may_take)
     w = queue[m];
     if
 #ifndef BUG_NO_SKIP
-    /* [lock/scripts/common.lua: elseif alive and (tonumber(alive) or 0) <= now then] */
+    /* [lock/scripts/common.lua: elseif alive and tonumber(limit or 0) <= now then] */
     :: !alive[w] -> forget(w); end_wait(w)
 #endif
     /* [lock/scripts/common.lua: elseif listens then] */
     :: alive[w] && (listens[w] || echo[w]) ->
-      own(w); /* [lock/scripts/common.lua: local _, token = own(waiter, window, true)] */
+      own(w); /* [lock/scripts/common.lua: local _, token = own(waiter, patience, true, '0')] */
       if
       :: listens[w] && up[w] -> to_client[w]!GRANT(token)
       :: else
@@ -309,14 +311,14 @@ inline acquire(c, t, queueing, answer)
     :: else
     fi;
     if
-    :: may_have -> /* [lock/scripts/acquire.lua: local token = own(id, lease, score)] */
+    :: may_have -> /* [lock/scripts/acquire.lua: local token = own(id, lease, score, '1')] */
       own(c);
       if
       :: answer -> to_client[c]!YES(token)
       :: else
       fi
     :: else ->
-      alive[c] = 1; /* [lock/scripts/acquire.lua: remember(id, now + window)] */
+      alive[c] = 1; /* [lock/scripts/acquire.lua: remember(id, now + mode .. ' ' .. ARGV[5])] */
       if
       /* [lock/scripts/acquire.lua: local place = call('rpush', queue, id)] */
       :: !is_queued(c) -> queue[queued] = c; queued++
@@ -412,7 +414,7 @@ end:
 
 /* The clients. What is wanted is sent at once if it can be: to wait in the channel comes to the same. */
 
-/* [lock/holder.c: void freeze_request(] [lock/holder.c: static enum kind kind_wanted(] */
+/* [lock/handle.c: void fairlock_freeze_request(] [lock/handle.c: } requests[] = {] */
 inline send(c)
 {
   if
@@ -444,7 +446,7 @@ inline send(c)
   fi
 }
 
-/* [lock/engine.c: void want(struct fairlock *handle)] */
+/* [lock/engine.c: void fairlock_queue_send(struct fairlock *handle)] */
 inline want(c)
 {
   if
@@ -454,7 +456,7 @@ inline want(c)
   send(c)
 }
 
-/* [lock/holder.c: void handle_broken(] Where the requests under way go is the business of the caller. */
+/* [lock/handle.c: void fairlock_on_broken(] Where the requests under way go is the business of the caller. */
 inline broken(c)
 {
   up[c] = 0;
@@ -504,7 +506,7 @@ inline take_late(c, may)
   fi
 }
 
-/* [lock/holder.c: static void become_free(] */
+/* [lock/handle.c: static void become_free(] */
 inline become_free(c)
 {
   if
@@ -532,7 +534,7 @@ inline become_free(c)
   cancelled[c] = 0
 }
 
-/* [lock/holder.c: static void lose(] */
+/* [lock/handle.c: static void lose(] */
 inline lose(c)
 {
   if
@@ -546,7 +548,7 @@ inline lose(c)
   busy[c] = 0
 }
 
-/* [lock/holder.c: static void leave(] */
+/* [lock/handle.c: static void leave(] */
 inline leave(c)
 {
   if
@@ -560,7 +562,7 @@ inline leave(c)
   fi
 }
 
-/* [lock/holder.c: int fairlock_engine_acquire(] */
+/* [lock/handle.c: int fairlock_engine_acquire(] */
 inline start_acquire(c)
 {
   contacted[c] = (state[c] == ENDING);
@@ -571,7 +573,7 @@ inline start_acquire(c)
   want(c)
 }
 
-/* [lock/holder.c: int fairlock_engine_release(] */
+/* [lock/handle.c: int fairlock_engine_release(] */
 inline start_release(c)
 {
   state[c] = ENDING;
@@ -581,14 +583,14 @@ inline start_release(c)
   want(c)
 }
 
-/* The clock shows what comes too late to be believed [lock/holder.c: reached(handle->engine->now, lease_end(handle))] */
+/* The clock shows what comes too late to be believed [lock/handle.c: reached(engine->now, lease_end(sent_at, handle->lease_ms))] */
 #ifdef BUG_BELIEVE_LATE
 #define too_late(t) 0
 #else
 #define too_late(t) has_expired(t)
 #endif
 
-/* [lock/holder.c: static void answer_waiting(] */
+/* [lock/handle.c: static void reply_waiting(] */
 inline answer_waiting(c, type, t)
 {
   if
@@ -598,7 +600,7 @@ inline answer_waiting(c, type, t)
   fi
 }
 
-/* [lock/holder.c: static void answer_held(] */
+/* [lock/handle.c: static void reply_held(] */
 inline answer_held(c, type, t)
 {
   if
@@ -608,7 +610,7 @@ inline answer_held(c, type, t)
 }
 
 /*
- * [lock/holder.c: static void answer_ending(] A late acquire may be carried out until it is void, after the release
+ * [lock/handle.c: static void reply_ending(] A late acquire may be carried out until it is void, after the release
  * that this answers, too. Only what was sent after that settles it; and not a release that was sent before as well, as
  * that one may have done the work.
  */
@@ -637,7 +639,7 @@ inline answer_ending(c)
   fi
 }
 
-/* [lock/holder.c: void handle_answer(] Only that to the newest request counts. */
+/* [lock/handle.c: void fairlock_on_reply(] Modelled is that to the newest request alone; in the engine, all of a phase count. */
 inline take_answer(c, type, t)
 {
   out[c]--;
@@ -661,7 +663,7 @@ inline take_answer(c, type, t)
   fi
 }
 
-/* [lock/holder.c: void handle_push(] [lock/holder.c: static void take_grant(] A leave under way may end this hold. */
+/* [lock/handle.c: void fairlock_on_push(] [lock/handle.c: static void take_grant(] A leave under way may end this hold. */
 #ifdef BUG_LEAVE_UNDER_WAY
 #define in_doubt(c, t) too_late(t)
 #else
@@ -764,10 +766,10 @@ inline become_void(c)
 #define may_lapse(c) (alive[c] && late_of != c && is_queued(c) && (state[c] == DEAD || state[c] == FREE))
 #define may_lapse_slow(c) (may_be_slow && alive[c] && is_queued(c) && waits(c) && !up[c])
 
-/* Ghosts that are void are forgotten [lock/holder.c: if (handle->state != ENDING && ghosts_gone(]. */
+/* Ghosts that are void are forgotten [lock/handle.c: if (!ending(handle) && doubt_over(]. */
 #define may_forget(c) (ghosts[c] != 0 && gone[c] && up[c] && state[c] != ENDING)
 
-/* A waiter's heartbeat [lock/holder.c: if (timed(handle) && due(engine->now, handle->timer)) want(handle);] */
+/* A waiter's heartbeat [lock/handle.c: if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);] */
 #define may_beat(c) (waits(c) && up[c] && !ready[c] && !sent[c])
 
 proctype client(byte c)
@@ -784,7 +786,7 @@ end:
   :: d_step { state[c] == HELD -> start_release(c) }
   /* The caller of a lost hold releases it, and hears that it was lost. */
   :: d_step { state[c] == LOST -> become_free(c) }
-  /* A new connection [lock/engine.c: void greeted(]. */
+  /* A new connection [lock/engine.c: void fairlock_greeted(]. */
   :: d_step { !up[c] && ready[c] -> up[c] = 1; send(c) }
   /* Time. */
   :: d_step { may_void(c) -> become_void(c) }
