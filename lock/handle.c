@@ -634,7 +634,12 @@ void fairlock_on_broken(struct fairlock *handle)
     become_free(handle, FAIRLOCK_OK);
     return;
   }
-  if (handle->phase == LEAVING) finish(handle, handle->leave_result);
+  if (handle->phase == LEAVING) {
+    /* no answer came to the wait, nor to its end */
+    bool silent = handle->leave_result == FAIRLOCK_TIMEOUT && !(handle->flags & QUEUED);
+    if (silent) handle->leave_result = FAIRLOCK_UNREACHABLE;
+    finish(handle, handle->leave_result);
+  }
   if (waiting(handle) || (kinds != 0 && (active(handle) || asking(handle)))) fairlock_queue_send(handle);
 }
 

@@ -241,7 +241,7 @@ static void take_hello(struct fairlock_engine *engine, const struct resp_event *
   else if (engine->push_type == PUSH_MESSAGE) fairlock_take_number(engine, event, HELLO_ID);
 }
 
-/* The handle whose channel this is: its id ends the name. */
+/* The handle that listens on this channel: its id ends the name. */
 static struct fairlock *find_addressee(const struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t at = event->size;
@@ -250,7 +250,9 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine, con
     at--;
   if (at == 0 || !resp_parse_number(event->data + at, event->size - at, &number)) return NULL;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    if (handle->number == number) return fairlock_channel_size(handle) == event->size ? handle : NULL;
+    if (handle->number != number) continue;
+    bool listens = (handle->flags & (SUBSCRIBED | SUBSCRIBING)) != 0;
+    return listens && fairlock_channel_size(handle) == event->size ? handle : NULL;
   }
   return NULL;
 }

@@ -475,6 +475,7 @@ static void test_grant_after_a_slow_greeting(void)
   CHECK_EQUAL(output_size, 0);
   feed("%1\r\n$2\r\nid\r\n:74\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"); /* that of 1500 ms ago */
   CHECK(fairlock_engine_ready(&engine));
+  drain();
   push("message", CHANNEL("1"), "99 1700000000000 5000");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(fairlock_engine_held(&a, now) <= 3500);
@@ -2204,6 +2205,35 @@ static void test_grant_for_too_long(void)
   CHECK(fairlock_engine_held(&a, now) <= 5000);
 }
 
+/* The server is frozen: a short wait is not over because somebody else held the lock. */
+static void test_wait_without_an_answer(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 500, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  pass(500);
+  drain(); /* it leaves */
+  pass(2000);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+}
+
+/* Who has not subscribed gets no messages: a visitor of the caller's stack would owe a leave for a grant. */
+static void test_message_without_a_subscription(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  grant(CHANNEL("1"), "99", 0);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
 /* A device that was frozen reads what has piled up before it judges the server by it. */
 static void test_frozen_device_reads_first(void)
 {
@@ -2365,6 +2395,8 @@ const struct check_test check_tests[] = {
     {"taken out with a SUBSCRIBE unanswered", test_remove_with_a_subscription_unanswered},
     {"an answer before the end of a request", test_answer_before_the_end_of_a_request},
     {"a grant for too long", test_grant_for_too_long},
+    {"a wait without an answer", test_wait_without_an_answer},
+    {"a message without a subscription", test_message_without_a_subscription},
     {"a frozen device reads first", test_frozen_device_reads_first},
     {"endless bytes", test_endless_bytes},
     {"status words", test_status_words},
