@@ -260,6 +260,7 @@ static void check_told(struct party *party, const struct party *by)
   const struct world *world = party->world;
   const struct link *link = party->link;
   if (party->device == NULL || party == by || link == NULL || link->server == NULL || !ordered(world)) return;
+  if (party->gone || party->job >= JOB_REMOVE) return; /* it listens no more; a dead connection of its does */
   if (link->told != world->step && !redis_has_messages(link->server))
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
