@@ -138,14 +138,14 @@ struct fairlock_config {
                                  lock that was handed over and is not confirmed for this long goes to the next.
                                  A waiter sends a heartbeat at each two fifths of it. Raised to three round trips
                                  where those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000     */
-  uint32_t response_ms;    /* an answer that takes longer means that the connection is dead; where half of this and two
-                                 measured round trips are more, they count. At most FAIRLOCK_LONGEST_MS / 4.
+  uint32_t response_ms;    /* an answer that takes longer means that the connection is dead. On slow networks raised to
+                                 half of it and two measured round trips. At most FAIRLOCK_LONGEST_MS / 4.
                                  0: two fifths of waiter_ms                                             */
   uint32_t connect_ms;     /* the same for connecting; this and response_ms for the greeting. At most
                                  FAIRLOCK_LONGEST_MS / 4. 0: waiter_ms                                  */
-  uint32_t offline_ms;     /* an operation that gets no useful answer for four round trips and this longer fails,
-                                 even when its wait is longer. 0: twice waiter_ms; FAIRLOCK_FOREVER: only
-                                 its wait ends it                                                       */
+  uint32_t offline_ms;     /* an operation without a useful answer for this long fails, even when its wait is longer.
+                                 Four measured round trips are added. 0: twice waiter_ms; FAIRLOCK_FOREVER:
+                                 only its wait ends it                                                  */
   fairlock_lost_fn lost;   /* NULL: none                                                                */
   void *lost_context;      /* handed to lost                                                            */
 };
@@ -375,7 +375,7 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
 /* Does what is due. Cheap when nothing is. */
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now);
 
-/* Milliseconds until the engine has to be ticked again; 0: now; FAIRLOCK_FOREVER: not before something else happens. */
+/* Milliseconds until the engine has to be ticked again, if nothing else happens before; 0: now. At most about 19 hours. */
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now);
 
 #ifdef __cplusplus

@@ -30,7 +30,16 @@
  *
  * Mistakes. A NULL, or a client or handle that was never initialised, is not looked for: it costs each program flash. While
  * you develop, compile the library with a macro FAIRLOCK_ASSERT(condition) that stops the program when the condition does
- * not hold, such as -include assert.h -DFAIRLOCK_ASSERT=assert. Memory that was never set to anything may go unnoticed.
+ * not hold: put it into a header of its own, without any system header, and compile with -include. Memory that was never
+ * set to anything may go unnoticed, and so does a handle that is initialised again before it was taken out.
+ *
+ * How long calls block, at most. These follow from the configuration (see struct fairlock_config):
+ *   acquire           wait_ms, and response_ms to leave the queue; offline_ms if the server gives no useful answer
+ *   try_acquire       an answer; without one, connect_ms and twice response_ms
+ *   release, deinit   an answer; without one, offline_ms
+ *   force_release, inspect  the same
+ *   connect           twice connect_ms, and response_ms
+ *   start_..., held, token, hold_count, result, cancel  never, but for the mutex
  *
  * Statuses are those of enum fairlock_status, in engine.h.
  */
@@ -65,14 +74,16 @@ int fairlock_client_init(struct fairlock_client *client, const struct fairlock_c
 
 /*
  * Closes the connection. No task may be inside a function of the client's. Handles that were not taken out are gone with
- * it: what they have on the server ends with its lease or waiter timeout.
+ * it: what they have on the server ends with its lease, or no longer counts after its waiter timeout.
  */
 void fairlock_client_deinit(struct fairlock_client *client);
 
 /*
- * Makes sure that the server can be reached and accepts us: a check that a program can make at its start. Tries once.
+ * Makes sure that the server can be reached and accepts us: a check that a program can make at its start. Tries once; on
+ * a connection that stands, asks nothing.
  * Returns FAIRLOCK_OK, _UNREACHABLE, _DENIED, _UNSUPPORTED, _LOADING, _REFUSED or _PROTOCOL. Blocks for up to
- * twice connect_ms of the configuration, and response_ms. No other function needs it: they connect, and connect again, as needed.
+ * twice connect_ms of the configuration, and response_ms. No other function needs it: they connect, and connect again, as
+ * needed.
  */
 int fairlock_connect(struct fairlock_client *client);
 
@@ -116,7 +127,8 @@ int fairlock_start_deinit(struct fairlock *handle);
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_INVALID      an argument is out of its range
  *   FAIRLOCK_UNREACHABLE, _LOADING, _READONLY, _OOM, _MISCONF: for offline_ms (or till the end of the wait, if that
- *                         came first; at once if wait_ms is 0) there was no useful answer, for this reason
+ *                         came first; if wait_ms is 0, as soon as the server or its connection refuses) there was no
+ *                         useful answer, for this reason
  *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL: the server does not serve us; see fairlock_error()
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
@@ -194,7 +206,7 @@ int fairlock_result(struct fairlock *handle);
  *
  * Returns in how many milliseconds to call again. A device may sleep for that long, if what arrives wakes it. 0: at once,
  * there may be more to receive. While bytes are unsent, or a connection is being opened, it is 10 at most: so a device
- * also gets on that nothing wakes when the transport can go on.
+ * also gets on that nothing wakes when the transport can go on. At most about 19 hours.
  */
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
 
@@ -214,7 +226,7 @@ unsigned fairlock_wants(struct fairlock_client *client);
 /* Services the client until fairlock_stop() is called: the body of a task that keeps leases alive. Only one task at a time. */
 void fairlock_run(struct fairlock_client *client);
 
-/* Makes fairlock_run() return, within PORT_LONGEST_WAIT_MS. */
+/* Makes fairlock_run() return, within PORT_LONGEST_WAIT_MS; if no task is inside, the next one that enters it. */
 void fairlock_stop(struct fairlock_client *client);
 
 /* The last error text of the server's, as it came, cut to FAIRLOCK_ERROR_SIZE - 1 characters; "" if there was none. */
