@@ -696,7 +696,10 @@ void fairlock_on_tick(struct fairlock *handle)
   if (patience != FAIRLOCK_FOREVER && due(fairlock_judged_at(engine), handle->answered_at + patience))
     fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
   if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);
-  if (!ending(handle) && doubt_over(engine, engine->now)) handle->in_doubt = 0;
+  if (!ending(handle) && doubt_over(engine, engine->now)) {
+    if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED; /* it may have been carried out */
+    handle->in_doubt = 0;
+  }
   if (limited(handle)) fairlock_arm(engine, handle->limit);
   if (timed(handle)) fairlock_arm(engine, handle->timer);
   if (patience != FAIRLOCK_FOREVER && pending(handle)) fairlock_arm(engine, handle->answered_at + patience);

@@ -355,6 +355,27 @@ static void test_reentry_confirms_a_longer_hold(void)
   CHECK(sends("\r\n$5\r\n59985\r\n$2\r\n-1\r\n$2\r\n88\r\n"));
 }
 
+/* An acquire of a broken connection may have queued us, also when it is too late for it to come now: that has to be left. */
+static void test_acquire_in_doubt_is_left(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(5000);
+  greet();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  feed("-LOADING Redis is loading the dataset in memory\r\n");
+  pass(10);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$1\r\n0\r\n$1\r\n0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
 /*
  * The lock may have been handed to a place in the queue that was being left when the next acquire came: nobody has
  * confirmed that, so the lease is not the one that was asked for yet.
@@ -2296,6 +2317,7 @@ const struct check_test check_tests[] = {
     {"65535 holds are enough", test_too_many_holds},
     {"re-entry beyond 32767 holds", test_reentry_beyond_32767},
     {"a re-entry asks for what is left by the server's clock", test_reentry_asks_for_what_is_left},
+    {"an acquire that was in doubt is left", test_acquire_in_doubt_is_left},
     {"a re-entry that confirms a longer hold", test_reentry_confirms_a_longer_hold},
     {"a grant to an earlier place in the queue", test_grant_to_an_earlier_place},
     {"NOSCRIPT is answered by EVAL", test_noscript},
