@@ -697,7 +697,8 @@ void fairlock_on_tick(struct fairlock *handle)
     fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
   if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);
   if (!ending(handle) && doubt_over(engine, engine->now)) {
-    if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED; /* it may have been carried out */
+    /* it may have been carried out */
+    if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;
     handle->in_doubt = 0;
   }
   if (limited(handle)) fairlock_arm(engine, handle->limit);
