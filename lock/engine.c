@@ -235,7 +235,7 @@ static void make_id(struct fairlock_engine *engine, int64_t micros)
   }
   add_to_id(engine, engine->values[2]);
   add_to_id(engine, micros);
-  engine->random ^= (uint32_t)engine->values[2] << 20 ^ (uint32_t)micros;
+  engine->random ^= (uint32_t)micros;
 }
 
 /*
@@ -417,15 +417,19 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
   const struct fairlock *oldest = engine->lists[SENT].first;
   bool written = oldest != NULL && !(engine->writing && engine->request.sequence == oldest->sequence[0]);
+  uint32_t response_ms = fairlock_response_timeout(engine);
   uint32_t limit = engine->now + FAR;
   if (engine->stage == CLOSED) {
     bool pausing = engine->now - engine->stage_began < engine->backoff_ms;
     return pausing ? engine->stage_began + engine->backoff_ms : engine->now;
   }
-  if (engine->stage < UP) limit = earlier(limit, engine->stage_began + fairlock_connect_timeout(engine));
-  if (engine->stage > OPENING && engine->stage < UP) limit += fairlock_response_timeout(engine);
-  if (written) limit = earlier(limit, oldest->sent_at[0] + fairlock_response_timeout(engine));
-  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + fairlock_response_timeout(engine));
+  if (engine->stage < UP) {
+    uint32_t greeted = engine->stage_began + fairlock_connect_timeout(engine);
+    if (engine->stage > OPENING) greeted += response_ms;
+    limit = earlier(limit, greeted);
+  }
+  if (written) limit = earlier(limit, oldest->sent_at[0] + response_ms);
+  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + response_ms);
   return limit;
 }
 

@@ -695,13 +695,15 @@ void fairlock_on_tick(struct fairlock *handle)
   uint32_t patience = patience_ms(handle);
   if (patience != FAIRLOCK_FOREVER && due(fairlock_judged_at(engine), handle->answered_at + patience))
     fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
-  if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);
+  if (timed(handle)) {
+    if (due(engine->now, handle->timer)) fairlock_queue_send(handle);
+    else fairlock_arm(engine, handle->timer);
+  }
   if (!ending(handle) && doubt_over(engine, engine->now)) {
     /* it may have been carried out */
     if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;
     handle->in_doubt = 0;
   }
   if (limited(handle)) fairlock_arm(engine, handle->limit);
-  if (timed(handle)) fairlock_arm(engine, handle->timer);
   if (patience != FAIRLOCK_FOREVER && pending(handle)) fairlock_arm(engine, handle->answered_at + patience);
 }

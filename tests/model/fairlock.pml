@@ -769,7 +769,7 @@ inline become_void(c)
 /* Ghosts that are void are forgotten [lock/handle.c: if (!ending(handle) && doubt_over(]. */
 #define may_forget(c) (ghosts[c] != 0 && gone[c] && up[c] && state[c] != ENDING)
 
-/* A waiter's heartbeat [lock/handle.c: if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);] */
+/* A waiter's heartbeat [lock/handle.c: if (due(engine->now, handle->timer)) fairlock_queue_send(handle);] */
 #define may_beat(c) (waits(c) && up[c] && !ready[c] && !sent[c])
 
 proctype client(byte c)
