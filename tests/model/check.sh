@@ -14,7 +14,7 @@ explore() {
   (
     cd "$folder" && rm -rf "$name" && mkdir "$name" && cd "$name" &&
       spin -a "$@" "$model" >/dev/null &&
-      gcc "$optimise" -w -DSAFETY -DNOREDUCE -DMEMLIM=2000 -o pan pan.c &&
+      gcc "$optimise" -w -DSAFETY -DNOREDUCE -DMEMLIM=2500 -o pan pan.c &&
       ./pan -m100000 -w24
   ) >"$folder/$log" 2>&1
 }
@@ -106,5 +106,8 @@ notes
   finds VOID queue $again
   finds NO_WAKE ' 0 '
   finds SUBSCRIBE_LATE ' 0 '
+  finds NO_CONFIRM claim $again
+  finds OWED claim $again
+  finds PHASE "r_token>newest" $again
 }
 exit $failed

@@ -1,19 +1,18 @@
 /*
  * The protocol of the fair lock, for three clients, checked in all its interleavings.
  *
- * Modelled are the two scripts, each a single step of the server; for each client the state machine of lock/handle.c
- * with its flags, one handle per client; connections that carry requests, answers and messages in order, that break,
- * and that leave a request behind which arrives late; a server that notices a dead connection late.
+ * Modelled are the two scripts, each a single step of the server; for each client the phases of lock/handle.c
+ * with their flags, one handle per client, with up to two unanswered requests of a phase (the library has three);
+ * connections that carry requests, answers and messages in order, that break, and that leave a request behind which
+ * arrives late; a server that notices a dead connection late.
  *
  * Not modelled are re-entry, partial release, try without waiting, force-release, Redisson's clients, scripts that
- * fail, and a server that restarts. Nor are several unanswered requests of a handle, waiter timeouts of several lengths,
- * the hold count 0 of a handover until its confirmation (only leases shorter than the waiter timeout depend on it), and
- * the leave that follows a lost hold: the simulator has them. Time is not counted, only ordered: an event of time may come at any moment that
+ * fail, and a server that restarts. Time is not counted, only ordered: an event of time may come at any moment that
  * these rules allow.
  *
  *   clocks   a hold expires on the server only when nobody believes in it any more: what the drift margin is for
  *   void     the server refuses a late request before the client that sent it takes it to be void
- *   window   a waiter that is connected sends its heartbeat in time; one that is not, or that died, may lapse
+ *   timeout  a waiter that is connected sends its heartbeat in time; one that is not, or that died, may lapse
  *   lease    a lease is longer than the time after which a request is void; a shorter one may leave a hold behind, for
  *            as long as itself
  *
@@ -65,13 +64,13 @@
 /* Requests [lock/internal.h: enum kind {]. SUB is the SUBSCRIBE before an acquire [lock/request.c: "SUBSCRIBE"]. */
 mtype:request = { SUB, ACQ, KEEP, REL, LEAVE };
 
-/* [lock/internal.h: enum phase {] */
-mtype:state = { FREE, WAITING, HELD, ENDING, LOST, DEAD };
+/* [lock/internal.h: enum phase {]. TRYING, REENTERING, RELEASE_ONE, REMOVING and those who ask are not modelled. */
+mtype:state = { FREE, QUEUEING, HELD, RELEASING, LEAVING, LOST, DEAD };
 
 /* What comes back: an answer, {1, token} or {0 or -1, 0}, or a grant that is pushed. */
 mtype:reply = { YES, NO, GRANT };
 
-/* Bits of flight and ghosts, which the engine calls in_flight and in_doubt [lock/internal.h: Kinds of requests: bits]. */
+/* Bits of flight and doubt [lock/internal.h: Kinds of requests: bits]. */
 #define F_ACQ   1
 #define F_KEEP  2
 #define F_REL   4
@@ -87,32 +86,31 @@ byte late_of = NOBODY;
 
 /* The server's keys [lock/scripts/common.lua: -- KEYS  1 lock, a hash]. */
 byte holder = NOBODY; /* <name>: its only field */
+bool claim;           /* ... and that is 0 [lock/scripts/common.lua: Count 0: one of our waiters] */
 byte token;           /* [lock/scripts/common.lua: token      the last fencing token] */
 byte released;        /* [lock/scripts/common.lua: released   the token of the last hold that was released] */
 byte queue[N];        /* redisson_lock_queue:{<name>} */
 byte queued;          /* its length */
-bool alive[N];        /* [lock/scripts/common.lua: one of our waiters: alive until, ms] and that is in the future */
+bool alive[N];        /* [lock/scripts/common.lua: one of our waiters: alive until, ms, and its waiter timeout, ms] and that is in the future */
 bool listens[N];      /* it is subscribed on the client's connection ... */
 bool echo[N];         /* ... or on a dead one that the server takes to be alive */
 
 /* The clients [lock/engine.h: struct fairlock {]. */
 mtype:state state[N];
 byte hold_token[N];   /* token: of the hold, or of one given up unreleased */
-bool holds[N];        /* holds > 0, while ENDING: there is a hold to release */
 byte out[N];          /* answers under way on this connection */
-byte flight[N];       /* flight */
-byte ghosts[N];       /* ghosts */
+byte mine[N];         /* how many of them, the last ones, are to requests of this phase: unanswered */
+byte flight[N];       /* in_flight */
+byte doubt[N];        /* in_doubt */
 bool gone[N];         /* [lock/internal.h: static inline bool doubt_over(] when it is connected */
-bool clean[N];        /* [lock/handle.c: static bool settled(] of the newest request, if an acquire is a ghost */
+bool clean[N];        /* [lock/handle.c: static bool settled(] of the newest request, if an acquire is in doubt */
 bool up[N];           /* engine.stage == UP */
 bool subscribed[N];   /* SUBSCRIBED */
-bool subscribing[N];  /* SUBSCRIBING */
-bool again[N];        /* AGAIN */
-bool contacted[N];    /* CONTACTED */
-bool ready[N];        /* list == READY */
-bool sent[N];         /* list == SENT: the newest answer is still cared for */
+byte subscribing[N];  /* SUBSCRIBING: answers until it is confirmed, together with that to the acquire after it */
+bool owed[N];         /* QUEUED or OWED: the server may have something of it */
+bool ready[N];        /* it stands in the list READY */
 bool busy[N];         /* result == FAIRLOCK_PENDING */
-bool cancelled[N];    /* verdict < 0 */
+bool cancelled[N];    /* leave_result < 0 */
 bool first[N];        /* has not acquired yet */
 
 /* What each may still do. */
@@ -138,13 +136,17 @@ hidden byte k, m, w, found;
 
 #define is_queued(c) ((queued > 0 && queue[0] == c) || (queued > 1 && queue[1] == c) || (queued > 2 && queue[2] == c))
 #define has_expired(t) ((expired >> (t)) & 1)
-#define waits(c) (state[c] == WAITING)
+#define waits(c) (state[c] == QUEUEING)
+#define ending(c) (state[c] == RELEASING || state[c] == LEAVING)
+
+/* [lock/handle.c: static bool nothing_there(] */
+#define nothing_there(c) (!owed[c] && !((flight[c] | doubt[c]) & F_ACQ))
 
 /* [lock/handle.c: bool fairlock_held_back(] */
 #ifdef BUG_GHOST_LEAVE
 #define held_back(c) 0
 #else
-#define held_back(c) (waits(c) && (ghosts[c] & F_LEAVE) && !gone[c])
+#define held_back(c) (waits(c) && (doubt[c] & F_LEAVE) && !gone[c])
 #endif
 
 /* Claims */
@@ -153,7 +155,7 @@ hidden byte k, m, w, found;
 inline believe(c, t)
 {
   state[c] = HELD;
-  contacted[c] = 0;
+  mine[c] = 0;
   hold_token[c] = t;
   assert(state[0] != HELD || c == 0);
   assert(state[1] != HELD || c == 1);
@@ -220,14 +222,15 @@ inline forget(c)
   alive[c] = 0
 }
 
-/* [lock/scripts/common.lua: local function own(owner, lease, queued, holds)] */
-inline own(c)
+/* [lock/scripts/common.lua: local function own(owner, lease, queued, holds)] handed: by a script of somebody else. */
+inline own(c, handed)
 {
   check_order(c);
   end_wait(c);
   token++;
   assert(token < 8);
   holder = c;
+  claim = handed;
   freed = 0;
   forget(c)
 }
@@ -251,7 +254,7 @@ inline hand_over(caller, may_take)
 #endif
     /* [lock/scripts/common.lua: elseif listens then] */
     :: alive[w] && (listens[w] || echo[w]) ->
-      own(w); /* [lock/scripts/common.lua: local _, token = own(waiter, patience, true, '0')] */
+      own(w, 1); /* [lock/scripts/common.lua: local _, token = own(waiter, patience, true, '0')] */
       if
       :: listens[w] && up[w] -> to_client[w]!GRANT(token)
       :: else
@@ -272,7 +275,7 @@ inline hand_over(caller, may_take)
 hidden byte may_have;
 
 /*
- * acquire.lua in mode 1 with target 1 (ACQ), and in mode -1 (KEEP), with the token t. answer: 0 for a late request,
+ * acquire.lua in a mode > 0 with target 1 (ACQ), and in mode -1 (KEEP), with the token t. answer: 0 for a late request,
  * whose connection is gone.
  */
 inline acquire(c, t, queueing, answer)
@@ -288,6 +291,7 @@ inline acquire(c, t, queueing, answer)
   if
   /* [lock/scripts/acquire.lua: elseif same or mode >= 0 then] */
   :: holder == c && (t == token || queueing) ->
+    claim = claim && queueing; /* [lock/scripts/acquire.lua: local confirms = count == '0' and mode < 0] */
     if
     :: answer -> to_client[c]!YES(token)
     :: else
@@ -312,13 +316,13 @@ inline acquire(c, t, queueing, answer)
     fi;
     if
     :: may_have -> /* [lock/scripts/acquire.lua: local token = own(id, lease, score, '1')] */
-      own(c);
+      own(c, 0);
       if
       :: answer -> to_client[c]!YES(token)
       :: else
       fi
     :: else ->
-      alive[c] = 1; /* [lock/scripts/acquire.lua: remember(id, now + mode .. ' ' .. ARGV[5])] */
+      alive[c] = 1; /* [lock/scripts/acquire.lua: remember(id, now + mode] */
       if
       /* [lock/scripts/acquire.lua: local place = call('rpush', queue, id)] */
       :: !is_queued(c) -> queue[queued] = c; queued++
@@ -414,20 +418,19 @@ end:
 
 /* The clients. What is wanted is sent at once if it can be: to wait in the channel comes to the same. */
 
-/* [lock/handle.c: void fairlock_freeze_request(] [lock/handle.c: } requests[] = {] */
+/* [lock/handle.c: void fairlock_freeze_request(] [lock/handle.c: uint8_t fairlock_kind(] */
 inline send(c)
 {
   if
   :: ready[c] && up[c] && !held_back(c) ->
     ready[c] = 0;
-    again[c] = 0;
     if
-    :: state[c] == WAITING ->
+    :: state[c] == QUEUEING ->
 #ifdef BUG_SUBSCRIBE_LATE
       to_server[c]!ACQ(hold_token[c]);
 #endif
       if
-      :: !subscribed[c] -> to_server[c]!SUB(0); subscribing[c] = 1
+      :: !subscribed[c] && !subscribing[c] -> to_server[c]!SUB(0); subscribing[c] = out[c] + 1
       :: else
       fi;
 #ifndef BUG_SUBSCRIBE_LATE
@@ -435,13 +438,12 @@ inline send(c)
 #endif
       flight[c] = flight[c] | F_ACQ
     :: state[c] == HELD -> to_server[c]!KEEP(hold_token[c]); flight[c] = flight[c] | F_KEEP
-    :: state[c] == ENDING && holds[c] -> to_server[c]!REL(hold_token[c]); flight[c] = flight[c] | F_REL
-    :: state[c] == ENDING && !holds[c] -> to_server[c]!LEAVE(0); flight[c] = flight[c] | F_LEAVE
+    :: state[c] == RELEASING -> to_server[c]!REL(hold_token[c]); flight[c] = flight[c] | F_REL
+    :: state[c] == LEAVING -> to_server[c]!LEAVE(0); flight[c] = flight[c] | F_LEAVE
     fi;
     out[c]++;
-    sent[c] = 1;
-    contacted[c] = waits(c);
-    clean[c] = gone[c] && state[c] == ENDING && (!holds[c] || !(ghosts[c] & F_REL))
+    mine[c]++;
+    clean[c] = gone[c] && ending(c) && (state[c] == LEAVING || !(doubt[c] & F_REL))
   :: else
   fi
 }
@@ -449,10 +451,7 @@ inline send(c)
 /* [lock/engine.c: void fairlock_queue_send(struct fairlock *handle)] */
 inline want(c)
 {
-  if
-  :: subscribing[c] -> again[c] = 1
-  :: else -> ready[c] = 1; sent[c] = 0
-  fi;
+  ready[c] = 1;
   send(c)
 }
 
@@ -471,19 +470,17 @@ inline broken(c)
   q = 0;
   q_token = 0;
   out[c] = 0;
-  ghosts[c] = ghosts[c] | (flight[c] & (F_ACQ | F_REL | F_LEAVE));
-  gone[c] = (ghosts[c] & (F_ACQ | F_LEAVE)) == 0;
+  mine[c] = 0;
+  doubt[c] = doubt[c] | (flight[c] & (F_ACQ | F_REL | F_LEAVE));
+  gone[c] = (doubt[c] & (F_ACQ | F_LEAVE)) == 0;
   subscribed[c] = 0;
   subscribing[c] = 0;
-  again[c] = 0;
-  sent[c] = 0;
   if
-  :: state[c] == ENDING && cancelled[c] && busy[c] -> busy[c] = 0; cancelled[c] = 0
+  :: state[c] == LEAVING -> busy[c] = 0; cancelled[c] = 0
   :: else
   fi;
   if
-  :: state[c] == WAITING || (flight[c] != 0 && state[c] != LOST) -> ready[c] = 1
-  :: state[c] == LOST -> ready[c] = 0
+  :: waits(c) || (flight[c] != 0 && (state[c] == HELD || ending(c))) -> ready[c] = 1
   :: else
   fi;
   flight[c] = 0
@@ -509,42 +506,31 @@ inline take_late(c, may)
 /* [lock/handle.c: static void become_free(] */
 inline become_free(c)
 {
-  if
-  :: subscribing[c] ->
-    take_late(c, may_be_late);
-    broken(c)
-  :: else
-  fi;
   state[c] = FREE;
   ready[c] = 0;
-  sent[c] = 0;
-  holds[c] = 0;
+  mine[c] = 0;
+  owed[c] = 0;
   quiet = 0;
-  flight[c] = 0;
 #ifdef BUG_FORGET_LEAVE
-  ghosts[c] = 0;
+  flight[c] = 0;
+  doubt[c] = 0;
 #else
-  ghosts[c] = (gone[c] -> 0 : ghosts[c] & F_LEAVE);
+  flight[c] = flight[c] & F_LEAVE; /* [lock/handle.c: handle->in_flight &= KIND_LEAVE; ] */
+  doubt[c] = (gone[c] -> 0 : doubt[c] & F_LEAVE);
 #endif
-  gone[c] = (ghosts[c] == 0);
+  gone[c] = (doubt[c] == 0);
   clean[c] = 0;
-  again[c] = 0;
-  contacted[c] = 0;
   busy[c] = 0;
   cancelled[c] = 0
 }
 
-/* [lock/handle.c: static void lose(] */
-inline lose(c)
+/* [lock/handle.c: static void lose(] told: by the server; else a late renewal may have kept the hold alive there. */
+inline lose(c, told)
 {
-  if
-  :: !subscribing[c] ->
-    ready[c] = 0;
-    sent[c] = 0;
-    flight[c] = 0
-  :: else
-  fi;
   state[c] = LOST;
+  mine[c] = 0;
+  ready[c] = 0;
+  owed[c] = !told;
   busy[c] = 0
 }
 
@@ -552,12 +538,17 @@ inline lose(c)
 inline leave(c)
 {
   if
-  :: !contacted[c] -> become_free(c)
-  :: else ->
-    state[c] = ENDING;
-    contacted[c] = 0;
-    cancelled[c] = up[c];
-    busy[c] = up[c];
+#ifdef BUG_OWED
+  :: !((flight[c] | doubt[c]) & F_ACQ) -> become_free(c)
+  :: (flight[c] | doubt[c]) & F_ACQ ->
+#else
+  :: nothing_there(c) -> become_free(c)
+  :: !nothing_there(c) ->
+#endif
+    state[c] = LEAVING;
+    mine[c] = 0;
+    cancelled[c] = busy[c] && up[c];
+    busy[c] = cancelled[c];
     want(c)
   fi
 }
@@ -565,9 +556,9 @@ inline leave(c)
 /* [lock/handle.c: int fairlock_engine_acquire(] */
 inline start_acquire(c)
 {
-  contacted[c] = (state[c] == ENDING);
-  state[c] = WAITING;
-  holds[c] = 0;
+  owed[c] = ending(c); /* [lock/handle.c: what it was leaving may still be there] */
+  state[c] = QUEUEING;
+  mine[c] = 0;
   busy[c] = 1;
   cancelled[c] = 0;
   want(c)
@@ -576,14 +567,28 @@ inline start_acquire(c)
 /* [lock/handle.c: int fairlock_engine_release(] */
 inline start_release(c)
 {
-  state[c] = ENDING;
-  holds[c] = 1;
-  ghosts[c] = ghosts[c] & ~F_REL;
+  state[c] = RELEASING;
+  mine[c] = 0;
+  doubt[c] = doubt[c] & ~F_REL;
   busy[c] = 1;
   want(c)
 }
 
-/* The clock shows what comes too late to be believed [lock/handle.c: reached(engine->now, lease_end(sent_at, handle->lease_ms))] */
+/* [lock/handle.c: static void hold(] What may have come by a handover has to be confirmed. */
+inline hold(c, t)
+{
+  believe(c, t);
+  busy[c] = 0;
+  owed[c] = owed[c] || (doubt[c] & F_ACQ);
+#ifndef BUG_NO_CONFIRM
+  if
+  :: owed[c] -> want(c)
+  :: else
+  fi
+#endif
+}
+
+/* The clock shows what comes too late to be believed [lock/handle.c: reached(engine->now, lease_end(] */
 #ifdef BUG_BELIEVE_LATE
 #define too_late(t) 0
 #else
@@ -595,8 +600,8 @@ inline answer_waiting(c, type, t)
 {
   if
   :: type == YES && too_late(t) -> want(c)
-  :: type == YES && !too_late(t) -> believe(c, t); busy[c] = 0
-  :: else
+  :: type == YES && !too_late(t) -> hold(c, t)
+  :: else -> owed[c] = 1
   fi
 }
 
@@ -604,13 +609,13 @@ inline answer_waiting(c, type, t)
 inline answer_held(c, type, t)
 {
   if
-  :: type == YES && t == hold_token[c]
-  :: else -> lose(c)
+  :: type == YES && t == hold_token[c] -> owed[c] = 0
+  :: else -> lose(c, 1)
   fi
 }
 
 /*
- * [lock/handle.c: static void reply_ending(] A late acquire may be carried out until it is void, after the release
+ * [lock/handle.c: static void reply_ending(] A late acquire may be carried out until it has expired, after the release
  * that this answers, too. Only what was sent after that settles it; and not a release that was sent before as well, as
  * that one may have done the work.
  */
@@ -626,12 +631,13 @@ inline answer_ending(c)
 #ifdef BUG_GHOST_ACQUIRE
   :: true -> become_free(c)
 #else
-  :: !(ghosts[c] & F_ACQ) || settles(c) -> become_free(c)
+  :: !(doubt[c] & F_ACQ) || settles(c) -> become_free(c)
 #endif
   :: else ->
     busy[c] = 0;
     cancelled[c] = 0;
-    holds[c] = 0;
+    state[c] = LEAVING;
+    mine[c] = 0;
     if
     :: gone[c] -> want(c)
     :: else
@@ -639,28 +645,47 @@ inline answer_ending(c)
   fi
 }
 
-/* [lock/handle.c: void fairlock_on_reply(] Modelled is that to the newest request alone; in the engine, all of a phase count. */
+#define kind(c) (waits(c) -> F_ACQ : (state[c] == HELD -> F_KEEP : (state[c] == RELEASING -> F_REL : F_LEAVE)))
+
+hidden byte its;
+
+/* [lock/handle.c: void fairlock_on_reply(] Those to requests of the phase count [lock/reply.c: next_answered(]. */
 inline take_answer(c, type, t)
 {
+#ifdef BUG_PHASE
+  its = state[c] != FREE && state[c] != LOST;
+#else
+  its = mine[c] > 0 && mine[c] == out[c];
+#endif
   out[c]--;
   if
-  :: sent[c] && out[c] == 0 ->
-    sent[c] = 0;
-    flight[c] = 0;
-    subscribed[c] = subscribed[c] || subscribing[c];
-    subscribing[c] = 0;
+  :: subscribing[c] > 0 ->
+    subscribing[c]--;
+    subscribed[c] = subscribed[c] || subscribing[c] == 0
+  :: else
+  fi;
+  if
+  :: out[c] == 0 -> flight[c] = 0
+  :: else
+  fi;
+  if
+  :: its ->
     if
-    :: state[c] == FREE || state[c] == LOST
-    :: state[c] != FREE && state[c] != LOST && again[c] -> again[c] = 0; want(c)
-    :: else ->
-      if
-      :: state[c] == WAITING -> answer_waiting(c, type, t)
-      :: state[c] == HELD -> answer_held(c, type, t)
-      :: state[c] == ENDING -> answer_ending(c)
-      fi
+    :: mine[c] > 0 -> mine[c]--
+    :: else
+    fi;
+    if
+    :: mine[c] > 0 -> flight[c] = kind(c)
+    :: else
+    fi;
+    if
+    :: waits(c) -> answer_waiting(c, type, t)
+    :: state[c] == HELD -> answer_held(c, type, t)
+    :: ending(c) -> answer_ending(c)
     fi
   :: else
-  fi
+  fi;
+  its = 0
 }
 
 /* [lock/handle.c: void fairlock_on_push(] [lock/handle.c: static void take_grant(] A leave under way may end this hold. */
@@ -672,9 +697,13 @@ inline take_answer(c, type, t)
 inline take_push(c, t)
 {
   if
-  :: state[c] == WAITING && in_doubt(c, t) -> want(c)
-  :: state[c] == WAITING && !in_doubt(c, t) -> believe(c, t); busy[c] = 0; want(c)
-  :: state[c] == FREE -> state[c] = ENDING; want(c)
+  :: waits(c) && in_doubt(c, t) ->
+    if
+    :: mine[c] < 2 -> want(c)
+    :: else
+    fi
+  :: waits(c) && !in_doubt(c, t) -> owed[c] = 1; hold(c, t)
+  :: state[c] == FREE -> owed[c] = 1; leave(c)
   :: else
   fi
 }
@@ -695,7 +724,7 @@ inline receive(c)
 
 /* The clients are alike, but for the one that may crash: so they may as well begin in order. */
 #define in_turn(c) (c == 0 || !first[c - 1] || (c == 2 && CRASH))
-#define may_start(c) ((state[c] == FREE || (state[c] == ENDING && !busy[c])) && \
+#define may_start(c) ((state[c] == FREE || (ending(c) && !busy[c])) && \
                       ((first[c] && in_turn(c)) || (!first[c] && extra > 0)))
 
 /* Time and faults */
@@ -710,7 +739,7 @@ inline receive(c)
 #define acquiring(c) (to_server[c]??[ACQ(0)] || to_server[c]??[ACQ(1)] || to_server[c]??[ACQ(2)] || \
                       to_server[c]??[ACQ(3)] || to_server[c]??[ACQ(4)] || to_server[c]??[ACQ(5)] || \
                       to_server[c]??[ACQ(6)] || to_server[c]??[ACQ(7)])
-#define settled(c) (!subscribing[c] && !(acquiring(c)) && late_of != c && (gone[c] || !(ghosts[c] & F_ACQ)))
+#define settled(c) (!subscribing[c] && !(acquiring(c)) && late_of != c && (gone[c] || !(doubt[c] & F_ACQ)))
 
 /* The holder has given the hold up, and is not about to say so. */
 #define given_up (state[holder] == FREE || state[holder] == LOST || state[holder] == DEAD || \
@@ -736,11 +765,10 @@ inline crash(c)
   broken(c);
   state[c] = DEAD;
   hold_token[c] = 0;
-  holds[c] = 0;
-  ghosts[c] = 0;
+  doubt[c] = 0;
   gone[c] = 1;
   ready[c] = 0;
-  contacted[c] = 0;
+  owed[c] = 0;
   cancelled[c] = 0;
   first[c] = 0;
   busy[c] = 0
@@ -757,7 +785,7 @@ inline become_void(c)
 #endif
   gone[c] = 1;
   if
-  :: state[c] == ENDING && !busy[c] && !ready[c] && !sent[c] -> want(c)
+  :: state[c] == LEAVING && !busy[c] && !ready[c] && mine[c] == 0 -> want(c)
   :: else -> send(c)
   fi
 }
@@ -766,11 +794,14 @@ inline become_void(c)
 #define may_lapse(c) (alive[c] && late_of != c && is_queued(c) && (state[c] == DEAD || state[c] == FREE))
 #define may_lapse_slow(c) (may_be_slow && alive[c] && is_queued(c) && waits(c) && !up[c])
 
-/* Ghosts that are void are forgotten [lock/handle.c: if (!ending(handle) && doubt_over(]. */
-#define may_forget(c) (ghosts[c] != 0 && gone[c] && up[c] && state[c] != ENDING)
+/* What has expired is in doubt no more [lock/handle.c: if (!ending(handle) && doubt_over(]. */
+#define may_forget(c) (doubt[c] != 0 && gone[c] && up[c] && !ending(c))
 
-/* A waiter's heartbeat [lock/handle.c: if (due(engine->now, handle->timer)) fairlock_queue_send(handle);] */
-#define may_beat(c) (waits(c) && up[c] && !ready[c] && !sent[c])
+/*
+ * A waiter's heartbeat, whether or not the last one was answered
+ * [lock/handle.c: if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);]
+ */
+#define may_beat(c) (waits(c) && up[c] && !ready[c] && mine[c] < 2)
 
 proctype client(byte c)
 {
@@ -785,18 +816,18 @@ end:
        start_acquire(c) }
   :: d_step { state[c] == HELD -> start_release(c) }
   /* The caller of a lost hold releases it, and hears that it was lost. */
-  :: d_step { state[c] == LOST -> become_free(c) }
+  :: d_step { state[c] == LOST -> leave(c) }
   /* A new connection [lock/engine.c: void fairlock_greeted(]. */
   :: d_step { !up[c] && ready[c] -> up[c] = 1; send(c) }
   /* Time. */
   :: d_step { may_void(c) -> become_void(c) }
-  :: d_step { may_forget(c) -> ghosts[c] = 0 }
+  :: d_step { may_forget(c) -> owed[c] = owed[c] || (waits(c) && (doubt[c] & F_ACQ)); doubt[c] = 0 }
   :: d_step { may_lapse(c) -> alive[c] = 0 }
   :: d_step { may_lapse_slow(c) -> may_be_slow = 0; quiet = 0; excused[c] = 1; alive[c] = 0 }
   :: d_step { may_hurry && may_beat(c) -> may_hurry = 0; want(c) }
   /* The caller, and faults. */
   :: d_step { may_cancel && waits(c) -> may_cancel = 0; quiet = 0; leave(c) }
-  :: d_step { may_lose_hold && state[c] == HELD && settled(c) -> may_lose_hold = 0; lose(c) }
+  :: d_step { may_lose_hold && state[c] == HELD && settled(c) -> may_lose_hold = 0; lose(c, 0) }
   :: d_step { may_lose_reply && up[c] -> may_lose_reply = 0; quiet = 0; cut(c, 0) }
   :: d_step { may_be_late && up[c] && nempty(to_server[c]) -> cut(c, 1) }
   :: d_step { may_crash && c == 2 -> may_crash = 0; quiet = 0; crash(c) }
@@ -841,11 +872,18 @@ proctype time()
 
 #define idle(c) (may_beat(c) && listens[c] && is_queued(c) && alive[c] && empty(to_server[c]) && empty(to_client[c]))
 
+/* A handover is confirmed as soon as its holder knows of it: else the lease is not the one that was asked for. */
+#define unconfirmed(c) (state[c] == HELD && holder == c && hold_token[c] == token && claim && up[c] && !ready[c] && \
+                        mine[c] == 0 && empty(to_server[c]) && empty(to_client[c]))
+
 /* No lost wake-up: when a release frees the lock, no waiter that listens sleeps on. */
 proctype monitor()
 {
 end:
-  d_step { holder == NOBODY && freed && (idle(0) || idle(1) || idle(2)) -> assert(false) }
+  do
+  :: d_step { holder == NOBODY && freed && (idle(0) || idle(1) || idle(2)) -> assert(false) }
+  :: d_step { unconfirmed(0) || unconfirmed(1) || unconfirmed(2) -> assert(!claim) }
+  od
 }
 
 init
