@@ -199,6 +199,7 @@ void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
   engine->now = now;
   enter(engine, GREETING);
   engine->drained_at = now;
+  engine->overslept = false;
   engine->reads = 0;
   engine->writing = true;
   engine->request_done = 0;
@@ -385,6 +386,7 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   else engine->reads = 0;
   if (engine->reads == 0) { /* or the server never stops: it is judged all the same */
     engine->drained_at = now;
+    engine->overslept = false;
     engine->changed = true;
   }
   int status = RESP_EVENT;
@@ -442,6 +444,7 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
 {
   if (!overdue(engine, now)) return;
   engine->now = now;
+  if (engine->drained_at != now && due(now, engine->next + OVERSLEPT_MS)) engine->overslept = true;
   uint32_t limit = connection_limit(engine);
   bool dead = engine->stage != CLOSED && reached(fairlock_judged_at(engine), limit);
   if (dead) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);

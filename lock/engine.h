@@ -246,6 +246,7 @@ struct fairlock_engine {
   bool writing;                      /* a request, or the greeting, is being written */
   bool connect_requested;            /* the caller wants a connection, with or without requests */
   bool changed;                      /* since `next` was computed */
+  bool overslept;                    /* what there is to receive may have lain here for long */
   bool broken;                       /* the connection has to be closed */
   bool malformed;                    /* the reply under way has an element of an unexpected kind */
   uint16_t backoff_ms;               /* closed: for this long after `stage_began` */

@@ -565,8 +565,10 @@ void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
   struct fairlock_engine *engine = handle->engine;
   if (handle->unanswered > 0) handle->in_flight = fairlock_kind(handle);
   if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status); /* the master is elsewhere */
-  if (status == FAIRLOCK_PENDING) fairlock_queue_send(handle);
-  else if (status < 0) reply_refused(handle, status);
+  if (status == FAIRLOCK_PENDING) {
+    if (engine->overslept || reached(engine->now, engine->next)) handle->answered_at = engine->now;
+    fairlock_queue_send(handle);
+  } else if (status < 0) reply_refused(handle, status);
   else reply_useful(handle, sent_at);
 }
 

@@ -23,6 +23,9 @@
 /* The soonest a waiter asks again after it was told to wait. */
 #define SOONEST_MS 5U
 
+/* Who comes so much later than asked to has slept. */
+#define OVERSLEPT_MS 500U
+
 /* No round trip is taken for longer: beyond it, waits could not be told from a dead server. */
 #define ROUND_TRIP_MAX_MS 60000U
 

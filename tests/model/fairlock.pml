@@ -799,7 +799,7 @@ inline become_void(c)
 
 /*
  * A waiter's heartbeat, whether or not the last one was answered
- * [lock/handle.c: if (timed(handle) && due(engine->now, handle->timer)) fairlock_queue_send(handle);]
+ * [lock/handle.c: if (due(engine->now, handle->timer)) fairlock_queue_send(handle);]
  */
 #define may_beat(c) (waits(c) && up[c] && !ready[c] && mine[c] < 2)
 

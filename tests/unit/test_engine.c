@@ -355,6 +355,23 @@ static void test_reentry_confirms_a_longer_hold(void)
   CHECK(sends("\r\n$5\r\n59985\r\n$2\r\n-1\r\n$2\r\n88\r\n"));
 }
 
+/* The device slept for longer than offline_ms, and reads then that its last heartbeat came too late: the wait goes on. */
+static void test_expired_while_asleep(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  drain();
+  now += 15000;
+  fairlock_engine_tick(&engine, now);
+  answer(-2, 0, 0);
+  pass(0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(engine.round_trip_ms, 0); /* 15 s say nothing of the network */
+  CHECK(sends("EVALSHA"));
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
 /* An acquire of a broken connection may have queued us, also when it is too late for it to come now: that has to be left. */
 static void test_acquire_in_doubt_is_left(void)
 {
@@ -2317,6 +2334,7 @@ const struct check_test check_tests[] = {
     {"65535 holds are enough", test_too_many_holds},
     {"re-entry beyond 32767 holds", test_reentry_beyond_32767},
     {"a re-entry asks for what is left by the server's clock", test_reentry_asks_for_what_is_left},
+    {"a request that expired while the device was asleep", test_expired_while_asleep},
     {"an acquire that was in doubt is left", test_acquire_in_doubt_is_left},
     {"a re-entry that confirms a longer hold", test_reentry_confirms_a_longer_hold},
     {"a grant to an earlier place in the queue", test_grant_to_an_earlier_place},
