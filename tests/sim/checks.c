@@ -248,6 +248,7 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
   party->over = false;
   party->uncertain = false;
   party->granted = token;
+  party->held_step = party->asked_step;
   party->epoch = world->epoch;
   party->excused = false;
   party->late = false;
@@ -276,6 +277,7 @@ static void check_claim(struct party *party, const struct key *hash, struct text
 {
   struct world *world = party->world;
   party->claims = text_equal(count, text_of("0"));
+  party->came_by_claim = party->claims;
   if (!party->claims || !ordered(world)) return;
   int64_t claim = hash->expires - server_ms(world);
   if (claim == party->timeout_ms) return;

@@ -135,7 +135,6 @@ static void may_last(struct party *party, int64_t lease)
   int64_t end = lease == INT64_MAX ? lease : world->now + lease;
   if (end <= party->ends) return;
   party->ends = end;
-  party->lease_from = world->now;
   if (end == INT64_MAX) return;
   int64_t slack = SECOND + 2 * device_round_trip(party->device);
   world_later(world, end + slack - world->now, check_lease_over, party, (uint32_t)party->handle.token);
@@ -228,7 +227,10 @@ static void acquired(struct party *party, int result)
   if (result == FAIRLOCK_OK) {
     int64_t hold = hold_time(world);
     party->ends = 0;
-    may_last(party, asked_lease(party));
+    party->lease_from = world->now;
+    /* one that began for an earlier operation, unseen, has that one's lease */
+    bool earlier = party->held_step < party->start_step && !party->came_by_claim;
+    may_last(party, earlier ? INT64_MAX : asked_lease(party));
     if (hold < MINUTE && random_chance(&world->random, 5)) hold *= 40;
     next_step(party, JOB_HOLD, hold);
     return;

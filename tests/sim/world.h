@@ -134,10 +134,12 @@ struct party {
   double score;        /* a peer's */
   struct link *link;
   struct party *before, *after;
-  uint64_t granted;  /* the token of its last hold     */
-  uint64_t released; /* of the last hold it has ended  */
-  bool claims;       /* it was handed the lock, and has not confirmed it */
-  bool excused;      /* a peer: somebody has forced its release */
+  uint64_t granted;   /* the token of its last hold     */
+  uint64_t released;  /* of the last hold it has ended  */
+  uint64_t held_step; /* the request that its last hold began with was sent in it, ... */
+  bool came_by_claim; /* ... unless it came by a handover */
+  bool claims;        /* it was handed the lock, and has not confirmed it */
+  bool excused;       /* a peer: somebody has forced its release */
   struct forced forced[FORCED];
   unsigned forced_count;
   uint64_t epoch;   /* of the server's data, of its last hold */
@@ -158,7 +160,7 @@ struct party {
   uint64_t token;     /* of the hold being released */
   uint64_t lost;      /* of the last hold that was lost: its lease ends it */
   uint32_t lease;     /* of the operation; FAIRLOCK_RENEW: renewed */
-  int64_t lease_from; /* when that was asked for */
+  int64_t lease_from; /* when the holder learned of it */
   int64_t ends;       /* when the lease of the hold has ended; INT64_MAX: not known, or it is renewed */
   int64_t started;    /* when the operation began */
   int64_t due;        /* when it is over, if it is answered */
