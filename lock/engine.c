@@ -199,7 +199,6 @@ void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
   engine->now = now;
   enter(engine, GREETING);
   engine->drained_at = now;
-  engine->overslept = false;
   engine->reads = 0;
   engine->writing = true;
   engine->request_done = 0;

@@ -168,19 +168,19 @@ static uint32_t renewed_lease(const struct fairlock *handle)
   return config_or(handle->engine->config->lease_ms, LEASE_MS);
 }
 
-/* What is left of the hold, by the server's clock. */
-static uint32_t left(const struct fairlock *handle)
+/* That, or what is left of the hold by the server's clock, if that is more. */
+static uint32_t at_least_left(const struct fairlock *handle, uint32_t lease_ms)
 {
-  uint32_t held = fairlock_engine_held(handle, handle->engine->now);
-  return held + margin(held);
+  uint32_t left = fairlock_engine_held(handle, handle->engine->now);
+  left += margin(left);
+  return lease_ms > left ? lease_ms : left;
 }
 
 /* The lease that requests ask for. A re-entry may be the confirmation of a handover, which sets it. */
 static uint32_t lease_asked(const struct fairlock *handle)
 {
   if (handle->phase != REENTERING) return handle->lease_ms;
-  uint32_t lease_ms = config_or(handle->reentry_lease_ms, renewed_lease(handle));
-  return lease_ms > left(handle) ? lease_ms : left(handle);
+  return at_least_left(handle, config_or(handle->reentry_lease_ms, renewed_lease(handle)));
 }
 
 /* When the lease that was asked for then ends. */
@@ -255,7 +255,7 @@ static int begin(struct fairlock *handle, enum phase phase)
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
   if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
-  handle->reentry_lease_ms = lease_ms == FAIRLOCK_RENEW || lease_ms > left(handle) ? lease_ms : left(handle);
+  handle->reentry_lease_ms = lease_ms == FAIRLOCK_RENEW ? lease_ms : at_least_left(handle, lease_ms);
   return begin(handle, REENTERING);
 }
 
@@ -460,7 +460,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
       leave(handle, handle->leave_result);
       return;
     }
-    uint32_t next = value >= 0 && value < FAIRLOCK_LONGEST_MS ? (uint32_t)value + 1 : FAIRLOCK_LONGEST_MS;
+    uint32_t next = (uint64_t)value < FAIRLOCK_LONGEST_MS ? (uint32_t)value + 1 : FAIRLOCK_LONGEST_MS; /* or below 0 */
     if (next < SOONEST_MS) next = SOONEST_MS;
     if (!(handle->flags & SUBSCRIBED) && next > RETRY_MS) next = RETRY_MS;
     if (reached(handle->timer, engine->now + next)) set_timer(handle, engine->now + next);
@@ -566,10 +566,13 @@ void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
   if (handle->unanswered > 0) handle->in_flight = fairlock_kind(handle);
   if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status); /* the master is elsewhere */
   if (status == FAIRLOCK_PENDING) {
-    if (engine->overslept || reached(engine->now, engine->next)) handle->answered_at = engine->now;
+    if (came_late(engine)) handle->answered_at = engine->now;
     fairlock_queue_send(handle);
-  } else if (status < 0) reply_refused(handle, status);
-  else reply_useful(handle, sent_at);
+  } else if (status < 0) {
+    reply_refused(handle, status);
+  } else {
+    reply_useful(handle, sent_at);
+  }
 }
 
 /*
@@ -695,8 +698,12 @@ void fairlock_on_tick(struct fairlock *handle)
   expire(handle);
   if (at_ease(handle)) handle->answered_at = engine->now;
   uint32_t patience = patience_ms(handle);
-  if (patience != FAIRLOCK_FOREVER && due(fairlock_judged_at(engine), handle->answered_at + patience))
-    fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
+  if (patience != FAIRLOCK_FOREVER) {
+    uint32_t end = handle->answered_at + patience;
+    if (due(fairlock_judged_at(engine), end))
+      fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
+    else fairlock_arm(engine, end);
+  }
   if (timed(handle)) {
     if (due(engine->now, handle->timer)) fairlock_queue_send(handle);
     else fairlock_arm(engine, handle->timer);
@@ -707,5 +714,4 @@ void fairlock_on_tick(struct fairlock *handle)
     handle->in_doubt = 0;
   }
   if (limited(handle)) fairlock_arm(engine, handle->limit);
-  if (patience != FAIRLOCK_FOREVER && pending(handle)) fairlock_arm(engine, handle->answered_at + patience);
 }

@@ -125,6 +125,12 @@ static inline bool due(uint32_t now, uint32_t time)
   return time - now - 1 >= FAIRLOCK_LONGEST_MS;
 }
 
+/* What there is to receive may have lain here for a while. */
+static inline bool came_late(const struct fairlock_engine *engine)
+{
+  return engine->overslept || reached(engine->now, engine->next);
+}
+
 /* What is taken off an interval measured on two clocks that may differ by 1 %, and by rounding. */
 static inline uint32_t margin(uint32_t interval)
 {
