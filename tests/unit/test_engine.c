@@ -2258,6 +2258,23 @@ static void test_wait_without_an_answer(void)
   CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
 }
 
+/* A handle that listens and does not wait: "ask now" is for nobody, a grant is given back; a second confirmation is ignored. */
+static void test_messages_to_an_idle_handle(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  push("subscribe", CHANNEL("1"), NULL);
+  push("message", CHANNEL("1"), "0");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  grant(CHANNEL("1"), "99", 0);
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
 /* Who has not subscribed gets no messages: a visitor of the caller's stack would owe a leave for a grant. */
 static void test_message_without_a_subscription(void)
 {
@@ -2436,6 +2453,7 @@ const struct check_test check_tests[] = {
     {"an answer before the end of a request", test_answer_before_the_end_of_a_request},
     {"a grant for too long", test_grant_for_too_long},
     {"a wait without an answer", test_wait_without_an_answer},
+    {"messages to an idle handle", test_messages_to_an_idle_handle},
     {"a message without a subscription", test_message_without_a_subscription},
     {"a frozen device reads first", test_frozen_device_reads_first},
     {"endless bytes", test_endless_bytes},
