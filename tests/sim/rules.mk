@@ -41,7 +41,7 @@ $(BUILD)/tests/sim/sim.a: $(SIM_OBJECTS)
 
 # What it links has to be there when the script runs.
 SUITES += tests/sim/planted.sh
-tests/sim/planted.sh: | $(BUILD)/tests/sim/sim.a $(BUILD)/liblock.a
+tests/sim/planted.sh: | $(BUILD)/tests/sim/sim.a $(BUILD)/tests/unit/test_engine $(BUILD)/liblock.a
 
 .PHONY: planted
 planted: tests/sim/planted.sh ## see whether the simulator finds planted bugs; ONLY=text: some of them

@@ -2275,6 +2275,19 @@ static void test_messages_to_an_idle_handle(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
 }
 
+/* What was left of the old connection is not taken for the beginning of the new one. */
+static void test_half_an_answer_and_a_reconnect(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  drain();
+  feed("*3\r\n:0\r\n:-");
+  break_connection();
+  pass(50);
+  greet();
+  CHECK(sends("SUBSCRIBE\r\n"));
+}
+
 /* Who has not subscribed gets no messages: a visitor of the caller's stack would owe a leave for a grant. */
 static void test_message_without_a_subscription(void)
 {
@@ -2454,6 +2467,7 @@ const struct check_test check_tests[] = {
     {"a grant for too long", test_grant_for_too_long},
     {"a wait without an answer", test_wait_without_an_answer},
     {"messages to an idle handle", test_messages_to_an_idle_handle},
+    {"half an answer and a reconnect", test_half_an_answer_and_a_reconnect},
     {"a message without a subscription", test_message_without_a_subscription},
     {"a frozen device reads first", test_frozen_device_reads_first},
     {"endless bytes", test_endless_bytes},
