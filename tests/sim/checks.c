@@ -120,7 +120,7 @@ static void check_heartbeat(const struct party *party, const struct link *link)
     world_fail(world, "%s waits for %s and does not listen", party->id, party->lock->text[0]);
   if (alive(party)) return;
   if (party->heard < party->started || device->woke >= party->heard || link->up_held >= party->heard) return;
-  if (world->refused_at >= party->heard) return;
+  if (world->refused_at >= party->heard || world->forgot_at >= party->heard) return;
   world_fail(world, "%s is heard too late for its place in the queue of %s, on a connection that stands", party->id,
              party->lock->text[0]);
 }

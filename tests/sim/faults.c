@@ -152,6 +152,7 @@ static void strike(struct world *world, unsigned kind)
     break;
   case FAULT_SCRIPTS:
     redis_forget_scripts(world->redis);
+    world->forgot_at = world->now;
     break;
   case FAULT_FULL:
     world->refused_at = INT64_MAX;

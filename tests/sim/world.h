@@ -235,6 +235,7 @@ struct world {
   bool cut_next;      /* the next connection on which something is sent, while that is under way */
   uint64_t epoch;     /* of the server's data */
   int64_t refused_at; /* the server refused scripts until then; INT64_MAX: it still does */
+  int64_t forgot_at;  /* the server forgot its scripts */
   bool calm;          /* no more faults      */
   int64_t calm_at;
   bool ending;   /* no more acquisitions */
