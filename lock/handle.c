@@ -475,7 +475,7 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
     return;
   }
   if (handle->phase == REENTERING) set_lease(handle, handle->reentry_lease_ms);
-  handle->holds = (uint16_t)(handle->holds + requests[handle->phase].change);
+  handle->holds = (uint16_t)((int32_t)handle->holds + requests[handle->phase].change);
   if (handle->phase == HELD) handle->engine->counters.renewals++;
   extend(handle, sent_at);
   handle->flags &= (uint8_t)~QUEUED;
