@@ -100,7 +100,8 @@ check: ## after each edit, within 20 s: compile, quick unit suites, a few simula
 	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
 
 # The same suites again under the sanitizers and valgrind, each with a build of its own.
-# Valgrind, 30 times slower, gets those without deadlines of a server's.
+# Valgrind, 30 times slower, gets those without deadlines of a server's. It runs one thread at a time, and
+# must be told to let the others have their turn.
 SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/%,$(SUITES))
 SANITIZED_tsan = $(SANITIZED_asan)
 SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts)
@@ -112,7 +113,7 @@ sanitize-%: packages $(BUILD)/redis-server
 CFLAGS_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -fsanitize=thread
 CFLAGS_valgrind := -O1
-RUNNER_valgrind := valgrind -q --error-exitcode=99 --leak-check=full --child-silent-after-fork=yes
+RUNNER_valgrind := valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check=full --child-silent-after-fork=yes
 
 .PHONY: sanitized
 sanitized:
