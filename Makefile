@@ -6,8 +6,9 @@ PREFIX ?= /usr/local
 BUILD ?= build
 VERSION := $(shell sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$$/\1/p' lock/engine.h)
 
-# A warning is an error in a clone of the repository, where this is worked on (.git is a folder), but not where it is only
-# built, by whatever compiler comes: in an unpacked tarball or a submodule. WERROR=1 and WERROR=0 say otherwise.
+# A warning is an error in a clone of the repository, where this is worked on (.git is a folder),
+# but not where it is only built, by whatever compiler comes: in an unpacked tarball or a submodule.
+# WERROR=1 and WERROR=0 say otherwise.
 WERROR ?= $(if $(wildcard .git/.),1,0)
 export WERROR
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
@@ -39,8 +40,9 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
-# Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, and its rules, in rules.mk.
-SUITES := tests/test_need.sh
+# Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, and its
+# rules, in rules.mk.
+SUITES := tests/tools/test_need.sh
 PACKAGES := redis-tools
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o
@@ -57,16 +59,17 @@ $(BUILD)/tests/unit/test_scripts: $(BUILD)/tests/sim/sha1.o
 $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Every test, the demo and the benchmarks start $(BUILD)/redis-server, which runs the server that SERVER names, in the
-# environment or as a make variable, or else the installed one. Debian's redis-tools holds that under another name,
-# and, unlike the package redis-server, starts no service.
+# Every test, the demo and the benchmarks start $(BUILD)/redis-server, which runs the server that
+# SERVER names, in the environment or as a make variable, or else the installed one. Debian's
+# redis-tools holds that under another name, and, unlike the package redis-server, starts no
+# service.
 override SERVER := $(if $(findstring /,$(SERVER)),$(abspath $(SERVER)),$(SERVER))
 export SERVER
 INSTALLED_SERVER = $(BUILD)/servers/installed/redis-server
 
 $(BUILD)/redis-server: Makefile
 	@mkdir -p $(dir $(INSTALLED_SERVER))
-	@sh tests/need.sh redis-tools
+	@sh tests/tools/need.sh redis-tools
 	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $(INSTALLED_SERVER)
 	@printf '%s\n' '#!/bin/sh' 'exec "$${SERVER:-$(abspath $(INSTALLED_SERVER))}" "$$@"' >$@.new
 	@chmod +x $@.new
@@ -76,31 +79,32 @@ include $(wildcard tests/*/rules.mk boards/*/rules.mk)
 
 .PHONY: packages
 packages: ## install the Debian packages that the tests need
-	@sh tests/need.sh $(PACKAGES)
+	@sh tests/tools/need.sh $(PACKAGES)
 
 .PHONY: test
 test: packages ## run all tests
 	@$(MAKE) --no-print-directory all $(SUITES) $(BUILD)/redis-server
-	@sh tests/run.sh $(SUITES)
+	@sh tests/tools/run.sh $(SUITES)
 
 .PHONY: unit
 unit: $(UNIT) ## run the unit tests alone
-	@sh tests/run.sh $(UNIT)
+	@sh tests/tools/run.sh $(UNIT)
 
-# After each edit: all that is quick. test_port waits in real time, and the sweep's pairs of faults take long.
+# After each edit: all that is quick. test_port waits in real time, and the sweep's pairs of faults
+# take long.
 CHECKED = $(filter-out %/test_port,$(UNIT)) $(VERSION_TEST) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep
 PACKAGES_CHECK := liblua5.1-0-dev original-awk
 
 .PHONY: check
 check: ## after each edit, within 20 s: compile, quick unit suites, a few simulated worlds, layout, what is generated
-	@sh tests/need.sh $(PACKAGES_CHECK)
+	@sh tests/tools/need.sh $(PACKAGES_CHECK)
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) all $(CHECKED)
-	@QUIET=1 sh tests/run.sh $(filter-out $(BUILD)/tests/sim/%,$(CHECKED)) tests/server/test_generated.sh \
-	  $(if $(wildcard .git),$(if $(shell command -v clang-format),tests/format.sh)) \
+	@QUIET=1 sh tests/tools/run.sh $(filter-out $(BUILD)/tests/sim/%,$(CHECKED)) tests/server/test_generated.sh \
+	  $(if $(wildcard .git),$(if $(shell command -v clang-format),tests/tools/format.sh)) \
 	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
 
-# The same suites again under the sanitizers and valgrind, each with a build of its own.
-# Valgrind, 30 times slower, gets those without deadlines of a server's. It runs one thread at a time, and
+# The same suites again under the sanitizers and valgrind, each with a build of its own. Valgrind,
+# 30 times slower, gets those without deadlines of a server's. It runs one thread at a time, and
 # must be told to let the others have their turn.
 SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/%,$(SUITES))
 SANITIZED_tsan = $(SANITIZED_asan)
@@ -119,31 +123,31 @@ RUNNER_valgrind := valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check
 sanitized:
 	@$(MAKE) --no-print-directory $(SANITIZED) $(BUILD)/redis-server
 	@echo "== with $(SANITIZER)"
-	@TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/run.sh $(SANITIZED)
+	@TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/tools/run.sh $(SANITIZED)
 
 PACKAGES_LINT := clang clang-tidy clang-format cppcheck shellcheck libhiredis-dev liblua5.1-0-dev libuv1-dev
 PACKAGES_SANITIZE := valgrind
 
 .PHONY: sanitize
 sanitize: ## run the suites with ASan and UBSan, with TSan, and in valgrind
-	@sh tests/need.sh $(PACKAGES_SANITIZE)
+	@sh tests/tools/need.sh $(PACKAGES_SANITIZE)
 	@$(MAKE) --no-print-directory sanitize-asan
 	@$(MAKE) --no-print-directory sanitize-tsan
 	@$(MAKE) --no-print-directory sanitize-valgrind
 
 .PHONY: lint
 lint: packages ## compile with gcc and clang, analyse, and check the layout of the sources
-	@sh tests/need.sh $(PACKAGES_LINT)
-	@sh tests/lint.sh
+	@sh tests/tools/need.sh $(PACKAGES_LINT)
+	@sh tests/tools/lint.sh
 
 .PHONY: format
 format: ## lay out the C sources
-	@clang-format -i $$(sh tests/sources.sh '*.c' '*.h')
+	@clang-format -i $$(sh tests/tools/sources.sh '*.c' '*.h')
 
 .PHONY: size
 size: ## print flash, RAM and stack for this machine and, with its compiler installed, Cortex-M3
-	@sh tests/size.sh $(CC)
-	@if command -v arm-none-eabi-gcc >/dev/null; then sh tests/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb; \
+	@sh tests/tools/size.sh $(CC)
+	@if command -v arm-none-eabi-gcc >/dev/null; then sh tests/tools/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb; \
 	else echo "Cortex-M3: install gcc-arm-none-eabi and libnewlib-arm-none-eabi"; fi
 
 .PHONY: scripts

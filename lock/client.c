@@ -1,13 +1,14 @@
 /*
  * The client: joins the engine to a port, for tasks that block, and for those that do not.
  *
- * One mutex guards the engine; the transport is called without it. Of the tasks inside a blocking call, one at a time
- * services the client: it connects, receives and closes. The other tasks send what they want themselves, sleep on a signal
- * of their own, and are raised when their operation is over, or when nobody services the client. They sleep no longer than
- * the engine's deadline, and do then what is due; so nothing ever has to wake the one that receives.
+ * One mutex guards the engine; the transport is called without it. Of the tasks inside a blocking
+ * call, one at a time services the client: it connects, receives and closes. The other tasks send
+ * what they want themselves, sleep on an event of their own, and are set when their operation is
+ * over, or when nobody services the client. They sleep no longer than the engine's deadline, and do
+ * then what is due; so nothing ever has to wake the one that receives.
  *
- * One task at a time sends, and whatever others have to send meanwhile goes with it, in as few calls as possible. Nothing
- * is closed while one sends.
+ * One task at a time sends, and whatever others have to send meanwhile goes with it, in as few
+ * calls as possible. Nothing is closed while one sends.
  */
 #include "fairlock.h"
 
@@ -17,22 +18,30 @@
 #define FAIRLOCK_ASSERT(condition) ((void)0)
 #endif
 
-/* For so long a task leaves the mutex to the one that services the client, when that is what everybody waits for. */
+/*
+ * For so long a task leaves the mutex to the one that services the client, when that is what
+ * everybody waits for.
+ */
 #define YIELD_MS 2U
 
-/* With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon: nothing may tell its caller. */
+/*
+ * With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon:
+ * nothing may tell its caller.
+ */
 #define BLOCKED_MS 10U
 
 /* A task that waits while another services the client. On its stack. */
 struct fairlock_blocked {
-  const struct fairlock *handle; /* whose operation it waits for; NULL: for a connection */
+  /* whose operation it waits for; NULL: for a connection */
+  const struct fairlock *handle;
   struct fairlock_blocked *next;
-  struct port_signal signal;
+  struct port_event event;
 };
 
 static struct fairlock_client *client_of(struct fairlock *handle)
 {
-  return (struct fairlock_client *)(void *)((char *)handle->engine - offsetof(struct fairlock_client, engine));
+  return (struct fairlock_client *)(void *)((char *)handle->engine -
+                                            offsetof(struct fairlock_client, engine));
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -61,8 +70,9 @@ static int unlock(struct fairlock_client *client, int status)
 }
 
 /*
- * Does what is due, and sends what there is, as far as it goes without blocking; if another task is sending, that one does.
- * Returns the time. Called, and returns, with the mutex locked, which it unlocks to send.
+ * Does what is due, and sends what there is, as far as it goes without blocking; if another task is
+ * sending, that one does. Returns the time. Called, and returns, with the mutex locked, which it
+ * unlocks to send.
  */
 static uint32_t attend(struct fairlock_client *client)
 {
@@ -82,41 +92,48 @@ static uint32_t attend(struct fairlock_client *client)
     now = port_clock_ms();
     if (sent == PORT_WOULD_BLOCK) break;
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
-    else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* whoever services the client will close it */
+    else
+      fairlock_engine_fail(engine,
+                           FAIRLOCK_UNREACHABLE); /* whoever services the client will close it */
   }
   return now;
 }
 
-static void raise_runner(struct fairlock_client *client)
+static void wake_runner(struct fairlock_client *client)
 {
-  if (client->runner != NULL) port_signal_raise(client->runner);
+  if (client->runner != NULL) port_event_set(client->runner);
 }
 
-/* Whether what a task waits for is still to come: the end of the handle's operation, or, without one, a connection. */
+/*
+ * Whether what a task waits for is still to come: the end of the handle's operation, or, without
+ * one, a connection.
+ */
 static bool waits(const struct fairlock_client *client, const struct fairlock *handle)
 {
   return handle != NULL ? handle->result == FAIRLOCK_PENDING : client->engine.connect_requested;
 }
 
 /*
- * Raises the tasks that have what they wait for, and, if nobody services the client, one that will: the newest, whose
- * answer is likely to come last. The one inside fairlock_run() is raised by whoever serviced the client before.
+ * Wakes the tasks that have what they wait for, and, if nobody services the client, one that will:
+ * the newest, whose answer is likely to come last. The one inside fairlock_run() is set by whoever
+ * serviced the client before.
  */
-static void raise_blocked(struct fairlock_client *client)
+static void wake_blocked(struct fairlock_client *client)
 {
   struct fairlock_blocked *heir = NULL;
   for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
-    if (!waits(client, task->handle)) port_signal_raise(&task->signal);
+    if (!waits(client, task->handle)) port_event_set(&task->event);
     else if (heir == NULL) heir = task;
   }
-  if (heir != NULL && !client->serviced) port_signal_raise(&heir->signal);
+  if (heir != NULL && !client->serviced) port_event_set(&heir->event);
 }
 
 /*
- * Services the client once, by the task that may. Blocks for up to wait_ms, with the mutex unlocked. Returns whether
- * there may be more to do at once.
+ * Services the client once, by the task that may. Blocks for up to wait_ms, with the mutex
+ * unlocked. Returns whether there may be more to do at once.
  */
-static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now, struct port_signal *signal)
+static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
+                 struct port_event *event)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
@@ -128,7 +145,7 @@ static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
     return false;
   }
   if (wants == 0) {
-    port_signal_wait(signal, &client->mutex, wait_ms);
+    port_event_wait(event, &client->mutex, wait_ms);
     return false;
   }
   if (wants & FAIRLOCK_CONNECT) {
@@ -151,27 +168,32 @@ static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
 }
 
 /*
- * What a task does while it waits: it services the client once, or, if another task does, sleeps. Blocks for up to
- * timeout_ms. Called after attend(), which returned `now`; called, and returns, with the mutex locked. Returns whether
- * there may be more to do at once.
+ * What a task does while it waits: it services the client once, or, if another task does, sleeps.
+ * Blocks for up to timeout_ms. Called after attend(), which returned `now`; called, and returns,
+ * with the mutex locked. Returns whether there may be more to do at once.
  */
-static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now, struct port_signal *signal)
+static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now,
+                 struct port_event *event)
 {
-  bool beside = client->serviced || (client->runner != NULL && client->runner != signal);
-  if (client->engine.broken && client->sending) beside = true; /* what is to be closed is still in use */
+  bool beside = client->serviced || (client->runner != NULL && client->runner != event);
+  /* what is to be closed is still in use */
+  if (client->engine.broken && client->sending) beside = true;
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
-  /* What is due now, a dead connection, is for the one that services the client; a wait of 0 would not leave it the mutex. */
+  /*
+   * What is due now, a dead connection, is for the one that services the client; a wait of 0 would
+   * not leave it the mutex.
+   */
   if (beside && wait == 0) wait = YIELD_MS;
-  wait = least(least(timeout_ms, PORT_LONGEST_WAIT_MS), wait);
+  wait = least(least(timeout_ms, PORT_WAIT_MAX_MS), wait);
   if (beside) {
-    port_signal_wait(signal, &client->mutex, wait);
+    port_event_wait(event, &client->mutex, wait);
     return false;
   }
   client->serviced = true;
-  raise_blocked(client); /* for those whose operation ended the last time */
-  bool more = turn(client, wait, now, signal);
+  wake_blocked(client); /* for those whose operation ended the last time */
+  bool more = turn(client, wait, now, event);
   client->serviced = false;
-  if (client->runner != signal) raise_runner(client); /* it came meanwhile, and takes over */
+  if (client->runner != event) wake_runner(client); /* it came meanwhile, and takes over */
   return more;
 }
 
@@ -179,21 +201,21 @@ static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t n
 static void finish(struct fairlock_client *client, const struct fairlock *handle)
 {
   struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
-  port_signal_init(&self.signal);
+  port_event_init(&self.event);
   /* cppcheck-suppress autoVariables ; it is taken out again below */
   client->blocked = &self;
-  raise_runner(client);
+  wake_runner(client);
   for (;;) {
     uint32_t now = attend(client);
     if (!waits(client, handle)) break;
-    step(client, FAIRLOCK_FOREVER, now, &self.signal);
+    step(client, FAIRLOCK_FOREVER, now, &self.event);
   }
   struct fairlock_blocked **link = &client->blocked;
   while (*link != &self)
     link = &(*link)->next;
   *link = self.next;
-  port_signal_destroy(&self.signal);
-  raise_blocked(client);
+  port_event_destroy(&self.event);
+  wake_blocked(client);
 }
 
 /* The client's life */
@@ -227,7 +249,8 @@ int fairlock_connect(struct fairlock_client *client)
   return unlock(client, status);
 }
 
-int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size)
+int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name,
+                        size_t size)
 {
   FAIRLOCK_ASSERT(handle != NULL);
   lock(client);
@@ -251,7 +274,10 @@ static int take_out(struct fairlock_client *client, struct fairlock *handle)
   return status;
 }
 
-/* A task is inside a function that waits for the end of the handle's operation, or has to learn of it yet. */
+/*
+ * A task is inside a function that waits for the end of the handle's operation, or has to learn of
+ * it yet.
+ */
 static bool occupied(const struct fairlock_client *client, const struct fairlock *handle)
 {
   const struct fairlock_blocked *task = client->blocked;
@@ -269,14 +295,18 @@ int fairlock_deinit(struct fairlock *handle)
 
 /* Operations. They begin with the mutex locked, and leave it so. */
 
-/* Why a task may not begin an operation; FAIRLOCK_OK: it may. A hold belongs to the task that acquired it. */
+/*
+ * Why a task may not begin an operation; FAIRLOCK_OK: it may. A hold belongs to the task that
+ * acquired it.
+ */
 static int refusal(const struct fairlock_client *client, const struct fairlock *handle)
 {
   if (occupied(client, handle)) return FAIRLOCK_IN_PROGRESS;
   return handle->holds > 0 && handle->task != port_task_self() ? FAIRLOCK_WRONG_TASK : FAIRLOCK_OK;
 }
 
-static int begin_acquire(struct fairlock_client *client, struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+static int begin_acquire(struct fairlock_client *client, struct fairlock *handle, uint32_t wait_ms,
+                         uint32_t lease_ms)
 {
   int status = refusal(client, handle);
   if (status != FAIRLOCK_OK) return status;
@@ -296,7 +326,7 @@ static int begin_release(struct fairlock_client *client, struct fairlock *handle
 static int start(struct fairlock_client *client, int status)
 {
   attend(client);
-  raise_runner(client);
+  wake_runner(client);
   return unlock(client, status);
 }
 
@@ -344,7 +374,8 @@ int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, v
 {
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
-  if (!occupied(client, handle)) status = fairlock_engine_inspect(handle, report, context, port_clock_ms());
+  if (!occupied(client, handle))
+    status = fairlock_engine_inspect(handle, report, context, port_clock_ms());
   return start(client, status);
 }
 
@@ -372,14 +403,14 @@ int fairlock_cancel(struct fairlock *handle)
   struct fairlock_client *client = lock_client_of(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
   attend(client);
-  raise_blocked(client);
+  wake_blocked(client);
   return unlock(client, status);
 }
 
-uint32_t fairlock_held(struct fairlock *handle)
+uint32_t fairlock_remaining_ms(struct fairlock *handle)
 {
   struct fairlock_client *client = lock_client_of(handle);
-  uint32_t left = fairlock_engine_held(handle, port_clock_ms());
+  uint32_t left = fairlock_engine_remaining_ms(handle, port_clock_ms());
   port_mutex_unlock(&client->mutex);
   return left;
 }
@@ -387,7 +418,7 @@ uint32_t fairlock_held(struct fairlock *handle)
 uint32_t fairlock_hold_count(struct fairlock *handle)
 {
   struct fairlock_client *client = lock_client_of(handle);
-  uint32_t count = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->holds : 0;
+  uint32_t count = fairlock_engine_remaining_ms(handle, port_clock_ms()) > 0 ? handle->holds : 0;
   port_mutex_unlock(&client->mutex);
   return count;
 }
@@ -395,7 +426,7 @@ uint32_t fairlock_hold_count(struct fairlock *handle)
 uint64_t fairlock_token(struct fairlock *handle)
 {
   struct fairlock_client *client = lock_client_of(handle);
-  uint64_t token = fairlock_engine_held(handle, port_clock_ms()) > 0 ? handle->token : 0;
+  uint64_t token = fairlock_engine_remaining_ms(handle, port_clock_ms()) > 0 ? handle->token : 0;
   port_mutex_unlock(&client->mutex);
   return token;
 }
@@ -421,8 +452,8 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
   return status;
 }
 
-int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
-                     void *context)
+int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
+                     fairlock_report_fn report, void *context)
 {
   struct fairlock visitor;
   if (report == NULL) return FAIRLOCK_INVALID;
@@ -437,16 +468,17 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 {
-  struct port_signal signal;
+  struct port_event event;
   lock(client);
   struct fairlock_engine *engine = &client->engine;
-  port_signal_init(&signal);
-  bool more = step(client, timeout_ms, attend(client), &signal);
+  port_event_init(&event);
+  bool more = step(client, timeout_ms, attend(client), &event);
   uint32_t now = attend(client);
-  raise_blocked(client);
+  wake_blocked(client);
   uint32_t due = fairlock_engine_deadline(engine, now);
-  if (fairlock_engine_wants(engine, now) & (FAIRLOCK_CONNECT | FAIRLOCK_SEND)) due = least(due, BLOCKED_MS);
-  port_signal_destroy(&signal);
+  if (fairlock_engine_wants(engine, now) & (FAIRLOCK_CONNECT | FAIRLOCK_SEND))
+    due = least(due, BLOCKED_MS);
+  port_event_destroy(&event);
   port_mutex_unlock(&client->mutex);
   return more ? 0 : due;
 }
@@ -461,16 +493,16 @@ unsigned fairlock_wants(struct fairlock_client *client)
 
 void fairlock_run(struct fairlock_client *client)
 {
-  struct port_signal signal;
+  struct port_event event;
   lock(client);
-  port_signal_init(&signal);
-  client->runner = &signal;
+  port_event_init(&event);
+  client->runner = &event;
   while (!client->stop)
-    step(client, FAIRLOCK_FOREVER, attend(client), &signal);
+    step(client, FAIRLOCK_FOREVER, attend(client), &event);
   client->stop = false;
   client->runner = NULL;
-  raise_blocked(client);
-  port_signal_destroy(&signal);
+  wake_blocked(client);
+  port_event_destroy(&event);
   port_mutex_unlock(&client->mutex);
 }
 
@@ -478,7 +510,7 @@ void fairlock_stop(struct fairlock_client *client)
 {
   lock(client);
   client->stop = true;
-  raise_runner(client);
+  wake_runner(client);
   port_mutex_unlock(&client->mutex);
 }
 

@@ -1,19 +1,22 @@
 /*
  * The connection: opening, greeting, sending in order, noticing that it is dead, and time.
  *
- * Handles that want to send stand in the list READY. When the send buffer is empty it is filled with
- * their requests. Each request gets a sequence number when it begins to be written, and the server
- * answers in that order; a SUBSCRIBE has a number of its own. Handles with answers to come stand in
- * the list SENT, in the order of the oldest of each; the answer to a request that its handle no
- * longer cares about finds nobody. An answer that does not come in time means that the connection is
- * dead: it is closed, and whatever was under way is sent again on the next one.
+ * Handles that want to send stand in the list READY. When the send buffer is empty it is filled
+ * with their requests. Each request gets a sequence number when it begins to be written, and the
+ * server answers in that order; a SUBSCRIBE has a number of its own. Handles with answers to come
+ * stand in the list SENT, in the order of the oldest of each; the answer to a request that its
+ * handle no longer cares about finds nobody. An answer that does not come in time means that the
+ * connection is dead: it is closed, and whatever was under way is sent again on the next one.
  */
 #include "internal.h"
 
 #include <string.h>
 
-/* Nothing is due for so long. Shorter than it might be: for all of our clock's round but this, `next` is seen to be past. */
-#define FAR (FAIRLOCK_LONGEST_MS / 16)
+/*
+ * Nothing is due for so long. Shorter than it might be: for all of our clock's round but this,
+ * `next` is seen to be past.
+ */
+#define FAR (FAIRLOCK_DURATION_MAX_MS / 16)
 
 /* Requests that may await answers at a time: their numbers have to be told apart. */
 #define SEQUENCES 30000U
@@ -117,20 +120,23 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   engine->changed = true;
   engine->waiter_ms = config_or(config->waiter_ms, WAITER_MS);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
-  if (config->response_ms > FAIRLOCK_LONGEST_MS / 4 || config->connect_ms > FAIRLOCK_LONGEST_MS / 4)
+  if (config->response_ms > FAIRLOCK_DURATION_MAX_MS / 4 ||
+      config->connect_ms > FAIRLOCK_DURATION_MAX_MS / 4)
     return FAIRLOCK_INVALID;
   if (engine->waiter_ms - FAIRLOCK_WAITER_MIN_MS > FAIRLOCK_WAITER_MAX_MS - FAIRLOCK_WAITER_MIN_MS)
     return FAIRLOCK_INVALID;
   if (!good_lease(config->lease_ms) || !good_wait(config->offline_ms)) return FAIRLOCK_INVALID;
   if (id > FAIRLOCK_ID_MAX) return FAIRLOCK_TOO_LONG;
-  if (config->client_id != NULL && (id == 0 || !good_id(config->client_id))) return FAIRLOCK_INVALID;
+  if (config->client_id != NULL && (id == 0 || !good_id(config->client_id)))
+    return FAIRLOCK_INVALID;
   if (config->send_size < FAIRLOCK_SEND_MIN) return FAIRLOCK_TOO_LONG;
   if (config->receive_size < FAIRLOCK_RECEIVE_SIZE(1U, id)) return FAIRLOCK_TOO_LONG;
   resp_decoder_init(&engine->decoder, (uint32_t)(config->receive_size - RESP_OVERHEAD));
   return FAIRLOCK_OK;
 }
 
-int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name, size_t size)
+int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name,
+                        size_t size)
 {
   if (name == NULL || size == 0) return FAIRLOCK_INVALID;
   if (size > FAIRLOCK_NAME_MAX) return FAIRLOCK_TOO_LONG;
@@ -149,7 +155,9 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 
 /* The connection's life */
 
-/* Clocks of devices that were switched on together differ by then: `now` is the jitter's entropy. */
+/*
+ * Clocks of devices that were switched on together differ by then: `now` is the jitter's entropy.
+ */
 static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 {
   uint32_t x = engine->random ^ engine->now;
@@ -161,7 +169,10 @@ static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
   return x % limit;
 }
 
-/* The first attempt to reconnect comes within 50 ms, the later ones within twice the time each, up to 5 s. */
+/*
+ * The first attempt to reconnect comes within 50 ms, the later ones within twice the time each, up
+ * to 5 s.
+ */
 static uint32_t back_off(struct fairlock_engine *engine)
 {
   uint32_t most = 5000;
@@ -240,8 +251,8 @@ static void make_id(struct fairlock_engine *engine, int64_t micros)
 
 /*
  * The greeting was answered: the server's time is known, and with it when the requests of old
- * connections have expired. None lives longer than it was made for, whatever this server's clock says:
- * it may be another server by now.
+ * connections have expired. None lives longer than it was made for, whatever this server's clock
+ * says: it may be another server by now.
  */
 void fairlock_greeted(struct fairlock_engine *engine)
 {
@@ -259,7 +270,7 @@ void fairlock_greeted(struct fairlock_engine *engine)
 void fairlock_refused(struct fairlock_engine *engine, int status)
 {
   fairlock_engine_fail(engine, status);
-  if (status == FAIRLOCK_LOADING) return;
+  if (status == FAIRLOCK_UNAVAILABLE) return;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
     fairlock_on_failed(handle, status);
 }
@@ -280,7 +291,8 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->receive_end = 0;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
     fairlock_on_broken(handle);
-    if (never_up && (handle->phase == TRYING || asking(handle))) fairlock_on_failed(handle, engine->last_error);
+    if (never_up && (handle->phase == TRYING || asking(handle)))
+      fairlock_on_failed(handle, engine->last_error);
   }
   engine->last_sent = 0;
   engine->last_received = 0;
@@ -344,7 +356,8 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
   if (engine->send_end == 0 && engine->stage > OPENING && !engine->broken) {
     while (engine->send_end < room && take_request(engine)) {
       struct resp_writer writer;
-      resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end, engine->request_done);
+      resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end,
+                       engine->request_done);
       fairlock_write_output(engine, &writer);
       engine->send_end += writer.used;
       engine->request_done += writer.used;
@@ -399,25 +412,30 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   if (status < 0) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   engine->receive_end = end - start;
   for (size_t i = 0; i < engine->receive_end && start > 0; i++)
-    buffer[i] = buffer[start + i]; /* a few bytes, if any: memmove() would be more code than they are worth */
+    /* a few bytes, if any: memmove() would be more code than they are worth */
+    buffer[i] = buffer[start + i];
 }
 
 /* Time */
 
-/* Silence of the server is known until then: what has piled up during a freeze of ours is read first. */
+/*
+ * Silence of the server is known until then: what has piled up during a freeze of ours is read
+ * first.
+ */
 uint32_t fairlock_judged_at(const struct fairlock_engine *engine)
 {
   return engine->stage > OPENING ? engine->drained_at : engine->now;
 }
 
 /*
- * When it is the connection's turn: closed, it may be opened again; otherwise it counts as dead, because it takes
- * too long to open or to greet, an answer is late, or bytes cannot be sent.
+ * When it is the connection's turn: closed, it may be opened again; otherwise it counts as dead,
+ * because it takes too long to open or to greet, an answer is late, or bytes cannot be sent.
  */
 static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
   const struct fairlock *oldest = engine->lists[SENT].first;
-  bool written = oldest != NULL && !(engine->writing && engine->request.sequence == oldest->sequence[0]);
+  bool written =
+      oldest != NULL && !(engine->writing && engine->request.sequence == oldest->sequence[0]);
   uint32_t response_ms = fairlock_response_timeout(engine);
   uint32_t limit = engine->now + FAR;
   if (engine->stage == CLOSED) {

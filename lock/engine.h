@@ -1,29 +1,34 @@
 /*
  * The engine of the fair lock: bytes in, bytes out, time in, deadline out.
  *
- * Every guarantee of the lock lives here, and nothing else does: the engine does no I/O, reads no clock, never
- * blocks and never allocates. fairlock.h joins it to a port, which is what most programs want; use the engine itself to
- * fit the lock into an event loop of your own, a simulator or a fuzzer.
+ * Every guarantee of the lock lives here, and nothing else does: the engine does no I/O, reads no
+ * clock, never blocks and never allocates. fairlock.h joins it to a port, which is what most
+ * programs want; use the engine itself to fit the lock into an event loop of your own, a simulator
+ * or a fuzzer.
  *
- * One engine is one client: one connection to one server, any number of handles. A handle (struct fairlock) is
- * one holder's view of one named lock. What it is doing is its phase (internal.h), and what it sends follows from that.
- * A request carries the target hold count and can be repeated; a waiter's heartbeats and a holder's renewals go
- * out by the clock, up to three of them before the first is answered.
+ * One engine is one client: one connection to one server, any number of handles. A handle (struct
+ * fairlock) is one holder's view of one named lock. What it is doing is its phase (internal.h), and
+ * what it sends follows from that. A request carries the target hold count and can be repeated; a
+ * waiter's heartbeats and a holder's renewals go out by the clock, up to three of them before the
+ * first is answered.
  *
  * Driving it:
  *     for (;;) {
  *       fairlock_engine_tick(e, now);
- *       if wants & FAIRLOCK_CLOSE    close, then fairlock_engine_closed(e, FAIRLOCK_UNREACHABLE, now)
- *       if wants & FAIRLOCK_CONNECT  connect, then fairlock_engine_opened(e, now), or _closed() if that failed
- *       if connected                 send what fairlock_engine_output() gives, tell fairlock_engine_sent()
- *                                    receive to where fairlock_engine_input() says, tell fairlock_engine_received(),
- *                                    with size 0 when there was nothing: only then is silence held against the server
+ *       if wants & FAIRLOCK_CLOSE    close, then fairlock_engine_closed()
+ *       if wants & FAIRLOCK_CONNECT  connect, then fairlock_engine_opened() or _closed()
+ *       if connected                 send what fairlock_engine_output() gives, and tell
+ *                                    fairlock_engine_sent(); receive to where
+ *                                    fairlock_engine_input() says, and tell
+ *                                    fairlock_engine_received(), with size 0 when there was
+ *                                    nothing: only then is silence held against the server
  *       wait for bytes, at most fairlock_engine_deadline(e, now) ms
  *     }
  *
- * Times are uint32_t milliseconds of one clock that never jumps and wraps around at 2^32; they are compared by
- * their difference, so no interval may be longer than FAIRLOCK_LONGEST_MS. While a handle waits or holds, tick at least
- * once a month: after 49 days the clock has gone round, and the end of a hold that is long over would seem to lie ahead.
+ * Times are uint32_t milliseconds of one clock that never jumps and wraps around at 2^32; they are
+ * compared by their difference, so no interval may be longer than FAIRLOCK_DURATION_MAX_MS. While a
+ * handle waits or holds, tick at least once a month: after 49 days the clock has gone round, and
+ * the end of a hold that is long over would seem to lie ahead.
  *
  * None of these functions may be called by two tasks at the same time for one engine.
  */
@@ -40,7 +45,10 @@
 extern "C" {
 #endif
 
-/* The version, in which the Makefile, the command and the tarball follow this file; a test holds the rest to it. */
+/*
+ * The version, in which the Makefile, the command and the tarball follow this file; a test holds
+ * the rest to it.
+ */
 #define FAIRLOCK_VERSION       "0.2.0"
 #define FAIRLOCK_VERSION_MAJOR 0
 #define FAIRLOCK_VERSION_MINOR 2
@@ -49,22 +57,31 @@ extern "C" {
 /* A wait without end; a time that never comes. */
 #define FAIRLOCK_FOREVER UINT32_MAX
 
-/* As a lease: the configured lease, renewed at each third of it for as long as the lock is held (the watchdog). */
+/*
+ * As a lease: the configured lease, renewed at each third of it for as long as the lock is held
+ * (the watchdog).
+ */
 #define FAIRLOCK_RENEW 0U
 
 /* The shortest lease and the longest lease or wait that can be asked for, in ms (12.4 days). */
-#define FAIRLOCK_SHORTEST_LEASE_MS 100U
-#define FAIRLOCK_LONGEST_MS        0x3fffffffU
+#define FAIRLOCK_LEASE_MIN_MS    100U
+#define FAIRLOCK_DURATION_MAX_MS 0x3fffffffU
 
 /* The longest name of a lock, in bytes, if the receive buffer is large enough for it. */
 #define FAIRLOCK_NAME_MAX 4096U
 
-/* The longest client id of the configuration, in characters, and what the server's numbers add to it. */
+/*
+ * The longest client id of the configuration, in characters, and what the server's numbers add to
+ * it.
+ */
 #define FAIRLOCK_ID_MAX    40U
 #define FAIRLOCK_ID_SUFFIX 24U
 
-/* Room in the receive buffer that a name of `name` bytes and a client_id of `id` characters (0: none) need. The
- * send buffer may have any size from FAIRLOCK_SEND_MIN on: requests that do not fit are sent in pieces. */
+/*
+ * Room in the receive buffer that a name of `name` bytes and a client_id of `id` characters (0:
+ * none) need. The send buffer may have any size from FAIRLOCK_SEND_MIN on: requests that do not fit
+ * are sent in pieces.
+ */
 #define FAIRLOCK_RECEIVE_SIZE(name, id) ((name) + (id) + FAIRLOCK_ID_SUFFIX + 37U + RESP_OVERHEAD)
 #define FAIRLOCK_SEND_MIN               32U
 
@@ -79,140 +96,300 @@ extern "C" {
 #define FAIRLOCK_ERROR_SIZE 64
 
 /*
- * What an operation came to. "Failed", "timed out", "lost" and "unknown" are different things: after a time-out or a
- * failure the caller does not hold the lock and waits no more; after LOST others may already hold it; after
- * UNKNOWN the request may or may not have been carried out.
+ * What an operation came to. "Failed", "timed out", "lost" and "unknown" are different things:
+ * after a time-out or a failure the caller does not hold the lock and waits no more; after LOST
+ * others may already hold it; after UNKNOWN the request may or may not have been carried out.
  */
 enum fairlock_status {
-  FAIRLOCK_PENDING = 1,       /* the operation is still going on: service the client                        */
-  FAIRLOCK_OK = 0,            /* done                                                                       */
-  FAIRLOCK_BUSY = -1,         /* try: somebody else holds the lock or was first in line. Try later, or wait  */
-  FAIRLOCK_TIMEOUT = -2,      /* the wait passed. The queue was left                                        */
-  FAIRLOCK_CANCELLED = -3,    /* fairlock_cancel() ended the wait. The queue was left                       */
-  FAIRLOCK_LOST = -4,         /* the hold ended before it was released: its lease ran out, it was forced or
-                                deleted. Somebody else may hold the lock; undo or fence what was done      */
-  FAIRLOCK_NOT_HELD = -5,     /* nothing to release, or nothing to cancel. A mistake of the caller's        */
-  FAIRLOCK_WRONG_TASK = -6,   /* another task acquired this handle. Use a handle per task                   */
-  FAIRLOCK_IN_PROGRESS = -7,  /* the handle has an operation going on, or still holds. Wait for it          */
-  FAIRLOCK_UNKNOWN = -8,      /* no answer came to a release: it was carried out, or the lease ends the hold  */
-  FAIRLOCK_UNREACHABLE = -9,  /* no connection to the server. Check address and network; try again          */
-  FAIRLOCK_DENIED = -10,      /* NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL     */
-  FAIRLOCK_UNSUPPORTED = -11, /* the server does not speak RESP3: Redis 6.2 or newer is needed              */
-  FAIRLOCK_LOADING = -12,     /* LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN: not now. Try later       */
-  FAIRLOCK_READONLY = -13,    /* the server is a replica. Connect to the master                             */
-  FAIRLOCK_OOM = -14,         /* the server is out of memory (maxmemory)                                    */
-  FAIRLOCK_MISCONF = -15,     /* the server refuses writes: MISCONF, NOREPLICAS. See its log                */
-  FAIRLOCK_REFUSED = -16,     /* any other error of the server's: see the error text                        */
-  FAIRLOCK_PROTOCOL = -17,    /* the server's bytes are no RESP, or not what was asked for                  */
-  FAIRLOCK_INVALID = -18,     /* an argument is out of its range. A mistake of the caller's                 */
-  FAIRLOCK_TOO_LONG = -19     /* a name or id does not fit the buffers. Enlarge them                        */
+  /* the operation is still going on: service the client */
+  FAIRLOCK_PENDING = 1,
+
+  /* done */
+  FAIRLOCK_OK = 0,
+
+  /* try: somebody else holds the lock or was first in line. Try later, or wait */
+  FAIRLOCK_BUSY = -1,
+
+  /* the wait passed. The queue was left */
+  FAIRLOCK_TIMEOUT = -2,
+
+  /* fairlock_cancel() ended the wait. The queue was left */
+  FAIRLOCK_CANCELLED = -3,
+
+  /*
+   * the hold ended before it was released: its lease ran out, it was forced or deleted. Somebody
+   * else may hold the lock; undo or fence what was done
+   */
+  FAIRLOCK_LOST = -4,
+
+  /* nothing to release, or nothing to cancel. A mistake of the caller's */
+  FAIRLOCK_NOT_HELD = -5,
+
+  /* another task acquired this handle. Use a handle per task */
+  FAIRLOCK_WRONG_TASK = -6,
+
+  /* the handle has an operation going on, or still holds. Wait for it */
+  FAIRLOCK_IN_PROGRESS = -7,
+
+  /* no answer came to a release: it was carried out, or the lease ends the hold */
+  FAIRLOCK_UNKNOWN = -8,
+
+  /* no connection to the server. Check address and network; try again */
+  FAIRLOCK_UNREACHABLE = -9,
+
+  /* NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL */
+  FAIRLOCK_DENIED = -10,
+
+  /* the server does not speak RESP3: Redis 6.2 or newer is needed */
+  FAIRLOCK_UNSUPPORTED = -11,
+
+  /* LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN: not now. Try later */
+  FAIRLOCK_UNAVAILABLE = -12,
+
+  /* the server is a replica. Connect to the master */
+  FAIRLOCK_READONLY = -13,
+
+  /* the server is out of memory (maxmemory) */
+  FAIRLOCK_OOM = -14,
+
+  /* the server refuses writes: MISCONF, NOREPLICAS. See its log */
+  FAIRLOCK_MISCONF = -15,
+
+  /* any other error of the server's: see the error text */
+  FAIRLOCK_REFUSED = -16,
+
+  /* the server's bytes are no RESP, or not what was asked for */
+  FAIRLOCK_PROTOCOL = -17,
+
+  /* an argument is out of its range. A mistake of the caller's */
+  FAIRLOCK_INVALID = -18,
+
+  /* a name or id does not fit the buffers. Enlarge them */
+  FAIRLOCK_TOO_LONG = -19
 };
 
 struct fairlock;
 struct fairlock_engine;
 
 /*
- * Told once when a hold is lost. It runs in whichever task services the client, inside the engine: it must be
- * short, and call no function of the library. Set a flag, cut the motor's power.
+ * Told once when a hold is lost. It runs in whichever task services the client, inside the engine:
+ * it must be short, and call no function of the library. Set a flag, cut the motor's power.
  */
 typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 
 /*
- * What a client needs to know. Kept by pointer, not copied: it must stay valid and unchanged as long as the client is used,
- * and may be const, in flash. Members that are 0 or NULL have the meaning given.
+ * What a client needs to know. Kept by pointer, not copied: it must stay valid and unchanged as
+ * long as the client is used, and may be const, in flash. Members that are 0 or NULL have the
+ * meaning given.
  */
 struct fairlock_config {
-  void *receive_buffer;    /* the caller's memory, for this client alone                                */
-  size_t receive_size;     /* at least FAIRLOCK_RECEIVE_SIZE of the longest name                        */
-  void *send_buffer;       /* the caller's memory, for this client alone                                */
-  size_t send_size;        /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls                */
-  const char *client_id;   /* begins the ids of this client's handles, for people who look at the queue: printable, no
-                                 colon, at most FAIRLOCK_ID_MAX characters. Need not be unique: the server's
-                                 number of the first connection and its time then are added. NULL: those alone */
-  const char *user;        /* NULL: the server's default user                                           */
-  const char *password;    /* NULL: no authentication                                                   */
-  const char *client_name; /* shown by CLIENT LIST; no spaces. NULL: none                               */
-  uint32_t database;       /* SELECT; 0: the default one                                                */
-  uint32_t lease_ms;       /* lease of FAIRLOCK_RENEW. 0: 30000                                         */
-  uint32_t waiter_ms;      /* waiter timeout: a waiter that is not heard of for this long loses its place, and a
-                                 lock that was handed over and is not confirmed for this long goes to the next.
-                                 A waiter sends a heartbeat at each two fifths of it. Raised to three round trips
-                                 where those are longer. FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000     */
-  uint32_t response_ms;    /* an answer that takes longer means that the connection is dead. On slow networks raised to
-                                 half of it and two measured round trips. At most FAIRLOCK_LONGEST_MS / 4.
-                                 0: two fifths of waiter_ms                                             */
-  uint32_t connect_ms;     /* the same for connecting; this and response_ms for the greeting. At most
-                                 FAIRLOCK_LONGEST_MS / 4. 0: waiter_ms                                  */
-  uint32_t offline_ms;     /* an operation without a useful answer for this long fails, even when its wait is longer.
-                                 Four measured round trips are added. 0: twice waiter_ms; FAIRLOCK_FOREVER:
-                                 only its wait ends it                                                  */
-  fairlock_lost_fn lost;   /* NULL: none                                                                */
-  void *lost_context;      /* handed to lost                                                            */
+  /* the caller's memory, for this client alone */
+  void *receive_buffer;
+
+  /* at least FAIRLOCK_RECEIVE_SIZE of the longest name */
+  size_t receive_size;
+
+  /* the caller's memory, for this client alone */
+  void *send_buffer;
+
+  /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls */
+  size_t send_size;
+
+  /*
+   * begins the ids of this client's handles, for people who look at the queue: printable, no colon,
+   * at most FAIRLOCK_ID_MAX characters. Need not be unique: the server's number of the first
+   * connection and its time then are added. NULL: those alone
+   */
+  const char *client_id;
+
+  /* NULL: the server's default user */
+  const char *user;
+
+  /* NULL: no authentication */
+  const char *password;
+
+  /* shown by CLIENT LIST; no spaces. NULL: none */
+  const char *client_name;
+
+  /* SELECT; 0: the default one */
+  uint32_t database;
+
+  /* lease of FAIRLOCK_RENEW. 0: 30000 */
+  uint32_t lease_ms;
+
+  /*
+   * waiter timeout: a waiter that is not heard of for this long loses its place, and a lock that
+   * was handed over and is not confirmed for this long goes to the next. A waiter sends a heartbeat
+   * at each two fifths of it. Raised to three round trips where those are longer.
+   * FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000
+   */
+  uint32_t waiter_ms;
+
+  /*
+   * an answer that takes longer means that the connection is dead. On slow networks raised to half
+   * of it and two measured round trips. At most FAIRLOCK_DURATION_MAX_MS / 4. 0: two fifths of
+   * waiter_ms
+   */
+  uint32_t response_ms;
+
+  /*
+   * the same for connecting; this and response_ms for the greeting. At most
+   * FAIRLOCK_DURATION_MAX_MS / 4. 0: waiter_ms
+   */
+  uint32_t connect_ms;
+
+  /*
+   * an operation without a useful answer for this long fails, even when its wait is longer. Four
+   * measured round trips are added. 0: twice waiter_ms; FAIRLOCK_FOREVER: only its wait ends it
+   */
+  uint32_t offline_ms;
+
+  /* NULL: none */
+  fairlock_lost_fn lost;
+
+  /* handed to lost */
+  void *lost_context;
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */
 struct fairlock_counters {
-  uint32_t acquisitions; /* new holds                                                  */
-  uint32_t waits;        /* acquisitions that had to wait in the queue                 */
-  uint32_t granted;      /* handovers that came as a message                           */
-  uint32_t polled;       /* handovers found by asking                                  */
-  uint32_t renewals;     /* leases renewed                                             */
-  uint32_t losses;       /* holds lost                                                 */
-  uint32_t connects;     /* connections made                                           */
-  uint32_t requests;     /* scripts sent                                               */
+  /* new holds */
+  uint32_t acquisitions;
+
+  /* acquisitions that had to wait in the queue */
+  uint32_t waits;
+
+  /* handovers that came as a message */
+  uint32_t granted;
+
+  /* handovers found by asking */
+  uint32_t polled;
+
+  /* leases renewed */
+  uint32_t renewals;
+
+  /* holds lost */
+  uint32_t losses;
+
+  /* connections made */
+  uint32_t connects;
+
+  /* scripts sent */
+  uint32_t requests;
 };
 
 /* A step of the answer to an inspection. All pointers are valid during the call only. */
 struct fairlock_report {
-  const char *id; /* the holder, or a waiter: not ended by NUL; NULL: the lock is free          */
+  /* the holder, or a waiter: not ended by NUL; NULL: the lock is free */
+  const char *id;
+
   size_t id_size;
-  bool ours;          /* a client of this library; false: Redisson                                  */
-  bool listens;       /* a waiter: a handover would reach it                                        */
-  bool alive;         /* a waiter: heard of in time                                                 */
-  uint32_t place;     /* 0: the holder (or that nobody holds), 1: first in line, and so on          */
-  uint32_t waiters;   /* place 0: how many follow                                                   */
-  int64_t ttl_ms;     /* place 0: what is left of the lease; -1: it has no end, -2: free            */
-  int64_t hold_count; /* place 0: 0 when the lock is free                                           */
-  uint64_t token;     /* place 0: the fencing token; 0: free, or a holder without one               */
+
+  /* a client of this library; false: Redisson */
+  bool ours;
+
+  /* a waiter: a handover would reach it */
+  bool listens;
+
+  /* a waiter: heard of in time */
+  bool alive;
+
+  /* 0: the holder (or that nobody holds), 1: first in line, and so on */
+  uint32_t place;
+
+  /* place 0: how many follow */
+  uint32_t waiters;
+
+  /* place 0: what is left of the lease; -1: it has no end, -2: free */
+  int64_t ttl_ms;
+
+  /* place 0: 0 when the lock is free */
+  int64_t hold_count;
+
+  /* place 0: the fencing token; 0: free, or a holder without one */
+  uint64_t token;
 };
 
 /*
- * Gets the holder first (place 0), then each waiter in order. When the connection breaks on the way, the inspection begins
- * again with place 0. Same rules as for fairlock_lost_fn.
+ * Gets the holder first (place 0), then each waiter in order. When the connection breaks on the
+ * way, the inspection begins again with place 0. Same rules as for fairlock_lost_fn.
  */
 typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
 /*
- * One holder's view of one named lock. The caller's memory; private but for what functions tell. Must not move.
- * Here and in the engine, bytes come first and arrays last: what is near the beginning takes shorter instructions.
+ * One holder's view of one named lock. The caller's memory; private but for what functions tell.
+ * Must not move. Here and in the engine, bytes come first and arrays last: what is near the
+ * beginning takes shorter instructions.
  */
 struct fairlock {
   uint8_t phase;
-  uint8_t listed; /* bits: the lists it stands in */
+
+  /* bits: the lists it stands in */
+  uint8_t listed;
+
   uint8_t flags;
-  uint8_t in_flight;   /* kinds of requests sent on this connection, up to `newest` */
-  uint8_t in_doubt;    /* kinds sent on connections that broke, which may still be carried out */
-  int8_t result;       /* enum fairlock_status of the last operation */
-  int8_t leave_result; /* what the operation comes to when the queue was left; 0: it does not leave */
-  uint8_t unanswered;  /* how many requests of this phase await their answer */
+
+  /* kinds of requests sent on this connection, up to `newest` */
+  uint8_t in_flight;
+
+  /* kinds sent on connections that broke, which may still be carried out */
+  uint8_t in_doubt;
+
+  /* enum fairlock_status of the last operation */
+  int8_t result;
+
+  /* what the operation comes to when the queue was left; 0: it does not leave */
+  int8_t leave_result;
+
+  /* how many requests of this phase await their answer */
+  uint8_t unanswered;
+
   uint16_t name_size;
   uint16_t holds;
-  uint16_t newest;                            /* sequence number of the newest request */
-  uint16_t subscribe_sequence;                /* of the SUBSCRIBE or UNSUBSCRIBE under way */
-  uint16_t sequence[FAIRLOCK_UNANSWERED_MAX]; /* of the unanswered requests, oldest first */
-  uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];  /* and when they were written */
+
+  /* sequence number of the newest request */
+  uint16_t newest;
+
+  /* of the SUBSCRIBE or UNSUBSCRIBE under way */
+  uint16_t subscribe_sequence;
+
+  /* of the unanswered requests, oldest first */
+  uint16_t sequence[FAIRLOCK_UNANSWERED_MAX];
+
+  /* and when they were written */
+  uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
+
   struct fairlock_engine *engine;
-  struct fairlock *sibling; /* the next of all handles of the engine */
-  struct fairlock *next[2]; /* in each list */
+
+  /* the next of all handles of the engine */
+  struct fairlock *sibling;
+
+  /* in each list */
+  struct fairlock *next[2];
+
   const char *name;
-  uintptr_t task; /* the task that acquired; 0: none */
+
+  /* the task that acquired; 0: none */
+  uintptr_t task;
+
   uint64_t token;
-  uint32_t number; /* its id is "<client's id>:<number>" */
+
+  /* its id is "<client's id>:<number>" */
+  uint32_t number;
+
   uint32_t lease_ms;
-  uint32_t reentry_lease_ms; /* the lease that a re-entry asks for */
-  uint32_t timer;            /* when it wants to send next */
-  uint32_t limit;            /* end of the wait, of the belief to hold, or of the ending */
-  uint32_t answered_at;      /* the last useful answer, or the start of the operation */
+
+  /* the lease that a re-entry asks for */
+  uint32_t reentry_lease_ms;
+
+  /* when it wants to send next */
+  uint32_t timer;
+
+  /* end of the wait, of the belief to hold, or of the ending */
+  uint32_t limit;
+
+  /* the last useful answer, or the start of the operation */
+  uint32_t answered_at;
 };
 
 /* Private to the engine. */
@@ -226,8 +403,13 @@ struct fairlock_request {
   bool subscribe;
   bool eval;
   uint16_t sequence;
-  struct fairlock *handle; /* NULL: none is being written, or a greeting */
-  int32_t mode;            /* of acquire.lua */
+
+  /* NULL: none is being written, or a greeting */
+  struct fairlock *handle;
+
+  /* of acquire.lua */
+  int32_t mode;
+
   uint32_t lease_ms;
   int32_t target;
   int64_t expires;
@@ -237,51 +419,117 @@ struct fairlock_request {
 /* The state of a client. The caller's memory; private. Must not move. */
 struct fairlock_engine {
   uint8_t stage;
-  uint8_t failures; /* connections that failed in a row, up to 7 */
-  uint8_t eval;     /* kinds of requests whose scripts the server does not know */
+
+  /* connections that failed in a row, up to 7 */
+  uint8_t failures;
+
+  /* kinds of requests whose scripts the server does not know */
+  uint8_t eval;
+
   uint8_t value_type, push_type;
   uint8_t id_size;
-  uint8_t reads;                     /* since the connection was last seen to be drained */
-  int8_t last_error;                 /* why there are no useful answers at present; 0: there are */
-  bool writing;                      /* a request, or the greeting, is being written */
-  bool connect_requested;            /* the caller wants a connection, with or without requests */
-  bool changed;                      /* since `next` was computed */
-  bool overslept;                    /* what there is to receive may have lain here for long */
-  bool broken;                       /* the connection has to be closed */
-  bool malformed;                    /* the reply under way has an element of an unexpected kind */
-  uint16_t backoff_ms;               /* closed: for this long after `stage_began` */
-  uint16_t last_sent, last_received; /* sequence numbers */
-  uint32_t now;                      /* the time, as the caller has told it last */
+
+  /* since the connection was last seen to be drained */
+  uint8_t reads;
+
+  /* why there are no useful answers at present; 0: there are */
+  int8_t last_error;
+
+  /* a request, or the greeting, is being written */
+  bool writing;
+
+  /* the caller wants a connection, with or without requests */
+  bool connect_requested;
+
+  /* since `next` was computed */
+  bool changed;
+
+  /* what there is to receive may have lain here for long */
+  bool overslept;
+
+  /* the connection has to be closed */
+  bool broken;
+
+  /* the reply under way has an element of an unexpected kind */
+  bool malformed;
+
+  /* closed: for this long after `stage_began` */
+  uint16_t backoff_ms;
+
+  /* sequence numbers */
+  uint16_t last_sent, last_received;
+
+  /* the time, as the caller has told it last */
+  uint32_t now;
+
   const struct fairlock_config *config;
   struct fairlock *handles;
   struct fairlock_list lists[2];
-  uint32_t next; /* the earliest time at which something is due */
+
+  /* the earliest time at which something is due */
+  uint32_t next;
+
   uint32_t stage_began;
-  uint32_t element;           /* index in the reply under way */
-  struct fairlock *addressee; /* of the push under way */
+
+  /* index in the reply under way */
+  uint32_t element;
+
+  /* of the push under way */
+  struct fairlock *addressee;
+
   size_t send_start, send_end;
-  size_t request_done; /* bytes of it that are in the send buffer or sent */
+
+  /* bytes of it that are in the send buffer or sent */
+  size_t request_done;
+
   size_t receive_end;
-  uint32_t filled_at;       /* when the send buffer was filled */
-  uint32_t drained_at;      /* when there was last nothing to receive */
-  uint32_t waiter_ms;       /* of the configuration, or what 0 means */
-  uint32_t round_trip_ms;   /* measured: follows longer ones at once, shorter ones slowly */
-  uint32_t sampled_at;      /* the newest known time of the server arrived then ... */
-  uint32_t asked_at;        /* ... and was asked for then */
-  uint32_t in_doubt_ms;     /* up: for this long after `stage_began` requests of broken connections may come */
-  uint32_t request_life_ms; /* the longest that a request now under way may be valid */
+
+  /* when the send buffer was filled */
+  uint32_t filled_at;
+
+  /* when there was last nothing to receive */
+  uint32_t drained_at;
+
+  /* of the configuration, or what 0 means */
+  uint32_t waiter_ms;
+
+  /* measured: follows longer ones at once, shorter ones slowly */
+  uint32_t round_trip_ms;
+
+  /* the newest known time of the server arrived then ... */
+  uint32_t sampled_at;
+
+  /* ... and was asked for then */
+  uint32_t asked_at;
+
+  /* up: for this long after `stage_began` requests of broken connections may come */
+  uint32_t in_doubt_ms;
+
+  /* the longest that a request now under way may be valid */
+  uint32_t request_life_ms;
+
   uint32_t last_number;
   uint32_t random;
   struct fairlock_request request;
-  int64_t server_now;  /* the newest known time of the server */
-  int64_t last_expiry; /* server time after which all requests that may be under way are expired */
-  int64_t values[5];   /* numbers of the reply under way */
+
+  /* the newest known time of the server */
+  int64_t server_now;
+
+  /* server time after which all requests that may be under way are expired */
+  int64_t last_expiry;
+
+  /* numbers of the reply under way */
+  int64_t values[5];
+
   const struct fairlock_inspection *inspection;
   fairlock_report_fn report;
   void *report_context;
   struct resp_decoder decoder;
   struct fairlock_counters counters;
-  char id[FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX]; /* made by the first greeting */
+
+  /* made by the first greeting */
+  char id[FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX];
+
   char error[FAIRLOCK_ERROR_SIZE];
 };
 
@@ -295,49 +543,63 @@ const char *fairlock_status_name(int status);
 int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config);
 
 /*
- * Makes handle a view of the lock called name, which stays the caller's and must stay valid. Any bytes are
- * allowed, NUL included; 1 to FAIRLOCK_NAME_MAX. Returns FAIRLOCK_OK, _INVALID or _TOO_LONG.
+ * Makes handle a view of the lock called name, which stays the caller's and must stay valid. Any
+ * bytes are allowed, NUL included; 1 to FAIRLOCK_NAME_MAX. Returns FAIRLOCK_OK, _INVALID or
+ * _TOO_LONG.
  */
-int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name, size_t size);
+int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name,
+                        size_t size);
 
 /*
- * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the subscription is being ended, or
- * the server still has to be told that the handle no longer waits or holds; call again when result is no longer
- * FAIRLOCK_PENDING, or at any time. Offline, result comes to FAIRLOCK_UNREACHABLE after offline_ms, and the handle
- * goes on leaving as soon as there is a connection. What it may have left on the server ends by itself with its lease
- * or waiter timeout; then this is FAIRLOCK_OK at the latest.
- * FAIRLOCK_IN_PROGRESS: it is held, or an operation goes on.
+ * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the
+ * subscription is being ended, or the server still has to be told that the handle no longer waits
+ * or holds; call again when result is no longer FAIRLOCK_PENDING, or at any time. Offline, result
+ * comes to FAIRLOCK_UNREACHABLE after offline_ms, and the handle goes on leaving as soon as there
+ * is a connection. What it may have left on the server ends by itself with its lease or waiter
+ * timeout; then this is FAIRLOCK_OK at the latest. FAIRLOCK_IN_PROGRESS: it is held, or an
+ * operation goes on.
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
 
 /*
- * Operations. Each returns FAIRLOCK_PENDING when it was begun; handle->result tells what it came to. Any other value
- * is final and nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation goes on.
+ * Operations. Each returns FAIRLOCK_PENDING when it was begun; handle->result tells what it came
+ * to. Any other value is final and nothing was begun; FAIRLOCK_IN_PROGRESS means that another
+ * operation goes on.
  *
- * acquire: wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a re-entry never shortens the
- *          lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_SHORTEST_LEASE_MS to FAIRLOCK_LONGEST_MS.
- * release: one level. With the last one the caller holds no more, whatever the result is.
- * cancel:  ends a wait; the acquire comes to FAIRLOCK_CANCELLED, unless it was just decided otherwise. Returns FAIRLOCK_OK,
+ * acquire: wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a
+ * re-entry never shortens the
+ *          lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS to FAIRLOCK_DURATION_MAX_MS.
+ * release: one level. With the last one the caller holds no more, whatever the result is. cancel:
+ * ends a wait; the acquire comes to FAIRLOCK_CANCELLED, unless it was just decided otherwise.
+ * Returns FAIRLOCK_OK,
  *          or FAIRLOCK_NOT_HELD when there is no wait.
- * force:   ends whoever's hold. Comes to FAIRLOCK_NOT_HELD when the lock was free.
- * inspect: reports holder and waiters.
- * force and inspect need a handle that is neither held nor waiting.
+ * force:   ends whoever's hold. Comes to FAIRLOCK_NOT_HELD when the lock was free. inspect: reports
+ * holder and waiters. force and inspect need a handle that is neither held nor waiting.
  */
-int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms, uint32_t now);
+int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
+                            uint32_t now);
 int fairlock_engine_release(struct fairlock *handle, uint32_t now);
 int fairlock_engine_cancel(struct fairlock *handle, uint32_t now);
 int fairlock_engine_force(struct fairlock *handle, uint32_t now);
-int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context, uint32_t now);
+int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
+                            uint32_t now);
 
 /* Milliseconds for which it is still safe to act as the holder. 0: not held. */
-uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now);
+uint32_t fairlock_engine_remaining_ms(const struct fairlock *handle, uint32_t now);
 
 /* Bits of fairlock_engine_wants(). */
 enum fairlock_want {
-  FAIRLOCK_CONNECT = 1, /* the connection should be opened                                            */
-  FAIRLOCK_CLOSE = 2,   /* the connection has to be closed: it is dead, or what it says makes no sense */
-  FAIRLOCK_SEND = 4,    /* there is, or may be, something to send                                     */
-  FAIRLOCK_RECEIVE = 8  /* the connection is open: receive                                            */
+  /* the connection should be opened */
+  FAIRLOCK_CONNECT = 1,
+
+  /* the connection has to be closed: it is dead, or what it says makes no sense */
+  FAIRLOCK_CLOSE = 2,
+
+  /* there is, or may be, something to send */
+  FAIRLOCK_SEND = 4,
+
+  /* the connection is open: receive */
+  FAIRLOCK_RECEIVE = 8
 };
 
 /* What the engine wants of the connection at this time. */
@@ -349,12 +611,18 @@ void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now);
 /* True when the connection is up and the server has answered the greeting. */
 bool fairlock_engine_ready(const struct fairlock_engine *engine);
 
-/* Tells that opening begins, that it has succeeded, and that the connection is closed or opening failed. */
+/*
+ * Tells that opening begins, that it has succeeded, and that the connection is closed or opening
+ * failed.
+ */
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t now);
 
-/* Bytes to send: *size of them, 0 for none. They stay valid until fairlock_engine_sent() or _closed(). */
+/*
+ * Bytes to send: *size of them, 0 for none. They stay valid until fairlock_engine_sent() or
+ * _closed().
+ */
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now);
 
 /* Tells that the first size bytes of the output were handed to the connection. */
@@ -367,16 +635,19 @@ void fairlock_engine_fail(struct fairlock_engine *engine, int status);
 uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
 
 /*
- * Tells that size bytes were received to where fairlock_engine_input() said. size 0: there was nothing to receive. A
- * late answer counts against the server only when that was told since: after a freeze of this device what has piled
- * up is read first.
+ * Tells that size bytes were received to where fairlock_engine_input() said. size 0: there was
+ * nothing to receive. A late answer counts against the server only when that was told since: after
+ * a freeze of this device what has piled up is read first.
  */
 void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
 
 /* Does what is due. Cheap when nothing is. */
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now);
 
-/* Milliseconds until the engine has to be ticked again, if nothing else happens before; 0: now. At most about 19 hours. */
+/*
+ * Milliseconds until the engine has to be ticked again, if nothing else happens before; 0: now. At
+ * most about 19 hours.
+ */
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * A fair distributed lock over Redis: whoever asks first is served first, whether it is a microcontroller, a Linux
- * process, or a Java service that uses Redisson's fair lock.
+ * A fair distributed lock over Redis: whoever asks first is served first, whether it is a
+ * microcontroller, a Linux process, or a Java service that uses Redisson's fair lock.
  *
  *     struct port_posix socket;
  *     struct fairlock_client client;
@@ -15,31 +15,36 @@
  *       fairlock_release(&door);
  *     }
  *
- * Memory. All of it is the caller's: the client, the handles, the configuration, the names and the two buffers stay where
- * they are, and valid, until fairlock_deinit() and fairlock_client_deinit(). The library allocates nothing.
+ * Memory. All of it is the caller's: the client, the handles, the configuration, the names and the
+ * two buffers stay where they are, and valid, until fairlock_deinit() and fairlock_client_deinit().
+ * The library allocates nothing.
  *
- * Tasks. Several tasks may share a client, and with it one connection; every function may be called from any of them, at
- * any time, but never from an interrupt. A handle is one holder: use one for each task that wants the lock. The
- * functions that block service the client (send, receive, keep time) for all of its tasks; if a task is inside
- * fairlock_run(), that one does.
+ * Tasks. Several tasks may share a client, and with it one connection; every function may be called
+ * from any of them, at any time, but never from an interrupt. A handle is one holder: use one for
+ * each task that wants the lock. The functions that block service the client (send, receive, keep
+ * time) for all of its tasks; if a task is inside fairlock_run(), that one does.
  *
- * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever. With FAIRLOCK_RENEW the
- * lease is renewed at each third of it, but only while some task services the client: one inside fairlock_run(), inside a
- * blocking call, or calling fairlock_poll(). A program that computes for longer than the lease without any of
- * them loses the lock; it is told by `lost`, fairlock_held() and fairlock_release().
+ * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever.
+ * With FAIRLOCK_RENEW the lease is renewed at each third of it, but only while some task services
+ * the client: one inside fairlock_run(), inside a blocking call, or calling fairlock_poll(). A
+ * program that computes for longer than the lease without any of them loses the lock; it is told by
+ * `lost`, fairlock_remaining_ms() and fairlock_release().
  *
- * Mistakes. A NULL, or a client or handle that was never initialised, is not looked for: it costs each program flash. While
- * you develop, compile the library with a macro FAIRLOCK_ASSERT(condition) that stops the program when the condition does
- * not hold: put it into a header of its own, without any system header, and compile with -include. Memory that was never
- * set to anything may go unnoticed, and so does a handle that is initialised again before it was taken out.
+ * Mistakes. A NULL, or a client or handle that was never initialised, is not looked for: it costs
+ * each program flash. While you develop, compile the library with a macro
+ * FAIRLOCK_ASSERT(condition) that stops the program when the condition does not hold: put it into a
+ * header of its own, without any system header, and compile with -include. Memory that was never
+ * set to anything may go unnoticed, and so does a handle that is initialised again before it was
+ * taken out.
  *
  * How long calls block, at most. These follow from the configuration (see struct fairlock_config):
- *   acquire           wait_ms, and response_ms to leave the queue; offline_ms if the server gives no useful answer
+ *   acquire           wait_ms, and response_ms to leave the queue; offline_ms if the server gives
+ *                     no useful answer
  *   try_acquire       an answer; without one, connect_ms and twice response_ms
  *   release, deinit   an answer; without one, offline_ms
- *   force_release, inspect  the same
+ *   force_release, inspect  the same as release
  *   connect           twice connect_ms, and response_ms
- *   start_..., held, token, hold_count, result, cancel  never, but for the mutex
+ *   start_..., remaining_ms, token, hold_count, result, cancel  never, but for the mutex
  *
  * Statuses are those of enum fairlock_status, in engine.h.
  */
@@ -56,141 +61,172 @@ extern "C" {
 /* A client: one connection to one server. The caller's memory; private. Must not move. */
 struct fairlock_client {
   struct port_mutex mutex;
-  bool serviced; /* a task services the client                       */
-  bool sending;  /* a task is inside send()                          */
-  bool stop;     /* fairlock_stop() was called                       */
+
+  /* a task services the client */
+  bool serviced;
+
+  /* a task is inside send() */
+  bool sending;
+
+  /* fairlock_stop() was called */
+  bool stop;
+
   struct port_transport *transport;
-  struct fairlock_blocked *blocked; /* tasks that wait for the one that services it   */
-  struct port_signal *runner;       /* of a task inside fairlock_run(), when it waits    */
+
+  /* tasks that wait for the one that services it */
+  struct fairlock_blocked *blocked;
+
+  /* of a task inside fairlock_run(), when it waits */
+  struct port_event *runner;
+
   struct fairlock_engine engine;
 };
 
 /*
- * Makes client ready; connects to nothing yet. config and transport are kept, not copied.
- * Returns FAIRLOCK_OK, _INVALID, _TOO_LONG (a buffer is too small, or the id too long).
+ * Makes client ready; connects to nothing yet. config and transport are kept, not copied. Returns
+ * FAIRLOCK_OK, _INVALID, _TOO_LONG (a buffer is too small, or the id too long).
  */
 int fairlock_client_init(struct fairlock_client *client, const struct fairlock_config *config,
                          struct port_transport *transport);
 
 /*
- * Closes the connection. No task may be inside a function of the client's. Handles that were not taken out are gone with
- * it: what they have on the server ends with its lease, or no longer counts after its waiter timeout.
+ * Closes the connection. No task may be inside a function of the client's. Handles that were not
+ * taken out are gone with it: what they have on the server ends with its lease, or no longer counts
+ * after its waiter timeout.
  */
 void fairlock_client_deinit(struct fairlock_client *client);
 
 /*
- * Makes sure that the server can be reached and accepts us: a check that a program can make at its start. Tries once; on
- * a connection that stands, asks nothing.
- * Returns FAIRLOCK_OK, _UNREACHABLE, _DENIED, _UNSUPPORTED, _LOADING, _REFUSED or _PROTOCOL. Blocks for up to
- * twice connect_ms of the configuration, and response_ms. No other function needs it: they connect, and connect again, as
- * needed.
+ * Makes sure that the server can be reached and accepts us: a check that a program can make at its
+ * start. Tries once; on a connection that stands, asks nothing. Returns FAIRLOCK_OK, _UNREACHABLE,
+ * _DENIED, _UNSUPPORTED, _UNAVAILABLE, _REFUSED or _PROTOCOL. Blocks for up to twice connect_ms of
+ * the configuration, and response_ms. No other function needs it: they connect, and connect again,
+ * as needed.
  */
 int fairlock_connect(struct fairlock_client *client);
 
 /*
- * Makes handle a view of the lock called name, a string, which stays the caller's. fairlock_init_bytes() takes any
- * bytes. Returns FAIRLOCK_OK, _INVALID (empty) or _TOO_LONG (does not fit the receive buffer).
+ * Makes handle a view of the lock called name, a string, which stays the caller's.
+ * fairlock_init_bytes() takes any bytes. Returns FAIRLOCK_OK, _INVALID (empty) or _TOO_LONG (does
+ * not fit the receive buffer).
  */
 int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const char *name);
-int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name, size_t size);
+int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name,
+                        size_t size);
 
 /*
- * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. With anything else it is not:
+ * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. With anything else
+ * it is not:
  *   FAIRLOCK_IN_PROGRESS  it is held, an operation goes on, or another task is inside one
- *   FAIRLOCK_UNREACHABLE, _LOADING, _READONLY, _OOM, _MISCONF: the server still has to be told that the handle no
- *                         longer waits or holds, and for offline_ms could not be, for this reason. That goes on while the
- *                         client is serviced; call again. FAIRLOCK_OK at the latest when what it left on the
- *                         server has ended by itself: after its lease, a waiter timeout and a response time-out
+ *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF: the server still has to be told
+ *   that the handle no
+ *                         longer waits or holds, and for offline_ms could not be, for this reason.
+ *                         That goes on while the client is serviced; call again. FAIRLOCK_OK at the
+ *                         latest when what it left on the server has ended by itself: after its
+ *                         lease, a waiter timeout and a response time-out
  * Blocks for an answer, or for offline_ms of the configuration.
  */
 int fairlock_deinit(struct fairlock *handle);
 
 /*
- * The same without blocking. FAIRLOCK_PENDING: not yet; service the client and call again. FAIRLOCK_OK and
- * FAIRLOCK_IN_PROGRESS as above.
+ * The same without blocking. FAIRLOCK_PENDING: not yet; service the client and call again.
+ * FAIRLOCK_OK and FAIRLOCK_IN_PROGRESS as above.
  */
 int fairlock_start_deinit(struct fairlock *handle);
 
 /*
- * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait (see fairlock_try_acquire()), FAIRLOCK_FOREVER
- * waits without end. At most FAIRLOCK_LONGEST_MS otherwise.
- * lease_ms: the hold ends by itself after so long, FAIRLOCK_SHORTEST_LEASE_MS to FAIRLOCK_LONGEST_MS; or FAIRLOCK_RENEW.
- * The holder re-enters at once, as often as it likes up to 65535 times, and has to release as often.
- * Redisson: lock(), lock(lease), tryLock(wait), tryLock(wait, lease).
- * Returns
+ * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait (see
+ * fairlock_try_acquire()), FAIRLOCK_FOREVER waits without end. At most FAIRLOCK_DURATION_MAX_MS
+ * otherwise. lease_ms: the hold ends by itself after so long, FAIRLOCK_LEASE_MIN_MS to
+ * FAIRLOCK_DURATION_MAX_MS; or FAIRLOCK_RENEW. The holder re-enters at once, as often as it likes
+ * up to 65535 times, and has to release as often. Redisson: lock(), lock(lease), tryLock(wait),
+ * tryLock(wait, lease). Returns
  *   FAIRLOCK_OK           held
  *   FAIRLOCK_BUSY         wait_ms was 0, and the lock is held or somebody is before us
  *   FAIRLOCK_TIMEOUT      not in time. Nothing is left in the queue
  *   FAIRLOCK_CANCELLED    by fairlock_cancel()
- *   FAIRLOCK_LOST         the hold to be re-entered is gone. Release it as often as it was acquired, then begin again
+ *   FAIRLOCK_LOST         the hold to be re-entered is gone. Release it as often as it was
+ *                         acquired, then begin again
  *   FAIRLOCK_WRONG_TASK   another task holds by this handle
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_INVALID      an argument is out of its range
- *   FAIRLOCK_UNREACHABLE, _LOADING, _READONLY, _OOM, _MISCONF: for offline_ms (or till the end of the wait, if that
- *                         came first; if wait_ms is 0, as soon as the server or its connection refuses) there was no
- *                         useful answer, for this reason
- *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL: the server does not serve us; see fairlock_error()
+ *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF: for offline_ms (or till the end
+ *   of the wait, if that
+ *                         came first; if wait_ms is 0, as soon as the server or its connection
+ *                         refuses) there was no useful answer, for this reason
+ *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL: the server does not serve us; see
+ *   fairlock_error()
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 
-/* Acquires the lock only if it is free and nobody is waiting for it: fairlock_acquire() with wait_ms 0. Redisson: tryLock(). */
+/*
+ * Acquires the lock only if it is free and nobody is waiting for it: fairlock_acquire() with
+ * wait_ms 0. Redisson: tryLock().
+ */
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
 
 /*
- * Releases one level. With the last one the lock goes to the next in line, and the caller must not act as
- * holder any more, whatever is returned. Redisson: unlock().
+ * Releases one level. With the last one the lock goes to the next in line, and the caller must not
+ * act as holder any more, whatever is returned. Redisson: unlock().
  *   FAIRLOCK_OK           released
  *   FAIRLOCK_LOST         the hold had ended before
  *   FAIRLOCK_NOT_HELD     there was none
  *   FAIRLOCK_WRONG_TASK   another task acquired
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
- *   FAIRLOCK_UNKNOWN      sent, but not answered in time; it goes on being sent while the client is serviced. At the
- *                         latest the lease ends the hold
+ *   FAIRLOCK_UNKNOWN      sent, but not answered in time; it goes on being sent while the client is
+ *                         serviced. At the latest the lease ends the hold
  *   others                not released, for this reason; the lease will end the hold
  */
 int fairlock_release(struct fairlock *handle);
 
 /*
- * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before each step that must not
- * be done twice, and still pass the token on: a task that is paused after it asked does not notice.
- * Redisson: isHeldByCurrentThread(), remainTimeToLive().
+ * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before
+ * each step that must not be done twice, and still pass the token on: a task that is paused after
+ * it asked does not notice. Redisson: isHeldByCurrentThread(), remainTimeToLive().
  */
-uint32_t fairlock_held(struct fairlock *handle);
+uint32_t fairlock_remaining_ms(struct fairlock *handle);
 
-/* How often the handle has acquired without releasing; 0: not held. No I/O. Redisson: getHoldCount(). */
+/*
+ * How often the handle has acquired without releasing; 0: not held. No I/O. Redisson:
+ * getHoldCount().
+ */
 uint32_t fairlock_hold_count(struct fairlock *handle);
 
 /*
- * The fencing token of the hold: larger than that of each hold before it. 0: not held. Hand it to whatever the lock
- * protects, and let that refuse smaller tokens than it has seen. No I/O.
+ * The fencing token of the hold: larger than that of each hold before it. 0: not held. Hand it to
+ * whatever the lock protects, and let that refuse smaller tokens than it has seen. No I/O.
  */
 uint64_t fairlock_token(struct fairlock *handle);
 
 /*
- * Ends a wait from another task: the acquire returns FAIRLOCK_CANCELLED, or FAIRLOCK_OK if it was just granted.
- * Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when the handle is not waiting. Redisson: lockInterruptibly().
+ * Ends a wait from another task: the acquire returns FAIRLOCK_CANCELLED, or FAIRLOCK_OK if it was
+ * just granted. Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when the handle is not waiting. Redisson:
+ * lockInterruptibly().
  */
 int fairlock_cancel(struct fairlock *handle);
 
 /*
- * Ends whoever's hold of the lock called name, and hands it to the next in line: for an operator. The holder finds out
- * at its next renewal or release, and until then believes that it holds; so does a waiter whose grant is on its way.
- * Where that matters, fence with the token. Returns FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for
- * fairlock_acquire(). Redisson: forceUnlock().
+ * Ends whoever's hold of the lock called name, and hands it to the next in line: for an operator.
+ * The holder finds out at its next renewal or release, and until then believes that it holds; so
+ * does a waiter whose grant is on its way. Where that matters, fence with the token. Returns
+ * FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for fairlock_acquire().
+ * Redisson: forceUnlock().
  */
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size);
 
 /*
- * Reports who holds the lock called name, and who waits, in order, without touching it: see fairlock_report_fn. One
- * inspection of a client at a time. Redisson: isLocked(), and more.
- * Returns FAIRLOCK_OK, FAIRLOCK_IN_PROGRESS (another task is inspecting) or a failure as for fairlock_acquire().
+ * Reports who holds the lock called name, and who waits, in order, without touching it: see
+ * fairlock_report_fn. One inspection of a client at a time. Redisson: isLocked(), and more. Returns
+ * FAIRLOCK_OK, FAIRLOCK_IN_PROGRESS (another task is inspecting) or a failure as for
+ * fairlock_acquire().
  */
-int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size, fairlock_report_fn report,
-                     void *context);
+int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
+                     fairlock_report_fn report, void *context);
 
 /*
- * The same without blocking, for a superloop: begin an operation, service the client with fairlock_poll(), and look at the
- * result. Each returns FAIRLOCK_PENDING when the operation was begun, or its final status.
+ * The same without blocking, for a superloop: begin an operation, service the client with
+ * fairlock_poll(), and look at the result. Each returns FAIRLOCK_PENDING when the operation was
+ * begun, or its final status.
  */
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 int fairlock_start_release(struct fairlock *handle);
@@ -201,43 +237,57 @@ int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, v
 int fairlock_result(struct fairlock *handle);
 
 /*
- * Services the client once: sends what is wanted, receives what is there, does what is due. Blocks for up to timeout_ms, and
- * never for more than PORT_LONGEST_WAIT_MS, while there is nothing to do; 0: not at all.
+ * Services the client once: sends what is wanted, receives what is there, does what is due. Blocks
+ * for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS, while there is nothing to do; 0:
+ * not at all.
  *
- * Returns in how many milliseconds to call again. A device may sleep for that long, if what arrives wakes it. 0: at once,
- * there may be more to receive. While bytes are unsent, or a connection is being opened, it is 10 at most: so a device
- * also gets on that nothing wakes when the transport can go on. At most about 19 hours.
+ * Returns in how many milliseconds to call again. A device may sleep for that long, if what arrives
+ * wakes it. 0: at once, there may be more to receive. While bytes are unsent, or a connection is
+ * being opened, it is 10 at most: so a device also gets on that nothing wakes when the transport
+ * can go on. At most about 19 hours.
  */
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
 
 /*
- * For an event loop of your own: what the client waits for, after a fairlock_poll(client, 0). Call that again when it
- * has come, or when the time is over that it returned. Bits of enum fairlock_want:
+ * For an event loop of your own: what the client waits for, after a fairlock_poll(client, 0). Call
+ * that again when it has come, or when the time is over that it returned. Bits of enum
+ * fairlock_want:
  *   FAIRLOCK_RECEIVE   wake me when the connection is readable
- *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all there was to send
+ *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all there was
+ *                      to send
  *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or about to be
  *   FAIRLOCK_CLOSE     call fairlock_poll() at once
  *   0                  there is no connection, and nothing to watch: only the time counts
- * An operation that is begun, or a fairlock_cancel(), changes both: call fairlock_poll() after it. With sockets,
- * port_posix_fd() says what to watch.
+ * An operation that is begun, or a fairlock_cancel(), changes both: call fairlock_poll() after it.
+ * With sockets, port_posix_fd() says what to watch.
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 
-/* Services the client until fairlock_stop() is called: the body of a task that keeps leases alive. Only one task at a time. */
+/*
+ * Services the client until fairlock_stop() is called: the body of a task that keeps leases alive.
+ * Only one task at a time.
+ */
 void fairlock_run(struct fairlock_client *client);
 
-/* Makes fairlock_run() return, within PORT_LONGEST_WAIT_MS; if no task is inside, the next one that enters it. */
+/*
+ * Makes fairlock_run() return, within PORT_WAIT_MAX_MS; if no task is inside, the next one that
+ * enters it.
+ */
 void fairlock_stop(struct fairlock_client *client);
 
-/* The last error text of the server's, as it came, cut to FAIRLOCK_ERROR_SIZE - 1 characters; "" if there was none. */
+/*
+ * The last error text of the server's, as it came, cut to FAIRLOCK_ERROR_SIZE - 1 characters; "" if
+ * there was none.
+ */
 void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
 
 /* What happened so far. */
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
 
 /*
- * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes its id of what the server
- * tells at the first connection and keeps it from then on; before that there is none, and text is "".
+ * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes
+ * its id of what the server tells at the first connection and keeps it from then on; before that
+ * there is none, and text is "".
  */
 #define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);

@@ -5,31 +5,35 @@
  * enough to send again. A waiter's heartbeats and a holder's renewals go out by the clock; replies
  * count as long as the handle is in the phase in which it wrote the request.
  *
- * In doubt. What was under way on a connection that broke may still reach the server, until the time
- * at which the request itself says that it expires. Most requests do no harm then: they name a token,
- * or do nothing unless held. Two do: an acquire that arrives after the release begins a hold that
- * nobody knows of, and a leave that arrives after the next acquire ends its hold. So a handle with an
- * acquire in doubt leaves once more when that has expired, and one with a leave in doubt does not
- * acquire before.
+ * In doubt. What was under way on a connection that broke may still reach the server, until the
+ * time at which the request itself says that it expires. Most requests do no harm then: they name a
+ * token, or do nothing unless held. Two do: an acquire that arrives after the release begins a hold
+ * that nobody knows of, and a leave that arrives after the next acquire ends its hold. So a handle
+ * with an acquire in doubt leaves once more when that has expired, and one with a leave in doubt
+ * does not acquire before.
  *
  * A handle is FREE only when the server can have nothing of it: no place in the queue, no hold, no
  * acquire still on its way. Until then it is LEAVING, in the background if need be.
  *
- * Tokens. While it does not hold, a handle keeps the token of a hold that it gave up unreleased: the
- * server may still have that hold, and is told by the next acquire to end it and to begin a new one.
+ * Tokens. While it does not hold, a handle keeps the token of a hold that it gave up unreleased:
+ * the server may still have that hold, and is told by the next acquire to end it and to begin a new
+ * one.
  */
 #include "internal.h"
 
-/* The request of each phase: its kind, the mode of acquire.lua, and what it adds to the hold count. */
+/*
+ * The request of each phase: its kind, the mode of acquire.lua, and what it adds to the hold count.
+ */
 static const struct {
   uint8_t kind;
   int8_t mode;
   int8_t change;
 } requests[] = {
-    [QUEUEING] = {KIND_ACQUIRE, 1, 1},   [TRYING] = {KIND_ACQUIRE, 0, 1},       [HELD] = {KIND_KEEP, -1, 0},
-    [REENTERING] = {KIND_KEEP, -1, 1},   [RELEASE_ONE] = {KIND_RELEASE, 0, -1}, [RELEASING] = {KIND_RELEASE, 0, -1},
-    [LEAVING] = {KIND_LEAVE, 0, 0},      [REMOVING] = {KIND_LEAVE, 0, 0},       [FORCING] = {KIND_FORCE, 0, -1},
-    [INSPECTING] = {KIND_INSPECT, 0, 0},
+    [QUEUEING] = {KIND_ACQUIRE, 1, 1},     [TRYING] = {KIND_ACQUIRE, 0, 1},
+    [HELD] = {KIND_KEEP, -1, 0},           [REENTERING] = {KIND_KEEP, -1, 1},
+    [RELEASE_ONE] = {KIND_RELEASE, 0, -1}, [RELEASING] = {KIND_RELEASE, 0, -1},
+    [LEAVING] = {KIND_LEAVE, 0, 0},        [REMOVING] = {KIND_LEAVE, 0, 0},
+    [FORCING] = {KIND_FORCE, 0, -1},       [INSPECTING] = {KIND_INSPECT, 0, 0},
 };
 
 static bool pending(const struct fairlock *handle)
@@ -68,10 +72,13 @@ static uint8_t in_flight(const struct fairlock *handle)
   return comes_after(handle->newest, handle->engine->last_received) ? handle->in_flight : 0;
 }
 
-/* Nothing that this handle wrote can have left, or can still leave, a hold or a place in the queue. */
+/*
+ * Nothing that this handle wrote can have left, or can still leave, a hold or a place in the queue.
+ */
 static bool nothing_there(const struct fairlock *handle)
 {
-  return !(handle->flags & (QUEUED | OWED)) && !((in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
+  return !(handle->flags & (QUEUED | OWED)) &&
+         !((in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
 }
 
 /*
@@ -115,11 +122,15 @@ static void lose(struct fairlock *handle, bool told)
   if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
 }
 
-/* When the last that the handle wrote has been carried out or expired, and what came of it has ended. */
+/*
+ * When the last that the handle wrote has been carried out or expired, and what came of it has
+ * ended.
+ */
 static uint32_t all_ended(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  return engine->now + handle->lease_ms + fairlock_waiter_timeout(engine) + fairlock_response_timeout(engine);
+  return engine->now + handle->lease_ms + fairlock_waiter_timeout(engine) +
+         fairlock_response_timeout(engine);
 }
 
 /*
@@ -141,14 +152,16 @@ static void leave(struct fairlock *handle, int result)
 }
 
 /*
- * The hold with handle->token has begun, and may be believed in until handle->limit. way: counts how
- * waiters come to it. A handover has to be confirmed; until then the lease is the waiter timeout.
+ * The hold with handle->token has begun, and may be believed in until handle->limit. way: counts
+ * how waiters come to it. A handover has to be confirmed; until then the lease is the waiter
+ * timeout.
  */
 static void hold(struct fairlock *handle, uint32_t *way)
 {
   struct fairlock_counters *counters = &handle->engine->counters;
   bool doubtful =
-      handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE; /* of an earlier place in the queue, perhaps */
+      /* of an earlier place in the queue, perhaps */
+      handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE;
   counters->acquisitions++;
   if (handle->flags & QUEUED) {
     counters->waits++;
@@ -171,12 +184,14 @@ static uint32_t renewed_lease(const struct fairlock *handle)
 /* That, or what is left of the hold by the server's clock, if that is more. */
 static uint32_t at_least_left(const struct fairlock *handle, uint32_t lease_ms)
 {
-  uint32_t left = fairlock_engine_held(handle, handle->engine->now);
+  uint32_t left = fairlock_engine_remaining_ms(handle, handle->engine->now);
   left += margin(left);
   return lease_ms > left ? lease_ms : left;
 }
 
-/* The lease that requests ask for. A re-entry may be the confirmation of a handover, which sets it. */
+/*
+ * The lease that requests ask for. A re-entry may be the confirmation of a handover, which sets it.
+ */
 static uint32_t lease_asked(const struct fairlock *handle)
 {
   if (handle->phase != REENTERING) return handle->lease_ms;
@@ -196,8 +211,8 @@ static uint32_t lease_end(uint32_t sent_at, uint32_t lease_ms)
 static void extend(struct fairlock *handle, uint32_t sent_at)
 {
   uint32_t limit = lease_end(sent_at, handle->lease_ms);
-  bool shorter =
-      holding(handle) && handle->flags & RENEWS && !(handle->flags & QUEUED) && !reached(limit, handle->limit);
+  bool shorter = holding(handle) && handle->flags & RENEWS && !(handle->flags & QUEUED) &&
+                 !reached(limit, handle->limit);
   if (!shorter) handle->limit = limit;
   if (!(handle->flags & RENEWS)) set_timer(handle, handle->limit);
   else if (handle->unanswered == 0) set_timer(handle, sent_at + handle->lease_ms / 3);
@@ -228,7 +243,8 @@ static bool limited(const struct fairlock *handle)
  */
 static bool over(const struct fairlock *handle, uint32_t now)
 {
-  return reached(now, handle->limit) || (!ending(handle) && now - handle->answered_at > FAIRLOCK_LONGEST_MS);
+  return reached(now, handle->limit) ||
+         (!ending(handle) && now - handle->answered_at > FAIRLOCK_DURATION_MAX_MS);
 }
 
 /* Ends what has reached its limit. */
@@ -255,7 +271,8 @@ static int begin(struct fairlock *handle, enum phase phase)
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
   if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
-  handle->reentry_lease_ms = lease_ms == FAIRLOCK_RENEW ? lease_ms : at_least_left(handle, lease_ms);
+  handle->reentry_lease_ms =
+      lease_ms == FAIRLOCK_RENEW ? lease_ms : at_least_left(handle, lease_ms);
   return begin(handle, REENTERING);
 }
 
@@ -269,7 +286,8 @@ static void set_lease(struct fairlock *handle, uint32_t lease_ms)
   handle->lease_ms = lease_ms;
 }
 
-int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms, uint32_t now)
+int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
+                            uint32_t now)
 {
   handle->engine->now = now;
   if (!good_lease(lease_ms) || !good_wait(wait_ms)) return FAIRLOCK_INVALID;
@@ -355,7 +373,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   return FAIRLOCK_OK;
 }
 
-uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
+uint32_t fairlock_engine_remaining_ms(const struct fairlock *handle, uint32_t now)
 {
   if (!holding(handle) || over(handle, now)) return 0;
   return handle->limit - now;
@@ -367,7 +385,8 @@ uint32_t fairlock_engine_held(const struct fairlock *handle, uint32_t now)
 bool fairlock_held_back(struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  if (!waiting(handle) || !(handle->in_doubt & KIND_LEAVE) || doubt_over(engine, engine->now)) return false;
+  if (!waiting(handle) || !(handle->in_doubt & KIND_LEAVE) || doubt_over(engine, engine->now))
+    return false;
   set_timer(handle, doubt_ends(engine));
   return true;
 }
@@ -419,15 +438,17 @@ void fairlock_freeze_request(struct fairlock *handle)
   uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
   request->handle = handle;
   request->kind = kind;
-  request->mode = handle->phase == QUEUEING ? (int32_t)fairlock_waiter_timeout(engine) : requests[handle->phase].mode;
+  request->mode = handle->phase == QUEUEING ? (int32_t)fairlock_waiter_timeout(engine)
+                                            : requests[handle->phase].mode;
   request->expires = expiry(engine);
   request->target = (int32_t)handle->holds + requests[handle->phase].change;
   request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
   request->lease_ms = lease_asked(handle);
-  request->subscribe =
-      handle->phase == (subscription == SUBSCRIBED ? REMOVING : QUEUEING) && !(subscription & SUBSCRIBING);
+  request->subscribe = handle->phase == (subscription == SUBSCRIBED ? REMOVING : QUEUEING) &&
+                       !(subscription & SUBSCRIBING);
   request->eval = (engine->eval & kind) != 0;
-  engine->eval &= (uint8_t)~kind; /* once is enough: the server keeps it, and requests keep their order */
+  /* once is enough: the server keeps it, and requests keep their order */
+  engine->eval &= (uint8_t)~kind;
   handle->in_flight = in_flight(handle) | kind;
   if (request->subscribe) {
     handle->flags |= SUBSCRIBING;
@@ -460,7 +481,9 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
       leave(handle, handle->leave_result);
       return;
     }
-    uint32_t next = (uint64_t)value < FAIRLOCK_LONGEST_MS ? (uint32_t)value + 1 : FAIRLOCK_LONGEST_MS; /* or below 0 */
+    /* or below 0 */
+    uint32_t next =
+        (uint64_t)value < FAIRLOCK_DURATION_MAX_MS ? (uint32_t)value + 1 : FAIRLOCK_DURATION_MAX_MS;
     if (next < SOONEST_MS) next = SOONEST_MS;
     if (!(handle->flags & SUBSCRIBED) && next > RETRY_MS) next = RETRY_MS;
     if (reached(handle->timer, engine->now + next)) set_timer(handle, engine->now + next);
@@ -483,9 +506,9 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
 }
 
 /*
- * True when no acquire can have been carried out after the request that was just answered. It has to
- * have been sent when late ones had expired, and must not be a release that repeats one sent before:
- * that one may have ended the hold.
+ * True when no acquire can have been carried out after the request that was just answered. It has
+ * to have been sent when late ones had expired, and must not be a release that repeats one sent
+ * before: that one may have ended the hold.
  */
 static bool settled(const struct fairlock *handle, uint32_t sent_at)
 {
@@ -494,7 +517,10 @@ static bool settled(const struct fairlock *handle, uint32_t sent_at)
   return handle->phase != RELEASING || !(handle->in_doubt & KIND_RELEASE);
 }
 
-/* A release or a leave was carried out. An acquire that may still be under way has to be undone later. */
+/*
+ * A release or a leave was carried out. An acquire that may still be under way has to be undone
+ * later.
+ */
 static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -522,11 +548,14 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 
 static bool may_pass(int status)
 {
-  return status == FAIRLOCK_LOADING || status == FAIRLOCK_READONLY || status == FAIRLOCK_OOM ||
+  return status == FAIRLOCK_UNAVAILABLE || status == FAIRLOCK_READONLY || status == FAIRLOCK_OOM ||
          status == FAIRLOCK_MISCONF;
 }
 
-/* The server refuses. A hold goes on, and so does an operation that may wait, if better times may come. */
+/*
+ * The server refuses. A hold goes on, and so does an operation that may wait, if better times may
+ * come.
+ */
 static void reply_refused(struct fairlock *handle, int status)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -557,14 +586,15 @@ static void reply_useful(struct fairlock *handle, uint32_t sent_at)
 }
 
 /*
- * A request of the phase that the handle is in, sent then, was answered.
- * FAIRLOCK_PENDING: it was not carried out, and has to be sent again.
+ * A request of the phase that the handle is in, sent then, was answered. FAIRLOCK_PENDING: it was
+ * not carried out, and has to be sent again.
  */
 void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
 {
   struct fairlock_engine *engine = handle->engine;
   if (handle->unanswered > 0) handle->in_flight = fairlock_kind(handle);
-  if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status); /* the master is elsewhere */
+  /* the master is elsewhere */
+  if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status);
   if (status == FAIRLOCK_PENDING) {
     if (came_late(engine)) handle->answered_at = engine->now;
     fairlock_queue_send(handle);
@@ -592,13 +622,16 @@ void fairlock_on_subscribe_refused(struct fairlock *handle, int status)
 static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
 {
   struct fairlock_engine *engine = handle->engine;
-  uint64_t age = (uint64_t)(at - engine->server_now); /* of the grant, against the newest time we know */
-  if (in_flight(handle) & KIND_LEAVE) return;         /* perhaps ended by our leave, which it has crossed */
-  if (age > FAIRLOCK_LONGEST_MS / 2) return;          /* or below 0 */
+  /* of the grant, against the newest time we know */
+  uint64_t age = (uint64_t)(at - engine->server_now);
+  /* perhaps ended by our leave, which it has crossed */
+  if (in_flight(handle) & KIND_LEAVE) return;
+  if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* or below 0 */
   if (claim_ms > fairlock_waiter_timeout(engine)) claim_ms = fairlock_waiter_timeout(engine);
   uint32_t interval = (uint32_t)age + claim_ms;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
-  uint32_t latest = engine->now + claim_ms - margin(claim_ms); /* later: the server's clock cannot be right */
+  /* later: the server's clock cannot be right */
+  uint32_t latest = engine->now + claim_ms - margin(claim_ms);
   uint32_t confirmed = lease_end(engine->now, handle->lease_ms);
   if (reached(valid_until, latest)) valid_until = latest;
   if (reached(valid_until, confirmed)) valid_until = confirmed;
@@ -645,7 +678,8 @@ void fairlock_on_broken(struct fairlock *handle)
     if (silent) handle->leave_result = FAIRLOCK_UNREACHABLE;
     finish(handle, handle->leave_result);
   }
-  if (waiting(handle) || (kinds != 0 && (active(handle) || asking(handle)))) fairlock_queue_send(handle);
+  if (waiting(handle) || (kinds != 0 && (active(handle) || asking(handle))))
+    fairlock_queue_send(handle);
 }
 
 /* There will be no connection for now: what cannot wait for one fails. */
@@ -663,14 +697,20 @@ void fairlock_on_failed(struct fairlock *handle, int status)
   }
 }
 
-/* Sends by the clock: a waiter and a holder whether or not they were answered, the others once more. */
+/*
+ * Sends by the clock: a waiter and a holder whether or not they were answered, the others once
+ * more.
+ */
 static bool timed(const struct fairlock *handle)
 {
   bool repeats = handle->phase == QUEUEING || holding(handle);
-  return active(handle) && !ready(handle) && handle->unanswered < (repeats ? FAIRLOCK_UNANSWERED_MAX : 1);
+  return active(handle) && !ready(handle) &&
+         handle->unanswered < (repeats ? FAIRLOCK_UNANSWERED_MAX : 1);
 }
 
-/* How long its operation goes on without a useful reply. FAIRLOCK_FOREVER: for as long as it may. */
+/*
+ * How long its operation goes on without a useful reply. FAIRLOCK_FOREVER: for as long as it may.
+ */
 static uint32_t patience_ms(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -679,7 +719,7 @@ static uint32_t patience_ms(const struct fairlock *handle)
   if (handle->phase == TRYING) configured = 2 * fairlock_connect_timeout(engine);
   if (configured == FAIRLOCK_FOREVER) return FAIRLOCK_FOREVER;
   configured += 4 * engine->round_trip_ms;
-  return configured < FAIRLOCK_LONGEST_MS ? configured : FAIRLOCK_LONGEST_MS;
+  return configured < FAIRLOCK_DURATION_MAX_MS ? configured : FAIRLOCK_DURATION_MAX_MS;
 }
 
 /* Waits between two heartbeats, the last of which was answered: nothing is missing. */
@@ -701,7 +741,8 @@ void fairlock_on_tick(struct fairlock *handle)
   if (patience != FAIRLOCK_FOREVER) {
     uint32_t end = handle->answered_at + patience;
     if (due(fairlock_judged_at(engine), end))
-      fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
+      fairlock_on_failed(handle,
+                         engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
     else fairlock_arm(engine, end);
   }
   if (timed(handle)) {

@@ -1,7 +1,8 @@
 /*
  * Looking at a lock without touching it: who holds it, who waits.
  *
- * The answer may be long, one part for each waiter; it is handed to the caller part by part as it arrives, and never stored.
+ * The answer may be long, one part for each waiter; it is handed to the caller part by part as it
+ * arrives, and never stored.
  */
 #include "internal.h"
 
@@ -16,7 +17,8 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   const int64_t *values = engine->values;
   struct fairlock_report report = {0};
   if (engine->element < HOLDER || engine->element % 3 != HOLDER % 3) {
-    fairlock_take_number(engine, event, engine->element < HOLDER ? engine->element : engine->element % 3);
+    fairlock_take_number(engine, event,
+                         engine->element < HOLDER ? engine->element : engine->element % 3);
     return;
   }
   if (engine->malformed || event->type != RESP_BULK_STRING) return;
@@ -41,7 +43,8 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
 
 static const struct fairlock_inspection inspection = {&fairlock_inspect_script, take_report};
 
-int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context, uint32_t now)
+int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
+                            uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
   for (const struct fairlock *other = engine->handles; other != NULL; other = other->sibling) {

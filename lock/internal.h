@@ -36,18 +36,41 @@ static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
 
 /* What a handle is doing. The order matters: see waiting(), holding(), ending() and asking(). */
 enum phase {
-  FREE,        /* nothing */
-  QUEUEING,    /* acquires, and waits in the queue */
-  TRYING,      /* acquires only if the lock is free */
-  HELD,        /* the caller may believe that it holds, until `limit` */
-  REENTERING,  /* held, and acquires once more */
-  RELEASE_ONE, /* held more than once, and releases once */
-  RELEASING,   /* releases; may go on after the caller was told the result */
-  LEAVING,     /* ends whatever the server has of the handle; may go on likewise */
-  REMOVING,    /* the same, and ends the subscription: the handle is being taken out */
-  LOST,        /* the hold ended early; until the caller has released as often as it had acquired */
-  FORCING,     /* ends somebody's hold */
-  INSPECTING   /* looks who holds and who waits */
+  /* nothing */
+  FREE,
+
+  /* acquires, and waits in the queue */
+  QUEUEING,
+
+  /* acquires only if the lock is free */
+  TRYING,
+
+  /* the caller may believe that it holds, until `limit` */
+  HELD,
+
+  /* held, and acquires once more */
+  REENTERING,
+
+  /* held more than once, and releases once */
+  RELEASE_ONE,
+
+  /* releases; may go on after the caller was told the result */
+  RELEASING,
+
+  /* ends whatever the server has of the handle; may go on likewise */
+  LEAVING,
+
+  /* the same, and ends the subscription: the handle is being taken out */
+  REMOVING,
+
+  /* the hold ended early; until the caller has released as often as it had acquired */
+  LOST,
+
+  /* ends somebody's hold */
+  FORCING,
+
+  /* looks who holds and who waits */
+  INSPECTING
 };
 
 static inline bool waiting(const struct fairlock *handle)
@@ -72,21 +95,40 @@ static inline bool asking(const struct fairlock *handle)
 
 /* Kinds of requests: bits, which are put together in in_flight and in_doubt. */
 enum kind {
-  KIND_ACQUIRE = 1, /* may begin a hold, or enter the queue */
-  KIND_KEEP = 2,    /* renews, confirms, re-enters: only if held */
-  KIND_RELEASE = 4, /* ends the hold with a token, or one level of it */
-  KIND_LEAVE = 8,   /* ends whatever the id has: queue entry or hold */
+  /* may begin a hold, or enter the queue */
+  KIND_ACQUIRE = 1,
+
+  /* renews, confirms, re-enters: only if held */
+  KIND_KEEP = 2,
+
+  /* ends the hold with a token, or one level of it */
+  KIND_RELEASE = 4,
+
+  /* ends whatever the id has: queue entry or hold */
+  KIND_LEAVE = 8,
+
   KIND_FORCE = 16,
   KIND_INSPECT = 32
 };
 
 enum flags {
-  RENEWS = 1,      /* the lease is renewed until release */
-  SUBSCRIBED = 2,  /* the server has confirmed the subscription */
-  SUBSCRIBING = 4, /* a SUBSCRIBE or UNSUBSCRIBE awaits its answer */
-  QUEUED = 8,      /* the server has us in the queue; held: by a handover that is not confirmed yet */
-  OWED = 16,       /* an earlier operation may have left something on the server */
-  ENDLESS = 32     /* the wait has no limit */
+  /* the lease is renewed until release */
+  RENEWS = 1,
+
+  /* the server has confirmed the subscription */
+  SUBSCRIBED = 2,
+
+  /* a SUBSCRIBE or UNSUBSCRIBE awaits its answer */
+  SUBSCRIBING = 4,
+
+  /* the server has us in the queue; held: by a handover that is not confirmed yet */
+  QUEUED = 8,
+
+  /* an earlier operation may have left something on the server */
+  OWED = 16,
+
+  /* the wait has no limit */
+  ENDLESS = 32
 };
 
 /* READY: wants to send. SENT: awaits answers, in the order of the oldest of each handle. */
@@ -122,7 +164,7 @@ static inline bool doubt_over(const struct fairlock_engine *engine, uint32_t now
  */
 static inline bool due(uint32_t now, uint32_t time)
 {
-  return time - now - 1 >= FAIRLOCK_LONGEST_MS;
+  return time - now - 1 >= FAIRLOCK_DURATION_MAX_MS;
 }
 
 /* What there is to receive may have lain here for a while. */
@@ -139,12 +181,13 @@ static inline uint32_t margin(uint32_t interval)
 
 static inline bool good_wait(uint32_t wait_ms)
 {
-  return wait_ms <= FAIRLOCK_LONGEST_MS || wait_ms == FAIRLOCK_FOREVER;
+  return wait_ms <= FAIRLOCK_DURATION_MAX_MS || wait_ms == FAIRLOCK_FOREVER;
 }
 
 static inline bool good_lease(uint32_t lease_ms)
 {
-  return lease_ms == FAIRLOCK_RENEW || (lease_ms >= FAIRLOCK_SHORTEST_LEASE_MS && lease_ms <= FAIRLOCK_LONGEST_MS);
+  return lease_ms == FAIRLOCK_RENEW ||
+         (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
 }
 
 /* Numbers of a reply that are kept. */
@@ -158,7 +201,10 @@ struct fairlock_inspection {
 
 /* engine.c */
 
-/* A waiter's timeout. A handover has to reach the waiter, and the confirmation the server, within it. */
+/*
+ * A waiter's timeout. A handover has to reach the waiter, and the confirmation the server, within
+ * it.
+ */
 uint32_t fairlock_waiter_timeout(const struct fairlock_engine *engine);
 
 /* The connection is dead when an answer takes longer; and for this long a request is valid. */
@@ -190,7 +236,8 @@ size_t fairlock_channel_size(const struct fairlock *handle);
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 
 /* reply.c */
-void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index);
+void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event,
+                          uint32_t index);
 void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *event);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * What the server says: the events of the decoder become answers, in the order of the requests, and messages.
+ * What the server says: the events of the decoder become answers, in the order of the requests, and
+ * messages.
  *
- * Nothing the server sends is trusted. A reply that is not of the expected shape, a reply that nobody asked for, and
- * bytes that are no RESP break the connection; a message that is not for one of our handles is ignored.
+ * Nothing the server sends is trusted. A reply that is not of the expected shape, a reply that
+ * nobody asked for, and bytes that are no RESP break the connection; a message that is not for one
+ * of our handles is ignored.
  */
 #include "internal.h"
 
@@ -34,13 +36,17 @@ static bool begins(const struct resp_event *event, const char *words)
 #define READ_ONLY   "\015"
 #define NO_MEMORY   "\016"
 #define NO_WRITES   "\017"
-_Static_assert(FAIRLOCK_DENIED == -012 && FAIRLOCK_UNSUPPORTED == -013 && FAIRLOCK_LOADING == -014, "as above");
-_Static_assert(FAIRLOCK_READONLY == -015 && FAIRLOCK_OOM == -016 && FAIRLOCK_MISCONF == -017, "as above");
+_Static_assert(FAIRLOCK_DENIED == -012 && FAIRLOCK_UNSUPPORTED == -013 &&
+                   FAIRLOCK_UNAVAILABLE == -014,
+               "as above");
+_Static_assert(FAIRLOCK_READONLY == -015 && FAIRLOCK_OOM == -016 && FAIRLOCK_MISCONF == -017,
+               "as above");
 
 /*
- * Codes at the beginning of error texts, each behind the status that it means to us; in one string, which takes the
- * least flash. Redis 7.0 says "ERR The user executing the script can't ..." for NOPERM in a script, 6.2 the same without
- * ERR, and 7.2 and Valkey "ERR ACL failure in script: ...".
+ * Codes at the beginning of error texts, each behind the status that it means to us; in one string,
+ * which takes the least flash. Redis 7.0 says "ERR The user executing the script can't ..." for
+ * NOPERM in a script, 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL failure in script:
+ * ...".
  */
 /* clang-format off */
 static const char errors[] =
@@ -84,7 +90,9 @@ static void bad_reply(struct fairlock_engine *engine)
   fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
 }
 
-/* The handle whose request is answered next, or NULL when it does not care about that one any more. */
+/*
+ * The handle whose request is answered next, or NULL when it does not care about that one any more.
+ */
 static struct fairlock *next_answered(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->lists[SENT].first;
@@ -122,7 +130,10 @@ static uint32_t take_off(struct fairlock *handle)
   return sent_at;
 }
 
-/* A request was answered. When none is left that may be under way, here or since an earlier connection, nothing is in doubt. */
+/*
+ * A request was answered. When none is left that may be under way, here or since an earlier
+ * connection, nothing is in doubt.
+ */
 static void count_answer(struct fairlock_engine *engine)
 {
   if (++engine->last_received != engine->last_sent || !doubt_over(engine, engine->now)) return;
@@ -130,7 +141,10 @@ static void count_answer(struct fairlock_engine *engine)
   engine->request_life_ms = 0;
 }
 
-/* What was asked for then has come now. If it lay here for a while because we came late, that says nothing. */
+/*
+ * What was asked for then has come now. If it lay here for a while because we came late, that says
+ * nothing.
+ */
 static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 {
   uint32_t sample = engine->now - asked_at;
@@ -149,8 +163,9 @@ static void take_subscription(struct fairlock *handle, int status)
 }
 
 /*
- * Redis 6.2 says where a script stopped before it says why: "ERR Error running script (call to f_SHA1): @user_script:3:
- * @user_script: 3: -OOM command not allowed". Leaves the reason, which begins with the first capital after that.
+ * Redis 6.2 says where a script stopped before it says why: "ERR Error running script (call to
+ * f_SHA1): @user_script:3: @user_script: 3: -OOM command not allowed". Leaves the reason, which
+ * begins with the first capital after that.
  */
 static void leave_reason(struct resp_event *event)
 {
@@ -172,7 +187,8 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   bool unknown = begins(event, "NOSCRIPT"); /* that a script is not known yet is our own affair */
   if (!unknown) keep_error(engine, event);
   if (engine->stage < UP) {
-    if (engine->stage == GREETING && begins(event, "ERR unknown command")) status = FAIRLOCK_UNSUPPORTED;
+    if (engine->stage == GREETING && begins(event, "ERR unknown command"))
+      status = FAIRLOCK_UNSUPPORTED;
     fairlock_refused(engine, status);
     return;
   }
@@ -227,7 +243,9 @@ static void take_answer(struct fairlock_engine *engine)
   fairlock_on_reply(handle, status, sent_at);
 }
 
-/* The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}. */
+/*
+ * The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}.
+ */
 static void take_greeting(struct fairlock_engine *engine)
 {
   if (engine->stage < GREETING) {
@@ -241,7 +259,8 @@ static void take_greeting(struct fairlock_engine *engine)
   } else if (is_array(engine, 2)) {
     /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
     measure(engine, engine->filled_at);
-    take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000, engine->filled_at);
+    take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000,
+              engine->filled_at);
     fairlock_greeted(engine);
   }
 }
@@ -254,7 +273,8 @@ static void take_hello(struct fairlock_engine *engine, const struct resp_event *
 }
 
 /* The handle that listens on this channel: its id ends the name. */
-static struct fairlock *find_addressee(const struct fairlock_engine *engine, const struct resp_event *event)
+static struct fairlock *find_addressee(const struct fairlock_engine *engine,
+                                       const struct resp_event *event)
 {
   size_t at = event->size;
   int64_t number;
@@ -282,7 +302,8 @@ static void take_message(struct fairlock_engine *engine, const struct resp_event
     if ((uint64_t)numbers[i] > LARGEST) return; /* or below 0 */
     start = end + 1;
   }
-  uint32_t claim_ms = numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2] : FAIRLOCK_WAITER_MAX_MS;
+  uint32_t claim_ms =
+      numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2] : FAIRLOCK_WAITER_MAX_MS;
   fairlock_on_push(engine->addressee, (uint64_t)numbers[0], numbers[1], claim_ms);
 }
 
@@ -305,7 +326,8 @@ static void take_push(struct fairlock_engine *engine, const struct resp_event *e
   }
 }
 
-void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event, uint32_t index)
+void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event,
+                          uint32_t index)
 {
   int64_t value = event->integer;
   bool number = event->type == RESP_INTEGER;

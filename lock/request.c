@@ -1,9 +1,10 @@
 /*
  * What the engine says: the greeting, and the requests that engine->request describes.
  *
- * A request is written anew for each piece of it that is sent, with what is already out left out by the writer; so
- * all of it follows from engine->request, the handle's name and the configuration, none of which changes
- * meanwhile. Everything of the caller's goes out as the payload of a bulk string, whose length stands before it.
+ * A request is written anew for each piece of it that is sent, with what is already out left out by
+ * the writer; so all of it follows from engine->request, the handle's name and the configuration,
+ * none of which changes meanwhile. Everything of the caller's goes out as the payload of a bulk
+ * string, whose length stands before it.
  */
 #include "internal.h"
 
@@ -11,7 +12,10 @@
 
 static const char channel_name[] = "redisson_lock__channel:";
 
-/* What stands behind the prefix of a key (NAME), of a channel (both), and of an id, which has no prefix (ID). */
+/*
+ * What stands behind the prefix of a key (NAME), of a channel (both), and of an id, which has no
+ * prefix (ID).
+ */
 enum parts { NAME = 1, ID = 2 };
 
 static void write_text(struct resp_writer *writer, const char *text)
@@ -26,7 +30,10 @@ static void write_command(struct resp_writer *writer, const char *name, int word
   write_text(writer, name);
 }
 
-/* Redisson puts braces around the name, so that all keys of a lock share a slot, unless the name has one of its own. */
+/*
+ * Redisson puts braces around the name, so that all keys of a lock share a slot, unless the name
+ * has one of its own.
+ */
 static bool braced(const struct fairlock *handle)
 {
   for (size_t i = 0; i < handle->name_size; i++) {
@@ -35,7 +42,8 @@ static bool braced(const struct fairlock *handle)
   return true;
 }
 
-static void write_parts(struct resp_writer *writer, const struct fairlock *handle, const char *prefix, unsigned parts)
+static void write_parts(struct resp_writer *writer, const struct fairlock *handle,
+                        const char *prefix, unsigned parts)
 {
   resp_write_raw(writer, prefix, strlen(prefix));
   if (parts & NAME) {
@@ -62,7 +70,8 @@ static size_t parts_size(const struct fairlock *handle, const char *prefix, unsi
   return counter.total;
 }
 
-static void write_string(struct resp_writer *writer, const struct fairlock *handle, const char *prefix, unsigned parts)
+static void write_string(struct resp_writer *writer, const struct fairlock *handle,
+                         const char *prefix, unsigned parts)
 {
   resp_write_header(writer, RESP_BULK_STRING, (int64_t)parts_size(handle, prefix, parts));
   write_parts(writer, handle, prefix, parts);
@@ -74,7 +83,9 @@ size_t fairlock_channel_size(const struct fairlock *handle)
   return parts_size(handle, channel_name, NAME | ID);
 }
 
-/* Ends at the 0, which is in no pair. The second half of a pair waits while the first is unpacked. */
+/*
+ * Ends at the 0, which is in no pair. The second half of a pair waits while the first is unpacked.
+ */
 static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
 {
   uint8_t waiting[FAIRLOCK_UNPACK_DEPTH];
@@ -97,7 +108,10 @@ void fairlock_unpack(struct resp_writer *writer, const struct fairlock_script *s
   unpack_part(writer, script->part[1]);
 }
 
-/* EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many follow. */
+/*
+ * EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many
+ * follow.
+ */
 static void write_script(struct resp_writer *writer, const struct fairlock *handle,
                          const struct fairlock_script *script, int arguments)
 {
@@ -150,7 +164,8 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 /* HELLO 3 [AUTH user password] [SETNAME name], [SELECT database], TIME. */
 static void write_greeting(struct resp_writer *writer, const struct fairlock_config *config)
 {
-  write_command(writer, "HELLO", 2 + (config->password != NULL ? 3 : 0) + (config->client_name != NULL ? 2 : 0));
+  write_command(writer, "HELLO",
+                2 + (config->password != NULL ? 3 : 0) + (config->client_name != NULL ? 2 : 0));
   write_text(writer, "3");
   if (config->password != NULL) {
     write_text(writer, "AUTH");

@@ -17,13 +17,13 @@ const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
     {')', '\n'}, /* \202: ")\n" */
-    {'(', '\''}, /* \203: "('" */
-    {'a', 'l'}, /* \204: "al" */
-    {'c', 0204}, /* \205: "cal" */
+    {'a', 'l'}, /* \203: "al" */
+    {'(', '\''}, /* \204: "('" */
+    {'c', 0203}, /* \205: "cal" */
     {'l', 'o'}, /* \206: "lo" */
-    {'k', 0203}, /* \207: "k('" */
-    {0206, 0205}, /* \210: "local" */
-    {0210, ' '}, /* \211: "local " */
+    {0206, 0205}, /* \207: "local" */
+    {0207, ' '}, /* \210: "local " */
+    {'k', 0204}, /* \211: "k('" */
     {'f', ' '}, /* \212: "f " */
     {0200, 'd'}, /* \213: "end" */
     {0213, '\n'}, /* \214: "end\n" */
@@ -40,9 +40,9 @@ const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {
     {'o', 'n'}, /* \227: "on" */
     {'.', '.'}, /* \230: ".." */
     {',', '\''}, /* \231: ",'" */
-    {0225, ' '}, /* \232: "or " */
-    {'e', 'l'}, /* \233: "el" */
-    {0221, '\n'}, /* \234: " then\n" */
+    {0221, '\n'}, /* \232: " then\n" */
+    {0225, ' '}, /* \233: "or " */
+    {'e', 'l'}, /* \234: "el" */
     {0223, 0224}, /* \235: " and" */
     {0220, 't'}, /* \236: "ret" */
     {0236, 'u'}, /* \237: "retu" */
@@ -51,7 +51,7 @@ const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {
     {'=', '='}, /* \242: "==" */
     {'u', 'm'}, /* \243: "um" */
     {'e', 'r'}, /* \244: "er" */
-    {'=', 0207}, /* \245: "=k('" */
+    {'=', 0211}, /* \245: "=k('" */
     {'e', 'x'}, /* \246: "ex" */
     {0201, 'd'}, /* \247: "',d" */
     {'t', 0227}, /* \250: "ton" */
@@ -59,316 +59,317 @@ const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {
     {0251, 'b'}, /* \252: "tonumb" */
     {0252, 0244}, /* \253: "tonumber" */
     {0253, '('}, /* \254: "tonumber(" */
-    {'0', '\''}, /* \255: "0'" */
-    {0201, 'a'}, /* \256: "',a" */
-    {0235, ' '}, /* \257: " and " */
-    {'x', 0202}, /* \260: "x)\n" */
-    {0201, 'b'}, /* \261: "',b" */
-    {0221, ' '}, /* \262: " then " */
-    {0207, 'h'}, /* \263: "k('h" */
-    {'n', 'c'}, /* \264: "nc" */
-    {0233, 0226}, /* \265: "else" */
-    {0207, 'p'}, /* \266: "k('p" */
-    {'t', 'r'}, /* \267: "tr" */
-    {'\'', 0230}, /* \270: "'.." */
-    {0201, 'c'}, /* \271: "',c" */
-    {0211, 'a'}, /* \272: "local a" */
-    {' ', 0232}, /* \273: " or " */
-    {',', 'n'}, /* \274: ",n" */
-    {'t', 'i'}, /* \275: "ti" */
-    {0241, ' '}, /* \276: "return " */
-    {'A', 'R'}, /* \277: "AR" */
-    {0277, 'G'}, /* \300: "ARG" */
-    {0300, 'V'}, /* \301: "ARGV" */
-    {0301, '['}, /* \302: "ARGV[" */
-    {',', 'e'}, /* \303: ",e" */
-    {')', 0214}, /* \304: ")end\n" */
-    {0211, 'f'}, /* \305: "local f" */
+    {0201, 'a'}, /* \255: "',a" */
+    {0235, ' '}, /* \256: " and " */
+    {'0', '\''}, /* \257: "0'" */
+    {'c', 't'}, /* \260: "ct" */
+    {'y', 0202}, /* \261: "y)\n" */
+    {0201, 'b'}, /* \262: "',b" */
+    {0221, ' '}, /* \263: " then " */
+    {0211, 'h'}, /* \264: "k('h" */
+    {0234, 0226}, /* \265: "else" */
+    {0210, 'a'}, /* \266: "local a" */
+    {0211, 'p'}, /* \267: "k('p" */
+    {'t', 'r'}, /* \270: "tr" */
+    {'\'', 0230}, /* \271: "'.." */
+    {0201, 'c'}, /* \272: "',c" */
+    {',', 'n'}, /* \273: ",n" */
+    {0241, ' '}, /* \274: "return " */
+    {'A', 'R'}, /* \275: "AR" */
+    {0275, 'G'}, /* \276: "ARG" */
+    {0276, 'V'}, /* \277: "ARGV" */
+    {0277, '['}, /* \300: "ARGV[" */
+    {',', 'e'}, /* \301: ",e" */
+    {')', 0214}, /* \302: ")end\n" */
+    {0216, 'a'}, /* \303: "if a" */
+    {' ', 0233}, /* \304: " or " */
+    {0210, 'f'}, /* \305: "local f" */
     {0305, 'u'}, /* \306: "local fu" */
-    {0306, 0264}, /* \307: "local func" */
-    {0307, 0275}, /* \310: "local functi" */
-    {0310, 0227}, /* \311: "local function" */
-    {'%', 'd'}, /* \312: "%d" */
-    {0265, 0216}, /* \313: "elseif " */
+    {0306, 'n'}, /* \307: "local fun" */
+    {0307, 0260}, /* \310: "local funct" */
+    {0310, 'i'}, /* \311: "local functi" */
+    {0227, ' '}, /* \312: "on " */
+    {'%', 'd'}, /* \313: "%d" */
     {'0', '\n'}, /* \314: "0\n" */
     {'n', 'o'}, /* \315: "no" */
     {0315, 't'}, /* \316: "not" */
-    {0266, 0246}, /* \317: "k('pex" */
+    {0267, 0246}, /* \317: "k('pex" */
     {0317, 'p'}, /* \320: "k('pexp" */
     {0320, 'i'}, /* \321: "k('pexpi" */
     {0321, 0220}, /* \322: "k('pexpire" */
     {0241, '{'}, /* \323: "return{" */
-    {0274, '}'}, /* \324: ",n}" */
-    {',', 'K'}, /* \325: ",K" */
-    {'o', 'k'}, /* \326: "ok" */
-    {0326, 0200}, /* \327: "oken" */
-    {'\'', 0202}, /* \330: "')\n" */
-    {'l', 'i'}, /* \331: "li" */
-    {'0', ')'}, /* \332: "0)" */
-    {')', 0217}, /* \333: ")then" */
-    {'~', '='}, /* \334: "~=" */
-    {' ', 0214}, /* \335: " end\n" */
-    {'\'', 0255}, /* \336: "'0'" */
-    {0216, 'a'}, /* \337: "if a" */
+    {0273, '}'}, /* \324: ",n}" */
+    {'i', 'n'}, /* \325: "in" */
+    {'s', 'u'}, /* \326: "su" */
+    {'o', 'k'}, /* \327: "ok" */
+    {0327, 0200}, /* \330: "oken" */
+    {'\'', 0202}, /* \331: "')\n" */
+    {'l', 'i'}, /* \332: "li" */
+    {'0', ')'}, /* \333: "0)" */
+    {')', 0217}, /* \334: ")then" */
+    {'~', '='}, /* \335: "~=" */
+    {' ', 0214}, /* \336: " end\n" */
+    {'x', '('}, /* \337: "x(" */
     {'t', 0247}, /* \340: "t',d" */
-    {'s', 'i'}, /* \341: "si" */
-    {'g', 'e'}, /* \342: "ge" */
-    {0316, ' '}, /* \343: "not " */
-    {'u', 'b'}, /* \344: "ub" */
-    {')', 0232}, /* \345: ")or " */
-    {'z', 0202}, /* \346: "z)\n" */
-    {0267, 'u'}, /* \347: "tru" */
-    {0347, 'e'}, /* \350: "true" */
-    {0230, '\''}, /* \351: "..'" */
-    {'1', 0222}, /* \352: "100" */
-    {0207, 'z'}, /* \353: "k('z" */
-    {0271, ','}, /* \354: "',c," */
-    {'d', 0233}, /* \355: "del" */
-    {'w', '('}, /* \356: "w(" */
-    {0231, 0341}, /* \357: ",'si" */
-    {'l', 0200}, /* \360: "len" */
-    {0342, 0340}, /* \361: "get',d" */
-    {0201, '\''}, /* \362: "','" */
-    {'2', ']'}, /* \363: "2]" */
-    {'v', 0203}, /* \364: "v('" */
-    {0351, ' '}, /* \365: "..' " */
-    {0365, 0270}, /* \366: "..' '.." */
-    {0331, 0224}, /* \367: "lind" */
-    {0367, 0246}, /* \370: "lindex" */
-    {0370, 0261}, /* \371: "lindex',b" */
-    {'=', 'n'}, /* \372: "=n" */
-    {'a', 'd'}, /* \373: "ad" */
-    {'m', 'a'}, /* \374: "ma" */
-    {0303, 0202}, /* \375: ",e)\n" */
-    {'G', '='}, /* \376: "G=" */
-    {'1', ','}, /* \377: "1," */
+    {'g', 'e'}, /* \341: "ge" */
+    {')', 0233}, /* \342: ")or " */
+    {'A', 0202}, /* \343: "A)\n" */
+    {0270, 'u'}, /* \344: "tru" */
+    {0344, 'e'}, /* \345: "true" */
+    {0230, '\''}, /* \346: "..'" */
+    {'1', 0222}, /* \347: "100" */
+    {0211, 'z'}, /* \350: "k('z" */
+    {0262, ','}, /* \351: "',b," */
+    {0272, ','}, /* \352: "',c," */
+    {'d', 0234}, /* \353: "del" */
+    {0265, 0216}, /* \354: "elseif " */
+    {'\'', 0257}, /* \355: "'0'" */
+    {0316, ' '}, /* \356: "not " */
+    {0341, 0340}, /* \357: "get',d" */
+    {0201, '\''}, /* \360: "','" */
+    {'2', ']'}, /* \361: "2]" */
+    {'w', 0204}, /* \362: "w('" */
+    {0346, ' '}, /* \363: "..' " */
+    {0363, 0271}, /* \364: "..' '.." */
+    {0332, 0224}, /* \365: "lind" */
+    {0365, 0246}, /* \366: "lindex" */
+    {'=', 'n'}, /* \367: "=n" */
+    {'a', 'd'}, /* \370: "ad" */
+    {'m', 'a'}, /* \371: "ma" */
+    {0301, 0202}, /* \372: ",e)\n" */
+    {'H', '='}, /* \373: "H=" */
+    {'1', ','}, /* \374: "1," */
+    {0255, 0202}, /* \375: "',a)\n" */
+    {'=', 's'}, /* \376: "=s" */
+    {'i', 's'}, /* \377: "is" */
 };
 
 static const uint8_t common[] =
-    "\272,b,c,d=KEYS[1]\325EYS[\363\325EYS[3]\325EYS[4]\n" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4] */
-    "\211e,f=\3021],\254\3023]\202" /* local e,f=ARGV[1],tonumber(ARGV[3]) */
-    "\211g='5\222\255\n" /* local g='5000' */
-    "\211h=3\222\222\314" /* local h=300000 */
-    "\211i='12096\222\222\255\n" /* local i='1209600000' */
-    "\211j='864\222\222\255\n" /* local j='86400000' */
-    "\211k=\220dis.\205l\n" /* local k=redis.call */
-    "\211l\245\275me\330" /* local l=k('time') */
-    "\211m=l[1]*\352\222\222+l[\363\n" /* local m=l[1]*1000000+l[2] */
-    "\211n=(m-m%\352\332/\352\314" /* local n=(m-m%1000)/1000 */
-    "\216n>\254\302\363\333 \323-2,0\324\214" /* if n>tonumber(ARGV[2])then return{-2,0,n}end */
-    "\211o\245h\342t\256\375" /* local o=k('hget',a,e) */
-    "\211p\245\371\231\255\202" /* local p=k('lindex',b,'0') */
-    "\211q\245zsco\220\271\375" /* local q=k('zscore',c,e) */
-    "\211r\245hm\361\231t\327\362\220lea\226d\362w\327\330" /* local r=k('hmget',d,'token','released','woken') */
-    "\211s,t=r[1]\232'0\201r[\363\232\336\n" /* local s,t=r[1]or '0',r[2]or '0' */
-    "\211u='\220diss\227_\206ck__chann\233\270s\267ing.s\344(b,2\332\351:'\n" /* local u='redisson_lock__channel'..string.sub(b,20)..':' */
-    "\311 v(\230.\202" /* local function v(...) */
-    "\263\226\340,\230.\202" /* k('hset',d,...) */
+    "\266,b,c,d=KEYS[1],KEYS[\361,KEYS[3],KEYS[4]\n" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4] */
+    "\210e,f=\3001],\254\3003]\202" /* local e,f=ARGV[1],tonumber(ARGV[3]) */
+    "\210g='5\222\257\n" /* local g='5000' */
+    "\210h=3\222\222\314" /* local h=300000 */
+    "\210i='12096\222\222\257\n" /* local i='1209600000' */
+    "\210j='864\222\222\257\n" /* local j='86400000' */
+    "\210k=\220d\377.\205l\n" /* local k=redis.call */
+    "\210l\245time\331" /* local l=k('time') */
+    "\210m=l[1]*\347\222\222+l[\361\n" /* local m=l[1]*1000000+l[2] */
+    "\210n=(m-m%\347\333/\347\314" /* local n=(m-m%1000)/1000 */
+    "\216n>\254\300\361\334 \323-2,0\324\214" /* if n>tonumber(ARGV[2])then return{-2,0,n}end */
+    "\210o\245h\341t\255\372" /* local o=k('hget',a,e) */
+    "\210p\245\366\262\231\257\202" /* local p=k('lindex',b,'0') */
+    "\210q\245zsco\220\272\372" /* local q=k('zscore',c,e) */
+    "\210r\245hm\357\231t\330\360\220lea\226d\360w\330\331" /* local r=k('hmget',d,'token','released','woken') */
+    "\210s,t,u=r[1]\233'0\201r[\361\233'0\201r[3]\n" /* local s,t,u=r[1]or '0',r[2]or '0',r[3] */
+    "\210v='\220d\377s\227_\206ck__chann\234\271s\270\325g.\326b(b,2\333\346:'\n" /* local v='redisson_lock__channel'..string.sub(b,20)..':' */
+    "\311\312w(\230.\202" /* local function w(...) */
+    "\264\226\340,\230.\202" /* k('hset',d,...) */
     "\322\247,i\202" /* k('pexpire',d,i) */
     "\214" /* end */
-    "\311 \356\260" /* local function w(x) */
-    "\207l\220m\261\2311\201\260" /* k('lrem',b,'1',x) */
-    "\353\220m\354\260" /* k('zrem',c,x) */
-    "\263\355\247,x\357\360t:\270\260" /* k('hdel',d,x,'silent:'..x) */
-    "\216x\242p\262p\245\371\231\255\304" /* if x==p then p=k('lindex',b,'0')end */
+    "\311\312\337\261" /* local function x(y) */
+    "\211l\220m\262\2311\201\261" /* k('lrem',b,'1',y) */
+    "\350\220m\352\261" /* k('zrem',c,y) */
+    "\264\353\247,y\231\326spe\260:\271\261" /* k('hdel',d,y,'suspect:'..y) */
+    "\216y\242p\263p\245\366\262\231\257\302" /* if y==p then p=k('lindex',b,'0')end */
     "\214" /* end */
-    "\311 y(\346" /* local function y(z) */
-    "\216p\262\220dis.p\205l\203z\373d\271\231XX\201n+z+h,p\304" /* if p then redis.pcall('zadd',c,'XX',n+z+h,p)end */
+    "\311\312z(\343" /* local function z(A) */
+    "\216p\263\220d\377.p\205l\204z\370d\272\231XX\201n+A+h,p\302" /* if p then redis.pcall('zadd',c,'XX',n+A+h,p)end */
     "\214" /* end */
-    "\311 A(\346" /* local function A(z) */
-    "\211B\245pttl\256\202" /* local B=k('pttl',a) */
-    "\216B<\254z\333\n" /* if B<tonumber(z)then */
-    "\322\256,\346" /* k('pexpire',a,z) */
-    "B=z\n" /* B=z */
+    "\311\312B(\343" /* local function B(A) */
+    "\210C\245pttl\375" /* local C=k('pttl',a) */
+    "\216C<\254A\334\n" /* if C<tonumber(A)then */
+    "\322\255,\343" /* k('pexpire',a,A) */
+    "C=A\n" /* C=A */
     "\214" /* end */
     "\322\247,i\202" /* k('pexpire',d,i) */
-    "y(B\202" /* y(B) */
+    "z(C\202" /* z(C) */
     "\214" /* end */
-    "\311 C(D,z,E,F\202" /* local function C(D,z,E,F) */
-    "\211G,H=m,\254s\345\314" /* local G,H=m,tonumber(s)or 0 */
-    "\216H>=G\257H<2^53\262\376H+1\335" /* if H>=G and H<2^53 then G=H+1 end */
-    "\211I=s\267ing.f\225\374t\203%.0f\201G\202" /* local I=string.format('%.0f',G) */
-    "\216\343p\257\263\360\247)>5\234" /* if not p and k('hlen',d)>5 then */
-    "\364t\327\201s\202" /* v('token',s) */
-    "\207\355\247\202" /* k('del',d) */
+    "\311\312D(E,A,F,G\202" /* local function D(E,A,F,G) */
+    "\210H,I=m,\254s\342\314" /* local H,I=m,tonumber(s)or 0 */
+    "\216I>=H\256I<2^53\263\373I+1\336" /* if I>=H and I<2^53 then H=I+1 end */
+    "\210J\376\270\325g.f\225\371t\204%.0f\201H\202" /* local J=string.format('%.0f',H) */
+    "\216\356p\256\264l\200\247)>5\232" /* if not p and k('hlen',d)>5 then */
+    "\362t\330\201s\202" /* w('token',s) */
+    "\211\353\247\202" /* k('del',d) */
     "\214" /* end */
-    "\364t\327\201I\231hold\244\201D\231\220lea\226d\201t\202" /* v('token',I,'holder',D,'released',t) */
-    "\263\226t\256,D,F\202" /* k('hset',a,D,F) */
-    "\322\256,\346" /* k('pexpire',a,z) */
-    "\216E\262\356D\304" /* if E then w(D)end */
-    "y(\346" /* y(z) */
-    "\276G,I\n" /* return G,I */
+    "\362t\330\201J\231hold\244\201E\231\220lea\226d\201t\202" /* w('token',J,'holder',E,'released',t) */
+    "\264\226t\255,E,G\202" /* k('hset',a,E,G) */
+    "\322\255,\343" /* k('pexpire',a,A) */
+    "\216F\263\337E\302" /* if F then x(E)end */
+    "z(\343" /* z(A) */
+    "\274H,J\n" /* return H,J */
     "\214" /* end */
-    "\311 J(x\325\202" /* local function J(x,K) */
-    "\211L=x\366(\353sco\220\354x\345'\330" /* local L=x..' '..(k('zscore',c,x)or '') */
-    "\211M=\254\263\361\357\264e')\345\314" /* local M=tonumber(k('hget',d,'since'))or 0 */
-    "\216\263\361\231w\327')\334L\273M+3*g<n\273M>n\234" /* if k('hget',d,'woken')~=L or M+3*g<n or M>n then */
-    "\364w\327\201L\357\264e\201n\202" /* v('woken',L,'since',n) */
-    "\313M+g<\372\234" /* elseif M+g<=n then */
-    "\276f\204\226\n" /* return false */
+    "\311\312K(y,L\202" /* local function K(y,L) */
+    "\210M=y\364(\350sco\220\352y\342'\331" /* local M=y..' '..(k('zscore',c,y)or '') */
+    "\210N=\254\264\357\231s\325ce')\342\314" /* local N=tonumber(k('hget',d,'since'))or 0 */
+    "\210O=N+3*g<n\n" /* local O=N+3*g<n */
+    "\216\264\357\231w\330')\335M\304O\304N>n\232" /* if k('hget',d,'woken')~=M or O or N>n then */
+    "\362w\330\201M\231s\325ce\201n\202" /* w('woken',M,'since',n) */
+    "\354N+g<\367\232" /* elseif N+g<=n then */
+    "\274f\203\226\n" /* return false */
     "\214" /* end */
-    "f\232N=0\325-1 do\n" /* for N=0,K-1 do */
-    "\353i\264rby\354h,\207\371,N)\202" /* k('zincrby',c,h,k('lindex',b,N)) */
+    "f\233P=0,L-1 do\n" /* for P=0,L-1 do */
+    "\350\325crby\352h,\211\366\351P)\202" /* k('zincrby',c,h,k('lindex',b,P)) */
     "\214" /* end */
-    "\216K>0\234" /* if K>0 then */
-    "\207l\220m\261,\377\260" /* k('lrem',b,1,x) */
-    "\207lpush\261,\260" /* k('lpush',b,x) */
-    "p=x\n" /* p=x */
+    "\216L>0\232" /* if L>0 then */
+    "\211l\220m\351\374\261" /* k('lrem',b,1,y) */
+    "\211lpush\351\261" /* k('lpush',b,y) */
+    "p=y\n" /* p=y */
     "\214" /* end */
-    "\263\355\247\357\360t:\270\260" /* k('hdel',d,'silent:'..x) */
-    "\266\344\331sh\201u\230x\231\255\202" /* k('publish',u..x,'0') */
-    "\276\350\n" /* return true */
+    "\264\353\247\231\326spe\260:\271\261" /* k('hdel',d,'suspect:'..y) */
+    "\267ub\332sh\201v\230y\231\257\202" /* k('publish',v..y,'0') */
+    "\274\345\n" /* return true */
     "\214" /* end */
-    "\311 O(\260" /* local function O(x) */
-    "\211P\245zsco\220\354x\345\336\n" /* local P=k('zscore',c,x)or '0' */
-    "\211Q,M=s\267ing.\374tch(\263\361\357\360t:\270x\345'\362(%S+) (\312+)\330" /* local Q,M=string.match(k('hget',d,'silent:'..x)or '','(%S+) (%d+)') */
-    "\216Q\242P\257M+g<\372\262\276\350\335" /* if Q==P and M+g<=n then return true end */
-    "\216Q\334P\273\254M)>n\262\364\341\360t:\270x,P\366n\304" /* if Q~=P or tonumber(M)>n then v('silent:'..x,P..' '..n)end */
-    "\276\254P)<\372\n" /* return tonumber(P)<=n */
+    "\311\312Q(\261" /* local function Q(y) */
+    "\210R\245zsco\220\352y\342\355\n" /* local R=k('zscore',c,y)or '0' */
+    "\210S,N\376\270\325g.\371tch(\264\357\231\326spe\260:\271y\342'\360(%S+) (\313+)\331" /* local S,N=string.match(k('hget',d,'suspect:'..y)or '','(%S+) (%d+)') */
+    "\216S\242R\256N+g<\367\263\274\345\336" /* if S==R and N+g<=n then return true end */
+    "\216S\335R\304\254N)>n\263\362\326spe\260:\271y,R\364n\302" /* if S~=R or tonumber(N)>n then w('suspect:'..y,R..' '..n)end */
+    "\274\254R)<\367\n" /* return tonumber(R)<=n */
     "\214" /* end */
-    "\311 R(S\202" /* local function R(S) */
-    "\211K,T=0,f\204\226\n" /* local K,T=0,false */
-    "while \350 do\n" /* while true do */
-    "\211x=p\n" /* local x=p */
-    "\216K>0\262x\245\371\325\304" /* if K>0 then x=k('lindex',b,K)end */
-    "\216\343x\273x\242S\262\276\343T\335" /* if not x or x==S then return not T end */
-    "\211U\245h\361,\260" /* local U=k('hget',d,x) */
-    "\211V,W=s\267ing.\374tch(U\273'\362^(\312+) (\312\312\312\312\312?\312?)$\330" /* local V,W=string.match(U or '','^(%d+) (%d%d%d%d%d?%d?)$') */
-    "\211X=u\230x\n" /* local X=u..x */
-    "\211Y\245p\344s\344\362n\243s\344\201X)[\363>\314" /* local Y=k('pubsub','numsub',X)[2]>0 */
-    "\216\343U\257\343Y\234" /* if not U and not Y then */
-    "\216O(x\333\n" /* if O(x)then */
-    "\356\260" /* w(x) */
+    "\311\312T(U\202" /* local function T(U) */
+    "\210L,V=0,f\203\226\n" /* local L,V=0,false */
+    "while \345 do\n" /* while true do */
+    "\210y=p\n" /* local y=p */
+    "\216L>0\263y\245\366\351L\302" /* if L>0 then y=k('lindex',b,L)end */
+    "\216\356y\304y\242U\263\274\356V\336" /* if not y or y==U then return not V end */
+    "\210W\245h\357,\261" /* local W=k('hget',d,y) */
+    "\210X,Y\376\270\325g.\371tch(W\304'\360^(\313+) (\313\313\313\313\313?\313?)$\331" /* local X,Y=string.match(W or '','^(%d+) (%d%d%d%d%d?%d?)$') */
+    "\210Z=v\230y\n" /* local Z=v..y */
+    "\266a\245pub\326b\360n\243\326b\201Z)[\361>\314" /* local aa=k('pubsub','numsub',Z)[2]>0 */
+    "\216\356W\256\316\223a\232" /* if not W and not aa then */
+    "\216Q(y\334\n" /* if Q(y)then */
+    "\337\261" /* x(y) */
     "\265\n" /* else */
-    "T=\350\n" /* T=true */
-    "K=K+1\n" /* K=K+1 */
+    "V=\345\n" /* V=true */
+    "L=L+1\n" /* L=L+1 */
     "\214" /* end */
-    "\313U\257\254V\273\332<\372\234" /* elseif U and tonumber(V or 0)<=n then */
-    "\356\260" /* w(x) */
-    "\313T\234" /* elseif T then */
-    "\276f\204\226\n" /* return false */
-    "\313\343U\234" /* elseif not U then */
-    "\216J(x\325\333 \276f\204\226\335" /* if J(x,K)then return false end */
-    "\356\260" /* w(x) */
-    "\313Y\234" /* elseif Y then */
-    "\211Z,\376C(x,W,\350\231\255\202" /* local Z,G=C(x,W,true,'0') */
-    "\266\344\331sh\201X,G\366n\366W\202" /* k('publish',X,G..' '..n..' '..W) */
-    "\276'giv\200'\n" /* return 'given' */
+    "\354W\256\254X\304\333<\367\232" /* elseif W and tonumber(X or 0)<=n then */
+    "\337\261" /* x(y) */
+    "\354V\232" /* elseif V then */
+    "\274f\203\226\n" /* return false */
+    "\354\356W\232" /* elseif not W then */
+    "\216K(y,L\334 \274f\203\226\336" /* if K(y,L)then return false end */
+    "\337\261" /* x(y) */
+    "\265\303a\232" /* elseif aa then */
+    "\266b,\373D(y,Y,\345\231\257\202" /* local ab,H=D(y,Y,true,'0') */
+    "\267ub\332sh\201Z,H\364n\364Y\202" /* k('publish',Z,H..' '..n..' '..Y) */
+    "\274'giv\200'\n" /* return 'given' */
     "\265\n" /* else */
-    "K=K+1\n" /* K=K+1 */
+    "L=L+1\n" /* L=L+1 */
     "\214" /* end */
     "\214" /* end */
     "\214" /* end */
     ;
 
 static const uint8_t acquire[] =
-    "\211z,aa=\3024],\254\3025]\202" /* local z,aa=ARGV[4],tonumber(ARGV[5]) */
-    "\272b=\3026]\242s\n" /* local ab=ARGV[6]==s */
-    "\216o\234" /* if o then */
-    "\211\376\254s\345\314" /* local G=tonumber(s)or 0 */
-    "\272c=\316(G>0\257G<2^53\202" /* local ac=not(G>0 and G<2^53) */
-    "\337a>=0\235(ab \225\223c\333\n" /* if aa>=0 and(ab or ac)then */
-    "t=s\n" /* t=s */
-    "\364\220lea\226d\201t\202" /* v('released',t) */
-    "\207\355\256\202" /* k('del',a) */
-    "\313ab \225\223a>=0\234" /* elseif ab or aa>=0 then */
-    "\272d=o\242\336\235\223a<\314" /* local ad=o=='0' and aa<0 */
-    "\337d\262\322\256,z\304" /* if ad then k('pexpire',a,z)end */
-    "A(\346" /* A(z) */
-    "\216\254o)\334\212a\224(\373\273o\334\336\333 \263\226t\256\303,f\304" /* if tonumber(o)~=f and(ad or o~='0')then k('hset',a,e,f)end */
-    "\323\377G\324\n" /* return{1,G,n} */
+    "\210A,ac=\3004],\254\3005]\202" /* local A,ac=ARGV[4],tonumber(ARGV[5]) */
+    "\266d=\3006]\242s\n" /* local ad=ARGV[6]==s */
+    "\216o\232" /* if o then */
+    "\210\373\254s\342\314" /* local H=tonumber(s)or 0 */
+    "\266e=\316(H>0\256H<2^53\202" /* local ae=not(H>0 and H<2^53) */
+    "\303c>=0\235(\370 \225\223e\334\n" /* if ac>=0 and(ad or ae)then */
+    "t\376\n" /* t=s */
+    "\362\220lea\226d\201t\202" /* w('released',t) */
+    "\211\353\375" /* k('del',a) */
+    "\265\303d \225\223c>=0\232" /* elseif ad or ac>=0 then */
+    "\266f=o\242\355\235\223c<\314" /* local af=o=='0' and ac<0 */
+    "\303\212\217 \322\255,A\302" /* if af then k('pexpire',a,A)end */
+    "B(\343" /* B(A) */
+    "\216\254o)\335\212a\224(a\212\233o\335\355\334 \264\226t\255\301,f\302" /* if tonumber(o)~=f and(af or o~='0')then k('hset',a,e,f)end */
+    "\323\374H\324\n" /* return{1,H,n} */
     "\214" /* end */
     "\214" /* end */
-    "\216f>1 \225\223a<0\262\323-\3770\324\214" /* if f>1 or aa<0 then return{-1,0,n}end */
-    "\272e\245pttl\256\202" /* local ae=k('pttl',a) */
-    "\337e\242-2\234" /* if ae==-2 then */
-    "\216R(e)\242\350\234" /* if R(e)==true then */
-    "\211\376C(e,z,q\2311\330" /* local G=C(e,z,q,'1') */
-    "\323\377G\324\n" /* return{1,G,n} */
+    "\216f>1 \225\223c<0\263\323-\3740\324\214" /* if f>1 or ac<0 then return{-1,0,n}end */
+    "\266g\245pttl\375" /* local ag=k('pttl',a) */
+    "\303g\242-2\232" /* if ag==-2 then */
+    "\216T(e)\242\345\232" /* if T(e)==true then */
+    "\210\373D(e,A,q\2311\331" /* local H=D(e,A,q,'1') */
+    "\323\374H\324\n" /* return{1,H,n} */
     "\214" /* end */
-    "ae\245pttl\256\202" /* ae=k('pttl',a) */
-    "\313r[3]\217\n" /* elseif r[3]then */
-    "\263\355\247\231w\327\330" /* k('hdel',d,'woken') */
+    "ag\245pttl\375" /* ag=k('pttl',a) */
+    "\354u\232" /* elseif u then */
+    "\264\353\247\231w\330\331" /* k('hdel',d,'woken') */
     "\214" /* end */
-    "\337a\2420\262\3230,ae\324\214" /* if aa==0 then return{0,ae,n}end */
-    "v(e\274+aa\366\3025]\202" /* v(e,n+aa..' '..ARGV[5]) */
-    "\211N=q\235(\207lpos\261\303\231MAXLEN\201\352\332\225(\207\371,\352\332a\224 \352\332\202" /* local N=q and(k('lpos',b,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000)) */
-    "\216N\234" /* if N then */
-    "\272f\372+(N+1)*h\n" /* local af=n+(N+1)*h */
-    "\216\254q)<a\212\217 \353\373d\354af\303\304" /* if tonumber(q)<af then k('zadd',c,af,e)end */
+    "\303c\2420\263\3230,ag\324\214" /* if ac==0 then return{0,ag,n}end */
+    "w(e\273+ac\364\3005]\202" /* w(e,n+ac..' '..ARGV[5]) */
+    "\210P=q\235(\211lpos\262\301\231MAXLEN\201\347\333\225(\211\366\351\347\333a\224 \347\333\202" /* local P=q and(k('lpos',b,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000)) */
+    "\216P\232" /* if P then */
+    "\266h\367+(P+1)*h\n" /* local ah=n+(P+1)*h */
+    "\216\254q)<ah\263\350\370d\352ah\301\302" /* if tonumber(q)<ah then k('zadd',c,ah,e)end */
     "\265\n" /* else */
-    "\353\373d\271\231XX\2010\375" /* k('zadd',c,'XX',0,e) */
-    "\211K\245rpush\261\375" /* local K=k('rpush',b,e) */
-    "\353\373d\271\274+\374\215.\374x(ae,\332+K*h\375" /* k('zadd',c,n+math.max(ae,0)+K*h,e) */
+    "\350\370d\272\231XX\2010\372" /* k('zadd',c,'XX',0,e) */
+    "\210L\245rpush\262\372" /* local L=k('rpush',b,e) */
+    "\350\370d\272\273+\371\215.\371\337ag,\333+L*h\372" /* k('zadd',c,n+math.max(ag,0)+L*h,e) */
     "\214" /* end */
-    "\216\266ttl\261)<\254j\333\n" /* if k('pttl',b)<tonumber(j)then */
-    "\322\261,i\202" /* k('pexpire',b,i) */
-    "\322\354i\202" /* k('pexpire',c,i) */
+    "\216\267ttl\262)<\254j\334\n" /* if k('pttl',b)<tonumber(j)then */
+    "\322\351i\202" /* k('pexpire',b,i) */
+    "\322\352i\202" /* k('pexpire',c,i) */
     "\214" /* end */
-    "\216p\257p\334e\221\223e=-1\335" /* if p and p~=e then ae=-1 end */
-    "\3230,ae\324\n" /* return{0,ae,n} */
+    "\216p\256p\335e\221\223g=-1\336" /* if p and p~=e then ag=-1 end */
+    "\3230,ag\324\n" /* return{0,ag,n} */
     ;
 
 static const uint8_t release[] =
-    "\211\376\3024]\n" /* local G=ARGV[4] */
-    "\272g=o\235(G\242\336\273G\242s\202" /* local ag=o and(G=='0' or G==s) */
-    "\337g\257f>0\234" /* if ag and f>0 then */
-    "A(\3025]\202" /* A(ARGV[5]) */
-    "\216\254o)\334\212\217 \263\226t\256\303,f\304" /* if tonumber(o)~=f then k('hset',a,e,f)end */
-    "\323\377f\324\n" /* return{1,f,n} */
+    "\210\373\3004]\n" /* local H=ARGV[4] */
+    "\266i=o\235(H\242\355\304H\242s\202" /* local ai=o and(H=='0' or H==s) */
+    "\303i\256f>0\232" /* if ai and f>0 then */
+    "B(\3005]\202" /* B(ARGV[5]) */
+    "\216\254o)\335\212\217 \264\226t\255\301,f\302" /* if tonumber(o)~=f then k('hset',a,e,f)end */
+    "\323\374f\324\n" /* return{1,f,n} */
     "\214" /* end */
-    "\216f<0\221\223g\245\246ists\256)\2421\335" /* if f<0 then ag=k('exists',a)==1 end */
-    "\272h=ag \225(G\334\336\257t\242G\202" /* local ah=ag or(G~='0' and t==G) */
-    "\337g\234" /* if ag then */
-    "\207\355\256\202" /* k('del',a) */
-    "\216o\262t=s\335" /* if o then t=s end */
-    "\313G\242\336\257f\2420\234" /* elseif G=='0' and f==0 then */
-    "\356e\202" /* w(e) */
+    "\216f<0\221\223i\245\246\377ts\255)\2421\336" /* if f<0 then ai=k('exists',a)==1 end */
+    "\266j=ai \225(H\335\355\256t\242H\202" /* local aj=ai or(H~='0' and t==H) */
+    "\303i\232" /* if ai then */
+    "\211\353\375" /* k('del',a) */
+    "\216o\263t\376\336" /* if o then t=s end */
+    "\354H\242\355\256f\2420\232" /* elseif H=='0' and f==0 then */
+    "\337e\202" /* x(e) */
     "\214" /* end */
-    "\272i=ag\273\207\246ists\256)\242\314" /* local ai=ag or k('exists',a)==0 */
-    "\272j=ai\257R()\242'giv\200'\n" /* local aj=ai and R()=='given' */
-    "\337g\257o\257\316\223j\234" /* if ag and o and not aj then */
-    "\263\226\340\231\220lea\226d\201t\202" /* k('hset',d,'released',t) */
+    "\266k=ai\304\211\246\377ts\255)\242\314" /* local ak=ai or k('exists',a)==0 */
+    "\210\203=ak\256T()\242'giv\200'\n" /* local al=ak and T()=='given' */
+    "\303i\256o\256\356\203\232" /* if ai and o and not al then */
+    "\264\226\340\231\220lea\226d\201t\202" /* k('hset',d,'released',t) */
     "\322\247,j\202" /* k('pexpire',d,j) */
     "\214" /* end */
-    "\323ah\2571\2730,0\324\n" /* return{ah and 1 or 0,0,n} */
+    "\323aj\2561\3040,0\324\n" /* return{aj and 1 or 0,0,n} */
     ;
 
 static const uint8_t inspect[] =
-    "\272,b,c,d=KEYS[1]\325EYS[\363\325EYS[3]\325EYS[4]\n" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4] */
-    "\211k=\220dis.\205l\n" /* local k=redis.call */
-    "\211l\245\275me\330" /* local l=k('time') */
-    "\211n=l[1]*\3520+\374\215.f\206\225(l[\363/\3520\202" /* local n=l[1]*1000+math.floor(l[2]/1000) */
-    "\211X='\220diss\227_\206ck__chann\233\270s\267ing.s\344(b,2\332\351:'\n" /* local X='redisson_lock__channel'..string.sub(b,20)..':' */
-    "\272k\245h\342t\204l\256\202" /* local ak=k('hgetall',a) */
-    "\211r\245hm\361\231t\327\362hold\244\330" /* local r=k('hmget',d,'token','holder') */
-    "\211\204\245lran\342\261,0,-1\202" /* local al=k('lrange',b,0,-1) */
-    "\272m=ak[1]\232''\n" /* local am=ak[1]or '' */
-    "\272n=am\334''\235\223m\242r[\363\n" /* local an=am~='' and am==r[2] */
-    "\272o={\n" /* local ao={ */
-    "\266ttl\256),an\257r[1]\232'0\256n\2571\2730,\254ak[\363\3450,#\204,am\n" /* k('pttl',a),an and r[1]or '0',an and 1 or 0,tonumber(ak[2])or 0,#al,am */
+    "\266,b,c,d=KEYS[1],KEYS[\361,KEYS[3],KEYS[4]\n" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4] */
+    "\210k=\220d\377.\205l\n" /* local k=redis.call */
+    "\210l\245time\331" /* local l=k('time') */
+    "\210n=l[1]*\3470+\371\215.f\206\225(l[\361/\3470\202" /* local n=l[1]*1000+math.floor(l[2]/1000) */
+    "\210Z='\220d\377s\227_\206ck__chann\234\271s\270\325g.\326b(b,2\333\346:'\n" /* local Z='redisson_lock__channel'..string.sub(b,20)..':' */
+    "\266m\245h\341t\203l\375" /* local am=k('hgetall',a) */
+    "\210r\245hm\357\231t\330\360hold\244\331" /* local r=k('hmget',d,'token','holder') */
+    "\266n\245lran\341\3510,-1\202" /* local an=k('lrange',b,0,-1) */
+    "\266o=am[1]\233''\n" /* local ao=am[1]or '' */
+    "\266p=ao\335''\235\223o\242r[\361\n" /* local ap=ao~='' and ao==r[2] */
+    "\266q={\n" /* local aq={ */
+    "\267ttl\255),ap\256r[1]\233'0\255p\2561\3040,\254am[\361\3420,#an,ao\n" /* k('pttl',a),ap and r[1]or '0',ap and 1 or 0,tonumber(am[2])or 0,#an,ao */
     "}\n" /* } */
-    "f\232Z,x in ipairs(\204)do\n" /* for Z,x in ipairs(al)do */
-    "\211U\245h\361,\260" /* local U=k('hget',d,x) */
-    "\211V=U\257s\267ing.\374tch(U\231^\312+'\345\353sco\220\354\260" /* local V=U and string.match(U,'^%d+')or k('zscore',c,x) */
-    "\211Y\245p\344s\344\362n\243s\344\201X\230x)[\363>\314" /* local Y=k('pubsub','numsub',X..x)[2]>0 */
-    "\272p=\314" /* local ap=0 */
-    "if(\254V\273\332\232\332>n\221\223p=Y\2572\2731\335" /* if(tonumber(V or 0)or 0)>n then ap=Y and 2 or 1 end */
-    "ao[#ao+1]=U\2571\273\314" /* ao[#ao+1]=U and 1 or 0 */
-    "ao[#ao+1]=ap\n" /* ao[#ao+1]=ap */
-    "ao[#ao+1]=x\n" /* ao[#ao+1]=x */
+    "f\225\223b,y \325 ipairs(an)do\n" /* for ab,y in ipairs(an)do */
+    "\210W\245h\357,\261" /* local W=k('hget',d,y) */
+    "\210X=W\256s\270\325g.\371tch(W\231^\313+'\342\350sco\220\352\261" /* local X=W and string.match(W,'^%d+')or k('zscore',c,y) */
+    "\266a\245pub\326b\360n\243\326b\201Z\230y)[\361>\314" /* local aa=k('pubsub','numsub',Z..y)[2]>0 */
+    "\266r=\314" /* local ar=0 */
+    "if(\254X\304\333\233\333>n\221\223r=aa\2562\3041\336" /* if(tonumber(X or 0)or 0)>n then ar=aa and 2 or 1 end */
+    "aq[#aq+1]=W\2561\304\314" /* aq[#aq+1]=W and 1 or 0 */
+    "aq[#aq+1]=ar\n" /* aq[#aq+1]=ar */
+    "aq[#aq+1]=y\n" /* aq[#aq+1]=y */
     "\214" /* end */
-    "\241\223o\n" /* return ao */
+    "\241\223q\n" /* return aq */
     ;
 
 static const uint8_t nothing[] = "";
 
-_Static_assert(FAIRLOCK_WINDOW_MS == 5000, "the window of common.lua");
+_Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of common.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire}, 3257, "0283db4a2d738097d5886024db9785c363dbf6d3"},
-    {{common, release}, 2767, "6fd5c8aaf213e2cc182d0ceafbf3e19fd1622e0e"},
+    {{common, acquire}, 3280, "0f934a1bde8031ad1b48ebbdfe4756584ae4c4eb"},
+    {{common, release}, 2792, "b2dab6b7c0a21d6eb7d02c5c690e0f4435caabe9"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing}, 667, "f0487386921244e8a0866e62cab9a675ed0b0e67"};
+    {inspect, nothing}, 670, "20c917cb0c6bbf1540bf233fa11455ae508a55fb"};

@@ -1,13 +1,22 @@
-/* The scripts, as generated into scripts.c from scripts/(common, acquire, release, inspect).lua. Private to the engine. */
+/*
+ * The scripts, as generated into scripts.c from scripts/(common, acquire, release, inspect).lua.
+ * Private to the engine.
+ */
 #ifndef FAIRLOCK_SCRIPTS_H
 #define FAIRLOCK_SCRIPTS_H
 
 #include "resp.h"
 
-/* A waiter that was not heard of for so long is dead; a handover is granted for so long. scripts.c checks it. */
-#define FAIRLOCK_WINDOW_MS 5000U
+/*
+ * A waiter that was not heard of for so long is dead; a handover is granted for so long. scripts.c
+ * checks it.
+ */
+#define FAIRLOCK_REDISSON_TIMEOUT_MS 5000U
 
-/* The most bytes that ever wait while another is unpacked. generate.sh keeps to it, and scripts.c checks it. */
+/*
+ * The most bytes that ever wait while another is unpacked. generate.sh keeps to it, and scripts.c
+ * checks it.
+ */
 #define FAIRLOCK_UNPACK_DEPTH 8
 
 enum { FAIRLOCK_SCRIPT_ACQUIRE, FAIRLOCK_SCRIPT_RELEASE, FAIRLOCK_SCRIPT_INSPECT };
@@ -15,15 +24,22 @@ enum { FAIRLOCK_SCRIPT_ACQUIRE, FAIRLOCK_SCRIPT_RELEASE, FAIRLOCK_SCRIPT_INSPECT
 /* A script's text is part[0] and then part[1]: packed as scripts.c describes, each ended by a 0. */
 struct fairlock_script {
   const uint8_t *part[2];
-  uint16_t size; /* of the text */
-  char sha1[41]; /* of the text */
+
+  /* of the text */
+  uint16_t size;
+
+  /* of the text */
+  char sha1[41];
 };
 
 /* What each code stands for, from the first on. */
 #define FAIRLOCK_FIRST_CODE 128U
 extern const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2];
 
-/* acquire and release; inspect stands apart, so that firmware which never inspects does not link it. */
+/*
+ * acquire and release; inspect stands apart, so that firmware which never inspects does not link
+ * it.
+ */
 extern const struct fairlock_script fairlock_scripts[2];
 extern const struct fairlock_script fairlock_inspect_script;
 

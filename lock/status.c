@@ -2,9 +2,10 @@
 #include "engine.h"
 
 static const char *const names[] = {
-    "OK",          "BUSY",    "TIMEOUT",     "CANCELLED", "LOST",        "NOT_HELD", "WRONG_TASK",
-    "IN_PROGRESS", "UNKNOWN", "UNREACHABLE", "DENIED",    "UNSUPPORTED", "LOADING",  "READONLY",
-    "OOM",         "MISCONF", "REFUSED",     "PROTOCOL",  "INVALID",     "TOO_LONG",
+    "OK",       "BUSY",        "TIMEOUT",     "CANCELLED", "LOST",
+    "NOT_HELD", "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",   "UNREACHABLE",
+    "DENIED",   "UNSUPPORTED", "UNAVAILABLE", "READONLY",  "OOM",
+    "MISCONF",  "REFUSED",     "PROTOCOL",    "INVALID",   "TOO_LONG",
 };
 
 static const char *const texts[] = {

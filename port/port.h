@@ -1,12 +1,13 @@
 /*
- * What the lock client needs of a platform: a way to carry bytes, a clock, and, where several tasks share
- * a client, a mutex and a signal.
+ * What the lock client needs of a platform: a way to carry bytes, a clock, and, where several tasks
+ * share a client, a mutex and an event.
  *
- * A port contains no lock logic, and nothing in it knows RESP. The transport is a struct of functions, so that TCP,
- * TLS around TCP, a UART bridge and a simulator can be chosen at run time. The rest are plain functions, chosen at
- * link time: link exactly one of each.
+ * A port contains no lock logic, and nothing in it knows RESP. The transport is a struct of
+ * functions, so that TCP, TLS around TCP, a UART bridge and a simulator can be chosen at run time.
+ * The rest are plain functions, chosen at link time: link exactly one of each.
  *
- *   port/posix/      sockets (IPv4, IPv6, Unix), clock, threads for any OS with BSD sockets and pthreads
+ *   port/posix/      sockets (IPv4, IPv6, Unix), clock, threads for any OS with BSD sockets and
+ *                    pthreads
  *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
  *   port/template.c  every function, commented, to copy for a platform of your own
  */
@@ -17,46 +18,61 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "port_types.h" /* struct port_mutex and struct port_signal: the folder of the threads port has it */
+#include "port_types.h" /* of the threads port: struct port_mutex and struct port_event */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What the functions of a transport return when they did not do what they were asked. None of them is 0, and
- * 0 is never returned by send() and recv(): "nothing yet" and "closed" cannot be confused. */
+/*
+ * What the functions of a transport return when they did not do what they were asked. None of them
+ * is 0, and 0 is never returned by send() and recv(): "nothing yet" and "closed" cannot be
+ * confused.
+ */
 enum port_status {
-  PORT_OK = 1,           /* connect(): the connection is up                               */
-  PORT_WOULD_BLOCK = -1, /* nothing can be done now: call again later                     */
-  PORT_CLOSED = -2,      /* the peer closed or reset the connection, or it broke          */
-  PORT_UNREACHABLE = -3  /* connect(): no address of the server accepts a connection      */
+  /* connect(): the connection is up */
+  PORT_OK = 1,
+
+  /* nothing can be done now: call again later */
+  PORT_WOULD_BLOCK = -1,
+
+  /* the peer closed or reset the connection, or it broke */
+  PORT_CLOSED = -2,
+
+  /* connect(): no address of the server accepts a connection */
+  PORT_UNREACHABLE = -3
 };
 
 /*
- * A byte stream to one server. All functions get `context`, which is the transport's own and must stay valid and
- * in place as long as the client uses it. One task at a time is inside connect(), recv() and close(), and one
- * inside send(), which may be called while another task is inside recv(), but not during connect() and close(). No function blocks, but connect() and recv() for
- * up to their time-out (connect() to a host name may block in the resolver: use an address where that matters).
+ * A byte stream to one server. All functions get `context`, which is the transport's own and must
+ * stay valid and in place as long as the client uses it. One task at a time is inside connect(),
+ * recv() and close(), and one inside send(), which may be called while another task is inside
+ * recv(), but not during connect() and close(). No function blocks, but connect() and recv() for up
+ * to their time-out (connect() to a host name may block in the resolver: use an address where that
+ * matters).
  *
- * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client never asks for more
- * than PORT_LONGEST_WAIT_MS, so nothing has to wake it.
+ * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client
+ * never asks for more than PORT_WAIT_MAX_MS, so nothing has to wake it.
  */
-#define PORT_LONGEST_WAIT_MS 1000U
+#define PORT_WAIT_MAX_MS 1000U
 
 struct port_transport {
   /*
    * Begins to connect, or, called again while that goes on, tells how it goes. PORT_OK: connected.
-   * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE: given up; what was opened is closed again, and the
-   * next call begins anew.
+   * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE: given up; what was opened is closed
+   * again, and the next call begins anew.
    */
   int (*connect)(void *context, uint32_t timeout_ms);
 
-  /* Sends up to size (> 0) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK or PORT_CLOSED. */
+  /*
+   * Sends up to size (> 0) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK or
+   * PORT_CLOSED.
+   */
   int (*send)(void *context, const void *data, size_t size);
 
   /*
-   * Receives up to size (> 0) bytes. Returns how many (> 0), PORT_CLOSED, or PORT_WOULD_BLOCK: nothing came in
-   * time, or the last send() would have blocked and is now worth another try.
+   * Receives up to size (> 0) bytes. Returns how many (> 0), PORT_CLOSED, or PORT_WOULD_BLOCK:
+   * nothing came in time, or the last send() would have blocked and is now worth another try.
    */
   int (*recv)(void *context, void *data, size_t size, uint32_t timeout_ms);
 
@@ -67,16 +83,17 @@ struct port_transport {
 };
 
 /*
- * Milliseconds since any fixed moment, counting on while the device sleeps, never set back or forward, wrapping
- * around at 2^32 (after 49.7 days). It must not run more than 1 % slow or fast: a hold's validity is measured with it.
- * May be called from any task.
+ * Milliseconds since any fixed moment, counting on while the device sleeps, never set back or
+ * forward, wrapping around at 2^32 (after 49.7 days). It must not run more than 1 % slow or fast: a
+ * hold's validity is measured with it. May be called from any task.
  */
 uint32_t port_clock_ms(void);
 
 /*
- * Sleeps for at most ms (> 0), or until an interrupt; may return early. Asked for by port/single alone: a program with
- * one task has nothing else to wait in while there is no connection. On a microcontroller it is one instruction (WFI)
- * with a tick to end it; a network stack without a task of its own can be serviced here, too.
+ * Sleeps for at most ms (> 0), or until an interrupt; may return early. Asked for by port/single
+ * alone: a program with one task has nothing else to wait in while there is no connection. On a
+ * microcontroller it is one instruction (WFI) with a tick to end it; a network stack without a task
+ * of its own can be serviced here, too.
  */
 void port_idle(uint32_t ms);
 
@@ -90,14 +107,14 @@ void port_mutex_unlock(struct port_mutex *mutex);
 void port_mutex_destroy(struct port_mutex *mutex);
 
 /*
- * A signal that one task waits for: raised before the wait, it is not lost. port_signal_wait() is called with
- * the mutex locked, unlocks it while it waits for at most timeout_ms, and returns with it locked again. It may return
- * early. port_signal_raise() is called with the same mutex locked.
+ * An event that one task waits for: set before the wait, it is not lost. port_event_wait() is
+ * called with the mutex locked, unlocks it while it waits for at most timeout_ms, and returns with
+ * it locked again. It may return early. port_event_set() is called with the same mutex locked.
  */
-void port_signal_init(struct port_signal *signal);
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms);
-void port_signal_raise(struct port_signal *signal);
-void port_signal_destroy(struct port_signal *signal);
+void port_event_init(struct port_event *event);
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms);
+void port_event_set(struct port_event *event);
+void port_event_destroy(struct port_event *event);
 
 #ifdef __cplusplus
 }

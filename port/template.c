@@ -1,18 +1,20 @@
 /*
- * A port to copy: every function that a platform has to supply, with what matters about it. As it stands it compiles and
- * does nothing: each function says that it failed.
+ * A port to copy: every function that a platform has to supply, with what matters about it. As it
+ * stands it compiles and does nothing: each function says that it failed.
  *
  * How to use it:
- *   1. Copy this file, and write a port_types.h beside the copy with struct port_mutex and struct port_signal (for one
- *      task: use port/single/ for these, and delete the second half here).
+ *   1. Copy this file, and write a port_types.h beside the copy with struct port_mutex and struct
+ *      port_event (for one task: use port/single/ for these, and delete the second half here).
  *   2. Fill in the functions. port.h is the contract; the comments here say where ports go wrong.
  *   3. Compile with -Iport -I<folder of your port_types.h>, and link exactly one of each function.
  *
- * Whatever of this exists already can be linked instead: port/posix/threads.c needs nothing but pthreads,
- * port/posix/socket.c nothing but BSD sockets, poll() and getaddrinfo(), and so on, file by file.
+ * Whatever of this exists already can be linked instead: port/posix/threads.c needs nothing but
+ * pthreads, port/posix/socket.c nothing but BSD sockets, poll() and getaddrinfo(), and so on, file
+ * by file.
  *
- * A port must never call back into the client, hold a lock over a call that blocks, or guess: when it does not know whether
- * a byte was sent, the connection is PORT_CLOSED. The client sorts out what that means.
+ * A port must never call back into the client, hold a lock over a call that blocks, or guess: when
+ * it does not know whether a byte was sent, the connection is PORT_CLOSED. The client sorts out
+ * what that means.
  */
 #include "port.h"
 
@@ -22,15 +24,19 @@
 struct template_transport {
   struct port_transport transport;
   const char *address;
-  int socket; /* -1: none */
-  /* with a stack of callbacks (lwIP's raw API and the like): a ring of received bytes, and "connected", "closed" flags that
-     the callbacks set and the functions below read */
+  /* -1: none */
+  int socket;
+  /*
+   * with a stack of callbacks (lwIP's raw API and the like): a ring of received bytes, and
+   * "connected", "closed" flags that the callbacks set and the functions below read
+   */
 };
 
 /*
- * The client calls this again and again while it is PORT_WOULD_BLOCK, with its own limit on the whole, and calls close()
- * when it has had enough; so no time-out of your own is needed. Switch off Nagle's algorithm (TCP_NODELAY): a
- * request must not wait for the acknowledgement of the one before.
+ * The client calls this again and again while it is PORT_WOULD_BLOCK, with its own limit on the
+ * whole, and calls close() when it has had enough; so no time-out of your own is needed. Switch off
+ * Nagle's algorithm (TCP_NODELAY): a request must not wait for the acknowledgement of the one
+ * before.
  */
 static int template_connect(void *context, uint32_t timeout_ms)
 {
@@ -41,9 +47,10 @@ static int template_connect(void *context, uint32_t timeout_ms)
 }
 
 /*
- * Must not block: take what fits, return how much. When nothing fits, return PORT_WOULD_BLOCK (never 0), and have recv()
- * return as soon as something fits again. Another task may be inside recv() at this moment. data is the client's and
- * changes after the return: copy it, or hand it to a stack that does.
+ * Must not block: take what fits, return how much. When nothing fits, return PORT_WOULD_BLOCK
+ * (never 0), and have recv() return as soon as something fits again. Another task may be inside
+ * recv() at this moment. data is the client's and changes after the return: copy it, or hand it to
+ * a stack that does.
  */
 static int template_send(void *context, const void *data, size_t size)
 {
@@ -54,9 +61,9 @@ static int template_send(void *context, const void *data, size_t size)
 }
 
 /*
- * The one place where the client waits. Return as soon as there is a byte; do not try to fill the buffer. If you can, sleep
- * here rather than poll, and keep the wait within timeout_ms: leases are renewed by the task that sits here. PORT_CLOSED only
- * after the last received byte was handed out.
+ * The one place where the client waits. Return as soon as there is a byte; do not try to fill the
+ * buffer. If you can, sleep here rather than poll, and keep the wait within timeout_ms: leases are
+ * renewed by the task that sits here. PORT_CLOSED only after the last received byte was handed out.
  */
 static int template_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
@@ -68,8 +75,8 @@ static int template_recv(void *context, void *data, size_t size, uint32_t timeou
 }
 
 /*
- * Called in any state, also twice. Afterwards nothing of the old connection may come out of recv(): with callbacks, take
- * them off the connection before you free it, and empty the ring.
+ * Called in any state, also twice. Afterwards nothing of the old connection may come out of recv():
+ * with callbacks, take them off the connection before you free it, and empty the ring.
  */
 static void template_close(void *context)
 {
@@ -91,10 +98,11 @@ void template_transport_init(struct template_transport *template, const char *ad
 }
 
 /*
- * CLOCK. Read a counter that runs by itself; do not count timer interrupts, which get lost while interrupts are off, and
- * stop in deep sleep: a lock that is lost would then be believed to be held. If the counter stops in deep sleep,
- * add the time slept (from the RTC) when waking, before any task runs. A counter of fewer than 32 bits, or of microseconds,
- * has to be extended so that the result wraps around at 2^32 milliseconds and nowhere else.
+ * CLOCK. Read a counter that runs by itself; do not count timer interrupts, which get lost while
+ * interrupts are off, and stop in deep sleep: a lock that is lost would then be believed to be
+ * held. If the counter stops in deep sleep, add the time slept (from the RTC) when waking, before
+ * any task runs. A counter of fewer than 32 bits, or of microseconds, has to be extended so that
+ * the result wraps around at 2^32 milliseconds and nowhere else.
  */
 uint32_t port_clock_ms(void)
 {
@@ -102,8 +110,9 @@ uint32_t port_clock_ms(void)
 }
 
 /*
- * IDLE. Only with port/single. Sleep until the next interrupt and return: a WFI, if a tick or a timer ends it within ms. The
- * client calls again while it has time to wait. Without it, a program that waits for a server that is down spins.
+ * IDLE. Only with port/single. Sleep until the next interrupt and return: a WFI, if a tick or a
+ * timer ends it within ms. The client calls again while it has time to wait. Without it, a program
+ * that waits for a server that is down spins.
  */
 void port_idle(uint32_t ms)
 {
@@ -113,14 +122,16 @@ void port_idle(uint32_t ms)
 /*
  * THREADS. Only where several tasks use one client.
  *
- * The handle of the running task will do for port_task_self(). The mutex is held for short times, never across a wait;
- * priority inheritance is welcome. Neither is used in interrupt handlers.
+ * The handle of the running task will do for port_task_self(). The mutex is held for short times,
+ * never across a wait; priority inheritance is welcome. Neither is used in interrupt handlers.
  *
- * The signal is a binary semaphore: raised twice, it is raised once; raised before the wait, the wait ends at once.
+ * The event is a binary semaphore: set twice, it is set once; set before the wait, the wait ends at
+ * once.
  *
  *   FreeRTOS      port/freertos/threads.c, which is tested
  *   Zephyr        k_mutex; k_sem with a limit of 1; k_current_get()
- *   ThreadX       TX_MUTEX; TX_SEMAPHORE with tx_semaphore_ceiling_put(..., 1); tx_thread_identify()
+ *   ThreadX       TX_MUTEX; TX_SEMAPHORE with tx_semaphore_ceiling_put(..., 1);
+ *                 tx_thread_identify()
  *
  * The last two are sketches: no test of this library runs on those systems.
  */
@@ -149,37 +160,43 @@ void port_mutex_destroy(struct port_mutex *mutex)
   (void)mutex;
 }
 
-void port_signal_init(struct port_signal *signal)
+void port_event_init(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }
 
-/* Unlock the mutex, wait, lock it again. A semaphore remembers a raise between the first two; a plain event may lose it. */
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+/*
+ * Unlock the mutex, wait, lock it again. A semaphore remembers a set between the first two; a plain
+ * event may lose it.
+ */
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
-  (void)signal;
+  (void)event;
   (void)mutex;
   (void)timeout_ms;
 }
 
-void port_signal_raise(struct port_signal *signal)
+void port_event_set(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }
 
-void port_signal_destroy(struct port_signal *signal)
+void port_event_destroy(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }
 
 /*
- * AN RTOS WITH SOCKETS. Try port/posix/socket.c first: lwIP's socket API (LWIP_SOCKET, LWIP_SOCKET_POLL, LWIP_DNS,
- * LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr (CONFIG_POSIX_API) and NuttX have what it uses, and what it finds missing by
- * macro (SOCK_CLOEXEC, MSG_DONTWAIT, TCP_KEEPIDLE) or at run time (SO_RCVTIMEO) it does without. Where headers have
- * other names (<lwip/sockets.h>, <lwip/netdb.h>), forwarding headers in a folder of your own save changing the file.
- * Mind:
- *   - lwIP allows a socket in two tasks at a time only with LWIP_NETCONN_FULLDUPLEX; without it, keep the client to
- *     one task, or call send() and recv() under one mutex with recv()'s waits kept short.
- *   - the resolver takes as long as its server does; give an address where the loop has a period to keep.
+ * AN RTOS WITH SOCKETS. Try port/posix/socket.c first: lwIP's socket API (LWIP_SOCKET,
+ * LWIP_SOCKET_POLL, LWIP_DNS, LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr (CONFIG_POSIX_API) and
+ * NuttX have what it uses, and what it finds missing by macro (SOCK_CLOEXEC, MSG_DONTWAIT,
+ * TCP_KEEPIDLE) or at run time (SO_RCVTIMEO) it does without. Where headers have other names
+ * (<lwip/sockets.h>, <lwip/netdb.h>), forwarding headers in a folder of your own save changing the
+ * file. Mind:
+ *   - lwIP allows a socket in two tasks at a time only with LWIP_NETCONN_FULLDUPLEX; without it,
+ *     keep the client to one task, or call send() and recv() under one mutex with recv()'s waits
+ *     kept short.
+ *   - the resolver takes as long as its server does; give an address where the loop has a period to
+ *     keep.
  *   - a socket of lwIP costs memory per connection; the client needs exactly one.
  */

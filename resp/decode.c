@@ -2,10 +2,11 @@
  * The decoder: bytes to events.
  *
  * Each call looks at one value. A value is taken whole or not at all, so nothing is remembered of a
- * part of it; what is kept between calls is only where in the nesting the stream stands, and what of an
- * oversized payload or line is still to be passed over. Every value begins with a line: its text, or
- * the number that says what follows. Every length is checked before it is used, no byte beyond the
- * caller's `size` is ever read, and a value that is not whole yet changes nothing in the decoder.
+ * part of it; what is kept between calls is only where in the nesting the stream stands, and what
+ * of an oversized payload or line is still to be passed over. Every value begins with a line: its
+ * text, or the number that says what follows. Every length is checked before it is used, no byte
+ * beyond the caller's `size` is ever read, and a value that is not whole yet changes nothing in the
+ * decoder.
  */
 #include "resp.h"
 
@@ -68,7 +69,10 @@ static inline size_t line_length(const uint8_t *text, size_t size)
   return i;
 }
 
-/* Counts a complete value against the aggregates around it. True when the outermost value is complete. */
+/*
+ * Counts a complete value against the aggregates around it. True when the outermost value is
+ * complete.
+ */
 static bool complete(struct resp_decoder *decoder)
 {
   while (decoder->depth > 0) {
@@ -133,8 +137,8 @@ static int take_letter(const uint8_t *text, size_t size, size_t *used, struct re
 }
 
 /* The payload that begins at text, of event->integer bytes. */
-static int take_payload(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
-                        struct resp_event *event)
+static int take_payload(struct resp_decoder *decoder, const uint8_t *text, size_t size,
+                        size_t *used, struct resp_event *event)
 {
   uint32_t length = (uint32_t)event->integer;
   if (length > decoder->limit) {
@@ -192,7 +196,10 @@ static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t
   }
 }
 
-/* Takes the value whose type stands before text. *used is set to its bytes when it is there as a whole. */
+/*
+ * Takes the value whose type stands before text. *used is set to its bytes when it is there as a
+ * whole.
+ */
 static int take_value(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
                       struct resp_event *event)
 {
@@ -221,7 +228,8 @@ static int take_value(struct resp_decoder *decoder, const uint8_t *text, size_t 
   }
 }
 
-int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used, struct resp_event *event)
+int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used,
+                struct resp_event *event)
 {
   const uint8_t *text = data;
   size_t passed = 0;

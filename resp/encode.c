@@ -33,15 +33,16 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
 }
 
 /*
- * The long division of primary school, with 16 bits for a digit: a 64-bit division would link a routine of the compiler's
- * larger than this whole file on a 32-bit target.
+ * The long division of primary school, with 16 bits for a digit: a 64-bit division would link a
+ * routine of the compiler's larger than this whole file on a 32-bit target.
  */
 size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number)
 {
   char digits[RESP_NUMBER_SIZE];
   size_t at = sizeof digits;
   uint64_t value = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-  uint16_t parts[] = {(uint16_t)(value >> 48), (uint16_t)(value >> 32), (uint16_t)(value >> 16), (uint16_t)value};
+  uint16_t parts[] = {(uint16_t)(value >> 48), (uint16_t)(value >> 32), (uint16_t)(value >> 16),
+                      (uint16_t)value};
   size_t first = 0; /* of the parts that are not 0 */
   while (first < 4) {
     uint32_t rest = 0;
@@ -74,7 +75,8 @@ void resp_write_end(struct resp_writer *writer)
   resp_write_raw(writer, "\r\n", 2);
 }
 
-void resp_write_payload(struct resp_writer *writer, enum resp_type type, const void *data, size_t size)
+void resp_write_payload(struct resp_writer *writer, enum resp_type type, const void *data,
+                        size_t size)
 {
   resp_write_header(writer, type, (int64_t)size);
   resp_write_raw(writer, data, size);

@@ -10,7 +10,8 @@
  * until they are used:
  *
  *     used = 0;
- *     while ((status = resp_decode(&decoder, buffer + start, size - start, &used, &event)) != RESP_MORE) {
+ *     while ((status = resp_decode(&decoder, buffer + start, size - start, &used, &event)) !=
+ *     RESP_MORE) {
  *         if (status < 0) ...close the connection, the stream cannot be trusted any more
  *         start += used;
  *         ...event
@@ -23,8 +24,8 @@
  * passed over; it is never stored. Nesting is bounded by RESP_DEPTH, without recursion.
  *
  * Source of the rules: the RESP specification (redis.io, "Redis serialization protocol
- * specification"). RESP3's streamed strings and aggregates ("$?", "*?") are refused: no server sends
- * them.
+ * specification"). RESP3's streamed strings and aggregates ("$?", "*?") are refused: no server
+ * sends them.
  */
 #ifndef RESP_H
 #define RESP_H
@@ -40,8 +41,10 @@ extern "C" {
 /* Aggregates that may be open at a time. HELLO's reply needs 4. */
 #define RESP_DEPTH 4
 
-/* The buffer of a caller who decodes with limit L must hold at least L + RESP_OVERHEAD bytes: the
- * longest header (type, sign, 19 digits, CR LF), the payload, and its CR LF. */
+/*
+ * The buffer of a caller who decodes with limit L must hold at least L + RESP_OVERHEAD bytes: the
+ * longest header (type, sign, 19 digits, CR LF), the payload, and its CR LF.
+ */
 #define RESP_OVERHEAD 25
 
 /* The largest length and element count that is accepted; larger ones end in RESP_BAD_LENGTH. */
@@ -49,43 +52,99 @@ extern "C" {
 
 /* What a value is: its first byte on the wire. */
 enum resp_type {
-  RESP_SIMPLE_STRING = '+',   /* data: the text                                            */
-  RESP_SIMPLE_ERROR = '-',    /* data: the text, beginning with its code, as in "WRONGTYPE ..." */
-  RESP_INTEGER = ':',         /* integer: the value                                        */
-  RESP_BULK_STRING = '$',     /* data: the payload                                         */
-  RESP_ARRAY = '*',           /* integer: number of elements that follow                   */
-  RESP_NULL = '_',            /* also "$-1" and "*-1" of RESP2                              */
-  RESP_BOOLEAN = '#',         /* integer: 0 or 1                                           */
-  RESP_DOUBLE = ',',          /* data: the text; not parsed                                */
-  RESP_BIG_NUMBER = '(',      /* data: the text; not parsed                                */
-  RESP_BULK_ERROR = '!',      /* data: the payload                                         */
-  RESP_VERBATIM_STRING = '=', /* data: the payload, its format and a colon included, "txt:..." */
-  RESP_MAP = '%',             /* integer: number of pairs; key and value follow for each   */
-  RESP_SET = '~',             /* integer: number of elements that follow                   */
-  RESP_ATTRIBUTE = '|',       /* integer: number of pairs; they come before the value they annotate */
-  RESP_PUSH = '>'             /* integer: number of elements that follow; out of band      */
+  /* data: the text */
+  RESP_SIMPLE_STRING = '+',
+
+  /* data: the text, beginning with its code, as in "WRONGTYPE ..." */
+  RESP_SIMPLE_ERROR = '-',
+
+  /* integer: the value */
+  RESP_INTEGER = ':',
+
+  /* data: the payload */
+  RESP_BULK_STRING = '$',
+
+  /* integer: number of elements that follow */
+  RESP_ARRAY = '*',
+
+  /* also "$-1" and "*-1" of RESP2 */
+  RESP_NULL = '_',
+
+  /* integer: 0 or 1 */
+  RESP_BOOLEAN = '#',
+
+  /* data: the text; not parsed */
+  RESP_DOUBLE = ',',
+
+  /* data: the text; not parsed */
+  RESP_BIG_NUMBER = '(',
+
+  /* data: the payload */
+  RESP_BULK_ERROR = '!',
+
+  /* data: the payload, its format and a colon included, "txt:..." */
+  RESP_VERBATIM_STRING = '=',
+
+  /* integer: number of pairs; key and value follow for each */
+  RESP_MAP = '%',
+
+  /* integer: number of elements that follow */
+  RESP_SET = '~',
+
+  /* integer: number of pairs; they come before the value they annotate */
+  RESP_ATTRIBUTE = '|',
+
+  /* integer: number of elements that follow; out of band */
+  RESP_PUSH = '>'
 };
 
 /* What resp_decode() returns. Errors stick: the decoder has to be initialized anew. */
 enum resp_status {
-  RESP_EVENT = 1,       /* *event is filled in                                             */
-  RESP_MORE = 0,        /* nothing whole is there yet: receive more bytes                  */
-  RESP_BAD_TYPE = -1,   /* a value begins with an unknown byte, or a push is not outermost */
-  RESP_BAD_NUMBER = -2, /* a number is malformed or out of range, or a boolean is neither t nor f */
-  RESP_BAD_LENGTH = -3, /* a length is negative or above RESP_MAX_LENGTH                   */
-  RESP_BAD_END = -4,    /* a line or payload does not end with CR LF where it has to       */
-  RESP_TOO_DEEP = -5    /* more than RESP_DEPTH aggregates are open                        */
+  /* *event is filled in */
+  RESP_EVENT = 1,
+
+  /* nothing whole is there yet: receive more bytes */
+  RESP_MORE = 0,
+
+  /* a value begins with an unknown byte, or a push is not outermost */
+  RESP_BAD_TYPE = -1,
+
+  /* a number is malformed or out of range, or a boolean is neither t nor f */
+  RESP_BAD_NUMBER = -2,
+
+  /* a length is negative or above RESP_MAX_LENGTH */
+  RESP_BAD_LENGTH = -3,
+
+  /* a line or payload does not end with CR LF where it has to */
+  RESP_BAD_END = -4,
+
+  /* more than RESP_DEPTH aggregates are open */
+  RESP_TOO_DEEP = -5
 };
 
 struct resp_event {
   enum resp_type type;
-  uint8_t depth;       /* aggregates around this value; 0: it is outermost                 */
-  bool last;           /* with this event the outermost value is complete                  */
-  bool cut;            /* the text is longer than the limit: data holds its beginning (of a line) or
-                          is NULL (of a payload)                                           */
-  int64_t integer;     /* see resp_type; the announced length for a payload                */
-  const uint8_t *data; /* points into the caller's buffer: valid until that is changed     */
-  size_t size;         /* bytes at data                                                    */
+
+  /* aggregates around this value; 0: it is outermost */
+  uint8_t depth;
+
+  /* with this event the outermost value is complete */
+  bool last;
+
+  /*
+   * the text is longer than the limit: data holds its beginning (of a line) or is NULL (of a
+   * payload)
+   */
+  bool cut;
+
+  /* see resp_type; the announced length for a payload */
+  int64_t integer;
+
+  /* points into the caller's buffer: valid until that is changed */
+  const uint8_t *data;
+
+  /* bytes at data */
+  size_t size;
 };
 
 /* Private to the decoder. Size: 28 bytes on a 32-bit target. */
@@ -100,42 +159,51 @@ struct resp_decoder {
 };
 
 /*
- * Makes decoder ready for the first byte of a stream.
- * limit: the longest payload or line, in bytes, that is delivered whole; 0: only empty ones are.
+ * Makes decoder ready for the first byte of a stream. limit: the longest payload or line, in bytes,
+ * that is delivered whole; 0: only empty ones are.
  */
 void resp_decoder_init(struct resp_decoder *decoder, uint32_t limit);
 
 /*
- * Takes the next event from size bytes at data.
- * *used is set in any case: bytes that must not be offered again.
- * Returns RESP_EVENT, RESP_MORE or an error of enum resp_status. In a buffer that holds
- * limit + RESP_OVERHEAD bytes, RESP_MORE always leaves room to receive more.
+ * Takes the next event from size bytes at data. *used is set in any case: bytes that must not be
+ * offered again. Returns RESP_EVENT, RESP_MORE or an error of enum resp_status. In a buffer that
+ * holds limit + RESP_OVERHEAD bytes, RESP_MORE always leaves room to receive more.
  */
-int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used, struct resp_event *event);
+int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used,
+                struct resp_event *event);
 
 /*
  * Writer. It writes a window of a message that may be longer than the buffer: the bytes from `skip`
- * on, as many as there is room for. A message is sent in pieces by writing it again with `skip` moved
- * on by what was sent; that needs no state but a number, and no memory for the message.
+ * on, as many as there is room for. A message is sent in pieces by writing it again with `skip`
+ * moved on by what was sent; that needs no state but a number, and no memory for the message.
  */
 struct resp_writer {
   uint8_t *buffer;
   size_t size;
-  size_t used;  /* bytes in the buffer                                                     */
-  size_t skip;  /* bytes of the message still to be left out before the first one kept     */
-  size_t total; /* bytes of the message so far: kept, left out, and without room           */
+
+  /* bytes in the buffer */
+  size_t used;
+
+  /* bytes of the message still to be left out before the first one kept */
+  size_t skip;
+
+  /* bytes of the message so far: kept, left out, and without room */
+  size_t total;
 };
 
-/* Starts a message in the size bytes at buffer, which stay the caller's, leaving out its first skip bytes. */
+/*
+ * Starts a message in the size bytes at buffer, which stay the caller's, leaving out its first skip
+ * bytes.
+ */
 void resp_writer_init(struct resp_writer *writer, void *buffer, size_t size, size_t skip);
 
 /* Writes bytes as they are, for a payload put together from parts. */
 void resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
 
 /*
- * Writes type, number and CR LF: an integer, the head of an aggregate with that many elements (pairs for
- * a map), or the head of a payload of that many bytes, to be followed by resp_write_raw() and
- * resp_write_end().
+ * Writes type, number and CR LF: an integer, the head of an aggregate with that many elements
+ * (pairs for a map), or the head of a payload of that many bytes, to be followed by
+ * resp_write_raw() and resp_write_end().
  */
 void resp_write_header(struct resp_writer *writer, enum resp_type type, int64_t number);
 
@@ -143,7 +211,8 @@ void resp_write_header(struct resp_writer *writer, enum resp_type type, int64_t 
 void resp_write_end(struct resp_writer *writer);
 
 /* Writes a payload of a type that carries its length: bulk string, bulk error, verbatim string. */
-void resp_write_payload(struct resp_writer *writer, enum resp_type type, const void *data, size_t size);
+void resp_write_payload(struct resp_writer *writer, enum resp_type type, const void *data,
+                        size_t size);
 
 /* Writes a bulk string, such as an argument of a command: any bytes, NUL, CR and LF included. */
 void resp_write_bulk(struct resp_writer *writer, const void *data, size_t size);
@@ -152,10 +221,12 @@ void resp_write_bulk(struct resp_writer *writer, const void *data, size_t size);
 void resp_write_bulk_number(struct resp_writer *writer, int64_t number);
 
 /*
- * Writes a value that is one line: simple string, simple error, double, big number, boolean ("t", "f") or
- * null (""). The text must not contain CR or LF; nothing is written and false returned if it does.
+ * Writes a value that is one line: simple string, simple error, double, big number, boolean ("t",
+ * "f") or null (""). The text must not contain CR or LF; nothing is written and false returned if
+ * it does.
  */
-bool resp_write_line(struct resp_writer *writer, enum resp_type type, const void *text, size_t size);
+bool resp_write_line(struct resp_writer *writer, enum resp_type type, const void *text,
+                     size_t size);
 
 /* Room for the digits of any int64_t, its sign included. */
 #define RESP_NUMBER_SIZE 20
@@ -164,8 +235,8 @@ bool resp_write_line(struct resp_writer *writer, enum resp_type type, const void
 size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number);
 
 /*
- * Reads a decimal number that makes up all of text: an optional sign and 1 to 19 digits.
- * Returns false, and leaves *number alone, if it is malformed or does not fit.
+ * Reads a decimal number that makes up all of text: an optional sign and 1 to 19 digits. Returns
+ * false, and leaves *number alone, if it is malformed or does not fit.
  */
 bool resp_parse_number(const void *text, size_t size, int64_t *number);
 

@@ -52,7 +52,8 @@ bool check_equal(int64_t is, int64_t expected, const char *file, int line, const
   return false;
 }
 
-bool check_bytes(const void *is, size_t is_size, const void *expected, size_t expected_size, const char *file, int line)
+bool check_bytes(const void *is, size_t is_size, const void *expected, size_t expected_size,
+                 const char *file, int line)
 {
   if (is_size == expected_size && (is_size == 0 || memcmp(is, expected, is_size) == 0)) return true;
   begin_failure(file, line);

@@ -1,4 +1,6 @@
-/* Runs a suite on the host: prints to stdout; an argument picks the tests whose name contains it. */
+/*
+ * Runs a suite on the host: prints to stdout; an argument picks the tests whose name contains it.
+ */
 #include "check.h"
 
 #include <stdio.h>

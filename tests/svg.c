@@ -5,12 +5,13 @@ FILE *svg_begin(const char *path, int width, int height, const char *style)
 {
   FILE *file = fopen(path, "w");
   if (file == NULL) return NULL;
-  fprintf(
-      file,
-      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' font-family='sans-serif' font-size='12'>\n"
-      "<style>.title{font-weight:bold}.grid{stroke:#ccc}.end{text-anchor:end}.middle{text-anchor:middle}%s</style>\n"
-      "<rect width='100%%' height='100%%' fill='white'/>\n",
-      width, height, style);
+  fprintf(file,
+          "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' font-family='sans-serif' "
+          "font-size='12'>\n"
+          "<style>.title{font-weight:bold}.grid{stroke:#ccc}.end{text-anchor:end}.middle{text-"
+          "anchor:middle}%s</style>\n"
+          "<rect width='100%%' height='100%%' fill='white'/>\n",
+          width, height, style);
   return file;
 }
 

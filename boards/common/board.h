@@ -17,7 +17,10 @@ extern uint32_t board_stack_bottom[], board_stack_top[];
 /* The program. Its result ends the simulation as the exit status. */
 int main(void);
 
-/* The clock's counter, before anything else runs; and set to something, for a test, before anything reads it. */
+/*
+ * The clock's counter, before anything else runs; and set to something, for a test, before anything
+ * reads it.
+ */
 void board_clock_init(void);
 void board_clock_set(uint32_t ms);
 
@@ -34,19 +37,25 @@ size_t board_line_write(const void *data, size_t size);
 /* Sleeps until the next interrupt, at most about a millisecond. */
 void board_idle(void);
 
-/* Starts the tick of 1 kHz that ends board_idle(). It keeps no time: some of its interrupts may get lost. */
+/*
+ * Starts the tick of 1 kHz that ends board_idle(). It keeps no time: some of its interrupts may get
+ * lost.
+ */
 void board_tick_init(void);
 
 /*
- * A number that is another one after each start: for TCP's port numbers, and for port_uart_init(). A chip has a random number
- * generator for it, or counts its starts in memory that stays.
+ * A number that is another one after each start: for TCP's port numbers, and for port_uart_init().
+ * A chip has a random number generator for it, or counts its starts in memory that stays.
  */
 uint32_t board_random(void);
 
 /* Does not return: ends the simulation with this status. A real board would reset or stop. */
 _Noreturn void board_exit(int status);
 
-/* Argument `index` of the command line that the simulator was given, 1 being the first; NULL: there is no such. */
+/*
+ * Argument `index` of the command line that the simulator was given, 1 being the first; NULL: there
+ * is no such.
+ */
 const char *board_argument(unsigned index);
 
 /* The same as a number; otherwise: if it is missing. */
@@ -55,12 +64,16 @@ uint32_t board_argument_number(unsigned index, uint32_t otherwise);
 /* Fills the stack with the pattern; called by start-up. */
 void board_stack_paint(void);
 
-/* How deep the stack was at most, in bytes: what is left of the pattern that start-up filled it with was never used. */
+/*
+ * How deep the stack was at most, in bytes: what is left of the pattern that start-up filled it
+ * with was never used.
+ */
 size_t board_stack_used(void);
 
 /* Ethernet: whole frames without their checksum. */
 bool ethernet_init(uint8_t address[6]);
 bool ethernet_send(const uint8_t *frame, size_t size);
-size_t ethernet_receive(uint8_t *frame, size_t size); /* 0: none; a frame that does not fit is dropped */
+/* 0: none; a frame that does not fit is dropped */
+size_t ethernet_receive(uint8_t *frame, size_t size);
 
 #endif

@@ -1,4 +1,7 @@
-/* The clock and the tick of RISC-V machines with a CLINT: a counter of 64 bits, and a comparator that ends sleep. */
+/*
+ * The clock and the tick of RISC-V machines with a CLINT: a counter of 64 bits, and a comparator
+ * that ends sleep.
+ */
 #include "board.h"
 #include "port.h"
 
@@ -11,7 +14,8 @@
 
 #define TICKS_PER_MS (CLOCK_HZ / 1000)
 
-_Static_assert(TICKS_PER_MS > 0 && TICKS_PER_MS <= 0x10000, "milliseconds() divides by no more than 16 bits");
+_Static_assert(TICKS_PER_MS > 0 && TICKS_PER_MS <= 0x10000,
+               "milliseconds() divides by no more than 16 bits");
 
 static uint64_t now(void)
 {
@@ -35,8 +39,8 @@ void board_clock_set(uint32_t ms)
 }
 
 /*
- * The counter by the ticks of a millisecond, modulo 2^32, digit by digit of 16 bits as by hand: a division of 64 bits
- * is a kilobyte of code.
+ * The counter by the ticks of a millisecond, modulo 2^32, digit by digit of 16 bits as by hand: a
+ * division of 64 bits is a kilobyte of code.
  */
 static uint32_t milliseconds(uint64_t count)
 {

@@ -1,6 +1,6 @@
 /*
- * Start-up of Cortex-M0 to M33: the vector table, memory, a tick of 1 kHz, and sleep. A fault ends the simulation with
- * status 99 rather than hang.
+ * Start-up of Cortex-M0 to M33: the vector table, memory, a tick of 1 kHz, and sleep. A fault ends
+ * the simulation with status 99 rather than hang.
  */
 #include "board.h"
 
@@ -10,7 +10,8 @@
 #define SYST_RVR REGISTER(0xe000e014)
 #define SYST_CVR REGISTER(0xe000e018)
 
-extern uint8_t board_data_start[], board_data_end[], board_data_load[], board_bss_start[], board_bss_end[];
+extern uint8_t board_data_start[], board_data_end[], board_data_load[], board_bss_start[],
+    board_bss_end[];
 
 _Noreturn void board_reset(void);
 void board_fault(void);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Shows the lock on simulated boards: boards/common/demo.sh BUILD BOARD... The images and BUILD/redis-server must have
-# been built. It starts a server of its own on the loopback interface, and leaves nothing running.
+# Shows the lock on simulated boards: boards/common/demo.sh BUILD BOARD... The images and
+# BUILD/redis-server must have been built. It starts a server of its own on the loopback interface,
+# and leaves nothing running.
 set -eu
 build=$1
 shift

@@ -1,5 +1,5 @@
-# The images of one board: make -f boards/common/firmware.mk BOARD=mps2-an385, from the top folder; `make firmware`
-# does it.
+# The images of one board: make -f boards/common/firmware.mk BOARD=mps2-an385, from the top folder;
+# `make firmware` does it.
 #
 # A board's board.mk only sets variables:
 #   CPU      the compiler's options for the processor
@@ -33,8 +33,8 @@ LDFLAGS := $(CFLAGS) -nostdlib -static -Wl,--gc-sections -T boards/common/firmwa
 .PHONY: images
 images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 
-# What images are made of. One library for programs of one task, one for those with a kernel: the size of a client,
-# which holds a mutex, differs. The linker takes what an image needs.
+# What images are made of. One library for programs of one task, one for those with a kernel: the
+# size of a client, which holds a mutex, differs. The linker takes what an image needs.
 LIBRARY := $(wildcard resp/*.c lock/*.c) port/lwip/tcp.c port/uart/uart.c
 SUPPORT := $(addprefix boards/common/,stack.c string.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
@@ -67,7 +67,8 @@ $(OUT)/single.a: $(SINGLE)
 $(OUT)/kernel.a: $(KERNEL)
 $(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
 
-# Images: a main program, and what the linker takes of the libraries. None may contain a heap, or what prints or exits.
+# Images: a main program, and what the linker takes of the libraries. None may contain a heap, or
+# what prints or exits.
 OBJECT := $(OUT)/single
 $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fails, and removes the image, if it contains a heap, or functions that print or exit: forbidden.sh NM IMAGE
+# Fails, and removes the image, if it contains a heap, or functions that print or exit: forbidden.sh
+# NM IMAGE
 set -eu
 heap='malloc|calloc|realloc|free|memalign|sbrk|_sbrk'
 output='v?[dfs]?n?i?printf|puts|putchar'

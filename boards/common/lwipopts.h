@@ -1,7 +1,7 @@
 /*
- * lwIP for one or two TCP connections: no operating system, no sockets, fixed pools, 536 bytes a segment. Whoever
- * switches on a protocol with timers of its own (DHCP, DNS, reassembly) calls them in run_timers() of network.c, or
- * takes LWIP_TIMERS for 300 bytes of flash.
+ * lwIP for one or two TCP connections: no operating system, no sockets, fixed pools, 536 bytes a
+ * segment. Whoever switches on a protocol with timers of its own (DHCP, DNS, reassembly) calls them
+ * in run_timers() of network.c, or takes LWIP_TIMERS for 300 bytes of flash.
  */
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
@@ -29,24 +29,29 @@
 #define LWIP_NETIF_LOOPBACK 0
 #define LWIP_SINGLE_NETIF   1
 
-/* Behind 2 + 14 bytes of Ethernet's header all others are aligned, so that nothing need be read a byte at a time. */
+/*
+ * Behind 2 + 14 bytes of Ethernet's header all others are aligned, so that nothing need be read a
+ * byte at a time.
+ */
 #define ETH_PAD_SIZE 2
 
 /*
- * A frame is one pbuf, in each direction: what is sent is copied into blocks of a whole segment, which requests that
- * are sent together share; an echo is answered in the pbuf of the question, which has room for the headers.
+ * A frame is one pbuf, in each direction: what is sent is copied into blocks of a whole segment,
+ * which requests that are sent together share; an echo is answered in the pbuf of the question,
+ * which has room for the headers.
  */
 #define LWIP_NETIF_TX_SINGLE_PBUF           1
 #define PBUF_NEEDS_COPY(p)                  0
 #define LWIP_ICMP_ECHO_CHECK_INPUT_PBUF_LEN 0
 
-#define TCP_MSS                            536
-#define TCP_CALCULATE_EFF_SEND_MSS         0 /* the interface takes as much */
-#define TCP_WND                            (3 * TCP_MSS)
-#define TCP_SND_BUF                        (2 * TCP_MSS)
-#define TCP_SND_QUEUELEN                   8
-#define TCP_QUEUE_OOSEQ                    0
-#define LWIP_RANDOMIZE_INITIAL_LOCAL_PORTS 1 /* the ports of before a reset may still be open at the server */
+#define TCP_MSS                    536
+#define TCP_CALCULATE_EFF_SEND_MSS 0 /* the interface takes as much */
+#define TCP_WND                    (3 * TCP_MSS)
+#define TCP_SND_BUF                (2 * TCP_MSS)
+#define TCP_SND_QUEUELEN           8
+#define TCP_QUEUE_OOSEQ            0
+#define LWIP_RANDOMIZE_INITIAL_LOCAL_PORTS                                                         \
+  1 /* the ports of before a reset may still be open at the server */
 
 /* Blocks of two sizes in place of a heap: lwippools.h. */
 #define MEM_USE_POOLS                 1

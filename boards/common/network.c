@@ -1,6 +1,6 @@
 /*
- * The netif between lwIP and a board's Ethernet driver; see network.h. One buffer carries frames in both directions:
- * what arrived is in pbufs before lwIP may answer it.
+ * The netif between lwIP and a board's Ethernet driver; see network.h. One buffer carries frames in
+ * both directions: what arrived is in pbufs before lwIP may answer it.
  */
 #include "network.h"
 #include "board.h"
@@ -16,10 +16,15 @@
 #define HEADERS 54 /* Ethernet, IP, TCP */
 #define FRAME   ((HEADERS + TCP_MSS + 4 + 3) & ~3)
 
-/* That headers have no gaps without being packed, and what the sizes in lwippools.h and lwipopts.h come from. */
-_Static_assert(sizeof(struct eth_hdr) == ETH_PAD_SIZE + 14 && sizeof(struct etharp_hdr) == 28, "Ethernet's headers");
+/*
+ * That headers have no gaps without being packed, and what the sizes in lwippools.h and lwipopts.h
+ * come from.
+ */
+_Static_assert(sizeof(struct eth_hdr) == ETH_PAD_SIZE + 14 && sizeof(struct etharp_hdr) == 28,
+               "Ethernet's headers");
 _Static_assert(sizeof(struct ip_hdr) == 20 && sizeof(struct tcp_hdr) == 20, "IP's headers");
-_Static_assert(sizeof(struct pbuf) + PBUF_IP + 8 + IP_HLEN + 8 <= 88, "the longest without data: no such protocol");
+_Static_assert(sizeof(struct pbuf) + PBUF_IP + 8 + IP_HLEN + 8 <= 88,
+               "the longest without data: no such protocol");
 _Static_assert(sizeof(struct pbuf) + PBUF_TRANSPORT + TCP_MSS == 608, "a segment");
 _Static_assert(ETH_PAD_SIZE + FRAME <= PBUF_POOL_BUFSIZE, "a frame that arrives is one pbuf");
 
@@ -27,7 +32,10 @@ static struct netif interface;
 static uint8_t frame[ETH_PAD_SIZE + FRAME];
 static uint32_t random_state;
 
-/* For port numbers and the like. Which ones a reset leaves behind must not be the ones it begins with. */
+/*
+ * For port numbers and the like. Which ones a reset leaves behind must not be the ones it begins
+ * with.
+ */
 uint32_t network_random(void)
 {
   random_state = random_state * 1664525U + 1013904223U;
@@ -67,7 +75,8 @@ bool network_init(void)
   const ip4_addr_t gateway = {lwip_htonl(NETWORK_GATEWAY)};
   random_state = board_random();
   lwip_init();
-  if (netif_add(&interface, &address, &mask, &gateway, NULL, start, ethernet_input) == NULL) return false;
+  if (netif_add(&interface, &address, &mask, &gateway, NULL, start, ethernet_input) == NULL)
+    return false;
   netif_set_default(&interface);
   netif_set_up(&interface);
   return true;
@@ -82,7 +91,10 @@ static void take(size_t size)
   if (interface.input(data, &interface) != ERR_OK) pbuf_free(data);
 }
 
-/* lwIP's timers: TCP's, and, at each fourth turn, that of the address table. What was overslept is not made up for. */
+/*
+ * lwIP's timers: TCP's, and, at each fourth turn, that of the address table. What was overslept is
+ * not made up for.
+ */
 static void run_timers(void)
 {
   static uint32_t ran;

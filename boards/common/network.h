@@ -1,13 +1,17 @@
 /*
- * lwIP on a board's Ethernet driver, without interrupts and without an operating system: whoever waits for the
- * network turns it, by network_turn(). Every 50 ms or so is enough for the timers of lwIP when nobody waits.
+ * lwIP on a board's Ethernet driver, without interrupts and without an operating system: whoever
+ * waits for the network turns it, by network_turn(). Every 50 ms or so is enough for the timers of
+ * lwIP when nobody waits.
  */
 #ifndef NETWORK_H
 #define NETWORK_H
 
 #include "port_lwip.h"
 
-/* The address, mask and gateway that the simulator's user network expects, and its host's loopback interface. */
+/*
+ * The address, mask and gateway that the simulator's user network expects, and its host's loopback
+ * interface.
+ */
 #define NETWORK_ADDRESS LWIP_MAKEU32(10, 0, 2, 15)
 #define NETWORK_MASK    LWIP_MAKEU32(255, 255, 255, 0)
 #define NETWORK_GATEWAY LWIP_MAKEU32(10, 0, 2, 2)

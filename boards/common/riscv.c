@@ -1,12 +1,13 @@
 /*
- * Start-up of RV32 in machine mode: memory, a tick of 1 kHz, and sleep. No interrupt is ever taken: the timer's
- * merely ends `wfi`. An exception ends the simulation with status 99 rather than hang.
+ * Start-up of RV32 in machine mode: memory, a tick of 1 kHz, and sleep. No interrupt is ever taken:
+ * the timer's merely ends `wfi`. An exception ends the simulation with status 99 rather than hang.
  */
 #include "board.h"
 
 #include <string.h>
 
-extern uint8_t board_data_start[], board_data_end[], board_data_load[], board_bss_start[], board_bss_end[];
+extern uint8_t board_data_start[], board_data_end[], board_data_load[], board_bss_start[],
+    board_bss_end[];
 
 _Noreturn void board_fault(void);
 _Noreturn void board_start(void);

@@ -1,17 +1,18 @@
-# Firmware: `make firmware` builds the images of all boards, `make firmware BOARD=mps2-an385` those of one.
+# Firmware: `make firmware` builds the images of all boards, `make firmware BOARD=mps2-an385` those
+# of one.
 PACKAGES_FIRMWARE := qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi dpkg-dev \
   qemu-system-misc gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
 PACKAGES += $(PACKAGES_FIRMWARE)
 BOARDS := $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk))
 
 $(BUILD)/lwip/src: port/lwip/fetch.sh
-	@sh tests/need.sh dpkg-dev
+	@sh tests/tools/need.sh dpkg-dev
 	sh port/lwip/fetch.sh $(@D)
 	@touch $@
 
 .PHONY: firmware
 firmware: $(BUILD)/lwip/src ## build the images of all boards, or of BOARD=
-	@sh tests/need.sh $(PACKAGES_FIRMWARE)
+	@sh tests/tools/need.sh $(PACKAGES_FIRMWARE)
 	@for board in $(or $(BOARD),$(BOARDS)); do \
 	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board BUILD=$(BUILD) || exit 1; done
 

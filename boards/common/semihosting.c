@@ -1,12 +1,18 @@
 /*
- * What the simulator does for a board by semihosting: the command line, the exit status, and, in place of the random
- * number generator that a chip would have, the host's. The calls and their numbers are those of Arm's "Semihosting for
- * AArch32 and AArch64", which RISC-V shares.
+ * What the simulator does for a board by semihosting: the command line, the exit status, and, in
+ * place of the random number generator that a chip would have, the host's. The calls and their
+ * numbers are those of Arm's "Semihosting for AArch32 and AArch64", which RISC-V shares.
  */
 #include "board.h"
 #include "port.h"
 
-enum { SYS_OPEN = 0x01, SYS_CLOSE = 0x02, SYS_READ = 0x06, SYS_GET_CMDLINE = 0x15, SYS_EXIT_EXTENDED = 0x20 };
+enum {
+  SYS_OPEN = 0x01,
+  SYS_CLOSE = 0x02,
+  SYS_READ = 0x06,
+  SYS_GET_CMDLINE = 0x15,
+  SYS_EXIT_EXTENDED = 0x20
+};
 
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026U
 #define OPEN_BINARY                  1U

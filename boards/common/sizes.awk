@@ -1,6 +1,6 @@
-# Adds up what an image holds of each part, from the linker's map, and the worst stack of the library's public
-# functions, from the compiler's call graphs: awk -f sizes.awk -v row=NAME IMAGE.map FILE.ci...
-# Prints: row codec engine scripts client port lwip other flash ram stack
+# Adds up what an image holds of each part, from the linker's map, and the worst stack of the
+# library's public functions, from the compiler's call graphs: awk -f sizes.awk -v row=NAME
+# IMAGE.map FILE.ci... Prints: row codec engine scripts client port lwip other flash ram stack
 
 function hex(text,  i, n) {
   text = tolower(substr(text, 3))

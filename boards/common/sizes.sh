@@ -1,7 +1,8 @@
 #!/bin/sh
-# Prints what the superloop costs on each board: boards/common/sizes.sh BUILD. The images must have been built.
-# Bytes of flash by part, and in all; of RAM, the stack's 2 KB included; of stack: the worst of the library's public
-# functions by the call graph, without the port, and the deepest that was measured on the running board, all included.
+# Prints what the superloop costs on each board: boards/common/sizes.sh BUILD. The images must have
+# been built. Bytes of flash by part, and in all; of RAM, the stack's 2 KB included; of stack: the
+# worst of the library's public functions by the call graph, without the port, and the deepest that
+# was measured on the running board, all included.
 set -eu
 build=$1
 rows=

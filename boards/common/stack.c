@@ -1,6 +1,7 @@
 /*
- * Measures how deep the stack grew: start-up fills it with a pattern, and what still shows the pattern was never used.
- * A frame that is allocated but not written can hide below the mark; the estimate along the call graph cannot miss it.
+ * Measures how deep the stack grew: start-up fills it with a pattern, and what still shows the
+ * pattern was never used. A frame that is allocated but not written can hide below the mark; the
+ * estimate along the call graph cannot miss it.
  */
 #include "board.h"
 

@@ -1,6 +1,7 @@
 /*
- * The functions of string.h that the images need, a byte at a time. Those of the C library are made for speed, which
- * costs a kilobyte and nothing here is worth. What else a program calls still comes from the library.
+ * The functions of string.h that the images need, a byte at a time. Those of the C library are made
+ * for speed, which costs a kilobyte and nothing here is worth. What else a program calls still
+ * comes from the library.
  *
  * Compiled so that the compiler does not put a call of memcpy in memcpy's place.
  */
@@ -20,7 +21,8 @@ void *memmove(void *to, const void *from, size_t size)
 {
   uint8_t *out = to;
   const uint8_t *in = from;
-  if ((uintptr_t)out - (uintptr_t)in >= size) return memcpy(to, from, size); /* its end overlaps nothing */
+  /* its end overlaps nothing */
+  if ((uintptr_t)out - (uintptr_t)in >= size) return memcpy(to, from, size);
   while (size-- > 0)
     out[size] = in[size];
   return to;

@@ -1,6 +1,6 @@
 /*
- * Ethernet by virtio over memory-mapped registers (virtio 1.1, sections 2.6, 4.2 and 5.1), polled. Each queue's
- * descriptors point to fixed buffers for ever: frames are copied in and out.
+ * Ethernet by virtio over memory-mapped registers (virtio 1.1, sections 2.6, 4.2 and 5.1), polled.
+ * Each queue's descriptors point to fixed buffers for ever: frames are copied in and out.
  */
 #include "board.h"
 #include "port.h"
@@ -37,7 +37,10 @@ enum registers {
 #define STATUS_READY      4U
 #define DEVICE_WRITES     2U
 
-/* A network packet: the header of virtio, which stays zero as sent, and a frame of no more than 596 bytes. */
+/*
+ * A network packet: the header of virtio, which stays zero as sent, and a frame of no more than 596
+ * bytes.
+ */
 #define HEADER 12
 #define PACKET 608
 
@@ -134,8 +137,8 @@ static struct used *done(struct queue *queue)
 }
 
 /*
- * Buffers are sent in turn, so the next one is free unless all are under way. The device is done with the oldest in a
- * moment; to wait is better than to drop a frame, which costs TCP's patience.
+ * Buffers are sent in turn, so the next one is free unless all are under way. The device is done
+ * with the oldest in a moment; to wait is better than to drop a frame, which costs TCP's patience.
  */
 bool ethernet_send(const uint8_t *frame, size_t size)
 {

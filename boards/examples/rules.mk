@@ -6,7 +6,7 @@ $(BUILD)/examples/libuv: LDLIBS += -luv
 
 $(BUILD)/examples/%: boards/examples/loops/%.c $(BUILD)/liblock.a
 	@mkdir -p $(@D)
-	@sh tests/need.sh libuv1-dev
+	@sh tests/tools/need.sh libuv1-dev
 	$(CC) $(LIB_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 .PHONY: loops

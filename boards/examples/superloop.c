@@ -1,9 +1,9 @@
 /*
- * A superloop that holds a lock now and then. The loop has a period of 10 ms and keeps it, also while it waits for
- * the lock or while the server is away: nothing it calls blocks.
+ * A superloop that holds a lock now and then. The loop has a period of 10 ms and keeps it, also
+ * while it waits for the lock or while the server is away: nothing it calls blocks.
  *
- * Its work is to move a motor, say, which only one device in the plant may do at a time. Arguments: the server's
- * port, how often to do it (3), and for how long, in ms (500).
+ * Its work is to move a motor, say, which only one device in the plant may do at a time. Arguments:
+ * the server's port, how often to do it (3), and for how long, in ms (500).
  */
 #include "board.h"
 #include "fairlock.h"
@@ -26,7 +26,10 @@ static uint8_t send_buffer[256];
 static struct fairlock_client client;
 static struct fairlock door;
 
-/* The hold is gone before it was released: whatever moves must stop, now. Called from inside fairlock_poll(). */
+/*
+ * The hold is gone before it was released: whatever moves must stop, now. Called from inside
+ * fairlock_poll().
+ */
 static void lost(struct fairlock *handle, void *context)
 {
   struct work *work = context;
@@ -67,7 +70,7 @@ static void turn(uint32_t now)
   case WAITING:
     work.turns++;
     if (fairlock_result(&door) == FAIRLOCK_PENDING) break;
-    if (fairlock_held(&door) > 0) {
+    if (fairlock_remaining_ms(&door) > 0) {
       board_write("held after ");
       board_write_number(work.turns);
       board_write(" turns: moving\n");
@@ -95,7 +98,8 @@ int main(void)
   struct port_transport *transport = link_init();
   work.rounds = board_argument_number(2, 3);
   work.move_ms = board_argument_number(3, 500);
-  if (transport == NULL || fairlock_client_init(&client, &config, transport) != FAIRLOCK_OK) return 1;
+  if (transport == NULL || fairlock_client_init(&client, &config, transport) != FAIRLOCK_OK)
+    return 1;
   if (fairlock_init(&door, &client, "door:7") != FAIRLOCK_OK) return 1;
   while (work.rounds > 0 || fairlock_result(&door) == FAIRLOCK_PENDING) {
     uint32_t began = port_clock_ms();

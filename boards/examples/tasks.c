@@ -1,10 +1,12 @@
 /*
- * Several tasks that share one client, and with it one connection: each has a handle of its own, and they take turns
- * at a lock with blocking calls, as if each were alone. They are preempted at any moment, by each other and by one
- * that only computes. What they share is guarded by the distributed lock alone, so that a mistake would show.
+ * Several tasks that share one client, and with it one connection: each has a handle of its own,
+ * and they take turns at a lock with blocking calls, as if each were alone. They are preempted at
+ * any moment, by each other and by one that only computes. What they share is guarded by the
+ * distributed lock alone, so that a mistake would show.
  *
- * Arguments: the server's port; how many rounds for each task (10); and 1 if a task of its own is to keep leases alive
- * (fairlock_run), 0 if whoever waits does, which is enough for holds shorter than the lease.
+ * Arguments: the server's port; how many rounds for each task (10); and 1 if a task of its own is
+ * to keep leases alive (fairlock_run), 0 if whoever waits does, which is enough for holds shorter
+ * than the lease.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -125,7 +127,8 @@ int main(void)
     if (fairlock_init(&workers[i].handle, &client, "press") != FAIRLOCK_OK) return 1;
     kernel_add(&workers[i].task, work, &workers[i], workers[i].stack, STACK_WORDS);
   }
-  if (board_argument_number(3, 1) == 1) kernel_add(&runner, run_client, NULL, runner_stack, STACK_WORDS);
+  if (board_argument_number(3, 1) == 1)
+    kernel_add(&runner, run_client, NULL, runner_stack, STACK_WORDS);
   kernel_add(&computer, compute, NULL, computer_stack, 64);
   kernel_run();
   report("rounds ", rounds_done);

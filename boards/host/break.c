@@ -1,4 +1,7 @@
-/* `fairlock break`: ends somebody's hold, for an operator who knows that it should not be there any more. */
+/*
+ * `fairlock break`: ends somebody's hold, for an operator who knows that it should not be there any
+ * more.
+ */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include <stdio.h>
@@ -55,7 +58,8 @@ int break_command(int argc, char **argv)
   struct command_line line = {.command = "break", .usage = USAGE};
   if (next_option(&line, argc, argv, ":", options, help) != -1) return EXIT_USAGE;
   if (optind == argc) return misused(&line, "the NAME of a lock is missing");
-  if (optind + 1 < argc) return misused(&line, "one lock at a time: '%s' is too much", argv[optind + 1]);
+  if (optind + 1 < argc)
+    return misused(&line, "one lock at a time: '%s' is too much", argv[optind + 1]);
   if (!good_name(&line, argv[optind])) return EXIT_USAGE;
   int status = session_prepare(&session, &line);
   if (status == EXIT_DONE) status = session_connect(&session);

@@ -1,7 +1,7 @@
 /*
- * The command's process. Between fork and exec it waits at a gate, a pipe, so that whoever has to know its number (the
- * keeper, which ends it if we die) knows it before the command does anything. Where the system can, it is also killed
- * by the kernel when we die.
+ * The command's process. Between fork and exec it waits at a gate, a pipe, so that whoever has to
+ * know its number (the keeper, which ends it if we die) knows it before the command does anything.
+ * Where the system can, it is also killed by the kernel when we die.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -27,7 +27,7 @@ static void wait_at(int gate)
   if (got != 1) _exit(EXIT_SYSTEM);
 }
 
-static void become(char *const *arguments, int gate, pid_t parent)
+static void exec_child(char *const *arguments, int gate, pid_t parent)
 {
   (void)setpgid(0, 0);
   system_die_with(parent);
@@ -48,7 +48,7 @@ int child_start(struct child *child, char *const *arguments)
   child->pid = fork();
   if (child->pid == 0) {
     (void)close(gate[1]);
-    become(arguments, gate[0], parent);
+    exec_child(arguments, gate[0], parent);
   }
   int error = errno;
   (void)close(gate[0]);

@@ -10,9 +10,9 @@ struct child {
 };
 
 /*
- * Makes the process for arguments, in a process group of its own. It executes them when child_go() is called, and
- * never if we end before. If they cannot be executed, it complains and exits with EXIT_NO_EXEC. Returns 0, or -1 with
- * errno set.
+ * Makes the process for arguments, in a process group of its own. It executes them when child_go()
+ * is called, and never if we end before. If they cannot be executed, it complains and exits with
+ * EXIT_NO_EXEC. Returns 0, or -1 with errno set.
  */
 int child_start(struct child *child, char *const *arguments);
 

@@ -1,14 +1,16 @@
 /*
- * The fairlock command: what its files share. main.c picks a subcommand; each subcommand is a file of its own and
- * returns the command's exit status. Messages go to stderr, begin with "fairlock: " and say what to do.
+ * The fairlock command: what its files share. main.c picks a subcommand; each subcommand is a file
+ * of its own and returns the command's exit status. Messages go to stderr, begin with "fairlock: "
+ * and say what to do.
  *
  *   main.c      subcommands, help, version
  *   options.c   numbers, names and the options that all subcommands have
  *   url.c       where the server is
  *   session.c   a client of that server; statuses to messages and exit statuses
- *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, guard.c, in another, ends the
- *               command when that one cannot, child.c starts it, signals.c and terminal.c stand between it and
- *               whoever started us; system.c has what only some systems can do
+ *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, guard.c, in
+ *               another, ends the command when that one cannot, child.c starts it, signals.c and
+ *               terminal.c stand between it and whoever started us; system.c has what only some
+ *               systems can do
  *   status.c, watch.c, break.c   the others; inspection.c reads, text.c prints any bytes
  */
 #ifndef COMMAND_H
@@ -41,7 +43,10 @@ __attribute__((format(printf, 1, 2)))
 #endif
 void complain(const char *format, ...);
 
-/* Flushes stdout. Returns status, or EXIT_SYSTEM after a complaint if what was printed could not be written. */
+/*
+ * Flushes stdout. Returns status, or EXIT_SYSTEM after a complaint if what was printed could not be
+ * written.
+ */
 int end_output(int status);
 
 #endif

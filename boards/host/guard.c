@@ -1,14 +1,16 @@
 /*
  * The guard: a child of the keeper's, in a session of its own, that does nothing but wait.
  *
- * The keeper ends the command in time, and `fairlock run` does if the keeper dies. But each of them can be stopped or
- * killed alone or with the other, and then the lease ends while the command runs. The guard knows what they know: the
- * time at which the command must be dead, which the keeper writes down after each renewal, and its group. A little later
- * than the keeper should have, the guard ends the command; and at once if both of them are gone.
+ * The keeper ends the command in time, and `fairlock run` does if the keeper dies. But each of them
+ * can be stopped or killed alone or with the other, and then the lease ends while the command runs.
+ * The guard knows what they know: the time at which the command must be dead, which the keeper
+ * writes down after each renewal, and its group. A little later than the keeper should have, the
+ * guard ends the command; and at once if both of them are gone.
  *
- * What they know is in memory that all of them share, not in messages: one that was stopped for an hour must find what
- * is true now, not what was true then; and nobody may have to wait because another one does not read. A byte in the
- * pipe wakes the guard when there is something new to look at. A renewal is not: it looks when the time has come.
+ * What they know is in memory that all of them share, not in messages: one that was stopped for an
+ * hour must find what is true now, not what was true then; and nobody may have to wait because
+ * another one does not read. A byte in the pipe wakes the guard when there is something new to look
+ * at. A renewal is not: it looks when the time has come.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -54,7 +56,8 @@ struct watch {
 int guard_prepare(struct guard *guard)
 {
   guard->pid = 0;
-  guard->shared = mmap(NULL, sizeof *guard->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  guard->shared =
+      mmap(NULL, sizeof *guard->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (guard->shared == MAP_FAILED) return -1;
   if (pipe(guard->alive) == 0) {
     for (int i = 0; i < 2; i++) {
@@ -152,7 +155,8 @@ bool guard_kill(struct guard *guard)
 /* Its deadline has passed, and it was for us to see to it. */
 static void note_action(struct watch *watch)
 {
-  if (atomic_load(&watch->guard->shared->state) == HELD) atomic_store(&watch->guard->shared->acted, true);
+  if (atomic_load(&watch->guard->shared->state) == HELD)
+    atomic_store(&watch->guard->shared->acted, true);
 }
 
 /* Does what is due. Returns the milliseconds until the next thing is, or -1 if there is none. */
@@ -161,7 +165,8 @@ static int look(struct watch *watch)
   const struct guard_orders *orders = watch->orders;
   int state = atomic_load(&watch->guard->shared->state);
   if (watch->done || state == RESTING || guard_group(watch->guard) == 0) return -1;
-  if (!watch->termed) watch->kill_at = atomic_load(&watch->guard->shared->kill_at) + orders->slack_ms;
+  if (!watch->termed)
+    watch->kill_at = atomic_load(&watch->guard->shared->kill_at) + orders->slack_ms;
   int32_t left = (int32_t)(watch->kill_at - port_clock_ms());
   if (left <= 0) {
     note_action(watch);

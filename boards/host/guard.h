@@ -10,8 +10,10 @@ struct guard_shared;
 
 struct guard {
   struct guard_shared *shared; /* by all processes of a run                                      */
-  int alive[2];                /* written by the keeper and by run; its end tells that both are gone */
-  pid_t pid;                   /* in the keeper; 0: there is no guard yet                            */
+  /* written by the keeper and by run; its end tells that both are gone */
+  int alive[2];
+  /* in the keeper; 0: there is no guard yet */
+  pid_t pid;
 };
 
 /* How the command is to be ended. */
@@ -40,7 +42,10 @@ void guard_ending(struct guard *guard, uint32_t kill_at);
 /* There is no deadline any more. */
 void guard_rest(struct guard *guard);
 
-/* The command's process group; 0: nobody is to be ended, now that the number may soon be somebody else's. */
+/*
+ * The command's process group; 0: nobody is to be ended, now that the number may soon be somebody
+ * else's.
+ */
 void guard_set_group(struct guard *guard, pid_t group);
 pid_t guard_group(const struct guard *guard);
 
@@ -54,8 +59,9 @@ bool guard_acted(const struct guard *guard);
 void guard_signal(const struct guard *guard, int number);
 
 /*
- * Kills the command's group, and waits until none of it runs any more. Then there is no group, lest somebody who wakes
- * up much later takes another one of the same number for it. Returns false if some of it still runs after a while.
+ * Kills the command's group, and waits until none of it runs any more. Then there is no group, lest
+ * somebody who wakes up much later takes another one of the same number for it. Returns false if
+ * some of it still runs after a while.
  */
 bool guard_kill(struct guard *guard);
 

@@ -1,6 +1,6 @@
 /*
- * Reads a lock by fairlock_inspect(), which reports piece by piece and may begin again when the connection breaks, and
- * keeps the pieces until they are printed.
+ * Reads a lock by fairlock_inspect(), which reports piece by piece and may begin again when the
+ * connection breaks, and keeps the pieces until they are printed.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -47,7 +47,8 @@ static void take(const struct fairlock_report *report, void *context)
     inspection_clear(inspection);
     done = take_holder(inspection, report);
   } else {
-    done = inspection->waiters != NULL && copy_party(&inspection->waiters[inspection->waiter_count], report);
+    done = inspection->waiters != NULL &&
+           copy_party(&inspection->waiters[inspection->waiter_count], report);
     if (done) inspection->waiter_count++;
   }
   if (!done) inspection->out_of_memory = true;
@@ -65,8 +66,8 @@ int inspection_read(struct inspection *inspection, struct session *session, cons
 
 static bool same_party(const struct party *a, const struct party *b)
 {
-  return a->id_size == b->id_size && (a->id_size == 0 || memcmp(a->id, b->id, a->id_size) == 0) && a->ours == b->ours &&
-         a->listens == b->listens && a->alive == b->alive;
+  return a->id_size == b->id_size && (a->id_size == 0 || memcmp(a->id, b->id, a->id_size) == 0) &&
+         a->ours == b->ours && a->listens == b->listens && a->alive == b->alive;
 }
 
 bool inspection_differs(const struct inspection *a, const struct inspection *b)
@@ -119,7 +120,8 @@ void inspection_print_holder(FILE *to, const struct inspection *inspection, bool
   if (inspection->hold_count != 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
   if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);
   if (with_ttl && inspection->ttl_ms < 0) fputs(", without end", to);
-  if (with_ttl && inspection->ttl_ms >= 0) fprintf(to, ", %.1f s left", (double)inspection->ttl_ms / 1000);
+  if (with_ttl && inspection->ttl_ms >= 0)
+    fprintf(to, ", %.1f s left", (double)inspection->ttl_ms / 1000);
   fputc(')', to);
 }
 
@@ -133,5 +135,6 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
     fprintf(to, "  %4zu  %-8s  %-7s  %s\n", i + 1, party_kind(waiter), party_condition(waiter), id);
     free(id);
   }
-  if (shown < inspection->waiter_count) fprintf(to, "  and %zu more\n", inspection->waiter_count - shown);
+  if (shown < inspection->waiter_count)
+    fprintf(to, "  and %zu more\n", inspection->waiter_count - shown);
 }

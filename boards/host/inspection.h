@@ -28,8 +28,8 @@ struct inspection {
 };
 
 /*
- * Reads the lock called name into *inspection, which starts zeroed, or as it was left. Returns a status of the
- * library's.
+ * Reads the lock called name into *inspection, which starts zeroed, or as it was left. Returns a
+ * status of the library's.
  */
 int inspection_read(struct inspection *inspection, struct session *session, const char *name);
 

@@ -1,15 +1,18 @@
 /*
- * The keeper: the process that holds the lock, in a session of its own, out of reach of the terminal.
+ * The keeper: the process that holds the lock, in a session of its own, out of reach of the
+ * terminal.
  *
- * It is apart from the process that runs the command because each has to survive the other. If that one is stopped, by
- * the terminal or otherwise, the lease goes on being renewed; if it is killed, the keeper kills the command and then
- * releases the lock. If the keeper is killed, its end of the link closes, and the other one kills the command. For what
- * neither of them can do, because it is stopped or both are killed, the keeper has a child, the guard.
+ * It is apart from the process that runs the command because each has to survive the other. If that
+ * one is stopped, by the terminal or otherwise, the lease goes on being renewed; if it is killed,
+ * the keeper kills the command and then releases the lock. If the keeper is killed, its end of the
+ * link closes, and the other one kills the command. For what neither of them can do, because it is
+ * stopped or both are killed, the keeper has a child, the guard.
  *
- * Two threads. One turns the crank and wakes the other after each turn; the other waits for that, for orders and for
- * time, and looks at how things stand. The command is ended so that it is dead before anybody else can hold the
- * lock: SIGTERM at (end of the hold, as reckoned here - kill-after - reserve), SIGKILL at (that end - reserve). Nor is
- * the lock reported as acquired before there is that much time.
+ * Two threads. One services the client and wakes the other after each turn; the other waits for
+ * that, for orders and for time, and looks at how things stand. The command is ended so that it is
+ * dead before anybody else can hold the lock: SIGTERM at (end of the hold, as reckoned here -
+ * kill-after - reserve), SIGKILL at (that end - reserve). Nor is the lock reported as acquired
+ * before there is that much time.
  *
  * What it must never do: release the lock while the command may still run, or outlive its purpose.
  */
@@ -62,7 +65,8 @@ struct hold {
 static void tell(struct hold *hold, const struct keeper_message *message)
 {
   if (hold->link < 0) return;
-  ssize_t written = write(hold->link, message, sizeof *message); /* fits; if nobody reads, the next look will tell */
+  /* fits; if nobody reads, the next look will tell */
+  ssize_t written = write(hold->link, message, sizeof *message);
   (void)written;
 }
 
@@ -164,12 +168,16 @@ static void begin_release(struct hold *hold)
   int status = fairlock_start_release(&hold->handle);
   if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
   hold->until =
-      port_clock_ms() + (hold->phase == ENDING || hold->phase == ENDED ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS);
+      port_clock_ms() +
+      (hold->phase == ENDING || hold->phase == ENDED ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS);
   hold->phase = RELEASING;
   guard_rest(hold->guard);
 }
 
-/* Writes down for the guard until when the command may run. Clocks are read before, so that it errs on the early side. */
+/*
+ * Writes down for the guard until when the command may run. Clocks are read before, so that it errs
+ * on the early side.
+ */
 static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
 {
   guard_deadline(hold->guard, now + left - spare_ms(hold->options));
@@ -185,9 +193,10 @@ static void look_waiting(struct hold *hold)
     begin_release(hold);
     return;
   }
-  uint32_t left = fairlock_held(&hold->handle);
+  uint32_t left = fairlock_remaining_ms(&hold->handle);
   if (left == 0) finish(hold, KEEPER_FAILED, FAIRLOCK_LOST);
-  if (left <= needed_ms(hold->options)) return; /* a handover that is being confirmed, for a full lease */
+  /* a handover that is being confirmed, for a full lease */
+  if (left <= needed_ms(hold->options)) return;
   struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
   fairlock_id(&hold->handle, message.owner);
   hold->phase = KEEPING;
@@ -198,7 +207,7 @@ static void look_waiting(struct hold *hold)
 static void look(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
-  uint32_t left = fairlock_held(&hold->handle);
+  uint32_t left = fairlock_remaining_ms(&hold->handle);
   bool due = (int32_t)(now - hold->until) >= 0;
   int status = fairlock_result(&hold->handle);
   switch (hold->phase) {
@@ -223,14 +232,18 @@ static void look(struct hold *hold)
   }
 }
 
-/* Milliseconds until a look is due even if nothing happens. The machine may have slept: never for long. */
+/*
+ * Milliseconds until a look is due even if nothing happens. The machine may have slept: never for
+ * long.
+ */
 static int next_look_ms(struct hold *hold)
 {
-  uint32_t wait = PORT_LONGEST_WAIT_MS;
+  uint32_t wait = PORT_WAIT_MAX_MS;
   uint32_t other = wait;
-  uint32_t left = fairlock_held(&hold->handle);
+  uint32_t left = fairlock_remaining_ms(&hold->handle);
   uint32_t now = port_clock_ms();
-  if (hold->phase == KEEPING) other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
+  if (hold->phase == KEEPING)
+    other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
   if (hold->phase == WAITING && left > 0) other = left;
   if (hold->phase == ENDING || hold->phase == RELEASING) {
     other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
@@ -263,7 +276,8 @@ static void obey(struct hold *hold)
   switch (order.kind) {
   case ORDER_GUARD:
     if (hold->phase == ENDING) signal_group(hold, SIGTERM);
-    if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE) signal_group(hold, SIGKILL);
+    if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE)
+      signal_group(hold, SIGKILL);
     break;
   case ORDER_CANCEL:
     fairlock_cancel(&hold->handle);
@@ -298,30 +312,33 @@ static void search_holder(const struct fairlock_report *report, void *context)
 {
   struct search *search = context;
   if (report->place != 0) return;
-  search->found = report->id != NULL && report->id_size > 0 && is_listed(search->owners, report->id, report->id_size);
+  search->found = report->id != NULL && report->id_size > 0 &&
+                  is_listed(search->owners, report->id, report->id_size);
 }
 
 /*
- * True if the lock is held by a `fairlock run` that waits for the end of our own: ours would never come. The same name
- * on another server, or in another database, has another holder; no two holds anywhere have the same id. If the server
- * does not tell who holds, we find out what it has to say when we ask for the lock.
+ * True if the lock is held by a `fairlock run` that waits for the end of our own: ours would never
+ * come. The same name on another server, or in another database, has another holder; no two holds
+ * anywhere have the same id. If the server does not tell who holds, we find out what it has to say
+ * when we ask for the lock.
  */
 static bool is_nested(struct hold *hold)
 {
   const struct keeper_options *options = hold->options;
   struct search search = {.owners = options->owners};
   if (options->owners == NULL || options->wait_ms == 0) return false;
-  int status = fairlock_inspect(&hold->session->client, options->name, strlen(options->name), search_holder, &search);
+  int status = fairlock_inspect(&hold->session->client, options->name, strlen(options->name),
+                                search_holder, &search);
   return status == FAIRLOCK_OK && search.found;
 }
 
 /* The two threads */
 
-static void *turn_crank(void *context)
+static void *service_client(void *context)
 {
   struct hold *hold = context;
   for (;;) {
-    fairlock_poll(&hold->session->client, PORT_LONGEST_WAIT_MS);
+    fairlock_poll(&hold->session->client, PORT_WAIT_MAX_MS);
     ssize_t written = write(hold->wake[1], "", 1); /* full: the other thread will wake anyway */
     (void)written;
   }
@@ -332,7 +349,8 @@ static void watch_over(struct hold *hold)
 {
   for (;;) {
     look(hold);
-    struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN}, {.fd = hold->link, .events = POLLIN}};
+    struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN},
+                               {.fd = hold->link, .events = POLLIN}};
     if (poll(sources, 2, next_look_ms(hold)) <= 0) continue;
     char turns[64];
     if (sources[0].revents != 0 && read(hold->wake[0], turns, sizeof turns) < 0) continue;
@@ -340,7 +358,10 @@ static void watch_over(struct hold *hold)
   }
 }
 
-/* Nothing but the link and the guard's pipe is shared with whoever started us, lest a pipe that they read stays open. */
+/*
+ * Nothing but the link and the guard's pipe is shared with whoever started us, lest a pipe that
+ * they read stays open.
+ */
 static void detach(int link, const struct guard *guard)
 {
   int kept[] = {link, guard->alive[0], guard->alive[1]};
@@ -357,7 +378,8 @@ static void detach(int link, const struct guard *guard)
 static bool make_wake(struct hold *hold)
 {
   if (pipe(hold->wake) != 0) return false;
-  return fcntl(hold->wake[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(hold->wake[1], F_SETFL, O_NONBLOCK) == 0;
+  return fcntl(hold->wake[0], F_SETFL, O_NONBLOCK) == 0 &&
+         fcntl(hold->wake[1], F_SETFL, O_NONBLOCK) == 0;
 }
 
 static void keep(struct hold *hold)
@@ -380,7 +402,7 @@ static void keep(struct hold *hold)
   (void)close(hold->guard->alive[0]);
   status = fairlock_start_acquire(&hold->handle, options->wait_ms, FAIRLOCK_RENEW);
   if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
-  if (pthread_create(&thread, NULL, turn_crank, hold) != 0) end_keeper(hold, 1);
+  if (pthread_create(&thread, NULL, service_client, hold) != 0) end_keeper(hold, 1);
   watch_over(hold);
 }
 
@@ -394,10 +416,12 @@ static void configure(struct fairlock_config *config, const struct keeper_option
   config->connect_ms = connect_ms < 1000 ? 1000 : connect_ms > 5000 ? 5000 : connect_ms;
 }
 
-int keeper_start(struct keeper *keeper, struct session *session, const struct keeper_options *options)
+int keeper_start(struct keeper *keeper, struct session *session,
+                 const struct keeper_options *options)
 {
   int ends[2];
-  if (guard_prepare(&keeper->guard) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
+  if (guard_prepare(&keeper->guard) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+    return -1;
   (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   keeper->link = ends[0];
   keeper->options = options;
@@ -405,7 +429,8 @@ int keeper_start(struct keeper *keeper, struct session *session, const struct ke
   if (keeper->pid == 0) {
     detach(ends[1], &keeper->guard);
     configure(&session->config, options);
-    struct hold hold = {.session = session, .options = options, .link = ends[1], .guard = &keeper->guard};
+    struct hold hold = {
+        .session = session, .options = options, .link = ends[1], .guard = &keeper->guard};
     keep(&hold);
   }
   int error = errno;
@@ -433,7 +458,8 @@ struct keeper_message keeper_news(struct keeper *keeper)
 static void give_order(struct keeper *keeper, enum order_kind kind)
 {
   struct order what = {.kind = (int32_t)kind};
-  ssize_t written = write(keeper->link, &what, sizeof what); /* if it is gone, its news will say so */
+  /* if it is gone, its news will say so */
+  ssize_t written = write(keeper->link, &what, sizeof what);
   (void)written;
 }
 

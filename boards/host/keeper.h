@@ -9,8 +9,10 @@
 #include "guard.h"
 #include "session.h"
 
-#define KEEPER_RELEASE_MS      5000U /* a release that is not answered in this time is left to the lease */
-#define KEEPER_LATE_RELEASE_MS 500U  /* the same when the lock is lost, or nearly                         */
+#define KEEPER_RELEASE_MS                                                                          \
+  5000U /* a release that is not answered in this time is left to the lease */
+#define KEEPER_LATE_RELEASE_MS                                                                     \
+  500U /* the same when the lock is lost, or nearly                         */
 
 enum on_lost { ON_LOST_TERM, ON_LOST_KILL, ON_LOST_IGNORE };
 
@@ -27,11 +29,13 @@ struct keeper_options {
 enum keeper_news {
   KEEPER_CONNECTED = 1, /* the server serves us. It waits for keeper_acquire()                    */
   KEEPER_ACQUIRED,      /* the lock is held: token, owner                                        */
-  KEEPER_NESTED,        /* it is not, because one of owners holds it. The keeper has ended         */
-  KEEPER_FAILED,        /* it is not, and will not be: status, error. The keeper has ended       */
-  KEEPER_LOST,          /* it is being lost: FAIRLOCK_UNREACHABLE, not renewed; FAIRLOCK_LOST, gone */
-  KEEPER_RELEASED,      /* status of the release. The keeper has ended                            */
-  KEEPER_GONE           /* the keeper has ended without a word                                    */
+  /* it is not, because one of owners holds it. The keeper has ended */
+  KEEPER_NESTED,
+  KEEPER_FAILED, /* it is not, and will not be: status, error. The keeper has ended       */
+  /* it is being lost: FAIRLOCK_UNREACHABLE, not renewed; FAIRLOCK_LOST, gone */
+  KEEPER_LOST,
+  KEEPER_RELEASED, /* status of the release. The keeper has ended                            */
+  KEEPER_GONE      /* the keeper has ended without a word                                    */
 };
 
 struct keeper_message {
@@ -49,9 +53,12 @@ struct keeper {
   struct guard guard;
 };
 
-/* Makes the keeper, which begins to connect. session is prepared, not open; options stay. Returns 0, or -1 with errno
- * set. */
-int keeper_start(struct keeper *keeper, struct session *session, const struct keeper_options *options);
+/*
+ * Makes the keeper, which begins to connect. session is prepared, not open; options stay. Returns
+ * 0, or -1 with errno set.
+ */
+int keeper_start(struct keeper *keeper, struct session *session,
+                 const struct keeper_options *options);
 
 /* The next message. Blocks unless link is readable. */
 struct keeper_message keeper_news(struct keeper *keeper);
@@ -62,22 +69,34 @@ void keeper_guard(struct keeper *keeper, pid_t group);
 /* The group has ended: before its number is given back to the system. */
 void keeper_unguard(struct keeper *keeper);
 
-/* True when the hold has lasted too long for a command to be started, and the keeper has not said so: it does not run. */
+/*
+ * True when the hold has lasted too long for a command to be started, and the keeper has not said
+ * so: it does not run.
+ */
 bool keeper_overdue(const struct keeper *keeper);
 
-/* True when the time to end the command has come, and it was not the keeper that did it but its guard. */
+/*
+ * True when the time to end the command has come, and it was not the keeper that did it but its
+ * guard.
+ */
 bool keeper_failed_to_end(const struct keeper *keeper);
 
 /* Has it acquire; the answer is KEEPER_ACQUIRED or _FAILED. */
 void keeper_acquire(struct keeper *keeper);
 
-/* Has it leave the queue, or give the lock back if it was just acquired; the answer is KEEPER_FAILED or _ACQUIRED. */
+/*
+ * Has it leave the queue, or give the lock back if it was just acquired; the answer is
+ * KEEPER_FAILED or _ACQUIRED.
+ */
 void keeper_cancel(struct keeper *keeper);
 
 /* Has it release; the answer is KEEPER_RELEASED. */
 void keeper_release(struct keeper *keeper);
 
-/* Ends it at once: before keeper_acquire(), when nothing can be left behind, or when it does not answer. */
+/*
+ * Ends it at once: before keeper_acquire(), when nothing can be left behind, or when it does not
+ * answer.
+ */
 void keeper_kill(struct keeper *keeper);
 
 #endif

@@ -10,20 +10,21 @@
 #include "command.h"
 #include "engine.h"
 
-static const char help[] = "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
-                           "       fairlock status [--json] [OPTION]... NAME...\n"
-                           "       fairlock watch [OPTION]... NAME\n"
-                           "       fairlock break [OPTION]... NAME\n"
-                           "\n"
-                           "A fair lock over Redis: first come, first served, among machines.\n"
-                           "\n"
-                           "  run      run a command while holding the lock NAME, as flock(1) does\n"
-                           "  status   print who holds, and who waits\n"
-                           "  watch    the same, live\n"
-                           "  break    end somebody else's hold\n"
-                           "\n"
-                           "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db]\n"
-                           "or unix:///path. 'fairlock SUBCOMMAND --help' tells more, and so does fairlock(1).\n";
+static const char help[] =
+    "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
+    "       fairlock status [--json] [OPTION]... NAME...\n"
+    "       fairlock watch [OPTION]... NAME\n"
+    "       fairlock break [OPTION]... NAME\n"
+    "\n"
+    "A fair lock over Redis: first come, first served, among machines.\n"
+    "\n"
+    "  run      run a command while holding the lock NAME, as flock(1) does\n"
+    "  status   print who holds, and who waits\n"
+    "  watch    the same, live\n"
+    "  break    end somebody else's hold\n"
+    "\n"
+    "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db]\n"
+    "or unix:///path. 'fairlock SUBCOMMAND --help' tells more, and so does fairlock(1).\n";
 
 static const struct {
   const char *name;
@@ -68,7 +69,8 @@ int main(int argc, char **argv)
   for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
     if (strcmp(command, commands[i].name) == 0) return commands[i].function(argc - 1, argv + 1);
   }
-  if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 || strcmp(command, "help") == 0) {
+  if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 ||
+      strcmp(command, "help") == 0) {
     return give_help(argc - 1, argv + 1);
   }
   if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0) {

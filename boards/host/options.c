@@ -1,6 +1,7 @@
 /*
- * Options: numbers are taken strictly, because a lease that was misread is worse than none. A password in --url is
- * wiped from the arguments as soon as it was copied, so that it does not stay in the process list.
+ * Options: numbers are taken strictly, because a lease that was misread is worse than none. A
+ * password in --url is wiped from the arguments as soon as it was copied, so that it does not stay
+ * in the process list.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -15,11 +16,12 @@
 #include "engine.h"
 #include "url.h"
 
-const char common_help[] = "  --url URL            the server: redis://[user:password@]host[:port][/db], or\n"
-                           "                       unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379\n"
-                           "  --password-file FILE read the password from the first line of FILE. Else it is\n"
-                           "                       the URL's, or $FAIRLOCK_PASSWORD\n"
-                           "  --help               print this\n";
+const char common_help[] =
+    "  --url URL            the server: redis://[user:password@]host[:port][/db], or\n"
+    "                       unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379\n"
+    "  --password-file FILE read the password from the first line of FILE. Else it is\n"
+    "                       the URL's, or $FAIRLOCK_PASSWORD\n"
+    "  --help               print this\n";
 
 static char *take_url(char *argument)
 {
@@ -52,8 +54,8 @@ static void complain_option(const struct command_line *line, int what, char **ar
   else misused(line, "there is no option %.*s, or it could mean several", size, argument);
 }
 
-int next_option(struct command_line *line, int argc, char **argv, const char *letters, const struct option *options,
-                const char *const *help)
+int next_option(struct command_line *line, int argc, char **argv, const char *letters,
+                const struct option *options, const char *const *help)
 {
   opterr = 0;
   for (;;) {
@@ -95,7 +97,9 @@ bool good_name(const struct command_line *line, const char *name)
   size_t size = strlen(name);
   if (size > 0 && size <= FAIRLOCK_NAME_MAX) return true;
   if (size == 0) misused(line, "the NAME of a lock cannot be empty");
-  else misused(line, "the NAME of a lock has at most %u bytes, this one has %zu", FAIRLOCK_NAME_MAX, size);
+  else
+    misused(line, "the NAME of a lock has at most %u bytes, this one has %zu", FAIRLOCK_NAME_MAX,
+            size);
   return false;
 }
 
@@ -129,8 +133,8 @@ static bool parse_thousandths(const char *text, uint64_t *value)
   return digits;
 }
 
-bool parse_seconds(const struct command_line *line, const char *option, const char *text, uint32_t least, uint32_t most,
-                   uint32_t *ms)
+bool parse_seconds(const struct command_line *line, const char *option, const char *text,
+                   uint32_t least, uint32_t most, uint32_t *ms)
 {
   uint64_t value = 0;
   if (!parse_thousandths(text, &value)) {
@@ -138,17 +142,20 @@ bool parse_seconds(const struct command_line *line, const char *option, const ch
     return false;
   }
   if (value < least || value > most) {
-    misused(line, "%s needs %g to %lu seconds, not '%s'", option, least / 1000.0, (unsigned long)(most / 1000), text);
+    misused(line, "%s needs %g to %lu seconds, not '%s'", option, least / 1000.0,
+            (unsigned long)(most / 1000), text);
     return false;
   }
   *ms = (uint32_t)value;
   return true;
 }
 
-bool parse_exit_status(const struct command_line *line, const char *option, const char *text, int *status)
+bool parse_exit_status(const struct command_line *line, const char *option, const char *text,
+                       int *status)
 {
   size_t size = strlen(text);
-  long value = size > 0 && size <= 3 && strspn(text, "0123456789") == size ? strtol(text, NULL, 10) : -1;
+  long value =
+      size > 0 && size <= 3 && strspn(text, "0123456789") == size ? strtol(text, NULL, 10) : -1;
   if (value < 0 || value > 255) {
     misused(line, "%s needs an exit status from 0 to 255, not '%s'", option, text);
     return false;

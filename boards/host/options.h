@@ -10,10 +10,10 @@
 /* Values of the options that every subcommand has, for getopt_long(). */
 enum { OPTION_HELP = 256, OPTION_URL, OPTION_PASSWORD_FILE, OPTION_OWN };
 
-#define COMMON_OPTIONS                                                                                                 \
-  {"help", no_argument, NULL, OPTION_HELP}, {"url", required_argument, NULL, OPTION_URL},                              \
-  {                                                                                                                    \
-    "password-file", required_argument, NULL, OPTION_PASSWORD_FILE                                                     \
+#define COMMON_OPTIONS                                                                             \
+  {"help", no_argument, NULL, OPTION_HELP}, {"url", required_argument, NULL, OPTION_URL},          \
+  {                                                                                                \
+    "password-file", required_argument, NULL, OPTION_PASSWORD_FILE                                 \
   }
 
 /* Their help. */
@@ -28,11 +28,12 @@ struct command_line {
 };
 
 /*
- * The next option, as getopt_long() gives it, after the common ones were taken; -1: there are no more, '?': it was
- * wrong, and a complaint was printed. --help prints help, a NULL-ended list of texts, and ends the program.
+ * The next option, as getopt_long() gives it, after the common ones were taken; -1: there are no
+ * more, '?': it was wrong, and a complaint was printed. --help prints help, a NULL-ended list of
+ * texts, and ends the program.
  */
-int next_option(struct command_line *line, int argc, char **argv, const char *letters, const struct option *options,
-                const char *const *help);
+int next_option(struct command_line *line, int argc, char **argv, const char *letters,
+                const struct option *options, const char *const *help);
 
 /* Complains about the command line, and points at its help. Returns EXIT_USAGE. */
 #if defined __GNUC__
@@ -44,13 +45,14 @@ int misused(const struct command_line *line, const char *format, ...);
 bool good_name(const struct command_line *line, const char *name);
 
 /*
- * Seconds with or without a fraction, as milliseconds, rounded up. Complains and returns false unless it is least to
- * most ms.
+ * Seconds with or without a fraction, as milliseconds, rounded up. Complains and returns false
+ * unless it is least to most ms.
  */
-bool parse_seconds(const struct command_line *line, const char *option, const char *text, uint32_t least, uint32_t most,
-                   uint32_t *ms);
+bool parse_seconds(const struct command_line *line, const char *option, const char *text,
+                   uint32_t least, uint32_t most, uint32_t *ms);
 
 /* An exit status, 0 to 255. */
-bool parse_exit_status(const struct command_line *line, const char *option, const char *text, int *status);
+bool parse_exit_status(const struct command_line *line, const char *option, const char *text,
+                       int *status);
 
 #endif

@@ -1,10 +1,11 @@
 /*
  * `fairlock run`: runs a command under a lock, as flock(1) does.
  *
- * This process is the command's parent, and knows nothing of the server: keeper.c, a process of its own, holds the
- * lock. What happens here is a wait for news from it and for signals, three times over: until the lock is acquired,
- * until the command has ended, until the lock is released. The command gets every signal meant for it and, where it
- * needs it, the terminal; what it came to is our exit status, unless the lock was lost.
+ * This process is the command's parent, and knows nothing of the server: keeper.c, a process of its
+ * own, holds the lock. What happens here is a wait for news from it and for signals, three times
+ * over: until the lock is acquired, until the command has ended, until the lock is released. The
+ * command gets every signal meant for it and, where it needs it, the terminal; what it came to is
+ * our exit status, unless the lock was lost.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -29,7 +30,7 @@
 
 #define LEASE_MS           30000U
 #define MOST_KILL_AFTER_MS 5000U
-#define ANSWER_MS          1000U /* a keeper that runs has said within this time what became of it */
+#define ANSWER_MS          1000U /* a keeper that runs has answered by then */
 
 struct run {
   struct keeper_options lock;
@@ -136,7 +137,7 @@ static bool take_option(struct run *run, struct given *given, int option)
     return given->nonblock = true;
   case 'w':
     given->wait = true;
-    return parse_seconds(line, "-w", optarg, 0, FAIRLOCK_LONGEST_MS, &run->lock.wait_ms);
+    return parse_seconds(line, "-w", optarg, 0, FAIRLOCK_DURATION_MAX_MS, &run->lock.wait_ms);
   case 'E':
     return parse_exit_status(line, "-E", optarg, &run->conflict_status);
   case 'c':
@@ -148,10 +149,12 @@ static bool take_option(struct run *run, struct given *given, int option)
     misused(line, "a lock is held by one at a time: there are no shared locks");
     return false;
   case OPTION_LEASE:
-    return parse_seconds(line, "--lease", optarg, FAIRLOCK_SHORTEST_LEASE_MS, FAIRLOCK_LONGEST_MS, &run->lock.lease_ms);
+    return parse_seconds(line, "--lease", optarg, FAIRLOCK_LEASE_MIN_MS, FAIRLOCK_DURATION_MAX_MS,
+                         &run->lock.lease_ms);
   case OPTION_KILL_AFTER:
     given->kill_after = true;
-    return parse_seconds(line, "--kill-after", optarg, 0, FAIRLOCK_LONGEST_MS, &run->lock.kill_after_ms);
+    return parse_seconds(line, "--kill-after", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
+                         &run->lock.kill_after_ms);
   case OPTION_ON_LOST:
     return parse_on_lost(line, optarg, &run->lock.on_lost);
   case OPTION_LOST_STATUS:
@@ -166,14 +169,17 @@ static int settle_options(struct run *run, const struct given *given)
 {
   struct keeper_options *lock = &run->lock;
   uint32_t sixth = lock->lease_ms / 6;
-  if (given->nonblock && given->wait) return misused(&given->line, "-n does not wait, -w does: give one of them");
+  if (given->nonblock && given->wait)
+    return misused(&given->line, "-n does not wait, -w does: give one of them");
   if (given->nonblock) lock->wait_ms = 0;
-  if (!given->kill_after) lock->kill_after_ms = sixth < MOST_KILL_AFTER_MS ? sixth : MOST_KILL_AFTER_MS;
+  if (!given->kill_after)
+    lock->kill_after_ms = sixth < MOST_KILL_AFTER_MS ? sixth : MOST_KILL_AFTER_MS;
   if (given->kill_after && lock->kill_after_ms > lock->lease_ms / 3) {
-    return misused(&given->line,
-                   "--kill-after has to fit into a third of the lease, the rest is for renewing it: "
-                   "give at most %g, or --lease %g",
-                   lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
+    return misused(
+        &given->line,
+        "--kill-after has to fit into a third of the lease, the rest is for renewing it: "
+        "give at most %g, or --lease %g",
+        lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
   }
   return EXIT_DONE;
 }
@@ -189,7 +195,8 @@ static int take_arguments(struct run *run, struct given *given, int count, char 
   char **rest = arguments + 1;
   bool escaped = *rest != NULL && strcmp(*rest, "--") == 0;
   if (escaped) rest++;
-  else if (given->string == NULL && *rest != NULL && (strcmp(*rest, "-c") == 0 || strcmp(*rest, "--command") == 0)) {
+  else if (given->string == NULL && *rest != NULL &&
+           (strcmp(*rest, "-c") == 0 || strcmp(*rest, "--command") == 0)) {
     if (rest[1] == NULL) return misused(line, "-c needs a value");
     given->string = rest[1];
     rest += 2;
@@ -199,7 +206,9 @@ static int take_arguments(struct run *run, struct given *given, int count, char 
     if (*rest == NULL) return misused(line, "there is no COMMAND to run, nor -c STRING");
     return EXIT_DONE;
   }
-  if (*rest != NULL) return misused(line, "-c takes one STRING and no COMMAND, but '%s' follows: quote it all", *rest);
+  if (*rest != NULL)
+    return misused(line, "-c takes one STRING and no COMMAND, but '%s' follows: quote it all",
+                   *rest);
   const char *shell = getenv("SHELL");
   by_shell[0] = (char *)(shell != NULL && *shell != 0 ? shell : "/bin/sh");
   by_shell[1] = (char *)"-c";
@@ -230,15 +239,16 @@ static int parse(struct run *run, int argc, char **argv)
 /* Waiting for something to happen */
 
 /*
- * Whatever else is our child was left by the command and given to us, because we are process 1 of a container, or were
- * told to adopt such processes: nobody but us can reap it.
+ * Whatever else is our child was left by the command and given to us, because we are process 1 of a
+ * container, or were told to adopt such processes: nobody but us can reap it.
  */
 static void reap_adopted(const struct run *run)
 {
   for (;;) {
     siginfo_t info = {0};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    if (info.si_pid == run->keeper.pid || info.si_pid == run->child.pid) return; /* its end comes next, and ours soon */
+    /* its end comes next, and ours soon */
+    if (info.si_pid == run->keeper.pid || info.si_pid == run->child.pid) return;
     (void)waitpid(info.si_pid, NULL, 0);
   }
 }
@@ -248,7 +258,8 @@ static struct event await(struct run *run, int ms)
 {
   struct event event = {0};
   for (;;) {
-    struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN}, {.fd = run->keeper.link, .events = POLLIN}};
+    struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
+                               {.fd = run->keeper.link, .events = POLLIN}};
     int ready = poll(sources, 2, ms);
     if (ready < 0) continue; /* a signal: it is queued */
     if (ready == 0) return event;
@@ -300,7 +311,8 @@ static int on_failure(struct run *run, const struct keeper_message *message)
     return EXIT_SYSTEM;
   }
   if (message->news == KEEPER_NESTED) {
-    complain("%s is held by the fairlock run that this one runs under: it would wait for itself", run->shown);
+    complain("%s is held by the fairlock run that this one runs under: it would wait for itself",
+             run->shown);
     return EXIT_NESTED;
   }
   int status = message->status;
@@ -335,7 +347,10 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
 
 /* Second: the command */
 
-/* The command is told which server, but not the password: it may be anything, and so may what it starts. */
+/*
+ * The command is told which server, but not the password: it may be anything, and so may what it
+ * starts.
+ */
 static bool take_password_out_of_environment(void)
 {
   const char *url = getenv("FAIRLOCK_URL");
@@ -361,7 +376,8 @@ static bool put_into_environment(const struct run *run, const struct keeper_mess
   snprintf(owners, size, "%s%s%s", outer, *outer != 0 ? " " : "", acquired->owner);
   bool done = setenv("FAIRLOCK_OWNERS", owners, 1) == 0;
   free(owners);
-  return done && setenv("FAIRLOCK_NAME", run->lock.name, 1) == 0 && setenv("FAIRLOCK_OWNER", acquired->owner, 1) == 0 &&
+  return done && setenv("FAIRLOCK_NAME", run->lock.name, 1) == 0 &&
+         setenv("FAIRLOCK_OWNER", acquired->owner, 1) == 0 &&
          setenv("FAIRLOCK_TOKEN", token, 1) == 0;
 }
 
@@ -393,7 +409,10 @@ static void resume(struct run *run)
   forward(run, SIGCONT);
 }
 
-/* The command was stopped. A shell that watches us has to see us stopped, too, or it would never give a prompt. */
+/*
+ * The command was stopped. A shell that watches us has to see us stopped, too, or it would never
+ * give a prompt.
+ */
 static void on_stop(struct run *run, int number)
 {
   bool wants_terminal = number == SIGTTIN || number == SIGTTOU;
@@ -413,7 +432,8 @@ static bool has_ended(struct run *run)
 {
   for (;;) {
     siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)run->child.pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0) return true;
+    if (waitid(P_PID, (id_t)run->child.pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0)
+      return true;
     if (info.si_pid == 0) return false;
     if (info.si_code != CLD_STOPPED) return true;
     info.si_pid = 0;
@@ -431,7 +451,8 @@ static void on_signal_running(struct run *run, int number)
 
 static void on_lost(struct run *run, const struct keeper_message *message)
 {
-  static const char *const actions[] = {"ending the command", "killing the command", "the command goes on without it"};
+  static const char *const actions[] = {"ending the command", "killing the command",
+                                        "the command goes on without it"};
   const char *action = actions[run->lock.on_lost];
   bool known = run->lost;
   run->lost = true;
@@ -440,9 +461,11 @@ static void on_lost(struct run *run, const struct keeper_message *message)
     complain("the process that keeps %s was killed; killing the command", run->shown);
     forward(run, SIGKILL);
   } else if (message->status == FAIRLOCK_LOST) {
-    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown, action);
+    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
+             action);
   } else {
-    complain("%s could not be renewed in time: %s has not answered; %s", run->shown, run->session.url.shown, action);
+    complain("%s could not be renewed in time: %s has not answered; %s", run->shown,
+             run->session.url.shown, action);
   }
 }
 
@@ -453,17 +476,22 @@ static void hang_up(struct run *run)
   run->keeper.link = -1;
 }
 
-/* The keeper was stopped when the command had to be ended: its guard has done it, and says nothing. */
+/*
+ * The keeper was stopped when the command had to be ended: its guard has done it, and says nothing.
+ */
 static void look_for_guard(struct run *run)
 {
   if (run->lost || !keeper_failed_to_end(&run->keeper)) return;
   run->lost = true;
-  complain("%s could not be renewed in time: the process that keeps it does not run (was it stopped?); %s", run->shown,
-           run->lock.on_lost == ON_LOST_IGNORE ? "the command went on without it" : "the command was ended");
+  complain("%s could not be renewed in time: the process that keeps it does not run (was it "
+           "stopped?); %s",
+           run->shown,
+           run->lock.on_lost == ON_LOST_IGNORE ? "the command went on without it"
+                                               : "the command was ended");
 }
 
 /* Waits for the end of the command. Returns its exit status. */
-static int herd(struct run *run)
+static int supervise(struct run *run)
 {
   while (!has_ended(run)) {
     struct event event = await(run, -1);
@@ -472,7 +500,8 @@ static int herd(struct run *run)
     if (event.keeper.news == KEEPER_GONE) hang_up(run);
   }
   look_for_guard(run);
-  if (run->lost && run->lock.on_lost != ON_LOST_IGNORE) forward(run, SIGKILL); /* what it has left behind */
+  /* what it has left behind */
+  if (run->lost && run->lock.on_lost != ON_LOST_IGNORE) forward(run, SIGKILL);
   keeper_unguard(&run->keeper);
   int status = 0;
   pid_t reaped;
@@ -496,20 +525,23 @@ static int on_released(struct run *run, const struct keeper_message *message, in
   if (run->lost) return run->lost_status;
   if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_OK) return status;
   if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_LOST) {
-    complain("%s was lost while the command ran: its lease ran out, it was broken, or its key deleted", run->shown);
+    complain(
+        "%s was lost while the command ran: its lease ran out, it was broken, or its key deleted",
+        run->shown);
     return run->lost_status;
   }
   const char *why = fairlock_status_text(message->status);
   if (message->news == KEEPER_GONE) why = "its keeper was killed";
   if (message->news == 0) why = "its keeper does not answer (was it stopped?)";
-  complain("%s could not be released: %s; it is free when its lease of %g s has run out", run->shown, why,
-           run->lock.lease_ms / 1000.0);
+  complain("%s could not be released: %s; it is free when its lease of %g s has run out",
+           run->shown, why, run->lock.lease_ms / 1000.0);
   return status;
 }
 
 /*
- * A signal ends the wait for the server's answer, not the release: the keeper sees to that. One that is stopped does
- * nothing; it is killed, so as not to wake up later and take up what is long over.
+ * A signal ends the wait for the server's answer, not the release: the keeper sees to that. One
+ * that is stopped does nothing; it is killed, so as not to wake up later and take up what is long
+ * over.
  */
 static int release(struct run *run, int status)
 {
@@ -555,7 +587,7 @@ static int run_under_lock(struct run *run)
   if (run->cancelled_by != 0) return release(run, 128 + run->cancelled_by);
   if (too_late(run)) return release(run, run->lost_status);
   if (!start(run, &acquired)) return release(run, EXIT_SYSTEM);
-  return release(run, herd(run));
+  return release(run, supervise(run));
 }
 
 int run_command(int argc, char **argv)
@@ -565,7 +597,8 @@ int run_command(int argc, char **argv)
   if (status != EXIT_DONE) return status;
   run.shown = printable(run.lock.name, strlen(run.lock.name));
   run.signals = signals_catch();
-  if (run.shown == NULL || run.signals < 0 || keeper_start(&run.keeper, &run.session, &run.lock) != 0) {
+  if (run.shown == NULL || run.signals < 0 ||
+      keeper_start(&run.keeper, &run.session, &run.lock) != 0) {
     complain("cannot start: %s", strerror(errno));
     return EXIT_SYSTEM;
   }

@@ -1,6 +1,7 @@
 /*
- * A client of the server, from a URL and a password; and what its failures mean to whoever typed the command. The
- * password stands in this process's memory alone: never in a message, an argument or a file.
+ * A client of the server, from a URL and a password; and what its failures mean to whoever typed
+ * the command. The password stands in this process's memory alone: never in a message, an argument
+ * or a file.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -36,8 +37,8 @@ static void warn_if_others_can_read(FILE *file, const char *path)
   struct stat status;
   if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode)) return;
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
-  complain("warning: others than its owner can get at the password in %s (mode %03o): chmod 600 it", path,
-           (unsigned)(status.st_mode & 0777));
+  complain("warning: others than its owner can get at the password in %s (mode %03o): chmod 600 it",
+           path, (unsigned)(status.st_mode & 0777));
 }
 
 static int read_password(struct session *session, const char *path)
@@ -69,8 +70,8 @@ static int choose_password(struct session *session, const struct command_line *l
     session->config.password = from_environment;
   }
   if (session->config.user != NULL && session->config.password == NULL) {
-    complain(
-        "the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, or use --password-file");
+    complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
+             "or use --password-file");
     return EXIT_USAGE;
   }
   return EXIT_DONE;
@@ -86,7 +87,8 @@ int session_prepare(struct session *session, const struct command_line *line)
   const char *wrong = url_parse(&session->url, text);
   if (wrong != NULL) {
     complain("the URL in %s is of no use: %s", source, wrong);
-    fputs("A URL looks like redis://user:password@host:6379/0, redis://[::1]:6379 or unix:///run/redis/redis.sock.\n",
+    fputs("A URL looks like redis://user:password@host:6379/0, redis://[::1]:6379 or "
+          "unix:///run/redis/redis.sock.\n",
           stderr);
     return EXIT_USAGE;
   }
@@ -101,7 +103,8 @@ int session_prepare(struct session *session, const struct command_line *line)
 
 int session_open(struct session *session)
 {
-  if (session->url.path == NULL) port_posix_tcp(&session->socket, session->url.host, session->url.port);
+  if (session->url.path == NULL)
+    port_posix_tcp(&session->socket, session->url.host, session->url.port);
   else port_posix_unix(&session->socket, session->url.path);
   return fairlock_client_init(&session->client, &session->config, &session->socket.transport);
 }
@@ -147,11 +150,12 @@ static const char *advice(int status)
   case FAIRLOCK_UNREACHABLE:
     return "Is it running there? Name the right one by --url or FAIRLOCK_URL.";
   case FAIRLOCK_DENIED:
-    return "Check the user and password (--url, FAIRLOCK_PASSWORD, --password-file) and the user's rules (ACL LIST).";
+    return "Check the user and password (--url, FAIRLOCK_PASSWORD, --password-file) and the user's "
+           "rules (ACL LIST).";
   case FAIRLOCK_UNSUPPORTED:
   case FAIRLOCK_PROTOCOL:
     return "Is it a Redis server, 6.2 or newer, without TLS? See --url.";
-  case FAIRLOCK_LOADING:
+  case FAIRLOCK_UNAVAILABLE:
     return "It is loading its data, or busy with a script. Try again later.";
   case FAIRLOCK_READONLY:
     return "Name the master by --url or FAIRLOCK_URL.";
@@ -174,7 +178,8 @@ int session_failed(const struct session *session, int status, const char *error)
 {
   char *said = printable(error, strlen(error));
   bool quoted = said != NULL && *said != 0 && !wordless(status);
-  complain("%s: %s%s%s", session->url.shown, fairlock_status_text(status), quoted ? ": " : "", quoted ? said : "");
+  complain("%s: %s%s%s", session->url.shown, fairlock_status_text(status), quoted ? ": " : "",
+           quoted ? said : "");
   const char *what_to_do = advice(status);
   if (what_to_do != NULL) fprintf(stderr, "%s\n", what_to_do);
   free(said);

@@ -20,12 +20,15 @@ struct session {
 };
 
 /*
- * Finds out where the server is and with which password. Opens nothing. Returns EXIT_DONE, or a status after a
- * complaint.
+ * Finds out where the server is and with which password. Opens nothing. Returns EXIT_DONE, or a
+ * status after a complaint.
  */
 int session_prepare(struct session *session, const struct command_line *line);
 
-/* Makes the client, after session->config got what it needs beyond that. Returns a status of the library's. */
+/*
+ * Makes the client, after session->config got what it needs beyond that. Returns a status of the
+ * library's.
+ */
 int session_open(struct session *session);
 
 /* Connects. Returns EXIT_DONE, or a status after a complaint. */
@@ -35,8 +38,8 @@ int session_connect(struct session *session);
 int exit_status_of(int status);
 
 /*
- * Says that the server did not do its part, in its own words (error, may be ""), and what to do. Returns the exit
- * status.
+ * Says that the server did not do its part, in its own words (error, may be ""), and what to do.
+ * Returns the exit status.
  */
 int session_failed(const struct session *session, int status, const char *error);
 

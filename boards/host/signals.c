@@ -1,7 +1,8 @@
 /*
- * Each handler writes its signal's number to a pipe, which poll() can wait for: no signal is missed between a look and
- * a wait. What was ignored when we were started is caught all the same, because the command, which starts with the old
- * dispositions, may decide otherwise; signals_ignored_before() tells.
+ * Each handler writes its signal's number to a pipe, which poll() can wait for: no signal is missed
+ * between a look and a wait. What was ignored when we were started is caught all the same, because
+ * the command, which starts with the old dispositions, may decide otherwise;
+ * signals_ignored_before() tells.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -12,8 +13,10 @@
 #include <stddef.h>
 #include <unistd.h>
 
-static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
-static const int ignored[] = {SIGPIPE, SIGTTOU}; /* the keeper may be gone; the terminal may not be ours */
+static const int caught[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                             SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
+/* the keeper may be gone; the terminal may not be ours */
+static const int ignored[] = {SIGPIPE, SIGTTOU};
 
 #define CAUGHT  (sizeof caught / sizeof caught[0])
 #define IGNORED (sizeof ignored / sizeof ignored[0])

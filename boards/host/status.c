@@ -1,4 +1,7 @@
-/* `fairlock status`: who holds each lock and who waits for it, for people or as JSON. Changes nothing on the server. */
+/*
+ * `fairlock status`: who holds each lock and who waits for it, for people or as JSON. Changes
+ * nothing on the server.
+ */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include <inttypes.h>
@@ -29,7 +32,8 @@ static const char *const help[] = {
 
 enum { OPTION_JSON = OPTION_OWN };
 
-static const struct option options[] = {COMMON_OPTIONS, {"json", no_argument, NULL, OPTION_JSON}, {0}};
+static const struct option options[] = {
+    COMMON_OPTIONS, {"json", no_argument, NULL, OPTION_JSON}, {0}};
 
 static void print_text(const char *name, const struct inspection *inspection)
 {
@@ -49,12 +53,15 @@ static const char *json_bool(bool value)
 static void print_json_holder(const struct inspection *inspection)
 {
   if (!inspection->held) {
-    fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,\"token\":null", stdout);
+    fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,\"token\":"
+          "null",
+          stdout);
     return;
   }
   fputs("\"held\":true,", stdout);
   print_json_bytes(stdout, "holder", inspection->holder.id, inspection->holder.id_size);
-  printf(",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&inspection->holder), inspection->hold_count);
+  printf(",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&inspection->holder),
+         inspection->hold_count);
   if (inspection->ttl_ms < 0) fputs(",\"ttl_ms\":null", stdout);
   else printf(",\"ttl_ms\":%" PRId64, inspection->ttl_ms);
   if (inspection->token == 0) fputs(",\"token\":null", stdout);
@@ -72,8 +79,8 @@ static void print_json(const char *name, const struct inspection *inspection)
     const struct party *waiter = &inspection->waiters[i];
     printf("%s{\"place\":%zu,", i > 0 ? "," : "", i + 1);
     print_json_bytes(stdout, "id", waiter->id, waiter->id_size);
-    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s}", party_kind(waiter), json_bool(waiter->alive),
-           json_bool(waiter->listens));
+    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s}", party_kind(waiter),
+           json_bool(waiter->alive), json_bool(waiter->listens));
   }
   puts("]}");
 }

@@ -26,7 +26,8 @@
 void system_die_with(pid_t parent)
 {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(EXIT_SYSTEM); /* it died before the request was made: nobody will be told of it */
+  /* it died before the request was made: nobody will be told of it */
+  if (getppid() != parent) _exit(EXIT_SYSTEM);
 }
 
 /* A line of /proc/PID/stat. The name in it may hold anything, but nothing after it has a ')'. */
@@ -52,12 +53,16 @@ static enum look look_at(const char *id, struct process *process)
   line[got] = 0;
   const char *rest = strrchr(line, ')');
   if (rest == NULL) return UNKNOWN;
-  int found = sscanf(rest + 1, " %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
-                     &process->state, &process->group, &process->threads);
+  int found =
+      sscanf(rest + 1, " %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
+             &process->state, &process->group, &process->threads);
   return found == 3 ? SEEN : UNKNOWN;
 }
 
-/* A process whose first thread has ended is shown as a zombie, too, while others of its threads run. */
+/*
+ * A process whose first thread has ended is shown as a zombie, too, while others of its threads
+ * run.
+ */
 static bool is_dead(const struct process *process)
 {
   return (process->state == 'Z' || process->state == 'X') && process->threads <= 1;
@@ -97,14 +102,17 @@ static bool close_range_of(int first, int last)
 }
 #endif
 
-/* CLOCK_BOOTTIME goes on while the machine is suspended: what became due meanwhile is so at once when it wakes. */
+/*
+ * CLOCK_BOOTTIME goes on while the machine is suspended: what became due meanwhile is so at once
+ * when it wakes.
+ */
 bool system_wait(int descriptor, int ms)
 {
   struct itimerspec due = {.it_value = {ms / 1000, (long)(ms % 1000) * 1000000L}};
   int timer = ms > 0 ? timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC) : -1;
   bool timed = timer >= 0 && timerfd_settime(timer, 0, &due, NULL) == 0;
   struct pollfd sources[] = {{.fd = descriptor, .events = POLLIN}, {.fd = timer, .events = POLLIN}};
-  int wait = ms > (int)PORT_LONGEST_WAIT_MS ? (int)PORT_LONGEST_WAIT_MS : ms;
+  int wait = ms > (int)PORT_WAIT_MAX_MS ? (int)PORT_WAIT_MAX_MS : ms;
   int ready = poll(sources, 2, timed ? -1 : wait);
   if (timer >= 0) (void)close(timer);
   return ready > 0 && sources[0].revents != 0;
@@ -131,7 +139,7 @@ static bool close_range_of(int first, int last)
 bool system_wait(int descriptor, int ms)
 {
   struct pollfd source = {.fd = descriptor, .events = POLLIN};
-  int wait = ms > (int)PORT_LONGEST_WAIT_MS ? (int)PORT_LONGEST_WAIT_MS : ms;
+  int wait = ms > (int)PORT_WAIT_MAX_MS ? (int)PORT_WAIT_MAX_MS : ms;
   return poll(&source, 1, wait) > 0;
 }
 

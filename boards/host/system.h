@@ -1,6 +1,6 @@
 /*
- * What systems do each in a way of their own. system.c has it for Linux, and a plain POSIX way for all others, which
- * FAIRLOCK_PLAIN_POSIX chooses on Linux, too: a test builds and tries it.
+ * What systems do each in a way of their own. system.c has it for Linux, and a plain POSIX way for
+ * all others, which FAIRLOCK_PLAIN_POSIX chooses on Linux, too: a test builds and tries it.
  */
 #ifndef SYSTEM_H
 #define SYSTEM_H
@@ -10,13 +10,15 @@
 #include <sys/types.h>
 
 /*
- * In a child just forked: has it killed when its parent dies (Linux), and ends it if that has happened already.
+ * In a child just forked: has it killed when its parent dies (Linux), and ends it if that has
+ * happened already.
  */
 void system_die_with(pid_t parent);
 
 /*
- * True while a process of the group may still run. A zombie does not, and may stay one for ever if process 1 does not
- * reap; systems that cannot tell it from a living one (no /proc) count it as living.
+ * True while a process of the group may still run. A zombie does not, and may stay one for ever if
+ * process 1 does not reap; systems that cannot tell it from a living one (no /proc) count it as
+ * living.
  */
 bool system_group_lives(pid_t group);
 
@@ -24,9 +26,9 @@ bool system_group_lives(pid_t group);
 void system_close_others(const int *keep, size_t count);
 
 /*
- * Waits until descriptor can be read, or ms have passed, negative: without end. Returns whether it can be read; false
- * may come early. A suspended machine counts as time that passes; elsewhere than on Linux that is noticed up to
- * PORT_LONGEST_WAIT_MS after it has woken.
+ * Waits until descriptor can be read, or ms have passed, negative: without end. Returns whether it
+ * can be read; false may come early. A suspended machine counts as time that passes; elsewhere than
+ * on Linux that is noticed up to PORT_WAIT_MAX_MS after it has woken.
  */
 bool system_wait(int descriptor, int ms);
 

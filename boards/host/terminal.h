@@ -15,7 +15,10 @@ void terminal_open(struct terminal *terminal);
 /* True when input and output are the terminal's: a command that talks to somebody. */
 bool terminal_talks(const struct terminal *terminal);
 
-/* Makes group the one that the terminal listens to, if that is us at present. Returns whether it was done. */
+/*
+ * Makes group the one that the terminal listens to, if that is us at present. Returns whether it
+ * was done.
+ */
 bool terminal_lend(struct terminal *terminal, pid_t group);
 
 /* Undoes that. */

@@ -1,6 +1,6 @@
 /*
- * Names and ids are bytes that anybody may have chosen. Shown as they are, they could steer a terminal or break JSON;
- * so only well-formed, printable UTF-8 goes through unchanged.
+ * Names and ids are bytes that anybody may have chosen. Shown as they are, they could steer a
+ * terminal or break JSON; so only well-formed, printable UTF-8 goes through unchanged.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -15,7 +15,11 @@ static size_t decode(const unsigned char *bytes, size_t size, uint32_t *characte
 {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   unsigned char first = bytes[0];
-  size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+  size_t length = first < 0x80       ? 1
+                  : first >> 5 == 6  ? 2
+                  : first >> 4 == 14 ? 3
+                  : first >> 3 == 30 ? 4
+                                     : 0;
   if (length == 0 || length > size) return 0;
   uint32_t value = length == 1 ? first : first & (0x7fU >> length);
   for (size_t i = 1; i < length; i++) {
@@ -32,7 +36,8 @@ static bool is_printable(uint32_t character)
 {
   if (character < ' ' || (character >= 0x7f && character < 0xa0)) return false;
   if (character >= 0x2028 && character <= 0x202e) return false;
-  return character != 0x200e && character != 0x200f && !(character >= 0x2066 && character <= 0x2069);
+  return character != 0x200e && character != 0x200f &&
+         !(character >= 0x2066 && character <= 0x2069);
 }
 
 char *printable(const void *bytes, size_t size)

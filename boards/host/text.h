@@ -5,13 +5,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A copy of bytes that a terminal can show: what is neither printable nor well-formed UTF-8 becomes \xNN, and a
- * backslash two. In memory of its own; NULL if there is none. */
+/*
+ * A copy of bytes that a terminal can show: what is neither printable nor well-formed UTF-8 becomes
+ * \xNN, and a backslash two. In memory of its own; NULL if there is none.
+ */
 char *printable(const void *bytes, size_t size);
 
 /*
- * Prints "key":"bytes". JSON has no bytes, only text: what is no well-formed UTF-8 becomes U+FFFD, and then a second
- * member "key_hex" has all the bytes, in hexadecimal digits.
+ * Prints "key":"bytes". JSON has no bytes, only text: what is no well-formed UTF-8 becomes U+FFFD,
+ * and then a second member "key_hex" has all the bytes, in hexadecimal digits.
  */
 void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size);
 

@@ -1,6 +1,7 @@
 /*
- * Takes URLs apart, strictly: what is not understood is refused with a reason rather than guessed at. The one thing
- * taken leniently is a password with an unescaped '@' in it: the last one before the path counts.
+ * Takes URLs apart, strictly: what is not understood is refused with a reason rather than guessed
+ * at. The one thing taken leniently is a password with an unescaped '@' in it: the last one before
+ * the path counts.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -18,7 +19,10 @@ static bool begins(const char *text, const char *with)
   return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The end of "user:password@host:port", and in it the end of "user:password"; NULL if there is none. */
+/*
+ * The end of "user:password@host:port", and in it the end of "user:password"; NULL if there is
+ * none.
+ */
 static char *end_of_authority(char *authority)
 {
   return authority + strcspn(authority, "/?#");
@@ -59,7 +63,8 @@ void url_drop_password(char *text)
   char *at = url_parse(&url, text) == NULL ? end_of_user(authority) : strrchr(authority, '@');
   char *colon = at != NULL ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
   if (colon == NULL) return;
-  char *rest = colon > authority ? at : at + 1; /* without a user there is nothing for the '@' to end */
+  /* without a user there is nothing for the '@' to end */
+  char *rest = colon > authority ? at : at + 1;
   memmove(colon, rest, strlen(rest) + 1);
 }
 
@@ -109,10 +114,12 @@ static const char *parse_user(struct url *url, char *text)
   char *colon = strchr(text, ':');
   if (colon != NULL) {
     *colon = 0;
-    if (!decode(colon + 1)) return "its password has a '%' that two hexadecimal digits other than 00 do not follow";
+    if (!decode(colon + 1))
+      return "its password has a '%' that two hexadecimal digits other than 00 do not follow";
     if (colon[1] != 0) url->password = colon + 1;
   }
-  if (!decode(text)) return "its user has a '%' that two hexadecimal digits other than 00 do not follow";
+  if (!decode(text))
+    return "its user has a '%' that two hexadecimal digits other than 00 do not follow";
   if (*text != 0) url->user = text;
   return NULL;
 }
@@ -139,7 +146,8 @@ static const char *parse_host(struct url *url, char *text)
   } else {
     url->host = text;
     rest = text + strcspn(text, ":");
-    if (strchr(text, ':') != strrchr(text, ':')) return "an IPv6 address has to stand in brackets: redis://[::1]:6379";
+    if (strchr(text, ':') != strrchr(text, ':'))
+      return "an IPv6 address has to stand in brackets: redis://[::1]:6379";
   }
   const char *wrong = NULL;
   if (*rest == ':') {
@@ -172,8 +180,8 @@ static const char *parse_redis(struct url *url, char *authority)
   const char *wrong = parse_host(url, authority);
   if (wrong != NULL) return wrong;
   const char *brackets = strchr(url->host, ':') != NULL ? "[]" : "";
-  snprintf(url->shown, sizeof url->shown, REDIS "%.1s%s%s:%s", brackets, url->host, brackets + (*brackets != 0),
-           url->port);
+  snprintf(url->shown, sizeof url->shown, REDIS "%.1s%s%s:%s", brackets, url->host,
+           brackets + (*brackets != 0), url->port);
   return NULL;
 }
 
@@ -193,8 +201,10 @@ static const char *parse_unix(struct url *url, char *authority)
     }
     *end = 0;
   }
-  if (*authority != '/' || authority[1] == 0) return "it names no absolute path: unix:///run/redis/redis.sock";
-  if (!decode(authority)) return "its path has a '%' that two hexadecimal digits other than 00 do not follow";
+  if (*authority != '/' || authority[1] == 0)
+    return "it names no absolute path: unix:///run/redis/redis.sock";
+  if (!decode(authority))
+    return "its path has a '%' that two hexadecimal digits other than 00 do not follow";
   url->path = authority;
   snprintf(url->shown, sizeof url->shown, UNIX "%s", authority);
   return NULL;
@@ -208,6 +218,7 @@ const char *url_parse(struct url *url, const char *text)
   memcpy(url->storage, text, size + 1);
   if (begins(text, REDIS)) return parse_redis(url, url->storage + strlen(REDIS));
   if (begins(text, UNIX)) return parse_unix(url, url->storage + strlen(UNIX));
-  if (begins(text, "rediss://")) return "TLS is not supported; put a TLS tunnel before the server and name that";
+  if (begins(text, "rediss://"))
+    return "TLS is not supported; put a TLS tunnel before the server and name that";
   return "it begins with neither redis:// nor unix://";
 }

@@ -1,4 +1,7 @@
-/* Where the server is: redis://[user:password@]host[:port][/db] or unix://[user:password@]/path[?db=number]. */
+/*
+ * Where the server is: redis://[user:password@]host[:port][/db] or
+ * unix://[user:password@]/path[?db=number].
+ */
 #ifndef URL_H
 #define URL_H
 
@@ -21,7 +24,10 @@ struct url {
 /* Takes text apart. Returns NULL, or what is wrong with it, in plain words. */
 const char *url_parse(struct url *url, const char *text);
 
-/* Overwrites the password in text, if it has one, with asterisks: for a URL that stands in a process list. */
+/*
+ * Overwrites the password in text, if it has one, with asterisks: for a URL that stands in a
+ * process list.
+ */
 void url_hide_password(char *text);
 
 /* Takes the password out of text, if it has one, and leaves the rest as good as it was. */

@@ -1,6 +1,7 @@
 /*
- * `fairlock watch`: looks at a lock again and again. On a terminal it keeps one picture up to date; elsewhere it
- * prints a line for each change. It only reads, in intervals: what comes and goes between two looks is not seen.
+ * `fairlock watch`: looks at a lock again and again. On a terminal it keeps one picture up to date;
+ * elsewhere it prints a line for each change. It only reads, in intervals: what comes and goes
+ * between two looks is not seen.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -35,7 +36,8 @@ static const char *const help[] = {
     NULL,
 };
 
-static const struct option options[] = {COMMON_OPTIONS, {"interval", required_argument, NULL, 'i'}, {0}};
+static const struct option options[] = {
+    COMMON_OPTIONS, {"interval", required_argument, NULL, 'i'}, {0}};
 
 struct watch {
   struct session session;
@@ -105,7 +107,7 @@ static void print_line(const struct watch *watch)
 
 static bool passes(int status)
 {
-  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_LOADING;
+  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE;
 }
 
 /* One look. Returns whether there is something new. */
@@ -113,7 +115,8 @@ static bool look(struct watch *watch)
 {
   struct inspection now = {0};
   int status = inspection_read(&now, &watch->session, watch->name);
-  bool news = status != watch->status || (status == FAIRLOCK_OK && inspection_differs(&now, &watch->seen));
+  bool news =
+      status != watch->status || (status == FAIRLOCK_OK && inspection_differs(&now, &watch->seen));
   watch->status = status;
   inspection_clear(&watch->seen);
   watch->seen = now;
@@ -126,7 +129,8 @@ static int watch_lock(struct watch *watch)
   watch->status = FAIRLOCK_PENDING;
   for (;;) {
     bool news = look(watch);
-    if (watch->status != FAIRLOCK_OK && !passes(watch->status)) return session_complain(&watch->session, watch->status);
+    if (watch->status != FAIRLOCK_OK && !passes(watch->status))
+      return session_complain(&watch->session, watch->status);
     if (watch->terminal) draw(watch);
     else if (news) print_line(watch);
     if (end_output(EXIT_DONE) != EXIT_DONE) return EXIT_SYSTEM;
@@ -141,10 +145,12 @@ int watch_command(int argc, char **argv)
   int option;
   watch.interval_ms = INTERVAL_MS;
   while ((option = next_option(&line, argc, argv, ":i:", options, help)) != -1) {
-    if (option != 'i' || !parse_seconds(&line, "-i", optarg, 10, 3600000, &watch.interval_ms)) return EXIT_USAGE;
+    if (option != 'i' || !parse_seconds(&line, "-i", optarg, 10, 3600000, &watch.interval_ms))
+      return EXIT_USAGE;
   }
   if (optind == argc) return misused(&line, "the NAME of a lock is missing");
-  if (optind + 1 < argc) return misused(&line, "one lock at a time: '%s' is too much", argv[optind + 1]);
+  if (optind + 1 < argc)
+    return misused(&line, "one lock at a time: '%s' is too much", argv[optind + 1]);
   if (!good_name(&line, argv[optind])) return EXIT_USAGE;
   watch.name = argv[optind];
   watch.shown = party_shown(&(struct party){.id = argv[optind], .id_size = strlen(argv[optind])});

@@ -1,4 +1,5 @@
-# Arm MPS2+ with a Cortex-M3 (application note 385), with code for a Cortex-M0: LAN9118 Ethernet, CMSDK UARTs.
+# Arm MPS2+ with a Cortex-M3 (application note 385), with code for a Cortex-M0: LAN9118 Ethernet,
+# CMSDK UARTs.
 CPU := -mcpu=cortex-m0 -mthumb
 MEMORY := FLASH_ORIGIN=0x00000000 FLASH_SIZE=4M RAM_ORIGIN=0x20000000 RAM_SIZE=4M
 DRIVERS := cortex_m fpgaio cmsdk_uart lan9118

@@ -1,4 +1,5 @@
-# Arm MPS2+ with a Cortex-M33 (application note 505), in its secure state: LAN9118 Ethernet, CMSDK UARTs.
+# Arm MPS2+ with a Cortex-M33 (application note 505), in its secure state: LAN9118 Ethernet, CMSDK
+# UARTs.
 CPU := -mcpu=cortex-m33 -mthumb -mfloat-abi=soft
 MEMORY := FLASH_ORIGIN=0x10000000 FLASH_SIZE=4M RAM_ORIGIN=0x38000000 RAM_SIZE=4M
 DRIVERS := cortex_m fpgaio cmsdk_uart lan9118

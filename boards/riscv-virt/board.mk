@@ -1,5 +1,5 @@
-# RISC-V with 32 bits, the simulator's "virt" machine: Ethernet by virtio, UART 16550. Variables of up to 512 bytes
-# count as small, and are put near the global pointer.
+# RISC-V with 32 bits, the simulator's "virt" machine: Ethernet by virtio, UART 16550. Variables of
+# up to 512 bytes count as small, and are put near the global pointer.
 TOOLS := riscv64-unknown-elf-
 CPU := --specs=picolibc.specs -misa-spec=2.2 -march=rv32imac -mabi=ilp32 -msave-restore -msmall-data-limit=512
 MEMORY := FLASH_ORIGIN=0x80000000 FLASH_SIZE=4M RAM_ORIGIN=0x80400000 RAM_SIZE=4M

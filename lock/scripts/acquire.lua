@@ -10,23 +10,23 @@
 --       {-2, 0, now}      void: came after its time
 
 local lease, mode = ARGV[4], tonumber(ARGV[5])
-local same = ARGV[6] == last
+local is_last_token = ARGV[6] == last
 
 if count then
   local token = tonumber(last) or 0
   local evicted = not (token > 0 and token < 2 ^ 53)
-  if mode >= 0 and (same or evicted) then
+  if mode >= 0 and (is_last_token or evicted) then
     -- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
     -- one whose token was evicted.
     released = last
     remember('released', released)
     call('del', lock)
-  elseif same or mode >= 0 then
+  elseif is_last_token or mode >= 0 then
     -- Only the first confirmation of a grant may shorten the lease. It names the token: a late
     -- request of an earlier wait cannot be taken for it.
     local confirms = count == '0' and mode < 0
     if confirms then call('pexpire', lock, lease) end
-    prolong(lease)
+    extend_lease(lease)
     if tonumber(count) ~= target and (confirms or count ~= '0') then call('hset', lock, id, target) end
     return {1, token, now}
   end
@@ -36,12 +36,12 @@ if target > 1 or mode < 0 then return {-1, 0, now} end
 local ttl = call('pttl', lock)
 if ttl == -2 then -- the lock is free
   if hand_over(id) == true then
-    local token = own(id, lease, score, '1')
+    local token = grant(id, lease, score, '1')
     return {1, token, now}
   end
   ttl = call('pttl', lock)
-elseif known[3] then -- whoever was woken has come, and may wait again with the same score
-  call('hdel', ours, 'woken')
+elseif woken then -- whoever was woken has come, and may wait again with the same score
+  call('hdel', meta, 'woken')
 end
 if mode == 0 then return {0, ttl, now} end
 

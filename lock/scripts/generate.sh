@@ -1,7 +1,7 @@
 #!/bin/sh
-# Prints lock/scripts.c: the scripts of this folder, shortened by shorten.awk and packed by pack.awk, with the SHA-1
-# under which Redis knows each. `make scripts` runs it; `make test` fails when its output and the committed
-# file differ. Needs awk (or what AWK names) and sha1sum.
+# Prints lock/scripts.c: the scripts of this folder, shortened by shorten.awk and packed by
+# pack.awk, with the SHA-1 under which Redis knows each. `make scripts` runs it; `make test` fails
+# when its output and the committed file differ. Needs awk (or what AWK names) and sha1sum.
 set -eu
 cd "$(dirname "$0")"
 awk=${AWK:-awk}
@@ -50,7 +50,7 @@ cat <<'END'
 END
 cat "$dir/packed"
 printf '\nstatic const uint8_t nothing[] = "";\n\n'
-printf '_Static_assert(FAIRLOCK_WINDOW_MS == %s, "the window of common.lua");\n\n' "$(constant window)"
+printf '_Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == %s, "redisson_timeout of common.lua");\n\n' "$(constant redisson_timeout)"
 printf 'const struct fairlock_script fairlock_scripts[] = {\n'
 entry acquire
 entry release

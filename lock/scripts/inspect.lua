@@ -2,26 +2,26 @@
 --
 -- KEYS  as in common.lua
 -- Reply {ttl, token, kind, hold count, waiters, holder, (kind, condition, waiter) for each waiter}
---   kind 1 ours, 0 Redisson's; condition 2 listens, 1 silent but in its time, 0 dead
+--   kind 1 meta, 0 Redisson's; condition 2 listens, 1 silent but in time, 0 dead
 --   holder is empty, and kind and hold count are 0, when the lock is free; hold count 0 beside a
 --   holder: it was handed the lock and has not confirmed it yet
 
-local lock, queue, timeout, ours = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call = redis.call
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':'
 
 local hold = call('hgetall', lock)
-local known = call('hmget', ours, 'token', 'holder')
+local notes = call('hmget', meta, 'token', 'holder')
 local waiters = call('lrange', queue, 0, -1)
 local holder = hold[1] or ''
-local mine = holder ~= '' and holder == known[2]
+local mine = holder ~= '' and holder == notes[2]
 local reply = {
-  call('pttl', lock), mine and known[1] or '0', mine and 1 or 0, tonumber(hold[2]) or 0, #waiters, holder
+  call('pttl', lock), mine and notes[1] or '0', mine and 1 or 0, tonumber(hold[2]) or 0, #waiters, holder
 }
 for _, waiter in ipairs(waiters) do
-  local alive = call('hget', ours, waiter)
+  local alive = call('hget', meta, waiter)
   local limit = alive and string.match(alive, '^%d+') or call('zscore', timeout, waiter)
   local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
   local condition = 0

@@ -1,11 +1,12 @@
-# Packs text for flash by byte pairs. The pair of bytes that occurs most often is replaced by a code of its own, a byte
-# from 128 up, then the next pair, which may hold codes, until there is nothing to gain or there are no codes left.
+# Packs text for flash by byte pairs. The pair of bytes that occurs most often is replaced by a code
+# of its own, a byte from 128 up, then the next pair, which may hold codes, until there is nothing
+# to gain or there are no codes left.
 #
 #     awk -v depth=DEPTH -f pack.awk FILE... [counted=0 FILE...]
 #
-# prints, in C, the pairs and a string of each FILE, under the name of that. A FILE after counted=0 has no say in which pairs
-# are replaced. No code stands for bytes of two lines, so that each line of text is a line of the string. All text
-# is ASCII.
+# prints, in C, the pairs and a string of each FILE, under the name of that. A FILE after counted=0
+# has no say in which pairs are replaced. No code stands for bytes of two lines, so that each line
+# of text is a line of the string. All text is ASCII.
 #
 # The second half of a pair has to wait while the first is unpacked; at most DEPTH bytes ever wait.
 
@@ -23,7 +24,8 @@ function waiting(first, second) {
   return waits[first] + 1 > waits[second] ? waits[first] + 1 : waits[second]
 }
 
-# Sets first, second to the most frequent pair, of several that which gets there first; returns how often it occurs.
+# Sets first, second to the most frequent pair, of several that which gets there first; returns how
+# often it occurs.
 function find_pair(  i, pair, count, most) {
   most = 0
   for (i = 1; i < counted_size; i++) {

@@ -11,7 +11,7 @@ local token = ARGV[4]
 local held = count and (token == '0' or token == last)
 
 if held and target > 0 then
-  prolong(ARGV[5])
+  extend_lease(ARGV[5])
   if tonumber(count) ~= target then call('hset', lock, id, target) end
   return {1, target, now}
 end
@@ -27,7 +27,7 @@ end
 local free = held or call('exists', lock) == 0
 local given = free and hand_over() == 'given' -- and with it the token released is stored
 if held and count and not given then
-  call('hset', ours, 'released', released)
-  call('pexpire', ours, day)
+  call('hset', meta, 'released', released)
+  call('pexpire', meta, day)
 end
 return {done and 1 or 0, 0, now}

@@ -1,11 +1,13 @@
-# Shortens Lua sources for flash: no comments, no indentation, no spaces that Lua does not need, and local names
-# of one or two letters, the same in every file. Lines stay, so that an error message leads to its place.
+# Shortens Lua sources for flash: no comments, no indentation, no spaces that Lua does not need, and
+# local names of one or two letters, the same in every file. Lines stay, so that an error message
+# leads to its place.
 #
 #     awk -v mode=names -f shorten.awk FILE...                  prints "long short" for each local name
 #     awk -v mode=text -v names=NAMES -f shorten.awk FILE       prints FILE shortened, by that list
 #
-# It knows as much Lua as our scripts use: single quoted strings without escapes, comments that go to
-# the end of the line, names after "local", in a function's parameters and before "in" or "=" of a for.
+# It knows as much Lua as our scripts use: single quoted strings without escapes, comments that go
+# to the end of the line, names after "local", in a function's parameters and before "in" or "=" of
+# a for.
 
 function declare(name) {
   if (name !~ /^[A-Za-z_][A-Za-z0-9_]*$/ || name in short) return

@@ -1,13 +1,13 @@
 /*
- * A template: the hooks of port/lwip for FreeRTOS with lwIP's own task (NO_SYS 0). `make freertos` tests it, with the
- * files of tests/qemu/freertos. lwipopts.h needs LWIP_TCPIP_CORE_LOCKING 1, and LWIP_TIMERS, without which that task never
- * opens the lock. INCLUDE_vTaskDelay is needed, too.
+ * A template: the hooks of port/lwip for FreeRTOS with lwIP's own task (NO_SYS 0). `make freertos`
+ * tests it, with the files of tests/qemu/freertos. lwipopts.h needs LWIP_TCPIP_CORE_LOCKING 1, and
+ * LWIP_TIMERS, without which that task never opens the lock. INCLUDE_vTaskDelay is needed, too.
  *
  *     static struct port_lwip link;
  *     port_lwip_init(&link, &port_freertos_hooks, &address, 6379);
  *
- * Frames arrive by lwIP's task, which the waiting task looks for in between: the period of that is what a handover
- * may take longer by. Shorter costs processor time, but only while somebody waits.
+ * Frames arrive by lwIP's task, which the waiting task looks for in between: the period of that is
+ * what a handover may take longer by. Shorter costs processor time, but only while somebody waits.
  */
 #include "port_freertos.h"
 
@@ -37,10 +37,11 @@ static void unlock(void)
 const struct port_lwip_hooks port_freertos_hooks = {turn, lock, unlock};
 
 /*
- * What is left to write, because it depends on the chip (the words of the contract are in port.h, more in port_lwip.h):
+ * What is left to write, because it depends on the chip (the words of the contract are in port.h,
+ * more in port_lwip.h):
  *
  *   uint32_t port_clock_ms(void)
- *     From a hardware timer. xTaskGetTickCount() is one only where no tick is ever lost: not with a debugger that
- *     stops the core, long stretches with interrupts masked, or a sleep mode that stops its timer without
- *     vTaskStepTick() for the whole of it.
+ *     From a hardware timer. xTaskGetTickCount() is one only where no tick is ever lost: not with a
+ *     debugger that stops the core, long stretches with interrupts masked, or a sleep mode that
+ *     stops its timer without vTaskStepTick() for the whole of it.
  */

@@ -1,4 +1,7 @@
-/* The mutex and the signal of the threads port for FreeRTOS. Private to threads.c; here for their sizes. */
+/*
+ * The mutex and the event of the threads port for FreeRTOS. Private to threads.c; here for their
+ * sizes.
+ */
 #ifndef PORT_TYPES_H
 #define PORT_TYPES_H
 
@@ -10,7 +13,7 @@ struct port_mutex {
   StaticSemaphore_t memory;
 };
 
-struct port_signal {
+struct port_event {
   SemaphoreHandle_t handle;
   StaticSemaphore_t memory;
 };

@@ -1,11 +1,13 @@
 /*
- * A template: tasks, mutex and signal on FreeRTOS. `make freertos` tests it on Cortex-M3 with version 11.2, in
- * tests/qemu/freertos, whose FreeRTOSConfig.h says what it needs. Compile with -Iport/freertos.
+ * A template: tasks, mutex and event on FreeRTOS. `make freertos` tests it on Cortex-M3 with
+ * version 11.2, in tests/qemu/freertos, whose FreeRTOSConfig.h says what it needs. Compile with
+ * -Iport/freertos.
  *
- * FreeRTOSConfig.h needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES, INCLUDE_xTaskGetCurrentTaskHandle, and
- * INCLUDE_vTaskSuspend, without which portMAX_DELAY ends. Mutexes of FreeRTOS inherit priorities, so tasks of any priority
- * may share a client. Before the scheduler runs, call nothing of the library but what initialises; from an interrupt, or
- * with the scheduler suspended, nothing at all. A task that only calls fairlock_acquire() and its like needs
+ * FreeRTOSConfig.h needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES,
+ * INCLUDE_xTaskGetCurrentTaskHandle, and INCLUDE_vTaskSuspend, without which portMAX_DELAY ends.
+ * Mutexes of FreeRTOS inherit priorities, so tasks of any priority may share a client. Before the
+ * scheduler runs, call nothing of the library but what initialises; from an interrupt, or with the
+ * scheduler suspended, nothing at all. A task that only calls fairlock_acquire() and its like needs
  * about 1 KB of stack beside its own on a Cortex-M3; see the table in boards/README.md.
  */
 #include "port.h"
@@ -15,7 +17,10 @@
 /* Longer waits are cut: port.h allows to return early, and the product below must not overflow. */
 #define LONGEST_MS 60000U
 
-/* At least one for a wait: with none, a wait shorter than a tick would spin, and keep tasks of lower priority out. */
+/*
+ * At least one for a wait: with none, a wait shorter than a tick would spin, and keep tasks of
+ * lower priority out.
+ */
 static TickType_t ticks(uint32_t ms)
 {
   TickType_t count = pdMS_TO_TICKS(ms < LONGEST_MS ? ms : LONGEST_MS);
@@ -47,25 +52,28 @@ void port_mutex_destroy(struct port_mutex *mutex)
   vSemaphoreDelete(mutex->handle);
 }
 
-/* A binary semaphore: given before it is taken, it stays given, so a signal that comes early is not lost. */
-void port_signal_init(struct port_signal *signal)
+/*
+ * A binary semaphore: given before it is taken, it stays given, so an event that comes early is not
+ * lost.
+ */
+void port_event_init(struct port_event *event)
 {
-  signal->handle = xSemaphoreCreateBinaryStatic(&signal->memory);
+  event->handle = xSemaphoreCreateBinaryStatic(&event->memory);
 }
 
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
   port_mutex_unlock(mutex);
-  (void)xSemaphoreTake(signal->handle, ticks(timeout_ms));
+  (void)xSemaphoreTake(event->handle, ticks(timeout_ms));
   port_mutex_lock(mutex);
 }
 
-void port_signal_raise(struct port_signal *signal)
+void port_event_set(struct port_event *event)
 {
-  (void)xSemaphoreGive(signal->handle); /* fails if it is given already, which is as good */
+  (void)xSemaphoreGive(event->handle); /* fails if it is given already, which is as good */
 }
 
-void port_signal_destroy(struct port_signal *signal)
+void port_event_destroy(struct port_event *event)
 {
-  vSemaphoreDelete(signal->handle);
+  vSemaphoreDelete(event->handle);
 }

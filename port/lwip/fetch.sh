@@ -1,7 +1,7 @@
 #!/bin/sh
-# Gets lwIP as Debian's source package: port/lwip/fetch.sh FOLDER
-# Any user may; apt's own configuration, lists and cache stay as they are, and apt checks the signatures as ever.
-# Leaves the sources in FOLDER/src.
+# Gets lwIP as Debian's source package: port/lwip/fetch.sh FOLDER Any user may; apt's own
+# configuration, lists and cache stay as they are, and apt checks the signatures as ever. Leaves the
+# sources in FOLDER/src.
 set -eu
 version=2.1.3+dfsg1
 package=lwip=$version-2

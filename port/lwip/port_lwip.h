@@ -1,5 +1,6 @@
 /*
- * A transport over lwIP's raw TCP API, for NO_SYS=1 (bare metal) and for tasks around one lwIP core.
+ * A transport over lwIP's raw TCP API, for NO_SYS=1 (bare metal) and for tasks around one lwIP
+ * core.
  *
  *     static struct port_lwip link;
  *     static const struct port_lwip_hooks hooks = {.turn = network_turn};
@@ -9,22 +10,24 @@
  *     port_lwip_init(&link, &hooks, &address, 6379);
  *     ... give &link.transport to the client ...
  *
- * Memory. All of it is the caller's struct and lwIP's own pools. What arrives stays in the pbufs it came in until the
- * client takes it, and only then is the TCP window opened again: the server can have no more under way than TCP_WND.
- * What is sent is copied into lwIP's memory, as much as tcp_sndbuf() allows. MEMP_NUM_TCP_PCB has to be 1 for each
- * transport.
+ * Memory. All of it is the caller's struct and lwIP's own pools. What arrives stays in the pbufs it
+ * came in until the client takes it, and only then is the TCP window opened again: the server can
+ * have no more under way than TCP_WND. What is sent is copied into lwIP's memory, as much as
+ * tcp_sndbuf() allows. MEMP_NUM_TCP_PCB has to be 1 for each transport.
  *
- * Rules of lwIP that hold here, too: none of these functions, and none of the client's, may be called from an
- * interrupt or from inside a callback of lwIP's. Whoever shares lwIP with other tasks supplies lock and unlock, and
- * calls lwIP itself only between them.
+ * Rules of lwIP that hold here, too: none of these functions, and none of the client's, may be
+ * called from an interrupt or from inside a callback of lwIP's. Whoever shares lwIP with other
+ * tasks supplies lock and unlock, and calls lwIP itself only between them.
  *
- * Needs lwIP 2.1 or newer with LWIP_TCP, LWIP_CALLBACK_API, and TCP_MSS of no more than PBUF_POOL can hold.
+ * Needs lwIP 2.1 or newer with LWIP_TCP, LWIP_CALLBACK_API, and TCP_MSS of no more than PBUF_POOL
+ * can hold.
  *
  * What a bare-metal program has to supply besides (port.h has the words of the contract):
- *   port_clock_ms   from a counter that hardware drives: a timer of 32 bits or wider, or a narrower one that is read
- *                   often enough. Never by counting interrupts of a tick: a program that masks interrupts, or is
- *                   stopped by a debugger, loses some of them, its clock runs slow, and it believes in a lock that it
- *                   lost. It must go on in every sleep mode that is used. sys_now() of lwIP may be the same clock.
+ *   port_clock_ms   from a counter that hardware drives: a timer of 32 bits or wider, or a narrower
+ *                   one that is read often enough. Never by counting interrupts of a tick: a
+ *                   program that masks interrupts, or is stopped by a debugger, loses some of them,
+ *                   its clock runs slow, and it believes in a lock that it lost. It must go on in
+ *                   every sleep mode that is used. sys_now() of lwIP may be the same clock.
  */
 #ifndef PORT_LWIP_H
 #define PORT_LWIP_H
@@ -43,36 +46,51 @@ struct tcp_pcb;
 /* What the platform does for the transport. Kept by pointer; may be in flash. */
 struct port_lwip_hooks {
   /*
-   * Lets the network get on: with NO_SYS=1, hands received frames to the netif and calls sys_check_timeouts() or, with
-   * LWIP_TIMERS=0, tcp_tmr() each 250 ms and what other timers there are; where a task of lwIP's does that, only waits.
-   * Called without the lock, again and again, while the client waits. May sleep for up to timeout_ms (0: not at all),
-   * but must return soon after a frame arrived.
+   * Lets the network get on: with NO_SYS=1, hands received frames to the netif and calls
+   * sys_check_timeouts() or, with LWIP_TIMERS=0, tcp_tmr() each 250 ms and what other timers there
+   * are; where a task of lwIP's does that, only waits. Called without the lock, again and again,
+   * while the client waits. May sleep for up to timeout_ms (0: not at all), but must return soon
+   * after a frame arrived.
    */
   void (*turn)(uint32_t timeout_ms);
 
-  /* Shut other tasks out of lwIP, and let them in again (LOCK_TCPIP_CORE). NULL, both: there are none. */
+  /*
+   * Shut other tasks out of lwIP, and let them in again (LOCK_TCPIP_CORE). NULL, both: there are
+   * none.
+   */
   void (*lock)(void);
+
   void (*unlock)(void);
 };
 
 struct port_lwip {
-  struct port_transport transport; /* for the client; all the rest is private */
+  /* for the client; all the rest is private */
+  struct port_transport transport;
 
   const struct port_lwip_hooks *hooks;
   ip_addr_t address;
   uint16_t port;
-  uint8_t state;         /* what the callbacks have told                              */
-  bool send_blocked;     /* the last send() would have blocked, and nothing was acknowledged since */
-  struct tcp_pcb *pcb;   /* NULL: lwIP has freed it, or there is none                 */
-  struct pbuf *received; /* what the client has not taken yet                         */
+
+  /* what the callbacks have told */
+  uint8_t state;
+
+  /* the last send() would have blocked, and nothing was acknowledged since */
+  bool send_blocked;
+
+  /* NULL: lwIP has freed it, or there is none */
+  struct tcp_pcb *pcb;
+
+  /* what the client has not taken yet */
+  struct pbuf *received;
 };
 
 /*
- * Makes lwip ready to connect to a server's address and port. It is its transport's context: it must stay in place as
- * long as the client uses it. For a host name, resolve it (dns_gethostbyname) first.
+ * Makes lwip ready to connect to a server's address and port. It is its transport's context: it
+ * must stay in place as long as the client uses it. For a host name, resolve it (dns_gethostbyname)
+ * first.
  */
-void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks, const ip_addr_t *address,
-                    uint16_t port);
+void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks,
+                    const ip_addr_t *address, uint16_t port);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,16 @@
 /*
  * The transport over lwIP's raw API; see port_lwip.h.
  *
- * lwIP tells by callbacks what happened; they only note it in struct port_lwip, and the functions of the transport
- * look there. Two rules keep a callback from touching what is gone. A connection is taken off its callbacks before it
- * is given up, so none can come late. And a callback that comes all the same, for another connection than the one in
- * `pcb`, is not believed: it frees what it was handed and aborts its connection.
+ * lwIP tells by callbacks what happened; they only note it in struct port_lwip, and the functions
+ * of the transport look there. Two rules keep a callback from touching what is gone. A connection
+ * is taken off its callbacks before it is given up, so none can come late. And a callback that
+ * comes all the same, for another connection than the one in `pcb`, is not believed: it frees what
+ * it was handed and aborts its connection.
  *
- * lwIP frees a connection by itself when it is reset or times out; it says so by the error callback, after which
- * `pcb` is NULL and must not be guessed at. No function here is called from a callback, so tcp_abort() is safe
- * wherever it stands outside of one; inside, the callback must return ERR_ABRT after it, and only then.
+ * lwIP frees a connection by itself when it is reset or times out; it says so by the error
+ * callback, after which `pcb` is NULL and must not be guessed at. No function here is called from a
+ * callback, so tcp_abort() is safe wherever it stands outside of one; inside, the callback must
+ * return ERR_ABRT after it, and only then.
  */
 #include "port_lwip.h"
 
@@ -28,8 +30,8 @@ static void unlock(const struct port_lwip *lwip)
 }
 
 /*
- * Lets the network get on for a while, at least once. False when the time is up. Called with the lock, which it
- * opens.
+ * Lets the network get on for a while, at least once. False when the time is up. Called with the
+ * lock, which it opens.
  */
 static bool turn(const struct port_lwip *lwip, uint32_t began, uint32_t timeout_ms, unsigned *turns)
 {
@@ -113,7 +115,8 @@ static void forget(struct port_lwip *lwip)
   tcp_recv(pcb, NULL);
   tcp_sent(pcb, NULL);
   tcp_err(pcb, NULL);
-  tcp_abort(pcb); /* not tcp_close(): that may fail for lack of memory, and leaves the pcb in use for minutes */
+  /* not tcp_close(): that may fail for lack of memory, and leaves the pcb in use for minutes */
+  tcp_abort(pcb);
 }
 
 /* Begins to connect. Called with the lock. */
@@ -150,7 +153,10 @@ static int lwip_connect(void *context, uint32_t timeout_ms)
   return status;
 }
 
-/* How much of size lwIP takes now; it may have less memory than it has send buffer. Called with the lock. */
+/*
+ * How much of size lwIP takes now; it may have less memory than it has send buffer. Called with the
+ * lock.
+ */
 static uint16_t give(struct tcp_pcb *pcb, const void *data, size_t size)
 {
   uint16_t some = tcp_sndbuf(pcb);
@@ -194,7 +200,8 @@ static int lwip_recv(void *context, void *data, size_t size, uint32_t timeout_ms
   lock(lwip);
   bool blocked = lwip->send_blocked;
   bool time_left = true;
-  while (time_left && lwip->received == NULL && lwip->state == CONNECTED && lwip->send_blocked == blocked)
+  while (time_left && lwip->received == NULL && lwip->state == CONNECTED &&
+         lwip->send_blocked == blocked)
     time_left = turn(lwip, began, timeout_ms, &turns);
   if (lwip->received != NULL) status = take(lwip, data, size);
   else if (lwip->state != CONNECTED) status = PORT_CLOSED;
@@ -210,8 +217,8 @@ static void lwip_close(void *context)
   unlock(lwip);
 }
 
-void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks, const ip_addr_t *address,
-                    uint16_t port)
+void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks,
+                    const ip_addr_t *address, uint16_t port)
 {
   *lwip = (struct port_lwip){
       .transport = {lwip_connect, lwip_send, lwip_recv, lwip_close, lwip},

@@ -1,7 +1,8 @@
 /*
- * The clock of a POSIX system. It must count on while the machine is suspended, or a hold that ran out meanwhile would be
- * believed afterwards; and nobody must be able to set it. CLOCK_BOOTTIME does both; where there is none, CLOCK_MONOTONIC
- * has to do (on some systems it counts through a suspension, too).
+ * The clock of a POSIX system. It must count on while the machine is suspended, or a hold that ran
+ * out meanwhile would be believed afterwards; and nobody must be able to set it. CLOCK_BOOTTIME
+ * does both; where there is none, CLOCK_MONOTONIC has to do (on some systems it counts through a
+ * suspension, too).
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -18,7 +19,8 @@ uint32_t port_clock_ms(void)
 {
   struct timespec now = {0};
 #ifdef CLOCK_BOOTTIME
-  if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) return milliseconds(&now); /* a kernel may be older than its headers */
+  /* a kernel may be older than its headers */
+  if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) return milliseconds(&now);
 #endif
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return milliseconds(&now);

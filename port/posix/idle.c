@@ -6,5 +6,5 @@
 /* A signal ends it early. */
 void port_idle(uint32_t ms)
 {
-  (void)poll(NULL, 0, (int)(ms < PORT_LONGEST_WAIT_MS ? ms : PORT_LONGEST_WAIT_MS));
+  (void)poll(NULL, 0, (int)(ms < PORT_WAIT_MAX_MS ? ms : PORT_WAIT_MAX_MS));
 }

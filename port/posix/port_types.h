@@ -1,4 +1,4 @@
-/* The mutex and the signal of a POSIX threads port. Private to threads.c; here for their sizes. */
+/* The mutex and the event of a POSIX threads port. Private to threads.c; here for their sizes. */
 #ifndef PORT_TYPES_H
 #define PORT_TYPES_H
 
@@ -7,16 +7,24 @@
 
 struct port_mutex {
   pthread_mutex_t mutex;
-  struct port_signal *to_wake; /* raised signals whose tasks are woken after the unlocking; guarded by the mutex */
+
+  /* set events whose tasks are woken after the unlocking; guarded by the mutex */
+  struct port_event *to_wake;
 };
 
-struct port_signal {
-  /* guarded by the mutex that the signal is used with */
-  struct port_mutex *mutex; /* that one, while a task waits; otherwise NULL */
-  struct port_signal *next; /* in to_wake */
-  bool raised;
+struct port_event {
+  /* guarded by the mutex that the event is used with */
+  /* that one, while a task waits; otherwise NULL */
+  struct port_mutex *mutex;
 
-  bool woken; /* guarded by gate */
+  /* in to_wake */
+  struct port_event *next;
+
+  bool set;
+
+  /* guarded by gate */
+  bool woken;
+
   pthread_mutex_t gate;
   pthread_cond_t condition;
 };

@@ -5,10 +5,11 @@
  *     port_posix_tcp(&server, "192.0.2.7", "6379");
  *     ... give &server.transport to the client ...
  *
- * The memory is the caller's. It must stay valid and in place (it is its transport's context: do not copy it), and so must
- * the strings, as long as the client uses the transport. Nothing is opened before the client connects; close() of the
- * transport, which the end of a client calls, gives back all there is. A client's process may go on to exec() (sockets
- * are close-on-exec) and needs no handler for SIGPIPE (no function raises it).
+ * The memory is the caller's. It must stay valid and in place (it is its transport's context: do
+ * not copy it), and so must the strings, as long as the client uses the transport. Nothing is
+ * opened before the client connects; close() of the transport, which the end of a client calls,
+ * gives back all there is. A client's process may go on to exec() (sockets are close-on-exec) and
+ * needs no handler for SIGPIPE (no function raises it).
  */
 #ifndef PORT_POSIX_H
 #define PORT_POSIX_H
@@ -22,38 +23,62 @@ extern "C" {
 struct addrinfo;
 
 struct port_posix {
-  struct port_transport transport; /* for the client; all the rest is private */
+  /* for the client; all the rest is private */
+  struct port_transport transport;
 
-  const char *host;    /* or the path of a Unix socket             */
-  const char *service; /* port or service name; NULL: host is a path */
+  /* or the path of a Unix socket */
+  const char *host;
 
-  struct addrinfo *addresses; /* what host resolved to; NULL unless connecting     */
-  struct addrinfo *address;   /* the one being tried                               */
-  uint32_t attempt_began;     /* when that was begun                               */
-  unsigned untried;           /* addresses after it                                */
-  unsigned skip;              /* addresses to pass over when connecting next begins */
+  /* port or service name; NULL: host is a path */
+  const char *service;
 
-  int socket;                /* -1: none */
-  uint32_t receive_limit_ms; /* SO_RCVTIMEO as it is set; 0: not set    */
+  /* what host resolved to; NULL unless connecting */
+  struct addrinfo *addresses;
+
+  /* the one being tried */
+  struct addrinfo *address;
+
+  /* when that was begun */
+  uint32_t attempt_began;
+
+  /* addresses after it */
+  unsigned untried;
+
+  /* addresses to pass over when connecting next begins */
+  unsigned skip;
+
+  /* -1: none */
+  int socket;
+
+  /* SO_RCVTIMEO as it is set; 0: not set */
+  uint32_t receive_limit_ms;
+
   bool connected;
-  unsigned char send_blocked; /* the last send() would have blocked. Shared by two tasks: touched only atomically */
+
+  /* the last send() would have blocked. Shared by two tasks: touched only atomically */
+  unsigned char send_blocked;
 };
 
 /*
- * A server at host (an IPv4 or IPv6 address without brackets, or a name) and service (a port number, or a name such
- * as "redis"). All addresses of a name are tried in order. One that does not answer for a second gives way to the
- * next, and the last is tried for as long as the client likes. Resolving a name may block: see port.h.
+ * A server at host (an IPv4 or IPv6 address without brackets, or a name) and service (a port
+ * number, or a name such as "redis"). All addresses of a name are tried in order. One that does not
+ * answer for a second gives way to the next, and the last is tried for as long as the client likes.
+ * Resolving a name may block: see port.h.
  */
 void port_posix_tcp(struct port_posix *posix, const char *host, const char *service);
 
-/* A server at a Unix socket. Returns false if path does not fit the system's limit; then connecting to it fails, too. */
+/*
+ * A server at a Unix socket. Returns false if path does not fit the system's limit; then connecting
+ * to it fails, too.
+ */
 bool port_posix_unix(struct port_posix *posix, const char *path);
 
 /*
- * The socket, for an event loop of your own to watch (fairlock_wants() says for what); -1: none, there is nothing to watch.
- * While connecting, wait until it is writable. Ask again after each call of the client: it changes with each reconnect, and
- * while the addresses of a host are tried. A new socket may have the number of the one before: the loop must forget a
- * socket when it is closed, as epoll does by itself, or watch it for one event at a time.
+ * The socket, for an event loop of your own to watch (fairlock_wants() says for what); -1: none,
+ * there is nothing to watch. While connecting, wait until it is writable. Ask again after each call
+ * of the client: it changes with each reconnect, and while the addresses of a host are tried. A new
+ * socket may have the number of the one before: the loop must forget a socket when it is closed, as
+ * epoll does by itself, or watch it for one event at a time.
  */
 int port_posix_fd(const struct port_posix *posix);
 

@@ -1,13 +1,15 @@
 /*
  * The transport over BSD sockets.
  *
- * A request and its reply cost two system calls. Once connected, the socket is in blocking mode: send() asks with
- * MSG_DONTWAIT not to block, and recv() lets the kernel do the waiting, under SO_RCVTIMEO. That option is changed only when
- * the time asked for is well off from what is set. Whatever the kernel cannot do this way is done by poll(): short waits, a
- * wait for the peer to take more, a system without SO_RCVTIMEO or MSG_DONTWAIT.
+ * A request and its reply cost two system calls. Once connected, the socket is in blocking mode:
+ * send() asks with MSG_DONTWAIT not to block, and recv() lets the kernel do the waiting, under
+ * SO_RCVTIMEO. That option is changed only when the time asked for is well off from what is set.
+ * Whatever the kernel cannot do this way is done by poll(): short waits, a wait for the peer to
+ * take more, a system without SO_RCVTIMEO or MSG_DONTWAIT.
  *
- * Nothing here may raise SIGPIPE, block for longer than asked (but in the resolver), or take memory of its own. One task
- * may be in send() while another is in recv(): all they share and change is send_blocked.
+ * Nothing here may raise SIGPIPE, block for longer than asked (but in the resolver), or take memory
+ * of its own. One task may be in send() while another is in recv(): all they share and change is
+ * send_blocked.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -41,21 +43,27 @@
 
 #ifndef MSG_NOSIGNAL
 #if !defined SO_NOSIGPIPE && defined SIGPIPE
-#error "sending here may raise SIGPIPE: have the program ignore that signal, and define MSG_NOSIGNAL as 0"
+#error                                                                                             \
+    "sending here may raise SIGPIPE: have the program ignore that signal, and define MSG_NOSIGNAL as 0"
 #endif
 #define MSG_NOSIGNAL 0
 #endif
 
-#define ATTEMPT_MS         1000U /* an address that is silent for so long gives way to the next            */
-#define BUSY_PAUSE_MS      10U   /* before a Unix server with too much to accept is tried again            */
-#define LONGEST_LIMIT_MS   512U  /* SO_RCVTIMEO is set to powers of two, up to what PORT_LONGEST_WAIT_MS allows  */
-#define SHORTEST_LIMIT_MS  16U   /* below, the tick in which kernels round SO_RCVTIMEO up would be too coarse */
+#define ATTEMPT_MS                                                                                 \
+  1000U /* an address that is silent for so long gives way to the next            */
+#define BUSY_PAUSE_MS                                                                              \
+  10U /* before a Unix server with too much to accept is tried again            */
+#define LONGEST_LIMIT_MS                                                                           \
+  512U /* SO_RCVTIMEO is set to powers of two, up to what PORT_WAIT_MAX_MS allows  */
+#define SHORTEST_LIMIT_MS                                                                          \
+  16U /* below, the tick in which kernels round SO_RCVTIMEO up would be too coarse */
 #define KEEPALIVE_IDLE_S   30
 #define KEEPALIVE_PERIOD_S 10
 #define KEEPALIVE_PROBES   3
 
-_Static_assert(LONGEST_LIMIT_MS <= PORT_LONGEST_WAIT_MS, "recv() would wait longer than asked");
-_Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char), "send_blocked has no room for an atomic");
+_Static_assert(LONGEST_LIMIT_MS <= PORT_WAIT_MAX_MS, "recv() would wait longer than asked");
+_Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char),
+               "send_blocked has no room for an atomic");
 
 /* posix.h can be read by C99 and C++ and so cannot say _Atomic. */
 static atomic_uchar *send_blocked(struct port_posix *posix)
@@ -73,7 +81,10 @@ static bool may_retry(int error)
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-/* A socket's options. None is worth failing for: a system without it still has a working connection. */
+/*
+ * A socket's options. None is worth failing for: a system without it still has a working
+ * connection.
+ */
 static void set_option(int socket, int level, int name, int value)
 {
   (void)setsockopt(socket, level, name, &value, sizeof value);
@@ -115,14 +126,18 @@ static int open_socket(int family)
 {
   int opened = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (opened < 0) return -1;
-  if ((SOCK_CLOEXEC == 0 && fcntl(opened, F_SETFD, FD_CLOEXEC) != 0) || !set_nonblocking(opened, true)) {
+  if ((SOCK_CLOEXEC == 0 && fcntl(opened, F_SETFD, FD_CLOEXEC) != 0) ||
+      !set_nonblocking(opened, true)) {
     (void)close(opened);
     return -1;
   }
 #ifdef SO_NOSIGPIPE
   set_option(opened, SOL_SOCKET, SO_NOSIGPIPE, 1);
 #endif
-  /* Some systems heed MSG_DONTWAIT only in recv(). There, a millisecond is as long as send() blocks. */
+  /*
+   * Some systems heed MSG_DONTWAIT only in recv(). There, a millisecond is as long as send()
+   * blocks.
+   */
   (void)set_time_option(opened, SO_SNDTIMEO, 1);
   if (family != AF_UNIX) {
     set_option(opened, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -157,10 +172,12 @@ static bool resolve(struct port_posix *posix)
   struct addrinfo hints = {0};
   hints.ai_socktype = SOCK_STREAM;
   forget_addresses(posix);
-  if (getaddrinfo(posix->host, posix->service, &hints, &posix->addresses) != 0) posix->addresses = NULL;
+  if (getaddrinfo(posix->host, posix->service, &hints, &posix->addresses) != 0)
+    posix->addresses = NULL;
   if (posix->addresses == NULL) return false;
   unsigned count = 0;
-  for (const struct addrinfo *address = posix->addresses; address != NULL; address = address->ai_next)
+  for (const struct addrinfo *address = posix->addresses; address != NULL;
+       address = address->ai_next)
     count++;
   posix->untried = count - 1;
   posix->skip %= count;
@@ -180,7 +197,8 @@ static bool next_address(struct port_posix *posix)
   return true;
 }
 
-static int connect_to(struct port_posix *posix, int family, const struct sockaddr *address, socklen_t size)
+static int connect_to(struct port_posix *posix, int family, const struct sockaddr *address,
+                      socklen_t size)
 {
   posix->attempt_began = port_clock_ms();
   posix->socket = open_socket(family);
@@ -200,7 +218,10 @@ static int connect_to_path(struct port_posix *posix)
   return connect_to(posix, AF_UNIX, (const struct sockaddr *)&address, sizeof address);
 }
 
-/* PORT_OK: the socket is connecting, or connected. PORT_WOULD_BLOCK: the system wants to be asked again later. */
+/*
+ * PORT_OK: the socket is connecting, or connected. PORT_WOULD_BLOCK: the system wants to be asked
+ * again later.
+ */
 static int start_attempt(struct port_posix *posix)
 {
   if (posix->service == NULL) return connect_to_path(posix);
@@ -209,8 +230,9 @@ static int start_attempt(struct port_posix *posix)
 }
 
 /*
- * A system that connects to a port of its own on which nobody listens may pick that very port to connect from, and so
- * connect the socket to itself: it would talk to an echo, and keep the server from coming back to its port.
+ * A system that connects to a port of its own on which nobody listens may pick that very port to
+ * connect from, and so connect the socket to itself: it would talk to an echo, and keep the server
+ * from coming back to its port.
  */
 static bool is_own_peer(const struct port_posix *posix)
 {
@@ -228,7 +250,8 @@ static int end_attempt(struct port_posix *posix)
 {
   int error = 0;
   socklen_t size = sizeof error;
-  if (getsockopt(posix->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) return PORT_UNREACHABLE;
+  if (getsockopt(posix->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
+    return PORT_UNREACHABLE;
   if (is_own_peer(posix)) return PORT_UNREACHABLE;
   if (!STAYS_NONBLOCKING && !set_nonblocking(posix->socket, false)) return PORT_UNREACHABLE;
   posix->connected = true;
@@ -237,11 +260,15 @@ static int end_attempt(struct port_posix *posix)
   return PORT_OK;
 }
 
-/* Waits for the attempt under way, but for the next address's sake no longer than its share of time. */
+/*
+ * Waits for the attempt under way, but for the next address's sake no longer than its share of
+ * time.
+ */
 static int await_attempt(struct port_posix *posix, uint32_t timeout_ms)
 {
   uint32_t share = timeout_ms;
-  if (posix->untried > 0) share = ATTEMPT_MS - least(ATTEMPT_MS, port_clock_ms() - posix->attempt_began);
+  if (posix->untried > 0)
+    share = ATTEMPT_MS - least(ATTEMPT_MS, port_clock_ms() - posix->attempt_began);
   struct pollfd wanted = {.fd = posix->socket, .events = POLLOUT};
   int ready = poll(&wanted, 1, (int)least(share, timeout_ms));
   if (ready > 0) return end_attempt(posix);
@@ -264,7 +291,7 @@ static int socket_connect(void *context, uint32_t timeout_ms)
 {
   struct port_posix *posix = context;
   if (posix->connected) return PORT_OK;
-  timeout_ms = least(timeout_ms, PORT_LONGEST_WAIT_MS);
+  timeout_ms = least(timeout_ms, PORT_WAIT_MAX_MS);
   if (posix->socket < 0 && posix->service != NULL && !resolve(posix)) return PORT_UNREACHABLE;
   uint32_t began = port_clock_ms();
   int status;
@@ -282,7 +309,8 @@ static int socket_send(void *context, const void *data, size_t size)
 {
   struct port_posix *posix = context;
   if (!posix->connected) return PORT_CLOSED;
-  ssize_t sent = send(posix->socket, data, size < INT_MAX ? size : INT_MAX, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ssize_t sent =
+      send(posix->socket, data, size < INT_MAX ? size : INT_MAX, MSG_DONTWAIT | MSG_NOSIGNAL);
   bool blocked = sent < 0 && may_retry(errno);
   atomic_store(send_blocked(posix), blocked);
   if (sent > 0) return (int)sent;
@@ -297,8 +325,8 @@ static int receive(const struct port_posix *posix, void *data, size_t size, int 
 }
 
 /*
- * Makes the kernel end a recv() in at most timeout_ms. What is set already will do if it is not longer, and not so
- * much shorter that the wait would come in many pieces.
+ * Makes the kernel end a recv() in at most timeout_ms. What is set already will do if it is not
+ * longer, and not so much shorter that the wait would come in many pieces.
  */
 static bool limit_receive(struct port_posix *posix, uint32_t timeout_ms)
 {
@@ -315,7 +343,8 @@ static bool limit_receive(struct port_posix *posix, uint32_t timeout_ms)
 /* Whether recv() itself can do the waiting. */
 static bool kernel_waits(struct port_posix *posix, uint32_t timeout_ms)
 {
-  if (STAYS_NONBLOCKING || timeout_ms < SHORTEST_LIMIT_MS || atomic_load(send_blocked(posix))) return false;
+  if (STAYS_NONBLOCKING || timeout_ms < SHORTEST_LIMIT_MS || atomic_load(send_blocked(posix)))
+    return false;
   return limit_receive(posix, timeout_ms);
 }
 
@@ -333,7 +362,7 @@ static int socket_recv(void *context, void *data, size_t size, uint32_t timeout_
 {
   struct port_posix *posix = context;
   if (!posix->connected) return PORT_CLOSED;
-  timeout_ms = least(timeout_ms, PORT_LONGEST_WAIT_MS);
+  timeout_ms = least(timeout_ms, PORT_WAIT_MAX_MS);
   if (timeout_ms == 0) return receive(posix, data, size, MSG_DONTWAIT);
   if (kernel_waits(posix, timeout_ms)) return receive(posix, data, size, 0);
   return poll_receive(posix, data, size, timeout_ms);
@@ -344,8 +373,10 @@ static void socket_close(void *context)
   struct port_posix *posix = context;
   close_socket(posix);
   forget_addresses(posix);
-  /* skip stays: if the client gave up connecting, it begins next with the address that it gave up on, so that even in the
-     longest list each gets its turn. */
+  /*
+   * skip stays: if the client gave up connecting, it begins next with the address that it gave up
+   * on, so that even in the longest list each gets its turn.
+   */
 }
 
 static void init(struct port_posix *posix, const char *host, const char *service)

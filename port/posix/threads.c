@@ -1,13 +1,14 @@
 /*
- * Tasks, mutex and signal on POSIX threads.
+ * Tasks, mutex and event on POSIX threads.
  *
- * A signal is a flag, so that one raised before the wait is not lost, and a condition variable to sleep on. A task that is
- * woken while the mutex is locked would wake only to sleep again, on the mutex. So port_signal_raise() sets the flag and
- * notes the signal in the mutex, and whoever unlocks the mutex wakes the task afterwards. A signal that was noted is
- * woken for certain, and its task waits for that: the signal lives on the task's stack and must not be gone by then.
+ * An event is a flag, so that one set before the wait is not lost, and a condition variable to
+ * sleep on. A task that is woken while the mutex is locked would wake only to sleep again, on the
+ * mutex. So port_event_set() sets the flag and notes the event in the mutex, and whoever unlocks
+ * the mutex wakes the task afterwards. An event that was noted is woken for certain, and its task
+ * waits for that: the event lives on the task's stack and must not be gone by then.
  *
- * A signal waits on the monotonic clock: setting the wall clock must not stretch a wait. Systems that have no choice of
- * clocks for condition variables get the default one.
+ * An event waits on the monotonic clock: setting the wall clock must not stretch a wait. Systems
+ * that have no choice of clocks for condition variables get the default one.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -40,24 +41,24 @@ void port_mutex_lock(struct port_mutex *mutex)
   (void)pthread_mutex_lock(&mutex->mutex);
 }
 
-/* Called without the mutex. The signal may be gone as soon as its gate is unlocked. */
-static void wake(struct port_signal *signal)
+/* Called without the mutex. The event may be gone as soon as its gate is unlocked. */
+static void wake(struct port_event *event)
 {
-  (void)pthread_mutex_lock(&signal->gate);
-  signal->woken = true;
-  (void)pthread_cond_signal(&signal->condition);
-  (void)pthread_mutex_unlock(&signal->gate);
+  (void)pthread_mutex_lock(&event->gate);
+  event->woken = true;
+  (void)pthread_cond_signal(&event->condition);
+  (void)pthread_mutex_unlock(&event->gate);
 }
 
 void port_mutex_unlock(struct port_mutex *mutex)
 {
-  struct port_signal *signal = mutex->to_wake;
+  struct port_event *event = mutex->to_wake;
   mutex->to_wake = NULL;
   (void)pthread_mutex_unlock(&mutex->mutex);
-  while (signal != NULL) {
-    struct port_signal *next = signal->next;
-    wake(signal);
-    signal = next;
+  while (event != NULL) {
+    struct port_event *next = event->next;
+    wake(event);
+    event = next;
   }
 }
 
@@ -66,41 +67,44 @@ void port_mutex_destroy(struct port_mutex *mutex)
   (void)pthread_mutex_destroy(&mutex->mutex);
 }
 
-void port_signal_init(struct port_signal *signal)
+void port_event_init(struct port_event *event)
 {
-  signal->raised = false;
-  signal->mutex = NULL;
-  signal->woken = false;
-  (void)pthread_mutex_init(&signal->gate, NULL);
+  event->set = false;
+  event->mutex = NULL;
+  event->woken = false;
+  (void)pthread_mutex_init(&event->gate, NULL);
 #if MONOTONIC_WAIT
   pthread_condattr_t attributes;
   (void)pthread_condattr_init(&attributes);
   (void)pthread_condattr_setclock(&attributes, WAIT_CLOCK);
-  (void)pthread_cond_init(&signal->condition, &attributes);
+  (void)pthread_cond_init(&event->condition, &attributes);
   (void)pthread_condattr_destroy(&attributes);
 #else
-  (void)pthread_cond_init(&signal->condition, NULL);
+  (void)pthread_cond_init(&event->condition, NULL);
 #endif
 }
 
-/* Sleeps until the task is woken, or the time has come; until NULL: it will be woken. Returns whether it was. */
-static bool sleep_until(struct port_signal *signal, const struct timespec *until)
+/*
+ * Sleeps until the task is woken, or the time has come; until NULL: it will be woken. Returns
+ * whether it was.
+ */
+static bool sleep_until(struct port_event *event, const struct timespec *until)
 {
-  (void)pthread_mutex_lock(&signal->gate);
+  (void)pthread_mutex_lock(&event->gate);
   int status = 0;
-  while (!signal->woken && status == 0) {
-    if (until == NULL) status = pthread_cond_wait(&signal->condition, &signal->gate);
-    else status = pthread_cond_timedwait(&signal->condition, &signal->gate, until);
+  while (!event->woken && status == 0) {
+    if (until == NULL) status = pthread_cond_wait(&event->condition, &event->gate);
+    else status = pthread_cond_timedwait(&event->condition, &event->gate, until);
   }
-  bool woken = signal->woken;
-  signal->woken = false;
-  (void)pthread_mutex_unlock(&signal->gate);
+  bool woken = event->woken;
+  event->woken = false;
+  (void)pthread_mutex_unlock(&event->gate);
   return woken;
 }
 
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
-  if (!signal->raised && timeout_ms > 0) {
+  if (!event->set && timeout_ms > 0) {
     struct timespec until;
     (void)clock_gettime(WAIT_CLOCK, &until);
     until.tv_sec += (time_t)(timeout_ms / 1000);
@@ -109,28 +113,28 @@ void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint
       until.tv_nsec -= 1000000000L;
       until.tv_sec++;
     }
-    signal->mutex = mutex;
+    event->mutex = mutex;
     port_mutex_unlock(mutex);
-    bool woken = sleep_until(signal, &until);
+    bool woken = sleep_until(event, &until);
     port_mutex_lock(mutex);
-    if (!woken && signal->raised) (void)sleep_until(signal, NULL);
-    signal->mutex = NULL;
+    if (!woken && event->set) (void)sleep_until(event, NULL);
+    event->mutex = NULL;
   }
-  signal->raised = false;
+  event->set = false;
 }
 
-void port_signal_raise(struct port_signal *signal)
+void port_event_set(struct port_event *event)
 {
-  struct port_mutex *mutex = signal->mutex;
-  if (signal->raised) return;
-  signal->raised = true;
+  struct port_mutex *mutex = event->mutex;
+  if (event->set) return;
+  event->set = true;
   if (mutex == NULL) return;
-  signal->next = mutex->to_wake;
-  mutex->to_wake = signal;
+  event->next = mutex->to_wake;
+  mutex->to_wake = event;
 }
 
-void port_signal_destroy(struct port_signal *signal)
+void port_event_destroy(struct port_event *event)
 {
-  (void)pthread_cond_destroy(&signal->condition);
-  (void)pthread_mutex_destroy(&signal->gate);
+  (void)pthread_cond_destroy(&event->condition);
+  (void)pthread_mutex_destroy(&event->gate);
 }

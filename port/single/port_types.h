@@ -1,4 +1,4 @@
-/* A program with one task needs neither a mutex nor a signal. */
+/* A program with one task needs neither a mutex nor an event. */
 #ifndef PORT_TYPES_H
 #define PORT_TYPES_H
 
@@ -6,7 +6,7 @@ struct port_mutex {
   char unused;
 };
 
-struct port_signal {
+struct port_event {
   char unused;
 };
 

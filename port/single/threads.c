@@ -1,9 +1,10 @@
 /*
- * Tasks, mutex and signal for a program with one task, such as a superloop: there is nobody to shut out and nobody to wake.
+ * Tasks, mutex and event for a program with one task, such as a superloop: there is nobody to shut
+ * out and nobody to wake.
  *
- * The client waits in the transport. Only while there is no connection does it wait for a signal, which nobody can raise:
- * so it idles, for as long as its deadlines let it. Do not link this where an interrupt handler or a second task calls the
- * client.
+ * The client waits in the transport. Only while there is no connection does it wait for an event,
+ * which nobody can set: so it idles, for as long as its deadlines let it. Do not link this where an
+ * interrupt handler or a second task calls the client.
  */
 #include "port.h"
 
@@ -32,24 +33,24 @@ void port_mutex_destroy(struct port_mutex *mutex)
   (void)mutex;
 }
 
-void port_signal_init(struct port_signal *signal)
+void port_event_init(struct port_event *event)
 {
-  signal->unused = 0;
+  event->unused = 0;
 }
 
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
-  (void)signal;
+  (void)event;
   (void)mutex;
   if (timeout_ms > 0) port_idle(timeout_ms);
 }
 
-void port_signal_raise(struct port_signal *signal)
+void port_event_set(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }
 
-void port_signal_destroy(struct port_signal *signal)
+void port_event_destroy(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }

@@ -1,7 +1,8 @@
 /*
- * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket layer), IPv4, no name
- * service. It is tested on Linux, and by `make freertos` on lwIP. Where several tasks share the client, each needs an errno of its own. The
- * server is another machine: this one could be connected to itself. A full POSIX system has port/posix instead.
+ * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket
+ * layer), IPv4, no name service. It is tested on Linux, and by `make freertos` on lwIP. Where
+ * several tasks share the client, each needs an errno of its own. The server is another machine:
+ * this one could be connected to itself. A full POSIX system has port/posix instead.
  */
 #ifndef PORT_SOCKETS_H
 #define PORT_SOCKETS_H
@@ -11,12 +12,20 @@
 #include <stdatomic.h>
 
 struct port_sockets {
-  struct port_transport transport; /* for the client; all the rest is private */
-  uint32_t address;                /* 0xc0000207 is 192.0.2.7 */
+  /* for the client; all the rest is private */
+  struct port_transport transport;
+
+  /* 0xc0000207 is 192.0.2.7 */
+  uint32_t address;
+
   uint16_t port;
   bool connected;
-  atomic_bool send_blocked; /* the last send() would have blocked */
-  int socket;               /* -1: none */
+
+  /* the last send() would have blocked */
+  atomic_bool send_blocked;
+
+  /* -1: none */
+  int socket;
 };
 
 void port_sockets_init(struct port_sockets *sockets, uint32_t address, uint16_t port);

@@ -1,7 +1,8 @@
 /*
- * A template; see port_sockets.h. Sockets do not block; waiting is done by poll(), for writing, too, when the last send()
- * found no room. Where the stack has select() alone, use that, and mind FD_SETSIZE: a larger descriptor writes beyond the
- * set. Where its headers have other names, change these lines:
+ * A template; see port_sockets.h. Sockets do not block; waiting is done by poll(), for writing,
+ * too, when the last send() found no room. Where the stack has select() alone, use that, and mind
+ * FD_SETSIZE: a larger descriptor writes beyond the set. Where its headers have other names, change
+ * these lines:
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides on a host */
 
@@ -30,14 +31,16 @@ static void shut(struct port_sockets *sockets)
 /* False: it cannot even begin. */
 static bool begin(struct port_sockets *sockets)
 {
-  const struct sockaddr_in server = {
-      .sin_family = AF_INET, .sin_port = htons(sockets->port), .sin_addr.s_addr = htonl(sockets->address)};
+  const struct sockaddr_in server = {.sin_family = AF_INET,
+                                     .sin_port = htons(sockets->port),
+                                     .sin_addr.s_addr = htonl(sockets->address)};
   const int on = 1;
   sockets->socket = socket(AF_INET, SOCK_STREAM, 0);
   if (sockets->socket < 0) return false;
   if (fcntl(sockets->socket, F_SETFL, O_NONBLOCK) != 0) return false;
   (void)setsockopt(sockets->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return connect(sockets->socket, (const struct sockaddr *)&server, sizeof server) == 0 || errno == EINPROGRESS;
+  return connect(sockets->socket, (const struct sockaddr *)&server, sizeof server) == 0 ||
+         errno == EINPROGRESS;
 }
 
 static int sockets_connect(void *context, uint32_t timeout_ms)
@@ -49,7 +52,8 @@ static int sockets_connect(void *context, uint32_t timeout_ms)
   if (sockets->socket < 0 && !begin(sockets)) error = errno;
   struct pollfd wanted = {.fd = sockets->socket, .events = POLLOUT};
   if (error == 0 && poll(&wanted, 1, (int)timeout_ms) <= 0) return PORT_WOULD_BLOCK;
-  if (error == 0 && getsockopt(sockets->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == 0 && getsockopt(sockets->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+    error = errno;
   if (error != 0) {
     shut(sockets);
     return PORT_UNREACHABLE;

@@ -1,6 +1,6 @@
 /*
- * The other end of the serial line; see port_uart.h. It runs on a gateway that has the line as its standard input and
- * output, and carries the device's bytes to a server and back:
+ * The other end of the serial line; see port_uart.h. It runs on a gateway that has the line as its
+ * standard input and output, and carries the device's bytes to a server and back:
  *
  *     stty -F /dev/ttyS1 115200 raw -echo crtscts
  *     uart-bridge 192.0.2.7 6379 </dev/ttyS1 >/dev/ttyS1
@@ -27,9 +27,11 @@ enum { DLE = 0x10, OPEN = 'O', CLOSE = 'C', NONCE = 4 };
 
 struct bridge {
   const char *host, *service;
-  int server; /* -1: none */
+  /* -1: none */
+  int server;
   bool escaped, naming;
-  size_t named; /* letters of the nonce under way */
+  /* letters of the nonce under way */
+  size_t named;
   char nonce[NONCE];
 };
 
@@ -68,10 +70,12 @@ static int dial(const char *host, const char *service)
   struct addrinfo *addresses;
   int server = -1;
   if (getaddrinfo(host, service, &hints, &addresses) != 0) return -1;
-  for (struct addrinfo *address = addresses; address != NULL && server < 0; address = address->ai_next) {
+  for (struct addrinfo *address = addresses; address != NULL && server < 0;
+       address = address->ai_next) {
     server = socket(address->ai_family, address->ai_socktype, address->ai_protocol);
     if (server < 0) continue;
-    (void)setsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* limits connect(), too */
+    /* limits connect(), too */
+    (void)setsockopt(server, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     (void)setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (connect(server, address->ai_addr, address->ai_addrlen) == 0) break;
     (void)close(server);
@@ -134,8 +138,8 @@ static bool carry_out(struct bridge *bridge)
 }
 
 /*
- * From the server to the line. False: the line is broken. Does not wait: what poll() saw may have been on a connection
- * that has since given place to a new one.
+ * From the server to the line. False: the line is broken. Does not wait: what poll() saw may have
+ * been on a connection that has since given place to a new one.
  */
 static bool carry_in(struct bridge *bridge)
 {
@@ -157,13 +161,16 @@ static bool carry_in(struct bridge *bridge)
 int main(int argc, char **argv)
 {
   if (argc != 3) {
-    (void)fprintf(stderr, "usage: %s HOST PORT, with the serial line as standard input and output\n", argv[0]);
+    (void)fprintf(stderr,
+                  "usage: %s HOST PORT, with the serial line as standard input and output\n",
+                  argv[0]);
     return 64;
   }
   struct bridge bridge = {.host = argv[1], .service = argv[2], .server = -1};
   (void)signal(SIGPIPE, SIG_IGN);
   for (;;) {
-    struct pollfd ends[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = bridge.server, .events = POLLIN}};
+    struct pollfd ends[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                             {.fd = bridge.server, .events = POLLIN}};
     if (poll(ends, 2, -1) < 0 && errno != EINTR) return 71;
     if (ends[0].revents != 0 && !carry_out(&bridge)) return 0;
     if (bridge.server >= 0 && ends[1].revents != 0 && !carry_in(&bridge)) return 0;

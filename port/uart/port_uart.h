@@ -1,27 +1,30 @@
 /*
- * A transport over a serial line, for devices without TCP/IP: at the line's other end a bridge, such as bridge.c on a
- * gateway, carries the bytes on to the server.
+ * A transport over a serial line, for devices without TCP/IP: at the line's other end a bridge,
+ * such as bridge.c on a gateway, carries the bytes on to the server.
  *
  *     static struct port_uart link;
  *     port_uart_init(&link, &line, starts);
  *     ... give &link.transport to the client ...
  *
- * A plain pipe of bytes is not enough: the client must learn that the server closed the connection, and nothing of an
- * old connection may come out of a new one, whoever was reset in between. So the line carries, besides data, signals.
- * The byte 0x10 (DLE) begins one, and is doubled where it is data:
+ * A plain pipe of bytes is not enough: the client must learn that the server closed the connection,
+ * and nothing of an old connection may come out of a new one, whoever was reset in between. So the
+ * line carries, besides data, signals. The byte 0x10 (DLE) begins one, and is doubled where it is
+ * data:
  *
- *     device to bridge   DLE O nnnn   close what is open, and open a connection; n: a nonce, letters A to P
- *                        DLE C        close
+ *     device to bridge   DLE O nnnn   close what is open, and open a connection; n: a nonce,
+ *                        letters A to P DLE C        close
  *     bridge to device   DLE O nnnn   the connection that this nonce asked for is open
  *                        DLE C nnnn   it is closed, or could not be opened
  *     both               DLE DLE      the data byte DLE;   DLE and anything else: nothing
  *
- * The device passes over all that comes before its own nonce, and so over what an earlier life of it had asked for.
- * It sends a NUL before each signal, so that one which was cut short by a reset does not spoil the next.
+ * The device passes over all that comes before its own nonce, and so over what an earlier life of
+ * it had asked for. It sends a NUL before each signal, so that one which was cut short by a reset
+ * does not spoil the next.
  *
- * The line must neither lose nor change bytes: use flow control (RTS/CTS), or receive by interrupt or DMA into a
- * buffer larger than what arrives between two calls. Damage shows as a malformed reply or as no reply, and ends the
- * connection; it could also hit a number unseen. Where the line is noisy, put a link layer with a checksum under it.
+ * The line must neither lose nor change bytes: use flow control (RTS/CTS), or receive by interrupt
+ * or DMA into a buffer larger than what arrives between two calls. Damage shows as a malformed
+ * reply or as no reply, and ends the connection; it could also hit a number unseen. Where the line
+ * is noisy, put a link layer with a checksum under it.
  */
 #ifndef PORT_UART_H
 #define PORT_UART_H
@@ -36,9 +39,13 @@ extern "C" {
 struct port_uart_line {
   /* Move up to size bytes, without blocking. Return how many, 0 included. */
   size_t (*read)(void *context, void *data, size_t size);
+
   size_t (*write)(void *context, const void *data, size_t size);
 
-  /* Sleeps until the line may have something to read or room to write, at most timeout_ms. May return early. */
+  /*
+   * Sleeps until the line may have something to read or room to write, at most timeout_ms. May
+   * return early.
+   */
   void (*wait)(void *context, uint32_t timeout_ms);
 
   void *context;
@@ -47,25 +54,44 @@ struct port_uart_line {
 #define PORT_UART_NONCE 4
 
 struct port_uart {
-  struct port_transport transport; /* for the client; all the rest is private */
+  /* for the client; all the rest is private */
+  struct port_transport transport;
 
   const struct port_uart_line *line;
   uint8_t state;
-  uint8_t heard;      /* of a signal that comes in: DLE, its letter, how much of its nonce */
-  uint8_t letter;     /* of that signal                                              */
-  uint8_t size, sent; /* of signal                                                   */
-  bool send_blocked;  /* the last send() would have blocked                          */
-  bool half;          /* of a doubled DLE, one half is out                           */
-  bool ours;          /* its nonce, so far, is ours                                  */
-  uint16_t number;    /* the nonce, as a number                                      */
+
+  /* of a signal that comes in: DLE, its letter, how much of its nonce */
+  uint8_t heard;
+
+  /* of that signal */
+  uint8_t letter;
+
+  /* of signal */
+  uint8_t size, sent;
+
+  /* the last send() would have blocked */
+  bool send_blocked;
+
+  /* of a doubled DLE, one half is out */
+  bool half;
+
+  /* its nonce, so far, is ours */
+  bool ours;
+
+  /* the nonce, as a number */
+  uint16_t number;
+
   uint8_t nonce[PORT_UART_NONCE];
-  uint8_t signal[3 + PORT_UART_NONCE]; /* what goes out when connecting and closing */
+
+  /* what goes out when connecting and closing */
+  uint8_t signal[3 + PORT_UART_NONCE];
 };
 
 /*
- * start: any number that is another one after each start of the device, so that it can tell the answers of the bridge to
- * itself from those to an earlier life of it that are still on the line. A count of starts in non-volatile memory, a real-time
- * clock and a random number generator all do; a number of the chip does not, nor does a clock that begins anew with each start.
+ * start: any number that is another one after each start of the device, so that it can tell the
+ * answers of the bridge to itself from those to an earlier life of it that are still on the line. A
+ * count of starts in non-volatile memory, a real-time clock and a random number generator all do; a
+ * number of the chip does not, nor does a clock that begins anew with each start.
  */
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start);
 

@@ -1,7 +1,8 @@
 /*
- * The device's end of the serial line; see port_uart.h. Data goes straight from the client's buffer to the line, as
- * much as the line takes; what comes in is unpacked in the client's own buffer, where it only gets shorter. Nothing
- * is stored here but the signal under way. No function but connect() and recv() ever waits.
+ * The device's end of the serial line; see port_uart.h. Data goes straight from the client's buffer
+ * to the line, as much as the line takes; what comes in is unpacked in the client's own buffer,
+ * where it only gets shorter. Nothing is stored here but the signal under way. No function but
+ * connect() and recv() ever waits.
  */
 #include "port_uart.h"
 
@@ -19,7 +20,9 @@ static bool flush(struct port_uart *uart)
 {
   const struct port_uart_line *line = uart->line;
   size_t left = (size_t)(uart->size - uart->sent);
-  if (left > 0) uart->sent = (uint8_t)(uart->sent + line->write(line->context, uart->signal + uart->sent, left));
+  if (left > 0)
+    uart->sent =
+        (uint8_t)(uart->sent + line->write(line->context, uart->signal + uart->sent, left));
   return uart->sent == uart->size;
 }
 
@@ -99,8 +102,8 @@ static void make_nonce(struct port_uart *uart)
 }
 
 /*
- * Data of the new connection must not be lost, so this reads a byte at a time, and none after the connection is
- * open.
+ * Data of the new connection must not be lost, so this reads a byte at a time, and none after the
+ * connection is open.
  */
 static int uart_connect(void *context, uint32_t timeout_ms)
 {
@@ -124,7 +127,10 @@ static int uart_connect(void *context, uint32_t timeout_ms)
   return PORT_UNREACHABLE;
 }
 
-/* Writes a byte of data. False: it does not fit, or only half of a doubled one did: the client will offer it again. */
+/*
+ * Writes a byte of data. False: it does not fit, or only half of a doubled one did: the client will
+ * offer it again.
+ */
 static bool put(struct port_uart *uart, uint8_t byte)
 {
   const struct port_uart_line *line = uart->line;
@@ -170,9 +176,9 @@ static void uart_close(void *context)
 }
 
 /*
- * The nonces of a start follow each other from a number that lies far from those of the starts before, even where starts
- * are counted: 40503 is odd, so no two of 65536 starts get the same, and it is 65536 divided by the golden ratio, so
- * multiples of it are spread evenly.
+ * The nonces of a start follow each other from a number that lies far from those of the starts
+ * before, even where starts are counted: 40503 is odd, so no two of 65536 starts get the same, and
+ * it is 65536 divided by the golden ratio, so multiples of it are spread evenly.
  */
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start)
 {

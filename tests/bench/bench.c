@@ -1,6 +1,7 @@
 /*
- * The benchmarks' frame: `bench SVG [NAME...]` runs all of them, or those named, against a private server, and draws the
- * picture to SVG. `bench pairs PORT COUNT` is for the count of system calls: it only acquires and releases.
+ * The benchmarks' frame: `bench SVG [NAME...]` runs all of them, or those named, against a private
+ * server, and draws the picture to SVG. `bench pairs PORT COUNT` is for the count of system calls:
+ * it only acquires and releases.
  */
 #include "bench.h"
 
@@ -43,14 +44,16 @@ double median(struct series *series)
   if (series->count == 0) return 0;
   qsort(series->value, (size_t)series->count, sizeof series->value[0], ascending);
   int half = series->count / 2;
-  return series->count % 2 ? series->value[half] : (series->value[half - 1] + series->value[half]) / 2;
+  return series->count % 2 ? series->value[half]
+                           : (series->value[half - 1] + series->value[half]) / 2;
 }
 
 void print_row(const char *name, struct series *series, const char *remark)
 {
   double middle = median(series);
-  printf("%s: %.3g (%.3g .. %.3g)%s%s\n", name, middle, series->value[0], series->value[series->count - 1],
-         remark != NULL ? "  # " : "", remark != NULL ? remark : "");
+  printf("%s: %.3g (%.3g .. %.3g)%s%s\n", name, middle, series->value[0],
+         series->value[series->count - 1], remark != NULL ? "  # " : "",
+         remark != NULL ? remark : "");
   fflush(stdout);
 }
 
@@ -80,7 +83,9 @@ void bench_client_prepare(struct bench_client *client, int port)
 
 void bench_client_start(struct bench_client *client)
 {
-  must(fairlock_client_init(&client->client, &client->config, &client->socket.transport) == FAIRLOCK_OK, "client");
+  must(fairlock_client_init(&client->client, &client->config, &client->socket.transport) ==
+           FAIRLOCK_OK,
+       "client");
   must(fairlock_connect(&client->client) == FAIRLOCK_OK, "no server");
 }
 
@@ -102,7 +107,8 @@ void finish_all(struct bench_client *client, struct fairlock *handles, int count
       fairlock_poll(&client->client, 1000);
       continue;
     }
-    must(fairlock_result(&handles[done]) == FAIRLOCK_OK, fairlock_status_text(fairlock_result(&handles[done])));
+    must(fairlock_result(&handles[done]) == FAIRLOCK_OK,
+         fairlock_status_text(fairlock_result(&handles[done])));
     done++;
   }
 }
@@ -134,10 +140,10 @@ double info_number(redisContext *peer, const char *section, const char *field)
 double net_bytes(redisContext *peer)
 {
   static double own;
-  double first =
-      info_number(peer, "stats", "total_net_input_bytes:") + info_number(peer, "stats", "total_net_output_bytes:");
-  double second =
-      info_number(peer, "stats", "total_net_input_bytes:") + info_number(peer, "stats", "total_net_output_bytes:");
+  double first = info_number(peer, "stats", "total_net_input_bytes:") +
+                 info_number(peer, "stats", "total_net_output_bytes:");
+  double second = info_number(peer, "stats", "total_net_input_bytes:") +
+                  info_number(peer, "stats", "total_net_output_bytes:");
   own += second - first;
   double result = second - own;
   own += second - first;
@@ -151,13 +157,17 @@ int format_request(char **text, const char *name, const char *id, unsigned long 
   snprintf(expires, sizeof expires, "%lld", ((long long)time(NULL) + 100) * 1000);
   snprintf(token_text, sizeof token_text, "%llu", token);
   if (token == 0) {
-    return redisFormatCommand(
-        text, "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %s %s 1 30000 5000 0",
-        fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1, name, name, name, name, id, expires);
+    return redisFormatCommand(text,
+                              "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} "
+                              "fairlock:{%s} %s %s 1 30000 5000 0",
+                              fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1, name, name, name,
+                              name, id, expires);
   }
-  return redisFormatCommand(
-      text, "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %s %s 0 %s",
-      fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE].sha1, name, name, name, name, id, expires, token_text);
+  return redisFormatCommand(text,
+                            "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} "
+                            "fairlock:{%s} %s %s 0 %s",
+                            fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE].sha1, name, name, name, name,
+                            id, expires, token_text);
 }
 
 static int only_pairs(int port, int count)
@@ -178,8 +188,9 @@ static const struct {
   void (*run)(int port);
 } benches[] = {
     {"memory", bench_memory}, /* first: later ones leave memory that it would use */
-    {"pair", bench_pair},       {"handover", bench_handover}, {"growth", bench_growth}, {"many", bench_many},
-    {"threads", bench_threads}, {"clients", bench_clients},   {"decode", bench_decode}, {"wait", bench_wait},
+    {"pair", bench_pair},     {"handover", bench_handover}, {"growth", bench_growth},
+    {"many", bench_many},     {"threads", bench_threads},   {"clients", bench_clients},
+    {"decode", bench_decode}, {"wait", bench_wait},
 };
 
 static bool chosen(int argc, char **argv, const char *name)

@@ -1,6 +1,7 @@
 /*
- * What the benchmarks share. Each prints rows "name: value", most of them ratios that were taken in turn within one run, with
- * the median first and the least and largest behind it. Nothing here passes or fails by a time.
+ * What the benchmarks share. Each prints rows "name: value", most of them ratios that were taken in
+ * turn within one run, with the median first and the least and largest behind it. Nothing here
+ * passes or fails by a time.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -41,7 +42,10 @@ void bench_client_start(struct bench_client *client);
 void bench_client_open(struct bench_client *client, int port);
 void bench_client_close(struct bench_client *client);
 
-/* Turns the crank until all handles of the array have come to a result. Ends the program if one is not FAIRLOCK_OK. */
+/*
+ * Services the client until all handles of the array have come to a result. Ends the program if one
+ * is not FAIRLOCK_OK.
+ */
 void finish_all(struct bench_client *client, struct fairlock *handles, int count);
 
 redisContext *hiredis_open(int port);
@@ -51,10 +55,15 @@ redisContext *hiredis_open(int port);
 double net_bytes(redisContext *peer);
 double info_number(redisContext *peer, const char *section, const char *field);
 
-/* The command that acquires or releases, as hiredis formats it: what the library sends, in its words. token 0: acquire. */
+/*
+ * The command that acquires or releases, as hiredis formats it: what the library sends, in its
+ * words. token 0: acquire.
+ */
 int format_request(char **text, const char *name, const char *id, unsigned long long token);
 
-/* A proxy to port that delays each direction by delay_ms. Returns its port; ends with the program. */
+/*
+ * A proxy to port that delays each direction by delay_ms. Returns its port; ends with the program.
+ */
 int delay_proxy(int port, int delay_ms);
 
 /* The benchmarks */

@@ -1,6 +1,6 @@
 /*
- * Many clients on one lock: is each served as often as the others, and in order? And what one more waiter, client or lock
- * costs: bytes on the wire while it waits, memory.
+ * Many clients on one lock: is each served as often as the others, and in order? And what one more
+ * waiter, client or lock costs: bytes on the wire while it waits, memory.
  */
 #include "bench.h"
 
@@ -31,12 +31,16 @@ static void open_small(struct small_client *small, const char *name)
   small->config.send_buffer = small->send;
   small->config.send_size = sizeof small->send;
   port_posix_tcp(&small->socket, "127.0.0.1", service);
-  if (fairlock_client_init(&small->client, &small->config, &small->socket.transport) != FAIRLOCK_OK) exit(1);
+  if (fairlock_client_init(&small->client, &small->config, &small->socket.transport) != FAIRLOCK_OK)
+    exit(1);
   if (fairlock_init(&small->door, &small->client, name) != FAIRLOCK_OK) exit(1);
   if (fairlock_connect(&small->client) != FAIRLOCK_OK) exit(1);
 }
 
-/* Waits until this client's acquire stands in the queue (or holds): the order of arrival is the order of these calls. */
+/*
+ * Waits until this client's acquire stands in the queue (or holds): the order of arrival is the
+ * order of these calls.
+ */
 static void arrive(struct small_client *small)
 {
   if (fairlock_start_acquire(&small->door, FAIRLOCK_FOREVER, 600000) != FAIRLOCK_PENDING) exit(1);
@@ -59,11 +63,12 @@ static double compete(int count, int rounds, int *violations, double *jain)
   *violations = 0;
   double last_beat = now();
   for (int turn = 0; turn < total; turn++) {
-    struct small_client *holder = &clients[turn % count]; /* who arrived first is first in line, always */
+    /* who arrived first is first in line, always */
+    struct small_client *holder = &clients[turn % count];
     double limit = now() + 200000;
     while (fairlock_result(&holder->door) == FAIRLOCK_PENDING && now() < limit)
       fairlock_poll(&holder->client, 20);
-    if (fairlock_held(&holder->door) == 0) {
+    if (fairlock_remaining_ms(&holder->door) == 0) {
       ++*violations;
       while (fairlock_result(&holder->door) == FAIRLOCK_PENDING) {
         for (int i = 0; i < count; i++)
@@ -113,7 +118,10 @@ void bench_clients(int port)
   }
 }
 
-/* Bytes a minute, both ways, of a waiter that only waits: those of its next heartbeats, as often as they go out. */
+/*
+ * Bytes a minute, both ways, of a waiter that only waits: those of its next heartbeats, as often as
+ * they go out.
+ */
 static double idle_bytes(int port, uint32_t waiter_ms, uint32_t beats)
 {
   static struct bench_client waiter;
@@ -145,8 +153,9 @@ void bench_wait(int port)
   bench_client_open(&holder, port);
   fairlock_init(&held, &holder.client, "sixteen-byte-nam");
   if (fairlock_acquire(&held, 1000, 600000) != FAIRLOCK_OK) exit(1);
-  print_value("wait.idle.bytes.5s", idle_bytes(port, 5000, 5),
-              "a minute, both ways, of a waiter that only waits, with a waiter timeout of 5 s; aim 9000");
+  print_value(
+      "wait.idle.bytes.5s", idle_bytes(port, 5000, 5),
+      "a minute, both ways, of a waiter that only waits, with a waiter timeout of 5 s; aim 9000");
   print_value("wait.idle.bytes.60s", idle_bytes(port, 60000, 1), "the same with 60 s; aim 900");
   bench_client_close(&holder);
   freeReplyObject(redisCommand(peer, "FLUSHALL"));
@@ -173,7 +182,8 @@ void bench_memory(int port)
   double before = resident();
   for (int i = 0; i < CLIENTS; i++) {
     open_small(&clients[i], "memory");
-    if (fairlock_try_acquire(&clients[i].door, 1000) == FAIRLOCK_OK) fairlock_release(&clients[i].door);
+    if (fairlock_try_acquire(&clients[i].door, 1000) == FAIRLOCK_OK)
+      fairlock_release(&clients[i].door);
   }
   print_value("memory.client", (resident() - before) / CLIENTS,
               "bytes, with a connection, a lock and two buffers of 256; aim at most 2048");
@@ -187,7 +197,8 @@ void bench_memory(int port)
   if (locks == NULL) exit(1);
   for (int i = 0; i < LOCKS; i++)
     fairlock_init(&locks[i], &client.client, "memory");
-  print_value("memory.lock", (resident() - before) / LOCKS, "bytes of a further lock; aim at most 128");
+  print_value("memory.lock", (resident() - before) / LOCKS,
+              "bytes of a further lock; aim at most 128");
   bench_client_close(&client);
   free(locks);
 }

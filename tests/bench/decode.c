@@ -1,6 +1,6 @@
 /*
- * The decoder beside hiredis' reader, on replies as a server sends them: mixed ones of our scripts, small ones, and large ones.
- * Both look at every byte of every value.
+ * The decoder beside hiredis' reader, on replies as a server sends them: mixed ones of our scripts,
+ * small ones, and large ones. Both look at every byte of every value.
  */
 #include "bench.h"
 
@@ -23,14 +23,16 @@ static void fill_mixed(void)
 {
   char text[256];
   for (unsigned i = 0; stream_size < STREAM; i++) {
-    put(text, (size_t)snprintf(text, sizeof text, "*3\r\n:1\r\n:1763664%09u\r\n:1763664%06u\r\n", i * 7919 % 1000000000,
-                               i % 1000000));
+    put(text, (size_t)snprintf(text, sizeof text, "*3\r\n:1\r\n:1763664%09u\r\n:1763664%06u\r\n",
+                               i * 7919 % 1000000000, i % 1000000));
     if (i % 4 == 0) {
-      put(text, (size_t)snprintf(text, sizeof text,
-                                 "*3\r\n$7\r\nmessage\r\n$72\r\nredisson_lock__channel:{sixteen-byte-nam}:"
-                                 "0123456789abcdef0123456789abcd\r\n$30\r\n1763664000000000 1763664000000\r\n"));
+      put(text, (size_t)snprintf(
+                    text, sizeof text,
+                    "*3\r\n$7\r\nmessage\r\n$72\r\nredisson_lock__channel:{sixteen-byte-nam}:"
+                    "0123456789abcdef0123456789abcd\r\n$30\r\n1763664000000000 1763664000000\r\n"));
     }
-    if (i % 16 == 0) put("$64\r\n0123456789012345678901234567890123456789012345678901234567890123\r\n", 71);
+    if (i % 16 == 0)
+      put("$64\r\n0123456789012345678901234567890123456789012345678901234567890123\r\n", 71);
     if (i % 64 == 0) put("-NOSCRIPT No matching script. Please use EVAL.\r\n", 48);
   }
 }
@@ -52,7 +54,9 @@ static void fill_large(void)
   }
 }
 
-/* Both sums are of every value's type, number and size, and of the first and last byte of its text. */
+/*
+ * Both sums are of every value's type, number and size, and of the first and last byte of its text.
+ */
 static uint64_t mix(uint64_t sum, unsigned type, int64_t integer, const void *text, size_t size)
 {
   const uint8_t *bytes = text;
@@ -76,7 +80,8 @@ static uint64_t ours(void)
       start += used;
       bool aggregate = event.type == RESP_ARRAY;
       bool number = event.type == RESP_INTEGER;
-      sum = mix(sum, number, number ? event.integer : 0, event.data, aggregate || number ? 0 : event.size);
+      sum = mix(sum, number, number ? event.integer : 0, event.data,
+                aggregate || number ? 0 : event.size);
     }
     start += used;
   }
@@ -87,7 +92,8 @@ static uint64_t walk(uint64_t sum, const redisReply *reply)
 {
   bool aggregate = reply->type == REDIS_REPLY_ARRAY;
   bool number = reply->type == REDIS_REPLY_INTEGER;
-  sum = mix(sum, number, number ? reply->integer : 0, reply->str, aggregate || number ? 0 : reply->len);
+  sum = mix(sum, number, number ? reply->integer : 0, reply->str,
+            aggregate || number ? 0 : reply->len);
   for (size_t i = 0; aggregate && i < reply->elements; i++)
     sum = walk(sum, reply->element[i]);
   return sum;
@@ -99,7 +105,8 @@ static uint64_t theirs(void)
   void *reply;
   uint64_t sum = 0;
   for (size_t at = 0; at < stream_size; at += 16384) {
-    redisReaderFeed(reader, (const char *)stream + at, stream_size - at > 16384 ? 16384 : stream_size - at);
+    redisReaderFeed(reader, (const char *)stream + at,
+                    stream_size - at > 16384 ? 16384 : stream_size - at);
     while (redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL) {
       sum = walk(sum, reply);
       freeReplyObject(reply);

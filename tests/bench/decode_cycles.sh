@@ -1,6 +1,7 @@
 #!/bin/sh
-# Instructions that the decoder takes for a script's reply, counted by callgrind: repeatable, unlike time. Fails when they have
-# grown by more than 5 % over the committed figure; `tests/bench/decode_cycles.sh accept` commits to a new one.
+# Instructions that the decoder takes for a script's reply, counted by callgrind: repeatable, unlike
+# time. Fails when they have grown by more than 5 % over the committed figure;
+# `tests/bench/decode_cycles.sh accept` commits to a new one.
 set -eu
 figure=tests/bench/decode.cycles
 dir=$(mktemp -d)

@@ -1,6 +1,7 @@
 /*
- * What a handover costs the server, with more and more waiters in the queue. The waiters are ids that one connection has
- * subscribed for and put into the queue by our own script; nobody sends heartbeats, so that releases alone are measured.
+ * What a handover costs the server, with more and more waiters in the queue. The waiters are ids
+ * that one connection has subscribed for and put into the queue by our own script; nobody sends
+ * heartbeats, so that releases alone are measured.
  */
 #include "bench.h"
 
@@ -28,7 +29,8 @@ static long long take(redisContext *peer)
 {
   redisReply *reply;
   if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3) {
-    (void)fprintf(stderr, "bench: a script failed: %s\n", reply != NULL && reply->str != NULL ? reply->str : "");
+    (void)fprintf(stderr, "bench: a script failed: %s\n",
+                  reply != NULL && reply->str != NULL ? reply->str : "");
     exit(1);
   }
   long long state = reply->element[0]->integer;
@@ -100,5 +102,6 @@ void bench_growth(int port)
     print_row(row, &each[i], "server's time in the script for a handover, with so many waiters");
     waiters_curve[waiters_points++] = (struct point){sizes[i], median(&each[i])};
   }
-  print_row("handover.server.growth", &ratio, "with 10000 waiters over that with 10; aim at most 1.5");
+  print_row("handover.server.growth", &ratio,
+            "with 10000 waiters over that with 10; aim at most 1.5");
 }

@@ -1,6 +1,6 @@
 /*
- * From release called here to acquire returned there: on loopback, beside a bare PUBLISH to a subscriber; and through a proxy
- * that delays each direction, in round trips.
+ * From release called here to acquire returned there: on loopback, beside a bare PUBLISH to a
+ * subscriber; and through a proxy that delays each direction, in round trips.
  */
 #define _GNU_SOURCE /* ppoll */
 #include "bench.h"
@@ -76,9 +76,11 @@ static void *carry(void *context)
     for (int i = 0; i < 2; i++) {
       struct pipe_line *line = &link->way[i];
       polled[i] = (struct pollfd){.fd = line->from, .events = line->count < PIECES ? POLLIN : 0};
-      if (line->count > 0 && line->ring[line->first].due - now() < wait) wait = line->ring[line->first].due - now();
+      if (line->count > 0 && line->ring[line->first].due - now() < wait)
+        wait = line->ring[line->first].due - now();
     }
-    struct timespec limit = {.tv_sec = 0, .tv_nsec = wait > 0 ? (long)(wait * 1000) % 1000000000 : 0};
+    struct timespec limit = {.tv_sec = 0,
+                             .tv_nsec = wait > 0 ? (long)(wait * 1000) % 1000000000 : 0};
     ppoll(polled, 2, &limit, NULL);
     for (int i = 0; i < 2 && open; i++) {
       if (polled[i].revents != 0) open = take_in(&link->way[i], link->delay_us);
@@ -124,8 +126,10 @@ static void *accept_links(void *context)
     if (connect(server_side, (struct sockaddr *)&address, sizeof address) < 0) exit(1);
     struct link *link = calloc(1, sizeof *link);
     link->delay_us = listener->delay_us;
-    link->way[0] = (struct pipe_line){.from = client, .to = server_side, .ring = calloc(PIECES, sizeof(struct piece))};
-    link->way[1] = (struct pipe_line){.from = server_side, .to = client, .ring = calloc(PIECES, sizeof(struct piece))};
+    link->way[0] = (struct pipe_line){
+        .from = client, .to = server_side, .ring = calloc(PIECES, sizeof(struct piece))};
+    link->way[1] = (struct pipe_line){
+        .from = server_side, .to = client, .ring = calloc(PIECES, sizeof(struct piece))};
     pthread_t thread;
     pthread_create(&thread, NULL, carry, link);
     pthread_detach(thread);
@@ -141,7 +145,9 @@ int delay_proxy(int port, int delay_ms)
   listener->socket = tcp_socket();
   listener->port = port;
   listener->delay_us = delay_ms * 1000.0;
-  if (bind(listener->socket, (struct sockaddr *)&address, size) < 0 || listen(listener->socket, 64) < 0) exit(1);
+  if (bind(listener->socket, (struct sockaddr *)&address, size) < 0 ||
+      listen(listener->socket, 64) < 0)
+    exit(1);
   getsockname(listener->socket, (struct sockaddr *)&address, &size);
   pthread_create(&thread, NULL, accept_links, listener);
   pthread_detach(thread);
@@ -168,7 +174,8 @@ static void *play(void *context)
     usleep((unsigned)player->pause_us); /* so that the other one stands in the queue */
     player->released[i] = now();
     if (fairlock_release(&player->door) != FAIRLOCK_OK) exit(1);
-    usleep((unsigned)player->pause_us / 2); /* let the other one run first: there may be no processor for both */
+    /* let the other one run first: there may be no processor for both */
+    usleep((unsigned)player->pause_us / 2);
   }
   return NULL;
 }
@@ -190,7 +197,10 @@ static double hand_to_and_fro(int port, int rounds, int pause_us, const char *na
     pthread_create(&thread[i], NULL, play, &players[i]);
   for (int i = 0; i < 2; i++)
     pthread_join(thread[i], NULL);
-  /* the two take turns: the acquisition that follows a release is the earliest later one of the other */
+  /*
+   * the two take turns: the acquisition that follows a release is the earliest later one of the
+   * other
+   */
   for (int a = 0; a < 2; a++) {
     for (int i = 0; i < rounds - 1; i++) {
       for (int j = 0; j < rounds; j++) {
@@ -220,7 +230,9 @@ static void *listen_for(void *context)
 {
   struct subscriber *subscriber = context;
   redisReply *reply;
-  for (int i = 0; i < subscriber->rounds && redisGetReply(subscriber->redis, (void **)&reply) == REDIS_OK; i++) {
+  for (int i = 0;
+       i < subscriber->rounds && redisGetReply(subscriber->redis, (void **)&reply) == REDIS_OK;
+       i++) {
     subscriber->heard[i] = now();
     freeReplyObject(reply);
   }
@@ -234,8 +246,12 @@ static void run(redisContext *peer, const char *command)
   freeReplyObject(reply);
 }
 
-/* Microseconds from the command to the message, the median over some rounds. prepare: a command for each round, or NULL. */
-static double command_to_message(int port, int rounds, int pause_us, const char *prepare, const char *command)
+/*
+ * Microseconds from the command to the message, the median over some rounds. prepare: a command for
+ * each round, or NULL.
+ */
+static double command_to_message(int port, int rounds, int pause_us, const char *prepare,
+                                 const char *command)
 {
   static struct subscriber subscriber;
   struct series trips = {.count = 0};
@@ -261,11 +277,12 @@ static double command_to_message(int port, int rounds, int pause_us, const char 
 }
 
 /*
- * The limit of a handover in a script: the commands without which no lock of this data layout can be passed on, one after
- * the other, and no rule around them.
+ * The limit of a handover in a script: the commands without which no lock of this data layout can
+ * be passed on, one after the other, and no rule around them.
  */
-static const char prepare_text[] = "redis.call('hset', KEYS[1], 'holder', 1) redis.call('rpush', KEYS[2], 'waiter') "
-                                   "redis.call('zadd', KEYS[3], 1, 'waiter') redis.call('hset', KEYS[4], 'waiter', 1)";
+static const char prepare_text[] =
+    "redis.call('hset', KEYS[1], 'holder', 1) redis.call('rpush', KEYS[2], 'waiter') "
+    "redis.call('zadd', KEYS[3], 1, 'waiter') redis.call('hset', KEYS[4], 'waiter', 1)";
 static const char limit_text[] =
     "local lock, queue, timeout, ours, call = KEYS[1], KEYS[2], KEYS[3], KEYS[4], redis.call\n"
     "local time = call('time')\n"
@@ -313,7 +330,8 @@ void bench_handover(int port)
     add(&limit, c / b);
   }
   print_row("handover.loopback.us", &loopback_us, "release called here to acquire returned there");
-  print_row("handover.loopback.ratio", &ratio, "to PUBLISH called here to message there, by hiredis; aim at most 1.3");
+  print_row("handover.loopback.ratio", &ratio,
+            "to PUBLISH called here to message there, by hiredis; aim at most 1.3");
   print_row("handover.loopback.limit", &limit,
             "the same ratio of hiredis with a script of only what the layout dictates");
   int slow = delay_proxy(port, 5);

@@ -1,4 +1,7 @@
-/* Many handles on one client: beside redis-benchmark, which pipelines the same scripts, and beside one hiredis connection each. */
+/*
+ * Many handles on one client: beside redis-benchmark, which pipelines the same scripts, and beside
+ * one hiredis connection each.
+ */
 #include "bench.h"
 
 #include <pthread.h>
@@ -30,13 +33,18 @@ static double redis_benchmark(int port, int count, bool release)
   char command[1200];
   char line[256];
   double rate = 0;
-  int size = format_request(&formatted, "lock:__rand_int__", "0123456789abcdef0123456789abcdef:1", release ? 1 : 0);
-  int used =
-      snprintf(command, sizeof command, "redis-benchmark -p %d -c 1 -P 256 -n %d -r 100000000 --csv", port, count);
-  /* the formatted request taken apart again: each argument stands on a line of its own, after its length */
+  int size = format_request(&formatted, "lock:__rand_int__", "0123456789abcdef0123456789abcdef:1",
+                            release ? 1 : 0);
+  int used = snprintf(command, sizeof command,
+                      "redis-benchmark -p %d -c 1 -P 256 -n %d -r 100000000 --csv", port, count);
+  /*
+   * the formatted request taken apart again: each argument stands on a line of its own, after its
+   * length
+   */
   char *save = NULL;
   strtok_r(formatted, "\r\n", &save);
-  for (char *word; strtok_r(NULL, "\r\n", &save) != NULL && (word = strtok_r(NULL, "\r\n", &save)) != NULL;) {
+  for (char *word;
+       strtok_r(NULL, "\r\n", &save) != NULL && (word = strtok_r(NULL, "\r\n", &save)) != NULL;) {
     used += snprintf(command + used, sizeof command - (size_t)used, " '%s'", word);
   }
   (void)size;
@@ -75,7 +83,8 @@ void bench_many(int port)
     if (b > 0) add(&ratio, a / b);
   }
   print_row("many.rate", &rates, "acquire + release a second, 1000 locks, one client");
-  print_row("many.ratio", &ratio, "over redis-benchmark -P 256 with the same scripts; aim at least 0.8");
+  print_row("many.ratio", &ratio,
+            "over redis-benchmark -P 256 with the same scripts; aim at least 0.8");
   bench_client_close(&client);
   redisFree(peer);
 }
@@ -89,7 +98,9 @@ static void *our_thread(void *context)
 {
   struct fairlock *handle = context;
   for (int i = 0; i < rounds; i++) {
-    if (fairlock_acquire(handle, 1000, 30000) != FAIRLOCK_OK || fairlock_release(handle) != FAIRLOCK_OK) exit(1);
+    if (fairlock_acquire(handle, 1000, 30000) != FAIRLOCK_OK ||
+        fairlock_release(handle) != FAIRLOCK_OK)
+      exit(1);
   }
   return NULL;
 }
@@ -146,7 +157,8 @@ static void compare_threads(int port, int count, const char *name)
     double b = in_threads(count, their_thread, (char *)peers, sizeof peers[0]);
     if (round > 0) add(&ratio, b / a);
   }
-  print_row(name, &ratio, "16, 2 or 64 threads on one client over as many hiredis connections; aim at least 1.0");
+  print_row(name, &ratio,
+            "16, 2 or 64 threads on one client over as many hiredis connections; aim at least 1.0");
   for (int i = 0; i < count; i++) {
     fairlock_deinit(&handles[i]);
     redisFree(peers[i].redis);

@@ -1,4 +1,7 @@
-/* One caller that acquires and releases an uncontended lock, beside hiredis that sends the same two requests. */
+/*
+ * One caller that acquires and releases an uncontended lock, beside hiredis that sends the same two
+ * requests.
+ */
 #include "bench.h"
 
 #include <stdio.h>
@@ -12,7 +15,8 @@ static double ours(struct fairlock *door, int count)
 {
   double begin = now();
   for (int i = 0; i < count; i++) {
-    if (fairlock_acquire(door, 1000, 30000) != FAIRLOCK_OK || fairlock_release(door) != FAIRLOCK_OK) exit(1);
+    if (fairlock_acquire(door, 1000, 30000) != FAIRLOCK_OK || fairlock_release(door) != FAIRLOCK_OK)
+      exit(1);
   }
   return now() - begin;
 }
@@ -25,8 +29,10 @@ static long long ask(redisContext *peer, unsigned long long token)
   int size = format_request(&text, name, "0123456789abcdef0123456789abcdef:1", token);
   redisAppendFormattedCommand(peer, text, (size_t)size);
   redisFreeCommand(text);
-  if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3 || reply->element[0]->integer != 1) {
-    fprintf(stderr, "bench: hiredis' request failed: %s\n", reply != NULL && reply->str != NULL ? reply->str : "");
+  if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3 ||
+      reply->element[0]->integer != 1) {
+    fprintf(stderr, "bench: hiredis' request failed: %s\n",
+            reply != NULL && reply->str != NULL ? reply->str : "");
     exit(1);
   }
   long long value = reply->element[1]->integer;
@@ -52,12 +58,14 @@ static double system_calls(int port, int count)
   ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
   if (size <= 0) return 0;
   self[size] = 0;
-  snprintf(command, sizeof command, "strace -f -qq -c '%s' pairs %d %d 2>&1 >/dev/null", self, port, count);
+  snprintf(command, sizeof command, "strace -f -qq -c '%s' pairs %d %d 2>&1 >/dev/null", self, port,
+           count);
   FILE *output = popen(command, "r");
   if (output == NULL) return 0;
   while (fgets(line, sizeof line, output) != NULL) {
     double share, seconds, each, calls;
-    if (strstr(line, "total") != NULL && sscanf(line, "%lf %lf %lf %lf", &share, &seconds, &each, &calls) == 4)
+    if (strstr(line, "total") != NULL &&
+        sscanf(line, "%lf %lf %lf %lf", &share, &seconds, &each, &calls) == 4)
       total = calls;
   }
   pclose(output);

@@ -9,7 +9,7 @@ $(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(B
 
 .PHONY: bench
 bench: ## measure against the limit: ratios to hiredis and redis-benchmark, bytes, memory
-	@sh tests/need.sh $(PACKAGES_BENCH)
+	@sh tests/tools/need.sh $(PACKAGES_BENCH)
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/bench
 	@$(BUILD)/tests/bench/bench $(BUILD)/growth.svg $(ONLY)
 	@sh tests/bench/decode_cycles.sh | sed -n 's/^# //p'

@@ -1,19 +1,22 @@
 /*
- * The real thing: a redis-server, dozens of client processes, proxies between them, and a tormentor that kills, freezes
- * and cuts off whatever there is, for TIME seconds (environment; default 40) by SEED (default: the clock). Now and then a
- * script of somebody else's keeps the server busy, and a quarter of the clients is denied its channels for a while.
+ * The real thing: a redis-server, dozens of client processes, proxies between them, and a tormentor
+ * that kills, freezes and cuts off whatever there is, for TIME seconds (environment; default 40) by
+ * SEED (default: the clock). Now and then a script of somebody else's keeps the server busy, and a
+ * quarter of the clients is denied its channels for a while.
  *
- * Each client goes round: acquire one of the locks, write down the hold, work for a moment, release. What they wrote is
- * checked afterwards; see history.h. A storm of faults of a few seconds and a lull take turns, so that there is
- * always something going on that a fault can hit. The server loses all it knew with each restart: exclusion is
- * promised, and checked, within each of its lives; tokens must rise over all of them.
+ * Each client goes round: acquire one of the locks, write down the hold, work for a moment,
+ * release. What they wrote is checked afterwards; see history.h. A storm of faults of a few seconds
+ * and a lull take turns, so that there is always something going on that a fault can hit. The
+ * server loses all it knew with each restart: exclusion is promised, and checked, within each of
+ * its lives; tokens must rise over all of them.
  *
- * A connection that had bytes swallowed is always cut before it passes any again: TCP loses an end, never a middle.
- * How much is done in a time decides nothing. The seed repeats the faults, not what they hit.
+ * A connection that had bytes swallowed is always cut before it passes any again: TCP loses an end,
+ * never a middle. How much is done in a time decides nothing. The seed repeats the faults, not what
+ * they hit.
  *
- * With HUNT in the environment there is no lull, the faults are the two kinds that slow the queue down least, the
- * checks are made all the time, and the first complaint ends the program: bites.sh looks in this way for bugs that it
- * has planted.
+ * With HUNT in the environment there is no lull, the faults are the two kinds that slow the queue
+ * down least, the checks are made all the time, and the first complaint ends the program:
+ * mutants.sh hunts its mutants in this way.
  */
 #include "harness.h"
 #include "history.h"
@@ -51,7 +54,21 @@ struct board {
   struct seat seats[CLIENTS];
 };
 
-enum fault { KILL, FREEZE, CUT, AIMED, SILENCE, LATE, SLOW, STALL, FLUSH, BUSY, DEAFEN, RESTART, FAULTS };
+enum fault {
+  KILL,
+  FREEZE,
+  CUT,
+  AIMED,
+  SILENCE,
+  LATE,
+  SLOW,
+  STALL,
+  FLUSH,
+  BUSY,
+  DEAFEN,
+  RESTART,
+  FAULTS
+};
 static const char *const fault_names[FAULTS] = {"clients killed",
                                                 "clients frozen",
                                                 "times cut off",
@@ -64,14 +81,16 @@ static const char *const fault_names[FAULTS] = {"clients killed",
                                                 "busy scripts",
                                                 "subscriptions refused for a while",
                                                 "server restarts"};
-static const int weights[FAULTS] = {[KILL] = 16, [FREEZE] = 20, [CUT] = 14,  [AIMED] = 26, [SILENCE] = 6, [LATE] = 7,
-                                    [SLOW] = 5,  [STALL] = 3,   [FLUSH] = 3, [BUSY] = 4,   [DEAFEN] = 5};
+static const int weights[FAULTS] = {
+    [KILL] = 16, [FREEZE] = 20, [CUT] = 14,  [AIMED] = 26, [SILENCE] = 6, [LATE] = 7,
+    [SLOW] = 5,  [STALL] = 3,   [FLUSH] = 3, [BUSY] = 4,   [DEAFEN] = 5};
 
 static struct board *board;
 static struct hold *holds;
 static struct proxy proxies[PROXIES];
 static pid_t clients[CLIENTS];
-static int64_t thaw_at[CLIENTS], restore_at[PROXIES], wake_at, quiet_at, hear_at; /* ms; 0: not disturbed */
+/* ms; 0: not disturbed */
+static int64_t thaw_at[CLIENTS], restore_at[PROXIES], wake_at, quiet_at, hear_at;
 static struct raw busy; /* whose script keeps the server busy until quiet_at */
 static int64_t restarts[256];
 static size_t restart_count;
@@ -100,7 +119,7 @@ static int between(uint64_t *from, int low, int high)
 static int64_t believed_until(struct fairlock *handle)
 {
   int64_t now = now_us();
-  uint32_t held = fairlock_held(handle);
+  uint32_t held = fairlock_remaining_ms(handle);
   return held == 0 ? 0 : now + (int64_t)held * 1000;
 }
 
@@ -135,7 +154,10 @@ static struct hold *note_hold(int index, int lock, struct fairlock *handle, int6
   return hold;
 }
 
-/* The critical section: turns the crank, and looks again and again whether the hold still stands. */
+/*
+ * The critical section: services the client, and looks again and again whether the hold still
+ * stands.
+ */
 static void work(struct client *client, struct fairlock *handle, struct hold *hold, int ms)
 {
   int64_t until = now_us() + (int64_t)ms * 1000;
@@ -159,7 +181,8 @@ static void note_release(int index, int status)
 {
   struct seat *seat = &board->seats[index];
   if (status == FAIRLOCK_LOST) (void)atomic_fetch_add(&seat->lost, 1);
-  else if (status == FAIRLOCK_UNKNOWN || status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_LOADING)
+  else if (status == FAIRLOCK_UNKNOWN || status == FAIRLOCK_UNREACHABLE ||
+           status == FAIRLOCK_UNAVAILABLE)
     (void)atomic_fetch_add(&seat->unknown, 1);
   else if (status == FAIRLOCK_DENIED && deafened(index)) (void)atomic_fetch_add(&seat->denied, 1);
   else if (status != FAIRLOCK_OK) atomic_store(&seat->odd, status);
@@ -178,11 +201,12 @@ static void go_round(int index, struct client *client, struct fairlock *handles,
   int status = fairlock_acquire(handle, WAIT_MS, lease);
   if (status == FAIRLOCK_OK) {
     struct hold *hold = note_hold(index, lock, handle, called);
-    if (hold != NULL) work(client, handle, hold, lengthy ? between(random, 500, 2500) : between(random, 1, 20));
+    if (hold != NULL)
+      work(client, handle, hold, lengthy ? between(random, 500, 2500) : between(random, 1, 20));
     note_release(index, fairlock_release(handle));
   } else if (status == FAIRLOCK_TIMEOUT) {
     (void)atomic_fetch_add(&seat->timed_out, 1);
-  } else if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_LOADING) {
+  } else if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE) {
     (void)atomic_fetch_add(&seat->failed, 1);
   } else if (status == FAIRLOCK_DENIED && deafened(index)) {
     (void)atomic_fetch_add(&seat->denied, 1);
@@ -191,7 +215,7 @@ static void go_round(int index, struct client *client, struct fairlock *handles,
     atomic_store(&seat->odd, status);
     sleep_ms(20);
   }
-  crank_for(client, between(random, 0, 30));
+  service_for(client, between(random, 0, 30));
 }
 
 static void be_client(int index, void *context)
@@ -244,7 +268,10 @@ static bool freeze_client(void)
   return kill(clients[index], SIGSTOP) == 0;
 }
 
-/* One of the next requests of a proxy is cut off: before or after it is carried out, or it arrives later. */
+/*
+ * One of the next requests of a proxy is cut off: before or after it is carried out, or it arrives
+ * later.
+ */
 static void aim(struct proxy_control *control)
 {
   int index = atomic_load(&control->requests) + between(&state, 2, 12);
@@ -276,7 +303,8 @@ static bool obstruct(int index, int mode)
 
 static bool dropping(const struct proxy_control *control)
 {
-  return atomic_load(&control->to_server) == PROXY_DROP || atomic_load(&control->to_client) == PROXY_DROP;
+  return atomic_load(&control->to_server) == PROXY_DROP ||
+         atomic_load(&control->to_client) == PROXY_DROP;
 }
 
 static void restore(int index)
@@ -305,10 +333,14 @@ static bool slow_down(int index)
 /* Users are forgotten with a restart. */
 static bool let_hear(bool hears)
 {
-  return raw_run(&redis, "ACL SETUSER deaf on >deaf ~* +@all %s", hears ? "allchannels" : "resetchannels");
+  return raw_run(&redis, "ACL SETUSER deaf on >deaf ~* +@all %s",
+                 hears ? "allchannels" : "resetchannels");
 }
 
-/* The server denies a quarter of the clients their channels, and ends those of their connections that listen. */
+/*
+ * The server denies a quarter of the clients their channels, and ends those of their connections
+ * that listen.
+ */
 static bool deafen(void)
 {
   int ms = between(&state, 500, 3000);
@@ -329,7 +361,8 @@ static bool keep_busy(void)
 
 static void end_busy(void)
 {
-  while (!raw_run(&redis, "SCRIPT KILL") && redis.count > 0 && strncmp(redis.element[0].text, "NOTBUSY", 7) == 0)
+  while (!raw_run(&redis, "SCRIPT KILL") && redis.count > 0 &&
+         strncmp(redis.element[0].text, "NOTBUSY", 7) == 0)
     sleep_ms(10);         /* it has not begun yet */
   (void)raw_reply(&busy); /* killed, it goes on for a moment */
   raw_close(&busy);
@@ -448,7 +481,10 @@ static struct history recorded(void)
   return (struct history){holds, used < board->room ? used : board->room, restarts, restart_count};
 }
 
-/* An entry that is seen here while its client still goes on is whole enough: what began after it saw its end. */
+/*
+ * An entry that is seen here while its client still goes on is whole enough: what began after it
+ * saw its end.
+ */
 static void hunt(int64_t ms)
 {
   struct history history = recorded();
@@ -465,7 +501,9 @@ static void storm(void)
   for (int64_t now = start; now < end; now = now_ms()) {
     relieve(now);
     if (hunting) hunt(now - start);
-    if (done[RESTART] < planned && now >= start + (end - start) * (done[RESTART] + 1) / (planned + 1)) restart_server();
+    if (done[RESTART] < planned &&
+        now >= start + (end - start) * (done[RESTART] + 1) / (planned + 1))
+      restart_server();
     if (now >= next && (hunting || (now - start) % 10000 < 6000)) {
       torment();
       next = now + between(&state, 20, hunting ? 100 : 400);
@@ -532,15 +570,19 @@ static bool all_got_on(void)
 static void report(int64_t stormy_ms, int stormy, int64_t calm_ms)
 {
   int calm = sum(offsetof(struct seat, calm_acquired));
-  printf("# seed %" PRIu64 ": %d clients, %d locks, %d s of faults\n", seed, CLIENTS, LOCKS, seconds);
+  printf("# seed %" PRIu64 ": %d clients, %d locks, %d s of faults\n", seed, CLIENTS, LOCKS,
+         seconds);
   for (int i = 0; i < FAULTS; i++)
     printf("#   %5d %s\n", done[i], fault_names[i]);
   printf("# %d acquisitions, %.1f a second; then, without faults, %d, %.1f a second\n", stormy,
          stormy * 1000.0 / (double)stormy_ms, calm, calm * 1000.0 / (double)calm_ms);
-  printf("# %d waits timed out, %d without a server, %d denied; %d holds lost, %d releases unanswered\n",
-         sum(offsetof(struct seat, timed_out)), sum(offsetof(struct seat, failed)), sum(offsetof(struct seat, denied)),
-         sum(offsetof(struct seat, lost)), sum(offsetof(struct seat, unknown)));
-  printf("# worst wait %" PRId64 " ms; since the faults stopped %" PRId64 " ms\n", worst(false), worst(true));
+  printf("# %d waits timed out, %d without a server, %d denied; %d holds lost, %d releases "
+         "unanswered\n",
+         sum(offsetof(struct seat, timed_out)), sum(offsetof(struct seat, failed)),
+         sum(offsetof(struct seat, denied)), sum(offsetof(struct seat, lost)),
+         sum(offsetof(struct seat, unknown)));
+  printf("# worst wait %" PRId64 " ms; since the faults stopped %" PRId64 " ms\n", worst(false),
+         worst(true));
 }
 
 static void test_all_get_on(void)
@@ -577,7 +619,8 @@ static void come_by(void)
   client_open(&client, server.port);
   for (int i = 0; i < LOCKS; i++) {
     CHECK_EQUAL(fairlock_init(&handle, &client.client, names[i]), FAIRLOCK_OK);
-    if (fairlock_acquire(&handle, WAIT_MS, FAIRLOCK_RENEW) == FAIRLOCK_OK) (void)fairlock_release(&handle);
+    if (fairlock_acquire(&handle, WAIT_MS, FAIRLOCK_RENEW) == FAIRLOCK_OK)
+      (void)fairlock_release(&handle);
     CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   }
   client_close(&client);
@@ -591,7 +634,10 @@ static int left_over(void)
   return locks;
 }
 
-/* Who got no answer in time leaves a hold until its lease ends, or a place in the queue until somebody comes by. */
+/*
+ * Who got no answer in time leaves a hold until its lease ends, or a place in the queue until
+ * somebody comes by.
+ */
 static void test_nothing_left(void)
 {
   int64_t until = now_ms() + 2 * SOON;
@@ -640,8 +686,9 @@ static struct hold made(int lock, uint64_t token, int64_t start, int64_t until, 
 static void test_checks_bite(void)
 {
   static const int64_t restart[] = {1000};
-  struct hold fine[] = {made(0, 100, 100, 200, 150), made(1, 101, 110, 210, 0), made(0, 102, 150, 250, 0),
-                        made(0, 103, 230, 0, 0), made(0, 1001, 240, 400, 0)};
+  struct hold fine[] = {made(0, 100, 100, 200, 150), made(1, 101, 110, 210, 0),
+                        made(0, 102, 150, 250, 0), made(0, 103, 230, 0, 0),
+                        made(0, 1001, 240, 400, 0)};
   struct history history = {fine, 5, restart, 1};
   CHECK_EQUAL(history_overlaps(&history), 0);
   CHECK_EQUAL(history_tokens(&history), 0);

@@ -1,4 +1,7 @@
-/* The off-line check of a run of chaos; see history.h. Sorts pointers to the entries, and goes through them once. */
+/*
+ * The off-line check of a run of chaos; see history.h. Sorts pointers to the entries, and goes
+ * through them once.
+ */
 #include "history.h"
 
 #include <inttypes.h>
@@ -32,7 +35,8 @@ static int by_call(const void *a, const void *b)
 }
 
 /* The entries that are whole, sorted, for the caller to free. */
-static struct hold **sort(const struct history *history, size_t *count, int (*order)(const void *, const void *))
+static struct hold **sort(const struct history *history, size_t *count,
+                          int (*order)(const void *, const void *))
 {
   struct hold **sorted = malloc((history->count + 1) * sizeof(struct hold *));
   if (sorted == NULL) abort();
@@ -60,10 +64,10 @@ static size_t life_of(const struct history *history, const struct hold *hold)
 
 static void show(const struct history *history, const struct hold *hold)
 {
-  printf("#   client %d (pid %d), lock %d, life %zu, token %" PRIu64 ", called %" PRId64 ", start %" PRId64
-         ", until %" PRId64 ", end %" PRId64 "\n",
-         hold->client, hold->pid, hold->lock, life_of(history, hold), hold->token, hold->called_us, hold->start_us,
-         atomic_load(&hold->until_us), atomic_load(&hold->end_us));
+  printf("#   client %d (pid %d), lock %d, life %zu, token %" PRIu64 ", called %" PRId64
+         ", start %" PRId64 ", until %" PRId64 ", end %" PRId64 "\n",
+         hold->client, hold->pid, hold->lock, life_of(history, hold), hold->token, hold->called_us,
+         hold->start_us, atomic_load(&hold->until_us), atomic_load(&hold->end_us));
 }
 
 static void complain(const struct history *history, const char *what, const struct hold *first,
@@ -83,10 +87,13 @@ int history_overlaps(const struct history *history)
   for (size_t i = 0; i < count; i++) {
     const struct hold *hold = sorted[i];
     if (end_of(hold) <= hold->start_us) continue; /* found ended when it was told of */
-    if (last != NULL && (last->lock != hold->lock || life_of(history, last) != life_of(history, hold))) last = NULL;
+    if (last != NULL &&
+        (last->lock != hold->lock || life_of(history, last) != life_of(history, hold)))
+      last = NULL;
     if (last != NULL && hold->start_us < end_of(last)) {
-      complain(history, "two believed that they held at the same time, or not in the order of their tokens", last,
-               hold);
+      complain(history,
+               "two believed that they held at the same time, or not in the order of their tokens",
+               last, hold);
       found++;
     }
     if (last == NULL || end_of(hold) > end_of(last)) last = hold;
@@ -113,14 +120,16 @@ static int falling_tokens(const struct history *history)
 {
   size_t count, next = 0;
   int found = 0;
-  struct hold **started = sort(history, &count, by_start), **called = sort(history, &count, by_call);
+  struct hold **started = sort(history, &count, by_start),
+              **called = sort(history, &count, by_call);
   const struct hold *largest = NULL; /* among those of this lock that started before */
   for (size_t i = 0; i < count; i++) {
     const struct hold *hold = called[i];
     for (; next < count && started[next]->lock <= hold->lock; next++) {
       const struct hold *before = started[next];
       if (before->lock == hold->lock && before->start_us >= hold->called_us) break;
-      if (largest == NULL || largest->lock != before->lock || before->token > largest->token) largest = before;
+      if (largest == NULL || largest->lock != before->lock || before->token > largest->token)
+        largest = before;
     }
     if (largest == NULL || largest->lock != hold->lock || largest->token < hold->token) continue;
     complain(history, "a later acquire got a token that is not larger", largest, hold);

@@ -1,12 +1,14 @@
 /*
- * What clients believed, and whether all of them can have been right: the off-line check of a run of chaos.
+ * What clients believed, and whether all of them can have been right: the off-line check of a run
+ * of chaos.
  *
- * Each client writes down each of its holds itself, in memory that outlives it: the entry when acquire has returned, the
- * end before it calls release. One that was killed or frozen in between has promised to believe until until_us at
- * most. All times are CLOCK_MONOTONIC, which is one for all processes of a machine.
+ * Each client writes down each of its holds itself, in memory that outlives it: the entry when
+ * acquire has returned, the end before it calls release. One that was killed or frozen in between
+ * has promised to believe until until_us at most. All times are CLOCK_MONOTONIC, which is one for
+ * all processes of a machine.
  *
- * The check must never complain without a reason: where a client was stopped between looking at the clock and writing
- * down, an entry claims less than the client believed, never more.
+ * The check must never complain without a reason: where a client was stopped between looking at the
+ * clock and writing down, an entry claims less than the client believed, never more.
  */
 #ifndef HISTORY_H
 #define HISTORY_H
@@ -23,22 +25,24 @@ struct hold {
   int64_t called_us;        /* before acquire was called     */
   int64_t start_us;         /* after acquire had returned    */
   _Atomic int64_t until_us; /* the belief ends then at the latest; 0: there was none */
-  _Atomic int64_t end_us;   /* before release was called, or when the loss was seen; 0: not written */
+  /* before release was called, or when the loss was seen; 0: not written */
+  _Atomic int64_t end_us;
 };
 
 struct history {
   struct hold *holds;
   size_t count;
-  const int64_t *restarts; /* when the server had been killed, microseconds of the wall clock, in order */
+  /* when the server had been killed, microseconds of the wall clock, in order */
+  const int64_t *restarts;
   size_t restart_count;
 };
 
 /*
  * Each prints both entries of what it finds, and returns how much that was.
  *
- * Overlaps: within one life of the server, in order of tokens, each belief begins after those before it have ended.
- * Tokens tell the life: they are microseconds of the server's clock.
- * Tokens: none is given twice, and a hold that was there before an acquire was called has a smaller one
+ * Overlaps: within one life of the server, in order of tokens, each belief begins after those
+ * before it have ended. Tokens tell the life: they are microseconds of the server's clock. Tokens:
+ * none is given twice, and a hold that was there before an acquire was called has a smaller one
  * than what the acquire got, whatever happened to the server.
  */
 int history_overlaps(const struct history *history);

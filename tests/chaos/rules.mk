@@ -1,6 +1,7 @@
-# Chaos: processes, a real redis-server, and everything that can happen to them. The suite is a short run.
+# Chaos: processes, a real redis-server, and everything that can happen to them. The suite is a
+# short run.
 CHAOS := $(BUILD)/tests/chaos/chaos
-SUITES += $(CHAOS) tests/chaos/bites.sh
+SUITES += $(CHAOS) tests/chaos/mutants.sh
 PACKAGES += redis-tools
 
 $(CHAOS).o $(CHAOS:chaos=history).o: CPPFLAGS += -Itests/server
@@ -10,7 +11,7 @@ $(CHAOS): $(CHAOS).o $(BUILD)/tests/chaos/history.o $(BUILD)/tests/server/harnes
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Its objects have to be there when the script runs.
-tests/chaos/bites.sh: | $(CHAOS)
+tests/chaos/mutants.sh: | $(CHAOS)
 
 .PHONY: chaos
 chaos: $(CHAOS) ## kill, freeze and cut off clients of a real redis-server for TIME=seconds (120), and check; SEED=n

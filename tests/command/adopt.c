@@ -1,6 +1,6 @@
 /*
- * adopt COMMAND [ARGUMENT]...: executes COMMAND as a process that is given the orphans among its descendants, as process
- * 1 of a container is. Exits with 77 where the system has no such thing.
+ * adopt COMMAND [ARGUMENT]...: executes COMMAND as a process that is given the orphans among its
+ * descendants, as process 1 of a container is. Exits with 77 where the system has no such thing.
  */
 #include <stdio.h>
 #include <unistd.h>

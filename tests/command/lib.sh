@@ -1,8 +1,10 @@
-# What the suites of the fairlock command share; each reads it with ". tests/command/lib.sh" from the top folder.
+# What the suites of the fairlock command share; each reads it with ". tests/command/lib.sh" from
+# the top folder.
 #
-# A test is a function test_NAME, which run_tests calls in a shell of its own, with set -u; it fails by fail or expect.
-# start_server gives it a redis-server of its own, on a free loopback port. Whatever a suite has started ends with it:
-# the servers by the ids noted in $top/pids, the commands because their server is gone.
+# A test is a function test_NAME, which run_tests calls in a shell of its own, with set -u; it fails
+# by fail or expect. start_server gives it a redis-server of its own, on a free loopback port.
+# Whatever a suite has started ends with it: the servers by the ids noted in $top/pids, the commands
+# because their server is gone.
 # shellcheck shell=sh disable=SC2034,SC2120,SC2119,SC2086
 build=$(cd "${BUILD:-build}" && pwd)
 fairlock=${FAIRLOCK:-$build/fairlock} # test_plain.sh has another one
@@ -110,8 +112,8 @@ stop_server() {
   wait "$server" 2>/dev/null
 }
 
-# run ...: fairlock run, with all signals as the system gives them to an interactive shell. Meant for the background:
-# its process is $!.
+# run ...: fairlock run, with all signals as the system gives them to an interactive shell. Meant
+# for the background: its process is $!.
 run() {
   exec env --default-signal "$fairlock" run "$@"
 }

@@ -1,4 +1,5 @@
-# The suites of the fairlock command, as its users know it: each test_*.sh runs it against a real server.
+# The suites of the fairlock command, as its users know it: each test_*.sh runs it against a real
+# server.
 COMMAND_TESTS := $(wildcard tests/command/test_*.sh)
 SUITES += $(COMMAND_TESTS)
 PACKAGES += redis-tools jq pkgconf netcat-openbsd bsdutils coreutils
@@ -10,4 +11,4 @@ $(COMMAND_TESTS): $(BUILD)/tests/command/adopt
 
 .PHONY: command-tests
 command-tests: $(BUILD)/fairlock $(BUILD)/redis-server $(COMMAND_TESTS) ## run the suites of the fairlock command alone
-	@sh tests/run.sh $(COMMAND_TESTS)
+	@sh tests/tools/run.sh $(COMMAND_TESTS)

@@ -1,10 +1,12 @@
 #!/bin/sh
-# fairlock run: the lock is renewed, and whatever ends the hold ends the command before anybody else can hold it.
+# fairlock run: the lock is renewed, and whatever ends the hold ends the command before anybody else
+# can hold it.
 # shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
 . tests/command/lib.sh
 
-# A command that writes the time every 20 ms to its first argument, as does a process it starts; both ignore SIGTERM.
+# A command that writes the time every 20 ms to its first argument, as does a process it starts;
+# both ignore SIGTERM.
 beat='trap "" TERM; beat() { while :; do date +%s%N >>$0; sleep 0.02; done; }; beat & echo $! >$0.second; beat'
 
 # A command that notes SIGTERM in its first argument.
@@ -83,8 +85,8 @@ test_on_lost_kill() {
   ! grep -q term "$dir/got" || fail "SIGTERM was sent"
 }
 
-# The server dies: nobody can renew. The lease that the server last granted began before that, so whoever is alive less
-# than a lease later is in time.
+# The server dies: nobody can renew. The lease that the server last granted began before that, so
+# whoever is alive less than a lease later is in time.
 server_dies() {
   run --lease 5 "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
@@ -232,8 +234,8 @@ over() {
   ends "$@"
 }
 
-# The keeper is stopped, so nobody renews: within the lease the command must be over, and with it what it has started.
-# keeper_is_stopped LEASE OPTION...
+# The keeper is stopped, so nobody renews: within the lease the command must be over, and with it
+# what it has started. keeper_is_stopped LEASE OPTION...
 keeper_is_stopped() {
   run --lease "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
@@ -311,7 +313,8 @@ test_both_are_stopped() {
   over 79 $command
 }
 
-# Killed as one, parent and keeper leave the command, which the kernel kills, and its children, which it does not.
+# Killed as one, parent and keeper leave the command, which the kernel kills, and its children,
+# which it does not.
 test_both_are_killed_with_children() {
   run a -- sh -c "$beat" "$dir/beats" &
   command=$!
@@ -324,7 +327,8 @@ test_both_are_killed_with_children() {
   eventually dead "$guard"
 }
 
-# Of fairlock itself nothing is left, and the keeper does nothing until it is all over. Then it goes, too.
+# Of fairlock itself nothing is left, and the keeper does nothing until it is all over. Then it
+# goes, too.
 test_fairlock_is_killed_and_keeper_stopped() {
   run --lease 3 a -- sh -c "$beat" "$dir/beats" &
   command=$!
@@ -350,7 +354,8 @@ test_guard_ends_with_its_keeper() {
   dead "$guard" || fail "it is still there"
 }
 
-# A keeper that is stopped when the command has ended cannot release; nobody waits for that without end.
+# A keeper that is stopped when the command has ended cannot release; nobody waits for that without
+# end.
 test_keeper_is_stopped_at_the_end() {
   run a -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 4' "$dir/go" 2>"$dir/err" &
   command=$!
@@ -368,7 +373,8 @@ adopt() {
   "$build/tests/command/adopt" "$@"
 }
 
-# Orphans go to a process that does not reap them, as some containers' process 1: what is dead stays a zombie.
+# Orphans go to a process that does not reap them, as some containers' process 1: what is dead stays
+# a zombie.
 test_fairlock_is_killed_and_nobody_reaps() {
   adopt sh -c '"$0" run a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$1" & echo $! >"$1.run"; exec sleep 60' \
     "$fairlock" "$dir/command" &

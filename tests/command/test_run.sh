@@ -1,5 +1,6 @@
 #!/bin/sh
-# fairlock run: exit statuses, what the command gets to see, conflict and time-out, signals, and the terminal.
+# fairlock run: exit statuses, what the command gets to see, conflict and time-out, signals, and the
+# terminal.
 # shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2094,SC2154,SC1091,SC2317
 set -u
 . tests/command/lib.sh
@@ -284,7 +285,8 @@ test_terminal_interrupts() {
   eventually unheld a
 }
 
-# As by a shell: the job is stopped, and continued in the foreground. The lock stays held, for longer than its lease.
+# As by a shell: the job is stopped, and continued in the foreground. The lock stays held, for
+# longer than its lease.
 test_job_control() {
   cat >"$dir/jobs" <<EOF
 set -m

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Which server, who we are to it, and what happens when it does not serve us; mistakes in the command line.
+# Which server, who we are to it, and what happens when it does not serve us; mistakes in the
+# command line.
 # shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
 . tests/command/lib.sh
@@ -241,8 +242,8 @@ test_acl() {
   expect 77 "$fairlock" break --url "$url" a
 }
 
-# rules_work PAGE: the ACL line of the page names the commands of test_acl, and a user made by it, for locks whose names
-# begin with "a", may do what it has to
+# rules_work PAGE: the ACL line of the page names the commands of test_acl, and a user made by it,
+# for locks whose names begin with "a", may do what it has to
 rules_work() {
   set -f
   set -- "$1" $(sed -n '/ACL SETUSER/,/^$/{s/^ *ACL SETUSER//;/^```/d;s/NAME/a/g;s/door/a/g;s/>PASSWORD/>pw/;p}' "$1")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the demo as a program would: its verdict, its exit status, its picture, and that nothing of it stays behind, whichever way it
-# ends. BUILD: where it was built (build).
+# Runs the demo as a program would: its verdict, its exit status, its picture, and that nothing of
+# it stays behind, whichever way it ends. BUILD: where it was built (build).
 # shellcheck disable=SC2317 # some functions are called by verdict()
 set -u
 build=${BUILD:-build}
@@ -25,7 +25,8 @@ verdict() {
   fi
 }
 
-# start ARGUMENT...: the demo, in the background, with a folder for its files; all its processes carry the mark.
+# start ARGUMENT...: the demo, in the background, with a folder for its files; all its processes
+# carry the mark.
 start() {
   rm -rf "$folder/tmp" "$folder/out" # so that await() does not find what an earlier one printed
   mkdir "$folder/tmp"

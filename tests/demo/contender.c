@@ -1,9 +1,11 @@
 /*
- * One who wants the lock. It does what its record tells it, with the public interface of the library alone, and writes
- * down what came of it: when it asked, when it was granted, until when it believed.
+ * One who wants the lock. It does what its record tells it, with the public interface of the
+ * library alone, and writes down what came of it: when it asked, when it was granted, until when it
+ * believed.
  *
- * A process has a client of its own, and keeps its lease alive with fairlock_poll() while it works. The team is
- * one process whose threads share a client, and so a connection; fairlock_run() keeps the leases of all alive.
+ * A process has a client of its own, and keeps its lease alive with fairlock_poll() while it works.
+ * The team is one process whose threads share a client, and so a connection; fairlock_run() keeps
+ * the leases of all alive.
  */
 #include "demo.h"
 
@@ -43,15 +45,18 @@ static void fail(struct contender *self, int status)
   self->stage = FAILED;
 }
 
-/* The critical section. crank: the client, if nobody else turns its crank. Returns false when the hold was lost. */
-static bool work(struct contender *self, struct fairlock *handle, struct fairlock_client *crank)
+/*
+ * The critical section. serviced: the client, if nobody else services it. Returns false when the
+ * hold was lost.
+ */
+static bool work(struct contender *self, struct fairlock *handle, struct fairlock_client *serviced)
 {
   while (self->order < RELEASE) {
     int64_t now = now_us();
-    uint32_t held = fairlock_held(handle);
+    uint32_t held = fairlock_remaining_ms(handle);
     if (held == 0) return false;
     self->believed_until = now + (int64_t)held * 1000;
-    if (crank != NULL) fairlock_poll(crank, LOOK_MS);
+    if (serviced != NULL) fairlock_poll(serviced, LOOK_MS);
     else sleep_ms(LOOK_MS);
   }
   return true;
@@ -59,7 +64,7 @@ static bool work(struct contender *self, struct fairlock *handle, struct fairloc
 
 static void contend(struct contender *self, struct fairlock *handle, struct fairlock_client *client)
 {
-  struct fairlock_client *crank = self->thread ? NULL : client;
+  struct fairlock_client *serviced = self->thread ? NULL : client;
   await(self, ACQUIRE);
   int status = fairlock_connect(client); /* which gives it its id */
   fairlock_id(handle, self->id);
@@ -72,17 +77,18 @@ static void contend(struct contender *self, struct fairlock *handle, struct fair
   }
   int64_t now = now_us();
   self->token = fairlock_token(handle);
-  self->believed_until = now + (int64_t)fairlock_held(handle) * 1000;
+  self->believed_until = now + (int64_t)fairlock_remaining_ms(handle) * 1000;
   self->granted_at = now;
   self->stage = HOLDING;
-  work(self, handle, crank);
+  work(self, handle, serviced);
   self->left_at = now_us();
   status = fairlock_release(handle);
   if (status == FAIRLOCK_OK) self->stage = RELEASED;
   else fail(self, status);
 }
 
-static bool introduce(struct contender *self, struct fairlock *handle, struct fairlock_client *client, const char *lock)
+static bool introduce(struct contender *self, struct fairlock *handle,
+                      struct fairlock_client *client, const char *lock)
 {
   int status = fairlock_init(handle, client, lock);
   if (status == FAIRLOCK_OK) self->stage = READY;
@@ -118,7 +124,7 @@ static void *run_member(void *argument)
   return NULL;
 }
 
-static void *run_crank(void *client)
+static void *run_client(void *client)
 {
   fairlock_run(client);
   return NULL;
@@ -128,10 +134,10 @@ _Noreturn void run_team(struct contender *all, struct server *server, const char
 {
   struct fairlock_client client;
   struct member members[CONTENDERS];
-  pthread_t crank;
+  pthread_t thread;
   int count = 0;
   int status = server_client(server, &client);
-  if (status == FAIRLOCK_OK && pthread_create(&crank, NULL, run_crank, &client) != 0) _exit(1);
+  if (status == FAIRLOCK_OK && pthread_create(&thread, NULL, run_client, &client) != 0) _exit(1);
   for (int i = 0; i < CONTENDERS; i++) {
     if (!all[i].thread) continue;
     struct member *member = &members[count];
@@ -143,7 +149,7 @@ _Noreturn void run_team(struct contender *all, struct server *server, const char
   for (int i = 0; i < count; i++)
     pthread_join(members[i].thread, NULL);
   fairlock_stop(&client);
-  pthread_join(crank, NULL);
+  pthread_join(thread, NULL);
   fairlock_client_deinit(&client);
   _exit(0);
 }

@@ -1,16 +1,19 @@
 /*
- * The lock at work: eight contenders, half of them processes, half of them threads that share a client, on one lock.
+ * The lock at work: eight contenders, half of them processes, half of them threads that share a
+ * client, on one lock.
  *
  *     demo --server REDIS-SERVER | --url URL  [--pace MS] [--meddle] [--svg FILE]
  *
- * This process tells the story: it lets the contenders come one after the other, waits until the server has seen each,
- * and decides when each holder releases, so that no timing decides what happens. It kills one contender that waits
- * and one that holds. It contends for nothing itself; what it knows is in the records, and what it shows of the server
- * is an inspection. At the end it says what the records prove: exit status 0 if the order was kept and there never were
- * two holders, 1 if not, 2 if the demo could not run, 130 when interrupted. Nothing is left running in any case.
+ * This process tells the story: it lets the contenders come one after the other, waits until the
+ * server has seen each, and decides when each holder releases, so that no timing decides what
+ * happens. It kills one contender that waits and one that holds. It contends for nothing itself;
+ * what it knows is in the records, and what it shows of the server is an inspection. At the end it
+ * says what the records prove: exit status 0 if the order was kept and there never were two
+ * holders, 1 if not, 2 if the demo could not run, 130 when interrupted. Nothing is left running in
+ * any case.
  *
- * --pace: how long each works, in ms. --meddle: force the lock away from its first holder, to see the verdict go bad.
- * --svg: draw what happened into that file.
+ * --pace: how long each works, in ms. --meddle: force the lock away from its first holder, to see
+ * the verdict go bad. --svg: draw what happened into that file.
  */
 #include "demo.h"
 
@@ -67,14 +70,17 @@ struct contender *find_contender(struct contender *contenders, const struct fair
   return NULL;
 }
 
-/* Who is seen first has arrived first: the server lists the holder, and then the line in its order. */
+/*
+ * Who is seen first has arrived first: the server lists the holder, and then the line in its order.
+ */
 static void note_arrival(const struct fairlock_report *report)
 {
   struct contender *contender = find_contender(all, report);
   if (contender == NULL || contender->arrival != 0) return;
   contender->arrived_at = now_us();
   contender->arrival = ++arrivals;
-  if (report->place > 0) screen_event("%s is in line, at place %u", contender->name, (unsigned)report->place);
+  if (report->place > 0)
+    screen_event("%s is in line, at place %u", contender->name, (unsigned)report->place);
 }
 
 static void take_report(const struct fairlock_report *report, void *context)
@@ -90,7 +96,8 @@ static void inspect(void)
   static bool failing;
   if (now_us() < due) return;
   int status = fairlock_inspect(&observer, lock_name, strlen(lock_name), take_report, NULL);
-  if (status != FAIRLOCK_OK && !failing) screen_event("cannot inspect: %s", fairlock_status_text(status));
+  if (status != FAIRLOCK_OK && !failing)
+    screen_event("cannot inspect: %s", fairlock_status_text(status));
   failing = status != FAIRLOCK_OK;
   due = now_us() + (int64_t)INSPECT_MS * 1000;
   screen_draw();
@@ -116,7 +123,9 @@ static void tell_grant(const struct contender *self)
   if (before == NULL) screen_event("%s holds, at once: nobody did", self->name);
   else if (before->killed_at != 0)
     screen_event("%s holds, %.2f s after the kill: the lease ran out", self->name, handover / 1e6);
-  else screen_event("%s holds, %.2f ms after the release; it waited %.1f s", self->name, handover / 1e3, waited);
+  else
+    screen_event("%s holds, %.2f ms after the release; it waited %.1f s", self->name,
+                 handover / 1e3, waited);
 }
 
 /* Tells what happened before now, in the order in which it happened. */
@@ -200,7 +209,10 @@ static bool is_ready(const struct contender *self)
   return self->stage >= READY;
 }
 
-/* Looks on until condition is true of self. A long time without it, or the contender's failure, ends the story. */
+/*
+ * Looks on until condition is true of self. A long time without it, or the contender's failure,
+ * ends the story.
+ */
 static bool look_on_until(bool (*condition)(const struct contender *), const struct contender *self)
 {
   int64_t limit = now_us() + (int64_t)PATIENCE_MS * 1000;
@@ -269,7 +281,10 @@ static bool all_over(void)
   return true;
 }
 
-/* What happens while somebody holds: the second sees the next one killed, the third process is killed itself. */
+/*
+ * What happens while somebody holds: the second sees the next one killed, the third process is
+ * killed itself.
+ */
 static bool scene(struct contender *self, int number, bool meddle)
 {
   if (!look_on_for(pace_ms / 2)) return false;
@@ -314,8 +329,8 @@ static void end_contenders(void)
 }
 
 /*
- * A server that goes on should not keep the killed ones in line: who acquires last forgets them, when their time
- * has lapsed.
+ * A server that goes on should not keep the killed ones in line: who acquires last forgets them,
+ * when their time has lapsed.
  */
 static void sweep(void)
 {
@@ -369,8 +384,11 @@ static void print_kills(void)
     const struct contender *after = holder_after(&all[i]);
     if (all[i].killed_at == 0 || after == NULL) continue;
     double wait = (double)handover_us(all, after) / 1e6;
-    if (all[i].granted_at == 0) printf("%s was killed in line: it was passed over at once.\n", all[i].name);
-    else printf("%s was killed as holder: %s took over %.2f s later.\n", all[i].name, after->name, wait);
+    if (all[i].granted_at == 0)
+      printf("%s was killed in line: it was passed over at once.\n", all[i].name);
+    else
+      printf("%s was killed as holder: %s took over %.2f s later.\n", all[i].name, after->name,
+             wait);
   }
 }
 
@@ -420,7 +438,8 @@ static int run(const char *program, const char *url, bool meddle, const char *pi
 
 static int usage(void)
 {
-  fprintf(stderr, "usage: demo --server REDIS-SERVER | --url URL [--pace MS] [--meddle] [--svg FILE]\n");
+  fprintf(stderr,
+          "usage: demo --server REDIS-SERVER | --url URL [--pace MS] [--meddle] [--svg FILE]\n");
   return 2;
 }
 
@@ -440,7 +459,8 @@ int main(int argc, char **argv)
     else return usage();
   }
   if ((program == NULL) == (url == NULL) || pace_ms < 100 || pace_ms > 10000) return usage();
-  all = mmap(NULL, sizeof *all * CONTENDERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  all = mmap(NULL, sizeof *all * CONTENDERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+             0);
   if (all == MAP_FAILED) {
     perror("mmap");
     return 2;

@@ -1,15 +1,17 @@
 /*
- * What the files of the demo share: the records of the contenders, which lie in memory that all processes see.
+ * What the files of the demo share: the records of the contenders, which lie in memory that all
+ * processes see.
  *
  *   demo.c        the story: who comes when, who is killed, when each is told to release
- *   contender.c   one who wants the lock: a process with a client of its own, or a thread of the team, which shares one
+ *   contender.c   one who wants the lock: a process with a client of its own, or a thread of the
+ *                 team, which shares one
  *   server.c      the private redis-server, or the one that a URL names
  *   screen.c      what is seen: the table, who holds and who waits, what happened
  *   verdict.c     what the records prove
  *   timeline.c    the records as a picture
  *
- * A contender writes its part of its record before it stores the stage, or the atomic time, that says so; who has
- * seen that may read the rest. Times are microseconds since the start of the demo.
+ * A contender writes its part of its record before it stores the stage, or the atomic time, that
+ * says so; who has seen that may read the rest. Times are microseconds since the start of the demo.
  */
 #ifndef DEMO_H
 #define DEMO_H
@@ -65,7 +67,10 @@ struct server {
   pid_t pid;        /* 0: not ours */
 };
 
-/* Starts program as a private server on a free port of 127.0.0.1, or, if url is not NULL, takes the server it names. */
+/*
+ * Starts program as a private server on a free port of 127.0.0.1, or, if url is not NULL, takes the
+ * server it names.
+ */
 bool server_start(struct server *server, const char *program, const char *url);
 /* True when a private server has ended by itself. */
 bool server_ended(struct server *server);
@@ -73,10 +78,16 @@ void server_stop(struct server *server);
 /* Makes client ready, with buffers of its own, for the task that calls. One client per process. */
 int server_client(struct server *server, struct fairlock_client *client);
 
-/* contender.c: the bodies of processes. They never return, and die with the process that started them. */
+/*
+ * contender.c: the bodies of processes. They never return, and die with the process that started
+ * them.
+ */
 _Noreturn void run_process(struct contender *self, struct server *server, const char *lock);
 _Noreturn void run_team(struct contender *all, struct server *server, const char *lock);
-/* Makes this process, just forked by parent, end when that one does, and deaf to the terminal's signals. */
+/*
+ * Makes this process, just forked by parent, end when that one does, and deaf to the terminal's
+ * signals.
+ */
 void belong_to(pid_t parent);
 
 /* screen.c */
@@ -91,15 +102,24 @@ void screen_draw(void);
 void screen_end(bool table);
 
 /* verdict.c */
-/* When the hold of one that was granted the lock ended; if it was killed, when it would have ceased to believe. */
+/*
+ * When the hold of one that was granted the lock ended; if it was killed, when it would have ceased
+ * to believe.
+ */
 int64_t end_of_hold(const struct contender *contender);
 /* The contenders that were granted the lock, in the order of their tokens. Returns how many. */
 int grants(const struct contender *all, const struct contender *granted[CONTENDERS]);
-/* True when all were granted in the order in which they arrived, but those killed before; why tells what is wrong. */
+/*
+ * True when all were granted in the order in which they arrived, but those killed before; why tells
+ * what is wrong.
+ */
 bool order_kept(const struct contender *all, char *why, size_t size);
 /* The largest number of contenders that were or believed to be holders at the same time. */
 int holders_at_once(const struct contender *all);
-/* From the end of the hold before this one, or from the kill of its holder, to this grant. -1: there was none. */
+/*
+ * From the end of the hold before this one, or from the kill of its holder, to this grant. -1:
+ * there was none.
+ */
 int64_t handover_us(const struct contender *all, const struct contender *self);
 
 /* timeline.c: draws what happened, as an SVG. Returns false if the file cannot be written. */

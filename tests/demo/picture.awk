@@ -1,6 +1,7 @@
-# Reads a picture that timeline.c drew, as xmllint --format lays it out: an element a line. Says on standard error what of
-# it breaks the rules of the lock, or is drawn where its data does not say; the exit status says whether anything does.
-# On standard output goes the structure: each element with its class and its text, without the places, times and tokens.
+# Reads a picture that timeline.c drew, as xmllint --format lays it out: an element a line. Says on
+# standard error what of it breaks the rules of the lock, or is drawn where its data does not say;
+# the exit status says whether anything does. On standard output goes the structure: each element
+# with its class and its text, without the places, times and tokens.
 
 function fault(what) {
   print "fault: " what >"/dev/stderr"
@@ -22,7 +23,8 @@ function near(a, b) {
   return a - b < 0.21 && b - a < 0.21
 }
 
-# What the bar of this line shows goes to from[] and until[]; it has to be in its row, and as long as its time.
+# What the bar of this line shows goes to from[] and until[]; it has to be in its row, and as long
+# as its time.
 function take_bar(from, until) {
   from[row] = attribute("data-from") + 0
   until[row] = attribute("data-until") + 0

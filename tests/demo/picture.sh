@@ -1,6 +1,7 @@
 #!/bin/sh
-# Looks whether a picture of the demo is one, and shows the lock as it should be: tests/demo/picture.sh FILE
-# What is wrong goes to standard error, what two pictures of the demo have in common to standard output (picture.awk).
+# Looks whether a picture of the demo is one, and shows the lock as it should be:
+# tests/demo/picture.sh FILE What is wrong goes to standard error, what two pictures of the demo
+# have in common to standard output (picture.awk).
 set -u
 status=0
 elements=$(mktemp)

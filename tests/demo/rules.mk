@@ -18,8 +18,8 @@ tests/demo/check.sh: $(DEMO) $(BUILD)/redis-server
 
 .PHONY: demo
 demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for a server of yours)
-	@command -v $(firstword $(CC)) >/dev/null || sh tests/need.sh gcc libc6-dev
-	@$(if $(URL),,sh tests/need.sh redis-tools)
+	@command -v $(firstword $(CC)) >/dev/null || sh tests/tools/need.sh gcc libc6-dev
+	@$(if $(URL),,sh tests/tools/need.sh redis-tools)
 	@test -x $(DEMO) || echo "building ..."
 	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
 	@$(DEMO) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
@@ -27,7 +27,7 @@ demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for
 # The committed picture changes only if the check of it finds nothing in the new one.
 .PHONY: demo-picture
 demo-picture: ## draw tests/demo/timeline.svg anew, from a demo of 12 seconds
-	@sh tests/need.sh gcc libc6-dev redis-tools libxml2-utils
+	@sh tests/tools/need.sh gcc libc6-dev redis-tools libxml2-utils
 	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
 	@$(DEMO) --server $(BUILD)/redis-server --pace 900 --svg $(BUILD)/timeline.svg
 	@sh tests/demo/picture.sh $(BUILD)/timeline.svg >/dev/null

@@ -1,10 +1,10 @@
 /*
- * What is seen. On a terminal a view is drawn in place, with plain ANSI sequences: the table, what the server says
- * about who holds and who waits, and the last few events. Elsewhere each event is a line. The table at the end is the
- * same.
+ * What is seen. On a terminal a view is drawn in place, with plain ANSI sequences: the table, what
+ * the server says about who holds and who waits, and the last few events. Elsewhere each event is a
+ * line. The table at the end is the same.
  *
- * A frame is put together in memory and written at once, and no line of it is longer than 79 columns, so it neither
- * flickers nor wraps.
+ * A frame is put together in memory and written at once, and no line of it is longer than 79
+ * columns, so it neither flickers nor wraps.
  */
 #include "demo.h"
 
@@ -91,7 +91,8 @@ static char chart_cell(const struct contender *contender, int64_t from, int64_t 
   int64_t left = contender->left_at;
   int64_t killed = contender->killed_at;
   if (killed != 0 && killed >= from && killed < to) return 'x';
-  if (contender->stage < WAITING || at < contender->asked_at || (left != 0 && at >= left)) return ' ';
+  if (contender->stage < WAITING || at < contender->asked_at || (left != 0 && at >= left))
+    return ' ';
   if (killed != 0 && at > killed) return granted != 0 && at < contender->believed_until ? 'x' : ' ';
   return granted != 0 && at >= granted ? '#' : '.';
 }
@@ -128,7 +129,9 @@ static void put_row(const struct contender *contender, int64_t now)
   else put(" %7s", "-");
   if (grant > 0) put(" %5d  %16llu", grant, (unsigned long long)contender->token);
   else put(" %5s  %16s", "-", died_waiting(contender) ? "killed, waiting" : "-");
-  int64_t until = grant > 0 ? contender->granted_at : contender->killed_at != 0 ? contender->killed_at : now;
+  int64_t until = grant > 0                   ? contender->granted_at
+                  : contender->killed_at != 0 ? contender->killed_at
+                                              : now;
   if (contender->stage >= WAITING) put_duration(until - contender->asked_at);
   else put(" %9s", "-");
   int64_t handover = handover_us(screen.all, contender);
@@ -145,19 +148,20 @@ static void put_title(int64_t now)
   snprintf(title, sizeof title, "lock %s on %s", screen.lock, screen.url);
   put(" %s%-69.69s%s %6.1f s", style(BOLD), title, style(RESET), (double)now / 1e6);
   end_line();
-  put(" 4 processes, and 4 threads that share one client and its connection; lease %d s", LEASE_MS / 1000);
+  put(" 4 processes, and 4 threads that share one client and its connection; lease %d s",
+      LEASE_MS / 1000);
   end_line();
 }
 
 static void put_table(int64_t now)
 {
-  put(" %s%-9s %7s %5s  %16s %9s %9s  %s", style(BOLD), "contender", "arrival", "grant", "token", "waited", "handover",
-      "timeline");
+  put(" %s%-9s %7s %5s  %16s %9s %9s  %s", style(BOLD), "contender", "arrival", "grant", "token",
+      "waited", "handover", "timeline");
   end_line();
   for (int i = 0; i < CONTENDERS; i++)
     put_row(&screen.all[i], now);
-  put("%53s%s. waits  %s # %sholds  %sx%s killed", "", style(RESET), style(FILLED), style(RESET), style(RED),
-      style(RESET));
+  put("%53s%s. waits  %s # %sholds  %sx%s killed", "", style(RESET), style(FILLED), style(RESET),
+      style(RED), style(RESET));
   end_line();
 }
 
@@ -170,11 +174,14 @@ static void put_line_of_waiters(void)
   size_t size = 0;
   line[0] = 0;
   for (unsigned i = 0; i < screen.waiter_count && size < WIDTH; i++) {
-    size += (size_t)snprintf(line + size, sizeof line - size, "%s%s", i > 0 ? ", " : "", screen.waiters[i]);
+    size += (size_t)snprintf(line + size, sizeof line - size, "%s%s", i > 0 ? ", " : "",
+                             screen.waiters[i]);
   }
-  put(" %sholds%s  %s", style(BOLD), style(RESET), screen.holder[0] != 0 ? screen.holder : "nobody");
+  put(" %sholds%s  %s", style(BOLD), style(RESET),
+      screen.holder[0] != 0 ? screen.holder : "nobody");
   if (screen.holder[0] != 0) {
-    put(", token %llu, %.1f s of the lease left", (unsigned long long)screen.token, (double)screen.ttl_ms / 1e3);
+    put(", token %llu, %.1f s of the lease left", (unsigned long long)screen.token,
+        (double)screen.ttl_ms / 1e3);
   }
   end_line();
   put(" %snext%s   %.71s", style(BOLD), style(RESET), line[0] != 0 ? line : "nobody");
@@ -261,9 +268,12 @@ static void describe(const struct fairlock_report *report, char text[32])
   const char *trouble = "";
   if (!report->alive) trouble = " (dead)";
   else if (report->place > 0 && !report->listens) trouble = " (silent)";
-  else if (report->place == 0 && contender != NULL && contender->killed_at != 0) trouble = " (killed)";
+  else if (report->place == 0 && contender != NULL && contender->killed_at != 0)
+    trouble = " (killed)";
   if (contender != NULL) snprintf(text, 32, "%s%s", contender->name, trouble);
-  else snprintf(text, 32, "%.*s%s", report->id_size < 8 ? (int)report->id_size : 8, report->id, trouble);
+  else
+    snprintf(text, 32, "%.*s%s", report->id_size < 8 ? (int)report->id_size : 8, report->id,
+             trouble);
 }
 
 void screen_report(const struct fairlock_report *report)

@@ -1,6 +1,6 @@
 /*
- * The server of the demo: one of its own on a free port of 127.0.0.1, that keeps nothing on disk and ends with the
- * demo, or one that a URL names.
+ * The server of the demo: one of its own on a free port of 127.0.0.1, that keeps nothing on disk
+ * and ends with the demo, or one that a URL names.
  */
 #include "demo.h"
 
@@ -23,7 +23,8 @@ static int free_port(void)
   int port = 0;
   int s = socket(AF_INET, SOCK_STREAM, 0);
   if (s < 0) return 0;
-  if (bind(s, (struct sockaddr *)&address, size) == 0 && getsockname(s, (struct sockaddr *)&address, &size) == 0) {
+  if (bind(s, (struct sockaddr *)&address, size) == 0 &&
+      getsockname(s, (struct sockaddr *)&address, &size) == 0) {
     port = ntohs(address.sin_port);
   }
   close(s);
@@ -55,8 +56,8 @@ static _Noreturn void become_redis(const struct server *server, const char *prog
   int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
   dup2(out, STDOUT_FILENO);
   dup2(out, STDERR_FILENO);
-  execl(program, program, "--bind", "127.0.0.1", "--port", port, "--dir", server->folder, "--save", "", "--appendonly",
-        "no", (char *)NULL);
+  execl(program, program, "--bind", "127.0.0.1", "--port", port, "--dir", server->folder, "--save",
+        "", "--appendonly", "no", (char *)NULL);
   perror(program);
   _exit(1);
 }

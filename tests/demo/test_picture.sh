@@ -1,6 +1,7 @@
 #!/bin/sh
-# Whether the picture in the pages, tests/demo/timeline.svg, shows the lock as it should be, and whether the check that
-# says so (picture.sh) finds what is wrong with pictures in which one thing was changed.
+# Whether the picture in the pages, tests/demo/timeline.svg, shows the lock as it should be, and
+# whether the check that says so (picture.sh) finds what is wrong with pictures in which one thing
+# was changed.
 set -u
 picture=tests/demo/timeline.svg
 folder=$(mktemp -d)
@@ -17,7 +18,8 @@ verdict() {
   fi
 }
 
-# plant NAME FAULT SCRIPT: the picture, changed by sed's script, is refused, also for the reason that the fault names.
+# plant NAME FAULT SCRIPT: the picture, changed by sed's script, is refused, also for the reason
+# that the fault names.
 plant() {
   sed "$3" "$picture" >"$folder/planted.svg"
   sh tests/demo/picture.sh "$folder/planted.svg" >/dev/null 2>"$folder/faults"

@@ -1,4 +1,7 @@
-/* The verdict of the demo can be bad: it is computed from the records, and these records are wrong in all ways. */
+/*
+ * The verdict of the demo can be bad: it is computed from the records, and these records are wrong
+ * in all ways.
+ */
 #include "check.h"
 #include "demo.h"
 

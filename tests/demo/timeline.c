@@ -1,14 +1,23 @@
 /*
- * The demo as a picture: a row for each contender in the order of the records, time to the right, and below what the
- * records prove. What is drawn stands beside it in attributes named data-, times in microseconds since the first
- * contender asked: picture.awk holds the drawing against them, and both against the rules of the lock.
+ * The demo as a picture: a row for each contender in the order of the records, time to the right,
+ * and below what the records prove. What is drawn stands beside it in attributes named data-, times
+ * in microseconds since the first contender asked: picture.awk holds the drawing against them, and
+ * both against the rules of the lock.
  */
 #include "demo.h"
 #include "svg.h"
 
 #include <stdio.h>
 
-enum { WIDTH = 880, LEFT = 140, RIGHT = 728, TOP = 82, PITCH = 28, BAR = 18, BOTTOM = TOP + CONTENDERS * PITCH };
+enum {
+  WIDTH = 880,
+  LEFT = 140,
+  RIGHT = 728,
+  TOP = 82,
+  PITCH = 28,
+  BAR = 18,
+  BOTTOM = TOP + CONTENDERS * PITCH
+};
 
 static const char style[] = ".mid{fill:#555}.waits{fill:#cddaea}.holds{fill:#2563ae}"
                             ".lease{fill:#f9dfda;stroke:#b3261e;stroke-dasharray:3}"
@@ -51,18 +60,20 @@ static void draw_axis(void)
   double step = svg_step(most);
   for (double s = 0; s <= most; s += step) {
     double x = LEFT + s / most * (RIGHT - LEFT);
-    fprintf(file, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' class='grid'/>\n", x, x, TOP - 4, BOTTOM);
+    fprintf(file, "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' class='grid'/>\n", x, x, TOP - 4,
+            BOTTOM);
     fprintf(file, "<text x='%.1f' y='%d' class='middle tick'>%g</text>\n", x, BOTTOM + 16, s);
   }
-  fprintf(file, "<text x='%d' y='%d' class='middle mid'>seconds since the first asked</text>\n", (LEFT + RIGHT) / 2,
-          BOTTOM + 34);
+  fprintf(file, "<text x='%d' y='%d' class='middle mid'>seconds since the first asked</text>\n",
+          (LEFT + RIGHT) / 2, BOTTOM + 34);
 }
 
 /* A span of time in the row at y; more: attributes of its own. */
 static void draw_bar(const char *class, const char *more, int64_t from, int64_t until, int y)
 {
   fprintf(file,
-          "<rect class='%s'%s data-from='%lld' data-until='%lld' x='%.1f' y='%d' width='%.1f' height='%d' rx='2'/>\n",
+          "<rect class='%s'%s data-from='%lld' data-until='%lld' x='%.1f' y='%d' width='%.1f' "
+          "height='%d' rx='2'/>\n",
           class, more, (long long)(from - origin), (long long)(until - origin), place(from), y,
           place(until) - place(from), BAR);
 }
@@ -89,8 +100,8 @@ static void draw_hold(const struct contender *self, int turn, int y)
   int64_t visible = self->killed_at != 0 ? self->killed_at : end_of_hold(self);
   snprintf(more, sizeof more, " data-turn='%d' data-token='%llu'", turn, token);
   draw_bar("holds", more, self->granted_at, end_of_hold(self), y);
-  fprintf(file, "<text x='%.1f' y='%d' class='turn'>%s%d</text>\n", place(self->granted_at) + 5, y + 13,
-          place(visible) - place(self->granted_at) < 48 ? "" : "turn ", turn);
+  fprintf(file, "<text x='%.1f' y='%d' class='turn'>%s%d</text>\n", place(self->granted_at) + 5,
+          y + 13, place(visible) - place(self->granted_at) < 48 ? "" : "turn ", turn);
   fprintf(file, "<text x='%d' y='%d' class='end token'>%llu</text>\n", WIDTH - 12, y + 13, token);
 }
 
@@ -98,13 +109,16 @@ static void draw_hold(const struct contender *self, int turn, int y)
 static void draw_row(const struct contender *self, int turn, int y)
 {
   int64_t over = turn > 0 ? self->granted_at : self->killed_at != 0 ? self->killed_at : end;
-  fprintf(file, "<g class='row' data-contender='%s' data-arrival='%d'>\n", self->name, self->arrival);
-  fprintf(file, "<text x='52' y='%d' class='end arrival'>%d</text>\n<text x='68' y='%d'>%s</text>\n", y + 13,
-          self->arrival, y + 13, self->name);
+  fprintf(file, "<g class='row' data-contender='%s' data-arrival='%d'>\n", self->name,
+          self->arrival);
+  fprintf(file,
+          "<text x='52' y='%d' class='end arrival'>%d</text>\n<text x='68' y='%d'>%s</text>\n",
+          y + 13, self->arrival, y + 13, self->name);
   if (self->asked_at != 0) draw_bar("waits", "", self->asked_at, over, y);
   if (turn > 0) draw_hold(self, turn, y);
   if (self->killed_at != 0) draw_crash(self, y);
-  if (self->stage == FAILED) fprintf(file, "<text x='%d' y='%d' class='end'>failed</text>\n", RIGHT, y + 13);
+  if (self->stage == FAILED)
+    fprintf(file, "<text x='%d' y='%d' class='end'>failed</text>\n", RIGHT, y + 13);
   fprintf(file, "</g>\n");
 }
 
@@ -135,8 +149,8 @@ static void draw_legend(int y)
       fprintf(file, "<path class='crash' ");
       draw_cross(items[i].x + 12, y);
     } else {
-      fprintf(file, "<rect class='%s' x='%d' y='%d' width='24' height='%d' rx='2'/>\n", items[i].class, items[i].x, y,
-              BAR);
+      fprintf(file, "<rect class='%s' x='%d' y='%d' width='24' height='%d' rx='2'/>\n",
+              items[i].class, items[i].x, y, BAR);
     }
     fprintf(file, "<text x='%d' y='%d'>%s</text>\n", items[i].x + 32, y + 13, items[i].text);
   }
@@ -161,13 +175,17 @@ bool draw_timeline(const char *path, const struct contender *contenders)
   all = contenders;
   measure();
   fprintf(file, "<title>Eight contenders on one lock: who waited, and who held it, when</title>\n");
-  fprintf(file, "<text x='%d' y='24' class='title' font-size='15'>Eight contenders on one lock</text>\n", LEFT);
   fprintf(file,
-          "<text x='%d' y='44' class='mid'>Four processes, and four threads that share a connection. Drawn by make "
+          "<text x='%d' y='24' class='title' font-size='15'>Eight contenders on one lock</text>\n",
+          LEFT);
+  fprintf(file,
+          "<text x='%d' y='44' class='mid'>Four processes, and four threads that share a "
+          "connection. Drawn by make "
           "demo-picture from a run on a real Redis.</text>\n",
           LEFT);
   fprintf(file,
-          "<text x='52' y='70' class='end mid'>arrival</text>\n<text x='68' y='70' class='mid'>contender</text>\n"
+          "<text x='52' y='70' class='end mid'>arrival</text>\n<text x='68' y='70' "
+          "class='mid'>contender</text>\n"
           "<text x='%d' y='70' class='end mid'>fencing token</text>\n",
           WIDTH - 12);
   draw_axis();

@@ -1,5 +1,6 @@
 /*
- * What the records prove. Pure functions of the records: nothing here knows how the story was meant to go.
+ * What the records prove. Pure functions of the records: nothing here knows how the story was meant
+ * to go.
  */
 #include "demo.h"
 
@@ -34,7 +35,8 @@ static bool check_arrivals(const struct contender *all, char *why, size_t size)
   for (int i = 0; i < CONTENDERS; i++) {
     const char *fault = NULL;
     if (all[i].arrival == 0) fault = "never arrived";
-    else if (!granted(&all[i]) && all[i].killed_at == 0) fault = "was not killed, but never granted the lock";
+    else if (!granted(&all[i]) && all[i].killed_at == 0)
+      fault = "was not killed, but never granted the lock";
     if (fault == NULL) continue;
     snprintf(why, size, "%s %s", all[i].name, fault);
     return false;
@@ -49,9 +51,11 @@ bool order_kept(const struct contender *all, char *why, size_t size)
   if (!check_arrivals(all, why, size)) return false;
   for (int i = 1; i < count; i++) {
     const char *fault = NULL;
-    if (order[i]->arrival <= order[i - 1]->arrival) fault = "was granted the lock before, but arrived after";
+    if (order[i]->arrival <= order[i - 1]->arrival)
+      fault = "was granted the lock before, but arrived after";
     else if (order[i]->token == order[i - 1]->token) fault = "has the same token as";
-    else if (order[i]->granted_at <= order[i - 1]->granted_at) fault = "has a smaller token, but a later grant, than";
+    else if (order[i]->granted_at <= order[i - 1]->granted_at)
+      fault = "has a smaller token, but a later grant, than";
     if (fault == NULL) continue;
     snprintf(why, size, "%s %s %s", order[i - 1]->name, fault, order[i]->name);
     return false;
@@ -65,7 +69,8 @@ int holders_at_once(const struct contender *all)
   for (int i = 0; i < CONTENDERS; i++) {
     int holders = 0;
     for (int j = 0; granted(&all[i]) && j < CONTENDERS; j++) {
-      if (granted(&all[j]) && all[j].granted_at <= all[i].granted_at && all[i].granted_at < end_of_hold(&all[j])) {
+      if (granted(&all[j]) && all[j].granted_at <= all[i].granted_at &&
+          all[i].granted_at < end_of_hold(&all[j])) {
         holders++;
       }
     }

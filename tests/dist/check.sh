@@ -1,6 +1,7 @@
 #!/bin/sh
-# A tarball is all that its reader needs: tests/dist/check.sh TARBALL, from the top folder of a clone. Unpacks it elsewhere,
-# and there builds, installs and runs the unit suites, with a git that only notes that it was called.
+# A tarball is all that its reader needs: tests/dist/check.sh TARBALL, from the top folder of a
+# clone. Unpacks it elsewhere, and there builds, installs and runs the unit suites, with a git that
+# only notes that it was called.
 set -u
 version=$(basename "$1" .tar.gz)
 version=${version#fairlock-}
@@ -32,8 +33,8 @@ printf '%s\n' '#!/bin/sh' "echo \"git \$*\" >>'$folder/git'" 'exit 1' >"$folder/
 chmod +x "$folder/bin/git"
 PATH=$folder/bin:$PATH
 
-sh tests/sources.sh '*.c' '*.h' '*.md' '*.sh' | diff "$folder/committed" - >"$folder/log" 2>&1
-verdict "tests/sources.sh lists what git lists" $?
+sh tests/tools/sources.sh '*.c' '*.h' '*.md' '*.sh' | diff "$folder/committed" - >"$folder/log" 2>&1
+verdict "tests/tools/sources.sh lists what git lists" $?
 make all >"$folder/log" 2>&1
 verdict "it builds" $?
 ! grep -e -Werror "$folder/log" >"$folder/found"

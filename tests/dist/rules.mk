@@ -9,7 +9,7 @@ TARBALL := $(BUILD)/fairlock-$(VERSION).tar.gz
 .PHONY: dist
 dist: ## pack what is committed into build/fairlock-VERSION.tar.gz
 	@test -e .git || { echo "make dist needs a clone of the repository: it packs a commit" >&2; exit 1; }
-	@command -v git >/dev/null || sh tests/need.sh git
+	@command -v git >/dev/null || sh tests/tools/need.sh git
 	@git diff --quiet HEAD || echo "not all is committed: what is not is left out" >&2
 	@mkdir -p $(BUILD)
 	git archive --prefix=fairlock-$(VERSION)/ HEAD >$(BUILD)/dist.tar
@@ -17,4 +17,4 @@ dist: ## pack what is committed into build/fairlock-VERSION.tar.gz
 
 .PHONY: dist-check
 dist-check: dist ## unpack that tarball elsewhere, build it without git, and run its unit suites
-	@sh tests/run.sh "sh tests/dist/check.sh $(TARBALL)"
+	@sh tests/tools/run.sh "sh tests/dist/check.sh $(TARBALL)"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs fuzz targets one after the other: fuzz.sh FOLDER SECONDS TARGET...
-# FOLDER/replay holds the programs; FOLDER gets what they learn (learned/NAME) and find (found/NAME-...). The exit status says
-# whether anything was found.
+# Runs fuzz targets one after the other: fuzz.sh FOLDER SECONDS TARGET... FOLDER/replay holds the
+# programs; FOLDER gets what they learn (learned/NAME) and find (found/NAME-...). The exit status
+# says whether anything was found.
 set -u
 folder=$1 seconds=$2
 shift 2

@@ -1,14 +1,16 @@
 /*
- * The blocking client on a hostile platform: the transport accepts, delays, cuts, and returns whatever statuses the
- * input says; the server behind it says what a hostile server says; and three tasks use one client and its handles at the
- * same time, changing over at any place where the client lets go of its mutex or waits for it, as the input says. Time is
- * the platform's own, and passes only while all tasks wait.
+ * The blocking client on a hostile platform: the transport accepts, delays, cuts, and returns
+ * whatever statuses the input says; the server behind it says what a hostile server says; and three
+ * tasks use one client and its handles at the same time, changing over at any place where the
+ * client lets go of its mutex or waits for it, as the input says. Time is the platform's own, and
+ * passes only while all tasks wait.
  *
  * The tasks are threads, of which one at a time has the baton; so every run can be repeated.
  *
- * Checked: the client keeps to the contract of port.h (mutex, signals, the order of the transport's calls, sizes, times);
- * each call that blocks comes back with a verdict, and, once the server falls silent, in bounded time; nobody is
- * forgotten in a wait without end, and nobody turns without waiting; everything can be taken out again at the end.
+ * Checked: the client keeps to the contract of port.h (mutex, signals, the order of the transport's
+ * calls, sizes, times); each call that blocks comes back with a verdict, and, once the server falls
+ * silent, in bounded time; nobody is forgotten in a wait without end, and nobody turns without
+ * waiting; everything can be taken out again at the end.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -18,12 +20,18 @@
 #include "fairlock.h"
 #include "hostile.h"
 
-#define CHECK(condition)                                                                                               \
-  do {                                                                                                                 \
-    if (!(condition)) fail(#condition, __LINE__);                                                                      \
+#define CHECK(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition)) fail(#condition, __LINE__);                                                  \
   } while (0)
 
-enum { HANDLES = WITNESS_LOCKS, TASKS = 3, MAIN = TASKS, IDLE_CALLS = 20000, LONGEST_SILENCE = 150000 };
+enum {
+  HANDLES = WITNESS_LOCKS,
+  TASKS = 3,
+  MAIN = TASKS,
+  IDLE_CALLS = 20000,
+  LONGEST_SILENCE = 150000
+};
 
 enum line { DOWN, OPENING, UP, BROKEN };
 
@@ -65,8 +73,8 @@ enum activity { FINISHED, RUNS, NEEDS_MUTEX, WAITS };
 /* The last one is the fuzzer's own thread, which begins and ends the run. */
 static struct task {
   enum activity activity;
-  uint32_t until;                   /* waits: so long at most */
-  const struct port_signal *signal; /* waits: or until this is raised; NULL: no */
+  uint32_t until;                 /* waits: so long at most */
+  const struct port_event *event; /* waits: or until this is set; NULL: no */
   pthread_cond_t turn;
   pthread_t thread;
 } tasks[TASKS + 1];
@@ -74,7 +82,10 @@ static struct task {
 static pthread_mutex_t baton = PTHREAD_MUTEX_INITIALIZER;
 static unsigned current; /* task that has the baton */
 
-/* Each call of the platform's counts: if too many come without time passing, somebody turns without waiting. */
+/*
+ * Each call of the platform's counts: if too many come without time passing, somebody turns without
+ * waiting.
+ */
 static void count_call(void)
 {
   CHECK(++idle < IDLE_CALLS);
@@ -93,7 +104,7 @@ static bool can_run(const struct task *task)
   case NEEDS_MUTEX:
     return !locked;
   case WAITS:
-    return (int32_t)(now - task->until) >= 0 || (task->signal != NULL && task->signal->raised);
+    return (int32_t)(now - task->until) >= 0 || (task->event != NULL && task->event->set);
   default:
     return false;
   }
@@ -139,14 +150,14 @@ static void change_over(void)
 }
 
 /* Waits for at most timeout_ms, or less if the input says so. */
-static void wait_for(const struct port_signal *signal, uint32_t timeout_ms)
+static void wait_for(const struct port_event *event, uint32_t timeout_ms)
 {
   struct task *task = &tasks[current];
   if (running && hostile.left == 0) fairlock_stop(&client);
   if (hostile.left > 0 && next() % 8 == 1) timeout_ms = next() * 4 % (timeout_ms + 1);
   task->activity = WAITS;
   task->until = now + timeout_ms;
-  task->signal = signal;
+  task->event = event;
   change_over();
   task->activity = RUNS;
 }
@@ -194,33 +205,33 @@ void port_mutex_destroy(struct port_mutex *mutex)
   CHECK(mutex == &client.mutex && !locked);
 }
 
-void port_signal_init(struct port_signal *signal)
+void port_event_init(struct port_event *event)
 {
-  memset(signal, 0, sizeof *signal);
+  memset(event, 0, sizeof *event);
   signals++;
 }
 
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
-  CHECK(signals > 0 && signal != NULL);
+  CHECK(signals > 0 && event != NULL);
   count_call();
-  if (!signal->raised) {
+  if (!event->set) {
     port_mutex_unlock(mutex);
-    wait_for(signal, timeout_ms);
+    wait_for(event, timeout_ms);
     port_mutex_lock(mutex);
   }
-  signal->raised = false;
+  event->set = false;
 }
 
-void port_signal_raise(struct port_signal *signal)
+void port_event_set(struct port_event *event)
 {
-  CHECK(signals > 0 && signal != NULL && locked && owner == current);
-  signal->raised = true;
+  CHECK(signals > 0 && event != NULL && locked && owner == current);
+  event->set = true;
 }
 
-void port_signal_destroy(struct port_signal *signal)
+void port_event_destroy(struct port_event *event)
 {
-  CHECK(signal != NULL && signals-- > 0);
+  CHECK(event != NULL && signals-- > 0);
 }
 
 /* The platform: the transport */
@@ -244,7 +255,7 @@ static void leave_line(void)
 
 static int connect_to(void *context, uint32_t timeout_ms)
 {
-  CHECK(context == &line && !inside() && timeout_ms <= PORT_LONGEST_WAIT_MS);
+  CHECK(context == &line && !inside() && timeout_ms <= PORT_WAIT_MAX_MS);
   CHECK(line == DOWN || line == OPENING);
   count_call();
   unsigned choice = hostile.left > 0 ? next() % 8 : 7;
@@ -288,9 +299,9 @@ static int send_to(void *context, const void *data, size_t size)
 
 static void think(void)
 {
-  static const enum hostile_words kinds[] = {HOSTILE_HONEST, HOSTILE_HONEST,    HOSTILE_HONEST, HOSTILE_HONEST,
-                                             HOSTILE_HONEST, HOSTILE_PUSH,      HOSTILE_ANSWER, HOSTILE_ERROR,
-                                             HOSTILE_RAW,    HOSTILE_INSPECTION};
+  static const enum hostile_words kinds[] = {
+      HOSTILE_HONEST, HOSTILE_HONEST, HOSTILE_HONEST, HOSTILE_HONEST, HOSTILE_HONEST,
+      HOSTILE_PUSH,   HOSTILE_ANSWER, HOSTILE_ERROR,  HOSTILE_RAW,    HOSTILE_INSPECTION};
   unsigned kind = next() % 32;
   hostile.now = 1700000000000 + (int64_t)(now - start);
   for (int i = 0; i < HANDLES; i++)
@@ -301,7 +312,7 @@ static void think(void)
 
 static int receive_from(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
-  CHECK(context == &line && !inside() && size > 0 && timeout_ms <= PORT_LONGEST_WAIT_MS);
+  CHECK(context == &line && !inside() && size > 0 && timeout_ms <= PORT_WAIT_MAX_MS);
   witness_knows(&witness, client.engine.id, client.engine.id_size);
   CHECK(line == UP || line == BROKEN);
   count_call();
@@ -320,7 +331,8 @@ static int receive_from(void *context, void *data, size_t size, uint32_t timeout
   if (words_start == words_end) return PORT_WOULD_BLOCK;
   size_t part = words_end - words_start;
   if (part > size) part = size;
-  if (next() % 8 == 1 || client.engine.id_size == 0) part = 1; /* the witness learns the id at once */
+  /* the witness learns the id at once */
+  if (next() % 8 == 1 || client.engine.id_size == 0) part = 1;
   witness_received(&witness, words + words_start, part, now);
   memcpy(data, words + words_start, part);
   words_start += part;
@@ -380,10 +392,11 @@ static void look(struct fairlock *handle)
   char error[FAIRLOCK_ERROR_SIZE];
   fairlock_id(handle, id);
   CHECK(memchr(id, 0, sizeof id) != NULL);
-  if (config.client_id != NULL && id[0] != 0) CHECK(memcmp(id, "id.", 3) == 0 && strchr(id, ':') != NULL);
+  if (config.client_id != NULL && id[0] != 0)
+    CHECK(memcmp(id, "id.", 3) == 0 && strchr(id, ':') != NULL);
   fairlock_error(&client, error);
   CHECK(memchr(error, 0, sizeof error) != NULL);
-  CHECK(fairlock_held(handle) <= 30000);
+  CHECK(fairlock_remaining_ms(handle) <= 30000);
   (void)fairlock_token(handle);
   (void)fairlock_hold_count(handle);
   struct fairlock_counters stats = fairlock_read_counters(&client);
@@ -415,8 +428,8 @@ static int call(unsigned what, unsigned which)
   case 4:
     return fairlock_force_release(&client, lock->name, next() % 8 == 1 ? 0 : lock->size);
   case 5:
-    return fairlock_inspect(&client, lock->name, next() % 8 == 1 ? 0 : lock->size, next() % 8 == 1 ? NULL : report,
-                            &config);
+    return fairlock_inspect(&client, lock->name, next() % 8 == 1 ? 0 : lock->size,
+                            next() % 8 == 1 ? NULL : report, &config);
   case 6:
     (void)fairlock_start_acquire(handle, next() * 16, FAIRLOCK_RENEW);
     break;
@@ -424,7 +437,8 @@ static int call(unsigned what, unsigned which)
     (void)fairlock_start_release(handle);
     break;
   case 8:
-    (void)(next() % 2 ? fairlock_start_force_release(handle) : fairlock_start_inspect(handle, report, &config));
+    (void)(next() % 2 ? fairlock_start_force_release(handle)
+                      : fairlock_start_inspect(handle, report, &config));
     break;
   case 9:
     (void)fairlock_poll(&client, next() % 2 ? 0 : next() * 16);
@@ -477,7 +491,8 @@ static void *work(void *context)
       if (next() % 4 == 1) wait_for(NULL, next());
     }
     tasks[self].activity = FINISHED;
-    if (tasks[0].activity == FINISHED && tasks[1].activity == FINISHED && tasks[2].activity == FINISHED) {
+    if (tasks[0].activity == FINISHED && tasks[1].activity == FINISHED &&
+        tasks[2].activity == FINISHED) {
       tasks[MAIN].activity = RUNS;
     }
     current = choose();
@@ -502,7 +517,10 @@ static void run_tasks(void)
   change_over();
 }
 
-/* The server is silent now. Whatever is held or going on ends; only the task that acquired may release. */
+/*
+ * The server is silent now. Whatever is held or going on ends; only the task that acquired may
+ * release.
+ */
 static void end(void)
 {
   for (unsigned i = 0; i < HANDLES; i++) {

@@ -1,9 +1,11 @@
 /*
- * What the fairlock command reads and prints: URLs, numbers, options, and names that anybody may have chosen.
+ * What the fairlock command reads and prints: URLs, numbers, options, and names that anybody may
+ * have chosen.
  *
- * The first byte of an input says which. A URL is taken apart as it comes, or made of parts, encoded, which have to come
- * out again; its password must neither be shown nor left in the arguments. Numbers are compared with a reference. What
- * is printed of any bytes must be well-formed, and the bytes must be readable from it.
+ * The first byte of an input says which. A URL is taken apart as it comes, or made of parts,
+ * encoded, which have to come out again; its password must neither be shown nor left in the
+ * arguments. Numbers are compared with a reference. What is printed of any bytes must be
+ * well-formed, and the bytes must be readable from it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,12 +63,15 @@ static bool inside(const struct url *url, const char *text)
 static void check_url(const struct url *url)
 {
   require((url->host == NULL) != (url->path == NULL), "it names a host or a path");
-  require(url->user == NULL || (inside(url, url->user) && url->user[0] != 0), "the user is a string of the URL's");
-  require(url->password == NULL || (inside(url, url->password) && url->password[0] != 0), "so is the password");
+  require(url->user == NULL || (inside(url, url->user) && url->user[0] != 0),
+          "the user is a string of the URL's");
+  require(url->password == NULL || (inside(url, url->password) && url->password[0] != 0),
+          "so is the password");
   require(url->database <= INT32_MAX, "the database is a number");
   require(memchr(url->shown, 0, sizeof url->shown) != NULL, "what is shown ends");
   if (url->path != NULL) {
-    require(inside(url, url->path) && url->path[0] == '/' && url->path[1] != 0, "the path is absolute");
+    require(inside(url, url->path) && url->path[0] == '/' && url->path[1] != 0,
+            "the path is absolute");
   } else {
     long port = strtol(url->port, NULL, 10);
     require(inside(url, url->host) && url->host[0] != 0, "the host is a string of the URL's");
@@ -85,17 +90,21 @@ static void fuzz_url(const uint8_t *data, size_t size)
   const char *wrong = url_parse(&url, text);
   require(wrong == NULL || wrong[0] != 0, "a refusal says why");
   if (wrong == NULL) check_url(&url);
-  bool one = strchr(text, '@') == strrchr(text, '@'); /* else more may be hidden than the password */
+  /* else more may be hidden than the password */
+  bool one = strchr(text, '@') == strrchr(text, '@');
   url_hide_password(text);
   require(strlen(text) == length, "hiding keeps the length");
   if (wrong == NULL && url_parse(&again, text) == NULL && again.password != NULL) {
-    require(strspn(again.password, "*") == strlen(again.password), "a hidden password is asterisks");
+    require(strspn(again.password, "*") == strlen(again.password),
+            "a hidden password is asterisks");
     require(!one || strcmp(url.shown, again.shown) == 0, "and what is shown does not depend on it");
   }
   free(text);
 }
 
-/* Writes text, each byte of it that is not a letter or digit as %41; or, now and then, one that is. */
+/*
+ * Writes text, each byte of it that is not a letter or digit as %41; or, now and then, one that is.
+ */
 static size_t encode(char *to, const char *text, unsigned salt)
 {
   static const char digits[] = "0123456789ABCDEF";
@@ -147,7 +156,8 @@ static void fuzz_parts(const uint8_t *data, size_t size)
     check_url(&url);
     require(strcmp(url.host, parts[2]) == 0, "the host comes out again");
     require(strcmp(url.user != NULL ? url.user : "", parts[0]) == 0, "so does the user");
-    require(strcmp(url.password != NULL ? url.password : "", parts[1]) == 0, "so does the password");
+    require(strcmp(url.password != NULL ? url.password : "", parts[1]) == 0,
+            "so does the password");
     require(url.database == database, "so does the database");
     require(strtoul(url.port, NULL, 10) == (with_port ? port : 6379), "so does the port");
   }
@@ -157,12 +167,16 @@ static void fuzz_parts(const uint8_t *data, size_t size)
 
 /* Numbers */
 
-/* Milliseconds of digits with at most one point among them, rounded up; UINT64_MAX: not that, or too many. */
+/*
+ * Milliseconds of digits with at most one point among them, rounded up; UINT64_MAX: not that, or
+ * too many.
+ */
 static uint64_t reference_ms(const char *text)
 {
   size_t whole = strspn(text, "0123456789");
   size_t part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
-  if (whole + part == 0 || text[whole + (text[whole] == '.' ? 1 + part : 0)] != 0) return UINT64_MAX;
+  if (whole + part == 0 || text[whole + (text[whole] == '.' ? 1 + part : 0)] != 0)
+    return UINT64_MAX;
   while (whole > 1 && *text == '0') {
     text++;
     whole--;
@@ -185,10 +199,12 @@ static void fuzz_numbers(const uint8_t *data, size_t size)
   char *text = string_of(data, size);
   uint64_t expected = reference_ms(text);
   bool good = parse_seconds(&line, "-w", text, 100, 0x3fffffff, &ms);
-  require(good == (expected >= 100 && expected <= 0x3fffffff), "seconds are taken only in their range");
+  require(good == (expected >= 100 && expected <= 0x3fffffff),
+          "seconds are taken only in their range");
   require(ms == (good ? expected : 7), "seconds are what they were");
   good = parse_exit_status(&line, "-E", text, &status);
-  require(!good || (status >= 0 && status <= 255 && strtol(text, NULL, 10) == status), "a status is what it was");
+  require(!good || (status >= 0 && status <= 255 && strtol(text, NULL, 10) == status),
+          "a status is what it was");
   require(good || status == -7, "nothing comes of what is refused");
   (void)good_name(&line, text);
   free(text);
@@ -256,7 +272,8 @@ static void fuzz_printing(const uint8_t *data, size_t size)
   char *text = printable(data, size);
   uint8_t *again = malloc(4 * size + 1);
   require(text != NULL && again != NULL, "there is memory");
-  require(read_printed(text, again) == size && (size == 0 || memcmp(data, again, size) == 0), "the bytes can be read");
+  require(read_printed(text, again) == size && (size == 0 || memcmp(data, again, size) == 0),
+          "the bytes can be read");
   free(again);
   free(text);
 
@@ -278,8 +295,8 @@ static void fuzz_printing(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  static void (*const targets[])(const uint8_t *data, size_t size) = {fuzz_url, fuzz_parts, fuzz_numbers, fuzz_options,
-                                                                      fuzz_printing};
+  static void (*const targets[])(const uint8_t *data, size_t size) = {
+      fuzz_url, fuzz_parts, fuzz_numbers, fuzz_options, fuzz_printing};
   static FILE *nowhere;
   if (nowhere == NULL) nowhere = fopen("/dev/null", "w");
   if (size == 0 || nowhere == NULL) return 0;

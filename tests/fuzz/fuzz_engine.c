@@ -1,19 +1,24 @@
 /*
- * The engine against a hostile server: the input is a list of steps, each of which is an operation of the caller's, a
- * passing of time, a change of the connection, or bytes from the server: raw ones, or well-formed answers and
- * messages with numbers of the fuzzer's, so that it gets far. The clock wraps around on the way.
+ * The engine against a hostile server: the input is a list of steps, each of which is an operation
+ * of the caller's, a passing of time, a change of the connection, or bytes from the server: raw
+ * ones, or well-formed answers and messages with numbers of the fuzzer's, so that it gets far. The
+ * clock wraps around on the way.
  *
  * A witness (witness.c) reads along in both directions. Checked after each step, for each handle:
- *   - what is sent is well-formed, and at most one request of each handle at a time without anything from the server, of
- *     which no more than three await their answers;
- *   - a hold begins only while an acquire is pending, and only with a token and for no longer than an answer to a
- *     request of that handle, or a message on its channel, allows; it is believed in for no longer than that;
- *   - a hold does not change its token; its hold count changes by the caller's operations only; it is lost once;
- *   - an operation that is over stays over; one that goes on without an answer of use is over after offline_ms; a
- *     wait with a limit is over soon after it;
+ *   - what is sent is well-formed, and at most one request of each handle at a time without
+ *     anything from the server, of which no more than three await their answers;
+ *   - a hold begins only while an acquire is pending, and only with a token and for no longer than
+ *     an answer to a request of that handle, or a message on its channel, allows; it is believed in
+ *     for no longer than that;
+ *   - a hold does not change its token; its hold count changes by the caller's operations only; it
+ *     is lost once;
+ *   - an operation that is over stays over; one that goes on without an answer of use is over after
+ *     offline_ms; a wait with a limit is over soon after it;
  *   - the lists hold each handle that they should, once, in the order of the requests;
- *   - the deadline is true: before it, nothing is due, and at it the engine has something to do only once.
- * Reading and writing beyond the buffers, which are exactly as large as was said, is the sanitizers' affair.
+ *   - the deadline is true: before it, nothing is due, and at it the engine has something to do
+ *     only once.
+ * Reading and writing beyond the buffers, which are exactly as large as was said, is the
+ * sanitizers' affair.
  */
 #include "hostile.h"
 
@@ -23,9 +28,9 @@
 
 #include "internal.h"
 
-#define CHECK(condition)                                                                                               \
-  do {                                                                                                                 \
-    if (!(condition)) fail(#condition, __LINE__);                                                                      \
+#define CHECK(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition)) fail(#condition, __LINE__);                                                  \
   } while (0)
 
 enum { HANDLES = WITNESS_LOCKS, LEASE = 1000, RECEIVE_SPARE = 64 };
@@ -33,12 +38,13 @@ enum { HANDLES = WITNESS_LOCKS, LEASE = 1000, RECEIVE_SPARE = 64 };
 /* What the caller knows of a handle, and what must follow from it. */
 struct caller {
   bool there;
-  bool asking;       /* an inspection or a force-release: has no hold and no queue entry */
-  bool acquires;     /* the operation is to end with a hold */
-  bool endless;      /* the wait has no limit, or the operation none that is known */
-  bool touched;      /* by an operation in this step */
-  uint32_t began;    /* the operation */
-  uint32_t limit;    /* ms after which it must be over, with whatever answers, while round trips take no time */
+  bool asking;    /* an inspection or a force-release: has no hold and no queue entry */
+  bool acquires;  /* the operation is to end with a hold */
+  bool endless;   /* the wait has no limit, or the operation none that is known */
+  bool touched;   /* by an operation in this step */
+  uint32_t began; /* the operation */
+  /* ms after which it must be over, with whatever answers, while round trips take no time */
+  uint32_t limit;
   uint32_t answered; /* the last answer of use, or began */
   uint32_t lease;    /* that was asked for last, ms */
   int result;        /* after the last step */
@@ -54,13 +60,15 @@ static struct caller callers[HANDLES];
 static struct witness witness;
 static struct fairlock_config config;
 static uint32_t now, start;
-static size_t unseen; /* bytes of the output that the witness has seen, but that were not taken yet */
+/* bytes of the output that the witness has seen, but that were not taken yet */
+static size_t unseen;
 static unsigned reports;
 
 static struct hostile hostile;
 static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not delivered yet */
 static size_t backlog_start, backlog_end;
-static uint32_t drained;      /* the engine was last told that there is nothing to receive, or was offline */
+/* the engine was last told that there is nothing to receive, or was offline */
+static uint32_t drained;
 static uint32_t longest_trip; /* round trip that the engine has measured */
 
 static void fail(const char *what, int line)
@@ -79,7 +87,8 @@ static unsigned next(void)
 /* Delivers what the server has said so far, or a part of it. */
 static void deliver(size_t most)
 {
-  while (backlog_start < backlog_end && most > 0 && fairlock_engine_wants(&engine, now) & FAIRLOCK_RECEIVE) {
+  while (backlog_start < backlog_end && most > 0 &&
+         fairlock_engine_wants(&engine, now) & FAIRLOCK_RECEIVE) {
     size_t room;
     uint8_t *to = fairlock_engine_input(&engine, &room);
     CHECK(room > 0);
@@ -108,7 +117,10 @@ static uint32_t longest_patience(void)
   return 2 * WAITER_MS + 4 * longest_trip;
 }
 
-/* A look at the connection finds nothing, or there is none. One that has to be closed first is not looked at. */
+/*
+ * A look at the connection finds nothing, or there is none. One that has to be closed first is not
+ * looked at.
+ */
 static void look_for_bytes(void)
 {
   unsigned wants = fairlock_engine_wants(&engine, now);
@@ -143,7 +155,7 @@ static void report(const struct fairlock_report *part, void *context)
 static void lost(struct fairlock *handle, void *context)
 {
   CHECK(context == &config);
-  CHECK(fairlock_engine_held(handle, now) == 0);
+  CHECK(fairlock_engine_remaining_ms(handle, now) == 0);
   callers[handle - handles].losses++;
 }
 
@@ -156,7 +168,10 @@ static void began(struct caller *caller, uint32_t limit)
   caller->limit = limit;
 }
 
-/* Acquires; a wait is over when its limit has passed and the queue was left, for which there is the lease's time. */
+/*
+ * Acquires; a wait is over when its limit has passed and the queue was left, for which there is the
+ * lease's time.
+ */
 static int acquire(struct caller *caller, struct fairlock *handle, uint32_t wait, uint32_t lease)
 {
   int status = fairlock_engine_acquire(handle, wait, lease, now);
@@ -175,7 +190,8 @@ static int release(struct caller *caller, struct fairlock *handle)
   int status = fairlock_engine_release(handle, now);
   if (status == FAIRLOCK_PENDING) {
     began(caller, 2 * LEASE_MS);
-    if (holds == 1) CHECK(fairlock_engine_held(handle, now) == 0); /* whatever comes of it */
+    /* whatever comes of it */
+    if (holds == 1) CHECK(fairlock_engine_remaining_ms(handle, now) == 0);
   }
   if (was_lost) CHECK(status == FAIRLOCK_LOST);
   return status;
@@ -183,7 +199,8 @@ static int release(struct caller *caller, struct fairlock *handle)
 
 static int ask_something(struct caller *caller, struct fairlock *handle, bool inspect)
 {
-  int status = inspect ? fairlock_engine_inspect(handle, report, &reports, now) : fairlock_engine_force(handle, now);
+  int status = inspect ? fairlock_engine_inspect(handle, report, &reports, now)
+                       : fairlock_engine_force(handle, now);
   if (status == FAIRLOCK_PENDING) began(caller, FAIRLOCK_FOREVER);
   return status;
 }
@@ -191,11 +208,13 @@ static int ask_something(struct caller *caller, struct fairlock *handle, bool in
 static int take_out(struct caller *caller, struct fairlock *handle)
 {
   int status = fairlock_engine_remove(handle, now);
-  if (status == FAIRLOCK_PENDING) began(caller, FAIRLOCK_FOREVER); /* as long as a late acquire may come */
+  /* as long as a late acquire may come */
+  if (status == FAIRLOCK_PENDING) began(caller, FAIRLOCK_FOREVER);
   if (status != FAIRLOCK_OK) return status;
   for (const struct fairlock *other = engine.handles; other != NULL; other = other->sibling)
     CHECK(other != handle);
-  memset(handle, 0, sizeof *handle); /* the memory is the caller's again; who uses it finds no engine in it */
+  /* the memory is the caller's again; who uses it finds no engine in it */
+  memset(handle, 0, sizeof *handle);
   caller->there = false;
   witness.numbers[handle - handles] = 0;
   return status;
@@ -207,8 +226,8 @@ static void operate(unsigned what, unsigned which)
   struct fairlock *handle = &handles[which];
   if (!caller->there) {
     memset(caller, 0, sizeof *caller);
-    caller->there =
-        fairlock_engine_add(&engine, handle, witness_locks[which].name, witness_locks[which].size) == FAIRLOCK_OK;
+    caller->there = fairlock_engine_add(&engine, handle, witness_locks[which].name,
+                                        witness_locks[which].size) == FAIRLOCK_OK;
     CHECK(caller->there);
     witness.numbers[which] = handle->number;
     return;
@@ -247,9 +266,11 @@ static void operate(unsigned what, unsigned which)
     status = take_out(caller, handle);
     break;
   }
-  bool removed = what == 7 && handle->phase == REMOVING; /* which may be asked for again at any time */
+  /* which may be asked for again at any time */
+  bool removed = what == 7 && handle->phase == REMOVING;
   if (before == FAIRLOCK_PENDING)
-    CHECK(status == FAIRLOCK_IN_PROGRESS || status == FAIRLOCK_INVALID || (removed && status == FAIRLOCK_PENDING));
+    CHECK(status == FAIRLOCK_IN_PROGRESS || status == FAIRLOCK_INVALID ||
+          (removed && status == FAIRLOCK_PENDING));
 }
 
 /* The connection */
@@ -288,7 +309,8 @@ static void drain(bool all)
     const uint8_t *data = fairlock_engine_output(&engine, &size, now);
     if (size == 0) break;
     CHECK(size <= config.send_size && size >= unseen);
-    if (!witness_sent(&witness, data + unseen, size - unseen, now)) fail("the engine sends what it may", __LINE__);
+    if (!witness_sent(&witness, data + unseen, size - unseen, now))
+      fail("the engine sends what it may", __LINE__);
     unseen = size;
     size_t taken = all ? size : 1 + next() % size;
     fairlock_engine_sent(&engine, taken);
@@ -349,7 +371,7 @@ static void check_lists(void)
 /* A hold: how it may have begun, and how long it may be believed in. */
 static void check_hold(const struct fairlock *handle, struct caller *caller)
 {
-  uint32_t held = fairlock_engine_held(handle, now);
+  uint32_t held = fairlock_engine_remaining_ms(handle, now);
   uint32_t until = 0;
   if (held == 0) {
     if (caller->token != 0 && holding(handle)) caller->until = now;
@@ -359,8 +381,10 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   CHECK(handle->token != 0 && handle->holds > 0);
   bool allowed = witness_allows(&witness, handle->number, handle->token, &until);
   if (caller->token == 0) {
-    CHECK(allowed);                                                             /* nobody else can begin a hold */
-    CHECK(caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK); /* and only one that was asked for */
+    /* nobody else can begin a hold */
+    CHECK(allowed);
+    /* and only one that was asked for */
+    CHECK(caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK);
     CHECK(handle->holds == 1 && held <= caller->lease);
     caller->wins++;
     caller->until = until;
@@ -372,7 +396,8 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   CHECK(step == 0 || (caller->result == FAIRLOCK_PENDING && (step == 1 || step == -1)));
   caller->holds = handle->holds;
   if ((int32_t)held <= (int32_t)(caller->until - now)) return;
-  CHECK(witness_allows(&witness, handle->number, 0, &until)); /* prolonged, by an answer to a request of its own */
+  /* prolonged, by an answer to a request of its own */
+  CHECK(witness_allows(&witness, handle->number, 0, &until));
   CHECK((int32_t)held <= (int32_t)(until - now));
   caller->until = until;
 }
@@ -383,14 +408,16 @@ static void check_verdict(const struct fairlock *handle, struct caller *caller)
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
     CHECK(holding(handle) || handle->phase == LOST);
   }
-  if (caller->result != FAIRLOCK_PENDING && !caller->touched) CHECK(handle->result == caller->result);
+  if (caller->result != FAIRLOCK_PENDING && !caller->touched)
+    CHECK(handle->result == caller->result);
   if (witness.answered & (uint64_t)1 << handle->number % 64) caller->answered = now;
   if (handle->result == FAIRLOCK_PENDING) {
     int32_t unheard = (int32_t)(drained - caller->answered);
     int32_t most = (int32_t)(longest_patience() + longest_timeout());
     if (config.offline_ms != FAIRLOCK_FOREVER) CHECK(unheard < most);
     int32_t limit =
-        (int32_t)(caller->limit + 7 * longest_trip); /* of it and the leave: round trips may have become longer */
+        /* of it and the leave: round trips may have become longer */
+        (int32_t)(caller->limit + 7 * longest_trip);
     if (!caller->endless) CHECK((int32_t)(drained - caller->began) < limit);
   }
   caller->result = handle->result;
@@ -403,7 +430,10 @@ static void look(uint32_t seen[2 * HANDLES + 2], uint32_t at)
 {
   for (int i = 0; i < HANDLES; i++) {
     seen[2 * i] = callers[i].there ? (uint32_t)handles[i].result : 0;
-    seen[2 * i + 1] = callers[i].there ? handles[i].phase | (fairlock_engine_held(&handles[i], at) > 0 ? 256U : 0U) : 0;
+    seen[2 * i + 1] =
+        callers[i].there
+            ? handles[i].phase | (fairlock_engine_remaining_ms(&handles[i], at) > 0 ? 256U : 0U)
+            : 0;
   }
   seen[2 * HANDLES] = fairlock_engine_wants(&engine, at) & ~(unsigned)FAIRLOCK_SEND;
   seen[2 * HANDLES + 1] = engine.lists[READY].first != NULL;
@@ -420,7 +450,7 @@ static void check_deadline(void)
   if (engine.broken) return;
   fairlock_engine_tick(&engine, now);
   uint32_t left = fairlock_engine_deadline(&engine, now);
-  CHECK(left <= FAIRLOCK_LONGEST_MS);
+  CHECK(left <= FAIRLOCK_DURATION_MAX_MS);
   CHECK(left > 0 || engine.broken || drained != now);
   if (left < 2) return;
   uint32_t then = now + left - 1;
@@ -538,7 +568,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     step();
     look_for_bytes();
     fairlock_engine_tick(&engine, now);
-    fairlock_engine_tick(&engine, now); /* a wait that ends leaves the queue first, and is over then */
+    /* a wait that ends leaves the queue first, and is over then */
+    fairlock_engine_tick(&engine, now);
     check();
   }
   free(config.receive_buffer);

@@ -1,15 +1,17 @@
 /*
- * Fuzzing of the codec: any bytes, in any split, give the same events, and what the writer writes is what the decoder
- * reads.
+ * Fuzzing of the codec: any bytes, in any split, give the same events, and what the writer writes
+ * is what the decoder reads.
  *
- * An input is a head of six bytes and a stream. Head: the decoder's limit (two bytes, little endian, 0 to 1023), and
- * four sizes of the pieces in which the stream is received, used in turn (each 1 to 256). The stream is decoded at
- * once, from memory of exactly its size; then in pieces, through a linear buffer of exactly limit + RESP_OVERHEAD bytes
- * as resp.h describes it. Both must give the same events and the same end, and depths that agree with the counts
- * announced. The events are then written again, which must give the same bytes through any window, and those the same
- * events.
+ * An input is a head of six bytes and a stream. Head: the decoder's limit (two bytes, little
+ * endian, 0 to 1023), and four sizes of the pieces in which the stream is received, used in turn
+ * (each 1 to 256). The stream is decoded at once, from memory of exactly its size; then in pieces,
+ * through a linear buffer of exactly limit + RESP_OVERHEAD bytes as resp.h describes it. Both must
+ * give the same events and the same end, and depths that agree with the counts announced. The
+ * events are then written again, which must give the same bytes through any window, and those the
+ * same events.
  *
- * rules.mk makes two programs of it: one with libFuzzer, and one with replay.c that runs what is committed here.
+ * rules.mk makes two programs of it: one with libFuzzer, and one with replay.c that runs what is
+ * committed here.
  */
 #include "resp.h"
 
@@ -33,7 +35,9 @@ struct seen {
   uint64_t hash;
 };
 
-/* Each event takes at least 3 bytes of the stream, except that a cut line may be told from fewer. */
+/*
+ * Each event takes at least 3 bytes of the stream, except that a cut line may be told from fewer.
+ */
 struct log {
   struct seen seen[LARGEST_STREAM];
   size_t count;
@@ -65,7 +69,8 @@ static uint64_t hash_of(const uint8_t *data, size_t size)
   return hash;
 }
 
-static void add_event(struct log *log, const struct resp_event *event, uint32_t limit, const uint8_t *data, size_t size)
+static void add_event(struct log *log, const struct resp_event *event, uint32_t limit,
+                      const uint8_t *data, size_t size)
 {
   require(log->count < LARGEST_STREAM, "a stream has fewer events than bytes");
   require(event->size <= limit, "no text is longer than the limit");
@@ -82,13 +87,14 @@ static void add_event(struct log *log, const struct resp_event *event, uint32_t 
 }
 
 /* Takes all events of the bytes at data; returns the bytes used. */
-static size_t take_events(struct log *log, struct resp_decoder *decoder, uint32_t limit, const uint8_t *data,
-                          size_t size)
+static size_t take_events(struct log *log, struct resp_decoder *decoder, uint32_t limit,
+                          const uint8_t *data, size_t size)
 {
   struct resp_event event;
   size_t start = 0;
   size_t used;
-  while ((log->status = resp_decode(decoder, data + start, size - start, &used, &event)) == RESP_EVENT) {
+  while ((log->status = resp_decode(decoder, data + start, size - start, &used, &event)) ==
+         RESP_EVENT) {
     require(used > 0 && used <= size - start, "an event uses bytes that there are");
     add_event(log, &event, limit, data + start, size - start);
     start += used;
@@ -114,8 +120,8 @@ static void decode_at_once(struct log *log, uint32_t limit, const uint8_t *strea
   free(data);
 }
 
-static void decode_in_pieces(struct log *log, uint32_t limit, const uint8_t pieces[4], const uint8_t *stream,
-                             size_t size)
+static void decode_in_pieces(struct log *log, uint32_t limit, const uint8_t pieces[4],
+                             const uint8_t *stream, size_t size)
 {
   struct resp_decoder decoder;
   const size_t room = limit + RESP_OVERHEAD;
@@ -148,7 +154,8 @@ static void require_same(const struct log *one, const struct log *other)
   for (size_t i = 0; i < one->count; i++) {
     const struct seen *a = &one->seen[i];
     const struct seen *b = &other->seen[i];
-    require(a->type == b->type && a->depth == b->depth && a->last == b->last, "events have the same place");
+    require(a->type == b->type && a->depth == b->depth && a->last == b->last,
+            "events have the same place");
     require(a->cut == b->cut && a->integer == b->integer, "events have the same value");
     require(a->size == b->size && a->hash == b->hash, "events have the same text");
   }
@@ -214,13 +221,15 @@ static void write_event(struct resp_writer *writer, const struct resp_event *eve
 }
 
 /* Writes all events of the stream up to the first one that is cut, through a window. */
-static void write_events(struct resp_writer *writer, uint32_t limit, const uint8_t *stream, size_t size)
+static void write_events(struct resp_writer *writer, uint32_t limit, const uint8_t *stream,
+                         size_t size)
 {
   struct resp_decoder decoder;
   struct resp_event event;
   size_t used;
   resp_decoder_init(&decoder, limit);
-  for (size_t start = 0; resp_decode(&decoder, stream + start, size - start, &used, &event) == RESP_EVENT;
+  for (size_t start = 0;
+       resp_decode(&decoder, stream + start, size - start, &used, &event) == RESP_EVENT;
        start += used) {
     if (event.cut) return;
     write_event(writer, &event);
@@ -235,11 +244,13 @@ static void check_numbers(const struct log *log)
     int64_t back;
     size_t size = resp_format_number(text, log->seen[i].integer);
     require(size > 0 && size <= sizeof text, "a number fits its room");
-    require(resp_parse_number(text, size, &back) && back == log->seen[i].integer, "a number is read as written");
+    require(resp_parse_number(text, size, &back) && back == log->seen[i].integer,
+            "a number is read as written");
   }
 }
 
-static void check_writer(struct log *log, uint32_t limit, const uint8_t pieces[4], const uint8_t *stream, size_t size)
+static void check_writer(struct log *log, uint32_t limit, const uint8_t pieces[4],
+                         const uint8_t *stream, size_t size)
 {
   static struct log again;
   static uint8_t whole[2 * LARGEST_STREAM];

@@ -15,7 +15,8 @@ unsigned hostile_next(struct hostile *hostile)
 
 static int64_t next_number(struct hostile *hostile)
 {
-  static const int64_t odd[] = {-2, -1, 0, 1, 2, 99, INT64_MAX, INT64_MIN, 1700000000000, 9007199254740993};
+  static const int64_t odd[] = {
+      -2, -1, 0, 1, 2, 99, INT64_MAX, INT64_MIN, 1700000000000, 9007199254740993};
   unsigned choice = hostile_next(hostile);
   return choice < sizeof odd / sizeof odd[0] ? odd[choice] : (int64_t)(choice - 10);
 }
@@ -41,7 +42,8 @@ static size_t put_any_answer(struct hostile *hostile, uint8_t *to)
 {
   int64_t state = next_number(hostile);
   int64_t value = next_number(hostile);
-  return put_answer(to, state, value, hostile_next(hostile) % 8 != 0 ? hostile->now : next_number(hostile));
+  return put_answer(to, state, value,
+                    hostile_next(hostile) % 8 != 0 ? hostile->now : next_number(hostile));
 }
 
 /* On the channel of a handle, or, sometimes, of one that is not there. */
@@ -58,7 +60,8 @@ static size_t put_push(struct hostile *hostile, uint8_t *to)
   if (hostile_next(hostile) % 4 != 0) {
     bool near = hostile_next(hostile) % 4 != 0;
     message[size++] = ' ';
-    size += resp_format_number(message + size, near ? hostile->now - hostile_next(hostile) : next_number(hostile));
+    size += resp_format_number(message + size,
+                               near ? hostile->now - hostile_next(hostile) : next_number(hostile));
     message[size++] = ' ';
     size += resp_format_number(message + size, near ? CLAIM_MS : next_number(hostile));
   }
@@ -73,8 +76,9 @@ static size_t put_push(struct hostile *hostile, uint8_t *to)
 
 static size_t put_error(struct hostile *hostile, uint8_t *to)
 {
-  static const char *const errors[] = {"-NOSCRIPT x\r\n", "-OOM x\r\n",    "-NOPERM x\r\n", "-READONLY x\r\n",
-                                       "-LOADING\r\n",    "-ERR what\r\n", "!3\r\nOOM\r\n", "-\r\n"};
+  static const char *const errors[] = {"-NOSCRIPT x\r\n", "-OOM x\r\n",   "-NOPERM x\r\n",
+                                       "-READONLY x\r\n", "-LOADING\r\n", "-ERR what\r\n",
+                                       "!3\r\nOOM\r\n",   "-\r\n"};
   return put_text(to, errors[hostile_next(hostile) % 8]);
 }
 
@@ -97,7 +101,8 @@ static size_t put_inspection(struct hostile *hostile, uint8_t *to)
   resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
   resp_write_header(&writer, RESP_ARRAY, elements);
   for (unsigned i = 0; i < elements; i++) {
-    if (i >= 5 && i % 3 == 2) resp_write_bulk(&writer, "a waiter of some length", hostile_next(hostile) % 24);
+    if (i >= 5 && i % 3 == 2)
+      resp_write_bulk(&writer, "a waiter of some length", hostile_next(hostile) % 24);
     else if (hostile_next(hostile) % 8 == 1) resp_write_bulk_number(&writer, next_number(hostile));
     else resp_write_header(&writer, RESP_INTEGER, next_number(hostile));
   }
@@ -114,7 +119,8 @@ static size_t put_raw(struct hostile *hostile, uint8_t *to)
   return size;
 }
 
-static size_t put_subscribed(const struct hostile *hostile, const struct witness_request *request, uint8_t *to)
+static size_t put_subscribed(const struct hostile *hostile, const struct witness_request *request,
+                             uint8_t *to)
 {
   const struct witness *witness = hostile->witness;
   char channel[256];
@@ -141,7 +147,8 @@ static size_t put_honest(struct hostile *hostile, uint8_t *to)
   unsigned choice = hostile_next(hostile);
   int64_t token = (int64_t)hostile->tokens[choice / 4 % WITNESS_LOCKS];
   if (request->script == 's' || request->script == 'u') return put_subscribed(hostile, request, to);
-  if (request->script == 'i') return put_text(to, "*6\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n:0\r\n$3\r\na:1\r\n");
+  if (request->script == 'i')
+    return put_text(to, "*6\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n:0\r\n$3\r\na:1\r\n");
   if (request->script == 'r') return put_answer(to, choice % 4 != 1, 0, hostile->now);
   if (request->mode < 0) return put_answer(to, choice % 4 != 1 ? 1 : -1, token, hostile->now);
   return put_answer(to, choice % 2, choice, hostile->now);

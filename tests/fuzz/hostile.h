@@ -1,6 +1,6 @@
 /*
- * A hostile server's words, made of a fuzzer's input: raw bytes, well-formed answers and messages with numbers of the
- * fuzzer's, and, so that a client gets far, what an honest server would say.
+ * A hostile server's words, made of a fuzzer's input: raw bytes, well-formed answers and messages
+ * with numbers of the fuzzer's, and, so that a client gets far, what an honest server would say.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H

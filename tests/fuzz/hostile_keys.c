@@ -1,17 +1,22 @@
 /*
- * The scripts against hostile keys, on a real redis-server: whoever else may write to the server has filled the four
- * keys of a lock with anything, of any type, and our scripts run on them in any order.
+ * The scripts against hostile keys, on a real redis-server: whoever else may write to the server
+ * has filled the four keys of a lock with anything, of any type, and our scripts run on them in any
+ * order.
  *
- * A seeded generator makes the contents and the requests; after each request an audit on the server compares what was
- * and what is. Whatever stood in the keys, and also when Redis stops the script half-way:
+ * A seeded generator makes the contents and the requests; after each request an audit on the server
+ * compares what was and what is. Whatever stood in the keys, and also when Redis stops the script
+ * half-way:
  *   - there is an answer of the promised shape, or an error that says why, and soon;
  *   - a key of a wrong type is an error, and nothing has changed;
- *   - a lock that a script has changed has a TTL, and so have our notes when a script has added to them;
+ *   - a lock that a script has changed has a TTL, and so have our notes when a script has added to
+ *     them;
  *   - an id that a script has put into the queue has a score;
- *   - held means held: the lock has the id with the count asked for; a new hold has a larger token than the last one;
+ *   - held means held: the lock has the id with the count asked for; a new hold has a larger token
+ *     than the last one;
  *   - an inspection changes nothing.
  *
- * Arguments: name of a test; a failure prints the seed. HOSTILE_SEED and HOSTILE_ROUNDS in the environment choose others.
+ * Arguments: name of a test; a failure prints the seed. HOSTILE_SEED and HOSTILE_ROUNDS in the
+ * environment choose others.
  */
 #include "server/harness.h"
 
@@ -38,7 +43,8 @@ static const char *const keys[] = {NAME, QUEUE, TIMEOUT, OURS};
 /* Returns what is compared before and after: see struct audit. */
 static const char audit_script[] =
     "local id = ARGV[1]\n"
-    "local function try(...) local r = redis.pcall(...) if type(r) == 'table' and r.err then return false end return r "
+    "local function try(...) local r = redis.pcall(...) if type(r) == 'table' and r.err then "
+    "return false end return r "
     "end\n"
     "local digest = ''\n"
     "local reply = {}\n"
@@ -88,8 +94,9 @@ static const char *pick(const char *const *from, size_t count)
 /* Hostile contents */
 
 /* Ours, Redisson's, and some that are names of fields of ours. */
-static const char *const ids[] = {"c:1",   "c:2", "c:3",      "4d6f:77", "peer:1", "",     "token",      "holder",
-                                  "a:b:c", "%s",  "released", "since",   "woken",  "\r\n", "silent:c:2", "{k}"};
+static const char *const ids[] = {"c:1",   "c:2",    "c:3",         "4d6f:77", "peer:1",   "",
+                                  "token", "holder", "a:b:c",       "%s",      "released", "since",
+                                  "woken", "\r\n",   "suspect:c:2", "{k}"};
 
 static const char *const numbers[] = {"0",
                                       "1",
@@ -115,11 +122,12 @@ static const char *const numbers[] = {"0",
                                       "1700000000000",
                                       "9007199254740000"};
 
-static const char *const scores[] = {"0",  "-1", "inf", "-inf", "1e308", "-1e308", "1700000000000", "4102444800000",
-                                     "0.5"};
+static const char *const scores[] = {
+    "0", "-1", "inf", "-inf", "1e308", "-1e308", "1700000000000", "4102444800000", "0.5"};
 
-static const char *const fields[] = {"token",      "holder",         "released",      "woken", "since",
-                                     "silent:c:2", "silent:4d6f:77", "silent:peer:1", "junk"};
+static const char *const fields[] = {"token",           "holder",         "released",
+                                     "woken",           "since",          "suspect:c:2",
+                                     "suspect:4d6f:77", "suspect:peer:1", "junk"};
 
 /* Some seconds from now: the time of a waiter that is alive, or no longer. */
 static const char *near_time(void)
@@ -127,7 +135,8 @@ static const char *near_time(void)
   static char text[32];
   struct timespec time;
   (void)clock_gettime(CLOCK_REALTIME, &time);
-  (void)snprintf(text, sizeof text, "%" PRId64, (int64_t)time.tv_sec * 1000 + (int64_t)below(20000) - 10000);
+  (void)snprintf(text, sizeof text, "%" PRId64,
+                 (int64_t)time.tv_sec * 1000 + (int64_t)below(20000) - 10000);
   return text;
 }
 
@@ -244,7 +253,8 @@ static bool same(const struct audit *a, const struct audit *b, size_t key)
 static bool check_harmless(const struct audit *before, const struct audit *after)
 {
   bool good = true;
-  if (strcmp(after->type[LOCK], "hash") == 0 && !same(before, after, LOCK)) good &= CHECK(after->ttl > 0);
+  if (strcmp(after->type[LOCK], "hash") == 0 && !same(before, after, LOCK))
+    good &= CHECK(after->ttl > 0);
   if (after->notes > before->notes) good &= CHECK(after->notes_ttl > 0);
   if (after->queued && !before->queued) good &= CHECK(after->score[0] != 0);
   for (size_t i = 0; i < 4; i++) {
@@ -296,7 +306,8 @@ static bool check_acquired(const struct request *request, int64_t value, const s
   return good;
 }
 
-static bool check_waiting(const struct request *request, const struct audit *before, const struct audit *after)
+static bool check_waiting(const struct request *request, const struct audit *before,
+                          const struct audit *after)
 {
   bool good = CHECK(after->count[0] == 0);
   if (request->mode == 1) {
@@ -308,8 +319,8 @@ static bool check_waiting(const struct request *request, const struct audit *bef
   return good;
 }
 
-static bool check_answer(const struct request *request, const struct audit *before, const struct audit *after,
-                         int64_t answer, int64_t value)
+static bool check_answer(const struct request *request, const struct audit *before,
+                         const struct audit *after, int64_t answer, int64_t value)
 {
   if (request->script == FAIRLOCK_SCRIPT_ACQUIRE) {
     if (answer == 1) return check_acquired(request, value, before, after);
@@ -328,11 +339,12 @@ static void send_request(const struct request *request)
   if (request->script == FAIRLOCK_SCRIPT_INSPECT) {
     raw_send(&redis, "EVALSHA %s 4 %s %s %s %s", name, NAME, QUEUE, TIMEOUT, OURS);
   } else if (request->script == FAIRLOCK_SCRIPT_ACQUIRE) {
-    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s 9000000000000 %d %d %d %s", name, NAME, QUEUE, TIMEOUT, OURS,
-             request->id, request->target, request->lease, request->mode, request->token);
+    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s 9000000000000 %d %d %d %s", name, NAME, QUEUE,
+             TIMEOUT, OURS, request->id, request->target, request->lease, request->mode,
+             request->token);
   } else {
-    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s 9000000000000 %d %s %d", name, NAME, QUEUE, TIMEOUT, OURS,
-             request->id, request->target, request->token, request->lease);
+    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s 9000000000000 %d %s %d", name, NAME, QUEUE,
+             TIMEOUT, OURS, request->id, request->target, request->token, request->lease);
   }
 }
 
@@ -343,7 +355,8 @@ static struct request choose_request(void)
   struct request request = {(int)below(7) / 3, PICK(own), 1, 1000 + (int)below(30000), 1, "0"};
   struct audit audit;
   look(&audit, request.id);
-  (void)snprintf(token, sizeof token, "%s", strspn(audit.token, "0123456789") > 0 ? audit.token : "0");
+  (void)snprintf(token, sizeof token, "%s",
+                 strspn(audit.token, "0123456789") > 0 ? audit.token : "0");
   if (below(3) == 0) request.token = token;
   if (request.script == FAIRLOCK_SCRIPT_ACQUIRE) {
     request.mode = (int)below(3) - 1;
@@ -427,8 +440,10 @@ static void test_any_contents(void)
       struct request request = choose_request();
       good = run_request(&request, &answers, &errors);
       if (!good) {
-        printf("# seed %" PRIu64 ", request %d: script %d id %s target %d lease %d mode %d token %s\n", seed, i,
-               request.script, request.id, request.target, request.lease, request.mode, request.token);
+        printf("# seed %" PRIu64
+               ", request %d: script %d id %s target %d lease %d mode %d token %s\n",
+               seed, i, request.script, request.id, request.target, request.lease, request.mode,
+               request.token);
       }
     }
     take_messages();
@@ -438,13 +453,18 @@ static void test_any_contents(void)
   CHECK(answers > 0 && errors > 0);
 }
 
-/* Each script meets each wrong type of each key, with and without a hold and a queue in the other keys. */
+/*
+ * Each script meets each wrong type of each key, with and without a hold and a queue in the other
+ * keys.
+ */
 static void test_wrong_types(void)
 {
-  static const struct request requests[] = {
-      {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 1, 1000, 1, "0"},  {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 2, 1000, -1, "5"},
-      {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 1000, 0, "5"},  {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 1000, 0, "0"},
-      {FAIRLOCK_SCRIPT_RELEASE, "c:1", -1, 1000, 0, "0"}, {FAIRLOCK_SCRIPT_INSPECT, "c:1", 0, 0, 0, "0"}};
+  static const struct request requests[] = {{FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 1, 1000, 1, "0"},
+                                            {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 2, 1000, -1, "5"},
+                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 1000, 0, "5"},
+                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 1000, 0, "0"},
+                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", -1, 1000, 0, "0"},
+                                            {FAIRLOCK_SCRIPT_INSPECT, "c:1", 0, 0, 0, "0"}};
   unsigned answers = 0;
   unsigned errors = 0;
   set_up();
@@ -453,7 +473,8 @@ static void test_wrong_types(void)
       for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         CHECK(raw_run(&redis, "DEL %s %s %s %s", NAME, QUEUE, TIMEOUT, OURS));
         CHECK(raw_run(&redis, "HSET %s c:1 1", NAME) && raw_run(&redis, "PEXPIRE %s 30000", NAME));
-        CHECK(raw_run(&redis, "RPUSH %s c:2 peer:1", QUEUE) && raw_run(&redis, "ZADD %s 1 c:2 1 peer:1", TIMEOUT));
+        CHECK(raw_run(&redis, "RPUSH %s c:2 peer:1", QUEUE) &&
+              raw_run(&redis, "ZADD %s 1 c:2 1 peer:1", TIMEOUT));
         CHECK(raw_run(&redis, "HSET %s token 5 holder c:1 c:2 %s", OURS, near_time()));
         CHECK(raw_run(&redis, "DEL %s", keys[key]));
         fill_with(keys[key], wrong);
@@ -476,8 +497,8 @@ static void test_long_queue(void)
   const struct request request = {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 1, 1000, 0, "0"};
   set_up();
   for (int i = 0; i < 100; i++)
-    CHECK(raw_run(&redis, "RPUSH %s %d:1 %d:2 %d:3 %d:4 %d:5 %d:6 %d:7 %d:8 %d:9 %d:10", QUEUE, i, i, i, i, i, i, i, i,
-                  i, i));
+    CHECK(raw_run(&redis, "RPUSH %s %d:1 %d:2 %d:3 %d:4 %d:5 %d:6 %d:7 %d:8 %d:9 %d:10", QUEUE, i,
+                  i, i, i, i, i, i, i, i, i));
   CHECK(run_request(&request, &answers, &errors));
   CHECK_EQUAL(answers, 1);
   CHECK_EQUAL(hold_count_of(&redis, NAME, "c:1"), 1);

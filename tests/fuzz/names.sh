@@ -1,12 +1,13 @@
 #!/bin/sh
-# Each test that tests/README.md names, in quotation marks, is there; so is each target of the fuzzer.
+# Each test that tests/README.md names, in quotation marks, is there; so is each target of the
+# fuzzer.
 set -u
 status=0
 tr '\n' ' ' <tests/README.md | tr -s ' ' | grep -o '"[^"]*"' | tr -d '"' | sed 's/ *\.\.\.$//' | sort -u |
   {
     while IFS= read -r name; do
       grep -qrF -e "{\"$name" --include='test_*.c' --include='hostile_keys.c' tests && continue
-      grep -q "^\(was: \)\?$name|" tests/sim/planted.txt && continue
+      grep -q "^\(was: \)\?$name|" tests/mutants/mutants.txt && continue
       echo "# no test is called: $name"
       status=1
     done

@@ -1,8 +1,9 @@
 /*
- * Runs a fuzz target on inputs that are there already, without a fuzzer: the files and folders given, or, without
- * arguments, what is committed of the corpus and regressions of the target that the program is called after. An input lies in memory of exactly its size, so
- * that a sanitizer sees each byte read beyond it. What the target or a sanitizer finds ends the program, after a line
- * that names the input.
+ * Runs a fuzz target on inputs that are there already, without a fuzzer: the files and folders
+ * given, or, without arguments, what is committed of the corpus and regressions of the target that
+ * the program is called after. An input lies in memory of exactly its size, so that a sanitizer
+ * sees each byte read beyond it. What the target or a sanitizer finds ends the program, after a
+ * line that names the input.
  */
 #define _DEFAULT_SOURCE 1
 

@@ -1,5 +1,6 @@
-# Fuzzing. Each fuzz_NAME.c is a suite that runs, with replay.c, the target's committed corpus and regressions under ASan
-# and UBSan; `make fuzz` builds the same with clang and libFuzzer instead, in a build folder of its own.
+# Fuzzing. Each fuzz_NAME.c is a suite that runs, with replay.c, the target's committed corpus and
+# regressions under ASan and UBSan; `make fuzz` builds the same with clang and libFuzzer instead, in
+# a build folder of its own.
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
@@ -34,23 +35,24 @@ $(HOSTILE_KEYS): $(HOSTILE_KEYS).o $(BUILD)/tests/server/harness.o $(FRAME) $(BU
 
 .PHONY: fuzz
 fuzz: ## fuzz each target for TIME seconds (60), or only TARGET=engine; what it learns and finds is in build/fuzz
-	@sh tests/need.sh $(PACKAGES_FUZZ)
+	@sh tests/tools/need.sh $(PACKAGES_FUZZ)
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz CC=clang REPLAY_MAIN= \
 	  CFLAGS="$(SANITIZE_FUZZ) -fsanitize=fuzzer-no-link" LDFLAGS=-fsanitize=fuzzer $(FUZZ:%=$(BUILD)/fuzz/replay/%)
 	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(or $(TIME),60) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
 
-# Coverage: the suites that take no real time, again, with a build of their own; with ALL=1 those of a server, too.
+# Coverage: the suites that take no real time, again, with a build of their own; with ALL=1 those of
+# a server, too.
 COVERED = $(filter $(BUILD)/tests/unit/% $(BUILD)/replay/% $(BUILD)/tests/sim/% \
   $(if $(ALL),$(BUILD)/tests/fuzz/% $(BUILD)/tests/server/%),$(SUITES))
 
 .PHONY: coverage covered
 coverage: packages ## print which lines and branches of resp/ and lock/ the suites reach; an unexplained gap fails
-	@sh tests/need.sh gcc
+	@sh tests/tools/need.sh gcc
 	@$(MAKE) --no-print-directory covered BUILD=$(BUILD)/coverage CC=gcc CFLAGS="-O0 -g --coverage" \
 	  LDFLAGS=--coverage REPLAY_LIBRARY=$(BUILD)/coverage/liblock.a SANITIZER=coverage
 
 covered:
 	@$(MAKE) --no-print-directory -s $(COVERED) $(BUILD)/redis-server
 	@find $(BUILD) -name '*.gcda' -delete
-	@sh tests/run.sh $(COVERED)
-	@sh tests/coverage.sh $(BUILD) $(CORE)
+	@sh tests/tools/run.sh $(COVERED)
+	@sh tests/tools/coverage.sh $(BUILD) $(CORE)

@@ -9,9 +9,9 @@
 #define DRIFT(interval) ((interval) / 100)
 
 #define CHANNEL(braced) "redisson_lock__channel:" braced ":"
-#define LOCK(name, braced)                                                                                             \
-  {                                                                                                                    \
-    name, sizeof name - 1, CHANNEL(braced), sizeof CHANNEL(braced) - 1                                                 \
+#define LOCK(name, braced)                                                                         \
+  {                                                                                                \
+    name, sizeof name - 1, CHANNEL(braced), sizeof CHANNEL(braced) - 1                             \
   }
 
 const struct witness_lock witness_locks[WITNESS_LOCKS] = {LOCK("n", "{n}"), LOCK("a{b", "a{b"),
@@ -49,8 +49,8 @@ static void keep_element(struct witness_stream *stream, const struct resp_event 
 }
 
 /* Calls take for each event of the bytes. False when take said so, or when they are no RESP. */
-static bool read_stream(struct witness *witness, struct witness_stream *stream, const uint8_t *data, size_t size,
-                        bool (*take)(struct witness *, const struct resp_event *))
+static bool read_stream(struct witness *witness, struct witness_stream *stream, const uint8_t *data,
+                        size_t size, bool (*take)(struct witness *, const struct resp_event *))
 {
   if (stream->used == 0 && !stream->open) stream->begun_at = witness->now;
   while (size > 0) {
@@ -64,8 +64,8 @@ static bool read_stream(struct witness *witness, struct witness_stream *stream, 
     size_t used;
     struct resp_event event;
     int status;
-    while ((status = resp_decode(&stream->decoder, stream->buffer + start, stream->used - start, &used, &event)) ==
-           RESP_EVENT) {
+    while ((status = resp_decode(&stream->decoder, stream->buffer + start, stream->used - start,
+                                 &used, &event)) == RESP_EVENT) {
       start += used;
       stream->open = !event.last;
       if (event.depth == 0) {
@@ -143,11 +143,13 @@ size_t witness_channel(const struct witness *witness, unsigned lock, uint32_t nu
 }
 
 /* The client's id and ":7" is 7. */
-static bool take_id(const struct witness *witness, const uint8_t *text, size_t size, uint32_t *number)
+static bool take_id(const struct witness *witness, const uint8_t *text, size_t size,
+                    uint32_t *number)
 {
   int64_t value;
   size_t head = witness->id_size + 1;
-  if (witness->id_size == 0 || size <= head || memcmp(text, witness->id, head - 1) != 0 || text[head - 1] != ':')
+  if (witness->id_size == 0 || size <= head || memcmp(text, witness->id, head - 1) != 0 ||
+      text[head - 1] != ':')
     return false;
   if (!resp_parse_number(text + head, size - head, &value)) return false;
   *number = (uint32_t)value;
@@ -158,7 +160,8 @@ static bool take_id(const struct witness *witness, const uint8_t *text, size_t s
 static char script_named(const struct witness_element *element)
 {
   const struct fairlock_script *scripts[] = {&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE],
-                                             &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE], &fairlock_inspect_script};
+                                             &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE],
+                                             &fairlock_inspect_script};
   for (int i = 0; i < 3; i++) {
     if (is(element, scripts[i]->sha1)) return "ari"[i];
     if (element->size == scripts[i]->size) return "ari"[i];
@@ -170,20 +173,26 @@ static bool good_acquire(const struct witness *witness, struct witness_request *
 {
   const struct witness_element *elements = witness->sent.elements;
   if (witness->sent.count < 12) return false;
-  return take_number(&elements[10], &request->lease) && take_number(&elements[11], &request->mode) &&
-         request->lease >= FAIRLOCK_SHORTEST_LEASE_MS && request->lease <= FAIRLOCK_LONGEST_MS && request->mode >= -1 &&
-         (request->mode <= 0 || request->mode >= FAIRLOCK_WAITER_MIN_MS) && request->mode <= 3 * 60000 + 600000 &&
-         request->target >= 1 && request->target <= UINT16_MAX;
+  return take_number(&elements[10], &request->lease) &&
+         take_number(&elements[11], &request->mode) && request->lease >= FAIRLOCK_LEASE_MIN_MS &&
+         request->lease <= FAIRLOCK_DURATION_MAX_MS && request->mode >= -1 &&
+         (request->mode <= 0 || request->mode >= FAIRLOCK_WAITER_MIN_MS) &&
+         request->mode <= 3 * 60000 + 600000 && request->target >= 1 &&
+         request->target <= UINT16_MAX;
 }
 
-/* A release that ends a hold names its token; one without a token leaves the queue, or is a force-release. */
+/*
+ * A release that ends a hold names its token; one without a token leaves the queue, or is a
+ * force-release.
+ */
 static bool good_release(const struct witness *witness, struct witness_request *request)
 {
   const struct witness_element *elements = witness->sent.elements;
   if (witness->sent.count < (request->target > 0 ? 12U : 11U)) return false;
   if (!take_number(&elements[10], &request->token) || request->token < 0) return false;
   if (request->target > 0 && !take_number(&elements[11], &request->lease)) return false;
-  return request->target >= -1 && request->target < UINT16_MAX && (request->target <= 0 || request->token > 0);
+  return request->target >= -1 && request->target < UINT16_MAX &&
+         (request->target <= 0 || request->token > 0);
 }
 
 /* EVALSHA script 4 lock queue timeout ours [id expires target ...]. */
@@ -197,14 +206,21 @@ static bool take_script(struct witness *witness)
   witness->subscribing = false;
   witness->scripts++;
   if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
-  if (request->script == 0 || !is(&elements[2], "4") || witness->greeted < witness->greetings) return false;
+  if (request->script == 0 || !is(&elements[2], "4") || witness->greeted < witness->greetings)
+    return false;
   if (request->script == 'i') return witness->sent.count == 7;
-  if (witness->sent.count < 11 || !take_id(witness, elements[7].text, elements[7].size, &request->number)) return false;
-  if (!take_number(&elements[8], &request->expires) || !take_number(&elements[9], &request->target)) return false;
+  if (witness->sent.count < 11 ||
+      !take_id(witness, elements[7].text, elements[7].size, &request->number))
+    return false;
+  if (!take_number(&elements[8], &request->expires) || !take_number(&elements[9], &request->target))
+    return false;
   return request->script == 'a' ? good_acquire(witness, request) : good_release(witness, request);
 }
 
-/* The handle whose channel this is; 0: none of ours. Names of one size are not told apart: none was asked for. */
+/*
+ * The handle whose channel this is; 0: none of ours. Names of one size are not told apart: none was
+ * asked for.
+ */
 static uint32_t number_of(const struct witness *witness, const struct witness_element *channel)
 {
   char own[256];
@@ -214,7 +230,8 @@ static uint32_t number_of(const struct witness *witness, const struct witness_el
     size_t tail = size;
     while (own[tail - 1] != ':')
       tail--;
-    if (channel->size == size && memcmp(channel->text + tail - 1, own + tail - 1, size - tail + 1) == 0)
+    if (channel->size == size &&
+        memcmp(channel->text + tail - 1, own + tail - 1, size - tail + 1) == 0)
       return witness->numbers[i];
   }
   return 0;
@@ -230,7 +247,8 @@ static bool take_subscription(struct witness *witness, bool on)
   request->seen_at = witness->sent.begun_at;
   witness->subscribing = true;
   witness->subscribed_at = witness->sent.begun_at;
-  if (request->number != 0 && witness->early == request->number) witness->early = 0; /* is answered */
+  /* is answered */
+  if (request->number != 0 && witness->early == request->number) witness->early = 0;
   else if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
   return alone && witness->sent.count == 2 && request->number != 0;
 }
@@ -246,12 +264,14 @@ static bool take_command(struct witness *witness)
     return take_subscription(witness, is(name, "SUBSCRIBE"));
   }
   witness->early = 0;
-  return (is(name, "EVAL") || is(name, "EVALSHA")) && witness->sent.count >= 7 && take_script(witness);
+  return (is(name, "EVAL") || is(name, "EVALSHA")) && witness->sent.count >= 7 &&
+         take_script(witness);
 }
 
 static bool take_sent(struct witness *witness, const struct resp_event *event)
 {
-  if (event->depth == 0) return event->type == RESP_ARRAY && event->integer > 0 && event->integer <= WITNESS_ELEMENTS;
+  if (event->depth == 0)
+    return event->type == RESP_ARRAY && event->integer > 0 && event->integer <= WITNESS_ELEMENTS;
   if (event->depth > 1 || event->type != RESP_BULK_STRING || event->cut) return false;
   return !event->last || take_command(witness);
 }
@@ -296,7 +316,10 @@ static bool asks_the_same(const struct witness_request *a, const struct witness_
   return a->script == b->script && a->target == b->target && same_mode;
 }
 
-/* Whether a newer request of the same handle waits for an answer, too, and it is not the same once more. */
+/*
+ * Whether a newer request of the same handle waits for an answer, too, and it is not the same once
+ * more.
+ */
 static bool superseded(const struct witness *witness, const struct witness_request *request)
 {
   for (size_t i = witness->first; i < witness->last; i++) {
@@ -337,11 +360,15 @@ static void take_error(struct witness *witness)
   if (witness->first < witness->last) witness->first++;
 }
 
-/* A grant may be believed in for so long as it says from when the server gave it, and for no longer than that from now. */
+/*
+ * A grant may be believed in for so long as it says from when the server gave it, and for no longer
+ * than that from now.
+ */
 static void take_grant(struct witness *witness, uint32_t number, const struct witness_element *text)
 {
   const int64_t elapsed = witness->now - witness->start;
-  int64_t numbers[3] = {0, 0, 0}; /* token, time, claim: a message without a time counts as one from long ago */
+  /* token, time, claim: a message without a time counts as one from long ago */
+  int64_t numbers[3] = {0, 0, 0};
   size_t start = 0;
   if (text->size > sizeof text->text) return;
   for (int i = 0; i < 3 && start <= text->size; i++) {
@@ -356,15 +383,18 @@ static void take_grant(struct witness *witness, uint32_t number, const struct wi
   const int64_t window = claim - DRIFT(claim);
   int64_t given = witness->offset == INT64_MIN ? elapsed : at + witness->offset;
   if (given > elapsed) given = elapsed;
-  if (token > 0 && given + window > 0) allow(witness, number, token, witness->start + (uint32_t)(given + window));
+  if (token > 0 && given + window > 0)
+    allow(witness, number, token, witness->start + (uint32_t)(given + window));
 }
 
 /* A subscription was confirmed; perhaps one that is still being written. */
 static void settle(struct witness *witness, uint32_t number)
 {
   bool writing = witness->sent.open || witness->sent.used > 0;
-  if (subscription_next(witness) && witness->requests[witness->first].number == number) witness->first++;
-  else if (witness->first == witness->last && writing && !witness->subscribing) witness->early = number;
+  if (subscription_next(witness) && witness->requests[witness->first].number == number)
+    witness->first++;
+  else if (witness->first == witness->last && writing && !witness->subscribing)
+    witness->early = number;
 }
 
 static void take_push(struct witness *witness)
@@ -375,15 +405,20 @@ static void take_push(struct witness *witness)
   if (number == 0) return;
   bool subscription = is(&elements[0], "subscribe") || is(&elements[0], "unsubscribe");
   if (subscription && witness->received.count == 2) settle(witness, number);
-  if (is(&elements[0], "message") && witness->received.count >= 3) take_grant(witness, number, &elements[2]);
+  if (is(&elements[0], "message") && witness->received.count >= 3)
+    take_grant(witness, number, &elements[2]);
 }
 
 static bool take_received(struct witness *witness, const struct resp_event *event)
 {
   bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
-  /* The third element tells, whatever follows; and a subscription is settled as soon as it is named. */
+  /*
+   * The third element tells, whatever follows; and a subscription is settled as soon as it is
+   * named.
+   */
   if (witness->received.type == RESP_PUSH) {
-    if (event->depth == 1 && (witness->received.count == 2 || witness->received.count == 3)) take_push(witness);
+    if (event->depth == 1 && (witness->received.count == 2 || witness->received.count == 3))
+      take_push(witness);
     return true;
   }
   if (!event->last) return true;

@@ -1,7 +1,8 @@
 /*
- * A witness between the engine and a hostile server: it reads both directions of the connection with decoders of its
- * own, keeps the list of requests that wait for an answer, and says what the engine may make of what it was told.
- * It shares nothing with the engine but the codec, which is fuzzed by itself.
+ * A witness between the engine and a hostile server: it reads both directions of the connection
+ * with decoders of its own, keeps the list of requests that wait for an answer, and says what the
+ * engine may make of what it was told. It shares nothing with the engine but the codec, which is
+ * fuzzed by itself.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
@@ -33,7 +34,10 @@ struct witness_request {
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
 };
 
-/* A belief that the server's words allow: whose, in which hold (0: the one there is), and until when. */
+/*
+ * A belief that the server's words allow: whose, in which hold (0: the one there is), and until
+ * when.
+ */
 struct witness_hold {
   uint32_t number;
   uint64_t token;
@@ -74,11 +78,15 @@ struct witness {
   uint32_t subscribed_at; /* when that was begun */
   uint32_t early;         /* whose SUBSCRIBE was answered before all of it was sent; 0: nobody's */
 
-  unsigned greetings, greeted; /* answers to the greeting: how many there will be, how many there were */
-  bool greeting;               /* the greeting was seen ... */
-  uint32_t greeting_at;        /* ... the last of it, which is TIME, then */
-  uint32_t start;              /* when the engine was made */
-  int64_t offset; /* the largest difference between a time at which the engine asked and the time it was told then */
+  /* answers to the greeting: how many there will be, how many there were */
+  unsigned greetings, greeted;
+  bool greeting;        /* the greeting was seen ... */
+  uint32_t greeting_at; /* ... the last of it, which is TIME, then */
+  uint32_t start;       /* when the engine was made */
+  /*
+   * the largest difference between a time at which the engine asked and the time it was told then
+   */
+  int64_t offset;
 
   struct witness_hold holds[WITNESS_HOLDS]; /* what the bytes of this step allow */
   unsigned allowed;
@@ -94,18 +102,23 @@ void witness_step(struct witness *witness);
 void witness_knows(struct witness *witness, const char *id, size_t size);
 
 /* Writes the channel of the lock's handle with this number; returns its size. */
-size_t witness_channel(const struct witness *witness, unsigned lock, uint32_t number, char *channel);
+size_t witness_channel(const struct witness *witness, unsigned lock, uint32_t number,
+                       char *channel);
 
-/* Bytes that the engine wants to send, each told once. False when they are not what an engine may say. */
+/*
+ * Bytes that the engine wants to send, each told once. False when they are not what an engine may
+ * say.
+ */
 bool witness_sent(struct witness *witness, const uint8_t *data, size_t size, uint32_t now);
 
 /* Bytes that the engine is going to get. */
 void witness_received(struct witness *witness, const uint8_t *data, size_t size, uint32_t now);
 
 /*
- * True when the bytes of this step allow number to begin to believe in a hold with token, or, with token 0, to go on with
- * the one it has; until *until at the latest.
+ * True when the bytes of this step allow number to begin to believe in a hold with token, or, with
+ * token 0, to go on with the one it has; until *until at the latest.
  */
-bool witness_allows(const struct witness *witness, uint32_t number, uint64_t token, uint32_t *until);
+bool witness_allows(const struct witness *witness, uint32_t number, uint64_t token,
+                    uint32_t *until);
 
 #endif

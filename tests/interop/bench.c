@@ -1,10 +1,12 @@
 /*
- * Redisson and the library side by side, in one run on one machine: `bench VERSION...`, with versions of Redisson. Each row is
- * "name: value"; a value that was measured often is the median, followed by the 10th and the 90th percentile.
+ * Redisson and the library side by side, in one run on one machine: `bench VERSION...`, with
+ * versions of Redisson. Each row is "name: value"; a value that was measured often is the median,
+ * followed by the 10th and the 90th percentile.
  *
- * Redisson runs with its defaults, and so does the library; each with one client in each process. Rows that begin with
- * "ours" have the blocking calls turn the crank, as on a small device; "ours-thread" has a thread of its own do it.
- * INTEROP_LONG=1 really waits out what Redisson's defaults make of killed waiters (half an hour).
+ * Redisson runs with its defaults, and so does the library; each with one client in each process.
+ * Rows that begin with "ours" have the blocking calls service the client, as on a small device;
+ * "ours-thread" has a thread of its own do it. INTEROP_LONG=1 really waits out what Redisson's
+ * defaults make of killed waiters (half an hour).
  */
 #include "lab.h"
 #include "proxy.h"
@@ -36,7 +38,8 @@ struct side {
 static struct lab lab;
 static struct proxy wire, far_away; /* counts; delays */
 
-static void row(const struct side *side, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void row(const struct side *side, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void row(const struct side *side, const char *format, ...)
 {
@@ -48,7 +51,8 @@ static void row(const struct side *side, const char *format, ...)
   va_end(arguments);
 }
 
-static void row_of(const struct side *side, const char *name, int64_t *values, int count, double unit)
+static void row_of(const struct side *side, const char *name, int64_t *values, int count,
+                   double unit)
 {
   double middle = (double)median(values, count) / unit;
   row(side, "%s: %.2f (%.2f .. %.2f)", name, middle, (double)values[count / 10] / unit,
@@ -79,14 +83,17 @@ static void bench_uncontended(struct side *side)
   tell(driver, "a alone bench %d", WARM_UP);
   char answer[128];
   snprintf(answer, sizeof answer, "%s", tell(driver, "a alone bench %d", ROUNDS));
-  row(side, "acquire_release_us: %.1f (%.1f .. %.1f)", (double)field(answer, 0) / 1000, (double)field(answer, 1) / 1000,
-      (double)field(answer, 2) / 1000);
+  row(side, "acquire_release_us: %.1f (%.1f .. %.1f)", (double)field(answer, 0) / 1000,
+      (double)field(answer, 1) / 1000, (double)field(answer, 2) / 1000);
   driver_kill(driver);
 }
 
 /* Handover */
 
-/* The lock goes to and fro between two processes. Returns how long it took from the call of release to the end of acquire. */
+/*
+ * The lock goes to and fro between two processes. Returns how long it took from the call of release
+ * to the end of acquire.
+ */
 static int64_t hand_over(struct driver *from, struct driver *to, int settle_ms)
 {
   say(to, "a ball lock");
@@ -125,24 +132,36 @@ static int64_t script_time(int64_t *calls)
   for (int i = 0; i < 2; i++) {
     long long count, time;
     const char *line = strstr(info, names[i]);
-    if (line == NULL || sscanf(line + strlen(names[i]), "calls=%lld,usec=%lld", &count, &time) != 2) continue;
+    if (line == NULL || sscanf(line + strlen(names[i]), "calls=%lld,usec=%lld", &count, &time) != 2)
+      continue;
     sum += time;
     *calls += count;
   }
   return sum;
 }
 
-/* Adds waiters that nobody lives for to the end of the queue, or to its head. They are alive for an hour. */
+/*
+ * Adds waiters that nobody lives for to the end of the queue, or to its head. They are alive for an
+ * hour.
+ */
 static void crowd(struct side *side, const char *lock, int count, bool ahead)
 {
   static const char script[] =
       "local t = redis.call('time') local now = t[1] * 1000 "
       "for i = 1, tonumber(ARGV[1]) do local id = 'crowd-0000-4000-8000-000000000000:' .. i "
-      "redis.call(ARGV[3], KEYS[1], id) redis.call('zadd', KEYS[2], now + 3600000 + i * 300000, id) "
+      "redis.call(ARGV[3], KEYS[1], id) redis.call('zadd', KEYS[2], now + 3600000 + i * 300000, "
+      "id) "
       "if ARGV[2] == '1' then redis.call('hset', KEYS[3], id, now + 3600000) end end";
   char queue[64], timeout[64], ours[64], number[16];
-  const char *words[] = {
-      "EVAL", script, "3", queue, timeout, ours, number, side->kind == OURS ? "1" : "0", ahead ? "lpush" : "rpush"};
+  const char *words[] = {"EVAL",
+                         script,
+                         "3",
+                         queue,
+                         timeout,
+                         ours,
+                         number,
+                         side->kind == OURS ? "1" : "0",
+                         ahead ? "lpush" : "rpush"};
   snprintf(queue, sizeof queue, "redisson_lock_queue:{%s}", lock);
   snprintf(timeout, sizeof timeout, "redisson_lock_timeout:{%s}", lock);
   snprintf(ours, sizeof ours, "fairlock:{%s}", lock);
@@ -150,7 +169,8 @@ static void crowd(struct side *side, const char *lock, int count, bool ahead)
   redis_ask_words(&lab.redis, 9, words);
 }
 
-static int64_t timed_handover(struct side *side, struct driver *from, struct driver *to, int waiters)
+static int64_t timed_handover(struct side *side, struct driver *from, struct driver *to,
+                              int waiters)
 {
   int64_t calls;
   clear();
@@ -185,8 +205,8 @@ static void bench_waiting(struct side *side, int waiters)
   redis_ask(&lab.redis, "CONFIG RESETSTAT");
   pause_ms(6500);
   int64_t time = script_time(&calls);
-  row(side, "server_us_per_second_of_one_waiting_behind_%d: %.1f (%" PRId64 " requests in 6.5 s)", waiters,
-      (double)time / 6.5, calls);
+  row(side, "server_us_per_second_of_one_waiting_behind_%d: %.1f (%" PRId64 " requests in 6.5 s)",
+      waiters, (double)time / 6.5, calls);
   driver_kill(holder);
   driver_kill(waiter);
 }
@@ -219,16 +239,16 @@ static void bench_bytes(struct side *side)
   tell(pair[0], "a counted bench 20");
   int64_t to_server = wire.to_server, to_clients = wire.to_clients;
   tell(pair[0], "a counted bench %d", TIMES);
-  row(side, "bytes_per_acquire_release: %" PRId64 " sent, %" PRId64 " received", (wire.to_server - to_server) / TIMES,
-      (wire.to_clients - to_clients) / TIMES);
+  row(side, "bytes_per_acquire_release: %" PRId64 " sent, %" PRId64 " received",
+      (wire.to_server - to_server) / TIMES, (wire.to_clients - to_clients) / TIMES);
   tell(pair[0], "a ball lock");
   for (int i = 0; i < 4; i++)
     hand_over(pair[i % 2], pair[!(i % 2)], 5);
   to_server = wire.to_server, to_clients = wire.to_clients;
   for (int i = 0; i < TIMES; i++)
     hand_over(pair[i % 2], pair[!(i % 2)], 5);
-  row(side, "bytes_per_handover: %" PRId64 " sent, %" PRId64 " received", (wire.to_server - to_server) / TIMES,
-      (wire.to_clients - to_clients) / TIMES);
+  row(side, "bytes_per_handover: %" PRId64 " sent, %" PRId64 " received",
+      (wire.to_server - to_server) / TIMES, (wire.to_clients - to_clients) / TIMES);
   driver_kill(pair[0]);
   driver_kill(pair[1]);
 }
@@ -262,7 +282,8 @@ static void bench_resources(struct side *side)
   struct driver *driver = start_side(side, lab.port);
   tell(driver, "a used bench 1000");
   pause_ms(500);
-  int64_t own = side->kind == OURS ? 2 : 0; /* of the driver's two parties, for their critical sections */
+  /* of the driver's two parties, for their critical sections */
+  int64_t own = side->kind == OURS ? 2 : 0;
   row(side, "connections_per_client: %" PRId64, connections() - before - own);
   row(side, "resident_kb_per_process: %ld", resident_kb(driver));
   driver_kill(driver);
@@ -271,17 +292,25 @@ static void bench_resources(struct side *side)
 
 /* Deaths */
 
-/* Until when Redisson keeps the last of the queue in its place, if nobody speaks for it: ms from now. */
+/*
+ * Until when Redisson keeps the last of the queue in its place, if nobody speaks for it: ms from
+ * now.
+ */
 static int64_t longest_stay(const char *lock)
 {
   int64_t now = strtoll(redis_ask(&lab.redis, "TIME"), NULL, 10) * 1000;
-  const char *last = redis_ask(&lab.redis, "ZRANGE redisson_lock_timeout:{%s} -1 -1 WITHSCORES", lock);
+  const char *last =
+      redis_ask(&lab.redis, "ZRANGE redisson_lock_timeout:{%s} -1 -1 WITHSCORES", lock);
   const char *score = strchr(last, '\n');
   return score != NULL ? (int64_t)strtod(score + 1, NULL) - now : -1;
 }
 
-/* A holder, five waiters that are killed, one more that lives; release, and see when that one gets the lock. */
-static void bench_killed_waiters(struct side *side, const char *options, const char *name, int patience_ms)
+/*
+ * A holder, five waiters that are killed, one more that lives; release, and see when that one gets
+ * the lock.
+ */
+static void bench_killed_waiters(struct side *side, const char *options, const char *name,
+                                 int patience_ms)
 {
   struct driver *holder = start(side, lab.port, options);
   struct driver *victim = start(side, lab.port, options);
@@ -300,7 +329,8 @@ static void bench_killed_waiters(struct side *side, const char *options, const c
   pause_ms(300);
   int64_t released = field(tell(holder, "a doomed unlock"), 0);
   if (patience_ms == 0) {
-    row(side, "%s: %.1f (not waited for: when Redisson would evict the last of them)", name, (double)stay / 1000);
+    row(side, "%s: %.1f (not waited for: when Redisson would evict the last of them)", name,
+        (double)stay / 1000);
   } else {
     const char *answer = hear(heir, "a", patience_ms);
     if (answer != NULL) row(side, "%s: %.3f", name, (double)(field(answer, 0) - released) / 1e9);
@@ -317,10 +347,11 @@ static void bench_deaths(struct side *side)
     bench_killed_waiters(side, NULL, "seconds_that_5_killed_waiters_cost", PATIENCE_MS);
     return;
   }
-  bench_killed_waiters(side, NULL, "seconds_that_5_killed_waiters_cost", patience != NULL ? 2400000 : 0);
+  bench_killed_waiters(side, NULL, "seconds_that_5_killed_waiters_cost",
+                       patience != NULL ? 2400000 : 0);
   if (strncmp(side->version, "3.", 2) == 0) return; /* has no such setting */
-  bench_killed_waiters(side, "fairwait=5000", "seconds_that_5_killed_waiters_cost_with_fairLockWaitTimeout_5_s",
-                       300000);
+  bench_killed_waiters(side, "fairwait=5000",
+                       "seconds_that_5_killed_waiters_cost_with_fairLockWaitTimeout_5_s", 300000);
 }
 
 /* A process that holds some locks, and one that waits for them. */
@@ -359,14 +390,15 @@ static void end_takeover(struct side *side, struct pair *pair)
     char party[16];
     int64_t passed = (now_ns() - pair->killed_at) / 1000000;
     snprintf(party, sizeof party, "w%d", i);
-    const char *answer = hear(pair->waiter, party, passed < PATIENCE_MS ? (int)(PATIENCE_MS - passed) : 1);
+    const char *answer =
+        hear(pair->waiter, party, passed < PATIENCE_MS ? (int)(PATIENCE_MS - passed) : 1);
     took[i] = answer != NULL ? field(answer, 0) - pair->killed_at : 0;
     after[i] = took[i] - pair->left[i];
     if (answer == NULL) late++;
   }
   if (late > 0) {
-    row(side, "killed_holder_takeover_per_lease: more than %.1f (%d of %d)", PATIENCE_MS / 1000 / LEASE_S, late,
-        HOLDERS);
+    row(side, "killed_holder_takeover_per_lease: more than %.1f (%d of %d)",
+        PATIENCE_MS / 1000 / LEASE_S, late, HOLDERS);
   } else {
     row_of(side, "killed_holder_takeover_per_lease", took, HOLDERS, LEASE_S * 1e9);
     row_of(side, "killed_holder_takeover_ms_after_the_lease_ended", after, HOLDERS, 1e6);

@@ -1,12 +1,14 @@
 /*
- * Redisson's acquire and unlock, run by its own client, against our scripts: from the same random state, after the same
- * operation, the same party holds and the same order remains. `differential VERSION [SEED [CASES]]`.
+ * Redisson's acquire and unlock, run by its own client, against our scripts: from the same random
+ * state, after the same operation, the same party holds and the same order remains. `differential
+ * VERSION [SEED [CASES]]`.
  *
- * Each state is planted twice, under two names. On the first, a party of a Redisson process carries out the operation; on the
- * second, the script that the library sends does, under the same id, and is then sent once more, which must change
- * nothing (guarantee 4 of PROTOCOL.md). The other waiters are entries for which this program listens, or does not.
- * Where the two differ on purpose, the difference must be one that a guarantee of PROTOCOL.md names, and is
- * counted under it; any other difference fails, with the case's number and seed.
+ * Each state is planted twice, under two names. On the first, a party of a Redisson process carries
+ * out the operation; on the second, the script that the library sends does, under the same id, and
+ * is then sent once more, which must change nothing (guarantee 4 of PROTOCOL.md). The other waiters
+ * are entries for which this program listens, or does not. Where the two differ on purpose, the
+ * difference must be one that a guarantee of PROTOCOL.md names, and is counted under it; any other
+ * difference fails, with the case's number and seed.
  */
 #include "check.h"
 #include "lab.h"
@@ -76,7 +78,8 @@ static const char *id_of(int who)
   static int turn;
   if (who == 0) return me;
   turn = !turn;
-  snprintf(text[turn], sizeof text[turn], "0000000%d-0000-4000-8000-000000000000:%d", who, 40 + who);
+  snprintf(text[turn], sizeof text[turn], "0000000%d-0000-4000-8000-000000000000:%d", who,
+           40 + who);
   return text[turn];
 }
 
@@ -100,7 +103,8 @@ static void draw(struct plan *plan)
   for (int who = plan->holder == 0 ? 1 : 0; who <= OTHERS; who++) {
     if (dice(2) == 0) continue;
     int at = dice(plan->length + 1);
-    memmove(&plan->queue[at + 1], &plan->queue[at], (size_t)(plan->length - at) * sizeof plan->queue[0]);
+    memmove(&plan->queue[at + 1], &plan->queue[at],
+            (size_t)(plan->length - at) * sizeof plan->queue[0]);
     plan->length++;
     struct waiter *waiter = &plan->queue[at];
     int fate = who == 0 ? 0 : dice(12);
@@ -123,7 +127,7 @@ static void note_silence(int who, int64_t score, int64_t since)
 {
   char field[128], note[64];
   const char *words[] = {"HSET", "fairlock:{same}", field, note};
-  snprintf(field, sizeof field, "silent:%s", id_of(who));
+  snprintf(field, sizeof field, "suspect:%s", id_of(who));
   snprintf(note, sizeof note, "%" PRId64 " %" PRId64, score, since);
   redis_ask_words(&lab.redis, 4, words);
 }
@@ -137,7 +141,10 @@ static void note_wait(int who, int64_t until)
   redis_ask_words(&lab.redis, 4, words);
 }
 
-/* On our side, the others are Redisson's, unless a waiter of ours is known to be alive, or to have been. */
+/*
+ * On our side, the others are Redisson's, unless a waiter of ours is known to be alive, or to have
+ * been.
+ */
 static void plant_ours(const struct plan *plan, int64_t now)
 {
   const char *key = "fairlock:{same}";
@@ -163,12 +170,16 @@ static int64_t server_ms(void)
 static void clear_keys(void)
 {
   for (int i = 0; i < 2; i++) {
-    redis_ask(&lab.redis, "DEL %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s}", names[i],
+    redis_ask(&lab.redis,
+              "DEL %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s}", names[i],
               names[i], names[i], names[i]);
   }
 }
 
-/* Listens for a waiter, or no longer, in both worlds. Our own party listens on our side always, on Redisson's by itself. */
+/*
+ * Listens for a waiter, or no longer, in both worlds. Our own party listens on our side always, on
+ * Redisson's by itself.
+ */
 static void listen_for(int who, bool on)
 {
   for (int i = 0; i < 2; i++) {
@@ -193,8 +204,8 @@ static void plant(const struct plan *plan)
     for (int place = 0; place < plan->length; place++) {
       const struct waiter *waiter = &plan->queue[place];
       redis_ask(&lab.redis, "RPUSH redisson_lock_queue:{%s} %s", name, id_of(waiter->who));
-      redis_ask(&lab.redis, "ZADD redisson_lock_timeout:{%s} %" PRId64 " %s", name, score_of(plan, place, now),
-                id_of(waiter->who));
+      redis_ask(&lab.redis, "ZADD redisson_lock_timeout:{%s} %" PRId64 " %s", name,
+                score_of(plan, place, now), id_of(waiter->who));
     }
   }
   plant_ours(plan, now);
@@ -218,7 +229,8 @@ static void read_state(struct state *state, const char *name)
     state->holder = who_is(text);
     state->count = strchr(count, '\n') == NULL ? atoi(count) : 99; /* two holders */
   }
-  snprintf(text, sizeof text, "%s", redis_ask(&lab.redis, "LRANGE redisson_lock_queue:{%s} 0 -1", name));
+  snprintf(text, sizeof text, "%s",
+           redis_ask(&lab.redis, "LRANGE redisson_lock_queue:{%s} 0 -1", name));
   for (char *id = strtok(text, "\n"); id != NULL && state->length < 16; id = strtok(NULL, "\n")) {
     state->queue[state->length++] = who_is(id);
   }
@@ -259,7 +271,8 @@ static bool same(const struct state *a, const struct state *b)
 
 static void print_state(const char *what, const struct state *state)
 {
-  printf("#   %s: holder %d count %d, woken %d, queue", what, state->holder, state->count, state->woken);
+  printf("#   %s: holder %d count %d, woken %d, queue", what, state->holder, state->count,
+         state->woken);
   for (int i = 0; i < state->length; i++)
     printf(" %d", state->queue[i]);
   printf("\n");
@@ -270,10 +283,12 @@ static void print_state(const char *what, const struct state *state)
 /* Redisson's client. 1 done, 0 refused or waiting. */
 static int operate_theirs(const struct plan *plan)
 {
-  say(java, "me %s %s %s", names[0], operations[plan->operation], plan->operation == LOCK ? "20000" : "");
+  say(java, "me %s %s %s", names[0], operations[plan->operation],
+      plan->operation == LOCK ? "20000" : "");
   for (int i = 0; i < 2000; i++) {
     const char *answer = hear(java, "me", 5);
-    if (answer != NULL) return plan->operation == TRY ? field(answer, 0) == 1 : field(answer, 0) > 0;
+    if (answer != NULL)
+      return plan->operation == TRY ? field(answer, 0) == 1 : field(answer, 0) > 0;
     char channel[256];
     snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s", names[0], me);
     const char *words[] = {"PUBSUB", "NUMSUB", channel};
@@ -303,13 +318,21 @@ static void settle(const struct plan *plan, int result)
 static int run_script(const struct plan *plan)
 {
   bool acquire = plan->operation == TRY || plan->operation == LOCK;
-  const struct fairlock_script *script = &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+  const struct fairlock_script *script =
+      &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
   char text[16384], after[32], target[16];
   int held = plan->holder == 0 ? plan->count : 0;
   int wanted = acquire ? held + 1 : plan->operation == FORCE ? -1 : held > 0 ? held - 1 : 0;
-  const char *words[13] = {
-      "EVAL", text,  "4",   names[1], "redisson_lock_queue:{same}", "redisson_lock_timeout:{same}", "fairlock:{same}",
-      me,     after, target};
+  const char *words[13] = {"EVAL",
+                           text,
+                           "4",
+                           names[1],
+                           "redisson_lock_queue:{same}",
+                           "redisson_lock_timeout:{same}",
+                           "fairlock:{same}",
+                           me,
+                           after,
+                           target};
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   fairlock_unpack(&writer, script);
@@ -322,7 +345,10 @@ static int run_script(const struct plan *plan)
   return atoi(redis_ask_words(&lab.redis, acquire ? 13 : 12, words));
 }
 
-/* Guarantee 4: the same request again changes nothing; but a force-release is the operator's, and ends what it finds. */
+/*
+ * Guarantee 4: the same request again changes nothing; but a force-release is the operator's, and
+ * ends what it finds.
+ */
 static int operate_ours(const struct plan *plan, struct state *state)
 {
   struct state again;
@@ -337,8 +363,12 @@ static int operate_ours(const struct plan *plan, struct state *state)
 
 /* Judging */
 
-/* 6: what Redisson would have woken to take the lock already has it, since it is ours; it has yet to confirm that. */
-static bool is_direct_handover(const struct plan *plan, const struct state *theirs, const struct state *own)
+/*
+ * 6: what Redisson would have woken to take the lock already has it, since it is ours; it has yet
+ * to confirm that.
+ */
+static bool is_direct_handover(const struct plan *plan, const struct state *theirs,
+                               const struct state *own)
 {
   struct state expected = *theirs;
   if (theirs->holder >= 0 || theirs->length == 0) return false;
@@ -346,7 +376,8 @@ static bool is_direct_handover(const struct plan *plan, const struct state *thei
   expected.holder = theirs->queue[0];
   expected.count = 0;
   expected.length--;
-  memmove(&expected.queue[0], &expected.queue[1], (size_t)expected.length * sizeof expected.queue[0]);
+  memmove(&expected.queue[0], &expected.queue[1],
+          (size_t)expected.length * sizeof expected.queue[0]);
   return same(&expected, own);
 }
 
@@ -356,13 +387,17 @@ static bool is_live(const struct plan *plan, const struct waiter *waiter)
   return waiter->listens || (!plan->of_ours && !waiter->expired && !waiter->lapsed);
 }
 
-/* All live waiters stand in their old order, but for one that is the holder now, and but for us at the end. */
+/*
+ * All live waiters stand in their old order, but for one that is the holder now, and but for us at
+ * the end.
+ */
 static bool keeps_order(const struct plan *plan, const struct state *own)
 {
   int at = 0;
   for (int i = 0; i < plan->length; i++) {
     const struct waiter *waiter = &plan->queue[i];
-    if (!is_live(plan, waiter) || (own->holder == waiter->who && plan->holder != waiter->who)) continue;
+    if (!is_live(plan, waiter) || (own->holder == waiter->who && plan->holder != waiter->who))
+      continue;
     while (at < own->length && own->queue[at] != waiter->who)
       at++;
     if (at++ == own->length) return false;
@@ -417,11 +452,13 @@ static int explain(const struct plan *plan, const struct state *theirs, const st
 
 static void print_plan(const struct plan *plan, int number, unsigned began)
 {
-  printf("# case %d of seed %u: %s, holder %d count %d, others %s, queue", number, began, operations[plan->operation],
-         plan->holder, plan->count, plan->of_ours ? "ours" : "Redisson's");
+  printf("# case %d of seed %u: %s, holder %d count %d, others %s, queue", number, began,
+         operations[plan->operation], plan->holder, plan->count,
+         plan->of_ours ? "ours" : "Redisson's");
   for (int i = 0; i < plan->length; i++) {
     const struct waiter *waiter = &plan->queue[i];
-    printf(" %d%s%s%s", waiter->who, waiter->listens ? "" : " silent", waiter->expired ? " expired" : "",
+    printf(" %d%s%s%s", waiter->who, waiter->listens ? "" : " silent",
+           waiter->expired ? " expired" : "",
            waiter->lapsed  ? " lapsed"
            : waiter->stale ? " stale"
                            : "");
@@ -430,7 +467,10 @@ static void print_plan(const struct plan *plan, int number, unsigned began)
   printf("\n");
 }
 
-/* The results of the operation itself. False: they differ though the states agree, and nothing explains it. */
+/*
+ * The results of the operation itself. False: they differ though the states agree, and nothing
+ * explains it.
+ */
 static bool results_agree(const struct plan *plan, int theirs, int own, int *unowned)
 {
   if (plan->operation == FORCE || (theirs == 1) == (own == 1)) return true;
@@ -470,22 +510,25 @@ static void test_same_outcome_from_random_states(void)
     int reason = equal ? 1 : explain(&plan, &theirs, &own);
     bool wakes = plan.operation != UNLOCK || !equal || has_late(&plan) || has_dead(&plan) ||
                  theirs.woken == own.woken || theirs.woken < 0 || own.woken == 0;
-    bool good =
-        times && leased && wakes && reason > 0 && (!equal || results_agree(&plan, their_result, our_result, &unowned));
+    bool good = times && leased && wakes && reason > 0 &&
+                (!equal || results_agree(&plan, their_result, our_result, &unowned));
     counts[reason]++;
     if (!CHECK(good)) {
       print_plan(&plan, i, began);
       print_state("Redisson", &theirs);
       print_state("ours", &own);
-      printf("#   results %d and %d, times %d, lease %d\n", their_result, our_result, times, leased);
+      printf("#   results %d and %d, times %d, lease %d\n", their_result, our_result, times,
+             leased);
     }
     settle(&plan, their_result);
     for (int who = 1; who <= OTHERS; who++)
       listen_for(who, false);
   }
-  printf("# seed %u: of %d cases %d the same; %d differ by guarantee 2 (a live waiter keeps its place), %d by 5 (a "
+  printf("# seed %u: of %d cases %d the same; %d differ by guarantee 2 (a live waiter keeps its "
+         "place), %d by 5 (a "
          "dead one "
-         "costs a window at most), %d by 6 (direct handover); %d unlocks of a free lock refused by us alone (4)\n",
+         "costs a window at most), %d by 6 (direct handover); %d unlocks of a free lock refused by "
+         "us alone (4)\n",
          began, cases, counts[1], counts[2], counts[5], counts[6], unowned);
   CHECK(counts[1] > cases / 2);
 }

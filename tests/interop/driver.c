@@ -1,12 +1,14 @@
 /*
- * One process of our side: the library, driven by lines. See lab.h for the lines; java/Driver.java speaks the same.
+ * One process of our side: the library, driven by lines. See lab.h for the lines; java/Driver.java
+ * speaks the same.
  *
- * The process is one client with one connection; each party is a thread with a handle for each lock it was asked about.
- * Besides, a party has a connection of its own, for its critical sections. Ends at the end of stdin, without giving back
- * anything. Must not retry, correct or order anything by itself.
+ * The process is one client with one connection; each party is a thread with a handle for each lock
+ * it was asked about. Besides, a party has a connection of its own, for its critical sections. Ends
+ * at the end of stdin, without giving back anything. Must not retry, correct or order anything by
+ * itself.
  *
- * Arguments: PORT [lease=MS] [run=0|1]. run=1, the default, has a thread of its own keep leases alive; run=0 leaves that to
- * the calls that block, as a small device would.
+ * Arguments: PORT [lease=MS] [run=0|1]. run=1, the default, has a thread of its own keep leases
+ * alive; run=0 leaves that to the calls that block, as a small device would.
  */
 #define _GNU_SOURCE
 #include "fairlock.h"
@@ -40,7 +42,8 @@ static int port;
 static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t inspecting = PTHREAD_MUTEX_INITIALIZER;
 
-static void answer(const struct party *party, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void answer(const struct party *party, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void answer(const struct party *party, const char *format, ...)
 {
@@ -67,7 +70,10 @@ static struct fairlock *handle_of(struct party *party, const char *lock)
   return &party->handles[i];
 }
 
-/* "LISTENS ALIVE OURS ID" for each; the holder first, with "TTL COUNT OURS ID", and "-" for its id when there is none. */
+/*
+ * "LISTENS ALIVE OURS ID" for each; the holder first, with "TTL COUNT OURS ID", and "-" for its id
+ * when there is none.
+ */
 struct status {
   char text[4096];
   size_t size;
@@ -82,15 +88,16 @@ static void report(const struct fairlock_report *item, void *context)
     memset(status, 0, sizeof *status);
     status->ttl = item->ttl_ms;
     status->locked = item->id != NULL;
-    status->size += (size_t)snprintf(status->text, sizeof status->text, "%lld %lld", (long long)item->ttl_ms,
-                                     (long long)item->hold_count);
+    status->size += (size_t)snprintf(status->text, sizeof status->text, "%lld %lld",
+                                     (long long)item->ttl_ms, (long long)item->hold_count);
   } else {
-    status->size += (size_t)snprintf(status->text + status->size, sizeof status->text - status->size, " %d %d",
-                                     item->listens, item->alive);
+    status->size +=
+        (size_t)snprintf(status->text + status->size, sizeof status->text - status->size, " %d %d",
+                         item->listens, item->alive);
   }
-  status->size +=
-      (size_t)snprintf(status->text + status->size, sizeof status->text - status->size, " %d %.*s", item->ours,
-                       item->id == NULL ? 1 : (int)item->id_size, item->id == NULL ? "-" : item->id);
+  status->size += (size_t)snprintf(
+      status->text + status->size, sizeof status->text - status->size, " %d %.*s", item->ours,
+      item->id == NULL ? 1 : (int)item->id_size, item->id == NULL ? "-" : item->id);
 }
 
 static int inspect(const char *lock, struct status *status)
@@ -141,7 +148,8 @@ static void bench(struct party *party, struct fairlock *handle, int rounds)
     times[i] = now_ns() - start;
   }
   int64_t middle = median(times, rounds);
-  answer(party, "%lld %lld %lld", (long long)middle, (long long)times[rounds / 10], (long long)times[rounds * 9 / 10]);
+  answer(party, "%lld %lld %lld", (long long)middle, (long long)times[rounds / 10],
+         (long long)times[rounds * 9 / 10]);
   free(times);
 }
 
@@ -151,7 +159,8 @@ static uint32_t lease_of(long lease)
 }
 
 /* The verbs that wait. */
-static bool take(struct party *party, const char *verb, struct fairlock *handle, long first, long second)
+static bool take(struct party *party, const char *verb, struct fairlock *handle, long first,
+                 long second)
 {
   int status;
   if (strcmp(verb, "lock") == 0) {

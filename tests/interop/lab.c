@@ -1,4 +1,7 @@
-/* The laboratory of the interop tests; see lab.h. Linux: nothing else ends the children of a killed test. */
+/*
+ * The laboratory of the interop tests; see lab.h. Linux: nothing else ends the children of a killed
+ * test.
+ */
 #define _GNU_SOURCE
 #include "lab.h"
 
@@ -52,7 +55,10 @@ int64_t median(int64_t *values, int count)
 
 /* Processes */
 
-/* Starts a program that ends when this one does. in, out: where its ends of the pipes are to be, or NULL for none. */
+/*
+ * Starts a program that ends when this one does. in, out: where its ends of the pipes are to be, or
+ * NULL for none.
+ */
 static pid_t start(const char *const *words, int *in, int *out)
 {
   int to[2], from[2];
@@ -156,8 +162,8 @@ struct driver *driver_start(const struct lab *lab, enum kind kind, int port, con
   snprintf(number, sizeof number, "%d", port);
   snprintf(extra, sizeof extra, "%s", options != NULL ? options : "");
   if (kind == JAVA) {
-    snprintf(path, sizeof path, "%s/interop/%s/classes:%s/interop/%s/lib/*", build(), lab->version, build(),
-             lab->version);
+    snprintf(path, sizeof path, "%s/interop/%s/classes:%s/interop/%s/lib/*", build(), lab->version,
+             build(), lab->version);
     words[count++] = "java";
     words[count++] = "-cp";
     words[count++] = path;
@@ -209,7 +215,8 @@ static const char *take_line(struct driver *driver, const char *party)
   for (char *stop; (stop = memchr(line, '\n', (size_t)(limit - line))) != NULL; line = stop + 1) {
     size_t size = (size_t)(stop - line);
     if (size <= name || memcmp(line, party, name) != 0 || line[name] != ' ') continue;
-    snprintf(driver->answer, sizeof driver->answer, "%.*s", (int)(size - name - 1), line + name + 1);
+    snprintf(driver->answer, sizeof driver->answer, "%.*s", (int)(size - name - 1),
+             line + name + 1);
     memmove(line, stop + 1, (size_t)(limit - stop - 1));
     driver->size -= size + 1;
     return driver->answer;
@@ -226,7 +233,8 @@ const char *hear(struct driver *driver, const char *party, int timeout_ms)
     if (answer != NULL) return answer;
     struct pollfd poller = {.fd = driver->out, .events = POLLIN};
     if (left <= 0 || poll(&poller, 1, (int)(left / 1000000) + 1) <= 0) return NULL;
-    ssize_t got = read(driver->out, driver->lines + driver->size, sizeof driver->lines - driver->size);
+    ssize_t got =
+        read(driver->out, driver->lines + driver->size, sizeof driver->lines - driver->size);
     if (got <= 0) return NULL;
     driver->size += (size_t)got;
   }

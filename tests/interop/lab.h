@@ -1,15 +1,18 @@
 /*
- * The laboratory of the interop tests: a private Redis, processes that hold and wait for locks, and the time.
+ * The laboratory of the interop tests: a private Redis, processes that hold and wait for locks, and
+ * the time.
  *
- * A driver is a process with one client: driver.c with the library, or java/Driver.java with Redisson. It has any number of
- * parties, each a thread, and so a holder, of its own. The lab sends it lines, "PARTY LOCK VERB [NUMBER...]", and each
- * party answers its lines in order, "PARTY RESULT...":
+ * A driver is a process with one client: driver.c with the library, or java/Driver.java with
+ * Redisson. It has any number of parties, each a thread, and so a holder, of its own. The lab sends
+ * it lines, "PARTY LOCK VERB [NUMBER...]", and each party answers its lines in order, "PARTY
+ * RESULT...":
  *
  *     id                  its holder id, as it stands in Redis
  *     clock               its clock, in ns: CLOCK_MONOTONIC, as all times here
  *     lock [LEASE]        waits for the lock; the time when it had it
  *     try [LEASE]         1 or 0
- *     wait MS LEASE       tryLock with a limit; 1 or 0, and the time. LEASE -1: renewed until released
+ *     wait MS LEASE       tryLock with a limit; 1 or 0, and the time. LEASE -1: renewed until
+ *                         released
  *     unlock              the times before and after, or "not-held"
  *     force, locked       1 or 0
  *     ttl, count          what is left of anybody's lease, ms; its own hold count
@@ -18,8 +21,8 @@
  *     bench N             N times lock and unlock: median, 10th and 90th percentile, ns
  *     status              (the library's alone) all that an inspection tells; see driver.c
  *
- * The critical section of a pass counts who is inside under "inside:LOCK", and adds the party to the list "log:LOCK".
- * Everything the lab starts ends with it, however it ends.
+ * The critical section of a pass counts who is inside under "inside:LOCK", and adds the party to
+ * the list "log:LOCK". Everything the lab starts ends with it, however it ends.
  */
 #ifndef INTEROP_LAB_H
 #define INTEROP_LAB_H
@@ -59,11 +62,15 @@ void driver_kill(struct driver *driver);
 /* Sends a line: "PARTY LOCK VERB...". */
 void say(struct driver *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The next answer of party, or NULL when none comes in time. Valid until the next call for this driver. */
+/*
+ * The next answer of party, or NULL when none comes in time. Valid until the next call for this
+ * driver.
+ */
 const char *hear(struct driver *driver, const char *party, int timeout_ms);
 
 /* Both; with no answer within 20 s, "". */
-const char *tell(struct driver *driver, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *tell(struct driver *driver, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The number'th number of an answer, counted from 0. */
 int64_t field(const char *answer, int number);

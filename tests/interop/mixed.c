@@ -1,10 +1,12 @@
 /*
- * Redisson and the library in one queue, as whole programs: what each sees of the other's lock, who is served when, and
- * what happens when one of them dies. `mixed VERSION [TEST]`, with the version of Redisson.
+ * Redisson and the library in one queue, as whole programs: what each sees of the other's lock, who
+ * is served when, and what happens when one of them dies. `mixed VERSION [TEST]`, with the version
+ * of Redisson.
  *
- * Order and exclusion are not judged by the lock's own data: each holder counts itself in a critical section and adds
- * itself to a log, and the order in which waiters arrived is taken from the server (the queue as it grew, or MONITOR). Times are
- * printed; what is checked of them is only what tells being woken from polling.
+ * Order and exclusion are not judged by the lock's own data: each holder counts itself in a
+ * critical section and adds itself to a log, and the order in which waiters arrived is taken from
+ * the server (the queue as it grew, or MONITOR). Times are printed; what is checked of them is only
+ * what tells being woken from polling.
  */
 #include "check.h"
 #include "lab.h"
@@ -18,7 +20,7 @@
 #define SIDE      3 /* parties of each kind in a mixed queue */
 #define ROUNDS    60
 #define PASSES    40
-#define WOKEN_MS  1500 /* sooner than any poll: ours come each 2 s, Redisson's when the lease ends */
+#define WOKEN_MS  1500 /* sooner than any poll: ours come each 2 s, theirs when the lease ends */
 #define LEASE_MS  3000 /* of holders that are killed */
 #define PATIENT_S 60
 
@@ -176,10 +178,12 @@ static void test_names_with_braces(void)
 {
   CHECK(field(tell(ours, "a {rack}7 lock"), 0) > 0);
   say(java, "j {rack}7 lock");
-  for (int i = 0; i < 1000 && redis_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 0; i++)
+  for (int i = 0; i < 1000 && redis_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 0;
+       i++)
     pause_ms(2);
   say(ours_2, "b {rack}7 lock");
-  for (int i = 0; i < 1000 && redis_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 1; i++)
+  for (int i = 0; i < 1000 && redis_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 1;
+       i++)
     pause_ms(2);
   CHECK(released(ours, "a", "{rack}7"));
   CHECK(granted(java, "j", 20) > 0 && released(java, "j", "{rack}7"));
@@ -227,8 +231,12 @@ static int64_t check_pass(struct party *party)
   return field(answer, 0);
 }
 
-/* Queues up all parties in the order in which they stand, behind a holder, and lets them pass one by one. */
-static void check_round(struct party *holder, struct party *parties, int count, int64_t *first_handover)
+/*
+ * Queues up all parties in the order in which they stand, behind a holder, and lets them pass one
+ * by one.
+ */
+static void check_round(struct party *holder, struct party *parties, int count,
+                        int64_t *first_handover)
 {
   char expected[4096] = "";
   redis_ask(&lab.redis, "DEL log:mixed");
@@ -236,8 +244,8 @@ static void check_round(struct party *holder, struct party *parties, int count, 
   for (int i = 0; i < count; i++) {
     say(parties[i].driver, "%s mixed pass", parties[i].name);
     if (!CHECK(queue_reaches(&lab, "mixed", i + 1))) return;
-    snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%s", i > 0 ? "\n" : "",
-             parties[i].name);
+    snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%s",
+             i > 0 ? "\n" : "", parties[i].name);
   }
   int64_t at = field(tell(holder->driver, "%s mixed unlock", holder->name), 0);
   for (int i = 0; i < count; i++) {
@@ -279,7 +287,8 @@ static void test_mixed_queue_in_order_of_arrival(void)
     int count = counts[i / 2][i % 2];
     if (count == 0) continue;
     int64_t middle = median(times[i / 2][i % 2], count);
-    snprintf(what, sizeof what, "handover %s to %s, median of %d", kinds[i / 2], kinds[i % 2], count);
+    snprintf(what, sizeof what, "handover %s to %s, median of %d", kinds[i / 2], kinds[i % 2],
+             count);
     print_ms(what, middle);
     CHECK(middle > 0 && middle < (int64_t)WOKEN_MS * 1000000);
   }
@@ -299,12 +308,15 @@ static void observe(struct observer *observer, const char *line)
   char id[96];
   const char *entry = strstr(line, "] \"rpush\" \"redisson_lock_queue:{free}\" ");
   const char *grant = strstr(line, "] \"hset\" \"free\" ");
-  if (entry != NULL && sscanf(strstr(entry, "} ") == NULL ? entry : entry, "] \"rpush\" %*s \"%95[^\"]\"", id) == 1) {
+  if (entry != NULL && sscanf(strstr(entry, "} ") == NULL ? entry : entry,
+                              "] \"rpush\" %*s \"%95[^\"]\"", id) == 1) {
     observer->entries++;
     if (observer->length < 128) snprintf(observer->queue[observer->length++], sizeof id, "%s", id);
   }
   int count;
-  if (grant == NULL || sscanf(grant, "] \"hset\" \"free\" \"%95[^\"]\" \"%d\"", id, &count) != 2 || count > 1) return;
+  if (grant == NULL || sscanf(grant, "] \"hset\" \"free\" \"%95[^\"]\" \"%d\"", id, &count) != 2 ||
+      count > 1)
+    return;
   bool confirms = count == 1 && strcmp(observer->given, id) == 0; /* what was handed to it before */
   snprintf(observer->given, sizeof id, "%s", count == 0 ? id : "");
   if (confirms) return;
@@ -315,10 +327,13 @@ static void observe(struct observer *observer, const char *line)
     printf("# %s took the lock before %s\n", id, observer->queue[0]);
   }
   observer->length--;
-  memmove(observer->queue[0], observer->queue[1], (size_t)observer->length * sizeof observer->queue[0]);
+  memmove(observer->queue[0], observer->queue[1],
+          (size_t)observer->length * sizeof observer->queue[0]);
 }
 
-/* Nobody directs the parties: they come when they come. The server's own record says who was first. */
+/*
+ * Nobody directs the parties: they come when they come. The server's own record says who was first.
+ */
 static void test_mixed_queue_running_free(void)
 {
   struct party parties[2 * SIDE];
@@ -352,7 +367,10 @@ static void test_mixed_queue_running_free(void)
   CHECK_EQUAL(observer.length, 0);
 }
 
-/* Each acquisition of Redisson's takes 300 s off the time of every waiter: ours must outlast a hundred of them. */
+/*
+ * Each acquisition of Redisson's takes 300 s off the time of every waiter: ours must outlast a
+ * hundred of them.
+ */
 static void test_a_hundred_redisson_acquisitions(void)
 {
   enum { CROWD = 100, ALL = CROWD + 3 };
@@ -377,11 +395,12 @@ static struct driver *mortal(enum kind kind)
 }
 
 /*
- * A holder of kind `first` with five waiters of kind `dead` behind it, which are killed, and then the waiters `second`
- * and, if not NULL, `third`. Prints how long after the release `second` gets the lock.
+ * A holder of kind `first` with five waiters of kind `dead` behind it, which are killed, and then
+ * the waiters `second` and, if not NULL, `third`. Prints how long after the release `second` gets
+ * the lock.
  */
-static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum kind dead, struct driver *second,
-                                    struct driver *third)
+static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum kind dead,
+                                    struct driver *second, struct driver *third)
 {
   static int count;
   char lock[16], party[16];
@@ -402,7 +421,8 @@ static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum
   CHECK(took > 0);
   print_ms(what, took);
   CHECK(released(second, "second", lock));
-  if (third != NULL) CHECK(granted(third, "third", PATIENT_S) > 0 && released(third, "third", lock));
+  if (third != NULL)
+    CHECK(granted(third, "third", PATIENT_S) > 0 && released(third, "third", lock));
   return took;
 }
 
@@ -411,21 +431,25 @@ static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum
 
 static void test_killed_redisson_waiters_before_ours(void)
 {
-  CHECK(wait_behind_the_dead("5 killed Redisson waiters, released by us, next is ours", ours, JAVA, ours_2, NULL) <
-        WINDOW_NS);
-  CHECK(wait_behind_the_dead("5 killed Redisson waiters, released by Redisson, next is ours", java, JAVA, ours_2,
-                             NULL) < WINDOW_NS);
+  CHECK(wait_behind_the_dead("5 killed Redisson waiters, released by us, next is ours", ours, JAVA,
+                             ours_2, NULL) < WINDOW_NS);
+  CHECK(wait_behind_the_dead("5 killed Redisson waiters, released by Redisson, next is ours", java,
+                             JAVA, ours_2, NULL) < WINDOW_NS);
 }
 
 static void test_our_killed_waiters_before_redisson(void)
 {
-  CHECK(wait_behind_the_dead("5 killed waiters of ours, released by us, next is Redisson", ours, OURS, java, NULL) <
-        WINDOW_NS);
-  CHECK(wait_behind_the_dead("5 killed waiters of ours, released by Redisson, next is Redisson, ours behind it", java_2,
-                             OURS, java, ours) < WINDOW_NS);
+  CHECK(wait_behind_the_dead("5 killed waiters of ours, released by us, next is Redisson", ours,
+                             OURS, java, NULL) < WINDOW_NS);
+  CHECK(wait_behind_the_dead(
+            "5 killed waiters of ours, released by Redisson, next is Redisson, ours behind it",
+            java_2, OURS, java, ours) < WINDOW_NS);
 }
 
-/* A host that lost its power says no good-bye: to the server it listens on. A stopped process is the same to it. */
+/*
+ * A host that lost its power says no good-bye: to the server it listens on. A stopped process is
+ * the same to it.
+ */
 static void test_stopped_redisson_waiter_before_ours(void)
 {
   char id[128];
@@ -456,10 +480,11 @@ static void test_stopped_redisson_waiter_before_ours(void)
 }
 
 /*
- * A holder is killed after a renewal. Prints how long `second`, which is next, waits for it; -1 when it did not get the
- * lock within 15 s.
+ * A holder is killed after a renewal. Prints how long `second`, which is next, waits for it; -1
+ * when it did not get the lock within 15 s.
  */
-static int64_t wait_for_the_lease(const char *what, enum kind dead, struct driver *second, struct driver *third)
+static int64_t wait_for_the_lease(const char *what, enum kind dead, struct driver *second,
+                                  struct driver *third)
 {
   static int count;
   char lock[16], text[128];
@@ -480,7 +505,8 @@ static int64_t wait_for_the_lease(const char *what, enum kind dead, struct drive
   }
   print_ms(text, took);
   CHECK(released(second, "second", lock));
-  if (third != NULL) CHECK(granted(third, "third", PATIENT_S) > 0 && released(third, "third", lock));
+  if (third != NULL)
+    CHECK(granted(third, "third", PATIENT_S) > 0 && released(third, "third", lock));
   return took;
 }
 
@@ -492,16 +518,21 @@ static void test_killed_redisson_holder_before_ours(void)
 static void test_our_killed_holder_before_redisson(void)
 {
   CHECK(wait_for_the_lease("killed holder of ours, next is Redisson", OURS, java, NULL) > 0);
-  CHECK(wait_for_the_lease("killed holder of ours, next is Redisson, ours behind it", OURS, java, ours) > 0);
+  CHECK(wait_for_the_lease("killed holder of ours, next is Redisson, ours behind it", OURS, java,
+                           ours) > 0);
 }
 
-/* To compare: by themselves, and with a waiter of ours at the end, whose heartbeat wakes the one in front. */
+/*
+ * To compare: by themselves, and with a waiter of ours at the end, whose heartbeat wakes the one in
+ * front.
+ */
 static void test_killed_redisson_holder_before_redisson(void)
 {
   struct driver *waiter = mortal(JAVA);
   wait_for_the_lease("killed Redisson holder, next is Redisson", JAVA, waiter, NULL);
   driver_kill(waiter);
-  CHECK(wait_for_the_lease("killed Redisson holder, next is Redisson, ours behind it", JAVA, java, ours) > 0);
+  CHECK(wait_for_the_lease("killed Redisson holder, next is Redisson, ours behind it", JAVA, java,
+                           ours) > 0);
 }
 
 const struct check_test check_tests[] = {

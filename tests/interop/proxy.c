@@ -22,7 +22,9 @@ struct chunk {
   char bytes[];
 };
 
-/* A connection is two ends, 0 the client's and 1 the server's; queue[e] is what goes out of end e. */
+/*
+ * A connection is two ends, 0 the client's and 1 the server's; queue[e] is what goes out of end e.
+ */
 struct link {
   int ends[2];
   struct chunk *first[2], *last[2];
@@ -95,7 +97,8 @@ static bool give(struct link *link, int end, int64_t now)
 {
   while (link->first[end] != NULL && link->first[end]->due <= now) {
     struct chunk *chunk = link->first[end];
-    ssize_t sent = send(link->ends[end], chunk->bytes + chunk->sent, chunk->size - chunk->sent, MSG_NOSIGNAL);
+    ssize_t sent =
+        send(link->ends[end], chunk->bytes + chunk->sent, chunk->size - chunk->sent, MSG_NOSIGNAL);
     if (sent < 0) return false;
     chunk->sent += (size_t)sent;
     if (chunk->sent < chunk->size) continue;
@@ -157,7 +160,8 @@ void proxy_start(struct proxy *proxy, int server_port, int delay_ms)
   proxy->delay_ns = (int64_t)delay_ms * 1000000;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (bind(proxy->listener, (struct sockaddr *)&address, size) < 0 || listen(proxy->listener, 128) < 0 ||
+  if (bind(proxy->listener, (struct sockaddr *)&address, size) < 0 ||
+      listen(proxy->listener, 128) < 0 ||
       getsockname(proxy->listener, (struct sockaddr *)&address, &size) < 0 ||
       pthread_create(&thread, NULL, serve, proxy) != 0) {
     printf("not ok proxy does not start\n");

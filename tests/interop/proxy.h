@@ -1,6 +1,6 @@
 /*
- * A proxy in front of Redis, in a thread: it delays each direction and counts the bytes. It passes on what it gets, in order,
- * and knows nothing of what it means.
+ * A proxy in front of Redis, in a thread: it delays each direction and counts the bytes. It passes
+ * on what it gets, in order, and knows nothing of what it means.
  */
 #ifndef INTEROP_PROXY_H
 #define INTEROP_PROXY_H

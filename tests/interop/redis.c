@@ -141,7 +141,8 @@ void redis_send(struct redis *redis, int count, const char *const *words)
   if (request == NULL) die("no memory");
   size = (size_t)snprintf(request, room, "*%d\r\n", count);
   for (int i = 0; i < count; i++) {
-    size += (size_t)snprintf(request + size, room - size, "$%zu\r\n%s\r\n", strlen(words[i]), words[i]);
+    size +=
+        (size_t)snprintf(request + size, room - size, "$%zu\r\n%s\r\n", strlen(words[i]), words[i]);
   }
   for (size_t sent = 0; sent < size;) {
     ssize_t done = send(redis->socket, request + sent, size - sent, MSG_NOSIGNAL);

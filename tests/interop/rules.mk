@@ -15,13 +15,13 @@ $(INTEROP_PROGRAMS):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
-	@sh tests/need.sh openjdk-17-jdk-headless maven
+	@sh tests/tools/need.sh openjdk-17-jdk-headless maven
 	mvn -q -B -Dstyle.color=never -f tests/interop/pom.xml -Dredisson.version=$* -Doutput=$(abspath $(BUILD))/interop/$* compile
 	@touch $@
 
 .PHONY: interop
 interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## test together with Redisson, from Maven Central
-	@sh tests/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)")
+	@sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)")
 
 .PHONY: bench-redisson
 bench-redisson: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## measure side by side with Redisson

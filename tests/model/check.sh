@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the model exhaustively, and that it finds each planted bug; and that what it says it stands for is still there.
-# check.sh [NAME]: only runs whose name contains NAME. BUILD: where to work (build).
+# Checks the model exhaustively, and that it finds each mutant; and that what it says it stands for
+# is still there. check.sh [NAME]: only runs whose name contains NAME. BUILD: where to work (build).
 set -u
 only=${1:-}
 folder=${BUILD:-build}/tests/model
@@ -8,7 +8,8 @@ model=$(pwd)/tests/model/fairlock.pml
 mkdir -p "$folder"
 failed=0
 
-# explore DEFINITION...: all states within the definitions; what pan says of them is left in $folder/$name.log
+# explore DEFINITION...: all states within the definitions; what pan says of them is left in
+# $folder/$name.log
 explore() {
   log=$name.log
   (
@@ -48,7 +49,7 @@ holds() {
   fi
 }
 
-# finds BUG TEXT DEFINITION...: the planted bug leads to a state in which the claim that TEXT is of fails
+# finds BUG TEXT DEFINITION...: the mutant leads to a state in which the claim that TEXT is of fails
 finds() {
   wanted "bug_$1" || return 0
   bug=$1

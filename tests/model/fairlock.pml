@@ -254,7 +254,7 @@ inline hand_over(caller, may_take)
 #endif
     /* [lock/scripts/common.lua: elseif listens then] */
     :: alive[w] && (listens[w] || echo[w]) ->
-      own(w, 1); /* [lock/scripts/common.lua: local _, token = own(waiter, patience, true, '0')] */
+      own(w, 1); /* [lock/scripts/common.lua: local _, token = grant(waiter, patience, true, '0')] */
       if
       :: listens[w] && up[w] -> to_client[w]!GRANT(token)
       :: else
@@ -281,7 +281,7 @@ hidden byte may_have;
 inline acquire(c, t, queueing, answer)
 {
   if
-  /* [lock/scripts/acquire.lua: if mode >= 0 and (same or evicted) then] */
+  /* [lock/scripts/acquire.lua: if mode >= 0 and (is_last_token or evicted) then] */
   :: holder == c && t == token && queueing ->
     released = token;
     holder = NOBODY;
@@ -289,7 +289,7 @@ inline acquire(c, t, queueing, answer)
   :: else
   fi;
   if
-  /* [lock/scripts/acquire.lua: elseif same or mode >= 0 then] */
+  /* [lock/scripts/acquire.lua: elseif is_last_token or mode >= 0 then] */
   :: holder == c && (t == token || queueing) ->
     claim = claim && queueing; /* [lock/scripts/acquire.lua: local confirms = count == '0' and mode < 0] */
     if
@@ -315,7 +315,7 @@ inline acquire(c, t, queueing, answer)
     :: else
     fi;
     if
-    :: may_have -> /* [lock/scripts/acquire.lua: local token = own(id, lease, score, '1')] */
+    :: may_have -> /* [lock/scripts/acquire.lua: local token = grant(id, lease, score, '1')] */
       own(c, 0);
       if
       :: answer -> to_client[c]!YES(token)

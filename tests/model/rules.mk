@@ -5,5 +5,5 @@ export BUILD
 
 .PHONY: model
 model: ## check the model of the protocol with spin; ONLY=text: some of its runs
-	@sh tests/need.sh spin gcc libc6-dev
+	@sh tests/tools/need.sh spin gcc libc6-dev
 	@tests/model/check.sh $(ONLY)

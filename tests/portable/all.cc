@@ -91,7 +91,7 @@ static void engine()
   fairlock_engine_received(&engine, 1, 0);
   CHECK(!fairlock_engine_ready(&engine));
   CHECK(fairlock_engine_acquire(&door, 1000, FAIRLOCK_RENEW, 0) == FAIRLOCK_PENDING);
-  CHECK(fairlock_engine_held(&door, 0) == 0);
+  CHECK(fairlock_engine_remaining_ms(&door, 0) == 0);
   fairlock_engine_tick(&engine, 1);
   CHECK(fairlock_engine_deadline(&engine, 1) <= 1000);
   CHECK(fairlock_engine_cancel(&door, 1) == FAIRLOCK_OK);
@@ -109,26 +109,26 @@ static void engine()
 static void port()
 {
   port_mutex mutex;
-  port_signal signal;
+  port_event event;
   port_posix posix;
   port_idle(0);
   port_posix_tcp(&posix, "127.0.0.1", "1");
   CHECK(port_posix_fd(&posix) == -1);
   CHECK(port_task_self() != 0);
   port_mutex_init(&mutex);
-  port_signal_init(&signal);
+  port_event_init(&event);
   port_mutex_lock(&mutex);
-  port_signal_raise(&signal);
+  port_event_set(&event);
   uint32_t began = port_clock_ms();
-  port_signal_wait(&signal, &mutex, 60000);
+  port_event_wait(&event, &mutex, 60000);
   CHECK(port_clock_ms() - began < 30000);
   port_mutex_unlock(&mutex);
-  port_signal_destroy(&signal);
+  port_event_destroy(&event);
   port_mutex_destroy(&mutex);
   CHECK(port_posix_unix(&posix, "/nowhere"));
 }
 
-/* Turns the crank until the operation is over. */
+/* Services the client until the operation is over. */
 static int finish(fairlock_client *client, fairlock *handle)
 {
   while (fairlock_result(handle) == FAIRLOCK_PENDING)
@@ -155,7 +155,7 @@ static void client(const char *service)
   CHECK(fairlock_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) == FAIRLOCK_OK);
   CHECK(fairlock_try_acquire(&door, FAIRLOCK_RENEW) == FAIRLOCK_OK);
   CHECK(fairlock_hold_count(&door) == 2);
-  CHECK(fairlock_held(&door) > 0 && fairlock_token(&door) > 0);
+  CHECK(fairlock_remaining_ms(&door) > 0 && fairlock_token(&door) > 0);
   CHECK(fairlock_cancel(&door) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_release(&door) == FAIRLOCK_OK);
   CHECK(fairlock_start_release(&door) == FAIRLOCK_PENDING);

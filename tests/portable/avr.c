@@ -1,6 +1,7 @@
 /*
- * Runs a suite of the host on an AVR, where int and size_t have 16 bits. The simulated machine is a bare processor with
- * memory, which avr.sh reads from outside: the suite's lines stand in avr_log, and avr_status tells when it is over.
+ * Runs a suite of the host on an AVR, where int and size_t have 16 bits. The simulated machine is a
+ * bare processor with memory, which avr.sh reads from outside: the suite's lines stand in avr_log,
+ * and avr_status tells when it is over.
  */
 #include "check.h"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the image of a suite on a simulated AVR, and prints its lines: tests/portable/avr.sh IMAGE
-# An ATmega2560 with all the memory that it can address. QEMU's own boards have only its 8 KB, too little for the suites;
-# so this is a processor alone, with its memory in a file, and what the suite has to say is read there (see avr.c).
+# Runs the image of a suite on a simulated AVR, and prints its lines: tests/portable/avr.sh IMAGE An
+# ATmega2560 with all the memory that it can address. QEMU's own boards have only its 8 KB, too
+# little for the suites; so this is a processor alone, with its memory in a file, and what the suite
+# has to say is read there (see avr.c).
 set -eu
 image=$1
 folder=$(mktemp -d)
@@ -9,7 +10,8 @@ simulator=
 trap 'if [ -n "$simulator" ]; then kill -9 "$simulator" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
 trap 'exit 1' INT TERM HUP
 
-# place NAME: where a variable is in the file. The program begins at 0, the data at 0x800000, as in the image.
+# place NAME: where a variable is in the file. The program begins at 0, the data at 0x800000, as in
+# the image.
 place() {
   echo $((0x$(avr-nm "$image" | awk -v name="$1" '$3 == name { print $1 }')))
 }

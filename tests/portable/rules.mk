@@ -1,10 +1,10 @@
-# The unit suites on processors unlike the host: an AVR, whose int and size_t have 16 bits, and one that is big-endian.
-# And the library as other programs see it.
+# The unit suites on processors unlike the host: an AVR, whose int and size_t have 16 bits, and one
+# that is big-endian. And the library as other programs see it.
 PACKAGES_AVR := gcc-avr avr-libc qemu-system-misc
 PACKAGES_BIG_ENDIAN := gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user redis-tools
 
-# All of the library but the port of POSIX. Its data is put where it is used, not copied there from flash at the start:
-# QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
+# All of the library but the port of POSIX. Its data is put where it is used, not copied there from
+# flash at the start: QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
 AVR := $(BUILD)/avr
 AVR_SUITES := $(AVR)/test_resp $(AVR)/test_engine
 AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
@@ -32,9 +32,9 @@ $(AVR_SUITES): %: %.elf
 
 .PHONY: avr
 avr: ## run the unit suites of codec and engine with an int of 16 bits, on a simulated AVR
-	@sh tests/need.sh $(PACKAGES_AVR)
+	@sh tests/tools/need.sh $(PACKAGES_AVR)
 	@$(MAKE) --no-print-directory $(AVR_SUITES)
-	@sh tests/run.sh $(AVR_SUITES)
+	@sh tests/tools/run.sh $(AVR_SUITES)
 
 # With one suite of those that talk to a real server, which is a program of the host's.
 BIG_ENDIAN := $(BUILD)/big-endian
@@ -42,9 +42,9 @@ BIG_ENDIAN_SUITES := $(UNIT:$(BUILD)/%=$(BIG_ENDIAN)/%) $(BIG_ENDIAN)/tests/serv
 
 .PHONY: big-endian
 big-endian: ## run the unit suites on a simulated big-endian processor (s390x)
-	@sh tests/need.sh $(PACKAGES_BIG_ENDIAN)
+	@sh tests/tools/need.sh $(PACKAGES_BIG_ENDIAN)
 	@$(MAKE) --no-print-directory CC=s390x-linux-gnu-gcc AR=s390x-linux-gnu-ar BUILD=$(BIG_ENDIAN) $(BIG_ENDIAN_SUITES)
-	@RUNNER='qemu-s390x -L /usr/s390x-linux-gnu' sh tests/run.sh $(BIG_ENDIAN_SUITES)
+	@RUNNER='qemu-s390x -L /usr/s390x-linux-gnu' sh tests/tools/run.sh $(BIG_ENDIAN_SUITES)
 
 .PHONY: portable
 portable: avr big-endian ## run the unit suites on processors unlike the host
@@ -58,5 +58,5 @@ $(LIBRARY_TEST): | all $(BUILD)/redis-server
 
 .PHONY: library-tests
 library-tests: $(LIBRARY_TEST) ## use all of the library from C++
-	@sh tests/need.sh $(PACKAGES_LIBRARY)
-	@sh tests/run.sh $<
+	@sh tests/tools/need.sh $(PACKAGES_LIBRARY)
+	@sh tests/tools/run.sh $<

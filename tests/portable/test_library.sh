@@ -1,5 +1,6 @@
 #!/bin/sh
-# The library as programs link it: all of it can be used from C++, and it takes no names but its own.
+# The library as programs link it: all of it can be used from C++, and it takes no names but its
+# own.
 # shellcheck source=tests/command/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/command/lib.sh
@@ -39,7 +40,8 @@ test_all_functions_are_used_from_cxx() {
   [ -z "$unused" ] || fail "tests/portable/all.cc does not use $unused"
 }
 
-# A program that defines a function of the same name as one inside the library would be linked with the wrong one.
+# A program that defines a function of the same name as one inside the library would be linked with
+# the wrong one.
 test_symbols_have_a_prefix() {
   nm -g --defined-only "$build/liblock.a" | awk 'NF == 3 { print $3 }' | sort -u >"$dir/symbols"
   grep -qx fairlock_acquire "$dir/symbols" || fail "no symbols"

@@ -1,4 +1,7 @@
-/* Runs a suite of the host on a board: the lines go to the log, and the exit status to whoever runs the simulator. */
+/*
+ * Runs a suite of the host on a board: the lines go to the log, and the exit status to whoever runs
+ * the simulator.
+ */
 #include "board.h"
 #include "check.h"
 

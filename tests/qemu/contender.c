@@ -10,16 +10,18 @@
 static const char arrive[] = "return redis.call('incr', 'present')";
 static const char look[] = "return tonumber(redis.call('get', 'present'))";
 
-static const char enter[] = "if redis.call('exists', 'inside') == 1 then redis.call('incr', 'violations') end "
-                            "redis.call('set', 'inside', ARGV[1]) "
-                            "return tonumber(redis.call('get', 'counter') or 0)";
+static const char enter[] =
+    "if redis.call('exists', 'inside') == 1 then redis.call('incr', 'violations') end "
+    "redis.call('set', 'inside', ARGV[1]) "
+    "return tonumber(redis.call('get', 'counter') or 0)";
 
-static const char leave[] = "if redis.call('get', 'inside') ~= ARGV[1] then redis.call('incr', 'violations') end "
-                            "redis.call('set', 'counter', ARGV[2]) "
-                            "local next = redis.call('lindex', 'redisson_lock_queue:{contended}', 0) or '-' "
-                            "redis.call('rpush', 'history', ARGV[1] .. ' ' .. ARGV[3] .. ' ' .. next) "
-                            "redis.call('del', 'inside') "
-                            "return 1";
+static const char leave[] =
+    "if redis.call('get', 'inside') ~= ARGV[1] then redis.call('incr', 'violations') end "
+    "redis.call('set', 'counter', ARGV[2]) "
+    "local next = redis.call('lindex', 'redisson_lock_queue:{contended}', 0) or '-' "
+    "redis.call('rpush', 'history', ARGV[1] .. ' ' .. ARGV[3] .. ' ' .. next) "
+    "redis.call('del', 'inside') "
+    "return 1";
 
 static bool send_all(const struct port_transport *transport, const uint8_t *data, size_t size)
 {
@@ -62,8 +64,8 @@ static bool receive_number(const struct port_transport *transport, int64_t *numb
 }
 
 /* Runs a script with up to three arguments and returns its integer. */
-static bool ask(const struct port_transport *transport, const char *script, const char *id, int64_t counter,
-                uint64_t token, int64_t *answer)
+static bool ask(const struct port_transport *transport, const char *script, const char *id,
+                int64_t counter, uint64_t token, int64_t *answer)
 {
   static uint8_t buffer[768];
   struct resp_writer writer;
@@ -90,14 +92,16 @@ static bool gather(const struct port_transport *data, uint32_t parties)
   return true;
 }
 
-static const char *one_round(struct fairlock *handle, const struct port_transport *data, const char *id)
+static const char *one_round(struct fairlock *handle, const struct port_transport *data,
+                             const char *id)
 {
   int64_t counter, done;
-  if (fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) != FAIRLOCK_OK) return "acquire failed";
+  if (fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW) != FAIRLOCK_OK)
+    return "acquire failed";
   uint64_t token = fairlock_token(handle);
   if (!ask(data, enter, id, 0, 0, &counter)) return "cannot enter";
   if (!ask(data, leave, id, counter + 1, token, &done)) return "cannot leave";
-  if (fairlock_held(handle) == 0) return "the hold was lost";
+  if (fairlock_remaining_ms(handle) == 0) return "the hold was lost";
   if (fairlock_release(handle) != FAIRLOCK_OK) return "release failed";
   return NULL;
 }

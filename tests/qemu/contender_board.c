@@ -10,8 +10,8 @@ int main(void)
   if (!network_init()) return 1;
   for (int i = 0; i < 2; i++)
     port_lwip_init(&links[i], &network_hooks, &host, (uint16_t)board_argument_number(1, 0));
-  const struct contender contender = {&links[0].transport, &links[1].transport, board_argument_number(2, 1),
-                                      board_argument_number(3, 1)};
+  const struct contender contender = {&links[0].transport, &links[1].transport,
+                                      board_argument_number(2, 1), board_argument_number(3, 1)};
   const char *trouble = contend(&contender);
   board_write(trouble != NULL ? trouble : "contended");
   board_write("\n");

@@ -1,6 +1,7 @@
 /*
- * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All run at once and
- * take the lock from each other, and the server is restarted on the way. Prints "BOARD:IMAGE BYTES" for each.
+ * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All
+ * run at once and take the lock from each other, and the server is restarted on the way. Prints
+ * "BOARD:IMAGE BYTES" for each.
  */
 #include "rig.h"
 
@@ -30,7 +31,8 @@ static void start(struct board *board, const char *what)
   char name[64];
   const char *image = strchr(what, ':') + 1;
   (void)snprintf(name, sizeof name, "%.*s", (int)(image - what - 1), what);
-  if (strstr(image, "uart") != NULL && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
+  if (strstr(image, "uart") != NULL &&
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
     (void)bridge_start(line[0]);
   }
   board_start_with_line(board, name, image, arguments, line[1]);

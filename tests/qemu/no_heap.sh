@@ -1,6 +1,7 @@
 #!/bin/sh
-# The build of the firmware refuses images with a heap, or that print or exit: tests/qemu/no_heap.sh BUILD. Tries the
-# check on an object with each such function, on one without, and on the whole library.
+# The build of the firmware refuses images with a heap, or that print or exit: tests/qemu/no_heap.sh
+# BUILD. Tries the check on an object with each such function, on one without, and on the whole
+# library.
 # shellcheck disable=SC2317 # functions are called by way of tell
 set -eu
 build=$1

@@ -1,4 +1,7 @@
-/* Boards in the simulator; see rig.h. They are run by build/firmware/BOARD/run, which knows the simulator's options. */
+/*
+ * Boards in the simulator; see rig.h. They are run by build/firmware/BOARD/run, which knows the
+ * simulator's options.
+ */
 #include "rig.h"
 
 #include <errno.h>
@@ -35,12 +38,13 @@ static void run(int index, void *context)
   for (size_t i = 0; start->arguments[i] != NULL; i++)
     words[2 + i] = start->arguments[i];
   (void)fcntl(start->control[1], F_SETFD, 0);
-  int size = snprintf(flags, sizeof flags, "-chardev socket,id=control,fd=%d -mon chardev=control,mode=control",
+  int size = snprintf(flags, sizeof flags,
+                      "-chardev socket,id=control,fd=%d -mon chardev=control,mode=control",
                       start->control[1]);
   if (start->line >= 0) {
     (void)fcntl(start->line, F_SETFD, 0);
-    (void)snprintf(flags + size, sizeof flags - (size_t)size, " -chardev socket,id=line,fd=%d -serial chardev:line",
-                   start->line);
+    (void)snprintf(flags + size, sizeof flags - (size_t)size,
+                   " -chardev socket,id=line,fd=%d -serial chardev:line", start->line);
   }
   (void)setenv("QEMU_FLAGS", flags, 1);
   (void)dup2(start->log[1], STDOUT_FILENO);
@@ -54,19 +58,21 @@ static void command(const struct board *board, const char *text)
   (void)!write(board->control, text, strlen(text));
 }
 
-void board_start(struct board *board, const char *name, const char *image, const char *const arguments[])
+void board_start(struct board *board, const char *name, const char *image,
+                 const char *const arguments[])
 {
   board_start_with_line(board, name, image, arguments, -1);
 }
 
-void board_start_with_line(struct board *board, const char *name, const char *image, const char *const arguments[],
-                           int line)
+void board_start_with_line(struct board *board, const char *name, const char *image,
+                           const char *const arguments[], int line)
 {
   struct start start = {.arguments = arguments, .line = line};
   memset(board, 0, sizeof *board);
   (void)snprintf(start.program, sizeof start.program, FIRMWARE "/%s/run", name);
   (void)snprintf(start.image, sizeof start.image, FIRMWARE "/%s/%s.elf", name, image);
-  if (pipe(start.log) != 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, start.control) != 0) {
+  if (pipe(start.log) != 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, start.control) != 0) {
     printf("not ok rig: %s\n", strerror(errno));
     exit(1);
   }
@@ -99,7 +105,8 @@ pid_t bridge_start(int line)
 static bool listen_on(struct board *board, int timeout_ms)
 {
   struct pollfd log = {.fd = board->log, .events = POLLIN};
-  if (board->ended || board->size == sizeof board->text || poll(&log, 1, timeout_ms) <= 0) return false;
+  if (board->ended || board->size == sizeof board->text || poll(&log, 1, timeout_ms) <= 0)
+    return false;
   ssize_t got = read(board->log, board->text + board->size, sizeof board->text - board->size);
   board->ended = got <= 0;
   if (got > 0) board->size += (size_t)got;
@@ -160,8 +167,9 @@ void board_forget(struct board *board)
 
 void board_cable(struct board *board, bool in)
 {
-  command(board, in ? "{\"execute\": \"set_link\", \"arguments\": {\"name\": \"net0\", \"up\": true}}\n"
-                    : "{\"execute\": \"set_link\", \"arguments\": {\"name\": \"net0\", \"up\": false}}\n");
+  command(board,
+          in ? "{\"execute\": \"set_link\", \"arguments\": {\"name\": \"net0\", \"up\": true}}\n"
+             : "{\"execute\": \"set_link\", \"arguments\": {\"name\": \"net0\", \"up\": false}}\n");
   sleep_ms(50); /* it has no answer that is worth reading */
 }
 
@@ -195,7 +203,10 @@ int board_ends(struct board *board)
   return status;
 }
 
-/* Ending the simulator closes its connections, which nobody does when the power fails: so the cable goes first. */
+/*
+ * Ending the simulator closes its connections, which nobody does when the power fails: so the cable
+ * goes first.
+ */
 void board_power_off(struct board *board)
 {
   board_cable(board, false);

@@ -1,6 +1,7 @@
 /*
- * Boards in the simulator, as the suites use them: started with an image and arguments, heard by their log, and
- * ill-treated. A board is a child process that the harness ends with the suite, by its pid.
+ * Boards in the simulator, as the suites use them: started with an image and arguments, heard by
+ * their log, and ill-treated. A board is a child process that the harness ends with the suite, by
+ * its pid.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -18,16 +19,20 @@ struct board {
 };
 
 /* Starts an image, such as "station", of a board such as "mps2-an385". arguments: ended by NULL. */
-void board_start(struct board *board, const char *name, const char *image, const char *const arguments[]);
+void board_start(struct board *board, const char *name, const char *image,
+                 const char *const arguments[]);
 
 /* The same with a serial line, whose other end is line. */
-void board_start_with_line(struct board *board, const char *name, const char *image, const char *const arguments[],
-                           int line);
+void board_start_with_line(struct board *board, const char *name, const char *image,
+                           const char *const arguments[], int line);
 
 /* Starts the gateway between the suite's server and such a serial line. Returns its pid. */
 pid_t bridge_start(int line);
 
-/* Waits for a line that begins with text, and passes over all others. False: it does not come within SOON. */
+/*
+ * Waits for a line that begins with text, and passes over all others. False: it does not come
+ * within SOON.
+ */
 bool board_says(struct board *board, const char *text);
 
 /* Whether a line that begins with text is among those that came so far and were not passed over. */
@@ -42,11 +47,16 @@ void board_cable(struct board *board, bool in);
 void board_freeze(const struct board *board);
 void board_thaw(const struct board *board);
 
-/* The end: by itself, with this exit status, or -1; or by pulling the plug, with nobody being told. */
+/*
+ * The end: by itself, with this exit status, or -1; or by pulling the plug, with nobody being told.
+ */
 int board_ends(struct board *board);
 void board_power_off(struct board *board);
 
-/* The end of a board whose three tasks share the lock "press" for 50 rounds each: in turns, and nothing is left of it. */
+/*
+ * The end of a board whose three tasks share the lock "press" for 50 rounds each: in turns, and
+ * nothing is left of it.
+ */
 void check_shared_press(struct board *board);
 
 #endif

@@ -26,7 +26,8 @@ $(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(BUILD)/liblock.a \
   | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# The transports on the host, always with a sanitizer: what they are tested for is not to touch what is gone.
+# The transports on the host, always with a sanitizer: what they are tested for is not to touch what
+# is gone.
 PORT_FLAGS = $(TEST_CFLAGS) -g -fsanitize=address,undefined -fno-sanitize-recover=all
 LWIP_ON_HOST := -Itests/qemu/lwip -Iboards/common -isystem $(BUILD)/lwip/src/include
 LWIP_FILES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c tcp_out.c \
@@ -66,9 +67,10 @@ size-table: firmware $(MEASURE) ## write boards/sizes.txt anew, which the tests 
 
 .PHONY: qemu-tests
 qemu-tests: $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) ## run the suites of the firmware alone
-	@sh tests/run.sh $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
+	@sh tests/tools/run.sh $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
 
-# The ports to copy, on FreeRTOS. Not part of `make test`: its kernel comes with a Rust crate, by cargo.
+# The ports to copy, on FreeRTOS. Not part of `make test`: its kernel comes with a Rust crate, by
+# cargo.
 $(BUILD)/freertos/kernel: tests/qemu/freertos/fetch.sh
 	sh tests/qemu/freertos/fetch.sh $(@D)
 	@touch $@
@@ -79,4 +81,4 @@ freertos-image: firmware $(BUILD)/freertos/kernel
 
 .PHONY: freertos
 freertos: $(FREERTOS_TEST) ## test the ports to copy on FreeRTOS, which cargo gets
-	@sh tests/run.sh $<
+	@sh tests/tools/run.sh $<

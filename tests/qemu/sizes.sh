@@ -1,8 +1,8 @@
 #!/bin/sh
-# Compares the sizes of the firmware with the committed table: tests/qemu/sizes.sh BUILD. Growth of more than 2 %
-# fails, until boards/sizes.txt is changed on purpose (make size-table), and so does any growth beyond 32 KB of flash or
-# 12 KB of RAM. The measured stack may differ by an interrupt's frame besides, because the tick hits its deepest place
-# or does not.
+# Compares the sizes of the firmware with the committed table: tests/qemu/sizes.sh BUILD. Growth of
+# more than 2 % fails, until boards/sizes.txt is changed on purpose (make size-table), and so does
+# any growth beyond 32 KB of flash or 12 KB of RAM. The measured stack may differ by an interrupt's
+# frame besides, because the tick hits its deepest place or does not.
 set -eu
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT

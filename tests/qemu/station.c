@@ -1,7 +1,8 @@
 /*
- * A firmware that acquires, holds and releases for ever, and says what it does; what befalls it is up to the test.
- * Every line of its log stands for one thing: waiting, held TOKEN, lost, released STATUS, failed STATUS. Arguments:
- * the server's port, the lock's name, for how long to hold and to rest, ms, the lease, and what the clock starts at.
+ * A firmware that acquires, holds and releases for ever, and says what it does; what befalls it is
+ * up to the test. Every line of its log stands for one thing: waiting, held TOKEN, lost, released
+ * STATUS, failed STATUS. Arguments: the server's port, the lock's name, for how long to hold and to
+ * rest, ms, the lease, and what the clock starts at.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -29,11 +30,11 @@ static void say(const char *what, int64_t number)
   board_write("\n");
 }
 
-/* Turns the crank for a while, and no longer than the hold lasts if there must be one. */
+/* Services the client for a while, and no longer than the hold lasts if there must be one. */
 static void spend(uint32_t ms, bool holding)
 {
   uint32_t began = port_clock_ms();
-  while (port_clock_ms() - began < ms && (!holding || fairlock_held(&handle) > 0))
+  while (port_clock_ms() - began < ms && (!holding || fairlock_remaining_ms(&handle) > 0))
     fairlock_poll(&client, 20);
 }
 
@@ -56,7 +57,8 @@ int main(void)
   config.lease_ms = board_argument_number(5, 3000);
   board_clock_set(board_argument_number(6, 0));
   struct port_transport *transport = link_init();
-  if (transport == NULL || fairlock_client_init(&client, &config, transport) != FAIRLOCK_OK) return 1;
+  if (transport == NULL || fairlock_client_init(&client, &config, transport) != FAIRLOCK_OK)
+    return 1;
   if (fairlock_init(&handle, &client, name) != FAIRLOCK_OK) return 1;
   for (;;) {
     board_write("waiting\n");

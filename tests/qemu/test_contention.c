@@ -1,8 +1,8 @@
 /*
- * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards the history in the
- * server must show each grant to whom was next in line, tokens that rise, a counter that missed none, and never two
- * inside. The same again while the host is busy with other things, so that the boards get their time late and in
- * pieces.
+ * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards
+ * the history in the server must show each grant to whom was next in line, tokens that rise, a
+ * counter that missed none, and never two inside. The same again while the host is busy with other
+ * things, so that the boards get their time late and in pieces.
  */
 #include "rig.h"
 
@@ -41,7 +41,9 @@ static void check_history(int64_t grants)
   for (int i = 0; i < grants; i++) {
     char who[FAIRLOCK_HOLDER_ID_SIZE], next[FAIRLOCK_HOLDER_ID_SIZE];
     unsigned long long token = 0;
-    if (!CHECK(sscanf(raw_text(&redis, "LINDEX history %d", i), "%75s %llu %75s", who, &token, next) == 3)) return;
+    if (!CHECK(sscanf(raw_text(&redis, "LINDEX history %d", i), "%75s %llu %75s", who, &token,
+                      next) == 3))
+      return;
     if (strcmp(expected, "-") != 0) {
       CHECK(strcmp(expected, who) == 0);
       turns++;

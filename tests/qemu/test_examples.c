@@ -1,6 +1,6 @@
 /*
- * The examples of boards/examples do what their comments promise: the superloop goes round while it waits, over lwIP
- * and over a serial line, and preempted tasks get along over one connection.
+ * The examples of boards/examples do what their comments promise: the superloop goes round while it
+ * waits, over lwIP and over a serial line, and preempted tasks get along over one connection.
  */
 #include "rig.h"
 
@@ -32,8 +32,8 @@ static void take_turn_after_board(void)
 }
 
 /*
- * The lock is free, then somebody else has it for 2 s, and then the server is away: 200 turns each, on a machine at
- * rest.
+ * The lock is free, then somebody else has it for 2 s, and then the server is away: 200 turns each,
+ * on a machine at rest.
  */
 static void check_superloop(void)
 {
@@ -89,7 +89,10 @@ static void test_superloop_uart(void)
   CHECK_EQUAL(reap(bridge), 0); /* it ends with its line */
 }
 
-/* The server starts anew, then the gateway does: the device loses its hold each time, is told, and gets up again. */
+/*
+ * The server starts anew, then the gateway does: the device loses its hold each time, is told, and
+ * gets up again.
+ */
 static void test_serial_line_faults(void)
 {
   int line[2];

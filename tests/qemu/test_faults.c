@@ -1,10 +1,11 @@
 /*
- * What befalls boards: they freeze, lose their network for a while, or their power for good, and the server starts
- * anew. In each case the others must move on, nobody may believe in a hold that somebody else has, the firmware must
- * be told of a hold that it lost, and the board must get back on its feet without a reset.
+ * What befalls boards: they freeze, lose their network for a while, or their power for good, and
+ * the server starts anew. In each case the others must move on, nobody may believe in a hold that
+ * somebody else has, the firmware must be told of a hold that it lost, and the board must get back
+ * on its feet without a reset.
  *
- * The boards run station.c. The others are actors, processes of the host. All bounds in time are what the guarantees
- * say, and as much again for a busy machine.
+ * The boards run station.c. The others are actors, processes of the host. All bounds in time are
+ * what the guarantees say, and as much again for a busy machine.
  */
 #include "rig.h"
 
@@ -16,8 +17,8 @@
 #define LEASE_MS 3000
 
 /*
- * Within this time the next waiter gets the lock after a dead holder's lease or a dead waiter's window: the longer of
- * the two, a heartbeat, and as much again.
+ * Within this time the next waiter gets the lock after a dead holder's lease or a dead waiter's
+ * window: the longer of the two, a heartbeat, and as much again.
  */
 #define MOVES_ON_MS 15000
 
@@ -90,7 +91,10 @@ static void test_cable_3_s(void)
   pull_cable_of_waiter(3000);
 }
 
-/* Those behind a waiter that is cut off for longer wait for a window at most; back on the network, it gets its turn. */
+/*
+ * Those behind a waiter that is cut off for longer wait for a window at most; back on the network,
+ * it gets its turn.
+ */
 static void test_cable_20_s(void)
 {
   begin();
@@ -112,7 +116,10 @@ static void test_cable_20_s(void)
   board_power_off(&board);
 }
 
-/* A holder that is cut off stops believing by its own clock before the next one may begin, and says so. */
+/*
+ * A holder that is cut off stops believing by its own clock before the next one may begin, and says
+ * so.
+ */
 static void test_holder_cut_off(void)
 {
   begin();
@@ -163,8 +170,8 @@ static void test_holder_frozen(void)
 }
 
 /*
- * The lock is handed to a frozen waiter, because it listens; the window ends that, and on waking it must not believe
- * it.
+ * The lock is handed to a frozen waiter, because it listens; the window ends that, and on waking it
+ * must not believe it.
  */
 static void test_waiter_frozen(void)
 {
@@ -229,8 +236,8 @@ static void test_server_restart(void)
 }
 
 /*
- * No clock was ever set, and the counter of milliseconds wraps around while the board waits, and again while it
- * holds.
+ * No clock was ever set, and the counter of milliseconds wraps around while the board waits, and
+ * again while it holds.
  */
 static void clock_wraps(const char *start)
 {

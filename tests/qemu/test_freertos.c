@@ -1,6 +1,6 @@
 /*
- * The ports that are there to be copied, on the board: tasks on FreeRTOS's own kernel and lwIP's own task share a client, by
- * port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
+ * The ports that are there to be copied, on the board: tasks on FreeRTOS's own kernel and lwIP's
+ * own task share a client, by port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
  */
 #include "proxy.h"
 #include "rig.h"
@@ -11,7 +11,8 @@
 
 static struct board board;
 
-static void start(const char *port_text, const char *runner, const char *sockets, const char *may_break)
+static void start(const char *port_text, const char *runner, const char *sockets,
+                  const char *may_break)
 {
   const char *const arguments[] = {port_text, ROUNDS, runner, sockets, may_break, NULL};
   board_start(&board, "mps2-an385", "freertos", arguments);

@@ -1,7 +1,8 @@
 /*
- * The transport over lwIP, against a server of lwIP's own in the same stack, on the host and in virtual time: packets
- * travel through a queue here, and can be lost. Every buffer and connection is memory of its own, and the whole is
- * built with a sanitizer: a callback that touches what is gone ends the program.
+ * The transport over lwIP, against a server of lwIP's own in the same stack, on the host and in
+ * virtual time: packets travel through a queue here, and can be lost. Every buffer and connection
+ * is memory of its own, and the whole is built with a sanitizer: a callback that touches what is
+ * gone ends the program.
  */
 #include "check.h"
 #include "port_lwip.h"
@@ -309,7 +310,10 @@ static void test_no_route(void)
   end();
 }
 
-/* The peer does not read: send() takes what there is room for. When it reads on, recv() ends early, for send(). */
+/*
+ * The peer does not read: send() takes what there is room for. When it reads on, recv() ends early,
+ * for send().
+ */
 static void test_send_pressure(void)
 {
   static uint8_t data[512];
@@ -440,7 +444,9 @@ static void test_gives_up(void)
   end();
 }
 
-/* Whatever is under way when the client closes, in any state, is not seen by the next connection. */
+/*
+ * Whatever is under way when the client closes, in any state, is not seen by the next connection.
+ */
 static void test_close_in_any_state(void)
 {
   char data[16];
@@ -466,7 +472,10 @@ static void test_close_in_any_state(void)
   }
 }
 
-/* Callbacks that lwIP should not make, for a connection that is not ours: not believed, freed, aborted. */
+/*
+ * Callbacks that lwIP should not make, for a connection that is not ours: not believed, freed,
+ * aborted.
+ */
 static void test_late_callbacks(void)
 {
   connect_both();

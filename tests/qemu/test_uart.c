@@ -1,6 +1,6 @@
 /*
- * The transport over a serial line: against a scripted other end, and, by way of the real bridge, against a real
- * server. The line is a socket here, as narrow as the test wants it.
+ * The transport over a serial line: against a scripted other end, and, by way of the real bridge,
+ * against a real server. The line is a socket here, as narrow as the test wants it.
  */
 #include "harness.h"
 #include "port_uart.h"
@@ -19,8 +19,8 @@
 #endif
 
 /*
- * The line: ends[0] is the device's, ends[1] the other one. At most `width` bytes fit at a time, and at 1 often
- * none.
+ * The line: ends[0] is the device's, ends[1] the other one. At most `width` bytes fit at a time,
+ * and at 1 often none.
  */
 static int ends[2] = {-1, -1};
 static size_t width;
@@ -300,7 +300,8 @@ static void test_bridge(void)
 /* A device that was reset, in the middle of anything, begins anew. */
 static void test_bridge_after_reset(void)
 {
-  static const char *const halves[] = {"", "\020", "\020O", "\020OAB", "*2\r\n$4\r\nEC", "\020C", "*1\r\n\020"};
+  static const char *const halves[] = {"",      "\020",      "\020O", "\020OAB", "*2\r\n$4\r\nEC",
+                                       "\020C", "*1\r\n\020"};
   (void)begin_with_bridge(64);
   for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
     CHECK_EQUAL(link_connect(SOON), PORT_OK);
@@ -314,8 +315,9 @@ static void test_bridge_after_reset(void)
 }
 
 /*
- * The old connection has something to read at the moment when the reset device asks for a new one: the bridge must not
- * wait for as much from the new one, whose file descriptor may have the same number.
+ * The old connection has something to read at the moment when the reset device asks for a new one:
+ * the bridge must not wait for as much from the new one, whose file descriptor may have the same
+ * number.
  */
 static void test_bridge_reset_amid_reply(void)
 {
@@ -327,7 +329,8 @@ static void test_bridge_reset_amid_reply(void)
   CHECK(send_all("SUBSCRIBE news\r\n", 16));
   CHECK_EQUAL(receive_all(reply, sizeof reply), sizeof reply);
   CHECK_BYTES(reply, sizeof reply, confirmed, sizeof reply);
-  CHECK(kill(bridge, SIGSTOP) == 0 && waitpid(bridge, &state, WUNTRACED) == bridge && WIFSTOPPED(state));
+  CHECK(kill(bridge, SIGSTOP) == 0 && waitpid(bridge, &state, WUNTRACED) == bridge &&
+        WIFSTOPPED(state));
   CHECK_EQUAL(raw_number(&redis, "PUBLISH news flash"), 1);
   CHECK_EQUAL(raw_number(&redis, "EXISTS nothing"), 0); /* what was published is on its way */
   port_uart_init(&uart, &line, ++starts);

@@ -1,6 +1,6 @@
-# What the code blocks of a page say: awk -v want=commands|c|kinds -f pages.awk PAGE
-# commands: each line of the blocks without a kind, less the comment behind it; lines that are indented go on with the one
-# before. c: the blocks of C. kinds: each block's kind, and whether it was ended.
+# What the code blocks of a page say: awk -v want=commands|c|kinds -f pages.awk PAGE commands: each
+# line of the blocks without a kind, less the comment behind it; lines that are indented go on with
+# the one before. c: the blocks of C. kinds: each block's kind, and whether it was ended.
 /^```/ {
   if (inside) {
     end_command()

@@ -7,5 +7,5 @@ $(PAGES_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
 
 .PHONY: readme-tests
 readme-tests: $(PAGES_TEST) ## try what the pages tell the reader to type
-	@sh tests/need.sh $(PACKAGES_PAGES)
-	@sh tests/run.sh $<
+	@sh tests/tools/need.sh $(PACKAGES_PAGES)
+	@sh tests/tools/run.sh $<

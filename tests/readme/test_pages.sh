@@ -1,13 +1,14 @@
 #!/bin/sh
-# What the pages (*.md) tell the reader to type does what they say. Each command line of a code block is run as it stands,
-# or, if that would take too long or is a suite's own work, looked at: `make TARGET` has to be a target. A line that this
-# script does not know fails, and so does a block of another kind than C, text (``` text: pictures), or commands (```).
+# What the pages (*.md) tell the reader to type does what they say. Each command line of a code
+# block is run as it stands, or, if that would take too long or is a suite's own work, looked at:
+# `make TARGET` has to be a target. A line that this script does not know fails, and so does a block
+# of another kind than C, text (``` text: pictures), or commands (```).
 # shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/command/lib.sh
 sources=$(pwd)
 PATH=$build:$PATH
-pages=$(sh tests/sources.sh '*.md')
+pages=$(sh tests/tools/sources.sh '*.md')
 
 # blocks WHAT PAGE...: see pages.awk
 blocks() {
@@ -22,7 +23,8 @@ list_targets() {
   grep -qx all "$top/targets" || fail "the Makefile's targets cannot be read"
 }
 
-# is_target make WORD...: each word is a target, or VARIABLE=value of a variable that the Makefile or a script reads
+# is_target make WORD...: each word is a target, or VARIABLE=value of a variable that the Makefile
+# or a script reads
 is_target() {
   shift
   for word; do
@@ -37,7 +39,8 @@ is_target() {
   done
 }
 
-# The program of README.md, where its command line expects it. What stands for the reader's own folder is $dir.
+# The program of README.md, where its command line expects it. What stands for the reader's own
+# folder is $dir.
 lay_out() {
   ln -s "$build" "$dir/build"
   blocks c "$sources/README.md" >"$dir/program.c"
@@ -165,8 +168,8 @@ test_c_of_the_ports_page_compiles() {
   expect 0 cc -std=c11 -Wall -Wextra -Werror -Iport -Iport/posix -c -o "$dir/example.o" "$dir/example.c"
 }
 
-# What a board of one's own takes and has to write, as boards/README.md lists it: it compiles with the include paths that
-# stand there, and links without anything else.
+# What a board of one's own takes and has to write, as boards/README.md lists it: it compiles with
+# the include paths that stand there, and links without anything else.
 test_a_board_of_ones_own() {
   step=$(awk '/^1\. / { on = 1 } /^2\. / { on = 0 } on' boards/README.md | tr '\n' ' ')
   includes=$(echo "$step" | grep -o -e '-I[a-z/]*' | tr '\n' ' ')
@@ -227,7 +230,7 @@ int main(void)
   fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   while (fairlock_result(&door) == FAIRLOCK_PENDING)
     fairlock_poll(&client, 0);
-  return fairlock_held(&door) > 0 && fairlock_token(&door) > 0 ? fairlock_start_release(&door) : 1;
+  return fairlock_remaining_ms(&door) > 0 && fairlock_token(&door) > 0 ? fairlock_start_release(&door) : 1;
 }
 EOF
   arm="arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -std=c11 -Wall -Wextra -Werror -Os -ffunction-sections $includes"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs test programs against one server after the other: tests/server/compare.sh "SERVER..." PROGRAM...
-# SERVER: a folder of BUILD/servers. Prints what tests/run.sh prints for each, and then a table of what passed, by the
-# folder that the programs are from. BUILD: where all that is (build).
+# Runs test programs against one server after the other: tests/server/compare.sh "SERVER..."
+# PROGRAM... SERVER: a folder of BUILD/servers. Prints what tests/tools/run.sh prints for each, and
+# then a table of what passed, by the folder that the programs are from. BUILD: where all that is
+# (build).
 set -u
 build=$(cd "${BUILD:-build}" && pwd)
 servers=$1
@@ -22,7 +23,7 @@ for server in $servers; do
   name=$("$SERVER" --version | sed 's/ server v=\([^ ]*\).*/ \1/')
   echo "### $name"
   {
-    sh tests/run.sh "$@"
+    sh tests/tools/run.sh "$@"
     echo $? >>"$table.statuses"
   } | tee "$table.log"
   row="| $name |"

@@ -76,10 +76,10 @@ void dialect_error_code(const char **text, size_t *size)
 
 bool dialect_denies(const char *text)
 {
-  return strncmp(text, "NOPERM ", 7) == 0 ||                             /* a command, everywhere */
-         strncmp(text, "The user executing the script ", 30) == 0 ||     /* in a script: Redis 6.2, */
+  return strncmp(text, "NOPERM ", 7) == 0 ||                         /* a command, everywhere */
+         strncmp(text, "The user executing the script ", 30) == 0 || /* in a script: Redis 6.2, */
          strncmp(text, "ERR The user executing the script ", 34) == 0 || /* 7.0, */
-         strncmp(text, "ERR ACL failure in script: ", 27) == 0;          /* from 7.2 on, and Valkey */
+         strncmp(text, "ERR ACL failure in script: ", 27) == 0; /* from 7.2 on, and Valkey */
 }
 
 bool dialect_is_command(const char *object, const char *command)

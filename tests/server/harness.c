@@ -202,7 +202,8 @@ static int listen_anywhere(void)
 {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0) give_up("bind");
+  if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0)
+    give_up("bind");
   return listener;
 }
 
@@ -218,9 +219,21 @@ int free_port(void)
 
 static void run_server(struct server *started)
 {
-  const char *arguments[40] = {
-      "redis-server", "--port", started->port_text, "--bind",    "127.0.0.1", "--save",      "",  "--appendonly",
-      "no",           "--dir",  started->directory, "--logfile", "log",       "--daemonize", "no"};
+  const char *arguments[40] = {"redis-server",
+                               "--port",
+                               started->port_text,
+                               "--bind",
+                               "127.0.0.1",
+                               "--save",
+                               "",
+                               "--appendonly",
+                               "no",
+                               "--dir",
+                               started->directory,
+                               "--logfile",
+                               "log",
+                               "--daemonize",
+                               "no"};
   size_t count = 15;
   for (size_t i = 0; started->options != NULL && started->options[i] != NULL; i++)
     arguments[count++] = started->options[i];
@@ -231,8 +244,8 @@ static void run_server(struct server *started)
 }
 
 /*
- * Whether it is ready, by its own log: on its port somebody else's server may answer, which another suite has started
- * there a moment before.
+ * Whether it is ready, by its own log: on its port somebody else's server may answer, which another
+ * suite has started there a moment before.
  */
 static bool answers(const struct server *started)
 {
@@ -271,7 +284,8 @@ void server_start(struct server *started, const char *const options[])
     memcpy(directories[i], started->directory, sizeof directories[i]);
     break;
   }
-  for (int attempt = 0; attempt < 5; attempt++) { /* somebody else may have taken the port meanwhile */
+  /* somebody else may have taken the port meanwhile */
+  for (int attempt = 0; attempt < 5; attempt++) {
     started->port = free_port();
     (void)snprintf(started->port_text, sizeof started->port_text, "%d", started->port);
     server_revive(started);
@@ -342,7 +356,8 @@ void raw_close(struct raw *raw)
 
 static void keep_element(struct raw *raw, const struct resp_event *event)
 {
-  if (raw->count == sizeof raw->element / sizeof raw->element[0]) give_up("a reply has too many elements");
+  if (raw->count == sizeof raw->element / sizeof raw->element[0])
+    give_up("a reply has too many elements");
   struct raw_element *element = &raw->element[raw->count++];
   element->type = event->type;
   element->integer = event->integer;
@@ -559,7 +574,8 @@ void client_prepare(struct client *client, int port)
 
 void client_start(struct client *client)
 {
-  CHECK_EQUAL(fairlock_client_init(&client->client, &client->config, &client->socket.transport), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_client_init(&client->client, &client->config, &client->socket.transport),
+              FAIRLOCK_OK);
 }
 
 void client_open(struct client *client, int port)
@@ -579,7 +595,7 @@ const char *client_error(struct client *client)
   return client->error;
 }
 
-int crank(struct client *client, struct fairlock *handle)
+int await_result(struct client *client, struct fairlock *handle)
 {
   int64_t until = now_ms() + SOON;
   while (fairlock_result(handle) == FAIRLOCK_PENDING && now_ms() < until)
@@ -587,7 +603,7 @@ int crank(struct client *client, struct fairlock *handle)
   return fairlock_result(handle);
 }
 
-void crank_for(struct client *client, int ms)
+void service_for(struct client *client, int ms)
 {
   int64_t until = now_ms() + ms;
   for (int64_t left = ms; left > 0; left = until - now_ms())
@@ -596,7 +612,8 @@ void crank_for(struct client *client, int ms)
 
 static void copy_id(char to[FAIRLOCK_HOLDER_ID_SIZE], const struct fairlock_report *report)
 {
-  size_t size = report->id_size < FAIRLOCK_HOLDER_ID_SIZE - 1 ? report->id_size : FAIRLOCK_HOLDER_ID_SIZE - 1;
+  size_t size =
+      report->id_size < FAIRLOCK_HOLDER_ID_SIZE - 1 ? report->id_size : FAIRLOCK_HOLDER_ID_SIZE - 1;
   memcpy(to, report->id, size);
   to[size] = 0;
 }
@@ -637,7 +654,8 @@ struct command {
   uint32_t wait_ms, lease_ms;
 };
 
-static void tell_event(int pipe, struct client *client, struct fairlock *handle, char what, int status)
+static void tell_event(int pipe, struct client *client, struct fairlock *handle, char what,
+                       int status)
 {
   struct event event;
   memset(&event, 0, sizeof event);
@@ -645,7 +663,7 @@ static void tell_event(int pipe, struct client *client, struct fairlock *handle,
   event.status = status;
   if (handle->engine != NULL) {
     event.token = fairlock_token(handle);
-    event.held_ms = fairlock_held(handle);
+    event.held_ms = fairlock_remaining_ms(handle);
     event.holds = fairlock_hold_count(handle);
     fairlock_id(handle, event.id);
   }
@@ -684,7 +702,8 @@ static void act(struct client *client, const char *name, int commands, int event
       fairlock_poll(&client->client, 10);
       continue;
     }
-    if (read(commands, &command, sizeof command) != (ssize_t)sizeof command || command.what == 'q') _exit(0);
+    if (read(commands, &command, sizeof command) != (ssize_t)sizeof command || command.what == 'q')
+      _exit(0);
     if (command.what == 'c') {
       command.what = 'a';
       int status = obey(&handle, &command);
@@ -705,7 +724,8 @@ static void open_pipe(int ends[2])
   (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 }
 
-void actor_start_with(struct actor *actor, int port, const char *name, const struct fairlock_config *config)
+void actor_start_with(struct actor *actor, int port, const char *name,
+                      const struct fairlock_config *config)
 {
   int commands[2], events[2];
   open_pipe(commands);
@@ -755,7 +775,8 @@ struct event actor_hear(const struct actor *actor, int timeout_ms)
   struct pollfd wanted = {.fd = actor->events, .events = POLLIN};
   memset(&event, 0, sizeof event);
   event.status = FAIRLOCK_PENDING;
-  if (poll(&wanted, 1, timeout_ms) > 0 && read(actor->events, &event, sizeof event) != (ssize_t)sizeof event) {
+  if (poll(&wanted, 1, timeout_ms) > 0 &&
+      read(actor->events, &event, sizeof event) != (ssize_t)sizeof event) {
     memset(&event, 0, sizeof event);
     event.status = FAIRLOCK_PENDING;
   }

@@ -1,11 +1,12 @@
 /*
- * What the suites against a real redis-server share: private servers, a connection that looks at keys without the
- * library, clients of the library, and actors, which are clients in processes of their own.
+ * What the suites against a real redis-server share: private servers, a connection that looks at
+ * keys without the library, clients of the library, and actors, which are clients in processes of
+ * their own.
  *
- * Each test begins with begin(), which ends what the test before left, empties the suite's server and winds up a
- * clock: a test that hangs ends the program as a failure. Servers and child processes die with the program, however
- * that ends. All waits here are generous bounds for a loaded machine; they end as soon as what they wait for has
- * come.
+ * Each test begins with begin(), which ends what the test before left, empties the suite's server
+ * and winds up a clock: a test that hangs ends the program as a failure. Servers and child
+ * processes die with the program, however that ends. All waits here are generous bounds for a
+ * loaded machine; they end as soon as what they wait for has come.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -36,13 +37,16 @@ struct server {
 };
 
 /*
- * Starts a server that keeps nothing on disk. options: pairs such as "--maxmemory", "2mb", ended by NULL, or NULL;
- * kept.
+ * Starts a server that keeps nothing on disk. options: pairs such as "--maxmemory", "2mb", ended by
+ * NULL, or NULL; kept.
  */
 void server_start(struct server *server, const char *const options[]);
 void server_stop(struct server *server);
 
-/* Kills it and starts it again, empty, on the same port. server_kill() and server_revive() are the two halves. */
+/*
+ * Kills it and starts it again, empty, on the same port. server_kill() and server_revive() are the
+ * two halves.
+ */
 void server_restart(struct server *server);
 void server_kill(struct server *server);
 void server_revive(struct server *server);
@@ -70,9 +74,10 @@ bool raw_open(struct raw *raw, int port);
 void raw_close(struct raw *raw);
 
 /*
- * Runs a command and waits for its reply. format: words separated by one blank; %s a string, %d an int, %b bytes
- * (const void *, size_t), inside of words, too. raw_run: false if the reply was an error, whose text is element[0].
- * raw_number: the integer, or number of elements, -1 for nil, INT64_MIN for an error. raw_text: "" for nil.
+ * Runs a command and waits for its reply. format: words separated by one blank; %s a string, %d an
+ * int, %b bytes (const void *, size_t), inside of words, too. raw_run: false if the reply was an
+ * error, whose text is element[0]. raw_number: the integer, or number of elements, -1 for nil,
+ * INT64_MIN for an error. raw_text: "" for nil.
  */
 bool raw_run(struct raw *raw, const char *format, ...);
 int64_t raw_number(struct raw *raw, const char *format, ...);
@@ -86,7 +91,8 @@ bool raw_reply(struct raw *raw);
 
 int64_t hold_count_of(struct raw *raw, const char *name, const char *id);
 int64_t queue_length(struct raw *raw, const char *name);
-int64_t listeners(struct raw *raw, const char *name); /* channels of waiters of the lock that have a subscriber */
+/* channels of waiters of the lock that have a subscriber */
+int64_t listeners(struct raw *raw, const char *name);
 
 /* Waits until the queue is so long. */
 bool queue_reaches(struct raw *raw, const char *name, int64_t length);
@@ -116,7 +122,8 @@ struct client {
 };
 
 /*
- * client_prepare() fills in config, for the test to change; client_start() makes the client; client_open() is both.
+ * client_prepare() fills in config, for the test to change; client_start() makes the client;
+ * client_open() is both.
  */
 void client_prepare(struct client *client, int port);
 void client_start(struct client *client);
@@ -126,11 +133,11 @@ void client_close(struct client *client);
 /* The server's last error text. */
 const char *client_error(struct client *client);
 
-/* Turns the crank until the operation of the handle is over, or for SOON. */
-int crank(struct client *client, struct fairlock *handle);
+/* Services the client until the operation of the handle is over, or for SOON. */
+int await_result(struct client *client, struct fairlock *handle);
 
-/* Turns the crank for a while. */
-void crank_for(struct client *client, int ms);
+/* Services the client for a while. */
+void service_for(struct client *client, int ms);
 
 /* What fairlock_inspect() reports, in one piece. */
 struct picture {
@@ -159,7 +166,10 @@ void slay(pid_t pid);
 /* Zeroed memory that processes share. */
 void *share(size_t size);
 
-/* Actors: a process with a client and a handle, which does what it is told and tells what came of it. */
+/*
+ * Actors: a process with a client and a handle, which does what it is told and tells what came of
+ * it.
+ */
 
 struct actor {
   pid_t pid;
@@ -179,12 +189,13 @@ struct event {
 
 void actor_start(struct actor *actor, int port, const char *name);
 /* With a configuration: buffers, lost and lost_context are set by the actor. */
-void actor_start_with(struct actor *actor, int port, const char *name, const struct fairlock_config *config);
+void actor_start_with(struct actor *actor, int port, const char *name,
+                      const struct fairlock_config *config);
 
 /*
- * Tells it to do something: 'a' acquire(wait, lease), 'r' release, 'l' look (nothing but an event), 'd' deinit, 'p'
- * pause for `wait` without turning the crank, 'c' acquire(wait, lease), work for 5 ms, release. It turns the crank
- * meanwhile.
+ * Tells it to do something: 'a' acquire(wait, lease), 'r' release, 'l' look (nothing but an event),
+ * 'd' deinit, 'p' pause for `wait` without servicing the client, 'c' acquire(wait, lease), work for
+ * 5 ms, release. It services the client meanwhile.
  */
 void actor_tell(const struct actor *actor, char what, uint32_t wait_ms, uint32_t lease_ms);
 

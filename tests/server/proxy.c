@@ -1,6 +1,7 @@
 /*
- * The proxy; see proxy.h. A loop around poll(). Each direction of a connection takes whole RESP values out of what
- * it receives and puts them in a queue, from which they go out when they are due.
+ * The proxy; see proxy.h. A loop around poll(). Each direction of a connection takes whole RESP
+ * values out of what it receives and puts them in a queue, from which they go out when they are
+ * due.
  */
 #include "proxy.h"
 
@@ -29,7 +30,8 @@ struct direction {
   bool ended; /* nothing comes any more */
   struct resp_decoder decoder;
   struct chunk *first, **last;
-  size_t used, parsed; /* of the buffer; parsed: taken by the decoder, but its value is not yet whole */
+  /* of the buffer; parsed: taken by the decoder, but its value is not yet whole */
+  size_t used, parsed;
   int depth_element;
   int values;   /* requests, or answers with those to SUBSCRIBE */
   bool answer;  /* the value under way is one */
@@ -83,7 +85,8 @@ static int connect_to(int port)
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   int opened = socket(AF_INET, SOCK_STREAM, 0);
   address.sin_port = htons((uint16_t)port);
-  if (opened < 0 || connect(opened, (struct sockaddr *)&address, sizeof address) == 0) return opened;
+  if (opened < 0 || connect(opened, (struct sockaddr *)&address, sizeof address) == 0)
+    return opened;
   (void)close(opened);
   return -1;
 }
@@ -144,7 +147,9 @@ static bool take_request(struct link *link, const char *data, size_t size)
     (void)shutdown(link->up.from, SHUT_RDWR);
   }
   bool lost = cut || link->cut_at != 0 || atomic_load(&control->to_server) == PROXY_DROP;
-  if (!lost) put(&link->up, data, size, atomic_load(link->stranded ? &control->strand_ms : &control->delay_ms));
+  if (!lost)
+    put(&link->up, data, size,
+        atomic_load(link->stranded ? &control->strand_ms : &control->delay_ms));
   if (due(&control->cut_after, index)) link->cut_at = link->up.values;
   atomic_store(&control->requests, index);
   return !cut;
@@ -168,7 +173,8 @@ static bool take_answer(struct link *link, const char *data, size_t size)
       return true;
     }
   }
-  if (atomic_load(&control->to_client) != PROXY_DROP) put(down, data, size, atomic_load(&control->delay_ms));
+  if (atomic_load(&control->to_client) != PROXY_DROP)
+    put(down, data, size, atomic_load(&control->delay_ms));
   return true;
 }
 
@@ -185,7 +191,8 @@ static void look(struct direction *direction, const struct resp_event *event)
     direction->answer = event->type != RESP_PUSH;
     direction->message = false;
   } else if (event->depth == 1 && direction->depth_element++ == 0) {
-    size_t size = event->size < sizeof direction->name - 1 ? event->size : sizeof direction->name - 1;
+    size_t size =
+        event->size < sizeof direction->name - 1 ? event->size : sizeof direction->name - 1;
     memset(direction->name, 0, sizeof direction->name);
     if (size > 0) memcpy(direction->name, event->data, size);
     if (!direction->answer) {
@@ -204,7 +211,8 @@ static bool split(struct link *link, struct direction *direction)
     struct resp_event event;
     size_t used;
     size_t at = start + direction->parsed;
-    int status = resp_decode(&direction->decoder, direction->buffer + at, direction->used - at, &used, &event);
+    int status = resp_decode(&direction->decoder, direction->buffer + at, direction->used - at,
+                             &used, &event);
     direction->parsed += used;
     if (status != RESP_EVENT) {
       going = status == RESP_MORE;
@@ -225,7 +233,8 @@ static bool split(struct link *link, struct direction *direction)
 
 static bool take_bytes(struct link *link, struct direction *direction)
 {
-  ssize_t got = recv(direction->from, direction->buffer + direction->used, BUFFER - direction->used, 0);
+  ssize_t got =
+      recv(direction->from, direction->buffer + direction->used, BUFFER - direction->used, 0);
   if (got <= 0) {
     direction->ended = true;
     return true;
@@ -250,7 +259,10 @@ static void send_due(struct direction *direction, int mode)
   }
 }
 
-/* Sends what is due, and closes a link at whose one end nothing comes any more, when all has gone out. */
+/*
+ * Sends what is due, and closes a link at whose one end nothing comes any more, when all has gone
+ * out.
+ */
 static void serve(struct link *link)
 {
   send_due(&link->up, atomic_load(&control->to_server));
@@ -319,7 +331,8 @@ void proxy_start(struct proxy *proxy, int server_port)
   socklen_t size = sizeof address;
   control = share(sizeof *control);
   struct job job = {socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), server_port};
-  CHECK(bind(job.listener, (struct sockaddr *)&address, size) == 0 && listen(job.listener, 100) == 0);
+  CHECK(bind(job.listener, (struct sockaddr *)&address, size) == 0 &&
+        listen(job.listener, 100) == 0);
   CHECK(getsockname(job.listener, (struct sockaddr *)&address, &size) == 0);
   proxy->control = control;
   proxy->port = ntohs(address.sin_port);

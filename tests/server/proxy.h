@@ -1,6 +1,6 @@
 /*
- * A proxy between clients and a redis-server that breaks things on demand. It runs in a process of its own, takes
- * requests and replies apart, and is told what to do through shared memory.
+ * A proxy between clients and a redis-server that breaks things on demand. It runs in a process of
+ * its own, takes requests and replies apart, and is told what to do through shared memory.
  */
 #ifndef PROXY_H
 #define PROXY_H
@@ -9,20 +9,27 @@
 
 enum proxy_mode {
   PROXY_PASS,
-  PROXY_HOLD, /* bytes are kept until the mode is PASS again, even if who sent them has closed the connection */
-  PROXY_DROP  /* bytes are lost; the connection stays open */
+  /* bytes are kept until the mode is PASS again, even if who sent them has closed the connection */
+  PROXY_HOLD,
+  PROXY_DROP /* bytes are lost; the connection stays open */
 };
 
 /* How the test and the proxy talk. Requests are counted from 1, over all connections. */
 struct proxy_control {
   /* What to do. Indices: 0 for none; the proxy sets them back to 0 when done. */
-  atomic_int cut_before; /* this request does not reach the server: its connection is cut                  */
-  atomic_int cut_after;  /* the connection is cut when the server has answered this request, without the answer */
-  atomic_int strand;     /* the connection is cut at this request, which reaches the server strand_ms later */
+  /* this request does not reach the server: its connection is cut */
+  atomic_int cut_before;
+  /* the connection is cut when the server has answered this request, without the answer */
+  atomic_int cut_after;
+  /* the connection is cut at this request, which reaches the server strand_ms later */
+  atomic_int strand;
   atomic_int strand_ms;
-  atomic_int garble;        /* the answer to this request is replaced by `garbage`                           */
-  atomic_int drop_messages; /* so many messages of channels to be swallowed                                  */
-  atomic_int to_server;     /* enum proxy_mode                                                               */
+  /* the answer to this request is replaced by `garbage` */
+  atomic_int garble;
+  /* so many messages of channels to be swallowed */
+  atomic_int drop_messages;
+  /* enum proxy_mode */
+  atomic_int to_server;
   atomic_int to_client;
   atomic_int delay_ms; /* added to each direction            */
   atomic_int refuse;   /* new connections are closed at once */

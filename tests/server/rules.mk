@@ -14,7 +14,8 @@ $(BUILD)/tests/server/test_loops: | $(BUILD)/examples/epoll $(BUILD)/examples/li
 $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# Two suites once more, on port/sockets: the posix.h of tests/server/sockets comes before port/posix's.
+# Two suites once more, on port/sockets: the posix.h of tests/server/sockets comes before
+# port/posix's.
 SOCKETS := $(BUILD)/tests/server/sockets
 SOCKETS_TESTS := $(SOCKETS)/threads $(SOCKETS)/transport
 SUITES += $(SOCKETS_TESTS)
@@ -43,10 +44,10 @@ $(SOCKETS)/transport: $(SOCKETS)/test_port
 
 .PHONY: server-tests
 server-tests: $(SERVER_TESTS) $(SOCKETS_TESTS) ## run the suites against a real redis-server alone
-	@sh tests/run.sh $(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh)
+	@sh tests/tools/run.sh $(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh)
 
-# Other servers to test with, by name and version, unpacked under build/; Debian 12 installs Redis 7.0. SERVER= of any make
-# target takes their path.
+# Other servers to test with, by name and version, unpacked under build/; Debian 12 installs Redis
+# 7.0. SERVER= of any make target takes their path.
 SERVERS := redis-6.2 redis-7.0 redis-8.0 valkey-8.1 valkey-9.1
 COMPARED = $(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh) $(COMMAND_TESTS) $(DIFFERENTIAL) $(HOSTILE_KEYS)
 # Those that have found a difference between servers, or are the first to find one.

@@ -1,4 +1,7 @@
-/* The story of story.h: one client behind a proxy, another in front of it, and what must come out at each step. */
+/*
+ * The story of story.h: one client behind a proxy, another in front of it, and what must come out
+ * at each step.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <stddef.h>
@@ -25,8 +28,8 @@ static void explain(bool good)
 
 #define EXPECT(is, expected) explain(CHECK_EQUAL((is), (expected)))
 
-/* Turns both cranks. */
-static void crank_both(int ms)
+/* Services both clients. */
+static void service_both(int ms)
 {
   int64_t until = now_ms() + ms;
   do {
@@ -39,7 +42,7 @@ static int finish_both(struct fairlock *handle)
 {
   int64_t until = now_ms() + SOON;
   while (fairlock_result(handle) == FAIRLOCK_PENDING && now_ms() < until)
-    crank_both(0);
+    service_both(0);
   return fairlock_result(handle);
 }
 
@@ -62,25 +65,31 @@ static int release(struct fairlock *handle)
   return status == FAIRLOCK_PENDING ? finish_both(handle) : status;
 }
 
-/* Who must hold the lock now, and how often. NULL: nobody. What was just handed over has yet to be confirmed. */
+/*
+ * Who must hold the lock now, and how often. NULL: nobody. What was just handed over has yet to be
+ * confirmed.
+ */
 static void expect_holder(const char *id, int count)
 {
   int64_t until = now_ms() + SOON;
   while (id != NULL && hold_count_of(&redis, NAME, id) == 0 && now_ms() < until)
-    crank_both(1);
+    service_both(1);
   EXPECT(raw_number(&redis, "HLEN " NAME), id != NULL);
   if (id != NULL) EXPECT(hold_count_of(&redis, NAME, id), count);
   if (id != NULL) EXPECT(raw_number(&redis, "PTTL " NAME) > 0, true);
 }
 
-/* After each step: what was stranded in it arrives now, when it may do no harm, or later, when it may not either. */
+/*
+ * After each step: what was stranded in it arrives now, when it may do no harm, or later, when it
+ * may not either.
+ */
 static void end_step(const char *id, int count)
 {
   expect_holder(id, count);
   flush();
   if (!settling || hit || atomic_load(&proxy.control->strand) != 0) return;
   hit = true;
-  crank_both(atomic_load(&proxy.control->strand_ms) + 50);
+  service_both(atomic_load(&proxy.control->strand_ms) + 50);
   expect_holder(id, count);
 }
 
@@ -98,7 +107,7 @@ static void hold_alone(void)
   end_step(my_id, 1);
   EXPECT(fairlock_token(&mine) == token, true);
   EXPECT(release(&mine), FAIRLOCK_OK);
-  EXPECT(fairlock_held(&mine), 0);
+  EXPECT(fairlock_remaining_ms(&mine), 0);
   if (settling) end_step(NULL, 0);
 }
 
@@ -109,7 +118,7 @@ static void wait_and_pass_on(void)
   EXPECT(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   int64_t until = now_ms() + SOON;
   while (queue_length(&redis, NAME) != 1 && now_ms() < until)
-    crank_both(1);
+    service_both(1);
   end_step(other_id, 1);
   uint32_t renewals = fairlock_read_counters(&far.client).renewals;
   EXPECT(release(&other), FAIRLOCK_OK);
@@ -118,14 +127,14 @@ static void wait_and_pass_on(void)
   end_step(my_id, 1);
   until = now_ms() + SOON;
   while (fairlock_read_counters(&far.client).renewals < renewals + 2 && now_ms() < until)
-    crank_both(1);
+    service_both(1);
   EXPECT(fairlock_token(&mine) == token, true);
   EXPECT(fairlock_hold_count(&mine), 1);
   end_step(my_id, 1);
   EXPECT(fairlock_start_acquire(&other, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   until = now_ms() + SOON;
   while (queue_length(&redis, NAME) != 1 && now_ms() < until)
-    crank_both(1);
+    service_both(1);
   EXPECT(release(&mine), FAIRLOCK_OK);
   EXPECT(finish_both(&other), FAIRLOCK_OK);
   EXPECT(fairlock_token(&other) > token, true);
@@ -140,17 +149,17 @@ static void leave_and_force(void)
   EXPECT(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   int64_t until = now_ms() + SOON;
   while (queue_length(&redis, NAME) != 1 && now_ms() < until)
-    crank_both(1);
+    service_both(1);
   flush();
   EXPECT(fairlock_cancel(&mine), FAIRLOCK_OK);
   EXPECT(finish_both(&mine), FAIRLOCK_CANCELLED);
   until = now_ms() + SOON; /* told at once without a connection, and done a little later */
   while (queue_length(&redis, NAME) != 0 && now_ms() < until)
-    crank_both(1);
+    service_both(1);
   end_step(other_id, 1);
   until = now_ms() + SOON; /* an acquire that came late is undone */
   while (queue_length(&redis, NAME) != 0 && now_ms() < until)
-    crank_both(1);
+    service_both(1);
   EXPECT(queue_length(&redis, NAME), 0);
   EXPECT(fairlock_init(&tool, &far.client, NAME), FAIRLOCK_OK);
   EXPECT(fairlock_start_inspect(&tool, picture_report, &picture), FAIRLOCK_PENDING);
@@ -159,7 +168,8 @@ static void leave_and_force(void)
   flush();
   EXPECT(fairlock_start_force_release(&tool), FAIRLOCK_PENDING);
   int status = finish_both(&tool);
-  EXPECT(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD, true); /* the second time it is free */
+  /* the second time it is free */
+  EXPECT(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD, true);
   EXPECT(fairlock_deinit(&tool), FAIRLOCK_OK);
   end_step(NULL, 0);
   EXPECT(release(&other), FAIRLOCK_LOST);
@@ -224,7 +234,8 @@ void sweep(const char *what, size_t order, int strand_ms, bool settle)
   bool reached = true;
   for (int index = 1; reached && index <= count; index++) {
     if (unknown_scripts) CHECK(raw_run(&redis, "SCRIPT FLUSH"));
-    (void)snprintf(scene, sizeof scene, "%s request %d of %d, %s", what, index, count, names[index]);
+    (void)snprintf(scene, sizeof scene, "%s request %d of %d, %s", what, index, count,
+                   names[index]);
     atomic_store(&proxy.control->strand, -1);
     atomic_store(hits, index);
     (void)tell();

@@ -1,7 +1,8 @@
 /*
- * A user with the least rights: the rules that README.md lists are enough for everything, and none of them is too
- * much. And what a right that is missing leaves behind: a script may be stopped half-way by it, but must never
- * leave a hold without an end or a queue entry without a score, and must drop no waiter unserved.
+ * A user with the least rights: the rules that README.md lists are enough for everything, and none
+ * of them is too much. And what a right that is missing leaves behind: a script may be stopped
+ * half-way by it, but must never leave a hold without an end or a queue entry without a score, and
+ * must drop no waiter unserved.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,27 +20,31 @@ static void open_client(struct client *opened, const char *user)
 }
 
 /*
- * The commands that a user needs, for all operations, in the company of Redisson's clients. Keep README.md the
- * same.
+ * The commands that a user needs, for all operations, in the company of Redisson's clients. Keep
+ * README.md the same.
  */
 static const char *const commands[] = {
-    "time",   "subscribe", "unsubscribe", "evalsha", "eval", "publish", "pubsub|numsub", "exists", "del",
-    "pttl",   "pexpire",   "hget",        "hmget",   "hset", "hdel",    "hgetall",       "lindex", "hlen",
-    "lrange", "lpos",      "lpush",       "rpush",   "lrem", "zadd",    "zscore",        "zrem",   "zincrby",
+    "time",   "subscribe", "unsubscribe", "evalsha", "eval",   "publish", "pubsub|numsub",
+    "exists", "del",       "pttl",        "pexpire", "hget",   "hmget",   "hset",
+    "hdel",   "hgetall",   "lindex",      "hlen",    "lrange", "lpos",    "lpush",
+    "rpush",  "lrem",      "zadd",        "zscore",  "zrem",   "zincrby",
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-static const char keys_rule[] = "~acl* ~redisson_lock_queue:{acl* ~redisson_lock_timeout:{acl* ~fairlock:{acl*";
+static const char keys_rule[] =
+    "~acl* ~redisson_lock_queue:{acl* ~redisson_lock_timeout:{acl* ~fairlock:{acl*";
 static const char channels_rule[] = "&redisson_lock__channel:{acl*";
 
 /*
- * A new user with these rules only, but for the command left out. In Redis 6.2 a new user may use all channels, and
- * resetchannels takes them away.
+ * A new user with these rules only, but for the command left out. In Redis 6.2 a new user may use
+ * all channels, and resetchannels takes them away.
  */
-static void make_user(const char *user, const char *keys, const char *channels, const char *left_out)
+static void make_user(const char *user, const char *keys, const char *channels,
+                      const char *left_out)
 {
   char rules[1024];
-  int used = snprintf(rules, sizeof rules, "ACL SETUSER %s on >secret resetchannels %s %s", user, keys, channels);
+  int used = snprintf(rules, sizeof rules, "ACL SETUSER %s on >secret resetchannels %s %s", user,
+                      keys, channels);
   for (size_t i = 0; i < COMMANDS; i++) {
     if (left_out != NULL && strcmp(commands[i], left_out) == 0) continue;
     used += snprintf(rules + used, sizeof rules - (size_t)used, " +%s", commands[i]);
@@ -64,19 +69,21 @@ static void plant_peer(struct raw *peer)
   CHECK(raw_open(peer, server.port));
   CHECK(raw_run(peer, "SUBSCRIBE redisson_lock__channel:{acl}:peer:1"));
   CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{acl} ghost:1 peer:1"));
-  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{acl} 9000000000000 ghost:1 9000000300000 peer:1"));
+  CHECK(raw_run(&redis,
+                "ZADD redisson_lock_timeout:{acl} 9000000000000 ghost:1 9000000300000 peer:1"));
   CHECK(raw_run(&redis, "HSET fairlock:{acl} ghost:1 %s", "9000000000000 5000"));
 }
 
 static void uproot_peer(struct raw *peer)
 {
   raw_close(peer);
-  CHECK(raw_run(&redis, "DEL acl redisson_lock_queue:{acl} redisson_lock_timeout:{acl} fairlock:{acl}"));
+  CHECK(raw_run(&redis,
+                "DEL acl redisson_lock_queue:{acl} redisson_lock_timeout:{acl} fairlock:{acl}"));
 }
 
 /*
- * Each operation there is, by one user. Returns how many of them were denied; any other outcome that is not the one
- * of an unlimited user counts as a failure of the test if `whole`.
+ * Each operation there is, by one user. Returns how many of them were denied; any other outcome
+ * that is not the one of an unlimited user counts as a failure of the test if `whole`.
  */
 static int use_all(const char *user, bool whole)
 {
@@ -94,17 +101,18 @@ static int use_all(const char *user, bool whole)
   status[2] = fairlock_acquire(&one, 0, FAIRLOCK_RENEW);
   status[3] = fairlock_release(&one);
   (void)fairlock_start_acquire(&two, 5000, FAIRLOCK_RENEW);
-  crank_for(&second, 50);
+  service_for(&second, 50);
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   fairlock_id(&two, id);
-  CHECK(raw_number(&redis, "PUBLISH redisson_lock__channel:{acl}:%s 0", id) >= 0); /* it asks again */
-  crank_for(&second, 50);
+  CHECK(raw_number(&redis, "PUBLISH redisson_lock__channel:{acl}:%s 0", id) >=
+        0); /* it asks again */
+  service_for(&second, 50);
   status[4] = inspect(&first, "acl").status;
   status[5] = fairlock_release(&one);
-  status[6] = crank(&second, &two);
+  status[6] = await_result(&second, &two);
   status[7] = fairlock_force_release(&first.client, "acl", 3);
   status[8] = fairlock_release(&two);
-  if (fairlock_held(&one) > 0) (void)fairlock_release(&one);
+  if (fairlock_remaining_ms(&one) > 0) (void)fairlock_release(&one);
   uproot_peer(&(struct raw){.socket = -1});
   plant_peer(&peer);
   status[9] = fairlock_try_acquire(&one, FAIRLOCK_RENEW);
@@ -135,9 +143,10 @@ static void test_minimal(void)
 static void test_no_more(void)
 {
   static const char *const others[] = {
-      "GET acl",         "SET acl x",           "KEYS *",         "FLUSHALL",        "SCRIPT FLUSH",
-      "PUBSUB CHANNELS", "CONFIG GET *",        "ACL WHOAMI",     "PSUBSCRIBE *",    "HGET other a",
-      "DEL acl other",   "EVAL return 1 other", "HLEN fairlock:", "SUBSCRIBE other", "PUBLISH other x",
+      "GET acl",        "SET acl x",       "KEYS *",          "FLUSHALL",
+      "SCRIPT FLUSH",   "PUBSUB CHANNELS", "CONFIG GET *",    "ACL WHOAMI",
+      "PSUBSCRIBE *",   "HGET other a",    "DEL acl other",   "EVAL return 1 other",
+      "HLEN fairlock:", "SUBSCRIBE other", "PUBLISH other x",
   };
   static struct raw user;
   begin();
@@ -147,7 +156,8 @@ static void test_no_more(void)
   CHECK(raw_run(&user, "HGETALL acl"));
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
     bool done = raw_run(&user, others[i]);
-    if (!CHECK(!done && dialect_denies(user.element[0].text))) printf("# not forbidden: %s\n", others[i]);
+    if (!CHECK(!done && dialect_denies(user.element[0].text)))
+      printf("# not forbidden: %s\n", others[i]);
   }
   raw_close(&user);
   CHECK(raw_run(&redis, "ACL DELUSER minimal"));
@@ -168,9 +178,9 @@ static void test_each_is_needed(void)
 }
 
 /*
- * A right is taken away in the middle: somebody holds, two wait behind each other, and then the release has to do
- * without one command. One trial for each command, all of them at the same time, each with a lock and a user of its
- * own.
+ * A right is taken away in the middle: somebody holds, two wait behind each other, and then the
+ * release has to do without one command. One trial for each command, all of them at the same time,
+ * each with a lock and a user of its own.
  */
 struct trial {
   struct client client[3]; /* the holder and two waiters */
@@ -181,7 +191,7 @@ struct trial {
 
 static struct trial trials[COMMANDS];
 
-static void crank_trials(int ms)
+static void service_trials(int ms)
 {
   int64_t until = now_ms() + ms;
   do {
@@ -202,11 +212,13 @@ static void start_trial(size_t index)
   make_user(trial->user, keys_rule, channels_rule, NULL);
   for (int i = 0; i < 3; i++) {
     open_client(&trial->client[i], trial->user);
-    CHECK_EQUAL(fairlock_init(&trial->handle[i], &trial->client[i].client, trial->name), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init(&trial->handle[i], &trial->client[i].client, trial->name),
+                FAIRLOCK_OK);
     if (i == 0) {
       CHECK_EQUAL(fairlock_acquire(&trial->handle[0], 1000, 12000), FAIRLOCK_OK);
     } else {
-      CHECK_EQUAL(fairlock_start_acquire(&trial->handle[i], FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+      CHECK_EQUAL(fairlock_start_acquire(&trial->handle[i], FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+                  FAIRLOCK_PENDING);
       int64_t until = now_ms() + SOON;
       while (queue_length(&redis, trial->name) != i && now_ms() < until)
         fairlock_poll(&trial->client[i].client, 5);
@@ -235,12 +247,12 @@ static bool finish_trial(struct trial *trial)
       all &= trial->done[i];
       continue;
     }
-    if (fairlock_held(handle) > 0) {
+    if (fairlock_remaining_ms(handle) > 0) {
       (void)fairlock_start_release(handle);
       all = false;
     } else {
-      bool told =
-          result == FAIRLOCK_OK || result == FAIRLOCK_DENIED || result == FAIRLOCK_LOST || result == FAIRLOCK_UNKNOWN;
+      bool told = result == FAIRLOCK_OK || result == FAIRLOCK_DENIED || result == FAIRLOCK_LOST ||
+                  result == FAIRLOCK_UNKNOWN;
       if (!CHECK(told)) printf("# %s: %s\n", trial->name, fairlock_status_name(result));
       trial->done[i] = true;
     }
@@ -266,7 +278,7 @@ static void test_half_way(void)
     (void)fairlock_start_release(&trials[i].handle[0]);
   }
   for (int round = 0; round < 8; round++) {
-    crank_trials(400);
+    service_trials(400);
     for (size_t i = 0; i < COMMANDS; i++) {
       if (!sane_trial(i, "after the release")) round = 8;
       for (int j = 1; j < 3; j++)
@@ -279,7 +291,7 @@ static void test_half_way(void)
   int64_t until = now_ms() + 40000;
   bool all = false;
   while (!all && now_ms() < until) {
-    crank_trials(50);
+    service_trials(50);
     all = true;
     for (size_t i = 0; i < COMMANDS; i++)
       all &= finish_trial(&trials[i]);
@@ -295,7 +307,10 @@ static void test_half_way(void)
   }
 }
 
-/* There are notes to clear away, and no right to write the new ones: the last token stays, or the next one might be smaller. */
+/*
+ * There are notes to clear away, and no right to write the new ones: the last token stays, or the
+ * next one might be smaller.
+ */
 static void test_token_stays(void)
 {
   struct fairlock handle;
@@ -304,7 +319,8 @@ static void test_token_stays(void)
   make_user("denied", keys_rule, channels_rule, "hset");
   open_client(&client, "denied");
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
-  CHECK(raw_run(&redis, "HSET fairlock:{acl} token 9000000000000000 a:1 1 b:1 1 c:1 1 d:1 1 e:1 1"));
+  CHECK(
+      raw_run(&redis, "HSET fairlock:{acl} token 9000000000000000 a:1 1 b:1 1 c:1 1 d:1 1 e:1 1"));
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
   CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{acl} token"), 9000000000000000);
   CHECK(raw_run(&redis, "ACL SETUSER denied +hset"));
@@ -317,7 +333,9 @@ static void test_token_stays(void)
   CHECK(raw_run(&redis, "ACL DELUSER denied"));
 }
 
-/* The user may not do something right from the start: the status says so, with the server's text. */
+/*
+ * The user may not do something right from the start: the status says so, with the server's text.
+ */
 static void denied(const char *keys, const char *channels, const char *left_out, bool tries)
 {
   struct fairlock handle;
@@ -332,7 +350,7 @@ static void denied(const char *keys, const char *channels, const char *left_out,
   CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
   const char *error = client_error(&client);
   if (!CHECK(dialect_denies(error))) printf("# the error text is \"%s\"\n", error);
-  CHECK_EQUAL(fairlock_held(&handle), 0);
+  CHECK_EQUAL(fairlock_remaining_ms(&handle), 0);
   if (tries) CHECK(raw_run(&redis, "DEL acl"));
   CHECK(nothing_left(&redis, "acl"));
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
@@ -352,7 +370,8 @@ static void test_no_script_command(void)
 
 static void test_no_key(void)
 {
-  denied("~acl* ~redisson_lock_queue:{acl* ~redisson_lock_timeout:{acl*", channels_rule, NULL, false);
+  denied("~acl* ~redisson_lock_queue:{acl* ~redisson_lock_timeout:{acl*", channels_rule, NULL,
+         false);
 }
 
 static void test_no_subscribe(void)

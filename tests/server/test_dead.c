@@ -1,7 +1,7 @@
 /*
- * Waiters that go: by time-out and cancel, which must leave no trace, and by death, which must cost the others
- * nothing, or one window at most. And waiters that only seem dead: they keep their place, and never hold what is
- * not theirs.
+ * Waiters that go: by time-out and cancel, which must leave no trace, and by death, which must cost
+ * the others nothing, or one window at most. And waiters that only seem dead: they keep their
+ * place, and never hold what is not theirs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -80,11 +80,12 @@ static void test_cancel(void)
   client_open(&other, server.port);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "cancel"), FAIRLOCK_OK);
   for (int i = 0; i < 8; i++) { /* at each moment of the way into the queue */
-    CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+                FAIRLOCK_PENDING);
     for (int turn = 0; turn < i; turn++)
       fairlock_poll(&other.client, 20);
     CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
-    CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_CANCELLED);
+    CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_CANCELLED);
     CHECK(no_trace_of_waiters(&redis, "cancel"));
   }
   CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
@@ -103,12 +104,13 @@ static void test_cancel_race(void)
   client_open(&other, server.port);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "race"), FAIRLOCK_OK);
   for (int i = 0; i < 100; i++) {
-    CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+                FAIRLOCK_PENDING);
     for (int turn = 0; turn < i % 5; turn++)
       fairlock_poll(&other.client, (uint32_t)i % 3);
     int status = fairlock_cancel(&waiter);
     CHECK(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD);
-    int result = crank(&other, &waiter);
+    int result = await_result(&other, &waiter);
     CHECK(result == (status == FAIRLOCK_OK ? FAIRLOCK_CANCELLED : FAIRLOCK_OK));
     CHECK_EQUAL(raw_number(&redis, "EXISTS race"), result == FAIRLOCK_OK);
     if (result == FAIRLOCK_OK) CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
@@ -158,9 +160,9 @@ static void test_thirty_killed(void)
 }
 
 /*
- * Waiters that are frozen still listen, as far as the server can tell. Together they cost one window at most. When
- * they thaw, they hold nothing, not even the one whose grant stands in its socket; they queue again, and get their
- * turn.
+ * Waiters that are frozen still listen, as far as the server can tell. Together they cost one
+ * window at most. When they thaw, they hold nothing, not even the one whose grant stands in its
+ * socket; they queue again, and get their turn.
  */
 static void frozen(int count, const char *name)
 {
@@ -212,7 +214,10 @@ static void test_thirty_frozen(void)
   frozen(CROWD, "frozen:30");
 }
 
-/* Killed and frozen ones mixed with living ones: these keep their order, and all of it costs one window. */
+/*
+ * Killed and frozen ones mixed with living ones: these keep their order, and all of it costs one
+ * window.
+ */
 static void test_mixed(void)
 {
   static struct actor waiter[12];
@@ -265,7 +270,10 @@ static void test_only_dead_before(void)
   end("alone");
 }
 
-/* A waiter cut off for 3 s keeps its place, also if the lock went by meanwhile to one who was there. */
+/*
+ * A waiter cut off for 3 s keeps its place, also if the lock went by meanwhile to one who was
+ * there.
+ */
 static void test_cut_off(void)
 {
   struct proxy proxy;
@@ -300,7 +308,10 @@ static void test_cut_off(void)
   end("cut");
 }
 
-/* The same, and the lock is handed over meanwhile: it goes to who is there, and then to the one who is back. */
+/*
+ * The same, and the lock is handed over meanwhile: it goes to who is there, and then to the one who
+ * is back.
+ */
 static void test_cut_off_at_handover(void)
 {
   struct proxy proxy;
@@ -340,8 +351,8 @@ static void test_cut_off_at_handover(void)
 }
 
 /*
- * The network is silent for 3 s, in one direction or in both: the place is kept, and the lock comes when it speaks
- * again.
+ * The network is silent for 3 s, in one direction or in both: the place is kept, and the lock comes
+ * when it speaks again.
  */
 static void silence(enum proxy_mode to_server, enum proxy_mode to_client, const char *name)
 {
@@ -356,7 +367,8 @@ static void silence(enum proxy_mode to_server, enum proxy_mode to_client, const 
   sleep_ms(3000);
   atomic_store(&proxy.control->to_server, PROXY_PASS);
   atomic_store(&proxy.control->to_client, PROXY_PASS);
-  if (to_server == PROXY_DROP || to_client == PROXY_DROP) sleep_ms(2500); /* what was lost is said again */
+  /* what was lost is said again */
+  if (to_server == PROXY_DROP || to_client == PROXY_DROP) sleep_ms(2500);
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   struct event first = actor_hear(&far, SOON);
   CHECK_EQUAL(first.status, FAIRLOCK_OK);
@@ -385,7 +397,9 @@ static void test_mute(void)
   silence(PROXY_DROP, PROXY_PASS, "mute");
 }
 
-/* The message of a handover is lost: the waiter finds out by asking, within the lease of the grant. */
+/*
+ * The message of a handover is lost: the waiter finds out by asking, within the lease of the grant.
+ */
 static void test_lost_message(void)
 {
   struct proxy proxy;
@@ -418,18 +432,19 @@ static void test_grant_after_timeout(void)
   client_open(&other, proxy.port);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "late"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&waiter, 1500, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&other, 200);
+  service_for(&other, 200);
   line_up(&next, server.port, "late", 'a', 2);
   atomic_store(&proxy.control->to_client, PROXY_HOLD);
-  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK); /* the lock goes to the waiter, who hears nothing */
+  /* the lock goes to the waiter, who hears nothing */
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   int64_t until = now_ms() + SOON;
   while (atomic_load(&proxy.control->messages) == 0 && now_ms() < until)
     sleep_ms(2);
-  crank_for(&other, 1500); /* until its time is over, and it has left */
+  service_for(&other, 1500); /* until its time is over, and it has left */
   CHECK_EQUAL(actor_hear(&next, 2500).status, FAIRLOCK_OK);
   atomic_store(&proxy.control->to_client, PROXY_PASS);
-  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_TIMEOUT);
-  CHECK_EQUAL(fairlock_held(&waiter), 0);
+  CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_TIMEOUT);
+  CHECK_EQUAL(fairlock_remaining_ms(&waiter), 0);
   CHECK(actor_do(&next, 'l', 0, 0).held_ms > 0);
   CHECK_EQUAL(actor_do(&next, 'r', 0, 0).status, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
@@ -439,7 +454,10 @@ static void test_grant_after_timeout(void)
   end("late");
 }
 
-/* A grant for a handle that wants nothing, as if it was left in the queue by mistake: it is given back at once. */
+/*
+ * A grant for a handle that wants nothing, as if it was left in the queue by mistake: it is given
+ * back at once.
+ */
 static void test_unexpected_grant(void)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
@@ -448,7 +466,8 @@ static void test_unexpected_grant(void)
   hold("unexpected");
   client_open(&other, server.port);
   CHECK_EQUAL(fairlock_init(&idle, &other.client, "unexpected"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_acquire(&idle, 100, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT); /* it listens from now on */
+  /* it listens from now on */
+  CHECK_EQUAL(fairlock_acquire(&idle, 100, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
   fairlock_id(&idle, id);
   CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{unexpected} %s", id));
   CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{unexpected} 9000000000000 %s", id));
@@ -458,10 +477,11 @@ static void test_unexpected_grant(void)
   int64_t until = now_ms() + SOON;
   while (raw_number(&redis, "EXISTS unexpected") == 1 && now_ms() < until)
     fairlock_poll(&other.client, 20);
-  CHECK_EQUAL(fairlock_held(&idle), 0);
+  CHECK_EQUAL(fairlock_remaining_ms(&idle), 0);
   CHECK_EQUAL(fairlock_read_counters(&other.client).acquisitions, 0);
   int64_t token = raw_number(&redis, "HGET fairlock:{unexpected} token");
-  CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{unexpected} released"), token); /* it did not just expire */
+  CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{unexpected} released"),
+              token); /* it did not just expire */
   CHECK_EQUAL(fairlock_try_acquire(&holder, 10000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&idle), FAIRLOCK_OK);
@@ -470,8 +490,8 @@ static void test_unexpected_grant(void)
 }
 
 /*
- * Messages on its channel that no script has sent: a waiter asks, and believes nothing that the server does not
- * confirm.
+ * Messages on its channel that no script has sent: a waiter asks, and believes nothing that the
+ * server does not confirm.
  */
 static void test_forged_messages(void)
 {
@@ -491,7 +511,9 @@ static void test_forged_messages(void)
   (void)raw_number(&redis, "LINDEX redisson_lock_queue:{forged} 0");
   memcpy(id, redis.element[0].text, redis.element[0].size + 1);
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-    CHECK_EQUAL(raw_number(&redis, "PUBLISH redisson_lock__channel:{forged}:%s %b", id, texts[i], strlen(texts[i])), 1);
+    CHECK_EQUAL(raw_number(&redis, "PUBLISH redisson_lock__channel:{forged}:%s %b", id, texts[i],
+                           strlen(texts[i])),
+                1);
   }
   CHECK_EQUAL(actor_hear(&waiter, 300).status, FAIRLOCK_PENDING);
   CHECK_EQUAL(queue_length(&redis, "forged"), 1);
@@ -505,7 +527,10 @@ static void test_forged_messages(void)
   end("forged");
 }
 
-/* Cancelled, timed out and taken out while there is no connection: the entry goes with the next one, or lapses. */
+/*
+ * Cancelled, timed out and taken out while there is no connection: the entry goes with the next
+ * one, or lapses.
+ */
 static void test_cancel_offline(void)
 {
   struct proxy proxy;
@@ -516,16 +541,18 @@ static void test_cancel_offline(void)
   client_open(&other, proxy.port);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "offline"), FAIRLOCK_OK);
   for (int i = 0; i < 2; i++) {
-    CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 1000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 1000, FAIRLOCK_RENEW),
+                FAIRLOCK_PENDING);
     int64_t until = now_ms() + SOON;
     while (queue_length(&redis, "offline") != 1 && now_ms() < until)
       fairlock_poll(&other.client, 10);
     atomic_store(&proxy.control->refuse, 1);
     proxy_sever(&proxy);
-    crank_for(&other, 100);
+    service_for(&other, 100);
     if (i == 0) CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
-    int result = crank(&other, &waiter);
-    CHECK(result == FAIRLOCK_CANCELLED || result == FAIRLOCK_UNREACHABLE || result == FAIRLOCK_TIMEOUT);
+    int result = await_result(&other, &waiter);
+    CHECK(result == FAIRLOCK_CANCELLED || result == FAIRLOCK_UNREACHABLE ||
+          result == FAIRLOCK_TIMEOUT);
     CHECK_EQUAL(queue_length(&redis, "offline"), 1);
     atomic_store(&proxy.control->refuse, 0);
     until = now_ms() + SOON;
@@ -541,8 +568,8 @@ static void test_cancel_offline(void)
 }
 
 /*
- * Taken out while the server does not know yet that the handle waits no more: it stays until that was told, and leaves
- * nothing in the queue.
+ * Taken out while the server does not know yet that the handle waits no more: it stays until that
+ * was told, and leaves nothing in the queue.
  */
 static void test_deinit_offline(void)
 {
@@ -561,9 +588,9 @@ static void test_deinit_offline(void)
     fairlock_poll(&other.client, 10);
   atomic_store(&proxy.control->refuse, 1);
   proxy_sever(&proxy);
-  crank_for(&other, 50);
+  service_for(&other, 50);
   CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_CANCELLED);
   for (int i = 0; i < 2; i++) {
     CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_UNREACHABLE);
     CHECK_EQUAL(queue_length(&redis, "owed"), 1);
@@ -594,15 +621,18 @@ static void test_everybody_vanished(void)
   }
   for (int i = 0; i < 3; i++)
     slay(gone[i].pid);
-  static const char *const keys[] = {"redisson_lock_queue:{vanished}", "redisson_lock_timeout:{vanished}",
-                                     "fairlock:{vanished}"};
+  static const char *const keys[] = {"redisson_lock_queue:{vanished}",
+                                     "redisson_lock_timeout:{vanished}", "fairlock:{vanished}"};
   for (int i = 0; i < 3; i++) {
     int64_t left = raw_number(&redis, "PTTL %s", keys[i]);
     CHECK(left > 0 && left <= 14 * (int64_t)86400000);
   }
 }
 
-/* Ends a hold of ours with a Redisson waiter in line that listens, and takes or takes not the lock it is offered. */
+/*
+ * Ends a hold of ours with a Redisson waiter in line that listens, and takes or takes not the lock
+ * it is offered.
+ */
 static void offer_to_peer(bool taken)
 {
   CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_OK);
@@ -628,8 +658,8 @@ static void woken_ago(int64_t ms)
 }
 
 /*
- * A Redisson waiter that was woken is dead when it has not come for a window. One that came, or that was woken long before, and
- * waits anew is alive, though its score may happen to be the same.
+ * A Redisson waiter that was woken is dead when it has not come for a window. One that came, or
+ * that was woken long before, and waits anew is alive, though its score may happen to be the same.
  */
 static void test_peer_that_waits_again(void)
 {
@@ -641,7 +671,8 @@ static void test_peer_that_waits_again(void)
   CHECK(raw_run(&peer, "SUBSCRIBE redisson_lock__channel:{peer}:peer:1"));
   offer_to_peer(true);
   woken_ago(7000);
-  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_BUSY); /* and we have seen that it came */
+  /* and we have seen that it came */
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_BUSY);
   CHECK(raw_run(&redis, "DEL peer"));
   offer_to_peer(true);
   woken_ago(60000);

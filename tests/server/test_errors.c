@@ -1,6 +1,7 @@
 /*
- * The server says no: each refusal comes out as its own status with the server's text, and a script that is stopped
- * half-way, by a missing ACL rule, by lack of memory or by a key of a wrong type, leaves nothing worse than before.
+ * The server says no: each refusal comes out as its own status with the server's text, and a script
+ * that is stopped half-way, by a missing ACL rule, by lack of memory or by a key of a wrong type,
+ * leaves nothing worse than before.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ static void check_all(int expected, const char *text)
   CHECK_EQUAL(fairlock_force_release(&client.client, "errors", 6), expected);
   CHECK_EQUAL(inspect(&client, "errors").status, expected);
   CHECK(says(text));
-  CHECK_EQUAL(fairlock_held(&handle), 0);
+  CHECK_EQUAL(fairlock_remaining_ms(&handle), 0);
 }
 
 /* Authentication */
@@ -128,7 +129,10 @@ static void test_too_many_clients(void)
   server_stop(&own);
 }
 
-/* A server that says one thing to whatever comes, and nothing else: RESP2 servers, and what is no server at all. */
+/*
+ * A server that says one thing to whatever comes, and nothing else: RESP2 servers, and what is no
+ * server at all.
+ */
 static void parrot(int listener, void *context)
 {
   const char *answer = context;
@@ -136,7 +140,8 @@ static void parrot(int listener, void *context)
   for (;;) {
     int connection = accept(listener, NULL, NULL);
     if (connection < 0) return;
-    if (recv(connection, buffer, sizeof buffer, 0) > 0) (void)send(connection, answer, strlen(answer), MSG_NOSIGNAL);
+    if (recv(connection, buffer, sizeof buffer, 0) > 0)
+      (void)send(connection, answer, strlen(answer), MSG_NOSIGNAL);
     while (recv(connection, buffer, sizeof buffer, 0) > 0)
       continue;
     (void)close(connection);
@@ -166,22 +171,26 @@ static void says_always(const char *answer, int expected, const char *text)
 
 static void test_no_resp3(void)
 {
-  says_always("-ERR unknown command 'HELLO', with args beginning with: '3' \r\n", FAIRLOCK_UNSUPPORTED,
-              "ERR unknown command 'HELLO'");
-  says_always("-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n", FAIRLOCK_UNSUPPORTED,
-              "ERR unknown command `HELLO`");
+  says_always("-ERR unknown command 'HELLO', with args beginning with: '3' \r\n",
+              FAIRLOCK_UNSUPPORTED, "ERR unknown command 'HELLO'");
+  says_always("-ERR unknown command `HELLO`, with args beginning with: `3`, \r\n",
+              FAIRLOCK_UNSUPPORTED, "ERR unknown command `HELLO`");
   says_always("-NOPROTO unsupported protocol version\r\n", FAIRLOCK_UNSUPPORTED, "NOPROTO");
-  says_always("-NOPROTO sorry, this protocol version is not supported.\r\n", FAIRLOCK_UNSUPPORTED, "NOPROTO sorry");
+  says_always("-NOPROTO sorry, this protocol version is not supported.\r\n", FAIRLOCK_UNSUPPORTED,
+              "NOPROTO sorry");
 }
 
 static void test_no_redis(void)
 {
   says_always("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", FAIRLOCK_PROTOCOL, "");
   says_always("SSH-2.0-OpenSSH_9.2p1\r\n", FAIRLOCK_PROTOCOL, "");
-  says_always("-DENIED Redis is running in protected mode\r\n", FAIRLOCK_REFUSED, "DENIED Redis is running");
+  says_always("-DENIED Redis is running in protected mode\r\n", FAIRLOCK_REFUSED,
+              "DENIED Redis is running");
   says_always("-ERR something else\r\n", FAIRLOCK_REFUSED, "ERR something else");
-  says_always("-NOAUTH HELLO must be called with the client already authenticated\r\n", FAIRLOCK_DENIED, "NOAUTH");
-  says_always("-LOADING Redis is loading the dataset in memory\r\n", FAIRLOCK_LOADING, "LOADING");
+  says_always("-NOAUTH HELLO must be called with the client already authenticated\r\n",
+              FAIRLOCK_DENIED, "NOAUTH");
+  says_always("-LOADING Redis is loading the dataset in memory\r\n", FAIRLOCK_UNAVAILABLE,
+              "LOADING");
 }
 
 /* The server is busy */
@@ -210,10 +219,10 @@ static void test_loading(void)
   int64_t until = now_ms() + SOON;
   while (strncmp(raw_text(&look, "GET filler:1"), "LOADING", 7) != 0 && now_ms() < until)
     sleep_ms(5);
-  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(says("LOADING"));
-  CHECK_EQUAL(fairlock_acquire(&handle, 200, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
-  CHECK_EQUAL(inspect(&client, "errors").status, FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_acquire(&handle, 200, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
+  CHECK_EQUAL(inspect(&client, "errors").status, FAIRLOCK_UNAVAILABLE);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   client_close(&client);
   client_open(&client, own.port);
@@ -238,14 +247,14 @@ static void test_busy_script(void)
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
   raw_send(&busy, "EVAL %s 0", "while true do end");
   sleep_ms(200);
-  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(says("BUSY"));
-  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&client, 300);
+  service_for(&client, 300);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
   CHECK(raw_run(&redis, "SCRIPT KILL"));
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 5000"));
   close_one();
@@ -263,7 +272,8 @@ static void test_readonly(void)
   CHECK(raw_open(&look, replica.port));
   CHECK(raw_run(&look, "REPLICAOF 127.0.0.1 %d", server.port));
   int64_t until = now_ms() + SOON;
-  while (strstr(raw_text(&look, "INFO replication"), "master_link_status:up") == NULL && now_ms() < until)
+  while (strstr(raw_text(&look, "INFO replication"), "master_link_status:up") == NULL &&
+         now_ms() < until)
     sleep_ms(20);
   open_one(replica.port, NULL, NULL, "errors");
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
@@ -281,9 +291,9 @@ static void test_readonly(void)
   CHECK_EQUAL(raw_number(&redis, "DEL errors"), 1);
   CHECK(nothing_left(&redis, "errors"));
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&client, 200);
+  service_for(&client, 200);
   CHECK(raw_run(&look, "REPLICAOF NO ONE")); /* a fail-over: it is the master now */
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   close_one();
   raw_close(&look);
@@ -301,7 +311,7 @@ static void test_masterdown(void)
   CHECK(raw_open(&look, replica.port));
   CHECK(raw_run(&look, "REPLICAOF 127.0.0.1 %d", free_port()));
   open_one(replica.port, NULL, NULL, "errors");
-  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(says("MASTERDOWN"));
   close_one();
   raw_close(&look);
@@ -311,7 +321,10 @@ static void test_masterdown(void)
 static struct client other;
 static struct fairlock waiter;
 
-/* Who holds can go on holding, release, and hand over; what would begin something new comes to `expected`. */
+/*
+ * Who holds can go on holding, release, and hand over; what would begin something new comes to
+ * `expected`.
+ */
 static void check_full(int expected, const char *text, const char *full, const char *room)
 {
   open_one(server.port, NULL, NULL, "errors");
@@ -326,13 +339,13 @@ static void check_full(int expected, const char *text, const char *full, const c
   CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), expected);
   CHECK(nothing_left(&redis, "errors"));
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&client, 200);
+  service_for(&client, 200);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
   CHECK(raw_run(&redis, room));
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&other, 200);
+  service_for(&other, 200);
   CHECK_EQUAL(queue_length(&redis, "errors"), 1);
 }
 
@@ -355,9 +368,9 @@ static void test_oom(void)
   CHECK_EQUAL(fairlock_hold_count(&handle), 1);
   CHECK(raw_number(&redis, "PTTL errors") > 25000);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_read_counters(&other.client).granted, 1);
-  crank_for(&other, 200);
+  service_for(&other, 200);
   CHECK(raw_number(&redis, "PTTL errors") > 10000); /* confirmed: more than the grant's window */
   CHECK(sane(&redis, "errors"));
   CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
@@ -374,8 +387,8 @@ static void test_oom_renewal(void)
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "CONFIG SET maxmemory 1"));
-  crank_for(&client, 2500);
-  CHECK(fairlock_held(&handle) > 0);
+  service_for(&client, 2500);
+  CHECK(fairlock_remaining_ms(&handle) > 0);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "CONFIG SET maxmemory 0"));
   close_one();
@@ -383,23 +396,24 @@ static void test_oom_renewal(void)
 }
 
 /*
- * While a server refuses all writes, nothing is lost: what was begun ends when it takes them again, or by its
- * lease.
+ * While a server refuses all writes, nothing is lost: what was begun ends when it takes them again,
+ * or by its lease.
  */
-static void release_in_between(int expected, const char *text, const char *refuse, const char *accept_again)
+static void release_in_between(int expected, const char *text, const char *refuse,
+                               const char *accept_again)
 {
   CHECK(raw_run(&redis, refuse));
   CHECK_EQUAL(fairlock_release(&handle), expected); /* of one level: not done */
   CHECK(says(text));
   CHECK_EQUAL(fairlock_hold_count(&handle), 2);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
-  crank_for(&client, 100);
+  service_for(&client, 100);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
   CHECK(raw_run(&redis, accept_again));
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_hold_count(&handle), 1);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
 }
 
@@ -440,7 +454,8 @@ static void test_misconf(void)
   CHECK(raw_run(&redis, "CONFIG SET save %s", "36000 1"));
   (void)raw_run(&redis, "BGSAVE");
   int64_t until = now_ms() + SOON;
-  while (strstr(raw_text(&redis, "INFO persistence"), "rdb_last_bgsave_status:err") == NULL && now_ms() < until) {
+  while (strstr(raw_text(&redis, "INFO persistence"), "rdb_last_bgsave_status:err") == NULL &&
+         now_ms() < until) {
     sleep_ms(20);
   }
   check_full(FAIRLOCK_MISCONF, "MISCONF", refuse, accept_again);
@@ -454,8 +469,8 @@ static void test_misconf(void)
 
 /* Keys of a wrong type */
 
-static const char *const lock_keys[] = {"errors", "redisson_lock_queue:{errors}", "redisson_lock_timeout:{errors}",
-                                        "fairlock:{errors}"};
+static const char *const lock_keys[] = {"errors", "redisson_lock_queue:{errors}",
+                                        "redisson_lock_timeout:{errors}", "fairlock:{errors}"};
 
 struct snapshot {
   size_t size[4];
@@ -470,7 +485,8 @@ static struct snapshot take_snapshot(void)
     (void)raw_text(&redis, "DUMP %s", lock_keys[i]);
     const struct raw_element *element = &redis.element[0];
     snapshot.size[i] = element->size;
-    if (CHECK(element->size <= sizeof snapshot.dump[i])) memcpy(snapshot.dump[i], element->text, element->size);
+    if (CHECK(element->size <= sizeof snapshot.dump[i]))
+      memcpy(snapshot.dump[i], element->text, element->size);
   }
   return snapshot;
 }
@@ -479,7 +495,8 @@ static void check_untouched(const struct snapshot *before)
 {
   struct snapshot after = take_snapshot();
   for (int i = 0; i < 4; i++) {
-    if (!CHECK_BYTES(after.dump[i], after.size[i], before->dump[i], before->size[i])) printf("# %s\n", lock_keys[i]);
+    if (!CHECK_BYTES(after.dump[i], after.size[i], before->dump[i], before->size[i]))
+      printf("# %s\n", lock_keys[i]);
   }
 }
 
@@ -498,7 +515,7 @@ static void spoil(int key)
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&other, 100);
+  service_for(&other, 100);
   CHECK_EQUAL(queue_length(&redis, "errors"), 1);
   CHECK(raw_run(&redis, "SET %s spoiled", lock_keys[key]));
   before = take_snapshot();
@@ -518,7 +535,7 @@ static void spoil(int key)
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_REFUSED);
   CHECK_EQUAL(fairlock_hold_count(&handle), 2);
   check_untouched(&before);
-  CHECK_EQUAL(crank(&other, &waiter), FAIRLOCK_REFUSED); /* with its next heartbeat */
+  CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_REFUSED); /* with its next heartbeat */
   check_untouched(&before);
   CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&late), FAIRLOCK_OK);
@@ -567,7 +584,8 @@ static void test_nonsense(void)
     CHECK(raw_run(&redis, "FLUSHALL"));
     CHECK(raw_run(&redis, spoilers[i]));
     int status = fairlock_acquire(&handle, 15000, FAIRLOCK_RENEW);
-    if (!CHECK_EQUAL(status, FAIRLOCK_OK)) printf("# after %s: %s\n", spoilers[i], client_error(&client));
+    if (!CHECK_EQUAL(status, FAIRLOCK_OK))
+      printf("# after %s: %s\n", spoilers[i], client_error(&client));
     CHECK(fairlock_token(&handle) > 1600000000000000);
     if (status == FAIRLOCK_OK) CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   }

@@ -1,7 +1,7 @@
 /*
- * Far away: waiters whose round trips take from half a second to twenty, with neighbours of the server on the same lock. They
- * get it in their turn, and none of them takes the distance for a server that is gone. The four distances are tried side by
- * side: nearly all of it is waiting.
+ * Far away: waiters whose round trips take from half a second to twenty, with neighbours of the
+ * server on the same lock. They get it in their turn, and none of them takes the distance for a
+ * server that is gone. The four distances are tried side by side: nearly all of it is waiting.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,10 @@ static const struct distance {
   uint32_t waiter_ms;
   int rounds;
   const char *name;
-} distances[] = {
-    {500, 0, ROUNDS, "far:0.5"}, {2000, 0, ROUNDS, "far:2"}, {5000, 0, ROUNDS, "far:5"}, {20000, 60000, 1, "far:20"}};
+} distances[] = {{500, 0, ROUNDS, "far:0.5"},
+                 {2000, 0, ROUNDS, "far:2"},
+                 {5000, 0, ROUNDS, "far:5"},
+                 {20000, 60000, 1, "far:20"}};
 #define DISTANCES (int)(sizeof distances / sizeof distances[0])
 
 static struct proxy proxies[DISTANCES];
@@ -49,7 +51,8 @@ static void expect(struct common *common, int status)
 }
 
 /* Asks, holds for a moment, and releases. */
-static void pass_through(struct common *common, struct client *client, struct fairlock *handle, int index, bool first)
+static void pass_through(struct common *common, struct client *client, struct fairlock *handle,
+                         int index, bool first)
 {
   int status = fairlock_start_acquire(handle, FAIRLOCK_FOREVER, 60000);
   if (first) (void)atomic_fetch_add(&common->asked, 1);
@@ -87,7 +90,8 @@ static void run_party(int number, void *context)
   if (far) (void)atomic_fetch_add(&common->connected, 1);
   while (atomic_load(&common->turn) <= index)
     sleep_ms(5);
-  for (int round = 0; far ? round < distance->rounds : atomic_load(&common->finished) < FAR; round++) {
+  for (int round = 0; far ? round < distance->rounds : atomic_load(&common->finished) < FAR;
+       round++) {
     pass_through(common, &client, &handle, index, round == 0);
     if (!far) sleep_ms(5);
   }
@@ -184,4 +188,5 @@ static void test_far(void)
   client_close(&client);
 }
 
-const struct check_test check_tests[] = {{"far: round trips of 0.5, 2, 5 and 20 s", test_far}, {NULL, NULL}};
+const struct check_test check_tests[] = {{"far: round trips of 0.5, 2, 5 and 20 s", test_far},
+                                         {NULL, NULL}};

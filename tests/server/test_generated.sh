@@ -1,5 +1,6 @@
 #!/bin/sh
-# lock/scripts.c is what lock/scripts/generate.sh makes of the Lua sources, whichever awk runs it: run from the top folder.
+# lock/scripts.c is what lock/scripts/generate.sh makes of the Lua sources, whichever awk runs it:
+# run from the top folder.
 set -u
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT

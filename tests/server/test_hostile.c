@@ -1,6 +1,6 @@
 /*
- * A server that says what a server should never say, once, at each moment of a client's life: the operation gets
- * through or fails with a clear status, and after that all is well again.
+ * A server that says what a server should never say, once, at each moment of a client's life: the
+ * operation gets through or fails with a clear status, and after that all is well again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,8 @@ static const char *const nonsense[] = {
 #define NONSENSE (sizeof nonsense / sizeof nonsense[0])
 
 /*
- * One answer of an operation is replaced: the operation gets through, or fails clearly, and then all is well again.
+ * One answer of an operation is replaced: the operation gets through, or fails clearly, and then
+ * all is well again.
  */
 static void garble(size_t which, int index)
 {
@@ -78,10 +79,12 @@ static void garble(size_t which, int index)
   status[2] = fairlock_release(&mine);
   status[3] = fairlock_release(&mine);
   for (int i = 0; i < 4; i++) {
-    bool known = status[i] == FAIRLOCK_OK || status[i] == FAIRLOCK_PROTOCOL || status[i] == FAIRLOCK_REFUSED ||
-                 status[i] == FAIRLOCK_UNREACHABLE || status[i] == FAIRLOCK_LOST || status[i] == FAIRLOCK_NOT_HELD ||
+    bool known = status[i] == FAIRLOCK_OK || status[i] == FAIRLOCK_PROTOCOL ||
+                 status[i] == FAIRLOCK_REFUSED || status[i] == FAIRLOCK_UNREACHABLE ||
+                 status[i] == FAIRLOCK_LOST || status[i] == FAIRLOCK_NOT_HELD ||
                  status[i] == FAIRLOCK_UNSUPPORTED || status[i] == FAIRLOCK_UNKNOWN;
-    if (!CHECK(known)) printf("#   %s, operation %d: %s\n", scene, i, fairlock_status_name(status[i]));
+    if (!CHECK(known))
+      printf("#   %s, operation %d: %s\n", scene, i, fairlock_status_name(status[i]));
   }
   while (fairlock_hold_count(&mine) > 0 || fairlock_result(&mine) == FAIRLOCK_LOST) {
     if (fairlock_release(&mine) == FAIRLOCK_NOT_HELD) break;

@@ -1,6 +1,7 @@
 /*
- * A request that comes late, each in turn: its connection breaks, the client sends it again on a new one, and then
- * the first one reaches the server, too. It must neither end nor begin a hold that it does not belong to.
+ * A request that comes late, each in turn: its connection breaks, the client sends it again on a
+ * new one, and then the first one reaches the server, too. It must neither end nor begin a hold
+ * that it does not belong to.
  */
 #include "story.h"
 
@@ -43,7 +44,10 @@ static void strand_next(void)
   atomic_store(&proxy.control->strand, atomic_load(&proxy.control->requests) + 1);
 }
 
-/* An acquire that comes when it is void begins no hold that nobody knows of, not even when the client is gone. */
+/*
+ * An acquire that comes when it is void begins no hold that nobody knows of, not even when the
+ * client is gone.
+ */
 static void test_void_acquire(void)
 {
   open_stranding("void");
@@ -71,10 +75,10 @@ static void test_void_leave(void)
     fairlock_poll(&client.client, 5);
   strand_next();
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(atomic_load(&proxy.control->strand), 0);
   CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, 60000), FAIRLOCK_OK);
-  crank_for(&client, 3500);
+  service_for(&client, 3500);
   CHECK_EQUAL(raw_number(&redis, "EXISTS void"), 1);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   close_stranding("void");

@@ -1,6 +1,7 @@
 /*
- * The examples of boards/examples/loops, in which the lock lives in an event loop of the program's own: they acquire, wait
- * behind another holder and release, also when the server starts anew meanwhile. While they wait they sleep.
+ * The examples of boards/examples/loops, in which the lock lives in an event loop of the program's
+ * own: they acquire, wait behind another holder and release, also when the server starts anew
+ * meanwhile. While they wait they sleep.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 
 #define WAIT_MS      7000
 #define HEARTBEAT_MS 2000
-#define HANDFUL                                                                                                        \
-  6 /* of times that a loop goes round for a heartbeat: to send, to receive, and to see that that was all */
+/* times that a loop goes round for a heartbeat: to send, to receive, and to see that that was all */
+#define HANDFUL 6
 
 static struct client holder;
 static struct fairlock held;
@@ -75,12 +76,14 @@ static void wait_behind(const char *path)
   take_lock();
   if (!program_start(&program, path)) return;
   CHECK(queue_reaches(&redis, "loop", 1));
-  crank_for(&holder, WAIT_MS);
+  service_for(&holder, WAIT_MS);
   CHECK_EQUAL(fairlock_release(&held), FAIRLOCK_OK);
-  if (says(&program, line)) CHECK_EQUAL(sscanf(line, "held after %u wakings in %u ms", &wakings, &ms), 2);
+  if (says(&program, line))
+    CHECK_EQUAL(sscanf(line, "held after %u wakings in %u ms", &wakings, &ms), 2);
   CHECK(ms >= WAIT_MS);
   CHECK(wakings > ms / HEARTBEAT_MS);
-  CHECK(wakings <= HANDFUL * (ms / HEARTBEAT_MS + 2)); /* the first and the last are not at a heartbeat's time */
+  /* the first and the last are not at a heartbeat's time */
+  CHECK(wakings <= HANDFUL * (ms / HEARTBEAT_MS + 2));
   if (says(&program, line)) CHECK(strcmp(line, "released\n") == 0);
   program_end(&program);
   CHECK_EQUAL(fairlock_deinit(&held), FAIRLOCK_OK);

@@ -1,6 +1,6 @@
 /*
- * Leases: how they run out, how they are kept alive, and how a holder learns that its hold is gone, whatever took
- * it. The holder must stop believing before the server forgets.
+ * Leases: how they run out, how they are kept alive, and how a holder learns that its hold is gone,
+ * whatever took it. The holder must stop believing before the server forgets.
  */
 #include "harness.h"
 
@@ -25,7 +25,7 @@ static void close_all(void)
   client_close(&client);
 }
 
-/* Turns the crank until the loss was told, or for SOON. */
+/* Services the client until the loss was told, or for SOON. */
 static bool told(int losses)
 {
   int64_t until = now_ms() + SOON;
@@ -34,11 +34,14 @@ static bool told(int losses)
   return atomic_load(&client.losses) == losses;
 }
 
-/* After a loss: nothing is believed any more, and after as many releases as there were holds the handle is as new. */
+/*
+ * After a loss: nothing is believed any more, and after as many releases as there were holds the
+ * handle is as new.
+ */
 static void check_lost(int holds)
 {
   CHECK_EQUAL(atomic_load(&client.losses), 1);
-  CHECK_EQUAL(fairlock_held(&handle), 0);
+  CHECK_EQUAL(fairlock_remaining_ms(&handle), 0);
   CHECK_EQUAL(fairlock_token(&handle), 0);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_LOST);
@@ -50,7 +53,8 @@ static void check_lost(int holds)
 }
 
 /*
- * When the server has forgotten the hold, its holder has stopped believing in it. Nobody turns the crank meanwhile.
+ * When the server has forgotten the hold, its holder has stopped believing in it. Nobody services
+ * the client meanwhile.
  */
 static void test_belief_ends_first(void)
 {
@@ -61,7 +65,7 @@ static void test_belief_ends_first(void)
     int64_t until = now_ms() + SOON;
     while (raw_number(&redis, "EXISTS belief") == 1 && now_ms() < until)
       continue;
-    CHECK_EQUAL(fairlock_held(&handle), 0);
+    CHECK_EQUAL(fairlock_remaining_ms(&handle), 0);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_NOT_HELD);
     CHECK_EQUAL(atomic_load(&client.losses), 1);
@@ -69,7 +73,7 @@ static void test_belief_ends_first(void)
   }
 }
 
-/* A fixed lease is not renewed, and its end is told to whom turns the crank. */
+/* A fixed lease is not renewed, and its end is told to whoever services the client. */
 static void test_expiry(void)
 {
   begin();
@@ -85,7 +89,7 @@ static void test_expiry(void)
   CHECK(nothing_left(&redis, "expiry"));
 }
 
-static void *run_crank(void *context)
+static void *run_client(void *context)
 {
   (void)context;
   fairlock_run(&client.client);
@@ -101,11 +105,11 @@ static void test_watchdog(void)
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   uint64_t token = fairlock_token(&handle);
-  CHECK_EQUAL(pthread_create(&thread, NULL, run_crank, NULL), 0);
+  CHECK_EQUAL(pthread_create(&thread, NULL, run_client, NULL), 0);
   for (int i = 0; i < 40; i++) {
     sleep_ms(100);
     CHECK(raw_number(&redis, "PTTL watchdog") > 0);
-    CHECK(fairlock_held(&handle) > 0);
+    CHECK(fairlock_remaining_ms(&handle) > 0);
   }
   CHECK(fairlock_read_counters(&client.client).renewals >= 3);
   CHECK(fairlock_token(&handle) == token);
@@ -129,20 +133,23 @@ static void test_watchdog_by_polls(void)
   int64_t until = now_ms() + 3500;
   while (now_ms() < until) {
     fairlock_poll(&client.client, 200);
-    CHECK(fairlock_held(&handle) > 0);
+    CHECK(fairlock_remaining_ms(&handle) > 0);
   }
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   close_all();
 }
 
-/* A renewed lease with nobody to turn the crank runs out; meanwhile somebody else holds, and keeps what it holds. */
-static void test_no_crank(void)
+/*
+ * A renewed lease with nobody to service the client runs out; meanwhile somebody else holds, and
+ * keeps what it holds.
+ */
+static void test_not_serviced(void)
 {
   struct fairlock_config config = {.lease_ms = 600};
   struct actor holder, next;
   begin();
-  actor_start_with(&holder, server.port, "crank", &config);
-  actor_start(&next, server.port, "crank");
+  actor_start_with(&holder, server.port, "unserviced", &config);
+  actor_start(&next, server.port, "unserviced");
   CHECK_EQUAL(actor_do(&holder, 'a', 0, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
   actor_tell(&holder, 'p', 3000, 0);
   CHECK_EQUAL(actor_do(&next, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
@@ -153,7 +160,7 @@ static void test_no_crank(void)
   CHECK_EQUAL(event.losses, 1);
   event = actor_do(&next, 'l', 0, 0);
   CHECK(event.held_ms > 0);
-  CHECK_EQUAL(hold_count_of(&redis, "crank", event.id), 1);
+  CHECK_EQUAL(hold_count_of(&redis, "unserviced", event.id), 1);
   CHECK_EQUAL(actor_do(&next, 'r', 0, 0).status, FAIRLOCK_OK);
   actor_end(&holder);
   actor_end(&next);
@@ -238,7 +245,8 @@ static void test_old_release(void)
   open_with_lease(0, "old");
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
   fairlock_id(&handle, id);
-  CHECK(raw_run(&redis, "HSET fairlock:{old} token 9000000999999999")); /* as if there was a later hold */
+  CHECK(raw_run(&redis,
+                "HSET fairlock:{old} token 9000000999999999")); /* as if there was a later hold */
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
   CHECK_EQUAL(hold_count_of(&redis, "old", id), 1);
   close_all();
@@ -249,7 +257,10 @@ static bool notes_outlive_lease(void)
   return raw_number(&redis, "PTTL fairlock:{notes}") > raw_number(&redis, "PTTL notes") + 3600000;
 }
 
-/* What the server notes of a hold lasts for longer than the longest lease, and for longer than a hold that is renewed on and on. */
+/*
+ * What the server notes of a hold lasts for longer than the longest lease, and for longer than a
+ * hold that is renewed on and on.
+ */
 static void test_notes_last(void)
 {
   static struct client waiter;
@@ -261,14 +272,15 @@ static void test_notes_last(void)
   CHECK_EQUAL(fairlock_init(&waiting, &waiter.client, "notes"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(notes_outlive_lease());
-  CHECK_EQUAL(raw_number(&redis, "PEXPIRE fairlock:{notes} 60000"), 1); /* as if a long time had passed */
+  CHECK_EQUAL(raw_number(&redis, "PEXPIRE fairlock:{notes} 60000"),
+              1); /* as if a long time had passed */
   int64_t until = now_ms() + SOON;
   while (!notes_outlive_lease() && now_ms() < until)
     fairlock_poll(&client.client, 50);
   CHECK(notes_outlive_lease());
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
 
-  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_LONGEST_MS), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_DURATION_MAX_MS), FAIRLOCK_OK);
   CHECK(notes_outlive_lease());
   CHECK_EQUAL(fairlock_start_acquire(&waiting, 60000, 60000), FAIRLOCK_PENDING);
   until = now_ms() + SOON;
@@ -314,7 +326,10 @@ static void test_restart(void)
   server_stop(&own);
 }
 
-/* Waiters survive a restart without persistence: they queue again by themselves, and one of them gets the lock. */
+/*
+ * Waiters survive a restart without persistence: they queue again by themselves, and one of them
+ * gets the lock.
+ */
 static void test_restart_with_waiters(void)
 {
   static struct server own;
@@ -348,7 +363,10 @@ static void test_restart_with_waiters(void)
   server_stop(&own);
 }
 
-/* The server is gone for good: the belief ends with the lease, and that is told. The handle stays while its hold may. */
+/*
+ * The server is gone for good: the belief ends with the lease, and that is told. The handle stays
+ * while its hold may.
+ */
 static void test_server_gone(void)
 {
   static struct server own;
@@ -363,15 +381,16 @@ static void test_server_gone(void)
   server_kill(&own);
   int64_t began = now_ms();
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
-  CHECK(fairlock_held(&handle) <= 2000 - 32); /* it still may be held */
-  while (fairlock_held(&handle) > 0 && now_ms() < began + SOON)
+  CHECK(fairlock_remaining_ms(&handle) <= 2000 - 32); /* it still may be held */
+  while (fairlock_remaining_ms(&handle) > 0 && now_ms() < began + SOON)
     fairlock_poll(&client.client, 50);
   CHECK(told(1));
   CHECK(now_ms() - began < 10000);
   check_lost(1);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_UNREACHABLE); /* what it left may still be there */
   int status;
-  while (status = fairlock_deinit(&handle), status == FAIRLOCK_UNREACHABLE && now_ms() < began + SOON)
+  while (status = fairlock_deinit(&handle),
+         status == FAIRLOCK_UNREACHABLE && now_ms() < began + SOON)
     continue;
   CHECK_EQUAL(status, FAIRLOCK_OK); /* and cannot be any more */
   client_close(&client);
@@ -394,8 +413,8 @@ static void test_forced(void)
 }
 
 /*
- * The claim of a handover lasts for the waiter's timeout; the hold that it becomes, for its own lease. Whoever then vanishes
- * costs the next one that lease, not the claim.
+ * The claim of a handover lasts for the waiter's timeout; the hold that it becomes, for its own
+ * lease. Whoever then vanishes costs the next one that lease, not the claim.
  */
 static void test_short_lease_after_handover(void)
 {
@@ -454,7 +473,7 @@ static void test_told_which(void)
   while (loser == NULL && now_ms() < until)
     fairlock_poll(&client.client, 50);
   CHECK(loser == &second);
-  CHECK(fairlock_held(&handle) > 0);
+  CHECK(fairlock_remaining_ms(&handle) > 0);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
@@ -466,7 +485,7 @@ const struct check_test check_tests[] = {
     {"lost: a fixed lease runs out", test_expiry},
     {"lost: the watchdog renews", test_watchdog},
     {"lost: polls renew", test_watchdog_by_polls},
-    {"lost: nobody turns the crank", test_no_crank},
+    {"lost: nobody services the client", test_not_serviced},
     {"lost: a frozen holder", test_frozen_holder},
     {"lost: by DEL", test_deleted},
     {"lost: taken over by somebody else", test_taken_over},

@@ -1,7 +1,7 @@
 /*
- * Names and ids of every kind, and the smallest buffers: each name gets through acquire, wait, handover, re-entry,
- * release and inspection, and what stands in Redis is where Redisson looks for it. What does not fit is refused at
- * init.
+ * Names and ids of every kind, and the smallest buffers: each name gets through acquire, wait,
+ * handover, re-entry, release and inspection, and what stands in Redis is where Redisson looks for
+ * it. What does not fit is refused at init.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void use_name(const void *name, size_t size, const char *client_id)
   CHECK(picture.held && picture.waiters == 1 && picture.listening == 1);
   CHECK(strcmp(picture.holder, next) == 0 && strcmp(picture.waiter[0], id) == 0);
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&one, &first), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&one, &first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_read_counters(&one.client).granted, 1);
   CHECK_EQUAL(fairlock_acquire(&first, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(raw_number(&redis, "HGET %b %s", name, size, id), 2);
@@ -106,9 +106,9 @@ static void use_name(const void *name, size_t size, const char *client_id)
   CHECK(raw_run(&redis, "FLUSHALL"));
 }
 
-#define NAME(text)                                                                                                     \
-  {                                                                                                                    \
-    text, sizeof text - 1                                                                                              \
+#define NAME(text)                                                                                 \
+  {                                                                                                \
+    text, sizeof text - 1                                                                          \
   }
 
 static void test_names(void)
@@ -172,9 +172,9 @@ static void test_longest_name(void)
   CHECK_EQUAL(fairlock_init_bytes(&second, &one.client, name, FAIRLOCK_NAME_MAX), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&first, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&second, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&one, 200);
+  service_for(&one, 200);
   CHECK_EQUAL(fairlock_release(&first), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&one, &second), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&one, &second), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_read_counters(&one.client).granted, 1);
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&first), FAIRLOCK_OK);
@@ -219,7 +219,8 @@ static void test_buffers(void)
   begin();
   CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(1, 0), FAIRLOCK_SEND_MIN), FAIRLOCK_OK);
   CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(0, 0), FAIRLOCK_SEND_MIN), FAIRLOCK_TOO_LONG);
-  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(1, 0), FAIRLOCK_SEND_MIN - 1), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(init_with(NULL, FAIRLOCK_RECEIVE_SIZE(1, 0), FAIRLOCK_SEND_MIN - 1),
+              FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(init_with("abc", FAIRLOCK_RECEIVE_SIZE(1, 3), FAIRLOCK_SEND_MIN), FAIRLOCK_OK);
   CHECK_EQUAL(init_with("abc", FAIRLOCK_RECEIVE_SIZE(1, 2), FAIRLOCK_SEND_MIN), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(init_with("abc", 0, 0), FAIRLOCK_TOO_LONG);
@@ -233,7 +234,8 @@ static void test_client_ids(void)
                                      "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
                                      "~!{}*?[]",
                                      "0123456789012345678901234567890123456789"};
-  static const char *const bad[] = {"", "a:b", ":", "a b", " ", "tab\t", "line\n", "\x7f", "\xc3\xbc", "\x01"};
+  static const char *const bad[] = {"",      "a:b",    ":",    "a b",      " ",
+                                    "tab\t", "line\n", "\x7f", "\xc3\xbc", "\x01"};
   begin();
   for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
     use_name("ids", 3, good[i]);
@@ -242,7 +244,10 @@ static void test_client_ids(void)
   CHECK_EQUAL(init_with("01234567890123456789012345678901234567890", 512, 512), FAIRLOCK_TOO_LONG);
 }
 
-/* What the ids of a client begin with: "", or its client_id and a dot; then two numbers of base 32 with a dot between. */
+/*
+ * What the ids of a client begin with: "", or its client_id and a dot; then two numbers of base 32
+ * with a dot between.
+ */
 static void check_id(const char *id, const char *beginning)
 {
   static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
@@ -259,8 +264,8 @@ static void check_id(const char *id, const char *beginning)
 }
 
 /*
- * Each client makes an id of its own of what the server tells when it first connects, and keeps it. What it says before
- * that is nobody's id.
+ * Each client makes an id of its own of what the server tells when it first connects, and keeps it.
+ * What it says before that is nobody's id.
  */
 static void make_ids(const char *client_id, const char *beginning)
 {
@@ -284,7 +289,7 @@ static void make_ids(const char *client_id, const char *beginning)
   }
   CHECK(raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes"));
   for (int i = 0; i < 8; i++) {
-    crank_for(&some[i], 10); /* it sees that its connection is gone, so nothing is in doubt */
+    service_for(&some[i], 10); /* it sees that its connection is gone, so nothing is in doubt */
     CHECK_EQUAL(fairlock_acquire(&handle[i], 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
     fairlock_id(&handle[i], again);
     CHECK(strcmp(again, id[i]) == 0);

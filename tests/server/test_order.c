@@ -1,7 +1,7 @@
 /*
- * First come, first served: 2, 8 and 64 waiters from processes, from threads of one client, and from both, let into
- * the queue one after the other. Each writes its number down while it holds, without any other protection, so that
- * two holders at a time would show, too.
+ * First come, first served: 2, 8 and 64 waiters from processes, from threads of one client, and
+ * from both, let into the queue one after the other. Each writes its number down while it holds,
+ * without any other protection, so that two holders at a time would show, too.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -277,7 +277,10 @@ static void test_leavers(void)
   CHECK(nothing_left(&redis, "leave"));
 }
 
-/* Behind a hold of two days, whose score tells the waiters for so long that they need no other: after one, they keep their places. */
+/*
+ * Behind a hold of two days, whose score tells the waiters for so long that they need no other:
+ * after one, they keep their places.
+ */
 static void test_longer_than_a_day(void)
 {
   static struct client client;
@@ -294,7 +297,8 @@ static void test_longer_than_a_day(void)
     CHECK(queue_reaches(&redis, "days", i + 1));
     if (i == 0) sleep_ms(1000); /* the second one would be heard first, if both lost their places */
   }
-  CHECK_EQUAL(raw_number(&redis, "PEXPIRE redisson_lock_queue:{days} 3500"), 1); /* what is left when the day is over */
+  CHECK_EQUAL(raw_number(&redis, "PEXPIRE redisson_lock_queue:{days} 3500"),
+              1); /* what is left when the day is over */
   CHECK_EQUAL(raw_number(&redis, "PEXPIRE redisson_lock_timeout:{days} 3500"), 1);
   sleep_ms(5500);
   CHECK_EQUAL(queue_length(&redis, "days"), 2);

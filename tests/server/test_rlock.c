@@ -1,6 +1,6 @@
 /*
- * Each row of the table of Redisson's RLock, by its counterpart here, against what then stands in Redis; and each
- * status that a caller's mistake comes to.
+ * Each row of the table of Redisson's RLock, by its counterpart here, against what then stands in
+ * Redis; and each status that a caller's mistake comes to.
  */
 #include "harness.h"
 
@@ -44,12 +44,12 @@ static void test_lock(void)
   CHECK_EQUAL(hold_count_of(&redis, "lock", id), 1);
   int64_t ttl = raw_number(&redis, "PTTL lock");
   CHECK(ttl > 0 && ttl <= 30000);
-  CHECK(fairlock_held(&mine) > 0 && fairlock_held(&mine) < 30000);
+  CHECK(fairlock_remaining_ms(&mine) > 0 && fairlock_remaining_ms(&mine) < 30000);
   CHECK(fairlock_token(&mine) > 0);
   CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{lock} token"), (int64_t)fairlock_token(&mine));
   CHECK(sane(&redis, "lock"));
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_held(&mine), 0);
+  CHECK_EQUAL(fairlock_remaining_ms(&mine), 0);
   CHECK_EQUAL(fairlock_token(&mine), 0);
   close_both("lock");
 }
@@ -61,8 +61,8 @@ static void test_lock_lease(void)
   CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_FOREVER, 500), FAIRLOCK_OK);
   CHECK(raw_number(&redis, "PTTL lease") <= 500);
   CHECK_EQUAL(fairlock_try_acquire(&other, 1000), FAIRLOCK_BUSY);
-  crank_for(&here, 600);
-  CHECK_EQUAL(fairlock_held(&mine), 0);
+  service_for(&here, 600);
+  CHECK_EQUAL(fairlock_remaining_ms(&mine), 0);
   CHECK_EQUAL(raw_number(&redis, "EXISTS lease"), 0);
   CHECK_EQUAL(fairlock_try_acquire(&other, 60000), FAIRLOCK_OK);
   CHECK(raw_number(&redis, "PTTL lease") > 30000);
@@ -147,12 +147,13 @@ static void test_try_wait(void)
   CHECK(now_ms() - began >= 300);
   CHECK(no_trace_of_waiters(&redis, "wait"));
   CHECK_EQUAL(fairlock_start_acquire(&other, 10000, 7000), FAIRLOCK_PENDING);
-  CHECK(fairlock_poll(&there.client, 0) <= 2000); /* a heartbeat later at the latest; 0: it received something */
-  crank_for(&there, 100);
+  /* a heartbeat later at the latest; 0: it received something */
+  CHECK(fairlock_poll(&there.client, 0) <= 2000);
+  service_for(&there, 100);
   CHECK_EQUAL(fairlock_result(&other), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&there, &other), FAIRLOCK_OK);
-  crank_for(&there, 100);
+  CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_OK);
+  service_for(&there, 100);
   int64_t ttl = raw_number(&redis, "PTTL wait");
   CHECK(ttl > 5000 && ttl <= 7000);
   CHECK_EQUAL(fairlock_read_counters(&there.client).waits, 1);
@@ -171,7 +172,8 @@ static void test_unlock(void)
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   uint64_t token = fairlock_token(&mine);
   for (int level = 2; level <= 5; level++) {
-    CHECK_EQUAL(fairlock_acquire(&mine, level % 2 == 0 ? 0 : FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_acquire(&mine, level % 2 == 0 ? 0 : FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+                FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_hold_count(&mine), level);
     CHECK_EQUAL(hold_count_of(&redis, "unlock", id), level);
     CHECK(fairlock_token(&mine) == token);
@@ -191,7 +193,10 @@ static void test_unlock(void)
   close_both("unlock");
 }
 
-/* A re-entry lengthens a fixed lease, never shortens it, and never turns a renewed one into a fixed one. */
+/*
+ * A re-entry lengthens a fixed lease, never shortens it, and never turns a renewed one into a fixed
+ * one.
+ */
 static void test_reentry_lease(void)
 {
   open_both("longer");
@@ -200,7 +205,7 @@ static void test_reentry_lease(void)
   CHECK(raw_number(&redis, "PTTL longer") > 10000);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 60000), FAIRLOCK_OK);
   CHECK(raw_number(&redis, "PTTL longer") > 40000);
-  CHECK(fairlock_held(&mine) > 40000);
+  CHECK(fairlock_remaining_ms(&mine) > 40000);
   for (int i = 0; i < 3; i++)
     CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   close_both("longer");
@@ -214,16 +219,16 @@ static void test_force_unlock(void)
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&there, 100);
+  service_for(&there, 100);
   CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&there, &other), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
   CHECK_EQUAL(atomic_load(&here.losses), 1);
-  CHECK_EQUAL(fairlock_held(&mine), 0);
+  CHECK_EQUAL(fairlock_remaining_ms(&mine), 0);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_NOT_HELD);
-  CHECK(fairlock_held(&other) > 0);
+  CHECK(fairlock_remaining_ms(&other) > 0);
   CHECK_EQUAL(fairlock_release(&other), FAIRLOCK_OK);
   close_both("force");
 }
@@ -245,7 +250,7 @@ static void test_questions(void)
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 20000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 20000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&there, 100);
+  service_for(&there, 100);
   picture = inspect(&there, "ask");
   CHECK_EQUAL(picture.status, FAIRLOCK_OK);
   CHECK(picture.held);
@@ -259,18 +264,18 @@ static void test_questions(void)
   CHECK_EQUAL(picture.alive, 1);
   CHECK_EQUAL(picture.listening, 1);
   CHECK_BYTES(picture.waiter[0], strlen(picture.waiter[0]), next, strlen(next));
-  CHECK(fairlock_held(&mine) > 10000 && fairlock_held(&mine) < 20000);
-  CHECK_EQUAL(fairlock_held(&other), 0);
+  CHECK(fairlock_remaining_ms(&mine) > 10000 && fairlock_remaining_ms(&mine) < 20000);
+  CHECK_EQUAL(fairlock_remaining_ms(&other), 0);
   CHECK_EQUAL(fairlock_hold_count(&mine), 2);
   CHECK_EQUAL(fairlock_hold_count(&other), 0);
   CHECK_EQUAL(fairlock_cancel(&other), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&there, &other), FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   close_both("ask");
 }
 
-/* The async forms: nothing blocks; the crank is turned by polls. */
+/* The async forms: nothing blocks; polls service the client. */
 static void test_async(void)
 {
   struct picture picture;
@@ -282,32 +287,32 @@ static void test_async(void)
   CHECK_EQUAL(fairlock_result(&mine), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_start_acquire(&mine, 0, 1000), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_release(&mine), FAIRLOCK_IN_PROGRESS);
-  CHECK_EQUAL(crank(&here, &mine), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&here, &mine), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_hold_count(&mine), 2);
   CHECK_EQUAL(fairlock_start_acquire(&other, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&there, &other), FAIRLOCK_BUSY);
+  CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_start_acquire(&other, 200, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&there, &other), FAIRLOCK_TIMEOUT);
+  CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_TIMEOUT);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_start_force_release(&other), FAIRLOCK_IN_PROGRESS);
-  crank_for(&there, 50);
+  service_for(&there, 50);
   CHECK_EQUAL(fairlock_start_release(&mine), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&here, &mine), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_release(&mine), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&here, &mine), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&there, &other), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_inspect(&mine, picture_report, &picture), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&here, &mine), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   CHECK(picture.held);
   CHECK(picture.token == fairlock_token(&other));
   CHECK_EQUAL(fairlock_start_force_release(&mine), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&here, &mine), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_force_release(&mine), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&here, &mine), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_start_release(&other), FAIRLOCK_PENDING);
-  CHECK_EQUAL(crank(&there, &other), FAIRLOCK_LOST);
+  CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_start_release(&other), FAIRLOCK_NOT_HELD);
   close_both("async");
 }
@@ -319,7 +324,7 @@ static void *use_in_thread(void *context)
   CHECK_EQUAL(fairlock_start_acquire(handle, 0, FAIRLOCK_RENEW), FAIRLOCK_WRONG_TASK);
   CHECK_EQUAL(fairlock_release(handle), FAIRLOCK_WRONG_TASK);
   CHECK_EQUAL(fairlock_start_release(handle), FAIRLOCK_WRONG_TASK);
-  CHECK(fairlock_held(handle) > 0);
+  CHECK(fairlock_remaining_ms(handle) > 0);
   return NULL;
 }
 
@@ -351,18 +356,20 @@ static void test_invalid(void)
 {
   open_both("invalid");
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 1), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_SHORTEST_LEASE_MS - 1), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_LONGEST_MS + 1), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_LEASE_MIN_MS - 1), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_DURATION_MAX_MS + 1), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_FOREVER), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_LONGEST_MS + 1, FAIRLOCK_RENEW), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_DURATION_MAX_MS + 1, FAIRLOCK_RENEW),
+              FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_try_acquire(&mine, 5), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_start_acquire(&mine, 0, 99), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&here.client, "invalid", 7, NULL, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&here.client, "", 0, picture_report, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_force_release(&here.client, NULL, 3), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_SHORTEST_LEASE_MS), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_LEASE_MIN_MS), FAIRLOCK_OK);
   (void)fairlock_release(&mine);
-  CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_LONGEST_MS, FAIRLOCK_LONGEST_MS), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_DURATION_MAX_MS, FAIRLOCK_DURATION_MAX_MS),
+              FAIRLOCK_OK);
   CHECK(raw_number(&redis, "PTTL invalid") > 1000000000);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   struct fairlock unnamed;
@@ -377,7 +384,7 @@ static void test_deinit_held(void)
   open_both("deinit");
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&mine), FAIRLOCK_IN_PROGRESS);
-  CHECK(fairlock_held(&mine) > 0);
+  CHECK(fairlock_remaining_ms(&mine) > 0);
   CHECK_EQUAL(fairlock_start_inspect(&mine, picture_report, NULL), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_force_release(&mine), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
@@ -398,7 +405,8 @@ static void test_many_handles(void)
     CHECK_EQUAL(fairlock_init(&handle[i], &here.client, name[i]), FAIRLOCK_OK);
   }
   for (int i = 0; i < 20; i++) {
-    CHECK_EQUAL(fairlock_try_acquire(&handle[i], FAIRLOCK_RENEW), i % 2 == 0 ? FAIRLOCK_OK : FAIRLOCK_BUSY);
+    CHECK_EQUAL(fairlock_try_acquire(&handle[i], FAIRLOCK_RENEW),
+                i % 2 == 0 ? FAIRLOCK_OK : FAIRLOCK_BUSY);
   }
   for (int i = 0; i < 20; i += 2)
     CHECK_EQUAL(fairlock_release(&handle[i]), FAIRLOCK_OK);

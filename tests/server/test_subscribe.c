@@ -1,6 +1,7 @@
 /*
- * Waiters whose subscription the server refuses, because a script runs or for lack of a right. One that does not listen is passed
- * over at each handover, so a refusal that passes must not outlast its reason.
+ * Waiters whose subscription the server refuses, because a script runs or for lack of a right. One
+ * that does not listen is passed over at each handover, so a refusal that passes must not outlast
+ * its reason.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,10 @@ static void contend(int index, void *context)
   client_close(&own);
 }
 
-/* The first SUBSCRIBE comes while a script runs. The wait that goes on after it, and the next one, hear of their turn. */
+/*
+ * The first SUBSCRIBE comes while a script runs. The wait that goes on after it, and the next one,
+ * hear of their turn.
+ */
 static void test_refused_once(void)
 {
   static struct raw busy;
@@ -67,11 +71,11 @@ static void test_refused_once(void)
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
   keep_busy(&busy);
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&client, 1500);
+  service_for(&client, 1500);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
   CHECK(strncmp(client_error(&client), "BUSY", 4) == 0);
   end_busy(&busy);
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   for (int i = 0; i < 3; i++)
     pid[i] = spawn(contend, i, &common);
@@ -92,7 +96,10 @@ static void test_refused_once(void)
   CHECK(nothing_left(&redis, "busy"));
 }
 
-/* A wait that begins while a script runs is not over because of that: not before offline_ms, and not at all if the script ends. */
+/*
+ * A wait that begins while a script runs is not over because of that: not before offline_ms, and
+ * not at all if the script ends.
+ */
 static void test_begun_under_busy(void)
 {
   static struct raw busy;
@@ -104,20 +111,23 @@ static void test_begun_under_busy(void)
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
   keep_busy(&busy);
   int64_t began = now_ms();
-  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_LOADING);
+  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(now_ms() - began >= 3000 - 10);
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  crank_for(&client, 1000);
+  service_for(&client, 1000);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
   end_busy(&busy);
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   client_close(&client);
   CHECK(nothing_left(&redis, "busy"));
 }
 
-/* Without the right to its channel, a waiter is told so. When it has the right, the next wait listens. */
+/*
+ * Without the right to its channel, a waiter is told so. When it has the right, the next wait
+ * listens.
+ */
 static void test_denied_then_allowed(void)
 {
   static struct client near;
@@ -145,7 +155,7 @@ static void test_denied_then_allowed(void)
     fairlock_poll(&client.client, 5);
   CHECK_EQUAL(listeners(&redis, "deaf"), 1);
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
-  CHECK_EQUAL(crank(&client, &handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_read_counters(&client.client).granted, 1);
   CHECK_EQUAL(fairlock_read_counters(&client.client).connects, 1);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);

@@ -1,7 +1,7 @@
 /*
- * Many threads on one client: acquire, try, time out, are cancelled, re-enter and release at random, while others
- * poll, inspect and cut the connection. What the lock protects is a plain counter, so that a second holder shows in
- * it, and, under the thread sanitizer, a missing barrier.
+ * Many threads on one client: acquire, try, time out, are cancelled, re-enter and release at
+ * random, while others poll, inspect and cut the connection. What the lock protects is a plain
+ * counter, so that a second holder shows in it, and, under the thread sanitizer, a missing barrier.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -55,7 +55,8 @@ static bool may_break; /* the connection, and with it a wait that ends just then
 static bool expected(int status)
 {
   if (status == FAIRLOCK_UNREACHABLE) return may_break;
-  return status == FAIRLOCK_OK || status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT || status == FAIRLOCK_CANCELLED;
+  return status == FAIRLOCK_OK || status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT ||
+         status == FAIRLOCK_CANCELLED;
 }
 
 static void one_round(struct fairlock *handle, uint32_t *random)
@@ -68,11 +69,14 @@ static void one_round(struct fairlock *handle, uint32_t *random)
   if (status != FAIRLOCK_OK) return;
   (void)atomic_fetch_add(&acquired, 1);
   bool again = what == 5;
-  if (again && (status = fairlock_acquire(handle, 0, FAIRLOCK_RENEW)) != FAIRLOCK_OK) complain("re-entry", status);
+  if (again && (status = fairlock_acquire(handle, 0, FAIRLOCK_RENEW)) != FAIRLOCK_OK)
+    complain("re-entry", status);
   work(handle);
-  if (again && (status = fairlock_release(handle)) != FAIRLOCK_OK) complain("partial release", status);
+  if (again && (status = fairlock_release(handle)) != FAIRLOCK_OK)
+    complain("partial release", status);
   status = fairlock_release(handle);
-  if (status == FAIRLOCK_UNKNOWN && may_break) return; /* said twice, and others have held since the first time */
+  /* said twice, and others have held since the first time */
+  if (status == FAIRLOCK_UNKNOWN && may_break) return;
   if (status != FAIRLOCK_OK) complain("release", status);
 }
 
@@ -95,7 +99,7 @@ static void *disturb(void *context)
     struct fairlock *handle = &handles[next_random(&random) % THREADS];
     uint32_t what = next_random(&random) % 4;
     if (what == 0) (void)fairlock_cancel(handle);
-    else if (what == 1) (void)fairlock_held(handle);
+    else if (what == 1) (void)fairlock_remaining_ms(handle);
     else if (what == 2) (void)fairlock_poll(&client.client, 1);
     else (void)inspect(&client, "stress");
     sleep_ms((int)(next_random(&random) % 3));
@@ -103,7 +107,7 @@ static void *disturb(void *context)
   return NULL;
 }
 
-static void *run_crank(void *context)
+static void *run_client(void *context)
 {
   (void)context;
   fairlock_run(&client.client);
@@ -111,16 +115,17 @@ static void *run_crank(void *context)
 }
 
 /*
- * What was under way when the connection broke may still arrive for 2 s, and is undone as soon as it cannot be
- * carried out any more: nothing is there for longer than that.
+ * What was under way when the connection broke may still arrive for 2 s, and is undone as soon as
+ * it cannot be carried out any more: nothing is there for longer than that.
  */
 static void settle(void)
 {
   int64_t until = now_ms() + SOON;
   int64_t empty_since = now_ms();
   while (now_ms() - empty_since < 3000 && now_ms() < until) {
-    crank_for(&client, 100);
-    if (raw_number(&redis, "EXISTS stress") == 1 || queue_length(&redis, "stress") > 0) empty_since = now_ms();
+    service_for(&client, 100);
+    if (raw_number(&redis, "EXISTS stress") == 1 || queue_length(&redis, "stress") > 0)
+      empty_since = now_ms();
   }
 }
 
@@ -141,7 +146,7 @@ static void stress(int port, bool with_runner, void (*meanwhile)(void))
               FAIRLOCK_OK); /* else short waits may end before there is a connection */
   for (int i = 0; i < THREADS; i++)
     CHECK_EQUAL(fairlock_init(&handles[i], &client.client, "stress"), FAIRLOCK_OK);
-  if (with_runner) CHECK_EQUAL(pthread_create(&runner, NULL, run_crank, NULL), 0);
+  if (with_runner) CHECK_EQUAL(pthread_create(&runner, NULL, run_client, NULL), 0);
   CHECK_EQUAL(pthread_create(&disturber, NULL, disturb, NULL), 0);
   for (int i = 0; i < THREADS; i++)
     CHECK_EQUAL(pthread_create(&thread[i], NULL, run_rounds, &handles[i]), 0);
@@ -248,7 +253,7 @@ static void test_different_locks(void)
   client_close(&client);
 }
 
-/* fairlock_run() ends when it is told to, and others turn the crank after that. */
+/* fairlock_run() ends when it is told to, and others service the client after that. */
 static void test_stop(void)
 {
   pthread_t runner;
@@ -257,7 +262,7 @@ static void test_stop(void)
   client_open(&client, server.port);
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "stop"), FAIRLOCK_OK);
   for (int i = 0; i < 3; i++) {
-    CHECK_EQUAL(pthread_create(&runner, NULL, run_crank, NULL), 0);
+    CHECK_EQUAL(pthread_create(&runner, NULL, run_client, NULL), 0);
     CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
     int64_t began = now_ms();
     fairlock_stop(&client.client);

@@ -1,9 +1,10 @@
 /*
- * The promises, checked after each script and each turn of a crank.
+ * The promises, checked after each script and each time a client was serviced.
  *
- * What the server does is seen by looking into its memory after each script; what a holder believes is what
- * fairlock_engine_held() says by its own clock. A belief must be covered by the server: the lock is the believer's, and its
- * lease ends later than the belief. From that follows that no two beliefs overlap, which is checked all the same.
+ * What the server does is seen by looking into its memory after each script; what a holder believes
+ * is what fairlock_engine_remaining_ms() says by its own clock. A belief must be covered by the
+ * server: the lock is the believer's, and its lease ends later than the belief. From that follows
+ * that no two beliefs overlap, which is checked all the same.
  */
 #include "world.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 
 /* Peers have no waiter timeout of their own. */
-#define WINDOW       ((int64_t)FAIRLOCK_WINDOW_MS * MS)
+#define WINDOW       ((int64_t)FAIRLOCK_REDISSON_TIMEOUT_MS * MS)
 #define FORTNIGHT_MS (14 * (int64_t)86400000)
 
 /* What each acquisition of a peer takes off every score, in ms. */
@@ -106,8 +107,9 @@ static bool listens(const struct party *party)
 }
 
 /*
- * A heartbeat of a waiter whose last one came on the same connection. It goes out by the clock, however slow the answers
- * are: unless the device slept, something held up what it sends, or the server refused it, it comes before the timeout.
+ * A heartbeat of a waiter whose last one came on the same connection. It goes out by the clock,
+ * however slow the answers are: unless the device slept, something held up what it sends, or the
+ * server refused it, it comes before the timeout.
  */
 static void check_heartbeat(const struct party *party, const struct link *link)
 {
@@ -115,17 +117,24 @@ static void check_heartbeat(const struct party *party, const struct link *link)
   const struct device *device = party->device;
   if (!ordered(world) || party->link != link || device->blocked > 0) return;
   /* before the last one that was not refused, a SUBSCRIBE had come */
-  if (party->heard >= party->started && world->refused_at < party->heard - 2 * device_round_trip(device) &&
+  if (party->heard >= party->started &&
+      world->refused_at < party->heard - 2 * device_round_trip(device) &&
       party->heard_step >= party->start_step && !listens(party))
     world_fail(world, "%s waits for %s and does not listen", party->id, party->lock->text[0]);
   if (alive(party)) return;
-  if (party->heard < party->started || device->woke >= party->heard || link->up_held >= party->heard) return;
+  if (party->heard < party->started || device->woke >= party->heard ||
+      link->up_held >= party->heard)
+    return;
   if (world->refused_at >= party->heard || world->forgot_at >= party->heard) return;
-  world_fail(world, "%s is heard too late for its place in the queue of %s, on a connection that stands", party->id,
-             party->lock->text[0]);
+  world_fail(world,
+             "%s is heard too late for its place in the queue of %s, on a connection that stands",
+             party->id, party->lock->text[0]);
 }
 
-/* A waiter was heard. Its place dates from its first arrival, unless it was silent for longer than its timeout since. */
+/*
+ * A waiter was heard. Its place dates from its first arrival, unless it was silent for longer than
+ * its timeout since.
+ */
 static void heard(struct party *party, struct link *link)
 {
   struct world *world = party->world;
@@ -152,20 +161,23 @@ static bool kept_rules(struct party *party)
   struct world *world = party->world;
   if (party->device != NULL) {
     if (!alive(party)) return false;
-    bool goes = party->gone || party->job >= JOB_REMOVE; /* listens no more; its leave may have been refused */
+    /* listens no more; its leave may have been refused */
+    bool goes = party->gone || party->job >= JOB_REMOVE;
     const struct link *link = party->link;
     bool stands = !goes && link != NULL && link->server != NULL;
-    bool subscribed = stands && world->refused_at < link->opened; /* else its SUBSCRIBE may have been refused */
+    /* else its SUBSCRIBE may have been refused */
+    bool subscribed = stands && world->refused_at < link->opened;
     return subscribed || listens(party);
   }
   if (party->late) return false;
   const struct entry *entry = score_of(party);
-  return entry != NULL && entry->score > (double)(world_server_micros(world) / MS) && listens(party);
+  return entry != NULL && entry->score > (double)(world_server_micros(world) / MS) &&
+         listens(party);
 }
 
 /*
- * It was perhaps not there when a peer was woken, which takes the lock some time later: the connection on which it was heard is
- * that young, or no longer the present one.
+ * It was perhaps not there when a peer was woken, which takes the lock some time later: the
+ * connection on which it was heard is that young, or no longer the present one.
  */
 static bool was_away(const struct party *party)
 {
@@ -181,8 +193,10 @@ static void check_order(struct party *party)
   if (!ordered(world) || !party->queued) return;
   for (struct party *other = party->lock->first; other != NULL && other->latest < party->earliest;
        other = other->after) {
-    if (other == party || !kept_rules(other) || (party->device == NULL && was_away(other))) continue;
-    world_fail(world, "%s gets %s before %s, which came first", party->id, party->lock->text[0], other->id);
+    if (other == party || !kept_rules(other) || (party->device == NULL && was_away(other)))
+      continue;
+    world_fail(world, "%s gets %s before %s, which came first", party->id, party->lock->text[0],
+               other->id);
     return;
   }
 }
@@ -194,7 +208,8 @@ static void check_barging(struct party *party)
   if (!ordered(world) || party->queued) return;
   for (struct party *other = party->lock->first; other != NULL; other = other->after) {
     if (other == party || !kept_rules(other)) continue;
-    world_fail(world, "%s gets %s without waiting, before %s", party->id, party->lock->text[0], other->id);
+    world_fail(world, "%s gets %s without waiting, before %s", party->id, party->lock->text[0],
+               other->id);
     return;
   }
 }
@@ -202,7 +217,8 @@ static void check_barging(struct party *party)
 /* How long a device may take to give back what it does not want. */
 static int64_t giving_back(const struct device *device)
 {
-  return 4 * SECOND + fairlock_waiter_timeout(&device->engine) * MS / 5 * 2 + 4 * device_round_trip(device);
+  return 4 * SECOND + fairlock_waiter_timeout(&device->engine) * MS / 5 * 2 +
+         4 * device_round_trip(device);
 }
 
 /* A hold whose owner does not want it, and could say so, is given back soon. */
@@ -212,13 +228,14 @@ static void check_orphan(void *object, uint32_t stamp)
   struct world *world = party->world;
   const struct device *device = party->device;
   const struct lock *lock = party->lock;
-  if (party->gone || lock->holder != party || party->lost == lock->token || (uint32_t)lock->token != stamp ||
-      party->believes)
+  if (party->gone || lock->holder != party || party->lost == lock->token ||
+      (uint32_t)lock->token != stamp || party->believes)
     return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
   int64_t lately = world->now - giving_back(device);
   if (device->link == NULL || device->link->server == NULL || device->asleep_until > lately) return;
-  if (device->link->opened > lately || device->link->opened == 0 || world->refused_at > lately) return;
+  if (device->link->opened > lately || device->link->opened == 0 || world->refused_at > lately)
+    return;
   if (device->link->up_held > lately) return;
   if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
   world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
@@ -233,14 +250,15 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
   check_barging(party);
   if (party->device != NULL) {
     if (token <= lock->highest) {
-      world_fail(world, "%s gets token %llu of %s after %llu", party->id, (unsigned long long)token, lock->text[0],
-                 (unsigned long long)lock->highest);
+      world_fail(world, "%s gets token %llu of %s after %llu", party->id, (unsigned long long)token,
+                 lock->text[0], (unsigned long long)lock->highest);
     }
     lock->highest = token;
     world->counters.grants++;
     if (party->queued) world->counters.waits++;
     if (ordered(world))
-      world_later(world, giving_back(party->device) + 2 * SECOND, check_orphan, party, (uint32_t)token);
+      world_later(world, giving_back(party->device) + 2 * SECOND, check_orphan, party,
+                  (uint32_t)token);
   } else {
     world->counters.peer_grants++;
   }
@@ -260,8 +278,11 @@ static void check_told(struct party *party, const struct party *by)
 {
   const struct world *world = party->world;
   const struct link *link = party->link;
-  if (party->device == NULL || party == by || link == NULL || link->server == NULL || !ordered(world)) return;
-  if (party->gone || party->job >= JOB_REMOVE) return; /* it listens no more; a dead connection of its does */
+  if (party->device == NULL || party == by || link == NULL || link->server == NULL ||
+      !ordered(world))
+    return;
+  /* it listens no more; a dead connection of its does */
+  if (party->gone || party->job >= JOB_REMOVE) return;
   if (link->told != world->step && !redis_has_messages(link->server))
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
@@ -281,8 +302,8 @@ static void check_claim(struct party *party, const struct key *hash, struct text
   if (!party->claims || !ordered(world)) return;
   int64_t claim = hash->expires - server_ms(world);
   if (claim == party->timeout_ms) return;
-  world_fail(world, "%s is handed %s for %lld ms, and its timeout is %lld ms", party->id, party->lock->text[0],
-             (long long)claim, (long long)party->timeout_ms);
+  world_fail(world, "%s is handed %s for %lld ms, and its timeout is %lld ms", party->id,
+             party->lock->text[0], (long long)claim, (long long)party->timeout_ms);
 }
 
 static void end_hold(struct party *party)
@@ -292,19 +313,25 @@ static void end_hold(struct party *party)
   party->over_at = device_clock(party->device);
 }
 
-/* While one of ours holds, its lease counts as time for a peer that is first in line, and comes when the lease ends. */
+/*
+ * While one of ours holds, its lease counts as time for a peer that is first in line, and comes
+ * when the lease ends.
+ */
 static void check_first(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
   const struct key *hash = store_find(store, lock->keys[0]);
   const struct key *queue = store_find(store, lock->keys[1]);
   const struct key *scores = store_find(store, lock->keys[2]);
-  if (!ordered(world) || world->profile.faults & FAULT_FULL || hash == NULL || queue == NULL || scores == NULL) return;
+  if (!ordered(world) || world->profile.faults & FAULT_FULL || hash == NULL || queue == NULL ||
+      scores == NULL)
+    return;
   const struct item *item = list_at(&queue->list, 0);
   const struct entry *score = dict_find(&scores->dict, (struct text){item->data, item->size});
   if (score == NULL || score->score >= (double)(hash->expires + CHAIN)) return;
-  world_fail(world, "%s is held for %lld ms longer than %s, which is first in line, has time", lock->text[0],
-             (long long)((double)(hash->expires + CHAIN) - score->score), item->data);
+  world_fail(world, "%s is held for %lld ms longer than %s, which is first in line, has time",
+             lock->text[0], (long long)((double)(hash->expires + CHAIN) - score->score),
+             item->data);
 }
 
 /* The lock as it stands after a script. */
@@ -321,16 +348,20 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
       entry++;
     holder = party_named(world, (struct text){entry->name, entry->size});
     count = (struct text){entry->value, entry->value_size};
-    if (hash->dict.used != 1) world_fail(world, "%s has %u holders", lock->text[0], hash->dict.used);
+    if (hash->dict.used != 1)
+      world_fail(world, "%s has %u holders", lock->text[0], hash->dict.used);
     if (hash->expires == STORE_NEVER) world_fail(world, "%s has no end", lock->text[0]);
     if (holder == NULL) {
       world_fail(world, "%s is held by a stranger", lock->text[0]);
       return;
     }
-    if (holder->device != NULL) token = number_of(value_of(store_find(store, lock->keys[3]), "token"));
+    if (holder->device != NULL)
+      token = number_of(value_of(store_find(store, lock->keys[3]), "token"));
   }
-  bool changed = holder != lock->holder || (holder != NULL && token != lock->token && holder->device != NULL);
-  if (token == 0 && world->profile.faults & FAULT_EVICT) changed = false; /* it is not known any more */
+  bool changed =
+      holder != lock->holder || (holder != NULL && token != lock->token && holder->device != NULL);
+  /* it is not known any more */
+  if (token == 0 && world->profile.faults & FAULT_EVICT) changed = false;
   if (changed) end_hold(lock->holder);
   lock->holder = holder;
   lock->token = token;
@@ -353,8 +384,9 @@ static const struct forced *forced(const struct party *party, uint64_t token)
 }
 
 /*
- * A hold that was ended by force may be believed in until the holder's next request is answered (check_renewal sees to that),
- * also by a waiter whom the message that granted it reaches afterwards.
+ * A hold that was ended by force may be believed in until the holder's next request is answered
+ * (check_renewal sees to that), also by a waiter whom the message that granted it reaches
+ * afterwards.
  */
 static bool excused(const struct party *party)
 {
@@ -385,8 +417,8 @@ static void check_cover(struct party *party)
     world_fail(world, "%s believes for %lld us more that it holds %s, but does not", party->id,
                (long long)(party->believes_until - world->now), lock->text[0]);
   } else if (lease_end(world, hash) < party->believes_until) {
-    world_fail(world, "%s believes that it holds %s for %lld us longer than its lease", party->id, lock->text[0],
-               (long long)(party->believes_until - lease_end(world, hash)));
+    world_fail(world, "%s believes that it holds %s for %lld us longer than its lease", party->id,
+               lock->text[0], (long long)(party->believes_until - lease_end(world, hash)));
   }
 }
 
@@ -396,7 +428,8 @@ static void check_alone(struct party *party)
   if (excused(party)) return;
   for (struct party *other = party->lock->believers; other != NULL; other = other->next_believer) {
     if (other == party || excused(other) || other->believes_until <= world->now) continue;
-    world_fail(world, "%s and %s both believe that they hold %s", party->id, other->id, party->lock->text[0]);
+    world_fail(world, "%s and %s both believe that they hold %s", party->id, other->id,
+               party->lock->text[0]);
     return;
   }
 }
@@ -413,8 +446,8 @@ static void begin_belief(struct party *party, uint64_t token)
   party->believed = token;
   if (party->device == NULL || excused(party)) return;
   if (token <= lock->believed) {
-    world_fail(world, "%s believes in token %llu of %s after %llu", party->id, (unsigned long long)token, lock->text[0],
-               (unsigned long long)lock->believed);
+    world_fail(world, "%s believes in token %llu of %s after %llu", party->id,
+               (unsigned long long)token, lock->text[0], (unsigned long long)lock->believed);
   }
   lock->believed = token;
 }
@@ -428,8 +461,8 @@ static void check_renewal(struct party *party, int64_t until)
   if (of == NULL && !party->over) return;
   uint32_t sent_at = handle->limit - handle->lease_ms + margin(handle->lease_ms);
   if ((int32_t)(sent_at - (of != NULL ? of->at : party->over_at)) <= 0) return;
-  world_fail(party->world, "%s goes on believing that it holds %s, and could know better", party->id,
-             party->lock->text[0]);
+  world_fail(party->world, "%s goes on believing that it holds %s, and could know better",
+             party->id, party->lock->text[0]);
 }
 
 static void end_belief(struct party *party)
@@ -471,27 +504,32 @@ static void check_handover(struct world *world, struct lock *lock)
     if (party == NULL || party->device == NULL) return; /* a peer has to come by itself */
     struct text note = value_of(ours, party->id);       /* alive until, and its timeout */
     const char *blank = memchr(note.data, ' ', note.size);
-    uint64_t until = number_of((struct text){note.data, blank != NULL ? (size_t)(blank - note.data) : 0});
+    uint64_t until =
+        number_of((struct text){note.data, blank != NULL ? (size_t)(blank - note.data) : 0});
     if ((int64_t)until <= store->now || !listens(party)) continue;
     world_fail(world, "%s is free, and %s waits", lock->text[0], party->id);
     return;
   }
 }
 
-/* Redisson's scripts drop whoever is first and has a score that has passed: not one of ours, after all before it have acquired. */
-static void check_score(struct world *world, const struct party *party, const struct entry *score, int64_t place)
+/*
+ * Redisson's scripts drop whoever is first and has a score that has passed: not one of ours, after
+ * all before it have acquired.
+ */
+static void check_score(struct world *world, const struct party *party, const struct entry *score,
+                        int64_t place)
 {
   if (party == NULL || party->device == NULL || !party->queued || !ordered(world)) return;
   if (!alive(party)) return;
   int64_t left = (int64_t)score->score - world_server_micros(world) / MS;
   if (left >= place * CHAIN) return;
-  world_fail(world, "%s waits for %s at place %lld, with only %lld ms until a peer drops it", party->id,
-             party->lock->text[0], (long long)place, (long long)left);
+  world_fail(world, "%s waits for %s at place %lld, with only %lld ms until a peer drops it",
+             party->id, party->lock->text[0], (long long)place, (long long)left);
 }
 
 /*
- * A peer goes from the queue when it acquires, leaves, or its score has passed. Of our scripts, only those may drop it that find
- * it deaf a window after it came, or that have woken it in vain.
+ * A peer goes from the queue when it acquires, leaves, or its score has passed. Of our scripts,
+ * only those may drop it that find it deaf a window after it came, or that have woken it in vain.
  */
 static void check_peers(struct world *world, struct lock *lock, bool by_us)
 {
@@ -501,7 +539,8 @@ static void check_peers(struct world *world, struct lock *lock, bool by_us)
     next = party->after;
     if (party->device != NULL) continue;
     bool passed = party->score <= (double)(world_server_micros(world) / MS);
-    bool again = passed && !by_us && entry != NULL && entry->score > party->score; /* dropped, and back at the end */
+    /* dropped, and back at the end */
+    bool again = passed && !by_us && entry != NULL && entry->score > party->score;
     if (entry != NULL) party->score = entry->score;
     if ((entry != NULL && !again) || lock->holder == party) continue;
     bool deaf = world->now - party->arrived >= WINDOW && !listens(party);
@@ -529,10 +568,12 @@ static void check_queue(struct world *world, struct lock *lock)
     const struct entry *score = dict_find(&scores->dict, id);
     if (score == NULL) world_fail(world, "%s: %s has no score", lock->text[0], item->data);
     else check_score(world, party_named(world, id), score, i);
-    if (list_find(&queue->list, id, i) >= 0) world_fail(world, "%s: %s waits twice", lock->text[0], item->data);
+    if (list_find(&queue->list, id, i) >= 0)
+      world_fail(world, "%s: %s waits twice", lock->text[0], item->data);
   }
   const struct key *ours = store_find(store, lock->keys[3]);
-  if (ours != NULL && ours->expires == STORE_NEVER && exact) world_fail(world, "%s has no end", lock->text[3]);
+  if (ours != NULL && ours->expires == STORE_NEVER && exact)
+    world_fail(world, "%s has no end", lock->text[3]);
 }
 
 /* A script that was stopped half-way has dropped nobody from the queue but who was served. */
@@ -558,15 +599,16 @@ static bool ours_waits(const struct lock *lock)
 }
 
 /*
- * Once nothing goes wrong any more, a free lock finds its next holder within the window and a heartbeat, or, while one of ours
- * waits, one for each peer that listens and does nothing.
+ * Once nothing goes wrong any more, a free lock finds its next holder within the window and a
+ * heartbeat, or, while one of ours waits, one for each peer that listens and does nothing.
  */
 static void check_idle(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
   bool idle = store_find(store, lock->keys[0]) == NULL && store_find(store, lock->keys[1]) != NULL;
   bool jammed =
-      world->profile.faults & FAULT_EVICT && !ours_waits(lock); /* peers fail at an entry whose score was evicted */
+      /* peers fail at an entry whose score was evicted */
+      world->profile.faults & FAULT_EVICT && !ours_waits(lock);
   if (!idle || jammed) {
     lock->idle_since = -1;
     return;
@@ -576,7 +618,8 @@ static void check_idle(struct world *world, struct lock *lock)
   lock->idle_ours = ours;
   int64_t since = lock->idle_since > world->calm_at ? lock->idle_since : world->calm_at;
   int64_t limit =
-      ours ? (20 + 8 * world->profile.peers) * SECOND + world->longest : HOUR; /* by then each peer has given up */
+      /* by then each peer has given up */
+      ours ? (20 + 8 * world->profile.peers) * SECOND + world->longest : HOUR;
   if (world->calm && world->now - since > limit) {
     world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
                (long long)((world->now - since) / MS));
@@ -586,9 +629,12 @@ static void check_idle(struct world *world, struct lock *lock)
 /* A leave of an earlier wait must not end a later one. */
 static void check_late_leave(struct party *party, const struct link *link)
 {
-  if (!safe(party->world) || !party->queued || party->job != JOB_ACQUIRE || party->handle.phase != QUEUEING) return;
+  if (!safe(party->world) || !party->queued || party->job != JOB_ACQUIRE ||
+      party->handle.phase != QUEUEING)
+    return;
   if (party->heard_step < party->start_step || link->sent_step >= party->start_step) return;
-  world_fail(party->world, "%s waits for %s, and is taken out by a late leave", party->id, party->lock->text[0]);
+  world_fail(party->world, "%s waits for %s, and is taken out by a late leave", party->id,
+             party->lock->text[0]);
 }
 
 /* After each script */
@@ -608,8 +654,8 @@ static void check_count(struct party *party, struct text target)
   struct text count = value_of(hash, party->id);
   if (party->claims) target = text_of("0");
   if (!text_equal(count, target)) {
-    world_fail(world, "%s holds %s %.*s times, and asked for %.*s", party->id, party->lock->text[0], (int)count.size,
-               count.data, (int)target.size, target.data);
+    world_fail(world, "%s holds %s %.*s times, and asked for %.*s", party->id, party->lock->text[0],
+               (int)count.size, count.data, (int)target.size, target.data);
   }
 }
 
@@ -619,10 +665,14 @@ static void check_repeated(struct party *party, uint64_t token, bool done)
   struct lock *lock = party->lock;
   if (done) lock->ended = token;
   else if (token == lock->ended && ordered(party->world))
-    world_fail(party->world, "%s: %s is said not to be held, but this release has ended it", party->id, lock->text[0]);
+    world_fail(party->world, "%s: %s is said not to be held, but this release has ended it",
+               party->id, lock->text[0]);
 }
 
-/* The confirmation of a handover sets the lease that the holder asks for; whatever comes later never shortens it. */
+/*
+ * The confirmation of a handover sets the lease that the holder asks for; whatever comes later
+ * never shortens it.
+ */
 static void check_lease(const struct party *party, bool confirms, uint64_t lease_ms, int64_t before)
 {
   struct world *world = party->world;
@@ -631,13 +681,14 @@ static void check_lease(const struct party *party, bool confirms, uint64_t lease
   int64_t asked = server_ms(world) + (int64_t)lease_ms;
   int64_t expected = !confirms && before > asked ? before : asked;
   if (hash->expires == expected) return;
-  world_fail(world, "%s: the lease of %s ends %lld ms too %s", party->id, party->lock->text[0],
-             (long long)(hash->expires > expected ? hash->expires - expected : expected - hash->expires),
-             hash->expires > expected ? "late" : "early");
+  world_fail(
+      world, "%s: the lease of %s ends %lld ms too %s", party->id, party->lock->text[0],
+      (long long)(hash->expires > expected ? hash->expires - expected : expected - hash->expires),
+      hash->expires > expected ? "late" : "early");
 }
 
-static void follow_ours(struct party *party, const struct execution *execution, bool acquires, bool same,
-                        int64_t before)
+static void follow_ours(struct party *party, const struct execution *execution, bool acquires,
+                        bool same, int64_t before)
 {
   const struct value *values = execution->reply->values;
   int64_t state = execution->reply->used == 4 ? values[1].integer : -9;
@@ -646,11 +697,13 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   if (values[0].kind == VALUE_ERROR || state == -2) return;
   bool holds = state == 1 && (acquires || values[2].integer > 0);
   int64_t mode = 0;
-  if (acquires) (void)resp_parse_number(execution->arguments[4].data, execution->arguments[4].size, &mode);
+  if (acquires)
+    (void)resp_parse_number(execution->arguments[4].data, execution->arguments[4].size, &mode);
   if (holds) {
     bool confirms = party->claims && mode < 0;
     if (confirms) party->claims = false;
-    check_lease(party, confirms || !same, number_of(execution->arguments[acquires ? 3 : 4]), before);
+    check_lease(party, confirms || !same, number_of(execution->arguments[acquires ? 3 : 4]),
+                before);
     check_count(party, execution->arguments[2]);
     check_first(party->world, party->lock);
   }
@@ -669,14 +722,15 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   }
 }
 
-static void trace_execution(struct world *world, const struct execution *execution, const char *script)
+static void trace_execution(struct world *world, const struct execution *execution,
+                            const char *script)
 {
   char line[512];
   size_t used = 0;
   if (world->step < world->trace_from) return;
   for (int i = 0; i < execution->argument_count && used < 300; i++) {
-    used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)execution->arguments[i].size,
-                             execution->arguments[i].data);
+    used += (size_t)snprintf(line + used, sizeof line - used, " %.*s",
+                             (int)execution->arguments[i].size, execution->arguments[i].data);
   }
   used += (size_t)snprintf(line + used, sizeof line - used, " ->");
   for (uint32_t i = 0; i < execution->reply->used && used < 450; i++) {
@@ -687,7 +741,8 @@ static void trace_execution(struct world *world, const struct execution *executi
       used += (size_t)snprintf(line + used, sizeof line - used, " %.40s",
                                value->text.data != NULL ? value->text.data : "nil");
   }
-  world_trace(world, "server: %s %.*s%s", script, (int)execution->keys[0].size, execution->keys[0].data, line);
+  world_trace(world, "server: %s %.*s%s", script, (int)execution->keys[0].size,
+              execution->keys[0].data, line);
 }
 
 /* Which of ours it is; -1: a peer's. */
@@ -696,7 +751,8 @@ static int script_index(const struct execution *execution)
   for (int i = 0; i < 2; i++) {
     if (memcmp(execution->sha1, fairlock_scripts[i].sha1, 40) == 0) return i;
   }
-  return memcmp(execution->sha1, fairlock_inspect_script.sha1, 40) == 0 ? FAIRLOCK_SCRIPT_INSPECT : -1;
+  return memcmp(execution->sha1, fairlock_inspect_script.sha1, 40) == 0 ? FAIRLOCK_SCRIPT_INSPECT
+                                                                        : -1;
 }
 
 void check_execution(struct world *world, const struct execution *execution)
@@ -714,7 +770,8 @@ void check_execution(struct world *world, const struct execution *execution)
   if (script == FAIRLOCK_SCRIPT_ACQUIRE && party != NULL && execution->client->owner != NULL)
     party->asked_step = ((const struct link *)execution->client->owner)->sent_step;
   bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
-                text_equal(execution->arguments[2], text_of("0")) && text_equal(execution->arguments[3], text_of("0"));
+                text_equal(execution->arguments[2], text_of("0")) &&
+                text_equal(execution->arguments[3], text_of("0"));
   bool void_one = !refused && execution->reply->values[1].integer == -2;
   if (leaves && !refused && !void_one && execution->client->owner != NULL)
     check_late_leave(party, execution->client->owner);
@@ -731,15 +788,18 @@ void check_execution(struct world *world, const struct execution *execution)
   if (force && holder != NULL && !same) force_end(holder, token);
   if (party != NULL && party->device != NULL)
     follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE, same, lock->expires);
-  else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER && execution->argument_count > 3)
+  else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER &&
+           execution->argument_count > 3)
     heard(party, execution->client->owner);
-  else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT) unqueue(party); /* a peer that gave up */
+  else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT)
+    unqueue(party); /* a peer that gave up */
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   lock->expires = hash != NULL ? hash->expires : 0;
   check_queue(world, lock);
   if (refused && script >= 0) check_dropped(world, lock);
   check_idle(world, lock);
-  for (struct party *believer = lock->believers; believer != NULL; believer = believer->next_believer) {
+  for (struct party *believer = lock->believers; believer != NULL;
+       believer = believer->next_believer) {
     check_cover(believer);
   }
   bool free_now = lock->holder == NULL;
@@ -766,7 +826,10 @@ void check_wiped(struct world *world)
 
 /* The end */
 
-/* A handle that owes the server nothing may go while the server refuses to end its subscription; nothing else leaves one. */
+/*
+ * A handle that owes the server nothing may go while the server refuses to end its subscription;
+ * nothing else leaves one.
+ */
 void check_subscriptions(struct world *world)
 {
   struct text channel = {"", 0};
@@ -774,7 +837,9 @@ void check_subscriptions(struct world *world)
   for (const struct party *party = world->all_parties; party != NULL; party = party->next) {
     if (party->unheard && listens(party)) left--;
   }
-  if (left > 0) world_fail(world, "%u subscriptions are left, one to %.*s", left, (int)channel.size, channel.data);
+  if (left > 0)
+    world_fail(world, "%u subscriptions are left, one to %.*s", left, (int)channel.size,
+               channel.data);
 }
 
 void check_nothing_left(struct world *world, bool swept)
@@ -782,15 +847,19 @@ void check_nothing_left(struct world *world, bool swept)
   struct store *store = redis_store(world->redis);
   for (int i = 0; i < world->profile.locks && !world->failed; i++) {
     struct lock *lock = &world->locks[i];
-    if (store_find(store, lock->keys[0]) != NULL) world_fail(world, "%s is left behind", lock->text[0]);
+    if (store_find(store, lock->keys[0]) != NULL)
+      world_fail(world, "%s is left behind", lock->text[0]);
     bool whole = safe(world) && !(world->profile.faults & FAULT_DENY);
     for (int j = 1; swept && whole && j < 3; j++) {
-      if (store_find(store, lock->keys[j]) != NULL) world_fail(world, "%s is left behind", lock->text[j]);
+      if (store_find(store, lock->keys[j]) != NULL)
+        world_fail(world, "%s is left behind", lock->text[j]);
     }
     struct key *ours = store_find(store, lock->keys[3]);
     if (ours == NULL) continue;
     int64_t behind = world->set_back ? HOUR / MS : 0;
-    if (ours->expires > store->now + FORTNIGHT_MS + behind) world_fail(world, "%s has no end", lock->text[3]);
-    if (swept && ours->dict.used > 5) world_fail(world, "%s keeps %u notes", lock->text[3], ours->dict.used);
+    if (ours->expires > store->now + FORTNIGHT_MS + behind)
+      world_fail(world, "%s has no end", lock->text[3]);
+    if (swept && ours->dict.used > 5)
+      world_fail(world, "%s keeps %u notes", lock->text[3], ours->dict.used);
   }
 }

@@ -1,6 +1,7 @@
 /*
- * The data commands of the small Redis: those that scripts of the lock use, with the replies and the refusals of the real one.
- * Add one by writing its function and its line in the table at the end.
+ * The data commands of the small Redis: those that scripts of the lock use, with the replies and
+ * the refusals of the real one. Add one by writing its function and its line in the table at the
+ * end.
  */
 #include "redis_internal.h"
 
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char wrong_type[] = "WRONGTYPE Operation against a key holding the wrong kind of value";
+static const char wrong_type[] =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
 static const char not_integer[] = "ERR value is not an integer or out of range";
 static const char syntax[] = "ERR syntax error";
 
@@ -62,7 +64,10 @@ void reply_score(struct reply *reply, double score)
   reply_text(reply, VALUE_TEXT, (struct text){reply->scratch, size});
 }
 
-/* The key of the first argument. False: it is of another type, and the reply says so. *key is NULL when there is none. */
+/*
+ * The key of the first argument. False: it is of another type, and the reply says so. *key is NULL
+ * when there is none.
+ */
 static bool find(const struct call *call, enum store_type type, struct key **key)
 {
   *key = store_find(&call->redis->store, call->argv[1]);
@@ -309,7 +314,8 @@ static void lrem(const struct call *call)
   int64_t removed = 0;
   int64_t most = count < 0 ? -count : count;
   while (key != NULL && (most == 0 || removed < most)) {
-    int64_t at = count < 0 ? find_last(&key->list, call->argv[3]) : list_find(&key->list, call->argv[3], INT64_MAX);
+    int64_t at = count < 0 ? find_last(&key->list, call->argv[3])
+                           : list_find(&key->list, call->argv[3], INT64_MAX);
     if (at < 0) break;
     list_remove(&key->list, at);
     removed++;
@@ -557,7 +563,8 @@ static const struct command {
 static const struct command *command_named(struct text name)
 {
   for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-    if ((name.data[0] | 32) == commands[i].name[0] && text_is(name, commands[i].name)) return &commands[i];
+    if ((name.data[0] | 32) == commands[i].name[0] && text_is(name, commands[i].name))
+      return &commands[i];
   }
   return NULL;
 }
@@ -571,7 +578,8 @@ bool command_execute(struct redis *redis, const struct text *argv, int argc, str
     reply_error(reply, "ERR wrong number of arguments");
     return true;
   }
-  if (redis->denied != NULL && redis->scripting && redis->ours && strcmp(redis->denied, command->name) == 0) {
+  if (redis->denied != NULL && redis->scripting && redis->ours &&
+      strcmp(redis->denied, command->name) == 0) {
     reply_error(reply, "NOPERM this user has no permissions to run the command");
     return true;
   }

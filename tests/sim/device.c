@@ -1,8 +1,9 @@
 /*
- * A device: the real engine, a clock that drifts, and a program that turns the crank whenever something arrives or is due.
+ * A device: the real engine, a clock that drifts, and a program that services the client whenever
+ * something arrives or is due.
  *
- * A frozen device does nothing until it thaws, but its clock goes on; then everything that has piled up comes at once. A
- * crashed one starts anew with another client id.
+ * A frozen device does nothing until it thaws, but its clock goes on; then everything that has
+ * piled up comes at once. A crashed one starts anew with another client id.
  */
 #include "world.h"
 
@@ -24,14 +25,17 @@ int64_t device_round_trip(const struct device *device)
   return device->latency * 5 / 2 + 2 * MS;
 }
 
-/* Waiting for the server in vain, leaving, connecting again: each of them has a limit of its own. */
+/*
+ * Waiting for the server in vain, leaving, connecting again: each of them has a limit of its own.
+ */
 int64_t device_patience(const struct device *device)
 {
   const struct fairlock_config *config = &device->config;
   int64_t waiter = config_or(config->waiter_ms, 5000);
   int64_t offline = config_or(config->offline_ms, (uint32_t)(2 * waiter));
   int64_t round_trip = device->engine.round_trip_ms + device_round_trip(device) / MS;
-  int64_t needed = offline + 2 * waiter + 2 * (int64_t)config->response_ms + 4 * config->connect_ms + 12 * round_trip;
+  int64_t needed = offline + 2 * waiter + 2 * (int64_t)config->response_ms +
+                   4 * config->connect_ms + 12 * round_trip;
   return needed > 22000 ? needed * MS : 22 * SECOND;
 }
 
@@ -54,7 +58,7 @@ static void on_timer(void *object, uint32_t stamp)
     return;
   }
   device->timer_at = INT64_MAX;
-  device_crank(device);
+  device_service(device);
 }
 
 static void wake_at(struct device *device, int64_t at)
@@ -77,7 +81,7 @@ static void on_opened(void *owner, struct link *link)
   if (!is_present(device, link)) return;
   device->connecting = false;
   fairlock_engine_opened(&device->engine, device_clock(device));
-  device_crank(device);
+  device_service(device);
 }
 
 static void on_arrived(void *owner, struct link *link, const void *data, size_t size)
@@ -97,7 +101,7 @@ static void on_arrived(void *owner, struct link *link, const void *data, size_t 
     fairlock_engine_received(&device->engine, piece, device_clock(device));
     bytes += piece;
     size -= piece;
-    device_crank(device);
+    device_service(device);
   }
 }
 
@@ -108,7 +112,7 @@ static void on_broke(void *owner, struct link *link)
   device->link = NULL;
   device->connecting = false;
   fairlock_engine_closed(&device->engine, FAIRLOCK_UNREACHABLE, device_clock(device));
-  device_crank(device);
+  device_service(device);
 }
 
 static int64_t asleep_until(void *owner)
@@ -131,7 +135,8 @@ static void close_link(struct device *device)
 static void flush(struct device *device, uint32_t now)
 {
   struct random *random = &device->world->random;
-  while (device->link != NULL && !device->connecting && fairlock_engine_wants(&device->engine, now) & FAIRLOCK_SEND) {
+  while (device->link != NULL && !device->connecting &&
+         fairlock_engine_wants(&device->engine, now) & FAIRLOCK_SEND) {
     size_t size;
     const uint8_t *data = fairlock_engine_output(&device->engine, &size, now);
     if (size == 0) return;
@@ -151,7 +156,7 @@ static void flush(struct device *device, uint32_t now)
 static void look_at(struct party *party)
 {
   struct device *device = party->device;
-  uint32_t held = fairlock_engine_held(&party->handle, device_clock(device));
+  uint32_t held = fairlock_engine_remaining_ms(&party->handle, device_clock(device));
   bool keeps = party->job == JOB_HOLD || party->job == JOB_REENTER;
   if (held == 0 && keeps && party->believes && party->lost != party->believed)
     world_fail(device->world, "%s is not told that it lost %s", party->id, party->lock->text[0]);
@@ -168,7 +173,8 @@ static void check_spin(struct device *device)
     device->spin_at = world->now;
     device->spins = 0;
   }
-  if (++device->spins > 3000) world_fail(world, "%s turns the crank without end", device->client_id);
+  if (++device->spins > 3000)
+    world_fail(world, "%s services its client without end", device->client_id);
 }
 
 /* The first greeting was answered: the ids of its handles are known. */
@@ -194,7 +200,7 @@ static void name_parties(struct device *device)
   }
 }
 
-void device_crank(struct device *device)
+void device_service(struct device *device)
 {
   struct world *world = device->world;
   struct fairlock_engine *engine = &device->engine;
@@ -229,7 +235,8 @@ struct party *device_add_party(struct device *device, int place)
   struct world *world = device->world;
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
   struct party *party = world_add_party(world, NULL, lock);
-  if (fairlock_engine_add(&device->engine, &party->handle, lock->keys[0].data, lock->keys[0].size) != FAIRLOCK_OK) {
+  if (fairlock_engine_add(&device->engine, &party->handle, lock->keys[0].data,
+                          lock->keys[0].size) != FAIRLOCK_OK) {
     world_fail(world, "%s: a handle could not be added", device->client_id);
   }
   snprintf(party->id, sizeof party->id, "%s:%u", device->client_id, (unsigned)party->handle.number);
@@ -263,10 +270,13 @@ static void configure(struct device *device)
   free(device->receive_buffer);
   free(device->send_buffer);
   memset(config, 0, sizeof *config);
-  snprintf(device->client_id, sizeof device->client_id, "d%dx%d", device->index, device->incarnation);
+  snprintf(device->client_id, sizeof device->client_id, "d%dx%d", device->index,
+           device->incarnation);
   config->client_id = device->client_id;
-  if (random_chance(random, world->profile.alike)) config->client_id = random_chance(random, 700) ? "copied" : NULL;
-  config->receive_size = FAIRLOCK_RECEIVE_SIZE(name, config->client_id != NULL ? strlen(config->client_id) : 0);
+  if (random_chance(random, world->profile.alike))
+    config->client_id = random_chance(random, 700) ? "copied" : NULL;
+  config->receive_size =
+      FAIRLOCK_RECEIVE_SIZE(name, config->client_id != NULL ? strlen(config->client_id) : 0);
   if (random_chance(random, 500)) config->receive_size += (size_t)random_below(random, 500);
   config->send_size = FAIRLOCK_SEND_MIN + (size_t)random_around(random, 500);
   device->receive_buffer = malloc(config->receive_size);
@@ -278,8 +288,8 @@ static void configure(struct device *device)
   if (random_chance(random, 200)) config->response_ms = (uint32_t)random_between(random, 500, 4000);
   if (random_chance(random, 100)) offline = (uint32_t)random_between(random, 3000, 30000);
   if (random_chance(random, world->profile.patient))
-    config->waiter_ms = (uint32_t)random_between(random, FAIRLOCK_WAITER_MIN_MS,
-                                                 FAIRLOCK_WAITER_MIN_MS << random_between(random, 0, 5));
+    config->waiter_ms = (uint32_t)random_between(
+        random, FAIRLOCK_WAITER_MIN_MS, FAIRLOCK_WAITER_MIN_MS << random_between(random, 0, 5));
   /* an operation has to outlast the connection's death */
   if (offline > 0) config->offline_ms = offline > config->waiter_ms ? offline : config->waiter_ms;
   if (device->slow) suit_slow(device);
@@ -333,7 +343,7 @@ void device_stop(struct device *device, bool silently)
 static void thaw(void *object, uint32_t stamp)
 {
   struct device *device = object;
-  if (!device->off && device->incarnation == (int)stamp) device_crank(device);
+  if (!device->off && device->incarnation == (int)stamp) device_service(device);
 }
 
 void device_freeze(struct device *device, int64_t time)

@@ -1,4 +1,7 @@
-/* What will happen, in order of virtual time; what is due at the same time happens in the order in which it was planned. */
+/*
+ * What will happen, in order of virtual time; what is due at the same time happens in the order in
+ * which it was planned.
+ */
 #ifndef SIM_EVENTS_H
 #define SIM_EVENTS_H
 
@@ -26,7 +29,10 @@ struct events {
 /* Returns its order. */
 uint64_t events_add(struct events *events, int64_t at, event_fn run, void *object, uint32_t stamp);
 
-/* The same with an order that is known: what is put off must not fall behind what was planned later. */
+/*
+ * The same with an order that is known: what is put off must not fall behind what was planned
+ * later.
+ */
 void events_put(struct events *events, struct event event);
 
 /* Takes the next one out. False: nothing is planned until the end. */

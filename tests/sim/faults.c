@@ -1,4 +1,7 @@
-/* What goes wrong: at random times one of the kinds of faults that the profile allows happens to somebody. */
+/*
+ * What goes wrong: at random times one of the kinds of faults that the profile allows happens to
+ * somebody.
+ */
 #include "world.h"
 
 #include <stddef.h>
@@ -21,7 +24,8 @@ static struct link *any_link(struct world *world)
 static void start_again(void *object, uint32_t stamp)
 {
   struct device *device = object;
-  if (device->off && device->incarnation == (int)stamp && !device->world->ending) device_start(device);
+  if (device->off && device->incarnation == (int)stamp && !device->world->ending)
+    device_start(device);
 }
 
 static void stop_device(struct world *world, bool silently)
@@ -29,7 +33,8 @@ static void stop_device(struct world *world, bool silently)
   struct device *device = any_device(world);
   if (device->off) return;
   device_stop(device, silently);
-  world_later(world, random_around(&world->random, 4 * SECOND), start_again, device, (uint32_t)device->incarnation);
+  world_later(world, random_around(&world->random, 4 * SECOND), start_again, device,
+              (uint32_t)device->incarnation);
 }
 
 static void server_start(void *object, uint32_t stamp)
@@ -85,7 +90,8 @@ static void refuse(struct world *world)
 
 static void deny(struct world *world)
 {
-  static const char *const commands[] = {"hset", "pexpire", "zadd", "rpush", "lrem", "zrem", "hdel", "del", "publish"};
+  static const char *const commands[] = {"hset", "pexpire", "zadd", "rpush",  "lrem",
+                                         "zrem", "hdel",    "del",  "publish"};
   const char *command = commands[random_below(&world->random, 9)];
   TRACE(world, "%s is denied", command);
   world->refused_at = INT64_MAX;
@@ -97,7 +103,8 @@ static void deny(struct world *world)
 static void fall_behind(struct world *world)
 {
   if (!world->server_up || world->set_back) return;
-  int64_t by = random_below(&world->random, random_chance(&world->random, 500) ? HOUR : 20 * SECOND);
+  int64_t by =
+      random_below(&world->random, random_chance(&world->random, 500) ? HOUR : 20 * SECOND);
   world->jump -= by;
   world->set_back = true;
   TRACE(world, "the server's clock will be behind by %lld ms", (long long)(by / MS));
@@ -116,7 +123,8 @@ static void evict(struct world *world)
 {
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
   bool jumps = (world->profile.faults & (FAULT_JUMP | FAULT_BEHIND)) != 0;
-  int64_t which = !jumps && random_chance(&world->random, 500) ? 3 : random_below(&world->random, 3);
+  int64_t which =
+      !jumps && random_chance(&world->random, 500) ? 3 : random_below(&world->random, 3);
   struct store *store = redis_store(world->redis);
   struct key *key = store_find(store, lock->keys[which]);
   TRACE(world, "the server evicts %s", lock->text[which]);
@@ -144,7 +152,8 @@ static void strike(struct world *world, unsigned kind)
     else stop_device(world, kind == FAULT_POWER);
     break;
   case FAULT_FREEZE:
-    device_freeze(any_device(world), random_around(random, random_chance(random, 500) ? SECOND : 8 * SECOND));
+    device_freeze(any_device(world),
+                  random_around(random, random_chance(random, 500) ? SECOND : 8 * SECOND));
     break;
   case FAULT_RESTART:
   case FAULT_WIPE:
@@ -183,8 +192,8 @@ static void strike(struct world *world, unsigned kind)
 /* Faults of the whole server are rarer than those of one device. */
 static bool is_general(unsigned kind)
 {
-  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS | FAULT_JUMP | FAULT_DENY |
-                  FAULT_BEHIND)) != 0;
+  return (kind & (FAULT_RESTART | FAULT_WIPE | FAULT_FULL | FAULT_REFUSE | FAULT_SCRIPTS |
+                  FAULT_JUMP | FAULT_DENY | FAULT_BEHIND)) != 0;
 }
 
 static void on_fault(void *object, uint32_t stamp)
@@ -197,7 +206,8 @@ static void on_fault(void *object, uint32_t stamp)
     world->counters.faults++;
     strike(world, kind);
   }
-  world_later(world, random_around(&world->random, world->profile.fault_every / 4), on_fault, world, stamp);
+  world_later(world, random_around(&world->random, world->profile.fault_every / 4), on_fault, world,
+              stamp);
 }
 
 void faults_start(struct world *world)

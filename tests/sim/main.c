@@ -4,9 +4,10 @@
  *     sim                     the suite: a fixed set of seeds
  *     sim seed SEED [STEP]    one world; from STEP on it is told what happens
  *     sim soak SECONDS        worlds with new seeds for so long
- *     sim prey SEED [STEP]    one of the worlds of the hunt
- *     sim hunt SECONDS [SEED] worlds of the hunt until a promise is broken, for so long of this process's time at most; fails
- *                             when none is: for planted bugs
+ *     sim hunted SEED [STEP]    one of the worlds of the hunt
+ *     sim hunt SECONDS [SEED] worlds of the hunt until a promise is broken, for so long of this
+ *     process's time at most; fails
+ *                             when none is: for mutants
  */
 #include "world.h"
 
@@ -32,7 +33,8 @@ static void add_up(const struct world *world)
   uint64_t *to = (uint64_t *)&total.counters;
   for (size_t i = 0; i < sizeof total.counters / sizeof *to; i++)
     to[i] += from[i];
-  total.client_hours += (double)world->lived / 3.6e9 * (world->profile.devices + world->profile.peers);
+  total.client_hours +=
+      (double)world->lived / 3.6e9 * (world->profile.devices + world->profile.peers);
   total.worlds++;
   total.steps += world->step;
 }
@@ -41,14 +43,17 @@ static void print_total(void)
 {
   const struct counters *c = &total.counters;
   double minutes = (double)clock() / CLOCKS_PER_SEC / 60;
-  printf("# %llu worlds, %.0f client-hours, %.0f a minute\n", (unsigned long long)total.worlds, total.client_hours,
-         total.client_hours / minutes);
-  printf("# %llu steps, %llu scripts, %llu holds (%llu after waiting), %llu of peers, %llu faults, %llu connections\n",
-         (unsigned long long)total.steps, (unsigned long long)c->scripts, (unsigned long long)c->grants,
-         (unsigned long long)c->waits, (unsigned long long)c->peer_grants, (unsigned long long)c->faults,
+  printf("# %llu worlds, %.0f client-hours, %.0f a minute\n", (unsigned long long)total.worlds,
+         total.client_hours, total.client_hours / minutes);
+  printf("# %llu steps, %llu scripts, %llu holds (%llu after waiting), %llu of peers, %llu faults, "
+         "%llu connections\n",
+         (unsigned long long)total.steps, (unsigned long long)c->scripts,
+         (unsigned long long)c->grants, (unsigned long long)c->waits,
+         (unsigned long long)c->peer_grants, (unsigned long long)c->faults,
          (unsigned long long)c->connects);
-  printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced\n", (unsigned long long)c->losses,
-         (unsigned long long)c->unknowns, (unsigned long long)c->timeouts, (unsigned long long)c->failures,
+  printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced\n",
+         (unsigned long long)c->losses, (unsigned long long)c->unknowns,
+         (unsigned long long)c->timeouts, (unsigned long long)c->failures,
          (unsigned long long)c->forced);
 }
 
@@ -60,10 +65,11 @@ static bool run(uint64_t seed, uint64_t trace_from, bool hunting)
   world->trace_from = trace_from;
   bool good = world_run(world, seed, hunting);
   if (!good) {
-    printf("# seed %llu, step %llu, %.6f s: %s\n", (unsigned long long)seed, (unsigned long long)world->step,
-           (double)world->now / 1e6, world->failure);
+    printf("# seed %llu, step %llu, %.6f s: %s\n", (unsigned long long)seed,
+           (unsigned long long)world->step, (double)world->now / 1e6, world->failure);
     if (!hunting) {
-      printf("# make sim SEED=%llu replays it; STEP=%llu shows the last steps\n", (unsigned long long)seed,
+      printf("# make sim SEED=%llu replays it; STEP=%llu shows the last steps\n",
+             (unsigned long long)seed,
              (unsigned long long)(world->step > 2000 ? world->step - 2000 : 0));
     }
   }
@@ -114,7 +120,7 @@ int main(int argc, char **argv)
   bool good = false;
   if (argc == 1) {
     good = suite();
-  } else if (strcmp(what, "seed") == 0 || strcmp(what, "prey") == 0) {
+  } else if (strcmp(what, "seed") == 0 || strcmp(what, "hunted") == 0) {
     good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, what[0] == 'p');
     printf("%s seed %llu\n", good ? "ok" : "not ok", (unsigned long long)number);
   } else if (strcmp(what, "soak") == 0) {
@@ -122,7 +128,8 @@ int main(int argc, char **argv)
   } else if (strcmp(what, "hunt") == 0) {
     return hunt(number, argc > 3 ? strtoull(argv[3], NULL, 10) : 1) ? 0 : 1;
   } else {
-    fprintf(stderr, "usage: sim [seed SEED [STEP] | prey SEED [STEP] | soak SECONDS | hunt SECONDS [SEED]]\n");
+    fprintf(stderr, "usage: sim [seed SEED [STEP] | hunted SEED [STEP] | soak SECONDS | hunt "
+                    "SECONDS [SEED]]\n");
     return 2;
   }
   print_total();

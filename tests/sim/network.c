@@ -1,6 +1,7 @@
 /*
- * Connections. Each direction is a stream: what is sent later never arrives earlier, but it may arrive in pieces, late, or not
- * at all from some moment on. A closed end is told to the other end by an empty packet behind the data.
+ * Connections. Each direction is a stream: what is sent later never arrives earlier, but it may
+ * arrive in pieces, late, or not at all from some moment on. A closed end is told to the other end
+ * by an empty packet behind the data.
  */
 #include "world.h"
 
@@ -61,7 +62,9 @@ static void arrive(void *object, uint32_t stamp)
   struct packet *packet = object;
   struct link *link = packet->link;
   struct world *world = link->world;
-  int64_t awake = packet->up ? link->up_late : link->open ? link->user->asleep_until(link->owner) : 0;
+  int64_t awake = packet->up   ? link->up_late
+                  : link->open ? link->user->asleep_until(link->owner)
+                               : 0;
   if (awake > world->now) {
     if (!packet->up && !packet->postponed) link->waiting++;
     packet->postponed = true;
@@ -79,8 +82,12 @@ static void send_piece(struct link *link, bool up, const void *data, size_t size
   struct world *world = link->world;
   struct packet *packet = malloc(sizeof *packet + size);
   if (packet == NULL) abort();
-  *packet =
-      (struct packet){.link = link, .next = world->packets, .up = up, .end = end, .step = world->step, .size = size};
+  *packet = (struct packet){.link = link,
+                            .next = world->packets,
+                            .up = up,
+                            .end = end,
+                            .step = world->step,
+                            .size = size};
   if (size > 0) memcpy(packet->data, data, size);
   if (world->packets != NULL) world->packets->previous = packet;
   world->packets = packet;
@@ -137,7 +144,8 @@ static void accept_link(void *object, uint32_t stamp)
   }
 }
 
-struct link *link_open(struct world *world, const struct link_user *user, void *owner, int64_t latency)
+struct link *link_open(struct world *world, const struct link_user *user, void *owner,
+                       int64_t latency)
 {
   struct link *link = calloc(1, sizeof *link);
   if (link == NULL) abort();
@@ -193,8 +201,8 @@ void link_server_close(struct link *link)
 }
 
 /*
- * The client's end is told soon, with or without the replies under way. What it has sent before is lost, or arrives in time, or
- * seconds later, when the client may long have a new connection.
+ * The client's end is told soon, with or without the replies under way. What it has sent before is
+ * lost, or arrives in time, or seconds later, when the client may long have a new connection.
  */
 void link_cut(struct link *link)
 {

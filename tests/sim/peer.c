@@ -1,10 +1,12 @@
 /*
- * Peers that behave as Redisson's RFairLock is documented and seen to behave: they share the hash, the queue, the scores and the
- * channels with us, know nothing of the rest, and never repeat a request.
+ * Peers that behave as Redisson's RFairLock is documented and seen to behave: they share the hash,
+ * the queue, the scores and the channels with us, know nothing of the rest, and never repeat a
+ * request.
  *
- * A peer enqueues, then subscribes, sometimes seconds later, then asks again whenever it is woken or the time it was told has
- * passed. It holds with a lease of 30 s that it renews, and some give up waiting. When its connection breaks it is gone; and
- * some hang for minutes while their connection stands, so that they listen and do nothing.
+ * A peer enqueues, then subscribes, sometimes seconds later, then asks again whenever it is woken
+ * or the time it was told has passed. It holds with a lease of 30 s that it renews, and some give
+ * up waiting. When its connection breaks it is gone; and some hang for minutes while their
+ * connection stands, so that they listen and do nothing.
  */
 #include "world.h"
 
@@ -17,28 +19,33 @@
 /* The longest that a peer takes from entering the queue to listening: less than a window. */
 #define SLOWNESS (4 * SECOND)
 
-/* In a script with queue, scores and now: heads whose score has passed are dropped. head: the first that is left. */
-#define DROP_LATE_HEADS                                                                                                \
-  "local head = redis.call('lindex', queue, 0)\n"                                                                      \
-  "while head do\n"                                                                                                    \
-  "  local score = redis.call('zscore', scores, head)\n"                                                               \
-  "  if not score or tonumber(score) > now then break end\n"                                                           \
-  "  redis.call('zrem', scores, head)\n"                                                                               \
-  "  redis.call('lpop', queue)\n"                                                                                      \
-  "  head = redis.call('lindex', queue, 0)\n"                                                                          \
+/*
+ * In a script with queue, scores and now: heads whose score has passed are dropped. head: the first
+ * that is left.
+ */
+#define DROP_LATE_HEADS                                                                            \
+  "local head = redis.call('lindex', queue, 0)\n"                                                  \
+  "while head do\n"                                                                                \
+  "  local score = redis.call('zscore', scores, head)\n"                                           \
+  "  if not score or tonumber(score) > now then break end\n"                                       \
+  "  redis.call('zrem', scores, head)\n"                                                           \
+  "  redis.call('lpop', queue)\n"                                                                  \
+  "  head = redis.call('lindex', queue, 0)\n"                                                      \
   "end\n"
 
 /*
- * KEYS lock, queue, scores; ARGV id, lease, wait, now. nil: acquired; else how long to wait at most.
- * A newcomer's score is what the last one has left, or the lock, plus wait.
+ * KEYS lock, queue, scores; ARGV id, lease, wait, now. nil: acquired; else how long to wait at
+ * most. A newcomer's score is what the last one has left, or the lock, plus wait.
  */
 static const char acquire_script[] =
     "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
-    "local id, lease, wait, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])\n" DROP_LATE_HEADS
+    "local id, lease, wait, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), "
+    "tonumber(ARGV[4])\n" DROP_LATE_HEADS
     "if redis.call('exists', lock) == 0 and (not head or head == id) then\n"
     "  redis.call('lpop', queue)\n"
     "  redis.call('zrem', scores, id)\n"
-    "  for _, other in ipairs(redis.call('zrange', scores, 0, -1)) do redis.call('zincrby', scores, -wait, other) end\n"
+    "  for _, other in ipairs(redis.call('zrange', scores, 0, -1)) do redis.call('zincrby', "
+    "scores, -wait, other) end\n"
     "  redis.call('hset', lock, id, 1)\n"
     "  redis.call('pexpire', lock, lease)\n"
     "  return nil\n"
@@ -53,35 +60,50 @@ static const char acquire_script[] =
     "local last = redis.call('lindex', queue, -1)\n"
     "local left = redis.call('pttl', lock)\n"
     "if last and last ~= id then left = tonumber(redis.call('zscore', scores, last)) - now end\n"
-    "if redis.call('zadd', scores, now + left + wait, id) == 1 then redis.call('rpush', queue, id) end\n"
+    "if redis.call('zadd', scores, now + left + wait, id) == 1 then redis.call('rpush', queue, id) "
+    "end\n"
     "return left\n";
 
 /* KEYS lock, queue, scores; ARGV id, channel's beginning, now. nil: not the holder's. */
-static const char release_script[] = "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
-                                     "local id, channel, now = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" DROP_LATE_HEADS
-                                     "local free = redis.call('exists', lock) == 0\n"
-                                     "if not free and redis.call('hexists', lock, id) == 0 then return nil end\n"
-                                     "if not free and redis.call('hincrby', lock, id, -1) > 0 then return 0 end\n"
-                                     "redis.call('del', lock)\n"
-                                     "if head then redis.call('publish', channel .. head, 0) end\n"
-                                     "return 1\n";
+static const char release_script[] =
+    "local lock, queue, scores = KEYS[1], KEYS[2], KEYS[3]\n"
+    "local id, channel, now = ARGV[1], ARGV[2], tonumber(ARGV[3])\n" DROP_LATE_HEADS
+    "local free = redis.call('exists', lock) == 0\n"
+    "if not free and redis.call('hexists', lock, id) == 0 then return nil end\n"
+    "if not free and redis.call('hincrby', lock, id, -1) > 0 then return 0 end\n"
+    "redis.call('del', lock)\n"
+    "if head then redis.call('publish', channel .. head, 0) end\n"
+    "return 1\n";
 
 /* KEYS lock, queue, scores; ARGV id, wait: gives up waiting. */
-static const char leave_script[] = "local queue, scores, id = KEYS[2], KEYS[3], ARGV[1]\n"
-                                   "local behind = false\n"
-                                   "for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do\n"
-                                   "  if behind then redis.call('zincrby', scores, -tonumber(ARGV[2]), other) end\n"
-                                   "  if other == id then behind = true end\n"
-                                   "end\n"
-                                   "redis.call('zrem', scores, id)\n"
-                                   "redis.call('lrem', queue, 0, id)\n"
-                                   "return 'left'\n";
+static const char leave_script[] =
+    "local queue, scores, id = KEYS[2], KEYS[3], ARGV[1]\n"
+    "local behind = false\n"
+    "for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do\n"
+    "  if behind then redis.call('zincrby', scores, -tonumber(ARGV[2]), other) end\n"
+    "  if other == id then behind = true end\n"
+    "end\n"
+    "redis.call('zrem', scores, id)\n"
+    "redis.call('lrem', queue, 0, id)\n"
+    "return 'left'\n";
 
 /* KEYS lock; ARGV id, lease */
-static const char renew_script[] = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
-                                   "return redis.call('pexpire', KEYS[1], ARGV[2])\n";
+static const char renew_script[] =
+    "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end\n"
+    "return redis.call('pexpire', KEYS[1], ARGV[2])\n";
 
-enum peer_state { GREETING, RESTING, ASKING, JOINING, WAITING, HOLDING, RENEWING, RELEASING, LEAVING, DEAD };
+enum peer_state {
+  GREETING,
+  RESTING,
+  ASKING,
+  JOINING,
+  WAITING,
+  HOLDING,
+  RENEWING,
+  RELEASING,
+  LEAVING,
+  DEAD
+};
 
 struct peer {
   struct world *world;
@@ -142,7 +164,8 @@ static void channel_of(const struct peer *peer, const char *id, char *channel, s
 }
 
 /* arguments: what follows the id; NULL ends them. */
-static void send_script(struct peer *peer, const char *script, enum peer_state state, const char *const *arguments)
+static void send_script(struct peer *peer, const char *script, enum peer_state state,
+                        const char *const *arguments)
 {
   struct party *party = peer->party;
   struct text words[12] = {text_of("EVAL"), text_of(script), text_of("3")};
@@ -231,7 +254,10 @@ static void asked(struct peer *peer)
   }
 }
 
-/* It asks in vain: an entry of the queue has lost its score, and nobody of ours comes by any more. Or it may not listen. */
+/*
+ * It asks in vain: an entry of the queue has lost its score, and nobody of ours comes by any more.
+ * Or it may not listen.
+ */
 static void give_up(struct peer *peer)
 {
   struct link *link = peer->link;
@@ -287,7 +313,8 @@ static void wake(void *object, uint32_t stamp)
   case RESTING:
     if (world->ending) break;
     peer->until =
-        world->now + (random_chance(&world->random, 500) ? MINUTE * 60 : random_below(&world->random, MINUTE));
+        world->now +
+        (random_chance(&world->random, 500) ? MINUTE * 60 : random_below(&world->random, MINUTE));
     peer->woken = false;
     ask(peer);
     break;
@@ -325,7 +352,8 @@ static void take_event(struct peer *peer, const struct resp_event *event)
     peer->nil = event->type == RESP_NULL;
     peer->number = event->integer;
   }
-  if (peer->in_push && event->depth == 1 && event->size >= 9 && memchr("su", event->data[0], 2) != NULL)
+  if (peer->in_push && event->depth == 1 && event->size >= 9 &&
+      memchr("su", event->data[0], 2) != NULL)
     peer->settling--;
   if (!event->last) return;
   if (peer->in_push) pushed(peer);
@@ -344,7 +372,8 @@ static void on_arrived(void *owner, struct link *link, const void *data, size_t 
   while (status == RESP_EVENT && peer->link == link) {
     struct resp_event event;
     size_t used;
-    status = resp_decode(&peer->decoder, peer->buffer + start_at, peer->used - start_at, &used, &event);
+    status =
+        resp_decode(&peer->decoder, peer->buffer + start_at, peer->used - start_at, &used, &event);
     start_at += used;
     if (status == RESP_EVENT) take_event(peer, &event);
   }
@@ -380,7 +409,8 @@ static void start(struct peer *peer)
   struct world *world = peer->world;
   char id[48];
   snprintf(id, sizeof id, "p%dx%d:1", peer->index, ++peer->incarnation);
-  peer->party = world_add_party(world, id, &world->locks[random_below(&world->random, world->profile.locks)]);
+  peer->party =
+      world_add_party(world, id, &world->locks[random_below(&world->random, world->profile.locks)]);
   peer->state = GREETING;
   peer->used = 0;
   peer->joined = false;
@@ -409,7 +439,10 @@ void peers_free(struct world *world)
   free(world->peers);
 }
 
-/* One of them is hit: its connection is closed, its power is cut, or it freezes, perhaps for so long that it is as good as dead. */
+/*
+ * One of them is hit: its connection is closed, its power is cut, or it freezes, perhaps for so
+ * long that it is as good as dead.
+ */
 void peer_crash(struct world *world)
 {
   if (world->profile.peers == 0) return;
@@ -418,7 +451,8 @@ void peer_crash(struct world *world)
   int64_t kind = random_below(&world->random, 3);
   if (kind == 2) {
     bool long_one = random_chance(&world->random, 300);
-    peer->asleep_until = world->now + random_around(&world->random, long_one ? 2 * MINUTE : 5 * SECOND);
+    peer->asleep_until =
+        world->now + random_around(&world->random, long_one ? 2 * MINUTE : 5 * SECOND);
     peer->party->late = true;
     return;
   }

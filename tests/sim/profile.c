@@ -1,6 +1,7 @@
 /*
- * What kind of world a seed makes: how many take part, how fast they are, and what may go wrong. The worlds of the suite are of
- * all sizes and kinds; those of the hunt for a planted bug are small, and in each there is much of one trouble.
+ * What kind of world a seed makes: how many take part, how fast they are, and what may go wrong.
+ * The worlds of the suite are of all sizes and kinds; those of the hunt for a mutant are small, and
+ * in each there is much of one trouble.
  */
 #include "world.h"
 
@@ -32,7 +33,10 @@ static void choose_size(struct profile *profile, struct random *random)
   }
 }
 
-/* Nothing but broken connections, many of them, so that much is late and repeated; or evictions and losses. */
+/*
+ * Nothing but broken connections, many of them, so that much is late and repeated; or evictions and
+ * losses.
+ */
 static void make_storm(struct profile *profile, struct random *random)
 {
   profile->faults = FAULT_CUT | (random_chance(random, 300) ? FAULT_STALL : 0);
@@ -42,7 +46,10 @@ static void make_storm(struct profile *profile, struct random *random)
   profile->duration = profile->duration / 2;
 }
 
-/* Holds, waits and pauses of more than a day, the time after which the server forgets what was left behind. */
+/*
+ * Holds, waits and pauses of more than a day, the time after which the server forgets what was left
+ * behind.
+ */
 static void take_days(struct profile *profile, struct random *random)
 {
   profile->devices = 2;
@@ -58,7 +65,10 @@ static void take_days(struct profile *profile, struct random *random)
   profile->duration = 60 * HOUR;
 }
 
-/* Waiter timeouts of several lengths in one queue, copied configurations, and connections whose round trips take seconds. */
+/*
+ * Waiter timeouts of several lengths in one queue, copied configurations, and connections whose
+ * round trips take seconds.
+ */
 static void choose_clients(struct profile *profile, struct random *random)
 {
   profile->patient = (int)one_of(random, 0, 300, 1000);
@@ -75,7 +85,8 @@ void choose_profile(struct world *world)
   choose_size(profile, random);
   profile->handles = (int)random_between(random, 1, 3);
   bool large = profile->devices > 30;
-  profile->think = large ? one_of(random, SECOND, 20 * SECOND, MINUTE) : one_of(random, 50 * MS, SECOND, 20 * SECOND);
+  profile->think = large ? one_of(random, SECOND, 20 * SECOND, MINUTE)
+                         : one_of(random, 50 * MS, SECOND, 20 * SECOND);
   profile->hold = one_of(random, 5 * MS, 200 * MS, 3 * SECOND);
   profile->latency = one_of(random, 100, 2 * MS, 40 * MS);
   profile->fault_every = one_of(random, 5 * SECOND, 30 * SECOND, 200 * SECOND) / profile->devices;
@@ -89,10 +100,12 @@ void choose_profile(struct world *world)
   if (random_chance(random, 850)) profile->faults &= ~(unsigned)FAULT_DENY;
   if (random_chance(random, 600)) profile->faults &= ~(unsigned)FAULT_WIPE;
   if (random_chance(random, 800)) profile->faults &= ~(unsigned)FAULT_BEHIND;
-  if (profile->faults & (FAULT_JUMP | FAULT_BEHIND)) profile->faults &= ~(unsigned)FAULT_WIPE; /* no token could rise */
+  /* no token could rise */
+  if (profile->faults & (FAULT_JUMP | FAULT_BEHIND)) profile->faults &= ~(unsigned)FAULT_WIPE;
   if (random_chance(random, 100)) profile->faults = 0;
   if (random_chance(random, 200)) make_storm(profile, random);
-  if (random_chance(random, 300)) profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
+  if (random_chance(random, 300))
+    profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
   choose_clients(profile, random);
   if (random_chance(random, 50)) take_days(profile, random);
 }
@@ -106,7 +119,9 @@ static void break_often(struct profile *profile, struct random *random)
   profile->fault_every = one_of(random, 300 * MS, SECOND, 3 * SECOND) / FAULTS;
 }
 
-/* Fewer of them, and whoever has released or given up rests for a while: what is left of it shows. */
+/*
+ * Fewer of them, and whoever has released or given up rests for a while: what is left of it shows.
+ */
 static void rest_often(struct profile *profile, struct random *random)
 {
   break_often(profile, random);
@@ -128,7 +143,8 @@ static void stop_scripts(struct profile *profile, struct random *random)
 static void add_peers(struct profile *profile, struct random *random)
 {
   profile->peers = (int)random_between(random, 2, 4);
-  profile->faults = FAULT_CRASH | FAULT_POWER | FAULT_FREEZE | (random_chance(random, 500) ? FAULT_CUT : 0);
+  profile->faults =
+      FAULT_CRASH | FAULT_POWER | FAULT_FREEZE | (random_chance(random, 500) ? FAULT_CUT : 0);
   if (random_chance(random, 300)) profile->faults = 0; /* they go and come again */
   profile->fault_every = one_of(random, SECOND, 10 * SECOND, 100 * SECOND) / FAULTS;
 }
@@ -159,7 +175,10 @@ static void hold_long(struct profile *profile, struct random *random)
   profile->duration = 2 * HOUR;
 }
 
-/* The server refuses again and again for a moment, so that what was given up is asked for anew while its leave is under way. */
+/*
+ * The server refuses again and again for a moment, so that what was given up is asked for anew
+ * while its leave is under way.
+ */
 static void refuse_often(struct profile *profile, struct random *random)
 {
   profile->faults = FAULT_REFUSE;

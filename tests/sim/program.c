@@ -1,6 +1,7 @@
 /*
- * What the programs on the devices do: acquire, hold, re-enter, release, cancel, inspect, take handles out and put others in, at
- * random times; and what they check: that each operation comes to a verdict in its time, and that the verdict is true.
+ * What the programs on the devices do: acquire, hold, re-enter, release, cancel, inspect, take
+ * handles out and put others in, at random times; and what they check: that each operation comes to
+ * a verdict in its time, and that the verdict is true.
  */
 #include "world.h"
 
@@ -22,7 +23,8 @@ static void next_step(struct party *party, enum job job, int64_t delay)
 static void rest(struct party *party)
 {
   struct world *world = party->world;
-  next_step(party, JOB_IDLE, world->ending ? 0 : random_around(&world->random, world->profile.think));
+  next_step(party, JOB_IDLE,
+            world->ending ? 0 : random_around(&world->random, world->profile.think));
 }
 
 static int64_t hold_time(struct world *world)
@@ -50,8 +52,10 @@ static void watch(void *object, uint32_t stamp)
     return;
   }
   const struct link *link = party->device->link;
-  if (party->job == JOB_REMOVE && (link == NULL || link->opened == 0 || link->opened > party->due)) {
-    party->due = world->now; /* each connection that breaks leaves new doubt, which has to end first */
+  if (party->job == JOB_REMOVE &&
+      (link == NULL || link->opened == 0 || link->opened > party->due)) {
+    /* each connection that breaks leaves new doubt, which has to end first */
+    party->due = world->now;
     world_later(world, SECOND, watch, party, stamp);
     return;
   }
@@ -92,7 +96,8 @@ static void on_lost(struct fairlock *handle, void *context)
   bool early = party->believes && party->believes_until > world->now &&
                (int32_t)(device_clock(party->device) - handle->limit) < 0;
   bool still = lock->holder == party && lock->token == party->believed;
-  if (early && still && !world->set_back && party->epoch == world->epoch && !(world->profile.faults & UNSAFE)) {
+  if (early && still && !world->set_back && party->epoch == world->epoch &&
+      !(world->profile.faults & UNSAFE)) {
     world_fail(world, "%s is told that it lost %s, but holds it", party->id, lock->text[0]);
   }
 }
@@ -102,7 +107,9 @@ static bool goes_through(const struct party *party, int64_t since)
 {
   const struct device *device = party->device;
   const struct link *link = device->link;
-  if (link == NULL || device->connecting || link->server == NULL || link->lost_up || link->lost_down) return false;
+  if (link == NULL || device->connecting || link->server == NULL || link->lost_up ||
+      link->lost_down)
+    return false;
   if (link->opened > since || link->up_held >= since || device->woke >= since) return false;
   return party->world->refused_at < since;
 }
@@ -137,7 +144,8 @@ static void may_last(struct party *party, int64_t lease)
   party->ends = end;
   if (end == INT64_MAX) return;
   int64_t slack = SECOND + 2 * device_round_trip(party->device);
-  world_later(world, end + slack - world->now, check_lease_over, party, (uint32_t)party->handle.token);
+  world_later(world, end + slack - world->now, check_lease_over, party,
+              (uint32_t)party->handle.token);
 }
 
 /* Acquiring */
@@ -154,7 +162,7 @@ static uint32_t choose_wait(struct world *world)
 static uint32_t choose_lease(const struct device *device)
 {
   struct random *random = &device->world->random;
-  int64_t least = FAIRLOCK_SHORTEST_LEASE_MS + 6 * device->latency / MS;
+  int64_t least = FAIRLOCK_LEASE_MIN_MS + 6 * device->latency / MS;
   if (random_chance(random, 500)) return FAIRLOCK_RENEW;
   int64_t lease = random_between(random, least, least << random_between(random, 1, 9));
   int64_t most = LONGEST_LEASE + 6 * device_round_trip(device) / MS;
@@ -190,14 +198,15 @@ static void cancel(struct party *party)
 }
 
 /*
- * However long the device did nothing: a wait without end that has begun goes on while the connection stands, unless the device
- * slept through a grant.
+ * However long the device did nothing: a wait without end that has begun goes on while the
+ * connection stands, unless the device slept through a grant.
  */
 static void check_given_up(struct party *party, int result)
 {
   const struct world *world = party->world;
   const struct link *link = party->device->link;
-  if (result != FAIRLOCK_UNREACHABLE || !party->endless || link == NULL || link != party->began_on) return;
+  if (result != FAIRLOCK_UNREACHABLE || !party->endless || link == NULL || link != party->began_on)
+    return;
   if (party->heard < party->started || party->granted > (uint64_t)(EPOCH + party->started)) return;
   bool stands = link->server != NULL && !link->lost_up && !link->lost_down;
   if (stands && !(world->profile.faults & (FAULT_STALL | FAULT_REFUSE | FAULT_FULL)))
@@ -205,8 +214,8 @@ static void check_given_up(struct party *party, int result)
 }
 
 /*
- * An acquire waits for late requests of earlier connections to expire, for no longer than a request lives, whatever the server's
- * clock says: then it asks.
+ * An acquire waits for late requests of earlier connections to expire, for no longer than a request
+ * lives, whatever the server's clock says: then it asks.
  */
 static void check_asked(const struct party *party, int result)
 {
@@ -214,7 +223,8 @@ static void check_asked(const struct party *party, int result)
   int64_t life = (int64_t)fairlock_response_timeout(&device->engine) * MS * 3 / 2 + 3 * SECOND;
   int64_t since = party->world->now - life - 2 * device_round_trip(device);
   if (result != FAIRLOCK_UNREACHABLE || party->asked_step >= party->start_step) return;
-  if (party->started > since || !goes_through(party, since) || party->world->profile.hold > HOUR) return;
+  if (party->started > since || !goes_through(party, since) || party->world->profile.hold > HOUR)
+    return;
   world_fail(party->world, "%s gives up as unreachable, and has not asked", party->id);
 }
 
@@ -245,7 +255,8 @@ static void acquired(struct party *party, int result)
 static void reenter(struct party *party)
 {
   party->lease = choose_lease(party->device);
-  int status = fairlock_engine_acquire(&party->handle, 0, party->lease, device_clock(party->device));
+  int status =
+      fairlock_engine_acquire(&party->handle, 0, party->lease, device_clock(party->device));
   TRACE(party->world, "%s re-enters: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING) started(party, JOB_REENTER, 10000);
   else if (status == FAIRLOCK_LOST) next_step(party, JOB_HOLD, 0);
@@ -259,7 +270,8 @@ static void release(struct party *party)
   party->last = party->handle.holds == 1;
   int status = fairlock_engine_release(&party->handle, device_clock(party->device));
   TRACE(world, "%s releases: %s", party->id, fairlock_status_name(status));
-  if (status == FAIRLOCK_PENDING && !party->last) may_last(party, (int64_t)party->handle.lease_ms * MS);
+  if (status == FAIRLOCK_PENDING && !party->last)
+    may_last(party, (int64_t)party->handle.lease_ms * MS);
   if (status == FAIRLOCK_PENDING) started(party, JOB_RELEASE, 10000);
   else if (status == FAIRLOCK_LOST && !party->last) next_step(party, JOB_HOLD, 0);
   else if (status == FAIRLOCK_LOST) rest(party);
@@ -272,8 +284,10 @@ static void check_release(struct party *party, int result)
   struct world *world = party->world;
   bool by_us = party->released == party->token;
   if (world->profile.faults & UNSAFE) return;
-  if (result == FAIRLOCK_OK && !by_us) world_fail(world, "%s: release gives OK, but the hold had ended", party->id);
-  if (result == FAIRLOCK_LOST && by_us) world_fail(world, "%s: release gives LOST, but has ended the hold", party->id);
+  if (result == FAIRLOCK_OK && !by_us)
+    world_fail(world, "%s: release gives OK, but the hold had ended", party->id);
+  if (result == FAIRLOCK_LOST && by_us)
+    world_fail(world, "%s: release gives LOST, but has ended the hold", party->id);
 }
 
 static void released(struct party *party, int result)
@@ -302,7 +316,8 @@ static void on_report(const struct fairlock_report *report, void *context)
 static void ask(struct party *party)
 {
   struct world *world = party->world;
-  bool force = (world->profile.faults & FAULT_FORCE) && !world->calm && random_chance(&world->random, 300);
+  bool force =
+      (world->profile.faults & FAULT_FORCE) && !world->calm && random_chance(&world->random, 300);
   uint32_t now = device_clock(party->device);
   int status = force ? fairlock_engine_force(&party->handle, now)
                      : fairlock_engine_inspect(&party->handle, on_report, party, now);
@@ -371,10 +386,10 @@ static void wake(void *object, uint32_t stamp)
     return;
   }
   step(party);
-  if (!party->world->failed) device_crank(device);
+  if (!party->world->failed) device_service(device);
 }
 
-/* After a turn of the crank: is the operation over? */
+/* After the client was serviced: is the operation over? */
 void program_look(struct party *party)
 {
   int result = party->handle.result;
@@ -386,7 +401,8 @@ void program_look(struct party *party)
   case JOB_REENTER:
     TRACE(party->world, "%s: re-entry came to %s", party->id, fairlock_status_name(result));
     /* one that was refused has prolonged nothing */
-    bool refused = result <= FAIRLOCK_DENIED && result >= FAIRLOCK_REFUSED && party->device->link == party->began_on;
+    bool refused = result <= FAIRLOCK_DENIED && result >= FAIRLOCK_REFUSED &&
+                   party->device->link == party->began_on;
     if (!refused) may_last(party, asked_lease(party));
     next_step(party, JOB_HOLD, hold_time(party->world));
     break;

@@ -1,4 +1,7 @@
-/* A random number generator whose whole state is one number, so that a seed replays everything. (splitmix64.) */
+/*
+ * A random number generator whose whole state is one number, so that a seed replays everything.
+ * (splitmix64.)
+ */
 #ifndef SIM_RANDOM_H
 #define SIM_RANDOM_H
 

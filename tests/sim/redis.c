@@ -77,7 +77,8 @@ static void write_value(struct resp_writer *writer, const struct value *value, b
     resp_write_header(writer, RESP_ARRAY, value->integer);
     break;
   case VALUE_MAP:
-    resp_write_header(writer, resp3 ? RESP_MAP : RESP_ARRAY, resp3 ? value->integer : 2 * value->integer);
+    resp_write_header(writer, resp3 ? RESP_MAP : RESP_ARRAY,
+                      resp3 ? value->integer : 2 * value->integer);
     break;
   }
 }
@@ -99,8 +100,8 @@ static void send_reply(struct redis_client *client, const struct reply *reply)
 
 /* Subscriptions */
 
-static void push(struct redis_client *client, const char *kind, struct text channel, const struct text *message,
-                 int64_t count)
+static void push(struct redis_client *client, const char *kind, struct text channel,
+                 const struct text *message, int64_t count)
 {
   struct redis *redis = client->redis;
   uint8_t buffer[8192];
@@ -206,7 +207,8 @@ static void subscribe(struct redis_client *client, const struct text *argv, int 
 
 /* Commands that concern the connection */
 
-static void hello(struct redis_client *client, const struct text *argv, int argc, struct reply *reply)
+static void hello(struct redis_client *client, const struct text *argv, int argc,
+                  struct reply *reply)
 {
   if (argc > 1 && !text_is(argv[1], "2") && !text_is(argv[1], "3")) {
     reply_error(reply, "NOPROTO unsupported protocol version");
@@ -230,7 +232,8 @@ static void refresh(struct redis *redis)
   redis->store.now = redis->micros / 1000;
 }
 
-void redis_execute(struct redis_client *client, const struct text *argv, int argc, struct reply *reply)
+void redis_execute(struct redis_client *client, const struct text *argv, int argc,
+                   struct reply *reply)
 {
   struct redis *redis = client->redis;
   reply_clear(reply);
@@ -280,7 +283,8 @@ static int64_t take_command(struct redis_client *client, const uint8_t *data, si
   redis_execute(client, words, count, &reply);
   send_reply(client, &reply);
   redis->asking = NULL;
-  if (redis->later_size > 0) redis->host.output(redis->host.context, client, redis->later, redis->later_size);
+  if (redis->later_size > 0)
+    redis->host.output(redis->host.context, client, redis->later, redis->later_size);
   redis->later_size = 0;
   return (int64_t)start;
 }

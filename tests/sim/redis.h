@@ -1,8 +1,10 @@
 /*
- * A small Redis inside the process: the commands that the scripts of the lock use, the real Lua 5.1, and RESP at the front.
+ * A small Redis inside the process: the commands that the scripts of the lock use, the real Lua
+ * 5.1, and RESP at the front.
  *
- * It reads no clock and opens no socket: time, and the way to a client, are functions of the caller's. A script runs to its
- * end at once, as in Redis. test_differential compares it with the real one.
+ * It reads no clock and opens no socket: time, and the way to a client, are functions of the
+ * caller's. A script runs to its end at once, as in Redis. test_differential compares it with the
+ * real one.
  */
 #ifndef SIM_REDIS_H
 #define SIM_REDIS_H
@@ -10,7 +12,15 @@
 #include "resp.h"
 #include "store.h"
 
-enum value_kind { VALUE_NIL, VALUE_INTEGER, VALUE_TEXT, VALUE_STATUS, VALUE_ERROR, VALUE_ARRAY, VALUE_MAP };
+enum value_kind {
+  VALUE_NIL,
+  VALUE_INTEGER,
+  VALUE_TEXT,
+  VALUE_STATUS,
+  VALUE_ERROR,
+  VALUE_ARRAY,
+  VALUE_MAP
+};
 
 struct value {
   enum value_kind kind;
@@ -53,7 +63,8 @@ struct execution {
 struct redis_host {
   int64_t (*micros)(void *context); /* since the epoch */
   void (*output)(void *context, struct redis_client *to, const void *data, size_t size);
-  void (*executed)(void *context, const struct execution *execution); /* after each script; NULL: none */
+  /* after each script; NULL: none */
+  void (*executed)(void *context, const struct execution *execution);
   void *context;
 };
 
@@ -64,18 +75,22 @@ void redis_forget_scripts(struct redis *redis);
 void redis_restarted(struct redis *redis); /* scripts are forgotten, connections are counted anew */
 uint32_t redis_listeners(struct redis *redis, struct text channel);
 uint32_t redis_channels(struct redis *redis,
-                        struct text *one); /* how many have listeners; one: the name of one of them */
+                        /* how many have listeners; one: the name of one of them */
+                        struct text *one);
 
 /*
- * Which comes first on the connection of who publishes to a channel it has subscribed to: the reply, as with Redis from
- * 7.2 on and Valkey, or the message.
+ * Which comes first on the connection of who publishes to a channel it has subscribed to: the
+ * reply, as with Redis from 7.2 on and Valkey, or the message.
  */
 void redis_set_reply_first(struct redis *redis, bool reply_first);
 
 /* The client is the one that asks, and messages will follow its reply. */
 bool redis_has_messages(const struct redis_client *client);
 
-/* Writes are refused with OOM; scripts with the text, and, if all, subscriptions and TIME as well; NULL ends that. */
+/*
+ * Writes are refused with OOM; scripts with the text, and, if all, subscriptions and TIME as well;
+ * NULL ends that.
+ */
 void redis_set_full(struct redis *redis, bool full);
 void redis_set_refusal(struct redis *redis, const char *error, bool all);
 
@@ -89,7 +104,8 @@ void redis_disconnect(struct redis_client *client);
 bool redis_receive(struct redis_client *client, const void *data, size_t size);
 
 /* A command, from a client or from a test. The reply is valid until the next one. */
-void redis_execute(struct redis_client *client, const struct text *argv, int argc, struct reply *reply);
+void redis_execute(struct redis_client *client, const struct text *argv, int argc,
+                   struct reply *reply);
 void reply_free(struct reply *reply);
 
 #endif

@@ -1,4 +1,7 @@
-/* What the files of the small Redis share: redis.c is the front, commands.c the commands, script.c Lua. */
+/*
+ * What the files of the small Redis share: redis.c is the front, commands.c the commands, script.c
+ * Lua.
+ */
 #ifndef SIM_REDIS_INTERNAL_H
 #define SIM_REDIS_INTERNAL_H
 
@@ -46,7 +49,8 @@ int64_t publish(struct redis *redis, struct text channel, struct text message);
 void script_open(struct redis *redis);
 void script_close(struct redis *redis);
 void script_forget(struct redis *redis);
-void script_eval(struct redis_client *client, bool by_hash, const struct text *argv, int argc, struct reply *reply);
+void script_eval(struct redis_client *client, bool by_hash, const struct text *argv, int argc,
+                 struct reply *reply);
 
 bool text_is(struct text text, const char *word); /* regardless of case */
 

@@ -1,4 +1,5 @@
-# The simulator: thousands of engines, one server and a network in one process, in virtual time, from one seed.
+# The simulator: thousands of engines, one server and a network in one process, in virtual time,
+# from one seed.
 SIM_SOURCES := $(filter-out tests/sim/test_%,$(wildcard tests/sim/*.c))
 SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o)
 SIM_LIBS := -llua5.1 -lm
@@ -38,11 +39,3 @@ soak: $(BUILD)/tests/sim/sim ## simulate new worlds for TIME=seconds
 
 $(BUILD)/tests/sim/sim.a: $(SIM_OBJECTS)
 	rm -f $@ && $(AR) rcs $@ $^
-
-# What it links has to be there when the script runs.
-SUITES += tests/sim/planted.sh
-tests/sim/planted.sh: | $(BUILD)/tests/sim/sim.a $(BUILD)/tests/unit/test_engine $(BUILD)/liblock.a
-
-.PHONY: planted
-planted: tests/sim/planted.sh ## see whether the simulator finds planted bugs; ONLY=text: some of them
-	@sh tests/sim/planted.sh

@@ -1,6 +1,6 @@
 /*
- * Scripts in the small Redis: Debian's Lua 5.1, which is what Redis itself has built in, with Redis's rules of turning
- * replies into Lua's values and back.
+ * Scripts in the small Redis: Debian's Lua 5.1, which is what Redis itself has built in, with
+ * Redis's rules of turning replies into Lua's values and back.
  */
 #include "redis_internal.h"
 #include "sha1.h"
@@ -13,7 +13,10 @@
 
 #define ARGUMENTS 512
 
-/* Redis to Lua: nil becomes false, a status or an error a table. Pushes the value at *at, and moves *at on. */
+/*
+ * Redis to Lua: nil becomes false, a status or an error a table. Pushes the value at *at, and moves
+ * *at on.
+ */
 static void push_value(lua_State *lua, const struct reply *reply, uint32_t *at)
 {
   const struct value *value = &reply->values[(*at)++];
@@ -43,8 +46,10 @@ static void push_value(lua_State *lua, const struct reply *reply, uint32_t *at)
   }
 }
 
-/* Lua to Redis: a number loses its fraction, false is nil, a table ends at its first nil. Takes the top of the stack,
- * whose strings have to stay where they are. */
+/*
+ * Lua to Redis: a number loses its fraction, false is nil, a table ends at its first nil. Takes the
+ * top of the stack, whose strings have to stay where they are.
+ */
 static void take_value(lua_State *lua, struct reply *reply)
 {
   struct text text;
@@ -91,14 +96,18 @@ static void take_value(lua_State *lua, struct reply *reply)
   }
 }
 
-/* The words of a command, from Lua's stack. Numbers as Redis writes them. False: something else is among them. */
+/*
+ * The words of a command, from Lua's stack. Numbers as Redis writes them. False: something else is
+ * among them.
+ */
 static bool take_words(lua_State *lua, struct text *words, char digits[][32], int count)
 {
   for (int i = 0; i < count; i++) {
     if (lua_type(lua, i + 1) == LUA_TNUMBER) {
       double number = lua_tonumber(lua, i + 1);
       words[i].data = digits[i];
-      if (number > -1e15 && number < 1e15 && number == (double)(int64_t)number && (number != 0 || 1 / number > 0)) {
+      if (number > -1e15 && number < 1e15 && number == (double)(int64_t)number &&
+          (number != 0 || 1 / number > 0)) {
         words[i].size = resp_format_number(digits[i], (int64_t)number);
       } else {
         words[i].size = (size_t)snprintf(digits[i], sizeof digits[i], "%.17g", number);
@@ -146,10 +155,12 @@ static int redis_pcall(lua_State *lua)
 /* Redis refuses new global variables. */
 static int no_globals(lua_State *lua)
 {
-  return luaL_error(lua, "ERR Attempt to modify a readonly table or access an undefined global variable");
+  return luaL_error(
+      lua, "ERR Attempt to modify a readonly table or access an undefined global variable");
 }
 
-static void set_function(lua_State *lua, struct redis *redis, const char *name, lua_CFunction function)
+static void set_function(lua_State *lua, struct redis *redis, const char *name,
+                         lua_CFunction function)
 {
   lua_pushlightuserdata(lua, redis);
   lua_pushcclosure(lua, function, 1);
@@ -204,7 +215,8 @@ void script_close(struct redis *redis)
 }
 
 /* Compiles and keeps a script. NULL: it does not compile, and the reply says so. */
-static struct entry *load(struct redis *redis, struct text text, const char *sha1, struct reply *reply)
+static struct entry *load(struct redis *redis, struct text text, const char *sha1,
+                          struct reply *reply)
 {
   bool fresh;
   if (luaL_loadbuffer(redis->lua, text.data, text.size, "@user_script") != 0) {
@@ -227,7 +239,10 @@ static void set_table(lua_State *lua, const char *name, const struct text *words
   lua_setglobal(lua, name);
 }
 
-/* The script failed: an error of redis.call keeps its code, one of Lua's own becomes ERR. On the top of the stack. */
+/*
+ * The script failed: an error of redis.call keeps its code, one of Lua's own becomes ERR. On the
+ * top of the stack.
+ */
 static void take_failure(lua_State *lua, struct reply *reply)
 {
   static char text[512];
@@ -255,7 +270,8 @@ static const char *hash_of(struct text text)
   } known[16];
   static unsigned next;
   for (int i = 0; i < 16; i++) {
-    if (known[i].size == text.size && known[i].data != NULL && memcmp(known[i].data, text.data, text.size) == 0) {
+    if (known[i].size == text.size && known[i].data != NULL &&
+        memcmp(known[i].data, text.data, text.size) == 0) {
       return known[i].digest;
     }
   }
@@ -270,7 +286,8 @@ static const char *hash_of(struct text text)
 }
 
 /* EVAL text, or EVALSHA hash, then: number of keys, keys, arguments. */
-void script_eval(struct redis_client *client, bool by_hash, const struct text *argv, int argc, struct reply *reply)
+void script_eval(struct redis_client *client, bool by_hash, const struct text *argv, int argc,
+                 struct reply *reply)
 {
   struct redis *redis = client->redis;
   lua_State *lua = redis->lua;
@@ -298,7 +315,8 @@ void script_eval(struct redis_client *client, bool by_hash, const struct text *a
   if (lua_pcall(lua, 0, 1, 0) == 0) take_value(lua, reply);
   else take_failure(lua, reply);
   redis->scripting = false;
-  struct execution execution = {client, digest, argv + 3, (int)keys, argv + 3 + keys, argc - 3 - (int)keys, reply};
+  struct execution execution = {
+      client, digest, argv + 3, (int)keys, argv + 3 + keys, argc - 3 - (int)keys, reply};
   if (redis->host.executed != NULL) redis->host.executed(redis->host.context, &execution);
   lua_settop(lua, 0);
 }

@@ -18,8 +18,8 @@ static void take_block(uint32_t state[5], const uint8_t block[64])
   memcpy(s, state, sizeof s);
   for (int i = 0; i < 80; i++) {
     if (i < 16)
-      w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
-             block[4 * i + 3];
+      w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+             (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
     else w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     uint32_t f = s[1] ^ s[2] ^ s[3];
     if (i < 20) f = (s[1] & s[2]) | (~s[1] & s[3]);

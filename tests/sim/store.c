@@ -1,4 +1,7 @@
-/* See store.h. The tables use open addressing; a removal moves the followers up, so there are no tombs. */
+/*
+ * See store.h. The tables use open addressing; a removal moves the followers up, so there are no
+ * tombs.
+ */
 #include "store.h"
 
 #include <stdlib.h>
@@ -39,7 +42,9 @@ static struct entry *slot_of(const struct dict *dict, struct text name, uint32_t
   for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
     struct entry *entry = &dict->slots[i];
     if (entry->name == NULL) return entry;
-    if (entry->hash == hash && entry->size == name.size && memcmp(entry->name, name.data, name.size) == 0) return entry;
+    if (entry->hash == hash && entry->size == name.size &&
+        memcmp(entry->name, name.data, name.size) == 0)
+      return entry;
   }
 }
 
@@ -145,7 +150,8 @@ void list_push(struct ring *list, struct text data, bool front)
   }
   if (front) list->first = (list->first - 1) & (list->size - 1);
   list->used++;
-  *at(list, front ? 0 : list->used - 1) = (struct item){hash_of(data), (uint32_t)data.size, copy(data)};
+  *at(list, front ? 0 : list->used - 1) =
+      (struct item){hash_of(data), (uint32_t)data.size, copy(data)};
 }
 
 void list_remove(struct ring *list, int64_t index)
@@ -168,7 +174,9 @@ int64_t list_find(const struct ring *list, struct text data, int64_t limit)
   uint32_t hash = hash_of(data);
   for (uint32_t i = 0; i < list->used && i < limit; i++) {
     const struct item *item = at(list, i);
-    if (item->hash == hash && item->size == data.size && memcmp(item->data, data.data, data.size) == 0) return i;
+    if (item->hash == hash && item->size == data.size &&
+        memcmp(item->data, data.data, data.size) == 0)
+      return i;
   }
   return -1;
 }

@@ -1,8 +1,9 @@
 /*
- * What a Redis keeps in memory: keys that are hashes, lists or sorted sets, each with a time at which it ends.
+ * What a Redis keeps in memory: keys that are hashes, lists or sorted sets, each with a time at
+ * which it ends.
  *
- * Only what the scripts of the lock need of it; the commands are in redis.c. Strings are copied in, and pointers handed
- * out are valid until the next change.
+ * Only what the scripts of the lock need of it; the commands are in redis.c. Strings are copied in,
+ * and pointers handed out are valid until the next change.
  */
 #ifndef SIM_STORE_H
 #define SIM_STORE_H
@@ -20,7 +21,9 @@ enum store_type { STORE_HASH, STORE_LIST, STORE_ZSET };
 
 #define STORE_NEVER INT64_MAX
 
-/* A table of names with something attached to each: a text, a score, or a pointer of the caller's. */
+/*
+ * A table of names with something attached to each: a text, a score, or a pointer of the caller's.
+ */
 struct entry {
   uint32_t hash;
   uint32_t size;
@@ -68,10 +71,12 @@ bool dict_remove(struct dict *dict, struct text name);
 void dict_free(struct dict *dict);
 void entry_set(struct entry *entry, struct text value);
 
-struct item *list_at(const struct ring *list, int64_t index); /* negative: from the end; NULL: none */
+/* negative: from the end; NULL: none */
+struct item *list_at(const struct ring *list, int64_t index);
 void list_push(struct ring *list, struct text data, bool front);
 void list_remove(struct ring *list, int64_t index);
-int64_t list_find(const struct ring *list, struct text data, int64_t limit); /* -1: not among the first limit */
+/* -1: not among the first limit */
+int64_t list_find(const struct ring *list, struct text data, int64_t limit);
 
 /* NULL when there is none. */
 struct key *store_find(struct store *store, struct text name);

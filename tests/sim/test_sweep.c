@@ -1,12 +1,15 @@
 /*
- * Every operation of the transport fails in turn: the client layer runs scenarios against the small Redis over a transport
- * and a clock of this file's own, once for each operation of it and each kind of fault, and for sampled pairs of them.
+ * Every operation of the transport fails in turn: the client layer runs scenarios against the small
+ * Redis over a transport and a clock of this file's own, once for each operation of it and each
+ * kind of fault, and for sampled pairs of them.
  *
- * Time is virtual: it goes by while the client waits for bytes, and what others do is on an agenda. After each operation the
- * server must cover what the client believes; at the end the verdicts must be possible ones, in time, and nothing may be left.
+ * Time is virtual: it goes by while the client waits for bytes, and what others do is on an agenda.
+ * After each operation the server must cover what the client believes; at the end the verdicts must
+ * be possible ones, in time, and nothing may be left.
  *
  *     test_sweep NAME                     the tests whose name contains NAME
- *     SWEEP="2 14 6" test_sweep NAME      only the fault of kind 6 at operation 14 in scenario 2, with a trace
+ *     SWEEP="2 14 6" test_sweep NAME      only the fault of kind 6 at operation 14 in scenario 2,
+ *                                         with a trace
  */
 #include "check.h"
 #include "fairlock.h"
@@ -131,26 +134,26 @@ void port_mutex_destroy(struct port_mutex *mutex)
   (void)mutex;
 }
 
-void port_signal_init(struct port_signal *signal)
+void port_event_init(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }
 
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
-  (void)signal;
+  (void)event;
   (void)mutex;
   pass(world.now + timeout_ms);
 }
 
-void port_signal_raise(struct port_signal *signal)
+void port_event_set(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }
 
-void port_signal_destroy(struct port_signal *signal)
+void port_event_destroy(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }
 
 /* The transport */
@@ -179,17 +182,21 @@ static struct fairlock door, other_door;
 /* What the client believes, the server must cover. */
 static void look(void)
 {
-  uint32_t held = door.engine != NULL ? fairlock_engine_held(&door, port_clock_ms()) : 0;
+  uint32_t held = door.engine != NULL ? fairlock_engine_remaining_ms(&door, port_clock_ms()) : 0;
   if (held == 0) return;
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   fairlock_id(&door, id);
   struct key *key = store_find(redis_store(world.redis), text_of(LOCK));
   if (key == NULL || dict_find(&key->dict, text_of(id)) == NULL)
     fail("the client believes that it holds, but does not");
-  else if (key->expires < EPOCH + world.now + held) fail("the client believes in more than its lease");
+  else if (key->expires < EPOCH + world.now + held)
+    fail("the client believes in more than its lease");
 }
 
-/* Counts an operation of the client under test. Returns the fault that hits it, if that is one from least to most. */
+/*
+ * Counts an operation of the client under test. Returns the fault that hits it, if that is one from
+ * least to most.
+ */
 static enum fault next_fault(const struct wire *of, enum fault least, enum fault most)
 {
   if (!of->faulty) return NO_FAULT;
@@ -199,7 +206,8 @@ static enum fault next_fault(const struct wire *of, enum fault least, enum fault
     if (world.fault_at[i] != operation || world.fault[i] < least || world.fault[i] > most) continue;
     world.hit++;
     if (world.trace)
-      printf("# %lld ms: fault %d at operation %d\n", (long long)world.now, (int)world.fault[i], operation);
+      printf("# %lld ms: fault %d at operation %d\n", (long long)world.now, (int)world.fault[i],
+             operation);
     return world.fault[i];
   }
   return NO_FAULT;
@@ -248,7 +256,10 @@ static void deliver(struct wire *of, const void *data, size_t size)
   if (!of->silent) hand_in(of->server, data, size);
 }
 
-/* The connection is gone for the client, but what it has sent last arrives at the server some time later. */
+/*
+ * The connection is gone for the client, but what it has sent last arrives at the server some time
+ * later.
+ */
 static void send_late(struct wire *of, const void *data, size_t size)
 {
   if (of->silent) return;
@@ -383,7 +394,8 @@ static void server_executed(void *context, const struct execution *execution)
 
 static void other_acquires(void)
 {
-  if (fairlock_try_acquire(&other_door, 60000) != FAIRLOCK_OK) fail("the other client cannot acquire");
+  if (fairlock_try_acquire(&other_door, 60000) != FAIRLOCK_OK)
+    fail("the other client cannot acquire");
 }
 
 static void other_releases(void *object)
@@ -407,7 +419,8 @@ static bool released(void)
 
 static bool acquired(uint32_t wait_ms)
 {
-  return one_of_them(fairlock_acquire(&door, wait_ms, FAIRLOCK_RENEW), FAIRLOCK_OK, FAIRLOCK_OK, FAIRLOCK_OK);
+  return one_of_them(fairlock_acquire(&door, wait_ms, FAIRLOCK_RENEW), FAIRLOCK_OK, FAIRLOCK_OK,
+                     FAIRLOCK_OK);
 }
 
 static bool acquire_and_release(void)
@@ -450,7 +463,8 @@ static bool wait_and_get(void)
 static bool reenter(void)
 {
   if (!acquired(FAIRLOCK_FOREVER)) return false;
-  if (fairlock_acquire(&door, 0, 45000) != FAIRLOCK_OK || fairlock_hold_count(&door) != 2) return false;
+  if (fairlock_acquire(&door, 0, 45000) != FAIRLOCK_OK || fairlock_hold_count(&door) != 2)
+    return false;
   if (fairlock_release(&door) != FAIRLOCK_OK || fairlock_hold_count(&door) != 1) return false;
   return released();
 }
@@ -461,7 +475,7 @@ static bool renew(void)
   int64_t end = world.now + 45000;
   while (world.now < end) {
     (void)fairlock_poll(&client, (uint32_t)(end - world.now));
-    if (fairlock_held(&door) == 0) return false;
+    if (fairlock_remaining_ms(&door) == 0) return false;
   }
   return released();
 }
@@ -593,8 +607,10 @@ static void check_end(void)
   wire.faulty = false;
   if (fairlock_deinit(&door) != FAIRLOCK_OK) fail("the handle cannot be taken out");
   pass_all(world.now + 61000);
-  if (fairlock_try_acquire(&other_door, 1000) != FAIRLOCK_OK) fail("the lock is not free in the end");
-  else if (fairlock_release(&other_door) != FAIRLOCK_OK) fail("the lock is not released in the end");
+  if (fairlock_try_acquire(&other_door, 1000) != FAIRLOCK_OK)
+    fail("the lock is not free in the end");
+  else if (fairlock_release(&other_door) != FAIRLOCK_OK)
+    fail("the lock is not released in the end");
   (void)fairlock_deinit(&other_door);
   if (redis_store(world.redis)->keys.used > 1) fail("keys are left");
   struct text channel;
@@ -621,8 +637,8 @@ static int run(int scenario, int limit_factor)
 static void complain(int scenario)
 {
   printf("# %s: %s\n", scenarios[scenario].name, world.why);
-  printf("# replay: SWEEP=\"%d %d %d %d %d\"\n", scenario, world.fault_at[0], (int)world.fault[0], world.fault_at[1],
-         (int)world.fault[1]);
+  printf("# replay: SWEEP=\"%d %d %d %d %d\"\n", scenario, world.fault_at[0], (int)world.fault[0],
+         world.fault_at[1], (int)world.fault[1]);
 }
 
 static void set_faults(int at, int fault, int second_at, int second)
@@ -640,7 +656,9 @@ static bool replay(void)
   int scenario, at, fault;
   int second_at = -1;
   int second = 0;
-  if (what == NULL || sscanf(what, "%d %d %d %d %d", &scenario, &at, &fault, &second_at, &second) < 3) return false;
+  if (what == NULL ||
+      sscanf(what, "%d %d %d %d %d", &scenario, &at, &fault, &second_at, &second) < 3)
+    return false;
   world.trace = true;
   set_faults(at, fault, second_at, second);
   run(scenario, 3);
@@ -673,7 +691,10 @@ static void test_singles(void)
     sweep(i);
 }
 
-/* With two faults a verdict may be a failure; what is believed and what is left is checked all the same. */
+/*
+ * With two faults a verdict may be a failure; what is believed and what is left is checked all the
+ * same.
+ */
 static void test_pairs(void)
 {
   struct random random = {7};
@@ -682,7 +703,8 @@ static void test_pairs(void)
   for (int i = 0; i < 40000; i++) {
     int scenario = (int)random_below(&random, SCENARIOS);
     int at = (int)random_below(&random, 20);
-    set_faults(at, (int)random_between(&random, 1, FAULTS - 1), at + 1 + (int)random_below(&random, 12),
+    set_faults(at, (int)random_between(&random, 1, FAULTS - 1),
+               at + 1 + (int)random_below(&random, 12),
                (int)random_between(&random, 1, FAULTS - 1));
     run(scenario, 3);
     hits += world.hit == 2;

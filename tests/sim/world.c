@@ -1,6 +1,6 @@
 /*
- * A world from its seed to its end: a time with faults, a calm time in which all must go on, an end in which all finish, and a
- * look at what is left.
+ * A world from its seed to its end: a time with faults, a calm time in which all must go on, an end
+ * in which all finish, and a look at what is left.
  */
 #include "world.h"
 
@@ -61,8 +61,8 @@ struct party *world_add_party(struct world *world, const char *id, struct lock *
 
 static void name_keys(struct lock *lock, int index)
 {
-  static const char *const formats[4] = {"L%d", "redisson_lock_queue:{L%d}", "redisson_lock_timeout:{L%d}",
-                                         "fairlock:{L%d}"};
+  static const char *const formats[4] = {"L%d", "redisson_lock_queue:{L%d}",
+                                         "redisson_lock_timeout:{L%d}", "fairlock:{L%d}"};
   for (int i = 0; i < 4; i++) {
     int size = snprintf(lock->text[i], sizeof lock->text[i], formats[i], index);
     lock->keys[i] = (struct text){lock->text[i], (size_t)size};
@@ -160,7 +160,8 @@ static void calm_down(struct world *world)
   TRACE(world, "calm");
   world->calm = true;
   world->calm_at = world->now + 90 * SECOND +
-                   world->longest; /* by then the last stalled data have come, and the server knows who is gone */
+                   /* by then the last stalled data have come, and the server knows who is gone */
+                   world->longest;
   redis_set_full(world->redis, false);
   redis_set_denied(world->redis, NULL);
   world->cut_next = false;
@@ -170,7 +171,8 @@ static void calm_down(struct world *world)
 /* Everybody finishes; nobody begins. */
 static void finish(struct world *world)
 {
-  int64_t limit = world->now + 60 * MINUTE + (world->profile.hold + world->longest / 2) * 8 * world->profile.devices;
+  int64_t limit = world->now + 60 * MINUTE +
+                  (world->profile.hold + world->longest / 2) * 8 * world->profile.devices;
   if (world->set_back) limit += 2 * HOUR; /* leases are as much longer */
   TRACE(world, "the end begins");
   world->ending = true;
@@ -181,7 +183,8 @@ static void finish(struct world *world)
         for (int j = 0; j < HANDLES; j++) {
           const struct party *party = world->devices[i].parties[j];
           if (party != NULL)
-            world_trace(world, "%s: job %d, phase %d", party->id, (int)party->job, party->handle.phase);
+            world_trace(world, "%s: job %d, phase %d", party->id, (int)party->job,
+                        party->handle.phase);
         }
       }
     }
@@ -225,7 +228,8 @@ static void sweep(struct world *world)
 
 static void look_back(struct world *world)
 {
-  run_until(world, world->now + 120 * SECOND + 4 * world->longest + (world->set_back ? 3 * HOUR : 0));
+  run_until(world,
+            world->now + 120 * SECOND + 4 * world->longest + (world->set_back ? 3 * HOUR : 0));
   if (world->failed) return;
   check_subscriptions(world);
   check_nothing_left(world, false);

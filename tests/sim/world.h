@@ -1,9 +1,10 @@
 /*
- * The simulated world: one server, a network, devices that run the real engine, peers that behave like Redisson, and those who
- * watch that the promises are kept. Time is virtual, everything follows from one seed.
+ * The simulated world: one server, a network, devices that run the real engine, peers that behave
+ * like Redisson, and those who watch that the promises are kept. Time is virtual, everything
+ * follows from one seed.
  *
  *   network.c   connections: latency, order, pieces, silence, cuts
- *   device.c    a device: its drifting clock, its engine and the program that turns the crank
+ *   device.c    a device: its drifting clock, its engine and the program that services the client
  *   program.c   what the programs on the devices do with their locks
  *   peer.c      peers like Redisson
  *   profile.c   what kind of world it is
@@ -30,27 +31,46 @@
 #define HANDLES 4
 #define FAULTS  16 /* kinds of them */
 
-/* Forced ends of a party's holds that are remembered: for each, the message that granted it may still be on its way. */
+/*
+ * Forced ends of a party's holds that are remembered: for each, the message that granted it may
+ * still be on its way.
+ */
 #define FORCED 16
 
 /* Kinds of faults, as bits. */
 enum {
-  FAULT_CUT = 1,       /* a connection is cut; what was under way is lost, arrives, or arrives late */
-  FAULT_SILENCE = 2,   /* a connection goes silent, both ways or one way                            */
-  FAULT_STALL = 4,     /* data is delayed by seconds                                                */
-  FAULT_CRASH = 8,     /* a device starts anew; its connection is closed                            */
-  FAULT_POWER = 16,    /* the same, but the server is not told                                      */
-  FAULT_FREEZE = 32,   /* a device does nothing for a while                                         */
-  FAULT_RESTART = 64,  /* the server restarts with its data                                         */
-  FAULT_WIPE = 128,    /* the server restarts without its data                                      */
-  FAULT_SCRIPTS = 256, /* the server forgets its scripts                                            */
-  FAULT_FULL = 512,    /* the server is out of memory for a while                                   */
-  FAULT_REFUSE = 1024, /* the server refuses scripts for a while: LOADING, READONLY, ...            */
-  FAULT_FORCE = 2048,  /* somebody forces a release                                                 */
-  FAULT_JUMP = 4096,   /* the server's clock jumps                                                  */
-  FAULT_EVICT = 8192,  /* the server evicts a key                                                   */
-  FAULT_DENY = 16384,  /* the server denies scripts a command for a while                           */
-  FAULT_BEHIND = 32768 /* the server restarts with its data, and its clock is behind by up to an hour */
+  /* a connection is cut; what was under way is lost, arrives, or arrives late */
+  FAULT_CUT = 1,
+  /* a connection goes silent, both ways or one way */
+  FAULT_SILENCE = 2,
+  /* data is delayed by seconds */
+  FAULT_STALL = 4,
+  /* a device starts anew; its connection is closed */
+  FAULT_CRASH = 8,
+  /* the same, but the server is not told */
+  FAULT_POWER = 16,
+  /* a device does nothing for a while */
+  FAULT_FREEZE = 32,
+  /* the server restarts with its data */
+  FAULT_RESTART = 64,
+  /* the server restarts without its data */
+  FAULT_WIPE = 128,
+  /* the server forgets its scripts */
+  FAULT_SCRIPTS = 256,
+  /* the server is out of memory for a while */
+  FAULT_FULL = 512,
+  /* the server refuses scripts for a while: LOADING, READONLY, ... */
+  FAULT_REFUSE = 1024,
+  /* somebody forces a release */
+  FAULT_FORCE = 2048,
+  /* the server's clock jumps */
+  FAULT_JUMP = 4096,
+  /* the server evicts a key */
+  FAULT_EVICT = 8192,
+  /* the server denies scripts a command for a while */
+  FAULT_DENY = 16384,
+  /* the server restarts with its data, and its clock is behind by up to an hour */
+  FAULT_BEHIND = 32768
 };
 
 /* With these only rising tokens, reported losses and progress are promised. */
@@ -64,13 +84,14 @@ struct profile {
   int slow;            /* permille of devices whose round trips take seconds */
   int64_t fault_every; /* mean, all over the world */
   unsigned faults;
-  int split;     /* permille of sendings that arrive in pieces     */
-  int waitless;  /* permille of acquisitions that do not queue     */
-  int gives_up;  /* permille of waits that are cancelled           */
-  int taken_out; /* permille of acquisitions before which the handle is taken out and a new one put in */
-  int drift;     /* ppm                                            */
-  int patient;   /* permille of devices with a waiter timeout of their own */
-  int alike;     /* permille of devices whose client_id is a copy, or none */
+  int split;    /* permille of sendings that arrive in pieces     */
+  int waitless; /* permille of acquisitions that do not queue     */
+  int gives_up; /* permille of waits that are cancelled           */
+  /* permille of acquisitions before which the handle is taken out and a new one put in */
+  int taken_out;
+  int drift;   /* ppm                                            */
+  int patient; /* permille of devices with a waiter timeout of their own */
+  int alike;   /* permille of devices whose client_id is a copy, or none */
 };
 
 struct world;
@@ -94,16 +115,27 @@ struct link {
   bool lost_up, lost_down;     /* silently            */
   bool drop_up, drop_down;     /* what is under way is lost */
   int64_t latency, opened;
-  uint64_t told;              /* the step in which the server said something last */
-  uint64_t sent_step;         /* the step in which what arrives at the server just now was sent */
-  int64_t up_held;            /* when something last kept what the client sends under way for longer */
+  uint64_t told;      /* the step in which the server said something last */
+  uint64_t sent_step; /* the step in which what arrives at the server just now was sent */
+  /* when something last kept what the client sends under way for longer */
+  int64_t up_held;
   int waiting;                /* packets that have come, and that the client has not taken */
   int64_t up_free, down_free; /* nothing arrives before: order */
   int64_t up_late;            /* what is under way does not arrive before */
   struct link *next;
 };
 
-enum job { JOB_IDLE, JOB_ACQUIRE, JOB_HOLD, JOB_REENTER, JOB_RELEASE, JOB_ASK, JOB_REMOVE, JOB_REMOVED, JOB_GONE };
+enum job {
+  JOB_IDLE,
+  JOB_ACQUIRE,
+  JOB_HOLD,
+  JOB_REENTER,
+  JOB_RELEASE,
+  JOB_ASK,
+  JOB_REMOVE,
+  JOB_REMOVED,
+  JOB_GONE
+};
 
 /* A hold that somebody else has ended by force. */
 struct forced {
@@ -123,12 +155,17 @@ struct party {
 
   /* What the server has seen of it. */
   bool queued;
-  bool uncertain;            /* its leave was refused half-way: it may have kept its place */
-  bool late;                 /* a peer that could not do in time what it was woken for: it may have lost its place */
-  uint64_t earliest, latest; /* arrivals: the first, and the first of which the place must have been kept */
+  bool uncertain; /* its leave was refused half-way: it may have kept its place */
+  /* a peer that could not do in time what it was woken for: it may have lost its place */
+  bool late;
+  /* arrivals: the first, and the first of which the place must have been kept */
+  uint64_t earliest, latest;
   int64_t heard, arrived;
   int64_t timeout_ms,
-      alive_until;     /* of a waiter of ours: what it asked for, and until when it lives, ms of the server's clock */
+      /*
+       * of a waiter of ours: what it asked for, and until when it lives, ms of the server's clock
+       */
+      alive_until;
   uint64_t heard_step; /* in which the request was sent */
   uint64_t asked_step; /* in which the newest acquire that has come was sent, whatever its answer */
   double score;        /* a peer's */
@@ -161,9 +198,10 @@ struct party {
   uint64_t lost;      /* of the last hold that was lost: its lease ends it */
   uint32_t lease;     /* of the operation; FAIRLOCK_RENEW: renewed */
   int64_t lease_from; /* when the holder learned of it */
-  int64_t ends;       /* when the lease of the hold has ended; INT64_MAX: not known, or it is renewed */
-  int64_t started;    /* when the operation began */
-  int64_t due;        /* when it is over, if it is answered */
+  /* when the lease of the hold has ended; INT64_MAX: not known, or it is renewed */
+  int64_t ends;
+  int64_t started; /* when the operation began */
+  int64_t due;     /* when it is over, if it is answered */
   uint64_t start_step;
   int64_t frozen; /* the device's frozen time when the operation began */
   bool last, endless;
@@ -216,8 +254,8 @@ struct device {
 struct peer;
 
 struct counters {
-  uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects, peer_grants, forced,
-      waiting_us;
+  uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects,
+      peer_grants, forced, waiting_us;
 };
 
 struct world {
@@ -254,7 +292,8 @@ struct world {
 };
 
 /* network.c */
-struct link *link_open(struct world *world, const struct link_user *user, void *owner, int64_t latency);
+struct link *link_open(struct world *world, const struct link_user *user, void *owner,
+                       int64_t latency);
 void link_send(struct link *link, const void *data, size_t size);
 void link_close(struct link *link);        /* by the client */
 void link_server_close(struct link *link); /* by the server */
@@ -266,18 +305,19 @@ void links_free(struct world *world);
 
 /* device.c */
 uint32_t device_clock(const struct device *device);
-int64_t device_patience(const struct device *device); /* the longest that an operation takes which nobody answers */
+/* the longest that an operation takes which nobody answers */
+int64_t device_patience(const struct device *device);
 int64_t device_round_trip(const struct device *device);
 int64_t device_when(const struct device *device, uint32_t local); /* when its clock shows that */
 void device_start(struct device *device);
 void device_stop(struct device *device, bool silently);
 void device_freeze(struct device *device, int64_t time);
-void device_crank(struct device *device);
+void device_service(struct device *device);
 struct party *device_add_party(struct device *device, int place);
 
 /* program.c */
 void program_start(struct party *party);
-void program_look(struct party *party); /* after each turn of the crank */
+void program_look(struct party *party); /* after each time the client was serviced */
 
 /* peer.c */
 void peers_start(struct world *world);
@@ -311,9 +351,9 @@ void world_later(struct world *world, int64_t delay, event_fn run, void *object,
 bool world_run(struct world *world, uint64_t seed, bool hunting);
 void world_free(struct world *world);
 
-#define TRACE(world, ...)                                                                                              \
-  do {                                                                                                                 \
-    if ((world)->step >= (world)->trace_from) world_trace((world), __VA_ARGS__);                                       \
+#define TRACE(world, ...)                                                                          \
+  do {                                                                                             \
+    if ((world)->step >= (world)->trace_from) world_trace((world), __VA_ARGS__);                   \
   } while (0)
 
 #endif

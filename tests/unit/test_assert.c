@@ -1,6 +1,6 @@
 /*
- * FAIRLOCK_ASSERT: each function of fairlock.h calls it when it is handed NULL, or a handle or client that was never
- * initialised, before it touches either.
+ * FAIRLOCK_ASSERT: each function of fairlock.h calls it when it is handed NULL, or a handle or
+ * client that was never initialised, before it touches either.
  */
 #include <setjmp.h>
 #include <stdio.h>
@@ -35,8 +35,11 @@ static void no_close(void *context)
 
 static struct port_transport transport = {.connect = no_connect, .close = no_close};
 static uint8_t buffer[512];
-static const struct fairlock_config config = {
-    .receive_buffer = buffer, .receive_size = 256, .send_buffer = buffer + 256, .send_size = 256, .client_id = "id"};
+static const struct fairlock_config config = {.receive_buffer = buffer,
+                                              .receive_size = 256,
+                                              .send_buffer = buffer + 256,
+                                              .send_size = 256,
+                                              .client_id = "id"};
 static struct fairlock_client good;
 
 static void ignore(const struct fairlock_report *report, void *context)
@@ -102,9 +105,9 @@ static void call_release(void)
   (void)fairlock_release(handle);
 }
 
-static void call_held(void)
+static void call_remaining_ms(void)
 {
-  (void)fairlock_held(handle);
+  (void)fairlock_remaining_ms(handle);
 }
 
 static void call_hold_count(void)
@@ -195,9 +198,9 @@ static void call_id(void)
   fairlock_id(handle, text);
 }
 
-#define CALL(name)                                                                                                     \
-  {                                                                                                                    \
-    "fairlock_" #name, call_##name                                                                                     \
+#define CALL(name)                                                                                 \
+  {                                                                                                \
+    "fairlock_" #name, call_##name                                                                 \
   }
 static const struct {
   const char *name;
@@ -206,7 +209,7 @@ static const struct {
              CALL(connect),       CALL(init),
              CALL(init_bytes),    CALL(deinit),
              CALL(acquire),       CALL(try_acquire),
-             CALL(release),       CALL(held),
+             CALL(release),       CALL(remaining_ms),
              CALL(hold_count),    CALL(token),
              CALL(cancel),        CALL(force_release),
              CALL(inspect),       CALL(start_acquire),
@@ -248,7 +251,10 @@ static void test_never_initialised(void)
   call_all(&blank, &blank_client);
 }
 
-/* None is missing above: every name in fairlock.h that a bracket follows, at the start of a declaration. */
+/*
+ * None is missing above: every name in fairlock.h that a bracket follows, at the start of a
+ * declaration.
+ */
 static void test_all_are_called(void)
 {
   char line[256];

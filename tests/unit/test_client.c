@@ -1,7 +1,9 @@
 /*
- * The blocking layer with a transport that plays a server: what the simulator, which drives the engine, does not reach.
+ * The blocking layer with a transport that plays a server: what the simulator, which drives the
+ * engine, does not reach.
  *
- * The transport connects at once, hands over what the test has put into `says`, and keeps count of what it was given.
+ * The transport connects at once, hands over what the test has put into `says`, and keeps count of
+ * what it was given.
  */
 #include "check.h"
 #include "fairlock.h"
@@ -13,7 +15,8 @@
 #define GREETING "%1\r\n$2\r\nid\r\n:10\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
 
 /* The server confirms that the handle listens, or that it does not any more. */
-#define SUBSCRIBED(word) ">3\r\n+" word "\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
+#define SUBSCRIBED(word)                                                                           \
+  ">3\r\n+" word "\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
 
 static uint8_t receive_buffer[256];
 static uint8_t send_buffer[1024];
@@ -101,8 +104,8 @@ static void test_nobody_there(void)
 }
 
 /*
- * Two tasks with one handle. This is the other one: it cancels the wait of the first, and wants the lock itself, before that
- * one, which is inside connect(), can see how its wait has ended.
+ * Two tasks with one handle. This is the other one: it cancels the wait of the first, and wants the
+ * lock itself, before that one, which is inside connect(), can see how its wait has ended.
  */
 static int connect_beside_another_task(void *context, uint32_t timeout_ms)
 {
@@ -156,7 +159,10 @@ static void test_acquire_waits_for_a_late_leave(void)
   fairlock_client_deinit(&client);
 }
 
-/* A message that grants the lock comes behind the end of the subscription: nobody listens, and the handle is out. */
+/*
+ * A message that grants the lock comes behind the end of the subscription: nobody listens, and the
+ * handle is out.
+ */
 static void test_grant_while_taken_out(void)
 {
   set_up();
@@ -169,9 +175,10 @@ static void test_grant_while_taken_out(void)
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-  says = SUBSCRIBED("unsubscribe") "*3\r\n:0\r\n:0\r\n:1000\r\n"
-                                   ">3\r\n$7\r\nmessage\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n$"
-                                   "11\r\n9 1000 5000\r\n";
+  says = SUBSCRIBED(
+      "unsubscribe") "*3\r\n:0\r\n:0\r\n:1000\r\n"
+                     ">3\r\n$7\r\nmessage\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n$"
+                     "11\r\n9 1000 5000\r\n";
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(strlen(says), 0);
   fairlock_client_deinit(&client);
@@ -223,7 +230,10 @@ static void test_take_out_without_blocking(void)
   fairlock_client_deinit(&client);
 }
 
-/* The id is made of what the server tells at the first greeting, with room for the longest there can be. */
+/*
+ * The id is made of what the server tells at the first greeting, with room for the longest there
+ * can be.
+ */
 static void test_id_before_and_after_the_greeting(void)
 {
   static const char longest[] = "0123456789012345678901234567890123456789";
@@ -251,7 +261,8 @@ static void test_id_before_and_after_the_greeting(void)
   fairlock_id(&handle, id);
   CHECK_EQUAL(strlen(id), FAIRLOCK_HOLDER_ID_SIZE - 1);
   CHECK_EQUAL(id[FAIRLOCK_HOLDER_ID_SIZE], '#');
-  CHECK(strcmp(id, "0123456789012345678901234567890123456789.00000000008.vvvvvvvvvv7:4294967295") == 0);
+  CHECK(strcmp(id, "0123456789012345678901234567890123456789.00000000008.vvvvvvvvvv7:4294967295") ==
+        0);
   fairlock_client_deinit(&client);
 }
 

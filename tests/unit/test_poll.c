@@ -1,7 +1,7 @@
 /*
- * fairlock_poll() for a device that sleeps between the calls, in a time of the test's own. The device has a serial line: what
- * it sends goes into a ring of 256 bytes, out of which an interrupt takes 11 bytes in a millisecond. At the other end is a
- * server that grants what it is asked for.
+ * fairlock_poll() for a device that sleeps between the calls, in a time of the test's own. The
+ * device has a serial line: what it sends goes into a ring of 256 bytes, out of which an interrupt
+ * takes 11 bytes in a millisecond. At the other end is a server that grants what it is asked for.
  */
 #include "check.h"
 #include "fairlock.h"
@@ -46,7 +46,10 @@ static void say(const char *text)
   said_size += size;
 }
 
-/* How long the request is that `heard` begins with; 0: it is not complete. Each line but the strings is "*n" or "$n". */
+/*
+ * How long the request is that `heard` begins with; 0: it is not complete. Each line but the
+ * strings is "*n" or "$n".
+ */
 static size_t request_size(void)
 {
   size_t at = 0;
@@ -95,7 +98,10 @@ static int line_connect(void *context, uint32_t timeout_ms)
   return PORT_OK;
 }
 
-/* The ring gives up what the interrupt has sent since, so the bytes are known to the server when they go in. */
+/*
+ * The ring gives up what the interrupt has sent since, so the bytes are known to the server when
+ * they go in.
+ */
 static int line_send(void *context, const void *data, size_t size)
 {
   size_t room = RING - in_ring;
@@ -143,8 +149,8 @@ static void pass(void)
 }
 
 /*
- * Sleeps for as long as it was told, or until something has arrived. With an interrupt of the transport's also until what
- * the client waits for is there.
+ * Sleeps for as long as it was told, or until something has arrived. With an interrupt of the
+ * transport's also until what the client waits for is there.
  */
 static void sleep_as_told(uint32_t ms, bool woken)
 {
@@ -247,8 +253,9 @@ static void test_comes_again_for_the_rest(void)
   fairlock_client_deinit(&client);
 }
 
-const struct check_test check_tests[] = {{"poll: a device that sleeps as told acquires", test_sleeps_as_told},
-                                         {"poll: a device woken by its line acquires", test_woken_by_the_line},
-                                         {"poll: wants", test_wants},
-                                         {"poll: comes again for the rest", test_comes_again_for_the_rest},
-                                         {0}};
+const struct check_test check_tests[] = {
+    {"poll: a device that sleeps as told acquires", test_sleeps_as_told},
+    {"poll: a device woken by its line acquires", test_woken_by_the_line},
+    {"poll: wants", test_wants},
+    {"poll: comes again for the rest", test_comes_again_for_the_rest},
+    {0}};

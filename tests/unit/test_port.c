@@ -1,10 +1,12 @@
 /*
- * The POSIX port, through port.h, with real sockets on loopback and in a temporary folder. The tests of a "transport:" ask
- * nothing but what port.h does; tests/server/sockets runs them on port/sockets, too.
+ * The POSIX port, through port.h, with real sockets on loopback and in a temporary folder. The
+ * tests of a "transport:" ask nothing but what port.h does; tests/server/sockets runs them on
+ * port/sockets, too.
  *
- * The system calls that matter are wrapped: the wrappers count, note where connect() goes, resolve the host names below, and
- * on demand play a system that is short of something. Everything else goes to the real ones. The default
- * action of SIGPIPE is left in place, so that a SIGPIPE ends the suite.
+ * The system calls that matter are wrapped: the wrappers count, note where connect() goes, resolve
+ * the host names below, and on demand play a system that is short of something. Everything else
+ * goes to the real ones. The default action of SIGPIPE is left in place, so that a SIGPIPE ends the
+ * suite.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 #undef _FORTIFY_SOURCE    /* its inline functions get in the way of the wrappers */
@@ -34,7 +36,8 @@
 #include <unistd.h>
 
 #ifndef RTLD_NEXT
-#define RTLD_NEXT ((void *)-1L) /* shown only by _GNU_SOURCE, which makes connect() incompatible with ISO C */
+#define RTLD_NEXT                                                                                  \
+  ((void *)-1L) /* shown only by _GNU_SOURCE, which makes connect() incompatible with ISO C */
 #endif
 
 #define LONG_MS 20000U /* nothing here takes this long on a machine that is merely busy */
@@ -127,9 +130,11 @@ int socket(int family, int type, int protocol)
   return opened;
 }
 
-int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **result)
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
+                struct addrinfo **result)
 {
-  static _Thread_local int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+  static _Thread_local int (*real)(const char *, const char *, const struct addrinfo *,
+                                   struct addrinfo **);
   if (real == NULL) find_real("getaddrinfo", &real, sizeof real);
   if (strcmp(host, HOST_UNKNOWN) == 0) return EAI_NONAME;
   if (strcmp(host, HOST_SEVERAL) != 0) return real(host, service, hints, result);
@@ -240,7 +245,7 @@ static int receive_any(struct port_posix *posix, void *data, size_t size)
   uint32_t began = port_clock_ms();
   int got;
   do {
-    got = receive_from(posix, data, size, PORT_LONGEST_WAIT_MS);
+    got = receive_from(posix, data, size, PORT_WAIT_MAX_MS);
   } while (got == PORT_WOULD_BLOCK && since(began) < LONG_MS);
   return got;
 }
@@ -264,7 +269,8 @@ static bool link_up(struct link *link)
   link->peer = -1;
   link->server = listen_on(AF_INET, 4);
   port_posix_tcp(&link->posix, "127.0.0.1", service_of(link->server, link->service));
-  if (CHECK_EQUAL(connect_for(&link->posix, LONG_MS), PORT_OK)) link->peer = accept(link->server, NULL, NULL);
+  if (CHECK_EQUAL(connect_for(&link->posix, LONG_MS), PORT_OK))
+    link->peer = accept(link->server, NULL, NULL);
   return CHECK(link->peer >= 0);
 }
 
@@ -540,7 +546,8 @@ static void test_options(void)
   CHECK(value != 0);
   CHECK_EQUAL(getsockopt(link.posix.socket, SOL_SOCKET, SO_KEEPALIVE, &value, &size), 0);
   CHECK(value != 0);
-  CHECK_EQUAL(link.posix.transport.connect(link.posix.transport.context, 0), PORT_OK); /* is still connected */
+  /* is still connected */
+  CHECK_EQUAL(link.posix.transport.connect(link.posix.transport.context, 0), PORT_OK);
   check_exchange(&link.posix, link.peer);
   link_down(&link);
 }
@@ -623,7 +630,8 @@ static bool fill_queue(const struct local *local, int *fillers, unsigned count)
   memcpy(address.sun_path, local->path, strlen(local->path) + 1);
   for (unsigned i = 0; i < count; i++) {
     fillers[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (connect(fillers[i], (const struct sockaddr *)&address, sizeof address) != 0) return errno == EAGAIN;
+    if (connect(fillers[i], (const struct sockaddr *)&address, sizeof address) != 0)
+      return errno == EAGAIN;
   }
   return false;
 }
@@ -759,7 +767,8 @@ static void test_send_would_block(void)
   size_t total = stuff(&link.posix);
   CHECK(total > 0);
   uint32_t began = port_clock_ms();
-  CHECK_EQUAL(receive_from(&link.posix, &byte, 1, 200), PORT_WOULD_BLOCK); /* not writable yet: waits */
+  /* not writable yet: waits */
+  CHECK_EQUAL(receive_from(&link.posix, &byte, 1, 200), PORT_WOULD_BLOCK);
   CHECK(since(began) >= 150);
   CHECK_EQUAL(send(link.peer, "!", 1, 0), 1);
   CHECK_EQUAL(receive_any(&link.posix, &byte, 1), 1); /* replies come through meanwhile */
@@ -832,7 +841,10 @@ static uint32_t wait_in_recv(struct port_posix *posix, uint32_t ms, unsigned *ro
   return since(began);
 }
 
-/* A recv() must not be let wait longer than asked; but kernels round what they were told up to their tick. */
+/*
+ * A recv() must not be let wait longer than asked; but kernels round what they were told up to
+ * their tick.
+ */
 static void check_limit(const struct port_posix *posix, uint32_t asked_ms)
 {
   struct timeval limit = {0};
@@ -888,9 +900,11 @@ static void test_calls_per_exchange(void)
   if (!link_up(&link)) return;
   atomic_store(&limits_set, 0);
   for (uint32_t i = 0; i < 400 && ok; i++) {
-    ok = send(link.peer, "r", 1, 0) == 1; /* the reply comes before the request, but the calls are the same */
+    ok = send(link.peer, "r", 1, 0) ==
+         1; /* the reply comes before the request, but the calls are the same */
     atomic_store(&calls, 0);
-    ok = ok && send_to(&link.posix, "q", 1) == 1 && receive_from(&link.posix, data, 4, 600 + i) == 1;
+    ok =
+        ok && send_to(&link.posix, "q", 1) == 1 && receive_from(&link.posix, data, 4, 600 + i) == 1;
     extra += atomic_load(&calls) - 2;
   }
   CHECK(ok);
@@ -1006,7 +1020,7 @@ static void test_send_beside_receive(void)
 
 struct shared {
   struct port_mutex mutex;
-  struct port_signal signal;
+  struct port_event event;
   unsigned count;
   uintptr_t self;
 };
@@ -1015,12 +1029,12 @@ static void shared_up(struct shared *shared)
 {
   memset(shared, 0, sizeof *shared);
   port_mutex_init(&shared->mutex);
-  port_signal_init(&shared->signal);
+  port_event_init(&shared->event);
 }
 
 static void shared_down(struct shared *shared)
 {
-  port_signal_destroy(&shared->signal);
+  port_event_destroy(&shared->event);
   port_mutex_destroy(&shared->mutex);
 }
 
@@ -1048,29 +1062,29 @@ static void test_mutex_excludes(void)
   shared_down(&shared);
 }
 
-static void test_signal_before_wait(void)
+static void test_event_before_wait(void)
 {
   struct shared shared;
   shared_up(&shared);
   port_mutex_lock(&shared.mutex);
-  port_signal_raise(&shared.signal);
-  port_signal_raise(&shared.signal);
+  port_event_set(&shared.event);
+  port_event_set(&shared.event);
   uint32_t began = port_clock_ms();
-  port_signal_wait(&shared.signal, &shared.mutex, 2 * LONG_MS);
+  port_event_wait(&shared.event, &shared.mutex, 2 * LONG_MS);
   CHECK(since(began) < LONG_MS);
   began = port_clock_ms();
   unsigned rounds = 0;
   for (uint32_t spent = 0; spent < 100; spent = since(began)) {
-    port_signal_wait(&shared.signal, &shared.mutex, 100 - spent);
+    port_event_wait(&shared.event, &shared.mutex, 100 - spent);
     rounds++;
   }
   CHECK(rounds < 50); /* used up: these waits are waits */
-  port_signal_wait(&shared.signal, &shared.mutex, 0);
+  port_event_wait(&shared.event, &shared.mutex, 0);
   port_mutex_unlock(&shared.mutex);
   shared_down(&shared);
 }
 
-static void test_signal_time_out(void)
+static void test_event_time_out(void)
 {
   struct shared shared;
   unsigned rounds = 0;
@@ -1078,7 +1092,7 @@ static void test_signal_time_out(void)
   port_mutex_lock(&shared.mutex);
   uint32_t began = port_clock_ms();
   for (uint32_t spent = 0; spent < 1100; spent = since(began)) {
-    port_signal_wait(&shared.signal, &shared.mutex, 1100 - spent);
+    port_event_wait(&shared.event, &shared.mutex, 1100 - spent);
     rounds++;
   }
   CHECK(since(began) < LONG_MS);
@@ -1088,27 +1102,27 @@ static void test_signal_time_out(void)
   shared_down(&shared);
 }
 
-static void *raise_soon(void *context)
+static void *set_soon(void *context)
 {
   struct shared *shared = context;
   pause_ms(50);
   port_mutex_lock(&shared->mutex); /* only possible while the other one waits */
   shared->count = 1;
-  port_signal_raise(&shared->signal);
+  port_event_set(&shared->event);
   port_mutex_unlock(&shared->mutex);
   return NULL;
 }
 
-static void test_signal_wakes(void)
+static void test_event_wakes(void)
 {
   struct shared shared;
   pthread_t thread;
   shared_up(&shared);
   port_mutex_lock(&shared.mutex);
-  CHECK_EQUAL(pthread_create(&thread, NULL, raise_soon, &shared), 0);
+  CHECK_EQUAL(pthread_create(&thread, NULL, set_soon, &shared), 0);
   uint32_t began = port_clock_ms();
   while (shared.count == 0 && since(began) < LONG_MS)
-    port_signal_wait(&shared.signal, &shared.mutex, 2 * LONG_MS);
+    port_event_wait(&shared.event, &shared.mutex, 2 * LONG_MS);
   CHECK_EQUAL(shared.count, 1);
   CHECK(since(began) < LONG_MS);
   port_mutex_unlock(&shared.mutex);
@@ -1116,50 +1130,53 @@ static void test_signal_wakes(void)
   shared_down(&shared);
 }
 
-/* A signal on the stack of a task whose waits end by time as often as by a raise; NULL: there is none. */
+/*
+ * An event on the stack of a task whose waits end by time as often as by a raise; NULL: there is
+ * none.
+ */
 struct passing {
   struct port_mutex mutex;
-  struct port_signal *signal;
+  struct port_event *event;
   bool over;
 };
 
-static void *raise_often(void *context)
+static void *set_often(void *context)
 {
   struct passing *passing = context;
   bool over = false;
   while (!over) {
     port_mutex_lock(&passing->mutex);
-    if (passing->signal != NULL) port_signal_raise(passing->signal);
+    if (passing->event != NULL) port_event_set(passing->event);
     over = passing->over;
     port_mutex_unlock(&passing->mutex);
   }
   return NULL;
 }
 
-/* Whoever raised a signal does not touch it any more when its wait is over. */
-static void test_signal_gone_after_wait(void)
+/* Whoever set an event does not touch it any more when its wait is over. */
+static void test_event_gone_after_wait(void)
 {
   struct passing passing = {.over = false};
   pthread_t threads[2];
   port_mutex_init(&passing.mutex);
   for (int i = 0; i < 2; i++)
-    CHECK_EQUAL(pthread_create(&threads[i], NULL, raise_often, &passing), 0);
+    CHECK_EQUAL(pthread_create(&threads[i], NULL, set_often, &passing), 0);
   port_mutex_lock(&passing.mutex);
   for (uint32_t round = 0; round < 2000; round++) {
-    struct port_signal signal;
-    unsigned char gone[sizeof signal];
-    port_signal_init(&signal);
-    passing.signal = &signal;
-    port_signal_wait(&signal, &passing.mutex, round % 2);
-    port_signal_wait(&signal, &passing.mutex, 1);
-    passing.signal = NULL;
-    port_signal_destroy(&signal);
-    memset(&signal, 0x55, sizeof signal);
+    struct port_event event;
+    unsigned char gone[sizeof event];
+    port_event_init(&event);
+    passing.event = &event;
+    port_event_wait(&event, &passing.mutex, round % 2);
+    port_event_wait(&event, &passing.mutex, 1);
+    passing.event = NULL;
+    port_event_destroy(&event);
+    memset(&event, 0x55, sizeof event);
     memset(gone, 0x55, sizeof gone);
     port_mutex_unlock(&passing.mutex);
     (void)sched_yield();
     port_mutex_lock(&passing.mutex);
-    if (!CHECK(memcmp(&signal, gone, sizeof gone) == 0)) break;
+    if (!CHECK(memcmp(&event, gone, sizeof gone) == 0)) break;
   }
   passing.over = true;
   port_mutex_unlock(&passing.mutex);
@@ -1230,39 +1247,40 @@ static void test_idle(void)
   CHECK(since(began) < LONG_MS);
 }
 
-const struct check_test check_tests[] = {{"port transport: tcp ipv4", test_tcp_ipv4},
-                                         {"port transport: fd", test_fd},
-                                         {"port tcp ipv6", test_tcp_ipv6},
-                                         {"port tcp host name", test_tcp_host_name},
-                                         {"port tcp refused, then accepted", test_tcp_refused_then_accepted},
-                                         {"port tcp bad names", test_tcp_bad_names},
-                                         {"port several addresses, first refuses", test_several_first_refuses},
-                                         {"port several addresses, all refuse", test_several_all_refuse},
-                                         {"port transport: silent server", test_silent_server},
-                                         {"port several addresses, first is silent", test_several_first_is_silent},
-                                         {"port several addresses, given up", test_several_given_up},
-                                         {"port connected to itself", test_connected_to_itself},
-                                         {"port socket options", test_options},
-                                         {"port transport: closed", test_closed_transport},
-                                         {"port unix", test_unix},
-                                         {"port unix unreachable", test_unix_unreachable},
-                                         {"port unix busy", test_unix_busy},
-                                         {"port transport: short reads", test_short_reads},
-                                         {"port transport: peer closes", test_peer_closes},
-                                         {"port transport: peer resets", test_peer_resets},
-                                         {"port send would block", test_send_would_block},
-                                         {"port transport: receive wakes to send", test_receive_wakes_to_send},
-                                         {"port transport: receive time-outs", test_receive_time_outs},
-                                         {"port receive without SO_RCVTIMEO", test_receive_without_limit},
-                                         {"port calls per exchange", test_calls_per_exchange},
-                                         {"port transport: interrupted", test_interrupted},
-                                         {"port transport: send beside receive", test_send_beside_receive},
-                                         {"port mutex excludes", test_mutex_excludes},
-                                         {"port signal before wait", test_signal_before_wait},
-                                         {"port signal time-out", test_signal_time_out},
-                                         {"port signal wakes", test_signal_wakes},
-                                         {"port signal gone after its wait", test_signal_gone_after_wait},
-                                         {"port task self", test_task_self},
-                                         {"port clock", test_clock},
-                                         {"port idle", test_idle},
-                                         {0}};
+const struct check_test check_tests[] = {
+    {"port transport: tcp ipv4", test_tcp_ipv4},
+    {"port transport: fd", test_fd},
+    {"port tcp ipv6", test_tcp_ipv6},
+    {"port tcp host name", test_tcp_host_name},
+    {"port tcp refused, then accepted", test_tcp_refused_then_accepted},
+    {"port tcp bad names", test_tcp_bad_names},
+    {"port several addresses, first refuses", test_several_first_refuses},
+    {"port several addresses, all refuse", test_several_all_refuse},
+    {"port transport: silent server", test_silent_server},
+    {"port several addresses, first is silent", test_several_first_is_silent},
+    {"port several addresses, given up", test_several_given_up},
+    {"port connected to itself", test_connected_to_itself},
+    {"port socket options", test_options},
+    {"port transport: closed", test_closed_transport},
+    {"port unix", test_unix},
+    {"port unix unreachable", test_unix_unreachable},
+    {"port unix busy", test_unix_busy},
+    {"port transport: short reads", test_short_reads},
+    {"port transport: peer closes", test_peer_closes},
+    {"port transport: peer resets", test_peer_resets},
+    {"port send would block", test_send_would_block},
+    {"port transport: receive wakes to send", test_receive_wakes_to_send},
+    {"port transport: receive time-outs", test_receive_time_outs},
+    {"port receive without SO_RCVTIMEO", test_receive_without_limit},
+    {"port calls per exchange", test_calls_per_exchange},
+    {"port transport: interrupted", test_interrupted},
+    {"port transport: send beside receive", test_send_beside_receive},
+    {"port mutex excludes", test_mutex_excludes},
+    {"port event before wait", test_event_before_wait},
+    {"port event time-out", test_event_time_out},
+    {"port event wakes", test_event_wakes},
+    {"port event gone after its wait", test_event_gone_after_wait},
+    {"port task self", test_task_self},
+    {"port clock", test_clock},
+    {"port idle", test_idle},
+    {0}};

@@ -1,8 +1,8 @@
 /*
  * Tests of the RESP codec that need nothing of a platform: they run on the host and on a board.
  *
- * The decoder is checked against the streams of test_resp_samples.h, given at once and in every split, and the writer
- * against one message that uses all of it, through every window.
+ * The decoder is checked against the streams of test_resp_samples.h, given at once and in every
+ * split, and the writer against one message that uses all of it, through every window.
  */
 #include "check.h"
 #include "resp.h"
@@ -29,8 +29,8 @@ static bool decode_at_once(const struct sample *sample)
 }
 
 /*
- * Decodes the sample as a caller does, through a linear buffer of the documented size, receiving `first` bytes and then
- * `step` at a time, fewer when there is no room for so many.
+ * Decodes the sample as a caller does, through a linear buffer of the documented size, receiving
+ * `first` bytes and then `step` at a time, fewer when there is no room for so many.
  */
 static bool decode_in_pieces(const struct sample *sample, size_t first, size_t step)
 {
@@ -119,11 +119,14 @@ static void test_mixed_stream_split(void)
   }
 }
 
-/* RESP_MORE leaves the decoder as it was, and uses nothing, unless something is being passed over. */
+/*
+ * RESP_MORE leaves the decoder as it was, and uses nothing, unless something is being passed over.
+ */
 static void test_more_changes_nothing(void)
 {
-  static const char *const values[] = {"+text\r\n", ":-12\r\n", "$5\r\nhello\r\n", "*3\r\n", "%1\r\n",  "|2\r\n",
-                                       "_\r\n",     "#f\r\n",   "=5\r\ntxt:a\r\n", ",1\r\n", ">12\r\n", "$-1\r\n"};
+  static const char *const values[] = {"+text\r\n",       ":-12\r\n", "$5\r\nhello\r\n", "*3\r\n",
+                                       "%1\r\n",          "|2\r\n",   "_\r\n",           "#f\r\n",
+                                       "=5\r\ntxt:a\r\n", ",1\r\n",   ">12\r\n",         "$-1\r\n"};
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
     struct resp_decoder decoder;
     struct resp_decoder before;
@@ -182,17 +185,20 @@ static void test_errors_stick(void)
                {"$-7\r\n", RESP_BAD_LENGTH},
                {"+a\n", RESP_BAD_END},
                {"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", RESP_TOO_DEEP},
-               {"$70\r\n0123456789012345678901234567890123456789012345678901234567890123456789xx", RESP_BAD_END}};
+               {"$70\r\n0123456789012345678901234567890123456789012345678901234567890123456789xx",
+                RESP_BAD_END}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     struct resp_decoder decoder;
     struct resp_event event;
     size_t used;
     trace.size = 0;
     resp_decoder_init(&decoder, 64);
-    CHECK_EQUAL(trace_bytes(&trace, &decoder, (const uint8_t *)cases[i].bytes, strlen(cases[i].bytes), &used),
+    CHECK_EQUAL(trace_bytes(&trace, &decoder, (const uint8_t *)cases[i].bytes,
+                            strlen(cases[i].bytes), &used),
                 cases[i].status);
     for (int again = 0; again < 3; again++) {
-      CHECK_EQUAL(resp_decode(&decoder, "+OK\r\n", again == 0 ? 0 : 5, &used, &event), cases[i].status);
+      CHECK_EQUAL(resp_decode(&decoder, "+OK\r\n", again == 0 ? 0 : 5, &used, &event),
+                  cases[i].status);
       CHECK_EQUAL(used, 0);
     }
     resp_decoder_init(&decoder, 64);
@@ -383,7 +389,10 @@ static void test_message_is_written(void)
   CHECK_EQUAL(writer.skip, 0);
 }
 
-/* Any buffer holds what it has room for of the message behind skip, and no byte behind the buffer is touched. */
+/*
+ * Any buffer holds what it has room for of the message behind skip, and no byte behind the buffer
+ * is touched.
+ */
 static void test_every_window(void)
 {
   for (size_t skip = 0; skip <= MESSAGE_SIZE + 2; skip++) {
@@ -423,7 +432,8 @@ static void test_message_is_sent_in_pieces(void)
 
 static void test_lines_with_line_ends_are_refused(void)
 {
-  static const char *const texts[] = {"\r", "\n", "a\r", "a\n", "\rb", "\nb", "OK\r\n:1", "a\nb\rc"};
+  static const char *const texts[] = {"\r",  "\n",  "a\r",      "a\n",
+                                      "\rb", "\nb", "OK\r\n:1", "a\nb\rc"};
   uint8_t buffer[16];
   struct resp_writer writer;
   resp_writer_init(&writer, buffer, sizeof buffer, 0);
@@ -438,10 +448,11 @@ static void test_lines_with_line_ends_are_refused(void)
 
 static void test_what_is_written_is_read(void)
 {
-  static const struct sample sample = SAMPLE(
-      20, message,
-      "0*14 1$7=EVALSHA 1$5=a\\0d\\0a\\00b 1$0= 1$6=-30000 1:-9223372036854775808 1$6={door} 1=5=txt:x 1!3=ERR 1%1 "
-      "2+OK 2-ERR no 1,1.5 1(18446744073709551616 1#1 1_ 1~0. ");
+  static const struct sample sample =
+      SAMPLE(20, message,
+             "0*14 1$7=EVALSHA 1$5=a\\0d\\0a\\00b 1$0= 1$6=-30000 1:-9223372036854775808 "
+             "1$6={door} 1=5=txt:x 1!3=ERR 1%1 "
+             "2+OK 2-ERR no 1,1.5 1(18446744073709551616 1#1 1_ 1~0. ");
   decode_at_once(&sample);
   decode_in_every_split(&sample);
 }

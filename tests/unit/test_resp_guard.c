@@ -1,6 +1,6 @@
 /*
- * The codec with its input and output flush against pages that may not be touched: a byte read or written outside of
- * what was given ends the program. Host only.
+ * The codec with its input and output flush against pages that may not be touched: a byte read or
+ * written outside of what was given ends the program. Host only.
  */
 #include "check.h"
 #include "resp.h"
@@ -33,7 +33,10 @@ static void unmap_pages(const struct pages *pages)
   munmap(pages->start - page, 3 * page);
 }
 
-/* Decodes size bytes that lie at `at`, and compares with the sample's events if those are all of its bytes. */
+/*
+ * Decodes size bytes that lie at `at`, and compares with the sample's events if those are all of
+ * its bytes.
+ */
 static void decode_there(const struct sample *sample, uint8_t *at, size_t size)
 {
   static struct trace trace;
@@ -126,7 +129,8 @@ static void test_numbers_stay_inside(void)
       CHECK(!resp_parse_number(pages.end - size, size, &number) || size > 0);
     }
   }
-  CHECK_EQUAL(resp_format_number((char *)pages.end - RESP_NUMBER_SIZE, INT64_MIN), RESP_NUMBER_SIZE);
+  CHECK_EQUAL(resp_format_number((char *)pages.end - RESP_NUMBER_SIZE, INT64_MIN),
+              RESP_NUMBER_SIZE);
   unmap_pages(&pages);
 }
 

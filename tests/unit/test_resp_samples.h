@@ -1,11 +1,12 @@
 /*
  * Streams of bytes and the events they must give, shared by the suites of the decoder.
  *
- * Events are written as text, one after the other: depth, type byte, value, '.' if the outermost value is complete, and
- * a space. The value is a number (integers, booleans, heads of aggregates), a text (lines), or the announced length,
- * '=' and the payload; '!' marks what is cut; bytes that are not printable are two hexadecimal digits after a
- * backslash. At the end of a stream stands what ends it: nothing when all bytes are used, "N?" when N bytes wait for
- * more, "E1" to "E5" for the error of that number.
+ * Events are written as text, one after the other: depth, type byte, value, '.' if the outermost
+ * value is complete, and a space. The value is a number (integers, booleans, heads of aggregates),
+ * a text (lines), or the announced length, '=' and the payload; '!' marks what is cut; bytes that
+ * are not printable are two hexadecimal digits after a backslash. At the end of a stream stands
+ * what ends it: nothing when all bytes are used, "N?" when N bytes wait for more, "E1" to "E5" for
+ * the error of that number.
  */
 #ifndef TEST_RESP_SAMPLES_H
 #define TEST_RESP_SAMPLES_H
@@ -20,9 +21,9 @@ struct sample {
   const char *events;
 };
 
-#define SAMPLE(limit, bytes, events)                                                                                   \
-  {                                                                                                                    \
-    limit, sizeof bytes - 1, bytes, events                                                                             \
+#define SAMPLE(limit, bytes, events)                                                               \
+  {                                                                                                \
+    limit, sizeof bytes - 1, bytes, events                                                         \
   }
 
 static const struct sample samples[] = {
@@ -44,7 +45,8 @@ static const struct sample samples[] = {
     SAMPLE(64, "*-1\r\n", "0_. "),
     SAMPLE(64, "#t\r\n#f\r\n", "0#1. 0#0. "),
     SAMPLE(64, ",1.5e-7\r\n,inf\r\n,-inf\r\n,nan\r\n", "0,1.5e-7. 0,inf. 0,-inf. 0,nan. "),
-    SAMPLE(64, "(-3492890328409238509324850943850943825024385\r\n", "0(-3492890328409238509324850943850943825024385. "),
+    SAMPLE(64, "(-3492890328409238509324850943850943825024385\r\n",
+           "0(-3492890328409238509324850943850943825024385. "),
     SAMPLE(64, "*2\r\n:1\r\n$1\r\na\r\n", "0*2 1:1 1$1=a. "),
     SAMPLE(64, "*0\r\n", "0*0. "),
     SAMPLE(64, "%2\r\n+a\r\n:1\r\n+b\r\n_\r\n", "0%2 1+a 1:1 1+b 1_. "),
@@ -57,7 +59,8 @@ static const struct sample samples[] = {
     /* Nesting. An aggregate ends with its last element, and may end those around it. */
     SAMPLE(64, "*2\r\n*1\r\n:1\r\n*2\r\n:2\r\n:3\r\n:4\r\n", "0*2 1*1 2:1 1*2 2:2 2:3. 0:4. "),
     SAMPLE(64, "*1\r\n*1\r\n*1\r\n*1\r\n:7\r\n+x\r\n", "0*1 1*1 2*1 3*1 4:7. 0+x. "),
-    SAMPLE(64, "*1\r\n%1\r\n~1\r\n*2\r\n*0\r\n*-1\r\n:1\r\n:2\r\n", "0*1 1%1 2~1 3*2 4*0 4_ 2:1. 0:2. "),
+    SAMPLE(64, "*1\r\n%1\r\n~1\r\n*2\r\n*0\r\n*-1\r\n:1\r\n:2\r\n",
+           "0*1 1%1 2~1 3*2 4*0 4_ 2:1. 0:2. "),
     SAMPLE(64, "*2\r\n*0\r\n%0\r\n:1\r\n", "0*2 1*0 1%0. 0:1. "),
     SAMPLE(64, "*1\r\n*1\r\n*1\r\n*1\r\n%0\r\n", "0*1 1*1 2*1 3*1 4%0. "),
     SAMPLE(64, "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", "0*1 1*1 2*1 3*1 E5"),
@@ -67,8 +70,10 @@ static const struct sample samples[] = {
     /* Attributes: before a value, an element, a push; nested, empty; never a value of their own. */
     SAMPLE(64, "|1\r\n+ttl\r\n:3600\r\n+OK\r\n", "0|1 1+ttl 1:3600 0+OK. "),
     SAMPLE(64, "|0\r\n:1\r\n", "0|0 0:1. "),
-    SAMPLE(64, "*3\r\n:1\r\n|1\r\n+k\r\n+v\r\n:2\r\n|0\r\n:3\r\n:4\r\n", "0*3 1:1 1|1 2+k 2+v 1:2 1|0 1:3. 0:4. "),
-    SAMPLE(64, "|2\r\n+a\r\n*2\r\n:1\r\n:2\r\n+b\r\n*0\r\n:9\r\n", "0|2 1+a 1*2 2:1 2:2 1+b 1*0 0:9. "),
+    SAMPLE(64, "*3\r\n:1\r\n|1\r\n+k\r\n+v\r\n:2\r\n|0\r\n:3\r\n:4\r\n",
+           "0*3 1:1 1|1 2+k 2+v 1:2 1|0 1:3. 0:4. "),
+    SAMPLE(64, "|2\r\n+a\r\n*2\r\n:1\r\n:2\r\n+b\r\n*0\r\n:9\r\n",
+           "0|2 1+a 1*2 2:1 2:2 1+b 1*0 0:9. "),
     SAMPLE(64, "|1\r\n|1\r\n+x\r\n+y\r\n+k\r\n|1\r\n+p\r\n+q\r\n+v\r\n:1\r\n",
            "0|1 1|1 2+x 2+y 1+k 1|1 2+p 2+q 1+v 0:1. "),
     SAMPLE(64, "|1\r\n+k\r\n+v\r\n>1\r\n+p\r\n+r\r\n", "0|1 1+k 1+v 0>1 1+p. 0+r. "),
@@ -147,7 +152,8 @@ static const struct sample samples[] = {
     /* Around the limit: what fits exactly, what is cut by one byte, what is cut and followed. */
     SAMPLE(4, "$4\r\nabcd\r\n$5\r\nabcde\r\n:1\r\n", "0$4=abcd. 0$5!. 0:1. "),
     SAMPLE(4, "+abcd\r\n+abcde\r\n+abcdefghijklm\r\n:1\r\n", "0+abcd. 0+abcd!. 0+abcd!. 0:1. "),
-    SAMPLE(4, "*3\r\n!9\r\n\r\n\r\n\r\n\r\n\r\r\n,123456\r\n(9\r\n=4\r\ntxt:\r\n", "0*3 1!9! 1,1234! 1(9. 0=4=txt:. "),
+    SAMPLE(4, "*3\r\n!9\r\n\r\n\r\n\r\n\r\n\r\r\n,123456\r\n(9\r\n=4\r\ntxt:\r\n",
+           "0*3 1!9! 1,1234! 1(9. 0=4=txt:. "),
     SAMPLE(0, "$0\r\n\r\n+\r\n$1\r\na\r\n+a\r\n*1\r\n:5\r\n", "0$0=. 0+. 0$1!. 0+!. 0*1 1:5. "),
     SAMPLE(4, "|1\r\n$7\r\n1234567\r\n-ERR long\r\n$6\r\n123456\r\n", "0|1 1$7! 1-ERR ! 0$6!. "),
     SAMPLE(4, "$5\r\nabcdeX\n", "0$5!. E4"),
@@ -177,29 +183,31 @@ static const struct sample samples[] = {
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
 /* Of everything, with a limit that cuts some. */
-static const struct sample mixed = SAMPLE(
-    12,
-    "+OK\r\n"
-    "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.1\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:10\r\n"
-    "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
-    "$7\r\nmodules\r\n*1\r\n%2\r\n+name\r\n+json\r\n+args\r\n*0\r\n"
-    ">3\r\n$9\r\nsubscribe\r\n$13\r\nfairlock:door\r\n:1\r\n"
-    "*4\r\n:1\r\n:-9223372036854775808\r\n_\r\n$12\r\n\r\n\0$1\r\na\r\n+\r\r\n"
-    "|1\r\n+ttl\r\n~2\r\n#t\r\n,3.25\r\n"
-    "*2\r\n|1\r\n$1\r\nk\r\n(12345678901234567890\r\n$-1\r\n-NOSCRIPT No matching script. Please use EVAL.\r\n"
-    "!5\r\nERR x\r\n=15\r\ntxt:Some string\r\n*-1\r\n|0\r\n*0\r\n"
-    "$40\r\n0123456789\r\n23456789\r0123456789\n12345678\r\n"
-    ">2\r\n+message\r\n$0\r\n\r\n:+7\r\n",
-    "0+OK. "
-    "0%7 1$6=server 1$5=redis 1$7=version 1$5=7.0.1 1$5=proto 1:3 1$2=id 1:10 "
-    "1$4=mode 1$10=standalone 1$4=role 1$6=master "
-    "1$7=modules 1*1 2%2 3+name 3+json 3+args 3*0. "
-    "0>3 1$9=subscribe 1$13! 1:1. "
-    "0*4 1:1 1:-9223372036854775808 1_ 1$12=\\0d\\0a\\00$1\\0d\\0aa\\0d\\0a+\\0d. "
-    "0|1 1+ttl 1~2 2#1 2,3.25 "
-    "0*2 1|1 2$1=k 2(123456789012! 1_ 1-NOSCRIPT No !. "
-    "0!5=ERR x. 0=15!. 0_. 0|0 0*0. "
-    "0$40!. "
-    "0>2 1+message 1$0=. 0:7. ");
+static const struct sample mixed =
+    SAMPLE(12,
+           "+OK\r\n"
+           "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.1\r\n$5\r\nproto\r\n:"
+           "3\r\n$2\r\nid\r\n:10\r\n"
+           "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
+           "$7\r\nmodules\r\n*1\r\n%2\r\n+name\r\n+json\r\n+args\r\n*0\r\n"
+           ">3\r\n$9\r\nsubscribe\r\n$13\r\nfairlock:door\r\n:1\r\n"
+           "*4\r\n:1\r\n:-9223372036854775808\r\n_\r\n$12\r\n\r\n\0$1\r\na\r\n+\r\r\n"
+           "|1\r\n+ttl\r\n~2\r\n#t\r\n,3.25\r\n"
+           "*2\r\n|1\r\n$1\r\nk\r\n(12345678901234567890\r\n$-1\r\n-NOSCRIPT No matching script. "
+           "Please use EVAL.\r\n"
+           "!5\r\nERR x\r\n=15\r\ntxt:Some string\r\n*-1\r\n|0\r\n*0\r\n"
+           "$40\r\n0123456789\r\n23456789\r0123456789\n12345678\r\n"
+           ">2\r\n+message\r\n$0\r\n\r\n:+7\r\n",
+           "0+OK. "
+           "0%7 1$6=server 1$5=redis 1$7=version 1$5=7.0.1 1$5=proto 1:3 1$2=id 1:10 "
+           "1$4=mode 1$10=standalone 1$4=role 1$6=master "
+           "1$7=modules 1*1 2%2 3+name 3+json 3+args 3*0. "
+           "0>3 1$9=subscribe 1$13! 1:1. "
+           "0*4 1:1 1:-9223372036854775808 1_ 1$12=\\0d\\0a\\00$1\\0d\\0aa\\0d\\0a+\\0d. "
+           "0|1 1+ttl 1~2 2#1 2,3.25 "
+           "0*2 1|1 2$1=k 2(123456789012! 1_ 1-NOSCRIPT No !. "
+           "0!5=ERR x. 0=15!. 0_. 0|0 0*0. "
+           "0$40!. "
+           "0>2 1+message 1$0=. 0:7. ");
 
 #endif

@@ -1,4 +1,7 @@
-/* Writes the decoder's events as text, in the form that test_resp_samples.h describes. No libc but string.h. */
+/*
+ * Writes the decoder's events as text, in the form that test_resp_samples.h describes. No libc but
+ * string.h.
+ */
 #ifndef TEST_RESP_TRACE_H
 #define TEST_RESP_TRACE_H
 
@@ -64,9 +67,12 @@ static inline void trace_event(struct trace *trace, const struct resp_event *eve
   CHECK(event->type != RESP_NULL || event->integer == 0);
 }
 
-/* Takes all events of the bytes at data. *used: bytes not to be offered again. Returns the status at their end. */
-static inline int trace_bytes(struct trace *trace, struct resp_decoder *decoder, const uint8_t *data, size_t size,
-                              size_t *used)
+/*
+ * Takes all events of the bytes at data. *used: bytes not to be offered again. Returns the status
+ * at their end.
+ */
+static inline int trace_bytes(struct trace *trace, struct resp_decoder *decoder,
+                              const uint8_t *data, size_t size, size_t *used)
 {
   struct resp_event event;
   size_t start = 0;

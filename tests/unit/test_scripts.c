@@ -1,6 +1,6 @@
 /*
- * The scripts as the engine sends them after NOSCRIPT: the text that it unpacks has the SHA-1 that it called the script
- * by, which generate.sh took of the text before it was packed.
+ * The scripts as the engine sends them after NOSCRIPT: the text that it unpacks has the SHA-1 that
+ * it called the script by, which generate.sh took of the text before it was packed.
  */
 #include "check.h"
 #include "engine.h"
@@ -64,7 +64,8 @@ static size_t find_bulk(const char *before, const char **data)
   if (!CHECK(at != NULL)) return 0;
   at += strlen(before);
   const char *end = strstr(at, "\r\n");
-  if (!CHECK(*at == '$' && end != NULL && resp_parse_number(at + 1, (size_t)(end - at) - 1, &size))) return 0;
+  if (!CHECK(*at == '$' && end != NULL && resp_parse_number(at + 1, (size_t)(end - at) - 1, &size)))
+    return 0;
   *data = end + 2;
   return CHECK(size > 0 && size <= output + output_size - *data) ? (size_t)size : 0;
 }
@@ -114,7 +115,10 @@ static void test_text_in_pieces(void)
     check_scripts(size);
 }
 
-/* A pair is made of what came before it, so that unpacking ends; and its stack, counted once more, is large enough. */
+/*
+ * A pair is made of what came before it, so that unpacking ends; and its stack, counted once more,
+ * is large enough.
+ */
 static void test_pairs(void)
 {
   uint8_t waits[256] = {0};

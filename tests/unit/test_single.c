@@ -1,6 +1,6 @@
 /*
- * The client for a program with one task, on port/single, in a time of the test's own: while there is no connection it
- * idles, and does not spin.
+ * The client for a program with one task, on port/single, in a time of the test's own: while there
+ * is no connection it idles, and does not spin.
  */
 #include "../../port/single/port_types.h" /* in place of the one that the library's own build has */
 
@@ -32,7 +32,7 @@ uint32_t port_clock_ms(void)
 
 void port_idle(uint32_t ms)
 {
-  CHECK(ms > 0 && ms <= PORT_LONGEST_WAIT_MS);
+  CHECK(ms > 0 && ms <= PORT_WAIT_MAX_MS);
   idles++;
   idled_ms += ms;
   now_ms += ms;
@@ -104,6 +104,7 @@ static void test_poll_idles(void)
   fairlock_client_deinit(&idle_client);
 }
 
-const struct check_test check_tests[] = {{"single: an acquire without a server idles", test_acquire_idles},
-                                         {"single: a poll without a connection idles", test_poll_idles},
-                                         {0}};
+const struct check_test check_tests[] = {
+    {"single: an acquire without a server idles", test_acquire_idles},
+    {"single: a poll without a connection idles", test_poll_idles},
+    {0}};

@@ -1,4 +1,6 @@
-/* What lwIP asks of the compiler and the platform: no printf, no abort, a random number, the clock. */
+/*
+ * What lwIP asks of the compiler and the platform: no printf, no abort, a random number, the clock.
+ */
 #ifndef ARCH_CC_H
 #define ARCH_CC_H
 
@@ -10,7 +12,10 @@
 #define LWIP_NO_UNISTD_H        1
 #define LWIP_NO_CTYPE_H         1
 
-/* Headers have no gaps and, with ETH_PAD_SIZE, are aligned: packed, each number would be read by bytes. */
+/*
+ * Headers have no gaps and, with ETH_PAD_SIZE, are aligned: packed, each number would be read by
+ * bytes.
+ */
 #define PACK_STRUCT_STRUCT
 #define LWIP_SKIP_PACKING_CHECK 1
 

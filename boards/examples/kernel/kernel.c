@@ -1,7 +1,7 @@
 /*
- * The small kernel; see kernel.h. The tick makes PendSV pending, as blocking does; PendSV, of the lowest priority,
- * saves the registers of one task on its stack and takes those of the next from there. It is written with the
- * instructions of Armv6-M.
+ * The small kernel; see kernel.h. The tick makes PendSV pending, as blocking does; PendSV, of the
+ * lowest priority, saves the registers of one task on its stack and takes those of the next from
+ * there. It is written with the instructions of Armv6-M.
  */
 #include "kernel.h"
 #include "board.h"
@@ -75,7 +75,8 @@ __attribute__((naked)) void board_pend(void)
           "bx lr\n");
 }
 
-void kernel_add(struct kernel_task *task, void (*function)(void *), void *context, uint32_t *stack, size_t words)
+void kernel_add(struct kernel_task *task, void (*function)(void *), void *context, uint32_t *stack,
+                size_t words)
 {
   uint32_t *sp = stack + (words & ~(size_t)1);
   for (size_t i = 0; i < words; i++)
@@ -90,7 +91,10 @@ void kernel_add(struct kernel_task *task, void (*function)(void *), void *contex
   idle.next = task;
 }
 
-/* Tasks run on the process stack, interrupts on the main one: idle moves over to a small stack of its own. */
+/*
+ * Tasks run on the process stack, interrupts on the main one: idle moves over to a small stack of
+ * its own.
+ */
 void kernel_run(void)
 {
   static uint32_t stack[128] __attribute__((aligned(8)));

@@ -1,7 +1,7 @@
 /*
- * A preemptive kernel that stands in for an RTOS in the examples and tests: tasks with stacks of their own take turns
- * at each tick of 1 ms, for Cortex-M0 to M33. It is as small as it can be: no priorities, no ending of tasks. Do not
- * ship it.
+ * A preemptive kernel that stands in for an RTOS in the examples and tests: tasks with stacks of
+ * their own take turns at each tick of 1 ms, for Cortex-M0 to M33. It is as small as it can be: no
+ * priorities, no ending of tasks. Do not ship it.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -22,10 +22,16 @@ struct kernel_task {
   size_t words;
 };
 
-/* Makes a task that will run function(context), which must not return, on a stack of so many words. */
-void kernel_add(struct kernel_task *task, void (*function)(void *), void *context, uint32_t *stack, size_t words);
+/*
+ * Makes a task that will run function(context), which must not return, on a stack of so many words.
+ */
+void kernel_add(struct kernel_task *task, void (*function)(void *), void *context, uint32_t *stack,
+                size_t words);
 
-/* Starts to run the tasks. The caller's context becomes the idle one: it sleeps, until a task calls kernel_stop(). */
+/*
+ * Starts to run the tasks. The caller's context becomes the idle one: it sleeps, until a task calls
+ * kernel_stop().
+ */
 void kernel_run(void);
 void kernel_stop(void);
 
@@ -33,9 +39,9 @@ void kernel_stop(void);
 struct kernel_task *kernel_self(void);
 
 /*
- * Blocks the running task until somebody wakes what it is blocked on, for at most limit_ms. It may return early. Both
- * are called between kernel_enter() and kernel_leave(), which shut out all other tasks; while a task is blocked,
- * others run.
+ * Blocks the running task until somebody wakes what it is blocked on, for at most limit_ms. It may
+ * return early. Both are called between kernel_enter() and kernel_leave(), which shut out all other
+ * tasks; while a task is blocked, others run.
  */
 void kernel_block(const void *on, uint32_t limit_ms);
 void kernel_wake(const void *on);

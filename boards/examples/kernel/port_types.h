@@ -1,4 +1,7 @@
-/* The mutex and the signal of the threads port on the small kernel. Private to threads.c; here for their sizes. */
+/*
+ * The mutex and the event of the threads port on the small kernel. Private to threads.c; here for
+ * their sizes.
+ */
 #ifndef PORT_TYPES_H
 #define PORT_TYPES_H
 
@@ -8,8 +11,8 @@ struct port_mutex {
   volatile bool locked;
 };
 
-struct port_signal {
-  volatile bool raised;
+struct port_event {
+  volatile bool set;
 };
 
 #endif

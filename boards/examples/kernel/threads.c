@@ -1,10 +1,10 @@
 /*
- * Tasks, mutex and signal on the small kernel: the worked example of a threads port. On an RTOS of your own, a mutex is
- * its mutex (with priority inheritance, if tasks have priorities), and a signal its binary semaphore, event or task
- * notification.
+ * Tasks, mutex and event on the small kernel: the worked example of a threads port. On an RTOS of
+ * your own, a mutex is its mutex (with priority inheritance, if tasks have priorities), and an
+ * event its binary semaphore, event or task notification.
  *
- * What matters: a signal that was raised before the wait is not lost; the wait opens the mutex and begins in one
- * step, as seen by the one who raises; it ends with the mutex locked.
+ * What matters: an event that was set before the wait is not lost; the wait opens the mutex and
+ * begins in one step, as seen by the one who sets; it ends with the mutex locked.
  */
 #include "kernel.h"
 #include "port.h"
@@ -41,31 +41,31 @@ void port_mutex_destroy(struct port_mutex *mutex)
   (void)mutex;
 }
 
-void port_signal_init(struct port_signal *signal)
+void port_event_init(struct port_event *event)
 {
-  signal->raised = false;
+  event->set = false;
 }
 
-void port_signal_wait(struct port_signal *signal, struct port_mutex *mutex, uint32_t timeout_ms)
+void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
 {
   kernel_enter();
   mutex->locked = false;
   kernel_wake(mutex);
-  if (!signal->raised) kernel_block(signal, timeout_ms);
-  signal->raised = false;
+  if (!event->set) kernel_block(event, timeout_ms);
+  event->set = false;
   kernel_leave();
   port_mutex_lock(mutex);
 }
 
-void port_signal_raise(struct port_signal *signal)
+void port_event_set(struct port_event *event)
 {
   kernel_enter();
-  signal->raised = true;
-  kernel_wake(signal);
+  event->set = true;
+  kernel_wake(event);
   kernel_leave();
 }
 
-void port_signal_destroy(struct port_signal *signal)
+void port_event_destroy(struct port_event *event)
 {
-  (void)signal;
+  (void)event;
 }

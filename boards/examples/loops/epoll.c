@@ -1,11 +1,12 @@
 /*
- * A lock in an event loop of one's own, here on epoll: acquires, waits behind whoever holds, holds for a while, releases.
- * Nothing in it blocks but epoll_wait().
+ * A lock in an event loop of one's own, here on epoll: acquires, waits behind whoever holds, holds
+ * for a while, releases. Nothing in it blocks but epoll_wait().
  *
  *     epoll PORT NAME HOLD_MS
  *
- * The loop asks the client for three things after each fairlock_poll(): when to call again, which socket to watch
- * (port_posix_fd()), and for what (fairlock_wants()). A timer of the loop's own ends the hold.
+ * The loop asks the client for three things after each fairlock_poll(): when to call again, which
+ * socket to watch (port_posix_fd()), and for what (fairlock_wants()). A timer of the loop's own
+ * ends the hold.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -41,7 +42,10 @@ static void add(int fd, uint32_t events)
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) exit(1);
 }
 
-/* A socket that the client closed has left the epoll by itself; a new one may have its number, and is not in there yet. */
+/*
+ * A socket that the client closed has left the epoll by itself; a new one may have its number, and
+ * is not in there yet.
+ */
 static void watch(void)
 {
   unsigned wants = fairlock_wants(&client);
@@ -56,7 +60,8 @@ static void watch(void)
 
 static void start_timer(void)
 {
-  struct itimerspec time = {.it_value = {.tv_sec = hold_ms / 1000, .tv_nsec = hold_ms % 1000 * 1000000}};
+  struct itimerspec time = {
+      .it_value = {.tv_sec = hold_ms / 1000, .tv_nsec = hold_ms % 1000 * 1000000}};
   if (timerfd_settime(timer, 0, &time, NULL) != 0) exit(1);
 }
 

@@ -1,11 +1,12 @@
 /*
- * The same as epoll.c in a loop of libuv's: acquires, waits behind whoever holds, holds for a while, releases. Nothing in it
- * blocks but uv_run().
+ * The same as epoll.c in a loop of libuv's: acquires, waits behind whoever holds, holds for a
+ * while, releases. Nothing in it blocks but uv_run().
  *
  *     libuv PORT NAME HOLD_MS
  *
- * Two rules of libuv's matter. A socket must not be closed while it is watched, and any fairlock_poll() may close it: so
- * the watching is stopped before, and started again after it. And a uv_poll_t is for one socket: a new one needs another.
+ * Two rules of libuv's matter. A socket must not be closed while it is watched, and any
+ * fairlock_poll() may close it: so the watching is stopped before, and started again after it. And
+ * a uv_poll_t is for one socket: a new one needs another.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

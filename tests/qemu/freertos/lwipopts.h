@@ -1,4 +1,7 @@
-/* lwIP as the boards have it, but with a task of its own, and sockets. Timers are run by network.c, as ever. */
+/*
+ * lwIP as the boards have it, but with a task of its own, and sockets. Timers are run by network.c,
+ * as ever.
+ */
 #ifndef FREERTOS_LWIPOPTS_H
 #define FREERTOS_LWIPOPTS_H
 

@@ -1,6 +1,7 @@
 /*
- * lwIP's system layer on FreeRTOS, for tests: semaphores, mutexes, mailboxes and one task, all of static memory. Each
- * task that uses sockets has a semaphore, which its thread-local pointer leads to once it was needed.
+ * lwIP's system layer on FreeRTOS, for tests: semaphores, mutexes, mailboxes and one task, all of
+ * static memory. Each task that uses sockets has a semaphore, which its thread-local pointer leads
+ * to once it was needed.
  */
 #include "lwip/opt.h"
 #include "lwip/priv/tcp_priv.h"
@@ -74,7 +75,8 @@ void sys_mutex_unlock(sys_mutex_t *mutex)
 err_t sys_mbox_new(sys_mbox_t *mailbox, int size)
 {
   configASSERT(size <= MAILBOX_SLOTS);
-  mailbox->handle = xQueueCreateStatic((UBaseType_t)size, sizeof(void *), (uint8_t *)mailbox->slots, &mailbox->memory);
+  mailbox->handle = xQueueCreateStatic((UBaseType_t)size, sizeof(void *), (uint8_t *)mailbox->slots,
+                                       &mailbox->memory);
   return ERR_OK;
 }
 
@@ -96,7 +98,8 @@ err_t sys_mbox_trypost(sys_mbox_t *mailbox, void *message)
 u32_t sys_arch_mbox_fetch(sys_mbox_t *mailbox, void **message, u32_t timeout_ms)
 {
   void *dropped;
-  return xQueueReceive(mailbox->handle, message != NULL ? message : &dropped, ticks(timeout_ms)) == pdTRUE
+  return xQueueReceive(mailbox->handle, message != NULL ? message : &dropped, ticks(timeout_ms)) ==
+                 pdTRUE
              ? 0
              : SYS_ARCH_TIMEOUT;
 }
@@ -104,15 +107,19 @@ u32_t sys_arch_mbox_fetch(sys_mbox_t *mailbox, void **message, u32_t timeout_ms)
 u32_t sys_arch_mbox_tryfetch(sys_mbox_t *mailbox, void **message)
 {
   void *dropped;
-  return xQueueReceive(mailbox->handle, message != NULL ? message : &dropped, 0) == pdTRUE ? 0 : SYS_MBOX_EMPTY;
+  return xQueueReceive(mailbox->handle, message != NULL ? message : &dropped, 0) == pdTRUE
+             ? 0
+             : SYS_MBOX_EMPTY;
 }
 
-sys_thread_t sys_thread_new(const char *name, lwip_thread_fn run, void *context, int stack_words, int priority)
+sys_thread_t sys_thread_new(const char *name, lwip_thread_fn run, void *context, int stack_words,
+                            int priority)
 {
   static StaticTask_t task;
   static StackType_t stack[TCPIP_THREAD_STACKSIZE];
   configASSERT(stack_words == TCPIP_THREAD_STACKSIZE);
-  return xTaskCreateStatic(run, name, TCPIP_THREAD_STACKSIZE, context, (UBaseType_t)priority, stack, &task);
+  return xTaskCreateStatic(run, name, TCPIP_THREAD_STACKSIZE, context, (UBaseType_t)priority, stack,
+                           &task);
 }
 
 sys_prot_t sys_arch_protect(void)

@@ -1,9 +1,11 @@
 /*
- * Tasks of different priorities on FreeRTOS that share one client, and with it one connection, as boards/examples/tasks.c
- * does on a kernel of a page. Here port/freertos is what is tried, and, over lwIP's sockets, port/sockets.
+ * Tasks of different priorities on FreeRTOS that share one client, and with it one connection, as
+ * boards/examples/tasks.c does on a kernel of a page. Here port/freertos is what is tried, and,
+ * over lwIP's sockets, port/sockets.
  *
- * Arguments: the server's port; how many rounds for each task (10); 1 if a task of its own is to keep leases alive, 0 if
- * whoever waits does; 1 to go by sockets, 0 by the hooks of port/freertos; 1 if the connection may break.
+ * Arguments: the server's port; how many rounds for each task (10); 1 if a task of its own is to
+ * keep leases alive, 0 if whoever waits does; 1 to go by sockets, 0 by the hooks of port/freertos;
+ * 1 if the connection may break.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -94,8 +96,11 @@ static _Noreturn void finish(void)
   report("failures ", failures);
   report("short waits ", short_waits);
   for (int i = 0; i < WORKERS; i++)
-    report("stack unused ", sizeof(StackType_t) * uxTaskGetStackHighWaterMark(workers[i].task.handle));
-  board_exit(clashes == 0 && failures == 0 && short_waits <= SHORT_WAITS_MS / portTICK_PERIOD_MS + 2 ? 0 : 1);
+    report("stack unused ",
+           sizeof(StackType_t) * uxTaskGetStackHighWaterMark(workers[i].task.handle));
+  board_exit(clashes == 0 && failures == 0 && short_waits <= SHORT_WAITS_MS / portTICK_PERIOD_MS + 2
+                 ? 0
+                 : 1);
 }
 
 static void critical_section(struct fairlock *handle)
@@ -129,7 +134,8 @@ static void one_round(struct fairlock *handle)
   }
   critical_section(handle);
   status = fairlock_release(handle);
-  if (status == FAIRLOCK_UNKNOWN && may_break) return; /* said twice, and others have held since the first time */
+  /* said twice, and others have held since the first time */
+  if (status == FAIRLOCK_UNKNOWN && may_break) return;
   if (status != FAIRLOCK_OK) fail("release: ", status);
 }
 
@@ -156,13 +162,13 @@ static void run_client(void *context)
 static void count_short_waits(void)
 {
   static struct port_mutex mutex;
-  static struct port_signal signal;
+  static struct port_event event;
   uint32_t began = port_clock_ms();
   port_mutex_init(&mutex);
-  port_signal_init(&signal);
+  port_event_init(&event);
   port_mutex_lock(&mutex);
   for (; port_clock_ms() - began < SHORT_WAITS_MS; short_waits++)
-    port_signal_wait(&signal, &mutex, 1);
+    port_event_wait(&event, &mutex, 1);
 }
 
 /* A task that never blocks, but at first: the others get on because they preempt it. */
@@ -186,9 +192,11 @@ static void drive(void *context)
   }
 }
 
-static void start(struct task *task, TaskFunction_t run, void *context, const char *name, UBaseType_t priority)
+static void start(struct task *task, TaskFunction_t run, void *context, const char *name,
+                  UBaseType_t priority)
 {
-  task->handle = xTaskCreateStatic(run, name, STACK_WORDS, context, priority, task->stack, &task->memory);
+  task->handle =
+      xTaskCreateStatic(run, name, STACK_WORDS, context, priority, task->stack, &task->memory);
 }
 
 static struct port_transport *transport(uint16_t port, bool by_sockets)
@@ -214,7 +222,8 @@ int main(void)
   rounds = board_argument_number(2, 10);
   may_break = board_argument_number(5, 0) == 1;
   if (!start_network()) return 1;
-  struct port_transport *link = transport((uint16_t)board_argument_number(1, 6379), board_argument_number(4, 0) == 1);
+  struct port_transport *link =
+      transport((uint16_t)board_argument_number(1, 6379), board_argument_number(4, 0) == 1);
   if (fairlock_client_init(&client, &config, link) != FAIRLOCK_OK) return 1;
   for (int i = 0; i < WORKERS; i++) {
     if (fairlock_init(&workers[i].handle, &client, "press") != FAIRLOCK_OK) return 1;
@@ -224,7 +233,11 @@ int main(void)
   start(&computer, compute, NULL, "computer", LOWEST);
   start(&driver, drive, NULL, "driver", HIGH);
   SHPR3 =
-      LOWEST_PRIORITY; /* the kernel masks it while it starts: a tick amid that would switch tasks before there is one */
+      /*
+       * the kernel masks it while it starts: a tick amid that would switch tasks before there is
+       * one
+       */
+      LOWEST_PRIORITY;
   vTaskStartScheduler();
   return 1;
 }

@@ -1,6 +1,7 @@
 /*
- * The sockets port in place of port/posix's transport, for suites that are compiled with this folder before that one: they
- * and the harness then run on it as they are. IPv4's loopback is the only host.
+ * The sockets port in place of port/posix's transport, for suites that are compiled with this
+ * folder before that one: they and the harness then run on it as they are. IPv4's loopback is the
+ * only host.
  */
 #ifndef POSIX_H
 #define POSIX_H

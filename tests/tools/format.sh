@@ -1,6 +1,6 @@
 #!/bin/sh
-# Looks at the layout of the C sources that differ from what is committed, and only at those, as it runs after each edit;
-# `make lint` looks at all. From the top folder of a clone.
+# Looks at the layout of the C sources that differ from what is committed, and only at those, as it
+# runs after each edit; `make lint` looks at all. From the top folder of a clone.
 set -u
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/need.sh with an apt-get that only pretends: it waits for a lock, and for nothing else.
+# tests/tools/need.sh with an apt-get that only pretends: it waits for a lock, and for nothing else.
 set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -18,10 +18,10 @@ pretend id 'echo 0'
 pretend sleep 'echo slept >>"$FOLDER/sleeps"'
 export FOLDER="$folder"
 
-# needs NAME STATUS SLEEPS: tests/need.sh has to end so, after so many pauses
+# needs NAME STATUS SLEEPS: tests/tools/need.sh has to end so, after so many pauses
 needs() {
   rm -f "$folder/sleeps" "$folder/calls"
-  env PATH="$folder:$PATH" sh tests/need.sh package >"$folder/out" 2>&1
+  env PATH="$folder:$PATH" sh tests/tools/need.sh package >"$folder/out" 2>&1
   status=$?
   sleeps=$(cat "$folder/sleeps" 2>/dev/null | wc -l)
   if [ "$status" -eq "$2" ] && [ "$sleeps" -eq "$3" ]; then echo "ok need: $1"; else

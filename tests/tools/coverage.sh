@@ -1,8 +1,9 @@
 #!/bin/sh
-# What the suites reach of resp/ and lock/: coverage.sh BUILD SOURCE...
-# BUILD holds objects that were compiled with --coverage and have run. Prints lines and branches of each source, and each
-# line with something unreached that tests/COVERAGE.md does not explain; the exit status says whether there is one. A
-# line is known by its file and its text, so that explanations outlive changes elsewhere.
+# What the suites reach of resp/ and lock/: coverage.sh BUILD SOURCE... BUILD holds objects that
+# were compiled with --coverage and have run. Prints lines and branches of each source, and each
+# line with something unreached that tests/COVERAGE.md does not explain; the exit status says
+# whether there is one. A line is known by its file and its text, so that explanations outlive
+# changes elsewhere.
 set -u
 build=$1 reasons=tests/COVERAGE.md
 shift

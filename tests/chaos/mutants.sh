@@ -1,12 +1,12 @@
 #!/bin/sh
-# Whether the checks of chaos bite: plants each bug of planted.txt in a copy of the lock, and lets the clients of a real
-# server use that; what they write down has to give the bug away. As it does within seconds when it is found at all, a
-# minute is a generous bound. Each seed is another try. Needs the objects of chaos: its rules build them first.
-# ONLY=text: those bugs whose name contains it.
+# Whether the checks of chaos find mutants: makes each one of mutants.txt, and lets the clients of a
+# real server use it; what they write down has to give it away. As it does within seconds when it is
+# found at all, a minute is a generous bound. Each seed is another try. Needs the objects of chaos:
+# its rules build them first. ONLY=text: those whose name contains it.
 set -u
-. tests/plant.sh
+. tests/mutants/mutate.sh
 build=${BUILD:-build}
-folder=$build/tests/chaos/planted
+folder=$build/tests/chaos/mutants
 tab=$(printf '\t')
 status=0
 running=
@@ -16,10 +16,10 @@ mkdir -p "$folder"
 trap '[ -z "$running" ] || kill $running 2>/dev/null' EXIT
 trap 'exit 1' HUP INT TERM
 
-# build_with PLACE FILE COMMAND: leaves chaos with the bug in it in PLACE/chaos.
+# build_with PLACE FILE COMMAND: leaves chaos with the mutation in it in PLACE/chaos.
 # shellcheck disable=SC2086
 build_with() {
-  plant "$1" "$2" "$3" || return 1
+  mutate "$1" "$2" "$3" || return 1
   ${CC:-cc} ${CFLAGS:-} ${LDFLAGS:-} -o "$1/chaos" "$build"/tests/chaos/chaos.o "$build"/tests/chaos/history.o "$build"/tests/server/harness.o \
     "$build"/tests/server/proxy.o "$build"/tests/check.o "$build"/tests/check_host.o "$1"/*.o "$build"/liblock.a -pthread
 }
@@ -34,7 +34,7 @@ hunt() {
 
 # All at a time: they sleep most of it.
 count=0
-bugs "$(dirname "$0")/planted.txt" | sed "s/|/$tab/;s/|/$tab/" >"$folder/list"
+mutants "$(dirname "$0")/mutants.txt" | sed "s/|/$tab/;s/|/$tab/" >"$folder/list"
 while IFS=$tab read -r name file command; do
   case $name in *"${ONLY:-}"*) ;; *) continue ;; esac
   count=$((count + 1))
@@ -51,10 +51,10 @@ running=
 for place in "$folder"/[0-9]*; do
   name=$(cat "$place/name")
   if grep -q '^not ok chaos_hunt' "$place/log" 2>/dev/null; then
-    echo "ok chaos check bites: $name"
+    echo "ok chaos check finds: $name"
     grep '^# found after' "$place/log"
   else
-    echo "not ok chaos check bites: $name"
+    echo "not ok chaos check finds: $name"
     [ ! -e "$place/log" ] || grep '^#' "$place/log"
     status=1
   fi

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Runs test programs and adds up their lines: tests/run.sh PROGRAM...
-# A program prints "ok NAME", "not ok NAME" or "skip NAME" for each test, "# ..." for what explains it; it may print
-# anything else. One that ends with an error but names no failed test counts as a failed test itself. With CI=true a
-# skipped test counts as failed. TEST_TIMEOUT: seconds for one program (default 900). RUNNER: what to run compiled
-# programs with, such as valgrind. JOBS: how many run side by side (default 2; most of them wait most of the time).
-# QUIET=1: says nothing of a program whose tests all passed.
+# Runs test programs and adds up their lines: tests/tools/run.sh PROGRAM... A program prints "ok
+# NAME", "not ok NAME" or "skip NAME" for each test, "# ..." for what explains it; it may print
+# anything else. One that ends with an error but names no failed test counts as a failed test
+# itself. With CI=true a skipped test counts as failed. TEST_TIMEOUT: seconds for one program
+# (default 900). RUNNER: what to run compiled programs with, such as valgrind. JOBS: how many run
+# side by side (default 2; most of them wait most of the time). QUIET=1: says nothing of a program
+# whose tests all passed.
 set -u
 if [ "${1:-}" = --one ]; then
   program=$3

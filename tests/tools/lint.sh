@@ -1,19 +1,20 @@
 #!/bin/sh
-# Looks at the sources without running them: both compilers with warnings as errors, gcc's analyser, cppcheck, clang-tidy,
+# Looks at the sources without running them: both compilers with warnings as errors, gcc's analyser,
+# cppcheck, clang-tidy,
 # clang-format, shellcheck, and a few rules of our own. Prints what it finds; the exit status says whether it found any.
 set -u
 status=0
 includes="-Iresp -Iport -Iport/posix -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
-library=$(sh tests/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
-single=$(sh tests/sources.sh 'port/single/*.c' 'port/template*.c')
-host=$(sh tests/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
-scripts=$(sh tests/sources.sh '*.sh')
-firmware=$(sh tests/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
+library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
+single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c')
+host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
+scripts=$(sh tests/tools/sources.sh '*.sh')
+firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
-kernel=$(sh tests/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
-freertos=$(sh tests/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
-beside=$(sh tests/sources.sh port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
+kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
+freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
+beside=$(sh tests/tools/sources.sh port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
   grep -v -e '_board\.c$' -e '/station\.c$' -e '/freertos/')
 
 # check WHAT COMMAND...
@@ -44,7 +45,8 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
-# The firmware, for one board with each processor. Its makefile compiles it with the same warnings by gcc.
+# The firmware, for one board with each processor. Its makefile compiles it with the same warnings
+# by gcc.
 lwip="-Iboards/common -isystem build/lwip/src/include"
 check "lwIP's sources" make -s --no-print-directory build/lwip/src
 check "FreeRTOS's kernel" make -s --no-print-directory build/freertos/kernel
@@ -54,7 +56,8 @@ setting() {
   sed -n "s/^$2 := //p" "boards/$1/board.mk"
 }
 
-# look BOARD FILES FLAGS...: at files as that board compiles them. Its registers have numbers for addresses.
+# look BOARD FILES FLAGS...: at files as that board compiles them. Its registers have numbers for
+# addresses.
 look() {
   board=$1
   files=$2
@@ -97,7 +100,7 @@ done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
   -Iport/lwip -Iport/uart -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
-for header in $(sh tests/sources.sh resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
+for header in $(sh tests/tools/sources.sh resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
 done
@@ -109,7 +112,7 @@ check cppcheck cppcheck -q --std=c11 --enable=warning,performance,portability --
 # shellcheck disable=SC2086
 check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
 # shellcheck disable=SC2046
-check clang-format clang-format --dry-run -Werror $(sh tests/sources.sh '*.c' '*.h')
+check clang-format clang-format --dry-run -Werror $(sh tests/tools/sources.sh '*.c' '*.h')
 # shellcheck disable=SC2086
 check shellcheck shellcheck -S warning -s sh $scripts
 check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Sees to it that Debian packages are installed: tests/need.sh PACKAGE...
-# As root, or by sudo without a password, it installs what is missing; otherwise it prints the line that does, and fails.
-# It waits for 10 minutes for another package manager to end. No package it is used for starts a service.
+# Sees to it that Debian packages are installed: tests/tools/need.sh PACKAGE... As root, or by sudo
+# without a password, it installs what is missing; otherwise it prints the line that does, and
+# fails. It waits for 10 minutes for another package manager to end. No package it is used for
+# starts a service.
 set -eu
 missing=
 for package in "$@"; do
@@ -22,8 +23,8 @@ trap 'rm -f "$errors"' EXIT
 trap 'exit 1' INT TERM HUP
 tries=300
 
-# patiently WORD...: apt-get, again and again while a lock is all that it lacks. By itself it waits for dpkg's lock only,
-# not for that of the lists.
+# patiently WORD...: apt-get, again and again while a lock is all that it lacks. By itself it waits
+# for dpkg's lock only, not for that of the lists.
 patiently() {
   while ! $as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 "$@" \
     >/dev/null 2>"$errors"; do

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Prints the project's own files, without what was built: tests/sources.sh PATTERN..., from the top folder. A * stands for
-# folders, too. In a clone git knows them; in an unpacked tarball they are all that is not in build/.
+# Prints the project's own files, without what was built: tests/tools/sources.sh PATTERN..., from
+# the top folder. A * stands for folders, too. In a clone git knows them; in an unpacked tarball
+# they are all that is not in build/.
 set -eu
 if [ -e .git ]; then exec git ls-files --cached --others --exclude-standard "$@"; fi
 for pattern; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Prints what the library costs: tests/size.sh CC [FLAG...]
-# Flash (text) by part, RAM by public struct, and the worst stack of each public function along the call
-# graph, without what is called through pointers (the port, the caller's own functions), each beside its aim.
+# Prints what the library costs: tests/tools/size.sh CC [FLAG...] Flash (text) by part, RAM by
+# public struct, and the worst stack of each public function along the call graph, without what is
+# called through pointers (the port, the caller's own functions), each beside its aim.
 set -eu
 cc=$1
 shift
