@@ -222,7 +222,7 @@ inline forget(c)
   alive[c] = 0
 }
 
-/* [lock/scripts/common.lua: local function own(owner, lease, queued, holds)] handed: by a script of somebody else. */
+/* [lock/scripts/common.lua: local function grant(owner, lease, queued, holds)] handed: by a script of somebody else. */
 inline own(c, handed)
 {
   check_order(c);
