@@ -33,22 +33,18 @@ void fairlock_arm(struct fairlock_engine *engine, uint32_t time)
 
 /* Times that follow from the configuration and from what was measured */
 
-uint32_t fairlock_waiter_timeout(const struct fairlock_engine *engine)
+static uint32_t longer(uint32_t a, uint32_t b)
 {
-  uint32_t measured = 3 * engine->round_trip_ms;
-  return measured > engine->waiter_ms ? measured : engine->waiter_ms;
+  return a > b ? a : b;
 }
 
-uint32_t fairlock_response_timeout(const struct fairlock_engine *engine)
+void fairlock_set_timeouts(struct fairlock_engine *engine)
 {
-  uint32_t configured = config_or(engine->config->response_ms, engine->waiter_ms / 5 * 2);
-  uint32_t measured = configured / 2 + 2 * engine->round_trip_ms;
-  return measured > configured ? measured : configured;
-}
-
-uint32_t fairlock_connect_timeout(const struct fairlock_engine *engine)
-{
-  return config_or(engine->config->connect_ms, engine->waiter_ms);
+  const struct fairlock_config *config = engine->config;
+  uint32_t waiter_ms = config_or(config->waiter_ms, WAITER_MS);
+  uint32_t response_ms = config_or(config->response_ms, waiter_ms / 5 * 2);
+  engine->waiter_ms = longer(waiter_ms, 3 * engine->round_trip_ms);
+  engine->response_ms = longer(response_ms, response_ms / 2 + 2 * engine->round_trip_ms);
 }
 
 /* Lists */
@@ -118,7 +114,7 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   memset(engine, 0, sizeof *engine);
   engine->config = config;
   engine->changed = true;
-  engine->waiter_ms = config_or(config->waiter_ms, WAITER_MS);
+  fairlock_set_timeouts(engine);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
   if (config->response_ms > FAIRLOCK_DURATION_MAX_MS / 4 ||
       config->connect_ms > FAIRLOCK_DURATION_MAX_MS / 4)
@@ -323,15 +319,15 @@ static uint32_t connection_limit(const struct fairlock_engine *engine);
 static bool take_request(struct fairlock_engine *engine)
 {
   if (engine->writing) return true;
-  if (engine->stage != UP) return false;
+  struct fairlock *handle = engine->lists[READY].first;
+  if (handle == NULL || engine->stage != UP) return false;
   if ((uint16_t)(engine->last_sent - engine->last_received) >= SEQUENCES) return false;
   if (reached(engine->now, connection_limit(engine))) return false;
-  struct fairlock *handle = engine->lists[READY].first;
-  while (handle != NULL && fairlock_held_back(handle)) {
+  while (fairlock_held_back(handle)) {
     fairlock_list_remove(handle, READY);
     handle = engine->lists[READY].first;
+    if (handle == NULL) return false;
   }
-  if (handle == NULL) return false;
   fairlock_list_remove(handle, READY);
   fairlock_freeze_request(handle);
   engine->request_done = 0;
@@ -365,7 +361,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
     }
     if (engine->send_end > 0) {
       engine->filled_at = now;
-      fairlock_arm(engine, now + fairlock_response_timeout(engine));
+      fairlock_arm(engine, now + engine->response_ms);
     }
   }
   *size = engine->send_end - engine->send_start;
@@ -436,19 +432,18 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
   const struct fairlock *oldest = engine->lists[SENT].first;
   bool written =
       oldest != NULL && !(engine->writing && engine->request.sequence == oldest->sequence[0]);
-  uint32_t response_ms = fairlock_response_timeout(engine);
   uint32_t limit = engine->now + FAR;
   if (engine->stage == CLOSED) {
     bool pausing = engine->now - engine->stage_began < engine->backoff_ms;
     return pausing ? engine->stage_began + engine->backoff_ms : engine->now;
   }
   if (engine->stage < UP) {
-    uint32_t greeted = engine->stage_began + fairlock_connect_timeout(engine);
-    if (engine->stage > OPENING) greeted += response_ms;
+    uint32_t greeted = engine->stage_began + connect_timeout(engine);
+    if (engine->stage > OPENING) greeted += engine->response_ms;
     limit = earlier(limit, greeted);
   }
-  if (written) limit = earlier(limit, oldest->sent_at[0] + response_ms);
-  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + response_ms);
+  if (written) limit = earlier(limit, oldest->sent_at[0] + engine->response_ms);
+  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + engine->response_ms);
   return limit;
 }
 

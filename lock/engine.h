@@ -490,8 +490,17 @@ struct fairlock_engine {
   /* when there was last nothing to receive */
   uint32_t drained_at;
 
-  /* of the configuration, or what 0 means */
+  /*
+   * of a waiter: a handover has to reach it, and the confirmation the server, within this time. At
+   * least three round trips
+   */
   uint32_t waiter_ms;
+
+  /*
+   * the connection is dead when an answer takes longer; and for this long a request is valid. At
+   * least two round trips
+   */
+  uint32_t response_ms;
 
   /* measured: follows longer ones at once, shorter ones slowly */
   uint32_t round_trip_ms;

@@ -129,8 +129,7 @@ static void lose(struct fairlock *handle, bool told)
 static uint32_t all_ended(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  return engine->now + handle->lease_ms + fairlock_waiter_timeout(engine) +
-         fairlock_response_timeout(engine);
+  return engine->now + handle->lease_ms + engine->waiter_ms + engine->response_ms;
 }
 
 /*
@@ -356,7 +355,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   if (owes || (engine->stage == UP && handle->flags & (SUBSCRIBED | SUBSCRIBING))) {
     if (!ending(handle)) handle->limit = all_ended(handle);
     if (owes) handle->flags |= OWED;
-    else handle->limit = now + 2 * fairlock_response_timeout(engine);
+    else handle->limit = now + 2 * engine->response_ms;
     handle->holds = 0;
     return begin(handle, REMOVING);
   }
@@ -395,7 +394,7 @@ bool fairlock_held_back(struct fairlock *handle)
 static uint32_t next_by_clock(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  if (handle->phase == QUEUEING) return engine->now + fairlock_waiter_timeout(engine) / 5 * 2;
+  if (handle->phase == QUEUEING) return engine->now + engine->waiter_ms / 5 * 2;
   if (holding(handle) && handle->flags & RENEWS) return engine->now + handle->lease_ms / 3;
   return handle->limit;
 }
@@ -415,7 +414,7 @@ static void number_request(struct fairlock *handle)
 static int64_t expiry(struct fairlock_engine *engine)
 {
   uint32_t age = engine->now - engine->sampled_at; /* of the newest known time */
-  uint32_t life = fairlock_response_timeout(engine);
+  uint32_t life = engine->response_ms;
   int64_t expires = engine->server_now + age + life;
   if (expires > engine->last_expiry) engine->last_expiry = expires;
   life += margin(age);
@@ -438,8 +437,8 @@ void fairlock_freeze_request(struct fairlock *handle)
   uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
   request->handle = handle;
   request->kind = kind;
-  request->mode = handle->phase == QUEUEING ? (int32_t)fairlock_waiter_timeout(engine)
-                                            : requests[handle->phase].mode;
+  request->mode =
+      handle->phase == QUEUEING ? (int32_t)engine->waiter_ms : requests[handle->phase].mode;
   request->expires = expiry(engine);
   request->target = (int32_t)handle->holds + requests[handle->phase].change;
   request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
@@ -542,7 +541,7 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   }
   handle->holds = 0;
   uint32_t undo_at = doubt_over(engine, engine->now) ? engine->now : doubt_ends(engine);
-  handle->limit = undo_at + fairlock_waiter_timeout(engine);
+  handle->limit = undo_at + engine->waiter_ms;
   set_timer(handle, undo_at);
 }
 
@@ -627,7 +626,7 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
   /* perhaps ended by our leave, which it has crossed */
   if (in_flight(handle) & KIND_LEAVE) return;
   if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* or below 0 */
-  if (claim_ms > fairlock_waiter_timeout(engine)) claim_ms = fairlock_waiter_timeout(engine);
+  if (claim_ms > engine->waiter_ms) claim_ms = engine->waiter_ms;
   uint32_t interval = (uint32_t)age + claim_ms;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
   /* later: the server's clock cannot be right */
@@ -716,7 +715,7 @@ static uint32_t patience_ms(const struct fairlock *handle)
   const struct fairlock_engine *engine = handle->engine;
   uint32_t configured = config_or(engine->config->offline_ms, 2 * engine->waiter_ms);
   if (!pending(handle)) return FAIRLOCK_FOREVER;
-  if (handle->phase == TRYING) configured = 2 * fairlock_connect_timeout(engine);
+  if (handle->phase == TRYING) configured = 2 * connect_timeout(engine);
   if (configured == FAIRLOCK_FOREVER) return FAIRLOCK_FOREVER;
   configured += 4 * engine->round_trip_ms;
   return configured < FAIRLOCK_DURATION_MAX_MS ? configured : FAIRLOCK_DURATION_MAX_MS;

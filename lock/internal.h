@@ -190,6 +190,11 @@ static inline bool good_lease(uint32_t lease_ms)
          (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
 }
 
+static inline uint32_t connect_timeout(const struct fairlock_engine *engine)
+{
+  return config_or(engine->config->connect_ms, engine->waiter_ms);
+}
+
 /* Numbers of a reply that are kept. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
@@ -201,16 +206,9 @@ struct fairlock_inspection {
 
 /* engine.c */
 
-/*
- * A waiter's timeout. A handover has to reach the waiter, and the confirmation the server, within
- * it.
- */
-uint32_t fairlock_waiter_timeout(const struct fairlock_engine *engine);
+/* Sets waiter_ms and response_ms, which follow the configuration and the measured round trip. */
+void fairlock_set_timeouts(struct fairlock_engine *engine);
 
-/* The connection is dead when an answer takes longer; and for this long a request is valid. */
-uint32_t fairlock_response_timeout(const struct fairlock_engine *engine);
-
-uint32_t fairlock_connect_timeout(const struct fairlock_engine *engine);
 void fairlock_arm(struct fairlock_engine *engine, uint32_t time);
 void fairlock_list_remove(struct fairlock *handle, enum list list);
 void fairlock_list_sent(struct fairlock *handle);

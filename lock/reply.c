@@ -151,6 +151,7 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
   if (reached(engine->now, engine->next) || sample > ROUND_TRIP_MAX_MS) return;
   if (sample > engine->round_trip_ms) engine->round_trip_ms = sample;
   else engine->round_trip_ms -= (engine->round_trip_ms - sample + 7) / 8;
+  fairlock_set_timeouts(engine);
 }
 
 /* The SUBSCRIBE or UNSUBSCRIBE of the handle was answered; 0, or why it was refused. */

@@ -80,12 +80,14 @@ void resp_write_payload(struct resp_writer *writer, enum resp_type type, const v
 {
   resp_write_header(writer, type, (int64_t)size);
   resp_write_raw(writer, data, size);
-  resp_write_end(writer);
+  resp_write_raw(writer, "\r\n", 2);
 }
 
 void resp_write_bulk(struct resp_writer *writer, const void *data, size_t size)
 {
-  resp_write_payload(writer, RESP_BULK_STRING, data, size);
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)size);
+  resp_write_raw(writer, data, size);
+  resp_write_raw(writer, "\r\n", 2);
 }
 
 void resp_write_bulk_number(struct resp_writer *writer, int64_t number)
@@ -103,6 +105,6 @@ bool resp_write_line(struct resp_writer *writer, enum resp_type type, const void
   }
   resp_write_raw(writer, &first, 1);
   resp_write_raw(writer, text, size);
-  resp_write_end(writer);
+  resp_write_raw(writer, "\r\n", 2);
   return true;
 }

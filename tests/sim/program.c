@@ -220,7 +220,7 @@ static void check_given_up(struct party *party, int result)
 static void check_asked(const struct party *party, int result)
 {
   const struct device *device = party->device;
-  int64_t life = (int64_t)fairlock_response_timeout(&device->engine) * MS * 3 / 2 + 3 * SECOND;
+  int64_t life = (int64_t)device->engine.response_ms * MS * 3 / 2 + 3 * SECOND;
   int64_t since = party->world->now - life - 2 * device_round_trip(device);
   if (result != FAIRLOCK_UNREACHABLE || party->asked_step >= party->start_step) return;
   if (party->started > since || !goes_through(party, since) || party->world->profile.hold > HOUR)
