@@ -10,7 +10,7 @@ for target in "$@"; do
   name=${target#fuzz_}
   mkdir -p "$folder/learned/$name" "$folder/found"
   set -- "$folder/learned/$name"
-  for known in "tests/fuzz/corpus/$name" "tests/fuzz/regressions/$name"; do
+  for known in "$folder/replay/corpus/$name" "tests/fuzz/regressions/$name"; do
     [ ! -d "$known" ] || set -- "$@" "$known"
   done
   echo "== $target, $seconds s"

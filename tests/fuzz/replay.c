@@ -1,7 +1,7 @@
 /*
  * Runs a fuzz target on inputs that are there already, without a fuzzer: the files and folders
- * given, or, without arguments, what is committed of the corpus and regressions of the target that
- * the program is called after. An input lies in memory of exactly its size, so that a sanitizer
+ * given, or, without arguments, the target's corpus, which is unpacked beside the program, and its
+ * regressions; the program is called after the target. An input lies in memory of exactly its size, so that a sanitizer
  * sees each byte read beyond it. What the target or a sanitizer finds ends the program, after a
  * line that names the input.
  */
@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__asan_default_options(void);
 
 static size_t inputs;
+static bool complete = true; /* all that was to be run could be read */
 static char current[4096];
 
 /* So that on_abort() hears of what a sanitizer finds, too. */
@@ -55,6 +57,7 @@ static void replay_file(const char *path)
   uint8_t *data = read_file(path, &size);
   if (data == NULL) {
     printf("# cannot be read: %s\n", path);
+    complete = false;
     return;
   }
   (void)snprintf(current, sizeof current, "%s", path);
@@ -79,14 +82,14 @@ static void replay(const char *path)
   (void)closedir(folder);
 }
 
-static void replay_committed(const char *target)
+/* folder: the program's, up to its last slash. */
+static void replay_committed(const char *folder, int length, const char *target)
 {
-  static const char *const folders[] = {"corpus", "regressions"};
-  for (int i = 0; i < 2; i++) {
-    char path[256];
-    (void)snprintf(path, sizeof path, "tests/fuzz/%s/%s", folders[i], target);
-    replay(path);
-  }
+  char path[4096];
+  (void)snprintf(path, sizeof path, "%.*scorpus/%s", length, folder, target);
+  replay(path);
+  (void)snprintf(path, sizeof path, "tests/fuzz/regressions/%s", target);
+  replay(path);
 }
 
 int main(int argc, char **argv)
@@ -96,7 +99,10 @@ int main(int argc, char **argv)
   (void)signal(SIGABRT, on_abort);
   for (int i = 1; i < argc; i++)
     replay(argv[i]);
-  if (argc == 1) replay_committed(strncmp(name, "fuzz_", 5) == 0 ? name + 5 : name);
-  printf("# %zu inputs\n%sok replay of %s\n", inputs, inputs > 0 ? "" : "not ", name);
-  return inputs == 0;
+  if (argc == 1)
+    replay_committed(argv[0], (int)(name - argv[0]),
+                     strncmp(name, "fuzz_", 5) == 0 ? name + 5 : name);
+  complete = complete && inputs > 0;
+  printf("# %zu inputs\n%sok replay of %s\n", inputs, complete ? "" : "not ", name);
+  return !complete;
 }

@@ -1,6 +1,6 @@
 # Fuzzing. Each fuzz_NAME.c is a suite that runs, with replay.c, the target's committed corpus and
 # regressions under ASan and UBSan; `make fuzz` builds the same with clang and libFuzzer instead, in
-# a build folder of its own.
+# a build folder of its own. The corpus is an archive, unpacked beside the programs.
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
@@ -22,6 +22,11 @@ $(BUILD)/replay/liblock.a: $(CORE:%.c=$(BUILD)/replay/%.o)
 $(REPLAYS): $(BUILD)/replay/%: $(BUILD)/replay/tests/fuzz/%.o $(REPLAY_MAIN) $(REPLAY_LIBRARY)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(REPLAY_LIBRARY) $(LDLIBS)
 
+$(REPLAYS): $(BUILD)/replay/fuzz_%: | $(BUILD)/replay/corpus/%
+
+$(BUILD)/replay/corpus/%: tests/fuzz/corpus/%.tar.gz
+	@rm -rf $@ && mkdir -p $@ && tar -xzf $< -C $@
+
 $(BUILD)/replay/fuzz_engine $(BUILD)/replay/fuzz_client: \
   $(BUILD)/replay/tests/fuzz/witness.o $(BUILD)/replay/tests/fuzz/hostile.o
 $(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/host/%.o,url options text)
@@ -33,12 +38,18 @@ PACKAGES += redis-tools
 $(HOSTILE_KEYS): $(HOSTILE_KEYS).o $(BUILD)/tests/server/harness.o $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
-.PHONY: fuzz
-fuzz: ## fuzz each target for TIME seconds (60), or only TARGET=engine; what it learns and finds is in build/fuzz
+.PHONY: fuzz fuzzers
+fuzz: fuzzers ## fuzz each target for TIME seconds (60), or only TARGET=engine; what it learns and finds is in build/fuzz
+	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(or $(TIME),60) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
+
+fuzzers:
 	@sh tests/tools/need.sh $(PACKAGES_FUZZ)
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz CC=clang REPLAY_MAIN= \
 	  CFLAGS="$(SANITIZE_FUZZ) -fsanitize=fuzzer-no-link" LDFLAGS=-fsanitize=fuzzer $(FUZZ:%=$(BUILD)/fuzz/replay/%)
-	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(or $(TIME),60) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
+
+.PHONY: corpus
+corpus: fuzzers ## pack tests/fuzz/corpus anew, with what make fuzz has learned that reaches more; only TARGET=engine
+	@sh tests/fuzz/corpus.sh $(BUILD)/fuzz $(or $(TARGET),$(FUZZ:fuzz_%=%))
 
 # Coverage: the suites that take no real time, again, with a build of their own; with ALL=1 those of
 # a server, too.
