@@ -46,6 +46,7 @@ SUITES := tests/tools/test_need.sh
 PACKAGES := redis-tools
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o
+SUPPORT := $(BUILD)/tests/support/support.a
 
 $(BUILD)/tests/%.o: tests/%.c
 	@mkdir -p $(@D)

@@ -22,9 +22,7 @@ void check_write(const char *text)
 
 double now(void)
 {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+  return (double)now_ns() / 1e3;
 }
 
 void add(struct series *series, double value)

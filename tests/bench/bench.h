@@ -6,7 +6,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include "../server/harness.h"
+#include "server/harness.h"
 
 #include <hiredis/hiredis.h>
 
@@ -60,11 +60,6 @@ double info_number(redisContext *peer, const char *section, const char *field);
  * words. token 0: acquire.
  */
 int format_request(char **text, const char *name, const char *id, unsigned long long token);
-
-/*
- * A proxy to port that delays each direction by delay_ms. Returns its port; ends with the program.
- */
-int delay_proxy(int port, int delay_ms);
 
 /* The benchmarks */
 void bench_pair(int port);

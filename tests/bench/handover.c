@@ -2,157 +2,14 @@
  * From release called here to acquire returned there: on loopback, beside a bare PUBLISH to a
  * subscriber; and through a proxy that delays each direction, in round trips.
  */
-#define _GNU_SOURCE /* ppoll */
 #include "bench.h"
+#include "support/proxy.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-/* The proxy */
-
-enum { PIECES = 4096, PIECE = 2048 };
-
-struct piece {
-  double due;
-  size_t size;
-  uint8_t bytes[PIECE];
-};
-
-/* One direction of a connection: bytes wait in a ring until they are due. */
-struct pipe_line {
-  int from, to;
-  struct piece *ring;
-  unsigned first, count;
-};
-
-struct link {
-  struct pipe_line way[2];
-  double delay_us;
-};
-
-struct listener {
-  int socket, port;
-  double delay_us;
-};
-
-static bool take_in(struct pipe_line *line, double delay_us)
-{
-  struct piece *piece = &line->ring[(line->first + line->count) % PIECES];
-  ssize_t got = recv(line->from, piece->bytes, PIECE, MSG_DONTWAIT);
-  if (got == 0) return false;
-  if (got < 0) return true;
-  piece->size = (size_t)got;
-  piece->due = now() + delay_us;
-  line->count++;
-  return true;
-}
-
-static bool give_out(struct pipe_line *line)
-{
-  while (line->count > 0 && line->ring[line->first].due <= now()) {
-    const struct piece *piece = &line->ring[line->first];
-    if (send(line->to, piece->bytes, piece->size, MSG_NOSIGNAL) < 0) return false;
-    line->first = (line->first + 1) % PIECES;
-    line->count--;
-  }
-  return true;
-}
-
-static void *carry(void *context)
-{
-  struct link *link = context;
-  bool open = true;
-  while (open) {
-    struct pollfd polled[2];
-    double wait = 1000000;
-    for (int i = 0; i < 2; i++) {
-      struct pipe_line *line = &link->way[i];
-      polled[i] = (struct pollfd){.fd = line->from, .events = line->count < PIECES ? POLLIN : 0};
-      if (line->count > 0 && line->ring[line->first].due - now() < wait)
-        wait = line->ring[line->first].due - now();
-    }
-    struct timespec limit = {.tv_sec = 0,
-                             .tv_nsec = wait > 0 ? (long)(wait * 1000) % 1000000000 : 0};
-    ppoll(polled, 2, &limit, NULL);
-    for (int i = 0; i < 2 && open; i++) {
-      if (polled[i].revents != 0) open = take_in(&link->way[i], link->delay_us);
-      open = open && give_out(&link->way[i]);
-    }
-  }
-  close(link->way[0].from);
-  close(link->way[0].to);
-  free(link->way[0].ring);
-  free(link->way[1].ring);
-  free(link);
-  return NULL;
-}
-
-static int tcp_socket(void)
-{
-  int one = 1;
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  return fd;
-}
-
-static struct sockaddr_in loopback(int port)
-{
-  struct sockaddr_in address;
-  memset(&address, 0, sizeof address);
-  address.sin_family = AF_INET;
-  address.sin_port = htons((uint16_t)port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-static void *accept_links(void *context)
-{
-  struct listener *listener = context;
-  for (;;) {
-    int client = accept(listener->socket, NULL, NULL);
-    if (client < 0) return NULL;
-    int one = 1;
-    setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    int server_side = tcp_socket();
-    struct sockaddr_in address = loopback(listener->port);
-    if (connect(server_side, (struct sockaddr *)&address, sizeof address) < 0) exit(1);
-    struct link *link = calloc(1, sizeof *link);
-    link->delay_us = listener->delay_us;
-    link->way[0] = (struct pipe_line){
-        .from = client, .to = server_side, .ring = calloc(PIECES, sizeof(struct piece))};
-    link->way[1] = (struct pipe_line){
-        .from = server_side, .to = client, .ring = calloc(PIECES, sizeof(struct piece))};
-    pthread_t thread;
-    pthread_create(&thread, NULL, carry, link);
-    pthread_detach(thread);
-  }
-}
-
-int delay_proxy(int port, int delay_ms)
-{
-  struct listener *listener = calloc(1, sizeof *listener);
-  struct sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  pthread_t thread;
-  listener->socket = tcp_socket();
-  listener->port = port;
-  listener->delay_us = delay_ms * 1000.0;
-  if (bind(listener->socket, (struct sockaddr *)&address, size) < 0 ||
-      listen(listener->socket, 64) < 0)
-    exit(1);
-  getsockname(listener->socket, (struct sockaddr *)&address, &size);
-  pthread_create(&thread, NULL, accept_links, listener);
-  pthread_detach(thread);
-  return ntohs(address.sin_port);
-}
 
 /* Two clients that hand a lock to and fro, each in a thread */
 
@@ -334,8 +191,10 @@ void bench_handover(int port)
             "to PUBLISH called here to message there, by hiredis; aim at most 1.3");
   print_row("handover.loopback.limit", &limit,
             "the same ratio of hiredis with a script of only what the layout dictates");
-  int slow = delay_proxy(port, 5);
+  struct proxy slow;
+  proxy_start(&slow, port);
+  atomic_store(&slow.control->delay_ms, 5);
   for (int round = 0; round < 5; round++)
-    add(&trips, hand_to_and_fro(slow, 20, 60000, "far") / 10000);
+    add(&trips, hand_to_and_fro(slow.port, 20, 60000, "far") / 10000);
   print_row("handover.rtt", &trips, "round trips of 10 ms; aim at most 1.1");
 }

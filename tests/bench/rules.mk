@@ -4,7 +4,7 @@ SUITES += tests/bench/decode_cycles.sh
 PACKAGES += valgrind
 PACKAGES_BENCH := libhiredis-dev redis-tools strace
 
-$(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o $(BUILD)/tests/svg.o $(BUILD)/liblock.a | $(BUILD)/redis-server
+$(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o $(BUILD)/tests/svg.o $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lhiredis -lm $(LDLIBS)
 
 .PHONY: bench

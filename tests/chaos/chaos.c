@@ -20,7 +20,7 @@
  */
 #include "harness.h"
 #include "history.h"
-#include "proxy.h"
+#include "support/proxy.h"
 
 #include <inttypes.h>
 #include <signal.h>

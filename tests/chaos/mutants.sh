@@ -21,7 +21,7 @@ trap 'exit 1' HUP INT TERM
 build_with() {
   mutate "$1" "$2" "$3" || return 1
   ${CC:-cc} ${CFLAGS:-} ${LDFLAGS:-} -o "$1/chaos" "$build"/tests/chaos/chaos.o "$build"/tests/chaos/history.o "$build"/tests/server/harness.o \
-    "$build"/tests/server/proxy.o "$build"/tests/check.o "$build"/tests/check_host.o "$1"/*.o "$build"/liblock.a -pthread
+    "$build"/tests/check.o "$build"/tests/check_host.o "$1"/*.o "$build"/tests/support/support.a "$build"/liblock.a -pthread
 }
 
 # Runs until the first complaint, or gives up. What it says is in PLACE/log.

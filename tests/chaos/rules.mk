@@ -6,8 +6,8 @@ PACKAGES += redis-tools
 
 $(CHAOS).o $(CHAOS:chaos=history).o: CPPFLAGS += -Itests/server
 
-$(CHAOS): $(CHAOS).o $(BUILD)/tests/chaos/history.o $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o \
-  $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
+$(CHAOS): $(CHAOS).o $(BUILD)/tests/chaos/history.o $(BUILD)/tests/server/harness.o \
+  $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Its objects have to be there when the script runs.

@@ -35,7 +35,7 @@ $(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/host/%.o,url o
 HOSTILE_KEYS := $(BUILD)/tests/fuzz/hostile_keys
 SUITES += $(HOSTILE_KEYS)
 PACKAGES += redis-tools
-$(HOSTILE_KEYS): $(HOSTILE_KEYS).o $(BUILD)/tests/server/harness.o $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
+$(HOSTILE_KEYS): $(HOSTILE_KEYS).o $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
 .PHONY: fuzz fuzzers

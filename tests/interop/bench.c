@@ -9,7 +9,7 @@
  * defaults make of killed waiters (half an hour).
  */
 #include "lab.h"
-#include "proxy.h"
+#include "support/proxy.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -72,14 +72,14 @@ static struct driver *start_side(const struct side *side, int port)
 
 static void clear(void)
 {
-  redis_ask(&lab.redis, "FLUSHALL");
+  raw_run(&lab.redis, "FLUSHALL");
 }
 
 /* Uncontended */
 
 static void bench_uncontended(struct side *side)
 {
-  struct driver *driver = start_side(side, lab.port);
+  struct driver *driver = start_side(side, lab.server.port);
   tell(driver, "a alone bench %d", WARM_UP);
   char answer[128];
   snprintf(answer, sizeof answer, "%s", tell(driver, "a alone bench %d", ROUNDS));
@@ -98,7 +98,7 @@ static int64_t hand_over(struct driver *from, struct driver *to, int settle_ms)
 {
   say(to, "a ball lock");
   if (!queue_reaches(&lab, "ball", 1)) exit(1);
-  pause_ms(settle_ms); /* Redisson subscribes, and asks once more, after it entered the queue */
+  sleep_ms(settle_ms); /* Redisson subscribes, and asks once more, after it entered the queue */
   int64_t released = field(tell(from, "a ball unlock"), 0);
   const char *answer = hear(to, "a", PATIENCE_MS);
   return answer != NULL ? field(answer, 0) - released : 0;
@@ -126,7 +126,7 @@ static void bench_handover(struct side *side, const char *name, int port, int ro
 static int64_t script_time(int64_t *calls)
 {
   static const char *const names[] = {"cmdstat_eval:", "cmdstat_evalsha:"};
-  const char *info = redis_ask(&lab.redis, "INFO commandstats");
+  const char *info = raw_text(&lab.redis, "INFO commandstats");
   int64_t sum = 0;
   *calls = 0;
   for (int i = 0; i < 2; i++) {
@@ -152,21 +152,9 @@ static void crowd(struct side *side, const char *lock, int count, bool ahead)
       "redis.call(ARGV[3], KEYS[1], id) redis.call('zadd', KEYS[2], now + 3600000 + i * 300000, "
       "id) "
       "if ARGV[2] == '1' then redis.call('hset', KEYS[3], id, now + 3600000) end end";
-  char queue[64], timeout[64], ours[64], number[16];
-  const char *words[] = {"EVAL",
-                         script,
-                         "3",
-                         queue,
-                         timeout,
-                         ours,
-                         number,
-                         side->kind == OURS ? "1" : "0",
-                         ahead ? "lpush" : "rpush"};
-  snprintf(queue, sizeof queue, "redisson_lock_queue:{%s}", lock);
-  snprintf(timeout, sizeof timeout, "redisson_lock_timeout:{%s}", lock);
-  snprintf(ours, sizeof ours, "fairlock:{%s}", lock);
-  snprintf(number, sizeof number, "%d", count);
-  redis_ask_words(&lab.redis, 9, words);
+  raw_run(&lab.redis,
+          "EVAL %s 3 redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %d %d %s",
+          script, lock, lock, lock, count, side->kind == OURS, ahead ? "lpush" : "rpush");
 }
 
 static int64_t timed_handover(struct side *side, struct driver *from, struct driver *to,
@@ -177,13 +165,13 @@ static int64_t timed_handover(struct side *side, struct driver *from, struct dri
   tell(from, "a crowd lock");
   say(to, "a crowd lock");
   if (!queue_reaches(&lab, "crowd", 1)) exit(1);
-  pause_ms(20);
+  sleep_ms(20);
   crowd(side, "crowd", waiters, false);
   tell(from, "b warm bench 100"); /* a server that just slept takes several times as long */
-  redis_ask(&lab.redis, "CONFIG RESETSTAT");
+  raw_run(&lab.redis, "CONFIG RESETSTAT");
   tell(from, "a crowd unlock");
   if (hear(to, "a", PATIENCE_MS) == NULL) exit(1);
-  pause_ms(20); /* a grant is confirmed after it is used */
+  sleep_ms(20); /* a grant is confirmed after it is used */
   int64_t time = script_time(&calls);
   clear();
   tell(to, "a crowd unlock");
@@ -193,17 +181,17 @@ static int64_t timed_handover(struct side *side, struct driver *from, struct dri
 /* What a waiter costs while it waits, at the end of the queue. */
 static void bench_waiting(struct side *side, int waiters)
 {
-  struct driver *holder = start_side(side, lab.port);
-  struct driver *waiter = start_side(side, lab.port);
+  struct driver *holder = start_side(side, lab.server.port);
+  struct driver *waiter = start_side(side, lab.server.port);
   int64_t calls;
   clear();
   tell(holder, "a wait lock");
   say(waiter, "a wait lock");
   if (!queue_reaches(&lab, "wait", 1)) exit(1);
   crowd(side, "wait", waiters, true);
-  pause_ms(100);
-  redis_ask(&lab.redis, "CONFIG RESETSTAT");
-  pause_ms(6500);
+  sleep_ms(100);
+  raw_run(&lab.redis, "CONFIG RESETSTAT");
+  sleep_ms(6500);
   int64_t time = script_time(&calls);
   row(side, "server_us_per_second_of_one_waiting_behind_%d: %.1f (%" PRId64 " requests in 6.5 s)",
       waiters, (double)time / 6.5, calls);
@@ -214,7 +202,7 @@ static void bench_waiting(struct side *side, int waiters)
 static void bench_server_time(struct side *side)
 {
   static const int waiters[] = {10, 100, 1000, 10000};
-  struct driver *pair[2] = {start_side(side, lab.port), start_side(side, lab.port)};
+  struct driver *pair[2] = {start_side(side, lab.server.port), start_side(side, lab.server.port)};
   for (int i = 0; i < 4; i++) {
     int64_t times[21];
     char name[64];
@@ -237,18 +225,20 @@ static void bench_bytes(struct side *side)
   struct driver *pair[2] = {start_side(side, wire.port), start_side(side, wire.port)};
   clear();
   tell(pair[0], "a counted bench 20");
-  int64_t to_server = wire.to_server, to_clients = wire.to_clients;
+  int64_t to_server = wire.control->bytes_to_server, to_clients = wire.control->bytes_to_client;
   tell(pair[0], "a counted bench %d", TIMES);
   row(side, "bytes_per_acquire_release: %" PRId64 " sent, %" PRId64 " received",
-      (wire.to_server - to_server) / TIMES, (wire.to_clients - to_clients) / TIMES);
+      (wire.control->bytes_to_server - to_server) / TIMES,
+      (wire.control->bytes_to_client - to_clients) / TIMES);
   tell(pair[0], "a ball lock");
   for (int i = 0; i < 4; i++)
     hand_over(pair[i % 2], pair[!(i % 2)], 5);
-  to_server = wire.to_server, to_clients = wire.to_clients;
+  to_server = wire.control->bytes_to_server, to_clients = wire.control->bytes_to_client;
   for (int i = 0; i < TIMES; i++)
     hand_over(pair[i % 2], pair[!(i % 2)], 5);
   row(side, "bytes_per_handover: %" PRId64 " sent, %" PRId64 " received",
-      (wire.to_server - to_server) / TIMES, (wire.to_clients - to_clients) / TIMES);
+      (wire.control->bytes_to_server - to_server) / TIMES,
+      (wire.control->bytes_to_client - to_clients) / TIMES);
   driver_kill(pair[0]);
   driver_kill(pair[1]);
 }
@@ -270,24 +260,24 @@ static long resident_kb(const struct driver *driver)
 
 static int64_t connections(void)
 {
-  const char *info = redis_ask(&lab.redis, "INFO clients");
+  const char *info = raw_text(&lab.redis, "INFO clients");
   const char *line = strstr(info, "connected_clients:");
   return line != NULL ? strtoll(line + strlen("connected_clients:"), NULL, 10) : -1;
 }
 
 static void bench_resources(struct side *side)
 {
-  pause_ms(1000); /* until the server has noticed who is gone */
+  sleep_ms(1000); /* until the server has noticed who is gone */
   int64_t before = connections();
-  struct driver *driver = start_side(side, lab.port);
+  struct driver *driver = start_side(side, lab.server.port);
   tell(driver, "a used bench 1000");
-  pause_ms(500);
+  sleep_ms(500);
   /* of the driver's two parties, for their critical sections */
   int64_t own = side->kind == OURS ? 2 : 0;
   row(side, "connections_per_client: %" PRId64, connections() - before - own);
   row(side, "resident_kb_per_process: %ld", resident_kb(driver));
   driver_kill(driver);
-  pause_ms(200);
+  sleep_ms(200);
 }
 
 /* Deaths */
@@ -298,11 +288,11 @@ static void bench_resources(struct side *side)
  */
 static int64_t longest_stay(const char *lock)
 {
-  int64_t now = strtoll(redis_ask(&lab.redis, "TIME"), NULL, 10) * 1000;
-  const char *last =
-      redis_ask(&lab.redis, "ZRANGE redisson_lock_timeout:{%s} -1 -1 WITHSCORES", lock);
-  const char *score = strchr(last, '\n');
-  return score != NULL ? (int64_t)strtod(score + 1, NULL) - now : -1;
+  raw_run(&lab.redis, "TIME");
+  int64_t now = strtoll(lab.redis.element[1].text, NULL, 10) * 1000;
+  bool any =
+      raw_number(&lab.redis, "ZRANGE redisson_lock_timeout:{%s} -1 -1 WITHSCORES", lock) == 2;
+  return any ? (int64_t)strtod(lab.redis.element[2].text, NULL) - now : -1;
 }
 
 /*
@@ -312,9 +302,9 @@ static int64_t longest_stay(const char *lock)
 static void bench_killed_waiters(struct side *side, const char *options, const char *name,
                                  int patience_ms)
 {
-  struct driver *holder = start(side, lab.port, options);
-  struct driver *victim = start(side, lab.port, options);
-  struct driver *heir = start(side, lab.port, options);
+  struct driver *holder = start(side, lab.server.port, options);
+  struct driver *victim = start(side, lab.server.port, options);
+  struct driver *heir = start(side, lab.server.port, options);
   clear();
   tell(holder, "a doomed lock");
   for (int i = 0; i < 5; i++) {
@@ -322,11 +312,11 @@ static void bench_killed_waiters(struct side *side, const char *options, const c
     if (!queue_reaches(&lab, "doomed", i + 1)) exit(1);
   }
   int64_t stay = longest_stay("doomed");
-  pause_ms(300);
+  sleep_ms(300);
   driver_kill(victim);
   say(heir, "a doomed lock");
   if (!queue_reaches(&lab, "doomed", 6)) exit(1);
-  pause_ms(300);
+  sleep_ms(300);
   int64_t released = field(tell(holder, "a doomed unlock"), 0);
   if (patience_ms == 0) {
     row(side, "%s: %.1f (not waited for: when Redisson would evict the last of them)", name,
@@ -362,8 +352,8 @@ struct pair {
 
 static void begin_takeover(struct side *side, struct pair *pair)
 {
-  pair->holder = start_side(side, lab.port);
-  pair->waiter = start_side(side, lab.port);
+  pair->holder = start_side(side, lab.server.port);
+  pair->waiter = start_side(side, lab.server.port);
   for (int i = 0; i < HOLDERS; i++) {
     char lock[64];
     snprintf(lock, sizeof lock, "%s-%d", side->name, i);
@@ -378,7 +368,7 @@ static void kill_holder(struct side *side, struct pair *pair)
   driver_kill(pair->holder);
   pair->killed_at = now_ns();
   for (int i = 0; i < HOLDERS; i++) {
-    pair->left[i] = redis_number(&lab.redis, "PTTL %s-%d", side->name, i) * 1000000;
+    pair->left[i] = raw_number(&lab.redis, "PTTL %s-%d", side->name, i) * 1000000;
   }
 }
 
@@ -409,7 +399,7 @@ static void end_takeover(struct side *side, struct pair *pair)
 static void bench_side(struct side *side)
 {
   bench_uncontended(side);
-  bench_handover(side, "handover_ms", lab.port, HANDOVERS, 5);
+  bench_handover(side, "handover_ms", lab.server.port, HANDOVERS, 5);
   bench_handover(side, "handover_ms_each_way_5_ms_farther", far_away.port, DELAYED, 40);
   bench_server_time(side);
   bench_bytes(side);
@@ -424,8 +414,9 @@ int main(int argc, char **argv)
   int count = 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
   lab_open(&lab, "");
-  proxy_start(&wire, lab.port, 0);
-  proxy_start(&far_away, lab.port, DELAY_MS);
+  proxy_start(&wire, lab.server.port);
+  proxy_start(&far_away, lab.server.port);
+  atomic_store(&far_away.control->delay_ms, DELAY_MS);
   sides[count++] = (struct side){.name = "ours", .kind = OURS, .options = "run=0"};
   sides[count++] = (struct side){.name = "ours-thread", .kind = OURS};
   for (int i = 1; i < argc && count < 10; i++, count++) {
@@ -437,7 +428,7 @@ int main(int argc, char **argv)
   clear();
   for (int i = 1; i < count; i++)
     begin_takeover(&sides[i], &pairs[i]);
-  pause_ms(RENEWED_MS);
+  sleep_ms(RENEWED_MS);
   for (int i = 1; i < count; i++)
     kill_holder(&sides[i], &pairs[i]);
   for (int i = 1; i < count; i++)

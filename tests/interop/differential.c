@@ -23,6 +23,10 @@
 #define CHAIN  300000
 #define TOKEN  "1234567890123456"
 
+/* All that a call of a script begins with. */
+#define SCRIPT_CALL                                                                                \
+  "EVAL %s 4 %s redisson_lock_queue:{same} redisson_lock_timeout:{same} fairlock:{same} %s %ld %d"
+
 enum { TRY, LOCK, UNLOCK, FORCE, OPERATIONS };
 
 static const char *const operations[] = {"try", "lock", "unlock", "force"};
@@ -56,7 +60,7 @@ struct state {
 
 static struct lab lab;
 static struct driver *java;
-static struct redis ears; /* listens for the waiters */
+static struct raw ears; /* listens for the waiters */
 static char me[128];
 static unsigned seed;
 static int cases = 400;
@@ -125,20 +129,17 @@ static int64_t score_of(const struct plan *plan, int place, int64_t now)
 /* As if our script had found that a Redisson waiter with that score did not listen. */
 static void note_silence(int who, int64_t score, int64_t since)
 {
-  char field[128], note[64];
-  const char *words[] = {"HSET", "fairlock:{same}", field, note};
-  snprintf(field, sizeof field, "suspect:%s", id_of(who));
+  char note[64];
   snprintf(note, sizeof note, "%" PRId64 " %" PRId64, score, since);
-  redis_ask_words(&lab.redis, 4, words);
+  raw_run(&lab.redis, "HSET fairlock:{same} suspect:%s %s", id_of(who), note);
 }
 
 /* As our script notes a waiter of ours: alive until then, with a waiter timeout of 5 s. */
 static void note_wait(int who, int64_t until)
 {
   char note[64];
-  const char *words[] = {"HSET", "fairlock:{same}", id_of(who), note};
   snprintf(note, sizeof note, "%" PRId64 " 5000", until);
-  redis_ask_words(&lab.redis, 4, words);
+  raw_run(&lab.redis, "HSET fairlock:{same} %s %s", id_of(who), note);
 }
 
 /*
@@ -148,8 +149,8 @@ static void note_wait(int who, int64_t until)
 static void plant_ours(const struct plan *plan, int64_t now)
 {
   const char *key = "fairlock:{same}";
-  redis_ask(&lab.redis, "HSET %s token " TOKEN, key);
-  if (plan->holder == 0) redis_ask(&lab.redis, "HSET %s holder %s", key, me);
+  raw_run(&lab.redis, "HSET %s token " TOKEN, key);
+  if (plan->holder == 0) raw_run(&lab.redis, "HSET %s holder %s", key, me);
   for (int i = 0; i < plan->length; i++) {
     const struct waiter *waiter = &plan->queue[i];
     if (plan->of_ours || waiter->who == 0) {
@@ -163,16 +164,16 @@ static void plant_ours(const struct plan *plan, int64_t now)
 
 static int64_t server_ms(void)
 {
-  const char *time = redis_ask(&lab.redis, "TIME");
-  return strtoll(time, NULL, 10) * 1000 + strtoll(strchr(time, '\n') + 1, NULL, 10) / 1000;
+  raw_run(&lab.redis, "TIME");
+  return strtoll(lab.redis.element[1].text, NULL, 10) * 1000 +
+         strtoll(lab.redis.element[2].text, NULL, 10) / 1000;
 }
 
 static void clear_keys(void)
 {
   for (int i = 0; i < 2; i++) {
-    redis_ask(&lab.redis,
-              "DEL %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s}", names[i],
-              names[i], names[i], names[i]);
+    raw_run(&lab.redis, "DEL %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s}",
+            names[i], names[i], names[i], names[i]);
   }
 }
 
@@ -183,11 +184,9 @@ static void clear_keys(void)
 static void listen_for(int who, bool on)
 {
   for (int i = 0; i < 2; i++) {
-    char channel[256];
-    const char *words[] = {on ? "SUBSCRIBE" : "UNSUBSCRIBE", channel};
     if (who == 0 && i == 0) continue;
-    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s", names[i], id_of(who));
-    redis_ask_words(&ears, 2, words);
+    raw_run(&ears, "%s redisson_lock__channel:{%s}:%s", on ? "SUBSCRIBE" : "UNSUBSCRIBE", names[i],
+            id_of(who));
   }
 }
 
@@ -198,14 +197,14 @@ static void plant(const struct plan *plan)
   for (int i = 0; i < 2; i++) {
     const char *name = names[i];
     if (plan->holder >= 0) {
-      redis_ask(&lab.redis, "HSET %s %s %d", name, id_of(plan->holder), plan->count);
-      redis_ask(&lab.redis, "PEXPIRE %s 20000", name);
+      raw_run(&lab.redis, "HSET %s %s %d", name, id_of(plan->holder), plan->count);
+      raw_run(&lab.redis, "PEXPIRE %s 20000", name);
     }
     for (int place = 0; place < plan->length; place++) {
       const struct waiter *waiter = &plan->queue[place];
-      redis_ask(&lab.redis, "RPUSH redisson_lock_queue:{%s} %s", name, id_of(waiter->who));
-      redis_ask(&lab.redis, "ZADD redisson_lock_timeout:{%s} %" PRId64 " %s", name,
-                score_of(plan, place, now), id_of(waiter->who));
+      raw_run(&lab.redis, "RPUSH redisson_lock_queue:{%s} %s", name, id_of(waiter->who));
+      raw_run(&lab.redis, "ZADD redisson_lock_timeout:{%s} %ld %s", name,
+              score_of(plan, place, now), id_of(waiter->who));
     }
   }
   plant_ours(plan, now);
@@ -218,21 +217,19 @@ static void plant(const struct plan *plan)
 
 static void read_state(struct state *state, const char *name)
 {
-  char text[4096];
+  const struct raw_element *element = lab.redis.element;
   memset(state, 0, sizeof *state);
   state->holder = -1;
   state->woken = -1;
-  snprintf(text, sizeof text, "%s", redis_ask(&lab.redis, "HGETALL %s", name));
-  char *count = strchr(text, '\n');
-  if (count != NULL) {
-    *count++ = 0;
-    state->holder = who_is(text);
-    state->count = strchr(count, '\n') == NULL ? atoi(count) : 99; /* two holders */
+  int64_t size = raw_number(&lab.redis, "HGETALL %s", name);
+  if (size > 0) {
+    state->holder = who_is(element[1].text);
+    state->count = size == 2 ? atoi(element[2].text) : 99; /* two holders */
   }
-  snprintf(text, sizeof text, "%s",
-           redis_ask(&lab.redis, "LRANGE redisson_lock_queue:{%s} 0 -1", name));
-  for (char *id = strtok(text, "\n"); id != NULL && state->length < 16; id = strtok(NULL, "\n")) {
-    state->queue[state->length++] = who_is(id);
+  size = raw_number(&lab.redis, "LRANGE redisson_lock_queue:{%s} 0 15", name);
+  while (state->length < size) {
+    state->length++;
+    state->queue[state->length - 1] = who_is(element[state->length].text);
   }
 }
 
@@ -253,10 +250,9 @@ static void drop_dead(struct state *state, const struct plan *plan)
 /* Who was woken first in each world, by the messages that arrived since the last call. */
 static void read_messages(struct state *theirs, struct state *own)
 {
-  const char *message;
-  while ((message = redis_next(&ears, 10)) != NULL) {
-    char channel[256];
-    if (sscanf(message, "message\n%255[^\n]", channel) != 1) continue;
+  while (raw_reply_within(&ears, 10)) {
+    if (ears.count != 4 || strcmp(ears.element[1].text, "message") != 0) continue;
+    const char *channel = ears.element[2].text;
     bool in_ours = strstr(channel, "{same}:") != NULL;
     struct state *state = in_ours ? own : theirs;
     if (state->woken < 0) state->woken = who_is(strchr(channel, '}') + 2);
@@ -289,11 +285,7 @@ static int operate_theirs(const struct plan *plan)
     const char *answer = hear(java, "me", 5);
     if (answer != NULL)
       return plan->operation == TRY ? field(answer, 0) == 1 : field(answer, 0) > 0;
-    char channel[256];
-    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s", names[0], me);
-    const char *words[] = {"PUBSUB", "NUMSUB", channel};
-    bool subscribed = strstr(redis_ask_words(&lab.redis, 3, words), "\n1") != NULL;
-    if (plan->operation == LOCK && subscribed) {
+    if (plan->operation == LOCK && listens_now(&lab, names[0], me)) {
       answer = hear(java, "me", 40); /* having subscribed, it asks once more */
       return answer != NULL;
     }
@@ -308,7 +300,7 @@ static void settle(const struct plan *plan, int result)
   clear_keys();
   if (plan->operation != LOCK || result != 0) return;
   for (int i = 0; i < 100; i++) {
-    redis_ask(&lab.redis, "PUBLISH redisson_lock__channel:{%s}:%s 0", names[0], me);
+    raw_run(&lab.redis, "PUBLISH redisson_lock__channel:{%s}:%s 0", names[0], me);
     if (hear(java, "me", 100) != NULL) return;
   }
   CHECK(false); /* Redisson's client still waits */
@@ -320,29 +312,21 @@ static int run_script(const struct plan *plan)
   bool acquire = plan->operation == TRY || plan->operation == LOCK;
   const struct fairlock_script *script =
       &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
-  char text[16384], after[32], target[16];
+  char text[16384];
   int held = plan->holder == 0 ? plan->count : 0;
   int wanted = acquire ? held + 1 : plan->operation == FORCE ? -1 : held > 0 ? held - 1 : 0;
-  const char *words[13] = {"EVAL",
-                           text,
-                           "4",
-                           names[1],
-                           "redisson_lock_queue:{same}",
-                           "redisson_lock_timeout:{same}",
-                           "fairlock:{same}",
-                           me,
-                           after,
-                           target};
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   fairlock_unpack(&writer, script);
   text[writer.used] = 0;
-  snprintf(after, sizeof after, "%" PRId64, server_ms() + 2000);
-  snprintf(target, sizeof target, "%d", wanted);
-  words[10] = acquire ? "20000" : plan->operation == FORCE ? "0" : TOKEN;
-  words[11] = !acquire ? "20000" : held > 0 ? "-1" : plan->operation == LOCK ? "5000" : "0";
-  words[12] = held > 0 ? TOKEN : "0"; /* of an acquire alone */
-  return atoi(redis_ask_words(&lab.redis, acquire ? 13 : 12, words));
+  raw_send(&lab.redis, acquire ? SCRIPT_CALL " 20000 %s %s" : SCRIPT_CALL " %s 20000", text,
+           names[1], me, server_ms() + 2000, wanted,
+           !acquire                  ? plan->operation == FORCE ? "0" : TOKEN
+           : held > 0                ? "-1"
+           : plan->operation == LOCK ? "5000"
+                                     : "0",
+           held > 0 ? TOKEN : "0"); /* of an acquire alone */
+  return raw_reply(&lab.redis) && lab.redis.count > 1 ? (int)lab.redis.element[1].integer : -1;
 }
 
 /*
@@ -484,8 +468,8 @@ static bool results_agree(const struct plan *plan, int theirs, int own, int *uno
 /* Each entry of the queue has a time, and nothing else has one: Redisson stumbles over either. */
 static bool times_match(void)
 {
-  int64_t length = redis_number(&lab.redis, "LLEN redisson_lock_queue:{same}");
-  return length == redis_number(&lab.redis, "ZCARD redisson_lock_timeout:{same}");
+  int64_t length = raw_number(&lab.redis, "LLEN redisson_lock_queue:{same}");
+  return length == raw_number(&lab.redis, "ZCARD redisson_lock_timeout:{same}");
 }
 
 static void test_same_outcome_from_random_states(void)
@@ -502,7 +486,7 @@ static void test_same_outcome_from_random_states(void)
     read_state(&theirs, names[0]);
     int our_result = operate_ours(&plan, &own);
     bool times = times_match();
-    bool leased = own.holder < 0 || redis_number(&lab.redis, "PTTL same") > 0;
+    bool leased = own.holder < 0 || raw_number(&lab.redis, "PTTL same") > 0;
     read_messages(&theirs, &own);
     drop_dead(&theirs, &plan);
     drop_dead(&own, &plan);
@@ -548,13 +532,13 @@ int main(int argc, char **argv)
   seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)now_ns();
   if (argc > 3) cases = atoi(argv[3]);
   lab_open(&lab, argv[1]);
-  if (!redis_open(&ears, lab.port)) return 1;
-  java = driver_start(&lab, JAVA, lab.port, NULL);
+  if (!raw_open(&ears, lab.server.port)) return 1;
+  java = driver_start(&lab, JAVA, lab.server.port, NULL);
   snprintf(me, sizeof me, "%s", tell(java, "me - id"));
   listen_for(0, true);
   int failures = check_run(NULL);
   driver_kill(java);
-  redis_close(&ears);
+  raw_close(&ears);
   lab_close(&lab);
   return failures > 0;
 }

@@ -29,7 +29,7 @@ struct party {
   char name[32];
   int pipe[2];
   pthread_t thread;
-  struct redis redis;
+  struct raw redis;
   struct fairlock handles[MOST_LOCKS];
   char locks[MOST_LOCKS][64];
   int count;
@@ -114,9 +114,9 @@ static void pass(struct party *party, const char *lock, long long result[3])
   int status = fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   result[0] = now_ns();
   result[1] = status == FAIRLOCK_OK ? (long long)fairlock_hold_count(handle) : status;
-  result[2] = redis_number(&party->redis, "INCR inside:%s", lock);
-  redis_ask(&party->redis, "RPUSH log:%s %s", lock, party->name);
-  redis_ask(&party->redis, "DECR inside:%s", lock);
+  result[2] = raw_number(&party->redis, "INCR inside:%s", lock);
+  raw_run(&party->redis, "RPUSH log:%s %s", lock, party->name);
+  raw_run(&party->redis, "DECR inside:%s", lock);
   status = fairlock_release(handle);
   if (status != FAIRLOCK_OK) result[1] = status;
 }
@@ -132,7 +132,7 @@ static void run(struct party *party, const char *lock, int passes, int pause)
     if (result[1] > count || result[1] < 0) count = result[1];
     if (result[2] > inside) inside = result[2];
     if (result[1] < 0) break;
-    pause_ms((int)((unsigned)rand_r(&seed) % (unsigned)(pause + 1)));
+    sleep_ms((int)((unsigned)rand_r(&seed) % (unsigned)(pause + 1)));
   }
   answer(party, "%lld %lld", count, inside);
 }
@@ -235,7 +235,7 @@ static void *live(void *context)
   struct party *party = context;
   char line[512];
   FILE *lines = fdopen(party->pipe[0], "r");
-  if (lines == NULL || !redis_open(&party->redis, port)) exit(1);
+  if (lines == NULL || !raw_open(&party->redis, port)) exit(1);
   while (fgets(line, sizeof line, lines) != NULL)
     carry_out(party, line);
   return NULL;

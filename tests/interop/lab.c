@@ -1,44 +1,14 @@
-/*
- * The laboratory of the interop tests; see lab.h. Linux: nothing else ends the children of a killed
- * test.
- */
-#define _GNU_SOURCE
+/* The laboratory of the interop tests; see lab.h. */
 #include "lab.h"
 
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ANSWER_MS 20000
-
-static void die(const char *why)
-{
-  printf("not ok interop lab: %s\n", why);
-  exit(1);
-}
-
-int64_t now_ns(void)
-{
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-void pause_ms(int ms)
-{
-  struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-  nanosleep(&time, NULL);
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -53,60 +23,6 @@ int64_t median(int64_t *values, int count)
   return values[count / 2];
 }
 
-/* Processes */
-
-/*
- * Starts a program that ends when this one does. in, out: where its ends of the pipes are to be, or
- * NULL for none.
- */
-static pid_t start(const char *const *words, int *in, int *out)
-{
-  int to[2], from[2];
-  if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0) die("no pipe");
-  fflush(stdout);
-  pid_t parent = getpid();
-  pid_t pid = fork();
-  if (pid < 0) die("no process");
-  if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
-    int null = open("/dev/null", O_RDWR);
-    dup2(in != NULL ? to[0] : null, 0);
-    dup2(out != NULL ? from[1] : null, 1);
-    if (getenv("INTEROP_VERBOSE") == NULL) dup2(null, 2);
-    execvp(words[0], (char *const *)(uintptr_t)words);
-    _exit(127);
-  }
-  close(to[0]);
-  close(from[1]);
-  if (in != NULL) *in = to[1];
-  else close(to[1]);
-  if (out != NULL) *out = from[0];
-  else close(from[0]);
-  return pid;
-}
-
-static void end(pid_t pid)
-{
-  kill(pid, SIGKILL);
-  waitpid(pid, NULL, 0);
-}
-
-/* A port that was free a moment ago. */
-static int free_port(void)
-{
-  struct sockaddr_in address = {.sin_family = AF_INET};
-  socklen_t size = sizeof address;
-  int probe = socket(AF_INET, SOCK_STREAM, 0);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (bind(probe, (struct sockaddr *)&address, size) < 0 ||
-      getsockname(probe, (struct sockaddr *)&address, &size) < 0) {
-    die("no free port");
-  }
-  close(probe);
-  return ntohs(address.sin_port);
-}
-
 static const char *build(void)
 {
   const char *folder = getenv("BUILD");
@@ -115,30 +31,15 @@ static const char *build(void)
 
 void lab_open(struct lab *lab, const char *version)
 {
-  char program[512], port[16];
-  memset(lab, 0, sizeof *lab);
   lab->version = version;
-  signal(SIGPIPE, SIG_IGN);
-  snprintf(program, sizeof program, "%s/redis-server", build());
-  for (int attempt = 0; attempt < 3; attempt++) {
-    lab->port = free_port();
-    snprintf(port, sizeof port, "%d", lab->port);
-    const char *words[] = {program, "--port",       port, "--bind", "127.0.0.1", "--save",
-                           "",      "--appendonly", "no", "--dir",  "/tmp",      NULL};
-    lab->server = start(words, NULL, NULL);
-    for (int i = 0; i < 100 && waitpid(lab->server, NULL, WNOHANG) == 0; i++) {
-      if (redis_open(&lab->redis, lab->port)) return;
-      pause_ms(50);
-    }
-    end(lab->server);
-  }
-  die("redis-server does not start");
+  server_start(&lab->server, NULL);
+  if (!raw_open(&lab->redis, lab->server.port)) give_up("no connection to redis-server");
 }
 
 void lab_close(struct lab *lab)
 {
-  redis_close(&lab->redis);
-  end(lab->server);
+  raw_close(&lab->redis);
+  server_stop(&lab->server);
 }
 
 /* Drivers */
@@ -148,16 +49,16 @@ static void check_clock(struct driver *driver)
 {
   int64_t before = now_ns();
   int64_t theirs = field(tell(driver, "clock - clock"), 0);
-  if (theirs < before || theirs > now_ns()) die("a driver has another clock");
+  if (theirs < before || theirs > now_ns()) give_up("a driver has another clock");
 }
 
 struct driver *driver_start(const struct lab *lab, enum kind kind, int port, const char *options)
 {
   char program[512], path[2048], number[16], extra[256];
-  const char *words[16];
-  int count = 0;
+  const char *words[20] = {"sh", "-c", "exec \"$@\" 2>/dev/null", "driver"};
+  int count = getenv("INTEROP_VERBOSE") == NULL ? 4 : 0;
   struct driver *driver = calloc(1, sizeof *driver);
-  if (driver == NULL) die("no memory");
+  if (driver == NULL) give_up("no memory");
   driver->kind = kind;
   snprintf(number, sizeof number, "%d", port);
   snprintf(extra, sizeof extra, "%s", options != NULL ? options : "");
@@ -173,18 +74,18 @@ struct driver *driver_start(const struct lab *lab, enum kind kind, int port, con
     words[count++] = program;
   }
   words[count++] = number;
-  for (char *word = strtok(extra, " "); word != NULL && count < 15; word = strtok(NULL, " "))
+  for (char *word = strtok(extra, " "); word != NULL && count < 19; word = strtok(NULL, " "))
     words[count++] = word;
   words[count] = NULL;
-  driver->pid = start(words, &driver->in, &driver->out);
-  if (hear(driver, "ready", 60000) == NULL) die("a driver does not start");
+  driver->pid = spawn_program(words, &driver->in, &driver->out);
+  if (hear(driver, "ready", 60000) == NULL) give_up("a driver does not start");
   check_clock(driver);
   return driver;
 }
 
 void driver_kill(struct driver *driver)
 {
-  end(driver->pid);
+  slay(driver->pid);
   close(driver->in);
   close(driver->out);
   free(driver);
@@ -195,7 +96,7 @@ static void send_line(struct driver *driver, const char *format, va_list argumen
   char line[512];
   int size = vsnprintf(line, sizeof line - 1, format, arguments);
   line[size++] = '\n';
-  if (write(driver->in, line, (size_t)size) != size) die("a driver ended");
+  if (write(driver->in, line, (size_t)size) != size) give_up("a driver ended");
 }
 
 void say(struct driver *driver, const char *format, ...)
@@ -264,11 +165,24 @@ int64_t field(const char *answer, int number)
   return answer != NULL ? strtoll(answer, NULL, 10) : -1;
 }
 
+bool listens_now(struct lab *lab, const char *lock, const char *id)
+{
+  raw_run(&lab->redis, "PUBSUB NUMSUB redisson_lock__channel:{%s}:%s", lock, id);
+  return lab->redis.count == 3 && lab->redis.element[2].integer == 1;
+}
+
+bool listens(struct lab *lab, const char *lock, const char *id)
+{
+  for (int64_t until = now_ms() + 10000; now_ms() < until; sleep_ms(10)) {
+    if (listens_now(lab, lock, id)) return true;
+  }
+  return false;
+}
+
 bool queue_reaches(struct lab *lab, const char *lock, int64_t length)
 {
-  for (int i = 0; i < 5000; i++) {
-    if (redis_number(&lab->redis, "LLEN redisson_lock_queue:{%s}", lock) == length) return true;
-    pause_ms(2);
+  for (int64_t until = now_ms() + 10000; now_ms() < until; sleep_ms(2)) {
+    if (raw_number(&lab->redis, "LLEN redisson_lock_queue:{%s}", lock) == length) return true;
   }
   return false;
 }

@@ -27,9 +27,10 @@
 #ifndef INTEROP_LAB_H
 #define INTEROP_LAB_H
 
-#include "redis.h"
-
-#include <sys/types.h>
+#include "support/clock.h"
+#include "support/process.h"
+#include "support/raw.h"
+#include "support/server.h"
 
 enum kind { OURS, JAVA };
 
@@ -44,9 +45,8 @@ struct driver {
 
 struct lab {
   const char *version; /* of Redisson */
-  int port;
-  pid_t server;
-  struct redis redis;
+  struct server server;
+  struct raw redis;
 };
 
 /* Starts Redis; ends the program when that fails. */
@@ -75,9 +75,9 @@ const char *tell(struct driver *driver, const char *format, ...)
 /* The number'th number of an answer, counted from 0. */
 int64_t field(const char *answer, int number);
 
-/* CLOCK_MONOTONIC, ns. */
-int64_t now_ns(void);
-void pause_ms(int ms);
+/* Whether a waiter listens. The second waits for that: Redisson's enter the queue before. */
+bool listens_now(struct lab *lab, const char *lock, const char *id);
+bool listens(struct lab *lab, const char *lock, const char *id);
 
 /* Waits until the queue of lock has length entries. False when that takes longer than 10 s. */
 bool queue_reaches(struct lab *lab, const char *lock, int64_t length);

@@ -51,19 +51,6 @@ static void enqueue(struct driver *driver, const char *party, const char *lock, 
   CHECK(queue_reaches(&lab, lock, length));
 }
 
-/* Waits until a waiter listens: one of Redisson's enters the queue before. */
-static bool listens(const char *lock, const char *id)
-{
-  char channel[256];
-  const char *words[] = {"PUBSUB", "NUMSUB", channel};
-  snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s", lock, id);
-  for (int i = 0; i < 1000; i++) {
-    if (strstr(redis_ask_words(&lab.redis, 3, words), "\n1") != NULL) return true;
-    pause_ms(10);
-  }
-  return false;
-}
-
 /* Waits until an earlier request for the lock succeeds; when that was, or -1. */
 static int64_t granted(struct driver *driver, const char *party, int seconds)
 {
@@ -95,7 +82,8 @@ static void test_redisson_sees_our_hold(void)
   CHECK_EQUAL(field(tell(java, "j seen try"), 0), 0);
   check_text(tell(java, "j seen unlock"), "not-held");
   CHECK(field(tell(ours, "a seen lock 20000"), 0) > 0);
-  check_text(redis_ask(&lab.redis, "HVALS seen"), "2");
+  CHECK_EQUAL(raw_number(&lab.redis, "HVALS seen"), 1);
+  check_text(lab.redis.element[1].text, "2");
   CHECK(released(ours, "a", "seen"));
   CHECK_EQUAL(field(tell(java, "j seen locked"), 0), 1);
   CHECK(released(ours, "a", "seen"));
@@ -136,7 +124,7 @@ static void test_status_marks_each_kind(void)
   enqueue(java, "j1", "marks", 1);
   enqueue(ours, "b", "marks", 2);
   enqueue(java_2, "j2", "marks", 3);
-  CHECK(listens("marks", first) && listens("marks", third));
+  CHECK(listens(&lab, "marks", first) && listens(&lab, "marks", third));
   snprintf(expected, sizeof expected, "1 1 0 %s 1 1 1 %s 1 1 0 %s", first, second, third);
   const char *status = tell(ours_2, "c marks status");
   for (int i = 0; i < 4 && status != NULL; i++)
@@ -178,13 +166,11 @@ static void test_names_with_braces(void)
 {
   CHECK(field(tell(ours, "a {rack}7 lock"), 0) > 0);
   say(java, "j {rack}7 lock");
-  for (int i = 0; i < 1000 && redis_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 0;
-       i++)
-    pause_ms(2);
+  for (int i = 0; i < 1000 && raw_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 0; i++)
+    sleep_ms(2);
   say(ours_2, "b {rack}7 lock");
-  for (int i = 0; i < 1000 && redis_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 1;
-       i++)
-    pause_ms(2);
+  for (int i = 0; i < 1000 && raw_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 1; i++)
+    sleep_ms(2);
   CHECK(released(ours, "a", "{rack}7"));
   CHECK(granted(java, "j", 20) > 0 && released(java, "j", "{rack}7"));
   CHECK(granted(ours_2, "b", 20) > 0 && released(ours_2, "b", "{rack}7"));
@@ -203,7 +189,7 @@ static void test_a_waiter_that_gives_up(void)
   CHECK_EQUAL(field(hear(java, "j", 20000), 0), 0);
   CHECK_EQUAL(field(hear(ours_2, "b", 20000), 0), 0);
   CHECK(queue_reaches(&lab, "given", 2));
-  CHECK_EQUAL(redis_number(&lab.redis, "ZCARD redisson_lock_timeout:{given}"), 2);
+  CHECK_EQUAL(raw_number(&lab.redis, "ZCARD redisson_lock_timeout:{given}"), 2);
   CHECK(released(ours, "a", "given"));
   CHECK(granted(java_2, "k", 20) > 0 && released(java_2, "k", "given"));
   CHECK(granted(ours_2, "c", 20) > 0 && released(ours_2, "c", "given"));
@@ -238,21 +224,20 @@ static int64_t check_pass(struct party *party)
 static void check_round(struct party *holder, struct party *parties, int count,
                         int64_t *first_handover)
 {
-  char expected[4096] = "";
-  redis_ask(&lab.redis, "DEL log:mixed");
+  raw_run(&lab.redis, "DEL log:mixed");
   CHECK(field(tell(holder->driver, "%s mixed lock", holder->name), 0) > 0);
   for (int i = 0; i < count; i++) {
     say(parties[i].driver, "%s mixed pass", parties[i].name);
     if (!CHECK(queue_reaches(&lab, "mixed", i + 1))) return;
-    snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%s",
-             i > 0 ? "\n" : "", parties[i].name);
   }
   int64_t at = field(tell(holder->driver, "%s mixed unlock", holder->name), 0);
   for (int i = 0; i < count; i++) {
     int64_t passed = check_pass(&parties[i]);
     if (i == 0) *first_handover = passed - at;
   }
-  check_text(redis_ask(&lab.redis, "LRANGE log:mixed 0 -1"), expected);
+  if (!CHECK_EQUAL(raw_number(&lab.redis, "LRANGE log:mixed 0 -1"), count)) return;
+  for (int i = 0; i < count; i++)
+    check_text(lab.redis.element[i + 1].text, parties[i].name);
 }
 
 static void name_parties(struct party *parties)
@@ -338,29 +323,27 @@ static void test_mixed_queue_running_free(void)
 {
   struct party parties[2 * SIDE];
   static struct observer observer;
-  static const char *const monitor_words[] = {"MONITOR"};
-  struct redis monitor;
-  const char *line;
+  static struct raw monitor;
   name_parties(parties);
-  if (!CHECK(redis_open(&monitor, lab.port))) return;
-  redis_ask_words(&monitor, 1, monitor_words);
+  if (!CHECK(raw_open(&monitor, lab.server.port))) return;
+  CHECK(raw_run(&monitor, "MONITOR"));
   for (int i = 0; i < 2 * SIDE; i++)
     say(parties[i].driver, "%s free run %d 10", parties[i].name, PASSES);
   for (int i = 0; i < 2 * SIDE; i++) {
     int done = 0;
     const char *answer = NULL;
     while (answer == NULL && done++ < PATIENT_S * 10) {
-      while ((line = redis_next(&monitor, 0)) != NULL)
-        observe(&observer, line);
+      while (raw_reply_within(&monitor, 0))
+        observe(&observer, monitor.element[0].text);
       answer = hear(parties[i].driver, parties[i].name, 100);
     }
     if (!CHECK(answer != NULL)) break;
     CHECK_EQUAL(field(answer, 0), 1);
     CHECK_EQUAL(field(answer, 1), 1);
   }
-  while ((line = redis_next(&monitor, 200)) != NULL)
-    observe(&observer, line);
-  redis_close(&monitor);
+  while (raw_reply_within(&monitor, 200))
+    observe(&observer, monitor.element[0].text);
+  raw_close(&monitor);
   printf("# %d grants, %d of them after a wait\n", observer.grants, observer.entries);
   CHECK_EQUAL(observer.grants, 2 * SIDE * PASSES);
   CHECK_EQUAL(observer.odd, 0);
@@ -391,7 +374,7 @@ static struct driver *mortal(enum kind kind)
 {
   char options[32];
   snprintf(options, sizeof options, kind == JAVA ? "watchdog=%d" : "lease=%d", LEASE_MS);
-  return driver_start(&lab, kind, lab.port, options);
+  return driver_start(&lab, kind, lab.server.port, options);
 }
 
 /*
@@ -411,11 +394,11 @@ static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum
     snprintf(party, sizeof party, "victim%d", i);
     enqueue(victim, party, lock, i + 1);
   }
-  pause_ms(500);
+  sleep_ms(500);
   driver_kill(victim);
   enqueue(second, "second", lock, 6);
   if (third != NULL) enqueue(third, "third", lock, 7);
-  pause_ms(500);
+  sleep_ms(500);
   int64_t released_at = field(tell(first, "first %s unlock", lock), 0);
   int64_t took = granted(second, "second", PATIENT_S) - released_at;
   CHECK(took > 0);
@@ -458,8 +441,8 @@ static void test_stopped_redisson_waiter_before_ours(void)
   CHECK(field(tell(ours, "a stopped lock"), 0) > 0);
   enqueue(victim, "victim", "stopped", 1);
   enqueue(ours_2, "b", "stopped", 2);
-  CHECK(listens("stopped", id));
-  pause_ms(1000); /* it asks once more */
+  CHECK(listens(&lab, "stopped", id));
+  sleep_ms(1000); /* it asks once more */
   kill(victim->pid, SIGSTOP);
   int64_t released_at = field(tell(ours, "a stopped unlock"), 0);
   int64_t took = granted(ours_2, "b", PATIENT_S) - released_at;
@@ -493,9 +476,9 @@ static int64_t wait_for_the_lease(const char *what, enum kind dead, struct drive
   CHECK(field(tell(victim, "victim %s lock", lock), 0) > 0);
   enqueue(second, "second", lock, 1);
   if (third != NULL) enqueue(third, "third", lock, 2);
-  pause_ms(LEASE_MS / 2);
+  sleep_ms(LEASE_MS / 2);
   driver_kill(victim);
-  int64_t left = redis_number(&lab.redis, "PTTL %s", lock);
+  int64_t left = raw_number(&lab.redis, "PTTL %s", lock);
   int64_t killed_at = now_ns();
   int64_t took = granted(second, "second", 15) - killed_at;
   snprintf(text, sizeof text, "%s, the lease's last %d ms included", what, (int)left);
@@ -564,10 +547,10 @@ int main(int argc, char **argv)
   setvbuf(stdout, NULL, _IOLBF, 0);
   srand((unsigned)now_ns());
   lab_open(&lab, argv[1]);
-  ours = driver_start(&lab, OURS, lab.port, NULL);
-  ours_2 = driver_start(&lab, OURS, lab.port, NULL);
-  java = driver_start(&lab, JAVA, lab.port, NULL);
-  java_2 = driver_start(&lab, JAVA, lab.port, NULL);
+  ours = driver_start(&lab, OURS, lab.server.port, NULL);
+  ours_2 = driver_start(&lab, OURS, lab.server.port, NULL);
+  java = driver_start(&lab, JAVA, lab.server.port, NULL);
+  java_2 = driver_start(&lab, JAVA, lab.server.port, NULL);
   int failures = check_run(argc > 2 ? argv[2] : NULL);
   driver_kill(ours);
   driver_kill(ours_2);

@@ -2,15 +2,15 @@
 
 REDISSON ?= 3.17.7 4.7.0
 INTEROP := $(BUILD)/tests/interop
-INTEROP_LAB := $(INTEROP)/redis.o $(INTEROP)/lab.o
+INTEROP_LAB := $(INTEROP)/lab.o $(SUPPORT)
 INTEROP_PROGRAMS := $(INTEROP)/driver $(INTEROP)/mixed $(INTEROP)/differential $(INTEROP)/bench
 REDISSON_READY := $(REDISSON:%=$(BUILD)/interop/%/ready)
 export BUILD
 
 $(INTEROP)/driver: $(INTEROP)/driver.o $(INTEROP_LAB) $(BUILD)/liblock.a
-$(INTEROP)/mixed: $(INTEROP)/mixed.o $(INTEROP_LAB) $(BUILD)/tests/check.o
-$(INTEROP)/differential: $(INTEROP)/differential.o $(INTEROP_LAB) $(BUILD)/tests/check.o $(BUILD)/liblock.a
-$(INTEROP)/bench: $(INTEROP)/bench.o $(INTEROP)/proxy.o $(INTEROP_LAB)
+$(INTEROP)/mixed: $(INTEROP)/mixed.o $(BUILD)/tests/check.o $(INTEROP_LAB)
+$(INTEROP)/differential: $(INTEROP)/differential.o $(BUILD)/tests/check.o $(INTEROP_LAB) $(BUILD)/liblock.a
+$(INTEROP)/bench: $(INTEROP)/bench.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP_PROGRAMS):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

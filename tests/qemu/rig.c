@@ -71,13 +71,8 @@ void board_start_with_line(struct board *board, const char *name, const char *im
   memset(board, 0, sizeof *board);
   (void)snprintf(start.program, sizeof start.program, FIRMWARE "/%s/run", name);
   (void)snprintf(start.image, sizeof start.image, FIRMWARE "/%s/%s.elf", name, image);
-  if (pipe(start.log) != 0 ||
-      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, start.control) != 0) {
-    printf("not ok rig: %s\n", strerror(errno));
-    exit(1);
-  }
-  (void)fcntl(start.log[0], F_SETFD, FD_CLOEXEC);
-  (void)fcntl(start.log[1], F_SETFD, FD_CLOEXEC);
+  open_pipe(start.log);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, start.control) != 0) give_up("socketpair");
   board->pid = spawn(run, 0, &start);
   board->log = start.log[0];
   board->control = start.control[0];

@@ -2,8 +2,7 @@
 PORT_TESTS := $(BUILD)/tests/qemu/test_lwip $(BUILD)/tests/qemu/test_uart
 QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,contention examples faults)
 FREERTOS_TEST := $(BUILD)/tests/qemu/test_freertos
-QEMU_HARNESS := $(BUILD)/tests/server/harness.o $(BUILD)/tests/server/proxy.o
-QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(QEMU_HARNESS)
+QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(BUILD)/tests/server/harness.o
 QEMU_CONTENDER := $(BUILD)/tests/qemu/contender
 ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite,test_resp test_engine,\
   $(BUILD)/tests/qemu/$(suite)-$(board)))
@@ -17,12 +16,12 @@ $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(FREERTOS_TEST): | freertos-image
-$(QEMU_TESTS) $(FREERTOS_TEST): %: %.o $(QEMU_RIG) $(FRAME) $(BUILD)/liblock.a \
+$(QEMU_TESTS) $(FREERTOS_TEST): %: %.o $(QEMU_RIG) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a \
   | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 MEASURE := $(BUILD)/tests/qemu/measure_stack
-$(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(BUILD)/liblock.a \
+$(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a \
   | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -40,10 +39,10 @@ $(BUILD)/tests/qemu/test_lwip: tests/qemu/test_lwip.c port/lwip/tcp.c port/lwip/
 	  -I$(abspath $(BUILD))/lwip/src/include -c $(LWIP_FILES:%=$(abspath $(BUILD))/lwip/src/%)
 	$(CC) $(PORT_FLAGS) $(LWIP_ON_HOST) -Iport/lwip -o $@ $(filter-out %.h,$(filter %.c,$^)) $(@D)/lwip/*.o
 
-$(BUILD)/tests/qemu/test_uart: tests/qemu/test_uart.c port/uart/uart.c port/uart/port_uart.h $(QEMU_HARNESS) $(FRAME) \
+$(BUILD)/tests/qemu/test_uart: tests/qemu/test_uart.c port/uart/uart.c port/uart/port_uart.h $(QEMU_RIG) $(FRAME) $(SUPPORT) \
   $(BUILD)/liblock.a | $(BUILD)/uart-bridge $(BUILD)/redis-server
 	@mkdir -p $(@D)
-	$(CC) $(PORT_FLAGS) -Itests/server -Iport/uart -DBRIDGE='"$(BUILD)/uart-bridge"' -o $@ $(filter-out %.h,$^) $(LDLIBS)
+	$(CC) $(PORT_FLAGS) -Itests/server -Iport/uart -o $@ $(filter-out %.h,$^) $(LDLIBS)
 
 # A suite on a board is a script that runs its image, and ends if it hangs.
 $(ON_TARGET): | firmware

@@ -2,7 +2,7 @@
  * The ports that are there to be copied, on the board: tasks on FreeRTOS's own kernel and lwIP's
  * own task share a client, by port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
  */
-#include "proxy.h"
+#include "support/proxy.h"
 #include "rig.h"
 
 #include <stdio.h>

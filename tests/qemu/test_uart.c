@@ -2,8 +2,8 @@
  * The transport over a serial line: against a scripted other end, and, by way of the real bridge,
  * against a real server. The line is a socket here, as narrow as the test wants it.
  */
-#include "harness.h"
 #include "port_uart.h"
+#include "rig.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,10 +13,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef BRIDGE
-#define BRIDGE "build/uart-bridge"
-#endif
 
 /*
  * The line: ends[0] is the device's, ends[1] the other one. At most `width` bytes fit at a time,
@@ -255,15 +251,6 @@ static void test_narrow_line(void)
 
 /* With the real bridge */
 
-static void run_bridge(int index, void *context)
-{
-  (void)index;
-  (void)dup2(ends[1], STDIN_FILENO);
-  (void)dup2(ends[1], STDOUT_FILENO);
-  execl(BRIDGE, BRIDGE, "127.0.0.1", context, (char *)NULL);
-  _exit(127);
-}
-
 /* The server gives back 4 KB of all bytes there are. */
 static void echo(void)
 {
@@ -282,7 +269,7 @@ static pid_t begin_with_bridge(size_t bytes)
 {
   begin();
   open_line(bytes);
-  return spawn(run_bridge, 0, server.port_text);
+  return bridge_start(ends[1]);
 }
 
 static void test_bridge(void)

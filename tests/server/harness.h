@@ -1,7 +1,6 @@
 /*
- * What the suites against a real redis-server share: private servers, a connection that looks at
- * keys without the library, clients of the library, and actors, which are clients in processes of
- * their own.
+ * What the suites against a real redis-server share, besides tests/support: what they look for in
+ * Redis, clients of the library, and actors, which are clients in processes of their own.
  *
  * Each test begins with begin(), which ends what the test before left, empties the suite's server
  * and winds up a clock: a test that hangs ends the program as a failure. Servers and child
@@ -17,75 +16,11 @@
 #include "check.h"
 #include "fairlock.h"
 #include "posix.h"
-
-/* How long to wait for something that will come, unless something is broken. */
-#define SOON 20000
-
-/* Milliseconds and microseconds since some moment. */
-int64_t now_ms(void);
-int64_t now_us(void);
-void sleep_ms(int ms);
-
-/* Servers */
-
-struct server {
-  pid_t pid;
-  int port;
-  const char *const *options;
-  char port_text[8];
-  char directory[40];
-};
-
-/*
- * Starts a server that keeps nothing on disk. options: pairs such as "--maxmemory", "2mb", ended by
- * NULL, or NULL; kept.
- */
-void server_start(struct server *server, const char *const options[]);
-void server_stop(struct server *server);
-
-/*
- * Kills it and starts it again, empty, on the same port. server_kill() and server_revive() are the
- * two halves.
- */
-void server_restart(struct server *server);
-void server_kill(struct server *server);
-void server_revive(struct server *server);
-
-int free_port(void);
-
-/* A raw connection: RESP2, no library but the codec */
-
-struct raw_element {
-  enum resp_type type;
-  int64_t integer;
-  size_t size;
-  char *text; /* ended by NUL */
-};
-
-struct raw {
-  int socket;
-  size_t count; /* elements of the last reply, its outermost one included */
-  struct raw_element element[512];
-  size_t used;
-  char buffer[1 << 16];
-};
-
-bool raw_open(struct raw *raw, int port);
-void raw_close(struct raw *raw);
-
-/*
- * Runs a command and waits for its reply. format: words separated by one blank; %s a string, %d an
- * int, %b bytes (const void *, size_t), inside of words, too. raw_run: false if the reply was an
- * error, whose text is element[0]. raw_number: the integer, or number of elements, -1 for nil,
- * INT64_MIN for an error. raw_text: "" for nil.
- */
-bool raw_run(struct raw *raw, const char *format, ...);
-int64_t raw_number(struct raw *raw, const char *format, ...);
-const char *raw_text(struct raw *raw, const char *format, ...);
-
-/* Sends only; raw_reply() waits for the next reply. False: none came. */
-void raw_send(struct raw *raw, const char *format, ...);
-bool raw_reply(struct raw *raw);
+#include "support/clock.h"
+#include "support/loopback.h"
+#include "support/process.h"
+#include "support/raw.h"
+#include "support/server.h"
 
 /* What stands in Redis for a lock whose name has no brace */
 
@@ -151,20 +86,6 @@ struct picture {
 };
 void picture_report(const struct fairlock_report *report, void *context);
 struct picture inspect(struct client *client, const char *name);
-
-/* Processes */
-
-/* Runs a function in a process of its own, which ends when it returns. */
-pid_t spawn(void (*run)(int index, void *context), int index, void *context);
-
-/* Waits for its end. Returns its exit status, or -1 if it did not end well within SOON. */
-int reap(pid_t pid);
-
-/* SIGKILL, and waits for the end. Harmless for one that was reaped. */
-void slay(pid_t pid);
-
-/* Zeroed memory that processes share. */
-void *share(size_t size);
 
 /*
  * Actors: a process with a client and a handle, which does what it is told and tells what came of

@@ -1,18 +1,18 @@
 # The suites against a real redis-server: each test_*.c is one, and so is each test_*.sh.
 SERVER_TESTS := $(patsubst tests/server/%.c,$(BUILD)/tests/server/%,$(wildcard tests/server/test_*.c))
-SERVER_HARNESS := $(patsubst %,$(BUILD)/tests/server/%.o,harness proxy dialect)
+SERVER_HARNESS := $(patsubst %,$(BUILD)/tests/server/%.o,harness dialect)
 SUITES += $(SERVER_TESTS) $(wildcard tests/server/test_*.sh)
 PACKAGES += redis-tools original-awk
 
-$(SERVER_HARNESS): CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
+$(BUILD)/tests/server/dialect.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
 $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late: $(BUILD)/tests/server/story.o
 
 $(BUILD)/tests/server/test_loops.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"'
 $(BUILD)/tests/server/test_loops: | $(BUILD)/examples/epoll $(BUILD)/examples/libuv
 
-$(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 # Two suites once more, on port/sockets: the posix.h of tests/server/sockets comes before
 # port/posix's.
@@ -31,11 +31,9 @@ $(SOCKETS)/%.o: tests/server/%.c
 $(SOCKETS)/%.o: tests/unit/%.c
 	$(compile_on_sockets)
 
-$(SOCKETS)/harness.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
-
-$(SOCKETS)/threads: $(addprefix $(SOCKETS)/,test_threads.o harness.o proxy.o) | $(BUILD)/redis-server
+$(SOCKETS)/threads: $(addprefix $(SOCKETS)/,test_threads.o harness.o) | $(BUILD)/redis-server
 $(SOCKETS)/test_port: $(SOCKETS)/test_port.o
-$(SOCKETS)/threads $(SOCKETS)/test_port: $(BUILD)/port/sockets/sockets.o $(FRAME) $(BUILD)/liblock.a
+$(SOCKETS)/threads $(SOCKETS)/test_port: $(BUILD)/port/sockets/sockets.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 $(SOCKETS)/transport: $(SOCKETS)/test_port

@@ -9,7 +9,8 @@
 
 #include <stddef.h>
 
-#include "proxy.h"
+#include "harness.h"
+#include "support/proxy.h"
 
 /* The server forgets the scripts before each telling of a sweep. */
 extern bool unknown_scripts;

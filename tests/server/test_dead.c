@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy.h"
+#include "harness.h"
+#include "support/proxy.h"
 
 #define CROWD 30
 

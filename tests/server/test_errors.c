@@ -3,7 +3,6 @@
  * that is stopped half-way, by a missing ACL rule, by lack of memory or by a key of a wrong type,
  * leaves nothing worse than before.
  */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -150,15 +149,12 @@ static void parrot(int listener, void *context)
 
 static void says_always(const char *answer, int expected, const char *text)
 {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t size = sizeof address;
+  int port;
   begin();
-  int listener = socket(AF_INET, SOCK_STREAM, 0);
-  CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 20) == 0);
-  CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+  int listener = listen_anywhere(&port);
   pid_t pid = spawn(parrot, listener, (void *)(uintptr_t)answer);
   (void)close(listener);
-  open_one(ntohs(address.sin_port), NULL, NULL, "errors");
+  open_one(port, NULL, NULL, "errors");
   int status = fairlock_connect(&client.client);
   if (!CHECK_EQUAL(status, expected)) printf("# to %.30s\n", answer);
   CHECK(says(text));
@@ -449,8 +445,8 @@ static void test_misconf(void)
   server_start(&server, options);
   CHECK(raw_open(&redis, server.port));
   char log[80];
-  (void)snprintf(log, sizeof log, "%s/log", server.directory);
-  CHECK(unlink(log) == 0 && rmdir(server.directory) == 0);
+  (void)snprintf(log, sizeof log, "%s/log", server.folder);
+  CHECK(unlink(log) == 0 && rmdir(server.folder) == 0);
   CHECK(raw_run(&redis, "CONFIG SET save %s", "36000 1"));
   (void)raw_run(&redis, "BGSAVE");
   int64_t until = now_ms() + SOON;

@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "proxy.h"
+#include "harness.h"
+#include "support/proxy.h"
 
 #define FAR    3
 #define NEAR   2

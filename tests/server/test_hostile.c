@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "proxy.h"
+#include "harness.h"
+#include "support/proxy.h"
 
 #define NAME "hostile"
 

@@ -22,29 +22,16 @@ static struct client holder;
 static struct fairlock held;
 
 struct program {
-  const char *path;
   pid_t pid;
-  int output[2];
   FILE *lines;
 };
 
-static void become(int index, void *context)
-{
-  struct program *program = context;
-  (void)index;
-  if (dup2(program->output[1], STDOUT_FILENO) < 0) _exit(1);
-  (void)execl(program->path, program->path, server.port_text, "loop", "200", (char *)NULL);
-  _exit(1);
-}
-
 static bool program_start(struct program *program, const char *path)
 {
-  program->path = path;
-  program->lines = NULL;
-  if (!CHECK(pipe(program->output) == 0)) return false;
-  program->pid = spawn(become, 0, program);
-  (void)close(program->output[1]);
-  program->lines = fdopen(program->output[0], "r");
+  const char *words[] = {path, server.port_text, "loop", "200", NULL};
+  int output;
+  program->pid = spawn_program(words, NULL, &output);
+  program->lines = fdopen(output, "r");
   return CHECK(program->lines != NULL);
 }
 

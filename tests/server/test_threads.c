@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy.h"
+#include "harness.h"
+#include "support/proxy.h"
 
 #define THREADS 8
 #define ROUNDS  2000

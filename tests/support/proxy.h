@@ -2,10 +2,13 @@
  * A proxy between clients and a redis-server that breaks things on demand. It runs in a process of
  * its own, takes requests and replies apart, and is told what to do through shared memory.
  */
-#ifndef PROXY_H
-#define PROXY_H
+#ifndef SUPPORT_PROXY_H
+#define SUPPORT_PROXY_H
 
-#include "harness.h"
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 enum proxy_mode {
   PROXY_PASS,
@@ -42,7 +45,8 @@ struct proxy_control {
   atomic_int connections;
   atomic_int requests;
   atomic_int messages;
-  char names[1024][12]; /* of the commands, by request */
+  _Atomic int64_t bytes_to_server, bytes_to_client; /* received for them */
+  char names[1024][12];                             /* of the commands, by request */
 };
 
 struct proxy {

@@ -3,12 +3,15 @@
  * values out of what it receives and puts them in a queue, from which they go out when they are
  * due.
  */
+#define _GNU_SOURCE /* ppoll */
 #include "proxy.h"
+#include "clock.h"
+#include "loopback.h"
+#include "process.h"
+#include "resp.h"
 
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +23,7 @@
 
 struct chunk {
   struct chunk *next;
-  int64_t due;
+  int64_t due; /* us */
   size_t size;
   char data[];
 };
@@ -80,23 +83,11 @@ static void close_link(struct link *link)
   link->open = false;
 }
 
-static int connect_to(int port)
-{
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  int opened = socket(AF_INET, SOCK_STREAM, 0);
-  address.sin_port = htons((uint16_t)port);
-  if (opened < 0 || connect(opened, (struct sockaddr *)&address, sizeof address) == 0)
-    return opened;
-  (void)close(opened);
-  return -1;
-}
-
 static void take_connection(int listener, int port)
 {
-  int one = 1;
-  int from = accept(listener, NULL, NULL);
+  int from = take_call(listener);
   if (from < 0) return;
-  int to = atomic_load(&control->refuse) ? -1 : connect_to(port);
+  int to = atomic_load(&control->refuse) ? -1 : dial(port);
   struct link *link = links;
   while (link < links + LINKS && link->open)
     link++;
@@ -105,8 +96,6 @@ static void take_connection(int listener, int port)
     if (to >= 0) (void)close(to);
     return;
   }
-  (void)setsockopt(from, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  (void)setsockopt(to, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
   link->open = true;
   link->stranded = false;
   link->cut_at = 0;
@@ -121,7 +110,7 @@ static void put(struct direction *direction, const char *data, size_t size, int 
   struct chunk *chunk = malloc(sizeof *chunk + size);
   if (chunk == NULL) abort();
   chunk->next = NULL;
-  chunk->due = now_ms() + delay_ms;
+  chunk->due = now_us() + (int64_t)delay_ms * 1000;
   chunk->size = size;
   memcpy(chunk->data, data, size);
   *direction->last = chunk;
@@ -240,12 +229,14 @@ static bool take_bytes(struct link *link, struct direction *direction)
     return true;
   }
   direction->used += (size_t)got;
+  (void)atomic_fetch_add(
+      direction == &link->up ? &control->bytes_to_server : &control->bytes_to_client, got);
   return split(link, direction);
 }
 
 static void send_due(struct direction *direction, int mode)
 {
-  while (direction->first != NULL && mode != PROXY_HOLD && direction->first->due <= now_ms()) {
+  while (direction->first != NULL && mode != PROXY_HOLD && direction->first->due <= now_us()) {
     struct chunk *chunk = direction->first;
     size_t done = 0;
     while (done < chunk->size) {
@@ -280,6 +271,19 @@ static void sever(void)
   atomic_store(&control->severed, wanted);
 }
 
+/* Until the next chunk is due, or for the 5 ms within which an order is seen. */
+static struct timespec pause_before(int64_t now)
+{
+  int64_t wait = 5000;
+  for (const struct link *link = links; link < links + LINKS; link++) {
+    for (int i = 0; link->open && i < 2; i++) {
+      const struct chunk *chunk = i == 0 ? link->up.first : link->down.first;
+      if (chunk != NULL && chunk->due > now && chunk->due - now < wait) wait = chunk->due - now;
+    }
+  }
+  return (struct timespec){.tv_nsec = wait * 1000};
+}
+
 static void loop(int listener, int port)
 {
   struct pollfd wanted[1 + 2 * LINKS];
@@ -298,7 +302,8 @@ static void loop(int listener, int port)
         directions[count++] = direction;
       }
     }
-    int ready = poll(wanted, count, 5);
+    struct timespec pause = pause_before(now_us());
+    int ready = ppoll(wanted, count, &pause, NULL);
     sever();
     for (nfds_t i = 1; ready > 0 && i < count; i++) {
       if (wanted[i].revents == 0 || !owners[i]->open) continue;
@@ -327,15 +332,9 @@ static void run(int index, void *context)
 
 void proxy_start(struct proxy *proxy, int server_port)
 {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t size = sizeof address;
+  struct job job = {listen_anywhere(&proxy->port), server_port};
   control = share(sizeof *control);
-  struct job job = {socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), server_port};
-  CHECK(bind(job.listener, (struct sockaddr *)&address, size) == 0 &&
-        listen(job.listener, 100) == 0);
-  CHECK(getsockname(job.listener, (struct sockaddr *)&address, &size) == 0);
   proxy->control = control;
-  proxy->port = ntohs(address.sin_port);
   proxy->pid = spawn(run, 0, &job);
   (void)close(job.listener);
 }
