@@ -13,9 +13,9 @@ $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 DIFFERENTIAL := $(BUILD)/tests/sim/test_differential
-$(DIFFERENTIAL).o: CPPFLAGS += -Itests/server -DREDIS_SERVER='"$(BUILD)/redis-server"'
+$(DIFFERENTIAL).o: CPPFLAGS += -Itests/server
 
-$(DIFFERENTIAL): $(DIFFERENTIAL).o $(BUILD)/tests/server/dialect.o $(SIM_PARTS) $(FRAME) $(BUILD)/liblock.a | $(BUILD)/redis-server
+$(DIFFERENTIAL): $(DIFFERENTIAL).o $(BUILD)/tests/server/dialect.o $(SIM_PARTS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 # The sweep brings a port of its own, and the client layer is compiled for that.

@@ -5,88 +5,39 @@
  *
  * Both are asked the same, in the same millisecond or nearly so. The scripts' time comes from their
  * last two arguments, and what is left of a lease is rounded, so that nothing depends on how fast
- * this runs. The real server is a private one on a Unix socket, and is ended whatever happens.
+ * this runs. The real server is a private one, and is ended whatever happens.
  */
 #include "check.h"
 #include "dialect.h"
 #include "random.h"
 #include "redis.h"
 #include "sha1.h"
+#include "support/clock.h"
+#include "support/loopback.h"
+#include "support/server.h"
 #include "world.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-#ifndef REDIS_SERVER
-#define REDIS_SERVER "build/redis-server"
-#endif
 
 #define BUFFER 262144
 
 /* The real server */
 
 static struct {
-  pid_t pid;
-  char folder[64], socket[80];
+  struct server server;
   int commands, listener; /* connections */
 } real;
 
-static void stop_server(void)
-{
-  if (real.pid <= 0) return;
-  kill(real.pid, SIGKILL);
-  waitpid(real.pid, NULL, 0);
-  real.pid = 0;
-  unlink(real.socket);
-  rmdir(real.folder);
-}
-
-static void on_signal(int number)
-{
-  stop_server();
-  _exit(128 + number);
-}
-
-static int connect_to(const char *path)
-{
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-  if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-  close(fd);
-  return -1;
-}
-
 static bool start_server(void)
 {
-  if (real.pid > 0) return true;
-  snprintf(real.folder, sizeof real.folder, "/tmp/differential.XXXXXX");
-  if (mkdtemp(real.folder) == NULL) return false;
-  snprintf(real.socket, sizeof real.socket, "%s/socket", real.folder);
-  atexit(stop_server);
-  signal(SIGINT, on_signal);
-  signal(SIGTERM, on_signal);
-  real.pid = fork();
-  if (real.pid == 0) {
-    execl(REDIS_SERVER, "redis-server", "--port", "0", "--unixsocket", real.socket, "--save", "",
-          "--appendonly", "no", "--logfile", "/dev/null", "--dir", real.folder, (char *)NULL);
-    _exit(127);
-  }
-  for (int i = 0; i < 1000; i++) {
-    real.commands = connect_to(real.socket);
-    if (real.commands >= 0) break;
-    nanosleep(&(struct timespec){0, 10000000}, NULL);
-  }
-  real.listener = connect_to(real.socket);
+  if (real.server.pid > 0) return true;
+  server_start(&real.server, NULL);
+  real.commands = dial(real.server.port);
+  real.listener = dial(real.server.port);
   return real.commands >= 0 && real.listener >= 0;
 }
 
@@ -498,7 +449,7 @@ static void test_expiry(void)
   struct text exists[] = {text_of("EXISTS"), text_of("e")};
   struct text pttl[] = {text_of("PTTL"), text_of("e")};
   if (!start() || !flush_both() || !ask(set, 4) || !ask(pttl, 2) || !ask(expire, 3)) return;
-  nanosleep(&(struct timespec){0, 100000000}, NULL);
+  sleep_ms(100);
   ask(exists, 2);
   ask(pttl, 2);
   ask(set, 4);
