@@ -8,12 +8,12 @@
  * the leases of all alive.
  */
 #include "demo.h"
+#include "support/process.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 /* How often one that waits for an order looks whether there is one. */
@@ -29,8 +29,7 @@ struct member {
 void belong_to(pid_t parent)
 {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);
+  die_with(parent);
 }
 
 static void await(struct contender *self, enum order order)
@@ -52,7 +51,7 @@ static void fail(struct contender *self, int status)
 static bool work(struct contender *self, struct fairlock *handle, struct fairlock_client *serviced)
 {
   while (self->order < RELEASE) {
-    int64_t now = now_us();
+    int64_t now = story_us();
     uint32_t held = fairlock_remaining_ms(handle);
     if (held == 0) return false;
     self->believed_until = now + (int64_t)held * 1000;
@@ -68,20 +67,20 @@ static void contend(struct contender *self, struct fairlock *handle, struct fair
   await(self, ACQUIRE);
   int status = fairlock_connect(client); /* which gives it its id */
   fairlock_id(handle, self->id);
-  self->asked_at = now_us();
+  self->asked_at = story_us();
   self->stage = WAITING;
   if (status == FAIRLOCK_OK) status = fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   if (status != FAIRLOCK_OK) {
     fail(self, status);
     return;
   }
-  int64_t now = now_us();
+  int64_t now = story_us();
   self->token = fairlock_token(handle);
   self->believed_until = now + (int64_t)fairlock_remaining_ms(handle) * 1000;
   self->granted_at = now;
   self->stage = HOLDING;
   work(self, handle, serviced);
-  self->left_at = now_us();
+  self->left_at = story_us();
   status = fairlock_release(handle);
   if (status == FAIRLOCK_OK) self->stage = RELEASED;
   else fail(self, status);

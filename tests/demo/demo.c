@@ -16,13 +16,13 @@
  * the verdict go bad. --svg: draw what happened into that file.
  */
 #include "demo.h"
+#include "support/process.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,23 +39,9 @@ static int arrivals;
 static char lock_name[32];
 static volatile sig_atomic_t interrupted;
 
-static int64_t clock_us(void)
+int64_t story_us(void)
 {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-/* Never 0: that is a time not known yet. */
-int64_t now_us(void)
-{
-  return clock_us() - started + 1;
-}
-
-void sleep_ms(int64_t ms)
-{
-  struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-  nanosleep(&time, NULL);
+  return now_us() - started + 1;
 }
 
 /* What the server says */
@@ -77,7 +63,7 @@ static void note_arrival(const struct fairlock_report *report)
 {
   struct contender *contender = find_contender(all, report);
   if (contender == NULL || contender->arrival != 0) return;
-  contender->arrived_at = now_us();
+  contender->arrived_at = story_us();
   contender->arrival = ++arrivals;
   if (report->place > 0)
     screen_event("%s is in line, at place %u", contender->name, (unsigned)report->place);
@@ -94,12 +80,12 @@ static void inspect(void)
 {
   static int64_t due;
   static bool failing;
-  if (now_us() < due) return;
+  if (story_us() < due) return;
   int status = fairlock_inspect(&observer, lock_name, strlen(lock_name), take_report, NULL);
   if (status != FAIRLOCK_OK && !failing)
     screen_event("cannot inspect: %s", fairlock_status_text(status));
   failing = status != FAIRLOCK_OK;
-  due = now_us() + (int64_t)INSPECT_MS * 1000;
+  due = story_us() + (int64_t)INSPECT_MS * 1000;
   screen_draw();
 }
 
@@ -160,7 +146,7 @@ static void tell_events(int64_t now)
 }
 
 /* A contender whose process ended although nobody killed it is killed as well, but not by us. */
-static void reap(void)
+static void reap_killed(void)
 {
   pid_t pid;
   while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
@@ -181,8 +167,8 @@ static void reap(void)
 static bool look_on(void)
 {
   if (interrupted) return false;
-  reap();
-  tell_events(now_us());
+  reap_killed();
+  tell_events(story_us());
   inspect();
   sleep_ms(TICK_MS);
   return true;
@@ -190,8 +176,8 @@ static bool look_on(void)
 
 static bool look_on_for(int64_t ms)
 {
-  int64_t until = now_us() + ms * 1000;
-  while (now_us() < until) {
+  int64_t until = story_us() + ms * 1000;
+  while (story_us() < until) {
     if (!look_on()) return false;
   }
   return true;
@@ -215,9 +201,9 @@ static bool is_ready(const struct contender *self)
  */
 static bool look_on_until(bool (*condition)(const struct contender *), const struct contender *self)
 {
-  int64_t limit = now_us() + (int64_t)PATIENCE_MS * 1000;
+  int64_t limit = story_us() + (int64_t)PATIENCE_MS * 1000;
   while (!condition(self)) {
-    if (!look_on() || self->stage == FAILED || now_us() > limit) return false;
+    if (!look_on() || self->stage == FAILED || story_us() > limit) return false;
   }
   return true;
 }
@@ -259,7 +245,7 @@ static bool all_arrive(void)
 static void kill_contender(struct contender *victim, const char *what)
 {
   if (victim->pid <= 0) return;
-  victim->killed_at = now_us();
+  victim->killed_at = story_us();
   kill(victim->pid, SIGKILL);
   screen_event("kill -9 %s, which %s", victim->name, what);
 }
@@ -307,9 +293,9 @@ static bool tell_story(bool meddle)
     struct contender *self = holder();
     if (self != NULL) {
       if (!scene(self, number++, meddle)) return false;
-      limit = now_us() + (int64_t)PATIENCE_MS * 1000;
+      limit = story_us() + (int64_t)PATIENCE_MS * 1000;
     }
-    if (!look_on() || (limit != 0 && now_us() > limit)) return false;
+    if (!look_on() || (limit != 0 && story_us() > limit)) return false;
   }
   return look_on_for(200);
 }
@@ -358,10 +344,10 @@ static void catch_signals(void)
 static int reach_server(void)
 {
   int status = server_client(&server, &observer);
-  int64_t limit = now_us() + (server.pid > 0 ? 10000000 : 0);
+  int64_t limit = story_us() + (server.pid > 0 ? 10000000 : 0);
   while (status == FAIRLOCK_OK) {
     status = fairlock_connect(&observer);
-    if (status == FAIRLOCK_OK || interrupted || now_us() > limit || server_ended(&server)) break;
+    if (status == FAIRLOCK_OK || interrupted || story_us() > limit || server_ended(&server)) break;
     sleep_ms(20);
     status = FAIRLOCK_OK;
   }
@@ -429,7 +415,7 @@ static int run(const char *program, const char *url, bool meddle, const char *pi
   }
   screen_begin(all, lock_name, server.url.shown);
   tell_story(meddle);
-  tell_events(now_us());
+  tell_events(story_us());
   screen_end(!interrupted);
   end_contenders();
   if (url != NULL) sweep();
@@ -459,13 +445,8 @@ int main(int argc, char **argv)
     else return usage();
   }
   if ((program == NULL) == (url == NULL) || pace_ms < 100 || pace_ms > 10000) return usage();
-  all = mmap(NULL, sizeof *all * CONTENDERS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-             0);
-  if (all == MAP_FAILED) {
-    perror("mmap");
-    return 2;
-  }
-  started = clock_us();
+  all = share(sizeof *all * CONTENDERS);
+  started = now_us();
   snprintf(lock_name, sizeof lock_name, "demo:%ld", (long)getpid());
   catch_signals();
   int status = run(program, url, meddle, picture);

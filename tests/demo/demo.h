@@ -23,6 +23,7 @@
 
 #include "fairlock.h"
 #include "posix.h"
+#include "support/clock.h"
 #include "url.h"
 
 enum { CONTENDERS = 8, LEASE_MS = 3000 };
@@ -55,8 +56,8 @@ struct contender {
 
 /* The contender that a report is about; NULL: none of ours. */
 struct contender *find_contender(struct contender *all, const struct fairlock_report *report);
-int64_t now_us(void);
-void sleep_ms(int64_t ms);
+/* The time of the story, never 0: that is a time not known yet. */
+int64_t story_us(void);
 
 /* server.c: where the server is, and, if it is ours, its process. */
 struct server {

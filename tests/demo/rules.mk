@@ -8,7 +8,7 @@ export BUILD
 
 $(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/host
 
-$(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(BUILD)/boards/host/url.o $(BUILD)/liblock.a
+$(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(BUILD)/boards/host/url.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)

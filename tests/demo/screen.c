@@ -198,9 +198,9 @@ void screen_draw(void)
   if (!screen.terminal) return;
   erase_frame();
   screen.drawn = true;
-  put_title(now_us());
+  put_title(story_us());
   end_line();
-  put_table(now_us());
+  put_table(story_us());
   end_line();
   put_line_of_waiters();
   end_line();
@@ -228,7 +228,7 @@ void screen_begin(struct contender *all, const char *lock, const char *url)
   screen.url = url;
   screen.terminal = fits_terminal();
   if (screen.terminal) put("\033[?25l");
-  else put_title(now_us());
+  else put_title(story_us());
   show_frame();
 }
 
@@ -237,9 +237,9 @@ void screen_end(bool table)
   if (table) {
     erase_frame();
     if (screen.terminal) put("\033[J");
-    if (screen.terminal) put_title(now_us());
+    if (screen.terminal) put_title(story_us());
     end_line();
-    put_table(now_us());
+    put_table(story_us());
     end_line();
   }
   if (screen.terminal) put("\033[?25h");
@@ -255,7 +255,7 @@ void screen_event(const char *format, ...)
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  snprintf(line, sizeof screen.events[0], " %6.2f  %s", (double)now_us() / 1e6, text);
+  snprintf(line, sizeof screen.events[0], " %6.2f  %s", (double)story_us() / 1e6, text);
   if (screen.terminal) return;
   puts(line);
   fflush(stdout);

@@ -3,33 +3,15 @@
  * and ends with the demo, or one that a URL names.
  */
 #include "demo.h"
+#include "support/loopback.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* A port that nobody uses at the moment; 0 on failure. */
-static int free_port(void)
-{
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t size = sizeof address;
-  int port = 0;
-  int s = socket(AF_INET, SOCK_STREAM, 0);
-  if (s < 0) return 0;
-  if (bind(s, (struct sockaddr *)&address, size) == 0 &&
-      getsockname(s, (struct sockaddr *)&address, &size) == 0) {
-    port = ntohs(address.sin_port);
-  }
-  close(s);
-  return port;
-}
 
 static bool use_url(struct server *server, const char *text)
 {
