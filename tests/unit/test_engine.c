@@ -54,6 +54,12 @@ static bool sends(const char *text)
   return strstr(output, text) != NULL;
 }
 
+static bool sends_nothing(void)
+{
+  drain();
+  return output_size == 0;
+}
+
 static void feed(const char *text)
 {
   size_t left = strlen(text);
@@ -165,14 +171,39 @@ static void break_connection(void)
   CHECK(!fairlock_engine_ready(&engine));
 }
 
-static void acquire_a(uint32_t lease_ms)
+static void reconnect(void)
+{
+  break_connection();
+  pass(50);
+  greet();
+}
+
+static void begin(void)
 {
   set_up();
   greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, lease_ms, now), FAIRLOCK_PENDING);
-  CHECK(sends("SUBSCRIBE\r\n"));
+}
+
+/* The handle asks for the lock, and sends that. */
+static void request(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
+{
+  CHECK_EQUAL(fairlock_engine_acquire(handle, wait_ms, lease_ms, now), FAIRLOCK_PENDING);
+  drain();
+}
+
+/* The answers to a's SUBSCRIBE and acquire. */
+static void join(int state, int64_t value)
+{
   push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 77, 0);
+  answer(state, value, 0);
+}
+
+static void acquire_a(uint32_t lease_ms)
+{
+  begin();
+  request(&a, FAIRLOCK_FOREVER, lease_ms);
+  CHECK(strstr(output, "SUBSCRIBE\r\n") != NULL);
+  join(1, 77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(a.token, 77);
 }
@@ -180,15 +211,26 @@ static void acquire_a(uint32_t lease_ms)
 /* a waits in the queue, and was told so. */
 static void queue_a(uint32_t wait_ms)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  CHECK(sends("SUBSCRIBE\r\n"));
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
+  begin();
+  request(&a, wait_ms, FAIRLOCK_RENEW);
+  CHECK(strstr(output, "SUBSCRIBE\r\n") != NULL);
+  join(0, -1);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends_nothing());
+}
+
+static void release_a(void)
+{
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
-  CHECK_EQUAL(output_size, 0);
+  answer(1, 0, 0);
+}
+
+static void cancel_a(void)
+{
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(0, 0, 0);
 }
 
 static void test_init_refuses(void)
@@ -277,21 +319,18 @@ static void test_acquire_and_release(void)
 
 static void test_try_is_busy(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
   CHECK(!sends("SUBSCRIBE"));
   answer(0, 500, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 static void test_reentry(void)
 {
   acquire_a(1000);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 500, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, 0, 500);
   CHECK(strstr(output, "\r\n$1\r\n2\r\n") != NULL); /* the target, not a step */
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
@@ -304,9 +343,7 @@ static void test_reentry(void)
   answer(1, 1, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(a.holds, 1);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release_a();
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
@@ -317,8 +354,7 @@ static void test_reentry(void)
 static void test_reentry_of_a_longer_hold(void)
 {
   acquire_a(3600000);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, 0, FAIRLOCK_RENEW);
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(fairlock_engine_remaining_ms(&a, now) > 3500000);
@@ -350,8 +386,7 @@ static void test_reentry_confirms_a_longer_hold(void)
   fairlock_engine_release(&a, now);
   drain();
   answer(1, 0, 0);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, FAIRLOCK_FOREVER, 60000);
   answer(0, -1, 0);
   pass(2000);
   drain();
@@ -390,10 +425,8 @@ static void test_expired_while_asleep(void)
  */
 static void test_acquire_in_doubt_is_left(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 1000);
   break_connection();
   pass(5000);
   greet();
@@ -426,14 +459,12 @@ static void test_grant_to_an_earlier_place(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(sends("\r\n$3\r\n500\r\n$2\r\n-1\r\n$2\r\n77\r\n"));
   answer(1, 77, 0);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 static void test_noscript(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
   feed("-NOSCRIPT No matching script.\r\n");
@@ -527,8 +558,7 @@ static void test_grant_after_a_slow_greeting(void)
   fairlock_engine_opened(&engine, now);
   CHECK(sends("TIME"));
   pass(1500);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   feed("%1\r\n$2\r\nid\r\n:74\r\n*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"); /* that of 1500 ms ago */
   CHECK(fairlock_engine_ready(&engine));
   drain();
@@ -612,17 +642,14 @@ static void test_messages_that_are_not_ours(void)
   feed(">2\r\n$7\r\nmessage\r\n_\r\n");
   feed(">1\r\n:1\r\n>0\r\n");
   feed(">4\r\n$7\r\nmessage\r\n+x\r\n+0\r\n+0\r\n");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
 }
 
 static void test_unexpected_grant_is_given_back(void)
 {
   queue_a(FAIRLOCK_FOREVER);
-  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  answer(0, 0, 0);
+  cancel_a();
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
   grant(CHANNEL("1"), "99", 0);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
@@ -667,8 +694,7 @@ static void test_leave_refused_for_now(void)
   CHECK(sends("EVALSHA"));
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 static void test_cancel_before_anything_was_sent(void)
@@ -682,15 +708,12 @@ static void test_cancel_before_anything_was_sent(void)
 
 static void test_cancel_while_subscribing(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, 1000, 1000);
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
   CHECK(sends("EVALSHA"));
   CHECK(strstr(output, "SUBSCRIBE") == NULL);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 5, 0); /* to the acquire */
+  join(1, 5); /* to the acquire */
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
@@ -698,11 +721,9 @@ static void test_cancel_while_subscribing(void)
 
 static void test_subscribe_refused(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
-  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&b, 0, 1000);
   feed("-NOPERM no channel\r\n");
   answer(0, -1, 0);
   answer(1, 6, 0);
@@ -746,8 +767,7 @@ static void test_another_token_is_a_loss(void)
  */
 static void lose_while_subscribing(void)
 {
-  set_up();
-  greet();
+  begin();
   pass(4000);
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("SUBSCRIBE\r\n"));
@@ -763,28 +783,23 @@ static void test_loss_while_subscribing(void)
   lose_while_subscribing();
   push("subscribe", CHANNEL("1"), NULL);
   feed("-NOSCRIPT x\r\n");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   lose_while_subscribing();
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 99, 0); /* too late */
+  join(1, 99); /* too late */
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
   lose_while_subscribing();
   push("subscribe", CHANNEL("1"), NULL);
   feed("-OOM x\r\n");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   lose_while_subscribing();
   break_connection();
   pass(50);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0);
   greet();
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
   CHECK_EQUAL(losses, 1);
-  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&b, 0, 1000);
   answer(1, 0, 0); /* a has left: its acquire, or a renewal, may have come late */
   answer(1, 100, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_OK); /* not taken for an answer to a */
@@ -866,11 +881,8 @@ static void test_frozen_for_weeks(void)
     drain();
     answer(0, 0, 0);
     CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
-    set_up();
-    greet();
-    CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now),
-                FAIRLOCK_PENDING);
-    drain();
+    begin();
+    request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
     pass(0);
     pass(days * DAY);
     if (fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) break_connection();
@@ -898,8 +910,7 @@ static void test_idle_for_weeks(void)
     CHECK(fairlock_engine_deadline(&engine, now) >= 5000);
     greet();
     drain();
-    push("subscribe", CHANNEL("1"), NULL);
-    answer(1, 7, 0);
+    join(1, 7);
     CHECK_EQUAL(a.result, FAIRLOCK_OK);
   }
 }
@@ -915,10 +926,8 @@ static void test_release_finds_nothing(void)
 
 static void test_void_request_is_repeated(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, 0, 1000);
   answer(-2, 0, 100000);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(sends("\r\n1700000102000\r\n")); /* an expiry reckoned from the new time */
@@ -928,10 +937,8 @@ static void test_void_request_is_repeated(void)
 
 static void test_no_answer_breaks_the_connection(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, 3000, 1000);
   pass(1999);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
   pass(1);
@@ -942,8 +949,7 @@ static void test_no_answer_breaks_the_connection(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
   greet();
   CHECK(sends("SUBSCRIBE"));
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 5, 0);
+  join(1, 5);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
@@ -981,13 +987,9 @@ static void test_release_without_an_answer_is_unknown(void)
 /* The acquire is under way on a connection that broke, and again on the next one. */
 static void acquire_twice(uint32_t wait_ms, uint32_t lease_ms)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, lease_ms, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
+  begin();
+  request(&a, wait_ms, lease_ms);
+  reconnect();
   drain();
 }
 
@@ -998,28 +1000,22 @@ static void acquire_twice(uint32_t wait_ms, uint32_t lease_ms)
 static void test_ghost_of_an_acquire(void)
 {
   acquire_twice(3000, 1000);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 5, 0);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  join(1, 5);
+  release_a();
   CHECK_EQUAL(a.result, FAIRLOCK_OK); /* the caller need not wait for it */
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(2100);
   CHECK(sends("EVALSHA"));
   answer(1, 0, 0);
   pass(30000);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /* It may even arrive after the release was carried out, but before its answer is here. */
 static void test_ghost_of_an_acquire_before_the_answer(void)
 {
   acquire_twice(3000, 5000);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 5, 0);
+  join(1, 5);
   pass(1850);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
@@ -1030,8 +1026,7 @@ static void test_ghost_of_an_acquire_before_the_answer(void)
   CHECK(sends("EVALSHA"));
   answer(1, 0, 0);
   pass(30000);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /*
@@ -1041,8 +1036,7 @@ static void test_ghost_of_an_acquire_before_the_answer(void)
 static void test_ghost_of_an_acquire_between_releases(void)
 {
   acquire_twice(3000, 5000);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 5, 0);
+  join(1, 5);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
   break_connection();
@@ -1057,8 +1051,7 @@ static void test_ghost_of_an_acquire_between_releases(void)
   CHECK(strstr(output, "\r\n$1\r\n5\r\n") == NULL);
   answer(1, 0, 0);
   pass(30000);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /* A try, too, may arrive late, and begin a hold that the caller was told it has not. */
@@ -1069,14 +1062,12 @@ static void test_ghost_of_a_try(void)
   drain();
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(2100);
   CHECK(sends("EVALSHA"));
   answer(1, 0, 0);
   pass(30000);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /*
@@ -1094,15 +1085,12 @@ static void test_ghost_of_a_leave(void)
   drain();
   answer(0, 0, 0);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(1000);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(1100);
   CHECK(sends("SUBSCRIBE\r\n"));
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 7, 0);
+  join(1, 7);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
@@ -1114,11 +1102,8 @@ static void test_grant_crosses_a_leave(void)
 {
   acquire_twice(FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   CHECK(strstr(output, "SUBSCRIBE\r\n") != NULL);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
-  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  answer(0, 0, 0);
+  join(0, -1);
+  cancel_a();
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
   pass(2100);
   CHECK(sends("EVALSHA"));
@@ -1171,8 +1156,7 @@ static void test_ghost_of_a_leave_in_the_far_past(void)
   drain();
   answer(0, 0, -month);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /*
@@ -1183,9 +1167,7 @@ static void leave_over_a_break(void)
 {
   pass(500);
   drain();
-  break_connection();
-  pass(50);
-  greet();
+  reconnect();
   drain();
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
@@ -1201,13 +1183,11 @@ static void test_a_wrong_time_is_forgotten(void)
   set_up();
   greet_late(year);
   pass(10);
-  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&b, 0, 1000);
   answer(0, 500, year);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 500, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   CHECK(sends("SUBSCRIBE\r\n"));
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
+  join(0, -1);
   leave_over_a_break();
   pass(2100);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
@@ -1222,8 +1202,7 @@ static void test_ghost_of_a_leave_is_forgotten(void)
   now += 30 * DAY;
   CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("SUBSCRIBE\r\n"));
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 7, 0);
+  join(1, 7);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
@@ -1240,13 +1219,10 @@ static void test_silent_greeting(void)
   CHECK(sends("TIME"));
   pass(7000);
   CHECK(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE);
-  break_connection();
-  pass(50);
-  greet();
+  reconnect();
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 7, 0);
+  join(1, 7);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
@@ -1315,10 +1291,8 @@ static void test_greeting_with_everything(void)
 
 static void refuse_request(const char *error, int status)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, 0, 1000);
   feed(error);
   CHECK_EQUAL(a.result, status);
 }
@@ -1455,10 +1429,8 @@ static void test_redis_6_2_says_where_first(void)
 
 static void test_an_error_that_may_pass_is_waited_out(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, 3000, 1000);
   push("subscribe", CHANNEL("1"), NULL);
   feed("-OOM no memory\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -1470,21 +1442,17 @@ static void test_an_error_that_may_pass_is_waited_out(void)
   feed("-OOM no memory\r\n");
   pass(2000);
   CHECK_EQUAL(a.result, FAIRLOCK_OOM);
-  drain();
-  CHECK_EQUAL(output_size, 0); /* nothing of it was ever carried out */
+  CHECK(sends_nothing()); /* nothing of it was ever carried out */
 }
 
 static void nonsense(const char *text)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, 0, 1000);
   feed(text);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 static void test_nonsense_breaks_the_connection(void)
@@ -1510,13 +1478,10 @@ static void test_nonsense_breaks_the_connection(void)
 static void test_nonsense_is_no_answer(void)
 {
   acquire_a(5000);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, 0, 5000);
   feed(":1\r\n");
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
-  break_connection();
-  pass(50);
-  greet();
+  reconnect();
   CHECK(sends("EVALSHA"));
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
@@ -1528,8 +1493,7 @@ static void test_nonsense_is_no_answer(void)
  */
 static void test_nonsense_for_an_acquire_leaves_a_doubt(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
   CHECK(sends("SUBSCRIBE\r\n"));
   push("subscribe", CHANNEL("1"), NULL);
@@ -1544,8 +1508,7 @@ static void test_nonsense_for_an_acquire_leaves_a_doubt(void)
 
 static void test_force_release(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
   CHECK(sends("\r\n$2\r\n-1\r\n"));
   answer(1, 0, 0);
@@ -1572,8 +1535,7 @@ static void keep_report(const struct fairlock_report *report, void *context)
 
 static void test_inspect(void)
 {
-  set_up();
-  greet();
+  begin();
   reported = 0;
   CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_inspect(&b, keep_report, NULL, now), FAIRLOCK_IN_PROGRESS);
@@ -1600,8 +1562,7 @@ static void test_inspect(void)
 static void test_inspect_oddities(void)
 {
   static char long_id[400];
-  set_up();
-  greet();
+  begin();
   reported = 0;
   CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
   drain();
@@ -1619,9 +1580,7 @@ static void test_inspect_oddities(void)
 static void test_remove_ends_the_subscription(void)
 {
   queue_a(500);
-  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  answer(0, 0, 0);
+  cancel_a();
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   CHECK(sends("UNSUBSCRIBE"));
   push("unsubscribe", CHANNEL("1"), NULL);
@@ -1636,9 +1595,7 @@ static void test_remove_ends_the_subscription(void)
 static void test_remove_unsubscribes_again(void)
 {
   queue_a(500);
-  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  answer(0, 0, 0);
+  cancel_a();
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   CHECK(sends("UNSUBSCRIBE"));
   feed("-BUSY Redis is busy running a script\r\n-BUSY Redis is busy running a script\r\n");
@@ -1661,10 +1618,8 @@ static void test_remove_unsubscribes_again(void)
  */
 static void test_remove_comes_to_an_end(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 1000);
   break_connection();
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
@@ -1690,9 +1645,7 @@ static void test_remove_is_refused_for_now(void)
 {
   queue_a(500);
   config.offline_ms = 1000;
-  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
-  drain();
-  answer(0, 0, 0);
+  cancel_a();
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   for (int i = 0; i < 11 && a.result == FAIRLOCK_PENDING; i++) {
@@ -1711,8 +1664,7 @@ static void test_remove_is_refused_for_now(void)
 static void test_remove_while_subscribing(void)
 {
   lose_while_subscribing();
-  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&b, 0, 1000);
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   drain();
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
@@ -1745,14 +1697,12 @@ static void test_remove_in_the_middle_of_a_request(void)
   CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
   memset(&a, 0, sizeof a);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   /* the other half will not come */
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
   break_connection();
   greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&b, 0, 1000);
   answer(1, 5, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_OK);
 }
@@ -1760,14 +1710,12 @@ static void test_remove_in_the_middle_of_a_request(void)
 /* The same with half of a message to it. */
 static void test_remove_in_the_middle_of_a_message(void)
 {
-  set_up();
-  greet();
+  begin();
   feed(">3\r\n$7\r\nmessage\r\n$55\r\n" CHANNEL("1") "\r\n");
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
   memset(&a, 0, sizeof a);
   feed("$4\r\n99 5\r\n");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
 }
 
@@ -1819,8 +1767,7 @@ static void test_slow_link(void)
 
 static void test_braces(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "a{b", 3), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 1000, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("redisson_lock_queue:a{b\r\n"));
@@ -1829,8 +1776,7 @@ static void test_braces(void)
 
 static void test_id_is_the_servers(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_BYTES(engine.id, engine.id_size, ID ".a2.00gs1cg4ag1", sizeof ID ".a2.00gs1cg4ag1" - 1);
   break_connection();
   pass(10000);
@@ -1854,8 +1800,7 @@ static void test_bytes_of_a_pair(void)
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, "sixteen-bytes-16", 16), FAIRLOCK_OK);
   greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 30000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, 0, 30000);
   size_t size = output_size;
   answer(1, 1700000000000000, 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
@@ -1866,8 +1811,7 @@ static void test_bytes_of_a_pair(void)
 /* A server that is busy when a handle subscribes refuses that once, and not for good. */
 static void test_refused_subscription_is_repeated(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("SUBSCRIBE\r\n"));
   feed("-BUSY a script runs\r\n");
@@ -1879,11 +1823,9 @@ static void test_refused_subscription_is_repeated(void)
   answer(0, -1, 0); /* in the queue, but it does not listen */
   pass(500);
   CHECK(sends("SUBSCRIBE\r\n"));
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
+  join(0, -1);
   pass(500);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   grant(CHANNEL("1"), "99", 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
@@ -1891,10 +1833,8 @@ static void test_refused_subscription_is_repeated(void)
 /* Who may not listen does not wait; once that was mended, the next wait listens. */
 static void test_denied_subscription_is_repeated(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 1000);
   feed("-NOPERM no channel\r\n");
   answer(0, -1, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
@@ -1909,9 +1849,7 @@ static void test_denied_subscription_is_repeated(void)
 static void test_denied_unsubscription(void)
 {
   acquire_a(1000);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release_a();
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   CHECK(sends("UNSUBSCRIBE\r\n"));
   feed("-NOPERM no unsubscribe\r\n");
@@ -1923,10 +1861,8 @@ static void test_denied_unsubscription(void)
 /* A reply where a SUBSCRIBE's has to come is nobody's. */
 static void test_subscription_without_a_message(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 1000);
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
@@ -1936,8 +1872,7 @@ static void test_subscription_without_a_message(void)
 static void test_one_client_id_for_two(void)
 {
   static struct fairlock_engine other;
-  set_up();
-  greet();
+  begin();
   other = engine;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   fairlock_engine_opening(&engine, now);
@@ -1956,8 +1891,7 @@ static void test_doubt_has_a_bound(void)
   leave_over_a_break();
   break_connection();
   greet_late(-3600000);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 30000, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, 30000, 1000);
   CHECK(strstr(output, "SUBSCRIBE") == NULL);
   pass(2200);
   CHECK(sends("SUBSCRIBE\r\n"));
@@ -1981,20 +1915,15 @@ static void test_leave_survives_a_refused_try(void)
   CHECK(sends("EVALSHA"));
   answer(0, 0, 0);
   pass(500);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /* A try whose reply was lost, and whose repetition is refused, may have begun a hold. */
 static void test_try_in_doubt_that_is_refused(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
+  begin();
+  request(&a, 0, 60000);
+  reconnect();
   CHECK(sends("EVALSHA"));
   feed("-OOM x\r\n");
   CHECK(sends("EVALSHA")); /* it leaves */
@@ -2028,24 +1957,18 @@ static void test_lost_hold_leaves(void)
   acquire_a(1000);
   pass(1000);
   CHECK_EQUAL(losses, 1);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
   CHECK(sends("EVALSHA")); /* its last renewal may have come late */
   answer(0, 0, 0);
   CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
 
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(50);
-  greet();
+  begin();
+  request(&a, 0, FAIRLOCK_RENEW);
+  reconnect();
   drain();
   answer(1, 77, 0);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, 0, FAIRLOCK_RENEW);
   answer(-1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
@@ -2055,17 +1978,14 @@ static void test_lost_hold_leaves(void)
   CHECK(sends("EVALSHA")); /* the first acquire has expired by now */
   answer(0, 0, 0);
   pass(2200);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
 }
 
 /* A handle whose removal timed out can be used again, and holds only what it was given. */
 static void test_acquire_after_a_removal(void)
 {
   acquire_a(1000);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release_a();
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   drain();
   break_connection();
@@ -2119,8 +2039,7 @@ static void test_remove_offline_for_long(void)
 static void test_refused_reentry_keeps_the_lease(void)
 {
   acquire_a(5000);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, 0, FAIRLOCK_RENEW);
   feed("-OOM x\r\n");
   pass(500);
   CHECK(sends("EVALSHA")); /* the re-entry is tried again */
@@ -2129,8 +2048,7 @@ static void test_refused_reentry_keeps_the_lease(void)
   CHECK_EQUAL(a.holds, 1);
   for (int i = 0; i < 8; i++) {
     pass(500);
-    drain();
-    CHECK_EQUAL(output_size, 0);
+    CHECK(sends_nothing());
   }
   pass(500);
   CHECK_EQUAL(losses, 1);
@@ -2142,12 +2060,9 @@ static void test_refused_reentry_keeps_the_lease(void)
  */
 static void test_short_lease_after_a_grant(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 500, now), FAIRLOCK_PENDING);
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 500);
+  join(0, -1);
   grant(CHANNEL("1"), "99", 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK(fairlock_engine_remaining_ms(&a, now) < 500);
@@ -2161,12 +2076,9 @@ static void test_short_lease_after_a_grant(void)
 /* The same, when it was learned by asking: there may be a claim to be confirmed. */
 static void test_short_lease_after_a_poll(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 500, now), FAIRLOCK_PENDING);
-  drain();
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 500);
+  join(0, -1);
   pass(2000);
   drain();
   answer(1, 99, 0);
@@ -2198,15 +2110,13 @@ static void test_long_round_trip(void)
   CHECK(sends("SUBSCRIBE\r\n"));
   CHECK(strstr(output, "\r\n$5\r\n15000\r\n") != NULL); /* the waiter timeout: three round trips */
   pass(5900);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(100);
   CHECK(sends("EVALSHA")); /* before the first is answered */
   CHECK(strstr(output, "SUBSCRIBE") == NULL);
   pass(4000);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(1, 77, 0);
+  join(1, 77);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   uint32_t held = fairlock_engine_remaining_ms(&a, now);
   CHECK(held > 19000 && held < 20000); /* of the first request's 30000 */
@@ -2223,8 +2133,7 @@ static void test_nothing_is_sent_behind_a_late_answer(void)
   CHECK(sends("EVALSHA"));
   now += 2000; /* the next heartbeat is due, and this answer */
   fairlock_engine_tick(&engine, now);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(0);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
 }
@@ -2241,13 +2150,10 @@ static void test_three_unanswered(void)
     CHECK(sends("EVALSHA"));
     pass(2000);
   }
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   pass(2000);
-  drain();
-  CHECK_EQUAL(output_size, 0);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, -1, 0);
+  CHECK(sends_nothing());
+  join(0, -1);
   pass(0);
   CHECK(sends("EVALSHA"));
 }
@@ -2262,23 +2168,18 @@ static void test_answers_in_order(void)
   config.response_ms = 100000;
   greet();
   CHECK_EQUAL(fairlock_engine_add(&engine, &c, "door", 4), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&a, FAIRLOCK_FOREVER, 60000);
   pass(2000);
   drain(); /* a's heartbeat */
-  CHECK_EQUAL(fairlock_engine_acquire(&b, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&b, FAIRLOCK_FOREVER, 60000);
   pass(2000);
   drain(); /* the next of both */
-  CHECK_EQUAL(fairlock_engine_acquire(&c, 0, 60000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&c, 0, 60000);
   push("message", CHANNEL("1"),
        "0"); /* three of a's are unanswered: it asks when one is answered */
-  drain();
-  CHECK_EQUAL(output_size, 0);
-  push("subscribe", CHANNEL("1"), NULL);
-  answer(0, 0x40000000, 0); /* a's first: the hold lasts for long */
-  answer(0, -1, 0);         /* a's second */
+  CHECK(sends_nothing());
+  join(0, 0x40000000); /* a's first: the hold lasts for long */
+  answer(0, -1, 0);    /* a's second */
   push("subscribe", CHANNEL("2"), NULL);
   answer(0, -1, 0);  /* b's first */
   answer(0, -1, 0);  /* one of a and b */
@@ -2294,12 +2195,10 @@ static void test_answers_in_order(void)
 /* Sequence numbers have to be told apart: at most 30000 requests await their answers. */
 static void test_too_many_unanswered(void)
 {
-  set_up();
-  greet();
+  begin();
   engine.last_sent = (uint16_t)(engine.last_received + 30000);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   engine.last_received++;
   drain();
   CHECK(output_size > 0);
@@ -2312,9 +2211,7 @@ static void test_too_many_unanswered(void)
 static void test_remove_with_a_subscription_unanswered(void)
 {
   acquire_a(1000);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release_a();
   config.offline_ms = 100;
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   CHECK(sends("UNSUBSCRIBE\r\n"));
@@ -2331,8 +2228,7 @@ static void test_answer_before_the_end_of_a_request(void)
   set_up();
   config.send_size = FAIRLOCK_SEND_MIN;
   greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  request(&b, 0, 1000);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
   fairlock_engine_output(&engine, &size, now);
   fairlock_engine_sent(&engine, size);
@@ -2357,10 +2253,8 @@ static void test_grant_for_too_long(void)
 /* The server is frozen: a short wait is not over because somebody else held the lock. */
 static void test_wait_without_an_answer(void)
 {
-  set_up();
-  greet();
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 500, 1000, now), FAIRLOCK_PENDING);
-  drain();
+  begin();
+  request(&a, 500, 1000);
   pass(500);
   drain(); /* it leaves */
   pass(2000);
@@ -2376,13 +2270,10 @@ static void test_wait_without_an_answer(void)
 static void test_messages_to_an_idle_handle(void)
 {
   acquire_a(1000);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(1, 0, 0);
+  release_a();
   push("subscribe", CHANNEL("1"), NULL);
   push("message", CHANNEL("1"), "0");
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   grant(CHANNEL("1"), "99", 0);
   CHECK(sends("EVALSHA"));
   answer(1, 0, 0);
@@ -2396,9 +2287,7 @@ static void test_half_an_answer_and_a_reconnect(void)
   pass(2000);
   drain();
   feed("*3\r\n:0\r\n:-");
-  break_connection();
-  pass(50);
-  greet();
+  reconnect();
   CHECK(sends("SUBSCRIBE\r\n"));
 }
 
@@ -2408,14 +2297,12 @@ static void test_half_an_answer_and_a_reconnect(void)
  */
 static void test_message_without_a_subscription(void)
 {
-  set_up();
-  greet();
+  begin();
   CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
   drain();
   answer(1, 0, 0);
   grant(CHANNEL("1"), "99", 0);
-  drain();
-  CHECK_EQUAL(output_size, 0);
+  CHECK(sends_nothing());
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
