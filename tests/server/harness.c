@@ -128,9 +128,7 @@ const char *client_error(struct client *client)
 
 int await_result(struct client *client, struct fairlock *handle)
 {
-  int64_t until = now_ms() + SOON;
-  while (fairlock_result(handle) == FAIRLOCK_PENDING && now_ms() < until)
-    fairlock_poll(&client->client, 100);
+  AWAIT(fairlock_result(handle) != FAIRLOCK_PENDING, fairlock_poll(&client->client, 100));
   return fairlock_result(handle);
 }
 

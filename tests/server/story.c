@@ -40,9 +40,7 @@ static void service_both(int ms)
 
 static int finish_both(struct fairlock *handle)
 {
-  int64_t until = now_ms() + SOON;
-  while (fairlock_result(handle) == FAIRLOCK_PENDING && now_ms() < until)
-    service_both(0);
+  AWAIT(fairlock_result(handle) != FAIRLOCK_PENDING, service_both(0));
   return fairlock_result(handle);
 }
 
@@ -71,9 +69,7 @@ static int release(struct fairlock *handle)
  */
 static void expect_holder(const char *id, int count)
 {
-  int64_t until = now_ms() + SOON;
-  while (id != NULL && hold_count_of(&redis, NAME, id) == 0 && now_ms() < until)
-    service_both(1);
+  AWAIT(id == NULL || hold_count_of(&redis, NAME, id) != 0, service_both(1));
   EXPECT(raw_number(&redis, "HLEN " NAME), id != NULL);
   if (id != NULL) EXPECT(hold_count_of(&redis, NAME, id), count);
   if (id != NULL) EXPECT(raw_number(&redis, "PTTL " NAME) > 0, true);
@@ -116,25 +112,19 @@ static void wait_and_pass_on(void)
 {
   EXPECT(acquire(&other), FAIRLOCK_OK);
   EXPECT(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  int64_t until = now_ms() + SOON;
-  while (queue_length(&redis, NAME) != 1 && now_ms() < until)
-    service_both(1);
+  AWAIT(queue_length(&redis, NAME) == 1, service_both(1));
   end_step(other_id, 1);
   uint32_t renewals = fairlock_read_counters(&far.client).renewals;
   EXPECT(release(&other), FAIRLOCK_OK);
   EXPECT(finish_both(&mine), FAIRLOCK_OK);
   uint64_t token = fairlock_token(&mine);
   end_step(my_id, 1);
-  until = now_ms() + SOON;
-  while (fairlock_read_counters(&far.client).renewals < renewals + 2 && now_ms() < until)
-    service_both(1);
+  AWAIT(fairlock_read_counters(&far.client).renewals >= renewals + 2, service_both(1));
   EXPECT(fairlock_token(&mine) == token, true);
   EXPECT(fairlock_hold_count(&mine), 1);
   end_step(my_id, 1);
   EXPECT(fairlock_start_acquire(&other, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  until = now_ms() + SOON;
-  while (queue_length(&redis, NAME) != 1 && now_ms() < until)
-    service_both(1);
+  AWAIT(queue_length(&redis, NAME) == 1, service_both(1));
   EXPECT(release(&mine), FAIRLOCK_OK);
   EXPECT(finish_both(&other), FAIRLOCK_OK);
   EXPECT(fairlock_token(&other) > token, true);
@@ -147,19 +137,14 @@ static void leave_and_force(void)
   static struct picture picture;
   static struct fairlock tool;
   EXPECT(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  int64_t until = now_ms() + SOON;
-  while (queue_length(&redis, NAME) != 1 && now_ms() < until)
-    service_both(1);
+  AWAIT(queue_length(&redis, NAME) == 1, service_both(1));
   flush();
   EXPECT(fairlock_cancel(&mine), FAIRLOCK_OK);
   EXPECT(finish_both(&mine), FAIRLOCK_CANCELLED);
-  until = now_ms() + SOON; /* told at once without a connection, and done a little later */
-  while (queue_length(&redis, NAME) != 0 && now_ms() < until)
-    service_both(1);
+  /* told at once without a connection, and done a little later */
+  AWAIT(queue_length(&redis, NAME) == 0, service_both(1));
   end_step(other_id, 1);
-  until = now_ms() + SOON; /* an acquire that came late is undone */
-  while (queue_length(&redis, NAME) != 0 && now_ms() < until)
-    service_both(1);
+  AWAIT(queue_length(&redis, NAME) == 0, service_both(1)); /* an acquire that came late is undone */
   EXPECT(queue_length(&redis, NAME), 0);
   EXPECT(fairlock_init(&tool, &far.client, NAME), FAIRLOCK_OK);
   EXPECT(fairlock_start_inspect(&tool, picture_report, &picture), FAIRLOCK_PENDING);

@@ -219,9 +219,7 @@ static void start_trial(size_t index)
     } else {
       CHECK_EQUAL(fairlock_start_acquire(&trial->handle[i], FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
                   FAIRLOCK_PENDING);
-      int64_t until = now_ms() + SOON;
-      while (queue_length(&redis, trial->name) != i && now_ms() < until)
-        fairlock_poll(&trial->client[i].client, 5);
+      AWAIT(queue_length(&redis, trial->name) == i, fairlock_poll(&trial->client[i].client, 5));
     }
   }
 }

@@ -132,9 +132,7 @@ static void killed(int count, const char *name)
   line_up(&last, server.port, name, 'a', count + 1);
   for (int i = 0; i < count; i++)
     slay(dead[i].pid);
-  int64_t until = now_ms() + SOON;
-  while (listeners(&redis, name) > 1 && now_ms() < until)
-    sleep_ms(2);
+  AWAIT(listeners(&redis, name) <= 1, sleep_ms(2));
   int64_t began = now_ms();
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   CHECK_EQUAL(actor_hear(&last, SOON).status, FAIRLOCK_OK);
@@ -259,9 +257,7 @@ static void test_only_dead_before(void)
     line_up(&dead[i], server.port, "alone", 'c', i + 1);
   for (int i = 0; i < 3; i++)
     slay(dead[i].pid);
-  int64_t until = now_ms() + SOON;
-  while (listeners(&redis, "alone") > 0 && now_ms() < until)
-    sleep_ms(2);
+  AWAIT(listeners(&redis, "alone") == 0, sleep_ms(2));
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_OK);
   age("alone");
@@ -289,9 +285,7 @@ static void test_cut_off(void)
   sleep_ms(3000);
   CHECK_EQUAL(queue_length(&redis, "cut"), 3);
   atomic_store(&proxy.control->refuse, 0);
-  int64_t until = now_ms() + SOON;
-  while (listeners(&redis, "cut") < 3 && now_ms() < until)
-    sleep_ms(5);
+  AWAIT(listeners(&redis, "cut") >= 3, sleep_ms(5));
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   struct event event = actor_hear(&far, SOON);
   CHECK_EQUAL(event.status, FAIRLOCK_OK);
@@ -324,17 +318,13 @@ static void test_cut_off_at_handover(void)
   line_up(&late, server.port, "passed", 'a', 3);
   atomic_store(&proxy.control->refuse, 1);
   proxy_sever(&proxy);
-  int64_t until = now_ms() + SOON;
-  while (listeners(&redis, "passed") > 2 && now_ms() < until)
-    sleep_ms(2);
+  AWAIT(listeners(&redis, "passed") <= 2, sleep_ms(2));
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   struct event first = actor_hear(&near, SOON);
   CHECK_EQUAL(first.status, FAIRLOCK_OK);
   sleep_ms(2500);
   atomic_store(&proxy.control->refuse, 0);
-  until = now_ms() + SOON;
-  while (listeners(&redis, "passed") < 3 && now_ms() < until)
-    sleep_ms(5);
+  AWAIT(listeners(&redis, "passed") >= 3, sleep_ms(5));
   CHECK_EQUAL(actor_hear(&far, 0).status, FAIRLOCK_PENDING);
   CHECK_EQUAL(actor_do(&near, 'r', 0, 0).status, FAIRLOCK_OK);
   struct event second = actor_hear(&far, SOON);
@@ -438,9 +428,7 @@ static void test_grant_after_timeout(void)
   atomic_store(&proxy.control->to_client, PROXY_HOLD);
   /* the lock goes to the waiter, who hears nothing */
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
-  int64_t until = now_ms() + SOON;
-  while (atomic_load(&proxy.control->messages) == 0 && now_ms() < until)
-    sleep_ms(2);
+  AWAIT(atomic_load(&proxy.control->messages) != 0, sleep_ms(2));
   service_for(&other, 1500); /* until its time is over, and it has left */
   CHECK_EQUAL(actor_hear(&next, 2500).status, FAIRLOCK_OK);
   atomic_store(&proxy.control->to_client, PROXY_PASS);
@@ -475,9 +463,7 @@ static void test_unexpected_grant(void)
   CHECK(raw_run(&redis, "HSET fairlock:{unexpected} %s %s", id, "9000000000000 5000"));
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   CHECK_EQUAL(hold_count_of(&redis, "unexpected", id), 0); /* given, not confirmed */
-  int64_t until = now_ms() + SOON;
-  while (raw_number(&redis, "EXISTS unexpected") == 1 && now_ms() < until)
-    fairlock_poll(&other.client, 20);
+  AWAIT(raw_number(&redis, "EXISTS unexpected") != 1, fairlock_poll(&other.client, 20));
   CHECK_EQUAL(fairlock_remaining_ms(&idle), 0);
   CHECK_EQUAL(fairlock_read_counters(&other.client).acquisitions, 0);
   int64_t token = raw_number(&redis, "HGET fairlock:{unexpected} token");
@@ -544,9 +530,7 @@ static void test_cancel_offline(void)
   for (int i = 0; i < 2; i++) {
     CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 1000, FAIRLOCK_RENEW),
                 FAIRLOCK_PENDING);
-    int64_t until = now_ms() + SOON;
-    while (queue_length(&redis, "offline") != 1 && now_ms() < until)
-      fairlock_poll(&other.client, 10);
+    AWAIT(queue_length(&redis, "offline") == 1, fairlock_poll(&other.client, 10));
     atomic_store(&proxy.control->refuse, 1);
     proxy_sever(&proxy);
     service_for(&other, 100);
@@ -556,9 +540,7 @@ static void test_cancel_offline(void)
           result == FAIRLOCK_TIMEOUT);
     CHECK_EQUAL(queue_length(&redis, "offline"), 1);
     atomic_store(&proxy.control->refuse, 0);
-    until = now_ms() + SOON;
-    while (queue_length(&redis, "offline") != 0 && now_ms() < until)
-      fairlock_poll(&other.client, 10);
+    AWAIT(queue_length(&redis, "offline") == 0, fairlock_poll(&other.client, 10));
     CHECK(no_trace_of_waiters(&redis, "offline"));
   }
   CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
@@ -584,9 +566,7 @@ static void test_deinit_offline(void)
   client_start(&other);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "owed"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&waiter, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  int64_t until = now_ms() + SOON;
-  while (queue_length(&redis, "owed") != 1 && now_ms() < until)
-    fairlock_poll(&other.client, 10);
+  AWAIT(queue_length(&redis, "owed") == 1, fairlock_poll(&other.client, 10));
   atomic_store(&proxy.control->refuse, 1);
   proxy_sever(&proxy);
   service_for(&other, 50);
@@ -597,7 +577,7 @@ static void test_deinit_offline(void)
     CHECK_EQUAL(queue_length(&redis, "owed"), 1);
   }
   atomic_store(&proxy.control->refuse, 0);
-  until = now_ms() + SOON;
+  int64_t until = now_ms() + SOON;
   int status;
   while (status = fairlock_deinit(&waiter), status != FAIRLOCK_OK && now_ms() < until)
     CHECK_EQUAL(status, FAIRLOCK_UNREACHABLE);

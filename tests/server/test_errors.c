@@ -212,9 +212,7 @@ static void test_loading(void)
   open_one(own.port, NULL, NULL, "errors");
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
   raw_send(&loader, "DEBUG RELOAD");
-  int64_t until = now_ms() + SOON;
-  while (strncmp(raw_text(&look, "GET filler:1"), "LOADING", 7) != 0 && now_ms() < until)
-    sleep_ms(5);
+  AWAIT(strncmp(raw_text(&look, "GET filler:1"), "LOADING", 7) == 0, sleep_ms(5));
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(says("LOADING"));
   CHECK_EQUAL(fairlock_acquire(&handle, 200, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
@@ -267,10 +265,7 @@ static void test_readonly(void)
   server_start(&replica, NULL);
   CHECK(raw_open(&look, replica.port));
   CHECK(raw_run(&look, "REPLICAOF 127.0.0.1 %d", server.port));
-  int64_t until = now_ms() + SOON;
-  while (strstr(raw_text(&look, "INFO replication"), "master_link_status:up") == NULL &&
-         now_ms() < until)
-    sleep_ms(20);
+  AWAIT(strstr(raw_text(&look, "INFO replication"), "master_link_status:up") != NULL, sleep_ms(20));
   open_one(replica.port, NULL, NULL, "errors");
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_READONLY);

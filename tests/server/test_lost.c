@@ -28,9 +28,7 @@ static void close_all(void)
 /* Services the client until the loss was told, or for SOON. */
 static bool told(int losses)
 {
-  int64_t until = now_ms() + SOON;
-  while (atomic_load(&client.losses) < losses && now_ms() < until)
-    fairlock_poll(&client.client, 50);
+  AWAIT(atomic_load(&client.losses) >= losses, fairlock_poll(&client.client, 50));
   return atomic_load(&client.losses) == losses;
 }
 
@@ -274,18 +272,14 @@ static void test_notes_last(void)
   CHECK(notes_outlive_lease());
   CHECK_EQUAL(raw_number(&redis, "PEXPIRE fairlock:{notes} 60000"),
               1); /* as if a long time had passed */
-  int64_t until = now_ms() + SOON;
-  while (!notes_outlive_lease() && now_ms() < until)
-    fairlock_poll(&client.client, 50);
+  AWAIT(notes_outlive_lease(), fairlock_poll(&client.client, 50));
   CHECK(notes_outlive_lease());
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
 
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_DURATION_MAX_MS), FAIRLOCK_OK);
   CHECK(notes_outlive_lease());
   CHECK_EQUAL(fairlock_start_acquire(&waiting, 60000, 60000), FAIRLOCK_PENDING);
-  until = now_ms() + SOON;
-  while (raw_number(&redis, "LLEN redisson_lock_queue:{notes}") == 0 && now_ms() < until)
-    fairlock_poll(&waiter.client, 50);
+  AWAIT(queue_length(&redis, "notes") != 0, fairlock_poll(&waiter.client, 50));
   CHECK_EQUAL(raw_number(&redis, "LLEN redisson_lock_queue:{notes}"), 1);
   CHECK(notes_outlive_lease());
   CHECK_EQUAL(fairlock_cancel(&waiting), FAIRLOCK_OK);
@@ -469,9 +463,7 @@ static void test_told_which(void)
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&second, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK(raw_run(&redis, "DEL which:2"));
-  int64_t until = now_ms() + SOON;
-  while (loser == NULL && now_ms() < until)
-    fairlock_poll(&client.client, 50);
+  AWAIT(loser != NULL, fairlock_poll(&client.client, 50));
   CHECK(loser == &second);
   CHECK(fairlock_remaining_ms(&handle) > 0);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);

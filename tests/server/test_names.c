@@ -71,9 +71,7 @@ static void use_name(const void *name, size_t size, const char *client_id)
   fairlock_id(&second, next);
   CHECK_EQUAL(fairlock_try_acquire(&second, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&first, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  int64_t until = now_ms() + SOON;
-  while (exists(keys.text[0], keys.size[0]) == 0 && now_ms() < until)
-    fairlock_poll(&one.client, 10);
+  AWAIT(exists(keys.text[0], keys.size[0]) != 0, fairlock_poll(&one.client, 10));
   CHECK_EQUAL(raw_number(&redis, "LLEN %b", keys.text[0], keys.size[0]), 1);
   CHECK(raw_number(&redis, "ZSCORE %b %s", keys.text[1], keys.size[1], id) > 0);
   CHECK_EQUAL(raw_number(&redis, "HEXISTS %b %s", keys.text[2], keys.size[2], id), 1);

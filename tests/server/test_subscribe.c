@@ -17,9 +17,7 @@ static void keep_busy(struct raw *busy)
   CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 100"));
   CHECK(raw_open(busy, server.port));
   raw_send(busy, "EVAL %s 0", "while true do end");
-  int64_t until = now_ms() + SOON;
-  while (raw_run(&redis, "GET nothing") && now_ms() < until)
-    sleep_ms(10);
+  AWAIT(!raw_run(&redis, "GET nothing"), sleep_ms(10));
 }
 
 static void end_busy(struct raw *busy)
@@ -79,9 +77,7 @@ static void test_refused_once(void)
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   for (int i = 0; i < 3; i++)
     pid[i] = spawn(contend, i, &common);
-  int64_t until = now_ms() + SOON;
-  while (atomic_load(&common->rounds) < 20 && now_ms() < until)
-    sleep_ms(5);
+  AWAIT(atomic_load(&common->rounds) >= 20, sleep_ms(5));
   for (int i = 0; i < 5; i++) {
     CHECK_EQUAL(fairlock_acquire(&handle, 20000, FAIRLOCK_RENEW), FAIRLOCK_OK);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
@@ -150,9 +146,8 @@ static void test_denied_then_allowed(void)
   CHECK_EQUAL(listeners(&redis, "deaf"), 0);
   CHECK(raw_run(&redis, "ACL SETUSER deaf &redisson_lock__channel:*"));
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  int64_t until = now_ms() + SOON;
-  while ((listeners(&redis, "deaf") != 1 || queue_length(&redis, "deaf") != 1) && now_ms() < until)
-    fairlock_poll(&client.client, 5);
+  AWAIT(listeners(&redis, "deaf") == 1 && queue_length(&redis, "deaf") == 1,
+        fairlock_poll(&client.client, 5));
   CHECK_EQUAL(listeners(&redis, "deaf"), 1);
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);

@@ -7,6 +7,11 @@
 /* How long to wait, in ms, for something that will come, unless something is broken. */
 #define SOON 20000
 
+/* Repeats the step until the condition holds, or for SOON. */
+#define AWAIT(condition, step)                                                                     \
+  for (int64_t await_end = now_ms() + SOON; !(condition) && now_ms() < await_end;)                 \
+  step
+
 int64_t now_ms(void);
 int64_t now_us(void);
 int64_t now_ns(void);
