@@ -1,8 +1,8 @@
 #!/bin/sh
 # make install, and a program that is built with what it has installed and nothing else.
-# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
-. tests/command/lib.sh
+. tests/support/lib.sh
 
 test_install() {
   expect 0 make install BUILD="$build" PREFIX="$dir/prefix"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # fairlock run: the lock is renewed, and whatever ends the hold ends the command before anybody else
 # can hold it.
-# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
-. tests/command/lib.sh
+. tests/support/lib.sh
 
 # A command that writes the time every 20 ms to its first argument, as does a process it starts;
 # both ignore SIGTERM.

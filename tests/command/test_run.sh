@@ -1,9 +1,9 @@
 #!/bin/sh
 # fairlock run: exit statuses, what the command gets to see, conflict and time-out, signals, and the
 # terminal.
-# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2094,SC2154,SC1091,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2094,SC2154,SC1091,SC2317
 set -u
-. tests/command/lib.sh
+. tests/support/lib.sh
 
 test_status_of_command() {
   expect 0 "$fairlock" run a true

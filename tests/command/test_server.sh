@@ -1,9 +1,9 @@
 #!/bin/sh
 # Which server, who we are to it, and what happens when it does not serve us; mistakes in the
 # command line.
-# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
-. tests/command/lib.sh
+. tests/support/lib.sh
 
 # misuse WORDS ARGUMENT...: a usage error that says WORDS
 misuse() {

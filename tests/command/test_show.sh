@@ -1,8 +1,8 @@
 #!/bin/sh
 # fairlock status, watch and break, and names of all kinds.
-# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
-. tests/command/lib.sh
+. tests/support/lib.sh
 
 # json FILTER: what the last command printed
 json() {

@@ -1,37 +1,24 @@
 #!/bin/sh
 # Runs the demo as a program would: its verdict, its exit status, its picture, and that nothing of
 # it stays behind, whichever way it ends. BUILD: where it was built (build).
-# shellcheck disable=SC2317 # some functions are called by verdict()
+# shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317 # verdict() calls functions
 set -u
 build=${BUILD:-build}
 demo=$build/tests/demo/demo
 server=$(pwd)/$build/redis-server
 case $build in /*) server=$build/redis-server ;; esac
-folder=$(mktemp -d)
+. tests/support/verdicts.sh
 mark=$folder
 redis=
 trap 'test -z "$redis" || kill "$redis"; rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
-failed=0
-
-# verdict NAME CONDITION...: an ok line if the condition holds
-verdict() {
-  name=$1
-  shift
-  if "$@"; then echo "ok $name"; else
-    echo "not ok $name"
-    sed 's/^/# /' "$folder/out"
-    failed=1
-  fi
-}
 
 # start ARGUMENT...: the demo, in the background, with a folder for its files; all its processes
 # carry the mark.
 start() {
-  rm -rf "$folder/tmp" "$folder/out" # so that await() does not find what an earlier one printed
+  rm -rf "$folder/tmp" "$folder/log" # so that await() does not find what an earlier one printed
   mkdir "$folder/tmp"
-  : >"$folder/out"
-  env TMPDIR="$folder/tmp" DEMO_MARK="$mark" "$demo" "$@" >"$folder/out" 2>&1 &
+  : >"$folder/log"
+  env TMPDIR="$folder/tmp" DEMO_MARK="$mark" "$demo" "$@" >"$folder/log" 2>&1 &
   pid=$!
 }
 
@@ -56,7 +43,7 @@ nothing_stays() {
 # until TEXT: the demo has printed it
 await() {
   tries=200
-  while ! grep -q "$1" "$folder/out"; do
+  while ! grep -q "$1" "$folder/log"; do
     tries=$((tries - 1))
     test "$tries" -gt 0 || return 1
     sleep 0.1
@@ -64,17 +51,17 @@ await() {
 }
 
 says() {
-  test "$(grep -c "$1" "$folder/out")" = "$2"
+  test "$(grep -c "$1" "$folder/log")" = "$2"
 }
 
 # A picture that tests/demo/picture.sh finds good, of the same structure as the one in the pages.
 good_picture() {
-  sh tests/demo/picture.sh "$folder/fresh.svg" >"$folder/fresh" 2>"$folder/out"
+  sh tests/demo/picture.sh "$folder/fresh.svg" >"$folder/fresh" 2>"$folder/log"
 }
 
 like_the_committed() {
-  sh tests/demo/picture.sh tests/demo/timeline.svg >"$folder/committed" 2>"$folder/out" &&
-    diff "$folder/committed" "$folder/fresh" >"$folder/out"
+  sh tests/demo/picture.sh tests/demo/timeline.svg >"$folder/committed" 2>"$folder/log" &&
+    diff "$folder/committed" "$folder/fresh" >"$folder/log"
 }
 
 start --server "$server" --pace 400 --svg "$folder/fresh.svg"
@@ -96,7 +83,7 @@ status=$?
 verdict demo_bad_verdict_status test $status = 1
 verdict demo_two_holders says '^holders at once: 2$' 1
 verdict demo_bad_verdict_leaves_nothing nothing_stays
-sh tests/demo/picture.sh "$folder/meddled.svg" >/dev/null 2>"$folder/out"
+sh tests/demo/picture.sh "$folder/meddled.svg" >/dev/null 2>"$folder/log"
 status=$?
 verdict demo_bad_picture_status test $status = 1
 verdict demo_bad_picture_overlap says '^fault: thread 2: its hold overlaps that of process 1$' 1
@@ -139,7 +126,7 @@ wait "$pid"
 status=$?
 verdict demo_url_status test $status = 0
 verdict demo_url_leaves_nothing nothing_stays
-redis-cli -s "$folder/socket" keys '*' >"$folder/out"
+redis-cli -s "$folder/socket" keys '*' >"$folder/log"
 verdict demo_url_leaves_no_lock says 'fairlock:{demo:[0-9]*}' 1
 verdict demo_url_leaves_no_queue says . 1
 exit $failed

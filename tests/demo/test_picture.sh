@@ -2,29 +2,18 @@
 # Whether the picture in the pages, tests/demo/timeline.svg, shows the lock as it should be, and
 # whether the check that says so (picture.sh) finds what is wrong with pictures in which one thing
 # was changed.
+# shellcheck source=tests/support/verdicts.sh disable=SC2154
 set -u
 picture=tests/demo/timeline.svg
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
-failed=0
-
-# verdict NAME STATUS: an ok line if the status is 0
-verdict() {
-  if [ "$2" -eq 0 ]; then echo "ok $1"; else
-    echo "not ok $1"
-    sed 's/^/# /' "$folder/faults"
-    failed=1
-  fi
-}
+. tests/support/verdicts.sh
 
 # plant NAME FAULT SCRIPT: the picture, changed by sed's script, is refused, also for the reason
 # that the fault names.
 plant() {
   sed "$3" "$picture" >"$folder/planted.svg"
-  sh tests/demo/picture.sh "$folder/planted.svg" >/dev/null 2>"$folder/faults"
-  [ $? -eq 1 ] && ! cmp -s "$picture" "$folder/planted.svg" && grep -q "^fault: $2" "$folder/faults"
-  verdict "demo_picture_planted_$1" $?
+  sh tests/demo/picture.sh "$folder/planted.svg" >/dev/null 2>"$folder/log"
+  [ $? -eq 1 ] && ! cmp -s "$picture" "$folder/planted.svg" && grep -q "^fault: $2" "$folder/log"
+  verdict "demo_picture_planted_$1" [ $? -eq 0 ]
 }
 
 # token TURN: the token of that turn's hold
@@ -37,8 +26,8 @@ row() {
   sed -n "/data-arrival='$1'/,/<\/g>/s/.*class='waits'.* y='\([0-9]*\)'.*/\1/p" "$picture"
 }
 
-sh tests/demo/picture.sh "$picture" >/dev/null 2>"$folder/faults"
-verdict demo_picture_committed $?
+sh tests/demo/picture.sh "$picture" >/dev/null 2>"$folder/log"
+verdict demo_picture_committed [ $? -eq 0 ]
 
 # The rules of the lock.
 plant overlap 'thread 4: its hold overlaps that of thread 2' "/data-turn='2'/s/data-until='/&9/"

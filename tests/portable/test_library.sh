@@ -1,9 +1,9 @@
 #!/bin/sh
 # The library as programs link it: all of it can be used from C++, and it takes no names but its
 # own.
-# shellcheck source=tests/command/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
-. tests/command/lib.sh
+. tests/support/lib.sh
 
 # compile_cxx COMPILER OPTION...: tests/portable/all.cc, with the public headers alone
 compile_cxx() {

@@ -3,9 +3,9 @@
 # block is run as it stands, or, if that would take too long or is a suite's own work, looked at:
 # `make TARGET` has to be a target. A line that this script does not know fails, and so does a block
 # of another kind than C, text (``` text: pictures), or commands (```).
-# shellcheck source=tests/command/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
-. tests/command/lib.sh
+. tests/support/lib.sh
 sources=$(pwd)
 PATH=$build:$PATH
 pages=$(sh tests/tools/sources.sh '*.md')

@@ -1,10 +1,8 @@
 #!/bin/sh
 # tests/tools/need.sh with an apt-get that only pretends: it waits for a lock, and for nothing else.
+# shellcheck source=tests/support/verdicts.sh disable=SC2154
 set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' INT TERM HUP
-failed=0
+. tests/support/verdicts.sh
 
 # pretend NAME LINE...: a program of that name, before all others
 pretend() {
@@ -21,14 +19,11 @@ export FOLDER="$folder"
 # needs NAME STATUS SLEEPS: tests/tools/need.sh has to end so, after so many pauses
 needs() {
   rm -f "$folder/sleeps" "$folder/calls"
-  env PATH="$folder:$PATH" sh tests/tools/need.sh package >"$folder/out" 2>&1
+  env PATH="$folder:$PATH" sh tests/tools/need.sh package >"$folder/log" 2>&1
   status=$?
   sleeps=$(cat "$folder/sleeps" 2>/dev/null | wc -l)
-  if [ "$status" -eq "$2" ] && [ "$sleeps" -eq "$3" ]; then echo "ok need: $1"; else
-    sed 's/^/# /' "$folder/out"
-    echo "not ok need: $1: exit status $status after $sleeps pauses"
-    failed=1
-  fi
+  echo "exit status $status after $sleeps pauses" >>"$folder/log"
+  verdict "need: $1" [ "$status $sleeps" = "$2 $3" ]
 }
 
 # Each of the two calls there are, update and install, fails twice before it works.
@@ -40,5 +35,5 @@ pretend apt-get 'echo "E: Could not get lock /var/lib/apt/lists/lock" >&2' 'exit
 needs "it does not wait for ever" 1 299
 pretend apt-get 'echo "E: Unable to locate package package" >&2' 'exit 100'
 needs "it does not wait for a package that is not there" 1 0
-grep -q 'Unable to locate' "$folder/out" || { echo "not ok need: it says why"; failed=1; }
+verdict "need: it says why" grep -q 'Unable to locate' "$folder/log"
 exit $failed

@@ -1,5 +1,5 @@
-# What the suites of the fairlock command share; each reads it with ". tests/command/lib.sh" from
-# the top folder.
+# What suites in shell share that use the fairlock command or a server; each reads it with
+# ". tests/support/lib.sh" from the top folder.
 #
 # A test is a function test_NAME, which run_tests calls in a shell of its own, with set -u; it fails
 # by fail or expect. start_server gives it a redis-server of its own, on a free loopback port.
