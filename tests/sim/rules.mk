@@ -18,13 +18,15 @@ $(DIFFERENTIAL).o: CPPFLAGS += -Itests/server
 $(DIFFERENTIAL): $(DIFFERENTIAL).o $(BUILD)/tests/server/dialect.o $(SIM_PARTS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
-# The sweep brings a port of its own, and the client layer is compiled for that.
-SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client store redis commands script sha1)
-$(BUILD)/tests/sim/test_sweep.o $(BUILD)/tests/sim/sweep_client.o: INCLUDES := -Iresp -Iport -Iport/single -Ilock
+# The sweep uses port/single, and the client layer is compiled for that.
+SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client sweep_threads store redis commands script sha1)
+$(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client sweep_threads): INCLUDES := -Iresp -Iport -Iport/single -Ilock
 
 $(BUILD)/tests/sim/sweep_client.o: lock/client.c
+$(BUILD)/tests/sim/sweep_threads.o: port/single/threads.c
+$(BUILD)/tests/sim/sweep_client.o $(BUILD)/tests/sim/sweep_threads.o:
 	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $(filter %.c,$^)
 
 $(BUILD)/tests/sim/test_sweep: $(SWEEP_PARTS) $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)

@@ -102,58 +102,17 @@ static void pass_all(int64_t limit)
     pass(limit);
 }
 
-/* The port. The clock wraps around early. */
+/* The port is port/single, with a clock that wraps around early. */
 
 uint32_t port_clock_ms(void)
 {
   return (uint32_t)(0xfffffc00U + (uint64_t)world.now);
 }
 
-uintptr_t port_task_self(void)
+/* All that a client with one task waits for, while it has no connection. */
+void port_idle(uint32_t ms)
 {
-  return 1;
-}
-
-void port_mutex_init(struct port_mutex *mutex)
-{
-  (void)mutex;
-}
-
-void port_mutex_lock(struct port_mutex *mutex)
-{
-  (void)mutex;
-}
-
-void port_mutex_unlock(struct port_mutex *mutex)
-{
-  (void)mutex;
-}
-
-void port_mutex_destroy(struct port_mutex *mutex)
-{
-  (void)mutex;
-}
-
-void port_event_init(struct port_event *event)
-{
-  (void)event;
-}
-
-void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
-{
-  (void)event;
-  (void)mutex;
-  pass(world.now + timeout_ms);
-}
-
-void port_event_set(struct port_event *event)
-{
-  (void)event;
-}
-
-void port_event_destroy(struct port_event *event)
-{
-  (void)event;
+  pass(world.now + ms);
 }
 
 /* The transport */
