@@ -217,8 +217,7 @@ static void check_barging(struct party *party)
 /* How long a device may take to give back what it does not want. */
 static int64_t giving_back(const struct device *device)
 {
-  return 4 * SECOND + device->engine.waiter_ms * MS / 5 * 2 +
-         4 * device_round_trip(device);
+  return 4 * SECOND + device->engine.waiter_ms * MS / 5 * 2 + 4 * device_round_trip(device);
 }
 
 /* A hold whose owner does not want it, and could say so, is given back soon. */
