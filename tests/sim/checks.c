@@ -686,6 +686,15 @@ static void check_lease(const struct party *party, bool confirms, uint64_t lease
       hash->expires > expected ? "late" : "early");
 }
 
+/*
+ * A request of the acquire that the hold began with, from a connection before the present one: the
+ * only one that may prolong a lease without the holder's knowing.
+ */
+static bool is_late_acquire(const struct party *party, const struct link *link, int64_t mode)
+{
+  return mode >= 0 && link != party->device->link && link->sent_step >= party->acquire_step;
+}
+
 static void follow_ours(struct party *party, const struct execution *execution, bool acquires,
                         bool same, int64_t before)
 {
@@ -705,6 +714,8 @@ static void follow_ours(struct party *party, const struct execution *execution, 
                 before);
     check_count(party, execution->arguments[2]);
     check_first(party->world, party->lock);
+    if (acquires && same && is_late_acquire(party, execution->client->owner, mode))
+      program_prolonged(party, party->lock->token, (int64_t)number_of(execution->arguments[3]));
   }
   if (acquires) {
     if (mode > 0 && state == 0) {

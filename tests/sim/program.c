@@ -135,8 +135,8 @@ static void check_lease_over(void *object, uint32_t stamp)
   world_fail(world, "%s has %s for longer than it asked for", party->id, lock->text[0]);
 }
 
-/* The server may prolong the hold by so much from now on. */
-static void may_last(struct party *party, int64_t lease)
+/* The hold with the token may last on the server for this long from now on. */
+static void may_last(struct party *party, uint64_t token, int64_t lease)
 {
   struct world *world = party->world;
   int64_t end = lease == INT64_MAX ? lease : world->now + lease;
@@ -144,8 +144,17 @@ static void may_last(struct party *party, int64_t lease)
   party->ends = end;
   if (end == INT64_MAX) return;
   int64_t slack = SECOND + 2 * device_round_trip(party->device);
-  world_later(world, end + slack - world->now, check_lease_over, party,
-              (uint32_t)party->handle.token);
+  world_later(world, end + slack - world->now, check_lease_over, party, (uint32_t)token);
+}
+
+/*
+ * It was in doubt, and its repetition on the new connection had succeeded. The holder does not
+ * learn that the lease is longer now: by the life of a request at most.
+ */
+void program_prolonged(struct party *party, uint64_t token, int64_t lease_ms)
+{
+  TRACE(party->world, "%s has %s for longer by a late acquire", party->id, party->lock->text[0]);
+  may_last(party, token, lease_ms * MS);
 }
 
 /* Acquiring */
@@ -184,6 +193,7 @@ static void acquire(struct party *party)
     return;
   }
   started(party, JOB_ACQUIRE, wait);
+  party->acquire_step = world->step;
   if (wait > 0 && random_chance(&world->random, world->profile.gives_up)) {
     next_step(party, JOB_ACQUIRE, random_around(&world->random, world->profile.hold * 4));
   }
@@ -240,7 +250,7 @@ static void acquired(struct party *party, int result)
     party->lease_from = world->now;
     /* one that began for an earlier operation, unseen, has that one's lease */
     bool earlier = party->held_step < party->start_step && !party->came_by_claim;
-    may_last(party, earlier ? INT64_MAX : asked_lease(party));
+    may_last(party, party->handle.token, earlier ? INT64_MAX : asked_lease(party));
     if (hold < MINUTE && random_chance(&world->random, 5)) hold *= 40;
     next_step(party, JOB_HOLD, hold);
     return;
@@ -271,7 +281,7 @@ static void release(struct party *party)
   int status = fairlock_engine_release(&party->handle, device_clock(party->device));
   TRACE(world, "%s releases: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING && !party->last)
-    may_last(party, (int64_t)party->handle.lease_ms * MS);
+    may_last(party, party->token, (int64_t)party->handle.lease_ms * MS);
   if (status == FAIRLOCK_PENDING) started(party, JOB_RELEASE, 10000);
   else if (status == FAIRLOCK_LOST && !party->last) next_step(party, JOB_HOLD, 0);
   else if (status == FAIRLOCK_LOST) rest(party);
@@ -403,7 +413,7 @@ void program_look(struct party *party)
     /* one that was refused has prolonged nothing */
     bool refused = result <= FAIRLOCK_DENIED && result >= FAIRLOCK_REFUSED &&
                    party->device->link == party->began_on;
-    if (!refused) may_last(party, asked_lease(party));
+    if (!refused) may_last(party, party->handle.token, asked_lease(party));
     next_step(party, JOB_HOLD, hold_time(party->world));
     break;
   case JOB_RELEASE:

@@ -203,7 +203,8 @@ struct party {
   int64_t started; /* when the operation began */
   int64_t due;     /* when it is over, if it is answered */
   uint64_t start_step;
-  int64_t frozen; /* the device's frozen time when the operation began */
+  uint64_t acquire_step; /* in which its newest acquire began */
+  int64_t frozen;        /* the device's frozen time when the operation began */
   bool last, endless;
   const struct link *began_on;   /* the connection when the operation began */
   const struct link *removed_on; /* the connection when that began */
@@ -318,6 +319,8 @@ struct party *device_add_party(struct device *device, int place);
 /* program.c */
 void program_start(struct party *party);
 void program_look(struct party *party); /* after each time the client was serviced */
+/* The server has carried out a late acquire, with that lease, for the hold with the token. */
+void program_prolonged(struct party *party, uint64_t token, int64_t lease_ms);
 
 /* peer.c */
 void peers_start(struct world *world);
