@@ -121,7 +121,7 @@ int main(int argc, char **argv)
   if (argc == 1) {
     good = suite();
   } else if (strcmp(what, "seed") == 0 || strcmp(what, "hunted") == 0) {
-    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, what[0] == 'p');
+    good = run(number, argc > 3 ? strtoull(argv[3], NULL, 10) : UINT64_MAX, what[0] == 'h');
     printf("%s seed %llu\n", good ? "ok" : "not ok", (unsigned long long)number);
   } else if (strcmp(what, "soak") == 0) {
     good = soak((time_t)number);
