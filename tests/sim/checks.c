@@ -589,10 +589,17 @@ static void check_dropped(struct world *world, struct lock *lock)
   }
 }
 
+/* Since the server's clock fell behind, one that has died may seem alive for an hour. */
+static bool lives(const struct party *party)
+{
+  bool waits = !party->gone && party->job == JOB_ACQUIRE;
+  return alive(party) && (waits || !party->world->set_back);
+}
+
 static bool ours_waits(const struct lock *lock)
 {
   const struct party *party = lock->first;
-  while (party != NULL && (party->device == NULL || !alive(party)))
+  while (party != NULL && (party->device == NULL || !lives(party)))
     party = party->after;
   return party != NULL;
 }
