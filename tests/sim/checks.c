@@ -272,6 +272,25 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
   TRACE(world, "%s holds %s, token %llu", party->id, lock->text[0], (unsigned long long)token);
 }
 
+static bool told_on(const struct link *link)
+{
+  if (link->server == NULL) return false;
+  return link->told == link->world->step || redis_has_messages(link->server);
+}
+
+/*
+ * Perhaps on a connection on which it was not heard yet, or on one that is dead and that the server
+ * keeps: on the one on which it was heard last its SUBSCRIBE may have been refused.
+ */
+static bool told(const struct party *party)
+{
+  const struct link *link = party->world->links;
+  if (told_on(party->link)) return true;
+  while (link != NULL && (link->owner != party->device || !told_on(link)))
+    link = link->next;
+  return link != NULL;
+}
+
 /* Whoever is handed the lock by somebody else's script is told at once. */
 static void check_told(struct party *party, const struct party *by)
 {
@@ -282,7 +301,7 @@ static void check_told(struct party *party, const struct party *by)
     return;
   /* it listens no more; a dead connection of its does */
   if (party->gone || party->job >= JOB_REMOVE) return;
-  if (link->told != world->step && !redis_has_messages(link->server))
+  if (!told(party))
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
 
