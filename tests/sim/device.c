@@ -177,6 +177,20 @@ static void check_spin(struct device *device)
     world_fail(world, "%s services its client without end", device->client_id);
 }
 
+/*
+ * Time alone has made the engine give up the connection: not while there is something to read. Where
+ * a handle is taken out, that may be the reason.
+ */
+static void check_unread(const struct device *device)
+{
+  bool removes = false;
+  for (int i = 0; i < HANDLES; i++)
+    removes |= device->parties[i] != NULL && device->parties[i]->job == JOB_REMOVE;
+  if (removes || device->link == NULL || device->link->waiting == 0) return;
+  world_fail(device->world, "%s gives up a connection before it has read what came on it",
+             device->client_id);
+}
+
 /* The first greeting was answered: the ids of its handles are known. */
 static void name_party(struct device *device, struct party *party)
 {
@@ -205,11 +219,13 @@ void device_service(struct device *device)
   struct world *world = device->world;
   struct fairlock_engine *engine = &device->engine;
   uint32_t now = device_clock(device);
+  bool reads = !engine->broken && engine->stage > OPENING;
   check_spin(device);
   if (engine->id_size > 0 && !device->named) name_parties(device);
   if (device->link != NULL && !device->connecting && device->link->waiting == 0)
     fairlock_engine_received(engine, 0, now);
   fairlock_engine_tick(engine, now);
+  if (reads && engine->broken) check_unread(device);
   if (fairlock_engine_wants(engine, now) & FAIRLOCK_CLOSE) close_link(device);
   if (fairlock_engine_wants(engine, now) & FAIRLOCK_CONNECT && device->link == NULL) {
     fairlock_engine_opening(engine, now);
