@@ -80,6 +80,7 @@ static void on_opened(void *owner, struct link *link)
   struct device *device = owner;
   if (!is_present(device, link)) return;
   device->connecting = false;
+  TRACE(device->world, "d%dx%d is connected", device->index, device->incarnation);
   fairlock_engine_opened(&device->engine, device_clock(device));
   device_service(device);
 }
@@ -109,6 +110,7 @@ static void on_broke(void *owner, struct link *link)
 {
   struct device *device = owner;
   if (!is_present(device, link)) return;
+  TRACE(device->world, "d%dx%d: the connection breaks", device->index, device->incarnation);
   device->link = NULL;
   device->connecting = false;
   fairlock_engine_closed(&device->engine, FAIRLOCK_UNREACHABLE, device_clock(device));
@@ -125,6 +127,10 @@ static const struct link_user link_user = {on_opened, on_arrived, on_broke, asle
 
 static void close_link(struct device *device)
 {
+  TRACE(device->world, "d%dx%d closes its connection: %s", device->index, device->incarnation,
+        fairlock_status_name(device->engine.last_error));
+  if (device->engine.last_error == FAIRLOCK_PROTOCOL)
+    world_fail(device->world, "%s does not understand the server", device->client_id);
   if (device->link != NULL) link_close(device->link);
   device->link = NULL;
   device->connecting = false;

@@ -138,6 +138,7 @@ static void strike(struct world *world, unsigned kind)
   switch (kind) {
   case FAULT_CUT:
     if (random_chance(random, 500)) world->cut_next = true;
+    else if (random_chance(random, 300)) world->cut_reply = true;
     else if (link != NULL) link_cut(link);
     break;
   case FAULT_SILENCE:

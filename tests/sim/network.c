@@ -171,12 +171,6 @@ void link_send(struct link *link, const void *data, size_t size)
   link_cut(link);
 }
 
-void link_reply(struct link *link, const void *data, size_t size)
-{
-  link->told = link->world->step;
-  if (!link->lost_down) send_all(link, false, data, size);
-}
-
 static void keepalive(void *object, uint32_t stamp)
 {
   struct link *link = object;
@@ -200,6 +194,30 @@ void link_server_close(struct link *link)
   if (!link->lost_down) send_piece(link, false, NULL, 0, true);
 }
 
+/* The connection breaks when a part of the reply is sent. */
+static void break_off(struct link *link, const void *data, size_t size)
+{
+  struct world *world = link->world;
+  send_piece(link, false, data, 1 + (size_t)random_below(&world->random, (int64_t)size - 1), false);
+  send_piece(link, false, NULL, 0, true);
+  link->lost_up = true;
+  link->lost_down = true;
+  world_later(world, 0, keepalive, link, 0); /* the server is at work for it just now */
+}
+
+void link_reply(struct link *link, const void *data, size_t size)
+{
+  struct world *world = link->world;
+  link->told = world->step;
+  if (link->lost_down) return;
+  if (!world->cut_reply || size < 2) {
+    send_all(link, false, data, size);
+    return;
+  }
+  world->cut_reply = false;
+  break_off(link, data, size);
+}
+
 /*
  * The client's end is told soon, with or without the replies under way. What it has sent before is
  * lost, or arrives in time, or seconds later, when the client may long have a new connection.
@@ -213,7 +231,7 @@ void link_cut(struct link *link)
   if (kind >= 2) link->up_late = world->now + random_around(&world->random, 1500 * MS);
   if (link->drop_up) server_gone(link);
   else send_piece(link, true, NULL, 0, true);
-  link->drop_down = random_chance(&world->random, 700);
+  link->drop_down |= random_chance(&world->random, 700);
   send_piece(link, false, NULL, 0, true);
   link->lost_up = true;
   link->lost_down = true;

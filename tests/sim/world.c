@@ -165,6 +165,7 @@ static void calm_down(struct world *world)
   redis_set_full(world->redis, false);
   redis_set_denied(world->redis, NULL);
   world->cut_next = false;
+  world->cut_reply = false;
   redis_set_refusal(world->redis, NULL, false);
 }
 

@@ -271,6 +271,7 @@ struct world {
   bool set_back;   /* the clock was, by a restart */
   int64_t longest; /* what the slowest device needs for a request, or to be given up for dead */
   bool server_up;
+  bool cut_reply;     /* the connection of the next reply, when a part of that is sent */
   bool cut_next;      /* the next connection on which something is sent, while that is under way */
   uint64_t epoch;     /* of the server's data */
   int64_t refused_at; /* the server refused scripts until then; INT64_MAX: it still does */
