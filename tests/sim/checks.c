@@ -139,6 +139,8 @@ static void heard(struct party *party, struct link *link)
 {
   struct world *world = party->world;
   struct lock *lock = party->lock;
+  if (party->taken_out && ordered(world))
+    world_fail(world, "%s waits for %s after it was taken out", party->id, lock->text[0]);
   if (!party->queued) {
     const struct entry *score = score_of(party);
     party->score = score != NULL ? score->score : 0;
@@ -243,7 +245,7 @@ static void check_orphan(void *object, uint32_t stamp)
 static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
 {
   struct world *world = party->world;
-  if (party->gone && party->taken_out && ordered(world))
+  if (party->taken_out && ordered(world))
     world_fail(world, "%s gets %s after it was taken out", party->id, lock->text[0]);
   check_order(party);
   check_barging(party);
@@ -660,6 +662,19 @@ static void check_late_leave(struct party *party, const struct link *link)
   if (party->heard_step < party->start_step || link->sent_step >= party->start_step) return;
   world_fail(party->world, "%s waits for %s, and is taken out by a late leave", party->id,
              party->lock->text[0]);
+}
+
+/*
+ * A handle may go when nothing is left of it: the server has said so, or its place and its lease
+ * have come to their ends.
+ */
+void check_taken_out(const struct party *party)
+{
+  struct world *world = party->world;
+  const struct lock *lock = party->lock;
+  if (!ordered(world) || world->refused_at >= party->started) return;
+  if (party->queued && alive(party))
+    world_fail(world, "%s is taken out, and waits for %s", party->id, lock->text[0]);
 }
 
 /* After each script */

@@ -344,11 +344,12 @@ static void take_out(struct party *party)
   int status = fairlock_engine_remove(&party->handle, device_clock(device));
   TRACE(world, "%s is taken out: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING) {
-    party->removed_on = device->link;
     started(party, JOB_REMOVE, 10000);
   } else if (status == FAIRLOCK_IN_PROGRESS) {
     next_step(party, JOB_REMOVED, SECOND);
   } else if (status == FAIRLOCK_OK) {
+    check_taken_out(party);
+    party->taken_out = true;
     party->unheard = world->refused_at >= world->now - SECOND - 2 * device_round_trip(device);
     party->job = JOB_GONE;
     party->gone = true;
@@ -423,7 +424,6 @@ void program_look(struct party *party)
     rest(party);
     break;
   case JOB_REMOVE:
-    party->taken_out = result == FAIRLOCK_OK && party->device->link == party->removed_on;
     next_step(party, JOB_REMOVED, 0);
     break;
   default:

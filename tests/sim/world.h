@@ -150,7 +150,7 @@ struct party {
   struct device *device; /* NULL: a peer */
   char id[48];
   bool gone;      /* crashed, or taken out */
-  bool taken_out; /* and the server has said that nothing is left of it */
+  bool taken_out; /* and the engine has said that nothing is left of it */
   bool unheard;   /* and the server refused meanwhile to end its subscription */
 
   /* What the server has seen of it. */
@@ -206,8 +206,7 @@ struct party {
   uint64_t acquire_step; /* in which its newest acquire began */
   int64_t frozen;        /* the device's frozen time when the operation began */
   bool last, endless;
-  const struct link *began_on;   /* the connection when the operation began */
-  const struct link *removed_on; /* the connection when that began */
+  const struct link *began_on; /* the connection when the operation began */
   struct party *next;
 };
 
@@ -341,6 +340,7 @@ void faults_start(struct world *world);
 /* checks.c */
 void check_execution(struct world *world, const struct execution *execution);
 void check_belief(struct party *party, bool believes, int64_t until, uint64_t token);
+void check_taken_out(const struct party *party);
 void check_wiped(struct world *world);
 void check_nothing_left(struct world *world, bool swept);
 void check_subscriptions(struct world *world);
