@@ -93,6 +93,7 @@ void choose_profile(struct world *world)
   profile->split = (int)one_of(random, 0, 20, 400);
   profile->waitless = (int)one_of(random, 50, 50, 500);
   profile->taken_out = 20;
+  profile->denied = 50;
   profile->gives_up = 200;
   profile->drift = (int)one_of(random, 0, 10000, 10000);
   profile->faults = (unsigned)random_next(random) & ((1U << FAULTS) - 1);
@@ -211,6 +212,14 @@ static void turn_back(struct profile *profile, struct random *random)
   profile->alike = 500;
 }
 
+/* Re-entries are refused, while the hold goes on for longer than its lease. */
+static void refuse_reentries(struct profile *profile, struct random *random)
+{
+  profile->faults = 0;
+  profile->hold = one_of(random, SECOND, 3 * SECOND, 10 * SECOND);
+  profile->denied = 700;
+}
+
 static void nothing_special(struct profile *profile, struct random *random)
 {
   (void)profile;
@@ -220,8 +229,9 @@ static void nothing_special(struct profile *profile, struct random *random)
 void choose_ground(struct world *world)
 {
   static void (*const grounds[])(struct profile *, struct random *) = {
-      nothing_special, break_often, rest_often, stop_scripts, add_peers,   kill_often,
-      lose_data,       hold_long,   take_days,  refuse_often, answer_late, turn_back,
+      nothing_special, break_often, rest_often,       stop_scripts, add_peers,
+      kill_often,      lose_data,   hold_long,        take_days,    refuse_often,
+      answer_late,     turn_back,   refuse_reentries,
   };
   const uint64_t count = sizeof grounds / sizeof grounds[0];
   struct profile *profile = &world->profile;

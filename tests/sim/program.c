@@ -264,10 +264,13 @@ static void acquired(struct party *party, int result)
 
 static void reenter(struct party *party)
 {
+  struct world *world = party->world;
+  if (random_chance(&world->random, world->profile.denied))
+    redis_refuse_count(world->redis, text_of(party->id), party->handle.holds + 1);
   party->lease = choose_lease(party->device);
   int status =
       fairlock_engine_acquire(&party->handle, 0, party->lease, device_clock(party->device));
-  TRACE(party->world, "%s re-enters: %s", party->id, fairlock_status_name(status));
+  TRACE(world, "%s re-enters: %s", party->id, fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING) started(party, JOB_REENTER, 10000);
   else if (status == FAIRLOCK_LOST) next_step(party, JOB_HOLD, 0);
   else bad_status(party, "re-enter", status);

@@ -232,6 +232,17 @@ static void refresh(struct redis *redis)
   redis->store.now = redis->micros / 1000;
 }
 
+/* Our scripts have four keys; then come id, expiry and target. */
+static bool refuses_count(struct redis *redis, const struct text *argv, int argc)
+{
+  int64_t target;
+  if (redis->refused_id.size == 0 || argc < 10) return false;
+  if (!text_equal(argv[7], redis->refused_id) || !parse_integer(argv[9], &target)) return false;
+  if (target != redis->refused_target) return false;
+  redis->refused_id = (struct text){"", 0};
+  return true;
+}
+
 void redis_execute(struct redis_client *client, const struct text *argv, int argc,
                    struct reply *reply)
 {
@@ -242,6 +253,8 @@ void redis_execute(struct redis_client *client, const struct text *argv, int arg
   bool evaluates = text_is(argv[0], "EVALSHA") || text_is(argv[0], "EVAL");
   if (redis->refusal != NULL && (evaluates || (redis->refuses_all && !text_is(argv[0], "HELLO")))) {
     reply_error(reply, redis->refusal);
+  } else if (evaluates && refuses_count(redis, argv, argc)) {
+    reply_error(reply, "NOPERM this user has no permissions to run the command");
   } else if (evaluates) {
     script_eval(client, text_is(argv[0], "EVALSHA"), argv, argc, reply);
   } else if (text_is(argv[0], "HELLO")) {
@@ -389,6 +402,12 @@ void redis_set_refusal(struct redis *redis, const char *error, bool all)
 {
   redis->refusal = error;
   redis->refuses_all = all;
+}
+
+void redis_refuse_count(struct redis *redis, struct text id, int target)
+{
+  redis->refused_id = id;
+  redis->refused_target = target;
 }
 
 void redis_set_denied(struct redis *redis, const char *command)

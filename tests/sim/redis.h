@@ -97,6 +97,9 @@ void redis_set_refusal(struct redis *redis, const char *error, bool all);
 /* Scripts with four keys, as ours have, may not run this command; NULL ends that. */
 void redis_set_denied(struct redis *redis, const char *command);
 
+/* The next script of this id that asks for this hold count is refused. The id has to last. */
+void redis_refuse_count(struct redis *redis, struct text id, int target);
+
 struct redis_client *redis_connect(struct redis *redis, void *owner);
 void redis_disconnect(struct redis_client *client);
 

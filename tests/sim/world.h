@@ -89,6 +89,7 @@ struct profile {
   int gives_up; /* permille of waits that are cancelled           */
   /* permille of acquisitions before which the handle is taken out and a new one put in */
   int taken_out;
+  int denied;  /* permille of re-entries that the server refuses */
   int drift;   /* ppm                                            */
   int patient; /* permille of devices with a waiter timeout of their own */
   int alike;   /* permille of devices whose client_id is a copy, or none */
