@@ -157,6 +157,23 @@ void program_prolonged(struct party *party, uint64_t token, int64_t lease_ms)
   may_last(party, token, lease_ms * MS);
 }
 
+/*
+ * A handover that the holder has learned of is confirmed by its next request: at once, or when the
+ * lease is renewed.
+ */
+static void check_confirmed(void *object, uint32_t stamp)
+{
+  const struct party *party = object;
+  struct world *world = party->world;
+  const struct lock *lock = party->lock;
+  bool held = lock->holder == party && (uint32_t)lock->token == stamp && party->believes;
+  if (party->gone || !held || !party->claims || party->job != JOB_HOLD) return;
+  if (party->lease == FAIRLOCK_RENEW) return;
+  if (world->profile.faults & (UNSAFE | FAULT_DENY) || world->set_back) return;
+  if (!goes_through(party, party->lease_from)) return;
+  world_fail(world, "%s holds %s, and has not confirmed it", party->id, lock->text[0]);
+}
+
 /* Acquiring */
 
 static uint32_t choose_wait(struct world *world)
@@ -252,6 +269,8 @@ static void acquired(struct party *party, int result)
     bool earlier = party->held_step < party->start_step && !party->came_by_claim;
     may_last(party, party->handle.token, earlier ? INT64_MAX : asked_lease(party));
     if (hold < MINUTE && random_chance(&world->random, 5)) hold *= 40;
+    world_later(world, SECOND + 2 * device_round_trip(party->device), check_confirmed, party,
+                (uint32_t)party->handle.token);
     next_step(party, JOB_HOLD, hold);
     return;
   }
