@@ -644,9 +644,10 @@ static void check_idle(struct world *world, struct lock *lock)
   if (lock->idle_since < 0 || lock->idle_ours != ours) lock->idle_since = world->now;
   lock->idle_ours = ours;
   int64_t since = lock->idle_since > world->calm_at ? lock->idle_since : world->calm_at;
-  int64_t limit =
-      /* by then each peer has given up */
-      ours ? (20 + 8 * world->profile.peers) * SECOND + world->longest : HOUR;
+  /* by then somebody comes by: at the end, when the clock that fell behind has caught up */
+  int64_t limit = world->set_back ? 4 * HOUR : HOUR;
+  /* by then each peer has given up */
+  if (ours) limit = (20 + 8 * world->profile.peers) * SECOND + world->longest;
   if (world->calm && world->now - since > limit) {
     world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
                (long long)((world->now - since) / MS));
