@@ -233,7 +233,8 @@ static void check_orphan(void *object, uint32_t stamp)
       (uint32_t)lock->token != stamp || party->believes)
     return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
-  int64_t lately = world->now - giving_back(device);
+  /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
+  int64_t lately = world->now - giving_back(device) - device->engine.in_doubt_ms * MS;
   if (device->link == NULL || device->link->server == NULL || device->asleep_until > lately) return;
   if (device->link->opened > lately || device->link->opened == 0 || world->refused_at > lately)
     return;
