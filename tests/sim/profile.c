@@ -192,14 +192,20 @@ static void refuse_often(struct profile *profile, struct random *random)
   profile->duration = HOUR; /* it is rare */
 }
 
-/* Answers come late, and waiter timeouts are short and long. */
+/*
+ * Answers come later than the next heartbeat, and waiter timeouts are short and long. Rarely: the
+ * timeouts follow the round trips that were measured.
+ */
 static void answer_late(struct profile *profile, struct random *random)
 {
   profile->faults = FAULT_STALL;
-  profile->fault_every = one_of(random, 500 * MS, SECOND, 3 * SECOND) / FAULTS;
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
   profile->hold = one_of(random, SECOND, 3 * SECOND, 10 * SECOND);
+  profile->think = SECOND;
   profile->patient = 700;
+  profile->tolerant = 700;
   profile->gives_up = 50;
+  profile->duration = HOUR;
 }
 
 /* The server's clock falls behind, and what broken connections carry arrives late. */
@@ -217,7 +223,9 @@ static void refuse_reentries(struct profile *profile, struct random *random)
 {
   profile->faults = 0;
   profile->hold = one_of(random, SECOND, 3 * SECOND, 10 * SECOND);
+  profile->think = SECOND;
   profile->denied = 700;
+  profile->duration = HOUR;
 }
 
 static void nothing_special(struct profile *profile, struct random *random)

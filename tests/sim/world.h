@@ -92,7 +92,9 @@ struct profile {
   int denied;  /* permille of re-entries that the server refuses */
   int drift;   /* ppm                                            */
   int patient; /* permille of devices with a waiter timeout of their own */
-  int alike;   /* permille of devices whose client_id is a copy, or none */
+  /* permille of devices whose response timeout is longer than their waiter timeout */
+  int tolerant;
+  int alike; /* permille of devices whose client_id is a copy, or none */
 };
 
 struct world;
