@@ -238,6 +238,12 @@ void fairlock_client_deinit(struct fairlock_client *client)
   port_mutex_destroy(&client->mutex);
 }
 
+int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology)
+{
+  const struct port_transport *transport = client->transport;
+  return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
+}
+
 int fairlock_connect(struct fairlock_client *client)
 {
   lock(client);

@@ -165,11 +165,21 @@ enum fairlock_status {
   FAIRLOCK_INVALID = -18,
 
   /* a name or id does not fit the buffers. Enlarge them */
-  FAIRLOCK_TOO_LONG = -19
+  FAIRLOCK_TOO_LONG = -19,
+
+  /*
+   * MOVED: another node of the cluster has this lock. The client speaks to one node at a time, and
+   * follows only when no other lock keeps it here: see struct fairlock_topology
+   */
+  FAIRLOCK_WRONG_SHARD = -20,
+
+  /* too few replicas have acknowledged in time (WAIT): the lock was not taken. Look at them */
+  FAIRLOCK_UNSYNCED = -21
 };
 
 struct fairlock;
 struct fairlock_engine;
+struct resp_event;
 
 /*
  * Told once when a hold is lost. It runs in whichever task services the client, inside the engine:
@@ -249,6 +259,58 @@ struct fairlock_config {
 
   /* handed to lost */
   void *lost_context;
+};
+
+/*
+ * Servers that move: what a client needs to follow them. Handed to fairlock_follow(), before the
+ * first operation; the caller's memory, which must stay valid as long as the client. A program that
+ * does not call that links nothing of it.
+ *
+ * The transport's addresses are seeds. With `service` they are Sentinels, which are asked for the
+ * master; otherwise they are servers, or nodes of a cluster, which says so itself. A client speaks
+ * to one server at a time: it goes where a Sentinel or a MOVED sends it, at once but for at most
+ * four times in a row. When its server is gone, is read-only, or says that it is a replica, it
+ * starts from the next seed. It pauses between two rounds of the seeds, for a second at most.
+ */
+struct fairlock_topology {
+  /*
+   * room for "host:port" of where to go, and its size, at least 2: 22 holds any IPv4 address, 54
+   * any IPv6 address, 263 any host name. NULL, 0: redirections are not followed
+   */
+  char *address;
+  size_t address_size;
+
+  /* the name by which Sentinels know the master. NULL: the seeds are no Sentinels */
+  const char *service;
+
+  /* the Sentinels' own user and password. NULL: the default user; no authentication */
+  const char *sentinel_user;
+  const char *sentinel_password;
+
+  /*
+   * a hold begins, and a lease is extended, only when so many replicas have acknowledged it (WAIT).
+   * All of them: a promoted replica then knows of the hold. 0: none
+   */
+  uint32_t replicas;
+
+  /* how long they have for it, at most half of response_ms. 0: 500 */
+  uint32_t replicas_ms;
+
+  /* the rest is private */
+  const struct fairlock_router *router;
+  bool (*aim)(void *context, const char *address);
+  void *aim_context;
+  uint8_t redirections; /* in a row */
+  uint8_t field;        /* of HELLO, whose value comes next */
+  uint8_t version;      /* of the server, as far as the first dot */
+  uint8_t writes;       /* whether the request under way has a WAIT behind it, or is that */
+  bool more;            /* seeds of this round are left */
+  bool moved;           /* address says where to go next */
+  bool away;            /* the connection is, or will be, to address, not to a seed */
+  bool resolving;       /* it is, or will be, to a Sentinel */
+  bool cluster;         /* the server is a node of one */
+  bool replica;         /* the server is one */
+  bool held;            /* the reply to a script that holds has come, and waits for the WAIT's */
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */
@@ -450,6 +512,12 @@ struct fairlock_engine {
   /* the connection has to be closed */
   bool broken;
 
+  /* channels belong to shards */
+  bool sharded;
+
+  /* holds are believed in when replicas have acknowledged them */
+  bool synced;
+
   /* the reply under way has an element of an unexpected kind */
   bool malformed;
 
@@ -463,6 +531,7 @@ struct fairlock_engine {
   uint32_t now;
 
   const struct fairlock_config *config;
+  struct fairlock_topology *topology; /* NULL: one server, at a fixed address */
   struct fairlock *handles;
   struct fairlock_list lists[2];
 
@@ -501,6 +570,9 @@ struct fairlock_engine {
    * least two round trips
    */
   uint32_t response_ms;
+
+  /* of the configuration, or what 0 means */
+  uint32_t connect_ms, offline_ms;
 
   /* measured: follows longer ones at once, shorter ones slowly */
   uint32_t round_trip_ms;
@@ -550,6 +622,22 @@ const char *fairlock_status_name(int status);
 
 /* Makes engine ready. Returns FAIRLOCK_OK, _INVALID or _TOO_LONG. */
 int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config);
+
+/*
+ * Has engine follow servers that move. Call it before the first operation. aim, with its context,
+ * tells the transport where the next connection goes, as in port.h; NULL: it has one address, and
+ * nothing is followed. With a topology, connect_ms is by default 1000, and offline_ms 60000.
+ * Returns FAIRLOCK_OK or _INVALID.
+ */
+int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topology *topology,
+                           bool (*aim)(void *context, const char *address), void *context);
+
+/*
+ * The slot of a cluster in which a lock called name is, 0 to 16383: CRC16 of the name, or of the
+ * part within its first braces (Redis cluster specification). Locks whose slots are on one node can
+ * share a client; names with the same part in braces have the same slot: "{line:4}door".
+ */
+unsigned fairlock_slot(const void *name, size_t size);
 
 /*
  * Makes handle a view of the lock called name, which stays the caller's and must stay valid. Any

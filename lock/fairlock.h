@@ -106,6 +106,16 @@ void fairlock_client_deinit(struct fairlock_client *client);
 int fairlock_connect(struct fairlock_client *client);
 
 /*
+ * Has client follow servers that move: Sentinel, Cluster, a promoted replica; and, when asked to,
+ * believe only in what replicas have acknowledged. See struct fairlock_topology, which stays the
+ * caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
+ * `aim` is NULL has one address: redirections then come to FAIRLOCK_WRONG_SHARD or _READONLY.
+ * Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or without `aim`,
+ * or replicas_ms of more than half of response_ms.
+ */
+int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
+
+/*
  * Makes handle a view of the lock called name, a string, which stays the caller's.
  * fairlock_init_bytes() takes any bytes. Returns FAIRLOCK_OK, _INVALID (empty) or _TOO_LONG (does
  * not fit the receive buffer).

@@ -547,8 +547,9 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 
 static bool may_pass(int status)
 {
-  return status == FAIRLOCK_UNAVAILABLE || status == FAIRLOCK_READONLY || status == FAIRLOCK_OOM ||
-         status == FAIRLOCK_MISCONF;
+  /* UNAVAILABLE, READONLY, OOM, MISCONF */
+  return (status <= FAIRLOCK_UNAVAILABLE && status >= FAIRLOCK_MISCONF) ||
+         status == FAIRLOCK_UNSYNCED;
 }
 
 /*
@@ -650,7 +651,7 @@ void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint3
 {
   if (waiting(handle)) {
     fairlock_queue_send(handle); /* asks, or confirms the grant */
-    if (token != 0) take_grant(handle, token, at, claim_ms);
+    if (token != 0 && !handle->engine->synced) take_grant(handle, token, at, claim_ms);
   } else if (handle->phase == FREE && token != 0) {
     handle->flags |= OWED;
     leave(handle, FAIRLOCK_OK);
@@ -713,9 +714,9 @@ static bool timed(const struct fairlock *handle)
 static uint32_t patience_ms(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  uint32_t configured = config_or(engine->config->offline_ms, 2 * engine->waiter_ms);
+  uint32_t configured = engine->offline_ms;
   if (!pending(handle)) return FAIRLOCK_FOREVER;
-  if (handle->phase == TRYING) configured = 2 * connect_timeout(engine);
+  if (handle->phase == TRYING) configured = 2 * engine->connect_ms;
   if (configured == FAIRLOCK_FOREVER) return FAIRLOCK_FOREVER;
   configured += 4 * engine->round_trip_ms;
   return configured < FAIRLOCK_DURATION_MAX_MS ? configured : FAIRLOCK_DURATION_MAX_MS;

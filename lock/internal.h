@@ -1,11 +1,12 @@
 /*
- * What the files of the engine share. It is five files, each with one job:
+ * What the files of the engine share. It is six files, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   handle.c      the handles: what an operation, a reply, a message and the time do to each
  *   request.c     what the engine says: requests to bytes
  *   reply.c       what the server says: events of the decoder to replies and messages
  *   inspect.c     looking at a lock without touching it
+ *   topology.c    servers that move, and replicas
  */
 #ifndef FAIRLOCK_INTERNAL_H
 #define FAIRLOCK_INTERNAL_H
@@ -134,7 +135,10 @@ enum flags {
 /* READY: wants to send. SENT: awaits answers, in the order of the oldest of each handle. */
 enum list { READY, SENT };
 
-enum stage { CLOSED, OPENING, GREETING, SELECTING, TIMING, UP };
+enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
+
+/* What a message is about. */
+enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
 
 /* a is at or after b. */
 static inline bool reached(uint32_t a, uint32_t b)
@@ -190,11 +194,6 @@ static inline bool good_lease(uint32_t lease_ms)
          (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
 }
 
-static inline uint32_t connect_timeout(const struct fairlock_engine *engine)
-{
-  return config_or(engine->config->connect_ms, engine->waiter_ms);
-}
-
 /* Numbers of a reply that are kept. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
@@ -202,6 +201,15 @@ static inline uint32_t connect_timeout(const struct fairlock_engine *engine)
 struct fairlock_inspection {
   const struct fairlock_script *script;
   void (*take)(struct fairlock_engine *engine, const struct resp_event *event);
+};
+
+/* What a topology needs; topology.c has it, for the same reason. */
+struct fairlock_router {
+  bool (*take)(struct fairlock_engine *engine, struct resp_event *event);
+  bool (*answer)(struct fairlock_engine *engine, const struct resp_event *event);
+  void (*write_output)(struct fairlock_engine *engine, struct resp_writer *writer);
+  bool (*end_request)(struct fairlock_engine *engine);
+  bool (*closed)(struct fairlock_engine *engine);
 };
 
 /* engine.c */
@@ -231,9 +239,17 @@ bool fairlock_held_back(struct fairlock *handle);
 
 /* request.c */
 size_t fairlock_channel_size(const struct fairlock *handle);
+void fairlock_write_hello(struct resp_writer *writer, const char *user, const char *password,
+                          const char *client_name);
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 
 /* reply.c */
+void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event);
+bool fairlock_begins(const struct resp_event *event, const char *words);
+struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine);
+struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine);
+void fairlock_count_answer(struct fairlock_engine *engine);
+void fairlock_answered(struct fairlock_engine *engine, int status);
 void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event,
                           uint32_t index);
 void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *event);

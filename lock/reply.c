@@ -16,11 +16,8 @@
 /* Where the number of the connection waits for the rest of the greeting. */
 enum { HELLO_ID = 2 };
 
-/* What a message is about. */
-enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
-
 /* The text of the event begins with these words. */
-static bool begins(const struct resp_event *event, const char *words)
+bool fairlock_begins(const struct resp_event *event, const char *words)
 {
   size_t i;
   for (i = 0; words[i] != 0; i++) {
@@ -36,6 +33,7 @@ static bool begins(const struct resp_event *event, const char *words)
 #define READ_ONLY   "\015"
 #define NO_MEMORY   "\016"
 #define NO_WRITES   "\017"
+#define WRONG_SHARD "\024"
 _Static_assert(FAIRLOCK_DENIED == -012 && FAIRLOCK_UNSUPPORTED == -013 &&
                    FAIRLOCK_UNAVAILABLE == -014,
                "as above");
@@ -62,22 +60,24 @@ static const char errors[] =
     UNAVAILABLE "MASTERDOWN\0"
     UNAVAILABLE "CLUSTERDOWN\0"
     UNAVAILABLE "TRYAGAIN\0"
+    UNAVAILABLE "ASK\0"
     READ_ONLY "READONLY\0"
     NO_MEMORY "OOM\0"
     NO_WRITES "MISCONF\0"
-    NO_WRITES "NOREPLICAS\0";
+    NO_WRITES "NOREPLICAS\0"
+    WRONG_SHARD "MOVED\0";
 /* clang-format on */
 
 static int classify(const struct resp_event *event)
 {
   for (const char *row = errors; *row != 0; row += strlen(row) + 1) {
-    if (begins(event, row + 1)) return -*row;
+    if (fairlock_begins(event, row + 1)) return -*row;
   }
   return FAIRLOCK_REFUSED;
 }
 
 /* Keeps the text for the caller. */
-static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
+void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t i;
   for (i = 0; i < event->size && i < FAIRLOCK_ERROR_SIZE - 1; i++)
@@ -93,7 +93,7 @@ static void bad_reply(struct fairlock_engine *engine)
 /*
  * The handle whose request is answered next, or NULL when it does not care about that one any more.
  */
-static struct fairlock *next_answered(const struct fairlock_engine *engine)
+struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->lists[SENT].first;
   bool its = handle != NULL && handle->sequence[0] == (uint16_t)(engine->last_received + 1);
@@ -108,7 +108,7 @@ static bool subscription_next(const struct fairlock *handle)
 }
 
 /* The handle for which that is so, or NULL. */
-static struct fairlock *next_subscribed(const struct fairlock_engine *engine)
+struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->handles;
   while (handle != NULL && !subscription_next(handle))
@@ -134,7 +134,7 @@ static uint32_t take_off(struct fairlock *handle)
  * A request was answered. When none is left that may be under way, here or since an earlier
  * connection, nothing is in doubt.
  */
-static void count_answer(struct fairlock_engine *engine)
+void fairlock_count_answer(struct fairlock_engine *engine)
 {
   if (++engine->last_received != engine->last_sent || !doubt_over(engine, engine->now)) return;
   engine->last_expiry = 0;
@@ -157,7 +157,7 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 /* The SUBSCRIBE or UNSUBSCRIBE of the handle was answered; 0, or why it was refused. */
 static void take_subscription(struct fairlock *handle, int status)
 {
-  count_answer(handle->engine);
+  fairlock_count_answer(handle->engine);
   handle->flags &= (uint8_t)~SUBSCRIBING;
   if (status == FAIRLOCK_OK) handle->flags ^= SUBSCRIBED;
   if (status < 0) fairlock_on_subscribe_refused(handle, status);
@@ -170,47 +170,13 @@ static void take_subscription(struct fairlock *handle, int status)
  */
 static void leave_reason(struct resp_event *event)
 {
-  if (!begins(event, "ERR Error running")) return;
+  if (!fairlock_begins(event, "ERR Error running")) return;
   for (size_t i = 9; i < event->size; i++) {
     if (event->data[i] < 'A' || event->data[i] > 'Z') continue;
     event->data += i;
     event->size -= i;
     return;
   }
-}
-
-/* An error instead of an answer. */
-static void take_error(struct fairlock_engine *engine, struct resp_event *event)
-{
-  struct fairlock *handle = next_subscribed(engine);
-  leave_reason(event);
-  int status = classify(event);
-  bool unknown = begins(event, "NOSCRIPT"); /* that a script is not known yet is our own affair */
-  if (!unknown) keep_error(engine, event);
-  if (engine->stage < UP) {
-    if (engine->stage == GREETING && begins(event, "ERR unknown command"))
-      status = FAIRLOCK_UNSUPPORTED;
-    fairlock_refused(engine, status);
-    return;
-  }
-  if (handle != NULL) {
-    take_subscription(handle, status);
-    return;
-  }
-  handle = next_answered(engine);
-  count_answer(engine);
-  if (handle == NULL) return;
-  uint32_t sent_at = take_off(handle);
-  if (unknown) engine->eval |= fairlock_kind(handle);
-  fairlock_on_reply(handle, unknown ? FAIRLOCK_PENDING : status, sent_at);
-}
-
-/* The reply is an array of so many numbers, as it has to be. */
-static bool is_array(struct fairlock_engine *engine, uint32_t size)
-{
-  bool good = engine->value_type == RESP_ARRAY && engine->element == size && !engine->malformed;
-  if (!good) bad_reply(engine);
-  return good;
 }
 
 /* The server has told its time, asked for it then. */
@@ -221,27 +187,71 @@ static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32
   engine->sampled_at = engine->now;
 }
 
-/* The answer to a request of ours: {state, value, now}. */
-static void take_answer(struct fairlock_engine *engine)
+/*
+ * The next request was answered, to this effect; FAIRLOCK_OK: what the server says stands in
+ * engine->values, {state, value, now}.
+ */
+void fairlock_answered(struct fairlock_engine *engine, int status)
 {
-  struct fairlock *handle = next_answered(engine);
-  bool numbers = handle != NULL && handle->phase != INSPECTING;
-  int status = FAIRLOCK_OK;
-  if (handle == NULL && next_subscribed(engine) != NULL) {
+  struct fairlock *handle = fairlock_next_answered(engine);
+  fairlock_count_answer(engine);
+  if (handle == NULL) return;
+  uint32_t sent_at = take_off(handle);
+  if (status == FAIRLOCK_OK && handle->phase != INSPECTING) {
+    measure(engine, sent_at);
+    take_time(engine, engine->values[2], sent_at);
+    /* expired: its time was estimated wrongly, and is right now */
+    if (engine->values[0] == -2) status = FAIRLOCK_PENDING;
+  }
+  fairlock_on_reply(handle, status, sent_at);
+}
+
+/* An error instead of an answer. */
+static void take_error(struct fairlock_engine *engine, struct resp_event *event)
+{
+  struct fairlock *handle = fairlock_next_subscribed(engine);
+  leave_reason(event);
+  int status = classify(event);
+  bool unknown =
+      fairlock_begins(event, "NOSCRIPT"); /* that a script is not known yet is our own affair */
+  if (!unknown) fairlock_keep_error(engine, event);
+  if (engine->stage < UP) {
+    if (engine->stage == GREETING && fairlock_begins(event, "ERR unknown command"))
+      status = FAIRLOCK_UNSUPPORTED;
+    fairlock_refused(engine, status);
+    return;
+  }
+  if (handle != NULL) {
+    take_subscription(handle, status);
+    return;
+  }
+  handle = fairlock_next_answered(engine);
+  if (unknown && handle != NULL) engine->eval |= fairlock_kind(handle);
+  /* redirected: it was not carried out */
+  fairlock_answered(engine, unknown || engine->broken ? FAIRLOCK_PENDING : status);
+}
+
+/* The reply is an array of so many numbers, as it has to be. */
+static bool is_array(struct fairlock_engine *engine, uint32_t size)
+{
+  bool good = engine->value_type == RESP_ARRAY && engine->element == size && !engine->malformed;
+  if (!good) bad_reply(engine);
+  return good;
+}
+
+/* The answer to a request of ours: {state, value, now}. */
+static void take_answer(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  const struct fairlock *handle = fairlock_next_answered(engine);
+  const struct fairlock_topology *topology = engine->topology;
+  if (topology != NULL && topology->router->answer(engine, event)) return;
+  if (handle == NULL && fairlock_next_subscribed(engine) != NULL) {
     bad_reply(engine);
     return;
   }
-  if (numbers && !is_array(engine, 3)) return; /* and the request stays unanswered */
-  count_answer(engine);
-  if (handle == NULL) return;
-  uint32_t sent_at = take_off(handle);
-  if (numbers) {
-    measure(engine, sent_at);
-    take_time(engine, engine->values[2], sent_at);
-    if (engine->values[0] == -2)
-      status = FAIRLOCK_PENDING; /* expired: its time was estimated wrongly, and is right now */
-  }
-  fairlock_on_reply(handle, status, sent_at);
+  /* otherwise the request stays unanswered */
+  if (handle == NULL || handle->phase == INSPECTING || is_array(engine, 3))
+    fairlock_answered(engine, FAIRLOCK_OK);
 }
 
 /*
@@ -269,7 +279,8 @@ static void take_greeting(struct fairlock_engine *engine)
 /* An element of HELLO's map: the number of this connection is kept, for the client's id. */
 static void take_hello(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  if (engine->element % 2 == 0) engine->push_type = begins(event, "id") ? PUSH_MESSAGE : PUSH_OTHER;
+  if (engine->element % 2 == 0)
+    engine->push_type = fairlock_begins(event, "id") ? PUSH_MESSAGE : PUSH_OTHER;
   else if (engine->push_type == PUSH_MESSAGE) fairlock_take_number(engine, event, HELLO_ID);
 }
 
@@ -313,10 +324,10 @@ static void take_push(struct fairlock_engine *engine, const struct resp_event *e
 {
   struct fairlock *handle = engine->addressee;
   if (engine->element == 0) {
-    engine->push_type = begins(event, "message")       ? PUSH_MESSAGE
-                        : begins(event, "subscribe")   ? PUSH_SUBSCRIBE
-                        : begins(event, "unsubscribe") ? PUSH_SUBSCRIBE
-                                                       : PUSH_OTHER;
+    engine->push_type = fairlock_begins(event, "message")       ? PUSH_MESSAGE
+                        : fairlock_begins(event, "subscribe")   ? PUSH_SUBSCRIBE
+                        : fairlock_begins(event, "unsubscribe") ? PUSH_SUBSCRIBE
+                                                                : PUSH_OTHER;
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
     handle = engine->addressee;
@@ -340,7 +351,7 @@ void fairlock_take_number(struct fairlock_engine *engine, const struct resp_even
 
 static void take_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  const struct fairlock *handle = next_answered(engine);
+  const struct fairlock *handle = fairlock_next_answered(engine);
   if (engine->value_type == RESP_PUSH) {
     take_push(engine, event);
   } else if (engine->stage == GREETING) {
@@ -371,9 +382,10 @@ void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *even
     engine->element = 0;
     engine->malformed = false;
     engine->addressee = NULL;
-  } else if (event->depth == 1) {
-    take_element(engine, event);
   }
+  const struct fairlock_topology *topology = engine->topology;
+  if (topology != NULL && topology->router->take(engine, event)) return;
+  if (event->depth == 1) take_element(engine, event);
   if (!event->last || engine->value_type == RESP_PUSH) return;
   bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
   if (engine->stage == UP && !asked_for(engine)) {
@@ -383,6 +395,6 @@ void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *even
   } else if (engine->stage < UP) {
     take_greeting(engine);
   } else {
-    take_answer(engine);
+    take_answer(engine, event);
   }
 }

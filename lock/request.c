@@ -144,7 +144,8 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
     arguments = 0;
   }
   if (request->subscribe) {
-    write_command(writer, request->kind == KIND_LEAVE ? "UNSUBSCRIBE" : "SUBSCRIBE", 2);
+    const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
+    write_command(writer, handle->engine->sharded ? command : command + 1, 2);
     write_id(writer, handle, true);
   }
   write_script(writer, handle, script, arguments);
@@ -160,21 +161,27 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   if (arguments == 5) resp_write_bulk_number(writer, request->lease_ms);
 }
 
-/* HELLO 3 [AUTH user password] [SETNAME name], [SELECT database], TIME. */
+/* HELLO 3 [AUTH user password] [SETNAME name] */
+void fairlock_write_hello(struct resp_writer *writer, const char *user, const char *password,
+                          const char *client_name)
+{
+  write_command(writer, "HELLO", 2 + (password != NULL ? 3 : 0) + (client_name != NULL ? 2 : 0));
+  write_text(writer, "3");
+  if (password != NULL) {
+    write_text(writer, "AUTH");
+    write_text(writer, user != NULL ? user : "default");
+    write_text(writer, password);
+  }
+  if (client_name != NULL) {
+    write_text(writer, "SETNAME");
+    write_text(writer, client_name);
+  }
+}
+
+/* HELLO, [SELECT database], TIME. */
 static void write_greeting(struct resp_writer *writer, const struct fairlock_config *config)
 {
-  write_command(writer, "HELLO",
-                2 + (config->password != NULL ? 3 : 0) + (config->client_name != NULL ? 2 : 0));
-  write_text(writer, "3");
-  if (config->password != NULL) {
-    write_text(writer, "AUTH");
-    write_text(writer, config->user != NULL ? config->user : "default");
-    write_text(writer, config->password);
-  }
-  if (config->client_name != NULL) {
-    write_text(writer, "SETNAME");
-    write_text(writer, config->client_name);
-  }
+  fairlock_write_hello(writer, config->user, config->password, config->client_name);
   if (config->database > 0) {
     write_command(writer, "SELECT", 2);
     resp_write_bulk_number(writer, config->database);

@@ -2,10 +2,10 @@
 #include "engine.h"
 
 static const char *const names[] = {
-    "OK",       "BUSY",        "TIMEOUT",     "CANCELLED", "LOST",
-    "NOT_HELD", "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",   "UNREACHABLE",
-    "DENIED",   "UNSUPPORTED", "UNAVAILABLE", "READONLY",  "OOM",
-    "MISCONF",  "REFUSED",     "PROTOCOL",    "INVALID",   "TOO_LONG",
+    "OK",          "BUSY",        "TIMEOUT",     "CANCELLED",   "LOST",    "NOT_HELD",
+    "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",     "UNREACHABLE", "DENIED",  "UNSUPPORTED",
+    "UNAVAILABLE", "READONLY",    "OOM",         "MISCONF",     "REFUSED", "PROTOCOL",
+    "INVALID",     "TOO_LONG",    "WRONG_SHARD", "UNSYNCED",
 };
 
 static const char *const texts[] = {
@@ -29,19 +29,21 @@ static const char *const texts[] = {
     "the server sent something that makes no sense",
     "an argument is out of its range",
     "a name or id does not fit the buffers",
+    "another node of the cluster has this lock",
+    "too few replicas acknowledge",
 };
 
-_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_TOO_LONG, "a name for each status");
-_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_TOO_LONG, "a text for each status");
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_UNSYNCED, "a name for each status");
+_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_UNSYNCED, "a text for each status");
 
 const char *fairlock_status_name(int status)
 {
   if (status == FAIRLOCK_PENDING) return "PENDING";
-  return status <= 0 && status >= FAIRLOCK_TOO_LONG ? names[-status] : "?";
+  return status <= 0 && status >= FAIRLOCK_UNSYNCED ? names[-status] : "?";
 }
 
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  return status <= 0 && status >= FAIRLOCK_TOO_LONG ? texts[-status] : "no status";
+  return status <= 0 && status >= FAIRLOCK_UNSYNCED ? texts[-status] : "no status";
 }

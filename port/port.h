@@ -80,6 +80,16 @@ struct port_transport {
   void (*close)(void *context);
 
   void *context;
+
+  /*
+   * Says where connections go from the next connect() on: to "host:port", a string that stays as it
+   * is until the next call; ":port" is that port of the address before. NULL: to the next of the
+   * transport's own addresses; true then means that others follow before the list begins anew.
+   * False for an address: it cannot go there. It does no I/O, and may be called while the
+   * connection is up. NULL, the function: the transport has one address, and no client can follow a
+   * server that moves.
+   */
+  bool (*aim)(void *context, const char *address);
 };
 
 /*

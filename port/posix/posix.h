@@ -32,6 +32,15 @@ struct port_posix {
   /* port or service name; NULL: host is a path */
   const char *service;
 
+  /* "host:port,host:port"; NULL: host and service are the only address */
+  const char *seeds;
+
+  /* the one in use; NULL: none yet */
+  const char *seed;
+
+  /* where a redirection leads; NULL: nowhere */
+  const char *target;
+
   /* what host resolved to; NULL unless connecting */
   struct addrinfo *addresses;
 
@@ -66,6 +75,14 @@ struct port_posix {
  * Resolving a name may block: see port.h.
  */
 void port_posix_tcp(struct port_posix *posix, const char *host, const char *service);
+
+/*
+ * Several servers, Sentinels or nodes of a cluster, of which a client that follows servers (see
+ * fairlock_follow()) tries one after the other: "host:port", separated by commas, an IPv6 address
+ * in brackets. The text stays the caller's. Returns false if an entry is not of that form, or its
+ * host is longer than 255 characters.
+ */
+bool port_posix_seeds(struct port_posix *posix, const char *seeds);
 
 /*
  * A server at a Unix socket. Returns false if path does not fit the system's limit; then connecting

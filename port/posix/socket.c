@@ -166,14 +166,71 @@ static struct addrinfo *address_after(const struct port_posix *posix)
   return posix->address->ai_next != NULL ? posix->address->ai_next : posix->addresses;
 }
 
+/* A host and a service as getaddrinfo() wants them. */
+struct place {
+  char host[256];
+  char service[32];
+};
+
+/*
+ * Reads "host:port" or "[host]:port", as far as a comma; no host leaves the one before. False when
+ * it is not of that form, or too long.
+ */
+static bool read_place(struct place *place, const char *text)
+{
+  size_t size = strcspn(text, ",");
+  size_t colon = size;
+  while (colon > 0 && text[colon - 1] != ':')
+    colon--;
+  if (colon == 0 || colon == size || size - colon >= sizeof place->service) return false;
+  memcpy(place->service, text + colon, size - colon);
+  place->service[size - colon] = 0;
+  size_t end = colon - 1;
+  if (end == 0) return true;
+  if (end > 1 && text[0] == '[' && text[end - 1] == ']') {
+    text++;
+    end -= 2;
+  }
+  if (end >= sizeof place->host) return false;
+  memcpy(place->host, text, end);
+  place->host[end] = 0;
+  return true;
+}
+
+static bool socket_aim(void *context, const char *address)
+{
+  struct port_posix *posix = context;
+  struct place place;
+  if (address != NULL && !read_place(&place, address)) return false;
+  posix->skip = 0;
+  posix->target = address;
+  if (address != NULL) return true;
+  if (posix->seeds == NULL) return false;
+  const char *comma = posix->seed != NULL ? strchr(posix->seed, ',') : NULL;
+  posix->seed = comma != NULL ? comma + 1 : posix->seeds;
+  return strchr(posix->seed, ',') != NULL;
+}
+
 /* Resolves the host, and points at the address to begin with. */
 static bool resolve(struct port_posix *posix)
 {
   struct addrinfo hints = {0};
+  struct place place;
+  const char *host = posix->host;
+  const char *service = posix->service;
   hints.ai_socktype = SOCK_STREAM;
   forget_addresses(posix);
-  if (getaddrinfo(posix->host, posix->service, &hints, &posix->addresses) != 0)
-    posix->addresses = NULL;
+  if (posix->seeds != NULL) {
+    (void)read_place(&place, posix->seed != NULL ? posix->seed : posix->seeds);
+    host = place.host;
+    service = place.service;
+  }
+  if (posix->target != NULL) {
+    (void)read_place(&place, posix->target);
+    if (posix->target[0] != ':') host = place.host;
+    service = place.service;
+  }
+  if (getaddrinfo(host, service, &hints, &posix->addresses) != 0) posix->addresses = NULL;
   if (posix->addresses == NULL) return false;
   unsigned count = 0;
   for (const struct addrinfo *address = posix->addresses; address != NULL;
@@ -395,6 +452,19 @@ static void init(struct port_posix *posix, const char *host, const char *service
 void port_posix_tcp(struct port_posix *posix, const char *host, const char *service)
 {
   init(posix, host, service);
+  posix->transport.aim = socket_aim;
+}
+
+bool port_posix_seeds(struct port_posix *posix, const char *seeds)
+{
+  port_posix_tcp(posix, NULL, "");
+  posix->seeds = seeds;
+  for (const char *seed = seeds; seed != NULL; seed = strchr(seed, ',')) {
+    struct place place;
+    if (seed != seeds) seed++;
+    if (*seed == ':' || !read_place(&place, seed)) return false;
+  }
+  return true;
 }
 
 bool port_posix_unix(struct port_posix *posix, const char *path)

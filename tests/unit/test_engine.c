@@ -271,15 +271,15 @@ static void test_init_refuses(void)
   config.lease_ms = FAIRLOCK_DURATION_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.lease_ms = FAIRLOCK_LEASE_MIN_MS;
-  config.connect_ms = FAIRLOCK_DURATION_MAX_MS + 1;
+  config.connect_ms = engine.connect_ms = FAIRLOCK_DURATION_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
-  config.connect_ms = 0;
+  config.connect_ms = engine.connect_ms = 0;
   config.response_ms = FAIRLOCK_DURATION_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
   config.response_ms = 0;
-  config.offline_ms = FAIRLOCK_DURATION_MAX_MS + 1;
+  config.offline_ms = engine.offline_ms = FAIRLOCK_DURATION_MAX_MS + 1;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_INVALID);
-  config.offline_ms = FAIRLOCK_FOREVER;
+  config.offline_ms = engine.offline_ms = FAIRLOCK_FOREVER;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   static char name[300];
   CHECK_EQUAL(fairlock_engine_add(&engine, &a, name, 0), FAIRLOCK_INVALID);
@@ -1644,7 +1644,7 @@ static void test_remove_comes_to_an_end(void)
 static void test_remove_is_refused_for_now(void)
 {
   queue_a(500);
-  config.offline_ms = 1000;
+  config.offline_ms = engine.offline_ms = 1000;
   cancel_a();
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
@@ -1688,7 +1688,7 @@ static void test_remove_in_the_middle_of_a_request(void)
   size_t size;
   set_up();
   config.send_size = FAIRLOCK_SEND_MIN;
-  config.offline_ms = 100;
+  config.offline_ms = engine.offline_ms = 100;
   greet();
   CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
   fairlock_engine_output(&engine, &size, now);
@@ -2143,7 +2143,7 @@ static void test_three_unanswered(void)
 {
   set_up();
   config.response_ms = 100000;
-  config.offline_ms = FAIRLOCK_FOREVER;
+  config.offline_ms = engine.offline_ms = FAIRLOCK_FOREVER;
   greet();
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   for (int i = 0; i < 3; i++) {
@@ -2212,7 +2212,7 @@ static void test_remove_with_a_subscription_unanswered(void)
 {
   acquire_a(1000);
   release_a();
-  config.offline_ms = 100;
+  config.offline_ms = engine.offline_ms = 100;
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
   CHECK(sends("UNSUBSCRIBE\r\n"));
   pass(100);

@@ -1,0 +1,349 @@
+/*
+ * Servers that move: Sentinel, Cluster, promoted replicas, and replicas that have to acknowledge.
+ *
+ * A redirection is one event, "go there instead": a Sentinel redirects in the greeting, a node of a
+ * cluster in an answer (MOVED), and where to go is noted in the caller's memory. There is one
+ * connection and no table of slots. Any other break leads to the next seed.
+ *
+ * Replicas. A script that may begin a hold, or extend one, has a WAIT behind it, with a sequence
+ * number of its own. When its reply says that it did, that reply counts only when the WAIT's comes;
+ * with too few replicas the script counts as refused, for now. Nothing is sent in between, so no
+ * WAIT stands in line behind another. A grant by message is not believed: the waiter asks.
+ *
+ * The engine calls this file by fairlock_router alone, so a program that does not follow links none
+ * of it.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+#define CONNECT_MS  1000U
+#define OFFLINE_MS  60000U
+#define REPLICAS_MS 500U
+
+/* The longest pause between two rounds of the seeds. */
+#define PAUSE_MAX_MS 1000U
+
+/* Redirections in a row that are followed at once. */
+#define REDIRECTIONS 4
+
+/* SSUBSCRIBE is known since then. */
+#define SHARDED_SINCE 7
+
+/* Fields of HELLO. */
+enum { OTHER, VERSION, MODE, ROLE };
+
+/* What is written: nothing that needs replicas, a script that does, or the WAIT behind it. */
+enum { UNSYNCED, SCRIPT, WAIT };
+
+/* What follows the last such character; all of the text when it has none. */
+static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, char character)
+{
+  while (end > text && end[-1] != (uint8_t)character)
+    end--;
+  return end;
+}
+
+/* Puts text into the address, from `at` on. False when there is no room for it. */
+static bool put(struct fairlock_topology *topology, size_t at, const void *text, size_t size)
+{
+  if (at + size >= topology->address_size) return false;
+  memcpy(topology->address + at, text, size);
+  topology->address[at + size] = 0;
+  return true;
+}
+
+/* Has the next connection go to the address, at once. False when the transport cannot go there. */
+static bool redirect(struct fairlock_engine *engine)
+{
+  struct fairlock_topology *topology = engine->topology;
+  topology->moved =
+      topology->aim != NULL && topology->aim(topology->aim_context, topology->address);
+  if (topology->moved) fairlock_engine_fail(engine, FAIRLOCK_OK);
+  return topology->moved;
+}
+
+/* The locks of other handles that are in use are in the same slot. */
+static bool may_leave(const struct fairlock *handle)
+{
+  unsigned slot = fairlock_slot(handle->name, handle->name_size);
+  const struct fairlock *other = handle->engine->handles;
+  for (; other != NULL; other = other->sibling) {
+    bool same = other->phase == FREE || fairlock_slot(other->name, other->name_size) == slot;
+    if (!same) return false;
+  }
+  return true;
+}
+
+/*
+ * MOVED slot host:port. No host, or "?": that port of the host that said so. What was asked for was
+ * not done, and whoever asked asks again, there.
+ */
+static void follow(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
+  const struct fairlock *handle = fairlock_next_subscribed(engine);
+  const uint8_t *end = event->data + event->size;
+  const uint8_t *host = after_last(event->data, end, ' ');
+  const uint8_t *port = after_last(host, end, ':');
+  size_t at = 0;
+  if (handle == NULL) handle = fairlock_next_answered(engine);
+  if (handle == NULL || port == host || !may_leave(handle)) return;
+  if (port == host + 1 || (port == host + 2 && *host == '?')) {
+    const uint8_t *old = (const uint8_t *)topology->address;
+    if (topology->away)
+      at = (size_t)(after_last(old, old + strlen(topology->address), ':') - old) - 1;
+    host = port - 1;
+  }
+  if (put(topology, at, host, (size_t)(end - host))) (void)redirect(engine);
+}
+
+/* A field of HELLO, or its value. */
+static void take_hello(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
+  if (engine->element % 2 == 0) {
+    topology->field = fairlock_begins(event, "version") ? VERSION
+                      : fairlock_begins(event, "mode")  ? MODE
+                      : fairlock_begins(event, "role")  ? ROLE
+                                                        : OTHER;
+  } else if (topology->field == VERSION && event->size > 0 && event->data != NULL) {
+    bool two = event->size > 1 && event->data[1] != '.';
+    topology->version = two ? UINT8_MAX : (uint8_t)(event->data[0] - '0');
+  } else if (topology->field == MODE) {
+    topology->cluster = fairlock_begins(event, "cluster");
+  } else if (topology->field == ROLE) {
+    topology->replica = fairlock_begins(event, "replica");
+  }
+}
+
+/* True when the rest of the greeting is not for this server. */
+static bool take_greeting(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
+  if (event->depth == 1) take_hello(engine, event);
+  if (!event->last || engine->value_type != RESP_MAP) return false;
+  engine->sharded = topology->cluster && topology->version >= SHARDED_SINCE;
+  if (topology->resolving) engine->stage = RESOLVING;
+  else if (topology->replica && !topology->cluster) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
+  return topology->resolving || engine->broken;
+}
+
+/* A Sentinel's answer: {host, port}, or null when it does not know the name. */
+static void take_master(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
+  bool text = event->depth == 1 && event->type == RESP_BULK_STRING && !event->cut;
+  if (event->depth == 0 && event->type == RESP_ARRAY && event->integer == 2) return;
+  if (event->type == RESP_NULL) {
+    static const char unknown[] = "the Sentinel does not know this service";
+    memcpy(engine->error, unknown, sizeof unknown);
+    fairlock_refused(engine, FAIRLOCK_REFUSED);
+  } else if (!text) {
+    fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
+  } else if (engine->element++ == 0) {
+    if (!put(topology, 0, event->data, event->size) || !put(topology, event->size, ":", 1))
+      fairlock_refused(engine, FAIRLOCK_TOO_LONG);
+  } else if (!put(topology, strlen(topology->address), event->data, event->size) ||
+             !redirect(engine)) {
+    fairlock_refused(engine, FAIRLOCK_TOO_LONG);
+  }
+}
+
+/* Messages to shards have words of their own, which the engine knows without their first letter. */
+static void take_push(struct fairlock_engine *engine, struct resp_event *event)
+{
+  if (!engine->sharded || event->depth != 1) return;
+  if (engine->element == 0 && event->size > 0 && !fairlock_begins(event, "subscribe")) {
+    bool shard = event->data[0] == 's';
+    event->data += shard;
+    event->size -= shard;
+  }
+  /* the slot has gone to another node */
+  bool subscription = engine->element == 1 && engine->push_type == PUSH_SUBSCRIBE;
+  if (subscription && fairlock_next_subscribed(engine) == NULL)
+    fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+}
+
+/*
+ * The WAIT behind a script that holds was answered. Without enough replicas the hold does not
+ * count, but it may be there: it has to be left.
+ */
+static void acknowledged(struct fairlock_engine *engine, bool enough)
+{
+  struct fairlock *handle = fairlock_next_answered(engine);
+  engine->topology->held = false;
+  if (!enough && handle != NULL && waiting(handle)) handle->flags |= OWED;
+  fairlock_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
+  fairlock_count_answer(engine);
+}
+
+/* Looks at an event before the engine does. True: it is not for the engine. */
+static bool take(struct fairlock_engine *engine, struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
+  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
+  if (engine->value_type == RESP_PUSH) {
+    take_push(engine, event);
+    return engine->broken;
+  }
+  if (error && engine->stage == UP) {
+    if (fairlock_begins(event, "MOVED")) follow(engine, event);
+    if (fairlock_begins(event, "UNBLOCKED")) { /* the master was demoted in the middle of a WAIT */
+      fairlock_engine_fail(engine, FAIRLOCK_READONLY);
+      return true;
+    }
+    if (!topology->held) return false;
+    fairlock_keep_error(engine, event);
+    acknowledged(engine, false);
+    return true;
+  }
+  if (error) return false;
+  if (engine->stage == GREETING) return take_greeting(engine, event);
+  if (engine->stage != RESOLVING) return false;
+  take_master(engine, event);
+  return true;
+}
+
+/* An answer has come as a whole. True: it does not count yet, or was counted here. */
+static bool answer(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
+  topology->redirections = 0;
+  if (topology->held) {
+    acknowledged(engine,
+                 event->type == RESP_INTEGER && event->integer >= (int64_t)topology->replicas);
+    return true;
+  }
+  const struct fairlock *handle = fairlock_next_answered(engine);
+  bool numbers = engine->value_type == RESP_ARRAY && engine->element == 3 && !engine->malformed;
+  bool may_hold = handle != NULL && (fairlock_kind(handle) & (KIND_ACQUIRE | KIND_KEEP)) != 0;
+  topology->held = engine->synced && may_hold && numbers && engine->values[0] == 1;
+  return topology->held;
+}
+
+/* Writing */
+
+static void write_text(struct resp_writer *writer, const char *text)
+{
+  resp_write_bulk(writer, text, strlen(text));
+}
+
+static void write_output(struct fairlock_engine *engine, struct resp_writer *writer)
+{
+  struct fairlock_topology *topology = engine->topology;
+  const struct fairlock_config *config = engine->config;
+  if (topology->writes == WAIT) {
+    resp_write_header(writer, RESP_ARRAY, 3);
+    write_text(writer, "WAIT");
+    resp_write_bulk_number(writer, topology->replicas);
+    resp_write_bulk_number(writer, config_or(topology->replicas_ms, REPLICAS_MS));
+  } else if (topology->resolving && engine->request.handle == NULL) {
+    fairlock_write_hello(writer, topology->sentinel_user, topology->sentinel_password,
+                         config->client_name);
+    resp_write_header(writer, RESP_ARRAY, 3);
+    write_text(writer, "SENTINEL");
+    write_text(writer, "GET-MASTER-ADDR-BY-NAME");
+    write_text(writer, topology->service);
+  } else {
+    bool script = engine->request.handle != NULL;
+    bool may_hold = script && (engine->request.kind & (KIND_ACQUIRE | KIND_KEEP)) != 0;
+    topology->writes = engine->synced && may_hold ? SCRIPT : UNSYNCED;
+    fairlock_write_output(engine, writer);
+  }
+}
+
+/* A request is in the send buffer as a whole. True: a WAIT is written next. */
+static bool end_request(struct fairlock_engine *engine)
+{
+  struct fairlock_topology *topology = engine->topology;
+  bool wait = topology->writes == SCRIPT;
+  topology->writes = wait ? WAIT : UNSYNCED;
+  if (!wait) return false;
+  engine->request.sequence = ++engine->last_sent;
+  engine->request_done = 0;
+  return true;
+}
+
+/* Chooses the next seed. */
+static void choose_seed(struct fairlock_topology *topology)
+{
+  topology->more = topology->aim != NULL && topology->aim(topology->aim_context, NULL);
+  topology->resolving = topology->service != NULL;
+}
+
+/* The connection is closed. True: another one is made soon, and nothing fails for that. */
+static bool closed(struct fairlock_engine *engine)
+{
+  struct fairlock_topology *topology = engine->topology;
+  bool goes_on = topology->moved || topology->more;
+  bool at_once = topology->moved ? topology->redirections < REDIRECTIONS : topology->more;
+  engine->sharded = false;
+  topology->writes = UNSYNCED;
+  topology->held = false;
+  topology->cluster = false;
+  topology->replica = false;
+  topology->away = topology->moved;
+  topology->resolving = false;
+  if (topology->moved) topology->redirections++;
+  else choose_seed(topology);
+  topology->moved = false;
+  if (at_once) engine->backoff_ms = 0;
+  if (engine->backoff_ms > PAUSE_MAX_MS) engine->backoff_ms = PAUSE_MAX_MS;
+  return goes_on;
+}
+
+static const struct fairlock_router router = {take, answer, write_output, end_request, closed};
+
+int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topology *topology,
+                           bool (*aim)(void *context, const char *address), void *context)
+{
+  const struct fairlock_config *config = engine->config;
+  uint32_t replicas_ms = config_or(topology->replicas_ms, REPLICAS_MS);
+  bool room = topology->address != NULL && topology->address_size > 1;
+  if (replicas_ms > engine->response_ms / 2) return FAIRLOCK_INVALID;
+  if (topology->replicas > INT32_MAX) return FAIRLOCK_INVALID;
+  if (topology->service != NULL && (!room || aim == NULL)) return FAIRLOCK_INVALID;
+  topology->router = &router;
+  topology->aim = room ? aim : NULL;
+  topology->aim_context = context;
+  topology->redirections = 0;
+  topology->writes = UNSYNCED;
+  topology->moved = false;
+  topology->away = false;
+  topology->cluster = false;
+  topology->replica = false;
+  topology->held = false;
+  engine->topology = topology;
+  engine->synced = topology->replicas > 0;
+  if (config->connect_ms == 0) engine->connect_ms = CONNECT_MS;
+  if (config->offline_ms == 0) engine->offline_ms = OFFLINE_MS;
+  choose_seed(topology);
+  return FAIRLOCK_OK;
+}
+
+/* CRC16 as of XMODEM, of what is between the first { and the next }, if that is not nothing. */
+unsigned fairlock_slot(const void *name, size_t size)
+{
+  const uint8_t *text = name;
+  size_t begin = 0;
+  size_t end = size;
+  unsigned crc = 0;
+  while (begin < size && text[begin] != '{')
+    begin++;
+  for (end = begin; end < size && text[end] != '}';)
+    end++;
+  if (end == size || end == begin + 1) {
+    end = size;
+    begin = 0;
+  } else {
+    begin++;
+  }
+  for (; begin < end; begin++) {
+    crc ^= (unsigned)text[begin] << 8;
+    for (int bit = 0; bit < 8; bit++)
+      crc = crc & 0x8000U ? crc << 1 ^ 0x1021U : crc << 1;
+    crc &= 0xffffU;
+  }
+  return crc & 0x3fffU;
+}
