@@ -532,6 +532,7 @@ struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 {
   lock(client);
   struct fairlock_counters stats = client->engine.counters;
+  stats.waits = stats.granted + stats.polled;
   port_mutex_unlock(&client->mutex);
   return stats;
 }

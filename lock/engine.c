@@ -114,6 +114,7 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   memset(engine, 0, sizeof *engine);
   engine->config = config;
   engine->changed = true;
+  engine->window = SEQUENCES;
   fairlock_set_timeouts(engine);
   engine->connect_ms = config_or(config->connect_ms, engine->waiter_ms);
   engine->offline_ms = config_or(config->offline_ms, 2 * engine->waiter_ms);
@@ -268,8 +269,7 @@ void fairlock_greeted(struct fairlock_engine *engine)
 void fairlock_refused(struct fairlock_engine *engine, int status)
 {
   fairlock_engine_fail(engine, status);
-  if (status == FAIRLOCK_UNAVAILABLE || (engine->topology != NULL && engine->topology->more))
-    return;
+  if (status == FAIRLOCK_UNAVAILABLE) return;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
     fairlock_on_failed(handle, status);
 }
@@ -277,13 +277,16 @@ void fairlock_refused(struct fairlock_engine *engine, int status)
 void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t now)
 {
   engine->now = now;
-  bool never_up = engine->stage != UP;
+  bool failed = engine->stage != UP;
   enter(engine, CLOSED);
   engine->backoff_ms = (uint16_t)back_off(engine);
-  bool goes_on = engine->topology != NULL && engine->topology->router->closed(engine);
-  if (engine->last_error == FAIRLOCK_OK && !goes_on) engine->last_error = (int8_t)status;
+  if (engine->topology != NULL && engine->topology->router->closed(engine)) {
+    failed = false;
+  } else {
+    if (engine->last_error == FAIRLOCK_OK) engine->last_error = (int8_t)status;
+    engine->connect_requested = false;
+  }
   engine->broken = false;
-  engine->connect_requested = engine->connect_requested && goes_on;
   engine->writing = false;
   engine->request.handle = NULL;
   engine->send_start = 0;
@@ -291,7 +294,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->receive_end = 0;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
     fairlock_on_broken(handle);
-    if (never_up && !goes_on && (handle->phase == TRYING || asking(handle)))
+    if (failed && (handle->phase == TRYING || asking(handle)))
       fairlock_on_failed(handle, engine->last_error);
   }
   engine->last_sent = 0;
@@ -325,8 +328,7 @@ static bool take_request(struct fairlock_engine *engine)
   if (engine->writing) return true;
   struct fairlock *handle = engine->lists[READY].first;
   if (handle == NULL || engine->stage != UP) return false;
-  if ((uint16_t)(engine->last_sent - engine->last_received) >= (engine->synced ? 1 : SEQUENCES))
-    return false;
+  if ((uint16_t)(engine->last_sent - engine->last_received) >= engine->window) return false;
   if (reached(engine->now, connection_limit(engine))) return false;
   while (fairlock_held_back(handle)) {
     fairlock_list_remove(handle, READY);
@@ -340,32 +342,24 @@ static bool take_request(struct fairlock_engine *engine)
   return true;
 }
 
-static void end_request(struct fairlock_engine *engine)
-{
-  if (engine->synced && engine->topology->router->end_request(engine)) return;
-  engine->writing = false;
-  engine->changed = true;
-  if (engine->request.handle == NULL) return;
-  engine->request.handle = NULL;
-  engine->counters.requests++;
-}
-
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now)
 {
   uint8_t *buffer = engine->config->send_buffer;
   size_t room = engine->config->send_size;
-  const struct fairlock_topology *topology = engine->topology;
   engine->now = now;
   if (engine->send_end == 0 && engine->stage > OPENING && !engine->broken) {
     while (engine->send_end < room && take_request(engine)) {
       struct resp_writer writer;
       resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end,
                        engine->request_done);
-      if (topology != NULL) topology->router->write_output(engine, &writer);
+      if (engine->topology != NULL) engine->topology->router->write_output(engine, &writer);
       else fairlock_write_output(engine, &writer);
       engine->send_end += writer.used;
       engine->request_done += writer.used;
-      if (engine->request_done == writer.total) end_request(engine);
+      if (engine->request_done < writer.total) continue;
+      engine->writing = false;
+      engine->changed = true;
+      engine->request.handle = NULL;
     }
     if (engine->send_end > 0) {
       engine->filled_at = now;

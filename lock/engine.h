@@ -140,7 +140,7 @@ enum fairlock_status {
   /* NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL */
   FAIRLOCK_DENIED = -10,
 
-  /* the server does not speak RESP3: Redis 6.2 or newer is needed */
+  /* the server does not speak RESP3, or lacks a command. Redis 6.2 or newer is needed */
   FAIRLOCK_UNSUPPORTED = -11,
 
   /* LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN: not now. Try later */
@@ -155,26 +155,26 @@ enum fairlock_status {
   /* the server refuses writes: MISCONF, NOREPLICAS. See its log */
   FAIRLOCK_MISCONF = -15,
 
+  /* too few replicas have acknowledged in time (WAIT): the lock was not taken. Look at them */
+  FAIRLOCK_UNSYNCED = -16,
+
   /* any other error of the server's: see the error text */
-  FAIRLOCK_REFUSED = -16,
+  FAIRLOCK_REFUSED = -17,
 
   /* the server's bytes are no RESP, or not what was asked for */
-  FAIRLOCK_PROTOCOL = -17,
+  FAIRLOCK_PROTOCOL = -18,
 
   /* an argument is out of its range. A mistake of the caller's */
-  FAIRLOCK_INVALID = -18,
+  FAIRLOCK_INVALID = -19,
 
   /* a name or id does not fit the buffers. Enlarge them */
-  FAIRLOCK_TOO_LONG = -19,
+  FAIRLOCK_TOO_LONG = -20,
 
   /*
    * MOVED: another node of the cluster has this lock. The client speaks to one node at a time, and
    * follows only when no other lock keeps it here: see struct fairlock_topology
    */
-  FAIRLOCK_WRONG_SHARD = -20,
-
-  /* too few replicas have acknowledged in time (WAIT): the lock was not taken. Look at them */
-  FAIRLOCK_UNSYNCED = -21
+  FAIRLOCK_WRONG_SHARD = -21
 };
 
 struct fairlock;
@@ -303,7 +303,6 @@ struct fairlock_topology {
   uint8_t redirections; /* in a row */
   uint8_t field;        /* of HELLO, whose value comes next */
   uint8_t version;      /* of the server, as far as the first dot */
-  uint8_t writes;       /* whether the request under way has a WAIT behind it, or is that */
   bool more;            /* seeds of this round are left */
   bool moved;           /* address says where to go next */
   bool away;            /* the connection is, or will be, to address, not to a seed */
@@ -318,7 +317,7 @@ struct fairlock_counters {
   /* new holds */
   uint32_t acquisitions;
 
-  /* acquisitions that had to wait in the queue */
+  /* acquisitions that had to wait in the queue: granted and polled together */
   uint32_t waits;
 
   /* handovers that came as a message */
@@ -524,8 +523,8 @@ struct fairlock_engine {
   /* closed: for this long after `stage_began` */
   uint16_t backoff_ms;
 
-  /* sequence numbers */
-  uint16_t last_sent, last_received;
+  /* sequence numbers, and how many answers may be missing while another request is sent */
+  uint16_t last_sent, last_received, window;
 
   /* the time, as the caller has told it last */
   uint32_t now;
@@ -571,9 +570,6 @@ struct fairlock_engine {
    */
   uint32_t response_ms;
 
-  /* of the configuration, or what 0 means */
-  uint32_t connect_ms, offline_ms;
-
   /* measured: follows longer ones at once, shorter ones slowly */
   uint32_t round_trip_ms;
 
@@ -589,8 +585,6 @@ struct fairlock_engine {
   /* the longest that a request now under way may be valid */
   uint32_t request_life_ms;
 
-  uint32_t last_number;
-  uint32_t random;
   struct fairlock_request request;
 
   /* the newest known time of the server */
@@ -601,6 +595,12 @@ struct fairlock_engine {
 
   /* numbers of the reply under way */
   int64_t values[5];
+
+  /* of the configuration, or what 0 means */
+  uint32_t connect_ms, offline_ms;
+
+  uint32_t last_number;
+  uint32_t random;
 
   const struct fairlock_inspection *inspection;
   fairlock_report_fn report;

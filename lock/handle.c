@@ -162,10 +162,7 @@ static void hold(struct fairlock *handle, uint32_t *way)
       /* of an earlier place in the queue, perhaps */
       handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE;
   counters->acquisitions++;
-  if (handle->flags & QUEUED) {
-    counters->waits++;
-    ++*way;
-  }
+  if (handle->flags & QUEUED) ++*way;
   set_phase(handle, HELD);
   handle->holds = 1;
   handle->flags &= (uint8_t)~OWED;
@@ -408,6 +405,7 @@ static void number_request(struct fairlock *handle)
   handle->sequence[n] = handle->newest;
   handle->sent_at[n] = engine->now;
   if (n == 0) fairlock_list_sent(handle);
+  engine->counters.requests++;
 }
 
 /* How long the request lives, by the server's clock, and with it what may be in doubt. */
@@ -547,9 +545,8 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 
 static bool may_pass(int status)
 {
-  /* UNAVAILABLE, READONLY, OOM, MISCONF */
-  return (status <= FAIRLOCK_UNAVAILABLE && status >= FAIRLOCK_MISCONF) ||
-         status == FAIRLOCK_UNSYNCED;
+  /* with READONLY, OOM and MISCONF between them */
+  return status <= FAIRLOCK_UNAVAILABLE && status >= FAIRLOCK_UNSYNCED;
 }
 
 /*
@@ -651,7 +648,7 @@ void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint3
 {
   if (waiting(handle)) {
     fairlock_queue_send(handle); /* asks, or confirms the grant */
-    if (token != 0 && !handle->engine->synced) take_grant(handle, token, at, claim_ms);
+    if (token != 0) take_grant(handle, token, at, claim_ms);
   } else if (handle->phase == FREE && token != 0) {
     handle->flags |= OWED;
     leave(handle, FAIRLOCK_OK);

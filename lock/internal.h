@@ -132,6 +132,9 @@ enum flags {
   ENDLESS = 32
 };
 
+/* What may begin a hold, or extends one: what replicas have to acknowledge. */
+#define KINDS_OF_BELIEF (KIND_ACQUIRE | KIND_KEEP)
+
 /* READY: wants to send. SENT: awaits answers, in the order of the oldest of each handle. */
 enum list { READY, SENT };
 
@@ -206,9 +209,7 @@ struct fairlock_inspection {
 /* What a topology needs; topology.c has it, for the same reason. */
 struct fairlock_router {
   bool (*take)(struct fairlock_engine *engine, struct resp_event *event);
-  bool (*answer)(struct fairlock_engine *engine, const struct resp_event *event);
   void (*write_output)(struct fairlock_engine *engine, struct resp_writer *writer);
-  bool (*end_request)(struct fairlock_engine *engine);
   bool (*closed)(struct fairlock_engine *engine);
 };
 
@@ -244,10 +245,8 @@ void fairlock_write_hello(struct resp_writer *writer, const char *user, const ch
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 
 /* reply.c */
-void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event);
 bool fairlock_begins(const struct resp_event *event, const char *words);
 struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine);
-struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine);
 void fairlock_count_answer(struct fairlock_engine *engine);
 void fairlock_answered(struct fairlock_engine *engine, int status);
 void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event,

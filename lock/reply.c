@@ -33,12 +33,14 @@ bool fairlock_begins(const struct resp_event *event, const char *words)
 #define READ_ONLY   "\015"
 #define NO_MEMORY   "\016"
 #define NO_WRITES   "\017"
-#define WRONG_SHARD "\024"
+#define WRONG_SHARD "\025"
 _Static_assert(FAIRLOCK_DENIED == -012 && FAIRLOCK_UNSUPPORTED == -013 &&
                    FAIRLOCK_UNAVAILABLE == -014,
                "as above");
 _Static_assert(FAIRLOCK_READONLY == -015 && FAIRLOCK_OOM == -016 && FAIRLOCK_MISCONF == -017,
                "as above");
+
+_Static_assert(FAIRLOCK_WRONG_SHARD == -025, "as above");
 
 /*
  * Codes at the beginning of error texts, each behind the status that it means to us; in one string,
@@ -55,6 +57,7 @@ static const char errors[] =
     DENIED "The user\0"
     DENIED "ERR ACL\0"
     UNSUPPORTED "NOPROTO\0"
+    UNSUPPORTED "ERR unknown command\0"
     UNAVAILABLE "LOADING\0"
     UNAVAILABLE "BUSY\0"
     UNAVAILABLE "MASTERDOWN\0"
@@ -77,12 +80,11 @@ static int classify(const struct resp_event *event)
 }
 
 /* Keeps the text for the caller. */
-void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event)
+static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  size_t i;
-  for (i = 0; i < event->size && i < FAIRLOCK_ERROR_SIZE - 1; i++)
-    engine->error[i] = (char)event->data[i];
-  engine->error[i] = 0;
+  size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
+  memcpy(engine->error, event->data, size);
+  engine->error[size] = 0;
 }
 
 static void bad_reply(struct fairlock_engine *engine)
@@ -108,7 +110,7 @@ static bool subscription_next(const struct fairlock *handle)
 }
 
 /* The handle for which that is so, or NULL. */
-struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine)
+static struct fairlock *next_subscribed(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->handles;
   while (handle != NULL && !subscription_next(handle))
@@ -209,15 +211,14 @@ void fairlock_answered(struct fairlock_engine *engine, int status)
 /* An error instead of an answer. */
 static void take_error(struct fairlock_engine *engine, struct resp_event *event)
 {
-  struct fairlock *handle = fairlock_next_subscribed(engine);
+  struct fairlock *handle = next_subscribed(engine);
   leave_reason(event);
   int status = classify(event);
-  bool unknown =
-      fairlock_begins(event, "NOSCRIPT"); /* that a script is not known yet is our own affair */
-  if (!unknown) fairlock_keep_error(engine, event);
+  bool unknown = fairlock_begins(event, "NOSCRIPT");
+  /* not known yet, or redirected: it was not carried out, which is our own affair */
+  bool repeat = unknown || engine->broken;
+  if (!repeat) keep_error(engine, event);
   if (engine->stage < UP) {
-    if (engine->stage == GREETING && fairlock_begins(event, "ERR unknown command"))
-      status = FAIRLOCK_UNSUPPORTED;
     fairlock_refused(engine, status);
     return;
   }
@@ -227,8 +228,7 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   }
   handle = fairlock_next_answered(engine);
   if (unknown && handle != NULL) engine->eval |= fairlock_kind(handle);
-  /* redirected: it was not carried out */
-  fairlock_answered(engine, unknown || engine->broken ? FAIRLOCK_PENDING : status);
+  fairlock_answered(engine, repeat ? FAIRLOCK_PENDING : status);
 }
 
 /* The reply is an array of so many numbers, as it has to be. */
@@ -240,12 +240,10 @@ static bool is_array(struct fairlock_engine *engine, uint32_t size)
 }
 
 /* The answer to a request of ours: {state, value, now}. */
-static void take_answer(struct fairlock_engine *engine, const struct resp_event *event)
+static void take_answer(struct fairlock_engine *engine)
 {
   const struct fairlock *handle = fairlock_next_answered(engine);
-  const struct fairlock_topology *topology = engine->topology;
-  if (topology != NULL && topology->router->answer(engine, event)) return;
-  if (handle == NULL && fairlock_next_subscribed(engine) != NULL) {
+  if (handle == NULL && next_subscribed(engine) != NULL) {
     bad_reply(engine);
     return;
   }
@@ -395,6 +393,6 @@ void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *even
   } else if (engine->stage < UP) {
     take_greeting(engine);
   } else {
-    take_answer(engine, event);
+    take_answer(engine);
   }
 }

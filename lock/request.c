@@ -12,6 +12,12 @@
 
 static const char channel_name[] = "redisson_lock__channel:";
 
+/*
+ * What stands behind the prefix of a key (NAME), of a channel (both), and of an id, which has no
+ * prefix (ID).
+ */
+enum parts { NAME = 1, ID = 2 };
+
 static void write_text(struct resp_writer *writer, const char *text)
 {
   resp_write_bulk(writer, text, strlen(text));
@@ -36,50 +42,45 @@ static bool braced(const struct fairlock *handle)
   return true;
 }
 
-static void write_key(struct resp_writer *writer, const struct fairlock *handle, const char *prefix)
+static void write_parts(struct resp_writer *writer, const struct fairlock *handle,
+                        const char *prefix, unsigned parts)
 {
-  size_t brace = braced(handle);
-  size_t size = strlen(prefix);
-  resp_write_header(writer, RESP_BULK_STRING, (int64_t)(size + handle->name_size + 2 * brace));
-  resp_write_raw(writer, prefix, size);
-  resp_write_raw(writer, "{", brace);
-  resp_write_raw(writer, handle->name, handle->name_size);
-  resp_write_raw(writer, &"}\r\n"[1 - brace], 2 + brace);
-}
-
-/* ":" and the handle's number, which end its id. Returns their size. */
-static size_t format_suffix(char suffix[RESP_NUMBER_SIZE + 1], const struct fairlock *handle)
-{
-  suffix[0] = ':';
-  return 1 + resp_format_number(suffix + 1, handle->number);
-}
-
-/* The id; behind the channel's name, if that is wanted. */
-static void write_id(struct resp_writer *writer, const struct fairlock *handle, bool channel)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  size_t brace = braced(handle);
-  char suffix[RESP_NUMBER_SIZE + 1];
-  size_t size = format_suffix(suffix, handle);
-  if (channel) {
-    resp_write_header(writer, RESP_BULK_STRING, (int64_t)fairlock_channel_size(handle));
-    resp_write_raw(writer, channel_name, sizeof channel_name - 1);
+  resp_write_raw(writer, prefix, strlen(prefix));
+  if (parts & NAME) {
+    size_t brace = braced(handle);
     resp_write_raw(writer, "{", brace);
     resp_write_raw(writer, handle->name, handle->name_size);
-    resp_write_raw(writer, &"}:"[1 - brace], 1 + brace);
-  } else {
-    resp_write_header(writer, RESP_BULK_STRING, (int64_t)(engine->id_size + size));
+    resp_write_raw(writer, "}", brace);
   }
-  resp_write_raw(writer, engine->id, engine->id_size);
-  resp_write_raw(writer, suffix, size);
+  if (parts == (NAME | ID)) resp_write_raw(writer, ":", 1);
+  if (parts & ID) {
+    char number[RESP_NUMBER_SIZE];
+    resp_write_raw(writer, handle->engine->id, handle->engine->id_size);
+    resp_write_raw(writer, ":", 1);
+    resp_write_raw(writer, number, resp_format_number(number, handle->number));
+  }
+}
+
+/* The same into no buffer: what it comes to. */
+static size_t parts_size(const struct fairlock *handle, const char *prefix, unsigned parts)
+{
+  struct resp_writer counter;
+  resp_writer_init(&counter, NULL, 0, 0);
+  write_parts(&counter, handle, prefix, parts);
+  return counter.total;
+}
+
+static void write_string(struct resp_writer *writer, const struct fairlock *handle,
+                         const char *prefix, unsigned parts)
+{
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)parts_size(handle, prefix, parts));
+  write_parts(writer, handle, prefix, parts);
   resp_write_end(writer);
 }
 
 size_t fairlock_channel_size(const struct fairlock *handle)
 {
-  char suffix[RESP_NUMBER_SIZE + 1];
-  size_t size = sizeof channel_name + handle->name_size + 2 * (size_t)braced(handle);
-  return size + handle->engine->id_size + format_suffix(suffix, handle);
+  return parts_size(handle, channel_name, NAME | ID);
 }
 
 /*
@@ -125,9 +126,9 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
   }
   write_text(writer, "4");
   resp_write_bulk(writer, handle->name, handle->name_size);
-  write_key(writer, handle, "redisson_lock_queue:");
-  write_key(writer, handle, "redisson_lock_timeout:");
-  write_key(writer, handle, "fairlock:");
+  write_string(writer, handle, "redisson_lock_queue:", NAME);
+  write_string(writer, handle, "redisson_lock_timeout:", NAME);
+  write_string(writer, handle, "fairlock:", NAME);
 }
 
 /* A script, and its arguments as they stand at the head of the Lua file. */
@@ -146,11 +147,11 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   if (request->subscribe) {
     const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
     write_command(writer, handle->engine->sharded ? command : command + 1, 2);
-    write_id(writer, handle, true);
+    write_string(writer, handle, channel_name, NAME | ID);
   }
   write_script(writer, handle, script, arguments);
   if (arguments == 0) return;
-  write_id(writer, handle, false);
+  write_string(writer, handle, "", ID);
   resp_write_bulk_number(writer, request->expires);
   resp_write_bulk_number(writer, request->target);
   if (arguments == 6) {

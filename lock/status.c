@@ -2,10 +2,10 @@
 #include "engine.h"
 
 static const char *const names[] = {
-    "OK",          "BUSY",        "TIMEOUT",     "CANCELLED",   "LOST",    "NOT_HELD",
-    "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",     "UNREACHABLE", "DENIED",  "UNSUPPORTED",
-    "UNAVAILABLE", "READONLY",    "OOM",         "MISCONF",     "REFUSED", "PROTOCOL",
-    "INVALID",     "TOO_LONG",    "WRONG_SHARD", "UNSYNCED",
+    "OK",          "BUSY",        "TIMEOUT",  "CANCELLED",   "LOST",     "NOT_HELD",
+    "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",  "UNREACHABLE", "DENIED",   "UNSUPPORTED",
+    "UNAVAILABLE", "READONLY",    "OOM",      "MISCONF",     "UNSYNCED", "REFUSED",
+    "PROTOCOL",    "INVALID",     "TOO_LONG", "WRONG_SHARD",
 };
 
 static const char *const texts[] = {
@@ -20,30 +20,32 @@ static const char *const texts[] = {
     "no answer came: the release was carried out, or the lease will end the hold",
     "the server cannot be reached",
     "the server refuses this user",
-    "the server does not speak RESP3: Redis 6.2 or newer is needed",
+    "the server lacks what we need: Redis 6.2 or newer",
     "the server cannot serve now",
     "the server is a read-only replica",
     "the server is out of memory",
     "the server refuses writes",
+    "too few replicas acknowledge",
     "the server refused the request",
     "the server sent something that makes no sense",
     "an argument is out of its range",
     "a name or id does not fit the buffers",
     "another node of the cluster has this lock",
-    "too few replicas acknowledge",
 };
 
-_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_UNSYNCED, "a name for each status");
-_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_UNSYNCED, "a text for each status");
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_WRONG_SHARD,
+               "a name for each status");
+_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_WRONG_SHARD,
+               "a text for each status");
 
 const char *fairlock_status_name(int status)
 {
   if (status == FAIRLOCK_PENDING) return "PENDING";
-  return status <= 0 && status >= FAIRLOCK_UNSYNCED ? names[-status] : "?";
+  return status <= 0 && status >= FAIRLOCK_WRONG_SHARD ? names[-status] : "?";
 }
 
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  return status <= 0 && status >= FAIRLOCK_UNSYNCED ? texts[-status] : "no status";
+  return status <= 0 && status >= FAIRLOCK_WRONG_SHARD ? texts[-status] : "no status";
 }

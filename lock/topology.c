@@ -5,10 +5,11 @@
  * cluster in an answer (MOVED), and where to go is noted in the caller's memory. There is one
  * connection and no table of slots. Any other break leads to the next seed.
  *
- * Replicas. A script that may begin a hold, or extend one, has a WAIT behind it, with a sequence
- * number of its own. When its reply says that it did, that reply counts only when the WAIT's comes;
- * with too few replicas the script counts as refused, for now. Nothing is sent in between, so no
- * WAIT stands in line behind another. A grant by message is not believed: the waiter asks.
+ * Replicas. A script that may begin a hold, or extend one, has a WAIT behind it, with the next
+ * sequence number. When its reply says that it did, its handle takes that number, too, and the
+ * reply counts only when the WAIT's comes; with too few replicas the script counts as refused, for
+ * now. Nothing more is sent before that, so no WAIT stands in line behind another. A grant by
+ * message is not believed: the waiter asks.
  *
  * The engine calls this file by fairlock_router alone, so a program that does not follow links none
  * of it.
@@ -32,9 +33,6 @@
 
 /* Fields of HELLO. */
 enum { OTHER, VERSION, MODE, ROLE };
-
-/* What is written: nothing that needs replicas, a script that does, or the WAIT behind it. */
-enum { UNSYNCED, SCRIPT, WAIT };
 
 /* What follows the last such character; all of the text when it has none. */
 static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, char character)
@@ -63,16 +61,14 @@ static bool redirect(struct fairlock_engine *engine)
   return topology->moved;
 }
 
-/* The locks of other handles that are in use are in the same slot. */
-static bool may_leave(const struct fairlock *handle)
+/* The locks that are in use are all in this slot. */
+static bool only(const struct fairlock_engine *engine, int64_t slot)
 {
-  unsigned slot = fairlock_slot(handle->name, handle->name_size);
-  const struct fairlock *other = handle->engine->handles;
-  for (; other != NULL; other = other->sibling) {
-    bool same = other->phase == FREE || fairlock_slot(other->name, other->name_size) == slot;
-    if (!same) return false;
-  }
-  return true;
+  const struct fairlock *handle = engine->handles;
+  while (handle != NULL &&
+         (handle->phase == FREE || fairlock_slot(handle->name, handle->name_size) == slot))
+    handle = handle->sibling;
+  return handle == NULL;
 }
 
 /*
@@ -82,13 +78,14 @@ static bool may_leave(const struct fairlock *handle)
 static void follow(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
-  const struct fairlock *handle = fairlock_next_subscribed(engine);
   const uint8_t *end = event->data + event->size;
   const uint8_t *host = after_last(event->data, end, ' ');
   const uint8_t *port = after_last(host, end, ':');
+  const uint8_t *number = event->data + sizeof "MOVED";
+  int64_t slot;
   size_t at = 0;
-  if (handle == NULL) handle = fairlock_next_answered(engine);
-  if (handle == NULL || port == host || !may_leave(handle)) return;
+  if (host <= number || port == host) return;
+  if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot) || !only(engine, slot)) return;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
     const uint8_t *old = (const uint8_t *)topology->address;
     if (topology->away)
@@ -150,76 +147,92 @@ static void take_master(struct fairlock_engine *engine, const struct resp_event 
   }
 }
 
+/* A hold that does not count, for want of replicas, may be there: it has to be left. */
+static void owe(const struct fairlock_engine *engine)
+{
+  struct fairlock *handle = fairlock_next_answered(engine);
+  if (handle != NULL && waiting(handle)) handle->flags |= OWED;
+}
+
 /* Messages to shards have words of their own, which the engine knows without their first letter. */
 static void take_push(struct fairlock_engine *engine, struct resp_event *event)
 {
-  if (!engine->sharded || event->depth != 1) return;
-  if (engine->element == 0 && event->size > 0 && !fairlock_begins(event, "subscribe")) {
+  if (event->depth != 1) return;
+  if (engine->sharded && engine->element == 0 && event->size > 0 &&
+      !fairlock_begins(event, "subscribe")) {
     bool shard = event->data[0] == 's';
     event->data += shard;
     event->size -= shard;
   }
-  /* the slot has gone to another node */
-  bool subscription = engine->element == 1 && engine->push_type == PUSH_SUBSCRIBE;
-  if (subscription && fairlock_next_subscribed(engine) == NULL)
-    fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+  bool grant = engine->element == 2 && engine->push_type == PUSH_MESSAGE;
+  if (grant && engine->synced && engine->addressee != NULL && waiting(engine->addressee)) {
+    event->data = (const uint8_t *)"0"; /* which has it ask */
+    event->size = 1;
+  }
+  if (!engine->sharded || engine->element != 1 || engine->push_type != PUSH_SUBSCRIBE) return;
+  const struct fairlock *handle = engine->handles;
+  while (handle != NULL && !(handle->flags & SUBSCRIBING))
+    handle = handle->sibling;
+  /* nobody has asked: the slot has gone to another node */
+  if (handle == NULL) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 
-/*
- * The WAIT behind a script that holds was answered. Without enough replicas the hold does not
- * count, but it may be there: it has to be left.
- */
-static void acknowledged(struct fairlock_engine *engine, bool enough)
+/* An error instead of an answer. True: it is not for the engine. */
+static bool take_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
+  struct fairlock_topology *topology = engine->topology;
+  if (engine->stage < UP) { /* the next seed may accept us */
+    if (topology->more) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+    return topology->more;
+  }
+  if (fairlock_begins(event, "MOVED")) follow(engine, event);
+  /* the master was demoted in the middle of a WAIT */
+  bool unblocked = fairlock_begins(event, "UNBLOCKED");
+  if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
+  if (topology->held) owe(engine);
+  topology->held = false;
+  return unblocked;
+}
+
+/* An answer to a script, or to the WAIT behind it. True: it is not for the engine. */
+static bool take_answer(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
   struct fairlock *handle = fairlock_next_answered(engine);
-  engine->topology->held = false;
-  if (!enough && handle != NULL && waiting(handle)) handle->flags |= OWED;
-  fairlock_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
+  topology->redirections = 0;
+  if (topology->held) {
+    bool enough = event->integer >= (int64_t)topology->replicas;
+    topology->held = false;
+    if (!enough) owe(engine);
+    if (event->type != RESP_INTEGER) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
+    else fairlock_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
+    return true;
+  }
+  if (!engine->synced || handle == NULL || !(fairlock_kind(handle) & KINDS_OF_BELIEF)) return false;
+  if (event->depth != 1 || engine->element != 2 || !event->last || engine->values[0] != 1)
+    return false;
+  fairlock_take_number(engine, event, 2);
+  if (engine->value_type != RESP_ARRAY || engine->malformed) return false;
+  topology->held = true;
+  handle->sequence[0]++;
   fairlock_count_answer(engine);
+  return true;
 }
 
 /* Looks at an event before the engine does. True: it is not for the engine. */
 static bool take(struct fairlock_engine *engine, struct resp_event *event)
 {
-  struct fairlock_topology *topology = engine->topology;
-  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
   if (engine->value_type == RESP_PUSH) {
     take_push(engine, event);
     return engine->broken;
   }
-  if (error && engine->stage == UP) {
-    if (fairlock_begins(event, "MOVED")) follow(engine, event);
-    if (fairlock_begins(event, "UNBLOCKED")) { /* the master was demoted in the middle of a WAIT */
-      fairlock_engine_fail(engine, FAIRLOCK_READONLY);
-      return true;
-    }
-    if (!topology->held) return false;
-    fairlock_keep_error(engine, event);
-    acknowledged(engine, false);
-    return true;
-  }
-  if (error) return false;
+  if (engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR)
+    return take_error(engine, event);
   if (engine->stage == GREETING) return take_greeting(engine, event);
+  if (engine->stage == UP) return take_answer(engine, event);
   if (engine->stage != RESOLVING) return false;
   take_master(engine, event);
   return true;
-}
-
-/* An answer has come as a whole. True: it does not count yet, or was counted here. */
-static bool answer(struct fairlock_engine *engine, const struct resp_event *event)
-{
-  struct fairlock_topology *topology = engine->topology;
-  topology->redirections = 0;
-  if (topology->held) {
-    acknowledged(engine,
-                 event->type == RESP_INTEGER && event->integer >= (int64_t)topology->replicas);
-    return true;
-  }
-  const struct fairlock *handle = fairlock_next_answered(engine);
-  bool numbers = engine->value_type == RESP_ARRAY && engine->element == 3 && !engine->malformed;
-  bool may_hold = handle != NULL && (fairlock_kind(handle) & (KIND_ACQUIRE | KIND_KEEP)) != 0;
-  topology->held = engine->synced && may_hold && numbers && engine->values[0] == 1;
-  return topology->held;
 }
 
 /* Writing */
@@ -231,38 +244,27 @@ static void write_text(struct resp_writer *writer, const char *text)
 
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer)
 {
-  struct fairlock_topology *topology = engine->topology;
-  const struct fairlock_config *config = engine->config;
-  if (topology->writes == WAIT) {
-    resp_write_header(writer, RESP_ARRAY, 3);
-    write_text(writer, "WAIT");
-    resp_write_bulk_number(writer, topology->replicas);
-    resp_write_bulk_number(writer, config_or(topology->replicas_ms, REPLICAS_MS));
-  } else if (topology->resolving && engine->request.handle == NULL) {
+  const struct fairlock_topology *topology = engine->topology;
+  bool greeting = engine->request.handle == NULL;
+  if (greeting && topology->resolving) {
     fairlock_write_hello(writer, topology->sentinel_user, topology->sentinel_password,
-                         config->client_name);
+                         engine->config->client_name);
     resp_write_header(writer, RESP_ARRAY, 3);
     write_text(writer, "SENTINEL");
     write_text(writer, "GET-MASTER-ADDR-BY-NAME");
     write_text(writer, topology->service);
-  } else {
-    bool script = engine->request.handle != NULL;
-    bool may_hold = script && (engine->request.kind & (KIND_ACQUIRE | KIND_KEEP)) != 0;
-    topology->writes = engine->synced && may_hold ? SCRIPT : UNSYNCED;
-    fairlock_write_output(engine, writer);
+    return;
   }
-}
-
-/* A request is in the send buffer as a whole. True: a WAIT is written next. */
-static bool end_request(struct fairlock_engine *engine)
-{
-  struct fairlock_topology *topology = engine->topology;
-  bool wait = topology->writes == SCRIPT;
-  topology->writes = wait ? WAIT : UNSYNCED;
-  if (!wait) return false;
-  engine->request.sequence = ++engine->last_sent;
-  engine->request_done = 0;
-  return true;
+  fairlock_write_output(engine, writer);
+  if (greeting || !engine->synced || !(engine->request.kind & KINDS_OF_BELIEF)) return;
+  if (engine->request_done == 0) {
+    engine->request.sequence = ++engine->last_sent;
+    engine->request.handle->newest = engine->last_sent;
+  }
+  resp_write_header(writer, RESP_ARRAY, 3);
+  write_text(writer, "WAIT");
+  resp_write_bulk_number(writer, topology->replicas);
+  resp_write_bulk_number(writer, config_or(topology->replicas_ms, REPLICAS_MS));
 }
 
 /* Chooses the next seed. */
@@ -279,7 +281,6 @@ static bool closed(struct fairlock_engine *engine)
   bool goes_on = topology->moved || topology->more;
   bool at_once = topology->moved ? topology->redirections < REDIRECTIONS : topology->more;
   engine->sharded = false;
-  topology->writes = UNSYNCED;
   topology->held = false;
   topology->cluster = false;
   topology->replica = false;
@@ -293,7 +294,7 @@ static bool closed(struct fairlock_engine *engine)
   return goes_on;
 }
 
-static const struct fairlock_router router = {take, answer, write_output, end_request, closed};
+static const struct fairlock_router router = {take, write_output, closed};
 
 int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topology *topology,
                            bool (*aim)(void *context, const char *address), void *context)
@@ -308,7 +309,6 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   topology->aim = room ? aim : NULL;
   topology->aim_context = context;
   topology->redirections = 0;
-  topology->writes = UNSYNCED;
   topology->moved = false;
   topology->away = false;
   topology->cluster = false;
@@ -316,6 +316,7 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   topology->held = false;
   engine->topology = topology;
   engine->synced = topology->replicas > 0;
+  if (engine->synced) engine->window = 1;
   if (config->connect_ms == 0) engine->connect_ms = CONNECT_MS;
   if (config->offline_ms == 0) engine->offline_ms = OFFLINE_MS;
   choose_seed(topology);

@@ -55,6 +55,14 @@ local function forget(waiter)
   if waiter == head then head = call('lindex', queue, '0') end
 end
 
+-- The command that reaches whoever listens on channel; nil when nobody does here. In a cluster,
+-- Redisson since 3.22 and we listen by shard.
+local function heard(channel)
+  if call('pubsub', 'numsub', channel)[2] > 0 then return 'publish' end
+  local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, of before 7.0
+  return shard and shard > 0 and 'spublish'
+end
+
 -- The lease ends after so long. The first in line looks again then: Redisson 3 reckons that from its
 -- score, and when that has passed never looks again. May fail: the lease matters more.
 local function set_head(lease)
@@ -94,11 +102,10 @@ end
 -- it that do not listen stay in the queue, behind it; its acquisition will take one chain link
 -- from every score, so they get one. False when it was woken redisson_timeout ago and has not taken
 -- it: its host lost power, and the server has not noticed yet.
-local function wake_redisson(waiter, place)
+local function wake_redisson(waiter, place, listens)
   local waking = waiter .. ' ' .. (call('zscore', timeout, waiter) or '')
   local since = tonumber(call('hget', meta, 'since')) or 0
-  local long_ago = since + 3 * redisson_timeout < now -- scores come again
-  if call('hget', meta, 'woken') ~= waking or long_ago or since > now then
+  if woken ~= waking or since + 3 * redisson_timeout < now or since > now then -- scores come again
     remember('woken', waking, 'since', now)
   elseif since + redisson_timeout <= now then
     return false
@@ -112,7 +119,7 @@ local function wake_redisson(waiter, place)
     head = waiter
   end
   call('hdel', meta, 'suspect:' .. waiter)
-  call('publish', prefix .. waiter, '0')
+  call(listens, prefix .. waiter, '0')
   return true
 end
 
@@ -138,7 +145,7 @@ local function hand_over(caller)
     local alive = call('hget', meta, waiter)
     local limit, patience = string.match(alive or '', '^(%d+) (%d%d%d%d%d?%d?)$')
     local channel = prefix .. waiter
-    local listens = call('pubsub', 'numsub', channel)[2] > 0
+    local listens = heard(channel)
     if not alive and not listens then
       if redisson_lapsed(waiter) then
         forget(waiter)
@@ -151,11 +158,11 @@ local function hand_over(caller)
     elseif pending then
       return false
     elseif not alive then
-      if wake_redisson(waiter, place) then return false end
+      if wake_redisson(waiter, place, listens) then return false end
       forget(waiter)
     elseif listens then
       local _, token = grant(waiter, patience, true, '0')
-      call('publish', channel, token .. ' ' .. now .. ' ' .. patience)
+      call(listens, channel, token .. ' ' .. now .. ' ' .. patience)
       return 'given'
     else
       place = place + 1

@@ -23,7 +23,8 @@ local reply = {
 for _, waiter in ipairs(waiters) do
   local alive = call('hget', meta, waiter)
   local limit = alive and string.match(alive, '^%d+') or call('zscore', timeout, waiter)
-  local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0
+  local shard = redis.pcall('pubsub', 'shardnumsub', channel .. waiter)[2] -- nil: before 7.0
+  local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0 or shard and shard > 0
   local condition = 0
   if (tonumber(limit or 0) or 0) > now then condition = listens and 2 or 1 end
   reply[#reply + 1] = alive and 1 or 0
