@@ -80,16 +80,18 @@ static bool read_value(struct raw *raw)
   if (size < 3) return false;
   char type = raw->buffer[0];
   int64_t number = strtoll(raw->buffer + 1, NULL, 10);
-  bool has_size = type == '*' || type == '$';
+  bool has_elements = type == '*' || type == '%' || type == '~' || type == '>';
+  bool has_size = has_elements || type == '$';
+  if (type == '%') number *= 2;
   if (has_size && number < 0) keep(raw, '_', 0, "", 0);
-  else if (type == '*' || type == ':') keep(raw, type, number, "", 0);
+  else if (has_elements || type == ':') keep(raw, type, number, "", 0);
   else if (type != '$') keep(raw, type, 0, raw->buffer + 1, size - 3);
   drop(raw, size);
   if (!has_size || number < 0) return true;
-  for (int64_t i = 0; type == '*' && i < number; i++) {
+  for (int64_t i = 0; has_elements && i < number; i++) {
     if (!read_value(raw)) return false;
   }
-  if (type == '*') return true;
+  if (has_elements) return true;
   while (raw->used < (size_t)number + 2) {
     if (!receive(raw)) return false;
   }
