@@ -1,0 +1,14 @@
+/* What rig.c and cluster.c share. */
+#ifndef CLUSTER_H
+#define CLUSTER_H
+
+#include "rig.h"
+
+/* Begins a test with a rig of no nodes yet; adds one. They give up on the suite when that fails. */
+void rig_start(struct rig *rig, const struct rig_options *options, bool cluster);
+void node_start(struct rig *rig, int index, bool sentinel);
+
+/* It is neither dead nor frozen. */
+bool node_answers(const struct node *node);
+
+#endif

@@ -1,0 +1,540 @@
+/*
+ * Nodes, and the Sentinel set-up; see rig.h. Each node has a configuration file, as in production:
+ * Sentinel needs one, and rewrites those of the servers that it reconfigures.
+ */
+#include "rig.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster.h"
+
+#ifndef REDIS_SERVER
+#define REDIS_SERVER "build/redis-server"
+#endif
+
+#define BUS_OFFSET 10000 /* of a server before 7.0, which knows no cluster-port */
+
+static char root[40]; /* of all rigs of the program */
+
+/* The server that is tested */
+
+static const char *version_line(void)
+{
+  static char line[256];
+  if (line[0] != 0) return line;
+  FILE *output = popen(REDIS_SERVER " --version", "r");
+  if (output == NULL || fgets(line, sizeof line, output) == NULL) give_up("no version");
+  (void)pclose(output);
+  return line;
+}
+
+int server_version(void)
+{
+  const char *at = strstr(version_line(), "v=");
+  char *dot;
+  if (at == NULL) give_up("no version");
+  long major = strtol(at + 2, &dot, 10);
+  return (int)(major * 100 + strtol(dot + 1, NULL, 10));
+}
+
+bool server_is_valkey(void)
+{
+  return strncmp(version_line(), "Valkey", 6) == 0;
+}
+
+/* The folder */
+
+/*
+ * Leaves a process that removes the folder when this program has ended, of whatever: then its end
+ * of the pipe has closed. The servers die at the same moment; what they may still write is why it
+ * tries again.
+ */
+static void leave_janitor(void)
+{
+  int ends[2];
+  char byte;
+  if (pipe(ends) != 0) give_up("pipe");
+  (void)fflush(stdout);
+  if (fork() != 0) {
+    (void)close(ends[0]);
+    (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    return;
+  }
+  (void)close(ends[1]);
+  (void)signal(SIGINT, SIG_IGN);
+  (void)signal(SIGTERM, SIG_IGN);
+  (void)signal(SIGHUP, SIG_IGN);
+  (void)alarm(0);
+  int nothing = open("/dev/null", O_RDWR);
+  for (int i = 0; i < 3; i++)
+    (void)dup2(nothing, i);
+  while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+  for (int attempt = 0; attempt < 20 && access(root, F_OK) == 0; attempt++) {
+    if (fork() == 0) {
+      (void)execlp("rm", "rm", "-rf", "--", root, (char *)NULL);
+      _exit(1);
+    }
+    (void)wait(NULL);
+    sleep_ms(100);
+  }
+  _exit(0);
+}
+
+static void make_root(void)
+{
+  if (root[0] != 0) return;
+  (void)snprintf(root, sizeof root, "/tmp/fairlock-failover-XXXXXX");
+  if (mkdtemp(root) == NULL) give_up("mkdtemp");
+  leave_janitor();
+}
+
+/* Nodes */
+
+static void path_of(const struct node *node, const char *file, char path[96])
+{
+  (void)snprintf(path, 96, "%s/%s", node->folder, file);
+}
+
+static pid_t run_node(const struct node *node)
+{
+  char path[96];
+  path_of(node, "conf", path);
+  const char *const words[] = {REDIS_SERVER, path, node->sentinel ? "--sentinel" : NULL, NULL};
+  return spawn_program(words, NULL, NULL);
+}
+
+static bool log_in(const struct node *node, struct raw *raw)
+{
+  const struct rig_options *options = &node->rig->options;
+  const char *password = node->sentinel ? options->sentinel_password : options->password;
+  if (password == NULL) return true;
+  const char *user = node->sentinel ? options->sentinel_user : NULL;
+  return raw_run(raw, "AUTH %s %s", user != NULL ? user : "default", password);
+}
+
+static bool open_raw(const struct node *node, int port, struct raw *raw)
+{
+  if (!raw_open(raw, port)) return false;
+  if (log_in(node, raw)) return true;
+  raw_close(raw);
+  return false;
+}
+
+bool node_open(const struct node *node, struct raw *raw)
+{
+  return open_raw(node, node->port, raw);
+}
+
+static bool stands(struct raw *raw)
+{
+  char byte;
+  if (raw->socket <= 0) return false;
+  ssize_t got = recv(raw->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+}
+
+/* Not by the network: it does not depend on what the test does to that. */
+struct raw *node_raw(struct node *node)
+{
+  if (stands(&node->raw)) return &node->raw;
+  if (node->raw.socket > 0) raw_close(&node->raw);
+  if (!open_raw(node, node->own_port, &node->raw)) node->raw.socket = -1;
+  return &node->raw;
+}
+
+/* What INFO says of a field; "" for none. */
+static const char *info(struct node *node, const char *section, const char *field)
+{
+  static char value[128];
+  value[0] = 0;
+  const struct raw *raw = node_raw(node);
+  if (raw->socket < 0) return value;
+  const char *at = raw_text(node_raw(node), "INFO %s", section);
+  size_t size = strlen(field);
+  for (; at != NULL && *at != 0; at = strchr(at, '\n')) {
+    at += *at == '\n';
+    if (strncmp(at, field, size) != 0 || at[size] != ':') continue;
+    (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(at + size + 1, "\r\n"), at + size + 1);
+    break;
+  }
+  return value;
+}
+
+/* Why a server did not start. */
+static void show_log(const struct node *node)
+{
+  char path[96], line[400];
+  path_of(node, "log", path);
+  FILE *log = fopen(path, "r");
+  while (log != NULL && fgets(line, sizeof line, log) != NULL)
+    printf("# %s", line);
+  if (log != NULL) (void)fclose(log);
+}
+
+/* On its port somebody else's server may answer: that has another process number. */
+static bool is_up(struct node *node)
+{
+  int64_t until = now_ms() + SOON;
+  while (now_ms() < until) {
+    if (waitpid(node->pid, NULL, WNOHANG) != 0) return false;
+    if (atoi(info(node, "server", "process_id")) == (int)node->pid) return true;
+    sleep_ms(10);
+  }
+  return false;
+}
+
+static void say(FILE *file, const char *format, ...)
+{
+  va_list values;
+  va_start(values, format);
+  (void)vfprintf(file, format, values);
+  va_end(values);
+  (void)fputc('\n', file);
+}
+
+/* A Sentinel finds the others and the replicas by itself, through the master. */
+static void configure_sentinel(FILE *file, const struct node *node)
+{
+  const struct rig_options *options = &node->rig->options;
+  say(file, "sentinel monitor " SERVICE " 127.0.0.1 %d 2", node->rig->node[0].port);
+  say(file, "sentinel down-after-milliseconds " SERVICE " %d", DOWN_AFTER_MS);
+  say(file, "sentinel failover-timeout " SERVICE " 5000");
+  if (options->password != NULL) say(file, "sentinel auth-pass " SERVICE " %s", options->password);
+  say(file, "sentinel announce-ip 127.0.0.1");
+  say(file, "sentinel announce-port %d", node->port);
+  if (options->sentinel_password == NULL) return;
+  say(file, "sentinel sentinel-pass %s", options->sentinel_password);
+  if (options->sentinel_user == NULL) {
+    say(file, "requirepass %s", options->sentinel_password);
+    return;
+  }
+  say(file, "sentinel sentinel-user %s", options->sentinel_user);
+  say(file, "user %s on >%s allkeys allchannels +@all", options->sentinel_user,
+      options->sentinel_password);
+  say(file, "user default off");
+}
+
+static void configure_server(FILE *file, const struct node *node)
+{
+  const struct rig_options *options = &node->rig->options;
+  say(file, "save \"\"\nappendonly no\nrepl-diskless-sync yes\nrepl-diskless-sync-delay 0");
+  say(file, "repl-ping-replica-period 1");
+  if (options->password != NULL)
+    say(file, "requirepass %s\nmasterauth %s", options->password, options->password);
+  if (options->config != NULL) (void)fputs(options->config, file);
+  if (node->rig->cluster) {
+    say(file, "cluster-enabled yes\ncluster-config-file nodes.conf");
+    say(file, "cluster-node-timeout %d", NODE_TIMEOUT_MS);
+    say(file, "cluster-announce-ip 127.0.0.1\ncluster-announce-port %d", node->port);
+    say(file, "cluster-announce-bus-port %d", node->bus_port);
+    return;
+  }
+  say(file, "replica-announce-ip 127.0.0.1\nreplica-announce-port %d", node->port);
+  if (node->index > 0) say(file, "replicaof 127.0.0.1 %d", node->rig->node[0].port);
+}
+
+static void configure(const struct node *node)
+{
+  char path[96], source[24];
+  path_of(node, "conf", path);
+  FILE *file = fopen(path, "w");
+  if (file == NULL) give_up("fopen");
+  net_source(node->index, source);
+  say(file, "port %d\nbind %s 127.0.0.1", node->own_port, node->rig->options.parted ? source : "");
+  if (node->rig->options.parted && server_version() >= 700)
+    say(file, "bind-source-addr %s", source); /* before 7.0 it is the first of bind */
+  say(file, "protected-mode no\ndir %s\nlogfile %s/log", node->folder, node->folder);
+  if (node->sentinel) configure_sentinel(file, node);
+  else configure_server(file, node);
+  if (fclose(file) != 0) give_up("fclose");
+}
+
+static bool is_free(int port)
+{
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+  int tried = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  address.sin_port = htons((uint16_t)port);
+  bool done = bind(tried, (struct sockaddr *)&address, sizeof address) == 0;
+  (void)close(tried);
+  return done;
+}
+
+static void choose_ports(struct node *node)
+{
+  struct net *net = (struct net *)(uintptr_t)&node->rig->net;
+  do
+    node->own_port = free_port();
+  while (node->rig->cluster &&
+         (node->own_port + BUS_OFFSET > 65535 || !is_free(node->own_port + BUS_OFFSET)));
+  node->own_bus_port = node->own_port + BUS_OFFSET;
+  node->port = node->own_port;
+  node->bus_port = node->own_bus_port;
+  if (!node->rig->options.parted) return;
+  net_serve(net, node->index, NET_COMMANDS, node->own_port);
+  net_serve(net, node->index, NET_BUS, node->own_bus_port);
+  node->port = net->port[node->index][NET_COMMANDS];
+  node->bus_port = net->port[node->index][NET_BUS];
+}
+
+void node_start(struct rig *rig, int index, bool sentinel)
+{
+  static int number;
+  struct node *node = &rig->node[index];
+  memset(node, 0, sizeof *node);
+  node->rig = rig;
+  node->index = index;
+  node->sentinel = sentinel;
+  node->raw.socket = -1;
+  (void)snprintf(node->folder, sizeof node->folder, "%s/%d", root, ++number);
+  if (mkdir(node->folder, 0700) != 0) give_up("mkdir");
+  /* somebody else may have taken the port meanwhile */
+  for (int attempt = 0; attempt < 5; attempt++) {
+    choose_ports(node);
+    configure(node);
+    node->pid = run_node(node);
+    if (is_up(node)) return;
+    slay(node->pid);
+  }
+  show_log(node);
+  give_up("a server does not start");
+}
+
+void rig_start(struct rig *rig, const struct rig_options *options, bool cluster)
+{
+  begin();
+  make_root();
+  memset(rig, 0, sizeof *rig);
+  if (options != NULL) rig->options = *options;
+  rig->cluster = cluster;
+  if (rig->options.parted) net_start(&rig->net);
+}
+
+void node_kill(struct node *node)
+{
+  if (node->pid > 0) slay(node->pid);
+  raw_close(&node->raw);
+  node->pid = 0;
+  node->frozen = false;
+}
+
+void node_revive(struct node *node)
+{
+  int64_t until = now_ms() + SOON;
+  do { /* a connection of somebody else may have the port at its own end for a moment */
+    node_kill(node);
+    node->pid = run_node(node);
+    if (is_up(node)) return;
+    sleep_ms(50);
+  } while (now_ms() < until);
+  give_up("a server does not start again");
+}
+
+void node_freeze(struct node *node)
+{
+  int status;
+  CHECK(kill(node->pid, SIGSTOP) == 0);
+  CHECK(waitpid(node->pid, &status, WUNTRACED) == node->pid && WIFSTOPPED(status));
+  node->frozen = true;
+}
+
+void node_thaw(struct node *node)
+{
+  CHECK(kill(node->pid, SIGCONT) == 0);
+  node->frozen = false;
+}
+
+bool node_answers(const struct node *node)
+{
+  return node->pid > 0 && !node->frozen;
+}
+
+const char *node_role(struct node *node)
+{
+  const struct raw *raw = node_raw(node);
+  if (raw->socket < 0 || !raw_run(node_raw(node), "ROLE") || raw->count < 2) return "";
+  return raw->element[1].text;
+}
+
+bool node_becomes(struct node *node, const char *role)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  while (strcmp(node_role(node), role) != 0) {
+    if (now_ms() > until) return false;
+    sleep_ms(10);
+  }
+  return true;
+}
+
+bool node_follows(struct node *node)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  while (strcmp(info(node, "replication", "master_link_status"), "up") != 0) {
+    if (now_ms() > until) return false;
+    sleep_ms(20);
+  }
+  return true;
+}
+
+bool node_greets(const struct node *node, const char *field, const char *value)
+{
+  static struct raw raw;
+  bool does = false;
+  if (!node_open(node, &raw)) return false;
+  int64_t count = raw_number(&raw, "HELLO 3");
+  for (size_t i = 1; count > 0 && i + 1 < raw.count; i += 2) {
+    if (strcmp(raw.element[i].text, field) == 0) does = strcmp(raw.element[i + 1].text, value) == 0;
+  }
+  raw_close(&raw);
+  return does;
+}
+
+bool raw_refused(const struct raw *raw, const char *with)
+{
+  return raw->count > 0 && raw->element[0].type == '-' &&
+         strncmp(raw->element[0].text, with, strlen(with)) == 0;
+}
+
+void rig_part(struct rig *rig, unsigned nodes)
+{
+  net_part(&rig->net, nodes);
+  rig->cut_off = nodes;
+}
+
+void rig_stop(struct rig *rig)
+{
+  for (int i = 0; i < NODES; i++)
+    node_kill(&rig->node[i]);
+  if (rig->options.parted) net_stop(&rig->net);
+}
+
+void rig_url(const struct rig *rig, int first, char *url, size_t size)
+{
+  int low = rig->cluster ? 0 : 3, count = NODES - low;
+  size_t used = 0;
+  for (int i = 0; i < count && used < size; i++) {
+    const struct node *node = &rig->node[low + (first - low + i) % count];
+    const char *before = i > 0 ? "," : rig->cluster ? "redis+cluster://" : "redis+sentinel://";
+    used += (size_t)snprintf(url + used, size - used, "%s127.0.0.1:%d", before, node->port);
+  }
+  if (!rig->cluster && used < size) used += (size_t)snprintf(url + used, size - used, "/" SERVICE);
+  if (used >= size) give_up("an address is too long");
+}
+
+/* Sentinel */
+
+/* What a Sentinel says of the master in a field; "" for nothing. */
+static const char *told(struct node *sentinel, const char *field)
+{
+  struct raw *raw = node_raw(sentinel);
+  int64_t count = raw->socket < 0 ? 0 : raw_number(raw, "SENTINEL MASTER " SERVICE);
+  for (size_t i = 1; count > 0 && i + 1 < raw->count; i += 2) {
+    if (strcmp(raw->element[i].text, field) == 0) return raw->element[i + 1].text;
+  }
+  return "";
+}
+
+/* A Sentinel knows the others and the replicas, and would find a majority. */
+static bool knows_all(struct node *sentinel)
+{
+  return strcmp(told(sentinel, "num-other-sentinels"), "2") == 0 &&
+         strcmp(told(sentinel, "num-slaves"), "2") == 0 &&
+         strcmp(told(sentinel, "flags"), "master") == 0 &&
+         raw_run(node_raw(sentinel), "SENTINEL CKQUORUM " SERVICE);
+}
+
+void sentinels_start(struct rig *rig, const struct rig_options *options)
+{
+  rig_start(rig, options, false);
+  for (int i = 0; i < 3; i++)
+    node_start(rig, i, false);
+  for (int i = 1; i < 3; i++) {
+    if (!node_follows(&rig->node[i])) give_up("a replica does not follow");
+  }
+  for (int i = 3; i < 6; i++)
+    node_start(rig, i, true);
+  int64_t until = now_ms() + MOVED_SOON;
+  for (int i = 3; i < 6; i++) {
+    while (!knows_all(&rig->node[i])) {
+      if (now_ms() > until) give_up("the Sentinels do not find each other");
+      sleep_ms(50);
+    }
+  }
+}
+
+int sentinel_names(struct rig *rig, int sentinel)
+{
+  struct raw *raw = node_raw(&rig->node[sentinel]);
+  if (raw->socket < 0 || raw_number(raw, "SENTINEL GET-MASTER-ADDR-BY-NAME " SERVICE) != 2)
+    return -1;
+  for (int i = 0; i < 3; i++) {
+    if (rig->node[i].port == atoi(raw->element[2].text)) return i;
+  }
+  return -1;
+}
+
+static int agreed_master(struct rig *rig)
+{
+  int agreed = -1;
+  for (int i = 3; i < 6; i++) {
+    if (!node_answers(&rig->node[i])) continue;
+    int named = sentinel_names(rig, i);
+    if (agreed >= 0 && named != agreed) return -1;
+    agreed = named;
+  }
+  return agreed;
+}
+
+int sentinels_promote(struct rig *rig, int old)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  while (now_ms() < until) {
+    int master = agreed_master(rig);
+    if (master >= 0 && master != old && strcmp(node_role(&rig->node[master]), "master") == 0)
+      return master;
+    sleep_ms(20);
+  }
+  return -1;
+}
+
+bool sentinels_settle(struct rig *rig, int master)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  for (int i = 0; i < NODES; i++) {
+    struct node *node = &rig->node[i];
+    bool apart = ((rig->cut_off >> i) & 1U) != ((rig->cut_off >> master) & 1U);
+    if (!node_answers(node) || i == master || apart) continue;
+    if (!node->sentinel && (!node_becomes(node, "slave") || !node_follows(node))) return false;
+    while (node->sentinel && strcmp(told(node, "flags"), "master") != 0) {
+      if (now_ms() > until) return false;
+      sleep_ms(20);
+    }
+  }
+  return true;
+}
+
+/* The one asked has to have looked at the replicas since it started: "NOGOODSLAVE" till then. */
+bool sentinels_fail_over(struct rig *rig)
+{
+  int64_t until = now_ms() + MOVED_SOON;
+  while (now_ms() < until) {
+    for (int i = 3; i < 6; i++) {
+      if (node_answers(&rig->node[i]) &&
+          raw_run(node_raw(&rig->node[i]), "SENTINEL FAILOVER " SERVICE))
+        return true;
+    }
+    sleep_ms(100);
+  }
+  return false;
+}

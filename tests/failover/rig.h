@@ -1,0 +1,149 @@
+/*
+ * Servers that move: a Sentinel set-up (one master, two replicas, three Sentinels) and a cluster
+ * (three masters, three replicas), on loopback, on ports that were free, in one temporary folder
+ * that goes away with the program, however it ends. The servers die with the program, too; begin()
+ * of the harness ends those that a failed test left.
+ *
+ * A rig is large: make it static. Functions that wait return false when what they wait for has not
+ * come within MOVED_SOON.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include "net.h"
+
+#define NODES      NET_NODES
+#define SERVICE    "doors" /* as the Sentinels call the master */
+#define SLOTS      16384
+#define MOVED_SOON 40000 /* a fail-over, on a loaded machine */
+
+#define DOWN_AFTER_MS   1000 /* down-after-milliseconds of the Sentinels */
+#define NODE_TIMEOUT_MS 1500 /* cluster-node-timeout */
+
+struct rig;
+
+struct node {
+  const struct rig *rig;
+  int index;
+  pid_t pid; /* 0: killed */
+  bool sentinel;
+  bool frozen;
+  int port;     /* to connect to: of the network, when there is one */
+  int own_port; /* where it listens */
+  int bus_port, own_bus_port;
+  char folder[64];
+  char id[48]; /* in a cluster */
+  struct raw raw;
+};
+
+struct rig_options {
+  /* Connect the nodes by a network that can be parted. */
+  bool parted;
+
+  /* Lines of configuration of each server but the Sentinels, each ended by a line feed; or NULL */
+  const char *config;
+
+  /* Of the servers and of the Sentinels; NULL: none. A user needs a password. */
+  const char *password, *sentinel_user, *sentinel_password;
+};
+
+struct rig {
+  struct rig_options options;
+  struct node node[NODES];
+  struct net net;   /* when parted */
+  unsigned cut_off; /* of rig_part() */
+  bool cluster;
+};
+
+/* 602 for 6.2. Valkey's versions begin at 702. */
+int server_version(void);
+bool server_is_valkey(void);
+
+/* Nodes */
+
+/*
+ * Kills it; starts it again on its port with its configuration, its data lost; stops it in its
+ * tracks; lets it go on.
+ */
+void node_kill(struct node *node);
+void node_revive(struct node *node);
+void node_freeze(struct node *node);
+void node_thaw(struct node *node);
+
+/* The rig's own connection to a node, made anew when it has broken. */
+struct raw *node_raw(struct node *node);
+
+/* Another connection, logged in, for the test to close. */
+bool node_open(const struct node *node, struct raw *raw);
+
+/* "master", "slave", "sentinel"; "" when it does not answer. Waits until it is that. */
+const char *node_role(struct node *node);
+bool node_becomes(struct node *node, const char *role);
+
+/* Its answer to HELLO 3, on a connection of its own, has this value in this field. */
+bool node_greets(const struct node *node, const char *field, const char *value);
+
+/* The last reply was an error that begins with this. */
+bool raw_refused(const struct raw *raw, const char *with);
+
+/* A replica's link to its master is up, and it has all the data. */
+bool node_follows(struct node *node);
+
+/* Parts nodes, a set of bits 1 << index, from the others; 0: heals. The rig has a network. */
+void rig_part(struct rig *rig, unsigned nodes);
+
+void rig_stop(struct rig *rig);
+
+/* The address to give to a client: seeds in order, beginning with node `first`. */
+void rig_url(const struct rig *rig, int first, char *url, size_t size);
+
+/* Sentinel: nodes 0 (the master), 1 and 2 (replicas), 3 to 5 (Sentinels) */
+
+void sentinels_start(struct rig *rig, const struct rig_options *options);
+
+/* The node that a Sentinel names as master; -1: none of them. */
+int sentinel_names(struct rig *rig, int sentinel);
+
+/* Waits until all Sentinels that live name a new master, which is one. -1: in vain. */
+int sentinels_promote(struct rig *rig, int old);
+
+/*
+ * Waits until the fail-over is over for the Sentinels, too: the other servers that live, on the
+ * master's side of the network, follow it. One that dies earlier stays dead: the Sentinel that leads the fail-over never comes
+ * to its end, and begins no other.
+ */
+bool sentinels_settle(struct rig *rig, int master);
+
+/* SENTINEL FAILOVER */
+bool sentinels_fail_over(struct rig *rig);
+
+/* Cluster: nodes 0 to 2 (masters of a third of the slots each), 3 to 5 (their replicas) */
+
+void cluster_start(struct rig *rig, const struct rig_options *options);
+
+int cluster_slot(struct rig *rig, const char *key);
+
+/* The owner of a slot as a node sees it, -1: none; as all see that live, -1: they differ. */
+int cluster_owner_by(struct rig *rig, int node, int slot);
+int cluster_owner(struct rig *rig, int slot);
+
+/* A replica of a master; -1: none. */
+int cluster_replica(struct rig *rig, int master);
+
+/* Waits until a slot has another owner, which answers as master. -1: in vain. */
+int cluster_promote(struct rig *rig, int slot, int old);
+
+/* CLUSTER FAILOVER at a replica; how: "", "FORCE" or "TAKEOVER" */
+bool cluster_fail_over(struct rig *rig, int replica, const char *how);
+
+/*
+ * A slot moves by hand, for a test to stop at each key: begin, move keys one at a time until it
+ * returns 0 left (-1: an error), end. cluster_move_slot(): in one go, as Valkey 9 can; false: the
+ * server cannot, or it failed.
+ */
+bool cluster_move_begin(struct rig *rig, int slot, int from, int to);
+int cluster_move_key(struct rig *rig, int slot, int from, int to);
+bool cluster_move_end(struct rig *rig, int slot, int from, int to);
+bool cluster_move_slot(struct rig *rig, int slot, int from, int to);
+
+#endif

@@ -1,0 +1,16 @@
+# Servers that move, real ones: Sentinel, Cluster, split brain. Each test_*.c is a suite.
+FAILOVER_TESTS := $(patsubst tests/failover/%.c,$(BUILD)/tests/failover/%,$(wildcard tests/failover/test_*.c))
+FAILOVER_OBJECTS := $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
+SUITES += $(FAILOVER_TESTS)
+PACKAGES += redis-tools
+
+$(FAILOVER_OBJECTS) $(FAILOVER_TESTS:=.o): CPPFLAGS += -Itests/server
+$(BUILD)/tests/failover/rig.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
+
+$(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o \
+  $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+.PHONY: failover
+failover: $(FAILOVER_TESTS) ## run the suites of fail-over, Sentinel and Cluster against real servers
+	@TEST_TIMEOUT=600 sh tests/tools/run.sh $(FAILOVER_TESTS)
