@@ -1,13 +1,13 @@
 # Servers that move, real ones: Sentinel, Cluster, split brain. Each test_*.c is a suite.
 FAILOVER_TESTS := $(patsubst tests/failover/%.c,$(BUILD)/tests/failover/%,$(wildcard tests/failover/test_*.c))
-FAILOVER_OBJECTS := $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
+FAILOVER_OBJECTS := $(patsubst %,$(BUILD)/tests/failover/%.o,cluster contest net rig)
 SUITES += $(FAILOVER_TESTS)
 PACKAGES += redis-tools
 
 $(FAILOVER_OBJECTS) $(FAILOVER_TESTS:=.o): CPPFLAGS += -Itests/server
 $(BUILD)/tests/failover/rig.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
-$(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o \
+$(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o \
   $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

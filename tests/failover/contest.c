@@ -1,0 +1,281 @@
+/* Contenders; see contest.h. */
+#include "contest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONTEST_SOON 60000
+#define LOOK_MS      5 /* between two looks at the belief */
+
+enum task { HOLD, PASS, ROUND };
+
+/* What a contender is told when it starts. */
+struct order {
+  struct contest *contest;
+  const struct connection *connection;
+  enum task task;
+  uint32_t lease_ms;
+  int work_ms;
+};
+
+const char *connect_by_url(struct client *client, const struct connection *connection)
+{
+  char host[64];
+  int port, end = 0;
+  if (connection->replicas != 0) return "replicas do not acknowledge yet";
+  if (strncmp(connection->url, "redis://", 8) != 0) return "not a redis:// address";
+  if (sscanf(connection->url + 8, "%63[^:/@]:%5d%n", host, &port, &end) != 2 ||
+      connection->url[8 + end] != 0 || strcmp(host, "127.0.0.1") != 0)
+    return "not redis://127.0.0.1:PORT";
+  client_prepare(client, port);
+  client->config.lease_ms = connection->lease_ms;
+  client_start(client);
+  return NULL;
+}
+
+/* The clock first: who is stopped before the second look claims less than it could. */
+static int64_t believed_until(struct fairlock *handle)
+{
+  int64_t now = now_us();
+  uint32_t held = fairlock_remaining_ms(handle);
+  return held == 0 ? 0 : now + (int64_t)held * 1000;
+}
+
+static struct hold *note_hold(const struct order *order, int index, struct fairlock *handle,
+                              int64_t called)
+{
+  size_t at = atomic_fetch_add(order->contest->used, 1);
+  if (at >= CONTEST_LOG) _exit(2);
+  struct hold *hold = &order->contest->hold[at];
+  hold->client = index;
+  hold->pid = (int)getpid();
+  hold->lock = 0;
+  hold->called_us = called;
+  hold->start_us = now_us();
+  hold->token = fairlock_token(handle);
+  atomic_store(&hold->until_us, believed_until(handle));
+  atomic_store(&hold->written, true);
+  return hold;
+}
+
+/* Holds until the time is over, or it is told to let go, or the hold is lost. */
+static void work(const struct order *order, struct contender *self, struct client *client,
+                 struct fairlock *handle, struct hold *hold)
+{
+  int64_t until = now_ms() + order->work_ms;
+  int64_t believed = atomic_load(&hold->until_us);
+  atomic_store(&self->holds, believed != 0);
+  while (believed != 0 && !(order->task == HOLD && atomic_load(&self->let_go)) &&
+         (order->task == HOLD || now_ms() < until)) {
+    fairlock_poll(&client->client, LOOK_MS);
+    believed = believed_until(handle);
+    if (believed > atomic_load(&hold->until_us)) atomic_store(&hold->until_us, believed);
+  }
+  atomic_store(&hold->end_us, now_us());
+  atomic_store(&self->holds, false);
+}
+
+static void go(const struct order *order, int index, struct client *client, struct fairlock *handle)
+{
+  struct contender *self = &order->contest->contender[index];
+  int64_t called = now_us();
+  uint32_t patience = order->task == ROUND ? 10000 : FAIRLOCK_FOREVER;
+  int status = fairlock_acquire(handle, patience, order->lease_ms);
+  if (status != FAIRLOCK_OK) {
+    char text[FAIRLOCK_ERROR_SIZE];
+    fairlock_error(&client->client, text);
+    if (order->task != ROUND) printf("# contender %d: acquire: %d, %s\n", index, status, text);
+    (void)atomic_fetch_add(&self->failed, 1);
+    atomic_store(&self->status, status);
+    sleep_ms(20);
+    return;
+  }
+  struct hold *hold = note_hold(order, index, handle, called);
+  int gap = (int)((hold->start_us - called) / 1000);
+  if (gap > atomic_load(&self->worst_gap_ms)) atomic_store(&self->worst_gap_ms, gap);
+  (void)atomic_fetch_add(&self->acquired, 1);
+  atomic_store(&self->status, status);
+  work(order, self, client, handle, hold);
+  int released = fairlock_release(handle);
+  if (released == FAIRLOCK_LOST) (void)atomic_fetch_add(&self->lost, 1);
+  atomic_store(&self->released, released);
+}
+
+static void contend(int index, void *context)
+{
+  static struct client client;
+  const struct order *order = context;
+  struct contender *self = &order->contest->contender[index];
+  struct fairlock handle;
+  const char *trouble = connect_by_url(&client, order->connection);
+  if (trouble != NULL) {
+    printf("# contender %d: %s\n", index, trouble);
+    (void)fflush(stdout);
+    _exit(3);
+  }
+  if (fairlock_init(&handle, &client.client, order->contest->name) != FAIRLOCK_OK) _exit(4);
+  do
+    go(order, index, &client, &handle);
+  while (order->task == ROUND && !atomic_load(&self->let_go));
+  (void)fairlock_deinit(&handle);
+  client_close(&client);
+  atomic_store(&self->over, true);
+}
+
+static int add(struct contest *contest, const struct order *order)
+{
+  int index = contest->count++;
+  CHECK(index < CONTENDERS);
+  atomic_store(&contest->contender[index].status, FAIRLOCK_PENDING);
+  contest->contender[index].pid = spawn(contend, index, (void *)(uintptr_t)order);
+  return index;
+}
+
+void contest_begin(struct contest *contest, const char *name)
+{
+  memset(contest, 0, sizeof *contest);
+  (void)snprintf(contest->name, sizeof contest->name, "%s", name);
+  contest->hold = share(CONTEST_LOG * sizeof *contest->hold);
+  contest->used = share(sizeof *contest->used);
+  contest->contender = share(CONTENDERS * sizeof *contest->contender);
+}
+
+int contest_hold(struct contest *contest, const struct connection *connection, uint32_t lease_ms)
+{
+  return add(contest, &(struct order){contest, connection, HOLD, lease_ms, 0});
+}
+
+int contest_pass(struct contest *contest, const struct connection *connection, uint32_t lease_ms,
+                 int work_ms)
+{
+  return add(contest, &(struct order){contest, connection, PASS, lease_ms, work_ms});
+}
+
+int contest_round(struct contest *contest, const struct connection *connection, uint32_t lease_ms,
+                  int work_ms)
+{
+  return add(contest, &(struct order){contest, connection, ROUND, lease_ms, work_ms});
+}
+
+static bool ended(const struct contest *contest, int contender)
+{
+  return atomic_load(&contest->contender[contender].over);
+}
+
+bool contest_holds(struct contest *contest, int contender)
+{
+  int64_t until = now_ms() + CONTEST_SOON;
+  while (!contest_believes(contest, contender)) {
+    if (ended(contest, contender) || now_ms() > until) return false;
+    sleep_ms(2);
+  }
+  return true;
+}
+
+bool contest_believes(const struct contest *contest, int contender)
+{
+  return atomic_load(&contest->contender[contender].holds);
+}
+
+void contest_let_go(struct contest *contest, int contender)
+{
+  atomic_store(&contest->contender[contender].let_go, true);
+}
+
+void contest_kill(struct contest *contest, int contender)
+{
+  slay(contest->contender[contender].pid);
+  contest->contender[contender].pid = 0;
+}
+
+bool contest_over(struct contest *contest, int contender)
+{
+  struct contender *one = &contest->contender[contender];
+  int64_t until = now_ms() + CONTEST_SOON;
+  while (!ended(contest, contender) && now_ms() < until)
+    sleep_ms(5);
+  int status = reap(one->pid);
+  if (status < 0) contest_kill(contest, contender);
+  one->pid = 0;
+  return status == 0 && ended(contest, contender);
+}
+
+bool contest_end(struct contest *contest)
+{
+  bool good = true;
+  for (int i = 0; i < contest->count; i++)
+    contest_let_go(contest, i);
+  for (int i = 0; i < contest->count; i++) {
+    if (contest->contender[i].pid > 0) good &= contest_over(contest, i);
+  }
+  return good;
+}
+
+/* The checks */
+
+static struct history history_of(const struct contest *contest)
+{
+  size_t used = atomic_load(contest->used);
+  return (struct history){contest->hold, used, NULL, 0};
+}
+
+int contest_overlaps(const struct contest *contest)
+{
+  struct history history = history_of(contest);
+  return history_overlaps(&history);
+}
+
+int contest_tokens(const struct contest *contest)
+{
+  struct history history = history_of(contest);
+  return history_tokens(&history);
+}
+
+static int64_t end_of(const struct hold *hold)
+{
+  int64_t until = atomic_load(&hold->until_us), end = atomic_load(&hold->end_us);
+  return end != 0 && end < until ? end : until;
+}
+
+/* Whatever their tokens; by comparing each with each, once, after all is over. */
+int64_t contest_overlap_us(const struct contest *contest)
+{
+  struct history history = history_of(contest);
+  int64_t longest = 0;
+  for (size_t i = 0; i < history.count; i++) {
+    for (size_t j = 0; j < i; j++) {
+      const struct hold *a = &history.holds[i], *b = &history.holds[j];
+      if (!atomic_load(&a->written) || !atomic_load(&b->written)) continue;
+      int64_t start = a->start_us > b->start_us ? a->start_us : b->start_us;
+      int64_t end = end_of(a) < end_of(b) ? end_of(a) : end_of(b);
+      if (end - start > longest) longest = end - start;
+    }
+  }
+  return longest;
+}
+
+/* When a contender first held; INT64_MAX: never. */
+static int64_t first_start(const struct contest *contest, int contender)
+{
+  struct history history = history_of(contest);
+  int64_t first = INT64_MAX;
+  for (size_t i = 0; i < history.count; i++) {
+    const struct hold *hold = &history.holds[i];
+    if (hold->client == contender && atomic_load(&hold->written) && hold->start_us < first)
+      first = hold->start_us;
+  }
+  return first;
+}
+
+int contest_disorder(const struct contest *contest, int first, int last)
+{
+  int found = 0;
+  for (int i = first; i < last; i++) {
+    if (first_start(contest, i) < first_start(contest, i + 1)) continue;
+    printf("# contender %d came before %d and held after it, or never\n", i, i + 1);
+    found++;
+  }
+  return found;
+}

@@ -1,0 +1,96 @@
+/*
+ * Contenders for a lock while its servers move, and whether all they believed can be true together.
+ *
+ * Each contender is a process with a client of its own. It writes down each of its holds in memory
+ * that outlives it, and looks at its belief all the time, as the clients of chaos do
+ * (tests/chaos/history.h has the rules). Here the tests decide when a hold ends, so that a
+ * fail-over falls into a hold, or into a wait. One monotonic clock serves all: they are on one
+ * machine.
+ */
+#ifndef CONTEST_H
+#define CONTEST_H
+
+#include "harness.h"
+#include "chaos/history.h"
+
+#define CONTENDERS  16
+#define CONTEST_LOG 20000 /* holds */
+
+/* How to reach the servers. */
+struct connection {
+  const char *url;
+  /* that have to acknowledge; 0: none */
+  int replicas;
+  /* the lease of holds with FAIRLOCK_RENEW; 0: 30 s */
+  uint32_t lease_ms;
+};
+
+/*
+ * Makes a client for an address. NULL: done; otherwise what cannot be done. Known so far:
+ * redis://127.0.0.1:PORT without replicas.
+ */
+const char *connect_by_url(struct client *client, const struct connection *connection);
+
+struct contender {
+  pid_t pid;
+  atomic_bool holds; /* as it believes */
+  atomic_bool over;  /* it has ended what it does */
+  atomic_bool let_go;
+  atomic_int status;   /* the last that acquire returned, FAIRLOCK_PENDING before */
+  atomic_int released; /* the last that release returned */
+  atomic_int acquired, failed, lost;
+  atomic_int worst_gap_ms; /* between a call of acquire and its success */
+};
+
+struct contest {
+  char name[64]; /* of the lock */
+  struct hold *hold;
+  atomic_size_t *used;
+  struct contender *contender; /* CONTENDERS of them, shared */
+  int count;
+};
+
+void contest_begin(struct contest *contest, const char *name);
+
+/*
+ * Adds a contender and returns its number. One that holds: acquires once, waiting without end, and
+ * holds until contest_let_go(), or a loss. One that passes: the same, and holds for work_ms. One
+ * that goes round: acquires, holds for work_ms and releases, again and again until
+ * contest_let_go(); it counts what fails and goes on.
+ */
+int contest_hold(struct contest *contest, const struct connection *connection, uint32_t lease_ms);
+int contest_pass(struct contest *contest, const struct connection *connection, uint32_t lease_ms,
+                 int work_ms);
+int contest_round(struct contest *contest, const struct connection *connection, uint32_t lease_ms,
+                  int work_ms);
+
+/* Waits until it holds; false: it has ended, or a minute is over. */
+bool contest_holds(struct contest *contest, int contender);
+
+/* Whether it believes to hold at this moment. */
+bool contest_believes(const struct contest *contest, int contender);
+
+void contest_let_go(struct contest *contest, int contender);
+
+/* Ends one as a crash does. */
+void contest_kill(struct contest *contest, int contender);
+
+/* Waits until it is over; false: it is not, or not well. What it came to is in its entry. */
+bool contest_over(struct contest *contest, int contender);
+
+/* All let go, and all are over. */
+bool contest_end(struct contest *contest);
+
+/* What the log says. Each prints what it finds; 0 is what is wanted. */
+
+/* Pairs of beliefs that overlap, and the longest time that two believed, in microseconds. */
+int contest_overlaps(const struct contest *contest);
+int64_t contest_overlap_us(const struct contest *contest);
+
+/* Tokens that do not rise. */
+int contest_tokens(const struct contest *contest);
+
+/* Of contenders first to last, in the order in which they came: neighbours that held in another. */
+int contest_disorder(const struct contest *contest, int first, int last);
+
+#endif
