@@ -1,0 +1,51 @@
+/* What the scenarios share; see scene.h. */
+#include "scene.h"
+
+#include <stdio.h>
+
+struct rig rig;
+struct contest contest;
+
+struct connection scene_connection(int first, int replicas)
+{
+  static char url[400];
+  rig_url(&rig, first, url, sizeof url);
+  return (struct connection){.url = url, .replicas = replicas};
+}
+
+void scene_gather(const struct connection *connection, int node)
+{
+  contest_begin(&contest, DOOR);
+  CHECK(contest_holds(&contest, contest_hold(&contest, connection, FAIRLOCK_RENEW)));
+  for (int i = 1; i <= WAITERS; i++) {
+    (void)contest_pass(&contest, connection, FAIRLOCK_RENEW, 20);
+    CHECK(queue_reaches(node_raw(&rig.node[node]), DOOR, i));
+  }
+}
+
+bool scene_renewed(int node)
+{
+  int64_t until = now_ms() + MOVED_SOON, before = INT64_MAX;
+  while (now_ms() < until && contest_believes(&contest, 0)) {
+    int64_t left = raw_number(node_raw(&rig.node[node]), "PTTL " DOOR);
+    if (left > before) return true;
+    before = left > 0 ? left : INT64_MAX;
+    sleep_ms(50);
+  }
+  return false;
+}
+
+void scene_end(void)
+{
+  CHECK(contest_believes(&contest, 0));
+  contest_let_go(&contest, 0);
+  CHECK(contest_end(&contest));
+  for (int i = 0; i <= WAITERS; i++) {
+    CHECK_EQUAL(atomic_load(&contest.contender[i].status), FAIRLOCK_OK);
+    CHECK_EQUAL(atomic_load(&contest.contender[i].released), FAIRLOCK_OK);
+  }
+  CHECK_EQUAL(contest_overlaps(&contest), 0);
+  CHECK_EQUAL(contest_tokens(&contest), 0);
+  CHECK_EQUAL(contest_disorder(&contest, 1, WAITERS), 0);
+  rig_stop(&rig);
+}

@@ -1,0 +1,143 @@
+/* The library with Sentinel: its master dies, freezes, is demoted, or cut off. */
+#include "scene.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Shorter than usual: so much must have passed when the network heals. */
+#define SPLIT_LEASE_MS 6000
+
+static void test_killed_master(void)
+{
+  sentinels_start(&rig, NULL);
+  struct connection connection = scene_connection(3, 1);
+  scene_gather(&connection, 0);
+  node_kill(&rig.node[0]);
+  int master = sentinels_promote(&rig, 0);
+  if (!CHECK(master > 0)) return;
+  CHECK(scene_renewed(master));
+  scene_end();
+}
+
+static void test_frozen_master(void)
+{
+  sentinels_start(&rig, NULL);
+  struct connection connection = scene_connection(3, 2);
+  scene_gather(&connection, 0);
+  node_freeze(&rig.node[0]);
+  int master = sentinels_promote(&rig, 0);
+  if (!CHECK(master > 0)) return;
+  node_thaw(&rig.node[0]);
+  CHECK(node_becomes(&rig.node[0], "slave"));
+  CHECK(scene_renewed(master));
+  scene_end();
+}
+
+static void test_manual_failover(void)
+{
+  sentinels_start(&rig, NULL);
+  struct connection connection = scene_connection(3, 0);
+  scene_gather(&connection, 0);
+  CHECK(sentinels_fail_over(&rig));
+  int master = sentinels_promote(&rig, 0);
+  if (!CHECK(master > 0)) return;
+  CHECK(scene_renewed(master));
+  scene_end();
+}
+
+/* The address begins with the one that is dead: when connecting first, and when again. */
+static void test_first_sentinel_dead(void)
+{
+  sentinels_start(&rig, NULL);
+  node_kill(&rig.node[3]);
+  struct connection connection = scene_connection(3, 0);
+  scene_gather(&connection, 0);
+  node_kill(&rig.node[0]);
+  int master = sentinels_promote(&rig, 0);
+  if (!CHECK(master > 0)) return;
+  CHECK(scene_renewed(master));
+  scene_end();
+}
+
+static void test_unknown_service(void)
+{
+  static struct client client;
+  char url[400];
+  sentinels_start(&rig, NULL);
+  rig_url(&rig, 3, url, sizeof url);
+  memcpy(strstr(url, "/" SERVICE), "/walls", strlen("/walls"));
+  struct connection connection = {.url = url};
+  if (!CHECK(connect_by_url(&client, &connection) == NULL)) return;
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_REFUSED);
+  CHECK(strstr(client_error(&client), "service") != NULL);
+  client_close(&client);
+  rig_stop(&rig);
+}
+
+/*
+ * A holder stays with the old master, another contender comes to the new one. Returns how long both
+ * believed. The network heals only when the second has held for a while, or not at all.
+ */
+static int64_t split(const char *config, int replicas)
+{
+  struct rig_options options = {.parted = true, .config = config};
+  sentinels_start(&rig, &options);
+  struct connection connection = scene_connection(3, replicas);
+  connection.lease_ms = SPLIT_LEASE_MS;
+  contest_begin(&contest, DOOR);
+  int first = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  CHECK(contest_holds(&contest, first));
+  rig_part(&rig, 1U << 0);
+  int master = sentinels_promote(&rig, 0);
+  CHECK(master > 0 && sentinels_settle(&rig, master));
+  int second = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  /* with two replicas asked for and one left, it holds only after the healing */
+  int64_t until = now_ms() + 3 * SPLIT_LEASE_MS;
+  while (!contest_believes(&contest, second) && now_ms() < until)
+    sleep_ms(10);
+  sleep_ms(SPLIT_LEASE_MS);
+  rig_part(&rig, 0);
+  CHECK(contest_holds(&contest, second));
+  CHECK(contest_end(&contest));
+  int64_t overlap = contest_overlap_us(&contest);
+  printf("# two believers for %" PRId64 " ms\n", overlap / 1000);
+  CHECK_EQUAL(contest_tokens(&contest), 0);
+  rig_stop(&rig);
+  return overlap;
+}
+
+static const char min_replicas[] = "min-replicas-to-write 1\nmin-replicas-max-lag 2\n";
+
+/* Nothing prevents it: the proof that the test can see two believers. */
+static void test_split(void)
+{
+  CHECK(split(NULL, 0) > 0);
+}
+
+/* The lag, and one more lease. */
+static void test_split_min_replicas(void)
+{
+  CHECK(split(min_replicas, 0) < (SPLIT_LEASE_MS + 4000) * (int64_t)1000);
+}
+
+static void test_split_replicas(void)
+{
+  CHECK_EQUAL(split(NULL, 2), 0);
+}
+
+static void test_split_both(void)
+{
+  CHECK_EQUAL(split(min_replicas, 2), 0);
+}
+
+const struct check_test check_tests[] = {{"sentinel_killed_master", test_killed_master},
+                                         {"sentinel_frozen_master_wakes", test_frozen_master},
+                                         {"sentinel_manual_failover", test_manual_failover},
+                                         {"sentinel_first_dead", test_first_sentinel_dead},
+                                         {"sentinel_unknown_service", test_unknown_service},
+                                         {"sentinel_split", test_split},
+                                         {"sentinel_split_min_replicas", test_split_min_replicas},
+                                         {"sentinel_split_replicas", test_split_replicas},
+                                         {"sentinel_split_both", test_split_both},
+                                         {NULL, NULL}};
