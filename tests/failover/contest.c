@@ -22,17 +22,30 @@ struct order {
 
 const char *connect_by_url(struct client *client, const struct connection *connection)
 {
-  char host[64];
-  int port, end = 0;
-  if (connection->replicas != 0) return "replicas do not acknowledge yet";
-  if (strncmp(connection->url, "redis://", 8) != 0) return "not a redis:// address";
-  if (sscanf(connection->url + 8, "%63[^:/@]:%5d%n", host, &port, &end) != 2 ||
-      connection->url[8 + end] != 0 || strcmp(host, "127.0.0.1") != 0)
-    return "not redis://127.0.0.1:PORT";
-  client_prepare(client, port);
+  static char seeds[400], address[263];
+  static struct fairlock_topology topology;
+  static const char *const schemes[] = {"redis://", "redis+cluster://", "redis+sentinel://"};
+  const char *rest = NULL;
+  for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+    size_t size = strlen(schemes[i]);
+    if (strncmp(connection->url, schemes[i], size) == 0) rest = connection->url + size;
+  }
+  if (rest == NULL || strlen(rest) >= sizeof seeds) return "no such address";
+  strcpy(seeds, rest);
+  char *slash = strchr(seeds, '/');
+  memset(&topology, 0, sizeof topology);
+  topology.address = address;
+  topology.address_size = sizeof address;
+  topology.replicas = (uint32_t)connection->replicas;
+  if (slash != NULL) {
+    *slash = 0;
+    topology.service = slash + 1;
+  }
+  client_prepare(client, 0);
   client->config.lease_ms = connection->lease_ms;
+  if (!port_posix_seeds(&client->socket, seeds)) return "no list of host:port";
   client_start(client);
-  return NULL;
+  return fairlock_follow(&client->client, &topology) == FAIRLOCK_OK ? NULL : "not to be followed";
 }
 
 /* The clock first: who is stopped before the second look claims less than it could. */

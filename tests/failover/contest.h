@@ -26,8 +26,9 @@ struct connection {
 };
 
 /*
- * Makes a client for an address. NULL: done; otherwise what cannot be done. Known so far:
- * redis://127.0.0.1:PORT without replicas.
+ * Makes a client for an address: redis://HOST:PORT, redis+cluster://HOST:PORT,...,
+ * redis+sentinel://HOST:PORT,.../SERVICE. NULL: done; otherwise what cannot be done. One client in a
+ * process.
  */
 const char *connect_by_url(struct client *client, const struct connection *connection);
 
