@@ -156,7 +156,10 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
   fairlock_set_timeouts(engine);
 }
 
-/* The SUBSCRIBE or UNSUBSCRIBE of the handle was answered; 0, or why it was refused. */
+/*
+ * The SUBSCRIBE or UNSUBSCRIBE of the handle was answered; 0, or why it was refused;
+ * FAIRLOCK_PENDING: it was redirected, and comes again on the next connection.
+ */
 static void take_subscription(struct fairlock *handle, int status)
 {
   fairlock_count_answer(handle->engine);
@@ -223,7 +226,7 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
     return;
   }
   if (handle != NULL) {
-    take_subscription(handle, status);
+    take_subscription(handle, repeat ? FAIRLOCK_PENDING : status);
     return;
   }
   handle = fairlock_next_answered(engine);
