@@ -528,6 +528,12 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
   port_mutex_unlock(&client->mutex);
 }
 
+int fairlock_last_error(struct fairlock_client *client)
+{
+  lock(client);
+  return unlock(client, client->engine.last_error);
+}
+
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 {
   lock(client);

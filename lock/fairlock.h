@@ -291,6 +291,12 @@ void fairlock_stop(struct fairlock_client *client);
  */
 void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
 
+/*
+ * Why the server gives no useful answers at present, a status; FAIRLOCK_OK: it does, or nothing is
+ * known yet. While a lock is held, it tells what keeps the lease from being renewed.
+ */
+int fairlock_last_error(struct fairlock_client *client);
+
 /* What happened so far. */
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
 
