@@ -24,7 +24,8 @@ static const char *const help[] = {
     common_help,
     "\n"
     "Exit status: 0, or 1 the lock was free, 64 usage, 66 no password file, 75 server\n"
-    "unreachable or unable to serve, 76 protocol error, 77 denied, 78 read-only server.\n",
+    "unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or\n"
+    "the wrong node of a cluster.\n",
     NULL,
 };
 

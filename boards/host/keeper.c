@@ -74,6 +74,7 @@ static void tell_status(struct hold *hold, enum keeper_news news, int status)
 {
   struct keeper_message message = {.news = (int32_t)news, .status = status};
   fairlock_error(&hold->session->client, message.error);
+  session_address(hold->session, status, message.address);
   tell(hold, &message);
 }
 
@@ -133,7 +134,9 @@ static void signal_group(const struct hold *hold, int number)
 static void begin_ending(struct hold *hold, uint32_t left)
 {
   const struct keeper_options *options = hold->options;
-  tell_status(hold, KEEPER_LOST, left > 0 ? FAIRLOCK_UNREACHABLE : FAIRLOCK_LOST);
+  int why = fairlock_last_error(&hold->session->client);
+  if (why == FAIRLOCK_OK) why = FAIRLOCK_UNREACHABLE;
+  tell_status(hold, KEEPER_LOST, left > 0 ? why : FAIRLOCK_LOST);
   hold->phase = ENDED;
   if (options->on_lost == ON_LOST_TERM) {
     uint32_t reserve = reserve_ms(options);

@@ -32,7 +32,7 @@ enum keeper_news {
   /* it is not, because one of owners holds it. The keeper has ended */
   KEEPER_NESTED,
   KEEPER_FAILED, /* it is not, and will not be: status, error. The keeper has ended       */
-  /* it is being lost: FAIRLOCK_UNREACHABLE, not renewed; FAIRLOCK_LOST, gone */
+  /* it is being lost: FAIRLOCK_LOST, gone; else why it could not be renewed */
   KEEPER_LOST,
   KEEPER_RELEASED, /* status of the release. The keeper has ended                            */
   KEEPER_GONE      /* the keeper has ended without a word                                    */
@@ -44,6 +44,7 @@ struct keeper_message {
   uint64_t token;
   char owner[FAIRLOCK_HOLDER_ID_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
+  char address[ADDRESS_SIZE]; /* that status is about; "": see the URL */
 };
 
 struct keeper {

@@ -23,8 +23,9 @@ static const char help[] =
     "  watch    the same, live\n"
     "  break    end somebody else's hold\n"
     "\n"
-    "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db]\n"
-    "or unix:///path. 'fairlock SUBCOMMAND --help' tells more, and so does fairlock(1).\n";
+    "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db],\n"
+    "redis+sentinel://HOSTS/service, redis+cluster://HOSTS or unix:///path.\n"
+    "'fairlock SUBCOMMAND --help' tells more, and so does fairlock(1).\n";
 
 static const struct {
   const char *name;

@@ -17,10 +17,15 @@
 #include "url.h"
 
 const char common_help[] =
-    "  --url URL            the server: redis://[user:password@]host[:port][/db], or\n"
+    "  --url URL            the server: redis://[user:password@]host[:port][/db],\n"
+    "                       redis+sentinel://[user:password@]host[:port],.../service[/db],\n"
+    "                       redis+cluster://[user:password@]host[:port],..., or\n"
     "                       unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379\n"
     "  --password-file FILE read the password from the first line of FILE. Else it is\n"
     "                       the URL's, or $FAIRLOCK_PASSWORD\n"
+    "  --sentinel-user USER who we are to the Sentinels. Default: $FAIRLOCK_SENTINEL_USER\n"
+    "  --sentinel-password-file FILE\n"
+    "                       the same for the Sentinels, else $FAIRLOCK_SENTINEL_PASSWORD\n"
     "  --help               print this\n";
 
 static char *take_url(char *argument)
@@ -70,6 +75,12 @@ int next_option(struct command_line *line, int argc, char **argv, const char *le
       break;
     case OPTION_PASSWORD_FILE:
       line->password_file = optarg;
+      break;
+    case OPTION_SENTINEL_USER:
+      line->sentinel_user = optarg;
+      break;
+    case OPTION_SENTINEL_PASSWORD_FILE:
+      line->sentinel_password_file = optarg;
       break;
     case '?':
     case ':':
@@ -150,13 +161,32 @@ bool parse_seconds(const struct command_line *line, const char *option, const ch
   return true;
 }
 
+/* Digits, at most `most`; -1: something else. */
+static long number_of(const char *text, long most)
+{
+  size_t size = strlen(text);
+  if (size == 0 || size > 3 || strspn(text, "0123456789") != size) return -1;
+  long value = strtol(text, NULL, 10);
+  return value <= most ? value : -1;
+}
+
+bool parse_count(const struct command_line *line, const char *source, const char *text,
+                 uint32_t most, uint32_t *count)
+{
+  long value = number_of(text, (long)most);
+  if (value < 0) {
+    misused(line, "%s needs a number from 0 to %lu, not '%s'", source, (unsigned long)most, text);
+    return false;
+  }
+  *count = (uint32_t)value;
+  return true;
+}
+
 bool parse_exit_status(const struct command_line *line, const char *option, const char *text,
                        int *status)
 {
-  size_t size = strlen(text);
-  long value =
-      size > 0 && size <= 3 && strspn(text, "0123456789") == size ? strtol(text, NULL, 10) : -1;
-  if (value < 0 || value > 255) {
+  long value = number_of(text, 255);
+  if (value < 0) {
     misused(line, "%s needs an exit status from 0 to 255, not '%s'", option, text);
     return false;
   }

@@ -8,12 +8,21 @@
 #include <stdint.h>
 
 /* Values of the options that every subcommand has, for getopt_long(). */
-enum { OPTION_HELP = 256, OPTION_URL, OPTION_PASSWORD_FILE, OPTION_OWN };
+enum {
+  OPTION_HELP = 256,
+  OPTION_URL,
+  OPTION_PASSWORD_FILE,
+  OPTION_SENTINEL_USER,
+  OPTION_SENTINEL_PASSWORD_FILE,
+  OPTION_OWN
+};
 
 #define COMMON_OPTIONS                                                                             \
   {"help", no_argument, NULL, OPTION_HELP}, {"url", required_argument, NULL, OPTION_URL},          \
+      {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE},                            \
+      {"sentinel-user", required_argument, NULL, OPTION_SENTINEL_USER},                            \
   {                                                                                                \
-    "password-file", required_argument, NULL, OPTION_PASSWORD_FILE                                 \
+    "sentinel-password-file", required_argument, NULL, OPTION_SENTINEL_PASSWORD_FILE               \
   }
 
 /* Their help. */
@@ -21,10 +30,13 @@ extern const char common_help[];
 
 /* A command line as it is taken apart. */
 struct command_line {
-  const char *command;       /* name of the subcommand                   */
-  const char *usage;         /* its synopsis                             */
-  char *url;                 /* of --url; NULL: FAIRLOCK_URL or the default */
-  const char *password_file; /* NULL: none                               */
+  const char *command;                /* name of the subcommand                   */
+  const char *usage;                  /* its synopsis                             */
+  char *url;                          /* of --url; NULL: FAIRLOCK_URL or the default */
+  const char *password_file;          /* NULL: none                               */
+  const char *sentinel_user;          /* NULL: FAIRLOCK_SENTINEL_USER, or none    */
+  const char *sentinel_password_file; /* NULL: none                      */
+  uint32_t replicas;                  /* that have to acknowledge                 */
 };
 
 /*
@@ -50,6 +62,10 @@ bool good_name(const struct command_line *line, const char *name);
  */
 bool parse_seconds(const struct command_line *line, const char *option, const char *text,
                    uint32_t least, uint32_t most, uint32_t *ms);
+
+/* A number from 0 to most. source: the option, or the environment variable. */
+bool parse_count(const struct command_line *line, const char *source, const char *text,
+                 uint32_t most, uint32_t *count);
 
 /* An exit status, 0 to 255. */
 bool parse_exit_status(const struct command_line *line, const char *option, const char *text,

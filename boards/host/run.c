@@ -30,6 +30,7 @@
 
 #define LEASE_MS           30000U
 #define MOST_KILL_AFTER_MS 5000U
+#define MOST_REPLICAS      100U
 #define ANSWER_MS          1000U /* a keeper that runs has answered by then */
 
 struct run {
@@ -74,24 +75,34 @@ static const char *const help[] = {
     "                       kill: SIGKILL; ignore: let it go on\n"
     "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
     "                       Default: a sixth of it, at most 5\n"
-    "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n",
+    "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
+    "  --replicas N         hold the lock only while N replicas acknowledge it: all that\n"
+    "                       could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n",
     common_help,
     "\n"
     "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_OWNER and FAIRLOCK_TOKEN, the\n"
     "fencing token: hand it to what the lock protects, to refuse those that come late.\n"
-    "FAIRLOCK_PASSWORD, and a password in FAIRLOCK_URL, are not passed on to it.\n"
+    "FAIRLOCK_PASSWORD, FAIRLOCK_SENTINEL_PASSWORD, and a password in FAIRLOCK_URL, are not\n"
+    "passed on to it.\n"
     "\n"
     "Exit status: COMMAND's, or 128 + the signal that ended it. Else 1 (see -E) conflict or\n"
     "time-out, 64 usage, 66 no password file, 69 COMMAND cannot be executed, 71 system error,\n"
-    "75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 read-only\n"
-    "server, 79 (see --lost-exit-code) lock lost, 80 it is held by a fairlock run that this\n"
+    "75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or\n"
+    "the wrong node of a cluster, 79 (see --lost-exit-code) lock lost, 80 it is held by a fairlock "
+    "run that this\n"
     "one runs under, 128 + a signal that ended the wait.\n",
     NULL,
 };
 
 /* The command line */
 
-enum { OPTION_LEASE = OPTION_OWN, OPTION_KILL_AFTER, OPTION_ON_LOST, OPTION_LOST_STATUS };
+enum {
+  OPTION_LEASE = OPTION_OWN,
+  OPTION_KILL_AFTER,
+  OPTION_ON_LOST,
+  OPTION_LOST_STATUS,
+  OPTION_REPLICAS
+};
 
 static const struct option options[] = {
     COMMON_OPTIONS,
@@ -107,13 +118,14 @@ static const struct option options[] = {
     {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
     {"on-lost", required_argument, NULL, OPTION_ON_LOST},
     {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
+    {"replicas", required_argument, NULL, OPTION_REPLICAS},
     {0},
 };
 
 /* What was given, as opposed to defaults. */
 struct given {
   struct command_line line;
-  bool nonblock, wait, kill_after;
+  bool nonblock, wait, kill_after, replicas;
   char *string; /* of -c */
 };
 
@@ -131,7 +143,7 @@ static bool parse_on_lost(const struct command_line *line, const char *text, enu
 
 static bool take_option(struct run *run, struct given *given, int option)
 {
-  const struct command_line *line = &given->line;
+  struct command_line *line = &given->line;
   switch (option) {
   case 'n':
     return given->nonblock = true;
@@ -159,6 +171,9 @@ static bool take_option(struct run *run, struct given *given, int option)
     return parse_on_lost(line, optarg, &run->lock.on_lost);
   case OPTION_LOST_STATUS:
     return parse_exit_status(line, "--lost-exit-code", optarg, &run->lost_status);
+  case OPTION_REPLICAS:
+    given->replicas = true;
+    return parse_count(line, "--replicas", optarg, MOST_REPLICAS, &line->replicas);
   default:
     return false;
   }
@@ -182,6 +197,16 @@ static int settle_options(struct run *run, const struct given *given)
         lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
   }
   return EXIT_DONE;
+}
+
+/* The option counts before the environment. Returns an exit status. */
+static int settle_replicas(struct given *given)
+{
+  const char *text = getenv("FAIRLOCK_REPLICAS");
+  if (given->replicas || text == NULL || *text == 0) return EXIT_DONE;
+  bool good =
+      parse_count(&given->line, "FAIRLOCK_REPLICAS", text, MOST_REPLICAS, &given->line.replicas);
+  return good ? EXIT_DONE : EXIT_USAGE;
 }
 
 /* NAME and what follows it. flock(1) takes -c after the name, too. Returns an exit status. */
@@ -231,6 +256,7 @@ static int parse(struct run *run, int argc, char **argv)
   }
   int status = take_arguments(run, &given, argc - optind, argv + optind);
   if (status == EXIT_DONE) status = settle_options(run, &given);
+  if (status == EXIT_DONE) status = settle_replicas(&given);
   if (status == EXIT_DONE) status = session_prepare(&run->session, &given.line);
   free(given.line.url);
   return status;
@@ -317,7 +343,8 @@ static int on_failure(struct run *run, const struct keeper_message *message)
   }
   int status = message->status;
   if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return run->conflict_status;
-  if (status != FAIRLOCK_LOST) return session_failed(&run->session, status, message->error);
+  if (status != FAIRLOCK_LOST)
+    return session_failed(&run->session, status, message->address, message->error);
   complain("%s was acquired and lost before the command could be started", run->shown);
   return run->lost_status;
 }
@@ -354,7 +381,8 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
 static bool take_password_out_of_environment(void)
 {
   const char *url = getenv("FAIRLOCK_URL");
-  if (unsetenv("FAIRLOCK_PASSWORD") != 0) return false;
+  if (unsetenv("FAIRLOCK_PASSWORD") != 0 || unsetenv("FAIRLOCK_SENTINEL_PASSWORD") != 0)
+    return false;
   if (url == NULL) return true;
   char *without = strdup(url);
   if (without == NULL) return false;
@@ -464,8 +492,14 @@ static void on_lost(struct run *run, const struct keeper_message *message)
     complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
              action);
   } else {
-    complain("%s could not be renewed in time: %s has not answered; %s", run->shown,
-             run->session.url.shown, action);
+    char *place = session_place(&run->session, message->address);
+    char *words = session_words(message->status, message->error);
+    bool silent = message->status == FAIRLOCK_UNREACHABLE;
+    complain("%s could not be renewed in time: %s%s%s%s; %s", run->shown, place,
+             silent ? " has not answered" : ": ",
+             silent ? "" : fairlock_status_text(message->status), words, action);
+    free(words);
+    free(place);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,14 @@
 
 #include "command.h"
 #include "text.h"
+
+/* The library's defaults for one server; with a topology it has others. */
+#define CONNECT_MS  5000U
+#define OFFLINE_MS  10000U
+#define RESPONSE_MS 2000U
+
+/* For replicas to acknowledge. */
+#define REPLICAS_MS 500U
 
 /* The first line of the file. Returns what is wrong, or NULL. */
 static const char *read_first_line(FILE *file, char *line, size_t size)
@@ -41,7 +50,8 @@ static void warn_if_others_can_read(FILE *file, const char *path)
            path, (unsigned)(status.st_mode & 0777));
 }
 
-static int read_password(struct session *session, const char *path)
+/* password: PASSWORD_SIZE bytes. */
+static int read_password(char *password, const char *path)
 {
   const char *wrong;
   FILE *file = fopen(path, "re");
@@ -49,7 +59,7 @@ static int read_password(struct session *session, const char *path)
     wrong = strerror(errno);
   } else {
     warn_if_others_can_read(file, path);
-    wrong = read_first_line(file, session->password, sizeof session->password);
+    wrong = read_first_line(file, password, PASSWORD_SIZE);
     fclose(file);
   }
   if (wrong == NULL) return EXIT_DONE;
@@ -57,18 +67,23 @@ static int read_password(struct session *session, const char *path)
   return EXIT_NO_INPUT;
 }
 
+/* The value of an environment variable; NULL: there is none, or it is empty. */
+static const char *from_environment(const char *name)
+{
+  const char *value = getenv(name);
+  return value != NULL && *value != 0 ? value : NULL;
+}
+
 static int choose_password(struct session *session, const struct command_line *line)
 {
-  const char *from_environment = getenv("FAIRLOCK_PASSWORD");
   session->config.user = session->url.user;
   if (line->password_file != NULL) {
     session->config.password = session->password;
-    return read_password(session, line->password_file);
+    return read_password(session->password, line->password_file);
   }
   session->config.password = session->url.password;
-  if (session->config.password == NULL && from_environment != NULL && *from_environment != 0) {
-    session->config.password = from_environment;
-  }
+  if (session->config.password == NULL)
+    session->config.password = from_environment("FAIRLOCK_PASSWORD");
   if (session->config.user != NULL && session->config.password == NULL) {
     complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
              "or use --password-file");
@@ -77,18 +92,42 @@ static int choose_password(struct session *session, const struct command_line *l
   return EXIT_DONE;
 }
 
+/* Who we are to the Sentinels, which have users of their own. */
+static int choose_sentinel_password(struct session *session, const struct command_line *line)
+{
+  struct fairlock_topology *topology = &session->topology;
+  topology->service = session->url.service;
+  if (topology->service == NULL) {
+    if (line->sentinel_user == NULL && line->sentinel_password_file == NULL) return EXIT_DONE;
+    return misused(line, "--sentinel-user and --sentinel-password-file need a URL that begins with "
+                         "redis+sentinel://");
+  }
+  topology->sentinel_user = line->sentinel_user;
+  if (topology->sentinel_user == NULL)
+    topology->sentinel_user = from_environment("FAIRLOCK_SENTINEL_USER");
+  if (line->sentinel_password_file != NULL) {
+    topology->sentinel_password = session->sentinel_password;
+    return read_password(session->sentinel_password, line->sentinel_password_file);
+  }
+  topology->sentinel_password = from_environment("FAIRLOCK_SENTINEL_PASSWORD");
+  if (topology->sentinel_user == NULL || topology->sentinel_password != NULL) return EXIT_DONE;
+  complain("there is a user for the Sentinels but no password: set FAIRLOCK_SENTINEL_PASSWORD, or "
+           "use --sentinel-password-file");
+  return EXIT_USAGE;
+}
+
 int session_prepare(struct session *session, const struct command_line *line)
 {
   memset(session, 0, sizeof *session);
-  const char *from_environment = getenv("FAIRLOCK_URL");
   const char *source = line->url != NULL ? "--url" : "FAIRLOCK_URL";
-  const char *text = line->url != NULL ? line->url : from_environment;
-  if (text == NULL || (line->url == NULL && *text == 0)) text = "redis://127.0.0.1:6379";
+  const char *text = line->url != NULL ? line->url : from_environment("FAIRLOCK_URL");
+  if (text == NULL) text = "redis://127.0.0.1:6379";
   const char *wrong = url_parse(&session->url, text);
   if (wrong != NULL) {
     complain("the URL in %s is of no use: %s", source, wrong);
-    fputs("A URL looks like redis://user:password@host:6379/0, redis://[::1]:6379 or "
-          "unix:///run/redis/redis.sock.\n",
+    fputs("A URL looks like redis://user:password@host:6379/0, redis://[::1]:6379,\n"
+          "redis+sentinel://host1:26379,host2:26379/service, redis+cluster://host1:6379,host2:6379 "
+          "or\nunix:///run/redis/redis.sock.\n",
           stderr);
     return EXIT_USAGE;
   }
@@ -98,21 +137,121 @@ int session_prepare(struct session *session, const struct command_line *line)
   session->config.receive_size = sizeof session->receive;
   session->config.send_buffer = session->send;
   session->config.send_size = sizeof session->send;
-  return choose_password(session, line);
+  session->topology.replicas = line->replicas;
+  int status = choose_password(session, line);
+  return status == EXIT_DONE ? choose_sentinel_password(session, line) : status;
+}
+
+/* Addresses: noted by functions that stand before those of the socket, with the same context. */
+
+static struct session *session_of(void *socket)
+{
+  return (struct session *)(void *)((char *)socket - offsetof(struct session, socket));
+}
+
+/* Writes down where the connection goes next: to address, or to the seed in use. */
+static void note_address(struct session *session, const char *address)
+{
+  struct addresses *addresses = &session->addresses;
+  const struct url *url = &session->url;
+  const char *seed = session->socket.seed != NULL ? session->socket.seed : url->seeds;
+  int size = seed != NULL ? (int)strcspn(seed, ",") : 0;
+  const char *open = seed == NULL && strchr(url->host, ':') != NULL ? "[" : "";
+  if (address != NULL && *address != ':') {
+    snprintf(addresses->current, sizeof addresses->current, "%s", address);
+    return;
+  }
+  if (seed != NULL) snprintf(addresses->current, sizeof addresses->current, "%.*s", size, seed);
+  else
+    snprintf(addresses->current, sizeof addresses->current, "%s%.255s%s:%.5s", open, url->host,
+             *open != 0 ? "]" : "", url->port);
+  if (address == NULL) return;
+  char *port = strrchr(addresses->current, ':');
+  snprintf(port, sizeof addresses->current - (size_t)(port - addresses->current), "%s", address);
+}
+
+static bool note_aim(void *context, const char *address)
+{
+  struct session *session = session_of(context);
+  struct addresses *addresses = &session->addresses;
+  bool done = session->plain.aim(context, address);
+  if (address != NULL && !done) return false;
+  pthread_mutex_lock(&addresses->mutex);
+  if (!addresses->connected && addresses->tried)
+    memcpy(addresses->dead, addresses->current, sizeof addresses->dead);
+  addresses->connected = false;
+  addresses->tried = false;
+  note_address(session, address);
+  pthread_mutex_unlock(&addresses->mutex);
+  return done;
+}
+
+static int note_connect(void *context, uint32_t timeout_ms)
+{
+  struct session *session = session_of(context);
+  struct addresses *addresses = &session->addresses;
+  int status = session->plain.connect(context, timeout_ms);
+  pthread_mutex_lock(&addresses->mutex);
+  addresses->tried = true;
+  if (status == PORT_OK) {
+    addresses->connected = true;
+    if (strcmp(addresses->current, addresses->dead) == 0) addresses->dead[0] = 0;
+  }
+  pthread_mutex_unlock(&addresses->mutex);
+  return status;
+}
+
+void session_address(struct session *session, int status, char address[ADDRESS_SIZE])
+{
+  struct addresses *addresses = &session->addresses;
+  address[0] = 0;
+  if (session->plain.aim == NULL) return;
+  pthread_mutex_lock(&addresses->mutex);
+  bool dead = status == FAIRLOCK_UNREACHABLE && addresses->dead[0] != 0;
+  memcpy(address, dead ? addresses->dead : addresses->current, ADDRESS_SIZE);
+  pthread_mutex_unlock(&addresses->mutex);
+}
+
+/* Where the servers are, and that they may move. A Unix socket stays where it is. */
+static int follow(struct session *session)
+{
+  struct port_transport *transport = &session->socket.transport;
+  struct fairlock_config *config = &session->config;
+  struct fairlock_topology *topology = &session->topology;
+  uint32_t response_ms = config->response_ms != 0 ? config->response_ms : RESPONSE_MS;
+  topology->replicas_ms = response_ms / 2 < REPLICAS_MS ? response_ms / 2 : REPLICAS_MS;
+  if (session->url.path == NULL) {
+    topology->address = session->redirected;
+    topology->address_size = sizeof session->redirected;
+    session->plain = *transport;
+    transport->aim = note_aim;
+    transport->connect = note_connect;
+  }
+  return fairlock_follow(&session->client, topology);
 }
 
 int session_open(struct session *session)
 {
-  if (session->url.path == NULL)
-    port_posix_tcp(&session->socket, session->url.host, session->url.port);
-  else port_posix_unix(&session->socket, session->url.path);
-  return fairlock_client_init(&session->client, &session->config, &session->socket.transport);
+  struct fairlock_config *config = &session->config;
+  const struct url *url = &session->url;
+  if (url->path != NULL) port_posix_unix(&session->socket, url->path);
+  else if (url->seeds == NULL) port_posix_tcp(&session->socket, url->host, url->port);
+  else if (!port_posix_seeds(&session->socket, url->seeds)) return FAIRLOCK_INVALID;
+  if (pthread_mutex_init(&session->addresses.mutex, NULL) != 0) return FAIRLOCK_INVALID;
+  if (url->seeds == NULL) { /* nobody else will answer: as without following */
+    if (config->connect_ms == 0) config->connect_ms = CONNECT_MS;
+    config->offline_ms = OFFLINE_MS;
+  } else {
+    config->connect_ms = 0; /* the next one may answer */
+  }
+  int status = fairlock_client_init(&session->client, config, &session->socket.transport);
+  return status == FAIRLOCK_OK ? follow(session) : status;
 }
 
 int session_connect(struct session *session)
 {
   int status = session_open(session);
-  if (status != FAIRLOCK_OK) return session_failed(session, status, "");
+  if (status != FAIRLOCK_OK) return session_failed(session, status, "", "");
   status = fairlock_connect(&session->client);
   return status == FAIRLOCK_OK ? EXIT_DONE : session_complain(session, status);
 }
@@ -131,6 +270,7 @@ int exit_status_of(int status)
   case FAIRLOCK_DENIED:
     return EXIT_DENIED;
   case FAIRLOCK_READONLY:
+  case FAIRLOCK_WRONG_SHARD:
     return EXIT_READ_ONLY;
   case FAIRLOCK_UNSUPPORTED:
   case FAIRLOCK_REFUSED:
@@ -154,7 +294,8 @@ static const char *advice(int status)
            "rules (ACL LIST).";
   case FAIRLOCK_UNSUPPORTED:
   case FAIRLOCK_PROTOCOL:
-    return "Is it a Redis server, 6.2 or newer, without TLS? See --url.";
+    return "Is it a Redis server, 6.2 or newer, without TLS (for redis+sentinel://, a Sentinel)? "
+           "See --url.";
   case FAIRLOCK_UNAVAILABLE:
     return "It is loading its data, or busy with a script. Try again later.";
   case FAIRLOCK_READONLY:
@@ -163,6 +304,11 @@ static const char *advice(int status)
     return "Free some of its memory, or raise its maxmemory.";
   case FAIRLOCK_MISCONF:
     return "See its log: it cannot save its data, or misses its replicas.";
+  case FAIRLOCK_UNSYNCED:
+    return "See whether its replicas are connected (INFO replication), or ask for fewer by "
+           "--replicas.";
+  case FAIRLOCK_WRONG_SHARD:
+    return "Name the nodes of the cluster by --url redis+cluster://HOST:PORT,HOST:PORT.";
   default:
     return NULL;
   }
@@ -174,21 +320,51 @@ static bool wordless(int status)
   return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_PROTOCOL;
 }
 
-int session_failed(const struct session *session, int status, const char *error)
+/* Text as a terminal can show it. */
+static char *shown(const char *text)
 {
-  char *said = printable(error, strlen(error));
-  bool quoted = said != NULL && *said != 0 && !wordless(status);
-  complain("%s: %s%s%s", session->url.shown, fairlock_status_text(status), quoted ? ": " : "",
-           quoted ? said : "");
+  char *copy = printable(text, strlen(text));
+  if (copy != NULL) return copy;
+  complain("out of memory");
+  exit(EXIT_SYSTEM);
+}
+
+char *session_place(const struct session *session, const char *address)
+{
+  char text[sizeof session->url.shown + ADDRESS_SIZE + 4];
+  const char *url = session->url.shown;
+  const char *authority = strstr(url, "://");
+  bool said = *address == 0 || (authority != NULL && strcmp(authority + 3, address) == 0);
+  snprintf(text, sizeof text, said ? "%s" : "%s (%s)", url, address);
+  return shown(text);
+}
+
+char *session_words(int status, const char *error)
+{
+  char text[FAIRLOCK_ERROR_SIZE + 2];
+  bool quoted = *error != 0 && !wordless(status);
+  snprintf(text, sizeof text, "%s%s", quoted ? ": " : "", quoted ? error : "");
+  return shown(text);
+}
+
+int session_failed(const struct session *session, int status, const char *address,
+                   const char *error)
+{
+  char *place = session_place(session, address);
+  char *words = session_words(status, error);
+  complain("%s: %s%s", place, fairlock_status_text(status), words);
   const char *what_to_do = advice(status);
   if (what_to_do != NULL) fprintf(stderr, "%s\n", what_to_do);
-  free(said);
+  free(words);
+  free(place);
   return exit_status_of(status);
 }
 
 int session_complain(struct session *session, int status)
 {
+  char address[ADDRESS_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
+  session_address(session, status, address);
   fairlock_error(&session->client, error);
-  return session_failed(session, status, error);
+  return session_failed(session, status, address, error);
 }

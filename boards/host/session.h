@@ -2,6 +2,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "fairlock.h"
@@ -9,10 +10,37 @@
 #include "posix.h"
 #include "url.h"
 
+#define PASSWORD_SIZE 1024
+
+/* Room for "host:port". */
+#define ADDRESS_SIZE 272
+
+/* Which addresses the transport was sent to. The client's task writes them, any task reads. */
+struct addresses {
+  pthread_mutex_t mutex;
+
+  /* where the connection is, or will be; "": nowhere yet */
+  char current[ADDRESS_SIZE];
+
+  /* the last one that could not be connected to, if it was not connected to since; "": none */
+  char dead[ADDRESS_SIZE];
+
+  /* the current one is, or was; and: it was tried */
+  bool connected, tried;
+};
+
 struct session {
   struct url url;
-  char password[1024];
+  char password[PASSWORD_SIZE];
+  char sentinel_password[PASSWORD_SIZE];
   struct port_posix socket;
+
+  /* the socket's own functions, behind those that note addresses */
+  struct port_transport plain;
+
+  struct addresses addresses;
+  struct fairlock_topology topology;
+  char redirected[ADDRESS_SIZE];
   struct fairlock_config config;
   struct fairlock_client client;
   unsigned char receive[FAIRLOCK_RECEIVE_SIZE(FAIRLOCK_NAME_MAX, FAIRLOCK_ID_MAX)];
@@ -31,19 +59,32 @@ int session_prepare(struct session *session, const struct command_line *line);
  */
 int session_open(struct session *session);
 
+/*
+ * The address that status is about: for UNREACHABLE one that could not be connected to, if there is
+ * one; else where the connection is. "": none is known.
+ */
+void session_address(struct session *session, int status, char address[ADDRESS_SIZE]);
+
 /* Connects. Returns EXIT_DONE, or a status after a complaint. */
 int session_connect(struct session *session);
 
 /* The exit status that stands for a status of the library's. */
 int exit_status_of(int status);
 
-/*
- * Says that the server did not do its part, in its own words (error, may be ""), and what to do.
- * Returns the exit status.
- */
-int session_failed(const struct session *session, int status, const char *error);
+/* "URL", or "URL (address)" when the URL does not say it, for messages. Printable; to be freed. */
+char *session_place(const struct session *session, const char *address);
 
-/* The same, with the client's error text. */
+/* ": " and the server's own words for status, or "" if it has none. Printable; to be freed. */
+char *session_words(int status, const char *error);
+
+/*
+ * Says that the server at address (may be "") did not do its part, in its own words (error, may be
+ * ""), and what to do. Returns the exit status.
+ */
+int session_failed(const struct session *session, int status, const char *address,
+                   const char *error);
+
+/* The same, with the client's address and error text. */
 int session_complain(struct session *session, int status);
 
 #endif

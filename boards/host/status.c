@@ -26,7 +26,7 @@ static const char *const help[] = {
     common_help,
     "\n"
     "Exit status: 0, or 64 usage, 66 no password file, 75 server unreachable or unable to\n"
-    "serve, 76 protocol error, 77 denied.\n",
+    "serve, 76 protocol error, 77 denied, 78 a replica, or the wrong node of a cluster.\n",
     NULL,
 };
 
@@ -35,13 +35,16 @@ enum { OPTION_JSON = OPTION_OWN };
 static const struct option options[] = {
     COMMON_OPTIONS, {"json", no_argument, NULL, OPTION_JSON}, {0}};
 
-static void print_text(const char *name, const struct inspection *inspection)
+static void print_text(const char *name, const struct inspection *inspection, const char *server)
 {
   char *shown = party_shown(&(struct party){.id = (char *)name, .id_size = strlen(name)});
   printf("%s: ", shown);
   free(shown);
   inspection_print_holder(stdout, inspection, true);
-  printf("%s\n", inspection->waiter_count == 0 ? ", nobody waits" : "");
+  fputs(inspection->waiter_count == 0 ? ", nobody waits" : "", stdout);
+  shown = party_shown(&(struct party){.id = (char *)server, .id_size = strlen(server)});
+  printf(", read from %s\n", shown);
+  free(shown);
   inspection_print_waiters(stdout, inspection, SIZE_MAX);
 }
 
@@ -68,10 +71,12 @@ static void print_json_holder(const struct inspection *inspection)
   else printf(",\"token\":%" PRIu64, inspection->token);
 }
 
-static void print_json(const char *name, const struct inspection *inspection)
+static void print_json(const char *name, const struct inspection *inspection, const char *server)
 {
   putchar('{');
   print_json_bytes(stdout, "name", name, strlen(name));
+  putchar(',');
+  print_json_bytes(stdout, "server", server, strlen(server));
   putchar(',');
   print_json_holder(inspection);
   fputs(",\"waiters\":[", stdout);
@@ -87,13 +92,16 @@ static void print_json(const char *name, const struct inspection *inspection)
 
 static int print_status(struct session *session, char **names, bool json)
 {
+  char address[ADDRESS_SIZE];
   struct inspection inspection = {0};
   int status = session_connect(session);
   for (; *names != NULL && status == EXIT_DONE; names++) {
     int result = inspection_read(&inspection, session, *names);
+    session_address(session, result, address);
+    const char *server = *address != 0 ? address : session->url.shown;
     if (result != FAIRLOCK_OK) status = session_complain(session, result);
-    else if (json) print_json(*names, &inspection);
-    else print_text(*names, &inspection);
+    else if (json) print_json(*names, &inspection, server);
+    else print_text(*names, &inspection, server);
     inspection_clear(&inspection);
   }
   fairlock_client_deinit(&session->client);

@@ -11,8 +11,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REDIS "redis://"
-#define UNIX  "unix://"
+#define UNIX "unix://"
+
+/* The longest name of a host. */
+#define MOST_HOST 255
+
+enum kind { SERVER, SENTINEL, CLUSTER };
+
+static const struct {
+  const char *begin;
+  enum kind kind;
+} schemes[] = {
+    {"redis://", SERVER},
+    {"valkey://", SERVER},
+    {"redis+sentinel://", SENTINEL},
+    {"valkey+sentinel://", SENTINEL},
+    {"redis+cluster://", CLUSTER},
+    {"valkey+cluster://", CLUSTER},
+};
 
 static bool begins(const char *text, const char *with)
 {
@@ -124,64 +140,121 @@ static const char *parse_user(struct url *url, char *text)
   return NULL;
 }
 
-static const char *parse_port(struct url *url, const char *text)
-{
-  uint32_t port = 0;
-  if (!number(text, 65535, &port) || port == 0) return "its port is not a number from 1 to 65535";
-  url->port = text;
-  return NULL;
-}
+/* A host and a port, as they stand in a URL. */
+struct place {
+  char *host;
+  const char *port;
+  bool bracketed;
+};
 
-/* "host:port", ended; the host may be an IPv6 address in brackets. */
-static const char *parse_host(struct url *url, char *text)
+/* "host:port", ended; the host may be an IPv6 address in brackets. The host is decoded in place. */
+static const char *parse_place(struct place *place, char *text)
 {
+  uint32_t port;
   char *rest;
-  url->port = "6379";
-  if (*text == '[') {
-    url->host = text + 1;
+  place->host = text;
+  place->bracketed = *text == '[';
+  if (place->bracketed) {
+    place->host = text + 1;
     rest = strchr(text, ']');
     if (rest == NULL) return "its '[' has no ']'";
     *rest++ = 0;
     if (*rest != 0 && *rest != ':') return "only a port may follow its ']'";
   } else {
-    url->host = text;
     rest = text + strcspn(text, ":");
     if (strchr(text, ':') != strrchr(text, ':'))
       return "an IPv6 address has to stand in brackets: redis://[::1]:6379";
   }
-  const char *wrong = NULL;
   if (*rest == ':') {
     *rest = 0;
-    wrong = parse_port(url, rest + 1);
+    place->port = rest + 1;
+    if (!number(place->port, 65535, &port) || port == 0)
+      return "its port is not a number from 1 to 65535";
   }
-  if (wrong == NULL && !decode(text))
-    wrong = "its host has a '%' that two hexadecimal digits other than 00 do not follow";
-  if (wrong == NULL && *url->host == 0) wrong = "it names no host";
-  return wrong;
+  if (!decode(place->host))
+    return "its host has a '%' that two hexadecimal digits other than 00 do not follow";
+  return *place->host == 0 ? "it names no host" : NULL;
 }
 
-static const char *parse_redis(struct url *url, char *authority)
+static const char *parse_host(struct url *url, char *text)
 {
+  struct place place = {.port = "6379"};
+  if (strchr(text, ',') != NULL)
+    return "several hosts need redis+sentinel:// or redis+cluster://, or a ',' written %2C";
+  const char *wrong = parse_place(&place, text);
+  if (wrong != NULL) return wrong;
+  url->host = place.host;
+  url->port = place.port;
+  const char *brackets = strchr(url->host, ':') != NULL ? "[]" : "";
+  size_t used = strlen(url->shown);
+  snprintf(url->shown + used, sizeof url->shown - used, "%.1s%s%s:%s", brackets, url->host,
+           brackets + (*brackets != 0), url->port);
+  return NULL;
+}
+
+/* "host:port,host:port", ended. */
+static const char *parse_seeds(struct url *url, char *text, const char *port)
+{
+  size_t used = 0;
+  for (char *next = text; next != NULL; text = next) {
+    struct place place = {.port = port};
+    next = strchr(text, ',');
+    if (next != NULL) *next++ = 0;
+    const char *wrong = parse_place(&place, text);
+    if (wrong != NULL) return wrong;
+    if (strlen(place.host) > MOST_HOST) return "a host of it has more than 255 characters";
+    if (place.host[strcspn(place.host, place.bracketed ? ",[]" : ",:[]")] != 0)
+      return "a host of it has a ',', ':' or bracket that none can have";
+    used += (size_t)snprintf(url->places + used, sizeof url->places - used, "%s%s%s%s:%s",
+                             used > 0 ? "," : "", place.bracketed ? "[" : "", place.host,
+                             place.bracketed ? "]" : "", place.port);
+    if (used >= sizeof url->places) return "it is too long";
+  }
+  url->seeds = url->places;
+  used = strlen(url->shown);
+  snprintf(url->shown + used, sizeof url->shown - used, "%s", url->seeds);
+  return NULL;
+}
+
+/* "service" of "service/db", which is cut off. Its database is moved to the front of *path. */
+static const char *parse_service(struct url *url, char **path)
+{
+  char *service = *path;
+  char *end = strchr(service, '/');
+  *path = end != NULL ? end + 1 : service + strlen(service);
+  if (end != NULL) *end = 0;
+  if (!decode(service))
+    return "its service has a '%' that two hexadecimal digits other than 00 do not follow";
+  if (*service == 0) return "it names no service: redis+sentinel://host:26379/service";
+  url->service = service;
+  return NULL;
+}
+
+static const char *parse_redis(struct url *url, char *authority, enum kind kind)
+{
+  const char *wrong = NULL;
   char *at = end_of_user(authority);
   char *end = end_of_authority(authority);
-  if (*end == '?' || *end == '#')
+  if (end[strcspn(end, "?#")] != 0)
     return "it has a '?' or '#', which mean nothing here; in a password, write %3F or %23";
-  char *database = *end == '/' ? end + 1 : end;
+  char *path = *end == '/' ? end + 1 : end;
   *end = 0;
-  if (strchr(database, '@') != NULL) return "a '/' in a password has to be written %2F";
-  if (*database != 0 && !number(database, INT32_MAX, &url->database))
+  if (strchr(path, '@') != NULL) return "a '/' in a password has to be written %2F";
+  if (kind == SENTINEL) wrong = parse_service(url, &path);
+  if (wrong != NULL) return wrong;
+  if (*path != 0 && !number(path, INT32_MAX, &url->database))
     return "its database, after the '/', is not a number";
   if (at != NULL) {
     *at = 0;
-    const char *wrong = parse_user(url, authority);
+    wrong = parse_user(url, authority);
     if (wrong != NULL) return wrong;
     authority = at + 1;
   }
-  const char *wrong = parse_host(url, authority);
-  if (wrong != NULL) return wrong;
-  const char *brackets = strchr(url->host, ':') != NULL ? "[]" : "";
-  snprintf(url->shown, sizeof url->shown, REDIS "%.1s%s%s:%s", brackets, url->host,
-           brackets + (*brackets != 0), url->port);
+  if (kind == SERVER) return parse_host(url, authority);
+  wrong = parse_seeds(url, authority, kind == SENTINEL ? "26379" : "6379");
+  if (wrong != NULL || kind != SENTINEL) return wrong;
+  size_t used = strlen(url->shown);
+  snprintf(url->shown + used, sizeof url->shown - used, "/%s", url->service);
   return NULL;
 }
 
@@ -216,9 +289,16 @@ const char *url_parse(struct url *url, const char *text)
   size_t size = strlen(text);
   if (size >= sizeof url->storage) return "it is too long";
   memcpy(url->storage, text, size + 1);
-  if (begins(text, REDIS)) return parse_redis(url, url->storage + strlen(REDIS));
+  for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+    size_t length = strlen(schemes[i].begin);
+    if (!begins(text, schemes[i].begin)) continue;
+    memcpy(url->shown, text, length);
+    return parse_redis(url, url->storage + length, schemes[i].kind);
+  }
   if (begins(text, UNIX)) return parse_unix(url, url->storage + strlen(UNIX));
-  if (begins(text, "rediss://"))
+  if (begins(text, "rediss:") || begins(text, "rediss+") || begins(text, "valkeys:") ||
+      begins(text, "valkeys+"))
     return "TLS is not supported; put a TLS tunnel before the server and name that";
-  return "it begins with neither redis:// nor unix://";
+  return "it begins with none of redis://, redis+sentinel://, redis+cluster:// (or the same with "
+         "valkey), and unix://";
 }

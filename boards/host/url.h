@@ -1,6 +1,10 @@
 /*
- * Where the server is: redis://[user:password@]host[:port][/db] or
- * unix://[user:password@]/path[?db=number].
+ * Where the servers are:
+ *   redis://[user:password@]host[:port][/db]                      a server, or a node of a cluster
+ *   redis+sentinel://[user:password@]host[:port],.../service[/db] Sentinels, which know the master
+ *   redis+cluster://[user:password@]host[:port],...[/db]          some nodes of a cluster
+ *   unix://[user:password@]/path[?db=number]
+ * valkey may stand for redis. User and password are the data server's.
  */
 #ifndef URL_H
 #define URL_H
@@ -11,14 +15,17 @@
 #define URL_SIZE 2048 /* the longest, its end mark included */
 
 struct url {
-  const char *host;     /* NULL: path is set                    */
+  const char *host;     /* of the one server; NULL: there are seeds, or a path */
   const char *port;     /* digits                               */
+  const char *seeds;    /* "host:port,host:port"; NULL: none    */
+  const char *service;  /* the seeds are Sentinels; NULL: nodes */
   const char *path;     /* of a Unix socket                     */
   const char *user;     /* NULL: none                           */
   const char *password; /* NULL: none                           */
   uint32_t database;
-  char shown[URL_SIZE + 16]; /* for messages: without password  */
-  char storage[URL_SIZE];    /* what the pointers point into    */
+  char shown[2 * URL_SIZE]; /* for messages: without password  */
+  char places[URL_SIZE];    /* what seeds points to            */
+  char storage[URL_SIZE];   /* what the other pointers point into */
 };
 
 /* Takes text apart. Returns NULL, or what is wrong with it, in plain words. */

@@ -32,7 +32,8 @@ static const char *const help[] = {
     common_help,
     "\n"
     "Exit status: that of the signal that ends it (Ctrl-C), or 64 usage, 66 no password file,\n"
-    "75 server unreachable at the start, 76 protocol error, 77 denied.\n",
+    "75 server unreachable at the start, 76 protocol error, 77 denied, 78 a replica, or the\n"
+    "wrong node of a cluster.\n",
     NULL,
 };
 
@@ -71,11 +72,15 @@ static size_t terminal_rows(void)
   return 24;
 }
 
-static void draw(const struct watch *watch)
+static void draw(struct watch *watch)
 {
+  char address[ADDRESS_SIZE];
+  session_address(&watch->session, watch->status, address);
+  char *place = session_place(&watch->session, address);
   fputs("\033[H\033[J", stdout); /* cursor home, erase what follows */
   print_time();
-  printf("  %s on %s\n", watch->shown, watch->session.url.shown);
+  printf("  %s on %s\n", watch->shown, place);
+  free(place);
   if (watch->status != FAIRLOCK_OK) {
     printf("%s; trying again\n", fairlock_status_text(watch->status));
     return;
@@ -105,9 +110,12 @@ static void print_line(const struct watch *watch)
   putchar('\n');
 }
 
-static bool passes(int status)
+/* A master that was demoted has a successor, if there is somebody who knows it. */
+static bool passes(const struct watch *watch, int status)
 {
-  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE;
+  bool follows = watch->session.url.seeds != NULL;
+  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE ||
+         (status == FAIRLOCK_READONLY && follows);
 }
 
 /* One look. Returns whether there is something new. */
@@ -129,7 +137,7 @@ static int watch_lock(struct watch *watch)
   watch->status = FAIRLOCK_PENDING;
   for (;;) {
     bool news = look(watch);
-    if (watch->status != FAIRLOCK_OK && !passes(watch->status))
+    if (watch->status != FAIRLOCK_OK && !passes(watch, watch->status))
       return session_complain(&watch->session, watch->status);
     if (watch->terminal) draw(watch);
     else if (news) print_line(watch);

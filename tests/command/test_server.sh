@@ -44,6 +44,12 @@ test_usage() {
     misuse 'from 0 to 255' run -E "$bad" a true
     misuse 'from 0 to 255' run --lost-exit-code "$bad" a true
   done
+  for bad in '' x -1 101 1000 1.5; do misuse '--replicas needs a number from 0 to 100' run --replicas "$bad" a true; done
+  expect 64 env FAIRLOCK_REPLICAS=x "$fairlock" run a true
+  said "FAIRLOCK_REPLICAS needs a number from 0 to 100, not 'x'"
+  expect 0 env FAIRLOCK_REPLICAS=x "$fairlock" run --replicas 0 a true
+  expect 0 env FAIRLOCK_REPLICAS= "$fairlock" run a true
+  misuse 'there is no option --replicas' status --replicas 1 a
   misuse 'one lock at a time' break a b
   misuse 'one lock at a time' watch a b
   misuse '-i needs' watch -i 0 a
@@ -78,15 +84,22 @@ test_manual() {
 test_bad_urls() {
   for url in http://h redis: redis:// redis://:1 'redis://h:' redis://h:0 redis://h:65536 redis://h:x redis://::1 'redis://[::1' \
     'redis://[::1]x' redis://h/x redis://h/-1 redis://h/1/2 'redis://h?x=1' 'redis://h#x' redis://%zz redis://%00 redis://h%4 \
-    redis://u:a/b@h unix: unix://path unix:// 'unix:///p?x=1' 'unix:///p#x' 127.0.0.1:6379 "redis://$(printf '%03000d' 1)"; do
+    redis://u:a/b@h redis://a,b redis+sentinel://h redis+sentinel://h/ \
+    redis+sentinel:///s redis+sentinel://h,/s redis+sentinel://,h/s redis+sentinel://h:0/s redis+sentinel://h/s/x redis+sentinel://h/s/1/2 \
+    redis+sentinel://h/%zz redis+sentinel://::1/s 'redis+sentinel://h/s?x=1' redis+sentinel://h%2Ch/s redis+sentinel://h%3A1/s \
+    redis+sentinel://u:a/b@h/s "redis+sentinel://h,$(printf '%0256d' 1)/s" redis+cluster:// redis+cluster://h,,h redis+cluster://h:x,h \
+    redis+cluster://h/s redis+cluster://[::1 'redis+cluster://[a%2Cb]' "redis+cluster://a$(printf ',%.0s' $(seq 900) | sed 's/,/,a/g')" \
+    redis+other://h valkey+sentinel://h valkey: unix: unix://path unix:// 'unix:///p?x=1' 'unix:///p#x' 127.0.0.1:6379 "redis://$(printf '%03000d' 1)"; do
     expect 64 "$fairlock" status --url "$url" a
     said 'the URL in --url is of no use'
     said 'A URL looks like'
     expect 64 env FAIRLOCK_URL="$url" "$fairlock" run a true
     said 'the URL in FAIRLOCK_URL is of no use'
   done
-  expect 64 "$fairlock" status --url rediss://h a
-  said TLS
+  for url in rediss://h rediss+sentinel://h/s rediss+cluster://h valkeys://h valkeys+cluster://h; do
+    expect 64 "$fairlock" status --url $url a
+    said TLS
+  done
 }
 
 test_urls() {
@@ -97,6 +110,8 @@ test_urls() {
   expect 0 "$fairlock" run --url=redis://localhost:$port a true
   expect 0 env FAIRLOCK_URL=redis://127.0.0.1:$port "$fairlock" run a true
   expect 0 env FAIRLOCK_URL=http://bad "$fairlock" run --url redis://127.0.0.1:$port a true
+  expect 0 "$fairlock" run --url valkey://127.0.0.1:$port a true
+  expect 0 "$fairlock" run --url redis+cluster://127.0.0.1:$port a true # which it need not be
   expect 0 "$fairlock" run --url unix://$dir/$port/socket a true
   expect 0 "$fairlock" run --url "unix://$(echo "$dir/$port/socket" | sed 's/s/%73/g')" a true
   expect 75 "$fairlock" run --url "unix://$dir/$port/none" a true
@@ -246,7 +261,7 @@ test_acl() {
 # for locks whose names begin with "a", may do what it has to
 rules_work() {
   set -f
-  set -- "$1" $(sed -n '/ACL SETUSER/,/^$/{s/^ *ACL SETUSER//;/^```/d;s/NAME/a/g;s/door/a/g;s/>PASSWORD/>pw/;p}' "$1")
+  set -- "$1" $(sed -n '/ACL SETUSER/,/^$/{s/^ *ACL SETUSER//;/^```/d;s/NAME/a/g;s/door/a/g;s/>PASSWORD/>pw/;p;/^$/q}' "$1")
   page=$1
   shift
   printf '%s\n' "$@" | sed -n 's/^+//p' | sort >"$dir/named"
@@ -280,6 +295,8 @@ test_server_refuses() {
   expect 78 "$fairlock" run -n a true
   said 'read-only replica'
   said 'Name the master'
+  expect 78 "$fairlock" status a # nobody's channel is known there
+  said "redis://127.0.0.1:$port: the server is a read-only replica"
 }
 
 [ $# -eq 0 ] || run_tests "$@"

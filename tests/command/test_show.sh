@@ -34,7 +34,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
