@@ -60,9 +60,38 @@ static bool inside(const struct url *url, const char *text)
          memchr(text, 0, (size_t)(url->storage + sizeof url->storage - text)) != NULL;
 }
 
+static void check_port(const char *port, size_t size)
+{
+  require(size > 0 && strspn(port, "0123456789") >= size, "the port is digits");
+  long value = strtol(port, NULL, 10);
+  require(value >= 1 && value <= 65535, "the port is a port");
+}
+
+/* "host:port,[host]:port": what stands between commas is one place, not too long. */
+static void check_seeds(const struct url *url)
+{
+  require(url->seeds == url->places && memchr(url->places, 0, sizeof url->places) != NULL,
+          "the seeds are a string of the URL's");
+  for (const char *seed = url->seeds; seed != NULL;) {
+    bool bracketed = *seed == '[';
+    seed += bracketed;
+    size_t size = strcspn(seed, bracketed ? ",[]" : ",:[]");
+    require(size > 0 && size <= 255, "a seed has a host");
+    seed += size;
+    require(!bracketed || *seed++ == ']', "a bracket is closed");
+    require(*seed++ == ':', "a port follows");
+    size = strcspn(seed, ",");
+    check_port(seed, size);
+    seed = seed[size] != 0 ? seed + size + 1 : NULL;
+  }
+  require(url->service == NULL || (inside(url, url->service) && url->service[0] != 0),
+          "the service is a string of the URL's");
+}
+
 static void check_url(const struct url *url)
 {
-  require((url->host == NULL) != (url->path == NULL), "it names a host or a path");
+  require((url->host != NULL) + (url->path != NULL) + (url->seeds != NULL) == 1,
+          "it names a host, seeds or a path");
   require(url->user == NULL || (inside(url, url->user) && url->user[0] != 0),
           "the user is a string of the URL's");
   require(url->password == NULL || (inside(url, url->password) && url->password[0] != 0),
@@ -72,11 +101,11 @@ static void check_url(const struct url *url)
   if (url->path != NULL) {
     require(inside(url, url->path) && url->path[0] == '/' && url->path[1] != 0,
             "the path is absolute");
+  } else if (url->seeds != NULL) {
+    check_seeds(url);
   } else {
-    long port = strtol(url->port, NULL, 10);
     require(inside(url, url->host) && url->host[0] != 0, "the host is a string of the URL's");
-    require(strspn(url->port, "0123456789") == strlen(url->port), "the port is digits");
-    require(port >= 1 && port <= 65535, "the port is a port");
+    check_port(url->port, strlen(url->port));
   }
 }
 
@@ -124,6 +153,38 @@ static size_t encode(char *to, const char *text, unsigned salt)
   return size;
 }
 
+/* Makes a URL of Sentinels or nodes: the host three times, the service, a port and a database. */
+static void fuzz_seeds(const char *host, const char *service, unsigned port, unsigned database)
+{
+  static struct url url;
+  char text[2048];
+  char expected[1024];
+  bool sentinels = database % 2 == 0;
+  size_t used = (size_t)snprintf(text, sizeof text, "%s+%s://u:p@", port % 2 ? "redis" : "valkey",
+                                 sentinels ? "sentinel" : "cluster");
+  used += encode(text + used, host, 1);
+  used += (size_t)snprintf(text + used, sizeof text - used, ":%u,[", port);
+  used += encode(text + used, host, 2);
+  used += (size_t)snprintf(text + used, sizeof text - used, "],");
+  used += encode(text + used, host, 3);
+  if (sentinels) text[used++] = '/';
+  if (sentinels) used += encode(text + used, service, 4);
+  (void)snprintf(text + used, sizeof text - used, "/%u", database);
+  const char *wrong = url_parse(&url, text);
+  bool good = port > 0 && host[0] != 0 && strpbrk(host, ",:[]") == NULL;
+  if (sentinels && service[0] == 0) good = false;
+  require((wrong == NULL) == good, "seeds are refused only if a part is missing or cannot be one");
+  if (wrong != NULL) return;
+  check_url(&url);
+  (void)snprintf(expected, sizeof expected, "%s:%u,[%s]:%s,%s:%s", host, port, host,
+                 sentinels ? "26379" : "6379", host, sentinels ? "26379" : "6379");
+  require(strcmp(url.seeds, expected) == 0, "the seeds come out again");
+  require((url.service != NULL) == sentinels, "only Sentinels have a service");
+  require(!sentinels || strcmp(url.service, service) == 0, "so does the service");
+  require(url.database == database, "and the database");
+  require(strcmp(url.user, "u") == 0 && strcmp(url.password, "p") == 0, "and who we are");
+}
+
 /* Makes a URL of three strings, a port and a database, and requires that they come out again. */
 static void fuzz_parts(const uint8_t *data, size_t size)
 {
@@ -161,6 +222,7 @@ static void fuzz_parts(const uint8_t *data, size_t size)
     require(url.database == database, "so does the database");
     require(strtoul(url.port, NULL, 10) == (with_port ? port : 6379), "so does the port");
   }
+  fuzz_seeds(parts[2], parts[1], port, database);
   for (int i = 0; i < 3; i++)
     free(parts[i]);
 }
