@@ -1,0 +1,404 @@
+#!/bin/sh
+# Servers that move: Sentinels and the master they name, a cluster of three masters, replicas that
+# have to acknowledge.
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+set -u
+. tests/support/lib.sh
+
+# names_address ADDRESS NAME...: status reads the lock there
+names_address() {
+  address=$1
+  shift
+  expect 0 "$fairlock" status --json "$@"
+  [ "$(jq -r .server "$dir/out" | sort -u)" = "$address" ] || fail "not read from $address: $(cat "$dir/out")"
+  expect 0 "$fairlock" status "$@"
+  printed ", read from $address"
+}
+
+# the server is Redis 7.0 or newer, or Valkey
+is_new() {
+  [ "$(redis info server | sed -n 's/^redis_version:\([0-9]*\).*/\1/p')" -ge 7 ]
+}
+
+# Sentinels
+
+# start_sentinel LINE...: sets sentinel (its port); the lines are of its configuration
+start_sentinel() {
+  sentinel=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+  while :; do
+    mkdir -p "$dir/$sentinel"
+    printf '%s\n' "port $sentinel" 'bind 127.0.0.1' "dir $dir/$sentinel" "$@" >"$dir/$sentinel/conf"
+    "$build/redis-server" "$dir/$sentinel/conf" --sentinel >"$dir/$sentinel/log" 2>&1 &
+    sentinel_pid=$!
+    echo $sentinel_pid >>"$top/pids"
+    tries=100
+    while kill -0 $sentinel_pid 2>/dev/null && [ $tries -gt 0 ]; do
+      if grep -q '+monitor master' "$dir/$sentinel/log"; then return; fi
+      tries=$((tries - 1))
+      sleep 0.05
+    done
+    kill -9 $sentinel_pid 2>/dev/null
+    sentinel=$((sentinel + 1)) # somebody else's
+  done
+}
+
+# start_sentinels COUNT LINE...: of the master at $port; sets sentinels, "host:port,host:port", and
+# sentinel_ports
+start_sentinels() {
+  count=$1
+  shift
+  sentinels=
+  sentinel_ports=
+  while [ $count -gt 0 ]; do
+    start_sentinel "sentinel monitor door 127.0.0.1 $port 2" 'sentinel down-after-milliseconds door 1000' \
+      'sentinel failover-timeout door 5000' "$@"
+    sentinels=$sentinels${sentinels:+,}127.0.0.1:$sentinel
+    sentinel_ports="$sentinel_ports $sentinel"
+    count=$((count - 1))
+  done
+}
+
+# start_replica: of the server at $port; sets replica (its port) and replica_pid
+start_replica() {
+  master=$port
+  master_pid=$server
+  start_server --replicaof 127.0.0.1 $master
+  replica=$port
+  replica_pid=$server
+  port=$master
+  server=$master_pid
+  FAIRLOCK_URL=redis://127.0.0.1:$port
+  eventually sh -c "redis-cli -p $replica info replication | grep -q master_link_status:up"
+}
+
+knows_all() {
+  for known in $sentinel_ports; do
+    redis-cli -p $known sentinel master door | tr '\n' ' ' | grep -q 'num-slaves 1 num-other-sentinels 2 ' || return 1
+  done
+}
+
+test_sentinels() {
+  start_sentinels 2
+  first=${sentinels%%,*}
+  for url in "redis+sentinel://$sentinels/door" "valkey+sentinel://$first/door/" "redis+sentinel://127.0.0.1:1,$sentinels/door/0" \
+    "redis+sentinel://localhost:${first#*:}/%64oor"; do
+    expect 0 "$fairlock" run --url "$url" a true
+    FAIRLOCK_URL=$url names_address 127.0.0.1:$port a b
+  done
+  # in database 3 of the same master
+  run --url "redis+sentinel://$sentinels/door/3" a sleep 60 &
+  holder=$!
+  eventually sh -c "[ \$(redis-cli -p $port -n 3 hlen a) = 1 ]"
+  expect 1 "$fairlock" run -n --url redis://127.0.0.1:$port/3 a true
+  expect 0 "$fairlock" break --url "redis+sentinel://$sentinels/door/3" a
+  ends 79 $holder
+}
+
+test_unknown_service() {
+  start_sentinels 2
+  url=redis+sentinel://$sentinels/window
+  for words in "run a true" "status a" "watch a" "break a"; do
+    set -- $words
+    command=$1
+    shift
+    expect 76 "$fairlock" $command --url "$url" "$@"
+    said "$url"
+    said 'the Sentinel does not know this service'
+  done
+}
+
+test_no_sentinel() {
+  url=redis+sentinel://127.0.0.1:1,127.0.0.1:2/door
+  expect 75 "$fairlock" run --url "$url" a true
+  said "$url (127.0.0.1:2): the server cannot be reached"
+  # a server is no Sentinel
+  expect 76 "$fairlock" run --url redis+sentinel://127.0.0.1:$port/door a true
+  said "redis+sentinel://127.0.0.1:$port/door (127.0.0.1:$port): "
+  said 'unknown command'
+}
+
+# The master is gone and nobody was promoted: its address is named, not that of the Sentinel.
+test_dead_master_is_named() {
+  start_sentinels 1
+  stop_server
+  expect 75 "$fairlock" run --url "redis+sentinel://$sentinels/door" a true
+  said "redis+sentinel://$sentinels/door (127.0.0.1:$port): the server cannot be reached"
+}
+
+test_master_killed() {
+  start_replica
+  start_sentinels 3
+  eventually knows_all
+  FAIRLOCK_URL=redis+sentinel://$sentinels/door
+  run --lease 30 a sh -c "until [ -e '$dir/end' ]; do sleep 0.1; done" 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  eventually sh -c "[ \$(redis-cli -p $replica hlen a) = 1 ]"
+  run a touch "$dir/served" 2>"$dir/err.waiter" &
+  waiter=$!
+  eventually waits 1 a
+  stop_server
+  eventually sh -c "redis-cli -p $replica role | grep -q master"
+  for known in $sentinel_ports; do
+    eventually sh -c "redis-cli -p $known sentinel get-master-addr-by-name door | grep -q $replica"
+  done
+  port=$replica
+  names_address 127.0.0.1:$replica a
+  # the holder's lease is renewed there
+  renewed=$(redis pttl a)
+  eventually sh -c "[ \$(redis-cli -p $replica pttl a) -gt $renewed ]"
+  touch "$dir/end"
+  ends 0 $holder
+  ends 0 $waiter
+  [ -e "$dir/served" ] || fail "the waiter was not served"
+  [ ! -s "$dir/err.holder" ] || fail "$(cat "$dir/err.holder")"
+  server=$replica_pid
+}
+
+test_sentinel_passwords() {
+  redis acl setuser lock on '>data' allkeys allchannels +@all >"$dir/out"
+  redis config set requirepass data >"$dir/out"
+  start_sentinels 1 'sentinel auth-pass door data' 'user default off' 'user warden on >watch +@all' \
+    "$(sentinel_rules | sed 's/^/user /')"
+  url=redis+sentinel://lock:data@$sentinels/door
+  expect 77 "$fairlock" status --url "$url" a
+  said "redis+sentinel://$sentinels/door ($sentinels): the server refuses this user"
+  (umask 077 && echo pw >"$dir/password" && echo data >"$dir/data" && echo watch >"$dir/watch")
+  expect 0 env FAIRLOCK_SENTINEL_USER=lock FAIRLOCK_SENTINEL_PASSWORD=pw "$fairlock" run --url "$url" a true
+  expect 0 env FAIRLOCK_SENTINEL_USER=nobody FAIRLOCK_SENTINEL_PASSWORD=pw "$fairlock" run --sentinel-user warden --url "$url" \
+    --sentinel-password-file "$dir/watch" a true
+  expect 0 "$fairlock" status --sentinel-user lock --sentinel-password-file "$dir/password" --url "$url" a
+  expect 0 "$fairlock" status --sentinel-user lock --sentinel-password-file "$dir/password" \
+    --url "redis+sentinel://lock@$sentinels/door" --password-file "$dir/data" a
+  expect 77 "$fairlock" status --sentinel-user lock --sentinel-password-file "$dir/data" --url "$url" a
+  said WRONGPASS
+  expect 66 "$fairlock" status --sentinel-password-file "$dir/none" --url "$url" a
+  said "$dir/none"
+  expect 64 "$fairlock" status --sentinel-user lock --url "$url" a
+  said 'a user for the Sentinels but no password'
+  expect 64 "$fairlock" status --sentinel-user lock a
+  said 'need a URL that begins with redis+sentinel://'
+  expect 64 "$fairlock" status --sentinel-password-file "$dir/password" a
+  # the command gets neither password
+  expect 0 env FAIRLOCK_SENTINEL_USER=lock FAIRLOCK_SENTINEL_PASSWORD=pw FAIRLOCK_URL="$url" "$fairlock" run a env
+  ! grep -q -e PASSWORD -e data "$dir/out" || fail "$(cat "$dir/out")"
+  printed "FAIRLOCK_URL=redis+sentinel://lock@$sentinels/door"
+}
+
+# A cluster
+
+# start_cluster: three masters instead of the server; sets first, second, third (their ports) and servers
+start_cluster() {
+  stop_server
+  start_server --cluster-enabled yes
+  first=$port
+  servers=$server
+  start_server --cluster-enabled yes
+  second=$port
+  servers="$servers $server"
+  start_server --cluster-enabled yes
+  third=$port
+  servers="$servers $server"
+  redis-cli --cluster create 127.0.0.1:$first 127.0.0.1:$second 127.0.0.1:$third --cluster-yes >"$dir/out" 2>&1 ||
+    fail "$(cat "$dir/out")"
+  for node in $first $second $third; do
+    eventually sh -c "redis-cli -p $node cluster info | grep -q cluster_state:ok"
+  done
+}
+
+# on_node NAME: the port of the node that has the lock
+on_node() {
+  slot=$(redis cluster keyslot "$1")
+  if [ $slot -le 5460 ]; then echo $first; elif [ $slot -le 10922 ]; then echo $second; else echo $third; fi
+}
+
+stop_cluster() {
+  for pid in $servers; do
+    kill -9 $pid
+    wait $pid 2>/dev/null
+  done
+  server=$(echo $servers | sed 's/.* //')
+}
+
+test_cluster() {
+  start_cluster
+  # a name on each node, from each node
+  : >"$dir/nodes"
+  for name in a b c d '{x}y' '{a}b'; do
+    node=$(on_node "$name")
+    echo $node >>"$dir/nodes"
+    for url in redis+cluster://127.0.0.1:$first,127.0.0.1:$second redis+cluster://127.0.0.1:1,127.0.0.1:$third \
+      valkey+cluster://127.0.0.1:$second/0 redis://127.0.0.1:$first valkey://127.0.0.1:$third; do
+      FAIRLOCK_URL=$url
+      expect 0 "$fairlock" run "$name" true
+      names_address 127.0.0.1:$node "$name"
+    done
+  done
+  [ $(sort -u "$dir/nodes" | wc -l) -eq 3 ] || fail "these names are not on all nodes: $(cat "$dir/nodes")"
+  # nodes that do not know how others call them: MOVED names a port and no host
+  for node in $first $second $third; do
+    redis-cli -p $node config set cluster-preferred-endpoint-type unknown-endpoint >"$dir/set" 2>&1
+  done
+  if grep -q OK "$dir/set"; then # Redis 7.0
+    for name in a b c; do
+      for url in redis://localhost:$first redis+cluster://localhost:$first; do
+        expect 0 "$fairlock" run --url $url $name true
+        FAIRLOCK_URL=$url names_address localhost:$(on_node $name) $name
+      done
+    done
+  fi
+  for node in $first $second $third; do
+    redis-cli -p $node config set cluster-preferred-endpoint-type ip >"$dir/set" 2>&1
+  done
+  # several names in one go
+  expect 0 "$fairlock" status --url redis://127.0.0.1:$first --json a b c d
+  jq -r .server "$dir/out" >"$dir/read"
+  for name in a b c d; do echo "127.0.0.1:$(on_node $name)"; done | cmp -s - "$dir/read" ||
+    fail "$(cat "$dir/out")"
+  # held and waited for from different seeds, and broken from a third
+  run --url redis+cluster://127.0.0.1:$first a sleep 60 &
+  holder=$!
+  eventually sh -c "[ \$(redis-cli -p $(on_node a) hlen a) = 1 ]"
+  run --url redis://127.0.0.1:$second a touch "$dir/served" &
+  waiter=$!
+  eventually sh -c "[ \$(redis-cli -p $(on_node a) llen 'redisson_lock_queue:{a}') = 1 ]"
+  expect 1 "$fairlock" run -n --url redis://127.0.0.1:$third a true
+  expect 0 "$fairlock" break --url redis+cluster://127.0.0.1:$third a
+  ends 79 $holder
+  ends 0 $waiter
+  # a Unix socket has one address
+  socket=$dir/$first/socket
+  for name in a b c d; do
+    if [ $(on_node $name) -eq $first ]; then expect 0 "$fairlock" run --url "unix://$socket" $name true
+    else
+      expect 78 "$fairlock" run --url "unix://$socket" $name true
+      said "unix://$socket: another node of the cluster has this lock: MOVED"
+      said 'redis+cluster://'
+    fi
+  done
+  expect 76 "$fairlock" status --url redis+cluster://127.0.0.1:$first/3 a
+  said "redis+cluster://127.0.0.1:$first"
+  stop_cluster
+}
+
+# The rules on the page, for locks whose names begin with "a": of every server, what a cluster adds,
+# what --replicas adds, and of a Sentinel.
+page=tests/server/README.md
+server_rules() {
+  sed -n '/ACL SETUSER lock on/,/^$/{s/^ *ACL SETUSER//;s/NAME/a/g;s/>PASSWORD/>pw/;p;/^$/q}' $page | tr '\n' ' '
+}
+cluster_rules() {
+  sed -n 's/^    ACL SETUSER lock \(+ssubscribe .*\)/\1/p' $page
+}
+replicas_rules() {
+  sed -n 's/^    ACL SETUSER lock \(+wait.*\)/\1/p' $page
+}
+sentinel_rules() {
+  sed -n 's/^    ACL SETUSER \(lock on .*+sentinel.*\)/\1/p' $page | sed 's/>PASSWORD/>pw/'
+}
+
+# allow RULE...: the user "lock" has these rules, on all nodes, and those of the page
+allow() {
+  set -f
+  for node in $first $second $third; do
+    redis-cli -p $node acl setuser $(server_rules) "$@" >"$dir/out"
+    [ "$(cat "$dir/out")" = OK ] || fail "$(cat "$dir/out")"
+  done
+  set +f
+}
+
+test_cluster_rules() {
+  is_new || { echo 'skip cluster_rules: the server has no shard channels'; return; }
+  start_cluster
+  url=redis+cluster://lock:pw@127.0.0.1:$first,127.0.0.1:$second
+  owner=$(on_node a)
+  [ "$(cluster_rules | wc -w)" -eq 4 ] || fail "the page has '$(cluster_rules)'"
+  allow $(cluster_rules)
+  redis-cli -p $owner acl log reset >"$dir/out"
+  run --url "$url" a sleep 60 &
+  holder=$!
+  eventually sh -c "[ \$(redis-cli -p $owner hlen a) = 1 ]"
+  run --url "$url" a true &
+  waiter=$!
+  eventually sh -c "[ \$(redis-cli -p $owner llen 'redisson_lock_queue:{a}') = 1 ]"
+  expect 0 "$fairlock" status --url "$url" --json a
+  [ "$(jq -c '.waiters|map([.alive,.listens])' "$dir/out")" = '[[true,true]]' ] || fail "$(cat "$dir/out")"
+  expect 0 "$fairlock" break --url "$url" a
+  ends 79 $holder
+  ends 0 $waiter
+  [ -z "$(redis-cli -p $owner acl log)" ] || fail "refused: $(redis-cli -p $owner acl log)"
+  expect 77 "$fairlock" run --url "$url" b true
+  said NOPERM
+  # without one of them, that one is refused; the command ends before it would unsubscribe
+  for rule in +ssubscribe +spublish '+pubsub|shardnumsub'; do
+    allow "$(echo $rule | sed 's/+/-/')"
+    for other in $(cluster_rules); do [ $other = $rule ] || allow $other "$(echo $rule | sed 's/+/-/')"; done
+    redis-cli -p $owner acl log reset >"$dir/out"
+    run --url "$url" a sleep 60 2>"$dir/err.holder" &
+    holder=$!
+    eventually sh -c "[ \$(redis-cli -p $owner hlen a) = 1 ]"
+    run --url "$url" -w 2 a true 2>"$dir/err.waiter" &
+    waiter=$!
+    sleep 1
+    kill $holder
+    wait $holder
+    wait $waiter
+    word=$(echo $rule | sed 's/+//')
+    redis-cli -p $owner acl log >"$dir/out"
+    grep -qi -x -e "$word" -e "${word%|*}" "$dir/out" || fail "$rule is not needed: $(cat "$dir/out")"
+    eventually sh -c "[ \$(redis-cli -p $owner exists a) = 0 ]"
+  done
+  stop_cluster
+}
+
+# Replicas
+
+test_replicas() {
+  FAIRLOCK_REPLICAS=1
+  export FAIRLOCK_REPLICAS
+  expect 75 "$fairlock" run -n a true
+  said "redis://127.0.0.1:$port: too few replicas acknowledge"
+  said 'ask for fewer by --replicas'
+  [ "$(redis exists a)" = 0 ] || fail "it left a hold"
+  expect 0 "$fairlock" run --replicas 0 a true
+  start_replica
+  expect 0 "$fairlock" run -n a true
+  expect 0 "$fairlock" run --lease 1 -n a true
+  expect 75 "$fairlock" run -n --replicas 2 a true
+  [ "$(redis exists a)" = 0 ] || fail "it left a hold"
+  # a holder whose replica goes away
+  run --lease 3 --kill-after 0.1 a sleep 60 2>"$dir/err" &
+  holder=$!
+  eventually held a
+  kill -STOP $replica_pid
+  ends 79 $holder
+  kill -CONT $replica_pid
+  said 'a could not be renewed in time: '
+  said 'too few replicas acknowledge; ending the command'
+}
+
+# The server refuses to renew, in words of its own.
+test_refused_renewal() {
+  is_new || { echo 'skip refused_renewal: the server lets scripts write without replicas'; return; }
+  run --lease 3 a sleep 60 2>"$dir/err" &
+  holder=$!
+  eventually held a
+  redis config set min-replicas-to-write 1 >"$dir/out"
+  ends 79 $holder
+  said "a could not be renewed in time: redis://127.0.0.1:$port: the server refuses writes: NOREPLICAS"
+}
+
+test_replicas_rules() {
+  start_replica
+  set -f
+  redis acl setuser $(server_rules) >"$dir/out"
+  expect 77 "$fairlock" run --replicas 1 -n --url redis://lock:pw@127.0.0.1:$port a true
+  said NOPERM
+  said wait
+  redis acl setuser lock $(replicas_rules) >"$dir/out"
+  expect 0 "$fairlock" run --replicas 1 --url redis://lock:pw@127.0.0.1:$port a true
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests sentinels unknown_service no_sentinel dead_master_is_named master_killed sentinel_passwords cluster \
+  cluster_rules replicas refused_renewal replicas_rules
