@@ -240,6 +240,7 @@ void fairlock_client_deinit(struct fairlock_client *client)
 
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology)
 {
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && topology != NULL);
   const struct port_transport *transport = client->transport;
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }

@@ -80,6 +80,9 @@ static void engine()
   std::size_t size;
   CHECK(fairlock_engine_init(&engine, &config) == FAIRLOCK_OK);
   CHECK(fairlock_engine_add(&engine, &door, "door", 4) == FAIRLOCK_OK);
+  fairlock_topology topology = fairlock_topology();
+  CHECK(fairlock_engine_follow(&engine, &topology, nullptr, nullptr) == FAIRLOCK_OK);
+  CHECK(fairlock_slot("123456789", 9) == 12739);
   fairlock_engine_connect(&engine, 0);
   CHECK(fairlock_engine_wants(&engine, 0) == FAIRLOCK_CONNECT);
   fairlock_engine_opening(&engine, 0);
@@ -126,6 +129,7 @@ static void port()
   port_event_destroy(&event);
   port_mutex_destroy(&mutex);
   CHECK(port_posix_unix(&posix, "/nowhere"));
+  CHECK(port_posix_seeds(&posix, "127.0.0.1:1,[::1]:2"));
 }
 
 /* Services the client until the operation is over. */
@@ -146,6 +150,8 @@ static void client(const char *service)
   int holders = 0;
   port_posix_tcp(&posix, "127.0.0.1", service);
   CHECK(fairlock_client_init(&client, &config, &posix.transport) == FAIRLOCK_OK);
+  fairlock_topology topology = fairlock_topology();
+  CHECK(fairlock_follow(&client, &topology) == FAIRLOCK_OK);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);
   CHECK(fairlock_init_bytes(&visitor, &client, "door", 4) == FAIRLOCK_OK);

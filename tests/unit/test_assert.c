@@ -63,6 +63,13 @@ static void call_client_deinit(void)
   fairlock_client_deinit(client);
 }
 
+static void call_follow(void)
+{
+  static struct fairlock_topology topology;
+  if (client != NULL) (void)fairlock_follow(client, &topology);
+  else (void)fairlock_follow(&good, NULL);
+}
+
 static void call_connect(void)
 {
   (void)fairlock_connect(client);
@@ -205,20 +212,35 @@ static void call_id(void)
 static const struct {
   const char *name;
   void (*run)(void);
-} calls[] = {CALL(client_init),   CALL(client_deinit),
-             CALL(connect),       CALL(init),
-             CALL(init_bytes),    CALL(deinit),
-             CALL(acquire),       CALL(try_acquire),
-             CALL(release),       CALL(remaining_ms),
-             CALL(hold_count),    CALL(token),
-             CALL(cancel),        CALL(force_release),
-             CALL(inspect),       CALL(start_acquire),
-             CALL(start_release), CALL(start_force_release),
-             CALL(start_inspect), CALL(start_deinit),
-             CALL(result),        CALL(poll),
-             CALL(wants),         CALL(run),
-             CALL(stop),          CALL(error),
-             CALL(read_counters), CALL(id)};
+} calls[] = {CALL(client_init),
+             CALL(client_deinit),
+             CALL(follow),
+             CALL(connect),
+             CALL(init),
+             CALL(init_bytes),
+             CALL(deinit),
+             CALL(acquire),
+             CALL(try_acquire),
+             CALL(release),
+             CALL(remaining_ms),
+             CALL(hold_count),
+             CALL(token),
+             CALL(cancel),
+             CALL(force_release),
+             CALL(inspect),
+             CALL(start_acquire),
+             CALL(start_release),
+             CALL(start_force_release),
+             CALL(start_inspect),
+             CALL(start_deinit),
+             CALL(result),
+             CALL(poll),
+             CALL(wants),
+             CALL(run),
+             CALL(stop),
+             CALL(error),
+             CALL(read_counters),
+             CALL(id)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void run_guarded(void (*run)(void))

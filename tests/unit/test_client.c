@@ -66,7 +66,7 @@ static void close_now(void *context)
   (void)context;
 }
 
-static struct port_transport transport = {connect_now, take, say, close_now, NULL};
+static struct port_transport transport = {connect_now, take, say, close_now, NULL, NULL};
 
 static void report(const struct fairlock_report *part, void *context)
 {
@@ -100,6 +100,33 @@ static void test_nobody_there(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
+  fairlock_client_deinit(&client);
+}
+
+static const char *aimed_at = "";
+
+static bool aim(void *context, const char *address)
+{
+  (void)context;
+  aimed_at = address;
+  return false;
+}
+
+/* Without aim, what a topology has to say is still heard; a Sentinel's answer leads nowhere. */
+static void test_follow(void)
+{
+  static struct fairlock_topology topology;
+  static char address[22];
+  set_up();
+  CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_OK);
+  topology.service = "doors";
+  topology.address = address;
+  topology.address_size = sizeof address;
+  CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_INVALID);
+  transport.aim = aim;
+  CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_OK);
+  CHECK(aimed_at == NULL); /* the first seed */
+  transport.aim = NULL;
   fairlock_client_deinit(&client);
 }
 
@@ -339,6 +366,7 @@ static void test_close_waits_for_send(void)
 const struct check_test check_tests[] = {
     {"client bad names", test_bad_names},
     {"client nobody there", test_nobody_there},
+    {"client follow", test_follow},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},
     {"client take out without blocking", test_take_out_without_blocking},
