@@ -112,7 +112,7 @@ static bool aim(void *context, const char *address)
   return false;
 }
 
-/* Without aim, what a topology has to say is still heard; a Sentinel's answer leads nowhere. */
+/* Where a Sentinel leads has to be told to the transport. */
 static void test_follow(void)
 {
   static struct fairlock_topology topology;

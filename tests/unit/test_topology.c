@@ -1,0 +1,1506 @@
+/*
+ * The engine with servers that move: Sentinels, nodes of a cluster, replicas that are promoted, and
+ * replicas that have to acknowledge. As in test_engine.c, the test plays the servers, and here the
+ * transport's list of seeds, too.
+ */
+#include "test_engine_fixture.h"
+
+#define WAIT_FOR_2 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n"
+
+static struct fairlock_topology topology;
+static char address[64];
+static unsigned seeds;     /* how many the transport has */
+static unsigned seed;      /* where it goes next, 1 to seeds; 0: to `place` */
+static unsigned turn;      /* the seed of the last turn */
+static bool goes_anywhere; /* aim() takes addresses */
+static char place[64];     /* what aim() was told last */
+
+static bool aim(void *context, const char *where)
+{
+  CHECK(context == &seeds);
+  if (where == NULL) {
+    turn = turn % seeds + 1;
+    seed = turn;
+    return seed < seeds;
+  }
+  if (!goes_anywhere) return false;
+  CHECK(strlen(where) < sizeof place);
+  memcpy(place, where, strlen(where) + 1);
+  seed = 0;
+  return true;
+}
+
+static void set_up_seeds(unsigned count)
+{
+  set_up();
+  memset(&topology, 0, sizeof topology);
+  topology.address = address;
+  topology.address_size = sizeof address;
+  memset(address, 'x', sizeof address);
+  seeds = count;
+  turn = count; /* the first comes after the last */
+  goes_anywhere = true;
+  place[0] = 0;
+}
+
+static void follow(void)
+{
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
+}
+
+/* One seed, and so many replicas that acknowledge. */
+static void set_up_replicas(uint32_t count)
+{
+  set_up_seeds(1);
+  topology.replicas = count;
+  follow();
+}
+
+static void open_connection(void)
+{
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  CHECK(sends("HELLO\r\n"));
+}
+
+/* Closes what the engine wants to have closed. */
+static void close_connection(void)
+{
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+}
+
+static bool connects_at_once(void)
+{
+  return fairlock_engine_wants(&engine, now) == FAIRLOCK_CONNECT;
+}
+
+/* The answer to HELLO, as servers give it: with elements inside elements. */
+static void say_hello(const char *version, const char *mode, const char *role)
+{
+  uint8_t text[256];
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text - 1, 0);
+  resp_write_header(&writer, RESP_MAP, 7);
+  resp_write_bulk(&writer, "server", 6);
+  resp_write_bulk(&writer, "redis", 5);
+  resp_write_bulk(&writer, "version", 7);
+  resp_write_bulk(&writer, version, strlen(version));
+  resp_write_bulk(&writer, "proto", 5);
+  resp_write_header(&writer, RESP_INTEGER, 3);
+  resp_write_bulk(&writer, "id", 2);
+  resp_write_header(&writer, RESP_INTEGER, 74);
+  resp_write_bulk(&writer, "mode", 4);
+  resp_write_bulk(&writer, mode, strlen(mode));
+  resp_write_bulk(&writer, "role", 4);
+  resp_write_bulk(&writer, role, strlen(role));
+  resp_write_bulk(&writer, "modules", 7);
+  resp_write_header(&writer, RESP_ARRAY, 1);
+  resp_write_bulk(&writer, "role", 4);
+  text[writer.used] = 0;
+  feed((char *)text);
+}
+
+static void greet_as(const char *version, const char *mode, const char *role)
+{
+  open_connection();
+  CHECK(strstr(output, "TIME") != NULL);
+  say_hello(version, mode, role);
+  tell_time(0);
+  CHECK(fairlock_engine_ready(&engine));
+}
+
+static void greet_node(void)
+{
+  greet_as("7.0.15", "cluster", "master");
+}
+
+static void greet_master(void)
+{
+  greet_as("8.0.6", "standalone", "master");
+}
+
+static void try_a(void)
+{
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+}
+
+static void wait_a(uint32_t lease_ms)
+{
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, lease_ms, now), FAIRLOCK_PENDING);
+}
+
+/* MOVED, with the slot of this lock. */
+static void say_moved(const char *name, const char *where)
+{
+  char text[128] = "-MOVED ";
+  size_t size = 7;
+  size += resp_format_number(text + size, fairlock_slot(name, strlen(name)));
+  text[size++] = ' ';
+  memcpy(text + size, where, strlen(where));
+  size += strlen(where);
+  memcpy(text + size, "\r\n", 3);
+  feed(text);
+}
+
+/* A Sentinel has been asked for the master of "doors". */
+static void ask_sentinel(void)
+{
+  open_connection();
+  CHECK(strstr(output, "TIME") == NULL);
+  CHECK(
+      strstr(output, "*3\r\n$8\r\nSENTINEL\r\n$23\r\nGET-MASTER-ADDR-BY-NAME\r\n$5\r\ndoors\r\n"));
+  say_hello("7.0.15", "sentinel", "sentinel");
+  CHECK(!fairlock_engine_ready(&engine));
+}
+
+/* A try with so many Sentinels. */
+static void set_up_sentinels(unsigned count)
+{
+  set_up_seeds(count);
+  topology.service = "doors";
+  follow();
+  try_a();
+}
+
+static void test_follow_refuses(void)
+{
+  set_up_seeds(1);
+  topology.replicas_ms = 1001; /* of 2000 */
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
+  topology.replicas_ms = 1000;
+  topology.replicas = 0x80000000U;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
+  topology.replicas = 0x7fffffffU;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
+  topology.service = "doors";
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL), FAIRLOCK_INVALID);
+  topology.address_size = 1;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
+  topology.address_size = 2;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
+  topology.address = NULL;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
+  set_up_seeds(1);
+  config.response_ms = 999;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
+}
+
+static void test_defaults(void)
+{
+  set_up_seeds(1);
+  follow();
+  CHECK_EQUAL(engine.connect_ms, 1000);
+  CHECK_EQUAL(engine.offline_ms, 60000);
+  CHECK(!engine.synced);
+  config.connect_ms = 300;
+  config.offline_ms = 400;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  follow();
+  CHECK_EQUAL(engine.connect_ms, 300);
+  CHECK_EQUAL(engine.offline_ms, 400);
+}
+
+/* Sentinel */
+
+static void test_sentinel_greeting(void)
+{
+  set_up_seeds(1);
+  config.user = "app";
+  config.password = "secret";
+  config.client_name = "gate";
+  topology.service = "doors";
+  topology.sentinel_user = "watcher";
+  topology.sentinel_password = "other";
+  follow();
+  fairlock_engine_connect(&engine, now);
+  open_connection();
+  CHECK(strcmp(output,
+               "*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$7\r\nwatcher\r\n$5\r\nother"
+               "\r\n$7\r\nSETNAME\r\n$4\r\ngate\r\n"
+               "*3\r\n$8\r\nSENTINEL\r\n$23\r\nGET-MASTER-ADDR-BY-NAME\r\n$5\r\ndoors\r\n") == 0);
+  say_hello("7.0.15", "sentinel", "sentinel");
+  feed("*2\r\n$9\r\nlocalhost\r\n$4\r\n6380\r\n");
+  close_connection();
+  open_connection();
+  CHECK(strstr(output, "$3\r\napp\r\n$6\r\nsecret\r\n") != NULL);
+  CHECK(strstr(output, "SENTINEL") == NULL);
+}
+
+static void test_sentinel_without_password(void)
+{
+  set_up_sentinels(1);
+  open_connection();
+  CHECK(strncmp(output, "*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n*3\r\n$8\r\nSENTINEL", 38) == 0);
+}
+
+static void test_sentinel_redirects(void)
+{
+  set_up_sentinels(1);
+  ask_sentinel();
+  feed("*2\r\n$8\r\n10.0.0.2\r\n");
+  CHECK_EQUAL(seed, 1);
+  feed("$4\r\n6380\r\n");
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.2:6380") == 0);
+  CHECK_EQUAL(seed, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  greet_master();
+  CHECK(sends("EVALSHA"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* The master that broke is not asked again: its Sentinel may know another one. */
+static void test_sentinel_is_asked_again(void)
+{
+  set_up_sentinels(2);
+  ask_sentinel();
+  feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
+  close_connection();
+  greet_master();
+  drain();
+  break_connection();
+  CHECK_EQUAL(seed, 2);
+  ask_sentinel();
+}
+
+static void test_sentinel_of_many_elements(void)
+{
+  set_up_sentinels(1);
+  open_connection();
+  feed("%0\r\n*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
+  CHECK(strcmp(place, "10.0.0.2:6380") == 0);
+}
+
+static void test_sentinel_does_not_know(void)
+{
+  static const char *const nothing[] = {"_\r\n", "*-1\r\n", "$-1\r\n", "*2\r\n_\r\n"};
+  for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) {
+    set_up_sentinels(1);
+    ask_sentinel();
+    feed(nothing[i]);
+    CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+    CHECK(strcmp(engine.error, "the Sentinel does not know this service") == 0);
+    close_connection();
+  }
+}
+
+static void test_sentinel_talks_nonsense(void)
+{
+  static char text[400];
+  memset(text, 'x', sizeof text);
+  memcpy(text, "*2\r\n$300\r\n", 10);
+  memcpy(text + 10 + 300, "\r\n", 3);
+  const char *const nonsense[] = {"+OK\r\n",
+                                  ":2\r\n",
+                                  "*3\r\n",
+                                  "*0\r\n",
+                                  "%2\r\n",
+                                  "*2\r\n:1\r\n",
+                                  "$4\r\n6380\r\n",
+                                  "*2\r\n$1\r\nh\r\n:6380\r\n",
+                                  "*2\r\n*1\r\n_\r\n",
+                                  text};
+  for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+    set_up_sentinels(1);
+    ask_sentinel();
+    feed(nonsense[i]);
+    close_connection();
+    CHECK_EQUAL(a.result, FAIRLOCK_PROTOCOL);
+    CHECK_EQUAL(seed, 1);
+  }
+}
+
+/* The address has room for so many bytes. */
+static void resolve_into(size_t size, int result)
+{
+  set_up_seeds(1);
+  topology.service = "doors";
+  topology.address_size = size;
+  follow();
+  try_a();
+  ask_sentinel();
+  feed("*2\r\n$9\r\nlocalhost\r\n$4\r\n6380\r\n");
+  CHECK_EQUAL(a.result, result);
+  for (size_t i = size; i < sizeof address; i++)
+    CHECK_EQUAL(address[i], 'x');
+}
+
+static void test_sentinel_address_too_long(void)
+{
+  resolve_into(9, FAIRLOCK_TOO_LONG);
+  resolve_into(10, FAIRLOCK_TOO_LONG);
+  resolve_into(11, FAIRLOCK_TOO_LONG);
+  resolve_into(14, FAIRLOCK_TOO_LONG);
+  resolve_into(15, FAIRLOCK_PENDING);
+}
+
+static void test_sentinel_leads_nowhere(void)
+{
+  set_up_sentinels(1);
+  goes_anywhere = false;
+  ask_sentinel();
+  feed("*2\r\n$9\r\nlocalhost\r\n$4\r\n6380\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_TOO_LONG);
+}
+
+static void test_sentinel_refuses(void)
+{
+  set_up_sentinels(2);
+  open_connection();
+  feed("-NOAUTH HELLO must be called\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  ask_sentinel();
+  feed("-NOPERM this user has no permissions\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  close_connection();
+  CHECK_EQUAL(seed, 1);
+}
+
+static void test_sentinel_is_none(void)
+{
+  set_up_sentinels(1);
+  open_connection();
+  feed("*0\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_UNSUPPORTED);
+}
+
+/* MOVED */
+
+static void test_moved_is_followed(void)
+{
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_node();
+  CHECK(sends("EVALSHA"));
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(engine.error[0], 0);
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+  greet_node();
+  CHECK(sends("EVALSHA"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void moved_from(const char *first, const char *then)
+{
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_node();
+  drain();
+  if (first != NULL) {
+    say_moved("door", first);
+    close_connection();
+    greet_node();
+    drain();
+  }
+  say_moved("door", then);
+  close_connection();
+}
+
+static void test_moved_to_another_port(void)
+{
+  moved_from(NULL, ":7002");
+  CHECK(strcmp(place, ":7002") == 0);
+  moved_from(NULL, "?:7002");
+  CHECK(strcmp(place, ":7002") == 0);
+  moved_from("10.0.0.7:7001", ":7002");
+  CHECK(strcmp(place, "10.0.0.7:7002") == 0);
+  moved_from("10.0.0.7:7001", "?:70022");
+  CHECK(strcmp(place, "10.0.0.7:70022") == 0);
+  moved_from("2001:db8::7:7001", ":7002");
+  CHECK(strcmp(place, "2001:db8::7:7002") == 0);
+  moved_from(":7001", ":7002");
+  CHECK(strcmp(place, ":7002") == 0);
+  moved_from("10.0.0.7:7001", "x:7002");
+  CHECK(strcmp(place, "x:7002") == 0);
+  moved_from("10.0.0.7:7001", "?x:7002");
+  CHECK(strcmp(place, "?x:7002") == 0);
+}
+
+/* After a break the address before is not where the connection is. */
+static void test_moved_after_a_break(void)
+{
+  set_up_seeds(1);
+  follow();
+  wait_a(1000);
+  greet_node();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  greet_node();
+  break_connection();
+  CHECK_EQUAL(seed, 1);
+  pass(100);
+  greet_node();
+  drain();
+  say_moved("door", ":7002");
+  CHECK(strcmp(place, ":7002") == 0);
+}
+
+/* A redirection that is not followed ends the try. */
+static void not_followed(const char *text)
+{
+  try_a();
+  CHECK(sends("EVALSHA"));
+  feed(text);
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  CHECK_EQUAL(place[0], 0);
+}
+
+static void test_moved_malformed(void)
+{
+  set_up_seeds(1);
+  follow();
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+  CHECK_EQUAL(fairlock_slot("door", 4), 8632);
+  not_followed("-MOVED\r\n");
+  not_followed("-MOVED \r\n");
+  not_followed("-MOVED 8632\r\n");
+  not_followed("-MOVED 8632 \r\n");
+  not_followed("-MOVED  10.0.0.7:7001\r\n");
+  not_followed("-MOVED 8632 10.0.0.7\r\n");
+  not_followed("-MOVED x 10.0.0.7:7001\r\n");
+  not_followed("-MOVED 8632 7 10.0.0.7:7001\r\n");
+  not_followed("-MOVED 8631 10.0.0.7:7001\r\n");
+  CHECK_EQUAL(engine.counters.connects, 1);
+}
+
+static void test_moved_without_room(void)
+{
+  set_up_seeds(1);
+  topology.address_size = 14;
+  follow();
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+  try_a();
+  drain();
+  say_moved("door", "10.0.0.71:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  try_a();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+}
+
+/* Without a topology it is an error as others are. */
+static void test_moved_without_topology(void)
+{
+  set_up();
+  greet();
+  place[0] = 0;
+  not_followed("-MOVED 8632 10.0.0.7:7001\r\n");
+  CHECK(strcmp(engine.error, "MOVED 8632 10.0.0.7:7001") == 0);
+}
+
+/* The bulk kind of error is followed, too. */
+static void test_moved_in_bulk(void)
+{
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_node();
+  drain();
+  feed("!24\r\nMOVED 8632 10.0.0.7:7001\r\n");
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+}
+
+/* b holds `name`; a is told that its own lock is elsewhere. */
+static void move_beside(const char *name)
+{
+  set_up_seeds(1);
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, name, strlen(name)), FAIRLOCK_OK);
+  follow();
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  greet_node();
+  drain();
+  answer(1, 5, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK);
+  try_a();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+}
+
+static void test_moved_with_another_slot_in_use(void)
+{
+  move_beside("gate");
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+  CHECK(fairlock_engine_remaining_ms(&b, now) > 0);
+  CHECK_EQUAL(engine.counters.connects, 1);
+}
+
+/* So does the SSUBSCRIBE of a waiter. */
+static void test_moved_waiter_with_another_slot_in_use(void)
+{
+  move_beside("gate");
+  wait_a(1000);
+  CHECK(sends("SSUBSCRIBE"));
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
+static void test_moved_with_the_same_slot_in_use(void)
+{
+  move_beside("{door}7");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  CHECK(fairlock_engine_remaining_ms(&b, now) > 0);
+  greet_node();
+  CHECK(sends("EVALSHA"));
+}
+
+static void test_moved_round_in_circles(void)
+{
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_node();
+  for (int i = 0; i < 4; i++) {
+    drain();
+    say_moved("door", "10.0.0.7:7001");
+    close_connection();
+    CHECK(connects_at_once());
+    greet_node();
+  }
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  CHECK(!connects_at_once());
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(1000);
+  greet_node();
+  drain();
+  answer(0, -1, 0); /* which is an end to the row */
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+  try_a();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  CHECK(connects_at_once());
+}
+
+/* Seeds */
+
+static void test_seeds_in_turn(void)
+{
+  set_up_seeds(3);
+  follow();
+  try_a();
+  fairlock_engine_connect(&engine, now);
+  for (unsigned i = 1; i <= 3; i++) {
+    CHECK_EQUAL(seed, i);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    CHECK(engine.connect_requested);
+    CHECK(connects_at_once());
+    fairlock_engine_opening(&engine, now);
+    fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  }
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  CHECK(!engine.connect_requested);
+  CHECK_EQUAL(seed, 1);
+}
+
+/* A silent seed gives way to the next after connect_ms. */
+static void test_seed_is_silent(void)
+{
+  set_up_seeds(2);
+  follow();
+  wait_a(1000);
+  fairlock_engine_opening(&engine, now);
+  pass(999);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+  pass(1);
+  close_connection();
+  CHECK_EQUAL(seed, 2);
+  CHECK(connects_at_once());
+}
+
+static void test_pauses_are_short(void)
+{
+  set_up_seeds(2);
+  follow();
+  wait_a(1000);
+  for (int i = 0; i < 20; i++) {
+    CHECK(connects_at_once());
+    fairlock_engine_opening(&engine, now);
+    fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+    CHECK(i % 2 == 0 ? connects_at_once() : !connects_at_once());
+    CHECK(engine.backoff_ms <= 1000);
+    if (i > 12 && i % 2 == 1) CHECK_EQUAL(engine.backoff_ms, 1000);
+    pass(1000);
+  }
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
+static void test_seed_refuses(void)
+{
+  set_up_seeds(2);
+  follow();
+  wait_a(1000);
+  open_connection();
+  feed("-NOAUTH HELLO must be called\r\n");
+  close_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  open_connection();
+  feed("-WRONGPASS no\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+}
+
+/* HELLO */
+
+static void test_seed_is_a_replica(void)
+{
+  set_up_seeds(2);
+  follow();
+  try_a();
+  open_connection();
+  say_hello("7.0.15", "standalone", "replica");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  open_connection();
+  say_hello("7.0.15", "standalone", "replica");
+  close_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_READONLY);
+  /* what was said before is forgotten */
+  pass(1000);
+  try_a();
+  open_connection();
+  say_hello("7.0.15", "standalone", "master");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
+/* A replica in a cluster knows where the slot is. */
+static void test_replica_in_a_cluster(void)
+{
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_as("7.0.15", "cluster", "replica");
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+}
+
+/* What a waiter says and hears in such a cluster. */
+static void subscribes(const char *version, const char *mode, bool sharded)
+{
+  set_up_seeds(1);
+  follow();
+  wait_a(1000);
+  greet_as(version, mode, "master");
+  CHECK_EQUAL(sends("*2\r\n$10\r\nSSUBSCRIBE\r\n"), sharded);
+  CHECK_EQUAL(strstr(output, "*2\r\n$9\r\nSUBSCRIBE\r\n") != NULL, !sharded);
+}
+
+static void test_versions(void)
+{
+  subscribes("6.2.5", "cluster", false);
+  subscribes("7.0.15", "cluster", true);
+  subscribes("7", "cluster", true);
+  subscribes("8.1.1", "cluster", true);
+  subscribes("10.0.0", "cluster", true);
+  subscribes("8.0.6", "standalone", false);
+  subscribes("", "cluster", false);
+}
+
+/* A version that nobody can read: it is cut, or no text. */
+static void test_version_is_none(void)
+{
+  static char text[500];
+  static const char end[] = "\r\n$4\r\nmode\r\n$7\r\ncluster\r\n";
+  memset(text, '9', sizeof text);
+  memcpy(text, "%2\r\n$7\r\nversion\r\n$400\r\n", 23);
+  memcpy(text + 23 + 400, end, sizeof end);
+  set_up_seeds(1);
+  follow();
+  wait_a(1000);
+  open_connection();
+  feed(text);
+  tell_time(0);
+  CHECK(fairlock_engine_ready(&engine));
+  CHECK(sends("$9\r\nSUBSCRIBE"));
+  break_connection();
+  pass(1000);
+  open_connection();
+  feed("%2\r\n$7\r\nversion\r\n:9\r\n$4\r\nmode\r\n$7\r\ncluster\r\n");
+  tell_time(0);
+  CHECK(sends("$9\r\nSUBSCRIBE"));
+}
+
+/* Shards */
+
+static void queue_in_shard(void)
+{
+  set_up_seeds(1);
+  follow();
+  wait_a(FAIRLOCK_RENEW);
+  greet_node();
+  CHECK(sends("SSUBSCRIBE\r\n"));
+  push("ssubscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+static void test_shard_messages(void)
+{
+  queue_in_shard();
+  push("smessage", CHANNEL("1"), "0");
+  CHECK(sends("EVALSHA"));
+  answer(0, -1, 0);
+  push("message", CHANNEL("1"), "0");
+  CHECK(sends("EVALSHA"));
+  answer(0, -1, 0);
+  grant(CHANNEL("1"), "99", 0); /* a plain one */
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_shard_grant(void)
+{
+  queue_in_shard();
+  push("smessage", CHANNEL("1"), "99 1700000000000 5000");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 99);
+}
+
+/* Words that are not among them, elements that are none, and plain words. */
+static void test_shard_oddities(void)
+{
+  queue_in_shard();
+  feed(">3\r\n$0\r\n\r\n$1\r\nx\r\n$1\r\n0\r\n");
+  feed(">3\r\n:1\r\n:2\r\n:3\r\n");
+  feed(">2\r\n*1\r\n$8\r\nsmessage\r\n$1\r\nx\r\n");
+  feed(">1\r\n$1\r\ns\r\n");
+  push("spmessage", CHANNEL("1"), "0");
+  push("ssmessage", CHANNEL("1"), "0");
+  push("sub", CHANNEL("1"), "0");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+static void test_shard_word_is_subscribe(void)
+{
+  set_up_seeds(1);
+  follow();
+  wait_a(FAIRLOCK_RENEW);
+  greet_node();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  push("smessage", CHANNEL("1"), "0");
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "SUBSCRIBE") == NULL);
+}
+
+static void test_shard_unsubscribes(void)
+{
+  queue_in_shard();
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("*2\r\n$12\r\nSUNSUBSCRIBE\r\n"));
+  push("sunsubscribe", CHANNEL("1"), NULL);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/* The slot has gone to another node: the waiter listens anew, wherever it is then. */
+static void test_shard_is_gone(void)
+{
+  queue_in_shard();
+  push("sunsubscribe", CHANNEL("1"), NULL);
+  close_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(50);
+  greet_node();
+  CHECK(sends("SSUBSCRIBE"));
+}
+
+/* Without shards nobody says that, and it is ignored. */
+static void test_unsubscribe_without_shards(void)
+{
+  set_up_seeds(1);
+  follow();
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  push("unsubscribe", CHANNEL("1"), NULL);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
+/* Errors that pass, and masters that are none any more */
+
+static void test_migrating_slot(void)
+{
+  static const char *const errors[] = {"-ASK 8632 10.0.0.7:7001\r\n", "-TRYAGAIN Multiple keys\r\n",
+                                       "-CLUSTERDOWN Hash slot\r\n", "-MASTERDOWN Link\r\n"};
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+    set_up_seeds(1);
+    follow();
+    try_a();
+    greet_node();
+    drain();
+    feed(errors[i]);
+    CHECK_EQUAL(a.result, FAIRLOCK_UNAVAILABLE);
+    wait_a(1000);
+    drain();
+    push("ssubscribe", CHANNEL("1"), NULL);
+    feed(errors[i]);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    CHECK_EQUAL(place[0], 0);
+    CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+    pass(499);
+    drain();
+    CHECK_EQUAL(output_size, 0);
+    pass(1);
+    CHECK(sends("EVALSHA"));
+  }
+}
+
+/* The error ends the connection, and a try with it; a waiter and a holder go on elsewhere. */
+static void test_readonly(void)
+{
+  set_up_seeds(2);
+  follow();
+  try_a();
+  greet_master();
+  drain();
+  feed("-READONLY You can't write against a read only replica.\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_READONLY);
+  close_connection();
+  CHECK_EQUAL(seed, 2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  feed("-READONLY You can't write against a read only replica.\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  pass(1000);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  pass(10000);
+  CHECK(sends("EVALSHA"));
+  feed("-READONLY You can't write against a read only replica.\r\n");
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 0);
+  close_connection();
+  CHECK_EQUAL(losses, 0);
+}
+
+/* Replicas */
+
+static void test_wait_for_replicas(void)
+{
+  set_up_replicas(2);
+  CHECK(engine.synced);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  greet_master();
+  CHECK(sends(WAIT_FOR_2));
+  CHECK(output_size > sizeof WAIT_FOR_2 && strncmp(output, "*13\r\n$7\r\nEVALSHA", 16) == 0);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  pass(300);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 77);
+  /* 30 s since it was sent */
+  CHECK(fairlock_engine_remaining_ms(&a, now) <= 29700);
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
+  /* re-entry */
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(WAIT_FOR_2));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.holds, 1);
+  feed(":3\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.holds, 2);
+  /* renewal */
+  pass(10000);
+  CHECK(sends(WAIT_FOR_2));
+  answer(1, 77, 0);
+  CHECK(fairlock_engine_remaining_ms(&a, now) < 20000);
+  feed(":2\r\n");
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
+  /* releases */
+  for (int i = 2; i > 0; i--) {
+    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+    CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
+    answer(1, i - 1, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  }
+}
+
+static void test_wait_in_the_queue(void)
+{
+  set_up_replicas(2);
+  topology.replicas_ms = 70;
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  CHECK(sends("SUBSCRIBE"));
+  CHECK(strstr(output, "WAIT\r\n$1\r\n2\r\n$2\r\n70\r\n") != NULL);
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0); /* no hold: it counts at once */
+  pass(1);
+  push("message", CHANNEL("1"), "0");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  feed(":0\r\n");
+  CHECK(sends("EVALSHA"));
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(engine.counters.polled, 1);
+}
+
+/* A cancelled wait is left without a WAIT. */
+static void test_leave_without_wait(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
+}
+
+/* Too few replicas: the hold that is there all the same is ended. */
+static void test_too_few_on_a_try(void)
+{
+  set_up_replicas(2);
+  try_a();
+  greet_master();
+  drain();
+  answer(1, 77, 0);
+  feed(":1\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "\r\n$1\r\n0\r\n$1\r\n0\r\n") != NULL && strstr(output, "WAIT") == NULL);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNSYNCED);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+static void test_too_few_on_a_wait(void)
+{
+  set_up_replicas(2);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 3000, 1000, now), FAIRLOCK_PENDING);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  for (int i = 0; i < 6; i++) {
+    answer(1, 77, 0);
+    feed(":1\r\n");
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    drain();
+    CHECK_EQUAL(output_size, 0);
+    pass(500);
+    CHECK(sends("EVALSHA"));
+  }
+  CHECK(strstr(output, "WAIT") == NULL); /* time is over: it leaves */
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNSYNCED);
+}
+
+static void test_too_few_at_first(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  feed(":1\r\n");
+  pass(500);
+  CHECK(sends(WAIT_FOR_2));
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* a holds with two replicas, and its lease is renewed. */
+static void hold_a(void)
+{
+  set_up_replicas(2);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  greet_master();
+  drain();
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_too_few_on_a_renewal(void)
+{
+  hold_a();
+  uint32_t end = now + fairlock_engine_remaining_ms(&a, now);
+  pass(10000);
+  while ((int32_t)(end - now) > 500) {
+    CHECK(sends(WAIT_FOR_2));
+    answer(1, 77, 0);
+    feed(":1\r\n");
+    CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), end - now);
+    pass(500);
+  }
+  CHECK_EQUAL(losses, 0);
+  pass(end - now);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+}
+
+static void test_too_few_on_a_renewal_at_first(void)
+{
+  hold_a();
+  pass(10000);
+  drain();
+  answer(1, 77, 0);
+  feed(":0\r\n");
+  pass(500);
+  drain();
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
+}
+
+static void test_too_few_on_a_reentry(void)
+{
+  hold_a();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  feed(":1\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(a.holds, 1);
+  pass(500);
+  CHECK(sends("\r\n$1\r\n2\r\n"));
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.holds, 2);
+}
+
+/* The hold was ended meanwhile, by the server's word. */
+static void test_renewal_finds_nothing(void)
+{
+  hold_a();
+  pass(10000);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(losses, 1);
+  feed(":2\r\n");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
+/* An error is as good as too few. */
+static void test_wait_is_refused(void)
+{
+  set_up_replicas(2);
+  try_a();
+  greet_master();
+  drain();
+  answer(1, 77, 0);
+  feed("-ERR WAIT cannot be used with replica instances.\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$1\r\n0\r\n$1\r\n0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+  CHECK(strcmp(engine.error, "ERR WAIT cannot be used with replica instances.") == 0);
+}
+
+static void test_wait_is_refused_to_a_holder(void)
+{
+  hold_a();
+  uint32_t end = now + fairlock_engine_remaining_ms(&a, now);
+  pass(10000);
+  drain();
+  answer(1, 77, 0);
+  feed("-LOADING\r\n");
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), end - now);
+  pass(500);
+  CHECK(sends(WAIT_FOR_2));
+}
+
+static void test_wait_is_answered_with_nonsense(void)
+{
+  static const char *const nonsense[] = {"+OK\r\n", "$1\r\n2\r\n", "*2\r\n:2\r\n:2\r\n", "_\r\n",
+                                         "*3\r\n"};
+  for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+    set_up_replicas(2);
+    try_a();
+    greet_master();
+    drain();
+    answer(1, 77, 0);
+    feed(nonsense[i]);
+    CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+    close_connection();
+    pass(50);
+    greet_master();
+    CHECK(sends("EVALSHA")); /* it tries again */
+    answer(1, 78, 0);
+    feed(":2\r\n");
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  }
+}
+
+static void test_wait_is_unblocked(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  feed("-UNBLOCKED force unblock from blocking operation, instance state changed\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  pass(1000);
+  greet_master();
+  CHECK(sends(WAIT_FOR_2));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 80, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_renewal_is_unblocked(void)
+{
+  hold_a();
+  uint32_t end = now + fairlock_engine_remaining_ms(&a, now);
+  pass(10000);
+  drain();
+  answer(1, 77, 0);
+  feed("-UNBLOCKED force unblock from blocking operation, instance state changed\r\n");
+  close_connection();
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), end - now);
+  CHECK_EQUAL(losses, 0);
+}
+
+/* Scripts that are no arrays of three numbers break the connection here, too. */
+static void test_answers_that_are_none(void)
+{
+  static const char *const nonsense[] = {"*3\r\n:1\r\n:77\r\n$1\r\nx\r\n",
+                                         "~3\r\n:1\r\n:77\r\n:5\r\n",
+                                         "*2\r\n:1\r\n:77\r\n",
+                                         "*4\r\n:1\r\n:77\r\n:5\r\n:5\r\n",
+                                         "*3\r\nx\r\n",
+                                         ":1\r\n",
+                                         "*3\r\n_\r\n:77\r\n:5\r\n",
+                                         "*3\r\n:1\r\n:7\r\n*1\r\n:1\r\n"};
+  for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+    hold_a();
+    pass(10000);
+    drain();
+    feed(nonsense[i]);
+    CHECK(fairlock_engine_remaining_ms(&a, now) < 20000);
+    close_connection();
+  }
+}
+
+/* A script that is not known: its WAIT is answered all the same. */
+static void test_noscript_and_wait(void)
+{
+  set_up_replicas(2);
+  try_a();
+  greet_master();
+  drain();
+  feed("-NOSCRIPT No matching script.\r\n");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVAL\r\n"));
+  CHECK(strstr(output, WAIT_FOR_2) != NULL);
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_grant_makes_ask(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  feed(":2\r\n");
+  grant(CHANNEL("2"), "99", 0); /* nobody's */
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  grant(CHANNEL("1"), "99", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends(WAIT_FOR_2));
+  answer(1, 99, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(engine.counters.granted, 0);
+}
+
+/* One that comes for an idle handle is given back as it is without replicas. */
+static void test_grant_to_an_idle_handle(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  answer(1, 0, 0);
+  grant(CHANNEL("1"), "99", 0);
+  CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
+}
+
+static void test_cancelled_between_the_answers(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$1\r\n0\r\n$1\r\n0\r\n")); /* the hold has to be ended */
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
+static void test_cancelled_before_an_error(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  feed("-ERR no\r\n");
+  CHECK(sends("\r\n$1\r\n0\r\n$1\r\n0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
+static void test_messages_between_the_answers(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  push("message", CHANNEL("1"), "5 6 7");
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 77);
+}
+
+static void test_broken_between_the_answers(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(1000);
+  greet_master();
+  CHECK(sends(WAIT_FOR_2));
+  push("subscribe", CHANNEL("1"), NULL);
+  feed(":2\r\n"); /* which is not the answer to a WAIT on this connection */
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+}
+
+/* No answer to a WAIT means that the connection is dead. */
+static void test_wait_without_an_answer(void)
+{
+  hold_a();
+  pass(10000);
+  drain();
+  answer(1, 77, 0);
+  pass(1999);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  pass(1);
+  close_connection();
+}
+
+static void test_wait_in_a_small_buffer(void)
+{
+  size_t size;
+  set_up_seeds(1);
+  config.send_size = FAIRLOCK_SEND_MIN;
+  topology.replicas = 2;
+  follow();
+  try_a();
+  greet_master();
+  CHECK(sends(WAIT_FOR_2));
+  size_t all = output_size;
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  /* the script is answered before the last of the WAIT is sent */
+  try_a();
+  for (size_t done = 0; done < all - 1; done += size) {
+    (void)fairlock_engine_output(&engine, &size, now);
+    if (done + size == all) size--;
+    fairlock_engine_sent(&engine, size);
+  }
+  answer(1, 78, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  drain();
+  CHECK_EQUAL(output_size, 1);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 78);
+}
+
+static void check_slot(const char *name, unsigned slot)
+{
+  CHECK_EQUAL(fairlock_slot(name, strlen(name)), slot);
+}
+
+static void test_slot(void)
+{
+  check_slot("123456789", 12739);
+  check_slot("", 0);
+  check_slot("foo", 12182);
+  check_slot("bar", 5061);
+  check_slot("{foo}", 12182);
+  check_slot("{foo}bar", 12182);
+  check_slot("bar{foo}", 12182);
+  check_slot("x{foo}{bar}", 12182);
+  check_slot("{123456789}", 12739);
+  CHECK_EQUAL(fairlock_slot("foo{", 3), 12182);
+  /* a tag that is empty, or has no end, is none: then all of the name counts */
+  CHECK(fairlock_slot("{}foo", 5) != fairlock_slot("", 0));
+  CHECK(fairlock_slot("{}{foo}", 7) != 12182);
+  CHECK(fairlock_slot("{foo", 4) != 12182);
+  CHECK(fairlock_slot("{foo", 4) != fairlock_slot("{fox", 4));
+  CHECK(fairlock_slot("}foo", 4) != 12182);
+  CHECK(fairlock_slot("\0a", 2) != fairlock_slot("\0b", 2));
+}
+
+const struct check_test check_tests[] = {
+    {"topology: follow refuses", test_follow_refuses},
+    {"topology: defaults", test_defaults},
+    {"topology: sentinel greeting", test_sentinel_greeting},
+    {"topology: sentinel without password", test_sentinel_without_password},
+    {"topology: sentinel redirects", test_sentinel_redirects},
+    {"topology: sentinel is asked again", test_sentinel_is_asked_again},
+    {"topology: sentinel of many elements", test_sentinel_of_many_elements},
+    {"topology: sentinel does not know", test_sentinel_does_not_know},
+    {"topology: sentinel talks nonsense", test_sentinel_talks_nonsense},
+    {"topology: sentinel address too long", test_sentinel_address_too_long},
+    {"topology: sentinel leads nowhere", test_sentinel_leads_nowhere},
+    {"topology: sentinel refuses", test_sentinel_refuses},
+    {"topology: sentinel is none", test_sentinel_is_none},
+    {"topology: moved is followed", test_moved_is_followed},
+    {"topology: moved to another port", test_moved_to_another_port},
+    {"topology: moved after a break", test_moved_after_a_break},
+    {"topology: moved malformed", test_moved_malformed},
+    {"topology: moved without room", test_moved_without_room},
+    {"topology: moved without topology", test_moved_without_topology},
+    {"topology: moved in bulk", test_moved_in_bulk},
+    {"topology: moved with another slot in use", test_moved_with_another_slot_in_use},
+    {"topology: moved waiter with another slot in use", test_moved_waiter_with_another_slot_in_use},
+    {"topology: moved with the same slot in use", test_moved_with_the_same_slot_in_use},
+    {"topology: moved round in circles", test_moved_round_in_circles},
+    {"topology: seeds in turn", test_seeds_in_turn},
+    {"topology: seed is silent", test_seed_is_silent},
+    {"topology: pauses are short", test_pauses_are_short},
+    {"topology: seed refuses", test_seed_refuses},
+    {"topology: seed is a replica", test_seed_is_a_replica},
+    {"topology: replica in a cluster", test_replica_in_a_cluster},
+    {"topology: versions", test_versions},
+    {"topology: version is none", test_version_is_none},
+    {"topology: shard messages", test_shard_messages},
+    {"topology: shard grant", test_shard_grant},
+    {"topology: shard oddities", test_shard_oddities},
+    {"topology: shard word is subscribe", test_shard_word_is_subscribe},
+    {"topology: shard unsubscribes", test_shard_unsubscribes},
+    {"topology: shard is gone", test_shard_is_gone},
+    {"topology: unsubscribe without shards", test_unsubscribe_without_shards},
+    {"topology: migrating slot", test_migrating_slot},
+    {"topology: readonly", test_readonly},
+    {"topology: wait for replicas", test_wait_for_replicas},
+    {"topology: wait in the queue", test_wait_in_the_queue},
+    {"topology: leave without wait", test_leave_without_wait},
+    {"topology: too few on a try", test_too_few_on_a_try},
+    {"topology: too few on a wait", test_too_few_on_a_wait},
+    {"topology: too few at first", test_too_few_at_first},
+    {"topology: too few on a renewal", test_too_few_on_a_renewal},
+    {"topology: too few on a renewal at first", test_too_few_on_a_renewal_at_first},
+    {"topology: too few on a reentry", test_too_few_on_a_reentry},
+    {"topology: renewal finds nothing", test_renewal_finds_nothing},
+    {"topology: wait is refused", test_wait_is_refused},
+    {"topology: wait is refused to a holder", test_wait_is_refused_to_a_holder},
+    {"topology: wait is answered with nonsense", test_wait_is_answered_with_nonsense},
+    {"topology: wait is unblocked", test_wait_is_unblocked},
+    {"topology: renewal is unblocked", test_renewal_is_unblocked},
+    {"topology: answers that are none", test_answers_that_are_none},
+    {"topology: noscript and wait", test_noscript_and_wait},
+    {"topology: grant makes ask", test_grant_makes_ask},
+    {"topology: grant to an idle handle", test_grant_to_an_idle_handle},
+    {"topology: cancelled between the answers", test_cancelled_between_the_answers},
+    {"topology: cancelled before an error", test_cancelled_before_an_error},
+    {"topology: messages between the answers", test_messages_between_the_answers},
+    {"topology: broken between the answers", test_broken_between_the_answers},
+    {"topology: wait without an answer", test_wait_without_an_answer},
+    {"topology: wait in a small buffer", test_wait_in_a_small_buffer},
+    {"topology: slot", test_slot},
+    {NULL, NULL},
+};
