@@ -135,7 +135,8 @@ static void take_master(struct fairlock_engine *engine, const struct resp_event 
   if (event->type == RESP_NULL) {
     static const char unknown[] = "the Sentinel does not know this service";
     memcpy(engine->error, unknown, sizeof unknown);
-    fairlock_refused(engine, FAIRLOCK_REFUSED);
+    if (topology->more) fairlock_engine_fail(engine, FAIRLOCK_REFUSED); /* the next may know it */
+    else fairlock_refused(engine, FAIRLOCK_REFUSED);
   } else if (!text) {
     fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   } else if (engine->element++ == 0) {

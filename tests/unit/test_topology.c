@@ -288,6 +288,35 @@ static void test_sentinel_does_not_know(void)
   }
 }
 
+/* Another Sentinel may know what this one does not. */
+static void test_sentinel_next_knows(void)
+{
+  set_up_sentinels(2);
+  ask_sentinel();
+  feed("_\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  CHECK_EQUAL(seed, 2);
+  ask_sentinel();
+  feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
+  CHECK_EQUAL(seed, 0);
+  close_connection();
+  greet_master();
+  CHECK(sends("EVALSHA"));
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
+static void test_sentinels_all_do_not_know(void)
+{
+  set_up_sentinels(2);
+  ask_sentinel();
+  feed("_\r\n");
+  close_connection();
+  ask_sentinel();
+  feed("_\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+}
+
 static void test_sentinel_talks_nonsense(void)
 {
   static char text[400];
@@ -1443,6 +1472,8 @@ const struct check_test check_tests[] = {
     {"topology: sentinel is asked again", test_sentinel_is_asked_again},
     {"topology: sentinel of many elements", test_sentinel_of_many_elements},
     {"topology: sentinel does not know", test_sentinel_does_not_know},
+    {"topology: sentinel next knows", test_sentinel_next_knows},
+    {"topology: sentinels all do not know", test_sentinels_all_do_not_know},
     {"topology: sentinel talks nonsense", test_sentinel_talks_nonsense},
     {"topology: sentinel address too long", test_sentinel_address_too_long},
     {"topology: sentinel leads nowhere", test_sentinel_leads_nowhere},
