@@ -418,6 +418,49 @@ static void test_moved_is_followed(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
+/*
+ * A waiter subscribes first, so that is what is answered by MOVED. It waits on where it is sent to.
+ */
+static void test_moved_waiter_waits_on(void)
+{
+  set_up_seeds(1);
+  follow();
+  wait_a(FAIRLOCK_RENEW);
+  greet_node();
+  CHECK(sends("SSUBSCRIBE\r\n"));
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  greet_node();
+  CHECK(sends("SSUBSCRIBE\r\n"));
+  push("ssubscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(a.leave_result, 0);
+  push("smessage", CHANNEL("1"), "0");
+  CHECK(sends("EVALSHA"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* Where it is sent to does not answer: that, and not MOVED, is what ends the wait. */
+static void test_moved_to_nobody(void)
+{
+  set_up_seeds(1);
+  config.offline_ms = 500;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+  follow();
+  wait_a(FAIRLOCK_RENEW);
+  greet_node();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  pass(600);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+}
+
 static void moved_from(const char *first, const char *then)
 {
   set_up_seeds(1);
@@ -1480,6 +1523,8 @@ const struct check_test check_tests[] = {
     {"topology: sentinel refuses", test_sentinel_refuses},
     {"topology: sentinel is none", test_sentinel_is_none},
     {"topology: moved is followed", test_moved_is_followed},
+    {"topology: moved waiter waits on", test_moved_waiter_waits_on},
+    {"topology: moved to nobody", test_moved_to_nobody},
     {"topology: moved to another port", test_moved_to_another_port},
     {"topology: moved after a break", test_moved_after_a_break},
     {"topology: moved malformed", test_moved_malformed},
