@@ -55,8 +55,7 @@ static bool put(struct fairlock_topology *topology, size_t at, const void *text,
 static bool redirect(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
-  topology->moved =
-      topology->aim != NULL && topology->aim(topology->aim_context, topology->address);
+  topology->moved = topology->aim(topology->aim_context, topology->address);
   if (topology->moved) fairlock_engine_fail(engine, FAIRLOCK_OK);
   return topology->moved;
 }
@@ -84,7 +83,7 @@ static void follow(struct fairlock_engine *engine, const struct resp_event *even
   const uint8_t *number = event->data + sizeof "MOVED";
   int64_t slot;
   size_t at = 0;
-  if (host <= number || port == host) return;
+  if (topology->aim == NULL || event->cut || host <= number || port == host) return;
   if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot) || !only(engine, slot)) return;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
     const uint8_t *old = (const uint8_t *)topology->address;

@@ -548,6 +548,25 @@ static void test_moved_malformed(void)
   CHECK_EQUAL(engine.counters.connects, 1);
 }
 
+/* It is cut where the receive buffer ends: nobody knows which port that was. */
+static void test_moved_too_long_to_receive(void)
+{
+  static char text[400];
+  memset(text, 'h', sizeof text);
+  memcpy(text, "-MOVED 8632 ", 12);
+  text[270] = ':';
+  memset(text + 271, '7', 50);
+  memcpy(text + 321, "\r\n", 3);
+  static char room[400];
+  set_up_seeds(1);
+  topology.address = room;
+  topology.address_size = sizeof room;
+  follow();
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+  not_followed(text);
+}
+
 static void test_moved_without_room(void)
 {
   set_up_seeds(1);
@@ -565,6 +584,27 @@ static void test_moved_without_room(void)
   say_moved("door", "10.0.0.7:7001");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   close_connection();
+}
+
+static void test_moved_without_aim(void)
+{
+  set_up_seeds(1);
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL), FAIRLOCK_OK);
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+  not_followed("-MOVED 8632 10.0.0.7:7001\r\n");
+  set_up_seeds(1);
+  topology.address = NULL;
+  follow();
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+  not_followed("-MOVED 8632 10.0.0.7:7001\r\n");
+  set_up_seeds(1);
+  follow();
+  goes_anywhere = false;
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+  not_followed("-MOVED 8632 10.0.0.7:7001\r\n");
 }
 
 /* Without a topology it is an error as others are. */
@@ -1528,7 +1568,9 @@ const struct check_test check_tests[] = {
     {"topology: moved to another port", test_moved_to_another_port},
     {"topology: moved after a break", test_moved_after_a_break},
     {"topology: moved malformed", test_moved_malformed},
+    {"topology: moved too long to receive", test_moved_too_long_to_receive},
     {"topology: moved without room", test_moved_without_room},
+    {"topology: moved without aim", test_moved_without_aim},
     {"topology: moved without topology", test_moved_without_topology},
     {"topology: moved in bulk", test_moved_in_bulk},
     {"topology: moved with another slot in use", test_moved_with_another_slot_in_use},
