@@ -209,7 +209,9 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
     bool enough = event->integer >= (int64_t)topology->replicas;
     topology->held = false;
     if (!enough) owe(engine);
-    if (event->type != RESP_INTEGER) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
+    /* or it is not written to its end */
+    bool asked_for = !engine->writing;
+    if (event->type != RESP_INTEGER || !asked_for) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
     else fairlock_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
     return true;
   }

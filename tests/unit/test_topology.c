@@ -1520,6 +1520,25 @@ static void test_wait_in_a_small_buffer(void)
   CHECK_EQUAL(a.token, 78);
 }
 
+/* Nobody has answered a WAIT that is not written to its end. */
+static void test_wait_is_answered_too_soon(void)
+{
+  size_t size;
+  set_up_seeds(1);
+  config.send_size = FAIRLOCK_SEND_MIN;
+  topology.replicas = 2;
+  follow();
+  fairlock_engine_connect(&engine, now);
+  greet_master();
+  try_a();
+  (void)fairlock_engine_output(&engine, &size, now);
+  fairlock_engine_sent(&engine, size);
+  answer(1, 78, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+}
+
 static void check_slot(const char *name, unsigned slot)
 {
   CHECK_EQUAL(fairlock_slot(name, strlen(name)), slot);
@@ -1619,6 +1638,7 @@ const struct check_test check_tests[] = {
     {"topology: broken between the answers", test_broken_between_the_answers},
     {"topology: wait without an answer", test_wait_without_an_answer},
     {"topology: wait in a small buffer", test_wait_in_a_small_buffer},
+    {"topology: wait is answered too soon", test_wait_is_answered_too_soon},
     {"topology: slot", test_slot},
     {NULL, NULL},
 };
