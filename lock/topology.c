@@ -221,7 +221,7 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
   fairlock_take_number(engine, event, 2);
   if (engine->value_type != RESP_ARRAY || engine->malformed) return false;
   topology->held = true;
-  handle->sequence[0]++;
+  handle->newest = ++handle->sequence[0];
   fairlock_count_answer(engine);
   return true;
 }
@@ -264,10 +264,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   }
   fairlock_write_output(engine, writer);
   if (greeting || !engine->synced || !(engine->request.kind & KINDS_OF_BELIEF)) return;
-  if (engine->request_done == 0) {
-    engine->request.sequence = ++engine->last_sent;
-    engine->request.handle->newest = engine->last_sent;
-  }
+  if (engine->request_done == 0) engine->request.sequence = ++engine->last_sent;
   resp_write_header(writer, RESP_ARRAY, 3);
   write_text(writer, "WAIT");
   resp_write_bulk_number(writer, topology->replicas);

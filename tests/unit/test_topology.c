@@ -1348,6 +1348,42 @@ static void test_answers_that_are_none(void)
   }
 }
 
+static void test_nothing_is_sent_during_a_wait(void)
+{
+  hold_a();
+  pass(10000);
+  CHECK(sends(WAIT_FOR_2));
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  answer(1, 77, 0);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  feed(":2\r\n");
+  CHECK(sends(WAIT_FOR_2));
+  answer(0, 500, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(output_size, 0); /* b's WAIT is not answered */
+  feed(":0\r\n");
+  CHECK(sends("EVALSHA"));
+}
+
+/* It has left nothing, so there is nothing to end. */
+static void test_busy_with_replicas(void)
+{
+  set_up_replicas(2);
+  try_a();
+  greet_master();
+  drain();
+  answer(0, 500, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+  feed(":0\r\n");
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
 /* A script that is not known: its WAIT is answered all the same. */
 static void test_noscript_and_wait(void)
 {
@@ -1629,6 +1665,8 @@ const struct check_test check_tests[] = {
     {"topology: wait is unblocked", test_wait_is_unblocked},
     {"topology: renewal is unblocked", test_renewal_is_unblocked},
     {"topology: answers that are none", test_answers_that_are_none},
+    {"topology: nothing is sent during a wait", test_nothing_is_sent_during_a_wait},
+    {"topology: busy with replicas", test_busy_with_replicas},
     {"topology: noscript and wait", test_noscript_and_wait},
     {"topology: grant makes ask", test_grant_makes_ask},
     {"topology: grant to an idle handle", test_grant_to_an_idle_handle},
