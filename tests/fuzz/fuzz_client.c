@@ -345,7 +345,7 @@ static void close_it(void *context)
   line = DOWN;
 }
 
-static struct port_transport transport = {connect_to, send_to, receive_from, close_it, &line};
+static struct port_transport transport = {connect_to, send_to, receive_from, close_it, &line, NULL};
 
 /* The caller */
 

@@ -68,7 +68,7 @@ static void no_close(void *context)
   (void)context;
 }
 
-static struct port_transport nobody = {refuse, no_send, no_receive, no_close, NULL};
+static struct port_transport nobody = {refuse, no_send, no_receive, no_close, NULL, NULL};
 
 static void set_up(void)
 {
