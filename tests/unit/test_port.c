@@ -422,6 +422,147 @@ static void test_tcp_bad_names(void)
   CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
 }
 
+/* ---- seeds, and going elsewhere ---- */
+
+/* "HOST:PORT" of a server; more: further seeds. Returns text. */
+static char *address_of(int server, const char *host, const char *more, char *text, size_t size)
+{
+  (void)snprintf(text, size, "%s:%u%s", host, (unsigned)ntohs(port_of(server)), more);
+  return text;
+}
+
+static bool aim(struct port_posix *posix, const char *address)
+{
+  return posix->transport.aim(posix->transport.context, address);
+}
+
+static void test_seeds_that_are_none(void)
+{
+  static char seed[400];
+  static const char *const bad[] = {
+      "",          "host",         "host:",
+      ":6379",     "::1:6379", /* brackets are missing */
+      "host:1,",   ",host:1",      "host:1,,host:2",
+      "host:1,:2", "host:1,other", "host:12345678901234567890123456789012"};
+  struct port_posix posix;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    if (!CHECK(!port_posix_seeds(&posix, bad[i]))) check_write(bad[i]);
+  }
+  CHECK(port_posix_seeds(&posix, "host:1"));
+  CHECK(port_posix_seeds(&posix, "host:1,[::1]:2,[fe80::1]:redis"));
+  CHECK(port_posix_seeds(&posix, "host:1234567890123456789012345678901"));
+  memset(seed, 'h', sizeof seed);
+  memcpy(seed + 255, ":1", 3);
+  CHECK(port_posix_seeds(&posix, seed));
+  memset(seed, 'h', sizeof seed);
+  memcpy(seed + 256, ":1", 3);
+  CHECK(!port_posix_seeds(&posix, seed));
+}
+
+/* The first without a word, and the others by aim(NULL), round and round. */
+static void test_seeds_in_turn(void)
+{
+  struct port_posix posix;
+  char first[32];
+  char both[64];
+  int server = listen_on(AF_INET, 4);
+  int other = listen_on(AF_INET, 4);
+  (void)address_of(other, "localhost", "", first, sizeof first);
+  size_t size = strlen(address_of(server, "127.0.0.1", ",", both, sizeof both));
+  memcpy(both + size, first, strlen(first) + 1);
+  CHECK(port_posix_seeds(&posix, both));
+  check_service(&posix, server);
+  for (int i = 0; i < 2; i++) {
+    CHECK(aim(&posix, NULL)); /* the first again, when it was not asked for before */
+    check_service(&posix, server);
+    CHECK(!aim(&posix, NULL)); /* none follows */
+    check_service(&posix, other);
+  }
+  (void)close(other);
+  (void)close(server);
+}
+
+static void test_one_seed(void)
+{
+  struct port_posix posix;
+  char text[32];
+  int server = listen_on(AF_INET, 4);
+  CHECK(port_posix_seeds(&posix, address_of(server, "127.0.0.1", "", text, sizeof text)));
+  CHECK(!aim(&posix, NULL));
+  check_service(&posix, server);
+  CHECK(!aim(&posix, NULL));
+  check_service(&posix, server);
+  (void)close(server);
+}
+
+static void test_aim_at_an_address(void)
+{
+  struct port_posix posix;
+  char service[8];
+  char address[32];
+  char port[32];
+  int server = listen_on(AF_INET, 4);
+  int other = listen_on(AF_INET, 4);
+  port_posix_tcp(&posix, "127.0.0.1", service_of(server, service));
+  CHECK(aim(&posix, address_of(other, "localhost", "", address, sizeof address)));
+  check_service(&posix, other);
+  check_service(&posix, other); /* until it is told otherwise */
+  CHECK(!aim(&posix, NULL));    /* back; there is no other */
+  check_service(&posix, server);
+  CHECK(aim(&posix, address_of(other, "", "", port, sizeof port))); /* ":port" */
+  check_service(&posix, other);
+  CHECK(!aim(&posix, "nowhere"));
+  CHECK(!aim(&posix, "nowhere:"));
+  CHECK(!aim(&posix, ""));
+  check_service(&posix, other); /* which has changed nothing */
+  (void)close(other);
+  (void)close(server);
+}
+
+/* ":port" is of the seed in use. */
+static void test_aim_at_a_port_of_a_seed(void)
+{
+  struct port_posix posix;
+  char text[64];
+  char port[32];
+  int server = listen_on(AF_INET, 4);
+  int other = listen_on(AF_INET, 4);
+  CHECK(port_posix_seeds(
+      &posix, address_of(server, "127.0.0.1", "," HOST_UNKNOWN ":1", text, sizeof text)));
+  CHECK(aim(&posix, NULL));
+  CHECK(aim(&posix, address_of(other, "", "", port, sizeof port)));
+  check_service(&posix, other);
+  CHECK(!aim(&posix, NULL));
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  (void)close(other);
+  (void)close(server);
+}
+
+static void test_aim_ipv6(void)
+{
+  struct port_posix posix;
+  char text[64];
+  int server = listen_on(AF_INET6, 4);
+  if (server < 0) {
+    check_skip("no IPv6 here");
+    return;
+  }
+  CHECK(port_posix_seeds(&posix, address_of(server, "[::1]", "", text, sizeof text)));
+  check_service(&posix, server);
+  port_posix_tcp(&posix, HOST_UNKNOWN, "1");
+  CHECK(aim(&posix, text));
+  check_service(&posix, server);
+  (void)close(server);
+}
+
+/* A socket in the file system has no other place to go to. */
+static void test_aim_of_unix(void)
+{
+  struct port_posix posix;
+  CHECK(port_posix_unix(&posix, "/nowhere"));
+  CHECK(posix.transport.aim == NULL);
+}
+
 static void test_several_first_refuses(void)
 {
   struct port_posix posix;
@@ -1254,6 +1395,13 @@ const struct check_test check_tests[] = {
     {"port tcp host name", test_tcp_host_name},
     {"port tcp refused, then accepted", test_tcp_refused_then_accepted},
     {"port tcp bad names", test_tcp_bad_names},
+    {"port seeds that are none", test_seeds_that_are_none},
+    {"port seeds in turn", test_seeds_in_turn},
+    {"port one seed", test_one_seed},
+    {"port aim at an address", test_aim_at_an_address},
+    {"port aim at a port of a seed", test_aim_at_a_port_of_a_seed},
+    {"port aim ipv6", test_aim_ipv6},
+    {"port aim of unix", test_aim_of_unix},
     {"port several addresses, first refuses", test_several_first_refuses},
     {"port several addresses, all refuse", test_several_all_refuse},
     {"port transport: silent server", test_silent_server},

@@ -18,6 +18,13 @@ static inline void port_posix_tcp(struct port_posix *socket, const char *host, c
   port_sockets_init(socket, 0x7f000001, (uint16_t)strtoul(service, NULL, 10));
 }
 
+static inline bool port_posix_seeds(struct port_posix *socket, const char *seeds)
+{
+  (void)seeds;
+  port_sockets_init(socket, 0x7f000001, 0);
+  return false;
+}
+
 static inline bool port_posix_unix(struct port_posix *socket, const char *path)
 {
   (void)path;
