@@ -227,7 +227,8 @@ static bool resolve(struct port_posix *posix)
   }
   if (posix->target != NULL) {
     (void)read_place(&place, posix->target);
-    if (posix->target[0] != ':') host = place.host;
+    /* not ":port"; an IPv6 address may begin with a colon, too */
+    if (strrchr(posix->target, ':') != posix->target) host = place.host;
     service = place.service;
   }
   if (getaddrinfo(host, service, &hints, &posix->addresses) != 0) posix->addresses = NULL;

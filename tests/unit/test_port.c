@@ -552,6 +552,8 @@ static void test_aim_ipv6(void)
   port_posix_tcp(&posix, HOST_UNKNOWN, "1");
   CHECK(aim(&posix, text));
   check_service(&posix, server);
+  CHECK(aim(&posix, address_of(server, "::1", "", text, sizeof text)));
+  check_service(&posix, server);
   (void)close(server);
 }
 
