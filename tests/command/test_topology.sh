@@ -1,7 +1,7 @@
 #!/bin/sh
 # Servers that move: Sentinels and the master they name, a cluster of three masters, replicas that
 # have to acknowledge.
-# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2034,SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
 . tests/support/lib.sh
 
@@ -229,9 +229,8 @@ test_cluster() {
     echo $node >>"$dir/nodes"
     for url in redis+cluster://127.0.0.1:$first,127.0.0.1:$second redis+cluster://127.0.0.1:1,127.0.0.1:$third \
       valkey+cluster://127.0.0.1:$second/0 redis://127.0.0.1:$first valkey://127.0.0.1:$third; do
-      FAIRLOCK_URL=$url
-      expect 0 "$fairlock" run "$name" true
-      names_address 127.0.0.1:$node "$name"
+      expect 0 "$fairlock" run --url $url "$name" true
+      FAIRLOCK_URL=$url names_address 127.0.0.1:$node "$name"
     done
   done
   [ $(sort -u "$dir/nodes" | wc -l) -eq 3 ] || fail "these names are not on all nodes: $(cat "$dir/nodes")"
