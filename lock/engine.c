@@ -223,10 +223,10 @@ void fairlock_engine_fail(struct fairlock_engine *engine, int status)
 /* Adds a number to the id: five bits a digit, the last ones first, which needs no division. */
 static void add_to_id(struct fairlock_engine *engine, int64_t number)
 {
-  static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
   if (engine->id_size > 0) engine->id[engine->id_size++] = '.';
   do {
-    engine->id[engine->id_size++] = digits[number & 31];
+    unsigned digit = (unsigned)number & 31;
+    engine->id[engine->id_size++] = (char)(digit < 10 ? '0' + digit : 'a' - 10 + digit);
     number >>= 5;
   } while (number > 0);
 }
@@ -363,7 +363,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
     }
     if (engine->send_end > 0) {
       engine->filled_at = now;
-      fairlock_arm(engine, now + engine->response_ms);
+      engine->changed = true;
     }
   }
   *size = engine->send_end - engine->send_start;

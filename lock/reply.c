@@ -219,19 +219,19 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   int status = classify(event);
   bool unknown = fairlock_begins(event, "NOSCRIPT");
   /* not known yet, or redirected: it was not carried out, which is our own affair */
-  bool repeat = unknown || engine->broken;
-  if (!repeat) keep_error(engine, event);
+  if (unknown || engine->broken) status = FAIRLOCK_PENDING;
+  else keep_error(engine, event);
   if (engine->stage < UP) {
     fairlock_refused(engine, status);
     return;
   }
   if (handle != NULL) {
-    take_subscription(handle, repeat ? FAIRLOCK_PENDING : status);
+    take_subscription(handle, status);
     return;
   }
   handle = fairlock_next_answered(engine);
   if (unknown && handle != NULL) engine->eval |= fairlock_kind(handle);
-  fairlock_answered(engine, repeat ? FAIRLOCK_PENDING : status);
+  fairlock_answered(engine, status);
 }
 
 /* The reply is an array of so many numbers, as it has to be. */

@@ -183,7 +183,7 @@ static void uart_close(void *context)
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start)
 {
   *uart = (struct port_uart){
-      .transport = {uart_connect, uart_send, uart_recv, uart_close, uart},
+      .transport = {uart_connect, uart_send, uart_recv, uart_close, uart, NULL},
       .line = line,
       .number = (uint16_t)((start ^ start >> 16) * 40503U),
       .state = IDLE,

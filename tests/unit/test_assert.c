@@ -187,6 +187,11 @@ static void call_stop(void)
   fairlock_stop(client);
 }
 
+static void call_last_error(void)
+{
+  (void)fairlock_last_error(NULL);
+}
+
 static void call_error(void)
 {
   char text[FAIRLOCK_ERROR_SIZE];
@@ -239,6 +244,7 @@ static const struct {
              CALL(run),
              CALL(stop),
              CALL(error),
+             CALL(last_error),
              CALL(read_counters),
              CALL(id)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
