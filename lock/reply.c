@@ -219,12 +219,13 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   int status = classify(event);
   bool unknown = fairlock_begins(event, "NOSCRIPT");
   /* not known yet, or redirected: it was not carried out, which is our own affair */
-  if (unknown || engine->broken) status = FAIRLOCK_PENDING;
-  else keep_error(engine, event);
+  bool repeat = unknown || engine->broken;
+  if (!repeat) keep_error(engine, event);
   if (engine->stage < UP) {
     fairlock_refused(engine, status);
     return;
   }
+  if (repeat) status = FAIRLOCK_PENDING;
   if (handle != NULL) {
     take_subscription(handle, status);
     return;
