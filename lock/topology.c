@@ -103,7 +103,7 @@ static void take_hello(struct fairlock_engine *engine, const struct resp_event *
                       : fairlock_begins(event, "mode")  ? MODE
                       : fairlock_begins(event, "role")  ? ROLE
                                                         : OTHER;
-  } else if (topology->field == VERSION && event->size > 0 && event->data != NULL) {
+  } else if (topology->field == VERSION && event->size > 0) {
     bool two = event->size > 1 && event->data[1] != '.';
     topology->version = two ? UINT8_MAX : (uint8_t)(event->data[0] - '0');
   } else if (topology->field == MODE) {
