@@ -97,7 +97,9 @@ static void test_nobody_there(void)
 {
   set_up();
   reachable = false;
+  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
   fairlock_client_deinit(&client);
