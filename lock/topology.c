@@ -178,7 +178,7 @@ static void take_push(struct fairlock_engine *engine, struct resp_event *event)
 }
 
 /* An error instead of an answer. True: it is not for the engine. */
-static bool take_error(struct fairlock_engine *engine, struct resp_event *event)
+static bool take_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   if (engine->stage < UP) { /* the next seed may accept us */
@@ -186,11 +186,6 @@ static bool take_error(struct fairlock_engine *engine, struct resp_event *event)
     return topology->more;
   }
   if (fairlock_begins(event, "MOVED")) follow(engine, event);
-  if (topology->moved) { /* a waiter whose SSUBSCRIBE was answered so waits on, there */
-    static const char later[] = "TRYAGAIN";
-    event->data = (const uint8_t *)later;
-    event->size = sizeof later - 1;
-  }
   /* the master was demoted in the middle of a WAIT */
   bool unblocked = fairlock_begins(event, "UNBLOCKED");
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
@@ -290,12 +285,8 @@ static bool closed(struct fairlock_engine *engine)
   topology->replica = false;
   topology->away = topology->moved;
   topology->resolving = false;
-  if (topology->moved) {
-    topology->redirections++;
-    engine->last_error = FAIRLOCK_OK;
-  } else {
-    choose_seed(topology);
-  }
+  if (topology->moved) topology->redirections++;
+  else choose_seed(topology);
   topology->moved = false;
   if (at_once) engine->backoff_ms = 0;
   if (engine->backoff_ms > PAUSE_MAX_MS) engine->backoff_ms = PAUSE_MAX_MS;
