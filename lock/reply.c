@@ -217,7 +217,7 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   struct fairlock *handle = next_subscribed(engine);
   leave_reason(event);
   int status = classify(event);
-  bool unknown = fairlock_begins(event, "NOSCRIPT");
+  bool unknown = engine->stage == UP && fairlock_begins(event, "NOSCRIPT");
   /* not known yet, or redirected: it was not carried out, which is our own affair */
   bool repeat = unknown || engine->broken;
   if (!repeat) keep_error(engine, event);

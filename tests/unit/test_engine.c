@@ -1087,6 +1087,7 @@ static void test_greeting_refused(void)
   CHECK(strcmp(engine.error, "WRONGPASS invalid") == 0);
   refuse_greeting("-NOAUTH HELLO must\r\n", FAIRLOCK_DENIED);
   refuse_greeting("+OK\r\n", FAIRLOCK_UNSUPPORTED);
+  refuse_greeting("-NOSCRIPT No matching script.\r\n", FAIRLOCK_REFUSED);
   refuse_greeting("-LOADING wait\r\n", FAIRLOCK_PENDING);
 }
 
