@@ -61,7 +61,7 @@
 #define HURRY 0
 #endif
 
-/* Requests [lock/internal.h: enum kind {]. SUB is the SUBSCRIBE before an acquire [lock/request.c: "SUBSCRIBE"]. */
+/* Requests [lock/internal.h: enum kind {]. SUB is the SUBSCRIBE before an acquire [lock/request.c: "SSUBSCRIBE"]. */
 mtype:request = { SUB, ACQ, KEEP, REL, LEAVE };
 
 /* [lock/internal.h: enum phase {]. TRYING, REENTERING, RELEASE_ONE, REMOVING and those who ask are not modelled. */
