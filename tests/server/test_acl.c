@@ -24,10 +24,13 @@ static void open_client(struct client *opened, const char *user)
  * README.md the same.
  */
 static const char *const commands[] = {
-    "time",   "subscribe", "unsubscribe", "evalsha", "eval",   "publish", "pubsub|numsub",
-    "exists", "del",       "pttl",        "pexpire", "hget",   "hmget",   "hset",
-    "hdel",   "hgetall",   "lindex",      "hlen",    "lrange", "lpos",    "lpush",
-    "rpush",  "lrem",      "zadd",        "zscore",  "zrem",   "zincrby",
+    "time",    "subscribe", "unsubscribe",   "evalsha",
+    "eval",    "publish",   "pubsub|numsub", "pubsub|shardnumsub",
+    "exists",  "del",       "pttl",          "pexpire",
+    "hget",    "hmget",     "hset",          "hdel",
+    "hgetall", "lindex",    "hlen",          "lrange",
+    "lpos",    "lpush",     "rpush",         "lrem",
+    "zadd",    "zscore",    "zrem",          "zincrby",
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
