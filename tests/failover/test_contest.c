@@ -25,14 +25,21 @@ static struct connection at(int port, char url[40])
 static void test_addresses(void)
 {
   static struct client client;
-  static const struct connection wrong[] = {{.url = "redis+sentinel://127.0.0.1:1/doors"},
-                                            {.url = "redis+cluster://127.0.0.1:1"},
-                                            {.url = "redis://elsewhere:1"},
-                                            {.url = "redis://127.0.0.1:1x"},
+  static const struct connection wrong[] = {{.url = "127.0.0.1:1"},
+                                            {.url = "http://127.0.0.1:1"},
+                                            {.url = "redis://127.0.0.1"},
+                                            {.url = "redis+sentinel://127.0.0.1:1,/doors"},
+                                            {.url = "redis+cluster://127.0.0.1:1,:2"}};
+  static const struct connection right[] = {{.url = "redis+sentinel://127.0.0.1:1/doors"},
+                                            {.url = "redis+cluster://127.0.0.1:1,127.0.0.1:2"},
                                             {.url = "redis://127.0.0.1:1", .replicas = 1}};
   begin();
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
     CHECK(connect_by_url(&client, &wrong[i]) != NULL);
+  for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+    CHECK(connect_by_url(&client, &right[i]) == NULL);
+    client_close(&client);
+  }
 }
 
 /* A holder, and those behind it in the order in which they came. */
