@@ -635,7 +635,9 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
 /*
  * The slot of a cluster in which a lock called name is, 0 to 16383: CRC16 of the name, or of the
  * part within its first braces (Redis cluster specification). Locks whose slots are on one node can
- * share a client; names with the same part in braces have the same slot: "{line:4}door".
+ * share a client; names with the same part in braces have the same slot: "{line:4}door". A name
+ * with "{}", or with a brace that is not closed, cannot be locked in a cluster: as with Redisson,
+ * its keys are in different slots.
  */
 unsigned fairlock_slot(const void *name, size_t size);
 
