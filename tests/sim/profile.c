@@ -134,6 +134,18 @@ static void rest_often(struct profile *profile, struct random *random)
   profile->taken_out = (int)one_of(random, 20, 200, 500);
 }
 
+/* Whoever gives up a wait begins the next at once, when its place in the queue still stands. */
+static void come_again(struct profile *profile, struct random *random)
+{
+  break_often(profile, random);
+  profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
+  profile->think = 50 * MS;
+  profile->hold = one_of(random, 200 * MS, SECOND, 3 * SECOND);
+  profile->gives_up = 600;
+  profile->waitless = 50;
+  profile->duration = 20 * MINUTE;
+}
+
 /* Scripts are stopped half-way. */
 static void stop_scripts(struct profile *profile, struct random *random)
 {
@@ -239,7 +251,7 @@ void choose_ground(struct world *world)
   static void (*const grounds[])(struct profile *, struct random *) = {
       nothing_special, break_often, rest_often,       stop_scripts, add_peers,
       kill_often,      lose_data,   hold_long,        take_days,    refuse_often,
-      answer_late,     turn_back,   refuse_reentries,
+      answer_late,     turn_back,   refuse_reentries, come_again,
   };
   const uint64_t count = sizeof grounds / sizeof grounds[0];
   struct profile *profile = &world->profile;

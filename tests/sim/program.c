@@ -269,7 +269,7 @@ static void acquired(struct party *party, int result)
     bool earlier = party->held_step < party->start_step && !party->came_by_claim;
     may_last(party, party->handle.token, earlier ? INT64_MAX : asked_lease(party));
     if (hold < MINUTE && random_chance(&world->random, 5)) hold *= 40;
-    world_later(world, SECOND + 2 * device_round_trip(party->device), check_confirmed, party,
+    world_later(world, 100 * MS + 4 * device_round_trip(party->device), check_confirmed, party,
                 (uint32_t)party->handle.token);
     next_step(party, JOB_HOLD, hold);
     return;
