@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Peers have no waiter timeout of their own. */
-#define WINDOW       ((int64_t)FAIRLOCK_REDISSON_TIMEOUT_MS * MS)
-#define FORTNIGHT_MS (14 * (int64_t)86400000)
+/* Redisson's waiters have no timeout of their own. */
+#define REDISSON_TIMEOUT ((int64_t)FAIRLOCK_REDISSON_TIMEOUT_MS * MS)
+#define FORTNIGHT_MS     (14 * (int64_t)86400000)
 
-/* What each acquisition of a peer takes off every score, in ms. */
+/* What each acquisition of Redisson's takes off every score, in ms. */
 #define CHAIN 300000
 
 static bool safe(const struct world *world)
@@ -178,13 +178,14 @@ static bool kept_rules(struct party *party)
 }
 
 /*
- * It was perhaps not there when a peer was woken, which takes the lock some time later: the
- * connection on which it was heard is that young, or no longer the present one.
+ * It was perhaps not there when a Redisson waiter was woken, which takes the lock some time later:
+ * the connection on which it was heard is that young, or no longer the present one.
  */
 static bool was_away(const struct party *party)
 {
   if (party->device == NULL || party->link == NULL) return false;
-  return party->link != party->device->link || party->link->opened > party->world->now - WINDOW;
+  return party->link != party->device->link ||
+         party->link->opened > party->world->now - REDISSON_TIMEOUT;
 }
 
 /* A hold begins */
@@ -262,7 +263,7 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
       world_later(world, giving_back(party->device) + 2 * SECOND, check_orphan, party,
                   (uint32_t)token);
   } else {
-    world->counters.peer_grants++;
+    world->counters.redisson_grants++;
   }
   unqueue(party);
   party->over = false;
@@ -335,8 +336,8 @@ static void end_hold(struct party *party)
 }
 
 /*
- * While one of ours holds, its lease counts as time for a peer that is first in line, and comes
- * when the lease ends.
+ * While one of ours holds, its lease counts as time for a Redisson waiter that is first in line,
+ * which comes when the lease ends.
  */
 static void check_first(struct world *world, struct lock *lock)
 {
@@ -482,7 +483,7 @@ static void check_renewal(struct party *party, int64_t until)
   if (of == NULL && !party->over) return;
   uint32_t sent_at = handle->limit - handle->lease_ms + margin(handle->lease_ms);
   if ((int32_t)(sent_at - (of != NULL ? of->at : party->over_at)) <= 0) return;
-  world_fail(party->world, "%s goes on believing that it holds %s, and could know better",
+  world_fail(party->world, "%s goes on believing that it holds %s, though the server has told it",
              party->id, party->lock->text[0]);
 }
 
@@ -522,8 +523,9 @@ static void check_handover(struct world *world, struct lock *lock)
   for (int64_t i = 0; queue != NULL && i < queue->list.used; i++) {
     const struct item *item = list_at(&queue->list, i);
     struct party *party = party_named(world, (struct text){item->data, item->size});
-    if (party == NULL || party->device == NULL) return; /* a peer has to come by itself */
-    struct text note = value_of(ours, party->id);       /* alive until, and its timeout */
+    if (party == NULL || party->device == NULL)
+      return;                                     /* a Redisson waiter has to come by itself */
+    struct text note = value_of(ours, party->id); /* alive until, and its timeout */
     const char *blank = memchr(note.data, ' ', note.size);
     uint64_t until =
         number_of((struct text){note.data, blank != NULL ? (size_t)(blank - note.data) : 0});
@@ -544,15 +546,16 @@ static void check_score(struct world *world, const struct party *party, const st
   if (!alive(party)) return;
   int64_t left = (int64_t)score->score - world_server_micros(world) / MS;
   if (left >= place * CHAIN) return;
-  world_fail(world, "%s waits for %s at place %lld, with only %lld ms until a peer drops it",
+  world_fail(world, "%s waits for %s at place %lld, with only %lld ms until Redisson drops it",
              party->id, party->lock->text[0], (long long)place, (long long)left);
 }
 
 /*
- * A peer goes from the queue when it acquires, leaves, or its score has passed. Of our scripts,
- * only those may drop it that find it deaf a window after it came, or that have woken it in vain.
+ * A Redisson waiter goes from the queue when it acquires, leaves, or its score has passed. Of our
+ * scripts, only those may drop it that find 5 s after it came that it does not listen, or that have
+ * woken it in vain.
  */
-static void check_peers(struct world *world, struct lock *lock, bool by_us)
+static void check_redisson(struct world *world, struct lock *lock, bool by_us)
 {
   struct party *next;
   for (struct party *party = lock->first; party != NULL; party = next) {
@@ -564,9 +567,9 @@ static void check_peers(struct world *world, struct lock *lock, bool by_us)
     bool again = passed && !by_us && entry != NULL && entry->score > party->score;
     if (entry != NULL) party->score = entry->score;
     if ((entry != NULL && !again) || lock->holder == party) continue;
-    bool deaf = world->now - party->arrived >= WINDOW && !listens(party);
+    bool absent = world->now - party->arrived >= REDISSON_TIMEOUT && !listens(party);
     unqueue(party);
-    if (!by_us || passed || deaf || party->late || party->gone || !ordered(world)) continue;
+    if (!by_us || passed || absent || party->late || party->gone || !ordered(world)) continue;
     world_fail(world, "%s is dropped from %s, and would have come", party->id, lock->text[1]);
   }
 }
@@ -627,15 +630,16 @@ static bool ours_waits(const struct lock *lock)
 }
 
 /*
- * Once nothing goes wrong any more, a free lock finds its next holder within the window and a
- * heartbeat, or, while one of ours waits, one for each peer that listens and does nothing.
+ * Once nothing goes wrong any more, a free lock finds its next holder within a waiter timeout and a
+ * heartbeat, or, while one of ours waits, one for each Redisson waiter that listens and does
+ * nothing.
  */
 static void check_idle(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
   bool idle = store_find(store, lock->keys[0]) == NULL && store_find(store, lock->keys[1]) != NULL;
   bool jammed =
-      /* peers fail at an entry whose score was evicted */
+      /* Redisson's scripts fail at an entry whose score was evicted */
       world->profile.faults & FAULT_EVICT && !ours_waits(lock);
   if (!idle || jammed) {
     lock->idle_since = -1;
@@ -647,8 +651,8 @@ static void check_idle(struct world *world, struct lock *lock)
   int64_t since = lock->idle_since > world->calm_at ? lock->idle_since : world->calm_at;
   /* by then somebody comes by: at the end, when the clock that fell behind has caught up */
   int64_t limit = world->set_back ? 4 * HOUR : HOUR;
-  /* by then each peer has given up */
-  if (ours) limit = (20 + 8 * world->profile.peers) * SECOND + world->longest;
+  /* by then each Redisson waiter has given up */
+  if (ours) limit = (20 + 8 * world->profile.redissons) * SECOND + world->longest;
   if (world->calm && world->now - since > limit) {
     world_fail(world, "%s is free, with somebody waiting, for %lld ms", lock->text[0],
                (long long)((world->now - since) / MS));
@@ -798,7 +802,7 @@ static void trace_execution(struct world *world, const struct execution *executi
               execution->keys[0].data, line);
 }
 
-/* Which of ours it is; -1: a peer's. */
+/* Which of ours it is; -1: Redisson's. */
 static int script_index(const struct execution *execution)
 {
   for (int i = 0; i < 2; i++) {
@@ -810,7 +814,7 @@ static int script_index(const struct execution *execution)
 
 void check_execution(struct world *world, const struct execution *execution)
 {
-  static const char *const names[] = {"peer", "acquire", "release", "inspect"};
+  static const char *const names[] = {"redisson", "acquire", "release", "inspect"};
   struct lock *lock = lock_named(world, execution->keys[0]);
   int script = script_index(execution);
   world->counters.scripts++;
@@ -835,7 +839,7 @@ void check_execution(struct world *world, const struct execution *execution)
   uint64_t token = lock->token;
   struct party *holder = lock->holder;
   look_at_holder(world, lock, party);
-  check_peers(world, lock, script >= 0 && !refused);
+  check_redisson(world, lock, script >= 0 && !refused);
   if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
   bool same = holder == lock->holder && token == lock->token;
   if (force && holder != NULL && !same) force_end(holder, token);
@@ -845,7 +849,7 @@ void check_execution(struct world *world, const struct execution *execution)
            execution->argument_count > 3)
     heard(party, execution->client->owner);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT)
-    unqueue(party); /* a peer that gave up */
+    unqueue(party); /* Redisson's, and it gave up */
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   lock->expires = hash != NULL ? hash->expires : 0;
   check_queue(world, lock);

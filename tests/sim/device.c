@@ -184,8 +184,8 @@ static void check_spin(struct device *device)
 }
 
 /*
- * Time alone has made the engine give up the connection: not while there is something to read. Where
- * a handle is taken out, that may be the reason.
+ * Time alone has made the engine give up the connection: not while there is something to read.
+ * Where a handle is taken out, that may be the reason.
  */
 static void check_unread(const struct device *device)
 {

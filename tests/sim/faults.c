@@ -79,7 +79,7 @@ static void refuse(struct world *world)
       "CLUSTERDOWN The cluster is down",
       "BUSY Redis is busy running a script",
   };
-  peers_late(world);
+  redisson_late(world);
   world->refused_at = INT64_MAX;
   const char *error = errors[random_below(&world->random, 5)];
   bool all = random_chance(&world->random, 500);
@@ -118,7 +118,9 @@ static void jump(struct world *world)
   TRACE(world, "the server's clock jumps by %lld ms", (long long)(by / MS));
 }
 
-/* Not `ours`: with it and a clock set back there is nothing left from which tokens could rise. */
+/*
+ * Not our notes: with them and a clock set back there is nothing left from which tokens could rise.
+ */
 static void evict(struct world *world)
 {
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];
@@ -131,7 +133,7 @@ static void evict(struct world *world)
   if (key != NULL) store_remove(store, key);
 }
 
-static void strike(struct world *world, unsigned kind)
+static void cause(struct world *world, unsigned kind)
 {
   struct random *random = &world->random;
   struct link *link = any_link(world);
@@ -149,7 +151,7 @@ static void strike(struct world *world, unsigned kind)
     break;
   case FAULT_CRASH:
   case FAULT_POWER:
-    if (random_chance(random, 300)) peer_crash(world);
+    if (random_chance(random, 300)) redisson_crash(world);
     else stop_device(world, kind == FAULT_POWER);
     break;
   case FAULT_FREEZE:
@@ -167,7 +169,7 @@ static void strike(struct world *world, unsigned kind)
   case FAULT_FULL:
     world->refused_at = INT64_MAX;
     redis_set_full(world->redis, true);
-    peers_late(world);
+    redisson_late(world);
     world_later(world, random_around(random, 2 * SECOND), server_well, world, 0);
     break;
   case FAULT_REFUSE:
@@ -205,7 +207,7 @@ static void on_fault(void *object, uint32_t stamp)
   if (world->profile.faults & kind && (!is_general(kind) || random_chance(&world->random, 150))) {
     TRACE(world, "fault %u", kind);
     world->counters.faults++;
-    strike(world, kind);
+    cause(world, kind);
   }
   world_later(world, random_around(&world->random, world->profile.fault_every / 4), on_fault, world,
               stamp);

@@ -3,7 +3,7 @@
  *
  *     sim                     the suite: a fixed set of seeds
  *     sim seed SEED [STEP]    one world; from STEP on it is told what happens
- *     sim soak SECONDS        worlds with new seeds for so long
+ *     sim soak SECONDS        worlds with new seeds for that time
  *     sim hunted SEED [STEP]    one of the worlds of the hunt
  *     sim hunt SECONDS [SEED] worlds of the hunt until a promise is broken, for so long of this
  *     process's time at most; fails
@@ -34,7 +34,7 @@ static void add_up(const struct world *world)
   for (size_t i = 0; i < sizeof total.counters / sizeof *to; i++)
     to[i] += from[i];
   total.client_hours +=
-      (double)world->lived / 3.6e9 * (world->profile.devices + world->profile.peers);
+      (double)world->lived / 3.6e9 * (world->profile.devices + world->profile.redissons);
   total.worlds++;
   total.steps += world->step;
 }
@@ -45,11 +45,12 @@ static void print_total(void)
   double minutes = (double)clock() / CLOCKS_PER_SEC / 60;
   printf("# %llu worlds, %.0f client-hours, %.0f a minute\n", (unsigned long long)total.worlds,
          total.client_hours, total.client_hours / minutes);
-  printf("# %llu steps, %llu scripts, %llu holds (%llu after waiting), %llu of peers, %llu faults, "
+  printf("# %llu steps, %llu scripts, %llu holds (%llu after waiting), %llu of Redisson's, %llu "
+         "faults, "
          "%llu connections\n",
          (unsigned long long)total.steps, (unsigned long long)c->scripts,
          (unsigned long long)c->grants, (unsigned long long)c->waits,
-         (unsigned long long)c->peer_grants, (unsigned long long)c->faults,
+         (unsigned long long)c->redisson_grants, (unsigned long long)c->faults,
          (unsigned long long)c->connects);
   printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced\n",
          (unsigned long long)c->losses, (unsigned long long)c->unknowns,

@@ -53,7 +53,7 @@ static void make_storm(struct profile *profile, struct random *random)
 static void take_days(struct profile *profile, struct random *random)
 {
   profile->devices = 2;
-  profile->peers = 0;
+  profile->redissons = 0;
   profile->locks = 1;
   profile->handles = 1;
   profile->faults = random_chance(random, 700) ? 0 : FAULT_CUT | FAULT_RESTART;
@@ -106,7 +106,7 @@ void choose_profile(struct world *world)
   if (random_chance(random, 100)) profile->faults = 0;
   if (random_chance(random, 200)) make_storm(profile, random);
   if (random_chance(random, 300))
-    profile->peers = (int)random_between(random, 1, 1 + profile->devices / 3);
+    profile->redissons = (int)random_between(random, 1, 1 + profile->devices / 3);
   choose_clients(profile, random);
   if (random_chance(random, 50)) take_days(profile, random);
 }
@@ -153,9 +153,9 @@ static void stop_scripts(struct profile *profile, struct random *random)
   profile->fault_every = SECOND / FAULTS;
 }
 
-static void add_peers(struct profile *profile, struct random *random)
+static void add_redisson(struct profile *profile, struct random *random)
 {
-  profile->peers = (int)random_between(random, 2, 4);
+  profile->redissons = (int)random_between(random, 2, 4);
   profile->faults =
       FAULT_CRASH | FAULT_POWER | FAULT_FREEZE | (random_chance(random, 500) ? FAULT_CUT : 0);
   if (random_chance(random, 300)) profile->faults = 0; /* they go and come again */
@@ -176,14 +176,16 @@ static void lose_data(struct profile *profile, struct random *random)
   profile->fault_every = one_of(random, 300 * MS, SECOND, 3 * SECOND) / FAULTS;
 }
 
-/* Holds of minutes, in a queue with peers: all wait for longer than the scores last. */
+/*
+ * Holds of minutes, in a queue with Redisson's waiters: all wait for longer than the scores last.
+ */
 static void hold_long(struct profile *profile, struct random *random)
 {
-  profile->peers = (int)random_between(random, 1, 3);
+  profile->redissons = (int)random_between(random, 1, 3);
   profile->faults = random_chance(random, 500) ? 0 : FAULT_POWER | FAULT_FREEZE;
   profile->fault_every = MINUTE;
   profile->hold = one_of(random, 20 * SECOND, 2 * MINUTE, 5 * MINUTE);
-  profile->latency = 40 * MS; /* peers behind a dead one ask again and again, as fast as they can */
+  profile->latency = 40 * MS; /* behind a dead one they ask again and again, as fast as they can */
   profile->gives_up = 50;
   profile->duration = 2 * HOUR;
 }
@@ -226,7 +228,7 @@ static void turn_back(struct profile *profile, struct random *random)
   profile->faults = FAULT_BEHIND | FAULT_CUT;
   profile->fault_every = one_of(random, SECOND, 3 * SECOND, 10 * SECOND) / FAULTS;
   if (random_chance(random, 500)) profile->faults |= FAULT_POWER | FAULT_CRASH;
-  if (random_chance(random, 500)) profile->peers = 2;
+  if (random_chance(random, 500)) profile->redissons = 2;
   profile->alike = 500;
 }
 
@@ -246,20 +248,20 @@ static void nothing_special(struct profile *profile, struct random *random)
   (void)random;
 }
 
-void choose_ground(struct world *world)
+void choose_hunt(struct world *world)
 {
-  static void (*const grounds[])(struct profile *, struct random *) = {
-      nothing_special, break_often, rest_often,       stop_scripts, add_peers,
+  static void (*const hunts[])(struct profile *, struct random *) = {
+      nothing_special, break_often, rest_often,       stop_scripts, add_redisson,
       kill_often,      lose_data,   hold_long,        take_days,    refuse_often,
       answer_late,     turn_back,   refuse_reentries, come_again,
   };
-  const uint64_t count = sizeof grounds / sizeof grounds[0];
+  const uint64_t count = sizeof hunts / sizeof hunts[0];
   struct profile *profile = &world->profile;
   choose_profile(world);
   profile->devices = (int)random_between(&world->random, 2, 4);
-  profile->peers = 0;
+  profile->redissons = 0;
   profile->locks = 1;
   profile->duration = random_between(&world->random, 3, 10) * MINUTE;
   profile->think = one_of(&world->random, 50 * MS, SECOND, 20 * SECOND);
-  grounds[world->seed % count](profile, &world->random);
+  hunts[world->seed % count](profile, &world->random);
 }

@@ -1,7 +1,7 @@
 /*
  * What the programs on the devices do: acquire, hold, re-enter, release, cancel, inspect, take
  * handles out and put others in, at random times; and what they check: that each operation comes to
- * a verdict in its time, and that the verdict is true.
+ * a result in time, and that the result is true.
  */
 #include "world.h"
 
@@ -59,7 +59,7 @@ static void watch(void *object, uint32_t stamp)
     world_later(world, SECOND, watch, party, stamp);
     return;
   }
-  world_fail(world, "%s comes to no verdict (job %d)", party->id, (int)party->job);
+  world_fail(world, "%s has no result (job %d)", party->id, (int)party->job);
 }
 
 /* An operation was asked for. bound: how long it may take; FAIRLOCK_FOREVER ms: no limit. */

@@ -31,7 +31,7 @@ static inline int64_t random_between(struct random *random, int64_t least, int64
   return least + random_below(random, most - least + 1);
 }
 
-/* True with a probability of so many in a thousand. */
+/* True with a probability of that many in a thousand. */
 static inline bool random_chance(struct random *random, int permille)
 {
   return random_below(random, 1000) < permille;

@@ -1,6 +1,6 @@
 /*
  * The small Redis of the simulator against the real one: random commands, conversions between Lua
- * and replies, and random sequences of the lock's own scripts and the peers', with the contents of
+ * and replies, and random sequences of the lock's own scripts and Redisson's, with the contents of
  * all keys compared after each step.
  *
  * Both are asked the same, in the same millisecond or nearly so. The scripts' time comes from their
@@ -458,7 +458,7 @@ static void test_expiry(void)
 
 /* The scripts */
 
-static char *sources[7]; /* acquire, release, inspect, and the peers' */
+static char *sources[7]; /* acquire, release, inspect, and Redisson's */
 static size_t source_sizes[7];
 
 static char *read_file(const char *path, size_t *size)
@@ -503,7 +503,7 @@ static void load_sources(void)
   size_t size;
   char *common = read_file("lock/scripts/common.lua", &size);
   for (int i = 0; i < 7; i++) {
-    char *own = i < 3 ? read_file(files[i], &size) : strdup(peer_script(i - 3));
+    char *own = i < 3 ? read_file(files[i], &size) : strdup(redisson_script(i - 3));
     char *whole = malloc(131072);
     if (whole == NULL || own == NULL) abort();
     snprintf(whole, 131072, "%s%s", i < 2 ? common : "", own);
@@ -522,7 +522,7 @@ static struct {
   bool listens[IDS];
 } play;
 
-static const char *const ids[IDS] = {"aa:1", "bb:1", "cc:2", "peer:1", "peer:2"};
+static const char *const ids[IDS] = {"aa:1", "bb:1", "cc:2", "redisson:1", "redisson:2"};
 static const char *const key_names[4] = {"L", "redisson_lock_queue:{L}",
                                          "redisson_lock_timeout:{L}", "fairlock:{L}"};
 
@@ -683,6 +683,6 @@ const struct check_test check_tests[] = {
     {"small and real Redis: values to and from Lua", test_conversions},
     {"small and real Redis: names of scripts", test_hash},
     {"small and real Redis: expiry", test_expiry},
-    {"small and real Redis: the lock's scripts and the peers'", test_scripts},
+    {"small and real Redis: the lock's scripts and Redisson's", test_scripts},
     {0},
 };

@@ -128,7 +128,8 @@ struct wire {
   size_t begin, end;
 };
 
-struct ghost {
+/* What arrives after its connection is gone. */
+struct late {
   struct redis_client *server;
   size_t size;
   uint8_t data[1024];
@@ -201,12 +202,12 @@ static void hand_in(struct redis_client *server, const void *data, size_t size)
   if (!redis_receive(server, data, size)) fail("the client sends what is no command");
 }
 
-static void haunt(void *object)
+static void arrive_late(void *object)
 {
-  struct ghost *ghost = object;
-  hand_in(ghost->server, ghost->data, ghost->size);
-  redis_disconnect(ghost->server);
-  free(ghost);
+  struct late *late = object;
+  hand_in(late->server, late->data, late->size);
+  redis_disconnect(late->server);
+  free(late);
 }
 
 /* What comes after bytes that vanished vanishes, too. */
@@ -222,14 +223,14 @@ static void deliver(struct wire *of, const void *data, size_t size)
 static void send_late(struct wire *of, const void *data, size_t size)
 {
   if (of->silent) return;
-  struct ghost *ghost = calloc(1, sizeof *ghost);
-  if (ghost == NULL || size > sizeof ghost->data) abort();
-  memcpy(ghost->data, data, size);
-  ghost->size = size;
-  ghost->server = of->server;
-  ghost->server->owner = NULL;
+  struct late *late = calloc(1, sizeof *late);
+  if (late == NULL || size > sizeof late->data) abort();
+  memcpy(late->data, data, size);
+  late->size = size;
+  late->server = of->server;
+  late->server->owner = NULL;
   of->server = NULL;
-  plan(world.now + 900, haunt, ghost);
+  plan(world.now + 900, arrive_late, late);
 }
 
 static int wire_send(void *context, const void *data, size_t size)

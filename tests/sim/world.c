@@ -128,7 +128,7 @@ static void build(struct world *world)
     device->blocked = random_chance(&world->random, 333) ? 50 : 0;
     world_later(world, random_below(&world->random, 10 * SECOND), start_device, device, 0);
   }
-  peers_start(world);
+  redisson_start_all(world);
   faults_start(world);
 }
 
@@ -177,7 +177,7 @@ static void finish(struct world *world)
   if (world->set_back) limit += 2 * HOUR; /* leases are as much longer */
   TRACE(world, "the end begins");
   world->ending = true;
-  while (!world->failed && !(all_gone(world) && peers_idle(world))) {
+  while (!world->failed && !(all_gone(world) && redisson_idle(world))) {
     if (world->now > limit) {
       world_fail(world, "somebody never finishes");
       for (int i = 0; i < world->profile.devices; i++) {
@@ -245,7 +245,7 @@ bool world_run(struct world *world, uint64_t seed, bool hunting)
 {
   world->seed = seed;
   world->random.state = seed * 0x2545f4914f6cdd1dU;
-  if (hunting) choose_ground(world);
+  if (hunting) choose_hunt(world);
   else choose_profile(world);
   build(world);
   run_until(world, world->profile.duration);
@@ -261,7 +261,7 @@ void world_free(struct world *world)
 {
   links_free(world);
   redis_free(world->redis);
-  peers_free(world);
+  redisson_free_all(world);
   for (int i = 0; i < world->profile.devices; i++) {
     free(world->devices[i].receive_buffer);
     free(world->devices[i].send_buffer);

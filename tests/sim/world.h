@@ -1,12 +1,12 @@
 /*
- * The simulated world: one server, a network, devices that run the real engine, peers that behave
- * like Redisson, and those who watch that the promises are kept. Time is virtual, everything
+ * The simulated world: one server, a network, devices that run the real engine, waiters that behave
+ * like Redisson's, and those who watch that the promises are kept. Time is virtual, everything
  * follows from one seed.
  *
  *   network.c   connections: latency, order, pieces, silence, cuts
  *   device.c    a device: its drifting clock, its engine and the program that services the client
  *   program.c   what the programs on the devices do with their locks
- *   peer.c      peers like Redisson
+ *   redisson.c  waiters like Redisson's
  *   profile.c   what kind of world it is
  *   faults.c    what goes wrong
  *   checks.c    the promises
@@ -77,7 +77,7 @@ enum {
 #define UNSAFE (FAULT_JUMP | FAULT_EVICT)
 
 struct profile {
-  int devices, locks, handles, peers;
+  int devices, locks, handles, redissons;
   int64_t duration;    /* of the time with faults */
   int64_t think, hold; /* means                   */
   int64_t latency;
@@ -146,11 +146,11 @@ struct forced {
   uint32_t at; /* on the device's clock */
 };
 
-/* Somebody who acquires a lock under one id: a handle of a device, or a peer. */
+/* Somebody who acquires a lock under one id: a handle of a device, or a Redisson waiter. */
 struct party {
   struct world *world;
   struct lock *lock;
-  struct device *device; /* NULL: a peer */
+  struct device *device; /* NULL: a Redisson waiter */
   char id[48];
   bool gone;      /* crashed, or taken out */
   bool taken_out; /* and the engine has said that nothing is left of it */
@@ -159,7 +159,9 @@ struct party {
   /* What the server has seen of it. */
   bool queued;
   bool uncertain; /* its leave was refused half-way: it may have kept its place */
-  /* a peer that could not do in time what it was woken for: it may have lost its place */
+  /*
+   * a Redisson waiter that could not do in time what it was woken for: it may have lost its place
+   */
   bool late;
   /* arrivals: the first, and the first of which the place must have been kept */
   uint64_t earliest, latest;
@@ -171,7 +173,7 @@ struct party {
       alive_until;
   uint64_t heard_step; /* in which the request was sent */
   uint64_t asked_step; /* in which the newest acquire that has come was sent, whatever its answer */
-  double score;        /* a peer's */
+  double score;        /* a Redisson waiter's */
   struct link *link;
   struct party *before, *after;
   uint64_t granted;   /* the token of its last hold     */
@@ -179,7 +181,7 @@ struct party {
   uint64_t held_step; /* the request that its last hold began with was sent in it, ... */
   bool came_by_claim; /* ... unless it came by a handover */
   bool claims;        /* it was handed the lock, and has not confirmed it */
-  bool excused;       /* a peer: somebody has forced its release */
+  bool excused;       /* a Redisson waiter: somebody has forced its release */
   struct forced forced[FORCED];
   unsigned forced_count;
   uint64_t epoch;   /* of the server's data, of its last hold */
@@ -254,11 +256,11 @@ struct device {
   struct party *parties[HANDLES];
 };
 
-struct peer;
+struct redisson;
 
 struct counters {
   uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects,
-      peer_grants, forced, waiting_us;
+      redisson_grants, forced, waiting_us;
 };
 
 struct world {
@@ -284,7 +286,7 @@ struct world {
   int64_t lived; /* until everybody had finished */
   struct device *devices;
   struct lock *locks;
-  struct peer *peers;
+  struct redisson *redissons;
   struct dict parties; /* by id */
   struct party *all_parties;
   struct link *links;
@@ -325,17 +327,17 @@ void program_look(struct party *party); /* after each time the client was servic
 /* The server has carried out a late acquire, with that lease, for the hold with the token. */
 void program_prolonged(struct party *party, uint64_t token, int64_t lease_ms);
 
-/* peer.c */
-void peers_start(struct world *world);
-void peers_free(struct world *world);
-void peer_crash(struct world *world);
-void peers_late(struct world *world);
-bool peers_idle(struct world *world);
-const char *peer_script(int index); /* NULL: there is none */
+/* redisson.c */
+void redisson_start_all(struct world *world);
+void redisson_free_all(struct world *world);
+void redisson_crash(struct world *world);
+void redisson_late(struct world *world);
+bool redisson_idle(struct world *world);
+const char *redisson_script(int index); /* NULL: there is none */
 
 /* profile.c */
 void choose_profile(struct world *world);
-void choose_ground(struct world *world); /* one for the hunt */
+void choose_hunt(struct world *world); /* one for the hunt */
 
 /* faults.c */
 void faults_start(struct world *world);
