@@ -4,7 +4,7 @@
  * kind of fault, and for sampled pairs of them.
  *
  * Time is virtual: it goes by while the client waits for bytes, and what others do is on an agenda.
- * After each operation the server must cover what the client believes; at the end the verdicts must
+ * After each operation the server must cover what the client believes; at the end the results must
  * be possible ones, in time, and nothing may be left.
  *
  *     test_sweep NAME                     the tests whose name contains NAME
@@ -364,7 +364,7 @@ static void other_releases(void *object)
   (void)fairlock_release(&other_door); /* LOST, when it was forced */
 }
 
-/* Scenarios. Each returns whether its verdicts are possible ones. */
+/* Scenarios. Each returns whether its results are possible ones. */
 
 static bool one_of_them(int status, int a, int b, int c)
 {
@@ -585,7 +585,7 @@ static int run(int scenario, int limit_factor)
   bool good = of->run();
   int operations = world.operation;
   int64_t took = world.now;
-  if (!good) fail("a verdict is not a possible one");
+  if (!good) fail("a result is not a possible one");
   if (took > of->limit * limit_factor) fail("it takes too long");
   int hit = world.hit;
   if (!world.broken) check_end();
@@ -652,7 +652,7 @@ static void test_singles(void)
 }
 
 /*
- * With two faults a verdict may be a failure; what is believed and what is left is checked all the
+ * With two faults a result may be a failure; what is believed and what is left is checked all the
  * same.
  */
 static void test_pairs(void)
@@ -668,8 +668,8 @@ static void test_pairs(void)
                (int)random_between(&random, 1, FAULTS - 1));
     run(scenario, 3);
     hits += world.hit == 2;
-    bool verdict = strcmp(world.why, "a verdict is not a possible one") == 0;
-    if (!CHECK(!world.broken || verdict)) complain(scenario);
+    bool impossible = strcmp(world.why, "a result is not a possible one") == 0;
+    if (!CHECK(!world.broken || impossible)) complain(scenario);
   }
   printf("# %d pairs\n", hits);
   CHECK(hits > 1000);
