@@ -734,12 +734,12 @@ static void check_lease(const struct party *party, bool confirms, uint64_t lease
 }
 
 /*
- * A request of the acquire that the hold began with, from a connection before the present one: the
- * only one that may prolong a lease without the holder's knowing.
+ * From a connection before the present one, of the operation that the hold began with or of an
+ * earlier one: the only request that may prolong a lease without the holder's knowing.
  */
 static bool is_late_acquire(const struct party *party, const struct link *link, int64_t mode)
 {
-  return mode >= 0 && link != party->device->link && link->sent_step >= party->acquire_step;
+  return mode >= 0 && link != party->device->link;
 }
 
 static void follow_ours(struct party *party, const struct execution *execution, bool acquires,

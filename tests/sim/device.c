@@ -312,10 +312,12 @@ static void configure(struct device *device)
   if (random_chance(random, world->profile.patient))
     config->waiter_ms = (uint32_t)random_between(
         random, FAIRLOCK_WAITER_MIN_MS, FAIRLOCK_WAITER_MIN_MS << random_between(random, 0, 5));
-  uint32_t waiter = config_or(config->waiter_ms, 5000);
   /* three heartbeats go out unanswered, the last after 4/5 of it: the place outlasts the answer */
-  if (random_chance(random, world->profile.tolerant))
-    config->response_ms = waiter + (uint32_t)random_below(random, waiter / 2);
+  if (random_chance(random, world->profile.tolerant)) {
+    config->waiter_ms = FAIRLOCK_WAITER_MIN_MS;
+    config->response_ms =
+        (uint32_t)random_between(random, FAIRLOCK_WAITER_MIN_MS, FAIRLOCK_WAITER_MIN_MS * 3 / 2);
+  }
   /* an operation has to outlast the connection's death */
   if (offline > 0) config->offline_ms = offline > config->waiter_ms ? offline : config->waiter_ms;
   if (device->slow) suit_slow(device);

@@ -148,8 +148,8 @@ static void may_last(struct party *party, uint64_t token, int64_t lease)
 }
 
 /*
- * It was in doubt, and its repetition on the new connection had succeeded. The holder does not
- * learn that the lease is longer now: by the life of a request at most.
+ * It was in doubt when its repetition on the new connection, or the next operation, succeeded. The
+ * holder does not learn that the lease is longer now.
  */
 void program_prolonged(struct party *party, uint64_t token, int64_t lease_ms)
 {
@@ -210,7 +210,6 @@ static void acquire(struct party *party)
     return;
   }
   started(party, JOB_ACQUIRE, wait);
-  party->acquire_step = world->step;
   if (wait > 0 && random_chance(&world->random, world->profile.gives_up)) {
     next_step(party, JOB_ACQUIRE, random_around(&world->random, world->profile.hold * 4));
   }

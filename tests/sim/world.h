@@ -92,7 +92,7 @@ struct profile {
   int denied;  /* permille of re-entries that the server refuses */
   int drift;   /* ppm                                            */
   int patient; /* permille of devices with a waiter timeout of their own */
-  /* permille of devices whose response timeout is longer than their waiter timeout */
+  /* permille of devices with the shortest waiter timeout, and a longer response timeout */
   int tolerant;
   int alike; /* permille of devices whose client_id is a copy, or none */
 };
@@ -208,8 +208,7 @@ struct party {
   int64_t started; /* when the operation began */
   int64_t due;     /* when it is over, if it is answered */
   uint64_t start_step;
-  uint64_t acquire_step; /* in which its newest acquire began */
-  int64_t frozen;        /* the device's frozen time when the operation began */
+  int64_t frozen; /* the device's frozen time when the operation began */
   bool last, endless;
   const struct link *began_on; /* the connection when the operation began */
   struct party *next;
