@@ -20,7 +20,7 @@
 #define REDISSON_TIMEOUT ((int64_t)FAIRLOCK_REDISSON_TIMEOUT_MS * MS)
 #define FORTNIGHT_MS     (14 * (int64_t)86400000)
 
-/* What each acquisition of Redisson's takes off every score, in ms. */
+/* By how much each acquisition by Redisson lowers every score, in ms. */
 #define CHAIN 300000
 
 static bool safe(const struct world *world)
@@ -28,7 +28,7 @@ static bool safe(const struct world *world)
   return !(world->profile.faults & UNSAFE) && !world->set_back;
 }
 
-/* A script that was stopped half-way may have left the order as it found it, or not. */
+/* After a script that was stopped half-way, the order may be any. */
 static bool ordered(const struct world *world)
 {
   return safe(world) && !(world->profile.faults & FAULT_DENY);
@@ -87,7 +87,7 @@ static int64_t server_ms(const struct world *world)
   return world_server_micros(world) / MS;
 }
 
-/* The server's scripts take a waiter of ours for alive. To the millisecond, as they reckon. */
+/* To the server's scripts, a waiter of ours is alive. In whole milliseconds, as they count. */
 static bool alive(const struct party *party)
 {
   return party->alive_until > server_ms(party->world);
@@ -178,8 +178,8 @@ static bool kept_rules(struct party *party)
 }
 
 /*
- * It was perhaps not there when a Redisson waiter was woken, which takes the lock some time later:
- * the connection on which it was heard is that young, or no longer the present one.
+ * It may not have listened when the Redisson waiter that takes the lock now was woken: the
+ * connection on which it was heard is younger than that, or is not the present one.
  */
 static bool was_away(const struct party *party)
 {
@@ -336,8 +336,8 @@ static void end_hold(struct party *party)
 }
 
 /*
- * While one of ours holds, its lease counts as time for a Redisson waiter that is first in line,
- * which comes when the lease ends.
+ * While one of ours holds, the score of whoever is first in line lasts for its lease and 300 s more:
+ * a Redisson waiter comes when the lease ends.
  */
 static void check_first(struct world *world, struct lock *lock)
 {
@@ -382,7 +382,7 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
   }
   bool changed =
       holder != lock->holder || (holder != NULL && token != lock->token && holder->device != NULL);
-  /* it is not known any more */
+  /* the note was evicted */
   if (token == 0 && world->profile.faults & FAULT_EVICT) changed = false;
   if (changed) end_hold(lock->holder);
   lock->holder = holder;
@@ -407,7 +407,7 @@ static const struct forced *forced(const struct party *party, uint64_t token)
 
 /*
  * A hold that was ended by force may be believed in until the holder's next request is answered
- * (check_renewal sees to that), also by a waiter whom the message that granted it reaches
+ * (check_renewal sees to that), also if the message that granted it arrives only
  * afterwards.
  */
 static bool excused(const struct party *party)
@@ -523,8 +523,8 @@ static void check_handover(struct world *world, struct lock *lock)
   for (int64_t i = 0; queue != NULL && i < queue->list.used; i++) {
     const struct item *item = list_at(&queue->list, i);
     struct party *party = party_named(world, (struct text){item->data, item->size});
-    if (party == NULL || party->device == NULL)
-      return;                                     /* a Redisson waiter has to come by itself */
+    /* a Redisson waiter has to come by itself */
+    if (party == NULL || party->device == NULL) return;
     struct text note = value_of(ours, party->id); /* alive until, and its timeout */
     const char *blank = memchr(note.data, ' ', note.size);
     uint64_t until =
@@ -600,7 +600,7 @@ static void check_queue(struct world *world, struct lock *lock)
     world_fail(world, "%s has no end", lock->text[3]);
 }
 
-/* A script that was stopped half-way has dropped nobody from the queue but who was served. */
+/* A script that was stopped half-way has dropped nobody from the queue except whoever was served. */
 static void check_dropped(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
@@ -671,8 +671,8 @@ static void check_late_leave(struct party *party, const struct link *link)
 }
 
 /*
- * A handle may go when nothing is left of it: the server has said so, or its place and its lease
- * have come to their ends.
+ * A handle may go when it has no place in the queue: the server has said so, or the place has come
+ * to its end.
  */
 void check_taken_out(const struct party *party)
 {

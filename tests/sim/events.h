@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* stamp: what the planner gave; an object that has changed its mind since tells so by it. */
+/* stamp: from whoever planned it; by it an object ignores an event that it no longer wants. */
 typedef void (*event_fn)(void *object, uint32_t stamp);
 
 struct event {

@@ -2,12 +2,11 @@
  * The simulator as a program.
  *
  *     sim                     the suite: a fixed set of seeds
- *     sim seed SEED [STEP]    one world; from STEP on it is told what happens
+ *     sim seed SEED [STEP]    one world, with a trace from STEP on
  *     sim soak SECONDS        worlds with new seeds for that time
- *     sim hunted SEED [STEP]    one of the worlds of the hunt
- *     sim hunt SECONDS [SEED] worlds of the hunt until a promise is broken, for so long of this
- *     process's time at most; fails
- *                             when none is: for mutants
+ *     sim hunted SEED [STEP]  one of the worlds of the hunt
+ *     sim hunt SECONDS [SEED] worlds of the hunt until a promise is broken, for that much processor
+ *                             time at most; fails when none is: for mutants
  */
 #include "world.h"
 
@@ -101,7 +100,7 @@ static bool soak(time_t seconds)
   return good;
 }
 
-/* In time of this process, so that a busy machine does not matter. */
+/* In processor time, so that a busy machine does not matter. */
 static bool hunt(uint64_t seconds, uint64_t seed)
 {
   clock_t end = clock() + (clock_t)seconds * CLOCKS_PER_SEC;

@@ -1,7 +1,7 @@
 /*
  * Connections. Each direction is a stream: what is sent later never arrives earlier, but it may
- * arrive in pieces, late, or not at all from some moment on. A closed end is told to the other end
- * by an empty packet behind the data.
+ * arrive in pieces, late, or not at all from some moment on. When one end closes, an empty packet
+ * behind the data tells the other.
  */
 #include "world.h"
 
@@ -98,7 +98,7 @@ static void send_piece(struct link *link, bool up, const void *data, size_t size
   packet->order = events_add(&world->events, at, arrive, packet, 0);
 }
 
-/* What the client sends may be under way for longer until then. */
+/* Until then, what the client sends may take longer. */
 static void hold_up(struct link *link, int64_t until)
 {
   if (link->up_held < until) link->up_held = until;
@@ -202,7 +202,7 @@ static void break_off(struct link *link, const void *data, size_t size)
   send_piece(link, false, NULL, 0, true);
   link->lost_up = true;
   link->lost_down = true;
-  world_later(world, 0, keepalive, link, 0); /* the server is at work for it just now */
+  world_later(world, 0, keepalive, link, 0); /* the server is at work for it */
 }
 
 void link_reply(struct link *link, const void *data, size_t size)
@@ -219,7 +219,7 @@ void link_reply(struct link *link, const void *data, size_t size)
 }
 
 /*
- * The client's end is told soon, with or without the replies under way. What it has sent before is
+ * The client learns of it soon, with or without the replies under way. What it has sent before is
  * lost, or arrives in time, or seconds later, when the client may long have a new connection.
  */
 void link_cut(struct link *link)

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* Less than the time until it is looked at what is left, in ms. */
+/* In ms. Shorter than the time after which the world looks for what is left. */
 #define LONGEST_LEASE 60000
 
 static void wake(void *object, uint32_t stamp);
@@ -114,7 +114,7 @@ static bool goes_through(const struct party *party, int64_t since)
   return party->world->refused_at < since;
 }
 
-/* Leases: one that is not renewed ends when it was said, and the lock is free then */
+/* Leases: one that is not renewed ends in its time, and the lock is free then */
 
 static int64_t asked_lease(const struct party *party)
 {
@@ -309,7 +309,7 @@ static void release(struct party *party)
   else bad_status(party, "release", status);
 }
 
-/* A release that says so has ended the hold; one that says LOST has not. */
+/* A release that comes to OK has ended the hold; one that comes to LOST has not. */
 static void check_release(struct party *party, int result)
 {
   struct world *world = party->world;

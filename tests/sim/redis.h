@@ -74,12 +74,11 @@ struct store *redis_store(struct redis *redis); /* at the server's present time 
 void redis_forget_scripts(struct redis *redis);
 void redis_restarted(struct redis *redis); /* scripts are forgotten, connections are counted anew */
 uint32_t redis_listeners(struct redis *redis, struct text channel);
-uint32_t redis_channels(struct redis *redis,
-                        /* how many have listeners; one: the name of one of them */
-                        struct text *one);
+/* How many channels have listeners; one: the name of one of them. */
+uint32_t redis_channels(struct redis *redis, struct text *one);
 
 /*
- * Which comes first on the connection of who publishes to a channel it has subscribed to: the
+ * Which comes first for a client that publishes to a channel it has subscribed to: the
  * reply, as with Redis from 7.2 on and Valkey, or the message.
  */
 void redis_set_reply_first(struct redis *redis, bool reply_first);

@@ -1,6 +1,6 @@
 /*
  * See store.h. The tables use open addressing; a removal moves the followers up, so there are no
- * tombs.
+ * tombstones.
  */
 #include "store.h"
 

@@ -550,8 +550,8 @@ static bool listen_to(int id, bool on)
 }
 
 /*
- * Messages that were published arrive alike. A subscription that changes nothing draws a line under
- * them.
+ * Messages that were published arrive alike. A subscription that changes nothing marks their
+ * end.
  */
 static bool same_messages(void)
 {

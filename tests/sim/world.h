@@ -1,7 +1,7 @@
 /*
  * The simulated world: one server, a network, devices that run the real engine, waiters that behave
- * like Redisson's, and those who watch that the promises are kept. Time is virtual, everything
- * follows from one seed.
+ * like Redisson's, and the checks that the promises are kept. Time is virtual, and
+ * everything follows from one seed.
  *
  *   network.c   connections: latency, order, pieces, silence, cuts
  *   device.c    a device: its drifting clock, its engine and the program that services the client
@@ -73,7 +73,7 @@ enum {
   FAULT_BEHIND = 32768
 };
 
-/* With these only rising tokens, reported losses and progress are promised. */
+/* With these, only rising tokens, reported losses and progress are promised. */
 #define UNSAFE (FAULT_JUMP | FAULT_EVICT)
 
 struct profile {
@@ -120,7 +120,7 @@ struct link {
   int64_t latency, opened;
   uint64_t told;      /* the step in which the server said something last */
   uint64_t sent_step; /* the step in which what arrives at the server just now was sent */
-  /* when something last kept what the client sends under way for longer */
+  /* until then, what the client sends may take longer */
   int64_t up_held;
   int waiting;                /* packets that have come, and that the client has not taken */
   int64_t up_free, down_free; /* nothing arrives before: order */
@@ -159,18 +159,13 @@ struct party {
   /* What the server has seen of it. */
   bool queued;
   bool uncertain; /* its leave was refused half-way: it may have kept its place */
-  /*
-   * a Redisson waiter that could not do in time what it was woken for: it may have lost its place
-   */
+  /* a Redisson waiter that was woken and could not act in time: it may have lost its place */
   bool late;
   /* arrivals: the first, and the first of which the place must have been kept */
   uint64_t earliest, latest;
   int64_t heard, arrived;
-  int64_t timeout_ms,
-      /*
-       * of a waiter of ours: what it asked for, and until when it lives, ms of the server's clock
-       */
-      alive_until;
+  /* of a waiter of ours, by its last heartbeat; until then it lives, ms of the server's clock */
+  int64_t timeout_ms, alive_until;
   uint64_t heard_step; /* in which the request was sent */
   uint64_t asked_step; /* in which the newest acquire that has come was sent, whatever its answer */
   double score;        /* a Redisson waiter's */
@@ -271,7 +266,7 @@ struct world {
   uint64_t step;
   struct redis *redis;
   int64_t jump;    /* of the server's clock */
-  bool set_back;   /* the clock was, by a restart */
+  bool set_back;   /* the clock fell behind in a restart */
   int64_t longest; /* what the slowest device needs for a request, or to be given up for dead */
   bool server_up;
   bool cut_reply;     /* the connection of the next reply, when a part of that is sent */
@@ -310,7 +305,7 @@ void links_free(struct world *world);
 
 /* device.c */
 uint32_t device_clock(const struct device *device);
-/* the longest that an operation takes which nobody answers */
+/* how long an operation takes at most when nobody answers */
 int64_t device_patience(const struct device *device);
 int64_t device_round_trip(const struct device *device);
 int64_t device_when(const struct device *device, uint32_t local); /* when its clock shows that */
