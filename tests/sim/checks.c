@@ -336,8 +336,8 @@ static void end_hold(struct party *party)
 }
 
 /*
- * While one of ours holds, the score of whoever is first in line lasts for its lease and 300 s more:
- * a Redisson waiter comes when the lease ends.
+ * While one of ours holds, the score of whoever is first in line lasts for the lease and 300 s
+ * more: a Redisson waiter comes when the lease ends.
  */
 static void check_first(struct world *world, struct lock *lock)
 {
@@ -600,7 +600,7 @@ static void check_queue(struct world *world, struct lock *lock)
     world_fail(world, "%s has no end", lock->text[3]);
 }
 
-/* A script that was stopped half-way has dropped nobody from the queue except whoever was served. */
+/* A script that was stopped half-way has dropped only who was served from the queue. */
 static void check_dropped(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);

@@ -248,12 +248,13 @@ static void nothing_special(struct profile *profile, struct random *random)
   (void)random;
 }
 
+/* Those that take little time have more turns. */
 void choose_hunt(struct world *world)
 {
   static void (*const hunts[])(struct profile *, struct random *) = {
-      nothing_special, break_often, rest_often,       stop_scripts, add_redisson,
-      kill_often,      lose_data,   hold_long,        take_days,    refuse_often,
-      answer_late,     turn_back,   refuse_reentries, come_again,
+      nothing_special,  break_often, rest_often, stop_scripts, add_redisson, kill_often,
+      lose_data,        hold_long,   take_days,  refuse_often, answer_late,  turn_back,
+      refuse_reentries, come_again,  lose_data,  lose_data,    turn_back,
   };
   const uint64_t count = sizeof hunts / sizeof hunts[0];
   struct profile *profile = &world->profile;

@@ -168,7 +168,7 @@ static void check_confirmed(void *object, uint32_t stamp)
   const struct lock *lock = party->lock;
   bool held = lock->holder == party && (uint32_t)lock->token == stamp && party->believes;
   if (party->gone || !held || !party->claims || party->job != JOB_HOLD) return;
-  if (party->lease == FAIRLOCK_RENEW) return;
+  if (party->handle.flags & RENEWS) return;
   if (world->profile.faults & (UNSAFE | FAULT_DENY) || world->set_back) return;
   if (!goes_through(party, party->lease_from)) return;
   world_fail(world, "%s holds %s, and has not confirmed it", party->id, lock->text[0]);
