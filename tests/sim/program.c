@@ -325,7 +325,10 @@ static void released(struct party *party, int result)
 {
   struct world *world = party->world;
   TRACE(world, "%s: release came to %s", party->id, fairlock_status_name(result));
-  if (result == FAIRLOCK_UNKNOWN) world->counters.unknowns++;
+  if (result == FAIRLOCK_UNKNOWN) {
+    world->counters.unknowns++;
+    party->unknown = true;
+  }
   if (!party->last) {
     next_step(party, JOB_HOLD, hold_time(world));
     return;
@@ -369,8 +372,8 @@ static void take_out(struct party *party)
   } else if (status == FAIRLOCK_IN_PROGRESS) {
     next_step(party, JOB_REMOVED, SECOND);
   } else if (status == FAIRLOCK_OK) {
-    check_taken_out(party);
-    party->taken_out = true;
+    if (!party->unknown) check_taken_out(party);
+    party->taken_out = !party->unknown;
     party->unheard = world->refused_at >= world->now - SECOND - 2 * device_round_trip(device);
     party->job = JOB_GONE;
     party->gone = true;

@@ -154,6 +154,7 @@ struct party {
   char id[48];
   bool gone;      /* crashed, or taken out */
   bool taken_out; /* and the engine has said that nothing is left of it */
+  bool unknown;   /* a release of it came to UNKNOWN: an acquire in doubt may be left behind */
   bool unheard;   /* and the server refused meanwhile to end its subscription */
 
   /* What the server has seen of it. */
