@@ -302,6 +302,12 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
+/* So many requests await answers that no other may be sent. */
+static bool window_full(const struct fairlock_engine *engine)
+{
+  return (uint16_t)(engine->last_sent - engine->last_received) >= engine->window;
+}
+
 unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t now)
 {
   bool ready = engine->lists[READY].first != NULL;
@@ -311,7 +317,7 @@ unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t no
     bool needed = engine->connect_requested || ready;
     return needed && now - engine->stage_began >= engine->backoff_ms ? FAIRLOCK_CONNECT : 0;
   }
-  bool more = engine->writing || (engine->stage == UP && ready);
+  bool more = engine->writing || (engine->stage == UP && ready && !window_full(engine));
   return FAIRLOCK_RECEIVE | (more || engine->send_end > 0 ? FAIRLOCK_SEND : 0U);
 }
 
@@ -328,8 +334,7 @@ static bool take_request(struct fairlock_engine *engine)
   if (engine->writing) return true;
   struct fairlock *handle = engine->lists[READY].first;
   if (handle == NULL || engine->stage != UP) return false;
-  if ((uint16_t)(engine->last_sent - engine->last_received) >= engine->window) return false;
-  if (reached(engine->now, connection_limit(engine))) return false;
+  if (window_full(engine) || reached(engine->now, connection_limit(engine))) return false;
   while (fairlock_held_back(handle)) {
     fairlock_list_remove(handle, READY);
     handle = engine->lists[READY].first;

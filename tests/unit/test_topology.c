@@ -1356,10 +1356,13 @@ static void test_nothing_is_sent_during_a_wait(void)
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
   drain();
   CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE); /* or a loop would spin */
   answer(1, 77, 0);
   drain();
   CHECK_EQUAL(output_size, 0);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
   feed(":2\r\n");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE | FAIRLOCK_SEND);
   CHECK(sends(WAIT_FOR_2));
   answer(0, 500, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
