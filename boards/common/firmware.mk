@@ -35,7 +35,7 @@ images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 
 # What images are made of. One library for programs of one task, one for those with a kernel: the
 # size of a client, which holds a mutex, differs. The linker takes what an image needs.
-LIBRARY := $(wildcard resp/*.c lock/*.c) port/lwip/tcp.c port/uart/uart.c
+LIBRARY := $(wildcard resp/*.c lock/*.c) $(wildcard port/lwip/*.c) port/uart/uart.c
 SUPPORT := $(addprefix boards/common/,stack.c string.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
   tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
@@ -71,6 +71,7 @@ $(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
 # what prints or exits.
 OBJECT := $(OUT)/single
 $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
+$(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_follow.o
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
 $(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
@@ -95,7 +96,7 @@ endef
 # Runs an image of this board, its log going to stdout: run IMAGE [ARGUMENT...]
 $(OUT)/run: boards/$(BOARD)/board.mk boards/common/firmware.mk
 	@printf '%s\n' '#!/bin/sh' 'image=$$1' 'shift' 'arguments=arg=fw' \
-	  'for argument; do arguments=$$arguments,arg=$$argument; done' \
+	  'for argument; do arguments=$$arguments,arg=$$(printf %s "$$argument" | sed s/,/,,/g); done' \
 	  'exec $(QEMU) -nographic -monitor none -serial stdio $(NIC) -kernel "$$image" \' \
 	  '  -semihosting-config enable=on,target=native,$$arguments $$QEMU_FLAGS </dev/null' >$@
 	@chmod +x $@

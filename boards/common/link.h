@@ -1,16 +1,19 @@
 /*
- * The examples' way to the server: TCP over a board's Ethernet (link_lwip.c), or a serial line
- * (link_uart.c).
+ * The examples' way to the server: TCP over a board's Ethernet (link_lwip.c), the same to servers
+ * that move (link_follow.c), or a serial line (link_uart.c).
  */
 #ifndef LINK_H
 #define LINK_H
 
-#include "port.h"
+#include "fairlock.h"
 
 /*
- * Starts the network, or the line. The server's port is argument 1 of the command line. NULL: the
- * hardware does not answer.
+ * Starts the network, or the line, and makes client ready. False: the hardware does not answer, or
+ * the configuration or the command line is not valid. Argument 1 of the command line is the
+ * server's port; of link_follow.c, the addresses of several ("192.0.2.7:26379,192.0.2.8:26379"),
+ * with, as argument 4, the service that they know as Sentinels, and how many replicas have to
+ * acknowledge each hold as argument 5.
  */
-struct port_transport *link_init(void);
+bool link_start(struct fairlock_client *client, const struct fairlock_config *config);
 
 #endif

@@ -28,11 +28,11 @@ void port_idle(uint32_t ms)
   board_idle();
 }
 
-struct port_transport *link_init(void)
+bool link_start(struct fairlock_client *client, const struct fairlock_config *config)
 {
   static const struct port_uart_line line = {read_line, write_line, wait_line, NULL};
   static struct port_uart uart;
   board_line_init();
   port_uart_init(&uart, &line, board_random());
-  return &uart.transport;
+  return fairlock_client_init(client, config, &uart.transport) == FAIRLOCK_OK;
 }

@@ -12,10 +12,10 @@ function hex(text,  i, n) {
 function part(file) {
   if (file ~ /lwip\.a\(/) return "lwip"
   if (file ~ /single\.a\((decode|encode)\.o/) return "codec"
-  if (file ~ /single\.a\((engine|handle|request|reply|inspect)\.o/) return "engine"
+  if (file ~ /single\.a\((engine|handle|request|reply|inspect|topology)\.o/) return "engine"
   if (file ~ /single\.a\(scripts\.o/) return "scripts"
   if (file ~ /single\.a\((client|status)\.o/) return "client"
-  if (file ~ /single\.a\((tcp|uart|threads)\.o/) return "port"
+  if (file ~ /single\.a\((tcp|seeds|uart|threads)\.o/) return "port"
   return "other"
 }
 

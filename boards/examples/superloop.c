@@ -95,12 +95,10 @@ static void turn(uint32_t now)
 int main(void)
 {
   uint32_t longest = 0;
-  struct port_transport *transport = link_init();
   work.rounds = board_argument_number(2, 3);
   work.move_ms = board_argument_number(3, 500);
-  if (transport == NULL || fairlock_client_init(&client, &config, transport) != FAIRLOCK_OK)
+  if (!link_start(&client, &config) || fairlock_init(&door, &client, "door:7") != FAIRLOCK_OK)
     return 1;
-  if (fairlock_init(&door, &client, "door:7") != FAIRLOCK_OK) return 1;
   while (work.rounds > 0 || fairlock_result(&door) == FAIRLOCK_PENDING) {
     uint32_t began = port_clock_ms();
     turn(began);

@@ -35,6 +35,7 @@
 #include "port.h"
 
 #include "lwip/ip_addr.h"
+#include "lwip/opt.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -87,10 +88,45 @@ struct port_lwip {
 /*
  * Makes lwip ready to connect to a server's address and port. It is its transport's context: it
  * must stay in place as long as the client uses it. For a host name, resolve it (dns_gethostbyname)
- * first.
+ * first, or use port_lwip_init_seeds().
  */
 void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks,
                     const ip_addr_t *address, uint16_t port);
+
+/*
+ * The same for servers that move (fairlock_follow()): the client says where connections go, with
+ * seeds.lwip.transport. Linked only when used.
+ */
+struct port_lwip_seeds {
+  /* first: it is the transport's context. All is private but lwip.transport. */
+  struct port_lwip lwip;
+
+  /* all of them, and the one in use */
+  const char *seeds;
+  const char *seed;
+
+#if LWIP_DNS
+  /* the connect() of port_lwip */
+  int (*connect)(void *context, uint32_t timeout_ms);
+
+  /* the host to look up, with what follows it; NULL: the address is known */
+  const char *name;
+
+  /* an answer of the name service is awaited */
+  bool asked;
+#endif
+};
+
+/*
+ * seeds: "192.0.2.7:6379,192.0.2.8:6379", tried in this order; it stays the caller's and must stay
+ * valid. Hosts are IP addresses; host names, too, where LWIP_DNS is on, with a DNS server set
+ * (dns_setserver()) and dns_tmr() called each second. A server that redirects to a host name
+ * (cluster-preferred-endpoint-type, resolve-hostnames) needs that, too: without it, the redirection
+ * is refused and the operation ends with WRONG_SHARD or UNREACHABLE. False: this is no list of
+ * seeds.
+ */
+bool port_lwip_init_seeds(struct port_lwip_seeds *seeds, const struct port_lwip_hooks *hooks,
+                          const char *list);
 
 #ifdef __cplusplus
 }

@@ -26,11 +26,14 @@ static struct board boards[MOST + 1];
 
 static void start(struct board *board, const char *what)
 {
-  const char *const arguments[] = {server.port_text, "4", "50", NULL};
+  char seed[32];
+  const char *arguments[] = {server.port_text, "4", "50", NULL};
   int line[2] = {-1, -1};
   char name[64];
   const char *image = strchr(what, ':') + 1;
   (void)snprintf(name, sizeof name, "%.*s", (int)(image - what - 1), what);
+  (void)snprintf(seed, sizeof seed, "10.0.2.2:%d", server.port);
+  if (strstr(image, "follow") != NULL) arguments[0] = seed;
   if (strstr(image, "uart") != NULL &&
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
     (void)bridge_start(line[0]);

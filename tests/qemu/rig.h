@@ -3,8 +3,8 @@
  * their log, and ill-treated. A board is a child process that the harness ends with the suite, by
  * its pid.
  */
-#ifndef RIG_H
-#define RIG_H
+#ifndef QEMU_RIG_H
+#define QEMU_RIG_H
 
 #include "harness.h"
 

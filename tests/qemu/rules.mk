@@ -1,6 +1,6 @@
 # Suites with boards in the simulator: the host's unit suites on the target, contention, and faults.
 PORT_TESTS := $(BUILD)/tests/qemu/test_lwip $(BUILD)/tests/qemu/test_uart
-QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,contention examples faults)
+QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,contention examples faults follow)
 FREERTOS_TEST := $(BUILD)/tests/qemu/test_freertos
 QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(BUILD)/tests/server/harness.o
 QEMU_CONTENDER := $(BUILD)/tests/qemu/contender
@@ -20,6 +20,8 @@ $(QEMU_TESTS) $(FREERTOS_TEST): %: %.o $(QEMU_RIG) $(FRAME) $(SUPPORT) $(BUILD)/
   | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(BUILD)/tests/qemu/test_follow: $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
+
 MEASURE := $(BUILD)/tests/qemu/measure_stack
 $(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a \
   | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
@@ -29,10 +31,10 @@ $(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/libloc
 # is gone.
 PORT_FLAGS = $(TEST_CFLAGS) -g -fsanitize=address,undefined -fno-sanitize-recover=all
 LWIP_ON_HOST := -Itests/qemu/lwip -Iboards/common -isystem $(BUILD)/lwip/src/include
-LWIP_FILES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c tcp_out.c \
-  timeouts.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c)
+LWIP_FILES := $(addprefix core/,def.c dns.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c tcp_out.c \
+  timeouts.c udp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c)
 
-$(BUILD)/tests/qemu/test_lwip: tests/qemu/test_lwip.c port/lwip/tcp.c port/lwip/port_lwip.h tests/check.c \
+$(BUILD)/tests/qemu/test_lwip: tests/qemu/test_lwip.c port/lwip/tcp.c port/lwip/seeds.c port/lwip/port_lwip.h tests/check.c \
   tests/check_host.c tests/qemu/lwip/lwipopts.h boards/common/lwipopts.h | $(BUILD)/lwip/src
 	@mkdir -p $(@D)/lwip
 	cd $(@D)/lwip && $(CC) -w -g -O1 -fsanitize=address -I$(CURDIR)/tests/qemu/lwip -I$(CURDIR)/boards/common \

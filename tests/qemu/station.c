@@ -56,10 +56,8 @@ int main(void)
   uint32_t rest_ms = board_argument_number(4, 1000);
   config.lease_ms = board_argument_number(5, 3000);
   board_clock_set(board_argument_number(6, 0));
-  struct port_transport *transport = link_init();
-  if (transport == NULL || fairlock_client_init(&client, &config, transport) != FAIRLOCK_OK)
+  if (!link_start(&client, &config) || fairlock_init(&handle, &client, name) != FAIRLOCK_OK)
     return 1;
-  if (fairlock_init(&handle, &client, name) != FAIRLOCK_OK) return 1;
   for (;;) {
     board_write("waiting\n");
     int status = fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);

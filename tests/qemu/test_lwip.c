@@ -7,6 +7,7 @@
 #include "check.h"
 #include "port_lwip.h"
 
+#include "lwip/dns.h"
 #include "lwip/init.h"
 #include "lwip/ip.h"
 #include "lwip/netif.h"
@@ -14,6 +15,7 @@
 #include "lwip/sys.h"
 #include "lwip/tcp.h"
 #include "lwip/timeouts.h"
+#include "lwip/udp.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -514,6 +516,203 @@ static void test_out_of_memory(void)
   end();
 }
 
+/* Several addresses, and a name service: at port 53 of the same host */
+
+static struct udp_pcb *name_server;
+static int questions;
+static bool names_known;    /* or there is no such name */
+static bool name_server_up; /* or it says nothing */
+
+/* A question as it came, with the answer behind it: 10.0.0.1, of 60 s. */
+static void answer_question(void *context, struct udp_pcb *pcb, struct pbuf *data,
+                            const ip_addr_t *address, u16_t port)
+{
+  static const uint8_t record[16] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 0, 0, 1};
+  (void)context;
+  questions++;
+  if (name_server_up) {
+    struct pbuf *reply =
+        pbuf_alloc(PBUF_TRANSPORT, (u16_t)(data->tot_len + sizeof record), PBUF_RAM);
+    CHECK(reply != NULL);
+    pbuf_copy(reply, data);
+    pbuf_take_at(reply, record, sizeof record, data->tot_len);
+    pbuf_put_at(reply, 2, 0x81);
+    pbuf_put_at(reply, 3, names_known ? 0x80 : 0x83);
+    pbuf_put_at(reply, 7, names_known);
+    udp_sendto(pcb, reply, address, port);
+    pbuf_free(reply);
+  }
+  pbuf_free(data);
+}
+
+static struct port_lwip_seeds seeds;
+
+static bool aim(const char *address)
+{
+  return seeds.lwip.transport.aim(seeds.lwip.transport.context, address);
+}
+
+static int seeds_connect(uint32_t timeout_ms)
+{
+  return seeds.lwip.transport.connect(seeds.lwip.transport.context, timeout_ms);
+}
+
+/* As the client does: until it is decided. */
+static int seeds_reach(void)
+{
+  int status = PORT_WOULD_BLOCK;
+  for (int i = 0; i < 100 && status == PORT_WOULD_BLOCK; i++)
+    status = seeds_connect(100);
+  return status;
+}
+
+static void seeds_close(void)
+{
+  seeds.lwip.transport.close(seeds.lwip.transport.context);
+}
+
+static void begin_seeds(const char *list)
+{
+  ip_addr_t address;
+  begin();
+  IP_ADDR4(&address, 10, 0, 0, 1);
+  if (name_server == NULL) {
+    name_server = udp_new();
+    CHECK_EQUAL(udp_bind(name_server, IP_ADDR_ANY, 53), ERR_OK);
+    udp_recv(name_server, answer_question, NULL);
+    memory_at_rest = used;
+  }
+  dns_setserver(0, &address);
+  name_server_up = true;
+  names_known = true;
+  questions = 0;
+  CHECK(port_lwip_init_seeds(&seeds, &hooks, list));
+}
+
+static void end_seeds(void)
+{
+  seeds_close();
+  end();
+}
+
+/* In turn, and from the first again. */
+static void test_seeds(void)
+{
+  begin_seeds("10.0.0.1:1,[10.0.0.1]:6379,10.0.0.1:2");
+  CHECK(aim(NULL));
+  CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
+  CHECK(aim(NULL));
+  CHECK_EQUAL(seeds_reach(), PORT_OK);
+  seeds_close();
+  CHECK(!aim(NULL)); /* the last */
+  CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
+  CHECK(aim(NULL));
+  CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
+  CHECK(aim(NULL));
+  CHECK_EQUAL(seeds_reach(), PORT_OK);
+  CHECK_EQUAL(questions, 0);
+  end_seeds();
+}
+
+static void test_seeds_refused(void)
+{
+  static const char *const bad[] = {"",
+                                    "10.0.0.1",
+                                    "10.0.0.1:",
+                                    ":6379",
+                                    "10.0.0.1:0",
+                                    "10.0.0.1:65536",
+                                    "10.0.0.1:63a79",
+                                    "10.0.0.1:1,",
+                                    "a:1,:2",
+                                    "10.0.0.1:99999999999"};
+  static char long_name[DNS_MAX_NAME_LENGTH + 3];
+  begin();
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    CHECK(!port_lwip_init_seeds(&seeds, &hooks, bad[i]));
+  memset(long_name, 'n', sizeof long_name);
+  memcpy(long_name + sizeof long_name - 3, ":1", 3);
+  CHECK(!port_lwip_init_seeds(&seeds, &hooks, long_name));
+  CHECK(port_lwip_init_seeds(&seeds, &hooks, long_name + 1));
+  CHECK(port_lwip_init_seeds(&seeds, &hooks, "10.0.0.1:65535,node-2:1"));
+  end();
+}
+
+/* Elsewhere, to another port there, and back to the seeds; what is no address changes nothing. */
+static void test_redirected(void)
+{
+  begin_seeds("10.0.0.1:1");
+  CHECK(!aim(NULL));
+  CHECK(aim("10.0.0.1:6379"));
+  CHECK_EQUAL(seeds_reach(), PORT_OK);
+  CHECK(aim("10.0.0.1:2")); /* for the next connection */
+  CHECK(!aim("10.0.0.1:x"));
+  pass(100);
+  CHECK_EQUAL(seeds_connect(0), PORT_OK);
+  seeds_close();
+  CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
+  CHECK(aim(":6379"));
+  CHECK_EQUAL(seeds_reach(), PORT_OK);
+  seeds_close();
+  CHECK(!aim(NULL));
+  CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
+  end_seeds();
+}
+
+/* Looked up, by a name service that answers, that knows no such name, and that is silent. */
+static void test_names(void)
+{
+  begin_seeds("one:6379,two:6379");
+  CHECK(aim(NULL));
+  CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(seeds_reach(), PORT_OK);
+  CHECK_EQUAL(questions, 1);
+  seeds_close();
+  names_known = false;
+  CHECK(!aim(NULL));
+  CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
+  CHECK_EQUAL(questions, 2);
+  CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK); /* asked anew */
+  CHECK_EQUAL(seeds_reach(), PORT_UNREACHABLE);
+  name_server_up = false;
+  CHECK(aim("three:6379"));
+  CHECK_EQUAL(seeds_connect(500), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(seeds_connect(500), PORT_WOULD_BLOCK);
+  seeds_close();
+  CHECK(aim("10.0.0.1:6379"));
+  CHECK_EQUAL(seeds_reach(), PORT_OK);
+  pass(30000); /* lwIP gives up on its question */
+  end_seeds();
+}
+
+/* The answer to a question of before must not lead to where nobody wants to go any more. */
+static void test_late_name(void)
+{
+  begin_seeds("late:6379");
+  (void)aim(NULL);
+  name_server_up = false;
+  CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK);
+  pass(50);
+  seeds_close();
+  CHECK(aim("10.0.0.2:6379"));
+  CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK);
+  name_server_up = true;
+  pass(5000); /* asked once more, and answered */
+  CHECK(questions > 1);
+  CHECK_EQUAL(ip4_addr4(&seeds.lwip.address), 2);
+  seeds_close();
+  name_server_up = false;
+  CHECK(aim("later:6379"));
+  CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK);
+  CHECK(aim("other:6379"));
+  CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK);
+  pass(50);
+  CHECK_EQUAL(seeds_connect(0), PORT_WOULD_BLOCK);
+  name_server_up = true;
+  CHECK_EQUAL(seeds_reach(), PORT_OK);
+  end_seeds();
+}
+
 const struct check_test check_tests[] = {
     {"lwip_both_ways", test_both_ways},
     {"lwip_refused", test_refused},
@@ -528,5 +727,10 @@ const struct check_test check_tests[] = {
     {"lwip_close_in_any_state", test_close_in_any_state},
     {"lwip_late_callbacks", test_late_callbacks},
     {"lwip_out_of_memory", test_out_of_memory},
+    {"lwip_seeds", test_seeds},
+    {"lwip_seeds_refused", test_seeds_refused},
+    {"lwip_redirected", test_redirected},
+    {"lwip_names", test_names},
+    {"lwip_late_name", test_late_name},
     {0},
 };

@@ -11,6 +11,10 @@
 #define MEM_ALIGNMENT 8
 #undef LWIP_NOASSERT
 #undef LWIP_TIMERS
+#undef LWIP_UDP
+#define LWIP_UDP 1
+#undef LWIP_DNS
+#define LWIP_DNS 1
 #undef MEM_USE_POOLS
 #undef MEMP_USE_CUSTOM_POOLS
 #undef MEMP_NUM_TCP_PCB_LISTEN
