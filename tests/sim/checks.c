@@ -115,7 +115,7 @@ static void check_heartbeat(const struct party *party, const struct link *link)
 {
   struct world *world = party->world;
   const struct device *device = party->device;
-  if (!ordered(world) || party->link != link || device->blocked > 0) return;
+  if (!ordered(world) || party->link != link || device->link != link || device->blocked > 0) return;
   /* before the last one that was not refused, a SUBSCRIBE had come */
   if (party->heard >= party->started &&
       world->refused_at < party->heard - 2 * device_round_trip(device) &&
