@@ -221,11 +221,10 @@ void fairlock_engine_fail(struct fairlock_engine *engine, int status)
 }
 
 /* Adds a number to the id: five bits a digit, the last ones first, which needs no division. */
-static void add_to_id(struct fairlock_engine *engine, int64_t number)
+static void add_to_id(struct fairlock_engine *engine, uint32_t number)
 {
-  if (engine->id_size > 0) engine->id[engine->id_size++] = '.';
   do {
-    unsigned digit = (unsigned)number & 31;
+    unsigned digit = number & 31;
     engine->id[engine->id_size++] = (char)(digit < 10 ? '0' + digit : 'a' - 10 + digit);
     number >>= 5;
   } while (number > 0);
@@ -235,17 +234,20 @@ static void add_to_id(struct fairlock_engine *engine, int64_t number)
  * The client's id, made once: no two connections have the same number while a server runs, and none
  * that has the same number after a restart has the same time.
  */
-static void make_id(struct fairlock_engine *engine, int64_t micros)
+static void make_id(struct fairlock_engine *engine)
 {
   const char *id = engine->config->client_id;
   if (engine->id_size > 0) return;
   if (id != NULL) {
     engine->id_size = (uint8_t)strlen(id);
     memcpy(engine->id, id, engine->id_size);
+    engine->id[engine->id_size++] = '.';
   }
-  add_to_id(engine, engine->values[2]);
-  add_to_id(engine, micros);
-  engine->random ^= (uint32_t)micros;
+  add_to_id(engine, (uint32_t)engine->values[2]);
+  engine->id[engine->id_size++] = '.';
+  add_to_id(engine, (uint32_t)engine->values[0]);
+  add_to_id(engine, (uint32_t)engine->values[1] | 1U << 20); /* so these are always five digits */
+  engine->random ^= (uint32_t)engine->values[1];
 }
 
 /*
@@ -259,7 +261,7 @@ void fairlock_greeted(struct fairlock_engine *engine)
   if (wait < 0) wait = 0;
   if (wait > engine->request_life_ms) wait = engine->request_life_ms;
   engine->in_doubt_ms = (uint32_t)wait + margin((uint32_t)wait);
-  make_id(engine, engine->values[0] * 1000000 + engine->values[1]);
+  make_id(engine);
   enter(engine, UP);
   engine->connect_requested = false;
   engine->counters.connects++;

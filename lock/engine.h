@@ -75,7 +75,7 @@ extern "C" {
  * it.
  */
 #define FAIRLOCK_ID_MAX    40U
-#define FAIRLOCK_ID_SUFFIX 24U
+#define FAIRLOCK_ID_SUFFIX 23U
 
 /*
  * Room in the receive buffer that a name of `name` bytes and a client_id of `id` characters (0:
@@ -301,15 +301,7 @@ struct fairlock_topology {
   bool (*aim)(void *context, const char *address);
   void *aim_context;
   uint8_t redirections; /* in a row */
-  uint8_t field;        /* of HELLO, whose value comes next */
-  uint8_t version;      /* of the server, as far as the first dot */
-  bool more;            /* seeds of this round are left */
-  bool moved;           /* address says where to go next */
-  bool away;            /* the connection is, or will be, to address, not to a seed */
-  bool resolving;       /* it is, or will be, to a Sentinel */
-  bool cluster;         /* the server is a node of one */
-  bool replica;         /* the server is one */
-  bool held;            /* the reply to a script that holds has come, and waits for the WAIT's */
+  uint8_t state;        /* what is known of the servers */
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */

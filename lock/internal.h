@@ -239,6 +239,8 @@ uint8_t fairlock_kind(const struct fairlock *handle);
 bool fairlock_held_back(struct fairlock *handle);
 
 /* request.c */
+void fairlock_write_text(struct resp_writer *writer, const char *text);
+void fairlock_write_command(struct resp_writer *writer, const char *name, int words);
 size_t fairlock_channel_size(const struct fairlock *handle);
 void fairlock_write_hello(struct resp_writer *writer, const char *user, const char *password,
                           const char *client_name);
@@ -247,6 +249,7 @@ void fairlock_write_output(const struct fairlock_engine *engine, struct resp_wri
 /* reply.c */
 bool fairlock_begins(const struct resp_event *event, const char *words);
 struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine);
+struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine);
 void fairlock_count_answer(struct fairlock_engine *engine);
 void fairlock_answered(struct fairlock_engine *engine, int status);
 void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event,

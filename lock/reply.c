@@ -110,7 +110,7 @@ static bool subscription_next(const struct fairlock *handle)
 }
 
 /* The handle for which that is so, or NULL. */
-static struct fairlock *next_subscribed(const struct fairlock_engine *engine)
+struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->handles;
   while (handle != NULL && !subscription_next(handle))
@@ -214,7 +214,7 @@ void fairlock_answered(struct fairlock_engine *engine, int status)
 /* An error instead of an answer. */
 static void take_error(struct fairlock_engine *engine, struct resp_event *event)
 {
-  struct fairlock *handle = next_subscribed(engine);
+  struct fairlock *handle = fairlock_next_subscribed(engine);
   leave_reason(event);
   int status = classify(event);
   bool unknown = engine->stage == UP && fairlock_begins(event, "NOSCRIPT");
@@ -247,7 +247,7 @@ static bool is_array(struct fairlock_engine *engine, uint32_t size)
 static void take_answer(struct fairlock_engine *engine)
 {
   const struct fairlock *handle = fairlock_next_answered(engine);
-  if (handle == NULL && next_subscribed(engine) != NULL) {
+  if (handle == NULL && fairlock_next_subscribed(engine) != NULL) {
     bad_reply(engine);
     return;
   }

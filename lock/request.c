@@ -18,16 +18,16 @@ static const char channel_name[] = "redisson_lock__channel:";
  */
 enum parts { NAME = 1, ID = 2 };
 
-static void write_text(struct resp_writer *writer, const char *text)
+void fairlock_write_text(struct resp_writer *writer, const char *text)
 {
   resp_write_bulk(writer, text, strlen(text));
 }
 
 /* The head of a command, its name being the first of so many words. */
-static void write_command(struct resp_writer *writer, const char *name, int words)
+void fairlock_write_command(struct resp_writer *writer, const char *name, int words)
 {
   resp_write_header(writer, RESP_ARRAY, words);
-  write_text(writer, name);
+  fairlock_write_text(writer, name);
 }
 
 /*
@@ -116,15 +116,15 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
                          const struct fairlock_script *script, int arguments)
 {
   bool eval = handle->engine->request.eval;
-  write_command(writer, eval ? "EVAL" : "EVALSHA", 7 + arguments);
+  fairlock_write_command(writer, eval ? "EVAL" : "EVALSHA", 7 + arguments);
   if (eval) {
     resp_write_header(writer, RESP_BULK_STRING, script->size);
     fairlock_unpack(writer, script);
     resp_write_end(writer);
   } else {
-    write_text(writer, script->sha1);
+    fairlock_write_text(writer, script->sha1);
   }
-  write_text(writer, "4");
+  fairlock_write_text(writer, "4");
   resp_write_bulk(writer, handle->name, handle->name_size);
   write_string(writer, handle, "redisson_lock_queue:", NAME);
   write_string(writer, handle, "redisson_lock_timeout:", NAME);
@@ -146,7 +146,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   }
   if (request->subscribe) {
     const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
-    write_command(writer, handle->engine->sharded ? command : command + 1, 2);
+    fairlock_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
     write_string(writer, handle, channel_name, NAME | ID);
   }
   write_script(writer, handle, script, arguments);
@@ -166,16 +166,17 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 void fairlock_write_hello(struct resp_writer *writer, const char *user, const char *password,
                           const char *client_name)
 {
-  write_command(writer, "HELLO", 2 + (password != NULL ? 3 : 0) + (client_name != NULL ? 2 : 0));
-  write_text(writer, "3");
+  fairlock_write_command(writer, "HELLO",
+                         2 + (password != NULL ? 3 : 0) + (client_name != NULL ? 2 : 0));
+  fairlock_write_text(writer, "3");
   if (password != NULL) {
-    write_text(writer, "AUTH");
-    write_text(writer, user != NULL ? user : "default");
-    write_text(writer, password);
+    fairlock_write_text(writer, "AUTH");
+    fairlock_write_text(writer, user != NULL ? user : "default");
+    fairlock_write_text(writer, password);
   }
   if (client_name != NULL) {
-    write_text(writer, "SETNAME");
-    write_text(writer, client_name);
+    fairlock_write_text(writer, "SETNAME");
+    fairlock_write_text(writer, client_name);
   }
 }
 
@@ -184,10 +185,10 @@ static void write_greeting(struct resp_writer *writer, const struct fairlock_con
 {
   fairlock_write_hello(writer, config->user, config->password, config->client_name);
   if (config->database > 0) {
-    write_command(writer, "SELECT", 2);
+    fairlock_write_command(writer, "SELECT", 2);
     resp_write_bulk_number(writer, config->database);
   }
-  write_command(writer, "TIME", 1);
+  fairlock_write_command(writer, "TIME", 1);
 }
 
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)

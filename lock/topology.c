@@ -28,23 +28,41 @@
 /* Redirections in a row that are followed at once. */
 #define REDIRECTIONS 4
 
-/* SSUBSCRIBE is known since then. */
-#define SHARDED_SINCE 7
+/* What is known of the servers: bits of topology->state. */
+enum state {
+  /* seeds of this round are left */
+  MORE = 1,
 
-/* Fields of HELLO. */
-enum { OTHER, VERSION, MODE, ROLE };
+  /* `address` says where to go next */
+  MOVED = 2,
+
+  /* the connection is, or will be, to `address`, not to a seed */
+  AWAY = 4,
+
+  /* the connection is, or will be, to a Sentinel */
+  ASKS = 8,
+
+  /* of this connection's server: a node of a cluster, a replica, knows SSUBSCRIBE (since 7.0) */
+  CLUSTER = 16,
+  REPLICA = 32,
+  SHARDED = 64,
+
+  /* the reply to a script that holds has come, and waits for the WAIT's */
+  SCRIPT_DONE = 128
+};
 
 /* What follows the last such character; all of the text when it has none. */
-static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, char character)
+static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, uint8_t character)
 {
-  while (end > text && end[-1] != (uint8_t)character)
+  while (end > text && end[-1] != character)
     end--;
   return end;
 }
 
-/* Puts text into the address, from `at` on. False when there is no room for it. */
-static bool put(struct fairlock_topology *topology, size_t at, const void *text, size_t size)
+/* Adds to the address. False when there is no room for it. */
+static bool add(struct fairlock_topology *topology, const void *text, size_t size)
 {
+  size_t at = strlen(topology->address);
   if (at + size >= topology->address_size) return false;
   memcpy(topology->address + at, text, size);
   topology->address[at + size] = 0;
@@ -55,9 +73,10 @@ static bool put(struct fairlock_topology *topology, size_t at, const void *text,
 static bool redirect(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
-  topology->moved = topology->aim(topology->aim_context, topology->address);
-  if (topology->moved) fairlock_engine_fail(engine, FAIRLOCK_OK);
-  return topology->moved;
+  if (!topology->aim(topology->aim_context, topology->address)) return false;
+  topology->state |= MOVED;
+  fairlock_engine_fail(engine, FAIRLOCK_OK);
+  return true;
 }
 
 /* The locks that are in use are all in this slot. */
@@ -82,47 +101,44 @@ static void follow(struct fairlock_engine *engine, const struct resp_event *even
   const uint8_t *port = after_last(host, end, ':');
   const uint8_t *number = event->data + sizeof "MOVED";
   int64_t slot;
-  size_t at = 0;
   if (topology->aim == NULL || event->cut || host <= number || port == host) return;
   if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot) || !only(engine, slot)) return;
+  uint8_t *address = (uint8_t *)topology->address;
+  size_t kept = 0;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
-    const uint8_t *old = (const uint8_t *)topology->address;
-    if (topology->away)
-      at = (size_t)(after_last(old, old + strlen(topology->address), ':') - old) - 1;
+    if (topology->state & AWAY)
+      kept = (size_t)(after_last(address, address + strlen(topology->address), ':') - address) - 1;
     host = port - 1;
   }
-  if (put(topology, at, host, (size_t)(end - host))) (void)redirect(engine);
+  address[kept] = 0;
+  if (add(topology, host, (size_t)(end - host))) (void)redirect(engine);
 }
 
-/* A field of HELLO, or its value. */
+/*
+ * A field of HELLO, or its value. No field but mode is ever "cluster", none but role is "replica",
+ * and none but version has a dot in its second or third place.
+ */
 static void take_hello(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
-  if (engine->element % 2 == 0) {
-    topology->field = fairlock_begins(event, "version") ? VERSION
-                      : fairlock_begins(event, "mode")  ? MODE
-                      : fairlock_begins(event, "role")  ? ROLE
-                                                        : OTHER;
-  } else if (topology->field == VERSION && event->size > 0) {
-    bool two = event->size > 1 && event->data[1] != '.';
-    topology->version = two ? UINT8_MAX : (uint8_t)(event->data[0] - '0');
-  } else if (topology->field == MODE) {
-    topology->cluster = fairlock_begins(event, "cluster");
-  } else if (topology->field == ROLE) {
-    topology->replica = fairlock_begins(event, "replica");
-  }
+  const uint8_t *version = event->data;
+  if (fairlock_begins(event, "cluster")) topology->state |= CLUSTER;
+  if (fairlock_begins(event, "replica")) topology->state |= REPLICA;
+  if (event->size > 2 && (version[1] == '.' ? version[0] >= '7' : version[2] == '.'))
+    topology->state |= SHARDED;
 }
 
 /* True when the rest of the greeting is not for this server. */
 static bool take_greeting(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  struct fairlock_topology *topology = engine->topology;
+  const struct fairlock_topology *topology = engine->topology;
   if (event->depth == 1) take_hello(engine, event);
   if (!event->last || engine->value_type != RESP_MAP) return false;
-  engine->sharded = topology->cluster && topology->version >= SHARDED_SINCE;
-  if (topology->resolving) engine->stage = RESOLVING;
-  else if (topology->replica && !topology->cluster) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
-  return topology->resolving || engine->broken;
+  engine->sharded = (~topology->state & (CLUSTER | SHARDED)) == 0;
+  if (topology->state & ASKS) engine->stage = RESOLVING;
+  else if ((topology->state & (CLUSTER | REPLICA)) == REPLICA)
+    fairlock_engine_fail(engine, FAIRLOCK_READONLY);
+  return engine->stage == RESOLVING || engine->broken;
 }
 
 /* A Sentinel's answer: {host, port}, or null when it does not know the name. */
@@ -132,19 +148,21 @@ static void take_master(struct fairlock_engine *engine, const struct resp_event 
   bool text = event->depth == 1 && event->type == RESP_BULK_STRING && !event->cut;
   if (event->depth == 0 && event->type == RESP_ARRAY && event->integer == 2) return;
   if (event->type == RESP_NULL) {
-    static const char unknown[] = "the Sentinel does not know this service";
+    static const char unknown[] = "unknown service";
     memcpy(engine->error, unknown, sizeof unknown);
-    if (topology->more) fairlock_engine_fail(engine, FAIRLOCK_REFUSED); /* the next may know it */
+    if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_REFUSED); /* the next may */
     else fairlock_refused(engine, FAIRLOCK_REFUSED);
-  } else if (!text) {
-    fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
-  } else if (engine->element++ == 0) {
-    if (!put(topology, 0, event->data, event->size) || !put(topology, event->size, ":", 1))
-      fairlock_refused(engine, FAIRLOCK_TOO_LONG);
-  } else if (!put(topology, strlen(topology->address), event->data, event->size) ||
-             !redirect(engine)) {
-    fairlock_refused(engine, FAIRLOCK_TOO_LONG);
+    return;
   }
+  if (!text) {
+    fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
+    return;
+  }
+  bool host = engine->element++ == 0;
+  if (host) topology->address[0] = 0;
+  bool good =
+      add(topology, event->data, event->size) && (host ? add(topology, ":", 1) : redirect(engine));
+  if (!good) fairlock_refused(engine, FAIRLOCK_TOO_LONG);
 }
 
 /* A hold that does not count, for want of replicas, may be there: it has to be left. */
@@ -158,23 +176,19 @@ static void owe(const struct fairlock_engine *engine)
 static void take_push(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->depth != 1) return;
-  if (engine->sharded && engine->element == 0 && event->size > 0 &&
-      !fairlock_begins(event, "subscribe")) {
-    bool shard = event->data[0] == 's';
-    event->data += shard;
-    event->size -= shard;
+  if (engine->sharded && engine->element == 0 && event->size > 0) {
+    event->data++;
+    event->size--;
   }
   bool grant = engine->element == 2 && engine->push_type == PUSH_MESSAGE;
   if (grant && engine->synced && engine->addressee != NULL && waiting(engine->addressee)) {
     event->data = (const uint8_t *)"0"; /* which has it ask */
     event->size = 1;
   }
-  if (!engine->sharded || engine->element != 1 || engine->push_type != PUSH_SUBSCRIBE) return;
-  const struct fairlock *handle = engine->handles;
-  while (handle != NULL && !(handle->flags & SUBSCRIBING))
-    handle = handle->sibling;
   /* nobody has asked: the slot has gone to another node */
-  if (handle == NULL) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+  if (engine->sharded && engine->element == 1 && engine->push_type == PUSH_SUBSCRIBE &&
+      fairlock_next_subscribed(engine) == NULL)
+    fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 
 /* An error instead of an answer. True: it is not for the engine. */
@@ -182,15 +196,15 @@ static bool take_error(struct fairlock_engine *engine, const struct resp_event *
 {
   struct fairlock_topology *topology = engine->topology;
   if (engine->stage < UP) { /* the next seed may accept us */
-    if (topology->more) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
-    return topology->more;
+    if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+    return topology->state & MORE;
   }
   if (fairlock_begins(event, "MOVED")) follow(engine, event);
   /* the master was demoted in the middle of a WAIT */
   bool unblocked = fairlock_begins(event, "UNBLOCKED");
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
-  if (topology->held) owe(engine);
-  topology->held = false;
+  if (topology->state & SCRIPT_DONE) owe(engine);
+  topology->state &= (uint8_t)~SCRIPT_DONE;
   return unblocked;
 }
 
@@ -200,9 +214,9 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
   struct fairlock_topology *topology = engine->topology;
   struct fairlock *handle = fairlock_next_answered(engine);
   topology->redirections = 0;
-  if (topology->held) {
+  if (topology->state & SCRIPT_DONE) {
     bool enough = event->integer >= (int64_t)topology->replicas;
-    topology->held = false;
+    topology->state &= (uint8_t)~SCRIPT_DONE;
     if (!enough) owe(engine);
     /* or it is not written to its end */
     bool asked_for = !engine->writing;
@@ -215,7 +229,7 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
     return false;
   fairlock_take_number(engine, event, 2);
   if (engine->value_type != RESP_ARRAY || engine->malformed) return false;
-  topology->held = true;
+  topology->state |= SCRIPT_DONE;
   handle->newest = ++handle->sequence[0];
   fairlock_count_answer(engine);
   return true;
@@ -239,29 +253,22 @@ static bool take(struct fairlock_engine *engine, struct resp_event *event)
 
 /* Writing */
 
-static void write_text(struct resp_writer *writer, const char *text)
-{
-  resp_write_bulk(writer, text, strlen(text));
-}
-
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer)
 {
   const struct fairlock_topology *topology = engine->topology;
   bool greeting = engine->request.handle == NULL;
-  if (greeting && topology->resolving) {
+  if (greeting && topology->state & ASKS) {
     fairlock_write_hello(writer, topology->sentinel_user, topology->sentinel_password,
                          engine->config->client_name);
-    resp_write_header(writer, RESP_ARRAY, 3);
-    write_text(writer, "SENTINEL");
-    write_text(writer, "GET-MASTER-ADDR-BY-NAME");
-    write_text(writer, topology->service);
+    fairlock_write_command(writer, "SENTINEL", 3);
+    fairlock_write_text(writer, "GET-MASTER-ADDR-BY-NAME");
+    fairlock_write_text(writer, topology->service);
     return;
   }
   fairlock_write_output(engine, writer);
   if (greeting || !engine->synced || !(engine->request.kind & KINDS_OF_BELIEF)) return;
   if (engine->request_done == 0) engine->request.sequence = ++engine->last_sent;
-  resp_write_header(writer, RESP_ARRAY, 3);
-  write_text(writer, "WAIT");
+  fairlock_write_command(writer, "WAIT", 3);
   resp_write_bulk_number(writer, topology->replicas);
   resp_write_bulk_number(writer, config_or(topology->replicas_ms, REPLICAS_MS));
 }
@@ -269,28 +276,24 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
 /* Chooses the next seed. */
 static void choose_seed(struct fairlock_topology *topology)
 {
-  topology->more = topology->aim != NULL && topology->aim(topology->aim_context, NULL);
-  topology->resolving = topology->service != NULL;
+  bool more = topology->aim != NULL && topology->aim(topology->aim_context, NULL);
+  topology->state = more ? MORE : 0;
+  if (topology->service != NULL) topology->state |= ASKS;
 }
 
 /* The connection is closed. True: another one is made soon, and nothing fails for that. */
 static bool closed(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
-  bool goes_on = topology->moved || topology->more;
-  bool at_once = topology->moved ? topology->redirections < REDIRECTIONS : topology->more;
+  bool more = topology->state & MORE;
+  bool moved = topology->state & MOVED;
+  bool at_once = moved ? topology->redirections++ < REDIRECTIONS : more;
   engine->sharded = false;
-  topology->held = false;
-  topology->cluster = false;
-  topology->replica = false;
-  topology->away = topology->moved;
-  topology->resolving = false;
-  if (topology->moved) topology->redirections++;
+  if (moved) topology->state = AWAY | (more ? MORE : 0);
   else choose_seed(topology);
-  topology->moved = false;
   if (at_once) engine->backoff_ms = 0;
   if (engine->backoff_ms > PAUSE_MAX_MS) engine->backoff_ms = PAUSE_MAX_MS;
-  return goes_on;
+  return moved || more;
 }
 
 static const struct fairlock_router router = {take, write_output, closed};
@@ -299,20 +302,14 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
                            bool (*aim)(void *context, const char *address), void *context)
 {
   const struct fairlock_config *config = engine->config;
-  uint32_t replicas_ms = config_or(topology->replicas_ms, REPLICAS_MS);
   bool room = topology->address != NULL && topology->address_size > 1;
-  if (replicas_ms > engine->response_ms / 2) return FAIRLOCK_INVALID;
-  if (topology->replicas > INT32_MAX) return FAIRLOCK_INVALID;
+  if (config_or(topology->replicas_ms, REPLICAS_MS) > engine->response_ms / 2)
+    return FAIRLOCK_INVALID;
   if (topology->service != NULL && (!room || aim == NULL)) return FAIRLOCK_INVALID;
   topology->router = &router;
   topology->aim = room ? aim : NULL;
   topology->aim_context = context;
   topology->redirections = 0;
-  topology->moved = false;
-  topology->away = false;
-  topology->cluster = false;
-  topology->replica = false;
-  topology->held = false;
   engine->topology = topology;
   engine->synced = topology->replicas > 0;
   if (engine->synced) engine->window = 1;

@@ -103,7 +103,7 @@ test_unknown_service() {
     shift
     expect 76 "$fairlock" $command --url "$url" "$@"
     said "$url"
-    said 'the Sentinel does not know this service'
+    said 'unknown service'
   done
 }
 

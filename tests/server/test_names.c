@@ -253,7 +253,7 @@ static void check_id(const char *id, const char *beginning)
   const char *at = id + strlen(beginning);
   for (int number = 0; number < 2; number++) {
     size_t size = strspn(at, digits);
-    CHECK(size >= 1 && size <= 11);
+    CHECK(size >= 1 && size <= 12);
     at += size;
     CHECK_EQUAL(*at, number == 0 ? '.' : ':');
     if (*at != 0) at++;

@@ -16,7 +16,7 @@
 
 /* The server confirms that the handle listens, or that it does not any more. */
 #define SUBSCRIBED(word)                                                                           \
-  ">3\r\n+" word "\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
+  ">3\r\n+" word "\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:1\r\n"
 
 static uint8_t receive_buffer[256];
 static uint8_t send_buffer[1024];
@@ -170,7 +170,7 @@ static void test_acquire_waits_for_a_late_leave(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   size_t greeting = sent;
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  says = ">3\r\n$9\r\nsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
+  says = ">3\r\n$9\r\nsubscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:1\r\n"
          "*3\r\n:0\r\n:-1\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(strlen(says), 0);
@@ -204,10 +204,10 @@ static void test_grant_while_taken_out(void)
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
-  says = SUBSCRIBED(
-      "unsubscribe") "*3\r\n:0\r\n:0\r\n:1000\r\n"
-                     ">3\r\n$7\r\nmessage\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n$"
-                     "11\r\n9 1000 5000\r\n";
+  says = SUBSCRIBED("unsubscribe") "*3\r\n:0\r\n:0\r\n:1000\r\n"
+                                   ">3\r\n$7\r\nmessage\r\n$43\r\nredisson_lock__channel:{door}:id."
+                                   "a.100001:1\r\n$"
+                                   "11\r\n9 1000 5000\r\n";
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(strlen(says), 0);
   fairlock_client_deinit(&client);
@@ -247,12 +247,12 @@ static void test_take_out_without_blocking(void)
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   CHECK_EQUAL(fairlock_token(&handle), 0);
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
-  says = ">3\r\n$9\r\nsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:1\r\n"
+  says = ">3\r\n$9\r\nsubscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:1\r\n"
          "*3\r\n:0\r\n:-1\r\n:1000\r\n*3\r\n:1\r\n:0\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_PENDING);
-  says = ">3\r\n$11\r\nunsubscribe\r\n$41\r\nredisson_lock__channel:{door}:id.a.0igu:1\r\n:0\r\n"
+  says = ">3\r\n$11\r\nunsubscribe\r\n$43\r\nredisson_lock__channel:{door}:id.a.100001:1\r\n:0\r\n"
          "*3\r\n:1\r\n:0\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_OK);
@@ -275,7 +275,7 @@ static void test_id_before_and_after_the_greeting(void)
   CHECK(strcmp(id, "") == 0);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   fairlock_id(&handle, id);
-  CHECK(strcmp(id, "id.a.0igu:1") == 0);
+  CHECK(strcmp(id, "id.a.100001:1") == 0);
   fairlock_client_deinit(&client);
 
   wordy.client_id = longest;
@@ -283,14 +283,14 @@ static void test_id_before_and_after_the_greeting(void)
   CHECK_EQUAL(fairlock_client_init(&client, &wordy, &transport), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   handle.number = UINT32_MAX;
-  hello = "%1\r\n$2\r\nid\r\n:9007199254740992\r\n*2\r\n$10\r\n9007199254\r\n$6\r\n740991\r\n";
+  hello = "%1\r\n$2\r\nid\r\n:4294967295\r\n*2\r\n$10\r\n4294967295\r\n$10\r\n4294967295\r\n";
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   hello = GREETING;
   memset(id, '#', sizeof id);
   fairlock_id(&handle, id);
   CHECK_EQUAL(strlen(id), FAIRLOCK_HOLDER_ID_SIZE - 1);
   CHECK_EQUAL(id[FAIRLOCK_HOLDER_ID_SIZE], '#');
-  CHECK(strcmp(id, "0123456789012345678901234567890123456789.00000000008.vvvvvvvvvv7:4294967295") ==
+  CHECK(strcmp(id, "0123456789012345678901234567890123456789.vvvvvv3.vvvvvv3vvvvvv3:4294967295") ==
         0);
   fairlock_client_deinit(&client);
 }

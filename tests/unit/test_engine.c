@@ -1530,7 +1530,7 @@ static void test_remove_in_the_middle_of_a_request(void)
 static void test_remove_in_the_middle_of_a_message(void)
 {
   begin();
-  feed(">3\r\n$7\r\nmessage\r\n$55\r\n" CHANNEL("1") "\r\n");
+  feed(">3\r\n$7\r\nmessage\r\n$56\r\n" CHANNEL("1") "\r\n");
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
   memset(&a, 0, sizeof a);
   feed("$4\r\n99 5\r\n");
@@ -1558,7 +1558,7 @@ static void test_small_send_buffer(void)
   config.send_size = FAIRLOCK_SEND_MIN;
   greet();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, 1000, now), FAIRLOCK_PENDING);
-  CHECK(sends("*2\r\n$9\r\nSUBSCRIBE\r\n$55\r\n" CHANNEL("1") "\r\n*13\r\n$7\r\nEVALSHA\r\n"));
+  CHECK(sends("*2\r\n$9\r\nSUBSCRIBE\r\n$56\r\n" CHANNEL("1") "\r\n*13\r\n$7\r\nEVALSHA\r\n"));
   CHECK(strstr(output, "$4\r\ndoor\r\n$26\r\nredisson_lock_queue:{door}\r\n$28\r\nredisson_lock_"
                        "timeout:{door}\r\n"
                        "$15\r\nfairlock:{door}\r\n") != NULL);
@@ -1590,22 +1590,22 @@ static void test_braces(void)
   CHECK_EQUAL(fairlock_engine_add(&engine, &b, "a{b", 3), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 1000, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("redisson_lock_queue:a{b\r\n"));
-  CHECK(strstr(output, "redisson_lock__channel:a{b:" ID ".a2.00gs1cg4ag1:3\r\n") != NULL);
+  CHECK(strstr(output, "redisson_lock__channel:a{b:" ID ".a2.08s7li100001:3\r\n") != NULL);
 }
 
 static void test_id_is_the_servers(void)
 {
   begin();
-  CHECK_BYTES(engine.id, engine.id_size, ID ".a2.00gs1cg4ag1", sizeof ID ".a2.00gs1cg4ag1" - 1);
+  CHECK_BYTES(engine.id, engine.id_size, ID ".a2.08s7li100001", sizeof ID ".a2.08s7li100001" - 1);
   break_connection();
   pass(10000);
   greet(); /* by another connection, at another time: the id stays */
-  CHECK_BYTES(engine.id, engine.id_size, ID ".a2.00gs1cg4ag1", sizeof ID ".a2.00gs1cg4ag1" - 1);
+  CHECK_BYTES(engine.id, engine.id_size, ID ".a2.08s7li100001", sizeof ID ".a2.08s7li100001" - 1);
   set_up();
   config.client_id = NULL;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   greet();
-  CHECK_BYTES(engine.id, engine.id_size, "a2.00gs1cg4ag1", 14);
+  CHECK_BYTES(engine.id, engine.id_size, "a2.08s7li100001", 15);
 }
 
 /*

@@ -12,7 +12,7 @@
 
 #define ID "client-1"
 #define CHANNEL(n)                                                                                 \
-  "redisson_lock__channel:{door}:" ID ".a2.00gs1cg4ag1:" n /* connection 74; the time */
+  "redisson_lock__channel:{door}:" ID ".a2.08s7li100001:" n /* connection 74; the time */
 #define DAY   86400000U
 #define START 0xfffff000U /* so that each test lives through the wrap-around of the clock */
 
