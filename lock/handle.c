@@ -108,15 +108,18 @@ static void become_free(struct fairlock *handle, int result)
   finish(handle, removed ? FAIRLOCK_OK : result);
 }
 
-/* told: by the server. Otherwise a late renewal may have kept the hold alive there. */
-static void lose(struct fairlock *handle, bool told)
+/*
+ * Something may be left on the server all the same: a late renewal may have kept the hold alive, and
+ * a heartbeat that crossed the grant may have come when the hold had ended.
+ */
+static void lose(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   if (handle->phase == RELEASE_ONE) handle->holds--; /* this release counts */
   fairlock_list_remove(handle, READY);
   set_phase(handle, LOST);
   handle->flags &= (uint8_t)~QUEUED;
-  if (!told) handle->flags |= OWED;
+  handle->flags |= OWED;
   engine->counters.losses++;
   finish(handle, FAIRLOCK_LOST);
   if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
@@ -249,7 +252,7 @@ static void expire(struct fairlock *handle)
   if (!limited(handle) || !over(handle, handle->engine->now)) return;
   if (waiting(handle)) leave(handle, timed_out(handle->engine));
   else if (ending(handle)) become_free(handle, FAIRLOCK_UNKNOWN);
-  else lose(handle, false);
+  else lose(handle);
 }
 
 /* Operations */
@@ -491,7 +494,7 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
 {
   bool releases = handle->phase == RELEASE_ONE;
   if (!done || (!releases && (uint64_t)handle->engine->values[1] != handle->token)) {
-    lose(handle, true);
+    lose(handle);
     return;
   }
   if (handle->phase == REENTERING) set_lease(handle, handle->reentry_lease_ms);

@@ -1771,6 +1771,27 @@ static void test_unknown_release_and_a_refused_try(void)
 }
 
 /* An acquire that may come late would begin a hold for nobody, after the loss as well. */
+/*
+ * A grant crosses a heartbeat. The hold is ended by force, and then the heartbeat comes: it queues
+ * anew whoever believes to hold, and is told by the confirmation that the hold is gone.
+ */
+static void test_lost_hold_leaves_the_queue(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  pass(2000);
+  drain();
+  grant(CHANNEL("1"), "77", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  drain();
+  answer(0, -1, 0);
+  answer(-1, 0, 0);
+  CHECK_EQUAL(losses, 1);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  CHECK(sends("EVALSHA"));
+  answer(0, 0, 0);
+  CHECK(sends_nothing());
+}
+
 static void test_lost_hold_leaves(void)
 {
   acquire_a(1000);
@@ -2275,6 +2296,7 @@ const struct check_test check_tests[] = {
     {"a try in doubt that is refused", test_try_in_doubt_that_is_refused},
     {"an unknown release and a refused try", test_unknown_release_and_a_refused_try},
     {"a lost hold leaves", test_lost_hold_leaves},
+    {"a lost hold leaves the queue", test_lost_hold_leaves_the_queue},
     {"acquire after a removal", test_acquire_after_a_removal},
     {"taken out offline", test_remove_offline},
     {"taken out offline for long", test_remove_offline_for_long},
