@@ -161,7 +161,8 @@ static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
   port_mutex_lock(&client->mutex);
   now = port_clock_ms();
   if (got == PORT_WOULD_BLOCK) got = 0;
-  if (got < 0) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* and is closed the next time */
+  int failure = got == PORT_UNTRUSTED ? FAIRLOCK_UNTRUSTED : FAIRLOCK_UNREACHABLE;
+  if (got < 0) fairlock_engine_fail(engine, failure); /* and is closed the next time */
   else if (!(wants & FAIRLOCK_CONNECT)) fairlock_engine_received(engine, (size_t)got, now);
   else if (got > 0) fairlock_engine_opened(engine, now);
   return got > 0;

@@ -296,7 +296,9 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->receive_end = 0;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
     fairlock_on_broken(handle);
-    if (failed && (handle->phase == TRYING || asking(handle)))
+    /* what is not trusted will not be by waiting */
+    bool in_vain = engine->last_error == FAIRLOCK_UNTRUSTED;
+    if (failed && (in_vain || handle->phase == TRYING || asking(handle)))
       fairlock_on_failed(handle, engine->last_error);
   }
   engine->last_sent = 0;

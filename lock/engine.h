@@ -174,7 +174,13 @@ enum fairlock_status {
    * MOVED: another node of the cluster has this lock. The client speaks to one node at a time, and
    * follows only when no other lock keeps it here: see struct fairlock_topology
    */
-  FAIRLOCK_WRONG_SHARD = -21
+  FAIRLOCK_WRONG_SHARD = -21,
+
+  /*
+   * TLS: the server's certificate or key is not trusted, or the server does not trust ours. Check
+   * the CA, the name, the dates; the transport knows more
+   */
+  FAIRLOCK_UNTRUSTED = -22
 };
 
 struct fairlock;

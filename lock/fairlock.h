@@ -99,9 +99,9 @@ void fairlock_client_deinit(struct fairlock_client *client);
 /*
  * Makes sure that the server can be reached and accepts us: a check that a program can make at its
  * start. Tries once; on a connection that stands, asks nothing. Returns FAIRLOCK_OK, _UNREACHABLE,
- * _DENIED, _UNSUPPORTED, _UNAVAILABLE, _REFUSED or _PROTOCOL. Blocks for up to twice connect_ms of
- * the configuration, and response_ms. No other function needs it: they connect, and connect again,
- * as needed.
+ * _UNTRUSTED, _DENIED, _UNSUPPORTED, _UNAVAILABLE, _REFUSED or _PROTOCOL. Blocks for up to twice
+ * connect_ms of the configuration, and response_ms. No other function needs it: they connect, and
+ * connect again, as needed.
  */
 int fairlock_connect(struct fairlock_client *client);
 
@@ -166,6 +166,7 @@ int fairlock_start_deinit(struct fairlock *handle);
  *                         refuses) there was no useful answer, for this reason
  *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL: the server does not serve us; see
  *   fairlock_error()
+ *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 

@@ -40,7 +40,14 @@ enum port_status {
   PORT_CLOSED = -2,
 
   /* connect(): no address of the server accepts a connection */
-  PORT_UNREACHABLE = -3
+  PORT_UNREACHABLE = -3,
+
+  /*
+   * connect(), recv(): a transport with TLS does not trust the server's certificate or key, or the
+   * server does not trust ours (TLS 1.3 says so after the handshake). It needs somebody to look at
+   * it: the client gives up what it was asked for. Which error it was, the transport keeps.
+   */
+  PORT_UNTRUSTED = -4
 };
 
 /*
@@ -59,8 +66,8 @@ enum port_status {
 struct port_transport {
   /*
    * Begins to connect, or, called again while that goes on, tells how it goes. PORT_OK: connected.
-   * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE: given up; what was opened is closed
-   * again, and the next call begins anew.
+   * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: given up; what was
+   * opened is closed again, and the next call begins anew.
    */
   int (*connect)(void *context, uint32_t timeout_ms);
 
@@ -71,8 +78,9 @@ struct port_transport {
   int (*send)(void *context, const void *data, size_t size);
 
   /*
-   * Receives up to size (> 0) bytes. Returns how many (> 0), PORT_CLOSED, or PORT_WOULD_BLOCK:
-   * nothing came in time, or the last send() would have blocked and is now worth another try.
+   * Receives up to size (> 0) bytes. Returns how many (> 0), PORT_CLOSED, PORT_UNTRUSTED, or
+   * PORT_WOULD_BLOCK: nothing came in time, or the last send() would have blocked and is now worth
+   * another try.
    */
   int (*recv)(void *context, void *data, size_t size, uint32_t timeout_ms);
 

@@ -26,7 +26,7 @@ enum {
   EXIT_SYSTEM = 71,      /* the system refused a process, a pipe, memory or output          */
   EXIT_UNREACHABLE = 75, /* the server cannot be reached, or cannot serve now               */
   EXIT_PROTOCOL = 76,    /* the server answered with something that is of no use to us      */
-  EXIT_DENIED = 77,      /* the server refuses this user                                    */
+  EXIT_DENIED = 77,      /* the server refuses this user, or TLS does not trust a certificate */
   EXIT_READ_ONLY = 78,   /* the server is a replica, or another shard                       */
   EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                             */
   EXIT_NESTED = 80       /* the lock is held by a fairlock run that we run under            */

@@ -268,6 +268,7 @@ int exit_status_of(int status)
   case FAIRLOCK_LOST:
     return EXIT_LOST;
   case FAIRLOCK_DENIED:
+  case FAIRLOCK_UNTRUSTED:
     return EXIT_DENIED;
   case FAIRLOCK_READONLY:
   case FAIRLOCK_WRONG_SHARD:
@@ -317,7 +318,8 @@ static const char *advice(int status)
 /* Failures that the server did not put into words; an error text would be of an earlier one. */
 static bool wordless(int status)
 {
-  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_PROTOCOL;
+  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_PROTOCOL ||
+         status == FAIRLOCK_UNTRUSTED;
 }
 
 /* Text as a terminal can show it. */

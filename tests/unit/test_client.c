@@ -31,13 +31,16 @@ static const char *hello = GREETING; /* what the server says first */
 static const char *says;             /* NULL: the connection is closed */
 static size_t sent;
 static bool reachable;
+static int unreachable = PORT_UNREACHABLE; /* what connecting comes to then */
+static unsigned connects;
 
 static int connect_now(void *context, uint32_t timeout_ms)
 {
   (void)context;
   (void)timeout_ms;
   says = hello;
-  return reachable ? PORT_OK : PORT_UNREACHABLE;
+  connects++;
+  return reachable ? PORT_OK : unreachable;
 }
 
 static int take(void *context, const void *data, size_t size)
@@ -79,6 +82,7 @@ static void set_up(void)
   reachable = true;
   says = "";
   sent = 0;
+  connects = 0;
   CHECK_EQUAL(fairlock_client_init(&client, &config, &transport), FAIRLOCK_OK);
 }
 
@@ -102,6 +106,48 @@ static void test_nobody_there(void)
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
+  fairlock_client_deinit(&client);
+}
+
+/* What nobody waits out: every operation ends, and nothing connects again for it. */
+static void test_untrusted(void)
+{
+  set_up();
+  reachable = false;
+  unreachable = PORT_UNTRUSTED;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNTRUSTED);
+  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNTRUSTED);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 10000, 1000), FAIRLOCK_UNTRUSTED);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_UNTRUSTED);
+  CHECK_EQUAL(connects, 3);
+  for (int i = 0; i < 20; i++)
+    fairlock_poll(&client, 10);
+  CHECK_EQUAL(connects, 3);
+  unreachable = PORT_UNREACHABLE;
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(sent, 0);
+  fairlock_client_deinit(&client);
+}
+
+/* A server that does not trust us says so after the handshake, in TLS 1.3. */
+static int say_untrusted(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  (void)timeout_ms;
+  return PORT_UNTRUSTED;
+}
+
+static void test_untrusted_by_the_server(void)
+{
+  set_up();
+  transport.recv = say_untrusted;
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 10000, 1000), FAIRLOCK_UNTRUSTED);
+  CHECK_EQUAL(connects, 1);
+  transport.recv = say;
   fairlock_client_deinit(&client);
 }
 
@@ -368,6 +414,8 @@ static void test_close_waits_for_send(void)
 const struct check_test check_tests[] = {
     {"client bad names", test_bad_names},
     {"client nobody there", test_nobody_there},
+    {"client untrusted", test_untrusted},
+    {"client untrusted by the server", test_untrusted_by_the_server},
     {"client follow", test_follow},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},

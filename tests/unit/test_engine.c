@@ -2190,11 +2190,12 @@ static void test_endless_bytes(void)
 
 static void test_status_words(void)
 {
-  for (int status = FAIRLOCK_WRONG_SHARD - 1; status <= FAIRLOCK_PENDING + 1; status++) {
+  for (int status = FAIRLOCK_UNTRUSTED - 1; status <= FAIRLOCK_PENDING + 1; status++) {
     CHECK(fairlock_status_text(status)[0] != 0 && fairlock_status_name(status)[0] != 0);
   }
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_TOO_LONG), "TOO_LONG") == 0);
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_UNTRUSTED), "UNTRUSTED") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
 }
 

@@ -728,6 +728,25 @@ static void test_seeds_in_turn(void)
   CHECK_EQUAL(seed, 1);
 }
 
+/* One that is not trusted, too; with the last one, waiting ends. */
+static void test_seeds_untrusted(void)
+{
+  set_up_seeds(2);
+  follow();
+  wait_a(1000);
+  for (unsigned i = 1; i <= 2; i++) {
+    CHECK_EQUAL(seed, i);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    CHECK(connects_at_once());
+    fairlock_engine_opening(&engine, now);
+    fairlock_engine_fail(&engine, FAIRLOCK_UNTRUSTED);
+    fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+  }
+  CHECK_EQUAL(a.result, FAIRLOCK_UNTRUSTED);
+  pass(5000);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0);
+}
+
 /* A silent seed gives way to the next after connect_ms. */
 static void test_seed_is_silent(void)
 {
@@ -1634,6 +1653,7 @@ const struct check_test check_tests[] = {
     {"topology: moved with the same slot in use", test_moved_with_the_same_slot_in_use},
     {"topology: moved round in circles", test_moved_round_in_circles},
     {"topology: seeds in turn", test_seeds_in_turn},
+    {"a seed that is not trusted gives way to the next", test_seeds_untrusted},
     {"topology: seed is silent", test_seed_is_silent},
     {"topology: pauses are short", test_pauses_are_short},
     {"topology: seed refuses", test_seed_refuses},
