@@ -90,6 +90,16 @@ bool port_posix_seeds(struct port_posix *posix, const char *seeds);
  */
 bool port_posix_unix(struct port_posix *posix, const char *path);
 
+/* Room for the name of a host, its end mark included. */
+#define PORT_POSIX_HOST_SIZE 256
+
+/*
+ * Writes down the host, a name or an address without brackets, to which connections go now: for a
+ * transport around this one that checks who answers. "" for a Unix socket. context: of the
+ * transport.
+ */
+void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE]);
+
 /*
  * The socket, for an event loop of your own to watch (fairlock_wants() says for what); -1: none,
  * there is nothing to watch. While connecting, wait until it is writable. Ask again after each call

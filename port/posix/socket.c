@@ -168,7 +168,7 @@ static struct addrinfo *address_after(const struct port_posix *posix)
 
 /* A host and a service as getaddrinfo() wants them. */
 struct place {
-  char host[256];
+  char host[PORT_POSIX_HOST_SIZE];
   char service[32];
 };
 
@@ -211,26 +211,51 @@ static bool socket_aim(void *context, const char *address)
   return strchr(posix->seed, ',') != NULL;
 }
 
+/*
+ * Where connections go now. A host or service that was not read from a list stays where it is;
+ * place is for those that were.
+ */
+static void find_place(const struct port_posix *posix, struct place *place, const char **host,
+                       const char **service)
+{
+  *host = posix->host;
+  *service = posix->service;
+  if (posix->seeds != NULL) {
+    (void)read_place(place, posix->seed != NULL ? posix->seed : posix->seeds);
+    *host = place->host;
+    *service = place->service;
+  }
+  if (posix->target != NULL) {
+    (void)read_place(place, posix->target);
+    /* not ":port"; an IPv6 address may begin with a colon, too */
+    if (strrchr(posix->target, ':') != posix->target) *host = place->host;
+    *service = place->service;
+  }
+}
+
+void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
+{
+  const struct port_posix *posix = context;
+  struct place place;
+  const char *name;
+  const char *service;
+  find_place(posix, &place, &name, &service);
+  size_t size = service != NULL ? strlen(name) : 0; /* a path has none */
+  if (size >= PORT_POSIX_HOST_SIZE) size = 0;       /* no name is that long */
+  memcpy(host, name, size);
+  host[size] = 0;
+}
+
 /* Resolves the host, and points at the address to begin with. */
 static bool resolve(struct port_posix *posix)
 {
   struct addrinfo hints = {0};
   struct place place;
-  const char *host = posix->host;
-  const char *service = posix->service;
+  const char *host;
+  const char *service;
   hints.ai_socktype = SOCK_STREAM;
   forget_addresses(posix);
-  if (posix->seeds != NULL) {
-    (void)read_place(&place, posix->seed != NULL ? posix->seed : posix->seeds);
-    host = place.host;
-    service = place.service;
-  }
-  if (posix->target != NULL) {
-    (void)read_place(&place, posix->target);
-    /* not ":port"; an IPv6 address may begin with a colon, too */
-    if (strrchr(posix->target, ':') != posix->target) host = place.host;
-    service = place.service;
-  }
+  find_place(posix, &place, &host, &service);
   if (getaddrinfo(host, service, &hints, &posix->addresses) != 0) posix->addresses = NULL;
   if (posix->addresses == NULL) return false;
   unsigned count = 0;

@@ -117,6 +117,9 @@ static void port()
   port_idle(0);
   port_posix_tcp(&posix, "127.0.0.1", "1");
   CHECK(port_posix_fd(&posix) == -1);
+  char host[PORT_POSIX_HOST_SIZE];
+  port_posix_host(&posix, host);
+  CHECK(std::strcmp(host, "127.0.0.1") == 0);
   CHECK(port_task_self() != 0);
   port_mutex_init(&mutex);
   port_event_init(&event);

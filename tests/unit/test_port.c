@@ -519,6 +519,36 @@ static void test_aim_at_an_address(void)
   (void)close(server);
 }
 
+/* The name that whoever answers there should have. */
+static bool goes_to(const struct port_posix *posix, const char *host)
+{
+  char text[PORT_POSIX_HOST_SIZE];
+  memset(text, '#', sizeof text);
+  port_posix_host(posix->transport.context, text);
+  return strcmp(text, host) == 0;
+}
+
+static void test_host(void)
+{
+  struct port_posix posix;
+  CHECK(port_posix_seeds(&posix, "one:1,[::1]:2"));
+  CHECK(goes_to(&posix, "one"));
+  CHECK(aim(&posix, NULL));
+  CHECK(goes_to(&posix, "one"));
+  CHECK(!aim(&posix, NULL));
+  CHECK(goes_to(&posix, "::1"));
+  CHECK(aim(&posix, "other:3"));
+  CHECK(goes_to(&posix, "other"));
+  CHECK(aim(&posix, ":4"));
+  CHECK(goes_to(&posix, "::1"));
+  CHECK(aim(&posix, NULL));
+  CHECK(goes_to(&posix, "one"));
+  port_posix_tcp(&posix, "192.0.2.7", "6379");
+  CHECK(goes_to(&posix, "192.0.2.7"));
+  CHECK(port_posix_unix(&posix, "/run/redis.sock"));
+  CHECK(goes_to(&posix, ""));
+}
+
 /* ":port" is of the seed in use. */
 static void test_aim_at_a_port_of_a_seed(void)
 {
@@ -1401,6 +1431,7 @@ const struct check_test check_tests[] = {
     {"port seeds in turn", test_seeds_in_turn},
     {"port one seed", test_one_seed},
     {"port aim at an address", test_aim_at_an_address},
+    {"port tells the host", test_host},
     {"port aim at a port of a seed", test_aim_at_a_port_of_a_seed},
     {"port aim ipv6", test_aim_ipv6},
     {"port aim of unix", test_aim_of_unix},

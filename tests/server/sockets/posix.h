@@ -32,6 +32,14 @@ static inline bool port_posix_unix(struct port_posix *socket, const char *path)
   return false;
 }
 
+#define PORT_POSIX_HOST_SIZE 256
+
+static inline void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
+{
+  (void)context;
+  host[0] = 0;
+}
+
 static inline int port_posix_fd(const struct port_posix *socket)
 {
   return socket->socket;
