@@ -40,6 +40,22 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
+# Without an operating system: codec, lock and the threads of a program with one task. The program
+# brings a transport, port_clock_ms() and port_idle().
+CORE_FOLDER := $(BUILD)/core/$(notdir $(firstword $(CC)))
+CORE_FLAGS = $(if $(filter file,$(origin CFLAGS)),-Os -ffunction-sections -fdata-sections,$(CFLAGS))
+CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(CORE) port/single/threads.c)
+
+.PHONY: core
+core: $(CORE_FOLDER)/liblock.a ## build the library without POSIX into build/core, by any compiler: CC=arm-none-eabi-gcc CFLAGS="-mcpu=cortex-m3 -Os"
+
+$(CORE_FOLDER)/liblock.a: $(CORE_OBJECTS)
+	rm -f $@ && $(if $(filter %-gcc,$(CC)),$(CC:%-gcc=%-ar),$(AR)) rcs $@ $^
+
+$(CORE_FOLDER)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+
 # Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, and its
 # rules, in rules.mk.
 SUITES := tests/tools/test_need.sh
@@ -146,7 +162,7 @@ format: ## lay out the C sources
 	@clang-format -i $$(sh tests/tools/sources.sh '*.c' '*.h')
 
 .PHONY: size
-size: ## print flash, RAM and stack for this machine and, with its compiler installed, Cortex-M3
+size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3
 	@sh tests/tools/size.sh $(CC)
 	@if command -v arm-none-eabi-gcc >/dev/null; then sh tests/tools/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb; \
 	else echo "Cortex-M3: install gcc-arm-none-eabi and libnewlib-arm-none-eabi"; fi

@@ -246,7 +246,8 @@ static void make_id(struct fairlock_engine *engine)
   add_to_id(engine, (uint32_t)engine->values[2]);
   engine->id[engine->id_size++] = '.';
   add_to_id(engine, (uint32_t)engine->values[0]);
-  add_to_id(engine, (uint32_t)engine->values[1] | 1U << 20); /* so these are always five digits */
+  /* five digits, always */
+  add_to_id(engine, (uint32_t)engine->values[1] | (uint32_t)1 << 20);
   engine->random ^= (uint32_t)engine->values[1];
 }
 

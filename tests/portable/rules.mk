@@ -60,3 +60,9 @@ $(LIBRARY_TEST): | all $(BUILD)/redis-server
 library-tests: $(LIBRARY_TEST) ## use all of the library from C++
 	@sh tests/tools/need.sh $(PACKAGES_LIBRARY)
 	@sh tests/tools/run.sh $<
+
+# The library without an operating system.
+CORE_TEST := tests/portable/test_core.sh
+PACKAGES_CORE := clang gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
+SUITES += $(CORE_TEST)
+PACKAGES += $(PACKAGES_CORE)

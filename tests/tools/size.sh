@@ -1,18 +1,28 @@
 #!/bin/sh
-# Prints what the library costs: tests/tools/size.sh CC [FLAG...] Flash (text) by part, RAM by
-# public struct, and the worst stack of each public function along the call graph, without what is
-# called through pointers (the port, the caller's own functions), each beside its aim.
+# Prints what the library costs: tests/tools/size.sh CC [FLAG...] Flash (text) by part, and of linked
+# programs; RAM by public struct; the worst stack of each public function along the call graph,
+# without what is called through pointers (the port, the caller's own functions), each beside its
+# aim. Then, in a clone, what has changed since the last commit, symbol by symbol.
 set -eu
 cc=$1
 shift
 case $cc in *-gcc) size=${cc%gcc}size nm=${cc%gcc}nm ;; *) size=size nm=nm ;; esac
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-flags="-std=c11 -Os -ffunction-sections -fdata-sections -Iresp -Iport -Iport/single -Ilock"
-for source in resp/*.c lock/*.c; do
-  # shellcheck disable=SC2086
-  "$cc" $flags "$@" -fcallgraph-info=su -c -o "$out/$(basename "$source" .c).o" "$source"
-done
+flags="-std=c11 -Os -ffunction-sections -fdata-sections -fno-common -Iresp -Iport -Iport/single -Ilock"
+
+# compile FOLDER FLAG...: the library of the present folder
+compile() {
+  folder=$1
+  shift
+  mkdir -p "$folder"
+  for source in resp/*.c lock/*.c port/single/threads.c; do
+    # shellcheck disable=SC2086
+    "$cc" $flags "$@" -c -o "$folder/$(basename "$source" .c).o" "$source"
+  done
+}
+
+compile "$out" "$@" -fcallgraph-info=su
 
 text() {
   (cd "$out" && for part in "$@"; do echo "$part.o"; done | xargs "$size" | awk 'NR > 1 {sum += $1} END {print sum + 0}')
@@ -49,10 +59,61 @@ row "codec" "$codec" 1536
 row "engine" "$engine"
 row "scripts acquire and release" $((scripts - inspect_text))
 row "blocking and polling functions" "$client"
-row "whole client without inspection and words" $((codec + engine + scripts - inspect_text + client)) 8192
 row "inspection, if it is used" $((inspect + inspect_text))
+row "servers that move, if they are followed" "$(text topology)" 1228
 row "statuses in words, if they are used" "$words"
 row "data and bss of the library" "$(data)" 0
+
+# What a linked program has of the library: all that the linker keeps for these functions.
+cat >"$out/program.c" <<'END'
+#include "fairlock.h"
+uint32_t port_clock_ms(void) { return 0; }
+void port_idle(uint32_t ms) { (void)ms; }
+/* what the compiler cannot know */
+const struct fairlock_config *volatile config;
+const struct port_transport *volatile transport;
+struct fairlock_topology *volatile topology;
+const char *volatile name;
+volatile uint32_t number;
+void _start(void);
+void _start(void)
+{
+  static struct fairlock_client client;
+  static struct fairlock door;
+  (void)client;
+  (void)door;
+#ifdef USES
+  number += (unsigned)fairlock_client_init(&client, config, transport);
+  number += (unsigned)fairlock_init(&door, &client, name);
+  for (;;) number += (unsigned)(USES);
+#endif
+}
+END
+
+# linked USES FLAG...: the size of a program with these calls
+linked() {
+  uses=$1
+  shift
+  # shellcheck disable=SC2086
+  "$cc" $flags "$@" ${uses:+"-DUSES=$uses"} -nostartfiles -static -Wl,--gc-sections -Wl,-e,_start -Wl,--allow-multiple-definition \
+    -o "$out/linked" "$out/program.c" resp/*.c lock/*.c port/single/threads.c 2>"$out/errors" || { cat "$out/errors" >&2; exit 1; }
+  "$size" "$out/linked" | awk 'NR > 1 {print $1}'
+}
+
+# program NAME AIM AIM_LTO USES FLAG...: less what the program has without the library
+program() {
+  name=$1 aim=$2 aim_lto=$3 uses=$4
+  shift 4
+  row "$name" $(($(linked "$uses" "$@") - $(linked '' "$@"))) ${aim:+"$aim"}
+  row "$name, -flto" $(($(linked "$uses" "$@" -flto) - $(linked '' "$@" -flto))) ${aim_lto:+"$aim_lto"}
+}
+
+loop='fairlock_start_acquire(&door, number, number) + fairlock_start_release(&door) + fairlock_result(&door)'
+loop="$loop + (int)fairlock_poll(&client, number) + (int)fairlock_remaining_ms(&door)"
+echo "linked programs, bytes of text: the library, and what of the C library it needs"
+program "a superloop: start, poll, release" 10240 9216 "$loop" "$@"
+program "try and release alone" '' '' 'fairlock_try_acquire(&door, number) + fairlock_release(&door)' "$@"
+program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
 
 cat >"$out/structs.c" <<'END'
 #include "fairlock.h"
@@ -103,3 +164,35 @@ cat "$out"/*.ci | awk -v FS='"' '
   }' | sort -rn >"$out/stack"
 grep '^recursion' "$out/stack" && exit 1
 grep -v fairlock_engine "$out/stack" | head -5 | while read -r bytes name; do row "$name" "$bytes" 400; done
+
+git rev-parse -q --verify HEAD >"$out/commit" 2>/dev/null || exit 0
+mkdir "$out/before"
+git archive HEAD resp lock port | tar -x -C "$out/before"
+# shellcheck disable=SC2094
+(cd "$out/before" && compile "$out/before/objects" "$@")
+symbols() {
+  for object in "$1"/*.o; do
+    "$nm" -S "$object" | awk -v file="$(basename "$object" .o)" 'NF == 4 {print file "." $4, $2}'
+  done | sed 's/\.[a-z]*\.[0-9]* / /; s/\.[0-9]* / /'
+}
+rm -f "$out/structs.o"
+symbols "$out/before/objects" >"$out/was"
+symbols "$out" >"$out/is"
+echo "changed since the last commit, bytes"
+awk '
+  function hex(text,  i, n) {
+    text = tolower(text)
+    for (i = 1; i <= length(text); i++) n = 16 * n + index("0123456789abcdef", substr(text, i, 1)) - 1
+    return n + 0
+  }
+  NR == FNR {was[$1] += hex($2); next}
+  {is[$1] += hex($2)}
+  END {
+    for (name in is) if (is[name] != was[name]) change(name)
+    for (name in was) if (!(name in is)) change(name)
+    printf "%+6d in all\n", sum
+  }
+  function change(name) {
+    printf "%+6d %s\n", is[name] - was[name], name
+    sum += is[name] - was[name]
+  }' "$out/was" "$out/is" | sort -n
