@@ -316,7 +316,9 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   if (handle->phase != HELD) return FAIRLOCK_NOT_HELD;
   if (handle->holds > 1) return begin(handle, RELEASE_ONE);
   handle->in_doubt &= (uint8_t)~KIND_RELEASE;
-  handle->limit += 2 * margin(handle->lease_ms);
+  /* what confirms or renews may be under way, or have been carried out unanswered */
+  uint32_t ended = all_ended(handle);
+  if (reached(ended, handle->limit)) handle->limit = ended;
   return begin(handle, RELEASING);
 }
 

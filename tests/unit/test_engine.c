@@ -798,8 +798,47 @@ static void test_release_without_an_answer_is_unknown(void)
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   pass(10000);
   CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
-  pass(25000);
+  pass(28000);
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), 0); /* the lease has ended: nothing to do */
+}
+
+/*
+ * A confirmation that nobody answered may have set the lease, so the release goes on for that,
+ * though the handover itself lasts for the waiter timeout only.
+ */
+static void test_release_outlasts_a_confirmation(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  grant(CHANNEL("1"), "77", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(sends("\r\n$2\r\n77\r\n"));
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  pass(12000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  reconnect();
+  CHECK(sends("\r\n$2\r\n77\r\n"));
+  answer(1, 0, 0);
+  CHECK(sends_nothing());
+}
+
+/*
+ * The hold has a longer lease than the one that is renewed now: the release goes on for that.
+ */
+static void test_release_outlasts_a_longer_lease(void)
+{
+  acquire_a(3600000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 1, 0);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  pass(600000);
+  reconnect();
+  CHECK(sends("\r\n$2\r\n77\r\n"));
 }
 
 /* The acquire is under way on a connection that broke, and again on the next one. */
@@ -2245,6 +2284,8 @@ const struct check_test check_tests[] = {
     {"no answer breaks the connection", test_no_answer_breaks_the_connection},
     {"reply lost on release", test_reply_lost_on_release},
     {"release without an answer is unknown", test_release_without_an_answer_is_unknown},
+    {"release outlasts a confirmation", test_release_outlasts_a_confirmation},
+    {"release outlasts a longer lease", test_release_outlasts_a_longer_lease},
     {"ghost of an acquire", test_ghost_of_an_acquire},
     {"ghost of an acquire before the answer to the release",
      test_ghost_of_an_acquire_before_the_answer},
