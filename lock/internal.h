@@ -132,9 +132,6 @@ enum flags {
   ENDLESS = 32
 };
 
-/* What may begin a hold, or extends one: what replicas have to acknowledge. */
-#define KINDS_OF_BELIEF (KIND_ACQUIRE | KIND_KEEP)
-
 /* READY: wants to send. SENT: awaits answers, in the order of the oldest of each handle. */
 enum list { READY, SENT };
 

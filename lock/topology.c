@@ -224,7 +224,7 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
     else fairlock_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
     return true;
   }
-  if (!engine->synced || handle == NULL || !(fairlock_kind(handle) & KINDS_OF_BELIEF)) return false;
+  if (!engine->synced || handle == NULL || !(waiting(handle) || holding(handle))) return false;
   if (event->depth != 1 || engine->element != 2 || !event->last || engine->values[0] != 1)
     return false;
   fairlock_take_number(engine, event, 2);
@@ -266,7 +266,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
     return;
   }
   fairlock_write_output(engine, writer);
-  if (greeting || !engine->synced || !(engine->request.kind & KINDS_OF_BELIEF)) return;
+  if (greeting || !engine->synced || engine->request.target <= 0) return;
   if (engine->request_done == 0) engine->request.sequence = ++engine->last_sent;
   fairlock_write_command(writer, "WAIT", 3);
   resp_write_bulk_number(writer, topology->replicas);

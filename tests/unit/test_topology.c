@@ -1081,13 +1081,62 @@ static void test_wait_for_replicas(void)
   CHECK(fairlock_engine_remaining_ms(&a, now) < 20000);
   feed(":2\r\n");
   CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
-  /* releases */
-  for (int i = 2; i > 0; i--) {
-    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-    CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
-    answer(1, i - 1, 0);
-    CHECK_EQUAL(a.result, FAIRLOCK_OK);
-  }
+}
+
+/* Which sets the lease anew, as a re-entry does; the last release sets none. */
+static void test_wait_for_a_partial_release(void)
+{
+  set_up_replicas(2);
+  try_a();
+  greet_master();
+  drain();
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 20000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  pass(10000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(WAIT_FOR_2));
+  answer(1, 1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(fairlock_engine_remaining_ms(&a, now) < 10000);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 19000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* One that too few replicas have acknowledged extends nothing, and comes again. */
+static void test_unsynced_partial_release(void)
+{
+  set_up_replicas(2);
+  try_a();
+  greet_master();
+  drain();
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 20000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  feed(":2\r\n");
+  pass(10000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 1, 0);
+  feed(":1\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(fairlock_engine_remaining_ms(&a, now) < 10000);
+  pass(500);
+  CHECK(sends(WAIT_FOR_2));
+  answer(1, 1, 0);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.holds, 1);
 }
 
 static void test_wait_in_the_queue(void)
@@ -1672,6 +1721,8 @@ const struct check_test check_tests[] = {
     {"topology: migrating slot", test_migrating_slot},
     {"topology: readonly", test_readonly},
     {"topology: wait for replicas", test_wait_for_replicas},
+    {"topology: wait for a partial release", test_wait_for_a_partial_release},
+    {"topology: unsynced partial release", test_unsynced_partial_release},
     {"topology: wait in the queue", test_wait_in_the_queue},
     {"topology: leave without wait", test_leave_without_wait},
     {"topology: too few on a try", test_too_few_on_a_try},
