@@ -15,9 +15,9 @@
  * A handle is FREE only when the server can have nothing of it: no place in the queue, no hold, no
  * acquire still on its way. Until then it is LEAVING, in the background if need be.
  *
- * Tokens. While it does not hold, a handle keeps the token of a hold that it gave up unreleased:
- * the server may still have that hold, and is told by the next acquire to end it and to begin a new
- * one.
+ * Tokens. While it does not hold, a handle keeps the token of its last hold: the server may still
+ * have that hold, because it was given up unreleased, or because the server took over and has not
+ * got the release. The next acquire tells it to end that hold and to begin a new one.
  */
 #include "internal.h"
 
@@ -530,7 +530,6 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   if (handle->phase == RELEASING && !ended) { /* or an earlier one has ended it */
     result = handle->in_doubt & KIND_RELEASE ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST;
   }
-  handle->token = 0;
   if (settled(handle, sent_at)) {
     /* its UNSUBSCRIBE was refused, or not sent yet */
     bool listens = handle->phase == REMOVING && handle->flags & SUBSCRIBED;

@@ -570,6 +570,21 @@ static void test_renewal_and_loss(void)
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_NOT_HELD);
 }
 
+/*
+ * A server that took over may not know of the release. It is told the token, so that it gives a new
+ * one and does not take the hold for one that goes on.
+ */
+static void test_released_token_is_named(void)
+{
+  acquire_a(FAIRLOCK_RENEW);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends("$1\r\n0\r\n$2\r\n77\r\n"));
+}
+
 static void test_another_token_is_a_loss(void)
 {
   acquire_a(FAIRLOCK_RENEW);
@@ -2273,6 +2288,7 @@ const struct check_test check_tests[] = {
     {"SUBSCRIBE refused", test_subscribe_refused},
     {"renewal and loss", test_renewal_and_loss},
     {"another token is a loss", test_another_token_is_a_loss},
+    {"released token is named", test_released_token_is_named},
     {"a hold is lost while its SUBSCRIBE is under way", test_loss_while_subscribing},
     {"a lease runs out", test_lease_runs_out},
     {"a lease ran out long ago", test_lease_ran_out_long_ago},
