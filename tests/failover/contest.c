@@ -37,12 +37,15 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   topology.address = address;
   topology.address_size = sizeof address;
   topology.replicas = (uint32_t)connection->replicas;
+  topology.sentinel_user = connection->sentinel_user;
+  topology.sentinel_password = connection->sentinel_password;
   if (slash != NULL) {
     *slash = 0;
     topology.service = slash + 1;
   }
   client_prepare(client, 0);
   client->config.lease_ms = connection->lease_ms;
+  client->config.password = connection->password;
   if (!port_posix_seeds(&client->socket, seeds)) return "no list of host:port";
   client_start(client);
   return fairlock_follow(&client->client, &topology) == FAIRLOCK_OK ? NULL : "not to be followed";

@@ -2,6 +2,7 @@
 #include "scene.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Each node as the first of the address, one of the others dead. */
 static void test_seeds(void)
@@ -60,19 +61,37 @@ static void test_takeover(void)
   fail_over("TAKEOVER");
 }
 
-/* Stops for two seconds at each key: longer than the client waits between two tries. */
+/* What one is told who comes to wait for a moment only. */
+static int coming(const struct connection *connection)
+{
+  static struct client client;
+  struct fairlock handle;
+  if (!CHECK(connect_by_url(&client, connection) == NULL)) return FAIRLOCK_PENDING;
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, DOOR), FAIRLOCK_OK);
+  int status = fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW);
+  AWAIT(fairlock_start_deinit(&handle) == FAIRLOCK_OK, fairlock_poll(&client.client, 100));
+  client_close(&client);
+  return status;
+}
+
+/*
+ * Stops for two seconds at each key: longer than the client waits between two tries. Only those are
+ * told of it whose patience ends meanwhile.
+ */
 static void test_resharding(void)
 {
   cluster_start(&rig, NULL);
   int slot = cluster_slot(&rig, DOOR), from = cluster_owner(&rig, slot), to = (from + 1) % 3;
   struct connection connection = scene_connection(from, 0);
   scene_gather(&connection, from);
+  CHECK_EQUAL(coming(&connection), FAIRLOCK_TIMEOUT);
   CHECK(cluster_move_begin(&rig, slot, from, to));
   for (int left = 1; left > 0;) {
     sleep_ms(2000);
     left = cluster_move_key(&rig, slot, from, to);
     CHECK(left >= 0);
     CHECK(contest_believes(&contest, 0));
+    if (left > 0) CHECK_EQUAL(coming(&connection), FAIRLOCK_UNAVAILABLE);
   }
   sleep_ms(2000);
   CHECK(cluster_move_end(&rig, slot, from, to));
@@ -92,6 +111,100 @@ static void test_resharding_in_one_go(void)
   scene_end();
 }
 
+/* The name of a lock on the same node as DOOR, in another slot. */
+static void find_neighbour(int owner, char name[32])
+{
+  int slot = cluster_slot(&rig, DOOR), other = -1;
+  for (int i = 0; other < 0 || other == slot || cluster_owner(&rig, other) != owner; i++) {
+    (void)snprintf(name, 32, "scene:window:%d", i);
+    other = cluster_slot(&rig, name);
+  }
+}
+
+/* Both on one node at first; then the slot of one moves away while the other is held. */
+static void test_two_slots(void)
+{
+  static struct client client;
+  struct fairlock door, window;
+  char name[32];
+  cluster_start(&rig, NULL);
+  int owner = cluster_owner(&rig, cluster_slot(&rig, DOOR)), to = (owner + 1) % 3;
+  find_neighbour(owner, name);
+  int slot = cluster_slot(&rig, name);
+  struct connection connection = scene_connection(to, 0);
+  connection.lease_ms = 3000;
+  if (!CHECK(connect_by_url(&client, &connection) == NULL)) return;
+  CHECK_EQUAL(fairlock_init(&door, &client.client, DOOR), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&window, &client.client, name), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&window, FAIRLOCK_RENEW), FAIRLOCK_OK); /* does not listen */
+  CHECK_EQUAL(fairlock_release(&window), FAIRLOCK_OK);
+  CHECK(cluster_move_begin(&rig, slot, owner, to));
+  for (int left = (int)raw_number(node_raw(&rig.node[owner]), "CLUSTER COUNTKEYSINSLOT %d", slot);
+       left > 0;)
+    left = cluster_move_key(&rig, slot, owner, to);
+  CHECK(cluster_move_end(&rig, slot, owner, to));
+  uint32_t connects = fairlock_read_counters(&client.client).connects;
+  CHECK_EQUAL(fairlock_acquire(&window, 5000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
+  CHECK(strstr(client_error(&client), "MOVED") != NULL);
+  service_for(&client, 4000); /* more than the lease */
+  CHECK(fairlock_remaining_ms(&door) > 0);
+  CHECK_EQUAL(client.losses, 0);
+  CHECK_EQUAL(fairlock_read_counters(&client.client).connects, connects);
+  CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&window, 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&door, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
+  CHECK(fairlock_remaining_ms(&window) > 0);
+  CHECK_EQUAL(fairlock_release(&window), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&window), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
+  client_close(&client);
+  rig_stop(&rig);
+}
+
+/* The same password on all nodes; whoever is redirected gives it again. */
+static void test_password(void)
+{
+  static struct client client;
+  struct rig_options options = {.password = "data"};
+  cluster_start(&rig, &options);
+  int owner = cluster_owner(&rig, cluster_slot(&rig, DOOR));
+  struct connection connection = scene_connection((owner + 1) % 3, 0);
+  if (!CHECK(connect_by_url(&client, &connection) == NULL)) return;
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_DENIED);
+  client_close(&client);
+  connection.password = options.password;
+  scene_gather(&connection, owner);
+  scene_end();
+}
+
+/*
+ * The owner is cut off from the others with its holder; another contender comes to its successor.
+ * The only replica has to acknowledge.
+ */
+static void test_split(void)
+{
+  struct rig_options options = {.parted = true};
+  cluster_start(&rig, &options);
+  int slot = cluster_slot(&rig, DOOR), owner = cluster_owner(&rig, slot);
+  struct connection connection = scene_connection((owner + 1) % 3, 1);
+  connection.lease_ms = 6000;
+  contest_begin(&contest, DOOR);
+  int first = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  CHECK(contest_holds(&contest, first));
+  rig_part(&rig, 1U << owner);
+  CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
+  int second = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  sleep_ms(2 * (int64_t)connection.lease_ms);
+  CHECK(!contest_believes(&contest, first));
+  rig_part(&rig, 0);
+  CHECK(contest_holds(&contest, second));
+  CHECK(contest_end(&contest));
+  CHECK_EQUAL(contest_overlap_us(&contest), 0);
+  CHECK_EQUAL(contest_tokens(&contest), 0);
+  rig_stop(&rig);
+}
+
 const struct check_test check_tests[] = {
     {"cluster_seeds", test_seeds},
     {"cluster_killed_master", test_killed_master},
@@ -100,4 +213,7 @@ const struct check_test check_tests[] = {
     {"cluster_takeover", test_takeover},
     {"cluster_resharding", test_resharding},
     {"cluster_resharding_in_one_go", test_resharding_in_one_go},
+    {"cluster_two_slots", test_two_slots},
+    {"cluster_password", test_password},
+    {"cluster_split", test_split},
     {NULL, NULL}};

@@ -75,11 +75,70 @@ static void test_unknown_service(void)
   rig_stop(&rig);
 }
 
+/* What a client of its own is told when it connects. */
+static int connecting(const struct connection *connection)
+{
+  static struct client client;
+  if (!CHECK(connect_by_url(&client, connection) == NULL)) return FAIRLOCK_PENDING;
+  int status = fairlock_connect(&client.client);
+  client_close(&client);
+  return status;
+}
+
+/*
+ * They are needed to find the master, not to stay with it. Whose connection breaks meanwhile comes
+ * back when one of them does.
+ */
+static void test_all_sentinels_dead(void)
+{
+  sentinels_start(&rig, NULL);
+  struct connection connection = scene_connection(3, 0);
+  connection.lease_ms = 15000;
+  scene_gather(&connection, 0);
+  CHECK_EQUAL(connecting(&connection), FAIRLOCK_OK);
+  for (int i = 3; i < NODES; i++)
+    node_kill(&rig.node[i]);
+  CHECK(scene_renewed(0));
+  CHECK_EQUAL(connecting(&connection), FAIRLOCK_UNREACHABLE);
+  CHECK(raw_run(node_raw(&rig.node[0]), "CLIENT KILL TYPE normal"));
+  CHECK(raw_run(node_raw(&rig.node[0]), "CLIENT KILL TYPE pubsub"));
+  CHECK_EQUAL(raw_number(node_raw(&rig.node[0]), "PUBSUB CHANNELS"), 0);
+  node_revive(&rig.node[4]);
+  CHECK(scene_renewed(0));
+  scene_end();
+}
+
+/* The Sentinels' and the servers' own: with all of them through a fail-over, DENIED without one. */
+static void test_passwords(void)
+{
+  struct rig_options options = {
+      .password = "data", .sentinel_user = "warden", .sentinel_password = "watch"};
+  sentinels_start(&rig, &options);
+  struct connection connection = scene_connection(3, 0);
+  CHECK_EQUAL(connecting(&connection), FAIRLOCK_DENIED);
+  connection.password = options.password;
+  CHECK_EQUAL(connecting(&connection), FAIRLOCK_DENIED);
+  connection.sentinel_password = options.sentinel_password; /* of the default user, which is off */
+  CHECK_EQUAL(connecting(&connection), FAIRLOCK_DENIED);
+  connection.sentinel_user = options.sentinel_user;
+  connection.password = NULL;
+  CHECK_EQUAL(connecting(&connection), FAIRLOCK_DENIED);
+  connection.password = "date";
+  CHECK_EQUAL(connecting(&connection), FAIRLOCK_DENIED);
+  connection.password = options.password;
+  scene_gather(&connection, 0);
+  CHECK(sentinels_fail_over(&rig));
+  int master = sentinels_promote(&rig, 0);
+  if (!CHECK(master > 0)) return;
+  CHECK(scene_renewed(master));
+  scene_end();
+}
+
 /*
  * A holder stays with the old master, another contender comes to the new one. Returns how long both
  * believed. The network heals only when the second has held for a while, or not at all.
  */
-static int64_t split(const char *config, int replicas)
+static int64_t split(const char *what, const char *config, int replicas)
 {
   struct rig_options options = {.parted = true, .config = config};
   sentinels_start(&rig, &options);
@@ -101,7 +160,7 @@ static int64_t split(const char *config, int replicas)
   CHECK(contest_holds(&contest, second));
   CHECK(contest_end(&contest));
   int64_t overlap = contest_overlap_us(&contest);
-  printf("# two believers for %" PRId64 " ms\n", overlap / 1000);
+  printf("# split brain, %-34s two believers for %6" PRId64 " ms\n", what, overlap / 1000);
   CHECK_EQUAL(contest_tokens(&contest), 0);
   rig_stop(&rig);
   return overlap;
@@ -112,23 +171,30 @@ static const char min_replicas[] = "min-replicas-to-write 1\nmin-replicas-max-la
 /* Nothing prevents it: the proof that the test can see two believers. */
 static void test_split(void)
 {
-  CHECK(split(NULL, 0) > 0);
+  CHECK(split("nothing against it:", NULL, 0) > 0);
 }
 
 /* The lag, and one more lease. */
 static void test_split_min_replicas(void)
 {
-  CHECK(split(min_replicas, 0) < (SPLIT_LEASE_MS + 4000) * (int64_t)1000);
+  CHECK(split("min-replicas-to-write 1:", min_replicas, 0) <
+        (SPLIT_LEASE_MS + 4000) * (int64_t)1000);
 }
 
 static void test_split_replicas(void)
 {
-  CHECK_EQUAL(split(NULL, 2), 0);
+  CHECK_EQUAL(split("replicas 2 of 2:", NULL, 2), 0);
+}
+
+/* The one that acknowledged is on the other side, as is the one that is promoted. */
+static void test_split_one_replica(void)
+{
+  CHECK_EQUAL(split("replicas 1 of 2:", NULL, 1), 0);
 }
 
 static void test_split_both(void)
 {
-  CHECK_EQUAL(split(min_replicas, 2), 0);
+  CHECK_EQUAL(split("both (replicas 2):", min_replicas, 2), 0);
 }
 
 const struct check_test check_tests[] = {{"sentinel_killed_master", test_killed_master},
@@ -136,8 +202,11 @@ const struct check_test check_tests[] = {{"sentinel_killed_master", test_killed_
                                          {"sentinel_manual_failover", test_manual_failover},
                                          {"sentinel_first_dead", test_first_sentinel_dead},
                                          {"sentinel_unknown_service", test_unknown_service},
+                                         {"sentinel_all_dead", test_all_sentinels_dead},
+                                         {"sentinel_passwords", test_passwords},
                                          {"sentinel_split", test_split},
                                          {"sentinel_split_min_replicas", test_split_min_replicas},
+                                         {"sentinel_split_one_replica", test_split_one_replica},
                                          {"sentinel_split_replicas", test_split_replicas},
                                          {"sentinel_split_both", test_split_both},
                                          {NULL, NULL}};
