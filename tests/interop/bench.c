@@ -97,7 +97,7 @@ static void bench_uncontended(struct side *side)
 static int64_t hand_over(struct driver *from, struct driver *to, int settle_ms)
 {
   say(to, "a ball lock");
-  if (!queue_reaches(&lab, "ball", 1)) exit(1);
+  if (!lab_queue_reaches(&lab, "ball", 1)) exit(1);
   sleep_ms(settle_ms); /* Redisson subscribes, and asks once more, after it entered the queue */
   int64_t released = field(tell(from, "a ball unlock"), 0);
   const char *answer = hear(to, "a", PATIENCE_MS);
@@ -164,7 +164,7 @@ static int64_t timed_handover(struct side *side, struct driver *from, struct dri
   clear();
   tell(from, "a crowd lock");
   say(to, "a crowd lock");
-  if (!queue_reaches(&lab, "crowd", 1)) exit(1);
+  if (!lab_queue_reaches(&lab, "crowd", 1)) exit(1);
   sleep_ms(20);
   crowd(side, "crowd", waiters, false);
   tell(from, "b warm bench 100"); /* a server that just slept takes several times as long */
@@ -187,7 +187,7 @@ static void bench_waiting(struct side *side, int waiters)
   clear();
   tell(holder, "a wait lock");
   say(waiter, "a wait lock");
-  if (!queue_reaches(&lab, "wait", 1)) exit(1);
+  if (!lab_queue_reaches(&lab, "wait", 1)) exit(1);
   crowd(side, "wait", waiters, true);
   sleep_ms(100);
   raw_run(&lab.redis, "CONFIG RESETSTAT");
@@ -309,13 +309,13 @@ static void bench_killed_waiters(struct side *side, const char *options, const c
   tell(holder, "a doomed lock");
   for (int i = 0; i < 5; i++) {
     say(victim, "v%d doomed lock", i);
-    if (!queue_reaches(&lab, "doomed", i + 1)) exit(1);
+    if (!lab_queue_reaches(&lab, "doomed", i + 1)) exit(1);
   }
   int64_t stay = longest_stay("doomed");
   sleep_ms(300);
   driver_kill(victim);
   say(heir, "a doomed lock");
-  if (!queue_reaches(&lab, "doomed", 6)) exit(1);
+  if (!lab_queue_reaches(&lab, "doomed", 6)) exit(1);
   sleep_ms(300);
   int64_t released = field(tell(holder, "a doomed unlock"), 0);
   if (patience_ms == 0) {
@@ -359,7 +359,7 @@ static void begin_takeover(struct side *side, struct pair *pair)
     snprintf(lock, sizeof lock, "%s-%d", side->name, i);
     tell(pair->holder, "h%d %s lock", i, lock);
     say(pair->waiter, "w%d %s lock", i, lock);
-    if (!queue_reaches(&lab, lock, 1)) exit(1);
+    if (!lab_queue_reaches(&lab, lock, 1)) exit(1);
   }
 }
 

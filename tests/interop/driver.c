@@ -7,8 +7,9 @@
  * at the end of stdin, without giving back anything. Must not retry, correct or order anything by
  * itself.
  *
- * Arguments: PORT [lease=MS] [run=0|1]. run=1, the default, has a thread of its own keep leases
- * alive; run=0 leaves that to the calls that block, as a small device would.
+ * Arguments: PORT [lease=MS] [run=0|1] [cluster=1]. run=1, the default, has a thread of its own keep
+ * leases alive; run=0 leaves that to the calls that block, as a small device would. cluster=1: the
+ * port is that of a node of a cluster. The passes then do not work: they have one node in mind.
  */
 #define _GNU_SOURCE
 #include "fairlock.h"
@@ -267,16 +268,23 @@ int main(int argc, char **argv)
                                           .send_buffer = send_buffer,
                                           .send_size = sizeof send_buffer};
   static struct port_posix server;
+  static char address[64], seed[32];
+  static struct fairlock_topology topology = {.address = address, .address_size = sizeof address};
   char line[512], name[32];
   bool runs = true;
+  bool cluster = false;
   pthread_t runner;
   for (int i = 2; i < argc; i++) {
     if (strncmp(argv[i], "lease=", 6) == 0) config.lease_ms = (uint32_t)atoi(argv[i] + 6);
     if (strcmp(argv[i], "run=0") == 0) runs = false;
+    if (strcmp(argv[i], "cluster=1") == 0) cluster = true;
   }
   port = atoi(argv[1]);
-  port_posix_tcp(&server, "127.0.0.1", argv[1]);
+  snprintf(seed, sizeof seed, "127.0.0.1:%d", port);
+  if (!cluster) port_posix_tcp(&server, "127.0.0.1", argv[1]);
+  else if (!port_posix_seeds(&server, seed)) return 1;
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
+  if (cluster && fairlock_follow(&client, &topology) != FAIRLOCK_OK) return 1;
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   if (runs && pthread_create(&runner, NULL, keep_alive, &client) != 0) return 1;
   printf("ready %lld\n", (long long)now_ns());

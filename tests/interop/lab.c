@@ -179,7 +179,7 @@ bool listens(struct lab *lab, const char *lock, const char *id)
   return false;
 }
 
-bool queue_reaches(struct lab *lab, const char *lock, int64_t length)
+bool lab_queue_reaches(struct lab *lab, const char *lock, int64_t length)
 {
   for (int64_t until = now_ms() + 10000; now_ms() < until; sleep_ms(2)) {
     if (raw_number(&lab->redis, "LLEN redisson_lock_queue:{%s}", lock) == length) return true;

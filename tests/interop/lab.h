@@ -80,7 +80,7 @@ bool listens_now(struct lab *lab, const char *lock, const char *id);
 bool listens(struct lab *lab, const char *lock, const char *id);
 
 /* Waits until the queue of lock has length entries. False when that takes longer than 10 s. */
-bool queue_reaches(struct lab *lab, const char *lock, int64_t length);
+bool lab_queue_reaches(struct lab *lab, const char *lock, int64_t length);
 
 /* Sorts count values. Returns the median. */
 int64_t median(int64_t *values, int count);

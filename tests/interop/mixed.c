@@ -48,7 +48,7 @@ static void print_ms(const char *what, int64_t ns)
 static void enqueue(struct driver *driver, const char *party, const char *lock, int64_t length)
 {
   say(driver, "%s %s lock", party, lock);
-  CHECK(queue_reaches(&lab, lock, length));
+  CHECK(lab_queue_reaches(&lab, lock, length));
 }
 
 /* Waits until an earlier request for the lock succeeds; when that was, or -1. */
@@ -181,14 +181,14 @@ static void test_a_waiter_that_gives_up(void)
 {
   CHECK(field(tell(ours, "a given lock"), 0) > 0);
   say(java, "j given wait 3000 -1");
-  CHECK(queue_reaches(&lab, "given", 1));
+  CHECK(lab_queue_reaches(&lab, "given", 1));
   say(ours_2, "b given wait 3000 -1");
-  CHECK(queue_reaches(&lab, "given", 2));
+  CHECK(lab_queue_reaches(&lab, "given", 2));
   enqueue(java_2, "k", "given", 3);
   enqueue(ours_2, "c", "given", 4);
   CHECK_EQUAL(field(hear(java, "j", 20000), 0), 0);
   CHECK_EQUAL(field(hear(ours_2, "b", 20000), 0), 0);
-  CHECK(queue_reaches(&lab, "given", 2));
+  CHECK(lab_queue_reaches(&lab, "given", 2));
   CHECK_EQUAL(raw_number(&lab.redis, "ZCARD redisson_lock_timeout:{given}"), 2);
   CHECK(released(ours, "a", "given"));
   CHECK(granted(java_2, "k", 20) > 0 && released(java_2, "k", "given"));
@@ -228,7 +228,7 @@ static void check_round(struct party *holder, struct party *parties, int count,
   CHECK(field(tell(holder->driver, "%s mixed lock", holder->name), 0) > 0);
   for (int i = 0; i < count; i++) {
     say(parties[i].driver, "%s mixed pass", parties[i].name);
-    if (!CHECK(queue_reaches(&lab, "mixed", i + 1))) return;
+    if (!CHECK(lab_queue_reaches(&lab, "mixed", i + 1))) return;
   }
   int64_t at = field(tell(holder->driver, "%s mixed unlock", holder->name), 0);
   for (int i = 0; i < count; i++) {
@@ -449,7 +449,7 @@ static void test_stopped_redisson_waiter_before_ours(void)
   print_ms("stopped Redisson waiter, next is ours", took);
   CHECK(took > 0 && took < WINDOW_NS);
   kill(victim->pid, SIGCONT);
-  if (queue_reaches(&lab, "stopped", 1)) { /* it stands in line again */
+  if (lab_queue_reaches(&lab, "stopped", 1)) { /* it stands in line again */
     CHECK(released(ours_2, "b", "stopped"));
     CHECK(granted(victim, "victim", 20) > 0);
     CHECK_EQUAL(field(tell(victim, "victim stopped count"), 0), 1);

@@ -3,7 +3,7 @@
 REDISSON ?= 3.17.7 4.7.0
 INTEROP := $(BUILD)/tests/interop
 INTEROP_LAB := $(INTEROP)/lab.o $(SUPPORT)
-INTEROP_PROGRAMS := $(INTEROP)/driver $(INTEROP)/mixed $(INTEROP)/differential $(INTEROP)/bench
+INTEROP_PROGRAMS := $(INTEROP)/driver $(INTEROP)/mixed $(INTEROP)/differential $(INTEROP)/in_cluster $(INTEROP)/bench
 REDISSON_READY := $(REDISSON:%=$(BUILD)/interop/%/ready)
 export BUILD
 
@@ -11,6 +11,10 @@ $(INTEROP)/driver: $(INTEROP)/driver.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP)/mixed: $(INTEROP)/mixed.o $(BUILD)/tests/check.o $(INTEROP_LAB)
 $(INTEROP)/differential: $(INTEROP)/differential.o $(BUILD)/tests/check.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP)/bench: $(INTEROP)/bench.o $(INTEROP_LAB) $(BUILD)/liblock.a
+# The cluster is that of the tests of fail-over.
+$(INTEROP)/in_cluster.o: CPPFLAGS += -Itests/server -Itests/failover
+$(INTEROP)/in_cluster: $(INTEROP)/in_cluster.o $(BUILD)/tests/check.o $(FAILOVER_OBJECTS) \
+  $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP_PROGRAMS):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -21,7 +25,7 @@ $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
 
 .PHONY: interop
 interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## test together with Redisson, from Maven Central
-	@sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)")
+	@sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)")
 
 .PHONY: bench-redisson
 bench-redisson: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## measure side by side with Redisson

@@ -7,7 +7,8 @@
  * Ends at the end of stdin, without giving back anything. It must not retry, correct or order anything by itself: what
  * Redisson does is what is tested.
  *
- * Arguments: PORT [watchdog=MS] [fairwait=MS]; whatever is not named keeps Redisson's default.
+ * Arguments: PORT [watchdog=MS] [fairwait=MS] [cluster=1]; whatever is not named keeps Redisson's default. cluster=1: the
+ * port is that of a node of a cluster.
  */
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -33,7 +34,12 @@ public class Driver {
 
   public static void main(String[] arguments) throws Exception {
     Config config = new Config();
-    config.useSingleServer().setAddress("redis://127.0.0.1:" + arguments[0]);
+    String address = "redis://127.0.0.1:" + arguments[0];
+    if (Arrays.asList(arguments).contains("cluster=1")) {
+      config.useClusterServers().addNodeAddress(address);
+    } else {
+      config.useSingleServer().setAddress(address);
+    }
     for (String argument : Arrays.copyOfRange(arguments, 1, arguments.length)) {
       long value = Long.parseLong(argument.substring(argument.indexOf('=') + 1));
       if (argument.startsWith("watchdog=")) {
