@@ -12,14 +12,18 @@ mark=$folder
 redis=
 trap 'test -z "$redis" || kill "$redis"; rm -rf "$folder"' EXIT
 
-# start ARGUMENT...: the demo, in the background, with a folder for its files; all its processes
-# carry the mark.
-start() {
+# start_program PROGRAM ARGUMENT...: in the background, with a folder for its files; all its
+# processes carry the mark. start ARGUMENT...: the demo.
+start_program() {
   rm -rf "$folder/tmp" "$folder/log" # so that await() does not find what an earlier one printed
   mkdir "$folder/tmp"
   : >"$folder/log"
-  env TMPDIR="$folder/tmp" DEMO_MARK="$mark" "$demo" "$@" >"$folder/log" 2>&1 &
+  env TMPDIR="$folder/tmp" DEMO_MARK="$mark" "$@" >"$folder/log" 2>&1 &
   pid=$!
+}
+
+start() {
+  start_program "$demo" "$@"
 }
 
 running() {
@@ -129,4 +133,32 @@ verdict demo_url_leaves_nothing nothing_stays
 redis-cli -s "$folder/socket" keys '*' >"$folder/log"
 verdict demo_url_leaves_no_lock says 'fairlock:{demo:[0-9]*}' 1
 verdict demo_url_leaves_no_queue says . 1
+
+# Servers that move. Their folder goes with them.
+start_program "$demo-failover" "$demo" --pace 400
+wait "$pid"
+status=$?
+verdict demo_failover_status test $status = 0
+verdict demo_failover_order says '^order: kept$' 1
+verdict demo_failover_one_holder says '^holders at once: 1$' 1
+verdict demo_failover_grants says '^ \(process\|thread\) [1-8] *[1-8] *[1-7] *[0-9]\{10,\} ' 7
+verdict demo_failover_killed says 'kill -9 the master of the servers, while process 5 holds$' 1
+verdict demo_failover_survived says '3 are in line at the next master, ' 1
+verdict demo_failover_leaves_nothing nothing_stays
+
+start_program "$demo-failover" "$demo" --pace 400 --meddle
+wait "$pid"
+status=$?
+verdict demo_failover_bad_verdict_status test $status = 1
+verdict demo_failover_two_holders says '^holders at once: 2$' 1
+
+for signal in TERM KILL; do
+  start_program "$demo-failover" "$demo"
+  await 'thread 4 is in line'
+  kill -s $signal "$pid"
+  wait "$pid" 2>/dev/null
+  status=$?
+  verdict "demo_failover_${signal}_status" test $status -gt 128
+  verdict "demo_failover_${signal}_leaves_nothing" nothing_stays
+done
 exit $failed

@@ -2,7 +2,7 @@
  * The lock at work: eight contenders, half of them processes, half of them threads that share a
  * client, on one lock.
  *
- *     demo --server REDIS-SERVER | --url URL  [--pace MS] [--meddle] [--svg FILE]
+ *     demo --server REDIS-SERVER | --url URL [--kill PID]  [--pace MS] [--meddle] [--svg FILE]
  *
  * This process tells the story: it lets the contenders come one after the other, waits until the
  * server has seen each, and decides when each holder releases, so that no timing decides what
@@ -13,7 +13,8 @@
  * any case.
  *
  * --pace: how long each works, in ms. --meddle: force the lock away from its first holder, to see
- * the verdict go bad. --svg: draw what happened into that file.
+ * the verdict go bad. --svg: draw what happened into that file. --kill: the process of the master
+ * of servers that move; it is killed, instead of a contender that holds.
  */
 #include "demo.h"
 #include "support/process.h"
@@ -35,6 +36,9 @@ static struct fairlock_client observer;
 static pid_t team;
 static int64_t started;
 static int64_t pace_ms = 1400;
+static pid_t master; /* to be killed; 0: none */
+static struct fairlock view;
+static int listening, seen_listening; /* waiters: in the inspection that goes on, in the last one */
 static int arrivals;
 static char lock_name[32];
 static volatile sig_atomic_t interrupted;
@@ -72,16 +76,29 @@ static void note_arrival(const struct fairlock_report *report)
 static void take_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
+  if (report->place == 0) listening = 0;
+  else if (report->listens && report->alive) listening++;
   note_arrival(report);
   screen_report(report);
 }
 
+/* An inspection may take long, where servers move; it goes on while the story does. */
 static void inspect(void)
 {
   static int64_t due;
-  static bool failing;
+  static bool failing, asked;
   if (story_us() < due) return;
-  int status = fairlock_inspect(&observer, lock_name, strlen(lock_name), take_report, NULL);
+  int status = asked ? FAIRLOCK_PENDING : fairlock_start_inspect(&view, take_report, NULL);
+  asked = status == FAIRLOCK_PENDING;
+  if (asked) fairlock_poll(&observer, 0);
+  if (asked) status = fairlock_result(&view);
+  if (status == FAIRLOCK_PENDING) {
+    seen_listening = -1;
+    screen_draw();
+    return;
+  }
+  asked = false;
+  seen_listening = status == FAIRLOCK_OK ? listening : -1;
   if (status != FAIRLOCK_OK && !failing)
     screen_event("cannot inspect: %s", fairlock_status_text(status));
   failing = status != FAIRLOCK_OK;
@@ -267,9 +284,35 @@ static bool all_over(void)
   return true;
 }
 
+static int still_waiting(void)
+{
+  int count = 0;
+  for (int i = 0; i < CONTENDERS; i++)
+    count += all[i].stage == WAITING && all[i].killed_at == 0;
+  return count;
+}
+
+/*
+ * Kills the master of the servers, and looks on until there is another, and whoever waits is back
+ * in line: till then a release would hand the lock to the first that is back.
+ */
+static bool kill_master(const struct contender *self)
+{
+  int64_t killed_at = story_us();
+  int64_t limit = killed_at + (int64_t)PATIENCE_MS * 1000;
+  kill(master, SIGKILL);
+  screen_event("kill -9 the master of the servers, while %s holds", self->name);
+  do {
+    if (!look_on() || story_us() > limit) return false;
+  } while (seen_listening < still_waiting());
+  double took = (double)(story_us() - killed_at) / 1e6;
+  screen_event("%d are in line at the next master, %.2f s after the kill", seen_listening, took);
+  return true;
+}
+
 /*
  * What happens while somebody holds: the second sees the next one killed, the third process is
- * killed itself.
+ * killed itself, or sees the master killed.
  */
 static bool scene(struct contender *self, int number, bool meddle)
 {
@@ -280,7 +323,8 @@ static bool scene(struct contender *self, int number, bool meddle)
   }
   if (number == 2 && all[2].stage == WAITING) kill_contender(&all[2], "is next in line");
   if (!look_on_for(pace_ms / 2)) return false;
-  if (self == &all[4]) kill_contender(self, "holds");
+  if (self == &all[4] && master == 0) kill_contender(self, "holds");
+  else if (self == &all[4] && !kill_master(self)) return false;
   else self->order = RELEASE;
   return true;
 }
@@ -407,25 +451,28 @@ static int tell_result(const char *picture)
 static int run(const char *program, const char *url, bool meddle, const char *picture)
 {
   if (!server_start(&server, program, url)) return 2;
+  server.topology.replicas = master != 0; /* so that the next master knows who holds */
   start_contenders(); /* before this process connects: no contender may inherit its connection */
   int status = reach_server();
   if (status != FAIRLOCK_OK) {
     fprintf(stderr, "no server at %s: %s\n", server.url.shown, fairlock_status_text(status));
     return 2;
   }
-  screen_begin(all, lock_name, server.url.shown);
+  if (fairlock_init(&view, &observer, lock_name) != FAIRLOCK_OK) return 2;
+  screen_begin(all, lock_name, server.url.shown, server.config.lease_ms);
   tell_story(meddle);
   tell_events(story_us());
   screen_end(!interrupted);
   end_contenders();
-  if (url != NULL) sweep();
+  if (url != NULL && master == 0) sweep();
   return interrupted ? 128 + (int)interrupted : tell_result(picture);
 }
 
 static int usage(void)
 {
   fprintf(stderr,
-          "usage: demo --server REDIS-SERVER | --url URL [--pace MS] [--meddle] [--svg FILE]\n");
+          "usage: demo --server REDIS-SERVER | --url URL [--kill PID] [--pace MS] [--meddle] "
+          "[--svg FILE]\n");
   return 2;
 }
 
@@ -439,12 +486,14 @@ int main(int argc, char **argv)
     bool more = i + 1 < argc;
     if (strcmp(argv[i], "--server") == 0 && more) program = argv[++i];
     else if (strcmp(argv[i], "--url") == 0 && more) url = argv[++i];
+    else if (strcmp(argv[i], "--kill") == 0 && more) master = (pid_t)atoi(argv[++i]);
     else if (strcmp(argv[i], "--pace") == 0 && more) pace_ms = strtol(argv[++i], NULL, 10);
     else if (strcmp(argv[i], "--svg") == 0 && more) picture = argv[++i];
     else if (strcmp(argv[i], "--meddle") == 0) meddle = true;
     else return usage();
   }
   if ((program == NULL) == (url == NULL) || pace_ms < 100 || pace_ms > 10000) return usage();
+  if (master < 0 || (master > 0 && program != NULL)) return usage();
   all = share(sizeof *all * CONTENDERS);
   started = now_us();
   snprintf(lock_name, sizeof lock_name, "demo:%ld", (long)getpid());

@@ -9,6 +9,7 @@
  *   screen.c      what is seen: the table, who holds and who waits, what happened
  *   verdict.c     what the records prove
  *   timeline.c    the records as a picture
+ *   failover.c    a program that has the demo run on servers of which the master is killed
  *
  * A contender writes its part of its record before it stores the stage, or the atomic time, that
  * says so; who has seen that may read the rest. Times are microseconds since the start of the demo.
@@ -26,7 +27,8 @@
 #include "support/clock.h"
 #include "url.h"
 
-enum { CONTENDERS = 8, LEASE_MS = 3000 };
+/* Where servers move, a lease has to outlast a fail-over. */
+enum { CONTENDERS = 8, LEASE_MS = 3000, MOVING_LEASE_MS = 15000 };
 
 enum stage { STARTING, READY, WAITING, HOLDING, RELEASED, FAILED };
 
@@ -63,6 +65,7 @@ int64_t story_us(void);
 struct server {
   struct port_posix socket;
   struct fairlock_config config;
+  struct fairlock_topology topology; /* for a URL of several servers */
   struct url url;
   char folder[256]; /* of a private server */
   pid_t pid;        /* 0: not ours */
@@ -92,7 +95,7 @@ _Noreturn void run_team(struct contender *all, struct server *server, const char
 void belong_to(pid_t parent);
 
 /* screen.c */
-void screen_begin(struct contender *all, const char *lock, const char *url);
+void screen_begin(struct contender *all, const char *lock, const char *url, uint32_t lease_ms);
 /* Something happened: a line of text. */
 void screen_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One step of an inspection, begun by place 0. */

@@ -14,7 +14,13 @@ $(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(BUILD)/boards/host/url.o $(SUPPO
 $(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-tests/demo/check.sh: $(DEMO) $(BUILD)/redis-server
+tests/demo/check.sh: $(DEMO) $(DEMO)-failover $(BUILD)/redis-server
+
+$(BUILD)/tests/demo/failover.o: CPPFLAGS += -Itests/server -Itests/failover
+
+$(DEMO)-failover: $(BUILD)/tests/demo/failover.o $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig) $(BUILD)/tests/server/harness.o \
+  $(BUILD)/tests/chaos/history.o $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 .PHONY: demo
 demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for a server of yours)
@@ -23,6 +29,12 @@ demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for
 	@test -x $(DEMO) || echo "building ..."
 	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
 	@$(DEMO) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
+
+.PHONY: demo-failover
+demo-failover: ## the same on a master with replicas and Sentinels; the master is killed in the middle
+	@sh tests/tools/need.sh gcc libc6-dev redis-tools
+	@$(MAKE) --no-print-directory -s $(DEMO) $(DEMO)-failover $(BUILD)/redis-server
+	@$(DEMO)-failover $(DEMO)
 
 # The committed picture changes only if the check of it finds nothing in the new one.
 .PHONY: demo-picture

@@ -27,6 +27,7 @@ enum { WIDTH = 79, CHART = 16, EVENTS = 6, FRAME_LINES = 17 + EVENTS, WAITERS = 
 static struct {
   struct contender *all;
   const char *lock, *url;
+  uint32_t lease_ms;
   bool terminal; /* draws in place */
   bool drawn;
   char events[EVENTS][WIDTH + 1];
@@ -149,7 +150,7 @@ static void put_title(int64_t now)
   put(" %s%-69.69s%s %6.1f s", style(BOLD), title, style(RESET), (double)now / 1e6);
   end_line();
   put(" 4 processes, and 4 threads that share one client and its connection; lease %d s",
-      LEASE_MS / 1000);
+      (int)(screen.lease_ms / 1000));
   end_line();
 }
 
@@ -221,11 +222,12 @@ static bool fits_terminal(void)
   return size.ws_row > FRAME_LINES && size.ws_col > WIDTH;
 }
 
-void screen_begin(struct contender *all, const char *lock, const char *url)
+void screen_begin(struct contender *all, const char *lock, const char *url, uint32_t lease_ms)
 {
   screen.all = all;
   screen.lock = lock;
   screen.url = url;
+  screen.lease_ms = lease_ms;
   screen.terminal = fits_terminal();
   if (screen.terminal) put("\033[?25l");
   else put_title(story_us());

@@ -1,6 +1,7 @@
 /*
  * The server of the demo: one of its own on a free port of 127.0.0.1, that keeps nothing on disk
- * and ends with the demo, or one that a URL names.
+ * and ends with the demo, or one that a URL names: also a master that Sentinels know, or a
+ * cluster.
  */
 #include "demo.h"
 #include "support/loopback.h"
@@ -24,8 +25,11 @@ static bool use_url(struct server *server, const char *text)
   server->config.user = url->user;
   server->config.password = url->password;
   server->config.database = url->database;
-  if (url->host != NULL) port_posix_tcp(&server->socket, url->host, url->port);
-  else port_posix_unix(&server->socket, url->path);
+  server->topology.service = url->service;
+  if (url->seeds != NULL) server->config.lease_ms = MOVING_LEASE_MS;
+  if (url->seeds != NULL) return port_posix_seeds(&server->socket, url->seeds);
+  if (url->path != NULL) return port_posix_unix(&server->socket, url->path);
+  port_posix_tcp(&server->socket, url->host, url->port);
   return true;
 }
 
@@ -96,9 +100,14 @@ int server_client(struct server *server, struct fairlock_client *client)
 {
   static char received[512];
   static char sent[1024];
+  static char address[300];
   server->config.receive_buffer = received;
   server->config.receive_size = sizeof received;
   server->config.send_buffer = sent;
   server->config.send_size = sizeof sent;
-  return fairlock_client_init(client, &server->config, &server->socket.transport);
+  int status = fairlock_client_init(client, &server->config, &server->socket.transport);
+  if (status != FAIRLOCK_OK || server->url.seeds == NULL) return status;
+  server->topology.address = address;
+  server->topology.address_size = sizeof address;
+  return fairlock_follow(client, &server->topology);
 }
