@@ -35,6 +35,10 @@
 
 #define MOST_RESERVE_MS 500U
 
+/* Where servers move, one that serves us may be found only when a fail-over is over. */
+#define PATIENCE_MS 60000U
+#define RETRY_MS    250
+
 enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_CANCEL, ORDER_RELEASE };
 
 struct order {
@@ -56,6 +60,7 @@ struct hold {
   int link; /* -1: the other end is gone */
   int wake[2];
   struct guard *guard;
+  uint32_t wait_ms; /* for the lock, what is left of it */
   enum phase phase;
   uint32_t until; /* ENDING: SIGKILL; RELEASING: give up */
 };
@@ -335,6 +340,34 @@ static bool is_nested(struct hold *hold)
   return status == FAIRLOCK_OK && search.found;
 }
 
+/* Finding a server */
+
+static bool may_pass(int status)
+{
+  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE ||
+         status == FAIRLOCK_READONLY;
+}
+
+/* Connects, if it may wait and there are several servers: also to the one that comes up next. */
+static int connect_to_any(struct hold *hold)
+{
+  uint32_t began = port_clock_ms();
+  uint32_t patience = hold->wait_ms < PATIENCE_MS ? hold->wait_ms : PATIENCE_MS;
+  struct pollfd link = {.fd = hold->link, .events = POLLIN};
+  if (hold->session->url.seeds == NULL) patience = 0;
+  for (bool told = false;; told = true) {
+    int status = fairlock_connect(&hold->session->client);
+    uint32_t waited = port_clock_ms() - began;
+    if (!may_pass(status) || waited >= patience) {
+      if (hold->wait_ms != FAIRLOCK_FOREVER && hold->wait_ms > 0)
+        hold->wait_ms = waited < hold->wait_ms ? hold->wait_ms - waited : 1;
+      return status;
+    }
+    if (!told) tell_status(hold, KEEPER_RETRYING, status);
+    if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* the other end is gone: no order comes so early */
+  }
+}
+
 /* The two threads */
 
 static void *service_client(void *context)
@@ -394,7 +427,7 @@ static void keep(struct hold *hold)
   int status = session_open(session);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   if (!make_wake(hold)) _exit(1);
-  status = fairlock_connect(&session->client);
+  status = connect_to_any(hold);
   if (status == FAIRLOCK_OK && is_nested(hold)) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
   if (status == FAIRLOCK_OK) status = fairlock_init(&hold->handle, &session->client, options->name);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
@@ -403,7 +436,7 @@ static void keep(struct hold *hold)
   struct guard_orders orders = guard_orders(options);
   if (!guard_start(hold->guard, &orders)) _exit(1);
   (void)close(hold->guard->alive[0]);
-  status = fairlock_start_acquire(&hold->handle, options->wait_ms, FAIRLOCK_RENEW);
+  status = fairlock_start_acquire(&hold->handle, hold->wait_ms, FAIRLOCK_RENEW);
   if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
   if (pthread_create(&thread, NULL, service_client, hold) != 0) end_keeper(hold, 1);
   watch_over(hold);
@@ -432,8 +465,11 @@ int keeper_start(struct keeper *keeper, struct session *session,
   if (keeper->pid == 0) {
     detach(ends[1], &keeper->guard);
     configure(&session->config, options);
-    struct hold hold = {
-        .session = session, .options = options, .link = ends[1], .guard = &keeper->guard};
+    struct hold hold = {.session = session,
+                        .options = options,
+                        .link = ends[1],
+                        .guard = &keeper->guard,
+                        .wait_ms = options->wait_ms};
     keep(&hold);
   }
   int error = errno;

@@ -28,6 +28,7 @@ struct keeper_options {
 /* What the keeper tells. */
 enum keeper_news {
   KEEPER_CONNECTED = 1, /* the server serves us. It waits for keeper_acquire()                    */
+  KEEPER_RETRYING,      /* none of the servers does so far: status, error. It tries again         */
   KEEPER_ACQUIRED,      /* the lock is held: token, owner                                        */
   /* it is not, because one of owners holds it. The keeper has ended */
   KEEPER_NESTED,

@@ -350,6 +350,15 @@ static int on_failure(struct run *run, const struct keeper_message *message)
 }
 
 /* Returns true when the lock is held, or false, with the exit status. */
+static void on_retrying(const struct run *run, const struct keeper_message *message)
+{
+  char *place = session_place(&run->session, message->address);
+  char *words = session_words(message->status, message->error);
+  complain("%s: %s%s; trying again", place, fairlock_status_text(message->status), words);
+  free(words);
+  free(place);
+}
+
 static bool wait_for_lock(struct run *run, int *status, struct keeper_message *acquired)
 {
   for (;;) {
@@ -357,6 +366,9 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
     switch (event.keeper.news) {
     case 0:
       on_signal_waiting(run, event.signal);
+      break;
+    case KEEPER_RETRYING:
+      on_retrying(run, &event.keeper);
       break;
     case KEEPER_CONNECTED:
       keeper_acquire(&run->keeper);

@@ -109,8 +109,25 @@ test_unknown_service() {
 
 test_no_sentinel() {
   url=redis+sentinel://127.0.0.1:1,127.0.0.1:2/door
-  expect 75 "$fairlock" run --url "$url" a true
+  expect 75 "$fairlock" run -n --url "$url" a true
   said "$url (127.0.0.1:2): the server cannot be reached"
+  ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
+  # one that waits says at once what it waits for
+  expect 75 "$fairlock" run -w 1 --url "$url" a true
+  said "$url (127.0.0.1:2): the server cannot be reached; trying again"
+  run --url "$url" a true 2>"$dir/err" &
+  waiter=$!
+  eventually grep -q 'trying again' "$dir/err"
+  kill $waiter
+  ends 143 $waiter
+  # one that is killed leaves nobody who tries
+  run --url "$url" a true 2>"$dir/err" &
+  waiter=$!
+  eventually grep -q 'trying again' "$dir/err"
+  keeper=$(tr -d ' ' <"/proc/$waiter/task/$waiter/children")
+  kill -9 $waiter
+  wait $waiter
+  eventually sh -c "! kill -0 $keeper 2>/dev/null"
   # a server is no Sentinel
   expect 76 "$fairlock" run --url redis+sentinel://127.0.0.1:$port/door a true
   said "redis+sentinel://127.0.0.1:$port/door (127.0.0.1:$port): "
@@ -121,7 +138,7 @@ test_no_sentinel() {
 test_dead_master_is_named() {
   start_sentinels 1
   stop_server
-  expect 75 "$fairlock" run --url "redis+sentinel://$sentinels/door" a true
+  expect 75 "$fairlock" run -n --url "redis+sentinel://$sentinels/door" a true
   said "redis+sentinel://$sentinels/door (127.0.0.1:$port): the server cannot be reached"
 }
 
@@ -152,6 +169,23 @@ test_master_killed() {
   ends 0 $waiter
   [ -e "$dir/served" ] || fail "the waiter was not served"
   [ ! -s "$dir/err.holder" ] || fail "$(cat "$dir/err.holder")"
+  server=$replica_pid
+}
+
+# One that is begun while the master is dead and nobody was promoted yet waits for the next.
+test_begun_in_failover() {
+  start_replica
+  start_sentinels 3
+  eventually knows_all
+  FAIRLOCK_URL=redis+sentinel://$sentinels/door
+  expect 0 "$fairlock" run a true
+  stop_server
+  expect 75 "$fairlock" run -n a true
+  said "(127.0.0.1:$port): the server cannot be reached"
+  expect 0 "$fairlock" run a redis-cli -p $replica exists a
+  printed 1
+  said "(127.0.0.1:$port): the server cannot be reached; trying again"
+  port=$replica
   server=$replica_pid
 }
 
@@ -399,5 +433,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service no_sentinel dead_master_is_named master_killed sentinel_passwords cluster \
+run_tests sentinels unknown_service no_sentinel dead_master_is_named master_killed begun_in_failover sentinel_passwords cluster \
   cluster_rules replicas refused_renewal replicas_rules
