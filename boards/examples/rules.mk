@@ -1,4 +1,4 @@
-# The examples of event loops on the host. Those of firmware are in boards/common/firmware.mk.
+# The examples for hosts: event loops, and several slots of a cluster. Those of firmware are in boards/common/firmware.mk.
 PACKAGES += libuv1-dev
 LOOPS := $(BUILD)/examples/epoll $(BUILD)/examples/libuv
 
@@ -7,6 +7,10 @@ $(BUILD)/examples/libuv: LDLIBS += -luv
 $(BUILD)/examples/%: boards/examples/loops/%.c $(BUILD)/liblock.a
 	@mkdir -p $(@D)
 	@sh tests/tools/need.sh libuv1-dev
+	$(CC) $(LIB_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/examples/slots: boards/examples/cluster/slots.c $(BUILD)/liblock.a
+	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 .PHONY: loops

@@ -7,6 +7,9 @@ PACKAGES += redis-tools
 $(FAILOVER_OBJECTS) $(FAILOVER_TESTS:=.o): CPPFLAGS += -Itests/server
 $(BUILD)/tests/failover/rig.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
+$(BUILD)/tests/failover/test_cluster.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"'
+$(BUILD)/tests/failover/test_cluster: | $(BUILD)/examples/slots
+
 $(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o \
   $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)

@@ -3,6 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#ifndef EXAMPLES
+#define EXAMPLES "build/examples" /* the makefile says where they really are */
+#endif
 
 /* Each node as the first of the address, one of the others dead. */
 static void test_seeds(void)
@@ -178,6 +183,64 @@ static void test_password(void)
   scene_end();
 }
 
+/* The name of a lock on a node. */
+static void find_name(int owner, char name[32])
+{
+  int number = 0;
+  do
+    (void)snprintf(name, 32, "scene:%d:%d", owner, number++);
+  while (cluster_owner(&rig, cluster_slot(&rig, name)) != owner);
+}
+
+static bool renewed(struct raw *raw, const char *name)
+{
+  int64_t until = now_ms() + MOVED_SOON, before = INT64_MAX;
+  while (now_ms() < until) {
+    int64_t left = raw_number(raw, "PTTL %s", name);
+    if (left > before) return true;
+    before = left > 0 ? left : INT64_MAX;
+    sleep_ms(50);
+  }
+  return false;
+}
+
+/*
+ * The example: locks on all nodes, one of them with a neighbour in its slot. A master hands over
+ * while it holds.
+ */
+static void test_example(void)
+{
+  static char names[4][40], line[80];
+  const char *words[] = {EXAMPLES "/slots", NULL, names[0], names[1], names[2], names[3], NULL};
+  int in, out;
+  cluster_start(&rig, NULL);
+  for (int i = 0; i < 3; i++)
+    find_name(i, names[i]);
+  (void)snprintf(names[3], sizeof names[3], "{%.31s}2", names[1]);
+  words[1] = scene_connection(2, 0).url + strlen("redis+cluster://");
+  pid_t pid = spawn_program(words, &in, &out);
+  FILE *lines = fdopen(out, "r");
+  if (!CHECK(lines != NULL && fgets(line, sizeof line, lines) != NULL)) return;
+  CHECK_BYTES(line, strlen(line), "4 locks held by 3 clients\n",
+              strlen("4 locks held by 3 clients\n"));
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(raw_number(node_raw(&rig.node[i == 3 ? 1 : i]), "HLEN %s", names[i]), 1);
+  CHECK(cluster_fail_over(&rig, 4, ""));
+  CHECK_EQUAL(cluster_promote(&rig, cluster_slot(&rig, names[1]), 1), 4);
+  CHECK(renewed(node_raw(&rig.node[4]), names[1]));
+  CHECK(renewed(node_raw(&rig.node[4]), names[3]));
+  (void)close(in);
+  CHECK(fgets(line, sizeof line, lines) != NULL);
+  CHECK_BYTES(line, strlen(line), "released, 0 lost\n", strlen("released, 0 lost\n"));
+  CHECK_EQUAL(reap(pid), 0);
+  (void)fclose(lines);
+  for (int i = 0; i < 4; i++) {
+    int owner = i == 1 || i == 3 ? 4 : i;
+    CHECK_EQUAL(raw_number(node_raw(&rig.node[owner]), "EXISTS %s", names[i]), 0);
+  }
+  rig_stop(&rig);
+}
+
 /*
  * The owner is cut off from the others with its holder; another contender comes to its successor.
  * The only replica has to acknowledge.
@@ -215,5 +278,6 @@ const struct check_test check_tests[] = {
     {"cluster_resharding_in_one_go", test_resharding_in_one_go},
     {"cluster_two_slots", test_two_slots},
     {"cluster_password", test_password},
+    {"cluster_example", test_example},
     {"cluster_split", test_split},
     {NULL, NULL}};
