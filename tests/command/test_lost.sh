@@ -270,9 +270,9 @@ test_keeper_is_stopped_for_a_polite_command() {
 }
 
 test_keeper_is_stopped_and_ignored() {
-  run --lease 1 --on-lost ignore a -- sh -c 'sleep 3; exit 4' 2>"$dir/err" &
+  run --lease 1 --on-lost ignore a -- sh -c 'echo ready >"$0"; sleep 3; exit 4' "$dir/got" 2>"$dir/err" &
   command=$!
-  eventually held a
+  eventually grep -q ready "$dir/got" # held alone is too soon: the keeper has to have told of it
   freeze "$(keeper_of $command)"
   over 79 $command
   said 'went on without it'
@@ -280,9 +280,9 @@ test_keeper_is_stopped_and_ignored() {
 
 # Woken in time, the keeper renews, and nothing has happened. Woken later, it finds that it is over.
 test_keeper_wakes_up() {
-  run --lease 6 a -- sh -c 'sleep 5; exit 4' &
+  run --lease 6 a -- sh -c 'echo ready >"$0"; sleep 5; exit 4' "$dir/got" &
   command=$!
-  eventually held a
+  eventually grep -q ready "$dir/got"
   freeze "$(keeper_of $command)"
   sleep 2
   kill -CONT "$(keeper_of $command)"
