@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rig.h"
+#include "failover/rig.h"
 
 /* The rig comes with checks of its own, for a program that has tests. */
 const struct check_test check_tests[] = {{NULL, NULL}};

@@ -16,7 +16,7 @@ $(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)
 
 tests/demo/check.sh: $(DEMO) $(DEMO)-failover $(BUILD)/redis-server
 
-$(BUILD)/tests/demo/failover.o: CPPFLAGS += -Itests/server -Itests/failover
+$(BUILD)/tests/demo/failover.o: CPPFLAGS += -Itests/server
 
 $(DEMO)-failover: $(BUILD)/tests/demo/failover.o $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig) $(BUILD)/tests/server/harness.o \
   $(BUILD)/tests/chaos/history.o $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/liblock.a

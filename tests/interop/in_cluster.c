@@ -8,7 +8,7 @@
  */
 #include "check.h"
 #include "lab.h"
-#include "rig.h"
+#include "failover/rig.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@ $(INTEROP)/mixed: $(INTEROP)/mixed.o $(BUILD)/tests/check.o $(INTEROP_LAB)
 $(INTEROP)/differential: $(INTEROP)/differential.o $(BUILD)/tests/check.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP)/bench: $(INTEROP)/bench.o $(INTEROP_LAB) $(BUILD)/liblock.a
 # The cluster is that of the tests of fail-over.
-$(INTEROP)/in_cluster.o: CPPFLAGS += -Itests/server -Itests/failover
+$(INTEROP)/in_cluster.o: CPPFLAGS += -Itests/server
 $(INTEROP)/in_cluster: $(INTEROP)/in_cluster.o $(BUILD)/tests/check.o $(FAILOVER_OBJECTS) \
   $(BUILD)/tests/server/harness.o $(BUILD)/tests/chaos/history.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP_PROGRAMS):

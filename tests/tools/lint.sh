@@ -8,7 +8,7 @@ includes="-Iresp -Iport -Iport/posix -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c')
-host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
+host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
