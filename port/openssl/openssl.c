@@ -1,0 +1,396 @@
+/*
+ * TLS around a transport, by OpenSSL.
+ *
+ * OpenSSL never sees the network: it reads records from one memory BIO and writes them to another,
+ * and this file carries them to and from the transport below. So its SSL object is used for moments
+ * only, under a mutex that is never held while the transport is called: one task may send while
+ * another waits for bytes. Both may have records to send, the one that receives when the server
+ * changes keys; whoever comes first sends for both, and in order, for it takes them from the BIO.
+ *
+ * What send() has encrypted counts as sent. If the transport did not take all of it, the next
+ * send() or recv() goes on with it, and nothing more is encrypted before that.
+ */
+#include "port_openssl.h"
+
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+
+/* More than that in one call of send() would only lie here. */
+#define SEND_MAX 16384
+
+/* So often recv() and connect() ask for more bytes: a server could send for ever what says nothing. */
+#define TURNS 64
+
+/* Alerts, by RFC 8446. */
+enum { HANDSHAKE_FAILURE = 40, BAD_CERTIFICATE = 42, UNKNOWN_CERTIFICATE = 46, UNKNOWN_CA = 48 };
+enum { ACCESS_DENIED = 49, CERTIFICATE_REQUIRED = 116 };
+
+/* Errors */
+
+/* The server does not take our certificate, or the want of one. */
+static bool refuses_us(const SSL *ssl, unsigned long error)
+{
+  int alert = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
+  /* how TLS 1.2 misses a certificate: the server has shown its own before */
+  if (alert == HANDSHAKE_FAILURE) return SSL_get_peer_cert_chain(ssl) != NULL;
+  return (alert >= BAD_CERTIFICATE && alert <= UNKNOWN_CERTIFICATE) || alert == UNKNOWN_CA ||
+         alert == ACCESS_DENIED || alert == CERTIFICATE_REQUIRED;
+}
+
+/* ssl has failed: notes why. */
+static int fail(struct port_openssl *tls)
+{
+  unsigned long error = ERR_peek_error();
+  bool unverified =
+      ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED;
+  tls->broken = true;
+  tls->error = error;
+  tls->verify_error = unverified ? SSL_get_verify_result(tls->ssl) : X509_V_OK;
+  return unverified || refuses_us(tls->ssl, error) ? PORT_UNTRUSTED : PORT_CLOSED;
+}
+
+/* What a call of OpenSSL's that did not succeed has come to. */
+static int outcome(struct port_openssl *tls, int result)
+{
+  switch (SSL_get_error(tls->ssl, result)) {
+  case SSL_ERROR_WANT_READ:
+  case SSL_ERROR_WANT_WRITE:
+    return PORT_WOULD_BLOCK;
+  case SSL_ERROR_ZERO_RETURN: /* the server says good-bye */
+    return PORT_CLOSED;
+  default:
+    return fail(tls);
+  }
+}
+
+void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE])
+{
+  char words[256] = "";
+  const char *from = words;
+  port_mutex_lock(&tls->mutex);
+  if (tls->verify_error != X509_V_OK) {
+    from = X509_verify_cert_error_string(tls->verify_error);
+  } else if (tls->error != 0) { /* "error:0A000086:SSL routines::certificate verify failed" */
+    ERR_error_string_n(tls->error, words, sizeof words);
+    from = strrchr(words, ':') != NULL ? strrchr(words, ':') + 1 : words;
+  }
+  port_mutex_unlock(&tls->mutex);
+  size_t size = strlen(from);
+  if (size >= PORT_OPENSSL_ERROR_SIZE) size = PORT_OPENSSL_ERROR_SIZE - 1;
+  memcpy(text, from, size);
+  text[size] = 0;
+}
+
+/* Records. These are called, and return, with the mutex locked, which they unlock meanwhile. */
+
+/*
+ * Sends the records there are, as far as that goes without blocking. PORT_OK: all of them, or
+ * another task does.
+ */
+static int flush(struct port_openssl *tls)
+{
+  const struct port_transport *below = tls->below;
+  int status = PORT_OK;
+  if (tls->flushing) return PORT_OK;
+  tls->flushing = true;
+  while (status > 0) {
+    if (tls->outgoing_start == tls->outgoing_end) {
+      int got = BIO_read(tls->out, tls->outgoing, sizeof tls->outgoing);
+      if (got <= 0) break;
+      tls->outgoing_start = 0;
+      tls->outgoing_end = (size_t)got;
+    }
+    port_mutex_unlock(&tls->mutex);
+    status = below->send(below->context, tls->outgoing + tls->outgoing_start,
+                         tls->outgoing_end - tls->outgoing_start);
+    port_mutex_lock(&tls->mutex);
+    if (status > 0) tls->outgoing_start += (size_t)status;
+  }
+  tls->flushing = false;
+  return status > 0 ? PORT_OK : status;
+}
+
+/* Receives bytes of records. As the transport's recv(). */
+static int take(struct port_openssl *tls, uint32_t timeout_ms)
+{
+  const struct port_transport *below = tls->below;
+  port_mutex_unlock(&tls->mutex);
+  int got = below->recv(below->context, tls->incoming, sizeof tls->incoming, timeout_ms);
+  port_mutex_lock(&tls->mutex);
+  if (got > 0 && BIO_write(tls->in, tls->incoming, got) != got) return PORT_CLOSED;
+  return got;
+}
+
+/* What is left of timeout_ms. */
+static uint32_t left(uint32_t began, uint32_t timeout_ms)
+{
+  uint32_t passed = port_clock_ms() - began;
+  return passed < timeout_ms ? timeout_ms - passed : 0;
+}
+
+/* The connection's life */
+
+static void forget_session(struct port_openssl *tls)
+{
+  SSL_SESSION_free(tls->session);
+  tls->session = NULL;
+}
+
+/* Has the server asked for, and checked against, this name or address. */
+static bool ask_for(const struct port_openssl *tls, const char *name)
+{
+  if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->ssl), name) == 1) return true;
+  /* an empty name would be one that is not checked */
+  if (*name == 0) return tls->insecure;
+  SSL_set_hostflags(tls->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  return SSL_set1_host(tls->ssl, name) == 1 && SSL_set_tlsext_host_name(tls->ssl, name) == 1;
+}
+
+/* Where the connection goes; a session of another place is forgotten. */
+static void find_name(struct port_openssl *tls)
+{
+  char name[PORT_OPENSSL_HOST_SIZE] = "";
+  if (tls->name != NULL) strncat(name, tls->name, sizeof name - 1);
+  else if (tls->host != NULL) tls->host(tls->below->context, name);
+  if (strcmp(name, tls->asked_for) != 0) forget_session(tls);
+  memcpy(tls->asked_for, name, sizeof name);
+}
+
+/* The transport below is connected: makes the SSL object. */
+static int begin(struct port_openssl *tls)
+{
+  BIO *in = BIO_new(BIO_s_mem());
+  BIO *out = BIO_new(BIO_s_mem());
+  tls->ssl = SSL_new(tls->settings);
+  tls->broken = false;
+  tls->outgoing_start = tls->outgoing_end = 0;
+  if (tls->ssl == NULL || in == NULL || out == NULL) {
+    BIO_free(in);
+    BIO_free(out);
+    return PORT_UNREACHABLE;
+  }
+  tls->in = in;
+  tls->out = out;
+  SSL_set_bio(tls->ssl, in, out);
+  SSL_set_connect_state(tls->ssl);
+  find_name(tls);
+  if (!ask_for(tls, tls->asked_for)) {
+    tls->verify_error = X509_V_ERR_HOSTNAME_MISMATCH;
+    return PORT_UNTRUSTED;
+  }
+  if (tls->session != NULL) (void)SSL_set_session(tls->ssl, tls->session);
+  return PORT_OK;
+}
+
+/*
+ * Frees the SSL object. A session that can be resumed is kept; OpenSSL forgets one that ends
+ * without a good-bye.
+ */
+static void end(struct port_openssl *tls)
+{
+  if (tls->ssl == NULL) return;
+  forget_session(tls);
+  if (!tls->broken && SSL_is_init_finished(tls->ssl)) {
+    (void)SSL_shutdown(tls->ssl);
+    (void)flush(tls);
+    tls->session = SSL_get1_session(tls->ssl);
+    if (tls->session != NULL && SSL_SESSION_is_resumable(tls->session) != 1) forget_session(tls);
+  }
+  SSL_free(tls->ssl); /* and the BIOs */
+  tls->ssl = NULL;
+}
+
+/* The handshake, as far as it goes with the bytes there are. */
+static int shake(struct port_openssl *tls)
+{
+  ERR_clear_error();
+  int result = SSL_do_handshake(tls->ssl);
+  int status = result == 1 ? PORT_OK : outcome(tls, result);
+  int sent = flush(tls); /* the alert, too */
+  return status == PORT_WOULD_BLOCK && sent == PORT_CLOSED ? PORT_CLOSED : status;
+}
+
+static int shake_hands(struct port_openssl *tls, uint32_t began, uint32_t timeout_ms)
+{
+  int status = shake(tls);
+  for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
+    int got = take(tls, left(began, timeout_ms));
+    if (got <= 0) return got;
+    status = shake(tls);
+  }
+  return status;
+}
+
+/* The transport below, until it is connected. */
+static int reach(struct port_openssl *tls, uint32_t timeout_ms)
+{
+  const struct port_transport *below = tls->below;
+  int status = below->connect(below->context, timeout_ms);
+  if (status == PORT_WOULD_BLOCK) return status;
+  port_mutex_lock(&tls->mutex);
+  tls->error = 0;
+  tls->verify_error = X509_V_OK;
+  if (status == PORT_OK) status = begin(tls);
+  port_mutex_unlock(&tls->mutex);
+  return status;
+}
+
+static int tls_connect(void *context, uint32_t timeout_ms)
+{
+  struct port_openssl *tls = context;
+  uint32_t began = port_clock_ms();
+  int status = tls->ssl == NULL ? reach(tls, timeout_ms) : PORT_OK;
+  if (status == PORT_OK) {
+    port_mutex_lock(&tls->mutex);
+    status = shake_hands(tls, began, timeout_ms);
+    port_mutex_unlock(&tls->mutex);
+  }
+  if (status == PORT_OK || status == PORT_WOULD_BLOCK) return status;
+  tls->broken = true;
+  tls->transport.close(tls);
+  return status == PORT_UNTRUSTED ? PORT_UNTRUSTED : PORT_UNREACHABLE;
+}
+
+static int encrypt(struct port_openssl *tls, const void *data, size_t size)
+{
+  ERR_clear_error();
+  int written = SSL_write(tls->ssl, data, size < SEND_MAX ? (int)size : SEND_MAX);
+  return written > 0 ? written : outcome(tls, written);
+}
+
+static int tls_send(void *context, const void *data, size_t size)
+{
+  struct port_openssl *tls = context;
+  port_mutex_lock(&tls->mutex);
+  int status = tls->ssl == NULL || tls->broken ? PORT_CLOSED : flush(tls);
+  if (status == PORT_OK) {
+    status = encrypt(tls, data, size);
+    /* of a connection that breaks now, recv() tells more: the server may have said why */
+    (void)flush(tls);
+  }
+  port_mutex_unlock(&tls->mutex);
+  return status == PORT_WOULD_BLOCK || status > 0 ? status : PORT_CLOSED;
+}
+
+static int decrypt(struct port_openssl *tls, void *data, size_t size)
+{
+  ERR_clear_error();
+  int got = SSL_read(tls->ssl, data, size < INT_MAX ? (int)size : INT_MAX);
+  return got > 0 ? got : outcome(tls, got);
+}
+
+static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  struct port_openssl *tls = context;
+  uint32_t began = port_clock_ms();
+  port_mutex_lock(&tls->mutex);
+  int status = tls->ssl == NULL || tls->broken ? PORT_CLOSED : PORT_WOULD_BLOCK;
+  for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
+    status = decrypt(tls, data, size);
+    bool cut = flush(tls) == PORT_CLOSED;
+    if (status != PORT_WOULD_BLOCK) break;
+    /* of a connection that does not send any more, what the server said last is of use */
+    int got = take(tls, cut ? 0 : left(began, timeout_ms));
+    if (got > 0) continue;
+    status = cut && got == PORT_WOULD_BLOCK ? PORT_CLOSED : got;
+    break;
+  }
+  port_mutex_unlock(&tls->mutex);
+  return status;
+}
+
+static void tls_close(void *context)
+{
+  struct port_openssl *tls = context;
+  port_mutex_lock(&tls->mutex);
+  end(tls);
+  port_mutex_unlock(&tls->mutex);
+  tls->below->close(tls->below->context);
+}
+
+static bool tls_aim(void *context, const char *address)
+{
+  const struct port_openssl *tls = context;
+  return tls->below->aim(tls->below->context, address);
+}
+
+/* Set-up */
+
+/* A key that needs a passphrase is refused: nobody is there to be asked. */
+static int no_passphrase(char *text, int size, int writing, void *context)
+{
+  (void)text;
+  (void)size;
+  (void)writing;
+  (void)context;
+  return -1;
+}
+
+static bool load_cas(SSL_CTX *settings, const struct port_openssl_config *config)
+{
+  if (config->ca_file == NULL && config->ca_folder == NULL)
+    return SSL_CTX_set_default_verify_paths(settings) == 1;
+  return SSL_CTX_load_verify_locations(settings, config->ca_file, config->ca_folder) == 1;
+}
+
+/* Returns NULL, or which file is of no use. */
+static const char *load_files(SSL_CTX *settings, const struct port_openssl_config *config)
+{
+  const char *certificate = config->certificate;
+  const char *key = config->key != NULL ? config->key : certificate;
+  if (!load_cas(settings, config))
+    return config->ca_file != NULL ? config->ca_file : config->ca_folder;
+  if (certificate == NULL) return config->key;
+  if (SSL_CTX_use_certificate_chain_file(settings, certificate) != 1) return certificate;
+  if (SSL_CTX_use_PrivateKey_file(settings, key, SSL_FILETYPE_PEM) != 1) return key;
+  return SSL_CTX_check_private_key(settings) == 1 ? NULL : key;
+}
+
+static const char *set_up(SSL_CTX *settings, const struct port_openssl_config *config)
+{
+  if (settings == NULL || SSL_CTX_set_min_proto_version(settings, TLS1_2_VERSION) != 1)
+    return "TLS";
+  (void)SSL_CTX_set_options(settings, SSL_OP_NO_RENEGOTIATION);
+  /* the next send() brings what the last one did not take from another place in memory */
+  (void)SSL_CTX_set_mode(settings, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_default_passwd_cb(settings, no_passphrase);
+  SSL_CTX_set_verify(settings, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+  return load_files(settings, config);
+}
+
+const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
+                              const struct port_transport *below)
+{
+  memset(tls, 0, sizeof *tls);
+  port_mutex_init(&tls->mutex);
+  tls->transport.connect = tls_connect;
+  tls->transport.send = tls_send;
+  tls->transport.recv = tls_recv;
+  tls->transport.close = tls_close;
+  tls->transport.context = tls;
+  tls->transport.aim = below->aim != NULL ? tls_aim : NULL;
+  tls->below = below;
+  tls->name = config->name;
+  tls->host = config->host;
+  tls->insecure = config->insecure;
+  ERR_clear_error();
+  tls->settings = SSL_CTX_new(TLS_client_method());
+  const char *wrong = set_up(tls->settings, config);
+  if (wrong == NULL) return NULL;
+  tls->error = ERR_peek_error();
+  SSL_CTX_free(tls->settings);
+  tls->settings = NULL;
+  return wrong;
+}
+
+void port_openssl_deinit(struct port_openssl *tls)
+{
+  end(tls);
+  forget_session(tls);
+  SSL_CTX_free(tls->settings);
+  port_mutex_destroy(&tls->mutex);
+}

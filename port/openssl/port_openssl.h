@@ -1,0 +1,131 @@
+/*
+ * TLS 1.2 and 1.3 around any transport, by OpenSSL 1.1.1 or newer.
+ *
+ *     static const struct port_openssl_config config = {.host = port_posix_host};
+ *     static struct port_posix server;
+ *     static struct port_openssl tls;
+ *     port_posix_tcp(&server, "redis.example", "6379");
+ *     const char *wrong = port_openssl_init(&tls, &config, &server.transport);
+ *     ... if that is NULL, give &tls.transport to the client ...
+ *     port_openssl_deinit(&tls);
+ *
+ * The server has to prove, by a certificate of a CA that we trust, that it has the name we asked
+ * for. One that does not is PORT_UNTRUSTED, and so is one that refuses our certificate, or the want
+ * of one. The struct is the caller's memory and must not move; OpenSSL takes memory of its own. A
+ * connection is resumed, by a ticket of the last one, if it goes to the same name; the server's
+ * certificate is then not looked at again, as with any program that does so.
+ */
+#ifndef PORT_OPENSSL_H
+#define PORT_OPENSSL_H
+
+#include "port.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Room for the name of a host, and for port_openssl_error(), the end mark included. */
+#define PORT_OPENSSL_HOST_SIZE  256
+#define PORT_OPENSSL_ERROR_SIZE 64
+
+/* Members that are NULL or false have the meaning given. Files are PEM. */
+struct port_openssl_config {
+  /* CAs to trust, in a file, or in a folder as c_rehash(1) makes it. Both NULL: the system's */
+  const char *ca_file;
+  const char *ca_folder;
+
+  /* ours, and behind it those up to the server's CA. NULL: none */
+  const char *certificate;
+
+  /* of our certificate, not encrypted. NULL: it is in that file, too */
+  const char *key;
+
+  /*
+   * the name, or address, that the server's certificate must have, and that the server is asked for
+   * (SNI). NULL: that of the host to which the connection goes, as host() tells. It must stay valid
+   */
+  const char *name;
+
+  /*
+   * writes down the host to which the wrapped transport connects; context is that transport's:
+   * port_posix_host() for a struct port_posix. NULL: name says it
+   */
+  void (*host)(const void *context, char host[PORT_OPENSSL_HOST_SIZE]);
+
+  /* anybody may be the server: encrypted, but not safe from who stands between */
+  bool insecure;
+};
+
+struct ssl_ctx_st;
+struct ssl_st;
+struct ssl_session_st;
+struct bio_st;
+
+struct port_openssl {
+  /* for the client; all the rest is private */
+  struct port_transport transport;
+
+  /* the one that is wrapped */
+  const struct port_transport *below;
+
+  const char *name;
+  void (*host)(const void *context, char host[PORT_OPENSSL_HOST_SIZE]);
+  bool insecure;
+
+  /* guards what follows; not held while `below` is called */
+  struct port_mutex mutex;
+
+  struct ssl_ctx_st *settings;
+
+  /* NULL: no connection */
+  struct ssl_st *ssl;
+
+  /* records that came, and records to go; they belong to ssl */
+  struct bio_st *in;
+  struct bio_st *out;
+
+  /* of an earlier connection to `asked_for`; NULL: none */
+  struct ssl_session_st *session;
+  char asked_for[PORT_OPENSSL_HOST_SIZE];
+
+  /* one task is sending, and sends what the others have to send, too */
+  bool flushing;
+
+  /* ssl reported an error: there is nothing to say any more */
+  bool broken;
+
+  /* why it failed last: OpenSSL's error and X509_V_ERR; 0: not by TLS */
+  unsigned long error;
+  long verify_error;
+
+  /* between out and `below`: touched by the task that is flushing */
+  size_t outgoing_start;
+  size_t outgoing_end;
+  unsigned char outgoing[4096];
+
+  /* between `below` and in: touched by the task that receives */
+  unsigned char incoming[4096];
+};
+
+/*
+ * Makes tls ready, around a transport that is not connected. Reads the files, opens no connection.
+ * config itself need not stay. Returns NULL, or which of config's files is of no use ("TLS":
+ * OpenSSL itself); port_openssl_error() then says why, and there is nothing to deinit.
+ */
+const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
+                              const struct port_transport *below);
+
+/* Gives back all memory. Call it after fairlock_client_deinit(). */
+void port_openssl_deinit(struct port_openssl *tls);
+
+/*
+ * Why TLS failed last, in OpenSSL's words; "" when it was not TLS that failed. May be called by any
+ * task.
+ */
+void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * A transport between TLS and the socket that counts records, and cuts, delays and blocks as it is
+ * told: in one thread, so each fault comes at the same byte every time.
+ */
+#ifndef TLS_FAULTS_H
+#define TLS_FAULTS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "posix.h"
+
+struct faults {
+  struct port_transport transport;
+  struct port_posix socket;
+  char service[8];
+
+  /* the connection breaks when so many bytes have come, or gone; 0: never */
+  size_t cut_received, cut_sent;
+
+  /* no more than so many bytes at a time, each way; 0: as many as there are */
+  size_t piece;
+
+  /* so many calls of send() take nothing */
+  atomic_int blocked;
+
+  /* bytes of this connection */
+  size_t received, sent;
+
+  /* where records begin in what was received: the first few */
+  size_t records;
+  size_t record[32];
+};
+
+/* Wraps a socket to that port of this host. */
+void faults_init(struct faults *faults, int port);
+
+#endif

@@ -1,0 +1,111 @@
+/* A TLS server of the test's own; see peer.h. */
+#include "peer.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "support/loopback.h"
+#include "support/process.h"
+
+static SSL_CTX *settings_for(int version)
+{
+  SSL_CTX *settings = SSL_CTX_new(TLS_server_method());
+  if (settings == NULL) give_up("no memory for TLS");
+  if (SSL_CTX_use_certificate_chain_file(settings, CERTIFICATES "/server.crt") != 1 ||
+      SSL_CTX_use_PrivateKey_file(settings, CERTIFICATES "/server.key", SSL_FILETYPE_PEM) != 1)
+    give_up("the peer has no certificate");
+  if (version != 0) (void)SSL_CTX_set_max_proto_version(settings, version);
+  return settings;
+}
+
+static void serve(struct peer *peer, SSL_CTX *settings)
+{
+  peer->ssl = SSL_new(settings);
+  if (peer->ssl == NULL) give_up("no memory for TLS");
+  (void)SSL_set_fd(peer->ssl, peer->socket);
+  if (SSL_accept(peer->ssl) == 1) peer->part(peer);
+  ERR_clear_error();
+  SSL_free(peer->ssl);
+}
+
+static void *run(void *context)
+{
+  struct peer *peer = context;
+  SSL_CTX *settings = settings_for(peer->version);
+  sigset_t pipe; /* a client that is gone is no reason to die */
+  (void)sigemptyset(&pipe);
+  (void)sigaddset(&pipe, SIGPIPE);
+  (void)pthread_sigmask(SIG_BLOCK, &pipe, NULL);
+  for (int left = peer->connections; left > 0; left--) {
+    peer->socket = take_call(peer->listener);
+    if (peer->socket < 0) break;
+    serve(peer, settings);
+    (void)close(peer->socket);
+  }
+  SSL_CTX_free(settings);
+  return NULL;
+}
+
+void peer_start(struct peer *peer, peer_part *part, int version, int connections)
+{
+  memset(peer, 0, sizeof *peer);
+  peer->listener = listen_anywhere(&peer->port);
+  peer->part = part;
+  peer->version = version;
+  peer->connections = connections;
+  if (pthread_create(&peer->thread, NULL, run, peer) != 0) give_up("no thread");
+}
+
+void peer_end(struct peer *peer)
+{
+  (void)shutdown(peer->listener, SHUT_RDWR); /* nobody else is waited for */
+  (void)pthread_join(peer->thread, NULL);
+  (void)close(peer->listener);
+}
+
+/* One piece there and back. False: there is none. */
+static bool echo(struct peer *peer)
+{
+  char text[4096];
+  int got = SSL_read(peer->ssl, text, sizeof text);
+  if (got <= 0) {
+    peer->good_bye = SSL_get_error(peer->ssl, got) == SSL_ERROR_ZERO_RETURN;
+    return false;
+  }
+  return SSL_write(peer->ssl, text, got) == got;
+}
+
+void peer_echo(struct peer *peer)
+{
+  while (echo(peer))
+    continue;
+}
+
+void peer_changes_keys(struct peer *peer)
+{
+  while (echo(peer)) {
+    if (SSL_key_update(peer->ssl, SSL_KEY_UPDATE_REQUESTED) != 1) return;
+  }
+}
+
+void peer_renegotiates(struct peer *peer)
+{
+  if (SSL_renegotiate(peer->ssl) == 1 && SSL_do_handshake(peer->ssl) == 1)
+    /* sends the request only; what the client makes of it comes with what it says next */
+    ERR_clear_error();
+  peer_echo(peer);
+  peer->renegotiated = SSL_num_renegotiations(peer->ssl) > 0 && !SSL_renegotiate_pending(peer->ssl);
+}
+
+void peer_says_good_bye(struct peer *peer)
+{
+  (void)SSL_write(peer->ssl, "bye", 3);
+  (void)SSL_shutdown(peer->ssl);
+  char text[16];
+  while (SSL_read(peer->ssl, text, sizeof text) > 0)
+    continue;
+}

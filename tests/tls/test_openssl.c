@@ -1,0 +1,372 @@
+/*
+ * The client with TLS by OpenSSL against a redis-server with TLS. The server serves plain
+ * connections, too, by which the test looks at it and changes its certificate.
+ */
+#include "port_openssl.h"
+#include "server/harness.h"
+
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_OF(name) CERTIFICATES "/" name
+
+static int tls_port;
+
+/* The harness's client, with TLS between it and its socket. */
+struct safe {
+  struct client client;
+  struct port_openssl tls;
+};
+
+static struct port_openssl_config config;
+static uint32_t connect_ms; /* 0: the default */
+
+/* The server shows this certificate to new connections, and wants these versions. */
+static void serve_with(const char *certificate, const char *protocols, const char *clients)
+{
+  if (tls_port == 0) tls_port = free_port();
+  for (int attempt = 0; attempt < 5; attempt++, tls_port = free_port()) {
+    if (raw_run(&redis,
+                "CONFIG SET tls-cert-file " FILE_OF("%s.crt") " tls-key-file " FILE_OF(
+                    "%s.key") " tls-ca-cert-file " FILE_OF("ca.crt") " tls-protocols %s "
+                                                                     "tls-auth-clients %s tls-port "
+                                                                     "%d",
+                certificate, certificate, protocols, clients, tls_port))
+      return;
+  }
+  give_up(redis.element[0].text);
+}
+
+static void start(void)
+{
+  begin();
+  memset(&config, 0, sizeof config);
+  config.ca_file = FILE_OF("ca.crt");
+  config.host = port_posix_host;
+  serve_with("server", "TLSv1.2 TLSv1.3", "no");
+}
+
+static void safe_open_at(struct safe *safe, const char *host, int port)
+{
+  client_prepare(&safe->client, port);
+  port_posix_tcp(&safe->client.socket, host, safe->client.service);
+  safe->client.config.connect_ms = connect_ms;
+  const char *wrong = port_openssl_init(&safe->tls, &config, &safe->client.socket.transport);
+  if (!CHECK(wrong == NULL)) give_up(wrong);
+  CHECK_EQUAL(
+      fairlock_client_init(&safe->client.client, &safe->client.config, &safe->tls.transport),
+      FAIRLOCK_OK);
+}
+
+static void safe_open(struct safe *safe)
+{
+  safe_open_at(safe, "127.0.0.1", tls_port);
+}
+
+static void safe_close(struct safe *safe)
+{
+  client_close(&safe->client);
+  port_openssl_deinit(&safe->tls);
+}
+
+/* Connecting comes to this status, and TLS says this of it. */
+static void connecting_comes_to(int status, const char *why)
+{
+  static struct safe safe;
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  safe_open(&safe);
+  CHECK_EQUAL(fairlock_connect(&safe.client.client), status);
+  port_openssl_error(&safe.tls, text);
+  if (!CHECK(strcmp(text, why) == 0)) check_write(text);
+  safe_close(&safe);
+}
+
+static void locks(struct safe *safe)
+{
+  struct fairlock door;
+  CHECK_EQUAL(fairlock_init(&door, &safe->client.client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&door, 5000, 10000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
+}
+
+static void locks_by(const char *certificate, const char *protocol, const char *version)
+{
+  static struct safe safe;
+  serve_with(certificate, protocol, "no");
+  safe_open(&safe);
+  locks(&safe);
+  CHECK(strcmp(SSL_get_version(safe.tls.ssl), version) == 0);
+  safe_close(&safe);
+}
+
+static void test_locks(void)
+{
+  start();
+  locks_by("server", "TLSv1.3", "TLSv1.3");
+  locks_by("server", "TLSv1.2", "TLSv1.2");
+  locks_by("rsa", "TLSv1.3", "TLSv1.3");
+  locks_by("rsa", "TLSv1.2", "TLSv1.2");
+}
+
+static void test_old_version(void)
+{
+  start();
+  serve_with("server", "TLSv1.1", "no");
+  connecting_comes_to(FAIRLOCK_UNREACHABLE, "tlsv1 alert protocol version");
+}
+
+static void test_wrong_ca(void)
+{
+  start();
+  config.ca_file = FILE_OF("others.crt");
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "self-signed certificate in certificate chain");
+  config.ca_file = NULL; /* the system's */
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "self-signed certificate in certificate chain");
+  config.insecure = true;
+  connecting_comes_to(FAIRLOCK_OK, "");
+  config.insecure = false;
+  config.ca_folder = FILE_OF("hashed");
+  connecting_comes_to(FAIRLOCK_OK, "");
+}
+
+static void test_wrong_name(void)
+{
+  start();
+  config.name = "redis.example";
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "hostname mismatch");
+  config.name = "127.0.0.2";
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "IP address mismatch");
+  config.name = "";
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "hostname mismatch");
+  config.name = "localhost";
+  connecting_comes_to(FAIRLOCK_OK, "");
+  serve_with("elsewhere", "TLSv1.3", "no");
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "hostname mismatch");
+  config.name = "redis.example";
+  connecting_comes_to(FAIRLOCK_OK, "");
+  config.name = NULL;
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "IP address mismatch");
+  config.host = NULL;
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "hostname mismatch");
+  config.insecure = true;
+  connecting_comes_to(FAIRLOCK_OK, "");
+}
+
+static void test_wrong_time(void)
+{
+  start();
+  serve_with("expired", "TLSv1.3", "no");
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "certificate has expired");
+  serve_with("future", "TLSv1.3", "no");
+  connecting_comes_to(FAIRLOCK_UNTRUSTED, "certificate is not yet valid");
+}
+
+static void test_certificate_of_ours(void)
+{
+  static const char *const versions[] = {"TLSv1.2", "TLSv1.3"};
+  static const char *const missing[] = {"sslv3 alert handshake failure",
+                                        "tlsv13 alert certificate required"};
+  start();
+  for (int i = 0; i < 2; i++) {
+    serve_with("server", versions[i], "yes");
+    config.certificate = NULL;
+    config.key = NULL;
+    connecting_comes_to(FAIRLOCK_UNTRUSTED, missing[i]);
+    config.certificate = FILE_OF("stranger.crt");
+    config.key = FILE_OF("stranger.key");
+    connecting_comes_to(FAIRLOCK_UNTRUSTED, "tlsv1 alert unknown ca");
+    config.certificate = FILE_OF("client.crt");
+    config.key = FILE_OF("client.key");
+    connecting_comes_to(FAIRLOCK_OK, "");
+    config.certificate = FILE_OF("client.both");
+    config.key = NULL;
+    connecting_comes_to(FAIRLOCK_OK, "");
+  }
+}
+
+/* The file that is of no use, and why; NULL: in words that no user has to understand. */
+static void refuses(const char *file, const char *why)
+{
+  struct port_openssl tls;
+  struct port_posix socket;
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  port_posix_tcp(&socket, "127.0.0.1", "1");
+  const char *wrong = port_openssl_init(&tls, &config, &socket.transport);
+  if (!CHECK(wrong != NULL)) return;
+  CHECK(strcmp(wrong, file) == 0);
+  port_openssl_error(&tls, text);
+  if (why == NULL) CHECK(text[0] != 0);
+  else if (!CHECK(strcmp(text, why) == 0)) check_write(text);
+}
+
+static void test_files(void)
+{
+  memset(&config, 0, sizeof config);
+  config.ca_file = FILE_OF("none");
+  refuses(config.ca_file, "No such file or directory");
+  config.ca_file = FILE_OF("ca.key");
+  refuses(config.ca_file, NULL);
+  config.ca_file = NULL;
+  config.certificate = FILE_OF("none");
+  refuses(config.certificate, "No such file or directory");
+  config.certificate = FILE_OF("client.crt");
+  refuses(config.certificate, NULL); /* there is no key in it */
+  config.key = FILE_OF("none");
+  refuses(config.key, "No such file or directory");
+  config.key = FILE_OF("stranger.key");
+  refuses(config.key, "key values mismatch");
+  config.key = FILE_OF("rsa.key");
+  refuses(config.key, NULL);
+  config.key = FILE_OF("client.locked");
+  refuses(config.key, NULL);
+  config.certificate = NULL;
+  config.key = FILE_OF("client.key");
+  refuses(config.key, "");
+}
+
+/* TLS to a server without it, and the other way round. */
+static void test_only_one_side_has_tls(void)
+{
+  static struct safe safe;
+  static struct client client;
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  start();
+  connect_ms = 500; /* Redis waits for the end of what it takes for a command */
+  safe_open_at(&safe, "127.0.0.1", server.port);
+  connect_ms = 0;
+  CHECK_EQUAL(fairlock_connect(&safe.client.client), FAIRLOCK_UNREACHABLE);
+  port_openssl_error(&safe.tls, text);
+  CHECK(text[0] == 0);
+  safe_close(&safe);
+  client_open(&client, tls_port);
+  int status = fairlock_connect(&client.client);
+  CHECK(status == FAIRLOCK_PROTOCOL || status == FAIRLOCK_UNREACHABLE);
+  client_close(&client);
+}
+
+/* The next connection is a resumption, unless it goes elsewhere. */
+static void resumes(const char *protocol)
+{
+  static struct safe safe;
+  serve_with("server", protocol, "no");
+  safe_open(&safe);
+  locks(&safe);
+  CHECK_EQUAL(SSL_session_reused(safe.tls.ssl), 0);
+  for (int i = 0; i < 3; i++) {
+    raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+    service_for(&safe.client, 50);
+    locks(&safe);
+    CHECK_EQUAL(SSL_session_reused(safe.tls.ssl), 1);
+  }
+  (void)safe.tls.transport.aim(&safe.tls, NULL);
+  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+  service_for(&safe.client, 50);
+  safe.client.socket.host = "localhost";
+  locks(&safe);
+  CHECK_EQUAL(SSL_session_reused(safe.tls.ssl), 0);
+  safe_close(&safe);
+}
+
+static void test_resumption(void)
+{
+  start();
+  resumes("TLSv1.3");
+  resumes("TLSv1.2");
+}
+
+/* A waiter outlasts a break, and ends when the server can no more be trusted. */
+static void test_certificate_changes(void)
+{
+  static struct safe safe;
+  struct fairlock door;
+  start();
+  safe_open(&safe);
+  CHECK(raw_run(&redis, "HSET door someone:1 1"));
+  CHECK(raw_run(&redis, "PEXPIRE door 60000"));
+  CHECK_EQUAL(fairlock_init(&door, &safe.client.client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&door, FAIRLOCK_FOREVER, 10000), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "door") == 1, service_for(&safe.client, 10));
+  raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
+  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+  service_for(&safe.client, 500);
+  CHECK_EQUAL(fairlock_result(&door), FAIRLOCK_PENDING);
+  CHECK_EQUAL(listeners(&redis, "door"), 1);
+  serve_with("elsewhere", "TLSv1.2", "no"); /* which cannot resume a session of TLS 1.3 */
+  raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
+  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+  CHECK_EQUAL(await_result(&safe.client, &door), FAIRLOCK_UNTRUSTED);
+  serve_with("server", "TLSv1.3", "no");
+  CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
+  CHECK_EQUAL(queue_length(&redis, "door"), 0);
+  safe_close(&safe);
+}
+
+/* Tasks that send while another receives. */
+#define TASKS  6
+#define ROUNDS 40
+
+static void *works(void *context)
+{
+  struct fairlock *handle = context;
+  for (int i = 0; i < ROUNDS; i++) {
+    if (fairlock_acquire(handle, 60000, 30000) != FAIRLOCK_OK) return NULL;
+    if (fairlock_release(handle) != FAIRLOCK_OK) return NULL;
+  }
+  return handle;
+}
+
+static void *runs(void *context)
+{
+  fairlock_run(context);
+  return NULL;
+}
+
+static void share_client(const char *protocol, bool runner)
+{
+  static struct safe safe;
+  static struct fairlock handles[TASKS];
+  static char names[TASKS][16];
+  pthread_t tasks[TASKS];
+  pthread_t servant;
+  void *result;
+  serve_with("server", protocol, "no");
+  safe_open(&safe);
+  for (int i = 0; i < TASKS; i++) {
+    (void)snprintf(names[i], sizeof names[i], "door%d", i / 2);
+    CHECK_EQUAL(fairlock_init(&handles[i], &safe.client.client, names[i]), FAIRLOCK_OK);
+  }
+  if (runner) CHECK_EQUAL(pthread_create(&servant, NULL, runs, &safe.client.client), 0);
+  for (int i = 0; i < TASKS; i++)
+    CHECK_EQUAL(pthread_create(&tasks[i], NULL, works, &handles[i]), 0);
+  for (int i = 0; i < TASKS; i++) {
+    CHECK_EQUAL(pthread_join(tasks[i], &result), 0);
+    CHECK(result == &handles[i]);
+  }
+  fairlock_stop(&safe.client.client);
+  if (runner) CHECK_EQUAL(pthread_join(servant, NULL), 0);
+  safe_close(&safe);
+}
+
+static void test_many_tasks(void)
+{
+  start();
+  share_client("TLSv1.3", true);
+  share_client("TLSv1.2", false);
+}
+
+const struct check_test check_tests[] = {
+    {"tls: locks", test_locks},
+    {"tls: an old version is refused", test_old_version},
+    {"tls: a CA that is not trusted", test_wrong_ca},
+    {"tls: a name that is not the server's", test_wrong_name},
+    {"tls: a certificate that is expired, or not yet valid", test_wrong_time},
+    {"tls: a certificate of ours", test_certificate_of_ours},
+    {"tls: files of no use", test_files},
+    {"tls: only one side has TLS", test_only_one_side_has_tls},
+    {"tls: sessions are resumed", test_resumption},
+    {"tls: the certificate changes", test_certificate_changes},
+    {"tls: many tasks", test_many_tasks},
+    {0}};

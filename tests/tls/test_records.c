@@ -1,0 +1,360 @@
+/*
+ * The transport itself, against a TLS server of the test's own, with faults between TLS and the
+ * socket: at each record of the handshake, in the middle of records, in both directions.
+ */
+#include "check.h"
+#include "faults.h"
+#include "peer.h"
+#include "port_openssl.h"
+#include "support/clock.h"
+#include "support/loopback.h"
+
+#include <openssl/ssl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const struct port_openssl_config config = {.ca_file = CERTIFICATES "/ca.crt",
+                                                  .name = "localhost"};
+
+static struct faults faults;
+static struct port_openssl tls;
+static struct peer peer;
+
+static void start(peer_part *part, int version, int connections)
+{
+  (void)alarm(120);
+  peer_start(&peer, part, version, connections);
+  faults_init(&faults, peer.port);
+  CHECK(port_openssl_init(&tls, &config, &faults.transport) == NULL);
+}
+
+static void end(void)
+{
+  tls.transport.close(&tls);
+  peer_end(&peer);
+  port_openssl_deinit(&tls);
+}
+
+static int connects(void)
+{
+  int status = PORT_WOULD_BLOCK;
+  AWAIT(status != PORT_WOULD_BLOCK, status = tls.transport.connect(&tls, 100));
+  return status;
+}
+
+/* Sends all of it; false: the connection broke. */
+static bool says(const void *text, size_t size)
+{
+  const char *from = text;
+  while (size > 0) {
+    char none[1];
+    int sent = tls.transport.send(&tls, from, size);
+    if (sent == PORT_WOULD_BLOCK) { /* and recv() tells when to try again */
+      CHECK(tls.transport.recv(&tls, none, 0, 10) != 0);
+      continue;
+    }
+    if (sent < 0) return false;
+    CHECK(sent > 0 && (size_t)sent <= size);
+    from += sent;
+    size -= (size_t)sent;
+  }
+  return true;
+}
+
+/* Hears exactly this; otherwise, what recv() has returned. */
+static int hears(const char *text, size_t size)
+{
+  static char heard[1 << 16];
+  size_t at = 0;
+  int got = PORT_WOULD_BLOCK;
+  AWAIT(at == size || (got < 0 && got != PORT_WOULD_BLOCK), {
+    got = tls.transport.recv(&tls, heard + at, size - at, 100);
+    if (got > 0) at += (size_t)got;
+  });
+  if (at < size) return got;
+  CHECK_BYTES(heard, at, text, size);
+  return PORT_OK;
+}
+
+static bool echoes(const char *text)
+{
+  return says(text, strlen(text)) && hears(text, strlen(text)) == PORT_OK;
+}
+
+static void test_echo(void)
+{
+  static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+  for (int i = 0; i < 2; i++) {
+    start(peer_echo, versions[i], 1);
+    CHECK_EQUAL(connects(), PORT_OK);
+    CHECK_EQUAL(connects(), PORT_OK); /* it is up */
+    CHECK_EQUAL(SSL_version(tls.ssl), versions[i]);
+    CHECK(echoes("hello"));
+    char none[8];
+    CHECK_EQUAL(tls.transport.recv(&tls, none, sizeof none, 0), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(tls.transport.recv(&tls, none, sizeof none, 10), PORT_WOULD_BLOCK);
+    end();
+    CHECK(peer.good_bye);
+  }
+}
+
+static void test_not_connected(void)
+{
+  char none[8];
+  start(peer_echo, 0, 0);
+  CHECK_EQUAL(tls.transport.send(&tls, "x", 1), PORT_CLOSED);
+  CHECK_EQUAL(tls.transport.recv(&tls, none, sizeof none, 1000), PORT_CLOSED);
+  tls.transport.close(&tls);
+  peer_end(&peer);
+  CHECK_EQUAL(connects(), PORT_UNREACHABLE); /* nobody listens */
+  port_openssl_error(&tls, (char[PORT_OPENSSL_ERROR_SIZE]){0});
+  port_openssl_deinit(&tls);
+}
+
+/* More than a record, a byte at a time: records come in pieces. */
+static void test_pieces(void)
+{
+  static char text[20000];
+  for (size_t i = 0; i < sizeof text; i++)
+    text[i] = (char)('a' + i % 23);
+  start(peer_echo, 0, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(says(text, sizeof text));
+  CHECK_EQUAL(hears(text, sizeof text), PORT_OK);
+  faults.piece = 1;
+  CHECK(says(text, 1000));
+  CHECK_EQUAL(hears(text, 1000), PORT_OK);
+  end();
+  start(peer_echo, 0, 1);
+  faults.piece = 1;
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  end();
+}
+
+/* What send() has taken goes out, though the transport below took nothing of it at first. */
+static void test_blocked(void)
+{
+  start(peer_echo, 0, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  atomic_store(&faults.blocked, 2);
+  CHECK_EQUAL(tls.transport.send(&tls, "hello", 5), 5);
+  CHECK_EQUAL(tls.transport.send(&tls, "more", 4), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(atomic_load(&faults.blocked), 0);
+  CHECK_EQUAL(hears("hello", 5), PORT_OK);
+  atomic_store(&faults.blocked, 3);
+  CHECK(says("more", 4));
+  CHECK_EQUAL(hears("more", 4), PORT_OK);
+  end();
+}
+
+/* Cuts at a place of the handshake lead to an end in time, and leave nothing for the next one. */
+static void cut_at(size_t received, size_t sent)
+{
+  port_openssl_deinit(&tls); /* a full handshake each: nothing is resumed */
+  CHECK(port_openssl_init(&tls, &config, &faults.transport) == NULL);
+  faults.cut_received = received;
+  faults.cut_sent = sent;
+  int status = connects();
+  /* the last bytes may be of what follows the handshake */
+  if (status == PORT_OK) status = echoes("hello") ? PORT_OK : PORT_UNREACHABLE;
+  CHECK_EQUAL(status, PORT_UNREACHABLE);
+  tls.transport.close(&tls);
+  faults.cut_received = faults.cut_sent = 0;
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  tls.transport.close(&tls);
+}
+
+static void cut_handshakes(int version)
+{
+  start(peer_echo, version, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  struct faults seen = faults;
+  end();
+  CHECK(seen.records > 3 && seen.records < 32);
+  int cuts = (int)(3 * seen.records + seen.sent / 50 + 1);
+  start(peer_echo, version, 2 * cuts);
+  for (size_t i = 0; i < seen.records; i++) {
+    if (i > 0) cut_at(seen.record[i], 0);
+    cut_at(seen.record[i] + 3, 0);
+    cut_at(seen.record[i] + 7, 0);
+  }
+  for (size_t at = 1; at < seen.sent; at += 50)
+    cut_at(0, at);
+  end();
+}
+
+static void test_cut_handshakes(void)
+{
+  cut_handshakes(TLS1_2_VERSION);
+  cut_handshakes(TLS1_3_VERSION);
+}
+
+/* In the middle of a record that came, or went, when the connection was up. */
+static void test_cut_records(void)
+{
+  start(peer_echo, 0, 2);
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  faults.cut_received = faults.received + 10;
+  CHECK(says("hello", 5));
+  CHECK_EQUAL(hears("hello", 5), PORT_CLOSED);
+  tls.transport.close(&tls);
+  faults.cut_received = 0;
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  faults.cut_sent = faults.sent + 10;
+  (void)says("hello", 5); /* recv() tells */
+  CHECK(!says("hello", 5));
+  end();
+}
+
+static void test_changed_byte(void)
+{
+  start(peer_echo, 0, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK(echoes("hello"));
+  tls.incoming[0] = 0;
+  CHECK(says("hello", 5));
+  /* what comes next is not what was sent */
+  CHECK_EQUAL(BIO_write(tls.in, "\x17\x03\x03\x00\x20not what anybody has encrypted..", 37), 37);
+  CHECK_EQUAL(hears("hello", 5), PORT_CLOSED);
+  char none[8];
+  CHECK_EQUAL(tls.transport.recv(&tls, none, sizeof none, 0), PORT_CLOSED);
+  CHECK_EQUAL(tls.transport.send(&tls, "x", 1), PORT_CLOSED);
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  port_openssl_error(&tls, text);
+  CHECK(strstr(text, "bad record mac") != NULL);
+  end();
+  CHECK(!peer.good_bye); /* an alert instead */
+}
+
+static void test_key_changes(void)
+{
+  start(peer_changes_keys, TLS1_3_VERSION, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  for (int i = 0; i < 20; i++)
+    CHECK(echoes("hello"));
+  /* ours, when sending is blocked: they go out later */
+  atomic_store(&faults.blocked, 1);
+  CHECK(echoes("hello"));
+  CHECK(echoes("hello"));
+  end();
+  CHECK(peer.good_bye);
+}
+
+static void test_renegotiation(void)
+{
+  start(peer_renegotiates, TLS1_2_VERSION, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  SSL *ssl = tls.ssl;
+  const SSL_SESSION *session = SSL_get0_session(ssl);
+  for (int i = 0; i < 3 && echoes("hello"); i++) /* the peer may end when it is refused */
+    continue;
+  CHECK(tls.ssl == ssl && SSL_get0_session(ssl) == session);
+  end();
+  CHECK(!peer.renegotiated);
+}
+
+static void test_good_bye(void)
+{
+  start(peer_says_good_bye, 0, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  CHECK_EQUAL(hears("bye", 3), PORT_OK);
+  char none[8];
+  CHECK_EQUAL(tls.transport.recv(&tls, none, sizeof none, 20000), PORT_CLOSED);
+  end();
+}
+
+/* A server that is silent, or sends what is no TLS: connect() comes back in time. */
+static void test_no_tls(void)
+{
+  int port;
+  int listener = listen_anywhere(&port);
+  (void)alarm(120);
+  faults_init(&faults, port);
+  CHECK(port_openssl_init(&tls, &config, &faults.transport) == NULL);
+  CHECK_EQUAL(tls.transport.connect(&tls, 1000), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(tls.transport.connect(&tls, 0), PORT_WOULD_BLOCK);
+  int socket = take_call(listener);
+  CHECK_EQUAL(tls.transport.connect(&tls, 50), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(send(socket, "-ERR unknown command\r\n", 22, 0), 22);
+  CHECK_EQUAL(connects(), PORT_UNREACHABLE);
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  port_openssl_error(&tls, text);
+  CHECK(strcmp(text, "wrong version number") == 0);
+  (void)close(socket);
+  (void)close(listener);
+  CHECK_EQUAL(connects(), PORT_UNREACHABLE);
+  port_openssl_error(&tls, text);
+  CHECK(strcmp(text, "") == 0); /* it was not TLS that failed */
+  port_openssl_deinit(&tls);
+}
+
+/* One task sends while another receives, and keys change. */
+#define PIECES 300
+#define PIECE  5
+
+/* So many bytes, and the end mark. */
+static void write_piece(char *text, int number)
+{
+  static const char digits[] = "0123456789";
+  memcpy(text, "0000.", PIECE + 1);
+  for (int i = 3; i >= 0; i--, number /= 10)
+    text[i] = digits[number % 10];
+}
+
+static void *sends(void *context)
+{
+  for (int i = 0; i < PIECES; i++) {
+    char text[PIECE + 1];
+    write_piece(text, i);
+    for (int sent = 0; sent < PIECE;) {
+      int took = tls.transport.send(&tls, text + sent, (size_t)(PIECE - sent));
+      if (took < 0 && took != PORT_WOULD_BLOCK) return NULL;
+      if (took > 0) sent += took;
+      else sleep_ms(1);
+    }
+  }
+  return context;
+}
+
+static void full_duplex(peer_part *part, int version)
+{
+  static char expected[PIECE * PIECES + 1];
+  pthread_t task;
+  void *result;
+  start(part, version, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  for (int i = 0; i < PIECES; i++)
+    write_piece(expected + PIECE * i, i);
+  CHECK_EQUAL(pthread_create(&task, NULL, sends, &tls), 0);
+  CHECK_EQUAL(hears(expected, PIECE * PIECES), PORT_OK);
+  CHECK_EQUAL(pthread_join(task, &result), 0);
+  CHECK(result == &tls);
+  end();
+}
+
+static void test_full_duplex(void)
+{
+  full_duplex(peer_echo, TLS1_2_VERSION);
+  full_duplex(peer_changes_keys, TLS1_3_VERSION);
+}
+
+const struct check_test check_tests[] = {
+    {"tls: echo", test_echo},
+    {"tls: not connected", test_not_connected},
+    {"tls: records in pieces", test_pieces},
+    {"tls: sending is blocked", test_blocked},
+    {"tls: a cut in each record of the handshake", test_cut_handshakes},
+    {"tls: a cut in a record", test_cut_records},
+    {"tls: a changed byte", test_changed_byte},
+    {"tls: keys change", test_key_changes},
+    {"tls: renegotiation is refused", test_renegotiation},
+    {"tls: good-bye of the server", test_good_bye},
+    {"tls: no TLS at the other end", test_no_tls},
+    {"tls: one task sends, one receives", test_full_duplex},
+    {0}};
