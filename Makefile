@@ -13,7 +13,7 @@ WERROR ?= $(if $(wildcard .git/.),1,0)
 export WERROR
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 CFLAGS ?= -O2 -g
-INCLUDES := -Iresp -Iport -Iport/posix -Ilock
+INCLUDES := -Iresp -Iport -Iport/posix -Iport/openssl -Ilock
 LIB_CFLAGS = -std=c11 $(WARNINGS) $(INCLUDES) $(CFLAGS)
 LDLIBS += -pthread
 
@@ -23,18 +23,40 @@ LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/%.o)
 HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/host/*.c))
 HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/posix.h lock/engine.h lock/fairlock.h
 
+# TLS=openssl: the library has port/openssl, and the command rediss://. Without it, neither asks for
+# OpenSSL. The mark has what depends on it built anew when another TLS is asked for.
+TLS ?= none
+TLS_MARK := $(BUILD)/tls.$(TLS)
+$(if $(filter none openssl,$(TLS)),,$(error TLS=$(TLS) is not known: TLS=openssl))
+HOST_OBJECTS += $(BUILD)/boards/host/tls/$(TLS).o
+ifeq ($(TLS),openssl)
+LIB_OBJECTS += $(BUILD)/port/openssl/openssl.o
+HEADERS += port/openssl/port_openssl.h
+TLS_LIBS := -lssl -lcrypto
+endif
+
 .PHONY: all
 all: $(BUILD)/liblock.a $(BUILD)/fairlock $(BUILD)/include ## build the library and the fairlock command
 
-$(BUILD)/liblock.a: $(LIB_OBJECTS)
-	rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/liblock.a: $(LIB_OBJECTS) $(TLS_MARK)
+	rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # The public headers in one folder, as a program that uses the library finds them.
-$(BUILD)/include: $(HEADERS)
-	rm -rf $@ && mkdir -p $@ && cp $^ $@
+$(BUILD)/include: $(HEADERS) $(TLS_MARK)
+	rm -rf $@ && mkdir -p $@ && cp $(filter %.h,$^) $@
 
-$(BUILD)/fairlock: $(HOST_OBJECTS) $(BUILD)/liblock.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(BUILD)/fairlock: $(HOST_OBJECTS) $(BUILD)/liblock.a $(TLS_MARK)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(TLS_LIBS) $(LDLIBS)
+
+$(TLS_MARK):
+	@mkdir -p $(@D) && rm -f $(BUILD)/tls.*
+	@touch $@
+
+$(BUILD)/port/openssl/openssl.o: | openssl
+
+.PHONY: openssl
+openssl:
+	@printf '#include <openssl/ssl.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || sh tests/tools/need.sh libssl-dev
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

@@ -7,6 +7,7 @@
  *   options.c   numbers, names and the options that all subcommands have
  *   url.c       where the server is
  *   session.c   a client of that server; statuses to messages and exit statuses
+ *   tls.h       TLS, in tls/openssl.c or tls/none.c
  *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, guard.c, in
  *               another, ends the command when that one cannot, child.c starts it, signals.c and
  *               terminal.c stand between it and whoever started us; system.c has what only some
@@ -19,9 +20,10 @@
 /* Exit statuses: those of flock(1) and sysexits.h, and two of our own. */
 enum {
   EXIT_DONE = 0,
-  EXIT_CONFLICT = 1,     /* not acquired (run -E), or nothing to break                     */
-  EXIT_USAGE = 64,       /* the command line or the URL makes no sense                      */
-  EXIT_NO_INPUT = 66,    /* the password file cannot be read                                */
+  EXIT_CONFLICT = 1, /* not acquired (run -E), or nothing to break                     */
+  EXIT_USAGE = 64,   /* the command line or the URL makes no sense                      */
+  EXIT_NO_INPUT =
+      66, /* the password file, or one of TLS, is of no use                               */
   EXIT_NO_EXEC = 69,     /* COMMAND cannot be executed                                      */
   EXIT_SYSTEM = 71,      /* the system refused a process, a pipe, memory or output          */
   EXIT_UNREACHABLE = 75, /* the server cannot be reached, or cannot serve now               */

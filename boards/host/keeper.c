@@ -78,7 +78,7 @@ static void tell(struct hold *hold, const struct keeper_message *message)
 static void tell_status(struct hold *hold, enum keeper_news news, int status)
 {
   struct keeper_message message = {.news = (int32_t)news, .status = status};
-  fairlock_error(&hold->session->client, message.error);
+  session_error(hold->session, status, message.error);
   session_address(hold->session, status, message.address);
   tell(hold, &message);
 }

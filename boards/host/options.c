@@ -20,12 +20,19 @@ const char common_help[] =
     "  --url URL            the server: redis://[user:password@]host[:port][/db],\n"
     "                       redis+sentinel://[user:password@]host[:port],.../service[/db],\n"
     "                       redis+cluster://[user:password@]host[:port],..., or\n"
-    "                       unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379\n"
+    "                       unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379.\n"
+    "                       TLS: rediss instead of redis\n"
     "  --password-file FILE read the password from the first line of FILE. Else it is\n"
     "                       the URL's, or $FAIRLOCK_PASSWORD\n"
     "  --sentinel-user USER who we are to the Sentinels. Default: $FAIRLOCK_SENTINEL_USER\n"
     "  --sentinel-password-file FILE\n"
     "                       the same for the Sentinels, else $FAIRLOCK_SENTINEL_PASSWORD\n"
+    "  --cacert FILE        TLS: trust these CAs. Default: $FAIRLOCK_CACERT, the system's\n"
+    "  --cacertdir DIR      the same, a folder. Default: $FAIRLOCK_CACERTDIR\n"
+    "  --cert FILE          TLS: our certificate. Default: $FAIRLOCK_CERT, none\n"
+    "  --key FILE           its key. Default: $FAIRLOCK_KEY, in the same file\n"
+    "  --sni NAME           TLS: the server's name. Default: $FAIRLOCK_SNI, the host's\n"
+    "  --insecure           TLS: let anybody be the server\n"
     "  --help               print this\n";
 
 static char *take_url(char *argument)
@@ -81,6 +88,24 @@ int next_option(struct command_line *line, int argc, char **argv, const char *le
       break;
     case OPTION_SENTINEL_PASSWORD_FILE:
       line->sentinel_password_file = optarg;
+      break;
+    case OPTION_CACERT:
+      line->tls.ca_file = optarg;
+      break;
+    case OPTION_CACERTDIR:
+      line->tls.ca_folder = optarg;
+      break;
+    case OPTION_CERT:
+      line->tls.certificate = optarg;
+      break;
+    case OPTION_KEY:
+      line->tls.key = optarg;
+      break;
+    case OPTION_SNI:
+      line->tls.name = optarg;
+      break;
+    case OPTION_INSECURE:
+      line->tls.insecure = true;
       break;
     case '?':
     case ':':

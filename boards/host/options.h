@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "port_openssl.h"
+
 /* Values of the options that every subcommand has, for getopt_long(). */
 enum {
   OPTION_HELP = 256,
@@ -14,6 +16,12 @@ enum {
   OPTION_PASSWORD_FILE,
   OPTION_SENTINEL_USER,
   OPTION_SENTINEL_PASSWORD_FILE,
+  OPTION_CACERT,
+  OPTION_CACERTDIR,
+  OPTION_CERT,
+  OPTION_KEY,
+  OPTION_SNI,
+  OPTION_INSECURE,
   OPTION_OWN
 };
 
@@ -21,8 +29,13 @@ enum {
   {"help", no_argument, NULL, OPTION_HELP}, {"url", required_argument, NULL, OPTION_URL},          \
       {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE},                            \
       {"sentinel-user", required_argument, NULL, OPTION_SENTINEL_USER},                            \
+      {"sentinel-password-file", required_argument, NULL, OPTION_SENTINEL_PASSWORD_FILE},          \
+      {"cacert", required_argument, NULL, OPTION_CACERT},                                          \
+      {"cacertdir", required_argument, NULL, OPTION_CACERTDIR},                                    \
+      {"cert", required_argument, NULL, OPTION_CERT},                                              \
+      {"key", required_argument, NULL, OPTION_KEY}, {"sni", required_argument, NULL, OPTION_SNI},  \
   {                                                                                                \
-    "sentinel-password-file", required_argument, NULL, OPTION_SENTINEL_PASSWORD_FILE               \
+    "insecure", no_argument, NULL, OPTION_INSECURE                                                 \
   }
 
 /* Their help. */
@@ -37,6 +50,7 @@ struct command_line {
   const char *sentinel_user;          /* NULL: FAIRLOCK_SENTINEL_USER, or none    */
   const char *sentinel_password_file; /* NULL: none                      */
   uint32_t replicas;                  /* that have to acknowledge                 */
+  struct port_openssl_config tls;     /* as far as options say it                 */
 };
 
 /*

@@ -2,7 +2,9 @@
 INSTALL ?= install
 INSTALLED = $(DESTDIR)$(PREFIX)
 
-$(BUILD)/fairlock.pc: boards/host/fairlock.pc.in FORCE
+PC_FILES := $(BUILD)/fairlock.pc $(if $(filter openssl,$(TLS)),$(BUILD)/fairlock-openssl.pc)
+
+$(BUILD)/%.pc: boards/host/%.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
@@ -10,16 +12,16 @@ $(BUILD)/fairlock.pc: boards/host/fairlock.pc.in FORCE
 FORCE:
 
 .PHONY: install
-install: all $(BUILD)/fairlock.pc ## install headers, library, command and man page below PREFIX (and DESTDIR)
+install: all $(PC_FILES) ## install headers, library, command and man page below PREFIX (and DESTDIR)
 	$(INSTALL) -d $(INSTALLED)/bin $(INSTALLED)/lib/pkgconfig $(INSTALLED)/include/fairlock $(INSTALLED)/share/man/man1
 	$(INSTALL) -m 755 $(BUILD)/fairlock $(INSTALLED)/bin/fairlock
 	$(INSTALL) -m 644 $(BUILD)/liblock.a $(INSTALLED)/lib/liblock.a
-	$(INSTALL) -m 644 $(BUILD)/fairlock.pc $(INSTALLED)/lib/pkgconfig/fairlock.pc
+	$(INSTALL) -m 644 $(PC_FILES) $(INSTALLED)/lib/pkgconfig
 	$(INSTALL) -m 644 $(HEADERS) $(INSTALLED)/include/fairlock
 	$(INSTALL) -m 644 boards/host/fairlock.1 $(INSTALLED)/share/man/man1/fairlock.1
 
 .PHONY: uninstall
 uninstall: ## remove what install put there
-	rm -f $(INSTALLED)/bin/fairlock $(INSTALLED)/lib/liblock.a $(INSTALLED)/lib/pkgconfig/fairlock.pc
-	rm -f $(INSTALLED)/share/man/man1/fairlock.1 $(addprefix $(INSTALLED)/include/fairlock/,$(notdir $(HEADERS)))
+	rm -f $(INSTALLED)/bin/fairlock $(INSTALLED)/lib/liblock.a $(INSTALLED)/lib/pkgconfig/fairlock*.pc
+	rm -f $(INSTALLED)/share/man/man1/fairlock.1 $(addprefix $(INSTALLED)/include/fairlock/,$(notdir $(HEADERS)) port_openssl.h)
 	-rmdir $(INSTALLED)/include/fairlock 2>/dev/null || true

@@ -505,7 +505,7 @@ static void on_lost(struct run *run, const struct keeper_message *message)
              action);
   } else {
     char *place = session_place(&run->session, message->address);
-    char *words = session_words(message->status, message->error);
+    char *words = session_words(message->error);
     bool silent = message->status == FAIRLOCK_UNREACHABLE;
     complain("%s could not be renewed in time: %s%s%s%s; %s", run->shown, place,
              silent ? " has not answered" : ": ",

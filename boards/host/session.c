@@ -8,7 +8,6 @@
 #include "session.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "command.h"
 #include "text.h"
+#include "tls.h"
 
 /* The library's defaults for one server; with a topology it has others. */
 #define CONNECT_MS  5000U
@@ -116,6 +116,44 @@ static int choose_sentinel_password(struct session *session, const struct comman
   return EXIT_USAGE;
 }
 
+static void choose(const char **option, const char *variable)
+{
+  if (*option == NULL) *option = from_environment(variable);
+}
+
+/* Whom to trust, and who we are to them. */
+static int choose_tls(struct session *session, const struct command_line *line)
+{
+  struct port_openssl_config config = line->tls;
+  bool given = config.ca_file != NULL || config.ca_folder != NULL || config.certificate != NULL ||
+               config.key != NULL || config.name != NULL || config.insecure;
+  if (!session->url.tls) {
+    if (!given) return EXIT_DONE;
+    return misused(line, "--cacert, --cacertdir, --cert, --key, --sni and --insecure need a URL "
+                         "with TLS: rediss://");
+  }
+  if (config.ca_file == NULL && config.ca_folder == NULL) {
+    choose(&config.ca_file, "FAIRLOCK_CACERT");
+    choose(&config.ca_folder, "FAIRLOCK_CACERTDIR");
+  }
+  if (config.certificate == NULL && config.key == NULL) {
+    choose(&config.certificate, "FAIRLOCK_CERT");
+    choose(&config.key, "FAIRLOCK_KEY");
+  }
+  choose(&config.name, "FAIRLOCK_SNI");
+  config.host = port_posix_host;
+  return tls_prepare(&session->tls, &config, &session->socket.transport);
+}
+
+/* The socket, which opens nothing yet. */
+static void place_socket(struct session *session)
+{
+  const struct url *url = &session->url;
+  if (url->path != NULL) (void)port_posix_unix(&session->socket, url->path);
+  else if (url->seeds == NULL) port_posix_tcp(&session->socket, url->host, url->port);
+  else (void)port_posix_seeds(&session->socket, url->seeds); /* the URL was looked at */
+}
+
 int session_prepare(struct session *session, const struct command_line *line)
 {
   memset(session, 0, sizeof *session);
@@ -127,7 +165,7 @@ int session_prepare(struct session *session, const struct command_line *line)
     complain("the URL in %s is of no use: %s", source, wrong);
     fputs("A URL looks like redis://user:password@host:6379/0, redis://[::1]:6379,\n"
           "redis+sentinel://host1:26379,host2:26379/service, redis+cluster://host1:6379,host2:6379 "
-          "or\nunix:///run/redis/redis.sock.\n",
+          "or\nunix:///run/redis/redis.sock; with TLS rediss instead of redis.\n",
           stderr);
     return EXIT_USAGE;
   }
@@ -138,16 +176,13 @@ int session_prepare(struct session *session, const struct command_line *line)
   session->config.send_buffer = session->send;
   session->config.send_size = sizeof session->send;
   session->topology.replicas = line->replicas;
+  place_socket(session);
   int status = choose_password(session, line);
-  return status == EXIT_DONE ? choose_sentinel_password(session, line) : status;
+  if (status == EXIT_DONE) status = choose_sentinel_password(session, line);
+  return status == EXIT_DONE ? choose_tls(session, line) : status;
 }
 
-/* Addresses: noted by functions that stand before those of the socket, with the same context. */
-
-static struct session *session_of(void *socket)
-{
-  return (struct session *)(void *)((char *)socket - offsetof(struct session, socket));
-}
+/* The client's transport, which notes addresses on the way. */
 
 /* Writes down where the connection goes next: to address, or to the seed in use. */
 static void note_address(struct session *session, const char *address)
@@ -172,9 +207,9 @@ static void note_address(struct session *session, const char *address)
 
 static bool note_aim(void *context, const char *address)
 {
-  struct session *session = session_of(context);
+  struct session *session = context;
   struct addresses *addresses = &session->addresses;
-  bool done = session->plain.aim(context, address);
+  bool done = session->below->aim(session->below->context, address);
   if (address != NULL && !done) return false;
   pthread_mutex_lock(&addresses->mutex);
   if (!addresses->connected && addresses->tried)
@@ -188,9 +223,9 @@ static bool note_aim(void *context, const char *address)
 
 static int note_connect(void *context, uint32_t timeout_ms)
 {
-  struct session *session = session_of(context);
+  struct session *session = context;
   struct addresses *addresses = &session->addresses;
-  int status = session->plain.connect(context, timeout_ms);
+  int status = session->below->connect(session->below->context, timeout_ms);
   pthread_mutex_lock(&addresses->mutex);
   addresses->tried = true;
   if (status == PORT_OK) {
@@ -201,31 +236,58 @@ static int note_connect(void *context, uint32_t timeout_ms)
   return status;
 }
 
+static int pass_send(void *context, const void *data, size_t size)
+{
+  const struct port_transport *below = ((struct session *)context)->below;
+  return below->send(below->context, data, size);
+}
+
+static int pass_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  const struct port_transport *below = ((struct session *)context)->below;
+  return below->recv(below->context, data, size, timeout_ms);
+}
+
+static void pass_close(void *context)
+{
+  const struct port_transport *below = ((struct session *)context)->below;
+  below->close(below->context);
+}
+
+/* A Unix socket stays where it is. */
+static void note_addresses(struct session *session)
+{
+  session->below = session->url.tls ? &session->tls.transport : &session->socket.transport;
+  session->noting.connect = note_connect;
+  session->noting.send = pass_send;
+  session->noting.recv = pass_recv;
+  session->noting.close = pass_close;
+  session->noting.context = session;
+  session->noting.aim = session->below->aim != NULL ? note_aim : NULL;
+}
+
 void session_address(struct session *session, int status, char address[ADDRESS_SIZE])
 {
   struct addresses *addresses = &session->addresses;
   address[0] = 0;
-  if (session->plain.aim == NULL) return;
+  if (session->noting.aim == NULL) return;
   pthread_mutex_lock(&addresses->mutex);
-  bool dead = status == FAIRLOCK_UNREACHABLE && addresses->dead[0] != 0;
+  bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
+  bool dead = failed && addresses->dead[0] != 0;
   memcpy(address, dead ? addresses->dead : addresses->current, ADDRESS_SIZE);
   pthread_mutex_unlock(&addresses->mutex);
 }
 
-/* Where the servers are, and that they may move. A Unix socket stays where it is. */
+/* Where the servers are, and that they may move. */
 static int follow(struct session *session)
 {
-  struct port_transport *transport = &session->socket.transport;
   struct fairlock_config *config = &session->config;
   struct fairlock_topology *topology = &session->topology;
   uint32_t response_ms = config->response_ms != 0 ? config->response_ms : RESPONSE_MS;
   topology->replicas_ms = response_ms / 2 < REPLICAS_MS ? response_ms / 2 : REPLICAS_MS;
-  if (session->url.path == NULL) {
+  if (session->noting.aim != NULL) {
     topology->address = session->redirected;
     topology->address_size = sizeof session->redirected;
-    session->plain = *transport;
-    transport->aim = note_aim;
-    transport->connect = note_connect;
   }
   return fairlock_follow(&session->client, topology);
 }
@@ -234,9 +296,6 @@ int session_open(struct session *session)
 {
   struct fairlock_config *config = &session->config;
   const struct url *url = &session->url;
-  if (url->path != NULL) port_posix_unix(&session->socket, url->path);
-  else if (url->seeds == NULL) port_posix_tcp(&session->socket, url->host, url->port);
-  else if (!port_posix_seeds(&session->socket, url->seeds)) return FAIRLOCK_INVALID;
   if (pthread_mutex_init(&session->addresses.mutex, NULL) != 0) return FAIRLOCK_INVALID;
   if (url->seeds == NULL) { /* nobody else will answer: as without following */
     if (config->connect_ms == 0) config->connect_ms = CONNECT_MS;
@@ -244,7 +303,8 @@ int session_open(struct session *session)
   } else {
     config->connect_ms = 0; /* the next one may answer */
   }
-  int status = fairlock_client_init(&session->client, config, &session->socket.transport);
+  note_addresses(session);
+  int status = fairlock_client_init(&session->client, config, &session->noting);
   return status == FAIRLOCK_OK ? follow(session) : status;
 }
 
@@ -289,14 +349,17 @@ static const char *advice(int status)
 {
   switch (status) {
   case FAIRLOCK_UNREACHABLE:
-    return "Is it running there? Name the right one by --url or FAIRLOCK_URL.";
+    return "Is it running there? Name the right one by --url or FAIRLOCK_URL; with TLS, rediss://.";
   case FAIRLOCK_DENIED:
     return "Check the user and password (--url, FAIRLOCK_PASSWORD, --password-file) and the user's "
            "rules (ACL LIST).";
+  case FAIRLOCK_UNTRUSTED:
+    return "Check whom we trust (--cacert, --cacertdir), the server's name (--sni), and who we are "
+           "(--cert, --key).";
   case FAIRLOCK_UNSUPPORTED:
   case FAIRLOCK_PROTOCOL:
-    return "Is it a Redis server, 6.2 or newer, without TLS (for redis+sentinel://, a Sentinel)? "
-           "See --url.";
+    return "Is it a Redis server, 6.2 or newer (for redis+sentinel://, a Sentinel; with TLS, "
+           "rediss://)? See --url.";
   case FAIRLOCK_UNAVAILABLE:
     return "It is loading its data, or busy with a script. Try again later.";
   case FAIRLOCK_READONLY:
@@ -322,6 +385,15 @@ static bool wordless(int status)
          status == FAIRLOCK_UNTRUSTED;
 }
 
+void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE])
+{
+  _Static_assert(FAIRLOCK_ERROR_SIZE >= PORT_OPENSSL_ERROR_SIZE, "there is room");
+  fairlock_error(&session->client, text);
+  if (!wordless(status)) return;
+  text[0] = 0;
+  if (session->url.tls && status != FAIRLOCK_PROTOCOL) tls_error(&session->tls, text);
+}
+
 /* Text as a terminal can show it. */
 static char *shown(const char *text)
 {
@@ -341,11 +413,10 @@ char *session_place(const struct session *session, const char *address)
   return shown(text);
 }
 
-char *session_words(int status, const char *error)
+char *session_words(const char *error)
 {
   char text[FAIRLOCK_ERROR_SIZE + 2];
-  bool quoted = *error != 0 && !wordless(status);
-  snprintf(text, sizeof text, "%s%s", quoted ? ": " : "", quoted ? error : "");
+  snprintf(text, sizeof text, "%s%s", *error != 0 ? ": " : "", error);
   return shown(text);
 }
 
@@ -353,7 +424,7 @@ int session_failed(const struct session *session, int status, const char *addres
                    const char *error)
 {
   char *place = session_place(session, address);
-  char *words = session_words(status, error);
+  char *words = session_words(error);
   complain("%s: %s%s", place, fairlock_status_text(status), words);
   const char *what_to_do = advice(status);
   if (what_to_do != NULL) fprintf(stderr, "%s\n", what_to_do);
@@ -367,6 +438,6 @@ int session_complain(struct session *session, int status)
   char address[ADDRESS_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
   session_address(session, status, address);
-  fairlock_error(&session->client, error);
+  session_error(session, status, error);
   return session_failed(session, status, address, error);
 }

@@ -7,6 +7,7 @@
 
 #include "fairlock.h"
 #include "options.h"
+#include "port_openssl.h"
 #include "posix.h"
 #include "url.h"
 
@@ -35,8 +36,12 @@ struct session {
   char sentinel_password[PASSWORD_SIZE];
   struct port_posix socket;
 
-  /* the socket's own functions, behind those that note addresses */
-  struct port_transport plain;
+  /* around the socket, if the URL asks for it */
+  struct port_openssl tls;
+
+  /* the socket's or TLS's, and around it the client's, which notes addresses */
+  const struct port_transport *below;
+  struct port_transport noting;
 
   struct addresses addresses;
   struct fairlock_topology topology;
@@ -60,13 +65,16 @@ int session_prepare(struct session *session, const struct command_line *line);
 int session_open(struct session *session);
 
 /*
- * The address that status is about: for UNREACHABLE one that could not be connected to, if there is
- * one; else where the connection is. "": none is known.
+ * The address that status is about: for UNREACHABLE and UNTRUSTED one that could not be connected
+ * to, if there is one; else where the connection is. "": none is known.
  */
 void session_address(struct session *session, int status, char address[ADDRESS_SIZE]);
 
 /* Connects. Returns EXIT_DONE, or a status after a complaint. */
 int session_connect(struct session *session);
+
+/* The words for status that are not ours: the server's, or those of TLS; "": there are none. */
+void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE]);
 
 /* The exit status that stands for a status of the library's. */
 int exit_status_of(int status);
@@ -74,8 +82,8 @@ int exit_status_of(int status);
 /* "URL", or "URL (address)" when the URL does not say it, for messages. Printable; to be freed. */
 char *session_place(const struct session *session, const char *address);
 
-/* ": " and the server's own words for status, or "" if it has none. Printable; to be freed. */
-char *session_words(int status, const char *error);
+/* ": " and what session_error() told, or "" if that is nothing. Printable; to be freed. */
+char *session_words(const char *error);
 
 /*
  * Says that the server at address (may be "") did not do its part, in its own words (error, may be

@@ -21,13 +21,20 @@ enum kind { SERVER, SENTINEL, CLUSTER };
 static const struct {
   const char *begin;
   enum kind kind;
+  bool tls;
 } schemes[] = {
-    {"redis://", SERVER},
-    {"valkey://", SERVER},
-    {"redis+sentinel://", SENTINEL},
-    {"valkey+sentinel://", SENTINEL},
-    {"redis+cluster://", CLUSTER},
-    {"valkey+cluster://", CLUSTER},
+    {"redis://", SERVER, false},
+    {"valkey://", SERVER, false},
+    {"redis+sentinel://", SENTINEL, false},
+    {"valkey+sentinel://", SENTINEL, false},
+    {"redis+cluster://", CLUSTER, false},
+    {"valkey+cluster://", CLUSTER, false},
+    {"rediss://", SERVER, true},
+    {"valkeys://", SERVER, true},
+    {"rediss+sentinel://", SENTINEL, true},
+    {"valkeys+sentinel://", SENTINEL, true},
+    {"rediss+cluster://", CLUSTER, true},
+    {"valkeys+cluster://", CLUSTER, true},
 };
 
 static bool begins(const char *text, const char *with)
@@ -293,12 +300,10 @@ const char *url_parse(struct url *url, const char *text)
     size_t length = strlen(schemes[i].begin);
     if (!begins(text, schemes[i].begin)) continue;
     memcpy(url->shown, text, length);
+    url->tls = schemes[i].tls;
     return parse_redis(url, url->storage + length, schemes[i].kind);
   }
   if (begins(text, UNIX)) return parse_unix(url, url->storage + strlen(UNIX));
-  if (begins(text, "rediss:") || begins(text, "rediss+") || begins(text, "valkeys:") ||
-      begins(text, "valkeys+"))
-    return "TLS is not supported; put a TLS tunnel before the server and name that";
   return "it begins with none of redis://, redis+sentinel://, redis+cluster:// (or the same with "
-         "valkey), and unix://";
+         "rediss, valkey or valkeys), and unix://";
 }

@@ -4,11 +4,13 @@
  *   redis+sentinel://[user:password@]host[:port],.../service[/db] Sentinels, which know the master
  *   redis+cluster://[user:password@]host[:port],...[/db]          some nodes of a cluster
  *   unix://[user:password@]/path[?db=number]
- * valkey may stand for redis. User and password are the data server's.
+ * rediss stands for the same with TLS, valkey and valkeys for redis and rediss. User and password
+ * are the data server's.
  */
 #ifndef URL_H
 #define URL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +24,7 @@ struct url {
   const char *path;     /* of a Unix socket                     */
   const char *user;     /* NULL: none                           */
   const char *password; /* NULL: none                           */
+  bool tls;
   uint32_t database;
   char shown[2 * URL_SIZE]; /* for messages: without password  */
   char places[URL_SIZE];    /* what seeds points to            */

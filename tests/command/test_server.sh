@@ -98,7 +98,8 @@ test_bad_urls() {
   done
   for url in rediss://h rediss+sentinel://h/s rediss+cluster://h valkeys://h valkeys+cluster://h; do
     expect 64 "$fairlock" status --url $url a
-    said TLS
+    said "built without TLS"
+    said 'make TLS=openssl'
   done
 }
 

@@ -18,6 +18,7 @@ static bool use_url(struct server *server, const char *text)
 {
   struct url *url = &server->url;
   const char *wrong = url_parse(url, text);
+  if (wrong == NULL && url->tls) wrong = "the demo has no TLS";
   if (wrong != NULL) {
     fprintf(stderr, "demo: the URL cannot be used: %s\n", wrong);
     return false;

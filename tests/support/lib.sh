@@ -11,7 +11,7 @@ fairlock=${FAIRLOCK:-$build/fairlock} # test_plain.sh has another one
 version=$(sed -n 's/^#define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
 top=$(mktemp -d)
 failed=0
-unset FAIRLOCK_URL FAIRLOCK_PASSWORD
+unset FAIRLOCK_URL FAIRLOCK_PASSWORD FAIRLOCK_CACERT FAIRLOCK_CACERTDIR FAIRLOCK_CERT FAIRLOCK_KEY FAIRLOCK_SNI
 
 stop_all() {
   [ ! -e "$top/pids" ] || while read -r pid; do kill -9 "$pid" 2>/dev/null; done <"$top/pids"

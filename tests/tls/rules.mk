@@ -7,18 +7,23 @@ PACKAGES_TLS := libssl-dev openssl redis-tools
 SUITES += $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)
 PACKAGES += $(PACKAGES_TLS)
 
-$(TLS_CERTIFICATES)/done: tests/tls/certificates.sh
+$(TLS_CERTIFICATES)/made: tests/tls/certificates.sh
 	@sh tests/tools/need.sh openssl
 	sh $< $(@D)
 
-$(BUILD)/tests/tls/%.o: CPPFLAGS += -Iport/openssl -DCERTIFICATES='"$(abspath $(TLS_CERTIFICATES))"'
+$(TLS_COMMAND): FORCE
+	@$(MAKE) --no-print-directory -s TLS=openssl BUILD=$(BUILD)/tls all
+
+$(wildcard tests/tls/test_*.sh): $(TLS_COMMAND) $(TLS_CERTIFICATES)/made
+
+$(BUILD)/tests/tls/%.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(TLS_CERTIFICATES))"'
 
 $(TLS_TESTS): %: %.o $(addprefix $(BUILD)/tests/tls/,peer.o faults.o) $(BUILD)/port/openssl/openssl.o \
-  $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server $(TLS_CERTIFICATES)/done
+  $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server $(TLS_CERTIFICATES)/made
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lssl -lcrypto $(LDLIBS)
 
 .PHONY: tls-tests
 tls-tests: ## run the suites of TLS alone
 	@sh tests/tools/need.sh $(PACKAGES_TLS)
-	@$(MAKE) --no-print-directory $(TLS_TESTS) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory $(TLS_TESTS) $(BUILD)/redis-server $(wildcard tests/tls/test_*.sh)
 	@sh tests/tools/run.sh $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)
