@@ -4,7 +4,8 @@
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
-PACKAGES_FUZZ := clang libclang-rt-14-dev
+PACKAGES_FUZZ := clang libclang-rt-14-dev libssl-dev
+PACKAGES += libssl-dev
 
 SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -include tests/asserts.h -fsanitize=address,undefined -fno-sanitize-recover=all
 REPLAY_MAIN ?= $(BUILD)/replay/tests/fuzz/replay.o
@@ -30,6 +31,8 @@ $(BUILD)/replay/corpus/%: tests/fuzz/corpus/%.tar.gz
 $(BUILD)/replay/fuzz_engine $(BUILD)/replay/fuzz_client: \
   $(BUILD)/replay/tests/fuzz/witness.o $(BUILD)/replay/tests/fuzz/hostile.o
 $(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/host/%.o,url options text)
+$(BUILD)/replay/fuzz_openssl: $(BUILD)/replay/port/openssl/openssl.o
+$(BUILD)/replay/fuzz_openssl: LDLIBS += -lssl -lcrypto
 
 # The scripts, against a real server.
 HOSTILE_KEYS := $(BUILD)/tests/fuzz/hostile_keys
