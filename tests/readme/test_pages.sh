@@ -98,6 +98,19 @@ acl_line() {
   said NOPERM
 }
 
+# A line that makes C of a certificate, beside one.
+key_line() {
+  [ -e "$dir/ca.crt" ] || {
+    ln -s "$sources/port" "$dir/port"
+    expect 0 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=page \
+      -keyout "$dir/client.key" -out "$dir/client.crt"
+    cp "$dir/client.crt" "$dir/server.crt"
+    cp "$dir/client.crt" "$dir/ca.crt"
+  }
+  expect 0 sh -c "cd '$dir' && $1"
+  expect 0 cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -x c "$dir/${1##*>}"
+}
+
 # obey LINE: what a reader does with it
 obey() {
   case $1 in
@@ -106,6 +119,7 @@ obey() {
     fairlock\ run\ *) run_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
     ACL\ SETUSER\ *) acl_line "$1" ;;
+    sh\ port/bearssl/key.sh\ *) key_line "$1" ;;
     *) fail "what is to be done with this line? $1" ;;
   esac
 }

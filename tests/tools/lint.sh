@@ -8,7 +8,8 @@ includes="-Iresp -Iport -Iport/posix -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c')
-host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' | grep -v -e '^tests/qemu/')
+host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
@@ -16,6 +17,9 @@ kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kern
 freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
 beside=$(sh tests/tools/sources.sh port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
   grep -v -e '_board\.c$' -e '/station\.c$' -e '/freertos/')
+
+bearssl=$(sh tests/tools/sources.sh 'port/bearssl/*.c')
+bearssl_tests=$(sh tests/tools/sources.sh 'tests/bearssl/*.c')
 
 # check WHAT COMMAND...
 check() {
@@ -45,6 +49,21 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
+# TLS, with BearSSL's headers as Debian installs them.
+check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
+tls="-Itests -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"
+for compiler in gcc clang; do
+  # shellcheck disable=SC2086
+  check "$compiler, BearSSL" each "$bearssl $bearssl_tests" $compiler -std=c11 $warnings $includes $tls -O2 \
+    -c -o /dev/null
+done
+# shellcheck disable=SC2086
+check "gcc -fanalyzer, BearSSL" each "$bearssl" gcc -std=c11 $warnings $includes $tls -O2 -fanalyzer -c -o /dev/null
+# shellcheck disable=SC2086
+check "clang-tidy, BearSSL" clang-tidy -quiet $bearssl -- -std=c11 $includes $tls
+# shellcheck disable=SC2086
+check "cppcheck, BearSSL" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
+  --error-exitcode=1 --suppress=missingIncludeSystem $includes $tls $bearssl
 # The firmware, for one board with each processor. Its makefile compiles it with the same warnings
 # by gcc.
 lwip="-Iboards/common -isystem build/lwip/src/include"

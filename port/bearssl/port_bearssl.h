@@ -1,0 +1,187 @@
+/*
+ * TLS 1.2 around any transport, with BearSSL, for firmware and for hosts: no heap, no files, and a
+ * clock only where a CA is trusted.
+ *
+ *     static struct port_lwip lwip;
+ *     static struct port_bearssl tls;
+ *     static uint8_t receive_buffer[PORT_BEARSSL_RECEIVE_SIZE(512)];
+ *     static uint8_t send_buffer[PORT_BEARSSL_SEND_SIZE(512)];
+ *     static const struct port_bearssl_config config = {
+ *         .entropy = read_entropy,
+ *         .receive_buffer = receive_buffer,
+ *         .receive_size = sizeof receive_buffer,
+ *         .send_buffer = send_buffer,
+ *         .send_size = sizeof send_buffer,
+ *         .cipher = port_bearssl_chacha20,
+ *         .keys = port_bearssl_ec,
+ *         .trust = port_bearssl_pinned,
+ *         .pinned = &SERVER[0].pkey,
+ *     };
+ *
+ *     port_bearssl_init(&tls, &lwip.transport, &config);
+ *     ... give &tls.transport to the client ...
+ *
+ * Only what the configuration names is linked: cipher, keys, trust and certify are functions for
+ * that reason. README.md beside this file tells how the keys become C, and what each kind of trust
+ * can check and what not.
+ *
+ * What a server has to offer: TLS 1.2, ECDHE on P-256, SHA-256, and the cipher and a key of the
+ * kind that are configured. Renegotiation is refused.
+ *
+ * Time. connect() computes: of the 20 to 40 million instructions of a handshake, up to half come in
+ * one piece, whatever timeout_ms says. Each connection is a whole handshake, in which all is checked
+ * anew: Redis resumes sessions by tickets alone, and BearSSL has none.
+ */
+#ifndef PORT_BEARSSL_H
+#define PORT_BEARSSL_H
+
+#include "port.h"
+
+#include <bearssl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * What records with so many bytes of data need: 512, 1024, 2048, 4096 or 16384. The smaller of the
+ * two buffers says which size the server is asked for (RFC 6066, max_fragment_length). OpenSSL
+ * 1.1.1 and later, and so Redis and Valkey, do as they are asked. A server that does not is read
+ * all the same if the receive buffer has room for 16384; otherwise its first longer record ends the
+ * connection, with BR_ERR_TOO_LARGE.
+ */
+#define PORT_BEARSSL_RECEIVE_SIZE(data) ((data) + 325)
+#define PORT_BEARSSL_SEND_SIZE(data)    ((data) + 85)
+
+struct port_bearssl;
+
+/* Kept by pointer, as are the things it points at; may be in flash. */
+struct port_bearssl_config {
+  /*
+   * Fills data with size bytes that nobody else can know or guess: from a hardware generator of
+   * random numbers, or from a store that was seeded with such. All secrecy rests on it;
+   * port_clock_ms(), a serial number, a counter of starts or noise of an unconnected pin are not
+   * enough. False: there are none now; the connection fails. Called at each connect().
+   */
+  bool (*entropy)(void *data, size_t size);
+
+  /* Memory for records: see PORT_BEARSSL_RECEIVE_SIZE, PORT_BEARSSL_SEND_SIZE. */
+  uint8_t *receive_buffer;
+  size_t receive_size;
+  uint8_t *send_buffer;
+  size_t send_size;
+
+  /* port_bearssl_chacha20, or port_bearssl_aes_gcm. */
+  void (*cipher)(struct port_bearssl *tls);
+
+  /* The kinds of keys that sign: port_bearssl_ec, port_bearssl_rsa or port_bearssl_ec_and_rsa. */
+  void (*keys)(struct port_bearssl *tls);
+
+  /* How the server is known: port_bearssl_pinned or port_bearssl_ca. */
+  bool (*trust)(struct port_bearssl *tls);
+
+  /* port_bearssl_pinned: the server's public key. Nothing of its certificate is looked at. */
+  const br_x509_pkey *pinned;
+
+  /* port_bearssl_ca: whose certificates are trusted, and memory to look at one. */
+  const br_x509_trust_anchor *ca;
+  size_t ca_count;
+  br_x509_minimal_context *x509;
+
+  /*
+   * port_bearssl_ca: the seconds since 1970-01-01 00:00 UTC, which are enough until 2106. False:
+   * not known yet; then nothing is connected, and the client tries again after a while.
+   */
+  bool (*utc)(uint32_t *seconds);
+
+  /*
+   * The name that the server's certificate must have, and by which it is asked for (SNI).
+   * port_bearssl_pinned: only asked for; NULL: it is not.
+   */
+  const char *name;
+
+  /*
+   * A server that the client was redirected to must have the name that it was redirected to, in
+   * place of `name`. Where that is an address, `name` holds: no address in a certificate is
+   * understood.
+   */
+  bool names_of_nodes;
+
+  /* The client's own certificate: port_bearssl_client_ec; NULL: none. */
+  void (*certify)(struct port_bearssl *tls);
+  const br_x509_certificate *chain;
+  size_t chain_count;
+  const br_ec_private_key *private_key;
+};
+
+struct port_bearssl {
+  /* for the client; all the rest is private */
+  struct port_transport transport;
+
+  struct port_transport *below;
+  const struct port_bearssl_config *config;
+
+  /* guards client, between the task that receives and the one that sends */
+  struct port_mutex mutex;
+
+  /* nobody sets it: a task sleeps on it for a moment */
+  struct port_event pause;
+
+  uint8_t stage;
+
+  /* of the cipher, by the kind of the server's key */
+  uint16_t suite_ec;
+  uint16_t suite_rsa;
+
+  /* where aim() leads; NULL: nowhere */
+  const char *target;
+
+  int error;
+  br_ssl_client_context client;
+  br_x509_knownkey_context known;
+};
+
+/*
+ * Makes tls ready to connect through `below`, whose server is to speak TLS. It is its transport's
+ * context: it must stay in place as long as the client uses it. False: the configuration lacks
+ * something, or has a buffer that is too small, or a pinned key of a kind that is not in `keys`.
+ */
+bool port_bearssl_init(struct port_bearssl *tls, struct port_transport *below,
+                       const struct port_bearssl_config *config);
+
+/* The end of tls. Its client has closed it before. */
+void port_bearssl_deinit(struct port_bearssl *tls);
+
+/*
+ * BearSSL's number of the last error (BR_ERR_...), kept until the next; 0: there was none.
+ * BR_ERR_IO: the connection broke in the handshake. 256 and more: an alert of the server's. May be
+ * called from any task.
+ */
+int port_bearssl_error(struct port_bearssl *tls);
+
+/* A text for such a number. Costs 2 KB of flash where it is used. */
+const char *port_bearssl_error_text(int error);
+
+/* For `cipher`: the smaller one, and quick without hardware. */
+void port_bearssl_chacha20(struct port_bearssl *tls);
+
+/* For `cipher`: AES-128-GCM, where somebody's rules ask for it. */
+void port_bearssl_aes_gcm(struct port_bearssl *tls);
+
+/* For `keys`: ECDSA on P-256; RSA of up to 4096 bits; both. */
+void port_bearssl_ec(struct port_bearssl *tls);
+void port_bearssl_rsa(struct port_bearssl *tls);
+void port_bearssl_ec_and_rsa(struct port_bearssl *tls);
+
+/* For `trust`. */
+bool port_bearssl_pinned(struct port_bearssl *tls);
+bool port_bearssl_ca(struct port_bearssl *tls);
+
+/* For `certify`: a certificate with an EC key on P-256. */
+void port_bearssl_client_ec(struct port_bearssl *tls);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

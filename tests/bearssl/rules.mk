@@ -1,0 +1,37 @@
+# TLS by BearSSL on the host, from Debian's library: against a real redis-server, and against a
+# server in the same process.
+BEARSSL_TEST := $(BUILD)/tests/bearssl/test_bearssl
+BEARSSL_KEYS := $(BUILD)/tests/bearssl/keys
+SUITES += $(BEARSSL_TEST)
+PACKAGES_BEARSSL := libbearssl-dev openssl redis-tools
+PACKAGES += $(PACKAGES_BEARSSL)
+PORT_BEARSSL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/bearssl/*.c))
+
+$(BEARSSL_KEYS)/done: tests/support/certificates.sh
+	@sh tests/tools/need.sh openssl
+	sh $< $(@D)
+
+# Certificates and keys as C.
+$(BEARSSL_KEYS)/keys.h: port/bearssl/key.sh $(BEARSSL_KEYS)/done
+	@for name in ca others server rsa; do \
+	  sh $< "$$(echo $$name | tr a-z A-Z)" $(@D)/$$name.crt || exit 1; done >$@.new
+	@for name in client stranger; do \
+	  sh $< "$$(echo $$name | tr a-z A-Z)" $(@D)/$$name.crt $(@D)/$$name.key || exit 1; done >>$@.new
+	@mv $@.new $@
+
+$(BUILD)/port/bearssl/%.o $(BUILD)/tests/bearssl/%.o: CPPFLAGS += -Iport/bearssl
+$(BEARSSL_TEST).o: CPPFLAGS += -I$(BEARSSL_KEYS) -DKEYS='"$(BEARSSL_KEYS)"'
+$(BEARSSL_TEST).o: $(BEARSSL_KEYS)/keys.h
+$(PORT_BEARSSL) $(BUILD)/tests/bearssl/peer.o: | bearssl-library
+
+.PHONY: bearssl-library
+bearssl-library:
+	@sh tests/tools/need.sh $(PACKAGES_BEARSSL)
+
+$(BEARSSL_TEST): %: %.o $(BUILD)/tests/bearssl/peer.o $(PORT_BEARSSL) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a \
+  | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lbearssl $(LDLIBS)
+
+.PHONY: bearssl
+bearssl: $(BEARSSL_TEST) ## test the port of BearSSL on the host alone
+	@sh tests/tools/run.sh $<
