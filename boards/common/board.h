@@ -49,6 +49,18 @@ void board_tick_init(void);
  */
 uint32_t board_random(void);
 
+/*
+ * Fills data with bytes that nobody can guess, for keys. A chip has a random number generator for
+ * it, and no other source will do. False: there is none.
+ */
+bool board_secret(void *data, size_t size);
+
+/*
+ * The seconds since 1970-01-01 00:00 UTC, from a clock that goes on without power, or from somebody
+ * who is trusted to say it; in the simulator, the host's. False: it is not known.
+ */
+bool board_utc(uint32_t *seconds);
+
 /* Does not return: ends the simulation with this status. A real board would reset or stop. */
 _Noreturn void board_exit(int status);
 

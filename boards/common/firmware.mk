@@ -17,6 +17,7 @@ include boards/$(BOARD)/board.mk
 
 OUT := $(BUILD)/firmware/$(BOARD)
 LWIP := $(BUILD)/lwip/src
+BEARSSL := $(BUILD)/bearssl
 CC := $(TOOLS)gcc
 AR := $(TOOLS)ar
 
@@ -24,7 +25,8 @@ AR := $(TOOLS)ar
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common -fcallgraph-info=su
 LWIP_INCLUDES := -Iboards/common -isystem $(LWIP)/include
-INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $(LWIP_INCLUDES)
+INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Itests $(LWIP_INCLUDES) \
+  -isystem $(BEARSSL)/inc -I$(BUILD)/tests/bearssl/keys
 FLAGS := -std=c11 $(WARNINGS) $(INCLUDES) $(DEFINES:%=-D%) $(CFLAGS)
 LDFLAGS := $(CFLAGS) -nostdlib -static -Wl,--gc-sections -T boards/common/firmware.ld $(MEMORY:%=-Wl,--defsym=%)
 
@@ -35,7 +37,7 @@ images: $(IMAGES:%=$(OUT)/%.elf) $(OUT)/run
 
 # What images are made of. One library for programs of one task, one for those with a kernel: the
 # size of a client, which holds a mutex, differs. The linker takes what an image needs.
-LIBRARY := $(wildcard resp/*.c lock/*.c) $(wildcard port/lwip/*.c) port/uart/uart.c
+LIBRARY := $(wildcard resp/*.c lock/*.c) $(wildcard port/lwip/*.c port/bearssl/*.c) port/uart/uart.c
 SUPPORT := $(addprefix boards/common/,stack.c string.c log.c semihosting.c network.c $(DRIVERS:%=%.c))
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
   tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
@@ -56,6 +58,10 @@ $(OUT)/lwip/%.o: $(LWIP)/%.c $(wildcard boards/common/lwip*.h boards/common/arch
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 $(LWIP_INCLUDES) $(CFLAGS) -c -o $@ $<
 
+$(OUT)/bearssl/%.o: $(BEARSSL)/src/%.c
+	@mkdir -p $(@D)
+	@$(CC) -std=c11 -I$(BEARSSL)/inc -I$(BEARSSL)/src $(CFLAGS) -c -o $@ $<
+
 # Or a loop that copies would become a call of memcpy, within memcpy.
 $(OUT)/%/boards/common/string.o: FLAGS += -fno-tree-loop-distribute-patterns
 
@@ -66,6 +72,7 @@ $(OUT)/%.a:
 $(OUT)/single.a: $(SINGLE)
 $(OUT)/kernel.a: $(KERNEL)
 $(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
+$(OUT)/bearssl.a: $(patsubst $(BEARSSL)/src/%.c,$(OUT)/bearssl/%.o,$(wildcard $(BEARSSL)/src/*.c $(BEARSSL)/src/*/*.c))
 
 # Images: a main program, and what the linker takes of the libraries. None may contain a heap, or
 # what prints or exits.
@@ -73,6 +80,9 @@ OBJECT := $(OUT)/single
 $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_follow.o
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
+TLS := $(OUT)/superloop_pinned.elf $(OUT)/superloop_ca.elf
+$(TLS): STACK := 5120
+$(TLS): $(OUT)/superloop_%.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_%.o
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
 $(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/station_uart.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_uart.o
@@ -82,6 +92,7 @@ $(SUITES): STACK := 8192
 $(SUITES): $(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/qemu/check_board.o
 $(filter-out %/tasks.elf,$(IMAGES:%=$(OUT)/%.elf)): $(OUT)/single.a $(OUT)/lwip.a
 $(OUT)/tasks.elf: $(OUT)/kernel.a $(OUT)/lwip.a
+$(TLS): $(OUT)/bearssl.a
 
 $(OUT)/%.elf:
 	$(link)

@@ -10,8 +10,14 @@ $(BUILD)/lwip/src: port/lwip/fetch.sh
 	sh port/lwip/fetch.sh $(@D)
 	@touch $@
 
+$(BUILD)/bearssl/src: port/bearssl/fetch.sh
+	@sh tests/tools/need.sh dpkg-dev
+	sh port/bearssl/fetch.sh $(@D)
+	@touch $@
+
+# TLS in firmware: BearSSL, and keys to be known, which are those of the tests.
 .PHONY: firmware
-firmware: $(BUILD)/lwip/src ## build the images of all boards, or of BOARD=
+firmware: $(BUILD)/lwip/src $(BUILD)/bearssl/src $(BEARSSL_KEYS)/keys.h ## build the images of all boards, or of BOARD=
 	@sh tests/tools/need.sh $(PACKAGES_FIRMWARE)
 	@for board in $(or $(BOARD),$(BOARDS)); do \
 	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board BUILD=$(BUILD) || exit 1; done

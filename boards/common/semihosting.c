@@ -10,6 +10,7 @@ enum {
   SYS_OPEN = 0x01,
   SYS_CLOSE = 0x02,
   SYS_READ = 0x06,
+  SYS_TIME = 0x11,
   SYS_GET_CMDLINE = 0x15,
   SYS_EXIT_EXTENDED = 0x20
 };
@@ -76,16 +77,28 @@ _Noreturn void board_exit(int status)
     call(SYS_EXIT_EXTENDED, block);
 }
 
-uint32_t board_random(void)
+bool board_secret(void *data, size_t size)
 {
   static const char path[] = "/dev/urandom";
-  uint32_t number = port_clock_ms();
   uintptr_t open[3] = {(uintptr_t)path, OPEN_BINARY, sizeof path - 1};
   uintptr_t file = call(SYS_OPEN, open);
-  if (file == UINTPTR_MAX) return number;
-  uintptr_t read[3] = {file, (uintptr_t)&number, sizeof number};
-  call(SYS_READ, read);
+  if (file == UINTPTR_MAX) return false;
+  uintptr_t read[3] = {file, (uintptr_t)data, size};
+  bool whole = call(SYS_READ, read) == 0;
   uintptr_t close[1] = {file};
   call(SYS_CLOSE, close);
+  return whole;
+}
+
+uint32_t board_random(void)
+{
+  uint32_t number = port_clock_ms();
+  (void)board_secret(&number, sizeof number);
   return number;
+}
+
+bool board_utc(uint32_t *seconds)
+{
+  *seconds = (uint32_t)call(SYS_TIME, NULL);
+  return true;
 }

@@ -1,6 +1,6 @@
 # Adds up what an image holds of each part, from the linker's map, and the worst stack of the
 # library's public functions, from the compiler's call graphs: awk -f sizes.awk -v row=NAME
-# IMAGE.map FILE.ci... Prints: row codec engine scripts client port lwip other flash ram stack
+# IMAGE.map FILE.ci... Prints: row codec engine scripts client port lwip tls other flash ram stack
 
 function hex(text,  i, n) {
   text = tolower(substr(text, 3))
@@ -11,6 +11,7 @@ function hex(text,  i, n) {
 # Which part a file belongs to.
 function part(file) {
   if (file ~ /lwip\.a\(/) return "lwip"
+  if (file ~ /bearssl\.a\(/ || file ~ /single\.a\((bearssl|choices|text)\.o/) return "tls"
   if (file ~ /single\.a\((decode|encode)\.o/) return "codec"
   if (file ~ /single\.a\((engine|handle|request|reply|inspect|topology)\.o/) return "engine"
   if (file ~ /single\.a\(scripts\.o/) return "scripts"
@@ -63,5 +64,5 @@ END {
     if (name ~ /^fairlock_/ && deepest(name) > stack) stack = deepest(name)
   }
   print row, flash["codec"] + 0, flash["engine"] + 0, flash["scripts"] + 0, flash["client"] + 0, flash["port"] + 0, \
-    flash["lwip"] + 0, flash["other"] + 0, total, ram, stack
+    flash["lwip"] + 0, flash["tls"] + 0, flash["other"] + 0, total, ram, stack
 }

@@ -18,7 +18,7 @@ trap 'rm -f "$measured"' EXIT
 # shellcheck disable=SC2086
 "$build/tests/qemu/measure_stack" $rows >"$measured"
 {
-  echo "# image codec engine scripts client port lwip other flash ram stack measured"
+  echo "# image codec engine scripts client port lwip tls other flash ram stack measured"
   for row in $rows; do
     folder=$build/firmware/${row%:*}
     printf '%s %s\n' "$(awk -f boards/common/sizes.awk -v row="$row" "$folder/${row#*:}.map" \

@@ -20,7 +20,8 @@ $(BEARSSL_KEYS)/keys.h: port/bearssl/key.sh $(BEARSSL_KEYS)/done
 	@mv $@.new $@
 
 $(BUILD)/port/bearssl/%.o $(BUILD)/tests/bearssl/%.o: CPPFLAGS += -Iport/bearssl
-$(BEARSSL_TEST).o: CPPFLAGS += -I$(BEARSSL_KEYS) -DKEYS='"$(BEARSSL_KEYS)"'
+$(BEARSSL_TEST).o: CPPFLAGS += -I$(BEARSSL_KEYS)
+$(BUILD)/tests/bearssl/secure.o: CPPFLAGS += -DKEYS='"$(BEARSSL_KEYS)"'
 $(BEARSSL_TEST).o: $(BEARSSL_KEYS)/keys.h
 $(PORT_BEARSSL) $(BUILD)/tests/bearssl/peer.o: | bearssl-library
 
@@ -28,8 +29,8 @@ $(PORT_BEARSSL) $(BUILD)/tests/bearssl/peer.o: | bearssl-library
 bearssl-library:
 	@sh tests/tools/need.sh $(PACKAGES_BEARSSL)
 
-$(BEARSSL_TEST): %: %.o $(BUILD)/tests/bearssl/peer.o $(PORT_BEARSSL) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a \
-  | $(BUILD)/redis-server
+$(BEARSSL_TEST): %: %.o $(BUILD)/tests/bearssl/peer.o $(BUILD)/tests/bearssl/secure.o $(PORT_BEARSSL) \
+  $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lbearssl $(LDLIBS)
 
 .PHONY: bearssl

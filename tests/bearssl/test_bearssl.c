@@ -11,10 +11,10 @@
 #include "peer.h"
 #include "port_bearssl.h"
 #include "posix.h"
+#include "secure.h"
 #include "support/clock.h"
 #include "support/loopback.h"
 #include "support/process.h"
-#include "support/server.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -24,10 +24,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifndef KEYS
-#define KEYS "build/tests/bearssl/keys"
-#endif
 
 #define NEVER     INT64_MAX
 #define COUNT(of) (sizeof(of) / sizeof(of)[0])
@@ -355,31 +351,10 @@ static const struct fairlock_config config = {
 
 static struct server server;
 
-/* A server with this certificate of KEYS that wants clients to have one, or not. */
 static void serve(const char *certificate, const char *clients)
 {
-  static char cert[200], key[200], ca[200], folder[150];
-  static const char *options[] = {"--port",
-                                  "0",
-                                  "--tls-port",
-                                  server.port_text,
-                                  "--tls-cert-file",
-                                  cert,
-                                  "--tls-key-file",
-                                  key,
-                                  "--tls-ca-cert-file",
-                                  ca,
-                                  "--tls-auth-clients",
-                                  NULL,
-                                  NULL};
-  if (getcwd(folder, sizeof folder) == NULL) give_up("getcwd");
-  if (KEYS[0] == '/') folder[0] = 0;
-  (void)snprintf(cert, sizeof cert, "%s/%s/%s.crt", folder, KEYS, certificate);
-  (void)snprintf(key, sizeof key, "%s/%s/%s.key", folder, KEYS, certificate);
-  (void)snprintf(ca, sizeof ca, "%s/%s/ca.crt", folder, KEYS);
-  options[11] = clients;
   (void)alarm(120);
-  server_start(&server, options);
+  secure_start(&server, certificate, clients);
 }
 
 /* One attempt: its status, and the error that the wrapper keeps. */

@@ -4,6 +4,7 @@
  * "BOARD:IMAGE BYTES" for each.
  */
 #include "rig.h"
+#include "secure.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST = 7 };
+enum { MOST = 9 };
 
 /* The harness belongs to the suites, which have tests, and print. */
 const struct check_test check_tests[] = {{0}};
@@ -24,6 +25,9 @@ void check_write(const char *text)
 
 static struct board boards[MOST + 1];
 
+/* For images with TLS: the one whose key is pinned, and one for RSA, which takes more. */
+static struct server secure_ec, secure_rsa;
+
 static void start(struct board *board, const char *what)
 {
   char seed[32];
@@ -34,6 +38,8 @@ static void start(struct board *board, const char *what)
   (void)snprintf(name, sizeof name, "%.*s", (int)(image - what - 1), what);
   (void)snprintf(seed, sizeof seed, "10.0.2.2:%d", server.port);
   if (strstr(image, "follow") != NULL) arguments[0] = seed;
+  if (strstr(image, "pinned") != NULL) arguments[0] = secure_ec.port_text;
+  if (strstr(image, "_ca") != NULL) arguments[0] = secure_rsa.port_text;
   if (strstr(image, "uart") != NULL &&
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
     (void)bridge_start(line[0]);
@@ -45,11 +51,15 @@ int main(int argc, char **argv)
 {
   bool good = argc > 1 && argc <= MOST + 1;
   begin();
+  secure_start(&secure_ec, "server", "no");
+  secure_start(&secure_rsa, "rsa", "no");
   for (int i = 1; i < argc && good; i++)
     start(&boards[i], argv[i]);
   for (int i = 1; i < argc && good; i++)
     good = board_says(&boards[i], "done");
   server_restart(&server);
+  server_restart(&secure_ec);
+  server_restart(&secure_rsa);
   for (int i = 1; i < argc && good; i++) {
     good = board_says(&boards[i], "stack used ");
     if (good) printf("%s %d\n", argv[i], atoi(boards[i].line + strlen("stack used ")));

@@ -113,7 +113,7 @@ check "cppcheck, firmware" cppcheck -q --std=c11 --enable=warning,performance,po
   $includes -Iport/uart -Iport/lwip -Iboards/common $firmware $kernel $riscv $freertos $beside
 for compiler in gcc clang; do
   # shellcheck disable=SC2086
-  check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $warnings $includes -Itests -Itests/server \
+  check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Itests/bearssl \
     -Iport/uart -Iport/lwip -Iport/sockets -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 # shellcheck disable=SC2086

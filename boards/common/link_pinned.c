@@ -1,0 +1,35 @@
+/*
+ * TLS over lwIP to a server on the simulator's host, whose key was known when this was compiled:
+ * that needs no clock, and no name.
+ */
+#include "board.h"
+#include "keys.h"
+#include "link.h"
+#include "network.h"
+#include "port_bearssl.h"
+
+static uint8_t receive_buffer[PORT_BEARSSL_RECEIVE_SIZE(512)];
+static uint8_t send_buffer[PORT_BEARSSL_SEND_SIZE(512)];
+
+static const struct port_bearssl_config tls_config = {
+    .entropy = board_secret,
+    .receive_buffer = receive_buffer,
+    .receive_size = sizeof receive_buffer,
+    .send_buffer = send_buffer,
+    .send_size = sizeof send_buffer,
+    .cipher = port_bearssl_chacha20,
+    .keys = port_bearssl_ec,
+    .trust = port_bearssl_pinned,
+    .pinned = &SERVER[0].pkey,
+};
+
+bool link_start(struct fairlock_client *client, const struct fairlock_config *config)
+{
+  static struct port_lwip lwip;
+  static struct port_bearssl tls;
+  const ip_addr_t host = IPADDR4_INIT(lwip_htonl(NETWORK_HOST));
+  if (!network_init()) return false;
+  port_lwip_init(&lwip, &network_hooks, &host, (uint16_t)board_argument_number(1, 6379));
+  return port_bearssl_init(&tls, &lwip.transport, &tls_config) &&
+         fairlock_client_init(client, config, &tls.transport) == FAIRLOCK_OK;
+}

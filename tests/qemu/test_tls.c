@@ -1,0 +1,92 @@
+/*
+ * Boards that take a lock over TLS from a real server: one that has pinned the server's key, and
+ * one that trusts a CA. What they do not trust, they do not talk to.
+ */
+#include "rig.h"
+#include "secure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct server secure;
+static struct board board;
+
+static void power_on(const char *image, const char *rounds)
+{
+  const char *const arguments[] = {secure.port_text, rounds, "100", NULL};
+  board_start(&board, "mps2-an385", image, arguments);
+}
+
+static void check_lock(const char *image, const char *certificate)
+{
+  begin();
+  secure_start(&secure, certificate, "no");
+  power_on(image, "2");
+  CHECK(board_says(&board, "held after "));
+  CHECK(board_says(&board, "done"));
+  CHECK(board_says(&board, "held after "));
+  CHECK(board_says(&board, "done"));
+  CHECK_EQUAL(board_ends(&board), 0);
+  server_stop(&secure);
+}
+
+static void test_pinned(void)
+{
+  check_lock("superloop_pinned", "server");
+}
+
+static void test_ca(void)
+{
+  check_lock("superloop_ca", "server");
+  check_lock("superloop_ca", "rsa");
+}
+
+/* The board tries again, and again in vain, until there is the server that it trusts. */
+static void check_refusal(const char *image, const char *certificate)
+{
+  begin();
+  secure_start(&secure, certificate, "no");
+  power_on(image, "1");
+  CHECK(board_says(&board, "waiting"));
+  CHECK(board_says(&board, "waiting"));
+  CHECK(board_says(&board, "waiting"));
+  CHECK(!board_said(&board, "held"));
+  board_power_off(&board);
+  server_stop(&secure);
+}
+
+static void test_wrong_key(void)
+{
+  check_refusal("superloop_pinned", "elsewhere");
+  check_refusal("superloop_pinned", "rsa");
+}
+
+static void test_wrong_certificate(void)
+{
+  check_refusal("superloop_ca", "elsewhere");
+  check_refusal("superloop_ca", "expired");
+  check_refusal("superloop_ca", "future");
+}
+
+/* The server starts anew while the board holds: it connects again, and takes the lock again. */
+static void test_server_restarts(void)
+{
+  begin();
+  secure_start(&secure, "server", "no");
+  power_on("superloop_pinned", "2");
+  CHECK(board_says(&board, "held after "));
+  server_restart(&secure);
+  CHECK(board_says(&board, "held after "));
+  CHECK(board_says(&board, "done"));
+  CHECK_EQUAL(board_ends(&board), 0);
+  server_stop(&secure);
+}
+
+const struct check_test check_tests[] = {
+    {"qemu_tls_with_a_pinned_key", test_pinned},
+    {"qemu_tls_with_a_ca", test_ca},
+    {"qemu_tls_wrong_key", test_wrong_key},
+    {"qemu_tls_wrong_certificate", test_wrong_certificate},
+    {"qemu_tls_server_restarts", test_server_restarts},
+    {0},
+};
