@@ -353,7 +353,7 @@ static int on_failure(struct run *run, const struct keeper_message *message)
 static void on_retrying(const struct run *run, const struct keeper_message *message)
 {
   char *place = session_place(&run->session, message->address);
-  char *words = session_words(message->status, message->error);
+  char *words = session_words(message->error);
   complain("%s: %s%s; trying again", place, fairlock_status_text(message->status), words);
   free(words);
   free(place);
