@@ -28,6 +28,12 @@ static bool safe(const struct world *world)
   return !(world->profile.faults & UNSAFE) && !world->set_back;
 }
 
+/* Two servers, and a fail-over may lose nothing that anybody believes in. */
+static bool strict(const struct world *world)
+{
+  return world->profile.synced && !world->profile.skewed;
+}
+
 /* After a script that was stopped half-way, the order may be any. */
 static bool ordered(const struct world *world)
 {
@@ -96,6 +102,7 @@ static bool alive(const struct party *party)
 static bool listens(const struct party *party)
 {
   char channel[160];
+  struct redis *redis = party->world->redis;
   struct lock *lock = party->lock;
   struct resp_writer writer;
   resp_writer_init(&writer, channel, sizeof channel, 0);
@@ -103,7 +110,8 @@ static bool listens(const struct party *party)
   resp_write_raw(&writer, lock->keys[1].data + 19, lock->keys[1].size - 19);
   resp_write_raw(&writer, ":", 1);
   resp_write_raw(&writer, party->id, strlen(party->id));
-  return redis_listeners(party->world->redis, (struct text){channel, writer.used}) > 0;
+  struct text name = {channel, writer.used};
+  return redis_listeners(redis, name, false) > 0 || redis_listeners(redis, name, true) > 0;
 }
 
 /*
@@ -121,7 +129,9 @@ static void check_heartbeat(const struct party *party, const struct link *link)
       world->refused_at < party->heard - 2 * device_round_trip(device) &&
       party->heard_step >= party->start_step && !listens(party))
     world_fail(world, "%s waits for %s and does not listen", party->id, party->lock->text[0]);
-  if (alive(party)) return;
+  if (alive(party) || party->heard < world->moved_at) return;
+  /* nothing is sent behind a WAIT, and each handle of the device may need one */
+  if (world->profile.synced) return;
   if (party->heard < party->started || device->woke >= party->heard ||
       link->up_held >= party->heard)
     return;
@@ -153,6 +163,7 @@ static void heard(struct party *party, struct link *link)
     unqueue(party);
     enqueue(party);
   }
+  party->revived = false;
   party->heard = world->now;
   party->link = link;
 }
@@ -166,7 +177,8 @@ static bool kept_rules(struct party *party)
     /* listens no more; its leave may have been refused */
     bool goes = party->gone || party->job >= JOB_REMOVE;
     const struct link *link = party->link;
-    bool stands = !goes && link != NULL && link->server != NULL;
+    bool here = link != NULL && link->node == world->master && link->opened >= world->moved_at;
+    bool stands = !goes && here && link->server != NULL;
     /* else its SUBSCRIBE may have been refused */
     bool subscribed = stands && world->refused_at < link->opened;
     return subscribed || listens(party);
@@ -231,7 +243,7 @@ static void check_orphan(void *object, uint32_t stamp)
   const struct device *device = party->device;
   const struct lock *lock = party->lock;
   if (party->gone || lock->holder != party || party->lost == lock->token ||
-      (uint32_t)lock->token != stamp || party->believes)
+      (uint32_t)lock->token != stamp || party->believes || lock->token == lock->revived)
     return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
   /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
@@ -239,7 +251,8 @@ static void check_orphan(void *object, uint32_t stamp)
   if (device->link == NULL || device->link->server == NULL || device->asleep_until > lately) return;
   if (device->link->opened > lately || device->link->opened == 0 || world->refused_at > lately)
     return;
-  if (device->link->up_held > lately) return;
+  if (device->link->up_held > lately || device->link->node != world->master) return;
+  if (world->profile.synced && party->asked_at > lately) return; /* given up only now */
   if (store_find(redis_store(world->redis), lock->keys[0]) == NULL) return;
   world_fail(world, "%s does not give %s back, which it does not want", party->id, lock->text[0]);
 }
@@ -309,10 +322,16 @@ static void check_told(struct party *party, const struct party *by)
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
 
-static int64_t lease_end(const struct world *world, const struct key *key)
+/* By a clock that is ahead by so much. */
+static int64_t lease_end_by(const struct key *key, int64_t jump)
 {
   if (key->expires == STORE_NEVER) return INT64_MAX;
-  return (key->expires + 1) * MS - EPOCH - world->jump;
+  return (key->expires + 1) * MS - EPOCH - jump;
+}
+
+static int64_t lease_end(const struct world *world, const struct key *key)
+{
+  return lease_end_by(key, world->jump);
 }
 
 /* A waiter that is handed the lock has its own timeout to confirm it, and no hold before that. */
@@ -354,6 +373,15 @@ static void check_first(struct world *world, struct lock *lock)
   world_fail(world, "%s is held for %lld ms longer than %s, which is first in line, has time",
              lock->text[0], (long long)((double)(hash->expires + CHAIN) - score->score),
              item->data);
+}
+
+/* Who has the lock by this hash; NULL: nobody. */
+static struct party *holder_in(const struct world *world, const struct key *hash)
+{
+  const struct entry *entry = hash != NULL ? hash->dict.slots : NULL;
+  while (entry != NULL && entry->name == NULL)
+    entry++;
+  return entry != NULL ? party_named(world, (struct text){entry->name, entry->size}) : NULL;
 }
 
 /* The lock as it stands after a script. */
@@ -408,10 +436,13 @@ static const struct forced *forced(const struct party *party, uint64_t token)
 /*
  * A hold that was ended by force may be believed in until the holder's next request is answered
  * (check_renewal sees to that), also if the message that granted it arrives only
- * afterwards.
+ * afterwards. A hold, or a part of its lease, that a fail-over has lost may be believed in until its
+ * lease would have ended; where holds wait for the replica, nothing of the kind is lost.
  */
 static bool excused(const struct party *party)
 {
+  if (party->stray != 0 && party->stray == party->believed) return true;
+  if (party->spare > party->world->now && party->believes_until <= party->spare) return true;
   if (!safe(party->world) || party->epoch != party->world->epoch) return true;
   return party->device != NULL ? forced(party, party->believed) != NULL : party->excused;
 }
@@ -444,6 +475,23 @@ static void check_cover(struct party *party)
   }
 }
 
+/*
+ * Where holds wait for the replica, it has the lease, too: whenever it is promoted, the lock is
+ * still the believer's.
+ */
+static void check_acknowledged(struct party *party)
+{
+  struct world *world = party->world;
+  const struct lock *lock = party->lock;
+  const struct node *replica = failover_replica(world);
+  if (!strict(world) || excused(party) || party->believes_until <= world->now) return;
+  const struct key *hash = store_find(redis_store(replica->redis), lock->keys[0]);
+  bool holds = hash != NULL && dict_find(&hash->dict, text_of(party->id)) != NULL;
+  if (holds && lease_end_by(hash, replica->jump) >= party->believes_until) return;
+  world_fail(world, "%s believes that it holds %s, and %s would lose that", party->id,
+             lock->text[0], replica->host);
+}
+
 static void check_alone(struct party *party)
 {
   struct world *world = party->world;
@@ -467,6 +515,8 @@ static void begin_belief(struct party *party, uint64_t token)
   party->believes = true;
   party->believed = token;
   if (party->device == NULL || excused(party)) return;
+  /* the old master gave newer ones, and all that was lost */
+  if (!strict(world) && token == lock->revived) return;
   if (token <= lock->believed) {
     world_fail(world, "%s believes in token %llu of %s after %llu", party->id,
                (unsigned long long)token, lock->text[0], (unsigned long long)lock->believed);
@@ -480,7 +530,7 @@ static void check_renewal(struct party *party, int64_t until)
   const struct fairlock *handle = &party->handle;
   if (party->device == NULL || until <= party->believes_until) return;
   const struct forced *of = forced(party, party->believed);
-  if (of == NULL && !party->over) return;
+  if ((of == NULL && !party->over) || party->stray == party->believed) return;
   uint32_t sent_at = handle->limit - handle->lease_ms + margin(handle->lease_ms);
   if ((int32_t)(sent_at - (of != NULL ? of->at : party->over_at)) <= 0) return;
   world_fail(party->world, "%s goes on believing that it holds %s, though the server has told it",
@@ -508,6 +558,7 @@ void check_belief(struct party *party, bool believes, int64_t until, uint64_t to
   if (again) check_renewal(party, until);
   else begin_belief(party, token);
   party->believes_until = until;
+  check_acknowledged(party);
   check_alone(party);
   check_cover(party);
 }
@@ -662,9 +713,9 @@ static void check_idle(struct world *world, struct lock *lock)
 /* A leave of an earlier wait must not end a later one. */
 static void check_late_leave(struct party *party, const struct link *link)
 {
-  if (!safe(party->world) || !party->queued || party->job != JOB_ACQUIRE ||
-      party->handle.phase != QUEUEING)
-    return;
+  if (!safe(party->world) || party->world->profile.skewed)
+    return; /* by other clocks it is not late */
+  if (!party->queued || party->job != JOB_ACQUIRE || party->handle.phase != QUEUEING) return;
   if (party->heard_step < party->start_step || link->sent_step >= party->start_step) return;
   world_fail(party->world, "%s waits for %s, and is taken out by a late leave", party->id,
              party->lock->text[0]);
@@ -679,6 +730,7 @@ void check_taken_out(const struct party *party)
   struct world *world = party->world;
   const struct lock *lock = party->lock;
   if (!ordered(world) || world->refused_at >= party->started) return;
+  if (failover_goes_on(world) || party->revived) return;
   if (party->queued && alive(party))
     world_fail(world, "%s is taken out, and waits for %s", party->id, lock->text[0]);
 }
@@ -742,6 +794,15 @@ static bool is_late_acquire(const struct party *party, const struct link *link, 
   return mode >= 0 && link != party->device->link;
 }
 
+/* The master has confirmed the hold; its lease may be shorter than what was lost. */
+static void end_stray(struct party *party, const struct link *link)
+{
+  if (party->stray == 0 || link != party->device->link) return;
+  if (party->believes && party->believed == party->stray && party->spare < party->believes_until)
+    party->spare = party->believes_until;
+  party->stray = 0;
+}
+
 static void follow_ours(struct party *party, const struct execution *execution, bool acquires,
                         bool same, int64_t before)
 {
@@ -755,7 +816,9 @@ static void follow_ours(struct party *party, const struct execution *execution, 
   if (acquires)
     (void)resp_parse_number(execution->arguments[4].data, execution->arguments[4].size, &mode);
   if (holds) {
+    end_stray(party, execution->client->owner);
     bool confirms = party->claims && mode < 0;
+    if (!acquires) party->claims = false; /* a fail-over has lost the confirmation */
     if (confirms) party->claims = false;
     check_lease(party, confirms || !same, number_of(execution->arguments[acquires ? 3 : 4]),
                 before);
@@ -812,6 +875,38 @@ static int script_index(const struct execution *execution)
                                                                         : -1;
 }
 
+/*
+ * A server that is no master has carried something out. Nobody else sees it; but who is told that it
+ * holds there believes it, unless it waits for a replica.
+ */
+static void follow_stray(struct world *world, struct lock *lock, const struct execution *execution,
+                         bool acquires)
+{
+  const struct value *values = execution->reply->values;
+  struct redis *redis = execution->client->redis;
+  struct party *by = party_named(world, execution->arguments[0]);
+  bool done =
+      values[0].kind != VALUE_ERROR && execution->reply->used == 4 && values[1].integer == 1;
+  world->counters.strays++;
+  bool whole = !acquires && text_equal(execution->arguments[2], text_of("0"));
+  if (done && whole && by != NULL) by->released = number_of(execution->arguments[3]);
+  if (strict(world) || !execution->wrote) return; /* a replica never writes */
+  struct store *store = redis_store(redis);
+  struct party *holder = holder_in(world, store_find(store, lock->keys[0]));
+  if (holder == NULL || holder->device == NULL) return;
+  const struct link *link = holder->device->link;
+  if (holder->believes && holder->stray == holder->believed) return;
+  if (link != NULL && link->node->redis == redis)
+    holder->stray = number_of(value_of(store_find(store, lock->keys[3]), "token"));
+}
+
+/* An acquire has come to the master. */
+static void note_asked(struct party *party, const struct link *link)
+{
+  party->asked_step = link->sent_step;
+  party->asked_at = party->world->now;
+}
+
 void check_execution(struct world *world, const struct execution *execution)
 {
   static const char *const names[] = {"redisson", "acquire", "release", "inspect"};
@@ -822,10 +917,14 @@ void check_execution(struct world *world, const struct execution *execution)
   trace_execution(world, execution, names[script + 1]);
   if (script == FAIRLOCK_SCRIPT_INSPECT) return;
   struct party *party = party_named(world, execution->arguments[0]);
+  if (execution->client->redis != world->redis) {
+    follow_stray(world, lock, execution, script == FAIRLOCK_SCRIPT_ACQUIRE);
+    return;
+  }
   bool force = script == FAIRLOCK_SCRIPT_RELEASE && execution->arguments[2].data[0] == '-';
   bool refused = execution->reply->values[0].kind == VALUE_ERROR;
   if (script == FAIRLOCK_SCRIPT_ACQUIRE && party != NULL && execution->client->owner != NULL)
-    party->asked_step = ((const struct link *)execution->client->owner)->sent_step;
+    note_asked(party, execution->client->owner);
   bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
                 text_equal(execution->arguments[2], text_of("0")) &&
                 text_equal(execution->arguments[3], text_of("0"));
@@ -881,7 +980,101 @@ void check_wiped(struct world *world)
   }
 }
 
+/* A place in the queue that the new master knows of. */
+static void take_place(struct lock *lock, struct party *party, struct text note)
+{
+  const char *blank = memchr(note.data, ' ', note.size);
+  size_t size = blank != NULL ? (size_t)(blank - note.data) : 0;
+  party->alive_until = (int64_t)number_of((struct text){note.data, size});
+  if (blank != NULL)
+    party->timeout_ms = (int64_t)number_of((struct text){blank + 1, note.size - size - 1});
+  party->uncertain = false;
+  party->revived = true;
+  party->latest = ++lock->arrivals;
+  party->earliest = party->latest;
+  enqueue(party);
+}
+
+/* What was lost of the holder's: its hold, or a part of its lease. */
+static void note_lost(const struct lock *lock, const struct party *holder, struct redis *old,
+                      int64_t jump)
+{
+  struct party *party = lock->holder;
+  const struct key *hash = store_find(redis_store(old), lock->keys[0]);
+  if (party == NULL || hash == NULL || strict(party->world)) return;
+  int64_t end = lease_end_by(hash, jump);
+  if (party->believes && party->stray == party->believed) return;
+  if (party != holder || party->granted != lock->token) party->stray = lock->token;
+  else if (party->spare < end) party->spare = end;
+}
+
+static void check_promoted_lock(struct world *world, struct lock *lock, struct redis *old,
+                                int64_t jump)
+{
+  struct store *store = redis_store(world->redis);
+  const struct key *hash = store_find(store, lock->keys[0]);
+  const struct key *queue = store_find(store, lock->keys[1]);
+  const struct key *notes = store_find(store, lock->keys[3]);
+  struct party *holder = holder_in(world, hash);
+  uint64_t token = number_of(value_of(notes, "token"));
+  bool same = holder != NULL && holder == lock->holder && token == lock->token;
+  while (lock->first != NULL)
+    unqueue(lock->first);
+  for (int64_t i = 0; queue != NULL && i < queue->list.used; i++) {
+    const struct item *item = list_at(&queue->list, i);
+    struct party *party = party_named(world, (struct text){item->data, item->size});
+    if (party != NULL) take_place(lock, party, value_of(notes, party->id));
+  }
+  if (lock->holder != NULL) note_lost(lock, same ? holder : NULL, old, jump);
+  if (!same) end_hold(lock->holder);
+  lock->holder = holder;
+  lock->token = holder != NULL ? token : 0;
+  lock->highest = token;
+  lock->revived = token;
+  if (!strict(world) && lock->believed > token) lock->believed = token;
+  lock->expires = hash != NULL ? hash->expires : 0;
+  lock->ended = 0;
+  lock->idle_since = -1;
+  if (holder == NULL) return;
+  holder->claims = text_equal(value_of(hash, holder->id), text_of("0"));
+  if (same) return;
+  holder->granted = token;
+  holder->over = false;
+  holder->came_by_claim = true; /* as far as anybody knows */
+  for (unsigned i = 0; i < FORCED; i++) {
+    if (holder->forced[i].token == token) holder->forced[i].token = 0;
+  }
+}
+
+void check_promoted(struct world *world, struct redis *old, int64_t jump)
+{
+  for (int i = 0; i < world->profile.locks && !world->failed; i++) {
+    struct lock *lock = &world->locks[i];
+    check_promoted_lock(world, lock, old, jump);
+    for (struct party *party = lock->believers; party != NULL; party = party->next_believer)
+      check_cover(party);
+  }
+}
+
 /* The end */
+
+void check_asking(struct world *world)
+{
+  if (world->replication == NULL || world->now < world->calm_at) return;
+  for (const struct party *party = world->all_parties; party != NULL; party = party->next) {
+    const struct device *device = party->device;
+    if (device == NULL || party->gone || party->handle.phase != QUEUEING) continue;
+    int64_t since = party->started;
+    if (since < party->asked_at) since = party->asked_at;
+    if (since < world->calm_at) since = world->calm_at;
+    if (since < device->woke) since = device->woke;
+    int64_t limit = world->longest + device->engine.waiter_ms * MS;
+    if (world->now - since < limit) continue;
+    world_fail(world, "%s waits for %s, and has not asked the master for %lld ms", party->id,
+               party->lock->text[0], (long long)((world->now - since) / MS));
+    return;
+  }
+}
 
 /*
  * A handle that owes the server nothing may go while the server refuses to end its subscription;

@@ -490,19 +490,25 @@ static void time_now(const struct call *call)
 
 static void publish_message(const struct call *call)
 {
-  integer(call, publish(call->redis, call->argv[1], call->argv[2]));
+  integer(call, publish(call->redis, call->argv[1], call->argv[2], false));
+}
+
+static void publish_to_shard(const struct call *call)
+{
+  integer(call, publish(call->redis, call->argv[1], call->argv[2], true));
 }
 
 static void pubsub(const struct call *call)
 {
-  if (!text_is(call->argv[1], "NUMSUB")) {
+  bool shard = text_is(call->argv[1], "SHARDNUMSUB");
+  if (!shard && !text_is(call->argv[1], "NUMSUB")) {
     reply_error(call->reply, "ERR unknown subcommand");
     return;
   }
   reply_add(call->reply, VALUE_ARRAY, 2 * (int64_t)(call->argc - 2));
   for (int i = 2; i < call->argc; i++) {
     reply_text(call->reply, VALUE_TEXT, call->argv[i]);
-    integer(call, redis_listeners(call->redis, call->argv[i]));
+    integer(call, redis_listeners(call->redis, call->argv[i], shard));
   }
 }
 
@@ -555,6 +561,7 @@ static const struct command {
     {"pttl", 2, 2, READS, pttl},
     {"persist", 2, 2, WRITES, persist},
     {"publish", 3, 3, READS, publish_message},
+    {"spublish", 3, 3, READS, publish_to_shard},
     {"pubsub", 2, 512, READS, pubsub},
     {"ping", 1, 2, READS, ping},
     {"flushall", 1, 2, WRITES, flushall},
@@ -581,6 +588,10 @@ bool command_execute(struct redis *redis, const struct text *argv, int argc, str
   if (redis->denied != NULL && redis->scripting && redis->ours &&
       strcmp(redis->denied, command->name) == 0) {
     reply_error(reply, "NOPERM this user has no permissions to run the command");
+    return true;
+  }
+  if (redis->role == REDIS_REPLICA && redis->scripting && command->flags & WRITES) {
+    reply_error(reply, "READONLY You can't write against a read only replica.");
     return true;
   }
   if (redis->full && command->flags == GROWS && !(redis->scripting && redis->dirty)) {

@@ -33,6 +33,7 @@ int64_t device_patience(const struct device *device)
   const struct fairlock_config *config = &device->config;
   int64_t waiter = config_or(config->waiter_ms, 5000);
   int64_t offline = config_or(config->offline_ms, (uint32_t)(2 * waiter));
+  if (offline < device->engine.offline_ms) offline = device->engine.offline_ms;
   int64_t round_trip = device->engine.round_trip_ms + device_round_trip(device) / MS;
   int64_t needed = offline + 2 * waiter + 2 * (int64_t)config->response_ms +
                    4 * config->connect_ms + 12 * round_trip;
@@ -137,6 +138,34 @@ static void close_link(struct device *device)
   fairlock_engine_closed(&device->engine, FAIRLOCK_UNREACHABLE, device_clock(device));
 }
 
+/* Where the next connection goes. With a Sentinel both seeds are it. */
+static bool aim(void *context, const char *address)
+{
+  struct device *device = context;
+  if (address != NULL) {
+    device->target = address[1] - '0';
+    return true;
+  }
+  device->seed = 1 - device->seed;
+  device->target = device->world->profile.way == BY_SENTINEL ? NODE_SENTINEL : device->seed;
+  return device->seed == 0;
+}
+
+static void follow(struct device *device)
+{
+  const struct profile *profile = &device->world->profile;
+  struct fairlock_topology *topology = &device->topology;
+  memset(topology, 0, sizeof *topology);
+  topology->address = device->address;
+  topology->address_size = sizeof device->address;
+  if (profile->way == BY_SENTINEL) topology->service = "doors";
+  topology->replicas = profile->synced;
+  if (device->engine.response_ms < 1000) topology->replicas_ms = device->engine.response_ms / 2;
+  device->seed = 1;
+  if (fairlock_engine_follow(&device->engine, topology, aim, device) != FAIRLOCK_OK)
+    world_fail(device->world, "%s does not follow", device->client_id);
+}
+
 /* Sends what there is. The connection sometimes takes only a part, and then nothing for a while. */
 static void flush(struct device *device, uint32_t now)
 {
@@ -236,7 +265,9 @@ void device_service(struct device *device)
   if (fairlock_engine_wants(engine, now) & FAIRLOCK_CONNECT && device->link == NULL) {
     fairlock_engine_opening(engine, now);
     device->connecting = true;
-    device->link = link_open(world, &link_user, device, device->latency);
+    struct node *node = &world->nodes[device->target];
+    device->link = link_open(world, &link_user, device, device->latency, node);
+    if (device->target == device->cut_from) link_lose(device->link);
   }
   flush(device, now);
   fairlock_engine_tick(engine, now);
@@ -307,6 +338,8 @@ static void configure(struct device *device)
   config->receive_buffer = device->receive_buffer;
   config->send_buffer = device->send_buffer;
   if (random_chance(random, 200)) config->lease_ms = (uint32_t)random_between(random, 3000, 60000);
+  if (config->lease_ms > 0 && config->lease_ms < world->profile.least_lease)
+    config->lease_ms = world->profile.least_lease;
   if (random_chance(random, 200)) config->response_ms = (uint32_t)random_between(random, 500, 4000);
   if (random_chance(random, 100)) offline = (uint32_t)random_between(random, 3000, 30000);
   if (random_chance(random, world->profile.patient))
@@ -337,11 +370,12 @@ void device_start(struct device *device)
   device->spins = 0;
   device->asleep_until = 0;
   configure(device);
-  if (device_patience(device) > world->longest) world->longest = device_patience(device);
   if (fairlock_engine_init(&device->engine, &device->config) != FAIRLOCK_OK) {
     world_fail(world, "%s: the engine does not start", device->client_id);
     return;
   }
+  if (world->profile.way != ONE_SERVER) follow(device);
+  if (device_patience(device) > world->longest) world->longest = device_patience(device);
   int64_t handles = random_between(random, 1, world->profile.handles);
   for (int i = 0; i < handles; i++)
     program_start(device_add_party(device, i));

@@ -39,25 +39,27 @@ static void stop_device(struct world *world, bool silently)
 
 static void server_start(void *object, uint32_t stamp)
 {
-  struct world *world = object;
+  struct node *node = object;
   (void)stamp;
-  TRACE(world, "the server starts");
-  world->server_up = true;
+  TRACE(node->world, "the server starts");
+  node->up = true;
 }
 
 static void server_stop(struct world *world, bool wipe)
 {
-  if (!world->server_up) return;
+  struct node *node = world->master;
+  if (!node->up || failover_goes_on(world)) return;
   TRACE(world, "the server stops%s", wipe ? " and loses its data" : "");
-  world->server_up = false;
-  for (struct link *link = world->links; link != NULL; link = link->next)
-    link_server_close(link);
+  node->up = false;
+  for (struct link *link = world->links; link != NULL; link = link->next) {
+    if (link->node == node) link_server_close(link);
+  }
   redis_restarted(world->redis);
   if (wipe) {
     store_flush(redis_store(world->redis));
     check_wiped(world);
   }
-  world_later(world, random_around(&world->random, 2 * SECOND), server_start, world, 0);
+  world_later(world, random_around(&world->random, 2 * SECOND), server_start, node, 0);
 }
 
 static void server_well(void *object, uint32_t stamp)
@@ -102,7 +104,7 @@ static void deny(struct world *world)
 /* Another host has taken over, whose clock is behind. */
 static void fall_behind(struct world *world)
 {
-  if (!world->server_up || world->set_back) return;
+  if (!world->master->up || world->set_back) return;
   int64_t by =
       random_below(&world->random, random_chance(&world->random, 500) ? HOUR : 20 * SECOND);
   world->jump -= by;

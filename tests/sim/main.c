@@ -51,6 +51,9 @@ static void print_total(void)
          (unsigned long long)c->grants, (unsigned long long)c->waits,
          (unsigned long long)c->redisson_grants, (unsigned long long)c->faults,
          (unsigned long long)c->connects);
+  printf("# %llu fail-overs, %llu requests to a server that was no master, %llu unsynced\n",
+         (unsigned long long)c->moves, (unsigned long long)c->strays,
+         (unsigned long long)c->unsynced);
   printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced\n",
          (unsigned long long)c->losses, (unsigned long long)c->unknowns,
          (unsigned long long)c->timeouts, (unsigned long long)c->failures,

@@ -127,7 +127,7 @@ static void accept_link(void *object, uint32_t stamp)
   struct world *world = link->world;
   if (stamp == 0) {
     if (link->lost_up || link->lost_down) return;
-    if (world->server_up) link->server = redis_connect(world->redis, link);
+    if (link->node->up) link->server = redis_connect(link->node->redis, link);
     world_later(world, link->latency, accept_link, link, 1);
     return;
   }
@@ -145,11 +145,12 @@ static void accept_link(void *object, uint32_t stamp)
 }
 
 struct link *link_open(struct world *world, const struct link_user *user, void *owner,
-                       int64_t latency)
+                       int64_t latency, struct node *node)
 {
   struct link *link = calloc(1, sizeof *link);
   if (link == NULL) abort();
   link->world = world;
+  link->node = node;
   link->user = user;
   link->owner = owner;
   link->open = true;
@@ -253,6 +254,13 @@ void link_stall(struct link *link, int64_t time)
   if (up) hold_up(link, until);
   if (up && link->up_free < until) link->up_free = until;
   if (down && link->down_free < until) link->down_free = until;
+}
+
+void link_lose(struct link *link)
+{
+  link->lost_up = true;
+  link->lost_down = true;
+  server_gone(link);
 }
 
 void links_free(struct world *world)

@@ -78,7 +78,28 @@ static void choose_clients(struct profile *profile, struct random *random)
   profile->duration *= 4;
 }
 
-void choose_profile(struct world *world)
+/*
+ * Two servers. Nothing else is wrong with them: who loses data is the fail-over. The clocks agree
+ * within what the leases allow for, or do not.
+ */
+static void add_server(struct profile *profile, struct random *random)
+{
+  profile->way = (enum way)random_between(random, BY_SEEDS, BY_CLUSTER);
+  profile->faults &= FAULT_CUT | FAULT_SILENCE | FAULT_STALL | FAULT_CRASH | FAULT_POWER |
+                     FAULT_FREEZE | FAULT_RESTART | FAULT_SCRIPTS | FAULT_FORCE;
+  profile->redissons = 0;
+  profile->locks = profile->way == BY_CLUSTER ? 1 : profile->locks; /* one slot for a client */
+  profile->move_every = one_of(random, 5 * SECOND, 20 * SECOND, MINUTE);
+  profile->lag = one_of(random, 200, 10 * MS, 200 * MS);
+  profile->synced = random_chance(random, 600);
+  profile->skewed = random_chance(random, 250);
+  profile->least_lease = (uint32_t)one_of(random, 3000, 3000, 10000);
+  int64_t margin = (int64_t)profile->least_lease * (15625 - profile->drift) / 1000000;
+  int64_t most = profile->skewed ? one_of(random, SECOND, 5 * SECOND, MINUTE) : margin * MS;
+  profile->skew = random_between(random, -most, most);
+}
+
+static void choose(struct world *world)
 {
   struct profile *profile = &world->profile;
   struct random *random = &world->random;
@@ -109,6 +130,14 @@ void choose_profile(struct world *world)
     profile->redissons = (int)random_between(random, 1, 1 + profile->devices / 3);
   choose_clients(profile, random);
   if (random_chance(random, 50)) take_days(profile, random);
+}
+
+void choose_profile(struct world *world)
+{
+  struct profile *profile = &world->profile;
+  choose(world);
+  bool suits = profile->devices <= 30 && profile->hold < HOUR;
+  if (suits && random_chance(&world->random, 300)) add_server(profile, &world->random);
 }
 
 /* The worlds of the hunt */
@@ -242,6 +271,17 @@ static void refuse_reentries(struct profile *profile, struct random *random)
   profile->duration = HOUR;
 }
 
+/* The master changes all the time. */
+static void fail_over(struct profile *profile, struct random *random)
+{
+  profile->duration = random_between(random, 10, 30) * MINUTE;
+  profile->faults &= FAULT_CUT | FAULT_CRASH | FAULT_FORCE;
+  profile->fault_every = MINUTE / FAULTS;
+  add_server(profile, random);
+  profile->move_every = one_of(random, 5 * SECOND, 10 * SECOND, 20 * SECOND);
+  profile->hold = one_of(random, 200 * MS, 3 * SECOND, 10 * SECOND);
+}
+
 static void nothing_special(struct profile *profile, struct random *random)
 {
   (void)profile;
@@ -252,13 +292,14 @@ static void nothing_special(struct profile *profile, struct random *random)
 void choose_hunt(struct world *world)
 {
   static void (*const hunts[])(struct profile *, struct random *) = {
-      nothing_special,  break_often, rest_often, stop_scripts, add_redisson, kill_often,
-      lose_data,        hold_long,   take_days,  refuse_often, answer_late,  turn_back,
-      refuse_reentries, come_again,  lose_data,  lose_data,    turn_back,
+      nothing_special, break_often, rest_often,       stop_scripts, add_redisson,
+      kill_often,      lose_data,   hold_long,        take_days,    refuse_often,
+      answer_late,     turn_back,   refuse_reentries, come_again,   lose_data,
+      lose_data,       turn_back,   fail_over,        fail_over,
   };
   const uint64_t count = sizeof hunts / sizeof hunts[0];
   struct profile *profile = &world->profile;
-  choose_profile(world);
+  choose(world);
   profile->devices = (int)random_between(&world->random, 2, 4);
   profile->redissons = 0;
   profile->locks = 1;

@@ -96,6 +96,8 @@ static void on_lost(struct fairlock *handle, void *context)
   bool early = party->believes && party->believes_until > world->now &&
                (int32_t)(device_clock(party->device) - handle->limit) < 0;
   bool still = lock->holder == party && lock->token == party->believed;
+  const struct link *link = party->device->link;
+  if (link != NULL && link->node != world->master) still = false; /* who tells it knows no better */
   if (early && still && !world->set_back && party->epoch == world->epoch &&
       !(world->profile.faults & UNSAFE)) {
     world_fail(world, "%s is told that it lost %s, but holds it", party->id, lock->text[0]);
@@ -108,7 +110,7 @@ static bool goes_through(const struct party *party, int64_t since)
   const struct device *device = party->device;
   const struct link *link = device->link;
   if (link == NULL || device->connecting || link->server == NULL || link->lost_up ||
-      link->lost_down)
+      link->lost_down || link->node != device->world->master)
     return false;
   if (link->opened > since || link->up_held >= since || device->woke >= since) return false;
   return party->world->refused_at < since;
@@ -127,7 +129,9 @@ static void check_lease_over(void *object, uint32_t stamp)
   struct world *world = party->world;
   const struct lock *lock = party->lock;
   bool held = lock->holder == party && (uint32_t)lock->token == stamp;
-  if (party->gone || !held || party->ends == INT64_MAX) return;
+  if (party->gone || !held || party->ends == INT64_MAX || lock->token == lock->revived) return;
+  /* what too few replicas have acknowledged comes again, and each time sets the lease */
+  if (world->profile.synced) return;
   if (world->profile.faults & (UNSAFE | FAULT_DENY) || world->set_back) return;
   int64_t slack = SECOND + 2 * device_round_trip(party->device);
   if (world->now < party->ends + slack || !goes_through(party, party->lease_from)) return;
@@ -171,6 +175,8 @@ static void check_confirmed(void *object, uint32_t stamp)
   if (party->handle.flags & RENEWS) return;
   if (world->profile.faults & (UNSAFE | FAULT_DENY) || world->set_back) return;
   if (!goes_through(party, party->lease_from)) return;
+  /* it was handed over to a place in the queue whose end a fail-over has lost */
+  if (world->moved_at >= 0 && world->moved_at > party->lease_from - 5 * MINUTE) return;
   world_fail(world, "%s holds %s, and has not confirmed it", party->id, lock->text[0]);
 }
 
@@ -189,6 +195,7 @@ static uint32_t choose_lease(const struct device *device)
 {
   struct random *random = &device->world->random;
   int64_t least = FAIRLOCK_LEASE_MIN_MS + 6 * device->latency / MS;
+  if (least < device->world->profile.least_lease) least = device->world->profile.least_lease;
   if (random_chance(random, 500)) return FAIRLOCK_RENEW;
   int64_t lease = random_between(random, least, least << random_between(random, 1, 9));
   int64_t most = LONGEST_LEASE + 6 * device_round_trip(device) / MS;
@@ -268,11 +275,13 @@ static void acquired(struct party *party, int result)
     bool earlier = party->held_step < party->start_step && !party->came_by_claim;
     may_last(party, party->handle.token, earlier ? INT64_MAX : asked_lease(party));
     if (hold < MINUTE && random_chance(&world->random, 5)) hold *= 40;
-    world_later(world, 100 * MS + 4 * device_round_trip(party->device), check_confirmed, party,
-                (uint32_t)party->handle.token);
+    int64_t soon = 100 * MS + 4 * device_round_trip(party->device);
+    if (world->profile.synced) soon += HANDLES * 2 * SECOND; /* each waits for the replica */
+    world_later(world, soon, check_confirmed, party, (uint32_t)party->handle.token);
     next_step(party, JOB_HOLD, hold);
     return;
   }
+  if (result == FAIRLOCK_UNSYNCED) world->counters.unsynced++;
   if (result == FAIRLOCK_TIMEOUT) world->counters.timeouts++;
   else world->counters.failures++;
   rest(party);
@@ -317,7 +326,8 @@ static void check_release(struct party *party, int result)
   if (world->profile.faults & UNSAFE) return;
   if (result == FAIRLOCK_OK && !by_us)
     world_fail(world, "%s: release gives OK, but the hold had ended", party->id);
-  if (result == FAIRLOCK_LOST && by_us)
+  /* a hold that came back with a fail-over was released before */
+  if (result == FAIRLOCK_LOST && by_us && party->token != party->lock->revived)
     world_fail(world, "%s: release gives LOST, but has ended the hold", party->id);
 }
 

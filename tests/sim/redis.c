@@ -83,7 +83,7 @@ static void write_value(struct resp_writer *writer, const struct value *value, b
   }
 }
 
-static void send_reply(struct redis_client *client, const struct reply *reply)
+void send_reply(struct redis_client *client, const struct reply *reply)
 {
   struct redis *redis = client->redis;
   static uint8_t buffer[COMMAND_SIZE];
@@ -123,19 +123,25 @@ static void push(struct redis_client *client, const char *kind, struct text chan
   redis->later_size += writer.used;
 }
 
-static int64_t subscription(const struct redis_client *client, struct text name)
+static int64_t subscription(const struct redis_client *client, struct text name, bool shard)
 {
   for (uint32_t i = 0; i < client->subscribed; i++) {
-    if (text_equal(client->channels[i], name)) return i;
+    const struct redis_subscription *one = &client->channels[i];
+    if (one->shard == shard && text_equal(one->channel, name)) return i;
   }
   return -1;
 }
 
-static void join(struct redis_client *client, struct text name)
+static struct dict *channels(struct redis *redis, bool shard)
 {
-  if (subscription(client, name) >= 0) return;
+  return shard ? &redis->shards : &redis->channels;
+}
+
+static void join(struct redis_client *client, struct text name, bool shard)
+{
+  if (subscription(client, name, shard) >= 0) return;
   bool fresh;
-  struct entry *entry = dict_add(&client->redis->channels, name, &fresh);
+  struct entry *entry = dict_add(channels(client->redis, shard), name, &fresh);
   if (fresh) entry->object = calloc(1, sizeof(struct channel));
   struct channel *channel = entry->object;
   if (channel == NULL) abort();
@@ -149,15 +155,15 @@ static void join(struct redis_client *client, struct text name)
   char *own = malloc(name.size + 1);
   if (client->channels == NULL || own == NULL) abort();
   memcpy(own, name.data, name.size);
-  client->channels[client->subscribed++] = (struct text){own, name.size};
+  client->channels[client->subscribed++] = (struct redis_subscription){{own, name.size}, shard};
 }
 
-static void part(struct redis_client *client, struct text name)
+static void part(struct redis_client *client, struct text name, bool shard)
 {
-  int64_t index = subscription(client, name);
+  int64_t index = subscription(client, name, shard);
   if (index < 0) return;
-  struct dict *channels = &client->redis->channels;
-  struct channel *channel = dict_find(channels, name)->object;
+  struct dict *all = channels(client->redis, shard);
+  struct channel *channel = dict_find(all, name)->object;
   uint32_t at = 0;
   while (channel->clients[at] != client)
     at++;
@@ -165,43 +171,65 @@ static void part(struct redis_client *client, struct text name)
   if (channel->used == 0) {
     free(channel->clients);
     free(channel);
-    dict_remove(channels, name);
+    dict_remove(all, name);
   }
-  free((void *)(uintptr_t)client->channels[index].data);
+  free((void *)(uintptr_t)client->channels[index].channel.data);
   client->channels[index] = client->channels[--client->subscribed];
 }
 
-int64_t publish(struct redis *redis, struct text name, struct text message)
+int64_t publish(struct redis *redis, struct text name, struct text message, bool shard)
 {
-  struct entry *entry = dict_find(&redis->channels, name);
+  struct entry *entry = dict_find(channels(redis, shard), name);
   if (entry == NULL) return 0;
   const struct channel *channel = entry->object;
   for (uint32_t i = 0; i < channel->used; i++)
-    push(channel->clients[i], "message", name, &message, 0);
+    push(channel->clients[i], shard ? "smessage" : "message", name, &message, 0);
   return channel->used;
 }
 
-uint32_t redis_listeners(struct redis *redis, struct text name)
+uint32_t redis_listeners(struct redis *redis, struct text name, bool shard)
 {
-  struct entry *entry = dict_find(&redis->channels, name);
+  struct entry *entry = dict_find(channels(redis, shard), name);
   return entry != NULL ? ((struct channel *)entry->object)->used : 0;
 }
 
 uint32_t redis_channels(struct redis *redis, struct text *one)
 {
-  for (uint32_t i = 0; i < redis->channels.size; i++) {
-    const struct entry *entry = &redis->channels.slots[i];
-    if (entry->name != NULL) *one = (struct text){entry->name, entry->size};
+  for (int shard = 0; shard < 2; shard++) {
+    const struct dict *all = channels(redis, shard != 0);
+    for (uint32_t i = 0; i < all->size; i++) {
+      const struct entry *entry = &all->slots[i];
+      if (entry->name != NULL) *one = (struct text){entry->name, entry->size};
+    }
   }
-  return redis->channels.used;
+  return redis->channels.used + redis->shards.used;
 }
 
-static void subscribe(struct redis_client *client, const struct text *argv, int argc, bool on)
+/* word: SUBSCRIBE, UNSUBSCRIBE, SSUBSCRIBE or SUNSUBSCRIBE. False: another one. */
+static bool subscribe(struct redis_client *client, const struct text *argv, int argc)
 {
-  for (int i = 1; i < argc; i++) {
-    if (on) join(client, argv[i]);
-    else part(client, argv[i]);
-    push(client, on ? "subscribe" : "unsubscribe", argv[i], NULL, client->subscribed);
+  static const char *const words[] = {"subscribe", "unsubscribe", "ssubscribe", "sunsubscribe"};
+  int word = 0;
+  while (word < 4 && !text_is(argv[0], words[word]))
+    word++;
+  for (int i = 1; i < argc && word < 4; i++) {
+    if (word % 2 == 0) join(client, argv[i], word > 1);
+    else part(client, argv[i], word > 1);
+    push(client, words[word], argv[i], NULL, client->subscribed);
+  }
+  return word < 4;
+}
+
+void redis_end_shards(struct redis_client *client)
+{
+  for (uint32_t i = client->subscribed; i-- > 0;) {
+    char name[256];
+    struct text channel = client->channels[i].channel;
+    if (!client->channels[i].shard || channel.size > sizeof name) continue;
+    memcpy(name, channel.data, channel.size);
+    channel.data = name;
+    part(client, channel, true);
+    push(client, "sunsubscribe", channel, NULL, client->subscribed);
   }
 }
 
@@ -215,13 +243,24 @@ static void hello(struct redis_client *client, const struct text *argv, int argc
     return;
   }
   if (argc > 1) client->resp3 = text_is(argv[1], "3");
-  reply_add(reply, VALUE_MAP, 4);
+  static const char *const roles[] = {"master", "replica", "sentinel"};
+  const struct redis *redis = client->redis;
+  const char *mode = redis->cluster ? "cluster" : "standalone";
+  reply_add(reply, VALUE_MAP, redis->role == REDIS_SENTINEL ? 6 : 7);
   reply_text(reply, VALUE_TEXT, text_of("server"));
   reply_text(reply, VALUE_TEXT, text_of("redis"));
+  reply_text(reply, VALUE_TEXT, text_of("version"));
+  reply_text(reply, VALUE_TEXT, text_of("7.0.15"));
   reply_text(reply, VALUE_TEXT, text_of("proto"));
   reply_add(reply, VALUE_INTEGER, client->resp3 ? 3 : 2);
   reply_text(reply, VALUE_TEXT, text_of("id"));
   reply_add(reply, VALUE_INTEGER, client->id);
+  reply_text(reply, VALUE_TEXT, text_of("mode"));
+  reply_text(reply, VALUE_TEXT, text_of(redis->role == REDIS_SENTINEL ? "sentinel" : mode));
+  if (redis->role != REDIS_SENTINEL) {
+    reply_text(reply, VALUE_TEXT, text_of("role"));
+    reply_text(reply, VALUE_TEXT, text_of(roles[redis->role]));
+  }
   reply_text(reply, VALUE_TEXT, text_of("modules"));
   reply_add(reply, VALUE_ARRAY, 0);
 }
@@ -253,6 +292,8 @@ void redis_execute(struct redis_client *client, const struct text *argv, int arg
   bool evaluates = text_is(argv[0], "EVALSHA") || text_is(argv[0], "EVAL");
   if (redis->refusal != NULL && (evaluates || (redis->refuses_all && !text_is(argv[0], "HELLO")))) {
     reply_error(reply, redis->refusal);
+  } else if (role_execute(client, argv, argc, reply)) {
+    return;
   } else if (evaluates && refuses_count(redis, argv, argc)) {
     reply_error(reply, "NOPERM this user has no permissions to run the command");
   } else if (evaluates) {
@@ -261,9 +302,7 @@ void redis_execute(struct redis_client *client, const struct text *argv, int arg
     hello(client, argv, argc, reply);
   } else if (text_is(argv[0], "SELECT") || text_is(argv[0], "AUTH")) {
     reply_text(reply, VALUE_STATUS, text_of("OK"));
-  } else if (text_is(argv[0], "SUBSCRIBE") || text_is(argv[0], "UNSUBSCRIBE")) {
-    subscribe(client, argv, argc, text_is(argv[0], "SUBSCRIBE"));
-  } else if (!command_execute(redis, argv, argc, reply)) {
+  } else if (!subscribe(client, argv, argc) && !command_execute(redis, argv, argc, reply)) {
     reply_error(reply, "ERR unknown command");
   }
 }
@@ -330,7 +369,7 @@ bool redis_receive(struct redis_client *client, const void *data, size_t size)
   }
   size_t start = 0;
   int64_t used = 1;
-  while (start < size && used > 0) {
+  while (start < size && used > 0 && !client->blocked) {
     used = take_command(client, bytes + start, size - start);
     if (used > 0) start += (size_t)used;
   }
@@ -354,13 +393,16 @@ void redis_free(struct redis *redis)
 {
   script_close(redis);
   store_flush(&redis->store);
-  for (uint32_t i = 0; i < redis->channels.size; i++) {
-    struct channel *channel = redis->channels.slots[i].object;
-    if (redis->channels.slots[i].name == NULL) continue;
-    free(channel->clients);
-    free(channel);
+  for (int shard = 0; shard < 2; shard++) {
+    struct dict *all = channels(redis, shard != 0);
+    for (uint32_t i = 0; i < all->size; i++) {
+      struct channel *channel = all->slots[i].object;
+      if (all->slots[i].name == NULL) continue;
+      free(channel->clients);
+      free(channel);
+    }
+    dict_free(all);
   }
-  dict_free(&redis->channels);
   reply_free(&redis->inner);
   free(redis->later);
   free(redis);
@@ -428,7 +470,8 @@ struct redis_client *redis_connect(struct redis *redis, void *owner)
 void redis_disconnect(struct redis_client *client)
 {
   while (client->subscribed > 0)
-    part(client, client->channels[0]);
+    part(client, client->channels[0].channel, client->channels[0].shard);
+  role_forget(client);
   free(client->channels);
   free(client->pending);
   free(client);

@@ -37,16 +37,27 @@ struct reply {
 
 struct redis;
 
+enum redis_role { REDIS_MASTER, REDIS_REPLICA, REDIS_SENTINEL };
+
+struct redis_subscription {
+  struct text channel;
+  bool shard; /* by SSUBSCRIBE */
+};
+
 /* The server's end of a connection. */
 struct redis_client {
   struct redis *redis;
-  void *owner;           /* the caller's                   */
-  struct text *channels; /* that it has subscribed to      */
+  void *owner;                         /* the caller's                   */
+  struct redis_subscription *channels; /* that it has subscribed to      */
   uint32_t subscribed;
-  uint8_t *pending; /* bytes of a command that is not whole yet */
+  uint8_t *pending; /* bytes of a command that is not whole yet, or that stand behind a WAIT */
   size_t pending_size;
   bool resp3;
-  int64_t id; /* CLIENT ID */
+  int64_t id;     /* CLIENT ID */
+  uint64_t wrote; /* what replicas have to acknowledge: as far as its last write */
+  bool blocked;   /* in WAIT, ... */
+  int64_t until;  /* ... till then; microseconds of the server's clock */
+  struct redis_client *next_blocked;
 };
 
 /* What a script was called with, and what it said. */
@@ -58,6 +69,7 @@ struct execution {
   const struct text *arguments;
   int argument_count;
   const struct reply *reply;
+  bool wrote; /* it has changed something */
 };
 
 struct redis_host {
@@ -65,6 +77,8 @@ struct redis_host {
   void (*output)(void *context, struct redis_client *to, const void *data, size_t size);
   /* after each script; NULL: none */
   void (*executed)(void *context, const struct execution *execution);
+  /* a WAIT has begun that ends so much later; NULL: there is no WAIT */
+  void (*blocked)(void *context, int64_t ms);
   void *context;
 };
 
@@ -73,7 +87,7 @@ void redis_free(struct redis *redis);
 struct store *redis_store(struct redis *redis); /* at the server's present time */
 void redis_forget_scripts(struct redis *redis);
 void redis_restarted(struct redis *redis); /* scripts are forgotten, connections are counted anew */
-uint32_t redis_listeners(struct redis *redis, struct text channel);
+uint32_t redis_listeners(struct redis *redis, struct text channel, bool shard);
 /* How many channels have listeners; one: the name of one of them. */
 uint32_t redis_channels(struct redis *redis, struct text *one);
 
@@ -98,6 +112,25 @@ void redis_set_denied(struct redis *redis, const char *command);
 
 /* The next script of this id that asks for this hold count is refused. The id has to last. */
 void redis_refuse_count(struct redis *redis, struct text id, int target);
+
+/*
+ * A new one is a master that stands alone. In a cluster, one that is no master sends whoever asks
+ * it for a key to the master; a Sentinel tells where that is. host has to last; the port is 1.
+ */
+void redis_set_role(struct redis *redis, enum redis_role role, bool cluster);
+void redis_set_master(struct redis *redis, const char *host);
+
+/* A replica has all that was written as far as that; WAITs that were for no more end. */
+void redis_acknowledge(struct redis *redis, uint64_t offset);
+
+/* WAITs whose time is over end. */
+void redis_end_waits(struct redis *redis);
+
+/* Ends a client's WAIT with an error. */
+void redis_unblock(struct redis_client *client, const char *error);
+
+/* Ends what the client listens to by shard: the slots have gone to another node. */
+void redis_end_shards(struct redis_client *client);
 
 struct redis_client *redis_connect(struct redis *redis, void *owner);
 void redis_disconnect(struct redis_client *client);

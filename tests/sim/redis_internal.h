@@ -13,6 +13,7 @@ struct redis {
   struct redis_host host;
   struct store store;
   struct dict channels; /* name -> struct channel */
+  struct dict shards;   /* the same, by shard */
   struct dict scripts;  /* SHA-1 -> reference to the function, in score */
   lua_State *lua;
   struct reply inner; /* of the command that a script calls */
@@ -31,6 +32,11 @@ struct redis {
   struct redis_client *asking; /* whose messages wait for the reply, in later */
   uint8_t *later;
   size_t later_size;
+  enum redis_role role;
+  bool cluster;
+  const char *master;    /* host, of whoever is it */
+  uint64_t acknowledged; /* by the replica */
+  struct redis_client *blocked;
 };
 
 void reply_clear(struct reply *reply);
@@ -45,7 +51,13 @@ bool parse_integer(struct text text, int64_t *value);
 bool command_execute(struct redis *redis, const struct text *argv, int argc, struct reply *reply);
 
 /* redis.c */
-int64_t publish(struct redis *redis, struct text channel, struct text message);
+int64_t publish(struct redis *redis, struct text channel, struct text message, bool shard);
+void send_reply(struct redis_client *client, const struct reply *reply);
+
+/* roles.c: what only servers with a role know. False: it is not such a command. */
+bool role_execute(struct redis_client *client, const struct text *argv, int argc,
+                  struct reply *reply);
+void role_forget(struct redis_client *client);
 
 /* script.c */
 void script_open(struct redis *redis);

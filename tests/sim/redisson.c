@@ -419,7 +419,7 @@ static void start(struct redisson *redisson)
   redisson->settling = 0;
   redisson->asleep_until = 0;
   resp_decoder_init(&redisson->decoder, 256);
-  redisson->link = link_open(world, &link_user, redisson, redisson->latency);
+  redisson->link = link_open(world, &link_user, redisson, redisson->latency, world->master);
 }
 
 void redisson_start_all(struct world *world)

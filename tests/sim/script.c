@@ -315,8 +315,9 @@ void script_eval(struct redis_client *client, bool by_hash, const struct text *a
   if (lua_pcall(lua, 0, 1, 0) == 0) take_value(lua, reply);
   else take_failure(lua, reply);
   redis->scripting = false;
-  struct execution execution = {
-      client, digest, argv + 3, (int)keys, argv + 3 + keys, argc - 3 - (int)keys, reply};
+  struct execution execution = {client,    digest,          argv + 3,
+                                (int)keys, argv + 3 + keys, argc - 3 - (int)keys,
+                                reply,     redis->dirty};
   if (redis->host.executed != NULL) redis->host.executed(redis->host.context, &execution);
   lua_settop(lua, 0);
 }

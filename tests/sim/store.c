@@ -227,6 +227,43 @@ struct key *store_add(struct store *store, struct text name, enum store_type typ
   return key;
 }
 
+struct key *store_copy(const struct key *from)
+{
+  if (from == NULL) return NULL;
+  struct key *key = calloc(1, sizeof *key);
+  if (key == NULL) abort();
+  key->type = from->type;
+  key->expires = from->expires;
+  key->name = copy((struct text){from->name, from->name_size});
+  key->name_size = from->name_size;
+  for (uint32_t i = 0; i < from->dict.size; i++) {
+    const struct entry *entry = &from->dict.slots[i];
+    bool fresh;
+    if (entry->name == NULL) continue;
+    struct entry *to = dict_add(&key->dict, (struct text){entry->name, entry->size}, &fresh);
+    to->score = entry->score;
+    if (entry->value != NULL) entry_set(to, (struct text){entry->value, entry->value_size});
+  }
+  for (uint32_t i = 0; i < from->list.used; i++) {
+    const struct item *item = list_at(&from->list, i);
+    list_push(&key->list, (struct text){item->data, item->size}, false);
+  }
+  return key;
+}
+
+void store_put(struct store *store, struct text name, struct key *key)
+{
+  bool fresh;
+  struct entry *old = dict_find(&store->keys, name);
+  if (old != NULL) store_remove(store, old->object);
+  if (key != NULL) dict_add(&store->keys, name, &fresh)->object = key;
+}
+
+void store_drop(struct key *key)
+{
+  if (key != NULL) key_free(key);
+}
+
 bool store_empty(const struct key *key)
 {
   return key->type == STORE_LIST ? key->list.used == 0 : key->dict.used == 0;

@@ -85,6 +85,11 @@ void store_remove(struct store *store, struct key *key);
 bool store_empty(const struct key *key);
 void store_flush(struct store *store);
 
+/* A copy that is in no store; and what puts it into one, or frees it. NULL stands for no key. */
+struct key *store_copy(const struct key *key);
+void store_put(struct store *store, struct text name, struct key *copy);
+void store_drop(struct key *copy);
+
 bool text_equal(struct text a, struct text b);
 struct text text_of(const char *text);
 

@@ -540,7 +540,7 @@ static void set_up(void)
                                                       .send_buffer = buffers[3],
                                                       .send_size = 512,
                                                       .client_id = "two"};
-  const struct redis_host host = {server_micros, server_output, server_executed, NULL};
+  const struct redis_host host = {server_micros, server_output, server_executed, NULL, NULL};
   agenda_size = 0;
   world.now = 0;
   world.operation = 0;

@@ -74,7 +74,9 @@ static void name_keys(struct lock *lock, int index)
 
 static int64_t server_micros(void *context)
 {
-  return world_server_micros(context);
+  const struct node *node = context;
+  const struct world *world = node->world;
+  return node == world->master ? world_server_micros(world) : EPOCH + world->now + node->jump;
 }
 
 static void server_output(void *context, struct redis_client *to, const void *data, size_t size)
@@ -85,7 +87,22 @@ static void server_output(void *context, struct redis_client *to, const void *da
 
 static void server_executed(void *context, const struct execution *execution)
 {
-  check_execution(context, execution);
+  const struct node *node = context;
+  if (node->world->replication != NULL) failover_executed(node->world, execution);
+  check_execution(node->world, execution);
+}
+
+static void on_waits(void *object, uint32_t stamp)
+{
+  const struct node *node = object;
+  (void)stamp;
+  redis_end_waits(node->redis);
+}
+
+static void server_blocked(void *context, int64_t ms)
+{
+  struct node *node = context;
+  world_later(node->world, ms * MS, on_waits, node, 0);
 }
 
 /* Start */
@@ -108,10 +125,16 @@ static void choose_latency(struct device *device)
 static void build(struct world *world)
 {
   struct profile *profile = &world->profile;
-  struct redis_host host = {server_micros, server_output, server_executed, world};
-  world->redis = redis_new(&host);
-  redis_set_reply_first(world->redis, (world->seed * 0x2545f4914f6cdd1dU) >> 63);
-  world->server_up = true;
+  static const char *const hosts[NODES] = {"n0", "n1", "n2"};
+  for (int i = 0; i < (profile->way == ONE_SERVER ? 1 : NODES); i++) {
+    struct node *node = &world->nodes[i];
+    struct redis_host host = {server_micros, server_output, server_executed, server_blocked, node};
+    *node = (struct node){world, redis_new(&host), hosts[i], 0, true};
+    redis_set_reply_first(node->redis, (world->seed * 0x2545f4914f6cdd1dU) >> 63);
+  }
+  world->master = &world->nodes[NODE_A];
+  world->redis = world->master->redis;
+  world->moved_at = -1;
   world->locks = calloc((size_t)profile->locks, sizeof *world->locks);
   world->devices = calloc((size_t)profile->devices, sizeof *world->devices);
   if (world->locks == NULL || world->devices == NULL) abort();
@@ -122,6 +145,7 @@ static void build(struct world *world)
     device->world = world;
     device->index = i;
     device->off = true;
+    device->cut_from = -1;
     device->drift = random_between(&world->random, -profile->drift, profile->drift);
     device->clock_offset = (uint32_t)random_next(&world->random);
     choose_latency(device);
@@ -130,6 +154,7 @@ static void build(struct world *world)
   }
   redisson_start_all(world);
   faults_start(world);
+  if (profile->way != ONE_SERVER) failover_start(world);
 }
 
 /* Run */
@@ -178,6 +203,7 @@ static void finish(struct world *world)
   TRACE(world, "the end begins");
   world->ending = true;
   while (!world->failed && !(all_gone(world) && redisson_idle(world))) {
+    check_asking(world);
     if (world->now > limit) {
       world_fail(world, "somebody never finishes");
       for (int i = 0; i < world->profile.devices; i++) {
@@ -260,7 +286,10 @@ bool world_run(struct world *world, uint64_t seed, bool hunting)
 void world_free(struct world *world)
 {
   links_free(world);
-  redis_free(world->redis);
+  failover_free(world);
+  for (int i = 0; i < NODES; i++) {
+    if (world->nodes[i].redis != NULL) redis_free(world->nodes[i].redis);
+  }
   redisson_free_all(world);
   for (int i = 0; i < world->profile.devices; i++) {
     free(world->devices[i].receive_buffer);

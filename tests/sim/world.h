@@ -1,6 +1,6 @@
 /*
- * The simulated world: one server, a network, devices that run the real engine, waiters that behave
- * like Redisson's, and the checks that the promises are kept. Time is virtual, and
+ * The simulated world: a server, or two, a network, devices that run the real engine, waiters that
+ * behave like Redisson's, and the checks that the promises are kept. Time is virtual, and
  * everything follows from one seed.
  *
  *   network.c   connections: latency, order, pieces, silence, cuts
@@ -9,6 +9,7 @@
  *   redisson.c  waiters like Redisson's
  *   profile.c   what kind of world it is
  *   faults.c    what goes wrong
+ *   failover.c  the second server: replication, and how it takes over
  *   checks.c    the promises
  *   world.c     puts all that together and ends it
  */
@@ -76,6 +77,17 @@ enum {
 /* With these, only rising tokens, reported losses and progress are promised. */
 #define UNSAFE (FAULT_JUMP | FAULT_EVICT)
 
+/* How clients find the server: there is but one, or two and ... */
+enum way {
+  ONE_SERVER,
+  /* ... both are seeds */
+  BY_SEEDS,
+  /* ... a Sentinel knows */
+  BY_SENTINEL,
+  /* ... whoever is not the master of the cluster says so */
+  BY_CLUSTER
+};
+
 struct profile {
   int devices, locks, handles, redissons;
   int64_t duration;    /* of the time with faults */
@@ -95,6 +107,13 @@ struct profile {
   /* permille of devices with the shortest waiter timeout, and a longer response timeout */
   int tolerant;
   int alike; /* permille of devices whose client_id is a copy, or none */
+  enum way way;
+  int64_t move_every;   /* mean; of fail-overs */
+  int64_t lag;          /* mean; of replication */
+  int64_t skew;         /* by which the clock of the second server is ahead */
+  bool synced;          /* holds count when the replica has acknowledged them */
+  bool skewed;          /* skew is more than the leases allow for */
+  uint32_t least_lease; /* ms */
 };
 
 struct world;
@@ -109,8 +128,20 @@ struct link_user {
   int64_t (*asleep_until)(void *owner);          /* it takes nothing before */
 };
 
+/* A server. */
+struct node {
+  struct world *world;
+  struct redis *redis;
+  const char *host;
+  int64_t jump; /* of its clock, while it is not the master */
+  bool up;
+};
+
+enum { NODE_A, NODE_B, NODE_SENTINEL, NODES };
+
 struct link {
   struct world *world;
+  struct node *node;
   const struct link_user *user;
   void *owner;
   struct redis_client *server; /* NULL: the server has no such connection (any more) */
@@ -159,6 +190,7 @@ struct party {
 
   /* What the server has seen of it. */
   bool queued;
+  bool revived;   /* a place that the new master knew of: its leave may have been lost */
   bool uncertain; /* its leave was refused half-way: it may have kept its place */
   /* a Redisson waiter that was woken and could not act in time: it may have lost its place */
   bool late;
@@ -183,6 +215,10 @@ struct party {
   uint64_t epoch;   /* of the server's data, of its last hold */
   bool over;        /* the server has ended it, or lost it */
   uint32_t over_at; /* on the device's clock */
+  /* the token of a hold that a fail-over lost, or that began on a server that was no master */
+  uint64_t stray;
+  int64_t spare;    /* a lease until then was lost likewise */
+  int64_t asked_at; /* when its newest acquire came to the master */
 
   /* What it believes. */
   bool believes;
@@ -215,8 +251,9 @@ struct lock {
   struct text keys[4];
   struct party *holder;
   uint64_t token, highest;
-  int64_t expires; /* the lease as it stood after the last script, ms of the server's clock */
-  uint64_t ended;  /* the token of the last hold, if a release has ended it */
+  uint64_t revived; /* of the hold that the new master knew of: its release may have been lost */
+  int64_t expires;  /* the lease as it stood after the last script, ms of the server's clock */
+  uint64_t ended;   /* the token of the last hold, if a release has ended it */
   uint64_t arrivals;
   struct party *first, *last; /* queued, by arrival */
   struct party *believers;
@@ -238,6 +275,10 @@ struct device {
   uint32_t clock_offset;
   struct link *link;
   bool connecting;
+  struct fairlock_topology topology;
+  char address[16];
+  int seed, target; /* the last seed, and where the next connection goes */
+  int cut_from;     /* the node that it cannot reach; -1: none */
   int64_t latency;
   bool slow;
   bool named; /* the engine has made its id */
@@ -255,7 +296,7 @@ struct redisson;
 
 struct counters {
   uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects,
-      redisson_grants, forced, waiting_us;
+      redisson_grants, forced, waiting_us, moves, unsynced, strays;
 };
 
 struct world {
@@ -265,11 +306,14 @@ struct world {
   struct events events;
   int64_t now;
   uint64_t step;
-  struct redis *redis;
-  int64_t jump;    /* of the server's clock */
-  bool set_back;   /* the clock fell behind in a restart */
-  int64_t longest; /* what the slowest device needs for a request, or to be given up for dead */
-  bool server_up;
+  struct node nodes[NODES];
+  struct node *master;
+  struct redis *redis;             /* the master's */
+  int64_t jump;                    /* of the master's clock */
+  struct replication *replication; /* NULL: there is one server */
+  int64_t moved_at;                /* the last fail-over */
+  bool set_back;                   /* the clock fell behind in a restart */
+  int64_t longest;    /* what the slowest device needs for a request, or to be given up for dead */
   bool cut_reply;     /* the connection of the next reply, when a part of that is sent */
   bool cut_next;      /* the next connection on which something is sent, while that is under way */
   uint64_t epoch;     /* of the server's data */
@@ -294,7 +338,7 @@ struct world {
 
 /* network.c */
 struct link *link_open(struct world *world, const struct link_user *user, void *owner,
-                       int64_t latency);
+                       int64_t latency, struct node *node);
 void link_send(struct link *link, const void *data, size_t size);
 void link_close(struct link *link);        /* by the client */
 void link_server_close(struct link *link); /* by the server */
@@ -302,6 +346,7 @@ void link_reply(struct link *link, const void *data, size_t size);
 void link_cut(struct link *link);
 void link_silence(struct link *link, bool up, bool down);
 void link_stall(struct link *link, int64_t time);
+void link_lose(struct link *link); /* the server loses power */
 void links_free(struct world *world);
 
 /* device.c */
@@ -337,11 +382,23 @@ void choose_hunt(struct world *world); /* one for the hunt */
 /* faults.c */
 void faults_start(struct world *world);
 
+/* failover.c */
+void failover_start(struct world *world); /* when there are two servers */
+void failover_free(struct world *world);
+void failover_executed(struct world *world, const struct execution *execution);
+bool failover_goes_on(const struct world *world);
+/* whoever may be promoted next; NULL: nobody */
+struct node *failover_replica(const struct world *world);
+
 /* checks.c */
 void check_execution(struct world *world, const struct execution *execution);
 void check_belief(struct party *party, bool believes, int64_t until, uint64_t token);
 void check_taken_out(const struct party *party);
 void check_wiped(struct world *world);
+/* The master is another one now; before, the clock of the old one was ahead by that. */
+void check_promoted(struct world *world, struct redis *old, int64_t jump);
+/* The network is whole: whoever waits has asked the master lately. */
+void check_asking(struct world *world);
 void check_nothing_left(struct world *world, bool swept);
 void check_subscriptions(struct world *world);
 
