@@ -17,6 +17,13 @@
  *   - the lists hold each handle that they should, once, in the order of the requests;
  *   - the deadline is true: before it, nothing is due, and at it the engine has something to do
  *     only once.
+ *
+ * In a part of the inputs the engine follows servers that move, by Sentinels or without, and in a
+ * part of those replicas have to acknowledge. Then each script that may begin or prolong a hold has
+ * a WAIT behind it, nothing is sent before that is answered, and only with enough replicas a hold
+ * is believed in: never for a message. Where the transport is told to go lies in the caller's
+ * memory.
+ *
  * Reading and writing beyond the buffers, which are exactly as large as was said, is the
  * sanitizers' affair.
  */
@@ -64,6 +71,11 @@ static uint32_t now, start;
 static size_t unseen;
 static unsigned reports;
 
+/* Servers that move */
+static struct fairlock_topology topology;
+static unsigned seeds, turn;
+static bool follows, goes_anywhere;
+
 static struct hostile hostile;
 static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not delivered yet */
 static size_t backlog_start, backlog_end;
@@ -95,7 +107,9 @@ static void deliver(size_t most)
     size_t part = backlog_end - backlog_start;
     if (part > room) part = room;
     if (part > most) part = most;
-    if (engine.id_size == 0) part = 1; /* the witness has to know the id before the next word */
+    if (engine.id_size == 0 || (follows && engine.stage < UP))
+      part = 1; /* the witness has to know the id, and whether there are shards, before more */
+    witness.sharded = engine.sharded;
     witness_received(&witness, backlog + backlog_start, part, now);
     memcpy(to, backlog + backlog_start, part);
     fairlock_engine_received(&engine, part, now);
@@ -114,7 +128,7 @@ static uint32_t longest_timeout(void)
 
 static uint32_t longest_patience(void)
 {
-  return 2 * WAITER_MS + 4 * longest_trip;
+  return engine.offline_ms + 4 * longest_trip;
 }
 
 /*
@@ -281,7 +295,9 @@ static void connect(void)
   fairlock_engine_opening(&engine, now);
   if (next() % 8 == 1) return;
   fairlock_engine_opened(&engine, now);
-  witness_connected(&witness, config.database > 0 ? 3 : 2);
+  witness.sentinel = follows && topology.resolving;
+  witness.sharded = engine.sharded;
+  witness_connected(&witness, witness.sentinel ? 0 : config.database > 0 ? 3 : 2);
   unseen = 0;
   backlog_start = backlog_end = 0;
 }
@@ -318,6 +334,7 @@ static void drain(bool all)
     if (!all && next() % 2 == 0) break;
   }
   CHECK(witness.scripts - before <= HANDLES + 1); /* and one that was begun before */
+  if (engine.synced) CHECK(witness.scripts - before <= 1);
 }
 
 /* Checks */
@@ -404,7 +421,7 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
 
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
-  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_TOO_LONG);
+  CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_WRONG_SHARD);
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
     CHECK(holding(handle) || handle->phase == LOST);
   }
@@ -445,6 +462,7 @@ static void check_deadline(void)
   static struct fairlock_engine engine_kept;
   static struct fairlock handles_kept[HANDLES];
   static struct caller callers_kept[HANDLES];
+  static struct fairlock_topology topology_kept;
   uint32_t before[2 * HANDLES + 2];
   uint32_t after[2 * HANDLES + 2];
   if (engine.broken) return;
@@ -457,6 +475,7 @@ static void check_deadline(void)
   engine_kept = engine;
   memcpy(handles_kept, handles, sizeof handles);
   memcpy(callers_kept, callers, sizeof callers);
+  topology_kept = topology;
   look(before, now);
   engine.next = then; /* so that it looks */
   fairlock_engine_tick(&engine, then);
@@ -465,6 +484,7 @@ static void check_deadline(void)
   engine = engine_kept;
   memcpy(handles, handles_kept, sizeof handles);
   memcpy(callers, callers_kept, sizeof callers);
+  topology = topology_kept;
 }
 
 static void check(void)
@@ -525,10 +545,46 @@ static void step(void)
     say(what < 128 ? HOSTILE_GREETING : HOSTILE_INSPECTION);
     deliver(what % 128 < 96 ? SIZE_MAX : next());
     break;
+  case 12:
+    if (follows) {
+      say(HOSTILE_MOVE);
+      deliver(what < 192 ? SIZE_MAX : next());
+      break;
+    }
+    /* fallthrough */
   default:
     operate(what / 32 % 8, next() % HANDLES);
     break;
   }
+}
+
+static bool aim(void *context, const char *where)
+{
+  CHECK(context == &topology);
+  if (where == NULL) {
+    turn = (turn + 1) % seeds;
+    return turn != 0;
+  }
+  CHECK(where == topology.address && memchr(where, 0, topology.address_size) != NULL);
+  return goes_anywhere;
+}
+
+/* Servers that move, as the input says. */
+static void follow(void)
+{
+  unsigned choices = next();
+  seeds = 1 + choices % 2;
+  turn = 0;
+  goes_anywhere = !(choices & 2);
+  topology.address_size = choices & 4 ? 2 + next() % 64 : 32;
+  topology.address = malloc(topology.address_size);
+  CHECK(topology.address != NULL);
+  if (choices & 8) topology.service = "doors";
+  if (choices & 16) topology.sentinel_password = "other";
+  topology.replicas = choices & 32 ? 1 + choices / 128 : 0;
+  topology.replicas_ms = choices & 64 ? 70 : 0;
+  CHECK(fairlock_engine_follow(&engine, &topology, aim, &topology) == FAIRLOCK_OK);
+  witness.replicas = topology.replicas;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -563,6 +619,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   drained = now;
   longest_trip = 0;
   CHECK(fairlock_engine_init(&engine, &config) == FAIRLOCK_OK);
+  memset(&topology, 0, sizeof topology);
+  follows = (choices & 64) != 0;
+  if (follows) follow();
   while (hostile.left > 0) {
     witness_step(&witness);
     step();
@@ -574,5 +633,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   }
   free(config.receive_buffer);
   free(config.send_buffer);
+  free(topology.address);
   return 0;
 }

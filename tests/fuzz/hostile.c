@@ -128,12 +128,87 @@ static size_t put_subscribed(const struct hostile *hostile, const struct witness
   unsigned which = 0;
   while (which < WITNESS_LOCKS - 1 && witness->numbers[which] != request->number)
     which++;
-  const char *kind = request->script == 's' ? "subscribe" : "unsubscribe";
+  const char *kind = request->script == 's' ? "ssubscribe" : "sunsubscribe";
+  if (!witness->sharded) kind++;
   resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
   resp_write_header(&writer, RESP_PUSH, 3);
   resp_write_bulk(&writer, kind, strlen(kind));
   resp_write_bulk(&writer, channel, witness_channel(witness, which, request->number, channel));
   resp_write_header(&writer, RESP_INTEGER, 1);
+  return writer.used;
+}
+
+/* A greeting that says what kind of server it is; the rest of it may follow, or a Sentinel's. */
+static size_t put_role(struct hostile *hostile, uint8_t *to)
+{
+  static const char *const versions[] = {"7.0.15", "6.2.5", "10.0", "9"};
+  static const char *const modes[] = {"cluster", "standalone", "sentinel", "clusters"};
+  static const char *const roles[] = {"master", "replica", "sentinel", "replicas"};
+  unsigned choice = hostile_next(hostile);
+  const char *const fields[] = {"version", versions[choice % 4],   "mode",  modes[choice / 4 % 4],
+                                "role",    roles[choice / 16 % 4], "other", "replica"};
+  struct resp_writer writer;
+  resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
+  resp_write_header(&writer, RESP_MAP, 5);
+  for (int i = 0; i < 8; i++)
+    resp_write_bulk(&writer, fields[i], strlen(fields[i]));
+  size_t size = writer.used + put_text(to + writer.used, "+id\r\n:74\r\n");
+  if (choice < 128) return size;
+  if (hostile->selects) size += put_text(to + size, "+OK\r\n");
+  resp_writer_init(&writer, to + size, HOSTILE_SIZE - size, 0);
+  resp_write_header(&writer, RESP_ARRAY, 2);
+  resp_write_bulk_number(&writer, hostile->now / 1000);
+  resp_write_bulk_number(&writer, hostile->now % 1000 * 1000);
+  return size + writer.used;
+}
+
+/* MOVED, with the slot of one of the locks or none of theirs. */
+static size_t put_moved(struct hostile *hostile, uint8_t *to)
+{
+  static const char *const places[] = {" 10.0.0.2:6380\r\n",  " :7\r\n",      " ?:7\r\n",
+                                       " node.example:1\r\n", " [::1]:7\r\n", " \r\n",
+                                       " host\r\n",           "\r\n"};
+  unsigned choice = hostile_next(hostile);
+  const struct witness_lock *lock = &witness_locks[choice % (WITNESS_LOCKS + 1) % WITNESS_LOCKS];
+  size_t size = put_text(to, choice & 128 ? "-ASK " : "-MOVED ");
+  unsigned slot = choice & 64 ? hostile_next(hostile) : fairlock_slot(lock->name, lock->size);
+  size += resp_format_number((char *)to + size, slot);
+  return size + put_text(to + size, places[choice / 8 % 8]);
+}
+
+/* What only servers that move say. */
+static size_t put_move(struct hostile *hostile, uint8_t *to)
+{
+  static const char *const words[] = {
+      "-TRYAGAIN x\r\n",
+      "-CLUSTERDOWN x\r\n",
+      "-UNBLOCKED x\r\n",
+      "-MASTERDOWN x\r\n",
+      "-ERR WAIT cannot\r\n",
+      ":0\r\n",
+      ":1\r\n",
+      ":2\r\n",
+      "*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n",
+      "_\r\n",
+      "*2\r\n$1\r\nh\r\n",
+      "*1\r\n:1\r\n",
+  };
+  static const char *const kinds[] = {"sunsubscribe", "ssubscribe", "smessage", "unsubscribe"};
+  unsigned choice = hostile_next(hostile);
+  unsigned which = choice / 16 % WITNESS_LOCKS;
+  struct resp_writer writer;
+  char channel[256];
+  if (choice % 16 < 12) return put_text(to, words[choice % 16]);
+  if (choice % 16 == 12) return put_moved(hostile, to);
+  if (choice % 16 < 15) return put_role(hostile, to);
+  resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
+  const char *kind = kinds[choice / 64];
+  resp_write_header(&writer, RESP_PUSH, 3);
+  resp_write_bulk(&writer, kind, strlen(kind));
+  resp_write_bulk(
+      &writer, channel,
+      witness_channel(hostile->witness, which, hostile->witness->numbers[which], channel));
+  resp_write_bulk(&writer, "0", 1);
   return writer.used;
 }
 
@@ -146,6 +221,7 @@ static size_t put_honest(struct hostile *hostile, uint8_t *to)
   const struct witness_request *request = &witness->requests[witness->first];
   unsigned choice = hostile_next(hostile);
   int64_t token = (int64_t)hostile->tokens[choice / 4 % WITNESS_LOCKS];
+  if (request->script == 'w') return put_text(to, choice % 8 != 1 ? ":2\r\n" : ":0\r\n");
   if (request->script == 's' || request->script == 'u') return put_subscribed(hostile, request, to);
   if (request->script == 'i')
     return put_text(to, "*6\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n:0\r\n$3\r\na:1\r\n");
@@ -169,6 +245,8 @@ size_t hostile_say(struct hostile *hostile, enum hostile_words words, uint8_t te
     return put_greeting(hostile, text);
   case HOSTILE_INSPECTION:
     return put_inspection(hostile, text);
+  case HOSTILE_MOVE:
+    return put_move(hostile, text);
   default:
     return put_honest(hostile, text);
   }

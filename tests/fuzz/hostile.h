@@ -1,6 +1,6 @@
 /*
  * A hostile server's words, made of a fuzzer's input: raw bytes, well-formed answers and messages
- * with numbers of the fuzzer's, and, so that a client gets far, what an honest server would say.
+ * with numbers of the fuzzer's, redirections, and, so that a client gets far, what an honest server would say.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -25,7 +25,8 @@ enum hostile_words {
   HOSTILE_ANSWER,
   HOSTILE_HONEST,
   HOSTILE_GREETING,
-  HOSTILE_INSPECTION
+  HOSTILE_INSPECTION,
+  HOSTILE_MOVE
 };
 
 /* The next byte of the input; 0 after its end. */

@@ -70,6 +70,7 @@ static bool read_stream(struct witness *witness, struct witness_stream *stream, 
       stream->open = !event.last;
       if (event.depth == 0) {
         stream->type = event.type;
+        stream->integer = event.integer;
         stream->count = 0;
       } else if (event.depth == 1) {
         keep_element(stream, &event);
@@ -100,6 +101,9 @@ void witness_init(struct witness *witness, uint32_t now)
   memset(witness->numbers, 0, sizeof witness->numbers);
   witness->id_size = 0;
   witness->offset = INT64_MIN;
+  witness->replicas = 0;
+  witness->sharded = false;
+  witness->sentinel = false;
   witness_connected(witness, 0);
   witness_step(witness);
 }
@@ -115,6 +119,8 @@ void witness_connected(struct witness *witness, unsigned greetings)
   witness->greetings = greetings;
   witness->greeted = 0;
   witness->greeting = false;
+  witness->wait_due = false;
+  witness->waits = false;
 }
 
 void witness_step(struct witness *witness)
@@ -195,6 +201,13 @@ static bool good_release(const struct witness *witness, struct witness_request *
          (request->target <= 0 || request->token > 0);
 }
 
+/* It may begin or prolong a hold, which replicas have to acknowledge. */
+static bool needs_wait(const struct witness *witness, const struct witness_request *request)
+{
+  return witness->replicas > 0 &&
+         (request->script == 'a' || (request->script == 'r' && request->target > 0));
+}
+
 /* EVALSHA script 4 lock queue timeout ours [id expires target ...]. */
 static bool take_script(struct witness *witness)
 {
@@ -214,7 +227,24 @@ static bool take_script(struct witness *witness)
     return false;
   if (!take_number(&elements[8], &request->expires) || !take_number(&elements[9], &request->target))
     return false;
-  return request->script == 'a' ? good_acquire(witness, request) : good_release(witness, request);
+  bool acquires = request->script == 'a';
+  if (!(acquires ? good_acquire(witness, request) : good_release(witness, request))) return false;
+  witness->wait_due = needs_wait(witness, request);
+  return true;
+}
+
+/* WAIT replicas milliseconds, behind each script that needs one and nowhere else. */
+static bool take_wait(struct witness *witness)
+{
+  const struct witness_element *elements = witness->sent.elements;
+  struct witness_request *request = &witness->requests[witness->last];
+  memset(request, 0, sizeof *request);
+  request->script = 'w';
+  if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
+  if (!witness->wait_due || witness->sent.count != 3) return false;
+  witness->wait_due = false;
+  return elements[1].is_number && elements[1].number == witness->replicas &&
+         elements[2].is_number && elements[2].number > 0;
 }
 
 /*
@@ -260,9 +290,12 @@ static bool take_command(struct witness *witness)
     witness->greeting = true;
     return witness->last == 0;
   }
-  if (is(name, "SUBSCRIBE") || is(name, "UNSUBSCRIBE")) {
-    return take_subscription(witness, is(name, "SUBSCRIBE"));
-  }
+  if (is(name, "SENTINEL")) return witness->sentinel && witness->last == 0;
+  if (is(name, "WAIT")) return take_wait(witness);
+  if (witness->wait_due) return false;
+  const char *on = witness->sharded ? "SSUBSCRIBE" : "SUBSCRIBE";
+  if (is(name, on) || is(name, witness->sharded ? "SUNSUBSCRIBE" : "UNSUBSCRIBE"))
+    return take_subscription(witness, is(name, on));
   witness->early = 0;
   return (is(name, "EVAL") || is(name, "EVALSHA")) && witness->sent.count >= 7 &&
          take_script(witness);
@@ -338,26 +371,53 @@ static bool subscription_next(const struct witness *witness)
   return script == 's' || script == 'u';
 }
 
+/* What the answer to the request allows: a hold with the token, or, with -1, to go on with one. */
+static void believe(struct witness *witness, const struct witness_request *request, int64_t token)
+{
+  uint32_t until = request->seen_at + (uint32_t)request->lease - DRIFT((uint32_t)request->lease);
+  witness->answered |= bit(request->number);
+  allow(witness, request->number, 0, until);
+  allow(witness, request->number, token, until);
+}
+
+/* Enough replicas have acknowledged what the script before it did, or not. */
+static void take_waited(struct witness *witness)
+{
+  bool enough = witness->received.type == RESP_INTEGER &&
+                witness->received.integer >= (int64_t)witness->replicas;
+  if (witness->waits && enough && !superseded(witness, &witness->waiter))
+    believe(witness, &witness->waiter, witness->granted);
+  witness->waits = false;
+}
+
 static void take_answer(struct witness *witness)
 {
   const struct witness_element *elements = witness->received.elements;
   if (witness->first == witness->last || subscription_next(witness)) return;
   const struct witness_request *request = &witness->requests[witness->first++];
+  if (request->script == 'w') {
+    take_waited(witness);
+    return;
+  }
   if (request->script == 'i' || superseded(witness, request)) return;
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
-  if (elements[0].number != -2) witness->answered |= bit(request->number);
-  if (elements[0].number != 1 || request->lease == 0) return;
-  uint32_t until = request->seen_at + (uint32_t)request->lease - DRIFT((uint32_t)request->lease);
-  allow(witness, request->number, 0, until);
-  if (request->script != 'a' || request->mode < 0 || request->target != 1) return;
-  allow(witness, request->number, elements[1].number, until);
+  bool holds = elements[0].number == 1 && request->lease > 0;
+  bool waits = holds && needs_wait(witness, request);
+  if (elements[0].number != -2 && !waits) witness->answered |= bit(request->number);
+  if (!holds) return;
+  bool begins = request->script == 'a' && request->mode >= 0 && request->target == 1;
+  witness->waits = waits;
+  witness->waiter = *request;
+  witness->granted = begins ? elements[1].number : -1;
+  if (!waits) believe(witness, request, witness->granted);
 }
 
 /* An error takes the place of an answer, also of one to a SUBSCRIBE. */
 static void take_error(struct witness *witness)
 {
-  if (witness->first < witness->last) witness->first++;
+  if (witness->first < witness->last && witness->requests[witness->first++].script == 'w')
+    witness->waits = false;
 }
 
 /*
@@ -403,9 +463,13 @@ static void take_push(struct witness *witness)
   if (witness->received.count < 2) return;
   uint32_t number = number_of(witness, &elements[1]);
   if (number == 0) return;
-  bool subscription = is(&elements[0], "subscribe") || is(&elements[0], "unsubscribe");
+  struct witness_element kind = elements[0];
+  if (witness->sharded && kind.size > 1 && kind.text[0] == 's' && !is(&kind, "subscribe"))
+    memmove(kind.text, kind.text + 1, --kind.size < sizeof kind.text ? kind.size : 0);
+  bool subscription = is(&kind, "subscribe") || is(&kind, "unsubscribe");
   if (subscription && witness->received.count == 2) settle(witness, number);
-  if (is(&elements[0], "message") && witness->received.count >= 3)
+  /* one that waits for replicas asks first */
+  if (witness->replicas == 0 && is(&kind, "message") && witness->received.count >= 3)
     take_grant(witness, number, &elements[2]);
 }
 

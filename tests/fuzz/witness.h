@@ -29,7 +29,8 @@ extern const struct witness_lock witness_locks[WITNESS_LOCKS];
 /* A script, a SUBSCRIBE or an UNSUBSCRIBE that was sent. */
 struct witness_request {
   uint32_t number; /* of the handle's id; 0 for an inspection, which names none */
-  char script;     /* 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE */
+  /* 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE; 'w' WAIT */
+  char script;
   int64_t expires, target, token, lease, mode;
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
 };
@@ -58,7 +59,8 @@ struct witness_stream {
   size_t used;
   uint8_t buffer[WITNESS_TEXT + RESP_OVERHEAD];
   struct witness_element elements[WITNESS_ELEMENTS];
-  uint32_t count; /* elements so far, also those that are not kept */
+  uint32_t count;  /* elements so far, also those that are not kept */
+  int64_t integer; /* of a message that is a number */
   enum resp_type type;
   bool open;
   uint32_t begun_at; /* when the first byte of it was seen */
@@ -87,6 +89,16 @@ struct witness {
    * the largest difference between a time at which the engine asked and the time it was told then
    */
   int64_t offset;
+
+  /* as the program that runs the witness says */
+  uint32_t replicas; /* what each WAIT asks for; 0: there is none */
+  bool sharded;      /* channels belong to shards */
+  bool sentinel;     /* the connection is to a Sentinel */
+
+  bool wait_due;                 /* a script was sent that needs a WAIT, and nothing since */
+  bool waits;                    /* the answer to a script has come, and the WAIT's has not: */
+  struct witness_request waiter; /* the script */
+  int64_t granted;               /* the token, when it may have begun a hold; or -1 */
 
   struct witness_hold holds[WITNESS_HOLDS]; /* what the bytes of this step allow */
   unsigned allowed;
