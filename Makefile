@@ -164,7 +164,7 @@ sanitized:
 	@echo "== with $(SANITIZER)"
 	@TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/tools/run.sh $(SANITIZED)
 
-PACKAGES_LINT := clang clang-tidy clang-format cppcheck shellcheck libhiredis-dev liblua5.1-0-dev libuv1-dev
+PACKAGES_LINT := clang clang-tidy clang-format cppcheck shellcheck libhiredis-dev liblua5.1-0-dev libssl-dev libuv1-dev
 PACKAGES_SANITIZE := valgrind
 
 .PHONY: sanitize

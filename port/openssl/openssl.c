@@ -154,8 +154,9 @@ static bool ask_for(const struct port_openssl *tls, const char *name)
 static void find_name(struct port_openssl *tls)
 {
   char name[PORT_OPENSSL_HOST_SIZE] = "";
-  if (tls->name != NULL) strncat(name, tls->name, sizeof name - 1);
-  else if (tls->host != NULL) tls->host(tls->below->context, name);
+  size_t size = tls->name != NULL ? strlen(tls->name) : 0;
+  if (size > 0 && size < sizeof name) memcpy(name, tls->name, size + 1); /* no name is longer */
+  else if (tls->name == NULL && tls->host != NULL) tls->host(tls->below->context, name);
   if (strcmp(name, tls->asked_for) != 0) forget_session(tls);
   memcpy(tls->asked_for, name, sizeof name);
 }

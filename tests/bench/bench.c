@@ -188,7 +188,7 @@ static const struct {
     {"memory", bench_memory}, /* first: later ones leave memory that it would use */
     {"pair", bench_pair},     {"handover", bench_handover}, {"growth", bench_growth},
     {"many", bench_many},     {"threads", bench_threads},   {"clients", bench_clients},
-    {"decode", bench_decode}, {"wait", bench_wait},
+    {"decode", bench_decode}, {"wait", bench_wait},         {"tls", bench_tls},
 };
 
 static bool chosen(int argc, char **argv, const char *name)

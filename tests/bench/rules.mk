@@ -2,10 +2,13 @@
 BENCH_OBJECTS := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%.o,$(wildcard tests/bench/*.c))
 SUITES += tests/bench/decode_cycles.sh
 PACKAGES += valgrind
-PACKAGES_BENCH := libhiredis-dev redis-tools strace
+PACKAGES_BENCH := libhiredis-dev libssl-dev openssl redis-tools strace
 
-$(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o $(BUILD)/tests/svg.o $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lhiredis -lm $(LDLIBS)
+$(BUILD)/tests/bench/tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
+
+$(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o $(BUILD)/tests/svg.o \
+  $(BUILD)/port/openssl/openssl.o $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server $(BUILD)/tls/certificates/made
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lhiredis -lssl -lcrypto -lm $(LDLIBS)
 
 .PHONY: bench
 bench: ## measure against the limit: ratios to hiredis and redis-benchmark, bytes, memory

@@ -8,6 +8,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/* Where certificates.sh has put them; the build says it. */
+#ifndef CERTIFICATES
+#define CERTIFICATES "build/tls/certificates"
+#endif
+
 struct peer;
 
 /* What it does when the handshake is over; the connection is closed when it returns. */

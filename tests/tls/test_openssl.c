@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifndef CERTIFICATES
+#define CERTIFICATES "build/tls/certificates" /* or as the build says */
+#endif
 #define FILE_OF(name) CERTIFICATES "/" name
 
 static int tls_port;

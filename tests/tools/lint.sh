@@ -4,9 +4,9 @@
 # clang-format, shellcheck, and a few rules of our own. Prints what it finds; the exit status says whether it found any.
 set -u
 status=0
-includes="-Iresp -Iport -Iport/posix -Ilock"
+includes="-Iresp -Iport -Iport/posix -Iport/openssl -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
-library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c')
+library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c')
 host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/')
@@ -119,7 +119,8 @@ done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
   -Iport/lwip -Iport/uart -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
-for header in $(sh tests/tools/sources.sh resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h); do
+for header in $(sh tests/tools/sources.sh resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h \
+  port/openssl/port_openssl.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
 done
