@@ -9,6 +9,7 @@
  *   port/posix/      sockets (IPv4, IPv6, Unix), clock, threads for any OS with BSD sockets and
  *                    pthreads
  *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
+ *   port/openssl/    TLS around any transport, on a host
  *   port/template.c  every function, commented, to copy for a platform of your own
  */
 #ifndef PORT_H

@@ -11,6 +11,12 @@
 #include "port.h"
 #include "posix.h"
 #include "resp.h"
+#if __has_include("port_openssl.h")
+#include "port_openssl.h"
+#define HAS_TLS 1
+#else
+#define HAS_TLS 0
+#endif
 
 #define CHECK(condition)                                                                                               \
   do {                                                                                                                 \
@@ -135,6 +141,27 @@ static void port()
   CHECK(port_posix_seeds(&posix, "127.0.0.1:1,[::1]:2"));
 }
 
+#if HAS_TLS
+/* In a library that was made with it. */
+static void tls()
+{
+  port_posix posix;
+  port_openssl safe;
+  port_openssl_config config = port_openssl_config();
+  char error[PORT_OPENSSL_ERROR_SIZE];
+  config.ca_file = "/nowhere";
+  config.host = port_posix_host;
+  port_posix_tcp(&posix, "127.0.0.1", "1");
+  CHECK(port_openssl_init(&safe, &config, &posix.transport) == config.ca_file);
+  port_openssl_error(&safe, error);
+  CHECK(error[0] != 0);
+  config.ca_file = nullptr;
+  CHECK(port_openssl_init(&safe, &config, &posix.transport) == nullptr);
+  CHECK(safe.transport.connect(&safe, 1000) == PORT_UNREACHABLE);
+  port_openssl_deinit(&safe);
+}
+#endif
+
 /* Services the client until the operation is over. */
 static int finish(fairlock_client *client, fairlock *handle)
 {
@@ -199,6 +226,9 @@ int main(int argc, char **argv)
   codec();
   engine();
   port();
+#if HAS_TLS
+  tls();
+#endif
   if (argc > 1) client(argv[1]);
   return 0;
 }

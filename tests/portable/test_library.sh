@@ -12,7 +12,9 @@ compile_cxx() {
 
 use_from_cxx() {
   compile_cxx "$1"
-  expect 0 "$1" -o "$dir/all" "$dir/all.o" "$build/liblock.a" -pthread
+  tls=
+  [ ! -e "$build/include/port_openssl.h" ] || tls="-lssl -lcrypto"
+  expect 0 "$1" -o "$dir/all" "$dir/all.o" "$build/liblock.a" $tls -pthread
   expect 0 "$dir/all" "$port"
 }
 
