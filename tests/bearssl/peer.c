@@ -101,6 +101,8 @@ void peer_init(struct peer *peer)
 {
   memset(peer, 0, sizeof *peer);
   br_ssl_server_init_full_ec(&peer->server, chain, 1, BR_KEYTYPE_EC, &private_key);
+  /* where the system gives none */
+  br_ssl_engine_inject_entropy(&peer->server.eng, scalar, sizeof scalar);
   br_ssl_engine_set_buffers_bidi(&peer->server.eng, peer->receive_buffer,
                                  sizeof peer->receive_buffer, peer->send_buffer,
                                  sizeof peer->send_buffer);

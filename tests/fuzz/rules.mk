@@ -34,6 +34,14 @@ $(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/host/%.o,url o
 $(BUILD)/replay/fuzz_openssl: $(BUILD)/replay/port/openssl/openssl.o
 $(BUILD)/replay/fuzz_openssl: LDLIBS += -lssl -lcrypto
 
+# TLS: its transport, and a server of its own, with Debian's BearSSL.
+$(BUILD)/replay/tests/fuzz/fuzz_bearssl.o $(BUILD)/replay/tests/bearssl/peer.o $(BUILD)/replay/port/bearssl/%.o: \
+  CPPFLAGS += -Iport/bearssl -Itests/bearssl
+$(BUILD)/replay/tests/fuzz/fuzz_bearssl.o $(BUILD)/replay/tests/bearssl/peer.o: | bearssl-library
+$(BUILD)/replay/fuzz_bearssl: $(patsubst %,$(BUILD)/replay/%.o,tests/bearssl/peer $(basename $(wildcard port/bearssl/*.c)) \
+  port/posix/clock port/posix/threads)
+$(BUILD)/replay/fuzz_bearssl: LDLIBS += -lbearssl
+
 # The scripts, against a real server.
 HOSTILE_KEYS := $(BUILD)/tests/fuzz/hostile_keys
 SUITES += $(HOSTILE_KEYS)

@@ -9,7 +9,7 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -W
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c')
 host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/')
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '/fuzz_bearssl')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
@@ -19,7 +19,7 @@ beside=$(sh tests/tools/sources.sh port/uart/bridge.c 'port/sockets/*.c' 'tests/
   grep -v -e '_board\.c$' -e '/station\.c$' -e '/freertos/')
 
 bearssl=$(sh tests/tools/sources.sh 'port/bearssl/*.c')
-bearssl_tests=$(sh tests/tools/sources.sh 'tests/bearssl/*.c')
+bearssl_tests=$(sh tests/tools/sources.sh 'tests/bearssl/*.c' tests/fuzz/fuzz_bearssl.c)
 
 # check WHAT COMMAND...
 check() {
@@ -51,7 +51,7 @@ for compiler in gcc clang; do
 done
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
-tls="-Itests -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"
+tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"
 for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, BearSSL" each "$bearssl $bearssl_tests" $compiler -std=c11 $warnings $includes $tls -O2 \
