@@ -74,7 +74,7 @@ static unsigned reports;
 /* Servers that move */
 static struct fairlock_topology topology;
 static unsigned seeds, turn;
-static bool follows, goes_anywhere;
+static bool follows, goes_anywhere, redirected;
 
 static struct hostile hostile;
 static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not delivered yet */
@@ -295,7 +295,7 @@ static void connect(void)
   fairlock_engine_opening(&engine, now);
   if (next() % 8 == 1) return;
   fairlock_engine_opened(&engine, now);
-  witness.sentinel = follows && topology.resolving;
+  witness.sentinel = follows && topology.service != NULL && !redirected;
   witness.sharded = engine.sharded;
   witness_connected(&witness, witness.sentinel ? 0 : config.database > 0 ? 3 : 2);
   unseen = 0;
@@ -561,6 +561,7 @@ static void step(void)
 static bool aim(void *context, const char *where)
 {
   CHECK(context == &topology);
+  redirected = where != NULL && goes_anywhere;
   if (where == NULL) {
     turn = (turn + 1) % seeds;
     return turn != 0;
