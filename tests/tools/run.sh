@@ -17,6 +17,8 @@ if [ "${1:-}" = --one ]; then
   timeout -k 10 "${TEST_TIMEOUT:-900}" $runner $program >"$log" 2>&1 </dev/null
   status=$?
   took=$(($(date +%s) - began))
+  times >"$log.times" # the second line: of what ran
+  busy=$(sed -n '2s/[ms]/ /gp' "$log.times" | awk '{ printf "%.0f", 60 * ($1 + $3) + $2 + $4 }')
   ok=$(grep -c '^ok ' "$log")
   bad=$(grep -c '^not ok ' "$log")
   skip=$(grep -c '^skip ' "$log")
@@ -33,7 +35,7 @@ if [ "${1:-}" = --one ]; then
   { # in one go, so that what runs beside it does not come between
     echo "== $program"
     grep -v '^ok ' "$log"
-    echo "   $ok ok, $bad not ok, $skip skipped, $took s"
+    echo "   $ok ok, $bad not ok, $skip skipped, $took s, $busy s of a processor"
   } >"$log.shown"
   if [ "${QUIET:-}" != 1 ] || [ $((bad + skip)) -gt 0 ]; then cat "$log.shown"; fi
   echo "$ok $bad $skip $program" >"$log.counts"
