@@ -52,6 +52,8 @@ static uint32_t silent_since; /* when the input ended */
 static bool silent;
 static int signals;    /* that exist */
 static unsigned owner; /* of the mutex */
+static bool serviced;  /* the client was, when the mutex was last unlocked */
+static unsigned servicer;
 static uint8_t words[HOSTILE_SIZE];
 static size_t words_start, words_end;
 
@@ -75,6 +77,7 @@ static struct task {
   enum activity activity;
   uint32_t until;                 /* waits: so long at most */
   const struct port_event *event; /* waits: or until this is set; NULL: no */
+  const struct fairlock *handle;  /* inside a call that waits for the end of its operation */
   pthread_cond_t turn;
   pthread_t thread;
 } tasks[TASKS + 1];
@@ -110,10 +113,31 @@ static bool can_run(const struct task *task)
   }
 }
 
+/*
+ * Nobody sleeps until the time is over who might go on now: because the operation has ended,
+ * because nobody services the client, because fairlock_run() does and has something to do, or
+ * because it was told to stop.
+ */
+static void check_sleepers(void)
+{
+  /* what is to be closed waits for a task that sends, and all others look again every 2 ms */
+  if (client.engine.broken) return;
+  for (unsigned i = 0; i <= MAIN; i++) {
+    if (tasks[i].activity != WAITS || tasks[i].event == NULL) continue;
+    CHECK(tasks[i].handle == NULL || tasks[i].handle->result == FAIRLOCK_PENDING);
+    CHECK(tasks[i].event != client.runner || !client.stop);
+  }
+  CHECK(client.serviced || (client.blocked == NULL && client.runner == NULL));
+  if (client.serviced && client.runner != NULL && tasks[servicer].activity == WAITS &&
+      tasks[servicer].event == client.runner)
+    CHECK(fairlock_engine_wants(&client.engine, now) == 0);
+}
+
 /* Lets time pass until the first of those that wait has waited long enough. */
 static void pass_time(void)
 {
   uint32_t least = UINT32_MAX;
+  check_sleepers();
   for (unsigned i = 0; i <= MAIN; i++) {
     if (tasks[i].activity == WAITS && tasks[i].until - now < least) least = tasks[i].until - now;
   }
@@ -197,6 +221,8 @@ void port_mutex_lock(struct port_mutex *mutex)
 void port_mutex_unlock(struct port_mutex *mutex)
 {
   CHECK(mutex == &client.mutex && locked && owner == current);
+  if (client.serviced && !serviced) servicer = current;
+  serviced = client.serviced;
   locked = false;
 }
 
@@ -474,7 +500,9 @@ static void use_client(void)
   }
   users[which]++;
   unsigned what = choice / HANDLES % 16;
+  if (what <= 3) tasks[current].handle = &handles[which];
   int status = what == 15 && users[which] > 1 ? FAIRLOCK_IN_PROGRESS : call(what, which);
+  tasks[current].handle = NULL;
   users[which]--;
   CHECK(status <= FAIRLOCK_OK && status >= FAIRLOCK_TOO_LONG);
 }
@@ -569,7 +597,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   line = DOWN;
   idle = 0;
   signals = 0;
-  silent = running = engaged = sending = false;
+  silent = running = engaged = sending = serviced = false;
   words_start = words_end = 0;
   witness_init(&witness, now);
   CHECK(fairlock_client_init(&client, &config, &transport) == FAIRLOCK_OK);
