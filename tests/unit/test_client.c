@@ -279,6 +279,48 @@ static void test_hold(void)
   fairlock_client_deinit(&client);
 }
 
+/* The lease is over, though nobody has looked after it: there is no token to write with. */
+static void test_lease_is_over(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 60000), FAIRLOCK_PENDING);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_token(&handle), 5);
+  handle.limit = port_clock_ms();
+  CHECK_EQUAL(fairlock_token(&handle), 0);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  fairlock_client_deinit(&client);
+}
+
+/* The transport waits no longer than until the engine has to do something. */
+static uint32_t asked_to_wait;
+
+static int note_how_long(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  asked_to_wait = timeout_ms;
+  return PORT_CLOSED;
+}
+
+static void test_waits_until_the_deadline(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  transport.recv = note_how_long;
+  reachable = false;
+  asked_to_wait = UINT32_MAX;
+  CHECK(fairlock_acquire(&handle, 200, 1000) < 0);
+  CHECK(asked_to_wait <= 200);
+  transport.recv = say;
+  fairlock_client_deinit(&client);
+}
+
 /* A superloop takes its handle out: not while it waits, and when it does not, at once. */
 static void test_take_out_without_blocking(void)
 {
@@ -379,6 +421,38 @@ static void close_unless_sending(void *context)
   if (atomic_load(&sending)) (void)atomic_fetch_add(&closed_too_soon, 1);
 }
 
+static int say_nothing_and_close(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  let_pass(timeout_ms);
+  return reachable ? PORT_WOULD_BLOCK : PORT_CLOSED;
+}
+
+static int break_at_the_end(void *context, const void *data, size_t size)
+{
+  reachable = strstr(data, "SUBSCRIBE") != NULL; /* only the wait itself begins with that */
+  return take(context, data, size);
+}
+
+/* A wait that nobody answers is not told why an earlier connection failed. */
+static void test_error_of_this_time(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  hello = "-WRONGPASS no\r\n";
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_DENIED);
+  hello = GREETING;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  transport.recv = say_nothing_and_close;
+  transport.send = break_at_the_end;
+  CHECK_EQUAL(fairlock_acquire(&handle, 50, 1000), FAIRLOCK_UNREACHABLE);
+  transport.recv = say;
+  transport.send = take;
+  fairlock_client_deinit(&client);
+}
+
 static void *acquire_in_vain(void *context)
 {
   return fairlock_acquire(context, 1000, 1000) == FAIRLOCK_UNREACHABLE ? context : NULL;
@@ -419,6 +493,9 @@ const struct check_test check_tests[] = {
     {"client follow", test_follow},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},
+    {"client lease is over", test_lease_is_over},
+    {"client error of this time", test_error_of_this_time},
+    {"client waits until the deadline", test_waits_until_the_deadline},
     {"client take out without blocking", test_take_out_without_blocking},
     {"client id before and after the greeting", test_id_before_and_after_the_greeting},
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},

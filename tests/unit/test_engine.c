@@ -2253,6 +2253,138 @@ static void test_status_words(void)
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
 }
 
+/*
+ * A round trip that was long counts less with each shorter one, and so does the time for which old
+ * requests are feared.
+ */
+static void test_long_round_trip_is_forgotten(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
+  greet_far(5000);
+  CHECK_EQUAL(engine.round_trip_ms, 5000);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  for (int i = 0; i < 60; i++) {
+    CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
+    drain();
+    answer(1, 77, 0);
+    pass(10);
+  }
+  CHECK_EQUAL(engine.round_trip_ms, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  greet_late(-3600000);
+  CHECK(engine.in_doubt_ms > 2000 + 2000 / 64); /* two clocks are not quite as fast */
+  CHECK(engine.in_doubt_ms < 2100);
+}
+
+static void test_error_text_has_an_end(void)
+{
+  set_up();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-ERR 0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
+       "5678901234567890123456789012345678901234567890123456789012345678901234567890123456789\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+  CHECK(memchr(engine.error, 0, sizeof engine.error) != NULL);
+}
+
+/* Devices that lost the server together do not come back together. */
+static void test_back_off_differs(void)
+{
+  uint32_t least = UINT32_MAX;
+  uint32_t most = 0;
+  set_up();
+  for (int i = 0; i < 50; i++) {
+    engine.failures = 5;
+    now += 7;
+    break_connection();
+    if (engine.backoff_ms < least) least = engine.backoff_ms;
+    if (engine.backoff_ms > most) most = engine.backoff_ms;
+  }
+  CHECK(least >= 800 && most <= 1600 && most - least > 200);
+}
+
+/* A connection that opens and takes no byte is dead as soon as one that gives no answer. */
+static void test_greeting_is_not_taken(void)
+{
+  size_t size;
+  set_up();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  (void)fairlock_engine_output(&engine, &size, now);
+  CHECK(size > 0);
+  pass(1900);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  pass(200);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+/* Who only tries does not wait for better times, however long a wait would. */
+static void test_try_gives_up(void)
+{
+  set_up();
+  engine.offline_ms = FAIRLOCK_FOREVER;
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  for (int i = 0; i < 10 && a.result == FAIRLOCK_PENDING; i++) {
+    greet();
+    drain();
+    pass(2100);
+    CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+    break_connection();
+  }
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+}
+
+/* The release that learned of the loss was one of those that are owed. */
+static void test_partial_release_of_a_lost_hold(void)
+{
+  acquire_a(60000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.holds, 2);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+}
+
+/* Of a short lease more than one renewal may be under way. */
+static void test_renewals_go_out_by_the_clock(void)
+{
+  set_up();
+  config.lease_ms = 1500;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  for (int i = 0; i < 2; i++) {
+    pass(500);
+    CHECK(sends("EVALSHA"));
+  }
+}
+
+/* A token names a hold that the server may still have. One that was released is not such. */
+static void test_released_token_is_not_sent(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$2\r\n77\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "\r\n$2\r\n77\r\n") == NULL);
+}
+
 const struct check_test check_tests[] = {
     {"init refuses what cannot work", test_init_refuses},
     {"arguments and misuse", test_arguments},
@@ -2375,6 +2507,14 @@ const struct check_test check_tests[] = {
     {"a message without a subscription", test_message_without_a_subscription},
     {"a frozen device reads first", test_frozen_device_reads_first},
     {"endless bytes", test_endless_bytes},
+    {"a long round trip is forgotten", test_long_round_trip_is_forgotten},
+    {"the text of an error has an end", test_error_text_has_an_end},
+    {"back-off differs", test_back_off_differs},
+    {"a greeting that is not taken", test_greeting_is_not_taken},
+    {"a try gives up", test_try_gives_up},
+    {"a partial release of a lost hold", test_partial_release_of_a_lost_hold},
+    {"renewals go out by the clock", test_renewals_go_out_by_the_clock},
+    {"a released token is not sent", test_released_token_is_not_sent},
     {"status words", test_status_words},
     {NULL, NULL},
 };
