@@ -1,13 +1,13 @@
 #!/bin/sh
-# Whether the checks of chaos find mutants: makes each one of mutants.txt, and lets the clients of a
-# real server use it; what they write down has to give it away. As it does within seconds when it is
-# found at all, a minute is a generous bound. Each seed is another try. Needs the objects of chaos:
-# its rules build them first. ONLY=text: those whose name contains it.
+# Whether the checks of chaos find mutants: makes each one that tests/mutants/mutants.txt marks with
+# "chaos:", and lets the clients of a real server use it; what they write down has to give it away.
+# As it does within seconds when it is found at all, a minute is a generous bound. Each seed is
+# another try. Needs what it copies: its rules build that first. ONLY=text: those whose name
+# contains it.
 set -u
 . tests/mutants/mutate.sh
-build=${BUILD:-build}
-folder=$build/tests/chaos/mutants
-tab=$(printf '\t')
+folder=$build/mutants/chaos
+chaos=$build/tests/chaos/chaos
 status=0
 running=
 rm -rf "$folder"
@@ -16,39 +16,33 @@ mkdir -p "$folder"
 trap '[ -z "$running" ] || kill $running 2>/dev/null' EXIT
 trap 'exit 1' HUP INT TERM
 
-# build_with PLACE FILE COMMAND: leaves chaos with the mutation in it in PLACE/chaos.
-# shellcheck disable=SC2086
-build_with() {
-  mutate "$1" "$2" "$3" || return 1
-  ${CC:-cc} ${CFLAGS:-} ${LDFLAGS:-} -o "$1/chaos" "$build"/tests/chaos/chaos.o "$build"/tests/chaos/history.o "$build"/tests/server/harness.o \
-    "$build"/tests/check.o "$build"/tests/check_host.o "$1"/*.o "$build"/tests/support/support.a "$build"/liblock.a -pthread
-}
-
 # Runs until the first complaint, or gives up. What it says is in PLACE/log.
 hunt() {
   for seed in 1 2; do
-    HUNT=1 TIME=60 SEED=$seed "$1/chaos" all_get_on >"$1/log" 2>&1
+    (cd "$1" && HUNT=1 TIME=60 SEED=$seed exec "$chaos" all_get_on) >"$1/log" 2>&1
     if grep -q '^not ok chaos_hunt' "$1/log"; then return; fi
   done
 }
 
 # All at a time: they sleep most of it.
 count=0
-mutants "$(dirname "$0")/mutants.txt" | sed "s/|/$tab/;s/|/$tab/" >"$folder/list"
-while IFS=$tab read -r name file command; do
-  case $name in *"${ONLY:-}"*) ;; *) continue ;; esac
+mutants | grep '^chaos:' >"$folder/list"
+while IFS= read -r line; do
   count=$((count + 1))
-  mkdir "$folder/$count"
-  echo "$name" >"$folder/$count/name"
-  if build_with "$folder/$count" "$file" "$command"; then
-    hunt "$folder/$count" &
+  place=$folder/$count
+  mutation=${line#*|}
+  if mutate "$place" "${mutation%%|*}" "${mutation#*|}" && build_in "$place" "$chaos"; then
+    hunt "$place" &
     running="$running $!"
   fi
+  name=${line%%|*}
+  echo "${name#chaos: }" >"$place/name"
 done <"$folder/list"
 wait
 running=
 
 for place in "$folder"/[0-9]*; do
+  [ -e "$place/name" ] || continue
   name=$(cat "$place/name")
   if grep -q '^not ok chaos_hunt' "$place/log" 2>/dev/null; then
     echo "ok chaos check finds: $name"
@@ -59,4 +53,5 @@ for place in "$folder"/[0-9]*; do
     status=1
   fi
 done
+[ $status -ne 0 ] || rm -rf "$folder"
 exit $status

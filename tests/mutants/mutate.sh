@@ -1,33 +1,70 @@
-# Mutants: copies of the lock with one rule taken out, for the scripts that see whether a suite
-# finds them. They read this file with `.`; it is not a program.
+# Mutants: copies of the tree with one rule of the lock taken out, for the scripts that see whether
+# a suite finds them. They read this file with `.`, from the top folder; it is not a program.
 # shellcheck shell=sh
+build=${BUILD:-build}
+case $build in
+/*)
+  echo "not ok mutants: BUILD has to be a folder of the tree, which a copy of the tree has too"
+  exit 1
+  ;;
+esac
+unset MAKEFLAGS MFLAGS MAKELEVEL # those of the make that started this
 
-# mutants FILE: the lines of a list of mutants: a name, | a file in lock/, | a sed command that
-# makes it.
+# mutants: the lines of mutants.txt whose name contains $ONLY.
 mutants() {
-  grep -v -e '^#' -e '^$' "$1"
+  grep -v -e '^#' -e '^$' tests/mutants/mutants.txt |
+    awk -F '|' -v only="${ONLY:-}" 'index($1, only)'
 }
 
-# mutate PLACE FILE COMMAND: copies the lock to PLACE/lock, mutated, and compiles to PLACE what is
-# changed by that. A linker that gets PLACE/*.o before the library takes the rest from there. False
-# when the command changes nothing.
-# shellcheck disable=SC2086
+# suite_of NAME: what has to find the mutant, by the word that its name begins with; "hunt" unless
+# there is one.
+suite_of() {
+  case $1 in
+  'unit: '*) echo tests/unit/test_engine ;;
+  'chaos: '*) echo tests/chaos/chaos ;;
+  'fuzz_'*': '*) echo "replay/${1%%: *}" ;;
+  *)
+    for folder in unit sim server; do
+      if [ -e "tests/$folder/test_${1%%: *}.c" ]; then echo "tests/$folder/test_${1%%: *}"; fi
+    done | grep . || echo hunt
+    ;;
+  esac
+}
+
+# mutate PLACE FILE COMMAND: makes PLACE a copy of the tree and of its build, with the mutation in
+# the sources; build_in makes what follows from that, and nothing else. False when the command
+# changes nothing.
 mutate() {
-  cp -R lock "$1/lock"
-  sed "$3" "lock/$2" >"$1/lock/$2"
-  if cmp -s "lock/$2" "$1/lock/$2"; then
-    echo "# $2 is not changed by it any more"
+  rm -rf "$1"
+  mkdir -p "$1/$build/tests" "$1/$build/replay"
+  for part in Makefile port boards tests; do ln -s "$PWD/$part" "$1/$part"; done
+  for part in lock resp; do cp -pR "$part" "$1"; done
+  for part in lock resp port boards examples liblock.a redis-server \
+    tests/check.o tests/check_host.o tests/support tests/unit tests/sim tests/server \
+    tests/fuzz tests/chaos replay/lock replay/resp replay/boards replay/tests replay/liblock.a; do
+    if [ -e "$build/$part" ]; then cp -pR "$build/$part" "$1/$build/$part"; fi
+  done
+  if [ -e "$build/replay/corpus" ]; then ln -s "$PWD/$build/replay/corpus" "$1/$build/replay"; fi
+  case $2 in
+  resp/*) file=$2 ;;
+  *) file=lock/$2 ;;
+  esac
+  sed "$3" "$file" >"$1/$file"
+  if cmp -s "$file" "$1/$file"; then
+    echo "# $file is not changed by it any more"
     return 1
   fi
-  case $2 in
-  *.lua)
-    sh "$1/lock/scripts/generate.sh" >"$1/lock/scripts.c"
-    files=scripts
-    ;;
-  *.h) files='engine handle reply request inspect' ;;
-  *) files=${2%.c} ;;
+  case $file in
+  *.lua) sh "$1/lock/scripts/generate.sh" >"$1/lock/scripts.c" ;;
   esac
-  for file in $files; do
-    ${CC:-cc} -std=c11 ${CFLAGS:-} -O1 -Iresp "-I$1/lock" -c "$1/lock/$file.c" -o "$1/$file.o" || return 1
-  done
 }
+
+# build_in PLACE TARGET...
+build_in() (
+  copy=$1
+  shift
+  CFLAGS=${CFLAGS:--O1} WERROR=0 make -C "$copy" -s --no-print-directory BUILD="$build" "$@" \
+    >"$copy/made" 2>&1 && return
+  sed 's/^/# /' "$copy/made"
+  return 1
+)

@@ -1,8 +1,17 @@
 # Mutants: the lock with one rule taken out, and what finds them.
-# What the script links has to be there when it runs.
-SUITES += tests/mutants/test_mutants.sh
-tests/mutants/test_mutants.sh: | $(BUILD)/tests/sim/sim.a $(BUILD)/tests/unit/test_engine $(BUILD)/liblock.a
+# What the script copies has to be there when it runs.
+MUTANTS_TEST := tests/mutants/test_mutants.sh
+SUITES += $(MUTANTS_TEST)
+$(MUTANTS_TEST): | $(UNIT) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(BUILD)/redis-server
 
-.PHONY: mutants
-mutants: tests/mutants/test_mutants.sh ## see whether the simulator finds mutants of the lock; ONLY=text: some of them
-	@sh tests/mutants/test_mutants.sh
+# What the kill matrix asks: the programs of matrix.sh.
+ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(HOSTILE_KEYS) \
+  $(SERVER_TESTS) $(SOCKETS)/threads $(CHAOS)
+
+.PHONY: mutants mutants-found
+mutants: packages ## print which suite finds which mutant; ONLY=, SUITE=text: some
+	@$(MAKE) --no-print-directory -s $(ASKED) $(BUILD)/redis-server
+	@sh tests/mutants/matrix.sh
+
+mutants-found: $(MUTANTS_TEST) ## see that each mutant is found by what its entry says; ONLY=text: some
+	@sh $<
