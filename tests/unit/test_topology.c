@@ -677,6 +677,22 @@ static void test_moved_with_the_same_slot_in_use(void)
   CHECK(sends("EVALSHA"));
 }
 
+/* A handle that waits for nothing and holds nothing is no reason to stay. */
+static void test_moved_with_another_slot_not_in_use(void)
+{
+  set_up_seeds(1);
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
+  follow();
+  try_a();
+  greet_node();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+}
+
 static void test_moved_round_in_circles(void)
 {
   set_up_seeds(1);
@@ -1700,6 +1716,7 @@ const struct check_test check_tests[] = {
     {"topology: moved with another slot in use", test_moved_with_another_slot_in_use},
     {"topology: moved waiter with another slot in use", test_moved_waiter_with_another_slot_in_use},
     {"topology: moved with the same slot in use", test_moved_with_the_same_slot_in_use},
+    {"topology: moved with another slot not in use", test_moved_with_another_slot_not_in_use},
     {"topology: moved round in circles", test_moved_round_in_circles},
     {"topology: seeds in turn", test_seeds_in_turn},
     {"a seed that is not trusted gives way to the next", test_seeds_untrusted},
