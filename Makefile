@@ -120,8 +120,9 @@ include $(wildcard tests/*/rules.mk boards/*/rules.mk)
 packages: ## install the Debian packages that the tests need
 	@sh tests/tools/need.sh $(PACKAGES)
 
-# The order of `make test`: first what keeps a processor busy for a minute and more, which has to
-# leave it to the others, because these sleep most of the time; then those that take a minute.
+# The order of `make test`: first the three that keep a processor busy for a minute and more, which
+# have to leave it to the others, because these sleep most of the time; then those that take a
+# minute. Six run side by side, so three of those that sleep do so from the beginning.
 BUSY := tests/mutants/test_mutants.sh tests/model/check.sh $(BUILD)/tests/sim/sim
 LONG := $(BUILD)/tests/server/test_far tests/command/test_lost.sh $(BUILD)/tests/qemu/test_faults \
   $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late $(BUILD)/tests/chaos/chaos
@@ -130,7 +131,7 @@ IN_ORDER = $(BUSY:%="nice %") $(LONG) $(filter-out $(BUSY) $(LONG),$(SUITES))
 .PHONY: test
 test: packages ## run all tests
 	@$(MAKE) --no-print-directory all $(SUITES) $(BUILD)/redis-server
-	@JOBS=$${JOBS:-4} sh tests/tools/run.sh $(IN_ORDER)
+	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(IN_ORDER)
 
 .PHONY: unit
 unit: $(UNIT) ## run the unit tests alone

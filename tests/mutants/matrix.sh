@@ -18,12 +18,12 @@ HUNT=${HUNT:-20}
 export HUNT
 
 # A name, the kind, the program under build/, and its arguments. Not here: what does not look at the
-# lock (test_port, the model, test_generated), what builds it again for a board (qemu), and
-# test_differential, which gives both servers the same scripts.
+# lock (test_port, the model, test_generated), and what builds it again for a board (qemu).
 suites() {
   cat <<END
 client unit tests/unit/test_client
 engine unit tests/unit/test_engine
+topology unit tests/unit/test_topology
 poll unit tests/unit/test_poll
 single unit tests/unit/test_single
 assert unit tests/unit/test_assert
@@ -36,6 +36,7 @@ fuzz_client unit replay/fuzz_client
 hunt sim tests/sim/sim hunt $HUNT
 sweep sim tests/sim/test_sweep
 worlds sim tests/sim/sim
+differential sim tests/sim/test_differential
 hostile_keys real tests/fuzz/hostile_keys
 scripts real tests/server/test_scripts
 rlock real tests/server/test_rlock
@@ -54,6 +55,8 @@ dead real tests/server/test_dead
 threads real tests/server/test_threads
 sockets real tests/server/sockets/threads
 chaos real tests/chaos/chaos
+sentinel real tests/failover/test_sentinel
+cluster real tests/failover/test_cluster
 END
 }
 

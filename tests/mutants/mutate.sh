@@ -37,11 +37,16 @@ suite_of() {
 mutate() {
   rm -rf "$1"
   mkdir -p "$1/$build/tests" "$1/$build/replay"
-  for part in Makefile port boards tests; do ln -s "$PWD/$part" "$1/$part"; done
+  for part in Makefile port boards; do ln -s "$PWD/$part" "$1/$part"; done
   for part in lock resp; do cp -pR "$part" "$1"; done
+  mkdir "$1/tests"
+  for part in tests/*; do ln -s "$PWD/$part" "$1/$part"; done
+  rm "$1/tests/unit" # two of these include what may have the mutation in it
+  cp -pR tests/unit "$1/tests"
   for part in lock resp port boards examples liblock.a redis-server \
     tests/check.o tests/check_host.o tests/support tests/unit tests/sim tests/server \
-    tests/fuzz tests/chaos replay/lock replay/resp replay/boards replay/tests replay/liblock.a; do
+    tests/fuzz tests/chaos tests/failover \
+    replay/lock replay/resp replay/boards replay/tests replay/liblock.a; do
     if [ -e "$build/$part" ]; then cp -pR "$build/$part" "$1/$build/$part"; fi
   done
   if [ -e "$build/replay/corpus" ]; then ln -s "$PWD/$build/replay/corpus" "$1/$build/replay"; fi

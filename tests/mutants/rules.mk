@@ -2,11 +2,12 @@
 # What the script copies has to be there when it runs.
 MUTANTS_TEST := tests/mutants/test_mutants.sh
 SUITES += $(MUTANTS_TEST)
-$(MUTANTS_TEST): | $(UNIT) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(BUILD)/redis-server
+$(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock \
+  $(BUILD)/redis-server
 
 # What the kill matrix asks: the programs of matrix.sh.
-ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(HOSTILE_KEYS) \
-  $(SERVER_TESTS) $(SOCKETS)/threads $(CHAOS)
+ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(DIFFERENTIAL) \
+  $(HOSTILE_KEYS) $(SERVER_TESTS) $(SOCKETS)/threads $(CHAOS) $(FAILOVER_TESTS)
 
 .PHONY: mutants mutants-found
 mutants: packages ## print which suite finds which mutant; ONLY=, SUITE=text: some

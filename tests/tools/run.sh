@@ -9,6 +9,7 @@
 set -u
 if [ "${1:-}" = --one ]; then
   program=$3
+  unset JOBS # which is ours, not that of a suite
   log=$(mktemp "$2/log.XXXXXX")
   runner=
   case $program in *.sh | *' '*) ;; *) runner=${RUNNER:-} ;; esac
