@@ -39,6 +39,7 @@ static int64_t pace_ms = 1400;
 static pid_t master; /* to be killed; 0: none */
 static struct fairlock view;
 static int listening, seen_listening; /* waiters: in the inspection that goes on, in the last one */
+static int64_t asked_at;              /* when the last one that was answered was begun */
 static int arrivals;
 static char lock_name[32];
 static volatile sig_atomic_t interrupted;
@@ -86,19 +87,23 @@ static void take_report(const struct fairlock_report *report, void *context)
 static void inspect(void)
 {
   static int64_t due;
+  static int64_t began;
   static bool failing, asked;
   if (story_us() < due) return;
+  if (!asked) began = story_us();
   int status = asked ? FAIRLOCK_PENDING : fairlock_start_inspect(&view, take_report, NULL);
   asked = status == FAIRLOCK_PENDING;
   if (asked) fairlock_poll(&observer, 0);
   if (asked) status = fairlock_result(&view);
   if (status == FAIRLOCK_PENDING) {
-    seen_listening = -1;
     screen_draw();
     return;
   }
   asked = false;
-  seen_listening = status == FAIRLOCK_OK ? listening : -1;
+  if (status == FAIRLOCK_OK) {
+    seen_listening = listening;
+    asked_at = began;
+  }
   if (status != FAIRLOCK_OK && !failing)
     screen_event("cannot inspect: %s", fairlock_status_text(status));
   failing = status != FAIRLOCK_OK;
@@ -304,7 +309,7 @@ static bool kill_master(const struct contender *self)
   screen_event("kill -9 the master of the servers, while %s holds", self->name);
   do {
     if (!look_on() || story_us() > limit) return false;
-  } while (seen_listening < still_waiting());
+  } while (asked_at <= killed_at || seen_listening < still_waiting());
   double took = (double)(story_us() - killed_at) / 1e6;
   screen_event("%d are in line at the next master, %.2f s after the kill", seen_listening, took);
   return true;
