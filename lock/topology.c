@@ -79,12 +79,16 @@ static bool redirect(struct fairlock_engine *engine)
   return true;
 }
 
-/* The locks that are in use are all in this slot. */
+/*
+ * The locks that are in use are all in this slot. One that only has to leave, because something of it
+ * was in doubt when its operation was over, is in use no more.
+ */
 static bool only(const struct fairlock_engine *engine, int64_t slot)
 {
   const struct fairlock *handle = engine->handles;
   while (handle != NULL &&
-         (handle->phase == FREE || fairlock_slot(handle->name, handle->name_size) == slot))
+         (handle->phase == FREE || (ending(handle) && handle->result != FAIRLOCK_PENDING) ||
+          fairlock_slot(handle->name, handle->name_size) == slot))
     handle = handle->sibling;
   return handle == NULL;
 }

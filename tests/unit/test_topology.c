@@ -677,6 +677,38 @@ static void test_moved_with_the_same_slot_in_use(void)
   CHECK(sends("EVALSHA"));
 }
 
+/*
+ * Nor is one whose operation is over, and which leaves in the background: its acquire was under way
+ * when the first connection was redirected.
+ */
+static void test_moved_with_another_slot_left(void)
+{
+  set_up_seeds(1);
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
+  follow();
+  wait_a(1000);
+  greet_node();
+  CHECK(sends("SSUBSCRIBE"));
+  say_moved("door", "10.0.0.7:7001"); /* the acquire behind it is in doubt */
+  close_connection();
+  greet_node();
+  drain();
+  push("ssubscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
+  drain();
+  say_moved("gate", "10.0.0.8:7001");
+  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.8:7001") == 0);
+}
+
 /* A handle that waits for nothing and holds nothing is no reason to stay. */
 static void test_moved_with_another_slot_not_in_use(void)
 {
@@ -1717,6 +1749,7 @@ const struct check_test check_tests[] = {
     {"topology: moved waiter with another slot in use", test_moved_waiter_with_another_slot_in_use},
     {"topology: moved with the same slot in use", test_moved_with_the_same_slot_in_use},
     {"topology: moved with another slot not in use", test_moved_with_another_slot_not_in_use},
+    {"topology: moved with another slot left", test_moved_with_another_slot_left},
     {"topology: moved round in circles", test_moved_round_in_circles},
     {"topology: seeds in turn", test_seeds_in_turn},
     {"a seed that is not trusted gives way to the next", test_seeds_untrusted},
