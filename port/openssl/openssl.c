@@ -266,15 +266,19 @@ static int encrypt(struct port_openssl *tls, const void *data, size_t size)
 static int tls_send(void *context, const void *data, size_t size)
 {
   struct port_openssl *tls = context;
+  int status = PORT_CLOSED;
   port_mutex_lock(&tls->mutex);
-  int status = tls->ssl == NULL || tls->broken ? PORT_CLOSED : flush(tls);
-  if (status == PORT_OK) {
-    status = encrypt(tls, data, size);
-    /* of a connection that breaks now, recv() tells more: the server may have said why */
-    (void)flush(tls);
+  if (tls->ssl != NULL) {
+    status = tls->broken ? PORT_CLOSED : flush(tls);
+    if (status == PORT_OK) {
+      status = encrypt(tls, data, size);
+      (void)flush(tls);
+    }
+    /* that a connection is broken, recv() tells: the server may have said why */
+    if (status < 0) status = PORT_WOULD_BLOCK;
   }
   port_mutex_unlock(&tls->mutex);
-  return status == PORT_WOULD_BLOCK || status > 0 ? status : PORT_CLOSED;
+  return status;
 }
 
 static int decrypt(struct port_openssl *tls, void *data, size_t size)

@@ -11,14 +11,16 @@
 #include "support/loopback.h"
 #include "support/process.h"
 
-static SSL_CTX *settings_for(int version)
+static SSL_CTX *settings_for(const struct peer *peer)
 {
   SSL_CTX *settings = SSL_CTX_new(TLS_server_method());
   if (settings == NULL) give_up("no memory for TLS");
   if (SSL_CTX_use_certificate_chain_file(settings, CERTIFICATES "/server.crt") != 1 ||
       SSL_CTX_use_PrivateKey_file(settings, CERTIFICATES "/server.key", SSL_FILETYPE_PEM) != 1)
     give_up("the peer has no certificate");
-  if (version != 0) (void)SSL_CTX_set_max_proto_version(settings, version);
+  if (peer->version != 0) (void)SSL_CTX_set_max_proto_version(settings, peer->version);
+  if (peer->demanding)
+    SSL_CTX_set_verify(settings, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
   return settings;
 }
 
@@ -35,7 +37,7 @@ static void serve(struct peer *peer, SSL_CTX *settings)
 static void *run(void *context)
 {
   struct peer *peer = context;
-  SSL_CTX *settings = settings_for(peer->version);
+  SSL_CTX *settings = settings_for(peer);
   sigset_t pipe; /* a client that is gone is no reason to die */
   (void)sigemptyset(&pipe);
   (void)sigaddset(&pipe, SIGPIPE);
@@ -50,12 +52,13 @@ static void *run(void *context)
   return NULL;
 }
 
-void peer_start(struct peer *peer, peer_part *part, int version, int connections)
+void peer_start(struct peer *peer, peer_part *part, int version, bool demanding, int connections)
 {
   memset(peer, 0, sizeof *peer);
   peer->listener = listen_anywhere(&peer->port);
   peer->part = part;
   peer->version = version;
+  peer->demanding = demanding;
   peer->connections = connections;
   if (pthread_create(&peer->thread, NULL, run, peer) != 0) give_up("no thread");
 }

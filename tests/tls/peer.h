@@ -22,7 +22,8 @@ struct peer {
   int port;
   int listener;
   int socket;
-  int version; /* of TLS; 0: the newest */
+  int version;    /* of TLS; 0: the newest */
+  bool demanding; /* wants a certificate of the client's */
   peer_part *part;
   struct ssl_st *ssl;
   pthread_t thread;
@@ -33,7 +34,7 @@ struct peer {
 };
 
 /* Plays the part for `connections` clients one after the other. */
-void peer_start(struct peer *peer, peer_part *part, int version, int connections);
+void peer_start(struct peer *peer, peer_part *part, int version, bool demanding, int connections);
 
 /* Waits for the end of the last connection. */
 void peer_end(struct peer *peer);

@@ -21,12 +21,17 @@ static struct faults faults;
 static struct port_openssl tls;
 static struct peer peer;
 
-static void start(peer_part *part, int version, int connections)
+static void start_with(peer_part *part, int version, bool demanding, int connections)
 {
   (void)alarm(120);
-  peer_start(&peer, part, version, connections);
+  peer_start(&peer, part, version, demanding, connections);
   faults_init(&faults, peer.port);
   CHECK(port_openssl_init(&tls, &config, &faults.transport) == NULL);
+}
+
+static void start(peer_part *part, int version, int connections)
+{
+  start_with(part, version, false, connections);
 }
 
 static void end(void)
@@ -36,11 +41,25 @@ static void end(void)
   port_openssl_deinit(&tls);
 }
 
+/* What was received and not looked at yet. */
+static char heard[1 << 16];
+static size_t heard_size;
+
 static int connects(void)
 {
   int status = PORT_WOULD_BLOCK;
+  heard_size = 0;
   AWAIT(status != PORT_WOULD_BLOCK, status = tls.transport.connect(&tls, 100));
   return status;
+}
+
+/* Receives what there is; returns what recv() did. */
+static int listens(uint32_t timeout_ms)
+{
+  int got = tls.transport.recv(&tls, heard + heard_size, sizeof heard - heard_size, timeout_ms);
+  CHECK(got != 0);
+  if (got > 0) heard_size += (size_t)got;
+  return got;
 }
 
 /* Sends all of it; false: the connection broke. */
@@ -48,10 +67,10 @@ static bool says(const void *text, size_t size)
 {
   const char *from = text;
   while (size > 0) {
-    char none[1];
     int sent = tls.transport.send(&tls, from, size);
-    if (sent == PORT_WOULD_BLOCK) { /* and recv() tells when to try again */
-      CHECK(tls.transport.recv(&tls, none, 0, 10) != 0);
+    if (sent == PORT_WOULD_BLOCK) { /* and recv() tells when to try again, or not at all */
+      int got = listens(10);
+      if (got < 0 && got != PORT_WOULD_BLOCK) return false;
       continue;
     }
     if (sent < 0) return false;
@@ -65,15 +84,11 @@ static bool says(const void *text, size_t size)
 /* Hears exactly this; otherwise, what recv() has returned. */
 static int hears(const char *text, size_t size)
 {
-  static char heard[1 << 16];
-  size_t at = 0;
   int got = PORT_WOULD_BLOCK;
-  AWAIT(at == size || (got < 0 && got != PORT_WOULD_BLOCK), {
-    got = tls.transport.recv(&tls, heard + at, size - at, 100);
-    if (got > 0) at += (size_t)got;
-  });
-  if (at < size) return got;
-  CHECK_BYTES(heard, at, text, size);
+  AWAIT(heard_size >= size || (got < 0 && got != PORT_WOULD_BLOCK), got = listens(100));
+  if (heard_size < size) return got;
+  CHECK_BYTES(heard, heard_size, text, size);
+  heard_size = 0;
   return PORT_OK;
 }
 
@@ -207,8 +222,9 @@ static void test_cut_records(void)
   CHECK_EQUAL(connects(), PORT_OK);
   CHECK(echoes("hello"));
   faults.cut_sent = faults.sent + 10;
-  (void)says("hello", 5); /* recv() tells */
-  CHECK(!says("hello", 5));
+  CHECK_EQUAL(tls.transport.send(&tls, "hello", 5), 5);
+  CHECK_EQUAL(tls.transport.send(&tls, "hello", 5), PORT_WOULD_BLOCK); /* recv() tells */
+  CHECK_EQUAL(hears("hello", 5), PORT_CLOSED);
   end();
 }
 
@@ -224,7 +240,7 @@ static void test_changed_byte(void)
   CHECK_EQUAL(hears("hello", 5), PORT_CLOSED);
   char none[8];
   CHECK_EQUAL(tls.transport.recv(&tls, none, sizeof none, 0), PORT_CLOSED);
-  CHECK_EQUAL(tls.transport.send(&tls, "x", 1), PORT_CLOSED);
+  CHECK_EQUAL(tls.transport.send(&tls, "x", 1), PORT_WOULD_BLOCK);
   char text[PORT_OPENSSL_ERROR_SIZE];
   port_openssl_error(&tls, text);
   CHECK(strstr(text, "bad record mac") != NULL);
@@ -266,6 +282,23 @@ static void test_good_bye(void)
   CHECK_EQUAL(hears("bye", 3), PORT_OK);
   char none[8];
   CHECK_EQUAL(tls.transport.recv(&tls, none, sizeof none, 20000), PORT_CLOSED);
+  end();
+}
+
+/*
+ * With TLS 1.3 the server says after the handshake that it does not trust us, and is gone: what we
+ * send meanwhile does not keep us from hearing it.
+ */
+static void test_not_trusted_by_the_server(void)
+{
+  start_with(peer_echo, TLS1_3_VERSION, true, 1);
+  CHECK_EQUAL(connects(), PORT_OK);
+  for (int i = 0; i < 5; i++) {
+    CHECK(tls.transport.send(&tls, "hello", 5) != PORT_CLOSED);
+    sleep_ms(20);
+  }
+  CHECK_EQUAL(listens(1000), PORT_UNTRUSTED);
+  CHECK_EQUAL(listens(1000), PORT_CLOSED);
   end();
 }
 
@@ -355,6 +388,7 @@ const struct check_test check_tests[] = {
     {"tls: keys change", test_key_changes},
     {"tls: renegotiation is refused", test_renegotiation},
     {"tls: good-bye of the server", test_good_bye},
+    {"tls: not trusted by the server", test_not_trusted_by_the_server},
     {"tls: no TLS at the other end", test_no_tls},
     {"tls: one task sends, one receives", test_full_duplex},
     {0}};
