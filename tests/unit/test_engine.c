@@ -2373,18 +2373,6 @@ static void test_renewals_go_out_by_the_clock(void)
   }
 }
 
-/* A token names a hold that the server may still have. One that was released is not such. */
-static void test_released_token_is_not_sent(void)
-{
-  acquire_a(1000);
-  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  CHECK(sends("\r\n$2\r\n77\r\n"));
-  answer(1, 0, 0);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
-  CHECK(sends("EVALSHA"));
-  CHECK(strstr(output, "\r\n$2\r\n77\r\n") == NULL);
-}
-
 const struct check_test check_tests[] = {
     {"init refuses what cannot work", test_init_refuses},
     {"arguments and misuse", test_arguments},
@@ -2514,7 +2502,6 @@ const struct check_test check_tests[] = {
     {"a try gives up", test_try_gives_up},
     {"a partial release of a lost hold", test_partial_release_of_a_lost_hold},
     {"renewals go out by the clock", test_renewals_go_out_by_the_clock},
-    {"a released token is not sent", test_released_token_is_not_sent},
     {"status words", test_status_words},
     {NULL, NULL},
 };
