@@ -81,8 +81,10 @@ $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/com
 $(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_follow.o
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
 TLS := $(OUT)/superloop_pinned.elf $(OUT)/superloop_ca.elf
-$(TLS): STACK := 5120
+HANDSHAKES := $(OUT)/handshake_pinned.elf $(OUT)/handshake_ca.elf
+$(TLS) $(HANDSHAKES): STACK := 5120
 $(TLS): $(OUT)/superloop_%.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_%.o
+$(HANDSHAKES): $(OUT)/handshake_%.elf: $(OBJECT)/tests/qemu/handshake.o $(OBJECT)/boards/common/link_%.o
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
 $(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/station_uart.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_uart.o
@@ -92,7 +94,7 @@ $(SUITES): STACK := 8192
 $(SUITES): $(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/qemu/check_board.o
 $(filter-out %/tasks.elf,$(IMAGES:%=$(OUT)/%.elf)): $(OUT)/single.a $(OUT)/lwip.a
 $(OUT)/tasks.elf: $(OUT)/kernel.a $(OUT)/lwip.a
-$(TLS): $(OUT)/bearssl.a
+$(TLS) $(HANDSHAKES): $(OUT)/bearssl.a
 
 $(OUT)/%.elf:
 	$(link)

@@ -2,7 +2,8 @@
 # Prints what the superloop costs on each board: boards/common/sizes.sh BUILD. The images must have
 # been built. Bytes of flash by part, and in all; of RAM, the stack's 2 KB included; of stack: the
 # worst of the library's public functions by the call graph, without the port, and the deepest that
-# was measured on the running board, all included.
+# was measured on the running board, all included. With TLS, the thousands of instructions of a
+# handshake.
 set -eu
 build=$1
 rows=
@@ -18,7 +19,7 @@ trap 'rm -f "$measured"' EXIT
 # shellcheck disable=SC2086
 "$build/tests/qemu/measure_stack" $rows >"$measured"
 {
-  echo "# image codec engine scripts client port lwip tls other flash ram stack measured"
+  echo "# image codec engine scripts client port lwip tls other flash ram stack measured handshake"
   for row in $rows; do
     folder=$build/firmware/${row%:*}
     printf '%s %s\n' "$(awk -f boards/common/sizes.awk -v row="$row" "$folder/${row#*:}.map" \

@@ -5,4 +5,5 @@ DRIVERS := cortex_m fpgaio cmsdk_uart lan9118
 DEFINES := CLOCK_HZ=25000000 FPGAIO_BASE=0x40028000 UART_BASE=0x40004000 LINE_BASE=0x40005000 LAN9118_BASE=0x40200000
 QEMU := qemu-system-arm -M mps2-an385
 NIC := -nic user,id=net0,model=lan9118
-IMAGES += superloop_follow superloop_uart superloop_pinned superloop_ca station_uart
+IMAGES += superloop_follow superloop_uart superloop_pinned superloop_ca handshake_pinned handshake_ca \
+  station_uart

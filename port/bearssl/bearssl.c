@@ -170,17 +170,17 @@ static int fail(struct port_bearssl *tls, int error)
   return is_mistrust(error) ? PORT_UNTRUSTED : PORT_UNREACHABLE;
 }
 
-/* One step of the handshake. PORT_OK: see the stage. */
+/* One step of the handshake, of which the server has the last word. PORT_OK: see the stage. */
 static int shake(struct port_bearssl *tls, uint32_t timeout_ms)
 {
   br_ssl_engine_context *engine = &tls->client.eng;
   size_t room;
-  if (br_ssl_engine_sendapp_buf(engine, &room) != NULL) {
-    tls->stage = UP;
-    return PORT_OK;
-  }
   int status = exchange(tls, timeout_ms);
-  if (status == PORT_OK || status == PORT_WOULD_BLOCK) return status;
+  if (status == PORT_WOULD_BLOCK) return status;
+  if (status == PORT_OK) {
+    if (br_ssl_engine_sendapp_buf(engine, &room) != NULL) tls->stage = UP;
+    return status;
+  }
   int error = br_ssl_engine_last_error(engine);
   return fail(tls, error != BR_ERR_OK ? error : BR_ERR_IO);
 }
@@ -203,14 +203,18 @@ static int start(struct port_bearssl *tls, uint32_t timeout_ms)
   return PORT_OK;
 }
 
+/* Computing takes time, too: when that is up, the caller has something else to do in between. */
 static int tls_connect(void *context, uint32_t timeout_ms)
 {
   struct port_bearssl *tls = context;
   uint32_t began = port_clock_ms();
+  uint32_t passed = 0;
   port_mutex_lock(&tls->mutex);
   int status = tls->stage == DOWN ? start(tls, timeout_ms) : PORT_OK;
-  while (status == PORT_OK && tls->stage == SHAKING)
-    status = shake(tls, timeout_ms - least(timeout_ms, port_clock_ms() - began));
+  while (status == PORT_OK && tls->stage == SHAKING) {
+    status = passed > timeout_ms ? PORT_WOULD_BLOCK : shake(tls, timeout_ms - passed);
+    passed = port_clock_ms() - began;
+  }
   port_mutex_unlock(&tls->mutex);
   return status;
 }

@@ -1,7 +1,8 @@
 /*
  * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All
- * run at once and take the lock from each other, and the server is restarted on the way. Prints
- * "BOARD:IMAGE BYTES" for each.
+ * run at once and take the lock from each other, and the server is restarted on the way. Counts the
+ * instructions of a handshake, too, where there is TLS. Prints "BOARD:IMAGE BYTES THOUSANDS" for
+ * each.
  */
 #include "rig.h"
 #include "secure.h"
@@ -47,6 +48,25 @@ static void start(struct board *board, const char *what)
   board_start_with_line(board, name, image, arguments, line[1]);
 }
 
+/* The same for `what`, by its image handshake_...; 0: it has none. -1: it fails. */
+static int count_handshake(const char *what)
+{
+  const char *const arguments[] = {secure_ec.port_text, NULL};
+  struct board board;
+  char name[64], image[64];
+  const char *kind = strstr(what, "_pinned");
+  if (kind == NULL) kind = strstr(what, "_ca");
+  if (kind == NULL) return 0;
+  (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(what, ":"), what);
+  (void)snprintf(image, sizeof image, "handshake%s", kind);
+  board_options = " -icount shift=0";
+  board_start(&board, name, image, arguments);
+  bool good = board_says(&board, "handshake ");
+  int thousands = good ? atoi(board.line + strlen("handshake ")) : -1;
+  (void)board_ends(&board);
+  return thousands;
+}
+
 int main(int argc, char **argv)
 {
   bool good = argc > 1 && argc <= MOST + 1;
@@ -62,7 +82,10 @@ int main(int argc, char **argv)
   server_restart(&secure_rsa);
   for (int i = 1; i < argc && good; i++) {
     good = board_says(&boards[i], "stack used ");
-    if (good) printf("%s %d\n", argv[i], atoi(boards[i].line + strlen("stack used ")));
+    int thousands = count_handshake(argv[i]);
+    good = good && thousands >= 0;
+    if (good)
+      printf("%s %d %d\n", argv[i], atoi(boards[i].line + strlen("stack used ")), thousands);
   }
   return good ? 0 : 1;
 }

@@ -21,6 +21,8 @@
 #define BRIDGE "build/uart-bridge"
 #endif
 
+const char *board_options = "";
+
 struct start {
   char program[128], image[128];
   const char *const *arguments;
@@ -39,8 +41,8 @@ static void run(int index, void *context)
     words[2 + i] = start->arguments[i];
   (void)fcntl(start->control[1], F_SETFD, 0);
   int size = snprintf(flags, sizeof flags,
-                      "-chardev socket,id=control,fd=%d -mon chardev=control,mode=control",
-                      start->control[1]);
+                      "-chardev socket,id=control,fd=%d -mon chardev=control,mode=control%s",
+                      start->control[1], board_options);
   if (start->line >= 0) {
     (void)fcntl(start->line, F_SETFD, 0);
     (void)snprintf(flags + size, sizeof flags - (size_t)size,

@@ -18,6 +18,9 @@ struct board {
   char line[128];  /* the last one that was heard    */
 };
 
+/* More options of the simulator, for boards that are started from now on. */
+extern const char *board_options;
+
 /* Starts an image, such as "station", of a board such as "mps2-an385". arguments: ended by NULL. */
 void board_start(struct board *board, const char *name, const char *image,
                  const char *const arguments[]);

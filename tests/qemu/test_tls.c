@@ -82,11 +82,32 @@ static void test_server_restarts(void)
   server_stop(&secure);
 }
 
+/* Counted, not timed: a handshake gives the program its turn in between. */
+static void test_steps(void)
+{
+  static const char *const images[] = {"handshake_pinned", "handshake_ca"};
+  begin();
+  secure_start(&secure, "server", "no");
+  for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+    int longest = 0;
+    const char *const arguments[] = {secure.port_text, NULL};
+    board_options = " -icount shift=0";
+    board_start(&board, "mps2-an385", images[i], arguments);
+    board_options = "";
+    CHECK(board_says(&board, "longest call "));
+    CHECK_EQUAL(sscanf(board.line, "longest call %d", &longest), 1);
+    CHECK(longest > 1000 && longest < 14000);
+    CHECK_EQUAL(board_ends(&board), 0);
+  }
+  server_stop(&secure);
+}
+
 const struct check_test check_tests[] = {
     {"qemu_tls_with_a_pinned_key", test_pinned},
     {"qemu_tls_with_a_ca", test_ca},
     {"qemu_tls_wrong_key", test_wrong_key},
     {"qemu_tls_wrong_certificate", test_wrong_certificate},
     {"qemu_tls_server_restarts", test_server_restarts},
+    {"qemu_tls_handshake_in_steps", test_steps},
     {0},
 };
