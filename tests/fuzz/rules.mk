@@ -35,11 +35,10 @@ $(BUILD)/replay/fuzz_openssl: $(BUILD)/replay/port/openssl/openssl.o
 $(BUILD)/replay/fuzz_openssl: LDLIBS += -lssl -lcrypto
 
 # TLS: its transport, and a server of its own, with Debian's BearSSL.
-$(BUILD)/replay/tests/fuzz/fuzz_bearssl.o $(BUILD)/replay/tests/bearssl/peer.o $(BUILD)/replay/port/bearssl/%.o: \
-  CPPFLAGS += -Iport/bearssl -Itests/bearssl
-$(BUILD)/replay/tests/fuzz/fuzz_bearssl.o $(BUILD)/replay/tests/bearssl/peer.o: | bearssl-library
-$(BUILD)/replay/fuzz_bearssl: $(patsubst %,$(BUILD)/replay/%.o,tests/bearssl/peer $(basename $(wildcard port/bearssl/*.c)) \
-  port/posix/clock port/posix/threads)
+FUZZ_TLS := $(patsubst %,$(BUILD)/replay/%.o,tests/bearssl/peer $(basename $(wildcard port/bearssl/*.c)))
+$(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: CPPFLAGS += -Iport/bearssl -Itests/bearssl
+$(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: | bearssl-library
+$(BUILD)/replay/fuzz_bearssl: $(FUZZ_TLS) $(patsubst %,$(BUILD)/replay/port/posix/%.o,clock threads)
 $(BUILD)/replay/fuzz_bearssl: LDLIBS += -lbearssl
 
 # The scripts, against a real server.
