@@ -7,12 +7,12 @@ PACKAGES_BEARSSL := libbearssl-dev openssl redis-tools
 PACKAGES += $(PACKAGES_BEARSSL)
 PORT_BEARSSL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/bearssl/*.c))
 
-$(BEARSSL_KEYS)/done: tests/support/certificates.sh
+$(BEARSSL_KEYS)/made: tests/support/certificates.sh
 	@sh tests/tools/need.sh openssl
 	sh $< $(@D)
 
 # Certificates and keys as C.
-$(BEARSSL_KEYS)/keys.h: port/bearssl/key.sh $(BEARSSL_KEYS)/done
+$(BEARSSL_KEYS)/keys.h: port/bearssl/key.sh $(BEARSSL_KEYS)/made
 	@for name in ca others server rsa; do \
 	  sh $< "$$(echo $$name | tr a-z A-Z)" $(@D)/$$name.crt || exit 1; done >$@.new
 	@for name in client stranger; do \

@@ -7,7 +7,7 @@ PACKAGES_TLS := libssl-dev openssl redis-tools
 SUITES += $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)
 PACKAGES += $(PACKAGES_TLS)
 
-$(TLS_CERTIFICATES)/made: tests/tls/certificates.sh
+$(TLS_CERTIFICATES)/made: tests/support/certificates.sh
 	@sh tests/tools/need.sh openssl
 	sh $< $(@D)
 
