@@ -153,9 +153,9 @@ check: ## after each edit, within 20 s: compile, quick unit suites, a few simula
 # The same suites again under the sanitizers and valgrind, each with a build of its own. Valgrind,
 # 30 times slower, gets those without deadlines of a server's. It runs one thread at a time, and
 # must be told to let the others have their turn.
-SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/%,$(SUITES))
+SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/% $(BUILD)/tests/bearssl/%,$(SUITES))
 SANITIZED_tsan = $(SANITIZED_asan)
-SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts) $(BUILD)/tests/tls/test_records
+SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts) $(BUILD)/tests/tls/test_records $(BUILD)/tests/bearssl/test_bearssl
 SANITIZED = $(SANITIZED_$(SANITIZER))
 sanitize-%: packages $(BUILD)/redis-server
 	@$(MAKE) --no-print-directory sanitized BUILD=$(BUILD)/$* RUNNER="$(RUNNER_$*)" \
