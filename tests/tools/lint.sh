@@ -12,12 +12,12 @@ host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' '
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '/fuzz_bearssl')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
-  'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c)
+  'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
+  tests/qemu/handshake.c)
 kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
 freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
 beside=$(sh tests/tools/sources.sh port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
-  grep -v -e '_board\.c$' -e '/station\.c$' -e '/freertos/')
-
+  grep -v -e '_board\.c$' -e '/station\.c$' -e '/handshake\.c$' -e '/freertos/')
 bearssl=$(sh tests/tools/sources.sh 'port/bearssl/*.c')
 bearssl_tests=$(sh tests/tools/sources.sh 'tests/bearssl/*.c' tests/fuzz/fuzz_bearssl.c)
 
@@ -64,10 +64,14 @@ check "clang-tidy, BearSSL" clang-tidy -quiet $bearssl -- -std=c11 $includes $tl
 # shellcheck disable=SC2086
 check "cppcheck, BearSSL" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 --suppress=missingIncludeSystem $includes $tls $bearssl
+# shellcheck disable=SC2086
+check "C99, port/bearssl/port_bearssl.h" gcc -std=c99 -pedantic-errors -Wall $includes -Iport/bearssl -fsyntax-only \
+  -x c port/bearssl/port_bearssl.h
 # The firmware, for one board with each processor. Its makefile compiles it with the same warnings
 # by gcc.
 lwip="-Iboards/common -isystem build/lwip/src/include"
 check "lwIP's sources" make -s --no-print-directory build/lwip/src
+check "BearSSL's sources" make -s --no-print-directory build/bearssl/src
 check "FreeRTOS's kernel" make -s --no-print-directory build/freertos/kernel
 
 # setting BOARD VARIABLE: what the board's fragment says.
@@ -83,7 +87,8 @@ look() {
   shift 2
   defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
   # shellcheck disable=SC2086
-  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Itests $lwip $defines
+  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Itests -Ibuild/tests/bearssl/keys \
+    -isystem build/bearssl/inc $lwip $defines
   # shellcheck disable=SC2086
   check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -Os -c -o /dev/null
   # shellcheck disable=SC2086
@@ -113,8 +118,8 @@ check "cppcheck, firmware" cppcheck -q --std=c11 --enable=warning,performance,po
   $includes -Iport/uart -Iport/lwip -Iboards/common $firmware $kernel $riscv $freertos $beside
 for compiler in gcc clang; do
   # shellcheck disable=SC2086
-  check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Itests/bearssl \
-    -Iport/uart -Iport/lwip -Iport/sockets -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -O2 -c -o /dev/null
+  check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $warnings $includes -Itests -Itests/server \
+    -Itests/bearssl -Iport/uart -Iport/lwip -Iport/sockets -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
