@@ -1,10 +1,11 @@
 #!/bin/sh
-# Checks the model exhaustively, and that it finds each mutant; and that what it says it stands for
-# is still there. check.sh [NAME]: only runs whose name contains NAME. BUILD: where to work (build).
+# Checks the models exhaustively, and that they find each mutant; and that what they say they stand
+# for is still there. check.sh [NAME]: only runs whose name contains NAME. BUILD: where to work (build).
 set -u
 only=${1:-}
 folder=${BUILD:-build}/tests/model
-model=$(pwd)/tests/model/fairlock.pml
+models=$(pwd)/tests/model
+model=$models/fairlock.pml
 mkdir -p "$folder"
 failed=0
 
@@ -44,7 +45,7 @@ holds() {
   else
     echo "not ok model_$name"
     grep -e '^pan' -e '[Ee]rror' "$folder/$log" | sed 's/^/# /'
-    echo "# what happened: cd $folder/$name && spin -t -p -g -k fairlock.pml.trail $* $model"
+    echo "# what happened: cd $folder/$name && spin -t -p -g -k ${model##*/}.trail $* $model"
     failed=1
   fi
 }
@@ -66,11 +67,11 @@ finds() {
   fi
 }
 
-# Each note "[file: text]" of the model names a text that stands in that file.
+# Each note "[file: text]" of the models names a text that stands in that file.
 notes() {
   wanted notes || return 0
   bad=0
-  sed 's/\[lock\//\nlock\//g' "$model" | sed -n 's/^\(lock\/[^ ]*: .*\)\][^]]*$/\1/p' >"$folder/notes"
+  sed 's/\[lock\//\nlock\//g' "$models"/*.pml | sed -n 's/^\(lock\/[^ ]*: .*\)\][^]]*$/\1/p' >"$folder/notes"
   while IFS= read -r note; do
     grep -qF -- "${note#*: }" "${note%%: *}" && continue
     echo "# not there any more: $note"
@@ -110,5 +111,13 @@ notes
   finds NO_CONFIRM claim $again
   finds OWED claim $again
   finds PHASE "r_token>newest" $again
+
+  model=$models/failover.pml
+  holds failover -DACK=1
+  holds failover_split -DACK=1 -DSPLIT=1
+  finds NO_ACK 'believes\[' -DACK=0
+  finds RENEWAL_UNSYNCED 'believes\[' -DACK=1
+  finds NOT_ENOUGH 'newest' -DACK=1
+  finds TOKEN_FORGOTTEN 'newest' -DACK=1
 }
 exit $failed
