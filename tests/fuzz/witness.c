@@ -464,8 +464,10 @@ static void take_push(struct witness *witness)
   uint32_t number = number_of(witness, &elements[1]);
   if (number == 0) return;
   struct witness_element kind = elements[0];
-  if (witness->sharded && kind.size > 1 && kind.text[0] == 's' && !is(&kind, "subscribe"))
-    memmove(kind.text, kind.text + 1, --kind.size < sizeof kind.text ? kind.size : 0);
+  if (witness->sharded && kind.size > 0) {
+    kind.size--;
+    memmove(kind.text, kind.text + 1, sizeof kind.text - 1);
+  }
   bool subscription = is(&kind, "subscribe") || is(&kind, "unsubscribe");
   if (subscription && witness->received.count == 2) settle(witness, number);
   /* one that waits for replicas asks first */
