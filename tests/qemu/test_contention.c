@@ -41,7 +41,7 @@ static void check_history(int64_t grants)
   for (int i = 0; i < grants; i++) {
     char who[FAIRLOCK_HOLDER_ID_SIZE], next[FAIRLOCK_HOLDER_ID_SIZE];
     unsigned long long token = 0;
-    if (!CHECK(sscanf(raw_text(&redis, "LINDEX history %d", i), "%75s %llu %75s", who, &token,
+    if (!CHECK(sscanf(raw_text(&redis, "LINDEX history %d", i), "%74s %llu %74s", who, &token,
                       next) == 3))
       return;
     if (strcmp(expected, "-") != 0) {
