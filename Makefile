@@ -124,8 +124,10 @@ packages: ## install the Debian packages that the tests need
 # have to leave it to the others, because these sleep most of the time; then those that take a
 # minute. Six run side by side, so three of those that sleep do so from the beginning.
 BUSY := tests/mutants/test_mutants.sh tests/model/check.sh $(BUILD)/tests/sim/sim
-LONG := $(BUILD)/tests/server/test_far tests/command/test_lost.sh $(BUILD)/tests/qemu/test_faults \
-  $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late $(BUILD)/tests/chaos/chaos
+LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh \
+  $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
+  $(BUILD)/tests/qemu/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \
+  $(BUILD)/tests/chaos/chaos
 IN_ORDER = $(BUSY:%="nice %") $(LONG) $(filter-out $(BUSY) $(LONG),$(SUITES))
 
 .PHONY: test

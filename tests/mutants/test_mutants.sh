@@ -52,6 +52,7 @@ fi
 mkdir -p "$build/mutants"
 mutants | grep -v '^chaos:' >"$build/mutants/list"
 {
-  echo --none
+  while IFS= read -r line; do suite_of "${line%%|*}"; done <"$build/mutants/list" |
+    grep -q '^hunt$' && echo --none
   seq -f '--one %.0f' "$(wc -l <"$build/mutants/list")"
 } | xargs -L 1 -P "${JOBS:-2}" sh "$0"
