@@ -26,6 +26,7 @@ const br_x509_pkey *peer_key(void)
 static void serve(struct peer *peer)
 {
   br_ssl_engine_context *engine = &peer->server.eng;
+  if (engine->application_data == 1) peer->shaken = true;
   for (;;) {
     size_t ready, room;
     if (peer->fragment > 0 && engine->application_data == 1)
@@ -47,7 +48,7 @@ static int peer_connect(void *context, uint32_t timeout_ms)
   struct peer *peer = context;
   (void)timeout_ms;
   peer->connections++;
-  peer->closed_well = false;
+  peer->shaken = peer->closed_well = false;
   peer->open = br_ssl_server_reset(&peer->server) == 1;
   return peer->open ? PORT_OK : PORT_UNREACHABLE;
 }

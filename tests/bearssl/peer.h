@@ -22,9 +22,13 @@ struct peer {
   /* for the test to set: the size of records, whatever the client asked for; 0: as it asked */
   unsigned fragment;
 
-  /* for the test to read: data that came, connections, and whether the client said good-bye */
+  /*
+   * for the test to read: data that came, connections, and, of the last one, whether the server had
+   * its handshake behind it, and whether the client said good-bye
+   */
   size_t received;
   unsigned connections;
+  bool shaken;
   bool closed_well;
 };
 

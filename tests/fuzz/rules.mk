@@ -38,7 +38,7 @@ $(BUILD)/replay/fuzz_openssl: LDLIBS += -lssl -lcrypto
 FUZZ_TLS := $(patsubst %,$(BUILD)/replay/%.o,tests/bearssl/peer $(basename $(wildcard port/bearssl/*.c)))
 $(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: CPPFLAGS += -Iport/bearssl -Itests/bearssl
 $(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: | bearssl-library
-$(BUILD)/replay/fuzz_bearssl: $(FUZZ_TLS) $(patsubst %,$(BUILD)/replay/port/posix/%.o,clock threads)
+$(BUILD)/replay/fuzz_bearssl: $(FUZZ_TLS) $(BUILD)/replay/port/posix/threads.o
 $(BUILD)/replay/fuzz_bearssl: LDLIBS += -lbearssl
 
 # The scripts, against a real server.
