@@ -626,7 +626,6 @@ inline answer_held(c, type, t)
 #endif
 inline answer_ending(c)
 {
-  hold_token[c] = 0;
   if
 #ifdef BUG_GHOST_ACQUIRE
   :: true -> become_free(c)
