@@ -1,5 +1,14 @@
 # fairlock: `make` builds the library and the command; `make help` lists the rest.
 
+# STATIC=1: one static program to copy anywhere, in build/static, made with musl.
+ifdef STATIC
+$(if $(shell command -v musl-gcc),,$(shell sh tests/tools/need.sh musl-tools >&2))
+CC := musl-gcc
+BUILD ?= build/static
+CFLAGS ?= -Os
+LDFLAGS += -static -s
+endif
+
 CC ?= cc
 AR ?= ar
 PREFIX ?= /usr/local
@@ -47,6 +56,7 @@ $(BUILD)/include: $(HEADERS) $(TLS_MARK)
 
 $(BUILD)/fairlock: $(HOST_OBJECTS) $(BUILD)/liblock.a $(TLS_MARK)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(TLS_LIBS) $(LDLIBS)
+	$(if $(STATIC),@echo "$@: $$(wc -c <$@) bytes")
 
 $(TLS_MARK):
 	@mkdir -p $(@D) && rm -f $(BUILD)/tls.*

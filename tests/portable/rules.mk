@@ -66,3 +66,10 @@ CORE_TEST := tests/portable/test_core.sh
 PACKAGES_CORE := clang gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
 SUITES += $(CORE_TEST)
 PACKAGES += $(PACKAGES_CORE)
+
+# The command as one static program.
+STATIC_TEST := tests/portable/test_static.sh
+PACKAGES_STATIC := musl-tools binutils redis-tools
+SUITES += $(STATIC_TEST)
+PACKAGES += $(PACKAGES_STATIC)
+$(STATIC_TEST): | $(BUILD)/redis-server

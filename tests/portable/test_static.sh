@@ -1,0 +1,37 @@
+#!/bin/sh
+# The command as one static program, made with musl: `make STATIC=1`.
+# shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317
+set -u
+. tests/support/lib.sh
+
+# static_build: sets static, the program
+static_build() {
+  static=$top/static/fairlock
+  expect 0 make -s STATIC=1 BUILD="$top/static"
+}
+
+test_needs_no_library() {
+  static_build
+  readelf -d "$static" >"$dir/dynamic" 2>&1
+  ! grep -q NEEDED "$dir/dynamic" || fail "it needs $(cat "$dir/dynamic")"
+  ! readelf -l "$static" | grep -q INTERP || fail "it needs a dynamic linker"
+}
+
+# With names that are looked up, processes and threads: what another C library may do otherwise.
+test_takes_turns() {
+  static_build
+  start_server
+  url=redis://localhost:$port
+  expect 0 "$static" run --url "$url" turns sh -c "$static status --url $url turns"
+  printed turns
+  "$static" run --url "$url" turns sleep 1 &
+  first=$!
+  eventually held turns
+  expect 1 "$static" run --url "$url" -n turns true
+  expect 0 "$static" run --url "$url" -w 20 turns true
+  ends 0 $first
+  expect 3 "$static" run --url "$url" turns sh -c 'exit 3'
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests needs_no_library takes_turns
