@@ -1187,6 +1187,32 @@ static void test_unsynced_partial_release(void)
   CHECK_EQUAL(a.holds, 1);
 }
 
+/*
+ * Too few of them until the patience ends: what the server has of it is given back before the
+ * caller is told, who may end the program then.
+ */
+static void test_too_few_for_too_long(void)
+{
+  int rounds = 0;
+  set_up_replicas(2);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 30000, now), FAIRLOCK_PENDING);
+  greet_master();
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  do {
+    answer(1, 77, 0);
+    feed(":1\r\n");
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    pass(500);
+    CHECK(sends("EVALSHA"));
+    rounds++;
+  } while (strstr(output, "WAIT") != NULL && rounds < 200);
+  CHECK(rounds >= 119 && rounds <= 121); /* a minute */
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNSYNCED);
+}
+
 static void test_wait_in_the_queue(void)
 {
   set_up_replicas(2);
@@ -1773,6 +1799,7 @@ const struct check_test check_tests[] = {
     {"topology: wait for replicas", test_wait_for_replicas},
     {"topology: wait for a partial release", test_wait_for_a_partial_release},
     {"topology: unsynced partial release", test_unsynced_partial_release},
+    {"topology: too few for too long", test_too_few_for_too_long},
     {"topology: wait in the queue", test_wait_in_the_queue},
     {"topology: leave without wait", test_leave_without_wait},
     {"topology: too few on a try", test_too_few_on_a_try},
