@@ -688,7 +688,8 @@ void fairlock_on_failed(struct fairlock *handle, int status)
 {
   uint8_t sent = in_flight(handle) | handle->in_doubt;
   if (waiting(handle)) {
-    handle->answered_at = handle->engine->now; /* the leave has as long again */
+    /* so much later the leave has failed, too */
+    handle->answered_at += handle->engine->response_ms;
     leave(handle, status);
   } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
     become_free(handle, status);
