@@ -33,8 +33,9 @@ HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/host/*.c))
 HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/posix.h lock/engine.h lock/fairlock.h
 
 # TLS=openssl: the library has port/openssl, and the command rediss://. Without it, neither asks for
-# OpenSSL. The mark has what depends on it built anew when another TLS is asked for.
-TLS ?= none
+# OpenSSL. The mark has what depends on it built anew when another TLS is asked for, and is what is
+# asked for by default from then on.
+TLS ?= $(if $(wildcard $(BUILD)/tls.openssl),openssl,none)
 TLS_MARK := $(BUILD)/tls.$(TLS)
 $(if $(filter none openssl,$(TLS)),,$(error TLS=$(TLS) is not known: TLS=openssl))
 HOST_OBJECTS += $(BUILD)/boards/host/tls/$(TLS).o

@@ -117,7 +117,8 @@ void inspection_print_holder(FILE *to, const struct inspection *inspection, bool
   char *id = party_shown(&inspection->holder);
   fprintf(to, "held by %s (%s", id, party_kind(&inspection->holder));
   free(id);
-  if (inspection->hold_count != 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
+  if (inspection->hold_count == 0) fputs(", handed over, not confirmed yet", to);
+  if (inspection->hold_count > 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
   if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);
   if (with_ttl && inspection->ttl_ms < 0) fputs(", without end", to);
   if (with_ttl && inspection->ttl_ms >= 0)

@@ -4,7 +4,14 @@
 # port_bearssl_ca (NAME) and for port_bearssl_pinned (&NAME[0].pkey). With the private KEY, on P-256:
 # the client's own certificates (NAME) and key (NAME_KEY). Needs openssl.
 set -eu
-name=$1 certificate=$2 key=${3-}
+name=${1-} certificate=${2-} key=${3-}
+case $name in
+  '' | [0-9]* | *[!A-Za-z0-9_]*) certificate= ;; # no name in C
+esac
+if [ -z "$certificate" ] || [ $# -gt 3 ]; then
+  echo "usage: key.sh NAME CERTIFICATE [KEY], NAME being one that C takes" >&2
+  exit 64
+fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 1' INT TERM HUP
@@ -88,6 +95,12 @@ chain() {
     echo "$key: not on P-256" >&2
     exit 1
   }
+  openssl pkey -in "$key" -pubout >"$folder/of_key"
+  openssl x509 -in "$folder/chain1" -noout -pubkey >"$folder/of_certificate"
+  cmp -s "$folder/of_key" "$folder/of_certificate" || {
+    echo "$key: not the key of $certificate" >&2
+    exit 1
+  }
   scalar=$(sed -n '/^priv:/,/^pub:/p' "$folder/text" | sed '/:$/!s/$/:/; /^[a-z]*:$/d' | tr -d ' :\n')
   bytes "$scalar" "$folder/scalar"
   array "${name}_SCALAR" "$folder/scalar"
@@ -95,6 +108,10 @@ chain() {
                                              sizeof ${name}_SCALAR};"
 }
 
-echo "/* From $(basename "$certificate"), by port/bearssl/key.sh. */"
-echo '#include <bearssl.h>'
-if [ -n "$key" ]; then chain; else trust_anchor; fi
+# All of it or nothing.
+{
+  echo "/* From $(basename "$certificate"), by port/bearssl/key.sh. */"
+  echo '#include <bearssl.h>'
+  if [ -n "$key" ]; then chain; else trust_anchor; fi
+} >"$folder/out"
+cat "$folder/out"

@@ -64,6 +64,9 @@ test_status_of_others() {
   expect 0 "$fairlock" status a
   printed 'held by redisson:1 (redisson, 2 times, '
   grep -q '1  redisson  dead  *dead:1' "$dir/out" || fail "$(cat "$dir/out")"
+  redis hset a redisson:1 0 >"$dir/out"
+  expect 0 "$fairlock" status a
+  printed 'held by redisson:1 (redisson, handed over, not confirmed yet, '
   redis persist a >"$dir/out"
   expect 0 "$fairlock" status --json a
   same "$(json .ttl_ms)" null

@@ -112,6 +112,11 @@ test_misuse() {
   said "cannot use $certificates/client.locked for TLS"
   expect 64 "$fairlock" status --key "$certificates/client.key" a
   said 'no certificate'
+  expect 66 "$fairlock" status --cert "$certificates/client.crt" a
+  said "cannot use $certificates/client.crt for TLS"
+  said 'unless --key names that'
+  expect 66 "$fairlock" status --cacertdir "$dir/none" a
+  said "cannot use $dir/none for TLS: No such file or directory"
   for option in "--cacert x" "--cacertdir x" "--cert x" "--key x" "--sni x" --insecure; do
     expect 64 "$fairlock" status --url redis://127.0.0.1:$port $option a
     said 'need a URL with TLS'
@@ -127,6 +132,19 @@ test_misuse() {
   # a build without it
   expect 64 "$build/fairlock" run a true
   said "built without TLS"
+}
+
+# What makes certificates and keys into C for devices says what it cannot use, and then prints nothing.
+test_key_for_devices() {
+  key=port/bearssl/key.sh
+  expect 64 sh $key
+  expect 64 sh $key 'my server' "$certificates/ca.crt"
+  said 'usage: key.sh NAME CERTIFICATE'
+  expect 1 sh $key CLIENT "$certificates/client.crt" "$certificates/server.key"
+  said 'not the key of'
+  [ ! -s "$dir/out" ] || fail "it prints half of it"
+  expect 0 sh $key CLIENT "$certificates/client.crt" "$certificates/client.key"
+  printed CLIENT_KEY
 }
 
 # Sentinels speak TLS alone, as they do to the master, whose address they name.
@@ -183,7 +201,8 @@ test_cluster() {
 test_install() {
   stop_server
   start_tls server
-  expect 0 make install TLS=openssl BUILD="$build/tls" PREFIX="$dir/prefix"
+  # TLS=openssl stays as it was said last
+  expect 0 make install BUILD="$build/tls" PREFIX="$dir/prefix"
   expect 0 "$dir/prefix/bin/fairlock" run --cacert "$certificates/ca.crt" a true
   PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig
   export PKG_CONFIG_PATH
@@ -220,4 +239,4 @@ EOF
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests commands trust certificate_of_ours misuse sentinel cluster install
+run_tests commands trust certificate_of_ours misuse key_for_devices sentinel cluster install

@@ -108,12 +108,16 @@ program() {
   row "$name, -flto" $(($(linked "$uses" "$@" -flto) - $(linked '' "$@" -flto))) ${aim_lto:+"$aim_lto"}
 }
 
+case $cc in
+*-elf-gcc | *-eabi-gcc) # elsewhere all of a C library for an operating system would count
 loop='fairlock_start_acquire(&door, number, number) + fairlock_start_release(&door) + fairlock_result(&door)'
 loop="$loop + (int)fairlock_poll(&client, number) + (int)fairlock_remaining_ms(&door)"
 echo "linked programs, bytes of text: the library, and what of the C library it needs"
 program "a superloop: start, poll, release" 10240 9216 "$loop" "$@"
 program "try and release alone" '' '' 'fairlock_try_acquire(&door, number) + fairlock_release(&door)' "$@"
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
+;;
+esac
 
 cat >"$out/structs.c" <<'END'
 #include "fairlock.h"
