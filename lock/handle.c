@@ -109,8 +109,8 @@ static void become_free(struct fairlock *handle, int result)
 }
 
 /*
- * Something may be left on the server all the same: a late renewal may have kept the hold alive, and
- * a heartbeat that crossed the grant may have come when the hold had ended.
+ * Something may be left on the server all the same: a late renewal may have kept the hold alive,
+ * and a heartbeat that crossed the grant may have come when the hold had ended.
  */
 static void lose(struct fairlock *handle)
 {
