@@ -214,6 +214,7 @@ static bool note_aim(void *context, const char *address)
   pthread_mutex_lock(&addresses->mutex);
   if (!addresses->connected && addresses->tried)
     memcpy(addresses->dead, addresses->current, sizeof addresses->dead);
+  if (addresses->connected) memcpy(addresses->left, addresses->current, sizeof addresses->left);
   addresses->connected = false;
   addresses->tried = false;
   note_address(session, address);
@@ -273,8 +274,11 @@ void session_address(struct session *session, int status, char address[ADDRESS_S
   if (session->noting.aim == NULL) return;
   pthread_mutex_lock(&addresses->mutex);
   bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
-  bool dead = failed && addresses->dead[0] != 0;
-  memcpy(address, dead ? addresses->dead : addresses->current, ADDRESS_SIZE);
+  const char *where = addresses->current;
+  if (failed && addresses->dead[0] != 0) where = addresses->dead;
+  /* whoever refused is left by now, and nobody was asked since */
+  else if (!failed && !addresses->connected && addresses->left[0] != 0) where = addresses->left;
+  memcpy(address, where, ADDRESS_SIZE);
   pthread_mutex_unlock(&addresses->mutex);
 }
 

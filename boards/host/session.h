@@ -26,6 +26,9 @@ struct addresses {
   /* the last one that could not be connected to, if it was not connected to since; "": none */
   char dead[ADDRESS_SIZE];
 
+  /* the last one that was connected to, and is no more; "": none */
+  char left[ADDRESS_SIZE];
+
   /* the current one is, or was; and: it was tried */
   bool connected, tried;
 };

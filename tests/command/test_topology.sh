@@ -107,6 +107,21 @@ test_unknown_service() {
   done
 }
 
+# Who refuses is named: the master that the Sentinel has named, not the Sentinel.
+test_refusing_master() {
+  start_sentinels 1
+  redis config set requirepass secret >"$dir/out"
+  url=redis+sentinel://wrong:wrong@$sentinels/door
+  for words in "run a true" "status a" "break a"; do
+    set -- $words
+    command=$1
+    shift
+    expect 77 "$fairlock" $command --url "$url" "$@"
+    said "127.0.0.1:$port"
+    said WRONGPASS
+  done
+}
+
 test_no_sentinel() {
   url=redis+sentinel://127.0.0.1:1,127.0.0.1:2/door
   expect 75 "$fairlock" run -n --url "$url" a true
@@ -433,5 +448,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service no_sentinel dead_master_is_named master_killed begun_in_failover sentinel_passwords cluster \
+run_tests sentinels unknown_service refusing_master no_sentinel dead_master_is_named master_killed begun_in_failover sentinel_passwords cluster \
   cluster_rules replicas refused_renewal replicas_rules
