@@ -353,7 +353,8 @@ static const char *advice(int status)
 {
   switch (status) {
   case FAIRLOCK_UNREACHABLE:
-    return "Is it running there? Name the right one by --url or FAIRLOCK_URL; with TLS, rediss://.";
+    return "Is it running there? Name the right one by --url or FAIRLOCK_URL; with TLS, rediss://, "
+           "and only then. Where servers move, a fail-over may be going on.";
   case FAIRLOCK_DENIED:
     return "Check the user and password (--url, FAIRLOCK_PASSWORD, --password-file) and the user's "
            "rules (ACL LIST).";
@@ -365,7 +366,8 @@ static const char *advice(int status)
     return "Is it a Redis server, 6.2 or newer (for redis+sentinel://, a Sentinel; with TLS, "
            "rediss://)? See --url.";
   case FAIRLOCK_UNAVAILABLE:
-    return "It is loading its data, or busy with a script. Try again later.";
+    return "It is loading its data, busy with a script, or its cluster has a part without a master "
+           "(CLUSTER INFO). Try again later.";
   case FAIRLOCK_READONLY:
     return "Name the master by --url or FAIRLOCK_URL.";
   case FAIRLOCK_OOM:
