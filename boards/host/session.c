@@ -7,11 +7,14 @@
 
 #include "session.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "text.h"
@@ -21,6 +24,9 @@
 #define CONNECT_MS  5000U
 #define OFFLINE_MS  10000U
 #define RESPONSE_MS 2000U
+
+/* Of the host's name, in our id: a dot and the number of a process have room behind it. */
+#define HOST_MAX ((int)FAIRLOCK_ID_MAX - 12)
 
 /* For replicas to acknowledge. */
 #define REPLICAS_MS 500U
@@ -154,6 +160,23 @@ static void place_socket(struct session *session)
   else (void)port_posix_seeds(&session->socket, url->seeds); /* the URL was looked at */
 }
 
+/*
+ * Who we are, for people who look at the queue: the host's name as far as its first dot, and our
+ * process. What makes it unique comes from the server.
+ */
+static void name_client(struct session *session)
+{
+  struct utsname host;
+  char *id = session->client_id;
+  if (uname(&host) < 0) return;
+  host.nodename[strcspn(host.nodename, ".")] = 0;
+  for (char *at = host.nodename; *at != 0; at++) {
+    if (!isalnum((unsigned char)*at)) *at = '-';
+  }
+  snprintf(id, sizeof session->client_id, "%.*s.%d", HOST_MAX, host.nodename, (int)getpid());
+  session->config.client_id = id;
+}
+
 int session_prepare(struct session *session, const struct command_line *line)
 {
   memset(session, 0, sizeof *session);
@@ -171,6 +194,7 @@ int session_prepare(struct session *session, const struct command_line *line)
   }
   session->config.database = session->url.database;
   session->config.client_name = "fairlock";
+  name_client(session);
   session->config.receive_buffer = session->receive;
   session->config.receive_size = sizeof session->receive;
   session->config.send_buffer = session->send;

@@ -49,6 +49,7 @@ struct session {
   struct addresses addresses;
   struct fairlock_topology topology;
   char redirected[ADDRESS_SIZE];
+  char client_id[FAIRLOCK_ID_MAX + 1];
   struct fairlock_config config;
   struct fairlock_client client;
   unsigned char receive[FAIRLOCK_RECEIVE_SIZE(FAIRLOCK_NAME_MAX, FAIRLOCK_ID_MAX)];

@@ -35,6 +35,14 @@ test_environment() {
   owner=$(echo "$first" | cut -d , -f 2)
   [ "$(echo "$first" | cut -d , -f 1)" = 'a b' ] || fail "name: $first"
   [ "$(sed -n 2p "$dir/out")" = "$owner" ] || fail "the owner is not the holder: $(cat "$dir/out")"
+  # who it is can be read
+  FAIRLOCK_OWNER='' "$fairlock" run 'a b' -- sh -c 'echo $PPID $FAIRLOCK_OWNER' >"$dir/out"
+  read -r parent owner <"$dir/out"
+  host=$(uname -n | sed 's/\..*//; s/[^A-Za-z0-9]/-/g' | cut -c 1-28)
+  case $owner in
+    "$host.$parent".*) ;;
+    *) fail "not the id of process $parent on $host: $owner" ;;
+  esac
   expect 0 "$fairlock" run 'a b' -- sh -c 'echo "$FAIRLOCK_TOKEN"'
   [ "$(cat "$dir/out")" -gt "$(echo "$first" | cut -d , -f 3)" ] || fail "the token does not grow"
 }
