@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "command.h"
 #include "text.h"
@@ -108,6 +109,16 @@ char *party_shown(const struct party *party)
   exit(EXIT_SYSTEM);
 }
 
+/* The token is the server's time in microseconds when the hold began, or little more. */
+static void print_since(FILE *to, uint64_t token)
+{
+  char text[32];
+  struct tm local;
+  time_t began = (time_t)(token / 1000000);
+  if (localtime_r(&began, &local) == NULL) return;
+  if (strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0) fprintf(to, ", since %s", text);
+}
+
 void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl)
 {
   if (!inspection->held) {
@@ -120,6 +131,7 @@ void inspection_print_holder(FILE *to, const struct inspection *inspection, bool
   if (inspection->hold_count == 0) fputs(", handed over, not confirmed yet", to);
   if (inspection->hold_count > 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
   if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);
+  if (with_ttl && inspection->token != 0) print_since(to, inspection->token);
   if (with_ttl && inspection->ttl_ms < 0) fputs(", without end", to);
   if (with_ttl && inspection->ttl_ms >= 0)
     fprintf(to, ", %.1f s left", (double)inspection->ttl_ms / 1000);

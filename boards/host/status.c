@@ -56,8 +56,8 @@ static const char *json_bool(bool value)
 static void print_json_holder(const struct inspection *inspection)
 {
   if (!inspection->held) {
-    fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,\"token\":"
-          "null",
+    fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,"
+          "\"token\":null,\"since_ms\":null",
           stdout);
     return;
   }
@@ -67,8 +67,10 @@ static void print_json_holder(const struct inspection *inspection)
          inspection->hold_count);
   if (inspection->ttl_ms < 0) fputs(",\"ttl_ms\":null", stdout);
   else printf(",\"ttl_ms\":%" PRId64, inspection->ttl_ms);
-  if (inspection->token == 0) fputs(",\"token\":null", stdout);
-  else printf(",\"token\":%" PRIu64, inspection->token);
+  if (inspection->token == 0) fputs(",\"token\":null,\"since_ms\":null", stdout);
+  else
+    printf(",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, inspection->token,
+           inspection->token / 1000);
 }
 
 static void print_json(const char *name, const struct inspection *inspection, const char *server)

@@ -25,7 +25,8 @@ test_status() {
   waiter=$!
   eventually waits 1 a
   expect 0 "$fairlock" status a b
-  printed "a: held by $owner (fairlock, token $(redis hget 'fairlock:{a}' token), "
+  token=$(redis hget 'fairlock:{a}' token)
+  printed "a: held by $owner (fairlock, token $token, since $(date -d "@$((token / 1000000))" '+%F %T'), "
   printed "$(redis lindex 'redisson_lock_queue:{a}' 0)"
   printed 'b: free, nobody waits'
   kill $waiter $holder
@@ -34,7 +35,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"since_ms":null,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
@@ -46,6 +47,7 @@ test_status_json() {
   same "$(json '.held' | tr '\n' ' ')" 'false true '
   same "$(json 'select(.held)|.holder')" "\"$(redis hkeys a)\""
   same "$(json 'select(.held)|.token')" "$(redis hget 'fairlock:{a}' token)"
+  same "$(json 'select(.held)|.since_ms')" "$(($(redis hget 'fairlock:{a}' token) / 1000))"
   same "$(json 'select(.held)|[.kind,.hold_count,(.ttl_ms>0 and .ttl_ms<=30000)]')" '["fairlock",1,true]'
   same "$(json 'select(.held)|.waiters|map(.id)|join(" ")')" "\"$(redis lrange 'redisson_lock_queue:{a}' 0 -1 | tr '\n' ' ' | sed 's/ $//')\""
   same "$(json 'select(.held)|.waiters|map([.place,.kind,.alive,.listens])')" '[[1,"fairlock",true,true],[2,"fairlock",true,true]]'
