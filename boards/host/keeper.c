@@ -61,6 +61,7 @@ struct hold {
   int wake[2];
   struct guard *guard;
   uint32_t wait_ms; /* for the lock, what is left of it */
+  int told;         /* the last reason for having to wait that was told */
   enum phase phase;
   uint32_t until; /* ENDING: SIGKILL; RELEASING: give up */
 };
@@ -191,11 +192,23 @@ static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
   guard_deadline(hold->guard, now + left - spare_ms(hold->options));
 }
 
+/* A server that refuses for now: said once. One that cannot be reached may be back at once. */
+static void tell_why(struct hold *hold)
+{
+  int why = fairlock_last_error(&hold->session->client);
+  if (why >= 0 || why == FAIRLOCK_UNREACHABLE || why == hold->told || hold->wait_ms == 0) return;
+  hold->told = why;
+  tell_status(hold, KEEPER_RETRYING, why);
+}
+
 static void look_waiting(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
   int status = fairlock_result(&hold->handle);
-  if (status == FAIRLOCK_PENDING) return;
+  if (status == FAIRLOCK_PENDING) {
+    tell_why(hold);
+    return;
+  }
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   if (hold->link < 0) {
     begin_release(hold);

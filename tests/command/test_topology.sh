@@ -414,6 +414,11 @@ test_replicas() {
   expect 0 "$fairlock" run --lease 1 -n a true
   expect 75 "$fairlock" run -n --replicas 2 a true
   [ "$(redis exists a)" = 0 ] || fail "it left a hold"
+  # one that waits says why, once, and leaves nothing when it gives up by itself, after 10 s
+  expect 75 "$fairlock" run --replicas 2 a true
+  [ "$(redis exists a)" = 0 ] || fail "it left a hold"
+  said 'too few replicas acknowledge; trying again'
+  [ "$(grep -c 'trying again' "$dir/err")" = 1 ] || fail "$(cat "$dir/err")"
   # a holder whose replica goes away
   run --lease 3 --kill-after 0.1 a sleep 60 2>"$dir/err" &
   holder=$!
