@@ -12,16 +12,20 @@ $(BUILD)/%.pc: boards/host/%.pc.in FORCE
 FORCE:
 
 .PHONY: install
-install: all $(PC_FILES) ## install headers, library, command and man page below PREFIX (and DESTDIR)
+install: all $(PC_FILES) ## install headers, library, command, man page and completions below PREFIX (and DESTDIR)
 	$(INSTALL) -d $(INSTALLED)/bin $(INSTALLED)/lib/pkgconfig $(INSTALLED)/include/fairlock $(INSTALLED)/share/man/man1
 	$(INSTALL) -m 755 $(BUILD)/fairlock $(INSTALLED)/bin/fairlock
 	$(INSTALL) -m 644 $(BUILD)/liblock.a $(INSTALLED)/lib/liblock.a
 	$(INSTALL) -m 644 $(PC_FILES) $(INSTALLED)/lib/pkgconfig
 	$(INSTALL) -m 644 $(HEADERS) $(INSTALLED)/include/fairlock
 	$(INSTALL) -m 644 boards/host/fairlock.1 $(INSTALLED)/share/man/man1/fairlock.1
+	$(INSTALL) -d $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions
+	$(INSTALL) -m 644 boards/host/completion.bash $(INSTALLED)/share/bash-completion/completions/fairlock
+	$(INSTALL) -m 644 boards/host/_fairlock $(INSTALLED)/share/zsh/site-functions/_fairlock
 
 .PHONY: uninstall
 uninstall: ## remove what install put there
 	rm -f $(INSTALLED)/bin/fairlock $(INSTALLED)/lib/liblock.a $(INSTALLED)/lib/pkgconfig/fairlock*.pc
+	rm -f $(INSTALLED)/share/bash-completion/completions/fairlock $(INSTALLED)/share/zsh/site-functions/_fairlock
 	rm -f $(INSTALLED)/share/man/man1/fairlock.1 $(addprefix $(INSTALLED)/include/fairlock/,$(notdir $(HEADERS)) port_openssl.h)
 	-rmdir $(INSTALLED)/include/fairlock 2>/dev/null || true
