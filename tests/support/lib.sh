@@ -84,6 +84,7 @@ answers() {
 
 # start_server OPTION...: sets port, server (its process) and FAIRLOCK_URL
 start_server() {
+  [ -x "$build/redis-server" ] || fail "there is no $build/redis-server: make it first"
   password=
   port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
   while :; do
