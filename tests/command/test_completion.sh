@@ -1,7 +1,7 @@
 #!/bin/sh
 # Completion for bash and zsh: it offers what the command's help lists, by the files as they are
 # installed.
-# shellcheck source=tests/support/lib.sh disable=SC2016,SC2154,SC1091,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
 
