@@ -29,11 +29,11 @@ static const struct {
   int8_t mode;
   int8_t change;
 } requests[] = {
-    [QUEUEING] = {KIND_ACQUIRE, 1, 1},     [TRYING] = {KIND_ACQUIRE, 0, 1},
-    [HELD] = {KIND_KEEP, -1, 0},           [REENTERING] = {KIND_KEEP, -1, 1},
-    [RELEASE_ONE] = {KIND_RELEASE, 0, -1}, [RELEASING] = {KIND_RELEASE, 0, -1},
-    [LEAVING] = {KIND_LEAVE, 0, 0},        [REMOVING] = {KIND_LEAVE, 0, 0},
-    [FORCING] = {KIND_FORCE, 0, -1},       [INSPECTING] = {KIND_INSPECT, 0, 0},
+    [QUEUEING] = {KIND_ACQUIRE, 1, 1},   [TRYING] = {KIND_ACQUIRE, 0, 1},
+    [HELD] = {KIND_KEEP, -1, 0},         [REENTERING] = {KIND_KEEP, -1, 1},
+    [RELEASE_ONE] = {KIND_KEEP, -1, -1}, [RELEASING] = {KIND_RELEASE, 0, -1},
+    [LEAVING] = {KIND_LEAVE, 0, 0},      [REMOVING] = {KIND_LEAVE, 0, 0},
+    [FORCING] = {KIND_FORCE, 0, -1},     [INSPECTING] = {KIND_INSPECT, 0, 0},
 };
 
 static bool pending(const struct fairlock *handle)
@@ -494,8 +494,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
 
 static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
 {
-  bool releases = handle->phase == RELEASE_ONE;
-  if (!done || (!releases && (uint64_t)handle->engine->values[1] != handle->token)) {
+  if (!done || (uint64_t)handle->engine->values[1] != handle->token) {
     lose(handle);
     return;
   }

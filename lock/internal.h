@@ -99,10 +99,10 @@ enum kind {
   /* may begin a hold, or enter the queue */
   KIND_ACQUIRE = 1,
 
-  /* renews, confirms, re-enters: only if held */
+  /* renews, confirms, re-enters, releases one level: only if held */
   KIND_KEEP = 2,
 
-  /* ends the hold with a token, or one level of it */
+  /* ends the hold with a token */
   KIND_RELEASE = 4,
 
   /* ends whatever the id has: queue entry or hold */

@@ -104,8 +104,8 @@ static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
 
 void fairlock_unpack(struct resp_writer *writer, const struct fairlock_script *script)
 {
-  unpack_part(writer, script->part[0]);
-  unpack_part(writer, script->part[1]);
+  for (unsigned i = 0; i < sizeof script->part / sizeof script->part[0]; i++)
+    unpack_part(writer, script->part[i]);
 }
 
 /*
@@ -136,7 +136,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 {
   const struct fairlock *handle = request->handle;
   const struct fairlock_script *script = &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE];
-  int arguments = request->target > 0 ? 5 : 4; /* a lease, when something of the hold is kept */
+  int arguments = 4;
   if (request->kind & (KIND_ACQUIRE | KIND_KEEP)) {
     script = &fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE];
     arguments = 6;
@@ -159,7 +159,6 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
     resp_write_bulk_number(writer, request->mode);
   }
   resp_write_bulk_number(writer, (int64_t)request->token);
-  if (arguments == 5) resp_write_bulk_number(writer, request->lease_ms);
 }
 
 /* HELLO 3 [AUTH user password] [SETNAME name] */

@@ -1,5 +1,5 @@
 /*
- * The scripts, as generated into scripts.c from scripts/(common, acquire, release, inspect).lua.
+ * The scripts, as generated into scripts.c from the Lua files of scripts/.
  * Private to the engine.
  */
 #ifndef FAIRLOCK_SCRIPTS_H
@@ -21,9 +21,9 @@
 
 enum { FAIRLOCK_SCRIPT_ACQUIRE, FAIRLOCK_SCRIPT_RELEASE, FAIRLOCK_SCRIPT_INSPECT };
 
-/* A script's text is part[0] and then part[1]: packed as scripts.c describes, each ended by a 0. */
+/* A script's text is that of its parts, packed as scripts.c describes, each ended by a 0. */
 struct fairlock_script {
-  const uint8_t *part[2];
+  const uint8_t *part[4];
 
   /* of the text */
   uint16_t size;

@@ -1,4 +1,5 @@
--- First acquisition, re-entry, a waiter's heartbeat, the confirmation of a grant, and renewal.
+-- First acquisition, re-entry, release of one level of it, a waiter's heartbeat, the confirmation of a
+-- grant, and renewal.
 --
 -- ARGV  4 lease, ms
 --       5 mode: 0 try, -1 only if held, else wait in the queue; the waiter timeout, ms: a waiter
@@ -8,36 +9,49 @@
 --       {0, ttl, now}     not now; ttl of the lock for one who tried or is first in line, else -1
 --       {-1, 0, now}      the hold that the caller believes in is gone
 --       {-2, 0, now}      void: came after its time
+-- include common.lua
 
 local lease, mode = ARGV[4], tonumber(ARGV[5])
-local is_last_token = ARGV[6] == last
+local ttl = call('pttl', lock)
+local count = ttl ~= -2 and call('hget', lock, id)
 
 if count then
-  local token = tonumber(last) or 0
-  local evicted = not (token > 0 and token < 2 ^ 53)
+  local before = tonumber(last) or 0
+  local evicted = not (before > 0 and before < 2 ^ 53)
+  local is_last_token = ARGV[6] == last
   if mode >= 0 and (is_last_token or evicted) then
     -- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
     -- one whose token was evicted.
     released = last
-    remember('released', released)
+    call('hset', meta, 'released', released)
+    keep(0)
     call('del', lock)
+    ttl = -2
   elseif is_last_token or mode >= 0 then
     -- Only the first confirmation of a grant may shorten the lease. It names the token: a late
-    -- request of an earlier wait cannot be taken for it.
+    -- request of an earlier wait cannot be taken for it. Otherwise nothing does: a request of an
+    -- earlier hold, or of before a re-entry, may come late.
     local confirms = count == '0' and mode < 0
-    if confirms then call('pexpire', lock, lease) end
-    extend_lease(lease)
+    if confirms or ttl < tonumber(lease) then
+      call('pexpire', lock, lease)
+      ttl = lease
+    end
+    call('pexpire', meta, ttl + 172800000) -- a write in any case: a WAIT waits for the last one
+    set_head(ttl)
     if tonumber(count) ~= target and (confirms or count ~= '0') then call('hset', lock, id, target) end
-    return {1, token, now}
+    return {1, before, now}
   end
 end
 if target > 1 or mode < 0 then return {-1, 0, now} end
 
-local ttl = call('pttl', lock)
 if ttl == -2 then -- the lock is free
+  if not head then return {1, tonumber(grant(id, lease, '1')), now} end
+  -- include hand_over.lua
   if hand_over(id) == true then
-    local token = grant(id, lease, score, '1')
-    return {1, token, now}
+    local token = grant(id, lease, '1')
+    forget(id, id)
+    set_head(lease)
+    return {1, tonumber(token), now}
   end
   ttl = call('pttl', lock)
 elseif woken then -- whoever was woken has come, and may wait again with the same score
@@ -45,20 +59,22 @@ elseif woken then -- whoever was woken has come, and may wait again with the sam
 end
 if mode == 0 then return {0, ttl, now} end
 
-remember(id, now + mode .. ' ' .. ARGV[5])
-local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
-if ahead then
-  local need = now + (ahead + 1) * chain
-  if tonumber(score) < need then call('zadd', timeout, need, id) end
-else
-  call('zadd', timeout, 'XX', 0, id) -- changes nothing; refused here, it leaves no entry without a score
-  local place = call('rpush', queue, id)
-  call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
-end
--- What waiters leave who all vanished is forgotten in the end; while one asks, nothing is, however long the hold lasts.
-if call('pttl', queue) < tonumber(day) then
-  call('pexpire', queue, fortnight)
-  call('pexpire', timeout, fortnight)
+call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. ARGV[5])
+-- The rest is enough once in each hundred seconds.
+if not score or string.sub(notes[4] or '', 1, 8) ~= string.sub(micros, 1, 8) then
+  keep(0)
+  local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
+  if ahead then
+    local need = now + (ahead + 1) * chain
+    if tonumber(score) < need then call('zadd', timeout, need, id) end
+  else
+    call('zadd', timeout, 'XX', 0, id) -- changes nothing; refused here, it leaves no entry without a score
+    local place = call('rpush', queue, id)
+    call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
+  end
+  -- What waiters leave who all vanished is forgotten in the end: after a fortnight, as no lease is longer.
+  call('pexpire', queue, '1209600000')
+  call('pexpire', timeout, '1209600000')
 end
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

@@ -21,13 +21,19 @@ local reply = {
   call('pttl', lock), mine and notes[1] or '0', mine and 1 or 0, tonumber(hold[2]) or 0, #waiters, holder
 }
 for _, waiter in ipairs(waiters) do
-  local alive = call('hget', meta, waiter)
-  local limit = alive and string.match(alive, '^%d+') or call('zscore', timeout, waiter)
+  local note = call('hget', meta, waiter)
+  local limit
+  if note then
+    local heard_s, heard_us, patience = string.match(note, '^(%d+) (%d+) (%d%d%d%d%d?%d?)$')
+    limit = patience and heard_s * 1000 + heard_us / 1000 + patience
+  else
+    limit = call('zscore', timeout, waiter)
+  end
   local shard = redis.pcall('pubsub', 'shardnumsub', channel .. waiter)[2] -- nil: before 7.0
   local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0 or shard and shard > 0
   local condition = 0
   if (tonumber(limit or 0) or 0) > now then condition = listens and 2 or 1 end
-  reply[#reply + 1] = alive and 1 or 0
+  reply[#reply + 1] = note and 1 or 0
   reply[#reply + 1] = condition
   reply[#reply + 1] = waiter
 end

@@ -65,6 +65,7 @@ int format_request(char **text, const char *name, const char *id, unsigned long 
 void bench_pair(int port);
 void bench_handover(int port);
 void bench_growth(int port);
+void bench_server_time(int port);
 void bench_many(int port);
 void bench_threads(int port);
 void bench_clients(int port);

@@ -151,7 +151,7 @@ static void crowd(struct side *side, const char *lock, int count, bool ahead)
       "for i = 1, tonumber(ARGV[1]) do local id = 'crowd-0000-4000-8000-000000000000:' .. i "
       "redis.call(ARGV[3], KEYS[1], id) redis.call('zadd', KEYS[2], now + 3600000 + i * 300000, "
       "id) "
-      "if ARGV[2] == '1' then redis.call('hset', KEYS[3], id, now + 3600000) end end";
+      "if ARGV[2] == '1' then redis.call('hset', KEYS[3], id, t[1] + 3600 .. ' 0 5000') end end";
   raw_run(&lab.redis,
           "EVAL %s 3 redisson_lock_queue:{%s} redisson_lock_timeout:{%s} fairlock:{%s} %d %d %s",
           script, lock, lock, lock, count, side->kind == OURS, ahead ? "lpush" : "rpush");

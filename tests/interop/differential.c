@@ -134,11 +134,11 @@ static void note_silence(int who, int64_t score, int64_t since)
   raw_run(&lab.redis, "HSET fairlock:{same} suspect:%s %s", id_of(who), note);
 }
 
-/* As our script notes a waiter of ours: alive until then, with a waiter timeout of 5 s. */
-static void note_wait(int who, int64_t until)
+/* As our script notes a waiter of ours: heard then, with a waiter timeout of 5 s. */
+static void note_wait(int who, int64_t heard)
 {
   char note[64];
-  snprintf(note, sizeof note, "%" PRId64 " 5000", until);
+  snprintf(note, sizeof note, "%" PRId64 " %" PRId64 " 5000", heard / 1000, heard % 1000 * 1000);
   raw_run(&lab.redis, "HSET fairlock:{same} %s %s", id_of(who), note);
 }
 
@@ -155,7 +155,7 @@ static void plant_ours(const struct plan *plan, int64_t now)
     const struct waiter *waiter = &plan->queue[i];
     if (plan->of_ours || waiter->who == 0) {
       bool gone = !waiter->listens && (waiter->lapsed || waiter->expired);
-      note_wait(waiter->who, now + (gone ? -1 : 5000));
+      note_wait(waiter->who, now - (gone ? 5001 : 0));
     } else if (waiter->lapsed || waiter->stale) {
       note_silence(waiter->who, score_of(plan, i, now) - (waiter->stale ? CHAIN : 0), now - 6000);
     }

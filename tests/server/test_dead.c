@@ -50,7 +50,7 @@ static void age(const char *name)
   }
   for (int64_t i = 0; i < count && i < CROWD + 8; i++) {
     if (strchr(field[i], ':') != NULL)
-      CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{%s} %s %s", name, field[i], "1 5000"), 0);
+      CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{%s} %s %s", name, field[i], "1 0 5000"), 0);
   }
 }
 
@@ -460,7 +460,7 @@ static void test_unexpected_grant(void)
   fairlock_id(&idle, id);
   CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{unexpected} %s", id));
   CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{unexpected} 9000000000000 %s", id));
-  CHECK(raw_run(&redis, "HSET fairlock:{unexpected} %s %s", id, "9000000000000 5000"));
+  CHECK(raw_run(&redis, "HSET fairlock:{unexpected} %s %s", id, "9000000000 0 5000"));
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   CHECK_EQUAL(hold_count_of(&redis, "unexpected", id), 0); /* given, not confirmed */
   AWAIT(raw_number(&redis, "EXISTS unexpected") != 1, fairlock_poll(&other.client, 20));

@@ -4,6 +4,7 @@
  * without any other protection, so that two holders at a time would show, too.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -286,6 +287,7 @@ static void test_longer_than_a_day(void)
   static struct client client;
   struct fairlock holder;
   struct actor waiter[2];
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
   uint64_t token = 0;
   begin();
   client_open(&client, server.port);
@@ -298,8 +300,14 @@ static void test_longer_than_a_day(void)
     if (i == 0) sleep_ms(1000); /* the second one would be heard first, if both lost their places */
   }
   CHECK_EQUAL(raw_number(&redis, "PEXPIRE redisson_lock_queue:{days} 3500"),
-              1); /* what is left when the day is over */
+              1); /* what is left when the fortnight is over */
   CHECK_EQUAL(raw_number(&redis, "PEXPIRE redisson_lock_timeout:{days} 3500"), 1);
+  /* and as if the waiters had last been heard of some hundred seconds ago */
+  for (int i = 0; i < 2; i++) {
+    (void)snprintf(id, sizeof id, "%s",
+                   raw_text(&redis, "LINDEX redisson_lock_queue:{days} %d", i));
+    CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{days} %s %s", id, "1000000000 0 5000"), 0);
+  }
   sleep_ms(5500);
   CHECK_EQUAL(queue_length(&redis, "days"), 2);
   CHECK(raw_number(&redis, "PTTL redisson_lock_queue:{days}") > 43200000);

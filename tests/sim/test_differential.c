@@ -496,22 +496,32 @@ static char *timeless(char *text)
                   "math.floor(redis.CALL('pttl', lock) / 10000) * 10000 + 5000");
 }
 
+/* Puts the text of another file where the text names it. */
+static char *included(char *text, const char *name)
+{
+  char line[40];
+  char path[60];
+  size_t size;
+  snprintf(line, sizeof line, "-- include %s", name);
+  snprintf(path, sizeof path, "lock/scripts/%s", name);
+  char *other = read_file(path, &size);
+  text = replaced(text, line, other);
+  free(other);
+  return text;
+}
+
 static void load_sources(void)
 {
   static const char *const files[] = {"lock/scripts/acquire.lua", "lock/scripts/release.lua",
                                       "lock/scripts/inspect.lua"};
   size_t size;
-  char *common = read_file("lock/scripts/common.lua", &size);
   for (int i = 0; i < 7; i++) {
-    char *own = i < 3 ? read_file(files[i], &size) : strdup(redisson_script(i - 3));
-    char *whole = malloc(131072);
-    if (whole == NULL || own == NULL) abort();
-    snprintf(whole, 131072, "%s%s", i < 2 ? common : "", own);
-    free(own);
-    sources[i] = replaced(timeless(whole), "redis.CALL", "redis.call");
+    char *text = i < 3 ? read_file(files[i], &size) : strdup(redisson_script(i - 3));
+    if (text == NULL) abort();
+    text = included(included(text, "common.lua"), "hand_over.lua");
+    sources[i] = replaced(timeless(text), "redis.CALL", "redis.call");
     source_sizes[i] = strlen(sources[i]);
   }
-  free(common);
 }
 
 #define IDS 5

@@ -260,9 +260,11 @@ static void look_back(struct world *world)
   if (world->failed) return;
   check_subscriptions(world);
   check_nothing_left(world, false);
-  for (int i = 0; i < 2; i++) {
+  /* once more when suspects are gone, and when notes are dropped again */
+  static const int64_t pauses[] = {6 * SECOND, 1000 * SECOND, 0};
+  for (size_t i = 0; i < sizeof pauses / sizeof pauses[0]; i++) {
     sweep(world);
-    world->now += 6 * SECOND;
+    world->now += pauses[i];
   }
   check_nothing_left(world, true);
 }

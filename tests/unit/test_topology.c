@@ -1147,7 +1147,7 @@ static void test_wait_for_a_partial_release(void)
   pass(10000);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   CHECK(sends(WAIT_FOR_2));
-  answer(1, 1, 0);
+  answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(fairlock_engine_remaining_ms(&a, now) < 10000);
   feed(":2\r\n");
@@ -1175,13 +1175,13 @@ static void test_unsynced_partial_release(void)
   pass(10000);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
-  answer(1, 1, 0);
+  answer(1, 77, 0);
   feed(":1\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(fairlock_engine_remaining_ms(&a, now) < 10000);
   pass(500);
   CHECK(sends(WAIT_FOR_2));
-  answer(1, 1, 0);
+  answer(1, 77, 0);
   feed(":2\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(a.holds, 1);

@@ -1,0 +1,98 @@
+-- The lock is free, and somebody waits: what acquire.lua and release.lua do then.
+
+local redisson_timeout = '5000' -- a Redisson waiter that has not been heard of for this long is dead
+
+local function remember(...)
+  call('hset', meta, ...)
+  keep(0)
+end
+
+local function forget(waiter, note)
+  call('lrem', queue, '1', waiter)
+  call('zrem', timeout, waiter)
+  call('hdel', meta, note)
+  if waiter == head then head = call('lindex', queue, '0') end
+end
+
+-- Offers the lock to the waiters in order. True when caller may take it; 'given' when a waiter of
+-- ours owns it now.
+local function hand_over(caller)
+  local place, pending = 0, false
+  while true do
+    local waiter = head
+    if place > 0 then waiter = call('lindex', queue, place) end
+    if not waiter or waiter == caller then return not pending end
+    -- Redisson names the channel after the lock as it names the queue. In a cluster, it since 3.22
+    -- and we listen by shard.
+    local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
+    local listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
+    if not listens then
+      local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, of before 7.0
+      listens = shard and shard > 0 and 'spublish'
+    end
+    local note = waiter == noted and notes[4] or call('hget', meta, waiter)
+    if note then
+      local heard_s, heard_us, patience = string.match(note, '^(%d+) (%d+) (%d%d%d%d%d?%d?)$')
+      if not patience or heard_s * 1000 + heard_us / 1000 + patience <= now then
+        forget(waiter, waiter)
+      elseif pending then
+        return false
+      elseif listens then
+        local token = grant(waiter, patience, '0')
+        forget(waiter, waiter)
+        set_head(patience)
+        call(listens, channel, token .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience)
+        return 'given'
+      else
+        place = place + 1
+      end
+    else
+      local score = call('zscore', timeout, waiter) or '0'
+      local suspect, gone = 'suspect:' .. waiter, false
+      if listens then
+        if pending then return false end
+        -- A Redisson waiter takes the lock itself, and only from the head of the list. It is gone
+        -- when it was woken redisson_timeout ago and has not: its host lost power, and the server
+        -- has not noticed yet.
+        local waking = waiter .. ' ' .. score
+        local since = tonumber(call('hget', meta, 'since')) or 0
+        if woken ~= waking or since + 3 * redisson_timeout < now or since > now then -- scores come again
+          remember('woken', waking, 'since', now)
+        else
+          gone = since + redisson_timeout <= now
+        end
+        if not gone then
+          -- Our waiters before it that do not listen stay in the queue, behind it; its acquisition
+          -- will take one chain link from every score, so they get one.
+          for ahead = 0, place - 1 do
+            call('zincrby', timeout, chain, call('lindex', queue, ahead))
+          end
+          if place > 0 then
+            call('lrem', queue, 1, waiter)
+            call('lpush', queue, waiter)
+            head = waiter
+          end
+          call('hdel', meta, suspect)
+          call(listens, channel, '0')
+          return false
+        end
+      else
+        -- It enters the queue before it listens. So one that does not listen is suspect, and gone
+        -- redisson_timeout after that was first seen. What was seen during an earlier wait of its
+        -- own, with another score, does not count.
+        local seen, since = string.match(call('hget', meta, suspect) or '', '(%S+) (%d+)')
+        if seen ~= score or tonumber(since) > now then
+          remember(suspect, score .. ' ' .. now)
+          since = now
+        end
+        gone = since + redisson_timeout <= now or tonumber(score) <= now
+        pending = pending or not gone
+      end
+      if gone then
+        forget(waiter, suspect)
+      else
+        place = place + 1
+      end
+    end
+  end
+end
