@@ -454,8 +454,11 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
     if (engine->stage > OPENING) greeted += engine->response_ms;
     limit = earlier(limit, greeted);
   }
-  if (written) limit = earlier(limit, oldest->sent_at[0] + engine->response_ms);
-  if (engine->send_end > 0) limit = earlier(limit, engine->filled_at + engine->response_ms);
+  /* also to a request that no handle cares about any more: others may wait until it is answered */
+  if (engine->send_end > 0 || engine->last_sent != engine->last_received) {
+    uint32_t since = written ? oldest->sent_at[0] : engine->filled_at;
+    limit = earlier(limit, since + engine->response_ms);
+  }
   return limit;
 }
 

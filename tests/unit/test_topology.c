@@ -1665,6 +1665,28 @@ static void test_wait_without_an_answer(void)
   close_connection();
 }
 
+/*
+ * Nor does one to a request that nobody cares about any more: nothing else is sent before, so the
+ * leave would wait for ever.
+ */
+static void test_given_up_without_an_answer(void)
+{
+  set_up_replicas(2);
+  wait_a(FAIRLOCK_RENEW);
+  greet_master();
+  drain();
+  pass(500);
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  pass(1499);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 1);
+  pass(1);
+  close_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
 static void test_wait_in_a_small_buffer(void)
 {
   size_t size;
@@ -1825,6 +1847,7 @@ const struct check_test check_tests[] = {
     {"topology: messages between the answers", test_messages_between_the_answers},
     {"topology: broken between the answers", test_broken_between_the_answers},
     {"topology: wait without an answer", test_wait_without_an_answer},
+    {"topology: wait given up without an answer", test_given_up_without_an_answer},
     {"topology: wait in a small buffer", test_wait_in_a_small_buffer},
     {"topology: wait is answered too soon", test_wait_is_answered_too_soon},
     {"topology: slot", test_slot},
