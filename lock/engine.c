@@ -368,7 +368,6 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
       engine->request_done += writer.used;
       if (engine->request_done < writer.total) continue;
       engine->writing = false;
-      engine->changed = true;
       engine->request.handle = NULL;
     }
     if (engine->send_end > 0) {

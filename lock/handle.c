@@ -17,7 +17,8 @@
  *
  * Tokens. While it does not hold, a handle keeps the token of its last hold: the server may still
  * have that hold, because it was given up unreleased, or because the server took over and has not
- * got the release. The next acquire tells it to end that hold and to begin a new one.
+ * got the release. The next acquire tells it to end that hold and to begin a new one. When the answer
+ * names an older hold, which a fail-over has brought back, that one is ended likewise.
  */
 #include "internal.h"
 
@@ -468,11 +469,13 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   struct fairlock_engine *engine = handle->engine;
   int64_t value = engine->values[1];
   if (granted) {
-    if (value <= 0 || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
+    bool spent = value <= (int64_t)handle->token; /* a fail-over has brought an earlier hold back */
+    bool late = reached(engine->now, lease_end(sent_at, handle->lease_ms));
+    if (spent || !late) handle->token = (uint64_t)value;
+    if (spent || late) {
       fairlock_queue_send(handle);
       return;
     }
-    handle->token = (uint64_t)value;
     extend(handle, sent_at);
     hold(handle, &engine->counters.polled);
   } else if (handle->phase == TRYING) {

@@ -250,6 +250,41 @@ static void test_old_release(void)
   close_all();
 }
 
+/* The server as a fail-over that lost the last writes leaves it: with an earlier hold of `id`. */
+static void bring_back(const char *id, uint64_t token)
+{
+  CHECK(raw_run(&redis, "DEL back"));
+  CHECK(raw_run(&redis, "HSET back %s 1", id));
+  CHECK(raw_run(&redis, "PEXPIRE back 60000"));
+  CHECK(raw_run(&redis, "HSET fairlock:{back} token %ld holder %s released 0", (int64_t)token, id));
+}
+
+/*
+ * A hold before the last one stands on the server again. It was given up: it is ended, and a new one
+ * begins.
+ */
+static void test_brought_back(void)
+{
+  char id[FAIRLOCK_HOLDER_ID_SIZE];
+  begin();
+  open_with_lease(0, "back");
+  for (int wait = 0; wait < 2; wait++) {
+    CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+    fairlock_id(&handle, id);
+    uint64_t first = fairlock_token(&handle);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+    uint64_t last = fairlock_token(&handle);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+    bring_back(id, first);
+    CHECK_EQUAL(fairlock_acquire(&handle, (uint32_t)wait * 10000, 60000), FAIRLOCK_OK);
+    CHECK(fairlock_token(&handle) > last);
+    CHECK_EQUAL(hold_count_of(&redis, "back", id), 1);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  }
+  close_all();
+}
+
 static bool notes_outlive_lease(void)
 {
   return raw_number(&redis, "PTTL fairlock:{notes}") > raw_number(&redis, "PTTL notes") + 3600000;
@@ -482,6 +517,7 @@ const struct check_test check_tests[] = {
     {"lost: by DEL", test_deleted},
     {"lost: taken over by somebody else", test_taken_over},
     {"lost: a release names its hold", test_old_release},
+    {"lost: an earlier hold is brought back", test_brought_back},
     {"lost: notes on a hold last for longer than it", test_notes_last},
     {"lost: by a restart without persistence", test_restart},
     {"lost: waiters survive such a restart", test_restart_with_waiters},

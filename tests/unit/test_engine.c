@@ -585,6 +585,50 @@ static void test_released_token_is_named(void)
   CHECK(sends("$1\r\n0\r\n$2\r\n77\r\n"));
 }
 
+/*
+ * A fail-over, or a server that was no master any more, may bring a hold back that came before the
+ * last one. Its token is spent, too: it is named, so that the server ends it and gives a new one.
+ */
+static void test_earlier_hold_is_not_taken_again(void)
+{
+  for (uint32_t wait = 0; wait < 2; wait++) {
+    acquire_a(FAIRLOCK_RENEW);
+    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+    drain();
+    answer(1, 0, 0);
+    CHECK_EQUAL(fairlock_engine_acquire(&a, wait * 5000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+    CHECK(sends("$2\r\n77\r\n"));
+    answer(1, 66, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+    CHECK(sends("$2\r\n66\r\n"));
+    answer(1, 66, 0); /* nor when it is said once more */
+    CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+    CHECK(sends("$2\r\n66\r\n"));
+    answer(1, 88, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+    CHECK_EQUAL(a.token, 88);
+  }
+}
+
+/* A hold of which the answer comes too late is no earlier one: it is asked for, and goes on. */
+static void test_late_answer_is_no_earlier_hold(void)
+{
+  acquire_a(1000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("$2\r\n77\r\n"));
+  pass(1000);
+  answer(1, 88, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("$2\r\n77\r\n"));
+  answer(1, 88, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 88);
+}
+
 static void test_another_token_is_a_loss(void)
 {
   acquire_a(FAIRLOCK_RENEW);
@@ -2412,6 +2456,8 @@ const struct check_test check_tests[] = {
     {"renewal and loss", test_renewal_and_loss},
     {"another token is a loss", test_another_token_is_a_loss},
     {"released token is named", test_released_token_is_named},
+    {"an earlier hold is not taken again", test_earlier_hold_is_not_taken_again},
+    {"a late answer is no earlier hold", test_late_answer_is_no_earlier_hold},
     {"a hold is lost while its SUBSCRIBE is under way", test_loss_while_subscribing},
     {"a lease runs out", test_lease_runs_out},
     {"a lease ran out long ago", test_lease_ran_out_long_ago},
