@@ -87,6 +87,7 @@ static void unqueue(struct party *party)
   struct lock *lock = party->lock;
   if (!party->queued) return;
   party->queued = false;
+  party->astray = false;
   if (party->before != NULL) party->before->after = party->after;
   else lock->first = party->after;
   if (party->after != NULL) party->after->before = party->before;
@@ -137,6 +138,15 @@ static bool listens(const struct party *party)
 }
 
 /*
+ * The server has ended the subscriptions of a connection, as its slots were gone for a moment, and
+ * what comes on it now was sent before the client was told.
+ */
+static bool sent_unaware(const struct link *link)
+{
+  return link->gone && (link->gone_told == 0 || link->sent_step <= link->gone_told);
+}
+
+/*
  * A heartbeat of a waiter whose last one came on the same connection. It goes out by the clock,
  * however slow the answers are: unless the device slept, something held up what it sends, or the
  * server refused it, it comes before the timeout.
@@ -149,7 +159,7 @@ static void check_heartbeat(const struct party *party, const struct link *link)
   /* before the last one that was not refused, a SUBSCRIBE had come */
   if (party->heard >= party->started &&
       world->refused_at < party->heard - 2 * device_round_trip(device) &&
-      party->heard_step >= party->start_step && !listens(party))
+      party->heard_step >= party->start_step && !listens(party) && !sent_unaware(link))
     world_fail(world, "%s waits for %s and does not listen", party->id, party->lock->text[0]);
   if (alive(party) || party->heard < world->moved_at) return;
   /* nothing is sent behind a WAIT, and each handle of the device may need one */
@@ -186,6 +196,7 @@ static void heard(struct party *party, struct link *link)
     enqueue(party);
   }
   party->revived = false;
+  party->astray = false;
   party->heard = world->now;
   party->link = link;
 }
@@ -282,7 +293,9 @@ static void check_orphan(void *object, uint32_t stamp)
 static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
 {
   struct world *world = party->world;
-  if (party->taken_out && ordered(world))
+  /* a fail-over may bring a place in the queue back, until its timeout */
+  bool brought_back = (party->revived || party->astray) && alive(party);
+  if (party->taken_out && !brought_back && ordered(world))
     world_fail(world, "%s gets %s after it was taken out", party->id, lock->text[0]);
   check_order(party);
   check_barging(party);
@@ -534,15 +547,23 @@ static void begin_belief(struct party *party, uint64_t token)
     party->next_believer = lock->believers;
     lock->believers = party;
   }
+  bool again = party->device != NULL && token == party->believed;
   party->believes = true;
+  party->fell |= token < party->believed;
   party->believed = token;
+  if (again) /* it has given that one up, or lost it */
+    world_fail(world, "%s believes once more in token %llu of %s", party->id,
+               (unsigned long long)token, lock->text[0]);
   if (party->device == NULL || excused(party)) return;
   /* the old master gave newer ones, and all that was lost */
   if (!strict(world) && token == lock->revived) return;
   if (token <= lock->believed) {
+    /* a server that took over, or was no master any more, gave it older ones: its clock is behind */
+    if (!strict(world) && world->replication != NULL && party->fell) return;
     world_fail(world, "%s believes in token %llu of %s after %llu", party->id,
                (unsigned long long)token, lock->text[0], (unsigned long long)lock->believed);
   }
+  party->fell = false;
   lock->believed = token;
 }
 
@@ -908,6 +929,7 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
   world->counters.strays++;
   bool whole = !acquires && text_equal(execution->arguments[2], text_of("0"));
   if (done && whole && by != NULL) by->released = number_of(execution->arguments[3]);
+  if (whole && by != NULL && values[0].kind != VALUE_ERROR && by->queued) by->astray = true;
   if (strict(world) || !execution->wrote) return; /* a replica never writes */
   struct store *store = redis_store(redis);
   struct party *holder = holder_in(world, store_find(store, lock->keys[0]));

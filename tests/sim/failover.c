@@ -235,7 +235,7 @@ static void turn_away(struct node *node)
     redis_unblock(link->server, "UNBLOCKED force unblock from blocking operation, instance state "
                                 "changed (master -> replica?)");
     if (closes || blocked) link_server_close(link);
-    else if (tells) redis_end_shards(link->server);
+    else if (tells) link_end_slots(link);
   }
 }
 

@@ -16,6 +16,7 @@ struct packet {
   struct packet *previous, *next;
   bool up;
   bool end;       /* of the stream */
+  bool gone;      /* says that the slots are gone */
   bool postponed; /* it has come, and the client sleeps */
   uint64_t step;  /* in which it was sent */
   uint64_t order; /* of its event */
@@ -49,6 +50,7 @@ static void arrive_up(struct link *link, const struct packet *packet)
 static void arrive_down(struct link *link, const struct packet *packet)
 {
   if (!link->open || (link->drop_down && !packet->end)) return;
+  if (packet->gone && --link->gone_pieces == 0) link->gone_told = link->world->step;
   if (packet->end) {
     link->open = false;
     link->user->broke(link->owner, link);
@@ -86,8 +88,10 @@ static void send_piece(struct link *link, bool up, const void *data, size_t size
                             .next = world->packets,
                             .up = up,
                             .end = end,
+                            .gone = link->ends_slots && !up,
                             .step = world->step,
                             .size = size};
+  if (packet->gone) link->gone_pieces++;
   if (size > 0) memcpy(packet->data, data, size);
   if (world->packets != NULL) world->packets->previous = packet;
   world->packets = packet;
@@ -261,6 +265,14 @@ void link_lose(struct link *link)
   link->lost_up = true;
   link->lost_down = true;
   server_gone(link);
+}
+
+void link_end_slots(struct link *link)
+{
+  link->gone = true;
+  link->ends_slots = true;
+  redis_end_shards(link->server);
+  link->ends_slots = false;
 }
 
 void links_free(struct world *world)

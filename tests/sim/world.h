@@ -153,7 +153,12 @@ struct link {
   uint64_t sent_step; /* the step in which what arrives at the server just now was sent */
   /* until then, what the client sends may take longer */
   int64_t up_held;
-  int waiting;                /* packets that have come, and that the client has not taken */
+  int waiting; /* packets that have come, and that the client has not taken */
+  /* the server has said that the slots are gone; how much of that is under way; and the step in
+   * which the client was told, 0: not yet */
+  bool gone, ends_slots;
+  int gone_pieces;
+  uint64_t gone_told;
   int64_t up_free, down_free; /* nothing arrives before: order */
   int64_t up_late;            /* what is under way does not arrive before */
   struct link *next;
@@ -187,6 +192,7 @@ struct party {
   bool taken_out; /* and the engine has said that nothing is left of it */
   bool unknown;   /* a release of it came to UNKNOWN: an acquire in doubt may be left behind */
   bool unheard;   /* and the server refused meanwhile to end its subscription */
+  bool astray; /* it left its place on a server that is no master: the master has not heard of it */
 
   /* What the server has seen of it. */
   bool queued;
@@ -224,6 +230,7 @@ struct party {
   bool believes;
   int64_t believes_until;
   uint64_t believed;
+  bool fell; /* it was given an older token than the one before */
   struct party *next_believer;
 
   /* The program. */
@@ -284,6 +291,7 @@ struct device {
   bool named; /* the engine has made its id */
   int64_t timer_at;
   uint32_t timer_stamp;
+  unsigned reads; /* since there was last nothing to receive */
   int64_t asleep_until, asleep_total;
   int64_t woke; /* when it last thawed, or will */
   int64_t spin_at;
@@ -346,7 +354,8 @@ void link_reply(struct link *link, const void *data, size_t size);
 void link_cut(struct link *link);
 void link_silence(struct link *link, bool up, bool down);
 void link_stall(struct link *link, int64_t time);
-void link_lose(struct link *link); /* the server loses power */
+void link_lose(struct link *link);      /* the server loses power */
+void link_end_slots(struct link *link); /* the server says that its slots are gone */
 void links_free(struct world *world);
 
 /* device.c */
