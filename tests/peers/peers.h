@@ -1,0 +1,66 @@
+/*
+ * What the parts of `make bench-peers` share: the turns that contenders report and what they come
+ * to, and the rows of the table and of the picture.
+ */
+#ifndef PEERS_H
+#define PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * One turn at the lock, in ns of CLOCK_MONOTONIC: just before the call of acquire, just after it,
+ * and just before the call of release.
+ */
+struct turn {
+  int64_t asked, acquired, released;
+};
+
+/* What the turns of all contenders come to. */
+struct contest {
+  /* nobody acquired before the one before released */
+  bool exclusive;
+
+  /* turns that began while somebody still waited who had asked more than 1 ms earlier */
+  int overtaking;
+
+  /* the longest from asked to acquired, ns */
+  int64_t longest;
+
+  /* from a release while somebody waits to the next turn, whoever's, ns; 0: nobody ever waited */
+  int64_t handover_p50, handover_p99;
+};
+
+/* Judges the turns, and sorts them by acquired. */
+struct contest judge(struct turn *turns, size_t count);
+
+/* Sorts the values. The least one that `percent` of them do not exceed; 0 if there are none. */
+int64_t percentile(int64_t *values, size_t count, int percent);
+
+/* The columns. */
+enum figure {
+  PAIR_P50,     /* us */
+  PAIR_P99,     /* us */
+  HANDOVER_P50, /* ms */
+  HANDOVER_P99, /* ms */
+  OVERTAKING,   /* of TURNS */
+  LONGEST,      /* ms */
+  CLIENT_CPU,   /* us per pair */
+  SERVER_CPU,   /* us per pair */
+  BYTES,        /* per pair */
+  FIGURES
+};
+
+#define CONTENDERS 4
+#define TURNS      240 /* in a round, of all contenders */
+
+struct row {
+  const char *name;
+  double median[FIGURES]; /* of the rounds */
+};
+
+/* Draws the picture. False: it could not be written. */
+bool draw(const char *path, const struct row *rows, int count);
+
+#endif
