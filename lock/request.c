@@ -93,10 +93,11 @@ static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
   for (;;) {
     uint8_t byte = count > 0 ? waiting[--count] : *packed++;
     if (byte == 0) return;
-    while (byte >= FAIRLOCK_FIRST_CODE) {
-      const uint8_t *pair = fairlock_pairs[byte - FAIRLOCK_FIRST_CODE];
-      waiting[count++] = pair[1];
-      byte = pair[0];
+    for (;;) {
+      uint8_t code = (uint8_t)(byte - FAIRLOCK_FIRST_CODE);
+      if (code >= FAIRLOCK_PAIRS || byte == '\n') break;
+      waiting[count++] = fairlock_pairs[code][1];
+      byte = fairlock_pairs[code][0];
     }
     resp_write_raw(writer, &byte, 1);
   }

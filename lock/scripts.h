@@ -32,9 +32,13 @@ struct fairlock_script {
   char sha1[41];
 };
 
-/* What each code stands for, from the first on. */
+/*
+ * What each code stands for: the bytes from 128 on, then those below 32. 0 and the line feed are
+ * none.
+ */
 #define FAIRLOCK_FIRST_CODE 128U
-extern const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2];
+#define FAIRLOCK_PAIRS      160U
+extern const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2];
 
 /*
  * acquire and release; inspect stands apart, so that firmware which never inspects does not link

@@ -38,11 +38,11 @@ if count then
     end
     call('pexpire', meta, ttl + 172800000) -- a write in any case: a WAIT waits for the last one
     set_head(ttl)
-    if tonumber(count) ~= target and (confirms or count ~= '0') then call('hset', lock, id, target) end
+    if count ~= target and (confirms or count ~= '0') then call('hset', lock, id, target) end
     return {1, before, now}
   end
 end
-if target > 1 or mode < 0 then return {-1, 0, now} end
+if target ~= '1' or mode < 0 then return {-1, 0, now} end
 
 if ttl == -2 then -- the lock is free
   if not head then return {1, tonumber(grant(id, lease, '1')), now} end

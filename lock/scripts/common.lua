@@ -25,7 +25,7 @@
 -- Redis gave, as Lua and Redis write them slowly.
 
 local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, target = ARGV[1], tonumber(ARGV[3])
+local id, target = ARGV[1], ARGV[3]
 local chain = 300000 -- Redisson's fairLockWaitTimeout
 local call = redis.call
 

@@ -2,11 +2,6 @@
 
 local redisson_timeout = '5000' -- a Redisson waiter that has not been heard of for this long is dead
 
-local function remember(...)
-  call('hset', meta, ...)
-  keep(0)
-end
-
 local function forget(waiter, note)
   call('lrem', queue, '1', waiter)
   call('zrem', timeout, waiter)
@@ -57,7 +52,8 @@ local function hand_over(caller)
         local waking = waiter .. ' ' .. score
         local since = tonumber(call('hget', meta, 'since')) or 0
         if woken ~= waking or since + 3 * redisson_timeout < now or since > now then -- scores come again
-          remember('woken', waking, 'since', now)
+          call('hset', meta, 'woken', waking, 'since', now)
+          keep(0)
         else
           gone = since + redisson_timeout <= now
         end
@@ -82,7 +78,8 @@ local function hand_over(caller)
         -- own, with another score, does not count.
         local seen, since = string.match(call('hget', meta, suspect) or '', '(%S+) (%d+)')
         if seen ~= score or tonumber(since) > now then
-          remember(suspect, score .. ' ' .. now)
+          call('hset', meta, suspect, score .. ' ' .. now)
+          keep(0)
           since = now
         end
         gone = since + redisson_timeout <= now or tonumber(score) <= now

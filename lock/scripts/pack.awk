@@ -1,12 +1,11 @@
 # Packs text for flash by byte pairs. The pair of bytes that occurs most often is replaced by a code
-# of its own, a byte from 128 up, then the next pair, which may hold codes, until there is nothing
-# to gain or there are no codes left.
+# of its own, a byte that is no character of ours, then the next pair, which may hold codes, until
+# there is nothing to gain or there are no codes left.
 #
 #     awk -v depth=DEPTH -f pack.awk FILE... [counted=0 FILE...]
 #
 # prints, in C, the pairs and a string of each FILE, under the name of that. A FILE after counted=0
-# has no say in which pairs are replaced. No code stands for bytes of two lines, so that each line
-# of text is a line of the string. All text is ASCII.
+# has no say in which pairs are replaced. All text is ASCII.
 #
 # The second half of a pair has to wait while the first is unpacked; at most DEPTH bytes ever wait.
 
@@ -26,10 +25,15 @@ function waiting(first, second) {
 
 # Sets first, second to the most frequent pair, of several that which gets there first; returns how
 # often it occurs.
-function find_pair(  i, pair, count, most) {
+function find_pair(  i, j, pair, count, most) {
   most = 0
-  for (i = 1; i < counted_size; i++) {
-    if (packed[i] in ends_line || waiting(packed[i], packed[i + 1]) > depth) continue
+  j = 1
+  for (i = 1; i < last[counted_pieces]; i++) {
+    if (i == last[j]) {
+      j++
+      continue
+    }
+    if (waiting(packed[i], packed[i + 1]) > depth) continue
     pair = packed[i] " " packed[i + 1]
     if (++count[pair] > most) {
       most = count[pair]
@@ -40,18 +44,18 @@ function find_pair(  i, pair, count, most) {
   return most
 }
 
-function replace_pair(code,  from, to, counted_to) {
+function replace_pair(code,  from, to, i) {
   to = 0
+  i = 1
   for (from = 1; from <= size; from++) {
     packed[++to] = packed[from]
-    if (packed[from] == first && from < size && packed[from + 1] == second) {
+    if (packed[from] == first && from < last[i] && packed[from + 1] == second) {
       packed[to] = code
       from++
     }
-    if (from <= counted_size) counted_to = to
+    if (from == last[i]) last[i++] = to
   }
   size = to
-  counted_size = counted_to
 }
 
 function add_code(code) {
@@ -60,23 +64,23 @@ function add_code(code) {
   text[code] = text[first] text[second]
   waits[code] = waiting(first, second)
   if (waits[code] > deepest) deepest = waits[code]
-  if (second in ends_line) ends_line[code]
 }
 
 # A byte or code in a C string.
 function escaped(code) {
-  return code >= 128 ? sprintf("\\%o", code) : text[code] ~ /["\\]/ ? "\\" text[code] : shown(code)
+  return code in left ? sprintf("\\%03o", code) : text[code] ~ /["\\]/ ? "\\" text[code] : shown(code)
 }
 
 # What it stands for.
 function shown(code,  line) {
   line = text[code]
-  return sub(/\n$/, "", line) ? line "\\n" : line
+  gsub(/\n/, "\\n", line)
+  return line
 }
 
 # In C.
 function number(code) {
-  return code >= 128 ? sprintf("0%o", code) : text[code] ~ /['\\]/ ? "'\\" text[code] "'" : "'" shown(code) "'"
+  return code in left ? sprintf("0%o", code) : text[code] ~ /['\\]/ ? "'\\" text[code] "'" : "'" shown(code) "'"
 }
 
 BEGIN {
@@ -89,7 +93,8 @@ BEGIN {
   text[10] = "\n"
   byte["\n"] = 10
   waits[10] = 0
-  ends_line[10]
+  for (i = 128; i < 256; i++) codes[count++] = i
+  for (i = 1; i < 32; i++) if (i != 10) codes[count++] = i
 }
 
 FNR == 1 {
@@ -100,32 +105,33 @@ FNR == 1 {
 {
   for (i = 1; i <= length($0); i++) append(substr($0, i, 1))
   append("\n")
-  lines[pieces]++
-  if (counted) counted_size = size
+  last[pieces] = size
+  if (counted) counted_pieces = pieces
 }
 
 END {
   if (failed) exit 1
-  for (codes = 128; codes < 256 && find_pair() > 2; codes++) { # each costs two bytes, and saves one where it occurs
-    replace_pair(codes)
-    add_code(codes)
+  for (used = 0; used < count && find_pair() > 2; used++) { # each costs two bytes, and saves one where it occurs
+    replace_pair(codes[used])
+    add_code(codes[used])
   }
   printf "_Static_assert(FAIRLOCK_UNPACK_DEPTH >= %d, \"the bytes that wait\");\n\n", deepest
-  print "const uint8_t fairlock_pairs[256 - FAIRLOCK_FIRST_CODE][2] = {"
-  for (i = 128; i < codes; i++) {
-    printf "    {%s, %s}, /* \\%o: \"%s\" */\n", number(left[i]), number(right[i]), i, shown(i)
+  print "const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {"
+  for (i = 128; i < 128 + 160; i++) {
+    code = i % 256
+    if (code in left) printf "    {%s, %s}, /* \\%03o: \"%s\" */\n", number(left[code]), number(right[code]), code, shown(code)
+    else printf "    {0, 0},\n"
   }
   print "};"
   at = 1
   for (i = 1; i <= pieces; i++) {
     printf "\nstatic const uint8_t %s[] =\n", piece[i]
-    while (lines[i]-- > 0) {
+    while (at <= last[i]) {
       string = line = ""
       do {
         string = string escaped(packed[at])
-        line = line text[packed[at]]
-      } while (!(packed[at++] in ends_line))
-      sub(/\n$/, "", line)
+        line = line shown(packed[at])
+      } while (at++ < last[i] && length(line) < 70)
       printf "    \"%s\" /* %s */\n", string, line
     }
     print "    ;"

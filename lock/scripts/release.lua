@@ -10,7 +10,7 @@
 local token = ARGV[4]
 local count = call('hget', lock, id)
 local held = count and (token == '0' or token == last)
-if target < 0 then held = call('exists', lock) == 1 end
+if target ~= '0' then held = call('exists', lock) == 1 end
 local done = held or (token ~= '0' and released == token)
 if held then
   call('del', lock)
@@ -19,7 +19,7 @@ end
 local given = false
 if head then
   -- include hand_over.lua
-  if token == '0' and target == 0 and not held then forget(id, id) end
+  if token == target and not held then forget(id, id) end
   local free = held or call('exists', lock) == 0
   given = free and hand_over() == 'given' -- and with it the token released is stored
 end
