@@ -46,9 +46,9 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0201, 'd'}, /* \235: "',d" */
     {'.', '.'}, /* \236: ".." */
     {'e', 'l'}, /* \237: "el" */
-    {' ', 0226}, /* \240: " or " */
-    {0202, 0216}, /* \241: ")\nif " */
-    {0221, ' '}, /* \242: " then " */
+    {0202, 0216}, /* \240: ")\nif " */
+    {0221, ' '}, /* \241: " then " */
+    {' ', 0226}, /* \242: " or " */
     {' ', 0232}, /* \243: " and " */
     {'u', 'b'}, /* \244: "ub" */
     {'u', 'm'}, /* \245: "um" */
@@ -69,10 +69,10 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0263, 'b'}, /* \264: "tonumb" */
     {0264, 0251}, /* \265: "tonumber" */
     {0265, '('}, /* \266: "tonumber(" */
-    {0202, 0211}, /* \267: ")\nlocal " */
-    {'\n', 0213}, /* \270: "\nend\n" */
-    {'~', '='}, /* \271: "~=" */
-    {'s', 0244}, /* \272: "sub" */
+    {'\n', 0213}, /* \267: "\nend\n" */
+    {'~', '='}, /* \270: "~=" */
+    {'s', 0244}, /* \271: "sub" */
+    {0202, 0211}, /* \272: ")\nlocal " */
     {',', 'e'}, /* \273: ",e" */
     {'n', 'o'}, /* \274: "no" */
     {0274, 't'}, /* \275: "not" */
@@ -82,16 +82,16 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0300, '.'}, /* \301: "string." */
     {'1', ','}, /* \302: "1," */
     {0201, 'b'}, /* \303: "',b" */
-    {0275, ' '}, /* \304: "not " */
-    {'t', 0235}, /* \305: "t',d" */
-    {0237, 0225}, /* \306: "else" */
-    {0206, 'p'}, /* \307: "h('p" */
-    {0213, 0211}, /* \310: "end\nlocal " */
+    {0213, 0211}, /* \304: "end\nlocal " */
+    {0275, ' '}, /* \305: "not " */
+    {'t', 0235}, /* \306: "t',d" */
+    {0237, 0225}, /* \307: "else" */
+    {0206, 'p'}, /* \310: "h('p" */
     {'%', 'd'}, /* \311: "%d" */
-    {'\'', 0236}, /* \312: "'.." */
-    {0206, 'l'}, /* \313: "h('l" */
-    {0220, '0'}, /* \314: "000" */
-    {0201, 'c'}, /* \315: "',c" */
+    {0206, 'l'}, /* \312: "h('l" */
+    {0220, '0'}, /* \313: "000" */
+    {0201, 'c'}, /* \314: "',c" */
+    {'\'', 0236}, /* \315: "'.." */
     {'A', 'R'}, /* \316: "AR" */
     {0316, 'G'}, /* \317: "ARG" */
     {0317, 'V'}, /* \320: "ARGV" */
@@ -99,38 +99,38 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'\n', 0216}, /* \322: "\nif " */
     {'i', 's'}, /* \323: "is" */
     {0234, 0225}, /* \324: "h('hse" */
-    {',', 'k'}, /* \325: ",k" */
-    {0301, 0272}, /* \326: "string.sub" */
-    {')', 0213}, /* \327: ")end\n" */
-    {0260, '{'}, /* \330: "return{" */
-    {0325, '}'}, /* \331: ",k}" */
-    {',', 't'}, /* \332: ",t" */
-    {'2', ']'}, /* \333: "2]" */
-    {0236, '\''}, /* \334: "..'" */
-    {0326, '('}, /* \335: "string.sub(" */
-    {0221, 0231}, /* \336: " then\nlocal " */
-    {0206, 'z'}, /* \337: "h('z" */
-    {0253, 'p'}, /* \340: "exp" */
-    {0340, 'i'}, /* \341: "expi" */
-    {0341, 0222}, /* \342: "expire" */
+    {')', 0213}, /* \325: ")end\n" */
+    {',', 'k'}, /* \326: ",k" */
+    {0301, 0271}, /* \327: "string.sub" */
+    {0221, 0231}, /* \330: " then\nlocal " */
+    {0260, '{'}, /* \331: "return{" */
+    {0326, '}'}, /* \332: ",k}" */
+    {',', 't'}, /* \333: ",t" */
+    {0327, '('}, /* \334: "string.sub(" */
+    {0206, 'z'}, /* \335: "h('z" */
+    {0253, 'p'}, /* \336: "exp" */
+    {0336, 'i'}, /* \337: "expi" */
+    {0337, 0222}, /* \340: "expire" */
+    {'2', ']'}, /* \341: "2]" */
+    {0236, '\''}, /* \342: "..'" */
     {'W', '='}, /* \343: "W=" */
     {'d', 0237}, /* \344: "del" */
     {'\'', 0247}, /* \345: "'0'" */
-    {0324, 0305}, /* \346: "h('hset',d" */
+    {0324, 0306}, /* \346: "h('hset',d" */
     {'t', 'i'}, /* \347: "ti" */
     {',', 'D'}, /* \350: ",D" */
     {0260, ' '}, /* \351: "return " */
     {'o', 'k'}, /* \352: "ok" */
     {0352, 0200}, /* \353: "oken" */
-    {'[', 0333}, /* \354: "[2]" */
-    {0334, ' '}, /* \355: "..' " */
-    {0355, 0312}, /* \356: "..' '.." */
-    {',', 0302}, /* \357: ",1," */
-    {'s', '('}, /* \360: "s(" */
-    {'=', 'k'}, /* \361: "=k" */
-    {'+', '1'}, /* \362: "+1" */
-    {0307, 0342}, /* \363: "h('pexpire" */
-    {0202, 0213}, /* \364: ")\nend\n" */
+    {',', 0302}, /* \354: ",1," */
+    {'=', 'k'}, /* \355: "=k" */
+    {'+', '1'}, /* \356: "+1" */
+    {0310, 0340}, /* \357: "h('pexpire" */
+    {0202, 0213}, /* \360: ")\nend\n" */
+    {'[', 0341}, /* \361: "[2]" */
+    {0342, ' '}, /* \362: "..' " */
+    {0362, 0315}, /* \363: "..' '.." */
+    {'s', '('}, /* \364: "s(" */
     {'g', 'e'}, /* \365: "ge" */
     {'f', 0203}, /* \366: "fal" */
     {0366, 0225}, /* \367: "false" */
@@ -147,126 +147,127 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0353, 0201}, /* \002: "oken'," */
     {')', 0226}, /* \003: ")or " */
     {'>', '0'}, /* \004: ">0" */
-    {'1', ']'}, /* \005: "1]" */
-    {')', 0217}, /* \006: ")then" */
-    {0313, 'i'}, /* \007: "h('li" */
-    {07, 0224}, /* \010: "h('lind" */
-    {010, 0253}, /* \011: "h('lindex" */
+    {0312, 'i'}, /* \005: "h('li" */
+    {05, 0224}, /* \006: "h('lind" */
+    {06, 0253}, /* \007: "h('lindex" */
+    {07, 0303}, /* \010: "h('lindex',b" */
+    {'1', 0313}, /* \011: "1000" */
     {0, 0},
-    {011, 0303}, /* \013: "h('lindex',b" */
-    {'1', 0314}, /* \014: "1000" */
-    {'m', 'a'}, /* \015: "ma" */
-    {0230, '1'}, /* \016: ",'1" */
-    {'=', 0321}, /* \017: "=ARGV[" */
-    {'4', ']'}, /* \020: "4]" */
-    {0234, 0365}, /* \021: "h('hge" */
-    {0346, 0230}, /* \022: "h('hset',d,'" */
-    {'l', 'e'}, /* \023: "le" */
-    {'0', ','}, /* \024: "0," */
-    {'K', 'E'}, /* \025: "KE" */
-    {025, 'Y'}, /* \026: "KEY" */
-    {026, 'S'}, /* \027: "KEYS" */
-    {01, '.'}, /* \030: "redis." */
-    {0205, 'l'}, /* \031: "call" */
-    {0272, 0201}, /* \032: "sub'," */
-    {0311, 0311}, /* \033: "%d%d" */
-    {0350, 0202}, /* \034: ",D)\n" */
-    {0230, 0247}, /* \035: ",'0'" */
-    {'h', '('}, /* \036: "h(" */
-    {'+', ')'}, /* \037: "+)" */
+    {'m', 'a'}, /* \013: "ma" */
+    {0230, '1'}, /* \014: ",'1" */
+    {'1', ']'}, /* \015: "1]" */
+    {'=', 0321}, /* \016: "=ARGV[" */
+    {'4', ']'}, /* \017: "4]" */
+    {0234, 0365}, /* \020: "h('hge" */
+    {0346, 0230}, /* \021: "h('hset',d,'" */
+    {'l', 'e'}, /* \022: "le" */
+    {'0', ','}, /* \023: "0," */
+    {'K', 'E'}, /* \024: "KE" */
+    {024, 'Y'}, /* \025: "KEY" */
+    {025, 'S'}, /* \026: "KEYS" */
+    {01, '.'}, /* \027: "redis." */
+    {0205, 'l'}, /* \030: "call" */
+    {0271, 0201}, /* \031: "sub'," */
+    {0311, 0311}, /* \032: "%d%d" */
+    {0230, 0247}, /* \033: ",'0'" */
+    {'h', '('}, /* \034: "h(" */
+    {'+', ')'}, /* \035: "+)" */
+    {'<', 0355}, /* \036: "<=k" */
+    {0370, 'D'}, /* \037: "C(D" */
 };
 
 static const uint8_t common[] =
-    "\211a,b,c,d=\027[\005,\027\354,\027[3],\027[\020\231e,f\017\005,\321" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f=ARGV[1],ARGV[ */
-    "3]\231g=3\220\314\231h=\030\031\231i=\206\347me'\267j=i[\005" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
-    "\236\326\204\220\220\247\236i\354,-6\267k=\266\335j\357-4)\241" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
-    "k>\266\321\333\006 \330-2,0\331\310l=\013\035\267" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
-    "m=l\243\337sco\222\315\273\267n\0175]\232e\240l\240e\231o=\234m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
-    "\365\305\230t\002'\222\023a\225d\201'w\002n\267p,q,r=o[\005\226'0\201o\354\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
-    "\201o[3]\231\376\360t\241\307ttl\235)<t+864\220\314\242\363" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
-    "\235\332\362728\220\314\327\310\376u(t\241l\242\030p\031\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
-    "zadd\315\230XX\201k+t+g,l\327\310\376v(w\332,x\267y,z=j,\266" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
-    "p\0030\322z>=\266j)\232z<2^53\242y=\301f\223\015t\204%.0f\201z\362)\310" /* p)or 0\nif z>=tonumber(j)and z<2^53 then y=string.format('%.0f',z+1)end\nlocal  */
-    "A=\335p\3577)\271\335j\3577\241A\243\304l\243\234l\200\235)" /* A=string.sub(p,1,7)~=string.sub(j,1,7)\nif A and not l and h('hlen',d) */
-    ">5\252\022t\002p\202\206\344\235\364\022t\002y\230" /* >5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token',y,' */
-    "hold\251\201w\230\222\023a\225d\201q\241A \223#t>7\242\360t\327\324t\254,w,x\241" /* holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
-    "\030p\031\204p\342\254\332)\2711\252\206\344\254\202\363\254\332\364" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
-    "\351y\270" /* return y\nend\n */
+    "\211a,b,c,d=\026[\015,\026\361,\026[3],\026[\017\231e,f\016\015,\321" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f=ARGV[1],ARGV[ */
+    "3]\231g=3\220\313\231h=\027\030\231i=\206\347me'\272j=i[\015" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
+    "\236\327\204\220\220\247\236i\361,-6\272k=\266\334j\354-4)\240" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
+    "k>\266\321\341)\217 \331-2,0\332\304l=\010\033\272" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
+    "m=l\243\335sco\222\314\273\272n\0165]\232e\242l\242e\231o=\234m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
+    "\365\306\230t\002'\222\022a\225d\201'w\002n\272p,q,r=o[\015\226'0\201o\361\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
+    "\201o[3]\231\376\364t\240\310ttl\235)<t+864\220\313\241\357" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
+    "\235\333\356728\220\313\325\304\376u(t\240l\241\027p\030\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
+    "zadd\314\230XX\201k+t+g,l\325\304\376v(w\333,x\272y,z=j,\266" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
+    "p\0030\322z>=\266j)\232z<2^53\241y=\301f\223\013t\204%.0f\201z\356)\304" /* p)or 0\nif z>=tonumber(j)and z<2^53 then y=string.format('%.0f',z+1)end\nlocal  */
+    "A=\334p\3547)\270\334j\3547\240A\243\305l\243\234l\200\235)" /* A=string.sub(p,1,7)~=string.sub(j,1,7)\nif A and not l and h('hlen',d) */
+    ">5\252\021t\002p\202\206\344\235\360\021t\002y\230" /* >5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token',y,' */
+    "hold\251\201w\230\222\022a\225d\201q\240A \223#t>7\241\364t\325\324t\254,w,x\240" /* holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
+    "\027p\030\204p\340\254\333)\2701\252\206\344\254\202\357\254\333\360" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
+    "\351y\267" /* return y\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\211B='5\220\247\231\376\370D,E\202\313\222m\303\016\201D\202\337\222m\315\034" /* local B='5000'\nlocal function C(D,E)\nh('lrem',b,'1',D)\nh('zrem',c,D)\n */
-    "\234\344\235,E\241D\246l\242l=\013\035\327\310\376" /* h('hdel',d,E)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
-    "F(G\267H,I=\024\367\nwhi\023 \261ue do\231D=l\322H\004\242D=\013" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
-    ",H\327\216\304D\240D\246G\242\351\304I \310J='\001s\233_\207ck" /* ,H)end\nif not D or D==G then return not I end\nlocal J='redisson_lock */
-    "__chann\237\312\335b,20)\334:\312D\231K=\307\244\032'n\245\032J)\354" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
-    "\004\243'p\244l\323h'\322\304K\336L=\030p\031\204p\244\032'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
-    "\032J)\354\nK=L\243L\004\243'sp\244l\323h'\270\211E=D\246n\243o[\020\226\021" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
-    "\305\350\241E\336M,N,O=\301\015tc\036E\230^(\311\037 (\311\037 (\033\033" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
-    "\311?\311?)$'\241\304O\240M*\014+N/\014+O<\361\252\370D\034\306\216I\252" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
-    "\351\367\n\306\216K\336y=v(D,O\035\202\370D\034u(O\202\036K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
-    "\356\335j\357-4)\356O\202\351'giv\200'\n\306\nH=H\362\270" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
-    "\306\231m=\337sco\222\315\350\003\345\231P,Q='suspect:\312D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
-    "K\252\216I\242\351\367 \310R=D\356m\231S=\266" /* K then\nif I then return false end\nlocal R=D..' '..m\nlocal S=tonumber( */
-    "\021\305\230s\250ce')\0030\322r\271R\240S+3*B<k\240S>k\252\022" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
-    "w\002R\230s\250ce\201k\202\3600\202\306\nQ=S+B<\361\270\216\304Q\252f\226T=\024" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
-    "H-1 do\n\337\250crby\315,g,\013,T)\364\216H\004\252\313\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
-    "\357D\202\313push\303\034l=D\270\234\344\235,P\202\036K,J\035\202\351\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
-    "\270\306\231U,S=\301\015tc\036\021\305,P\003'\201'(%S\037 (\311\037'\241" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
-    "U\271m\240\266S)>k\252\346,P,m\356k\202\3600\202S\361\270Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
-    "=S+B<\361\240\266m)<\361\nI=I\240\304Q\270\216Q\252\370D,P\202\306\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
-    "H=H\362\270\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
+    "\211B='5\220\247\231\376\037,E\202\234\344\235,E\202\312\222m\303\014\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
+    "\202\335\222m\314\350\240D\246l\241l=\010\033\325\304\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
+    "F(G\272H,I=\023\367\nwhi\022 \261ue do\231D=l\322H\004\241D=\010" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
+    ",H\325\216\305D\242D\246G\241\351\305I \304J='\001s\233_\207ck" /* ,H)end\nif not D or D==G then return not I end\nlocal J='redisson_lock */
+    "__chann\237\315\334b,20)\342:\315D\231K=\310\244\031'n\245\031J)\361" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
+    "\004\243'p\244l\323h'\322\305K\330L=\027p\030\204p\244\031'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
+    "\031J)\361\nK=L\243L\004\243'sp\244l\323h'\267\211E=D\246n\243o[\017\226\020" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
+    "\306\350\240E\330M,N,O=\301\013tc\034E\230^(\311\035 (\311\035 (\032\032" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
+    "\311?\311?)$'\240\305O\242M*\011+N/\011+O\036\252\037\350\202\307\216I\252" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
+    "\351\367\n\307\216K\330y=v(D,O\033\202\037\350\202u(O\202\034K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
+    "\363\334j\354-4)\363O\202\351'giv\200'\n\307\nH=H\356\267" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
+    "\307\231m=\335sco\222\314\350\003\345\231P,Q='suspect:\315D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
+    "K\252\216I\241\351\367 \304R=D\363m\231S=\266" /* K then\nif I then return false end\nlocal R=D..' '..m\nlocal S=tonumber( */
+    "\020\306\230s\250ce')\0030\322r\270R\242S+3*B<k\242S>k\252\021" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
+    "w\002R\230s\250ce\201k\202\3640\202\307\nQ=S+B\036\267\216\305Q\252f\226T=\023" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
+    "H-1 do\n\335\250crby\314,g,\010,T)\360\216H\004\252\312\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
+    "\354D\202\312push\303\350\202l=D\267\234\344\235,P\202\034K,J\033\202\351\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
+    "\267\307\231U,S=\301\013tc\034\020\306,P\003'\201'(%S\035 (\311\035'\240" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
+    "U\270m\242\266S)>k\252\346,P,m\363k\202\3640\202S\355\267Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
+    "=S+B\036\242\266m)\036\nI=I\242\305Q\267\216Q\252\037,P\202\307\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
+    "H=H\356\267\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\211t,V\017\020,\266\3215]\267\343\307ttl\254\267X=W\271-" /* local t,V=ARGV[4],tonumber(ARGV[5])\nlocal W=h('pttl',a)\nlocal X=W~=- */
-    "2\243\021t\254\273\241X\336z=\266p\0030\231Y=\275(z" /* 2 and h('hget',a,e)\nif X then\nlocal z=tonumber(p)or 0\nlocal Y=not(z */
-    "\004\243z<2^53\267Z\0176]\246p\322V>=0 \227(Z\240Y\006\nq=p\n\022" /* >0 and z<2^53)\nlocal Z=ARGV[6]==p\nif V>=0 and(Z or Y)then\nq=p\nh('hset',d,' */
-    "\222\023a\225d\201q\202\3600\202\206\344\254\202\343-2\n\306\216Z\240V>=0\336aa=" /* released',q)\ns(0)\nh('del',a)\nW=-2\nelseif Z or V>=0 then\nlocal aa= */
-    "X\246\345\243V<0\322aa\240W<\266t\006\n\363\254\332\202\343t\270" /* X=='0' and V<0\nif aa or W<tonumber(t)then\nh('pexpire',a,t)\nW=t\nend\n */
-    "\363\235,W\362728\220\314\202u(W\241X\271\214\227(aa\240X\271\345\006 \324" /* h('pexpire',d,W+172800000)\nu(W)\nif X~=f and(aa or X~='0')then h('hse */
-    "t\254\273,f\327\330\302z\331\270\213\216f\271'1'\240V<0\242\330-\302" /* t',a,e,f)end\nreturn{1,z,k}\nend\nend\nif f~='1' or V<0 then return{-1, */
-    "0\331\213\216W\246-2\252\216\304l\242\330\302\266v(e\332\016'))\331" /* 0,k}end\nif W==-2 then\nif not l then return{1,tonumber(v(e,t,'1')),k} */
+    "\211t,V\016\017,\266\3215]\272\343\310ttl\254\272X=W\270-" /* local t,V=ARGV[4],tonumber(ARGV[5])\nlocal W=h('pttl',a)\nlocal X=W~=- */
+    "2\243\020t\254\273\240X\330z=\266p\0030\231Y=\275(z" /* 2 and h('hget',a,e)\nif X then\nlocal z=tonumber(p)or 0\nlocal Y=not(z */
+    "\004\243z<2^53\272Z\0166]\246p\322V>=0 \227(Z\242Y)\217\nq=p\n\021" /* >0 and z<2^53)\nlocal Z=ARGV[6]==p\nif V>=0 and(Z or Y)then\nq=p\nh('hset',d,' */
+    "\222\022a\225d\201q\202\3640\202\206\344\254\202\343-2\n\307\216Z\242V>=0\330aa=" /* released',q)\ns(0)\nh('del',a)\nW=-2\nelseif Z or V>=0 then\nlocal aa= */
+    "X\246\345\243V<0\322aa\242W<\266t)\217\n\357\254\333\202\343t\267" /* X=='0' and V<0\nif aa or W<tonumber(t)then\nh('pexpire',a,t)\nW=t\nend\n */
+    "\357\235,W\356728\220\313\202u(W\240X\270\214\227(aa\242X\270\345)\217 \324" /* h('pexpire',d,W+172800000)\nu(W)\nif X~=f and(aa or X~='0')then h('hse */
+    "t\254\273,f\325\331\302z\332\267\213\216f\270'1'\242V<0\241\331-\302" /* t',a,e,f)end\nreturn{1,z,k}\nend\nend\nif f~='1' or V<0 then return{-1, */
+    "0\332\213\216W\246-2\252\216\305l\241\331\302\266v(e\333\014'))\332" /* 0,k}end\nif W==-2 then\nif not l then return{1,tonumber(v(e,t,'1')),k} */
     "\213" /* end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\216F(e)\246\261ue\336y=v(e\332\016'\202\370e\273\202u(t\202\330\302\266" /* if F(e)==true then\nlocal y=v(e,t,'1')\nC(e,e)\nu(t)\nreturn{1,tonumber( */
-    "y)\331\270\343\307ttl\254\202\306\216r\252\234\344\235\230w\353'\364\216" /* y),k}\nend\nW=h('pttl',a)\nelseif r then\nh('hdel',d,'woken')\nend\nif  */
-    "V\2460\242\330\024W\331\213\346\273,i[\005\356i\354\356\3215]" /* V==0 then return{0,W,k}end\nh('hset',d,e,i[1]..' '..i[2]..' '..ARGV[5] */
-    "\241\304m\240\335o[\020\226'\201\3028)\271\335j\3578\006\n\3600\267" /* )\nif not m or string.sub(o[4]or '',1,8)~=string.sub(j,1,8)then\ns(0)\nlocal  */
-    "T=m \227(\313pos\303\273\230MAXLEN\201\014)\223(\013,\014)\232\014)\241" /* T=m and(h('lpos',b,e,'MAXLEN',1000)or(h('lindex',b,1000)and 1000))\nif  */
-    "T\336ab\361+(T\362)*g\322\266m)<ab\242\337add\315,ab\273\327" /* T then\nlocal ab=k+(T+1)*g\nif tonumber(m)<ab then h('zadd',c,ab,e)end\n */
-    "\306\n\337add\315\230XX\2010\273\267H=\206rpush\303\273\202\337add\315\325+\015\215." /* else\nh('zadd',c,'XX',0,e)\nlocal H=h('rpush',b,e)\nh('zadd',c,k+math. */
-    "\015x(W,0)+H*g\273\364\363\303\0162096\220\220\247\202\363\315\016209" /* max(W,0)+H*g,e)\nend\nh('pexpire',b,'1209600000')\nh('pexpire',c,'1209 */
-    "6\220\220\247\364\216l\243l\271e\242\343-1 \213\330\024W\331\n" /* 600000')\nend\nif l and l~=e then W=-1 end\nreturn{0,W,k}\n */
+    "\216F(e)\246\261ue\330y=v(e\333\014'\202\370e\273\202u(t\202\331\302\266" /* if F(e)==true then\nlocal y=v(e,t,'1')\nC(e,e)\nu(t)\nreturn{1,tonumber( */
+    "y)\332\267\343\310ttl\254\202\307\216r\252\234\344\235\230w\353'\360\216" /* y),k}\nend\nW=h('pttl',a)\nelseif r then\nh('hdel',d,'woken')\nend\nif  */
+    "V\2460\241\331\023W\332\304ab=\305m\242\334o[\017\226'\201\3028" /* V==0 then return{0,W,k}end\nlocal ab=not m or string.sub(o[4]or '',1,8 */
+    ")\270\334j\3548\240ab\330T=m \227(\312pos\303\273\230MAXLEN\201" /* )~=string.sub(j,1,8)\nif ab then\nlocal T=m and(h('lpos',b,e,'MAXLEN', */
+    "\011)\223(\010,\011)\232\011)\240T\330ac\355+(T\356)*g\322" /* 1000)or(h('lindex',b,1000)and 1000))\nif T then\nlocal ac=k+(T+1)*g\nif  */
+    "\266m)<ac\241\335add\314,ac\273\325\307\n\335add\314\230XX\2010\273\272" /* tonumber(m)<ac then h('zadd',c,ac,e)end\nelse\nh('zadd',c,'XX',0,e)\nlocal  */
+    "H=\206rpush\303\273\202\335add\314\326+\013\215.\013x(W,0)+H*g\273\360\357\303" /* H=h('rpush',b,e)\nh('zadd',c,k+math.max(W,0)+H*g,e)\nend\nh('pexpire',b */
+    "\0142096\220\220\247\202\357\314\0142096\220\220\247\360\346\273,i[\015\363" /* ,'1209600000')\nh('pexpire',c,'1209600000')\nend\nh('hset',d,e,i[1]..' '.. */
+    "i\361\363\3215]\240ab\241\3640\325\216l\243l\270e\241\343-1 \213" /* i[2]..' '..ARGV[5])\nif ab then s(0)end\nif l and l~=e then W=-1 end\n */
+    "\331\023W\332\n" /* return{0,W,k}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\211y\017\020\231V=\021t\254\273\267\343V \227(y\246\345\240y\246p\241" /* local y=ARGV[4]\nlocal V=h('hget',a,e)\nlocal W=V and(y=='0' or y==p)\nif  */
-    "f\271\345\242\343\206\253\323ts\254)\2461 \310X=W \223(y\271\345\243q\246y\241" /* f~='0' then W=h('exists',a)==1 end\nlocal X=W or(y~='0' and q==y)\nif  */
-    "W\252\206\344\254\241V\242q=p \213\310Y=\367\322l\252" /* W then\nh('del',a)\nif V then q=p end\nend\nlocal Y=false\nif l then\n */
+    "\211y\016\017\231V=\020t\254\273\272\343V \227(y\246\345\242y\246p\240" /* local y=ARGV[4]\nlocal V=h('hget',a,e)\nlocal W=V and(y=='0' or y==p)\nif  */
+    "f\270\345\241\343\206\253\323ts\254)\2461 \304X=W \223(y\270\345\243q\246y\240" /* f~='0' then W=h('exists',a)==1 end\nlocal X=W or(y~='0' and q==y)\nif  */
+    "W\252\206\344\254\240V\241q=p \213\304Y=\367\322l\252" /* W then\nh('del',a)\nif V then q=p end\nend\nlocal Y=false\nif l then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\216y\246\214\232\304W\242\370e\273)\310Z=W\240\206\253\323ts\254)\2460\nY=Z\243" /* if y==f and not W then C(e,e)end\nlocal Z=W or h('exists',a)==0\nY=Z and  */
-    "F()\246'giv\200'\270\216W\243V\243p\271\345\243\304Y\242\022\222" /* F()=='given'\nend\nif W and V and p~='0' and not Y then h('hset',d,'re */
-    "\023a\225d\201q\327\330X\2431\240\0240\331\n" /* leased',q)end\nreturn{X and 1 or 0,0,k}\n */
+    "\216y\246\214\232\305W\241\370e\273)\304Z=W\242\206\253\323ts\254)\2460\nY=Z\243" /* if y==f and not W then C(e,e)end\nlocal Z=W or h('exists',a)==0\nY=Z and  */
+    "F()\246'giv\200'\267\216W\243V\243p\270\345\243\305Y\241\021\222" /* F()=='given'\nend\nif W and V and p~='0' and not Y then h('hset',d,'re */
+    "\022a\225d\201q\325\331X\2431\242\0230\332\n" /* leased',q)end\nreturn{X and 1 or 0,0,k}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\211a,b,c,d=\027[\005,\027\354,\027[3],\027[\020\231h=\030\031\231" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal h=redis.call\nlocal  */
-    "i=\206\347me'\267k=i[\005*\014+\015\215.f\207\223(i\354/\014\267J='\001s\233" /* i=h('time')\nlocal k=i[1]*1000+math.floor(i[2]/1000)\nlocal J='redisson */
-    "_\207ck__chann\237\312\335b,20)\334:'\231V=\021t\203l\254\267" /* _lock__channel'..string.sub(b,20)..':'\nlocal V=h('hgetall',a)\nlocal  */
-    "o=\234m\365\305\230t\002'hold\251'\267\343\313ran\365\303,\024-1\267X=V" /* o=h('hmget',d,'token','holder')\nlocal W=h('lrange',b,0,-1)\nlocal X=V */
-    "[\005\226''\231Y=X\271''\243X\246o\354\231Z={\n\307ttl\254),Y\243o[\005" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
-    "\226'0\201Y\2431\240\024\266V\354\003\024#W,X\n}\nf\226aa\350 \250 ipair\360W)d" /* or '0',Y and 1 or 0,tonumber(V[2])or 0,#W,X\n}\nfor aa,D in ipairs(W)d */
-    "o\231E=\021\305\350\267ab\322E\336M,N,O=\301\015tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
-    "\036E\230^(\311\037 (\311\037 (\033\033\311?\311?)$'\202ab=O\243M*\014+N/\014+O\n\306\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
-    "ab=\337sco\222\315\034\310L=\030p\031\204p\244\032'shardn\245\032J\236" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
-    "D)\354\231K=\307\244\032'n\245\032J\236D)\354\004\240L\243L\004\231ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
-    "\nif(\266ab\2400\0030)>k\242ac=K\2432\2401 \213Z[#Z\362]=E\243" /* \nif(tonumber(ab or 0)or 0)>k then ac=K and 2 or 1 end\nZ[#Z+1]=E and  */
-    "1\2400\nZ[#Z\362]=ac\nZ[#Z\362]=D\270\351Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
+    "\211a,b,c,d=\026[\015,\026\361,\026[3],\026[\017\231h=\027\030\231" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal h=redis.call\nlocal  */
+    "i=\206\347me'\272k=i[\015*\011+\013\215.f\207\223(i\361/\011\272J='\001s\233" /* i=h('time')\nlocal k=i[1]*1000+math.floor(i[2]/1000)\nlocal J='redisson */
+    "_\207ck__chann\237\315\334b,20)\342:'\231V=\020t\203l\254\272" /* _lock__channel'..string.sub(b,20)..':'\nlocal V=h('hgetall',a)\nlocal  */
+    "o=\234m\365\306\230t\002'hold\251'\272\343\312ran\365\303,\023-1\272X=V" /* o=h('hmget',d,'token','holder')\nlocal W=h('lrange',b,0,-1)\nlocal X=V */
+    "[\015\226''\231Y=X\270''\243X\246o\361\231Z={\n\310ttl\254),Y\243o[\015" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
+    "\226'0\201Y\2431\242\023\266V\361\003\023#W,X\n}\nf\226aa\350 \250 ipair\364W)d" /* or '0',Y and 1 or 0,tonumber(V[2])or 0,#W,X\n}\nfor aa,D in ipairs(W)d */
+    "o\231E=\020\306\350\272ab\322E\330M,N,O=\301\013tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
+    "\034E\230^(\311\035 (\311\035 (\032\032\311?\311?)$'\202ab=O\243M*\011+N/\011+O\n\307\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
+    "ab=\335sco\222\314\350\202\304L=\027p\030\204p\244\031'shardn\245\031J\236" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
+    "D)\361\231K=\310\244\031'n\245\031J\236D)\361\004\242L\243L\004\231ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
+    "\nif(\266ab\2420\0030)>k\241ac=K\2432\2421 \213Z[#Z\356]=E\243" /* \nif(tonumber(ab or 0)or 0)>k then ac=K and 2 or 1 end\nZ[#Z+1]=E and  */
+    "1\2420\nZ[#Z\356]=ac\nZ[#Z\356]=D\267\351Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -274,8 +275,8 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 3520, "360af34e5205861070d17fce04db127b56f72cf2"},
-    {{common, release_before, hand_over, release_after}, 2749, "11b77d0e5f8571bfc26d588d37be534d37861cf5"},
+    {{common, acquire_before, hand_over, acquire_after}, 3547, "012677d5bbd1ca0c96171c9930bdec32075503b9"},
+    {{common, release_before, hand_over, release_after}, 2749, "76ffa97cc252b2e4750ebf2dbd77f2a3729005f9"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {

@@ -59,10 +59,9 @@ elseif woken then -- whoever was woken has come, and may wait again with the sam
 end
 if mode == 0 then return {0, ttl, now} end
 
-call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. ARGV[5])
--- The rest is enough once in each hundred seconds.
-if not score or string.sub(notes[4] or '', 1, 8) ~= string.sub(micros, 1, 8) then
-  keep(0)
+-- A note of these hundred seconds says that the place in the queue was looked after: it comes last.
+local old = not score or string.sub(notes[4] or '', 1, 8) ~= string.sub(micros, 1, 8)
+if old then
   local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
   if ahead then
     local need = now + (ahead + 1) * chain
@@ -76,5 +75,7 @@ if not score or string.sub(notes[4] or '', 1, 8) ~= string.sub(micros, 1, 8) the
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
+call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. ARGV[5])
+if old then keep(0) end
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

@@ -2,10 +2,11 @@
 
 local redisson_timeout = '5000' -- a Redisson waiter that has not been heard of for this long is dead
 
+-- The note goes first: without it, whoever asks again is put back in its place, wherever this stops.
 local function forget(waiter, note)
+  call('hdel', meta, note)
   call('lrem', queue, '1', waiter)
   call('zrem', timeout, waiter)
-  call('hdel', meta, note)
   if waiter == head then head = call('lindex', queue, '0') end
 end
 

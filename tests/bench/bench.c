@@ -186,9 +186,9 @@ static const struct {
   void (*run)(int port);
 } benches[] = {
     {"memory", bench_memory}, /* first: later ones leave memory that it would use */
-    {"pair", bench_pair},     {"handover", bench_handover}, {"growth", bench_growth},
-    {"many", bench_many},     {"threads", bench_threads},   {"clients", bench_clients},
-    {"decode", bench_decode}, {"wait", bench_wait},         {"tls", bench_tls},
+    {"pair", bench_pair},          {"handover", bench_handover}, {"growth", bench_growth},
+    {"many", bench_many},          {"threads", bench_threads},   {"clients", bench_clients},
+    {"decode", bench_decode},      {"wait", bench_wait},         {"tls", bench_tls},
     {"server", bench_server_time},
 };
 
