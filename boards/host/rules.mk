@@ -8,15 +8,24 @@ $(BUILD)/%.pc: boards/host/%.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
+# For find_package() of CMake.
+CMAKE_FILES := boards/cmake/fairlockConfig.cmake $(BUILD)/fairlockConfigVersion.cmake
+
+$(BUILD)/%.cmake: boards/cmake/%.cmake.in FORCE
+	@mkdir -p $(@D)
+	@sed 's|@VERSION@|$(VERSION)|' $< > $@
+
 .PHONY: FORCE
 FORCE:
 
 .PHONY: install
-install: all $(PC_FILES) ## install headers, library, command, man page and completions below PREFIX (and DESTDIR)
-	$(INSTALL) -d $(INSTALLED)/bin $(INSTALLED)/lib/pkgconfig $(INSTALLED)/include/fairlock $(INSTALLED)/share/man/man1
+install: all $(PC_FILES) $(CMAKE_FILES) ## install headers, library, command, man page and completions below PREFIX (and DESTDIR)
+	$(INSTALL) -d $(INSTALLED)/bin $(INSTALLED)/lib/pkgconfig $(INSTALLED)/lib/cmake/fairlock
+	$(INSTALL) -d $(INSTALLED)/include/fairlock $(INSTALLED)/share/man/man1
 	$(INSTALL) -m 755 $(BUILD)/fairlock $(INSTALLED)/bin/fairlock
 	$(INSTALL) -m 644 $(BUILD)/liblock.a $(INSTALLED)/lib/liblock.a
 	$(INSTALL) -m 644 $(PC_FILES) $(INSTALLED)/lib/pkgconfig
+	$(INSTALL) -m 644 $(CMAKE_FILES) $(INSTALLED)/lib/cmake/fairlock
 	$(INSTALL) -m 644 $(HEADERS) $(INSTALLED)/include/fairlock
 	$(INSTALL) -m 644 boards/host/fairlock.1 $(INSTALLED)/share/man/man1/fairlock.1
 	$(INSTALL) -d $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions
@@ -28,4 +37,5 @@ uninstall: ## remove what install put there
 	rm -f $(INSTALLED)/bin/fairlock $(INSTALLED)/lib/liblock.a $(INSTALLED)/lib/pkgconfig/fairlock*.pc
 	rm -f $(INSTALLED)/share/bash-completion/completions/fairlock $(INSTALLED)/share/zsh/site-functions/_fairlock
 	rm -f $(INSTALLED)/share/man/man1/fairlock.1 $(addprefix $(INSTALLED)/include/fairlock/,$(notdir $(HEADERS)) port_openssl.h)
-	-rmdir $(INSTALLED)/include/fairlock 2>/dev/null || true
+	rm -f $(addprefix $(INSTALLED)/lib/cmake/fairlock/,$(notdir $(CMAKE_FILES)))
+	-rmdir $(INSTALLED)/include/fairlock $(INSTALLED)/lib/cmake/fairlock 2>/dev/null || true

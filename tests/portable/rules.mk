@@ -73,3 +73,29 @@ PACKAGES_STATIC := musl-tools binutils redis-tools
 SUITES += $(STATIC_TEST)
 PACKAGES += $(PACKAGES_STATIC)
 $(STATIC_TEST): | $(BUILD)/redis-server
+
+# Tasks that share a client once more, on port/zephyr and port/sockets: zephyr/kernel.h here stands
+# in for Zephyr's, and the posix.h of tests/server/sockets comes before port/posix's.
+ZEPHYR := $(BUILD)/tests/portable/zephyr
+ZEPHYR_TEST := $(ZEPHYR)/threads
+ZEPHYR_SOURCES := $(CORE) port/zephyr/threads.c port/sockets/sockets.c tests/server/test_threads.c tests/server/harness.c
+SUITES += $(ZEPHYR_TEST)
+
+$(ZEPHYR)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -Iport/zephyr -Itests/portable/zephyr -Itests/server/sockets -Iport/sockets $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+
+$(ZEPHYR_TEST): $(ZEPHYR_SOURCES:%.c=$(ZEPHYR)/%.o) $(FRAME) $(SUPPORT) | $(BUILD)/redis-server
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+# The library by CMake.
+CMAKE_TEST := tests/portable/test_cmake.sh
+PACKAGES_CMAKE := cmake binutils gcc-arm-none-eabi libnewlib-arm-none-eabi libssl-dev redis-tools
+SUITES += $(CMAKE_TEST)
+PACKAGES += $(PACKAGES_CMAKE)
+$(CMAKE_TEST): | all $(BUILD)/redis-server
+
+.PHONY: cmake-tests
+cmake-tests: $(CMAKE_TEST) ## build the library by CMake, for this machine and Cortex-M3
+	@sh tests/tools/need.sh $(PACKAGES_CMAKE)
+	@sh tests/tools/run.sh $<

@@ -1,6 +1,7 @@
-# What the code blocks of a page say: awk -v want=commands|c|kinds -f pages.awk PAGE commands: each
-# line of the blocks without a kind, less the comment behind it; lines that are indented go on with
-# the one before. c: the blocks of C. kinds: each block's kind, and whether it was ended.
+# What the code blocks of a page say: awk -v want=commands|c|cmake|kinds -f pages.awk PAGE commands:
+# each line of the blocks without a kind, less the comment behind it; lines that are indented go on
+# with the one before. c, cmake: the blocks of that kind. kinds: each block's kind, and whether it
+# was ended.
 /^```/ {
   if (inside) {
     end_command()
@@ -13,7 +14,7 @@
   next
 }
 !inside { next }
-want == "c" && kind == "c" { print }
+want == kind { print }
 want == "commands" && kind == "" {
   go_on = /^ /
   sub(/^ +/, "")

@@ -1,6 +1,6 @@
 # What the pages tell the reader to type does what they say.
 PAGES_TEST := tests/readme/test_pages.sh
-PACKAGES_PAGES := git gcc-arm-none-eabi libbearssl-dev libnewlib-arm-none-eabi openssl redis-tools
+PACKAGES_PAGES := cmake git gcc-arm-none-eabi libbearssl-dev libnewlib-arm-none-eabi openssl redis-tools
 SUITES += $(PAGES_TEST)
 PACKAGES += $(PACKAGES_PAGES)
 $(PAGES_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server

@@ -2,7 +2,7 @@
 # What the pages (*.md) tell the reader to type does what they say. Each command line of a code
 # block is run as it stands, or, if that would take too long or is a suite's own work, looked at:
 # `make TARGET` has to be a target. A line that this script does not know fails, and so does a block
-# of another kind than C, text (``` text: pictures), or commands (```).
+# of another kind than C, text (``` text: pictures), CMake (test_cmake.sh tries it), or commands (```).
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -111,6 +111,11 @@ key_line() {
   expect 0 cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -x c "$dir/${1##*>}"
 }
 
+# A line that writes below build/.
+cmake_line() {
+  expect 0 sh -c "cd '$sources' && $(echo "$1" | sed "s| build/| $dir/|")"
+}
+
 # obey LINE: what a reader does with it
 obey() {
   case $1 in
@@ -120,6 +125,7 @@ obey() {
     fairlock\ status\ *) status_line "$1" ;;
     ACL\ SETUSER\ *) acl_line "$1" ;;
     sh\ port/bearssl/key.sh\ *) key_line "$1" ;;
+    cmake\ *) cmake_line "$1" ;;
     *) fail "what is to be done with this line? $1" ;;
   esac
 }
@@ -165,7 +171,7 @@ test_targets_in_the_text() {
 
 test_kinds_of_blocks() {
   blocks kinds $pages | sort -u >"$dir/kinds"
-  ! grep -vx -e '' -e c -e text "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
+  ! grep -vx -e '' -e c -e cmake -e text "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
 }
 
 # Declarations and calls that stand in no function are put into one.

@@ -49,6 +49,12 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
+# Zephyr's kernel is one that stands in for it.
+for compiler in gcc clang; do
+  # shellcheck disable=SC2086
+  check "$compiler, Zephyr's threads" $compiler -std=c11 $warnings -Iport -Iport/zephyr -Itests/portable/zephyr \
+    -D_DEFAULT_SOURCE -O2 -c -o /dev/null port/zephyr/threads.c
+done
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
 tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"

@@ -1,0 +1,15 @@
+/* The mutex and the event of the threads port for Zephyr. Private to threads.c; here for their sizes. */
+#ifndef PORT_TYPES_H
+#define PORT_TYPES_H
+
+#include <zephyr/kernel.h>
+
+struct port_mutex {
+  struct k_mutex mutex;
+};
+
+struct port_event {
+  struct k_sem given;
+};
+
+#endif

@@ -1,0 +1,302 @@
+#!/bin/sh
+# The library by CMake: as a part of another build, fetched, installed, and for a Cortex-M3.
+# shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317
+set -u
+. tests/support/lib.sh
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CMAKE_GENERATOR CMAKE_TOOLCHAIN_FILE CFLAGS LDFLAGS
+here=$PWD
+module=$PWD/boards/cmake
+
+# posix_program FOLDER: takes the lock of a server, whose port is its argument
+posix_program() {
+  cat >"$1/program.c" <<'END_OF_C'
+#include <fairlock.h>
+#include <posix.h>
+#include <stdio.h>
+
+static unsigned char receive[FAIRLOCK_RECEIVE_SIZE(8, 0)], send[512];
+static const struct fairlock_config config = {
+    .receive_buffer = receive, .receive_size = sizeof receive, .send_buffer = send, .send_size = sizeof send};
+static struct port_posix server;
+static struct fairlock_client client;
+static struct fairlock door;
+
+int main(int argc, char **argv)
+{
+  port_posix_tcp(&server, "127.0.0.1", argv[argc - 1]);
+  if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
+  if (fairlock_init(&door, &client, "door") != FAIRLOCK_OK) return 2;
+  if (fairlock_acquire(&door, 1000, FAIRLOCK_RENEW) != FAIRLOCK_OK) return 3;
+  printf("token %llu\n", (unsigned long long)fairlock_token(&door));
+  return fairlock_release(&door);
+}
+END_OF_C
+}
+
+# page NUMBER: that block of CMake's in boards/cmake/README.md
+page() {
+  awk -v want=cmake -f tests/readme/pages.awk "$module/README.md" |
+    awk -v wanted="$1" 'BEGIN { block = 1 } block == wanted; /^target_link_libraries/ { block++ }'
+}
+
+# project FOLDER LINE...: a CMakeLists.txt that goes on so after it has made a program
+project() {
+  folder=$1
+  shift
+  mkdir -p "$folder"
+  posix_program "$folder"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(user C)' \
+    'add_executable(program program.c)' "$@" >"$folder/CMakeLists.txt"
+}
+
+# built_by_cmake FOLDER OPTION...: configures and builds it, without a warning of CMake's
+built_by_cmake() {
+  folder=$1
+  shift
+  expect 0 cmake -S "$folder" -B "$folder/build" -Werror=dev "$@"
+  ! grep -q Warning "$dir/err" || fail "a warning: $(cat "$dir/err")"
+  expect 0 cmake --build "$folder/build"
+}
+
+# takes_the_lock PROGRAM
+takes_the_lock() {
+  expect 0 "$1" "$port"
+  printed "token $(redis hget 'fairlock:{door}' token)"
+}
+
+# All of it, and nothing else: the same names as make's.
+test_part_of_a_build() {
+  project "$dir/user" "$(page 1)"
+  mkdir "$dir/user/third_party"
+  ln -s "$here" "$dir/user/third_party/fairlock"
+  built_by_cmake "$dir/user"
+  takes_the_lock "$dir/user/build/program"
+  nm -g --defined-only "$dir/user/build/fairlock/liblock.a" | awk 'NF == 3 { print $3 }' | grep '^[a-z]*_' | sort -u >"$dir/cmake"
+  nm -g --defined-only "$build/liblock.a" | awk 'NF == 3 { print $3 }' | grep '^[a-z]*_' | grep -v '^port_openssl' | sort -u >"$dir/make"
+  diff "$dir/make" "$dir/cmake" >"$dir/different" || fail "other names than in make's library: $(cat "$dir/different")"
+  [ ! -e "$dir/user/build/fairlock/libfairlock_core.a" ] || fail "it compiles what nobody links"
+}
+
+# As from a server, but from a file: only what the library needs is in it.
+test_fetched() {
+  tar -czf "$dir/fairlock-$version.tar.gz" -C "$here" lock port resp boards/cmake
+  project "$dir/user" "$(page 2 | sed "s|https://...|file://$dir|")"
+  built_by_cmake "$dir/user"
+  takes_the_lock "$dir/user/build/program"
+}
+
+# Into $dir/there, and from there to $dir/prefix, as a package manager may.
+installed() {
+  expect 0 make -s install BUILD="$build" PREFIX="$dir/there"
+  mv "$dir/there" "$dir/prefix"
+}
+
+test_installed() {
+  installed
+  project "$dir/user" "$(page 3)" "if(NOT fairlock_VERSION STREQUAL \"$version\")" 'message(FATAL_ERROR "version ${fairlock_VERSION}")' 'endif()'
+  built_by_cmake "$dir/user" -DCMAKE_PREFIX_PATH="$dir/prefix"
+  takes_the_lock "$dir/user/build/program"
+}
+
+# finds WHAT: find_package with these arguments has to find it
+finds() {
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.19)' 'project(user C)' "find_package(fairlock $1 REQUIRED)" \
+    >"$dir/user/CMakeLists.txt"
+  cmake -S "$dir/user" -B "$dir/user/build" -DCMAKE_PREFIX_PATH="$dir/prefix" >"$dir/out" 2>"$dir/err"
+}
+
+# Of another second number it is another interface; a higher third one is the same, with less wrong.
+test_installed_versions() {
+  installed
+  mkdir "$dir/user"
+  series=${version%.*}
+  for wanted in '' "$version" "$version EXACT" "$series" "$series.0" "${version%%.*}...9"; do
+    finds "$wanted" || fail "$version is not good enough for '$wanted': $(cat "$dir/err")"
+  done
+  for wanted in "$series.99" "${version%%.*}.99" 99 "0...<$version" 99...100; do
+    ! finds "$wanted" || fail "$version is taken for '$wanted'"
+    said "version: $version"
+  done
+  ! finds 'COMPONENTS core' || fail "it has found what is not installed"
+  said 'has no core'
+}
+
+# OpenSSL is asked for by who asks for it.
+test_openssl() {
+  link='target_link_libraries(program PRIVATE fairlock::openssl)'
+  project "$dir/part" 'set(FAIRLOCK_TLS openssl)' "add_subdirectory($module fairlock)" "$link"
+  sed -i 's|^int main.*|#include <port_openssl.h>\nvoid *volatile used = port_openssl_init;\n&|' "$dir/part/program.c"
+  built_by_cmake "$dir/part"
+  takes_the_lock "$dir/part/build/program"
+  tls=$dir/tls # not in $build, which would go on with TLS
+  expect 0 make -s install BUILD="$tls" TLS=openssl PREFIX="$dir/prefix"
+  project "$dir/user" 'find_package(fairlock REQUIRED COMPONENTS openssl)' "$link"
+  cp "$dir/part/program.c" "$dir/user"
+  built_by_cmake "$dir/user" -DCMAKE_PREFIX_PATH="$dir/prefix"
+  takes_the_lock "$dir/user/build/program"
+}
+
+# Without an operating system there is the core alone, which needs what `make core` needs.
+test_cortex_m3() {
+  mkdir "$dir/user"
+  cat >"$dir/user/main.c" <<'END_OF_C'
+#include <fairlock.h>
+
+static uint8_t receive[FAIRLOCK_RECEIVE_SIZE(4, 0)], send[64];
+static const struct fairlock_config config = {receive, sizeof receive, send, sizeof send};
+static const struct port_transport transport;
+static struct fairlock_client client;
+static struct fairlock door;
+
+uint32_t port_clock_ms(void) { return 0; }
+void port_idle(uint32_t ms) { (void)ms; }
+
+int main(void)
+{
+  if (fairlock_client_init(&client, &config, &transport) != FAIRLOCK_OK) return 1;
+  if (fairlock_init(&door, &client, "door") != FAIRLOCK_OK) return 2;
+  return fairlock_try_acquire(&door, FAIRLOCK_RENEW);
+}
+END_OF_C
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(firmware C)' "add_subdirectory($module fairlock)" \
+    'add_executable(firmware main.c)' 'target_link_libraries(firmware PRIVATE fairlock::core)' \
+    'target_link_options(firmware PRIVATE -Wl,--gc-sections --specs=nosys.specs)' \
+    'if(TARGET fairlock::fairlock)' 'message(FATAL_ERROR "there is no POSIX")' 'endif()' >"$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user" -DCMAKE_TOOLCHAIN_FILE="$module/cortex-m3.cmake" -DCMAKE_BUILD_TYPE=MinSizeRel
+  readelf -h -A "$dir/user/build/firmware" >"$dir/elf"
+  grep -q 'Tag_CPU_name: "Cortex-M3"\|Tag_CPU_arch: v7' "$dir/elf" || fail "for another processor: $(cat "$dir/elf")"
+  arm-none-eabi-nm -g --defined-only "$dir/user/build/fairlock/libfairlock_core.a" |
+    awk 'NF == 3 { print $3 }' | grep '^[a-z]*_' | sort -u >"$dir/cmake"
+  expect 0 make -s core BUILD="$dir/core" CC=arm-none-eabi-gcc CFLAGS='-mcpu=cortex-m3 -mthumb -Os'
+  arm-none-eabi-nm -g --defined-only "$dir/core/core/arm-none-eabi-gcc/liblock.a" |
+    awk 'NF == 3 { print $3 }' | grep '^[a-z]*_' | sort -u >"$dir/make"
+  diff "$dir/make" "$dir/cmake" >"$dir/different" || fail "other names than in make's library: $(cat "$dir/different")"
+}
+
+# With threads of the program's own, whose port_types.h is not one of ours.
+test_own_threads() {
+  mkdir -p "$dir/user/rtos"
+  cat >"$dir/user/rtos/port_types.h" <<'END_OF_C'
+struct port_mutex { int number; };
+struct port_event { int number; };
+END_OF_C
+  printf '%s\n' '#include <fairlock.h>' 'struct port_mutex mutex = {.number = 1};' >"$dir/user/main.c"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(firmware C)' \
+    'set(FAIRLOCK_THREADS ${CMAKE_CURRENT_SOURCE_DIR}/rtos)' "add_subdirectory($module fairlock)" \
+    'add_library(firmware STATIC main.c)' 'target_link_libraries(firmware PRIVATE fairlock::core)' >"$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user"
+  expect 0 cmake --build "$dir/user/build" --target fairlock_core
+  ! nm -g --defined-only "$dir/user/build/fairlock/libfairlock_core.a" | grep -q port_mutex_init || fail "it has threads of its own"
+}
+
+# listed FILE NAME...: FILE names these sources once each, all of the core, and nothing else
+listed() {
+  file=$1
+  shift
+  for source in "$here"/resp/*.c "$here"/lock/*.c "$@"; do echo "$source"; done | sort >"$dir/wanted"
+  sort "$file" | diff "$dir/wanted" - >"$dir/different" || fail "other sources: $(cat "$dir/different")"
+}
+
+# The component of ESP-IDF, with its functions as little more than a note of what they are called
+# with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build.
+test_component_of_esp_idf() {
+  component=$module/esp-idf/fairlock
+  mkdir "$dir/user"
+  cat >"$dir/idf.cmake" <<'END_OF_CMAKE'
+function(write_list file)
+  file(WRITE "${file}" "")
+  foreach(entry ${ARGN})
+    get_filename_component(entry "${entry}" ABSOLUTE)
+    file(APPEND "${file}" "${entry}\n")
+  endforeach()
+endfunction()
+macro(idf_component_register)
+  cmake_parse_arguments(heard "" "" "SRCS;INCLUDE_DIRS;REQUIRES;PRIV_REQUIRES" ${ARGN})
+  if(heard_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "not known: ${heard_UNPARSED_ARGUMENTS}")
+  endif()
+  write_list("${OUT}" ${heard_SRCS})
+  if(CMAKE_SCRIPT_MODE_FILE)
+    return()
+  endif()
+  set(COMPONENT_LIB component)
+  add_library(component INTERFACE)
+  target_include_directories(component INTERFACE ${heard_INCLUDE_DIRS})
+  add_library(clock STATIC "${CMAKE_CURRENT_SOURCE_DIR}/clock.c")
+  target_include_directories(clock PRIVATE ${OUT}.headers ${heard_INCLUDE_DIRS})
+endmacro()
+function(idf_component_get_property variable component property)
+  if(NOT "${component} ${property}" STREQUAL "freertos ORIG_INCLUDE_PATH")
+    message(FATAL_ERROR "asked for ${property} of ${component}")
+  endif()
+  set(${variable} "${OUT}.headers" PARENT_SCOPE)
+endfunction()
+function(target_include_directories target scope)
+  if(target STREQUAL component)
+    set(scope INTERFACE)
+  endif()
+  _target_include_directories(${target} ${scope} ${ARGN})
+endfunction()
+END_OF_CMAKE
+  printf 'include(%s)\ninclude(%s)\n' "$dir/idf.cmake" "$component/CMakeLists.txt" >"$dir/script.cmake"
+  (cd "$component" && expect 0 cmake -DOUT="$dir/script" -P "$dir/script.cmake") || exit 1
+  listed "$dir/script" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+  mkdir "$dir/build.headers"
+  echo '#include <stdint.h>
+int64_t esp_timer_get_time(void);' >"$dir/build.headers/esp_timer.h"
+  for name in FreeRTOS semphr task; do echo "typedef int $name;" >"$dir/build.headers/$name.h"; done
+  echo 'typedef int SemaphoreHandle_t, StaticSemaphore_t;' >>"$dir/build.headers/semphr.h"
+  echo '#include <fairlock.h>
+#include <port_sockets.h>' >"$dir/user/main.c"
+  printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(esp C)' "set(OUT $dir/build)" \
+    "include($dir/idf.cmake)" "add_subdirectory($component fairlock)" 'add_library(main STATIC main.c)' \
+    'target_link_libraries(main PRIVATE component)' >"$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user"
+  listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+}
+
+# The module of Zephyr likewise. With its kernel's calls on POSIX threads, it runs here.
+test_module_of_zephyr() {
+  mkdir "$dir/user"
+  cat >"$dir/user/CMakeLists.txt" <<END_OF_CMAKE
+cmake_minimum_required(VERSION 3.18...3.25)
+project(zephyr C)
+set(CMAKE_C_STANDARD 11)
+set(CONFIG_FAIRLOCK y)
+find_package(Threads REQUIRED)
+add_library(zephyr INTERFACE)
+target_include_directories(zephyr INTERFACE $here/tests/portable/zephyr)
+target_compile_definitions(zephyr INTERFACE _DEFAULT_SOURCE)
+target_link_libraries(zephyr INTERFACE Threads::Threads)
+macro(zephyr_library_named name)
+  set(library \${name})
+  add_library(\${name} STATIC)
+  target_link_libraries(\${name} PUBLIC zephyr)
+endmacro()
+function(zephyr_library_sources)
+  target_sources(\${library} PRIVATE \${ARGN})
+  string(REPLACE ";" "\\n" list "\${ARGN}")
+  file(WRITE $dir/sources "\${list}\\n")
+endfunction()
+function(zephyr_include_directories)
+  target_include_directories(zephyr INTERFACE \${ARGN})
+endfunction()
+add_subdirectory($module/zephyr module)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE fairlock zephyr)
+END_OF_CMAKE
+  posix_program "$dir/user"
+  sed -i -e 's/posix\.h/port_sockets.h/' -e 's/struct port_posix /struct port_sockets /' \
+    -e 's/port_posix_tcp.*/port_sockets_init(\&server, 0x7f000001, (uint16_t)atoi(argv[argc - 1]));/' \
+    -e 's/<stdio\.h>/<stdio.h>\n#include <stdlib.h>/' "$dir/user/program.c"
+  built_by_cmake "$dir/user"
+  listed "$dir/sources" "$here/port/zephyr/threads.c" "$here/port/sockets/sockets.c"
+  takes_the_lock "$dir/user/build/program"
+  for folder in $(sed -n 's/^ *\(cmake\|kconfig\): //p' "$module/zephyr/module.yml"); do
+    [ -e "$module/$folder" ] || fail "module.yml names $folder, which is not there"
+  done
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests part_of_a_build fetched installed installed_versions openssl cortex_m3 own_threads \
+  component_of_esp_idf module_of_zephyr
