@@ -1,9 +1,10 @@
 # fairlock: `make` builds the library and the command; `make help` lists the rest.
 
 # STATIC=1: one static program to copy anywhere, in build/static, made with musl.
+# Where musl is the system's own, CC=cc does.
 ifdef STATIC
-$(if $(shell command -v musl-gcc),,$(shell sh tests/tools/need.sh musl-tools >&2))
 CC := musl-gcc
+$(if $(shell command -v $(CC)),,$(shell sh tests/tools/need.sh musl-tools >&2))
 BUILD ?= build/static
 CFLAGS ?= -Os
 LDFLAGS += -static -s
@@ -120,7 +121,7 @@ INSTALLED_SERVER = $(BUILD)/servers/installed/redis-server
 $(BUILD)/redis-server: Makefile
 	@mkdir -p $(dir $(INSTALLED_SERVER))
 	@sh tests/tools/need.sh redis-tools
-	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb)" $(INSTALLED_SERVER)
+	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)" $(INSTALLED_SERVER)
 	@printf '%s\n' '#!/bin/sh' 'exec "$${SERVER:-$(abspath $(INSTALLED_SERVER))}" "$$@"' >$@.new
 	@chmod +x $@.new
 	@mv -f $@.new $@

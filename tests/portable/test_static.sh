@@ -12,6 +12,7 @@ static_build() {
 
 test_needs_no_library() {
   static_build
+  printed "fairlock: $(wc -c <"$static") bytes"
   readelf -d "$static" >"$dir/dynamic" 2>&1
   ! grep -q NEEDED "$dir/dynamic" || fail "it needs $(cat "$dir/dynamic")"
   ! readelf -l "$static" | grep -q INTERP || fail "it needs a dynamic linker"

@@ -2,9 +2,79 @@
 # Sees to it that Debian packages are installed: tests/tools/need.sh PACKAGE... As root, or by sudo
 # without a password, it installs what is missing; otherwise it prints the line that does, and
 # fails. It waits for 10 minutes for another package manager to end. No package it is used for
-# starts a service.
+# starts a service. Where there is no apt, it looks for what the packages have, by packages.txt, and
+# installs nothing: if anything is missing, it says how that package manager is asked for it.
 set -eu
 missing=
+
+# there ENTRY: what the second column of packages.txt says is on this machine
+there() {
+  for thing in $(echo "$1" | tr , ' '); do
+    case $thing in
+      /*) [ -e "$thing" ] || return 1 ;;
+      *'<'*) echo "#include <${thing#*<}" | "${thing%%<*}" -E -x c - >/dev/null 2>&1 || return 1 ;;
+      *)
+        for program in $(echo "$thing" | tr '|' ' '); do
+          if command -v "$program" >/dev/null; then continue 2; fi
+        done
+        return 1
+        ;;
+    esac
+  done
+}
+
+# names MANAGER PACKAGE...: what it calls them, each once
+names() {
+  column=$(sed -n 's/^# package //p' "$list" | tr ' ' '\n' | grep -n -x -e "$1" | cut -d : -f 1)
+  shift
+  for package; do
+    awk -v package="$package" -v column="$column" '$1 == package { print $(column + 1) }' "$list"
+  done | grep -v -x -e - | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
+# unknown MANAGER PACKAGE...: those that it has no name for
+unknown() {
+  manager=$1
+  shift
+  for package; do [ -n "$(names "$manager" "$package")" ] || printf ' %s' "$package"; done
+}
+
+# how MANAGER PACKAGE...: prints the line that installs them there
+how() {
+  case $1 in
+    apk) line="as root: apk add" ;;
+    pacman) line="as root: pacman -S" ;;
+    brew) line="brew install" ;;
+    *) line="as root: $1 install" ;;
+  esac
+  known=$(names "$@")
+  rest=$(unknown "$@")
+  [ -z "$known" ] || echo "  $line $known"
+  [ -z "$rest" ] || echo "  not by $1, as far as is known here:$rest"
+}
+
+# without_apt PACKAGE...
+without_apt() {
+  list=$(dirname "$0")/packages.txt
+  for package; do
+    look=$(awk -v package="$package" '$1 == package { print $2 }' "$list")
+    if [ -z "$look" ] || ! there "$look"; then missing="$missing $package"; fi
+  done
+  [ -n "$missing" ] || exit 0
+  echo "missing, by the names of Debian's packages:$missing" >&2
+  # shellcheck disable=SC2086
+  for manager in dnf apk pacman brew pkg; do
+    if command -v $manager >/dev/null; then
+      how $manager $missing >&2
+      exit 1
+    fi
+  done
+  # shellcheck disable=SC2086
+  for manager in dnf apk pacman brew pkg; do how $manager $missing >&2; done
+  exit 1
+}
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then without_apt "$@"; fi
 for package in "$@"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
 done

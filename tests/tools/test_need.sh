@@ -1,6 +1,7 @@
 #!/bin/sh
 # tests/tools/need.sh with an apt-get that only pretends: it waits for a lock, and for nothing else.
-# shellcheck source=tests/support/verdicts.sh disable=SC2154
+# And without apt: it looks for programs, and names what is missing.
+# shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317
 set -u
 . tests/support/verdicts.sh
 
@@ -36,4 +37,86 @@ needs "it does not wait for ever" 1 299
 pretend apt-get 'echo "E: Unable to locate package package" >&2' 'exit 100'
 needs "it does not wait for a package that is not there" 1 0
 verdict "need: it says why" grep -q 'Unable to locate' "$folder/log"
+
+# A machine without apt has all programs of this one but dpkg's and apt's.
+there=$folder/there
+mkdir "$there"
+IFS=:
+for path in $PATH; do
+  for program in "$path"/*; do
+    case ${program##*/} in
+      dpkg* | apt* | dnf | apk | pacman | brew | pkg) ;;
+      *) [ ! -x "$program" ] || ln -s "$program" "$there" 2>/dev/null ;;
+    esac
+  done
+done
+unset IFS
+
+# elsewhere COMMAND...: on that machine, whose output is in $folder/log
+elsewhere() {
+  env -u MAKEFLAGS -u MFLAGS -u BUILD -u SERVER PATH="$there" "$@" >"$folder/log" 2>&1
+}
+
+# says LINE...: these are the output
+says() {
+  printf '%s\n' "$@" | diff - "$folder/log"
+}
+
+# Of what the tests need, each thing that the packages have is found; so each line of packages.txt
+# that make test needs looks for the right thing.
+needed=$(make -npq help 2>/dev/null | sed -n 's/^PACKAGES := //p')
+verdict "need: the Makefile's list can be read" [ "$(echo "$needed" | wc -w)" -gt 20 ]
+# shellcheck disable=SC2086
+if dpkg-query -W $needed >/dev/null 2>&1; then
+  # shellcheck disable=SC2086
+  ! elsewhere sh tests/tools/need.sh $needed
+  verdict "need: without apt all is found but apt" [ "$(head -n 1 "$folder/log")" = \
+    "missing, by the names of Debian's packages: dpkg-dev" ]
+fi
+# unlisted: packages that a target asks for and packages.txt does not have
+unlisted() {
+  {
+    make -npq help 2>/dev/null | sed -n 's/^PACKAGES[A-Z_]* := //p' | tr ' ' '\n'
+    grep -rhoE --include=Makefile --include='*.mk' --include='*.sh' --exclude-dir=tools 'need\.sh"? [a-z][a-z0-9 +.-]*' . |
+      sed 's/^[^ ]* //' | tr ' ' '\n'
+  } | grep . | sort -u | grep -v -x -f "$folder/listed"
+}
+sed -n 's/^\([^# ]*\) .*/\1/p' tests/tools/packages.txt >"$folder/listed"
+unlisted >"$folder/log"
+verdict "need: packages.txt has all packages that are asked for" [ ! -s "$folder/log" ]
+verdict "need: each line of it has seven words" awk '!/^#/ && NF != 7 { exit 1 }' tests/tools/packages.txt
+
+# What make demo needs is there: it goes on. It has a build of its own, whose server is in $there.
+elsewhere make -s --no-print-directory BUILD="$folder/build" demo
+verdict "need: without apt make demo shows what it shows" [ $? -eq 0 ]
+
+# Not there: redis, jq, and what is nowhere else.
+rm -f "$there/jq" "$there"/redis-* "$there/spin"
+missing="missing, by the names of Debian's packages: redis-tools jq spin"
+
+# names MANAGER LINE: alone on that machine, it is asked for them so
+names() {
+  printf '#!/bin/sh\necho ran >>"%s"\n' "$folder/ran" >"$there/$1"
+  chmod +x "$there/$1"
+  elsewhere sh tests/tools/need.sh git redis-tools jq gcc spin
+  status=$?
+  rm "$there/$1"
+  verdict "need: in the words of $1" says "$missing" "  $2" "  not by $1, as far as is known here: spin"
+  verdict "need: it fails and runs no $1" [ "$status" -eq 1 -a ! -e "$folder/ran" ]
+}
+names dnf 'as root: dnf install jq redis'
+names apk 'as root: apk add jq redis'
+names pacman 'as root: pacman -S jq valkey'
+names brew 'brew install jq redis'
+names pkg 'as root: pkg install jq redis'
+elsewhere sh tests/tools/need.sh jq
+verdict "need: in the words of all, if there is none" says "missing, by the names of Debian's packages: jq" \
+  '  as root: dnf install jq' '  as root: apk add jq' '  as root: pacman -S jq' '  brew install jq' '  as root: pkg install jq'
+elsewhere make -s --no-print-directory BUILD="$folder/build" demo
+verdict "need: make demo stops, and says why" grep -q "packages: redis-tools" "$folder/log"
+
+# What calls itself otherwise will do.
+for program in valkey-server redis-cli; do ln -s /bin/true "$there/$program"; done
+elsewhere sh tests/tools/need.sh redis-tools
+verdict "need: Valkey is found, too" [ $? -eq 0 ]
 exit $failed
