@@ -342,6 +342,7 @@ struct fairlock_report {
   /* the holder, or a waiter: not ended by NUL; NULL: the lock is free */
   const char *id;
 
+  /* bytes at id */
   size_t id_size;
 
   /* a client of this library; false: Redisson */

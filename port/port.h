@@ -51,6 +51,9 @@ enum port_status {
   PORT_UNTRUSTED = -4
 };
 
+/* The longest time-out that the client hands to connect() and recv(). */
+#define PORT_WAIT_MAX_MS 1000U
+
 /*
  * A byte stream to one server. All functions get `context`, which is the transport's own and must
  * stay valid and in place as long as the client uses it. One task at a time is inside connect(),
@@ -62,8 +65,6 @@ enum port_status {
  * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client
  * never asks for more than PORT_WAIT_MAX_MS, so nothing has to wake it.
  */
-#define PORT_WAIT_MAX_MS 1000U
-
 struct port_transport {
   /*
    * Begins to connect, or, called again while that goes on, tells how it goes. PORT_OK: connected.
@@ -88,6 +89,7 @@ struct port_transport {
   /* Closes at once, losing what was not sent. Harmless when nothing is open. */
   void (*close)(void *context);
 
+  /* handed to all of them */
   void *context;
 
   /*

@@ -122,7 +122,9 @@ enum resp_status {
   RESP_TOO_DEEP = -5
 };
 
+/* A value, or the head of an aggregate. */
 struct resp_event {
+  /* which it is */
   enum resp_type type;
 
   /* aggregates around this value; 0: it is outermost */
@@ -178,6 +180,7 @@ int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, siz
  * moved on by what was sent; that needs no state but a number, and no memory for the message.
  */
 struct resp_writer {
+  /* the caller's, and its size */
   uint8_t *buffer;
   size_t size;
 

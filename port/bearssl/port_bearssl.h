@@ -115,6 +115,7 @@ struct port_bearssl_config {
   const br_ec_private_key *private_key;
 };
 
+/* A transport that speaks TLS over another one. */
 struct port_bearssl {
   /* for the client; all the rest is private */
   struct port_transport transport;

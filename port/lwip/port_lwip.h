@@ -55,15 +55,14 @@ struct port_lwip_hooks {
    */
   void (*turn)(uint32_t timeout_ms);
 
-  /*
-   * Shut other tasks out of lwIP, and let them in again (LOCK_TCPIP_CORE). NULL, both: there are
-   * none.
-   */
+  /* Shuts other tasks out of lwIP (LOCK_TCPIP_CORE). NULL: there are none. */
   void (*lock)(void);
 
+  /* Lets them in again. NULL, as lock. */
   void (*unlock)(void);
 };
 
+/* A transport over lwIP, to a server at one address. */
 struct port_lwip {
   /* for the client; all the rest is private */
   struct port_transport transport;

@@ -61,6 +61,7 @@ struct ssl_st;
 struct ssl_session_st;
 struct bio_st;
 
+/* A transport that speaks TLS over another one. */
 struct port_openssl {
   /* for the client; all the rest is private */
   struct port_transport transport;

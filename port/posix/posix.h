@@ -22,6 +22,7 @@ extern "C" {
 
 struct addrinfo;
 
+/* A transport over a socket. */
 struct port_posix {
   /* for the client; all the rest is private */
   struct port_transport transport;

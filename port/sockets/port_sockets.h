@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+/* A transport over a socket. */
 struct port_sockets {
   /* for the client; all the rest is private */
   struct port_transport transport;
@@ -28,6 +29,10 @@ struct port_sockets {
   int socket;
 };
 
+/*
+ * Makes sockets ready to connect to a server. address and port are numbers, as above, not in the
+ * order of the network. Opens nothing yet.
+ */
 void port_sockets_init(struct port_sockets *sockets, uint32_t address, uint16_t port);
 
 #endif

@@ -37,9 +37,10 @@ extern "C" {
 
 /* What the platform does for the transport. Kept by pointer; may be in flash. */
 struct port_uart_line {
-  /* Move up to size bytes, without blocking. Return how many, 0 included. */
+  /* Takes up to size bytes from the line, without blocking. Returns how many, 0 included. */
   size_t (*read)(void *context, void *data, size_t size);
 
+  /* Hands up to size bytes to the line, likewise. */
   size_t (*write)(void *context, const void *data, size_t size);
 
   /*
@@ -48,11 +49,14 @@ struct port_uart_line {
    */
   void (*wait)(void *context, uint32_t timeout_ms);
 
+  /* handed to all three */
   void *context;
 };
 
+/* Letters of a nonce. */
 #define PORT_UART_NONCE 4
 
+/* A transport over a serial line. */
 struct port_uart {
   /* for the client; all the rest is private */
   struct port_transport transport;

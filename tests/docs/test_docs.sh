@@ -1,0 +1,55 @@
+#!/bin/sh
+# make docs makes pages of all public headers, without a warning, and fails for what has no comment.
+# shellcheck source=tests/support/verdicts.sh disable=SC2154
+set -u
+. tests/support/verdicts.sh
+copy=$folder/copy
+mkdir "$copy"
+cp -R Makefile lock resp port boards tests "$copy"
+html=$copy/build/docs/html
+
+# docs: in the copy; its output is in $folder/log
+docs() {
+  make -s --no-print-directory -C "$copy" BUILD=build docs >"$folder/log" 2>&1
+}
+
+docs
+verdict "docs: make docs has nothing to say but where they are" [ "$(cat "$folder/log")" = build/docs/html/index.html ]
+
+# All but those that are private to the library, or to a port.
+missing=
+for header in lock/*.h resp/*.h port/*.h port/*/*.h; do
+  case $header in */port_types.h | lock/internal.h | lock/scripts.h) continue ;; esac
+  page=$(basename "$header" .h | sed 's/_/__/g')_8h.html
+  [ -e "$html/$page" ] || missing="$missing $header"
+done
+echo "none for$missing" >"$folder/log"
+verdict "docs: each public header has a page" [ -z "$missing" ]
+verdict "docs: what is laid out stays so" grep -q '^ *FAIRLOCK_BUSY  *wait_ms was 0' "$html/fairlock_8h.html"
+verdict "docs: one comment is that of all that follow" \
+  [ "$(grep -c '^<p>A mutex that is not taken twice by one task' "$html/port_8h.html")" = 4 ]
+verdict "docs: what is private is left out" sh -c "! grep -rq subscribe_sequence '$html'"
+
+# Each line is put where the mark stands, into a copy of the header, whose comment is not for it.
+# refuses NAME HEADER MARK LINE WORDS
+refuses() {
+  cp "$2" "$folder/header.h"
+  sed "s|^$3|$4\\n&|" "$folder/header.h" >"$copy/$2"
+  verdict "docs: the plant is in its place: $1" sh -c "! cmp -s '$2' '$copy/$2'"
+  ! docs && grep -q "$5" "$folder/log"
+  verdict "docs: $1" [ $? -eq 0 ]
+  cp "$2" "$copy/$2"
+}
+refuses "a function without a comment fails" lock/fairlock.h '/\* What happened so far' \
+  'int fairlock_undescribed(int number);\n' 'fairlock_undescribed.*is not documented'
+refuses "a member without a comment fails" lock/engine.h '  /\* NULL: the server.s default user' \
+  '  const char *undescribed;\n' 'undescribed (variable) of struct fairlock_config is not documented'
+refuses "a status without a comment fails" lock/engine.h '  /\* done \*/' \
+  '  FAIRLOCK_UNDESCRIBED = 9,\n' 'engine.h:[0-9]*: .*has_no_comment'
+refuses "a macro without a comment fails" resp/resp.h '/\* Room for the digits' \
+  '#define RESP_UNDESCRIBED 1\n' 'RESP_UNDESCRIBED.*is not documented'
+refuses "a struct without a comment fails" port/port.h '/\* What tells tasks apart' \
+  'struct port_undescribed {\n  int number;\n};\n' 'port_undescribed is not documented'
+refuses "a name that is not there fails" port/port.h '/\* What tells tasks apart' \
+  '/* See @ref port_nowhere(). */\nint port_undescribed(void);\n' 'port_nowhere'
+exit $failed
