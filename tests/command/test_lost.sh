@@ -390,6 +390,21 @@ test_fairlock_is_killed_and_nobody_reaps() {
   kill $nobody
 }
 
+# The same where nothing tells a zombie from a process that runs (test_plain.sh): the command is
+# killed, but its keeper cannot know, so the lease ends the hold.
+test_fairlock_is_killed_and_nobody_can_tell() {
+  adopt sh -c '"$0" run --lease 2 a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$1" & echo $! >"$1.run"; exec sleep 60' \
+    "$fairlock" "$dir/command" &
+  nobody=$!
+  eventually test -s "$dir/command"
+  eventually test -s "$dir/command.run"
+  kill -9 "$(cat "$dir/command.run")"
+  eventually dead "$(cat "$dir/command")"
+  [ -e "/proc/$(cat "$dir/command")" ] || fail "somebody has reaped it: this test shows nothing"
+  expect 0 "$fairlock" run -w 20 a true
+  kill $nobody
+}
+
 # As process 1 of a container fairlock is given the orphans itself.
 test_adopted_zombies_are_reaped() {
   adopt "$fairlock" run a -- sh -c '(true & echo $! >$0) & wait; sleep 1; cat /proc/$(cat $0)/stat >$0.stat' "$dir/orphan" 2>"$dir/err" &

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The command as one static program, made with musl: `make STATIC=1`.
+# The command as one static program, made with musl: `make STATIC=1`. And what any other system needs
+# to compile it: POSIX, and no more.
 # shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -34,5 +35,19 @@ test_takes_turns() {
   expect 3 "$static" run --url "$url" turns sh -c 'exit 3'
 }
 
+# Without what is Linux's, and without the extensions that -std=c11 hides and the sources ask for.
+# MAP_ANONYMOUS is in POSIX since 2024; all systems had it before.
+test_keeps_to_posix() {
+  cp -R boards/host port resp lock "$dir"
+  for file in "$dir"/port/posix/*.c "$dir"/host/*.c "$dir/host/tls/none.c"; do
+    sed -i '/^#define _DEFAULT_SOURCE/d' "$file"
+    for compiler in cc musl-gcc; do
+      expect 0 $compiler -std=c11 -Wall -Wextra -Wpedantic -Werror -D_POSIX_C_SOURCE=200809L -DFAIRLOCK_PLAIN_POSIX \
+        -DMAP_ANONYMOUS=0 -I"$dir/resp" -I"$dir/port" -I"$dir/port/posix" -I"$dir/port/openssl" -I"$dir/lock" \
+        -c -o "$dir/object.o" "$file"
+    done
+  done
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests needs_no_library takes_turns
+run_tests needs_no_library takes_turns keeps_to_posix
