@@ -92,8 +92,8 @@ $(CORE_FOLDER)/%.o: %.c
 
 # Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, and its
 # rules, in rules.mk.
-SUITES := tests/tools/test_need.sh
-PACKAGES := redis-tools
+SUITES := tests/tools/test_need.sh tests/tools/test_misra.sh
+PACKAGES := cppcheck redis-tools
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o
 SUPPORT := $(BUILD)/tests/support/support.a
@@ -200,6 +200,11 @@ sanitize: ## run the suites with ASan and UBSan, with TSan, and in valgrind
 lint: packages ## compile with gcc and clang, analyse, and check the layout of the sources
 	@sh tests/tools/need.sh $(PACKAGES_LINT)
 	@sh tests/tools/lint.sh
+
+.PHONY: misra
+misra: ## count deviations from MISRA C:2012 in resp/ and lock/; more than tests/MISRA.md has fail
+	@sh tests/tools/need.sh cppcheck
+	@sh tests/tools/misra.sh
 
 .PHONY: format
 format: ## lay out the C sources

@@ -77,7 +77,7 @@ fi
 unlisted() {
   {
     make -npq help 2>/dev/null | sed -n 's/^PACKAGES[A-Z_]* := //p' | tr ' ' '\n'
-    grep -rhoE --include=Makefile --include='*.mk' --include='*.sh' --exclude-dir=tools 'need\.sh"? [a-z][a-z0-9 +.-]*' . |
+    grep -rhoE --include=Makefile --include='*.mk' --include='*.sh' --exclude-dir=tools '(/need\.sh|\$need") [a-z][a-z0-9 +.-]*' . |
       sed 's/^[^ ]* //' | tr ' ' '\n'
   } | grep . | sort -u | grep -v -x -f "$folder/listed"
 }
