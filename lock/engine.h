@@ -664,15 +664,15 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  * to. Any other value is final and nothing was begun; FAIRLOCK_IN_PROGRESS means that another
  * operation goes on.
  *
- * acquire: wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a
- * re-entry never shortens the
- *          lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS to FAIRLOCK_DURATION_MAX_MS.
- * release: one level. With the last one the caller holds no more, whatever the result is. cancel:
- * ends a wait; the acquire comes to FAIRLOCK_CANCELLED, unless it was just decided otherwise.
- * Returns FAIRLOCK_OK,
- *          or FAIRLOCK_NOT_HELD when there is no wait.
- * force:   ends whoever's hold. Comes to FAIRLOCK_NOT_HELD when the lock was free. inspect: reports
- * holder and waiters. force and inspect need a handle that is neither held nor waiting.
+ *   acquire   wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a
+ *             re-entry never shortens the lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS
+ *             to FAIRLOCK_DURATION_MAX_MS
+ *   release   one level. With the last one the caller holds no more, whatever the result is
+ *   cancel    ends a wait; the acquire comes to FAIRLOCK_CANCELLED, unless it was just decided
+ *             otherwise. Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when there is no wait
+ *   force     ends whoever's hold. Comes to FAIRLOCK_NOT_HELD when the lock was free
+ *   inspect   reports holder and waiters
+ * force and inspect need a handle that is neither held nor waiting.
  */
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
                             uint32_t now);

@@ -128,12 +128,12 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
  * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. With anything else
  * it is not:
  *   FAIRLOCK_IN_PROGRESS  it is held, an operation goes on, or another task is inside one
- *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF: the server still has to be told
- *   that the handle no
- *                         longer waits or holds, and for offline_ms could not be, for this reason.
- *                         That goes on while the client is serviced; call again. FAIRLOCK_OK at the
- *                         latest when what it left on the server has ended by itself: after its
- *                         lease, a waiter timeout and a response time-out
+ *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
+ *                         the server still has to be told that the handle no longer waits or holds,
+ *                         and for offline_ms could not be, for this reason. That goes on while the
+ *                         client is serviced; call again. FAIRLOCK_OK at the latest when what it
+ *                         left on the server has ended by itself: after its lease, a waiter timeout
+ *                         and a response time-out
  * Blocks for an answer, or for offline_ms of the configuration.
  */
 int fairlock_deinit(struct fairlock *handle);
@@ -160,12 +160,12 @@ int fairlock_start_deinit(struct fairlock *handle);
  *   FAIRLOCK_WRONG_TASK   another task holds by this handle
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_INVALID      an argument is out of its range
- *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF: for offline_ms (or till the end
- *   of the wait, if that
- *                         came first; if wait_ms is 0, as soon as the server or its connection
- *                         refuses) there was no useful answer, for this reason
- *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL: the server does not serve us; see
- *   fairlock_error()
+ *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
+ *                         for offline_ms (or till the end of the wait, if that came first; if
+ *                         wait_ms is 0, as soon as the server or its connection refuses) there was
+ *                         no useful answer, for this reason
+ *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL
+ *                         the server does not serve us; see fairlock_error()
  *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);

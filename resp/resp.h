@@ -10,9 +10,10 @@
  * until they are used:
  *
  *     used = 0;
- *     while ((status = resp_decode(&decoder, buffer + start, size - start, &used, &event)) !=
- *     RESP_MORE) {
+ *     for (;;) {
+ *         status = resp_decode(&decoder, buffer + start, size - start, &used, &event);
  *         if (status < 0) ...close the connection, the stream cannot be trusted any more
+ *         if (status == RESP_MORE) break;
  *         start += used;
  *         ...event
  *     }

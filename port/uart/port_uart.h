@@ -12,7 +12,8 @@
  * data:
  *
  *     device to bridge   DLE O nnnn   close what is open, and open a connection; n: a nonce,
- *                        letters A to P DLE C        close
+ *                                     letters A to P
+ *                        DLE C        close
  *     bridge to device   DLE O nnnn   the connection that this nonce asked for is open
  *                        DLE C nnnn   it is closed, or could not be opened
  *     both               DLE DLE      the data byte DLE;   DLE and anything else: nothing
