@@ -62,6 +62,12 @@ without_apt() {
   done
   [ -n "$missing" ] || exit 0
   echo "missing, by the names of Debian's packages:$missing" >&2
+  case "$missing " in
+    *' dpkg-dev '*)
+      echo "  dpkg-dev is Debian's alone: lwIP and BearSSL for the boards come as its source packages." >&2
+      echo "  make unit, make server-tests and make command-tests do without" >&2
+      ;;
+  esac
   # shellcheck disable=SC2086
   for manager in dnf apk pacman brew pkg; do
     if command -v $manager >/dev/null; then
