@@ -10,7 +10,8 @@
  *                    pthreads
  *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
  *   port/openssl/    TLS around any transport, on a host
- *   port/template.c  every function, commented, to copy for a platform of your own
+ *   port/template.c  every function, commented, to copy for a platform of your own, with the types
+ *                    of port/template_types.h
  */
 #ifndef PORT_H
 #define PORT_H
@@ -37,7 +38,7 @@ enum port_status {
   /* nothing can be done now: call again later */
   PORT_WOULD_BLOCK = -1,
 
-  /* the peer closed or reset the connection, or it broke */
+  /* the peer closed or reset the connection, or it broke. Of connect(): as PORT_UNREACHABLE */
   PORT_CLOSED = -2,
 
   /* connect(): no address of the server accepts a connection */
@@ -69,24 +70,31 @@ struct port_transport {
   /*
    * Begins to connect, or, called again while that goes on, tells how it goes. PORT_OK: connected.
    * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: given up; what was
-   * opened is closed again, and the next call begins anew.
+   * opened is closed again, and the next call begins anew. PORT_CLOSED is taken for
+   * PORT_UNREACHABLE. The client calls close() after each of these three, and then pauses.
    */
   int (*connect)(void *context, uint32_t timeout_ms);
 
   /*
    * Sends up to size (> 0) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK or
-   * PORT_CLOSED.
+   * PORT_CLOSED. What was not taken is offered again: at once, or, after PORT_WOULD_BLOCK, when
+   * recv() has returned. After PORT_CLOSED the client reads nothing more: a transport that may have
+   * received something all the same returns PORT_WOULD_BLOCK, and lets recv() tell.
    */
   int (*send)(void *context, const void *data, size_t size);
 
   /*
-   * Receives up to size (> 0) bytes. Returns how many (> 0), PORT_CLOSED, PORT_UNTRUSTED, or
-   * PORT_WOULD_BLOCK: nothing came in time, or the last send() would have blocked and is now worth
-   * another try.
+   * Receives up to size (> 0) bytes. Returns how many (> 0), as soon as there is one. PORT_CLOSED,
+   * PORT_UNTRUSTED: only when all that came before was handed out. PORT_WOULD_BLOCK: nothing came
+   * in time, or the last send() would have blocked and is now worth another try.
    */
   int (*recv)(void *context, void *data, size_t size, uint32_t timeout_ms);
 
-  /* Closes at once, losing what was not sent. Harmless when nothing is open. */
+  /*
+   * Closes at once, losing what was not sent; nothing of this connection comes out of the next one.
+   * Called after every failure of the others, when the client gives a connection up, also one that
+   * is being opened, and at its end. Harmless when nothing is open.
+   */
   void (*close)(void *context);
 
   /* handed to all of them */

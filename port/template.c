@@ -3,8 +3,8 @@
  * stands it compiles and does nothing: each function says that it failed.
  *
  * How to use it:
- *   1. Copy this file, and write a port_types.h beside the copy with struct port_mutex and struct
- *      port_event (for one task: use port/single/ for these, and delete the second half here).
+ *   1. Copy this file, and template_types.h as port_types.h beside the copy (for one task: use
+ *      port/single/ instead of the types, and delete the second half here).
  *   2. Fill in the functions. port.h is the contract; the comments here say where ports go wrong.
  *   3. Compile with -Iport -I<folder of your port_types.h>, and link exactly one of each function.
  *

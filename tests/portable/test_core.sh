@@ -73,5 +73,43 @@ test_clang() {
   expect 0 "$dir/program"
 }
 
+# The port to copy, copied: it compiles without a warning by each, and a program of it runs.
+test_template() {
+  mkdir "$dir/mine"
+  cp port/template.c "$dir/mine/mine.c"
+  cp port/template_types.h "$dir/mine/port_types.h"
+  cat >"$dir/mine/main.c" <<'END'
+#include "fairlock.h"
+
+struct template_transport {
+  struct port_transport transport;
+  const char *address;
+  int socket;
+};
+
+void template_transport_init(struct template_transport *template, const char *address);
+
+static uint8_t receive[FAIRLOCK_RECEIVE_SIZE(4, 0)], send[64];
+static const struct fairlock_config config = {receive, sizeof receive, send, sizeof send};
+
+int main(void)
+{
+  static struct template_transport mine;
+  static struct fairlock_client client;
+  static struct fairlock door;
+  template_transport_init(&mine, "192.0.2.7");
+  if (fairlock_client_init(&client, &config, &mine.transport) != FAIRLOCK_OK) return 1;
+  if (fairlock_init(&door, &client, "door") != FAIRLOCK_OK) return 2;
+  return fairlock_try_acquire(&door, FAIRLOCK_RENEW) == FAIRLOCK_UNREACHABLE ? 0 : 3;
+}
+END
+  for compiler in cc clang arm-none-eabi-gcc; do
+    expect 0 "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes \
+      -Werror -Iport -I"$dir/mine" -c -o "$dir/mine.o" "$dir/mine/mine.c"
+  done
+  expect 0 cc -std=c11 -Iresp -Iport -I"$dir/mine" -Ilock -o "$dir/program" "$dir"/mine/*.c resp/*.c lock/*.c
+  expect 0 "$dir/program"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests cortex_m risc_v clang
+run_tests cortex_m risc_v clang template

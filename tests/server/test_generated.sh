@@ -1,6 +1,6 @@
 #!/bin/sh
 # lock/scripts.c is what lock/scripts/generate.sh makes of the Lua sources, whichever awk runs it:
-# run from the top folder.
+# run from the top folder. What port/README.md says of their sizes is true.
 set -u
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
@@ -15,4 +15,15 @@ for awk in awk original-awk; do
     failed=1
   fi
 done
+
+sizes=$(sed -n 's/.*}, \([0-9]*\), "[0-9a-f]*"}.*/\1/p' lock/scripts.c | tr '\n' ' ')
+# shellcheck disable=SC2086
+set -- $sizes
+if [ $# -eq 3 ] && tr '\n' ' ' <port/README.md | grep -q "$1 bytes to acquire, $2 to release, $3 to *inspect"; then
+  echo "ok scripts: port/README.md says how much is uploaded"
+else
+  echo "# it is: $sizes"
+  echo "not ok scripts: port/README.md says how much is uploaded"
+  failed=1
+fi
 exit $failed

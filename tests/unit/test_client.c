@@ -33,6 +33,7 @@ static size_t sent;
 static bool reachable;
 static int unreachable = PORT_UNREACHABLE; /* what connecting comes to then */
 static unsigned connects;
+static bool failed; /* and was not closed since */
 
 static int connect_now(void *context, uint32_t timeout_ms)
 {
@@ -40,6 +41,8 @@ static int connect_now(void *context, uint32_t timeout_ms)
   (void)timeout_ms;
   says = hello;
   connects++;
+  CHECK(!failed);
+  failed = !reachable;
   return reachable ? PORT_OK : unreachable;
 }
 
@@ -67,6 +70,7 @@ static int say(void *context, void *data, size_t size, uint32_t timeout_ms)
 static void close_now(void *context)
 {
   (void)context;
+  failed = false;
 }
 
 static struct port_transport transport = {connect_now, take, say, close_now, NULL, NULL};
@@ -106,6 +110,25 @@ static void test_nobody_there(void)
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
+  fairlock_client_deinit(&client);
+}
+
+/*
+ * A transport around another one may hand on whatever that one's connect() said. Between two
+ * attempts comes a close(): connect_now() looks.
+ */
+static void test_closed_while_connecting(void)
+{
+  set_up();
+  reachable = false;
+  unreachable = PORT_CLOSED;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(connects, 2);
+  CHECK(!failed);
+  reachable = true;
+  unreachable = PORT_UNREACHABLE;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
 
@@ -417,7 +440,7 @@ static int send_while_it_breaks(void *context, const void *data, size_t size)
 
 static void close_unless_sending(void *context)
 {
-  (void)context;
+  close_now(context);
   if (atomic_load(&sending)) (void)atomic_fetch_add(&closed_too_soon, 1);
 }
 
@@ -488,6 +511,7 @@ static void test_close_waits_for_send(void)
 const struct check_test check_tests[] = {
     {"client bad names", test_bad_names},
     {"client nobody there", test_nobody_there},
+    {"client closed while connecting", test_closed_while_connecting},
     {"client untrusted", test_untrusted},
     {"client untrusted by the server", test_untrusted_by_the_server},
     {"client follow", test_follow},

@@ -1,0 +1,23 @@
+/*
+ * The types of a port to copy: as port_types.h, into a folder that is in the include path before
+ * any other port's. port.h includes it, so its users see what it includes: keep that short.
+ *
+ * The client embeds a mutex, and has an event on the stack of each task that waits. Both are made
+ * and destroyed by the functions of template.c, stay in place in between, and are touched by these
+ * functions alone. Where the RTOS allows it, have the memory of its objects here, so that nothing
+ * is allocated: an event is made and destroyed with each call that waits.
+ */
+#ifndef PORT_TYPES_H
+#define PORT_TYPES_H
+
+/* FreeRTOS: a SemaphoreHandle_t and a StaticSemaphore_t; Zephyr: a struct k_mutex */
+struct port_mutex {
+  char unused;
+};
+
+/* FreeRTOS: the same as above; Zephyr: a struct k_sem */
+struct port_event {
+  char unused;
+};
+
+#endif
