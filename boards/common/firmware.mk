@@ -25,7 +25,7 @@ AR := $(TOOLS)ar
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 CFLAGS := $(CPU) -Os -g -ffunction-sections -fdata-sections -fno-common -fcallgraph-info=su
 LWIP_INCLUDES := -Iboards/common -isystem $(LWIP)/include
-INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Itests $(LWIP_INCLUDES) \
+INCLUDES := -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Iport/conformance -Itests $(LWIP_INCLUDES) \
   -isystem $(BEARSSL)/inc -I$(BUILD)/tests/bearssl/keys
 FLAGS := -std=c11 $(WARNINGS) $(INCLUDES) $(DEFINES:%=-D%) $(CFLAGS)
 LDFLAGS := $(CFLAGS) -nostdlib -static -Wl,--gc-sections -T boards/common/firmware.ld $(MEMORY:%=-Wl,--defsym=%)
@@ -88,6 +88,9 @@ $(HANDSHAKES): $(OUT)/handshake_%.elf: $(OBJECT)/tests/qemu/handshake.o $(OBJECT
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
 $(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/station_uart.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_uart.o
+CONFORMANCE := $(addprefix $(OBJECT)/,tests/qemu/conformance.o port/conformance/conformance.o)
+$(OUT)/conformance.elf: $(CONFORMANCE) $(OBJECT)/boards/common/link_lwip.o
+$(OUT)/conformance_uart.elf: $(CONFORMANCE) $(OBJECT)/boards/common/link_uart.o
 $(OUT)/contender.elf: $(OBJECT)/tests/qemu/contender.o $(OBJECT)/tests/qemu/contender_board.o
 SUITES := $(filter $(OUT)/test_%,$(IMAGES:%=$(OUT)/%.elf))
 $(SUITES): STACK := 8192

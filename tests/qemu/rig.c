@@ -83,19 +83,30 @@ void board_start_with_line(struct board *board, const char *name, const char *im
   command(board, "{\"execute\": \"qmp_capabilities\"}\n");
 }
 
+struct bridge {
+  int line;
+  const char *port;
+};
+
 static void run_bridge(int index, void *context)
 {
-  const int *line = context;
+  const struct bridge *bridge = context;
   (void)index;
-  (void)dup2(*line, STDIN_FILENO);
-  (void)dup2(*line, STDOUT_FILENO);
-  execl(BRIDGE, BRIDGE, "127.0.0.1", server.port_text, (char *)NULL);
+  (void)dup2(bridge->line, STDIN_FILENO);
+  (void)dup2(bridge->line, STDOUT_FILENO);
+  execl(BRIDGE, BRIDGE, "127.0.0.1", bridge->port, (char *)NULL);
   _exit(127);
+}
+
+pid_t bridge_start_to(int line, const char *port)
+{
+  struct bridge bridge = {line, port};
+  return spawn(run_bridge, 0, &bridge);
 }
 
 pid_t bridge_start(int line)
 {
-  return spawn(run_bridge, 0, &line);
+  return bridge_start_to(line, server.port_text);
 }
 
 /* Reads more of the log, if there is any within that time. */

@@ -32,6 +32,9 @@ void board_start_with_line(struct board *board, const char *name, const char *im
 /* Starts the gateway between the suite's server and such a serial line. Returns its pid. */
 pid_t bridge_start(int line);
 
+/* The same to something else that listens at that port of this host. */
+pid_t bridge_start_to(int line, const char *port);
+
 /*
  * Waits for a line that begins with text, and passes over all others. False: it does not come
  * within SOON.

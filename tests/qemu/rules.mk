@@ -1,6 +1,6 @@
 # Suites with boards in the simulator: the host's unit suites on the target, contention, and faults.
 PORT_TESTS := $(BUILD)/tests/qemu/test_lwip $(BUILD)/tests/qemu/test_uart
-QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,contention examples faults follow tls)
+QEMU_TESTS := $(addprefix $(BUILD)/tests/qemu/test_,conformance contention examples faults follow tls)
 FREERTOS_TEST := $(BUILD)/tests/qemu/test_freertos
 QEMU_RIG := $(BUILD)/tests/qemu/rig.o $(BUILD)/tests/server/harness.o
 QEMU_CONTENDER := $(BUILD)/tests/qemu/contender
@@ -22,6 +22,7 @@ $(QEMU_TESTS) $(FREERTOS_TEST): %: %.o $(QEMU_RIG) $(FRAME) $(SUPPORT) $(BUILD)/
 
 $(BUILD)/tests/qemu/test_tls.o $(BUILD)/tests/qemu/measure_stack.o: CPPFLAGS += -Itests/bearssl
 $(BUILD)/tests/qemu/test_tls $(BUILD)/tests/qemu/measure_stack: $(BUILD)/tests/bearssl/secure.o
+$(BUILD)/tests/qemu/test_conformance: $(BUILD)/tests/conformance/peer.o | $(BUILD)/conformance-peer
 $(BUILD)/tests/qemu/test_follow: $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
 
 MEASURE := $(BUILD)/tests/qemu/measure_stack

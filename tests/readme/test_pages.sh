@@ -185,7 +185,8 @@ test_c_of_the_ports_page_compiles() {
     grep -v '^#' "$dir/block"
     echo '}'
   } >"$dir/example.c"
-  expect 0 cc -std=c11 -Wall -Wextra -Werror -Iport -Iport/posix -Iport/openssl -c -o "$dir/example.o" "$dir/example.c"
+  expect 0 cc -std=c11 -Wall -Wextra -Werror -Iport -Iport/posix -Iport/openssl -Iport/conformance \
+    -c -o "$dir/example.o" "$dir/example.c"
 }
 
 # What a board of one's own takes and has to write, as boards/README.md lists it: it compiles with

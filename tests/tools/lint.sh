@@ -7,17 +7,17 @@ status=0
 includes="-Iresp -Iport -Iport/posix -Iport/openssl -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
-single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c')
+single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c' port/conformance/conformance.c)
 host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '/fuzz_bearssl')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
-  tests/qemu/handshake.c)
+  tests/qemu/handshake.c tests/qemu/conformance.c)
 kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
 freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
-beside=$(sh tests/tools/sources.sh port/uart/bridge.c 'port/sockets/*.c' 'tests/qemu/*.c' |
-  grep -v -e '_board\.c$' -e '/station\.c$' -e '/handshake\.c$' -e '/freertos/')
+beside=$(sh tests/tools/sources.sh port/uart/bridge.c port/conformance/peer.c 'port/sockets/*.c' 'tests/qemu/*.c' |
+  grep -v -e '_board\.c$' -e '/station\.c$' -e '/handshake\.c$' -e '/qemu/conformance\.c$' -e '/freertos/')
 bearssl=$(sh tests/tools/sources.sh 'port/bearssl/*.c')
 bearssl_tests=$(sh tests/tools/sources.sh 'tests/bearssl/*.c' tests/fuzz/fuzz_bearssl.c)
 
@@ -46,7 +46,7 @@ for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, ports" each "$single" $compiler -std=c11 $warnings -Iresp -Iport -Iport/single -Ilock -O2 -c -o /dev/null
   # shellcheck disable=SC2086
-  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host \
+  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host -Iport/conformance \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 # Zephyr's kernel is one that stands in for it.
@@ -93,7 +93,7 @@ look() {
   shift 2
   defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
   # shellcheck disable=SC2086
-  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Itests -Ibuild/tests/bearssl/keys \
+  set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/bearssl/keys \
     -isystem build/bearssl/inc $lwip $defines
   # shellcheck disable=SC2086
   check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -Os -c -o /dev/null
@@ -121,17 +121,17 @@ look riscv-virt "$riscv" $rv32 -Iport/single
 # shellcheck disable=SC2086
 check "cppcheck, firmware" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 --suppress=missingIncludeSystem --suppress=comparePointers \
-  $includes -Iport/uart -Iport/lwip -Iboards/common $firmware $kernel $riscv $freertos $beside
+  $includes -Iport/uart -Iport/lwip -Iport/conformance -Iboards/common $firmware $kernel $riscv $freertos $beside
 for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $warnings $includes -Itests -Itests/server \
-    -Itests/bearssl -Iport/uart -Iport/lwip -Iport/sockets -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -O2 -c -o /dev/null
+    -Itests/bearssl -Iport/uart -Iport/lwip -Iport/sockets -Iport/conformance -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
   -Iport/lwip -Iport/uart -Itests/qemu/lwip $lwip -O2 -fanalyzer -c -o /dev/null
 for header in $(sh tests/tools/sources.sh resp/resp.h lock/engine.h lock/fairlock.h port/port.h port/posix/posix.h \
-  port/openssl/port_openssl.h); do
+  port/openssl/port_openssl.h port/conformance/conformance.h); do
   # shellcheck disable=SC2086
   check "C99, $header" gcc -std=c99 -pedantic-errors -Wall $includes -fsyntax-only -x c "$header"
 done

@@ -1,0 +1,706 @@
+/*
+ * The contract of port.h as tests; see conformance.h.
+ *
+ * The peer does what it is asked to in commands of 16 bytes: a letter, a number and a time in
+ * milliseconds, of 7 digits each, and the end of a line. It serves one connection at a time, so a
+ * port that leaves connections open gets no answer on the next.
+ *
+ *   T  says the time, in 10 digits, when the milliseconds are over
+ *   E  sends back all that comes
+ *   D  sends so many bytes of the pattern, one each time the milliseconds are over
+ *   S  sends so many bytes of the pattern, and closes
+ *   L  reads nothing for so long, then all up to MARK, and says 'k' if it was the pattern
+ *   R  resets the connection
+ *   Q  says 'k', and refuses connections until the milliseconds are over
+ *   F  says 'k', and leaves connections unanswered until the milliseconds are over
+ *
+ * Nothing here judges how fast a port is: times are compared with bounds that a busy machine keeps.
+ */
+#include "conformance.h"
+
+#include <string.h>
+
+/* What will come has come by then, unless something is broken. */
+#define SOON_MS 10000U
+
+/* A call that takes so much longer than asked was not waiting for a processor. */
+#define SLACK_MS 2000U
+
+/* What a port takes at most before the test gives up to see it full. */
+#define MOST_SENT 16000000U
+
+#define PATTERN 251U /* byte i of the pattern is i % PATTERN */
+#define MARK    0xffU
+
+enum { COMMAND_SIZE = 16, TIME_SIZE = 10 };
+
+static const struct port_conformance *port;
+static bool broken; /* the rule under test is */
+static uint8_t data[512], echoed[512];
+
+static void note(const char *what)
+{
+  port->write("# ");
+  port->write(what);
+  port->write("\n");
+  broken = true;
+}
+
+static bool expect(bool condition, const char *what)
+{
+  if (!condition) note(what);
+  return condition;
+}
+
+static uint32_t since(uint32_t began)
+{
+  return port_clock_ms() - began;
+}
+
+/* Lets time pass without a connection's help. */
+static void pass(uint32_t ms)
+{
+  struct port_mutex mutex;
+  struct port_event event;
+  uint32_t began = port_clock_ms();
+  port_mutex_init(&mutex);
+  port_event_init(&event);
+  port_mutex_lock(&mutex);
+  for (uint32_t spent = 0; spent < ms; spent = since(began))
+    port_event_wait(&event, &mutex, ms - spent);
+  port_mutex_unlock(&mutex);
+  port_event_destroy(&event);
+  port_mutex_destroy(&mutex);
+}
+
+/* The transport */
+
+static int try_connect(uint32_t timeout_ms)
+{
+  uint32_t began = port_clock_ms();
+  int status = port->transport->connect(port->transport->context, timeout_ms);
+  expect(since(began) <= timeout_ms + SLACK_MS, "connect() took much longer than asked");
+  expect(status == PORT_OK || (status <= PORT_WOULD_BLOCK && status >= PORT_UNTRUSTED),
+         "connect() returned what is no status");
+  return status;
+}
+
+static int try_send(const void *bytes, size_t size)
+{
+  uint32_t began = port_clock_ms();
+  int sent = port->transport->send(port->transport->context, bytes, size);
+  expect(since(began) <= SLACK_MS, "send() blocked");
+  expect(sent != 0, "send() returned 0");
+  expect(sent <= (int)size && sent >= PORT_CLOSED, "send() returned what is no status");
+  return sent;
+}
+
+static int try_recv(void *bytes, size_t size, uint32_t timeout_ms)
+{
+  uint32_t began = port_clock_ms();
+  int got = port->transport->recv(port->transport->context, bytes, size, timeout_ms);
+  expect(since(began) <= timeout_ms + SLACK_MS, "recv() took much longer than asked");
+  expect(got != 0, "recv() returned 0");
+  expect(got <= (int)size && got >= PORT_UNTRUSTED && got != PORT_UNREACHABLE,
+         "recv() returned what is no status");
+  return got;
+}
+
+static void hang_up(void)
+{
+  port->transport->close(port->transport->context);
+}
+
+/* Connects, as the client does: after a failure it closes, pauses and begins anew. */
+static bool call_peer(void)
+{
+  uint32_t began = port_clock_ms();
+  do {
+    int status = try_connect(100);
+    if (status == PORT_OK) return true;
+    if (status == PORT_WOULD_BLOCK) continue;
+    hang_up();
+    pass(50);
+  } while (since(began) < SOON_MS && !broken);
+  note("the peer is not reached");
+  return false;
+}
+
+static bool send_all(const void *bytes, size_t size)
+{
+  const uint8_t *at = bytes;
+  uint32_t began = port_clock_ms();
+  while (size > 0) {
+    int sent = try_send(at, size);
+    if (sent == 0 || sent == PORT_CLOSED || since(began) > SOON_MS) {
+      note("a few bytes cannot be sent");
+      return false;
+    }
+    if (sent > 0) {
+      at += sent;
+      size -= (size_t)sent;
+    } else {
+      pass(1);
+    }
+  }
+  return true;
+}
+
+/* Receives so many bytes; returns how many came before the end of the connection, or of patience. */
+static size_t receive(uint8_t *bytes, size_t size)
+{
+  uint32_t began = port_clock_ms();
+  size_t done = 0;
+  while (done < size && since(began) < SOON_MS && !broken) {
+    int got = try_recv(bytes + done, size - done, 200);
+    if (got > 0) done += (size_t)got;
+    else if (got != PORT_WOULD_BLOCK) break;
+  }
+  return done;
+}
+
+static void put_digits(char *text, uint32_t number)
+{
+  for (int i = 7; i > 0; i--, number /= 10)
+    text[i - 1] = (char)('0' + number % 10);
+}
+
+static bool command(char letter, uint32_t number, uint32_t ms)
+{
+  char text[COMMAND_SIZE];
+  text[0] = letter;
+  put_digits(text + 1, number);
+  put_digits(text + 8, ms);
+  text[COMMAND_SIZE - 1] = '\n';
+  return send_all(text, sizeof text);
+}
+
+/* A connection on which the peer does this. */
+static bool call(char letter, uint32_t number, uint32_t ms)
+{
+  return call_peer() && command(letter, number, ms);
+}
+
+static bool peer_agrees(void)
+{
+  uint8_t answer = 0;
+  return expect(receive(&answer, 1) == 1 && answer == 'k', "the peer does not answer");
+}
+
+/* The peer's time. */
+static bool ask_time(uint32_t after_ms, uint32_t *time)
+{
+  uint8_t digits[TIME_SIZE];
+  if (!command('T', 0, after_ms)) return false;
+  if (!expect(receive(digits, TIME_SIZE) == TIME_SIZE, "the peer does not say the time"))
+    return false;
+  *time = 0;
+  for (int i = 0; i < TIME_SIZE; i++)
+    *time = *time * 10 + (uint32_t)(digits[i] - '0');
+  return true;
+}
+
+/* The clock */
+
+/* Reading it has to show that it goes on: everything else here relies on that. */
+static bool clock_goes_on(void)
+{
+  uint32_t began = port_clock_ms();
+  for (uint32_t i = 0; i < 5000000; i++) {
+    if (port_clock_ms() != began) return true;
+  }
+  return false;
+}
+
+static void clock_never_goes_back(void)
+{
+  uint32_t began = port_clock_ms();
+  uint32_t last = began;
+  while (last - began < 300 && !broken) {
+    uint32_t now = port_clock_ms();
+    expect(now - last < UINT32_MAX / 2, "it went back");
+    last = now;
+  }
+}
+
+/*
+ * What passed on the port's clock, and on the peer's, between the peer's first and its last answer:
+ * each was given at some time between the question and its arrival, and that is all that is
+ * assumed. Most of the time is spent in recv(), where a device may sleep.
+ */
+static void clock_keeps_time(void)
+{
+  uint32_t first = 0;
+  uint32_t last = 0;
+  uint32_t asked[2], answered[2];
+  if (!call_peer()) return;
+  asked[0] = port_clock_ms();
+  if (!ask_time(0, &first)) return;
+  answered[0] = port_clock_ms();
+  if (!ask_time(1500, &last)) return;
+  asked[1] = port_clock_ms();
+  if (!ask_time(0, &last)) return;
+  answered[1] = port_clock_ms();
+  uint32_t passed = last - first;
+  uint32_t leeway = passed / 100 + 2;
+  expect(answered[1] - asked[0] + leeway >= passed, "it is slow, or stands still in a wait");
+  expect(asked[1] - answered[0] <= passed + leeway, "it is fast");
+}
+
+/* connect() and close() */
+
+static void connect_reaches(void)
+{
+  uint32_t time;
+  hang_up();
+  hang_up();
+  for (int i = 0; i < 2 && call_peer(); i++) {
+    (void)ask_time(0, &time);
+    hang_up();
+    hang_up();
+  }
+}
+
+static void connect_is_refused(void)
+{
+  if (!call_peer()) return;
+  uint32_t began = port_clock_ms();
+  if (!command('Q', 0, 3000) || !peer_agrees()) return;
+  hang_up();
+  int status;
+  do {
+    status = try_connect(200);
+  } while (status == PORT_WOULD_BLOCK && since(began) < 2500);
+  expect(status != PORT_OK, "PORT_OK where nobody listens");
+  expect(status == PORT_OK || status == PORT_UNREACHABLE || status == PORT_CLOSED,
+         "no PORT_UNREACHABLE where nobody listens");
+  hang_up();
+  (void)call_peer();
+}
+
+/* What is given up amid the attempt leaves no trace. */
+static void connect_keeps_to_its_time(void)
+{
+  if (!call('F', 0, 3000) || !peer_agrees()) return;
+  hang_up();
+  uint32_t began = port_clock_ms();
+  for (uint32_t i = 0; since(began) < 600 && !broken; i++)
+    expect(try_connect(i % 2 * 100) != PORT_OK, "PORT_OK where nobody answers");
+  hang_up();
+  (void)call_peer();
+}
+
+static void close_ends_the_connection(void)
+{
+  uint32_t time;
+  for (int i = 0; i < 12 && !broken; i++) {
+    if (call_peer()) (void)ask_time(0, &time);
+    hang_up();
+  }
+}
+
+static void close_leaves_nothing(void)
+{
+  static const char fresh[] = {'n', 'e', 'w', '!'};
+  for (int i = 0; i < 3 && !broken; i++) {
+    if (!call('D', 300, 0)) return;
+    expect(receive(data, 1) == 1, "the peer does not send");
+    pass(100);
+    hang_up();
+    if (!call('E', 0, 0) || !send_all(fresh, sizeof fresh)) return;
+    expect(receive(data, sizeof fresh) == sizeof fresh && memcmp(data, fresh, sizeof fresh) == 0,
+           "something of the old connection came out of the next");
+    hang_up();
+  }
+}
+
+/* send() and recv() */
+
+static void bytes_arrive(void)
+{
+  uint32_t value = 0;
+  if (!call('E', 0, 0)) return;
+  for (size_t size = 1; size <= sizeof data && !broken; size += size / 2 + 1) {
+    for (size_t i = 0; i < size; i++)
+      data[i] = (uint8_t)value++;
+    if (!send_all(data, size)) return;
+    expect(receive(echoed, size) == size, "not all of an echo came");
+    expect(broken || memcmp(data, echoed, size) == 0, "an echo is not what was sent");
+  }
+  expect(broken || value > 256, "not every byte was tried");
+}
+
+/* The bytes come one by one: a recv() that collects gets some of them together. */
+static void recv_returns_with_the_first_byte(void)
+{
+  int got = 0;
+  int alone = 0;
+  uint32_t began = port_clock_ms();
+  if (!call('D', 5, 200)) return;
+  while (got < 5 && since(began) < SOON_MS && !broken) {
+    int some = try_recv(data, sizeof data, PORT_WAIT_MAX_MS);
+    if (some > 0) got += some;
+    else if (!expect(some == PORT_WOULD_BLOCK, "the connection was closed")) break;
+    alone += some == 1;
+  }
+  expect(got == 5, "not all bytes came");
+  expect(alone >= 2, "recv() waits for more when it has something");
+}
+
+static void recv_waits(void)
+{
+  uint32_t rounds = 0;
+  uint32_t time;
+  if (!call_peer() || !ask_time(0, &time)) return;
+  expect(try_recv(data, sizeof data, 0) == PORT_WOULD_BLOCK, "nothing came, and recv() says else");
+  uint32_t began = port_clock_ms();
+  for (; since(began) < 300 && !broken; rounds++)
+    expect(try_recv(data, sizeof data, 50) == PORT_WOULD_BLOCK,
+           "nothing came, and recv() says else");
+  expect(rounds <= 300, "recv() returns at once instead of waiting");
+}
+
+/* Sends the pattern from *total on until the port is full. False: it never is, or fails. */
+static bool fill(uint32_t *total)
+{
+  while (*total < MOST_SENT && !broken) {
+    for (size_t i = 0; i < sizeof data; i++)
+      data[i] = (uint8_t)((*total + i) % PATTERN);
+    int sent = try_send(data, sizeof data);
+    if (sent == PORT_WOULD_BLOCK) return true;
+    if (!expect(sent > 0, "the connection was closed")) return false;
+    *total += (uint32_t)sent;
+  }
+  return false;
+}
+
+/*
+ * Keeps the port full until a recv() returns before its time because there is room. One that sleeps
+ * through it may do so now and then: a little room, or room that comes late, is not told by every
+ * system.
+ */
+static void wait_for_room(uint32_t *total)
+{
+  uint32_t filled = *total;
+  uint32_t began = port_clock_ms();
+  bool told = false;
+  bool full = true;
+  while (full && !told && since(began) < SOON_MS && !broken) {
+    uint32_t before = *total;
+    uint32_t now = port_clock_ms();
+    expect(try_recv(echoed, 1, 500) == PORT_WOULD_BLOCK, "nothing came, and recv() says else");
+    bool early = since(now) < 500;
+    full = fill(total);
+    told = early && *total > before;
+  }
+  expect(*total > filled, "the peer reads, and there is no room");
+  expect(told, "recv() does not return when there is room again");
+}
+
+static void send_does_not_block(void)
+{
+  static const uint8_t mark = MARK;
+  uint32_t total = 0;
+  if (!call('L', 0, 3000)) return;
+  if (expect(fill(&total), "the way to the peer is never full")) wait_for_room(&total);
+  if (broken || !send_all(&mark, 1)) return;
+  uint8_t answer = 0;
+  expect(receive(&answer, 1) == 1 && answer == 'k', "not all that send() took arrived");
+}
+
+/* It may be there together with the end of the connection, or come in pieces. */
+static void last_byte_comes_before_the_end(void)
+{
+  static const uint32_t sizes[] = {1, 100, 3000};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !broken; i++) {
+    uint32_t total = 0;
+    int got;
+    if (!call('S', sizes[i], 0)) return;
+    pass(150);
+    uint32_t began = port_clock_ms();
+    do {
+      got = try_recv(data, 64, 200);
+      for (int j = 0; j < got; j++)
+        expect(data[j] == total++ % PATTERN, "what came is not what was sent");
+    } while ((got > 0 || got == PORT_WOULD_BLOCK) && since(began) < SOON_MS && !broken);
+    expect(got == PORT_CLOSED, "no PORT_CLOSED when the peer has closed");
+    expect(total == sizes[i], "PORT_CLOSED before the last byte");
+    hang_up();
+  }
+}
+
+static void reset_is_noticed(void)
+{
+  int got = PORT_WOULD_BLOCK;
+  if (!call('R', 0, 0)) return;
+  uint32_t began = port_clock_ms();
+  while (got == PORT_WOULD_BLOCK && since(began) < SOON_MS && !broken)
+    got = try_recv(data, sizeof data, 200);
+  expect(got == PORT_CLOSED, "no PORT_CLOSED when the peer has reset the connection");
+  hang_up();
+  (void)call_peer();
+}
+
+/* Tasks */
+
+/* What the test and its second task share. */
+static struct {
+  struct port_mutex mutex;
+  struct port_event event;
+  void (*run)(void);
+  volatile uint32_t count;
+  volatile bool inside, clash, done, set;
+  volatile uintptr_t task;
+  volatile uint32_t took_ms;
+} shared;
+
+static void second_task(void *context)
+{
+  (void)context;
+  shared.run();
+  port_mutex_lock(&shared.mutex);
+  shared.done = true;
+  port_mutex_unlock(&shared.mutex);
+}
+
+static void prepare(void (*run)(void))
+{
+  memset(&shared, 0, sizeof shared);
+  port_mutex_init(&shared.mutex);
+  port_event_init(&shared.event);
+  shared.run = run;
+}
+
+static bool start(void)
+{
+  return expect(port->start(second_task, NULL), "there is no second task");
+}
+
+/* Waits for the end of the second task. What it uses stays if it does not end. */
+static void join(void)
+{
+  uint32_t began = port_clock_ms();
+  bool done = false;
+  while (!done && since(began) < 2 * SOON_MS) {
+    pass(2);
+    port_mutex_lock(&shared.mutex);
+    done = shared.done;
+    port_mutex_unlock(&shared.mutex);
+  }
+  if (!expect(done, "the second task does not end")) return;
+  port_event_destroy(&shared.event);
+  port_mutex_destroy(&shared.mutex);
+}
+
+static void tell_task(void)
+{
+  shared.task = port_task_self();
+}
+
+static void task_has_a_name(void)
+{
+  uintptr_t self = port_task_self();
+  expect(self != 0, "it is 0");
+  expect(self == port_task_self(), "it changes");
+  if (port->start == NULL) return;
+  prepare(tell_task);
+  if (!start()) return;
+  join();
+  expect(shared.task != 0, "it is 0");
+  expect(shared.task != self, "two tasks have the same");
+}
+
+/* Stays inside for long enough to be met there, whatever switches tasks. */
+static void enter_often(void)
+{
+  for (int i = 0; i < 200; i++) {
+    port_mutex_lock(&shared.mutex);
+    if (shared.inside) shared.clash = true;
+    shared.inside = true;
+    uint32_t began = port_clock_ms();
+    while (since(began) < 2)
+      continue;
+    shared.inside = false;
+    port_mutex_unlock(&shared.mutex);
+    if (i % 16 == 0) pass(1);
+  }
+}
+
+static void mutex_shuts_out(void)
+{
+  prepare(enter_often);
+  if (!start()) return;
+  enter_often();
+  join();
+  expect(!shared.clash, "two tasks were inside");
+}
+
+/* Waits until the event is set. Returns how long that took. */
+static uint32_t wait_until_set(void)
+{
+  uint32_t began = port_clock_ms();
+  port_mutex_lock(&shared.mutex);
+  while (!shared.set && since(began) < SOON_MS)
+    port_event_wait(&shared.event, &shared.mutex, SOON_MS);
+  port_mutex_unlock(&shared.mutex);
+  return since(began);
+}
+
+static void set_event(void)
+{
+  pass(100);
+  port_mutex_lock(&shared.mutex);
+  shared.set = true;
+  port_event_set(&shared.event);
+  port_mutex_unlock(&shared.mutex);
+}
+
+static void event_wakes(void)
+{
+  prepare(set_event);
+  if (!start()) return;
+  uint32_t took = wait_until_set();
+  join();
+  expect(shared.set, "the mutex is not free while a task waits");
+  expect(took < SOON_MS / 2, "setting it wakes nobody");
+}
+
+static void event_is_not_lost(void)
+{
+  prepare(NULL);
+  port_mutex_lock(&shared.mutex);
+  port_event_set(&shared.event);
+  uint32_t began = port_clock_ms();
+  port_event_wait(&shared.event, &shared.mutex, SOON_MS / 2);
+  expect(since(began) < SOON_MS / 4, "set before the wait, it is lost");
+  port_mutex_unlock(&shared.mutex);
+  port_event_destroy(&shared.event);
+  port_mutex_destroy(&shared.mutex);
+}
+
+static void event_waits(void)
+{
+  uint32_t rounds = 0;
+  struct port_mutex mutex;
+  struct port_event event;
+  port_mutex_init(&mutex);
+  port_event_init(&event);
+  port_mutex_lock(&mutex);
+  uint32_t began = port_clock_ms();
+  for (; since(began) < 300 && !broken; rounds++) {
+    uint32_t now = port_clock_ms();
+    port_event_wait(&event, &mutex, 50);
+    expect(since(now) <= 50 + SLACK_MS, "it took much longer than asked");
+  }
+  expect(rounds <= 600, "it returns at once instead of waiting");
+  port_mutex_unlock(&mutex);
+  port_event_destroy(&event);
+  port_mutex_destroy(&mutex);
+}
+
+/* Sends a byte at a time while the other task is inside recv(), and notes the quickest. */
+static void send_beside(void)
+{
+  static const uint8_t byte = 'x';
+  for (int i = 0; i < 4; i++) {
+    pass(100);
+    uint32_t began = port_clock_ms();
+    (void)port->transport->send(port->transport->context, &byte, 1);
+    uint32_t took = since(began);
+    if (shared.inside && took < shared.took_ms) shared.took_ms = took;
+    shared.count++;
+  }
+}
+
+/* The peer says nothing, so that recv() waits for all of its time. */
+static void send_goes_beside_recv(void)
+{
+  if (!call('L', 0, 3000)) return;
+  prepare(send_beside);
+  shared.took_ms = UINT32_MAX;
+  shared.inside = true;
+  if (!start()) return;
+  uint32_t began = port_clock_ms();
+  while (shared.count < 4 && since(began) < SOON_MS && !broken)
+    (void)try_recv(data, sizeof data, PORT_WAIT_MAX_MS);
+  shared.inside = false;
+  join();
+  expect(shared.took_ms < 300, "send() waits for the end of recv()");
+}
+
+/* The rules */
+
+struct rule {
+  const char *name;
+  void (*test)(void);
+  /* it needs a second task */
+  bool tasks;
+};
+
+static const struct rule rules[] = {
+    {"clock: never goes back", clock_never_goes_back, false},
+    {"event: waits, and for no longer than asked", event_waits, false},
+    {"connect: reaches the peer, again and again", connect_reaches, false},
+    {"clock: keeps time", clock_keeps_time, false},
+    {"connect: says that it is refused", connect_is_refused, false},
+    {"connect: keeps to its time", connect_keeps_to_its_time, false},
+    {"bytes arrive as they were sent", bytes_arrive, false},
+    {"recv: returns with the first byte", recv_returns_with_the_first_byte, false},
+    {"recv: waits, and for no longer than asked", recv_waits, false},
+    {"send: does not block, and recv() tells of room", send_does_not_block, false},
+    {"recv: the last byte comes before PORT_CLOSED", last_byte_comes_before_the_end, false},
+    {"recv: tells of a reset", reset_is_noticed, false},
+    {"close: leaves nothing for the next connection", close_leaves_nothing, false},
+    {"close: ends the connection", close_ends_the_connection, false},
+    {"task: has a name of its own", task_has_a_name, false},
+    {"mutex: shuts out", mutex_shuts_out, true},
+    {"event: set before the wait, is not lost", event_is_not_lost, true},
+    {"event: wakes a task", event_wakes, true},
+    {"send: goes beside recv()", send_goes_beside_recv, true},
+};
+
+static void say_number(int number)
+{
+  char text[12] = {0};
+  size_t at = sizeof text - 1;
+  do {
+    text[--at] = (char)('0' + number % 10);
+    number /= 10;
+  } while (number > 0);
+  port->write(text + at);
+}
+
+static bool keeps(const struct rule *rule)
+{
+  broken = false;
+  rule->test();
+  hang_up();
+  port->write(broken ? "not ok " : "ok ");
+  port->write(rule->name);
+  port->write("\n");
+  return !broken;
+}
+
+int port_conformance_run(const struct port_conformance *of)
+{
+  int tried = 0;
+  int failed = 0;
+  port = of;
+  if (!clock_goes_on()) {
+    port->write("# port_clock_ms() stands still: nothing else can be tried\n"
+                "not ok clock: goes on\n");
+    return 1;
+  }
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+    if (rules[i].tasks && port->start == NULL) continue;
+    if (port->only != NULL && strstr(rules[i].name, port->only) == NULL) continue;
+    tried++;
+    failed += !keeps(&rules[i]);
+  }
+  port->write("# ");
+  say_number(tried);
+  port->write(" rules, ");
+  say_number(failed);
+  port->write(" broken\n");
+  return failed;
+}

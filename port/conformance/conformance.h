@@ -1,0 +1,48 @@
+/*
+ * Whether a port keeps the contract of port.h: tests for any port, which the port's own program
+ * links and runs, on a host or on a board. It needs nothing but port.h, no heap and no stdio, about
+ * 1 KB of RAM, and, at the other end of the transport, peer.c of this folder on some host.
+ *
+ *     static void print(const char *text) { ... to the console ... }
+ *
+ *     const struct port_conformance port = {.transport = &link.transport, .write = print};
+ *     int failed = port_conformance_run(&port);
+ *
+ * For each rule it prints "ok NAME", or, after a line "# WHAT", "not ok NAME"; at the end a line "#
+ * RULES rules, FAILED broken". It takes about 15 s, which are mostly waits.
+ */
+#ifndef PORT_CONFORMANCE_H
+#define PORT_CONFORMANCE_H
+
+#include "port.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct port_conformance {
+  /* to a peer (peer.c), and not in use by anybody else */
+  struct port_transport *transport;
+
+  /* prints a piece of a line; a line ends with "\n" */
+  void (*write)(const char *text);
+
+  /*
+   * Has run(context) be called in another task, which ends, or sleeps for ever, when that returns.
+   * One at a time is enough. False: there is none. NULL: a port for one task, and the rules of
+   * several are left out.
+   */
+  bool (*start)(void (*run)(void *context), void *context);
+
+  /* the rules whose name contains it; NULL: all */
+  const char *only;
+};
+
+/* Returns how many rules are broken. Not reentrant. */
+int port_conformance_run(const struct port_conformance *port);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,18 @@
+/* The types of a port that is wrong on purpose; see ../faulty.c. */
+#ifndef PORT_TYPES_H
+#define PORT_TYPES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct port_mutex {
+  pthread_mutex_t mutex;
+};
+
+struct port_event {
+  pthread_mutex_t gate;
+  pthread_cond_t condition;
+  bool set;
+};
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * port/conformance on boards: the ports of lwIP and of the serial line keep the contract of port.h,
+ * on a Cortex-M3. Both run at once, because they wait most of the time; the first test starts them.
+ */
+#include "conformance/peer.h"
+#include "rig.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RULES "15" /* for a port of one task */
+
+static struct board over_lwip, over_line;
+
+static void start_over_lwip(void)
+{
+  static char port[8];
+  const char *const arguments[] = {port, NULL};
+  (void)snprintf(port, sizeof port, "%d", peer_start());
+  board_start(&over_lwip, "mps2-an385", "conformance", arguments);
+}
+
+static void start_over_line(void)
+{
+  static char port[8];
+  const char *const arguments[] = {"-", NULL};
+  int line[2];
+  if (!CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0)) return;
+  (void)snprintf(port, sizeof port, "%d", peer_start());
+  (void)bridge_start_to(line[0], port);
+  board_start_with_line(&over_line, "mps2-an385", "conformance_uart", arguments, line[1]);
+  (void)close(line[0]);
+  (void)close(line[1]);
+}
+
+/* Hands on what a board says of rules that it breaks. */
+static void check_board(struct board *board)
+{
+  bool over = false;
+  while (!over && CHECK(board_says(board, ""))) {
+    over = strstr(board->line, " rules, ") != NULL;
+    if (strncmp(board->line, "ok ", 3) != 0) printf("# %s\n", board->line);
+    CHECK(strncmp(board->line, "not ok ", 7) != 0);
+  }
+  CHECK(strcmp(board->line, "# " RULES " rules, 0 broken") == 0);
+  CHECK_EQUAL(board_ends(board), 0);
+}
+
+static void test_lwip(void)
+{
+  (void)alarm(180);
+  start_over_lwip();
+  start_over_line();
+  check_board(&over_lwip);
+}
+
+static void test_serial_line(void)
+{
+  check_board(&over_line);
+}
+
+const struct check_test check_tests[] = {
+    {"conformance: lwIP on a board", test_lwip},
+    {"conformance: a serial line of a board", test_serial_line},
+    {NULL, NULL},
+};
