@@ -35,7 +35,9 @@ static unsigned connects;
 static size_t in_ring;
 static char heard[4096]; /* what the server has of the request that is under way */
 static size_t heard_size;
-static char said[512]; /* what the server said, and the device has not received yet */
+static bool held;         /* by somebody else, so that the device waits */
+static unsigned requests; /* for the lock */
+static char said[512];    /* what the server said, and the device has not received yet */
 static size_t said_size;
 
 static void say(const char *text)
@@ -78,7 +80,10 @@ static void answer_requests(void)
       say("\n:1\r\n");
     } else if (strstr(heard, "HELLO") != NULL) say("%0\r\n");
     else if (strstr(heard, "TIME") != NULL) say("*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n");
-    else say("*3\r\n:1\r\n:5\r\n:1700000001000\r\n");
+    else {
+      say(held ? "*3\r\n:0\r\n:-1\r\n:1700000001000\r\n" : "*3\r\n:1\r\n:5\r\n:1700000001000\r\n");
+      requests++;
+    }
     heard_size -= size;
     memmove(heard, heard + size, heard_size);
   }
@@ -167,7 +172,8 @@ static void set_up(void)
 {
   now = 1000;
   reachable = true;
-  connects = wakings = 0;
+  held = false;
+  connects = wakings = requests = 0;
   line_close(NULL);
   CHECK_EQUAL(fairlock_client_init(&client, &config, &line), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&door, &client, "door"), FAIRLOCK_OK);
@@ -196,6 +202,27 @@ static void test_woken_by_the_line(void)
 {
   acquire_asleep(true);
   CHECK(wakings < 100);
+  fairlock_client_deinit(&client);
+}
+
+/*
+ * A waiter's heartbeat costs two wakings: the clock's, to send it, and the line's, for the reply.
+ * That the reply was all is found out in the same call that reads it.
+ */
+static void test_wakes_for_heartbeats(void)
+{
+  set_up();
+  held = true;
+  CHECK_EQUAL(fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  while (requests == 0 && now < LIMIT_MS)
+    sleep_as_told(fairlock_poll(&client, 0), true);
+  sleep_as_told(fairlock_poll(&client, 0), true);
+  wakings = requests = 0;
+  while (now < LIMIT_MS)
+    sleep_as_told(fairlock_poll(&client, 0), true);
+  CHECK(requests >= 8);               /* one in 2 s */
+  CHECK(wakings <= 2 * requests + 1); /* the last is cut short */
+  CHECK_EQUAL(fairlock_result(&door), FAIRLOCK_PENDING);
   fairlock_client_deinit(&client);
 }
 
@@ -256,6 +283,7 @@ static void test_comes_again_for_the_rest(void)
 const struct check_test check_tests[] = {
     {"poll: a device that sleeps as told acquires", test_sleeps_as_told},
     {"poll: a device woken by its line acquires", test_woken_by_the_line},
+    {"poll: a waiter wakes twice for a heartbeat", test_wakes_for_heartbeats},
     {"poll: wants", test_wants},
     {"poll: comes again for the rest", test_comes_again_for_the_rest},
     {0}};
