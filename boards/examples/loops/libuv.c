@@ -2,11 +2,13 @@
  * The same as epoll.c in a loop of libuv's: acquires, waits behind whoever holds, holds for a
  * while, releases. Nothing in it blocks but uv_run().
  *
- *     libuv PORT NAME HOLD_MS
+ *     libuv PORT NAME HOLD_MS [WAITER_MS]
  *
- * Two rules of libuv's matter. A socket must not be closed while it is watched, and any
- * fairlock_poll() may close it: so the watching is stopped before, and started again after it. And
- * a uv_poll_t is for one socket: a new one needs another.
+ * Three rules of libuv's matter. A socket must not be closed while it is watched, and any
+ * fairlock_poll() may close it: so the watching is stopped before, and started again after it. A
+ * uv_poll_t is for one socket: a new one needs another. And a timer counts from the loop's own time,
+ * which stands still within a turn, and in whole milliseconds of another clock than the client's: it
+ * would wake too early, for nothing.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -20,10 +22,10 @@
 enum step { WAITING, HOLDING, RELEASING, DONE, FAILED };
 
 static uint8_t receive_buffer[1024], send_buffer[1024];
-static const struct fairlock_config config = {.receive_buffer = receive_buffer,
-                                              .receive_size = sizeof receive_buffer,
-                                              .send_buffer = send_buffer,
-                                              .send_size = sizeof send_buffer};
+static struct fairlock_config config = {.receive_buffer = receive_buffer,
+                                        .receive_size = sizeof receive_buffer,
+                                        .send_buffer = send_buffer,
+                                        .send_size = sizeof send_buffer};
 static struct port_posix server;
 static struct fairlock_client client;
 static struct fairlock door;
@@ -34,7 +36,7 @@ static uv_poll_t *watcher; /* NULL: none */
 static int watched;        /* the socket that it is for */
 static uint64_t hold_ms;
 static enum step step = WAITING;
-static unsigned wakings;
+static unsigned by_time, by_socket; /* so often was it woken */
 static uint32_t began;
 
 static void service(void);
@@ -44,12 +46,14 @@ static void on_socket(uv_poll_t *handle, int status, int events)
   (void)handle;
   (void)status;
   (void)events;
+  by_socket++;
   service();
 }
 
 static void on_due(uv_timer_t *handle)
 {
   (void)handle;
+  by_time++;
   service();
 }
 
@@ -102,7 +106,8 @@ static void go_on(void)
   int status = fairlock_result(&door);
   if (status == FAIRLOCK_PENDING) return;
   if (step == WAITING && status == FAIRLOCK_OK) {
-    printf("held after %u wakings in %u ms\n", wakings, (unsigned)(port_clock_ms() - began));
+    printf("held after %u ms, woken by the time %u times, by the socket %u\n",
+           (unsigned)(port_clock_ms() - began), by_time, by_socket);
     step = HOLDING;
     (void)uv_timer_start(&hold_timer, on_held_long_enough, hold_ms, 0);
   } else if (step == RELEASING && status == FAIRLOCK_OK) {
@@ -115,7 +120,6 @@ static void go_on(void)
 
 static void service(void)
 {
-  wakings++;
   if (watcher != NULL) (void)uv_poll_stop(watcher);
   uint32_t due = fairlock_poll(&client, 0);
   if (step == WAITING || step == RELEASING) go_on();
@@ -124,12 +128,14 @@ static void service(void)
     return;
   }
   watch();
-  (void)uv_timer_start(&due_timer, on_due, due, 0);
+  uv_update_time(&loop);
+  (void)uv_timer_start(&due_timer, on_due, due > 0 ? (uint64_t)due + 1 : 0, 0);
 }
 
 int main(int count, char **arguments)
 {
-  if (count != 4) return 2;
+  if (count < 4) return 2;
+  if (count > 4) config.waiter_ms = (uint32_t)strtoul(arguments[4], NULL, 10);
   setvbuf(stdout, NULL, _IOLBF, 0);
   hold_ms = strtoull(arguments[3], NULL, 10);
   port_posix_tcp(&server, "127.0.0.1", arguments[1]);
