@@ -85,6 +85,7 @@ HANDSHAKES := $(OUT)/handshake_pinned.elf $(OUT)/handshake_ca.elf
 $(TLS) $(HANDSHAKES): STACK := 5120
 $(TLS): $(OUT)/superloop_%.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_%.o
 $(HANDSHAKES): $(OUT)/handshake_%.elf: $(OBJECT)/tests/qemu/handshake.o $(OBJECT)/boards/common/link_%.o
+$(OUT)/lowpower.elf: $(addprefix $(OBJECT)/boards/,examples/lowpower.o common/cmsdk_sleep.o)
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
 $(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/station_uart.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_uart.o

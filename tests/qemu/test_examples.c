@@ -1,6 +1,7 @@
 /*
  * The examples of boards/examples do what their comments promise: the superloop goes round while it
- * waits, over lwIP and over a serial line, and preempted tasks get along over one connection.
+ * waits, over lwIP and over a serial line, the one in low power sleeps, and preempted tasks get
+ * along over one connection.
  */
 #include "rig.h"
 
@@ -117,6 +118,50 @@ static void test_serial_line_faults(void)
   board_power_off(&board);
 }
 
+/*
+ * A board in low power waits behind the actor for ten heartbeats of 800 ms. Each wakes it once by
+ * the time, to be sent, and once by the line, for its reply, which may be a grant: that is the least
+ * there is. As the server counts: each heartbeat is a script, and so are the first request, the
+ * confirmation, and the actor's release. The line tells besides that it is greeted, subscribed and
+ * handed over to; and on a busy host a reply may come in pieces.
+ */
+static void test_low_power(void)
+{
+  int line[2];
+  unsigned ms = 0;
+  unsigned by_time = 0;
+  unsigned by_line = 0;
+  begin();
+  actor_start(&actor, server.port, "door:7");
+  CHECK_EQUAL(actor_do(&actor, 'a', 1000, 60000).status, FAIRLOCK_OK); /* without renewals */
+  const char *const arguments[] = {"-", "200", "2000", NULL};
+  if (!CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0)) return;
+  int64_t before = scripts_run(&redis);
+  pid_t bridge = bridge_start(line[0]);
+  board_start_with_line(&board, "mps2-an385", "lowpower", arguments, line[1]);
+  (void)close(line[0]);
+  (void)close(line[1]);
+  CHECK(queue_reaches(&redis, "door:7", 1));
+  sleep_ms(8200);
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(board_says(&board, "held after "));
+  int scripts = (int)(scripts_run(&redis) - before);
+  CHECK_EQUAL(sscanf(board.line, "held after %u ms, woken by the time %u times, by the line %u",
+                     &ms, &by_time, &by_line),
+              3);
+  printf("# %d scripts in %u ms, woken %u times by the time, %u by the line\n", scripts, ms,
+         by_time, by_line);
+  CHECK(ms >= 8000);
+  CHECK(scripts >= 6);
+  CHECK(by_time >= 5 && by_time <= (unsigned)scripts + 2);
+  CHECK(by_line >= 5 && by_line <= 4 * (unsigned)scripts);
+  CHECK(board_says(&board, "released"));
+  CHECK_EQUAL(board_ends(&board), 0);
+  CHECK_EQUAL(reap(bridge), 0);
+  actor_end(&actor);
+  CHECK(nothing_left(&redis, "door:7"));
+}
+
 static void run_tasks(const char *name, const char *runner)
 {
   const char *const arguments[] = {server.port_text, "50", runner, NULL};
@@ -144,6 +189,7 @@ const struct check_test check_tests[] = {
     {"qemu_superloop_on_riscv", test_superloop_riscv},
     {"qemu_superloop_over_a_serial_line", test_superloop_uart},
     {"qemu_serial_line_faults", test_serial_line_faults},
+    {"qemu_low_power", test_low_power},
     {"qemu_tasks_share_a_client_with_runner", test_tasks_with_runner},
     {"qemu_tasks_share_a_client_without_runner", test_tasks_without_runner},
     {0},

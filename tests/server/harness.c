@@ -31,6 +31,18 @@ int64_t listeners(struct raw *raw, const char *name)
   return raw_number(raw, "PUBSUB CHANNELS redisson_lock__channel:{%s}:*", name);
 }
 
+int64_t scripts_run(struct raw *raw)
+{
+  static const char *const commands[] = {"cmdstat_eval:calls=", "cmdstat_evalsha:calls="};
+  const char *text = raw_text(raw, "INFO commandstats");
+  int64_t sum = 0;
+  for (int i = 0; i < 2; i++) {
+    const char *at = strstr(text, commands[i]);
+    if (at != NULL) sum += strtol(at + strlen(commands[i]), NULL, 10);
+  }
+  return sum;
+}
+
 bool queue_reaches(struct raw *raw, const char *name, int64_t length)
 {
   int64_t until = now_ms() + SOON;

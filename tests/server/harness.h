@@ -29,6 +29,9 @@ int64_t queue_length(struct raw *raw, const char *name);
 /* channels of waiters of the lock that have a subscriber */
 int64_t listeners(struct raw *raw, const char *name);
 
+/* how often the server has run a script since it started */
+int64_t scripts_run(struct raw *raw);
+
 /* Waits until the queue is so long. */
 bool queue_reaches(struct raw *raw, const char *name, int64_t length);
 

@@ -11,7 +11,7 @@ single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c' port/con
 host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '/fuzz_bearssl')
 scripts=$(sh tests/tools/sources.sh '*.sh')
-firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c \
+firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
   tests/qemu/handshake.c tests/qemu/conformance.c)
 kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
