@@ -231,3 +231,17 @@ void check_shared_press(struct board *board)
   CHECK_EQUAL(raw_number(&redis, "EXISTS press"), 0);
   CHECK_EQUAL(queue_length(&redis, "press"), 0);
 }
+
+/* Hands on what the board says of rules that it breaks. */
+void check_conformance(struct board *board, int rules)
+{
+  char end[40];
+  (void)snprintf(end, sizeof end, "# %d rules, 0 broken", rules);
+  bool over = false;
+  while (!over && CHECK(board_says(board, ""))) {
+    over = strstr(board->line, " rules, ") != NULL;
+    if (strncmp(board->line, "ok ", 3) != 0) printf("# %s\n", board->line);
+  }
+  CHECK(strcmp(board->line, end) == 0);
+  CHECK_EQUAL(board_ends(board), 0);
+}

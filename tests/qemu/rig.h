@@ -65,4 +65,7 @@ void board_power_off(struct board *board);
  */
 void check_shared_press(struct board *board);
 
+/* The end of a board that runs port/conformance, and keeps all of so many rules. */
+void check_conformance(struct board *board, int rules);
+
 #endif

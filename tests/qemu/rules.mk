@@ -22,7 +22,7 @@ $(QEMU_TESTS) $(FREERTOS_TEST): %: %.o $(QEMU_RIG) $(FRAME) $(SUPPORT) $(BUILD)/
 
 $(BUILD)/tests/qemu/test_tls.o $(BUILD)/tests/qemu/measure_stack.o: CPPFLAGS += -Itests/bearssl
 $(BUILD)/tests/qemu/test_tls $(BUILD)/tests/qemu/measure_stack: $(BUILD)/tests/bearssl/secure.o
-$(BUILD)/tests/qemu/test_conformance: $(BUILD)/tests/conformance/peer.o | $(BUILD)/conformance-peer
+$(BUILD)/tests/qemu/test_conformance $(FREERTOS_TEST): $(BUILD)/tests/conformance/peer.o | $(BUILD)/conformance-peer
 $(BUILD)/tests/qemu/test_follow: $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig)
 
 MEASURE := $(BUILD)/tests/qemu/measure_stack

@@ -2,6 +2,7 @@
  * The ports that are there to be copied, on the board: tasks on FreeRTOS's own kernel and lwIP's
  * own task share a client, by port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
  */
+#include "conformance/peer.h"
 #include "support/proxy.h"
 #include "rig.h"
 
@@ -65,10 +66,33 @@ static void test_sockets_cut(void)
   cut("1");
 }
 
+/* The contract of port.h, with tasks. */
+static void check_port(const char *sockets)
+{
+  char port_text[8];
+  begin();
+  (void)snprintf(port_text, sizeof port_text, "%d", peer_start());
+  const char *const arguments[] = {port_text, "0", "0", sockets, "0", "1", NULL};
+  board_start(&board, "mps2-an385", "freertos", arguments);
+  check_conformance(&board, 19);
+}
+
+static void test_conformance_by_hooks(void)
+{
+  check_port("0");
+}
+
+static void test_conformance_by_sockets(void)
+{
+  check_port("1");
+}
+
 const struct check_test check_tests[] = {
     {"freertos_tasks_share_a_client", test_hooks},
     {"freertos_tasks_share_a_client_by_sockets", test_sockets},
     {"freertos_connection_cut_often", test_hooks_cut},
     {"freertos_connection_cut_often_by_sockets", test_sockets_cut},
+    {"freertos_conformance", test_conformance_by_hooks},
+    {"freertos_conformance_by_sockets", test_conformance_by_sockets},
     {0},
 };

@@ -23,7 +23,7 @@ $(FREERTOS)/lwip/%.o: $(LWIP)/%.c $(SETTINGS)
 	@mkdir -p $(@D)
 	@$(CC) $(FREERTOS_FLAGS) -w -c -o $@ $<
 
-$(OUT)/freertos.elf: $(patsubst %.c,$(FREERTOS)/%.o,$(LIBRARY) $(SUPPORT) \
+$(OUT)/freertos.elf: $(patsubst %.c,$(FREERTOS)/%.o,$(LIBRARY) $(SUPPORT) port/conformance/conformance.c \
   $(wildcard port/freertos/*.c port/sockets/*.c tests/qemu/freertos/*.c)) \
   $(patsubst %.c,$(FREERTOS)/kernel/%.o,tasks.c queue.c list.c portable/GCC/ARM_CM3/port.c) \
   $(patsubst %.c,$(FREERTOS)/lwip/%.o,$(LWIP_SOURCES) \

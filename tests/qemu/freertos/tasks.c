@@ -5,13 +5,15 @@
  *
  * Arguments: the server's port; how many rounds for each task (10); 1 if a task of its own is to
  * keep leases alive, 0 if whoever waits does; 1 to go by sockets, 0 by the hooks of port/freertos;
- * 1 if the connection may break.
+ * 1 if the connection may break; 1 to run the conformance test of ports instead, with the port of its
+ * peer.
  */
 #include "board.h"
 #include "fairlock.h"
 #include "network.h"
 #include "port_freertos.h"
 #include "port_sockets.h"
+#include "tasks_conformance.h"
 
 #include "task.h"
 
@@ -217,6 +219,18 @@ static bool start_network(void)
   return true;
 }
 
+static bool start_workers(struct port_transport *link)
+{
+  if (fairlock_client_init(&client, &config, link) != FAIRLOCK_OK) return false;
+  for (int i = 0; i < WORKERS; i++) {
+    if (fairlock_init(&workers[i].handle, &client, "press") != FAIRLOCK_OK) return false;
+    start(&workers[i].task, work, &workers[i], "worker", i == 0 ? MIDDLE : LOW);
+  }
+  if (board_argument_number(3, 1) == 1) start(&runner, run_client, NULL, "runner", MIDDLE);
+  start(&computer, compute, NULL, "computer", LOWEST);
+  return true;
+}
+
 int main(void)
 {
   rounds = board_argument_number(2, 10);
@@ -224,13 +238,8 @@ int main(void)
   if (!start_network()) return 1;
   struct port_transport *link =
       transport((uint16_t)board_argument_number(1, 6379), board_argument_number(4, 0) == 1);
-  if (fairlock_client_init(&client, &config, link) != FAIRLOCK_OK) return 1;
-  for (int i = 0; i < WORKERS; i++) {
-    if (fairlock_init(&workers[i].handle, &client, "press") != FAIRLOCK_OK) return 1;
-    start(&workers[i].task, work, &workers[i], "worker", i == 0 ? MIDDLE : LOW);
-  }
-  if (board_argument_number(3, 1) == 1) start(&runner, run_client, NULL, "runner", MIDDLE);
-  start(&computer, compute, NULL, "computer", LOWEST);
+  if (board_argument_number(6, 0) == 1) conformance_start(link, MIDDLE);
+  else if (!start_workers(link)) return 1;
   start(&driver, drive, NULL, "driver", HIGH);
   SHPR3 =
       /*
