@@ -17,8 +17,9 @@
  *
  * Tokens. While it does not hold, a handle keeps the token of its last hold: the server may still
  * have that hold, because it was given up unreleased, or because the server took over and has not
- * got the release. The next acquire tells it to end that hold and to begin a new one. When the answer
- * names an older hold, which a fail-over has brought back, that one is ended likewise.
+ * got the release, or has got an older one. The next acquire tells it to end that hold and to begin a
+ * new one, with a newer token than both. So an acquire ends no hold that its handle believes in: none
+ * is believed in whose token is not newer than the last.
  */
 #include "internal.h"
 
@@ -469,13 +470,11 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   struct fairlock_engine *engine = handle->engine;
   int64_t value = engine->values[1];
   if (granted) {
-    bool spent = value <= (int64_t)handle->token; /* a fail-over has brought an earlier hold back */
-    bool late = reached(engine->now, lease_end(sent_at, handle->lease_ms));
-    if (spent || !late) handle->token = (uint64_t)value;
-    if (spent || late) {
+    if (value <= 0 || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
       fairlock_queue_send(handle);
       return;
     }
+    handle->token = (uint64_t)value;
     extend(handle, sent_at);
     hold(handle, &engine->counters.polled);
   } else if (handle->phase == TRYING) {
@@ -630,6 +629,7 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
   /* perhaps ended by our leave, which it has crossed */
   if (in_flight(handle) & KIND_LEAVE) return;
   if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* or below 0 */
+  if (token <= handle->token) return; /* the clock of a server that took over is behind */
   if (claim_ms > engine->waiter_ms) claim_ms = engine->waiter_ms;
   uint32_t interval = (uint32_t)age + claim_ms;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);

@@ -30,8 +30,8 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'t', 'h'}, /* \215: "th" */
     {'i', 0214}, /* \216: "if " */
     {0215, 0200}, /* \217: "then" */
-    {'0', '0'}, /* \220: "00" */
-    {' ', 0217}, /* \221: " then" */
+    {' ', 0217}, /* \220: " then" */
+    {'0', '0'}, /* \221: "00" */
     {'r', 'e'}, /* \222: "re" */
     {'o', 'r'}, /* \223: "or" */
     {'n', 'd'}, /* \224: "nd" */
@@ -39,36 +39,36 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0223, ' '}, /* \226: "or " */
     {'a', 0224}, /* \227: "and" */
     {',', '\''}, /* \230: ",'" */
-    {'\n', 0211}, /* \231: "\nlocal " */
+    {0220, '\n'}, /* \231: " then\n" */
     {0227, ' '}, /* \232: "and " */
     {'o', 'n'}, /* \233: "on" */
-    {0206, 'h'}, /* \234: "h('h" */
-    {0201, 'd'}, /* \235: "',d" */
-    {'.', '.'}, /* \236: ".." */
-    {'e', 'l'}, /* \237: "el" */
-    {0202, 0216}, /* \240: ")\nif " */
-    {0221, ' '}, /* \241: " then " */
-    {' ', 0226}, /* \242: " or " */
-    {' ', 0232}, /* \243: " and " */
+    {'.', '.'}, /* \234: ".." */
+    {0220, ' '}, /* \235: " then " */
+    {0206, 'h'}, /* \236: "h('h" */
+    {0201, 'd'}, /* \237: "',d" */
+    {'e', 'l'}, /* \240: "el" */
+    {' ', 0232}, /* \241: " and " */
+    {0202, 0216}, /* \242: ")\nif " */
+    {' ', 0226}, /* \243: " or " */
     {'u', 'b'}, /* \244: "ub" */
     {'u', 'm'}, /* \245: "um" */
-    {'=', '='}, /* \246: "==" */
-    {'0', '\''}, /* \247: "0'" */
-    {'i', 'n'}, /* \250: "in" */
-    {'e', 'r'}, /* \251: "er" */
-    {0221, '\n'}, /* \252: " then\n" */
-    {'e', 'x'}, /* \253: "ex" */
-    {0201, 'a'}, /* \254: "',a" */
-    {0222, 't'}, /* \255: "ret" */
-    {0255, 'u'}, /* \256: "retu" */
-    {0256, 'r'}, /* \257: "retur" */
-    {0257, 'n'}, /* \260: "return" */
-    {'t', 'r'}, /* \261: "tr" */
-    {'t', 0233}, /* \262: "ton" */
-    {0262, 0245}, /* \263: "tonum" */
-    {0263, 'b'}, /* \264: "tonumb" */
-    {0264, 0251}, /* \265: "tonumber" */
-    {0265, '('}, /* \266: "tonumber(" */
+    {'0', '\''}, /* \246: "0'" */
+    {'e', 'r'}, /* \247: "er" */
+    {'=', '='}, /* \250: "==" */
+    {'i', 'n'}, /* \251: "in" */
+    {'t', 0233}, /* \252: "ton" */
+    {0252, 0245}, /* \253: "tonum" */
+    {0253, 'b'}, /* \254: "tonumb" */
+    {0254, 0247}, /* \255: "tonumber" */
+    {0255, '('}, /* \256: "tonumber(" */
+    {'\n', 0211}, /* \257: "\nlocal " */
+    {'e', 'x'}, /* \260: "ex" */
+    {0201, 'a'}, /* \261: "',a" */
+    {0222, 't'}, /* \262: "ret" */
+    {0262, 'u'}, /* \263: "retu" */
+    {0263, 'r'}, /* \264: "retur" */
+    {0264, 'n'}, /* \265: "return" */
+    {'t', 'r'}, /* \266: "tr" */
     {'\n', 0213}, /* \267: "\nend\n" */
     {'~', '='}, /* \270: "~=" */
     {'s', 0244}, /* \271: "sub" */
@@ -76,198 +76,198 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {',', 'e'}, /* \273: ",e" */
     {'n', 'o'}, /* \274: "no" */
     {0274, 't'}, /* \275: "not" */
-    {'s', 0261}, /* \276: "str" */
-    {0276, 0250}, /* \277: "strin" */
+    {'s', 0266}, /* \276: "str" */
+    {0276, 0251}, /* \277: "strin" */
     {0277, 'g'}, /* \300: "string" */
     {0300, '.'}, /* \301: "string." */
     {'1', ','}, /* \302: "1," */
     {0201, 'b'}, /* \303: "',b" */
-    {0213, 0211}, /* \304: "end\nlocal " */
-    {0275, ' '}, /* \305: "not " */
-    {'t', 0235}, /* \306: "t',d" */
-    {0237, 0225}, /* \307: "else" */
-    {0206, 'p'}, /* \310: "h('p" */
-    {'%', 'd'}, /* \311: "%d" */
-    {0206, 'l'}, /* \312: "h('l" */
-    {0220, '0'}, /* \313: "000" */
-    {0201, 'c'}, /* \314: "',c" */
-    {'\'', 0236}, /* \315: "'.." */
-    {'A', 'R'}, /* \316: "AR" */
-    {0316, 'G'}, /* \317: "ARG" */
-    {0317, 'V'}, /* \320: "ARGV" */
-    {0320, '['}, /* \321: "ARGV[" */
+    {'A', 'R'}, /* \304: "AR" */
+    {0304, 'G'}, /* \305: "ARG" */
+    {0305, 'V'}, /* \306: "ARGV" */
+    {0306, '['}, /* \307: "ARGV[" */
+    {0213, 0211}, /* \310: "end\nlocal " */
+    {0275, ' '}, /* \311: "not " */
+    {'t', 0237}, /* \312: "t',d" */
+    {0240, 0225}, /* \313: "else" */
+    {0206, 'p'}, /* \314: "h('p" */
+    {'%', 'd'}, /* \315: "%d" */
+    {0206, 'l'}, /* \316: "h('l" */
+    {0221, '0'}, /* \317: "000" */
+    {0201, 'c'}, /* \320: "',c" */
+    {'\'', 0234}, /* \321: "'.." */
     {'\n', 0216}, /* \322: "\nif " */
     {'i', 's'}, /* \323: "is" */
-    {0234, 0225}, /* \324: "h('hse" */
+    {0236, 0225}, /* \324: "h('hse" */
     {')', 0213}, /* \325: ")end\n" */
     {',', 'k'}, /* \326: ",k" */
     {0301, 0271}, /* \327: "string.sub" */
-    {0221, 0231}, /* \330: " then\nlocal " */
-    {0260, '{'}, /* \331: "return{" */
+    {'\'', 0246}, /* \330: "'0'" */
+    {0265, '{'}, /* \331: "return{" */
     {0326, '}'}, /* \332: ",k}" */
     {',', 't'}, /* \333: ",t" */
     {0327, '('}, /* \334: "string.sub(" */
-    {0206, 'z'}, /* \335: "h('z" */
-    {0253, 'p'}, /* \336: "exp" */
-    {0336, 'i'}, /* \337: "expi" */
-    {0337, 0222}, /* \340: "expire" */
-    {'2', ']'}, /* \341: "2]" */
-    {0236, '\''}, /* \342: "..'" */
-    {'W', '='}, /* \343: "W=" */
-    {'d', 0237}, /* \344: "del" */
-    {'\'', 0247}, /* \345: "'0'" */
-    {0324, 0306}, /* \346: "h('hset',d" */
-    {'t', 'i'}, /* \347: "ti" */
-    {',', 'D'}, /* \350: ",D" */
-    {0260, ' '}, /* \351: "return " */
-    {'o', 'k'}, /* \352: "ok" */
-    {0352, 0200}, /* \353: "oken" */
-    {',', 0302}, /* \354: ",1," */
-    {'=', 'k'}, /* \355: "=k" */
-    {'+', '1'}, /* \356: "+1" */
-    {0310, 0340}, /* \357: "h('pexpire" */
-    {0202, 0213}, /* \360: ")\nend\n" */
-    {'[', 0341}, /* \361: "[2]" */
-    {0342, ' '}, /* \362: "..' " */
-    {0362, 0315}, /* \363: "..' '.." */
-    {'s', '('}, /* \364: "s(" */
-    {'g', 'e'}, /* \365: "ge" */
+    {0231, 0211}, /* \335: " then\nlocal " */
+    {0206, 'z'}, /* \336: "h('z" */
+    {0260, 'p'}, /* \337: "exp" */
+    {0337, 'i'}, /* \340: "expi" */
+    {0340, 0222}, /* \341: "expire" */
+    {'2', ']'}, /* \342: "2]" */
+    {0234, '\''}, /* \343: "..'" */
+    {'d', 0240}, /* \344: "del" */
+    {0324, 0312}, /* \345: "h('hset',d" */
+    {'t', 'i'}, /* \346: "ti" */
+    {',', 'D'}, /* \347: ",D" */
+    {0265, ' '}, /* \350: "return " */
+    {'o', 'k'}, /* \351: "ok" */
+    {0351, 0200}, /* \352: "oken" */
+    {',', 0302}, /* \353: ",1," */
+    {'=', 'k'}, /* \354: "=k" */
+    {'+', '1'}, /* \355: "+1" */
+    {0314, 0341}, /* \356: "h('pexpire" */
+    {0202, 0213}, /* \357: ")\nend\n" */
+    {'[', 0342}, /* \360: "[2]" */
+    {0343, ' '}, /* \361: "..' " */
+    {0361, 0321}, /* \362: "..' '.." */
+    {'s', '('}, /* \363: "s(" */
+    {'g', 'e'}, /* \364: "ge" */
+    {'X', '='}, /* \365: "X=" */
     {'f', 0203}, /* \366: "fal" */
     {0366, 0225}, /* \367: "false" */
     {'C', '('}, /* \370: "C(" */
     {'f', 'u'}, /* \371: "fu" */
     {0371, 'n'}, /* \372: "fun" */
     {0372, 'c'}, /* \373: "func" */
-    {0373, 0347}, /* \374: "functi" */
+    {0373, 0346}, /* \374: "functi" */
     {0374, 0233}, /* \375: "function" */
     {0375, ' '}, /* \376: "function " */
     {0222, 'd'}, /* \377: "red" */
     {0, 0},
     {0377, 0323}, /* \001: "redis" */
-    {0353, 0201}, /* \002: "oken'," */
+    {0352, 0201}, /* \002: "oken'," */
     {')', 0226}, /* \003: ")or " */
-    {'>', '0'}, /* \004: ">0" */
-    {0312, 'i'}, /* \005: "h('li" */
-    {05, 0224}, /* \006: "h('lind" */
-    {06, 0253}, /* \007: "h('lindex" */
-    {07, 0303}, /* \010: "h('lindex',b" */
-    {'1', 0313}, /* \011: "1000" */
+    {0316, 'i'}, /* \004: "h('li" */
+    {04, 0224}, /* \005: "h('lind" */
+    {05, 0260}, /* \006: "h('lindex" */
+    {06, 0303}, /* \007: "h('lindex',b" */
+    {'1', 0317}, /* \010: "1000" */
+    {'m', 'a'}, /* \011: "ma" */
     {0, 0},
-    {'m', 'a'}, /* \013: "ma" */
-    {0230, '1'}, /* \014: ",'1" */
-    {'1', ']'}, /* \015: "1]" */
-    {'=', 0321}, /* \016: "=ARGV[" */
-    {'4', ']'}, /* \017: "4]" */
-    {0234, 0365}, /* \020: "h('hge" */
-    {0346, 0230}, /* \021: "h('hset',d,'" */
-    {'l', 'e'}, /* \022: "le" */
-    {'0', ','}, /* \023: "0," */
-    {'K', 'E'}, /* \024: "KE" */
-    {024, 'Y'}, /* \025: "KEY" */
-    {025, 'S'}, /* \026: "KEYS" */
-    {01, '.'}, /* \027: "redis." */
-    {0205, 'l'}, /* \030: "call" */
-    {0271, 0201}, /* \031: "sub'," */
-    {0311, 0311}, /* \032: "%d%d" */
-    {0230, 0247}, /* \033: ",'0'" */
-    {'h', '('}, /* \034: "h(" */
-    {'+', ')'}, /* \035: "+)" */
-    {'<', 0355}, /* \036: "<=k" */
-    {0370, 'D'}, /* \037: "C(D" */
+    {0230, '1'}, /* \013: ",'1" */
+    {'1', ']'}, /* \014: "1]" */
+    {'4', ']'}, /* \015: "4]" */
+    {0236, 0364}, /* \016: "h('hge" */
+    {0345, 0230}, /* \017: "h('hset',d,'" */
+    {'l', 'e'}, /* \020: "le" */
+    {'0', ','}, /* \021: "0," */
+    {'K', 'E'}, /* \022: "KE" */
+    {022, 'Y'}, /* \023: "KEY" */
+    {023, 'S'}, /* \024: "KEYS" */
+    {01, '.'}, /* \025: "redis." */
+    {0205, 'l'}, /* \026: "call" */
+    {0271, 0201}, /* \027: "sub'," */
+    {0315, 0315}, /* \030: "%d%d" */
+    {'>', '0'}, /* \031: ">0" */
+    {0230, 0246}, /* \032: ",'0'" */
+    {'h', '('}, /* \033: "h(" */
+    {'+', ')'}, /* \034: "+)" */
+    {'<', 0354}, /* \035: "<=k" */
+    {0370, 'D'}, /* \036: "C(D" */
+    {',', 'P'}, /* \037: ",P" */
 };
 
 static const uint8_t common[] =
-    "\211a,b,c,d=\026[\015,\026\361,\026[3],\026[\017\231e,f\016\015,\321" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f=ARGV[1],ARGV[ */
-    "3]\231g=3\220\313\231h=\027\030\231i=\206\347me'\272j=i[\015" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
-    "\236\327\204\220\220\247\236i\361,-6\272k=\266\334j\354-4)\240" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
-    "k>\266\321\341)\217 \331-2,0\332\304l=\010\033\272" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
-    "m=l\243\335sco\222\314\273\272n\0165]\232e\242l\242e\231o=\234m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
-    "\365\306\230t\002'\222\022a\225d\201'w\002n\272p,q,r=o[\015\226'0\201o\361\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
-    "\201o[3]\231\376\364t\240\310ttl\235)<t+864\220\313\241\357" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
-    "\235\333\356728\220\313\325\304\376u(t\240l\241\027p\030\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
-    "zadd\314\230XX\201k+t+g,l\325\304\376v(w\333,x\272y,z=j,\266" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
-    "p\0030\322z>=\266j)\232z<2^53\241y=\301f\223\013t\204%.0f\201z\356)\304" /* p)or 0\nif z>=tonumber(j)and z<2^53 then y=string.format('%.0f',z+1)end\nlocal  */
-    "A=\334p\3547)\270\334j\3547\240A\243\305l\243\234l\200\235)" /* A=string.sub(p,1,7)~=string.sub(j,1,7)\nif A and not l and h('hlen',d) */
-    ">5\252\021t\002p\202\206\344\235\360\021t\002y\230" /* >5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token',y,' */
-    "hold\251\201w\230\222\022a\225d\201q\240A \223#t>7\241\364t\325\324t\254,w,x\240" /* holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
-    "\027p\030\204p\340\254\333)\2701\252\206\344\254\202\357\254\333\360" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
-    "\351y\267" /* return y\nend\n */
+    "\211a,b,c,d=\024[\014,\024\360,\024[3],\024[\015\257e,f=\307\014,\307" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f=ARGV[1],ARGV[ */
+    "3]\257g=3\221\317\257h=\025\026\257i=\206\346me'\272j=i[\014" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
+    "\234\327\204\221\221\246\234i\360,-6\272k=\256\334j\353-4)\242" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
+    "k>\256\307\342)\217 \331-2,0\332\310l=\007\032\272" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
+    "m=l\241\336sco\222\320\273\272n=\3075]\232e\243l\243e\257o=\236m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
+    "\364\312\230t\002'\222\020a\225d\201'w\002n\272p,q,r=o[\014\226'0\201o\360\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
+    "\201o[3]\257\376\363t\242\314ttl\237)<t+864\221\317\235\356" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
+    "\237\333\355728\221\317\325\310\376u(t\242l\235\025p\026\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
+    "zadd\320\230XX\201k+t+g,l\325\310\376v(w\333,x\272y,z=j,\256" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
+    "p\0030\322z>=\256j)\232z<2^53\235y=\301f\223\011t\204%.0f\201z\355)\310" /* p)or 0\nif z>=tonumber(j)and z<2^53 then y=string.format('%.0f',z+1)end\nlocal  */
+    "A=\334p\3537)\270\334j\3537\242A\241\311l\241\236l\200\237)" /* A=string.sub(p,1,7)~=string.sub(j,1,7)\nif A and not l and h('hlen',d) */
+    ">5\231\017t\002p\202\206\344\237\357\017t\002y\230" /* >5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token',y,' */
+    "hold\247\201w\230\222\020a\225d\201q\242A \223#t>7\235\363t\325\324t\261,w,x\242" /* holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
+    "\025p\026\204p\341\261\333)\2701\231\206\344\261\202\356\261\333\357" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
+    "\350y\267" /* return y\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\211B='5\220\247\231\376\037,E\202\234\344\235,E\202\312\222m\303\014\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
-    "\202\335\222m\314\350\240D\246l\241l=\010\033\325\304\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
-    "F(G\272H,I=\023\367\nwhi\022 \261ue do\231D=l\322H\004\241D=\010" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
-    ",H\325\216\305D\242D\246G\241\351\305I \304J='\001s\233_\207ck" /* ,H)end\nif not D or D==G then return not I end\nlocal J='redisson_lock */
-    "__chann\237\315\334b,20)\342:\315D\231K=\310\244\031'n\245\031J)\361" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
-    "\004\243'p\244l\323h'\322\305K\330L=\027p\030\204p\244\031'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
-    "\031J)\361\nK=L\243L\004\243'sp\244l\323h'\267\211E=D\246n\243o[\017\226\020" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
-    "\306\350\240E\330M,N,O=\301\013tc\034E\230^(\311\035 (\311\035 (\032\032" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
-    "\311?\311?)$'\240\305O\242M*\011+N/\011+O\036\252\037\350\202\307\216I\252" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
-    "\351\367\n\307\216K\330y=v(D,O\033\202\037\350\202u(O\202\034K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
-    "\363\334j\354-4)\363O\202\351'giv\200'\n\307\nH=H\356\267" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
-    "\307\231m=\335sco\222\314\350\003\345\231P,Q='suspect:\315D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
-    "K\252\216I\241\351\367 \304R=D\363m\231S=\266" /* K then\nif I then return false end\nlocal R=D..' '..m\nlocal S=tonumber( */
-    "\020\306\230s\250ce')\0030\322r\270R\242S+3*B<k\242S>k\252\021" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
-    "w\002R\230s\250ce\201k\202\3640\202\307\nQ=S+B\036\267\216\305Q\252f\226T=\023" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
-    "H-1 do\n\335\250crby\314,g,\010,T)\360\216H\004\252\312\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
-    "\354D\202\312push\303\350\202l=D\267\234\344\235,P\202\034K,J\033\202\351\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
-    "\267\307\231U,S=\301\013tc\034\020\306,P\003'\201'(%S\035 (\311\035'\240" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
-    "U\270m\242\266S)>k\252\346,P,m\363k\202\3640\202S\355\267Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
-    "=S+B\036\242\266m)\036\nI=I\242\305Q\267\216Q\252\037,P\202\307\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
-    "H=H\356\267\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
+    "\211B='5\221\246\257\376\036,E\202\236\344\237,E\202\316\222m\303\013\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
+    "\202\336\222m\320\347\242D\250l\235l=\007\032\325\310\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
+    "F(G\272H,I=\021\367\nwhi\020 \266ue do\257D=l\322H\031\235D=\007" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
+    ",H\325\216\311D\243D\250G\235\350\311I \310J='\001s\233_\207ck" /* ,H)end\nif not D or D==G then return not I end\nlocal J='redisson_lock */
+    "__chann\240\321\334b,20)\343:\321D\257K=\314\244\027'n\245\027J)\360" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
+    "\031\241'p\244l\323h'\322\311K\335L=\025p\026\204p\244\027'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
+    "\027J)\360\nK=L\241L\031\241'sp\244l\323h'\267\211E=D\250n\241o[\015\226\016" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
+    "\312\347\242E\335M,N,O=\301\011tc\033E\230^(\315\034 (\315\034 (\030\030" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
+    "\315?\315?)$'\242\311O\243M*\010+N/\010+O\035\231\036\347\202\313\216I\231" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
+    "\350\367\n\313\216K\335y=v(D,O\032\202\036\347\202u(O\202\033K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
+    "\362\334j\353-4)\362O\202\350'giv\200'\n\313\nH=H\355\267" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
+    "\313\257m=\336sco\222\320\347\003\330\257P,Q='suspect:\321D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
+    "K\231\216I\235\350\367 \310R=D\362m\257S=\256" /* K then\nif I then return false end\nlocal R=D..' '..m\nlocal S=tonumber( */
+    "\016\312\230s\251ce')\0030\322r\270R\243S+3*B<k\243S>k\231\017" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
+    "w\002R\230s\251ce\201k\202\3630\202\313\nQ=S+B\035\267\216\311Q\231f\226T=\021" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
+    "H-1 do\n\336\251crby\320,g,\007,T)\357\216H\031\231\316\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
+    "\353D\202\316push\303\347\202l=D\267\236\344\237\037\202\033K,J\032\202\350\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
+    "\267\313\257U,S=\301\011tc\033\016\312\037\003'\201'(%S\034 (\315\034'\242" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
+    "U\270m\243\256S)>k\231\345\037,m\362k\202\3630\202S\354\267Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
+    "=S+B\035\243\256m)\035\nI=I\243\311Q\267\216Q\231\036\037\202\313\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
+    "H=H\355\267\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\211t,V\016\017,\266\3215]\272\343\310ttl\254\272X=W\270-" /* local t,V=ARGV[4],tonumber(ARGV[5])\nlocal W=h('pttl',a)\nlocal X=W~=- */
-    "2\243\020t\254\273\240X\330z=\266p\0030\231Y=\275(z" /* 2 and h('hget',a,e)\nif X then\nlocal z=tonumber(p)or 0\nlocal Y=not(z */
-    "\004\243z<2^53\272Z\0166]\246p\322V>=0 \227(Z\242Y)\217\nq=p\n\021" /* >0 and z<2^53)\nlocal Z=ARGV[6]==p\nif V>=0 and(Z or Y)then\nq=p\nh('hset',d,' */
-    "\222\022a\225d\201q\202\3640\202\206\344\254\202\343-2\n\307\216Z\242V>=0\330aa=" /* released',q)\ns(0)\nh('del',a)\nW=-2\nelseif Z or V>=0 then\nlocal aa= */
-    "X\246\345\243V<0\322aa\242W<\266t)\217\n\357\254\333\202\343t\267" /* X=='0' and V<0\nif aa or W<tonumber(t)then\nh('pexpire',a,t)\nW=t\nend\n */
-    "\357\235,W\356728\220\313\202u(W\240X\270\214\227(aa\242X\270\345)\217 \324" /* h('pexpire',d,W+172800000)\nu(W)\nif X~=f and(aa or X~='0')then h('hse */
-    "t\254\273,f\325\331\302z\332\267\213\216f\270'1'\242V<0\241\331-\302" /* t',a,e,f)end\nreturn{1,z,k}\nend\nend\nif f~='1' or V<0 then return{-1, */
-    "0\332\213\216W\246-2\252\216\305l\241\331\302\266v(e\333\014'))\332" /* 0,k}end\nif W==-2 then\nif not l then return{1,tonumber(v(e,t,'1')),k} */
-    "\213" /* end\n */
+    "\211t,V,W=\307\015,\256\3075]),\256\3076]\272\365\314t" /* local t,V,W=ARGV[4],tonumber(ARGV[5]),tonumber(ARGV[6])\nlocal X=h('pt */
+    "tl\261\272Y=X\270-2\241\016t\261\273\272z=\256p\0030\322Y" /* tl',a)\nlocal Y=X~=-2 and h('hget',a,e)\nlocal z=tonumber(p)or 0\nif Y */
+    "\231\216V>=0\241\275(z>W\241z<2^53)\217\nq=p\n\017\222\020a\225d\201" /*  then\nif V>=0 and not(z>W and z<2^53)then\nq=p\nh('hset',d,'released', */
+    "q\202\3630\202\206\344\261\202\365-2\n\313\216\3076]\250p\243V>=0\335Z=Y\250" /* q)\ns(0)\nh('del',a)\nX=-2\nelseif ARGV[6]==p or V>=0 then\nlocal Z=Y== */
+    "\330\241V<0\322Z\243X<\256t)\217\n\356\261\333\202\365t\267\356" /* '0' and V<0\nif Z or X<tonumber(t)then\nh('pexpire',a,t)\nX=t\nend\nh('pexpire */
+    "\237,X\355728\221\317\202u(X\242Y\270\214\227(Z\243Y\270\330)\217 \324t\261\273,f\325" /* ',d,X+172800000)\nu(X)\nif Y~=f and(Z or Y~='0')then h('hset',a,e,f)end\n */
+    "\331\302z\332\267\213\216f\270'1'\243V<0\235\331-\3020\332\213\216W" /* return{1,z,k}\nend\nend\nif f~='1' or V<0 then return{-1,0,k}end\nif W */
+    ">z\235p=\330\234\3076]\213\216X\250-2\231\216\311l\235\331\302\256" /* >z then p='0'..ARGV[6]end\nif X==-2 then\nif not l then return{1,tonumber( */
+    "v(e\333\013'))\332\213" /* v(e,t,'1')),k}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\216F(e)\246\261ue\330y=v(e\333\014'\202\370e\273\202u(t\202\331\302\266" /* if F(e)==true then\nlocal y=v(e,t,'1')\nC(e,e)\nu(t)\nreturn{1,tonumber( */
-    "y)\332\267\343\310ttl\254\202\307\216r\252\234\344\235\230w\353'\360\216" /* y),k}\nend\nW=h('pttl',a)\nelseif r then\nh('hdel',d,'woken')\nend\nif  */
-    "V\2460\241\331\023W\332\304ab=\305m\242\334o[\017\226'\201\3028" /* V==0 then return{0,W,k}end\nlocal ab=not m or string.sub(o[4]or '',1,8 */
-    ")\270\334j\3548\240ab\330T=m \227(\312pos\303\273\230MAXLEN\201" /* )~=string.sub(j,1,8)\nif ab then\nlocal T=m and(h('lpos',b,e,'MAXLEN', */
-    "\011)\223(\010,\011)\232\011)\240T\330ac\355+(T\356)*g\322" /* 1000)or(h('lindex',b,1000)and 1000))\nif T then\nlocal ac=k+(T+1)*g\nif  */
-    "\266m)<ac\241\335add\314,ac\273\325\307\n\335add\314\230XX\2010\273\272" /* tonumber(m)<ac then h('zadd',c,ac,e)end\nelse\nh('zadd',c,'XX',0,e)\nlocal  */
-    "H=\206rpush\303\273\202\335add\314\326+\013\215.\013x(W,0)+H*g\273\360\357\303" /* H=h('rpush',b,e)\nh('zadd',c,k+math.max(W,0)+H*g,e)\nend\nh('pexpire',b */
-    "\0142096\220\220\247\202\357\314\0142096\220\220\247\360\346\273,i[\015\363" /* ,'1209600000')\nh('pexpire',c,'1209600000')\nend\nh('hset',d,e,i[1]..' '.. */
-    "i\361\363\3215]\240ab\241\3640\325\216l\243l\270e\241\343-1 \213" /* i[2]..' '..ARGV[5])\nif ab then s(0)end\nif l and l~=e then W=-1 end\n */
-    "\331\023W\332\n" /* return{0,W,k}\n */
+    "\216F(e)\250\266ue\335y=v(e\333\013'\202\370e\273\202u(t\202\331\302\256" /* if F(e)==true then\nlocal y=v(e,t,'1')\nC(e,e)\nu(t)\nreturn{1,tonumber( */
+    "y)\332\267\365\314ttl\261\202\313\216r\231\236\344\237\230w\352'\357\216" /* y),k}\nend\nX=h('pttl',a)\nelseif r then\nh('hdel',d,'woken')\nend\nif  */
+    "V\2500\235\331\021X\332\310aa=\311m\243\334o[\015\226'\201\3028" /* V==0 then return{0,X,k}end\nlocal aa=not m or string.sub(o[4]or '',1,8 */
+    ")\270\334j\3538\242aa\335T=m \227(\316pos\303\273\230MAXLEN\201" /* )~=string.sub(j,1,8)\nif aa then\nlocal T=m and(h('lpos',b,e,'MAXLEN', */
+    "\010)\223(\007,\010)\232\010)\242T\335ab\354+(T\355)*g\322" /* 1000)or(h('lindex',b,1000)and 1000))\nif T then\nlocal ab=k+(T+1)*g\nif  */
+    "\256m)<ab\235\336add\320,ab\273\325\313\n\336add\320\230XX\2010\273\272" /* tonumber(m)<ab then h('zadd',c,ab,e)end\nelse\nh('zadd',c,'XX',0,e)\nlocal  */
+    "H=\206rpush\303\273\202\336add\320\326+\011\215.\011x(X,0)+H*g\273\357\356\303" /* H=h('rpush',b,e)\nh('zadd',c,k+math.max(X,0)+H*g,e)\nend\nh('pexpire',b */
+    "\0132096\221\221\246\202\356\320\0132096\221\221\246\357\345\273,i[\014\362" /* ,'1209600000')\nh('pexpire',c,'1209600000')\nend\nh('hset',d,e,i[1]..' '.. */
+    "i\360\362\3075]\242aa\235\3630\325\216l\241l\270e\235\365-1 \213" /* i[2]..' '..ARGV[5])\nif aa then s(0)end\nif l and l~=e then X=-1 end\n */
+    "\331\021X\332\n" /* return{0,X,k}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\211y\016\017\231V=\020t\254\273\272\343V \227(y\246\345\242y\246p\240" /* local y=ARGV[4]\nlocal V=h('hget',a,e)\nlocal W=V and(y=='0' or y==p)\nif  */
-    "f\270\345\241\343\206\253\323ts\254)\2461 \304X=W \223(y\270\345\243q\246y\240" /* f~='0' then W=h('exists',a)==1 end\nlocal X=W or(y~='0' and q==y)\nif  */
-    "W\252\206\344\254\240V\241q=p \213\304Y=\367\322l\252" /* W then\nh('del',a)\nif V then q=p end\nend\nlocal Y=false\nif l then\n */
+    "\211y=\307\015\257V=\016t\261\273\272W=V \227(y\250\330\243y\250p\242" /* local y=ARGV[4]\nlocal V=h('hget',a,e)\nlocal W=V and(y=='0' or y==p)\nif  */
+    "f\270\330\235W=\206\260\323ts\261)\2501 \310\365W \223(y\270\330\241q\250y\242" /* f~='0' then W=h('exists',a)==1 end\nlocal X=W or(y~='0' and q==y)\nif  */
+    "W\231\206\344\261\242V\235q=p \213\310Y=\367\322l\231" /* W then\nh('del',a)\nif V then q=p end\nend\nlocal Y=false\nif l then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\216y\246\214\232\305W\241\370e\273)\304Z=W\242\206\253\323ts\254)\2460\nY=Z\243" /* if y==f and not W then C(e,e)end\nlocal Z=W or h('exists',a)==0\nY=Z and  */
-    "F()\246'giv\200'\267\216W\243V\243p\270\345\243\305Y\241\021\222" /* F()=='given'\nend\nif W and V and p~='0' and not Y then h('hset',d,'re */
-    "\022a\225d\201q\325\331X\2431\242\0230\332\n" /* leased',q)end\nreturn{X and 1 or 0,0,k}\n */
+    "\216y\250\214\232\311W\235\370e\273)\310Z=W\243\206\260\323ts\261)\2500\nY=Z\241" /* if y==f and not W then C(e,e)end\nlocal Z=W or h('exists',a)==0\nY=Z and  */
+    "F()\250'giv\200'\267\216W\241V\241p\270\330\241\311Y\235\017\222" /* F()=='given'\nend\nif W and V and p~='0' and not Y then h('hset',d,'re */
+    "\020a\225d\201q\325\331X\2411\243\0210\332\n" /* leased',q)end\nreturn{X and 1 or 0,0,k}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\211a,b,c,d=\026[\015,\026\361,\026[3],\026[\017\231h=\027\030\231" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal h=redis.call\nlocal  */
-    "i=\206\347me'\272k=i[\015*\011+\013\215.f\207\223(i\361/\011\272J='\001s\233" /* i=h('time')\nlocal k=i[1]*1000+math.floor(i[2]/1000)\nlocal J='redisson */
-    "_\207ck__chann\237\315\334b,20)\342:'\231V=\020t\203l\254\272" /* _lock__channel'..string.sub(b,20)..':'\nlocal V=h('hgetall',a)\nlocal  */
-    "o=\234m\365\306\230t\002'hold\251'\272\343\312ran\365\303,\023-1\272X=V" /* o=h('hmget',d,'token','holder')\nlocal W=h('lrange',b,0,-1)\nlocal X=V */
-    "[\015\226''\231Y=X\270''\243X\246o\361\231Z={\n\310ttl\254),Y\243o[\015" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
-    "\226'0\201Y\2431\242\023\266V\361\003\023#W,X\n}\nf\226aa\350 \250 ipair\364W)d" /* or '0',Y and 1 or 0,tonumber(V[2])or 0,#W,X\n}\nfor aa,D in ipairs(W)d */
-    "o\231E=\020\306\350\272ab\322E\330M,N,O=\301\013tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
-    "\034E\230^(\311\035 (\311\035 (\032\032\311?\311?)$'\202ab=O\243M*\011+N/\011+O\n\307\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
-    "ab=\335sco\222\314\350\202\304L=\027p\030\204p\244\031'shardn\245\031J\236" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
-    "D)\361\231K=\310\244\031'n\245\031J\236D)\361\004\242L\243L\004\231ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
-    "\nif(\266ab\2420\0030)>k\241ac=K\2432\2421 \213Z[#Z\356]=E\243" /* \nif(tonumber(ab or 0)or 0)>k then ac=K and 2 or 1 end\nZ[#Z+1]=E and  */
-    "1\2420\nZ[#Z\356]=ac\nZ[#Z\356]=D\267\351Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
+    "\211a,b,c,d=\024[\014,\024\360,\024[3],\024[\015\257h=\025\026\257" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal h=redis.call\nlocal  */
+    "i=\206\346me'\272k=i[\014*\010+\011\215.f\207\223(i\360/\010\272J='\001s\233" /* i=h('time')\nlocal k=i[1]*1000+math.floor(i[2]/1000)\nlocal J='redisson */
+    "_\207ck__chann\240\321\334b,20)\343:'\257V=\016t\203l\261\272" /* _lock__channel'..string.sub(b,20)..':'\nlocal V=h('hgetall',a)\nlocal  */
+    "o=\236m\364\312\230t\002'hold\247'\272W=\316ran\364\303,\021-1\272\365V" /* o=h('hmget',d,'token','holder')\nlocal W=h('lrange',b,0,-1)\nlocal X=V */
+    "[\014\226''\257Y=X\270''\241X\250o\360\257Z={\n\314ttl\261),Y\241o[\014" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
+    "\226'0\201Y\2411\243\021\256V\360\003\021#W,X\n}\nf\226aa\347 \251 ipair\363W)d" /* or '0',Y and 1 or 0,tonumber(V[2])or 0,#W,X\n}\nfor aa,D in ipairs(W)d */
+    "o\257E=\016\312\347\272ab\322E\335M,N,O=\301\011tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
+    "\033E\230^(\315\034 (\315\034 (\030\030\315?\315?)$'\202ab=O\241M*\010+N/\010+O\n\313\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
+    "ab=\336sco\222\320\347\202\310L=\025p\026\204p\244\027'shardn\245\027J\234" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
+    "D)\360\257K=\314\244\027'n\245\027J\234D)\360\031\243L\241L\031\257ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
+    "\nif(\256ab\2430\0030)>k\235ac=K\2412\2431 \213Z[#Z\355]=E\241" /* \nif(tonumber(ab or 0)or 0)>k then ac=K and 2 or 1 end\nZ[#Z+1]=E and  */
+    "1\2430\nZ[#Z\355]=ac\nZ[#Z\355]=D\267\350Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -275,7 +275,7 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 3547, "012677d5bbd1ca0c96171c9930bdec32075503b9"},
+    {{common, acquire_before, hand_over, acquire_after}, 3568, "ae3f4bd18c4008a55e48ad41cb4b23d930039bc6"},
     {{common, release_before, hand_over, release_after}, 2749, "76ffa97cc252b2e4750ebf2dbd77f2a3729005f9"},
 };
 

@@ -11,23 +11,21 @@
 --       {-2, 0, now}      void: came after its time
 -- include common.lua
 
-local lease, mode = ARGV[4], tonumber(ARGV[5])
+local lease, mode, earlier = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local ttl = call('pttl', lock)
 local count = ttl ~= -2 and call('hget', lock, id)
+local before = tonumber(last) or 0
 
 if count then
-  local before = tonumber(last) or 0
-  local evicted = not (before > 0 and before < 2 ^ 53)
-  local is_last_token = ARGV[6] == last
-  if mode >= 0 and (is_last_token or evicted) then
+  if mode >= 0 and not (before > earlier and before < 2 ^ 53) then
     -- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
-    -- one whose token was evicted.
+    -- one of before that, which a fail-over has brought back, or one whose token was evicted.
     released = last
     call('hset', meta, 'released', released)
     keep(0)
     call('del', lock)
     ttl = -2
-  elseif is_last_token or mode >= 0 then
+  elseif ARGV[6] == last or mode >= 0 then
     -- Only the first confirmation of a grant may shorten the lease. It names the token: a late
     -- request of an earlier wait cannot be taken for it. Otherwise nothing does: a request of an
     -- earlier hold, or of before a re-entry, may come late.
@@ -43,6 +41,8 @@ if count then
   end
 end
 if target ~= '1' or mode < 0 then return {-1, 0, now} end
+-- This server took over, and has not got the newest token. Nor what else is noted, perhaps: the 0 makes it stale.
+if earlier > before then last = '0' .. ARGV[6] end
 
 if ttl == -2 then -- the lock is free
   if not head then return {1, tonumber(grant(id, lease, '1')), now} end

@@ -281,7 +281,7 @@ hidden byte may_have;
 inline acquire(c, t, queueing, answer)
 {
   if
-  /* [lock/scripts/acquire.lua: if mode >= 0 and (is_last_token or evicted) then] */
+  /* [lock/scripts/acquire.lua: if mode >= 0 and not (before > earlier and before < 2 ^ 53) then] */
   :: holder == c && t == token && queueing ->
     released = token;
     holder = NOBODY;
@@ -289,7 +289,7 @@ inline acquire(c, t, queueing, answer)
   :: else
   fi;
   if
-  /* [lock/scripts/acquire.lua: elseif is_last_token or mode >= 0 then] */
+  /* [lock/scripts/acquire.lua: elseif ARGV[6] == last or mode >= 0 then] */
   :: holder == c && (t == token || queueing) ->
     claim = claim && queueing; /* [lock/scripts/acquire.lua: local confirms = count == '0' and mode < 0] */
     if

@@ -261,7 +261,7 @@ static void bring_back(const char *id, uint64_t token)
 
 /*
  * A hold before the last one stands on the server again. It was given up: it is ended, and a new one
- * begins.
+ * begins, with a token that is newer than the last one, too.
  */
 static void test_brought_back(void)
 {
@@ -280,6 +280,27 @@ static void test_brought_back(void)
     CHECK_EQUAL(fairlock_acquire(&handle, (uint32_t)wait * 10000, 60000), FAIRLOCK_OK);
     CHECK(fairlock_token(&handle) > last);
     CHECK_EQUAL(hold_count_of(&redis, "back", id), 1);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  }
+  close_all();
+}
+
+/* A server took over that has not got the last token: with its clock, and with one that is behind. */
+static void test_token_behind(void)
+{
+  const uint64_t ahead = 9000000999999999;
+  begin();
+  open_with_lease(0, "behind");
+  for (int behind = 0; behind < 2; behind++) {
+    if (behind) CHECK(raw_run(&redis, "HSET fairlock:{behind} token %ld", (int64_t)ahead - 1));
+    CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+    uint64_t last = fairlock_token(&handle);
+    CHECK(!behind || last == ahead);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+    CHECK(raw_run(&redis, "DEL fairlock:{behind}"));
+    CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+    CHECK(behind ? fairlock_token(&handle) == ahead + 1 : fairlock_token(&handle) > last);
+    CHECK(raw_number(&redis, "PTTL fairlock:{behind}") > 0);
     CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   }
   close_all();
@@ -518,6 +539,7 @@ const struct check_test check_tests[] = {
     {"lost: taken over by somebody else", test_taken_over},
     {"lost: a release names its hold", test_old_release},
     {"lost: an earlier hold is brought back", test_brought_back},
+    {"lost: a server knows less than the last token", test_token_behind},
     {"lost: notes on a hold last for longer than it", test_notes_last},
     {"lost: by a restart without persistence", test_restart},
     {"lost: waiters survive such a restart", test_restart_with_waiters},

@@ -547,23 +547,18 @@ static void begin_belief(struct party *party, uint64_t token)
     party->next_believer = lock->believers;
     lock->believers = party;
   }
-  bool again = party->device != NULL && token == party->believed;
+  if (party->device != NULL && token <= party->believed)
+    world_fail(world, "%s believes in token %llu of %s after %llu of its own", party->id,
+               (unsigned long long)token, lock->text[0], (unsigned long long)party->believed);
   party->believes = true;
-  party->fell |= token < party->believed;
   party->believed = token;
-  if (again) /* it has given that one up, or lost it */
-    world_fail(world, "%s believes once more in token %llu of %s", party->id,
-               (unsigned long long)token, lock->text[0]);
   if (party->device == NULL || excused(party)) return;
   /* the old master gave newer ones, and all that was lost */
   if (!strict(world) && token == lock->revived) return;
   if (token <= lock->believed) {
-    /* a server that took over, or was no master any more, gave it older ones: its clock is behind */
-    if (!strict(world) && world->replication != NULL && party->fell) return;
     world_fail(world, "%s believes in token %llu of %s after %llu", party->id,
                (unsigned long long)token, lock->text[0], (unsigned long long)lock->believed);
   }
-  party->fell = false;
   lock->believed = token;
 }
 
@@ -769,7 +764,7 @@ void check_taken_out(const struct party *party)
   struct world *world = party->world;
   const struct lock *lock = party->lock;
   if (!ordered(world) || world->refused_at >= party->started) return;
-  if (failover_goes_on(world) || party->revived) return;
+  if (party->revived || party->astray) return;
   if (party->queued && alive(party))
     world_fail(world, "%s is taken out, and waits for %s", party->id, lock->text[0]);
 }

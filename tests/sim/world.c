@@ -234,7 +234,7 @@ static void sweep(struct world *world)
       struct resp_writer writer;
       resp_writer_init(&writer, text, sizeof text, 0);
       fairlock_unpack(&writer, source);
-      struct text argv[12] = {text_of("EVAL"),
+      struct text argv[13] = {text_of("EVAL"),
                               {text, writer.used},
                               text_of("4"),
                               lock->keys[0],
@@ -245,8 +245,9 @@ static void sweep(struct world *world)
                               text_of("9999999999999"),
                               text_of(script == 0 ? "1" : "0"),
                               text_of(script == 0 ? "100" : "0"),
+                              text_of("0"),
                               text_of("0")};
-      redis_execute(client, argv, script == 0 ? 12 : 11, &reply);
+      redis_execute(client, argv, script == 0 ? 13 : 11, &reply);
     }
   }
   reply_free(&reply);

@@ -230,7 +230,6 @@ struct party {
   bool believes;
   int64_t believes_until;
   uint64_t believed;
-  bool fell; /* it was given an older token than the one before */
   struct party *next_believer;
 
   /* The program. */
