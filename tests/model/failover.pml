@@ -91,13 +91,13 @@ hidden byte t;
 inline acquire(c, s)
 {
   if
-  :: holder[s] == c && t == token[s] -> holder[s] = NOBODY
+  :: holder[s] == c && t >= token[s] -> holder[s] = NOBODY
   :: else
   fi;
   if
   :: holder[s] == NOBODY ->
     holder[s] = c;
-    token[s]++;
+    token[s] = (t > token[s] -> t : token[s]) + 1; /* [lock/scripts/acquire.lua: if earlier > before then last =] */
     lease[s] = 1;
     write(s);
     to_client[c]!1, token[s], lease[s], written
