@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+/* What the test needs of the port, and of the program. */
 struct port_conformance {
   /* to a peer (peer.c), and not in use by anybody else */
   struct port_transport *transport;
@@ -38,7 +39,7 @@ struct port_conformance {
   const char *only;
 };
 
-/* Returns how many rules are broken. Not reentrant. */
+/* Tries the rules one after the other. Returns how many are broken. Not reentrant. */
 int port_conformance_run(const struct port_conformance *port);
 
 #ifdef __cplusplus

@@ -16,10 +16,9 @@ for awk in awk original-awk; do
   fi
 done
 
-sizes=$(sed -n 's/.*}, \([0-9]*\), "[0-9a-f]*"}.*/\1/p' lock/scripts.c | tr '\n' ' ')
-# shellcheck disable=SC2086
-set -- $sizes
-if [ $# -eq 3 ] && tr '\n' ' ' <port/README.md | grep -q "$1 bytes to acquire, $2 to release, $3 to *inspect"; then
+sizes=$(sed -n 's/.*}, \([0-9]*\), "[0-9a-f]*"}.*/\1/p' lock/scripts.c |
+  awk '{ printf "%.1f KB to %s", $1 / 1000, NR == 1 ? "acquire, " : NR == 2 ? "release, " : "inspect" }')
+if tr '\n' ' ' <port/README.md | grep -qF "$sizes"; then
   echo "ok scripts: port/README.md says how much is uploaded"
 else
   echo "# it is: $sizes"
