@@ -35,7 +35,7 @@ static void lost(struct fairlock *handle, void *context)
   struct work *work = context;
   (void)handle;
   work->step = STOPPING;
-  board_write("lost: stopped\n");
+  board_write("lost the lock: stopped\n");
 }
 
 static struct work work;
