@@ -1,6 +1,6 @@
 # The conformance test of ports, on ours, and on a port with mistakes planted. On boards: tests/qemu.
 CONFORMANCE := $(BUILD)/tests/conformance
-CONFORMANCE_TESTS := $(addprefix $(CONFORMANCE)/,posix single sockets faulty)
+CONFORMANCE_TESTS := $(addprefix $(CONFORMANCE)/,posix single sockets tls faulty)
 CONFORMANCE_FILES := port/conformance/conformance.c tests/conformance/peer.c
 CONFORMANCE_FLAGS = $(TEST_CFLAGS) -Iport/conformance -Itests/conformance $(PEER)
 PEER := -DPEER='"$(BUILD)/conformance-peer"'
@@ -21,13 +21,16 @@ $(CONFORMANCE)/single: tests/conformance/host.c port/single/threads.c $(addprefi
 $(CONFORMANCE)/single: TYPES := -Iport/single -DONE_TASK
 $(CONFORMANCE)/sockets: tests/conformance/host.c port/sockets/sockets.c $(addprefix port/posix/,clock.c threads.c)
 $(CONFORMANCE)/sockets: TYPES := -Itests/server/sockets -Iport/sockets
+$(CONFORMANCE)/tls: tests/conformance/tls.c port/openssl/openssl.c $(wildcard port/posix/*.c) | openssl $(BUILD)/tls/certificates/made
+$(CONFORMANCE)/tls: TYPES = -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
+$(CONFORMANCE)/tls: LDLIBS += -lssl -lcrypto
 $(CONFORMANCE)/faulty: tests/conformance/faulty.c
 $(CONFORMANCE)/faulty: TYPES := -Itests/conformance/faulty
 
 $(CONFORMANCE_TESTS): $(CONFORMANCE_FILES) $(SUPPORT) $(wildcard port/conformance/*.h port/*.h tests/conformance/*.h) \
   | $(BUILD)/conformance-peer
 	@mkdir -p $(@D)
-	$(CC) $(TYPES) $(CONFORMANCE_FLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(LDLIBS)
+	$(CC) $(TYPES) $(CONFORMANCE_FLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(SUPPORT) $(LDLIBS)
 
 .PHONY: conformance
 conformance: $(CONFORMANCE_TESTS) ## run the conformance test on the ports of hosts, and on a faulty one
