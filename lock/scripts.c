@@ -167,54 +167,54 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0205, 'l'}, /* \026: "call" */
     {0271, 0201}, /* \027: "sub'," */
     {0315, 0315}, /* \030: "%d%d" */
-    {'>', '0'}, /* \031: ">0" */
-    {0230, 0246}, /* \032: ",'0'" */
-    {'h', '('}, /* \033: "h(" */
-    {'+', ')'}, /* \034: "+)" */
-    {'<', 0354}, /* \035: "<=k" */
-    {0370, 'D'}, /* \036: "C(D" */
-    {',', 'P'}, /* \037: ",P" */
+    {0353, '-'}, /* \031: ",1,-" */
+    {'>', '0'}, /* \032: ">0" */
+    {0230, 0246}, /* \033: ",'0'" */
+    {'h', '('}, /* \034: "h(" */
+    {'+', ')'}, /* \035: "+)" */
+    {'<', 0354}, /* \036: "<=k" */
+    {0370, 'D'}, /* \037: "C(D" */
 };
 
 static const uint8_t common[] =
     "\211a,b,c,d=\024[\014,\024\360,\024[3],\024[\015\257e,f=\307\014,\307" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f=ARGV[1],ARGV[ */
     "3]\257g=3\221\317\257h=\025\026\257i=\206\346me'\272j=i[\014" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
-    "\234\327\204\221\221\246\234i\360,-6\272k=\256\334j\353-4)\242" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
-    "k>\256\307\342)\217 \331-2,0\332\310l=\007\032\272" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
+    "\234\327\204\221\221\246\234i\360,-6\272k=\256\334j\0314)\242" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
+    "k>\256\307\342)\217 \331-2,0\332\310l=\007\033\272" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
     "m=l\241\336sco\222\320\273\272n=\3075]\232e\243l\243e\257o=\236m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
     "\364\312\230t\002'\222\020a\225d\201'w\002n\272p,q,r=o[\014\226'0\201o\360\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
     "\201o[3]\257\376\363t\242\314ttl\237)<t+864\221\317\235\356" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
     "\237\333\355728\221\317\325\310\376u(t\242l\235\025p\026\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
     "zadd\320\230XX\201k+t+g,l\325\310\376v(w\333,x\272y,z=j,\256" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
     "p\0030\322z>=\256j)\232z<2^53\235y=\301f\223\011t\204%.0f\201z\355)\310" /* p)or 0\nif z>=tonumber(j)and z<2^53 then y=string.format('%.0f',z+1)end\nlocal  */
-    "A=\334p\3537)\270\334j\3537\242A\241\311l\241\236l\200\237)" /* A=string.sub(p,1,7)~=string.sub(j,1,7)\nif A and not l and h('hlen',d) */
-    ">5\231\017t\002p\202\206\344\237\357\017t\002y\230" /* >5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token',y,' */
-    "hold\247\201w\230\222\020a\225d\201q\242A \223#t>7\235\363t\325\324t\261,w,x\242" /* holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
+    "A=\334p\03110)\270\334j\03110\242A\241\311l\241\236l\200" /* A=string.sub(p,1,-10)~=string.sub(j,1,-10)\nif A and not l and h('hlen */
+    "\237)>5\231\017t\002p\202\206\344\237\357\017t\002" /* ',d)>5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token', */
+    "y\230hold\247\201w\230\222\020a\225d\201q\242A \223#t>7\235\363t\325\324t\261,w,x\242" /* y,'holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
     "\025p\026\204p\341\261\333)\2701\231\206\344\261\202\356\261\333\357" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
     "\350y\267" /* return y\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\211B='5\221\246\257\376\036,E\202\236\344\237,E\202\316\222m\303\013\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
-    "\202\336\222m\320\347\242D\250l\235l=\007\032\325\310\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
-    "F(G\272H,I=\021\367\nwhi\020 \266ue do\257D=l\322H\031\235D=\007" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
+    "\211B='5\221\246\257\376\037,E\202\236\344\237,E\202\316\222m\303\013\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
+    "\202\336\222m\320\347\242D\250l\235l=\007\033\325\310\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
+    "F(G\272H,I=\021\367\nwhi\020 \266ue do\257D=l\322H\032\235D=\007" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
     ",H\325\216\311D\243D\250G\235\350\311I \310J='\001s\233_\207ck" /* ,H)end\nif not D or D==G then return not I end\nlocal J='redisson_lock */
     "__chann\240\321\334b,20)\343:\321D\257K=\314\244\027'n\245\027J)\360" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
-    "\031\241'p\244l\323h'\322\311K\335L=\025p\026\204p\244\027'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
-    "\027J)\360\nK=L\241L\031\241'sp\244l\323h'\267\211E=D\250n\241o[\015\226\016" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
-    "\312\347\242E\335M,N,O=\301\011tc\033E\230^(\315\034 (\315\034 (\030\030" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
-    "\315?\315?)$'\242\311O\243M*\010+N/\010+O\035\231\036\347\202\313\216I\231" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
-    "\350\367\n\313\216K\335y=v(D,O\032\202\036\347\202u(O\202\033K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
-    "\362\334j\353-4)\362O\202\350'giv\200'\n\313\nH=H\355\267" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
+    "\032\241'p\244l\323h'\322\311K\335L=\025p\026\204p\244\027'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
+    "\027J)\360\nK=L\241L\032\241'sp\244l\323h'\267\211E=D\250n\241o[\015\226\016" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
+    "\312\347\242E\335M,N,O=\301\011tc\034E\230^(\315\035 (\315\035 (\030\030" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
+    "\315?\315?)$'\242\311O\243M*\010+N/\010+O\036\231\037\347\202\313\216I\231" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
+    "\350\367\n\313\216K\335y=v(D,O\033\202\037\347\202u(O\202\034K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
+    "\362\334j\0314)\362O\202\350'giv\200'\n\313\nH=H\355\267" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
     "\313\257m=\336sco\222\320\347\003\330\257P,Q='suspect:\321D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
     "K\231\216I\235\350\367 \310R=D\362m\257S=\256" /* K then\nif I then return false end\nlocal R=D..' '..m\nlocal S=tonumber( */
     "\016\312\230s\251ce')\0030\322r\270R\243S+3*B<k\243S>k\231\017" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
-    "w\002R\230s\251ce\201k\202\3630\202\313\nQ=S+B\035\267\216\311Q\231f\226T=\021" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
-    "H-1 do\n\336\251crby\320,g,\007,T)\357\216H\031\231\316\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
-    "\353D\202\316push\303\347\202l=D\267\236\344\237\037\202\033K,J\032\202\350\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
-    "\267\313\257U,S=\301\011tc\033\016\312\037\003'\201'(%S\034 (\315\034'\242" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
-    "U\270m\243\256S)>k\231\345\037,m\362k\202\3630\202S\354\267Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
-    "=S+B\035\243\256m)\035\nI=I\243\311Q\267\216Q\231\036\037\202\313\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
+    "w\002R\230s\251ce\201k\202\3630\202\313\nQ=S+B\036\267\216\311Q\231f\226T=\021" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
+    "H-1 do\n\336\251crby\320,g,\007,T)\357\216H\032\231\316\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
+    "\353D\202\316push\303\347\202l=D\267\236\344\237,P\202\034K,J\033\202\350\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
+    "\267\313\257U,S=\301\011tc\034\016\312,P\003'\201'(%S\035 (\315\035'\242" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
+    "U\270m\243\256S)>k\231\345,P,m\362k\202\3630\202S\354\267Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
+    "=S+B\036\243\256m)\036\nI=I\243\311Q\267\216Q\231\037,P\202\313\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
     "H=H\355\267\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
     ;
 
@@ -263,9 +263,9 @@ static const uint8_t inspect[] =
     "[\014\226''\257Y=X\270''\241X\250o\360\257Z={\n\314ttl\261),Y\241o[\014" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
     "\226'0\201Y\2411\243\021\256V\360\003\021#W,X\n}\nf\226aa\347 \251 ipair\363W)d" /* or '0',Y and 1 or 0,tonumber(V[2])or 0,#W,X\n}\nfor aa,D in ipairs(W)d */
     "o\257E=\016\312\347\272ab\322E\335M,N,O=\301\011tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
-    "\033E\230^(\315\034 (\315\034 (\030\030\315?\315?)$'\202ab=O\241M*\010+N/\010+O\n\313\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
+    "\034E\230^(\315\035 (\315\035 (\030\030\315?\315?)$'\202ab=O\241M*\010+N/\010+O\n\313\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
     "ab=\336sco\222\320\347\202\310L=\025p\026\204p\244\027'shardn\245\027J\234" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
-    "D)\360\257K=\314\244\027'n\245\027J\234D)\360\031\243L\241L\031\257ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
+    "D)\360\257K=\314\244\027'n\245\027J\234D)\360\032\243L\241L\032\257ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
     "\nif(\256ab\2430\0030)>k\235ac=K\2412\2431 \213Z[#Z\355]=E\241" /* \nif(tonumber(ab or 0)or 0)>k then ac=K and 2 or 1 end\nZ[#Z+1]=E and  */
     "1\2430\nZ[#Z\355]=ac\nZ[#Z\355]=D\267\350Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
     ;
@@ -275,8 +275,8 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 3568, "ae3f4bd18c4008a55e48ad41cb4b23d930039bc6"},
-    {{common, release_before, hand_over, release_after}, 2749, "76ffa97cc252b2e4750ebf2dbd77f2a3729005f9"},
+    {{common, acquire_before, hand_over, acquire_after}, 3572, "efb0740a4dec0ee8734c7c9cabc54f07a2e57ac2"},
+    {{common, release_before, hand_over, release_after}, 2753, "ecda4db554511b15149feb238634b063c01f1180"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {

@@ -56,7 +56,7 @@ end
 local function grant(owner, lease, holds)
   local token, before = micros, tonumber(last) or 0
   if before >= tonumber(micros) and before < 2 ^ 53 then token = string.format('%.0f', before + 1) end
-  local stale = string.sub(last, 1, 7) ~= string.sub(micros, 1, 7)
+  local stale = string.sub(last, 1, -10) ~= string.sub(micros, 1, -10)
   if stale and not head and call('hlen', meta) > 5 then
     call('hset', meta, 'token', last) -- refused here, it leaves the last token where it is
     call('del', meta)
