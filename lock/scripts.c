@@ -19,10 +19,10 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {')', '\n'}, /* \202: ")\n" */
     {'a', 'l'}, /* \203: "al" */
     {'(', '\''}, /* \204: "('" */
-    {'c', 0203}, /* \205: "cal" */
-    {'h', 0204}, /* \206: "h('" */
+    {'h', 0204}, /* \205: "h('" */
+    {'c', 0203}, /* \206: "cal" */
     {'l', 'o'}, /* \207: "lo" */
-    {0207, 0205}, /* \210: "local" */
+    {0207, 0206}, /* \210: "local" */
     {0210, ' '}, /* \211: "local " */
     {0200, 'd'}, /* \212: "end" */
     {0212, '\n'}, /* \213: "end\n" */
@@ -44,7 +44,7 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'o', 'n'}, /* \233: "on" */
     {'.', '.'}, /* \234: ".." */
     {0220, ' '}, /* \235: " then " */
-    {0206, 'h'}, /* \236: "h('h" */
+    {0205, 'h'}, /* \236: "h('h" */
     {0201, 'd'}, /* \237: "',d" */
     {'e', 'l'}, /* \240: "el" */
     {' ', 0232}, /* \241: " and " */
@@ -69,11 +69,11 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0263, 'r'}, /* \264: "retur" */
     {0264, 'n'}, /* \265: "return" */
     {'t', 'r'}, /* \266: "tr" */
-    {'\n', 0213}, /* \267: "\nend\n" */
-    {'~', '='}, /* \270: "~=" */
-    {'s', 0244}, /* \271: "sub" */
-    {0202, 0211}, /* \272: ")\nlocal " */
-    {',', 'e'}, /* \273: ",e" */
+    {',', 'e'}, /* \267: ",e" */
+    {'\n', 0213}, /* \270: "\nend\n" */
+    {'~', '='}, /* \271: "~=" */
+    {'s', 0244}, /* \272: "sub" */
+    {0202, 0211}, /* \273: ")\nlocal " */
     {'n', 'o'}, /* \274: "no" */
     {0274, 't'}, /* \275: "not" */
     {'s', 0266}, /* \276: "str" */
@@ -90,25 +90,25 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0275, ' '}, /* \311: "not " */
     {'t', 0237}, /* \312: "t',d" */
     {0240, 0225}, /* \313: "else" */
-    {0206, 'p'}, /* \314: "h('p" */
-    {'%', 'd'}, /* \315: "%d" */
-    {0206, 'l'}, /* \316: "h('l" */
-    {0221, '0'}, /* \317: "000" */
-    {0201, 'c'}, /* \320: "',c" */
+    {0205, 'p'}, /* \314: "h('p" */
+    {0201, 'c'}, /* \315: "',c" */
+    {'%', 'd'}, /* \316: "%d" */
+    {0205, 'l'}, /* \317: "h('l" */
+    {0221, '0'}, /* \320: "000" */
     {'\'', 0234}, /* \321: "'.." */
     {'\n', 0216}, /* \322: "\nif " */
     {'i', 's'}, /* \323: "is" */
     {0236, 0225}, /* \324: "h('hse" */
     {')', 0213}, /* \325: ")end\n" */
     {',', 'k'}, /* \326: ",k" */
-    {0301, 0271}, /* \327: "string.sub" */
-    {'\'', 0246}, /* \330: "'0'" */
-    {0265, '{'}, /* \331: "return{" */
-    {0326, '}'}, /* \332: ",k}" */
-    {',', 't'}, /* \333: ",t" */
-    {0327, '('}, /* \334: "string.sub(" */
-    {0231, 0211}, /* \335: " then\nlocal " */
-    {0206, 'z'}, /* \336: "h('z" */
+    {0301, 0272}, /* \327: "string.sub" */
+    {0205, 'z'}, /* \330: "h('z" */
+    {'\'', 0246}, /* \331: "'0'" */
+    {0265, '{'}, /* \332: "return{" */
+    {0326, '}'}, /* \333: ",k}" */
+    {',', 't'}, /* \334: ",t" */
+    {0327, '('}, /* \335: "string.sub(" */
+    {0231, 0211}, /* \336: " then\nlocal " */
     {0260, 'p'}, /* \337: "exp" */
     {0337, 'i'}, /* \340: "expi" */
     {0340, 0222}, /* \341: "expire" */
@@ -146,11 +146,11 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0377, 0323}, /* \001: "redis" */
     {0352, 0201}, /* \002: "oken'," */
     {')', 0226}, /* \003: ")or " */
-    {0316, 'i'}, /* \004: "h('li" */
+    {0317, 'i'}, /* \004: "h('li" */
     {04, 0224}, /* \005: "h('lind" */
     {05, 0260}, /* \006: "h('lindex" */
     {06, 0303}, /* \007: "h('lindex',b" */
-    {'1', 0317}, /* \010: "1000" */
+    {'1', 0320}, /* \010: "1000" */
     {'m', 'a'}, /* \011: "ma" */
     {0, 0},
     {0230, '1'}, /* \013: ",'1" */
@@ -164,9 +164,9 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {022, 'Y'}, /* \023: "KEY" */
     {023, 'S'}, /* \024: "KEYS" */
     {01, '.'}, /* \025: "redis." */
-    {0205, 'l'}, /* \026: "call" */
-    {0271, 0201}, /* \027: "sub'," */
-    {0315, 0315}, /* \030: "%d%d" */
+    {0206, 'l'}, /* \026: "call" */
+    {0272, 0201}, /* \027: "sub'," */
+    {0316, 0316}, /* \030: "%d%d" */
     {0353, '-'}, /* \031: ",1,-" */
     {'>', '0'}, /* \032: ">0" */
     {0230, 0246}, /* \033: ",'0'" */
@@ -178,96 +178,96 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
 
 static const uint8_t common[] =
     "\211a,b,c,d=\024[\014,\024\360,\024[3],\024[\015\257e,f=\307\014,\307" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f=ARGV[1],ARGV[ */
-    "3]\257g=3\221\317\257h=\025\026\257i=\206\346me'\272j=i[\014" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
-    "\234\327\204\221\221\246\234i\360,-6\272k=\256\334j\0314)\242" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
-    "k>\256\307\342)\217 \331-2,0\332\310l=\007\033\272" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
-    "m=l\241\336sco\222\320\273\272n=\3075]\232e\243l\243e\257o=\236m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
-    "\364\312\230t\002'\222\020a\225d\201'w\002n\272p,q,r=o[\014\226'0\201o\360\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
-    "\201o[3]\257\376\363t\242\314ttl\237)<t+864\221\317\235\356" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
-    "\237\333\355728\221\317\325\310\376u(t\242l\235\025p\026\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
-    "zadd\320\230XX\201k+t+g,l\325\310\376v(w\333,x\272y,z=j,\256" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
+    "3]\257g=3\221\320\257h=\025\026\257i=\205\346me'\273j=i[\014" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
+    "\234\327\204\221\221\246\234i\360,-6\273k=\256\335j\0314)\242" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
+    "k>\256\307\342)\217 \332-2,0\333\310l=\007\033\273" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
+    "m=l\241\330sco\222\315\267\273n=\3075]\232e\243l\243e\257o=\236m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
+    "\364\312\230t\002'\222\020a\225d\201'w\002n\273p,q,r=o[\014\226'0\201o\360\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
+    "\201o[3]\257\376\363t\242\314ttl\237)<t+864\221\320\235\356" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
+    "\237\334\355728\221\320\325\310\376u(t\242l\235\025p\026\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
+    "zadd\315\230XX\201k+t+g,l\325\310\376v(w\334,x\273y,z=j,\256" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
     "p\0030\322z>=\256j)\232z<2^53\235y=\301f\223\011t\204%.0f\201z\355)\310" /* p)or 0\nif z>=tonumber(j)and z<2^53 then y=string.format('%.0f',z+1)end\nlocal  */
-    "A=\334p\03110)\270\334j\03110\242A\241\311l\241\236l\200" /* A=string.sub(p,1,-10)~=string.sub(j,1,-10)\nif A and not l and h('hlen */
-    "\237)>5\231\017t\002p\202\206\344\237\357\017t\002" /* ',d)>5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token', */
+    "A=\335p\03110)\271\335j\03110\242A\241\311l\241\236l\200" /* A=string.sub(p,1,-10)~=string.sub(j,1,-10)\nif A and not l and h('hlen */
+    "\237)>5\231\017t\002p\202\205\344\237\357\017t\002" /* ',d)>5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token', */
     "y\230hold\247\201w\230\222\020a\225d\201q\242A \223#t>7\235\363t\325\324t\261,w,x\242" /* y,'holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
-    "\025p\026\204p\341\261\333)\2701\231\206\344\261\202\356\261\333\357" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
-    "\350y\267" /* return y\nend\n */
+    "\025p\026\204p\341\261\334)\2711\231\205\344\261\202\356\261\334\357" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
+    "\350y\270" /* return y\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\211B='5\221\246\257\376\037,E\202\236\344\237,E\202\316\222m\303\013\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
-    "\202\336\222m\320\347\242D\250l\235l=\007\033\325\310\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
-    "F(G\272H,I=\021\367\nwhi\020 \266ue do\257D=l\322H\032\235D=\007" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
+    "\211B='5\221\246\257\376\037,E\202\236\344\237,E\202\317\222m\303\013\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
+    "\202\330\222m\315\347\242D\250l\235l=\007\033\325\310\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
+    "F(G\273H,I=\021\367\nwhi\020 \266ue do\257D=l\322H\032\235D=\007" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
     ",H\325\216\311D\243D\250G\235\350\311I \310J='\001s\233_\207ck" /* ,H)end\nif not D or D==G then return not I end\nlocal J='redisson_lock */
-    "__chann\240\321\334b,20)\343:\321D\257K=\314\244\027'n\245\027J)\360" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
-    "\032\241'p\244l\323h'\322\311K\335L=\025p\026\204p\244\027'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
-    "\027J)\360\nK=L\241L\032\241'sp\244l\323h'\267\211E=D\250n\241o[\015\226\016" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
-    "\312\347\242E\335M,N,O=\301\011tc\034E\230^(\315\035 (\315\035 (\030\030" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
-    "\315?\315?)$'\242\311O\243M*\010+N/\010+O\036\231\037\347\202\313\216I\231" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
-    "\350\367\n\313\216K\335y=v(D,O\033\202\037\347\202u(O\202\034K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
-    "\362\334j\0314)\362O\202\350'giv\200'\n\313\nH=H\355\267" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
-    "\313\257m=\336sco\222\320\347\003\330\257P,Q='suspect:\321D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
+    "__chann\240\321\335b,20)\343:\321D\257K=\314\244\027'n\245\027J)\360" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
+    "\032\241'p\244l\323h'\322\311K\336L=\025p\026\204p\244\027'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
+    "\027J)\360\nK=L\241L\032\241'sp\244l\323h'\270\211E=D\250n\241o[\015\226\016" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
+    "\312\347\242E\336M,N,O=\301\011tc\034E\230^(\316\035 (\316\035 (\030\030" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
+    "\316?\316?)$'\242\311O\243M*\010+N/\010+O\036\231\037\347\202\313\216I\231" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
+    "\350\367\n\313\216K\336y=v(D,O\033\202\037\347\202u(O\202\034K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
+    "\362\335j\0314)\362O\202\350'giv\200'\n\313\nH=H\355\270" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
+    "\313\257m=\330sco\222\315\347\003\331\257P,Q='suspect:\321D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
     "K\231\216I\235\350\367 \310R=D\362m\257S=\256" /* K then\nif I then return false end\nlocal R=D..' '..m\nlocal S=tonumber( */
-    "\016\312\230s\251ce')\0030\322r\270R\243S+3*B<k\243S>k\231\017" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
-    "w\002R\230s\251ce\201k\202\3630\202\313\nQ=S+B\036\267\216\311Q\231f\226T=\021" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
-    "H-1 do\n\336\251crby\320,g,\007,T)\357\216H\032\231\316\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
-    "\353D\202\316push\303\347\202l=D\267\236\344\237,P\202\034K,J\033\202\350\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
-    "\267\313\257U,S=\301\011tc\034\016\312,P\003'\201'(%S\035 (\315\035'\242" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
-    "U\270m\243\256S)>k\231\345,P,m\362k\202\3630\202S\354\267Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
-    "=S+B\036\243\256m)\036\nI=I\243\311Q\267\216Q\231\037,P\202\313\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
-    "H=H\355\267\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
+    "\016\312\230s\251ce')\0030\322r\271R\243S+3*B<k\243S>k\231\017" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
+    "w\002R\230s\251ce\201k\202\3630\202\313\nQ=S+B\036\270\216\311Q\231f\226T=\021" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
+    "H-1 do\n\330\251crby\315,g,\007,T)\357\216H\032\231\317\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
+    "\353D\202\317push\303\347\202l=D\270\236\344\237,P\202\034K,J\033\202\350\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
+    "\270\313\257U,S=\301\011tc\034\016\312,P\003'\201'(%S\035 (\316\035'\242" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
+    "U\271m\243\256S)>k\231\345,P,m\362k\202\3630\202S\354\270Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
+    "=S+B\036\243\256m)\036\nI=I\243\311Q\270\216Q\231\037,P\202\313\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
+    "H=H\355\270\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\211t,V,W=\307\015,\256\3075]),\256\3076]\272\365\314t" /* local t,V,W=ARGV[4],tonumber(ARGV[5]),tonumber(ARGV[6])\nlocal X=h('pt */
-    "tl\261\272Y=X\270-2\241\016t\261\273\272z=\256p\0030\322Y" /* tl',a)\nlocal Y=X~=-2 and h('hget',a,e)\nlocal z=tonumber(p)or 0\nif Y */
+    "\211t,V,W=\307\015,\256\3075]),\256\3076]\273\365\314t" /* local t,V,W=ARGV[4],tonumber(ARGV[5]),tonumber(ARGV[6])\nlocal X=h('pt */
+    "tl\261\273Y=X\271-2\241\016t\261\267\273z=\256p\0030\322Y" /* tl',a)\nlocal Y=X~=-2 and h('hget',a,e)\nlocal z=tonumber(p)or 0\nif Y */
     "\231\216V>=0\241\275(z>W\241z<2^53)\217\nq=p\n\017\222\020a\225d\201" /*  then\nif V>=0 and not(z>W and z<2^53)then\nq=p\nh('hset',d,'released', */
-    "q\202\3630\202\206\344\261\202\365-2\n\313\216\3076]\250p\243V>=0\335Z=Y\250" /* q)\ns(0)\nh('del',a)\nX=-2\nelseif ARGV[6]==p or V>=0 then\nlocal Z=Y== */
-    "\330\241V<0\322Z\243X<\256t)\217\n\356\261\333\202\365t\267\356" /* '0' and V<0\nif Z or X<tonumber(t)then\nh('pexpire',a,t)\nX=t\nend\nh('pexpire */
-    "\237,X\355728\221\317\202u(X\242Y\270\214\227(Z\243Y\270\330)\217 \324t\261\273,f\325" /* ',d,X+172800000)\nu(X)\nif Y~=f and(Z or Y~='0')then h('hset',a,e,f)end\n */
-    "\331\302z\332\267\213\216f\270'1'\243V<0\235\331-\3020\332\213\216W" /* return{1,z,k}\nend\nend\nif f~='1' or V<0 then return{-1,0,k}end\nif W */
-    ">z\235p=\330\234\3076]\213\216X\250-2\231\216\311l\235\331\302\256" /* >z then p='0'..ARGV[6]end\nif X==-2 then\nif not l then return{1,tonumber( */
-    "v(e\333\013'))\332\213" /* v(e,t,'1')),k}end\n */
+    "q\202\3630\202\205\344\261\202\365-2\n\313\216\3076]\250p\243V>=0\336Z=Y\250" /* q)\ns(0)\nh('del',a)\nX=-2\nelseif ARGV[6]==p or V>=0 then\nlocal Z=Y== */
+    "\331\241V<0\322Z\243X<\256t)\217\n\356\261\334\202\365t\270\356" /* '0' and V<0\nif Z or X<tonumber(t)then\nh('pexpire',a,t)\nX=t\nend\nh('pexpire */
+    "\237,X\355728\221\320\202u(X\242Y\271\214\227(Z\243Y\271\331)\217 \324t\261\267,f\325" /* ',d,X+172800000)\nu(X)\nif Y~=f and(Z or Y~='0')then h('hset',a,e,f)end\n */
+    "\332\302z\333\270\213\216f\271'1'\243V<0\235\332-\3020\333\213\216W" /* return{1,z,k}\nend\nend\nif f~='1' or V<0 then return{-1,0,k}end\nif W */
+    ">z\235p=\331\234\3076]\213\216X\250-2\231\216\311l\235\332\302\256" /* >z then p='0'..ARGV[6]end\nif X==-2 then\nif not l then return{1,tonumber( */
+    "v(e\334\013'))\333\213" /* v(e,t,'1')),k}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\216F(e)\250\266ue\335y=v(e\333\013'\202\370e\273\202u(t\202\331\302\256" /* if F(e)==true then\nlocal y=v(e,t,'1')\nC(e,e)\nu(t)\nreturn{1,tonumber( */
-    "y)\332\267\365\314ttl\261\202\313\216r\231\236\344\237\230w\352'\357\216" /* y),k}\nend\nX=h('pttl',a)\nelseif r then\nh('hdel',d,'woken')\nend\nif  */
-    "V\2500\235\331\021X\332\310aa=\311m\243\334o[\015\226'\201\3028" /* V==0 then return{0,X,k}end\nlocal aa=not m or string.sub(o[4]or '',1,8 */
-    ")\270\334j\3538\242aa\335T=m \227(\316pos\303\273\230MAXLEN\201" /* )~=string.sub(j,1,8)\nif aa then\nlocal T=m and(h('lpos',b,e,'MAXLEN', */
-    "\010)\223(\007,\010)\232\010)\242T\335ab\354+(T\355)*g\322" /* 1000)or(h('lindex',b,1000)and 1000))\nif T then\nlocal ab=k+(T+1)*g\nif  */
-    "\256m)<ab\235\336add\320,ab\273\325\313\n\336add\320\230XX\2010\273\272" /* tonumber(m)<ab then h('zadd',c,ab,e)end\nelse\nh('zadd',c,'XX',0,e)\nlocal  */
-    "H=\206rpush\303\273\202\336add\320\326+\011\215.\011x(X,0)+H*g\273\357\356\303" /* H=h('rpush',b,e)\nh('zadd',c,k+math.max(X,0)+H*g,e)\nend\nh('pexpire',b */
-    "\0132096\221\221\246\202\356\320\0132096\221\221\246\357\345\273,i[\014\362" /* ,'1209600000')\nh('pexpire',c,'1209600000')\nend\nh('hset',d,e,i[1]..' '.. */
-    "i\360\362\3075]\242aa\235\3630\325\216l\241l\270e\235\365-1 \213" /* i[2]..' '..ARGV[5])\nif aa then s(0)end\nif l and l~=e then X=-1 end\n */
-    "\331\021X\332\n" /* return{0,X,k}\n */
+    "\216F(e)\250\266ue\336y=v(e\334\013'\202\370e\267\202u(t\202\332\302\256" /* if F(e)==true then\nlocal y=v(e,t,'1')\nC(e,e)\nu(t)\nreturn{1,tonumber( */
+    "y)\333\270\365\314ttl\261\202\313\216r\231\330sco\222\315\267\202\236\344\237\230" /* y),k}\nend\nX=h('pttl',a)\nelseif r then\nh('zscore',c,e)\nh('hdel',d,' */
+    "w\352'\357\216V\2500\235\332\021X\333\310aa=\311m\243\335" /* woken')\nend\nif V==0 then return{0,X,k}end\nlocal aa=not m or string.sub( */
+    "o[\015\226'\201\3028)\271\335j\3538\242aa\336T=m \227(\317pos\303" /* o[4]or '',1,8)~=string.sub(j,1,8)\nif aa then\nlocal T=m and(h('lpos',b */
+    "\267\230MAXLEN\201\010)\223(\007,\010)\232\010)\242T\336ab\354" /* ,e,'MAXLEN',1000)or(h('lindex',b,1000)and 1000))\nif T then\nlocal ab=k */
+    "+(T\355)*g\322\256m)<ab\235\330add\315,ab\267\325\313\n\330add\315" /* +(T+1)*g\nif tonumber(m)<ab then h('zadd',c,ab,e)end\nelse\nh('zadd',c */
+    "\230XX\2010\267\273H=\205rpush\303\267\202\330add\315\326+\011\215.\011x(X,0)+H*g\267\357" /* ,'XX',0,e)\nlocal H=h('rpush',b,e)\nh('zadd',c,k+math.max(X,0)+H*g,e)\nend\n */
+    "\356\303\0132096\221\221\246\202\356\315\0132096\221\221\246\357\345" /* h('pexpire',b,'1209600000')\nh('pexpire',c,'1209600000')\nend\nh('hset',d */
+    "\267,i[\014\362i\360\362\3075]\242aa\235\3630\325\216l\241l\271e\235" /* ,e,i[1]..' '..i[2]..' '..ARGV[5])\nif aa then s(0)end\nif l and l~=e then  */
+    "\365-1 \213\332\021X\333\n" /* X=-1 end\nreturn{0,X,k}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\211y=\307\015\257V=\016t\261\273\272W=V \227(y\250\330\243y\250p\242" /* local y=ARGV[4]\nlocal V=h('hget',a,e)\nlocal W=V and(y=='0' or y==p)\nif  */
-    "f\270\330\235W=\206\260\323ts\261)\2501 \310\365W \223(y\270\330\241q\250y\242" /* f~='0' then W=h('exists',a)==1 end\nlocal X=W or(y~='0' and q==y)\nif  */
-    "W\231\206\344\261\242V\235q=p \213\310Y=\367\322l\231" /* W then\nh('del',a)\nif V then q=p end\nend\nlocal Y=false\nif l then\n */
+    "\211y=\307\015\257V=\016t\261\267\273W=V \227(y\250\331\243y\250p\242" /* local y=ARGV[4]\nlocal V=h('hget',a,e)\nlocal W=V and(y=='0' or y==p)\nif  */
+    "f\271\331\235W=\205\260\323ts\261)\2501 \310\365W \223(y\271\331\241q\250y\242" /* f~='0' then W=h('exists',a)==1 end\nlocal X=W or(y~='0' and q==y)\nif  */
+    "W\231\205\344\261\242V\235q=p \213\310Y=\367\322l\231" /* W then\nh('del',a)\nif V then q=p end\nend\nlocal Y=false\nif l then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\216y\250\214\232\311W\235\370e\273)\310Z=W\243\206\260\323ts\261)\2500\nY=Z\241" /* if y==f and not W then C(e,e)end\nlocal Z=W or h('exists',a)==0\nY=Z and  */
-    "F()\250'giv\200'\267\216W\241V\241p\270\330\241\311Y\235\017\222" /* F()=='given'\nend\nif W and V and p~='0' and not Y then h('hset',d,'re */
-    "\020a\225d\201q\325\331X\2411\243\0210\332\n" /* leased',q)end\nreturn{X and 1 or 0,0,k}\n */
+    "\216y\250\214\232\311W\235\370e\267)\310Z=W\243\205\260\323ts\261)\2500\nY=Z\241" /* if y==f and not W then C(e,e)end\nlocal Z=W or h('exists',a)==0\nY=Z and  */
+    "F()\250'giv\200'\270\216W\241V\241p\271\331\241\311Y\235\017\222" /* F()=='given'\nend\nif W and V and p~='0' and not Y then h('hset',d,'re */
+    "\020a\225d\201q\325\332X\2411\243\0210\333\n" /* leased',q)end\nreturn{X and 1 or 0,0,k}\n */
     ;
 
 static const uint8_t inspect[] =
     "\211a,b,c,d=\024[\014,\024\360,\024[3],\024[\015\257h=\025\026\257" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal h=redis.call\nlocal  */
-    "i=\206\346me'\272k=i[\014*\010+\011\215.f\207\223(i\360/\010\272J='\001s\233" /* i=h('time')\nlocal k=i[1]*1000+math.floor(i[2]/1000)\nlocal J='redisson */
-    "_\207ck__chann\240\321\334b,20)\343:'\257V=\016t\203l\261\272" /* _lock__channel'..string.sub(b,20)..':'\nlocal V=h('hgetall',a)\nlocal  */
-    "o=\236m\364\312\230t\002'hold\247'\272W=\316ran\364\303,\021-1\272\365V" /* o=h('hmget',d,'token','holder')\nlocal W=h('lrange',b,0,-1)\nlocal X=V */
-    "[\014\226''\257Y=X\270''\241X\250o\360\257Z={\n\314ttl\261),Y\241o[\014" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
+    "i=\205\346me'\273k=i[\014*\010+\011\215.f\207\223(i\360/\010\273J='\001s\233" /* i=h('time')\nlocal k=i[1]*1000+math.floor(i[2]/1000)\nlocal J='redisson */
+    "_\207ck__chann\240\321\335b,20)\343:'\257V=\016t\203l\261\273" /* _lock__channel'..string.sub(b,20)..':'\nlocal V=h('hgetall',a)\nlocal  */
+    "o=\236m\364\312\230t\002'hold\247'\273W=\317ran\364\303,\021-1\273\365V" /* o=h('hmget',d,'token','holder')\nlocal W=h('lrange',b,0,-1)\nlocal X=V */
+    "[\014\226''\257Y=X\271''\241X\250o\360\257Z={\n\314ttl\261),Y\241o[\014" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
     "\226'0\201Y\2411\243\021\256V\360\003\021#W,X\n}\nf\226aa\347 \251 ipair\363W)d" /* or '0',Y and 1 or 0,tonumber(V[2])or 0,#W,X\n}\nfor aa,D in ipairs(W)d */
-    "o\257E=\016\312\347\272ab\322E\335M,N,O=\301\011tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
-    "\034E\230^(\315\035 (\315\035 (\030\030\315?\315?)$'\202ab=O\241M*\010+N/\010+O\n\313\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
-    "ab=\336sco\222\320\347\202\310L=\025p\026\204p\244\027'shardn\245\027J\234" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
+    "o\257E=\016\312\347\273ab\322E\336M,N,O=\301\011tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
+    "\034E\230^(\316\035 (\316\035 (\030\030\316?\316?)$'\202ab=O\241M*\010+N/\010+O\n\313\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
+    "ab=\330sco\222\315\347\202\310L=\025p\026\204p\244\027'shardn\245\027J\234" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
     "D)\360\257K=\314\244\027'n\245\027J\234D)\360\032\243L\241L\032\257ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
     "\nif(\256ab\2430\0030)>k\235ac=K\2412\2431 \213Z[#Z\355]=E\241" /* \nif(tonumber(ab or 0)or 0)>k then ac=K and 2 or 1 end\nZ[#Z+1]=E and  */
-    "1\2430\nZ[#Z\355]=ac\nZ[#Z\355]=D\267\350Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
+    "1\2430\nZ[#Z\355]=ac\nZ[#Z\355]=D\270\350Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -275,7 +275,7 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 3572, "efb0740a4dec0ee8734c7c9cabc54f07a2e57ac2"},
+    {{common, acquire_before, hand_over, acquire_after}, 3588, "3958e2ac4714877838e6981ab2e43176ab7990cb"},
     {{common, release_before, hand_over, release_after}, 2753, "ecda4db554511b15149feb238634b063c01f1180"},
 };
 

@@ -55,6 +55,7 @@ if ttl == -2 then -- the lock is free
   end
   ttl = call('pttl', lock)
 elseif woken then -- whoever was woken has come, and may wait again with the same score
+  call('zscore', timeout, id) -- is read before anything is written, here too
   call('hdel', meta, 'woken')
 end
 if mode == 0 then return {0, ttl, now} end
