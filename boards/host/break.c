@@ -34,9 +34,9 @@ static const struct option options[] = {COMMON_OPTIONS, {0}};
 static int break_lock(struct session *session, const char *name)
 {
   struct inspection before = {0};
-  int status = inspection_read(&before, session, name);
+  int status = inspection_read(&before, session, name, strlen(name));
   if (status == FAIRLOCK_OK) status = fairlock_force_release(&session->client, name, strlen(name));
-  char *shown = party_shown(&(struct party){.id = (char *)name, .id_size = strlen(name)});
+  char *shown = bytes_shown(name, strlen(name));
   if (status == FAIRLOCK_NOT_HELD) {
     complain("%s is free: there was nothing to break", shown);
     status = EXIT_CONFLICT;

@@ -13,6 +13,7 @@
  *               terminal.c stand between it and whoever started us; system.c has what only some
  *               systems can do
  *   status.c, watch.c, break.c   the others; inspection.c reads, text.c prints any bytes
+ *   list.c      the last; query.c asks what the library does not
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -37,6 +38,7 @@ enum {
 int run_command(int argc, char **argv);
 int status_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
+int list_command(int argc, char **argv);
 int break_command(int argc, char **argv);
 
 /* Prints "fairlock: " and a line to stderr. */

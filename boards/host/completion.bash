@@ -3,7 +3,7 @@ _fairlock()
 {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} offered=
   if ((COMP_CWORD == 1)); then
-    offered="run status watch break --help --version"
+    offered="run status watch list break --help --version"
   elif [[ $previous == --on-lost ]]; then
     offered="term kill ignore"
   elif [[ $previous =~ ^--(password-file|sentinel-password-file|cacert|cert|key)$ ]]; then

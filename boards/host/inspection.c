@@ -55,9 +55,10 @@ static void take(const struct fairlock_report *report, void *context)
   if (!done) inspection->out_of_memory = true;
 }
 
-int inspection_read(struct inspection *inspection, struct session *session, const char *name)
+int inspection_read(struct inspection *inspection, struct session *session, const char *name,
+                    size_t size)
 {
-  int status = fairlock_inspect(&session->client, name, strlen(name), take, inspection);
+  int status = fairlock_inspect(&session->client, name, size, take, inspection);
   if (status == FAIRLOCK_OK && inspection->out_of_memory) {
     complain("out of memory");
     exit(EXIT_SYSTEM);
@@ -101,12 +102,17 @@ const char *party_condition(const struct party *party)
   return party->listens ? "listens" : "silent";
 }
 
-char *party_shown(const struct party *party)
+char *bytes_shown(const void *bytes, size_t size)
 {
-  char *shown = printable(party->id, party->id_size);
+  char *shown = printable(bytes, size);
   if (shown != NULL) return shown;
   complain("out of memory");
   exit(EXIT_SYSTEM);
+}
+
+char *party_shown(const struct party *party)
+{
+  return bytes_shown(party->id, party->id_size);
 }
 
 /* The token is the server's time in microseconds when the hold began, or little more. */
@@ -150,4 +156,35 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
   }
   if (shown < inspection->waiter_count)
     fprintf(to, "  and %zu more\n", inspection->waiter_count - shown);
+}
+
+static void print_json_holder(FILE *to, const struct inspection *inspection)
+{
+  if (!inspection->held) {
+    fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,"
+          "\"token\":null,\"since_ms\":null",
+          to);
+    return;
+  }
+  fputs("\"held\":true,", to);
+  print_json_bytes(to, "holder", inspection->holder.id, inspection->holder.id_size);
+  fprintf(to, ",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&inspection->holder),
+          inspection->hold_count);
+  if (inspection->ttl_ms < 0) fputs(",\"ttl_ms\":null", to);
+  else fprintf(to, ",\"ttl_ms\":%" PRId64, inspection->ttl_ms);
+  if (inspection->token == 0) fputs(",\"token\":null,\"since_ms\":null", to);
+  else
+    fprintf(to, ",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, inspection->token,
+            inspection->token / 1000);
+}
+
+void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,
+                           size_t size, const char *server)
+{
+  putc('{', to);
+  print_json_bytes(to, "name", name, size);
+  putc(',', to);
+  print_json_bytes(to, "server", server, strlen(server));
+  putc(',', to);
+  print_json_holder(to, inspection);
 }

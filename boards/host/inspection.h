@@ -28,10 +28,11 @@ struct inspection {
 };
 
 /*
- * Reads the lock called name into *inspection, which starts zeroed, or as it was left. Returns a
- * status of the library's.
+ * Reads the lock called name, any bytes, into *inspection, which starts zeroed, or as it was left.
+ * Returns a status of the library's.
  */
-int inspection_read(struct inspection *inspection, struct session *session, const char *name);
+int inspection_read(struct inspection *inspection, struct session *session, const char *name,
+                    size_t size);
 
 /* True if anything but the time left differs. */
 bool inspection_differs(const struct inspection *a, const struct inspection *b);
@@ -45,11 +46,18 @@ void inspection_print_holder(FILE *to, const struct inspection *inspection, bool
 /* A line for each waiter, at most `most` lines. */
 void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most);
 
+/* The lock's name, where it was read, and who holds: members of a JSON object, and its '{'. */
+void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,
+                           size_t size, const char *server);
+
 /* "fairlock" or "redisson"; "listens", "silent" or "dead". */
 const char *party_kind(const struct party *party);
 const char *party_condition(const struct party *party);
 
 /* Its id as a terminal can show it, in memory of its own. Ends the program when there is none. */
 char *party_shown(const struct party *party);
+
+/* The same for a name, or any other bytes. */
+char *bytes_shown(const void *bytes, size_t size);
 
 #endif

@@ -14,6 +14,7 @@ static const char help[] =
     "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
     "       fairlock status [--json] [OPTION]... NAME...\n"
     "       fairlock watch [OPTION]... NAME\n"
+    "       fairlock list [--json] [OPTION]... [PATTERN]\n"
     "       fairlock break [OPTION]... NAME\n"
     "\n"
     "A fair lock over Redis: first come, first served, among machines.\n"
@@ -21,6 +22,7 @@ static const char help[] =
     "  run      run a command while holding the lock NAME, as flock(1) does\n"
     "  status   print who holds, and who waits\n"
     "  watch    the same, live\n"
+    "  list     print which locks are held or waited for\n"
     "  break    end somebody else's hold\n"
     "\n"
     "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db],\n"
@@ -31,10 +33,8 @@ static const struct {
   const char *name;
   int (*function)(int argc, char **argv);
 } commands[] = {
-    {"run", run_command},
-    {"status", status_command},
-    {"watch", watch_command},
-    {"break", break_command},
+    {"run", run_command},   {"status", status_command}, {"watch", watch_command},
+    {"list", list_command}, {"break", break_command},
 };
 
 void complain(const char *format, ...)
@@ -78,8 +78,8 @@ int main(int argc, char **argv)
     puts("fairlock " FAIRLOCK_VERSION);
     return end_output(EXIT_DONE);
   }
-  if (*command == 0) complain("say what to do: run, status, watch or break");
-  else complain("there is no subcommand '%s', only run, status, watch and break", command);
+  if (*command == 0) complain("say what to do: run, status, watch, list or break");
+  else complain("there is no subcommand '%s', only run, status, watch, list and break", command);
   fputs("Try 'fairlock --help'.\n", stderr);
   return EXIT_USAGE;
 }

@@ -177,13 +177,19 @@ static void name_client(struct session *session)
   session->config.client_id = id;
 }
 
+/* Returns what is wrong with the URL, or NULL. */
+static const char *parse_url(struct session *session, const struct command_line *line)
+{
+  const char *text = line->url != NULL ? line->url : from_environment("FAIRLOCK_URL");
+  if (text == NULL) text = "redis://127.0.0.1:6379";
+  return url_parse(&session->url, text);
+}
+
 int session_prepare(struct session *session, const struct command_line *line)
 {
   memset(session, 0, sizeof *session);
   const char *source = line->url != NULL ? "--url" : "FAIRLOCK_URL";
-  const char *text = line->url != NULL ? line->url : from_environment("FAIRLOCK_URL");
-  if (text == NULL) text = "redis://127.0.0.1:6379";
-  const char *wrong = url_parse(&session->url, text);
+  const char *wrong = parse_url(session, line);
   if (wrong != NULL) {
     complain("the URL in %s is of no use: %s", source, wrong);
     fputs("A URL looks like redis://user:password@host:6379/0, redis://[::1]:6379,\n"
@@ -279,10 +285,29 @@ static void pass_close(void *context)
   below->close(below->context);
 }
 
+static void choose_transport(struct session *session)
+{
+  session->below = session->url.tls ? &session->tls.transport : &session->socket.transport;
+}
+
+int session_second(struct session *second, const struct session *session,
+                   const struct command_line *line)
+{
+  memset(second, 0, sizeof *second);
+  (void)parse_url(second, line); /* which was looked at */
+  second->config.user = session->config.user;
+  second->config.password = session->config.password; /* a file may be readable once */
+  second->config.database = session->config.database;
+  second->config.client_name = session->config.client_name;
+  place_socket(second);
+  choose_transport(second);
+  return choose_tls(second, line);
+}
+
 /* A Unix socket stays where it is. */
 static void note_addresses(struct session *session)
 {
-  session->below = session->url.tls ? &session->tls.transport : &session->socket.transport;
+  choose_transport(session);
   session->noting.connect = note_connect;
   session->noting.send = pass_send;
   session->noting.recv = pass_recv;

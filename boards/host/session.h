@@ -69,6 +69,14 @@ int session_prepare(struct session *session, const struct command_line *line);
 int session_open(struct session *session);
 
 /*
+ * Makes *second ready for a connection of its own to the same servers, as the same user: its
+ * transport is *second->below, which has no client. session is prepared from line. Returns
+ * EXIT_DONE, or a status after a complaint.
+ */
+int session_second(struct session *second, const struct session *session,
+                   const struct command_line *line);
+
+/*
  * The address that status is about: for UNREACHABLE and UNTRUSTED one that could not be connected
  * to, if there is one; else where the connection is. "": none is known.
  */

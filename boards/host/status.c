@@ -37,12 +37,12 @@ static const struct option options[] = {
 
 static void print_text(const char *name, const struct inspection *inspection, const char *server)
 {
-  char *shown = party_shown(&(struct party){.id = (char *)name, .id_size = strlen(name)});
+  char *shown = bytes_shown(name, strlen(name));
   printf("%s: ", shown);
   free(shown);
   inspection_print_holder(stdout, inspection, true);
   fputs(inspection->waiter_count == 0 ? ", nobody waits" : "", stdout);
-  shown = party_shown(&(struct party){.id = (char *)server, .id_size = strlen(server)});
+  shown = bytes_shown(server, strlen(server));
   printf(", read from %s\n", shown);
   free(shown);
   inspection_print_waiters(stdout, inspection, SIZE_MAX);
@@ -53,34 +53,9 @@ static const char *json_bool(bool value)
   return value ? "true" : "false";
 }
 
-static void print_json_holder(const struct inspection *inspection)
-{
-  if (!inspection->held) {
-    fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,"
-          "\"token\":null,\"since_ms\":null",
-          stdout);
-    return;
-  }
-  fputs("\"held\":true,", stdout);
-  print_json_bytes(stdout, "holder", inspection->holder.id, inspection->holder.id_size);
-  printf(",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&inspection->holder),
-         inspection->hold_count);
-  if (inspection->ttl_ms < 0) fputs(",\"ttl_ms\":null", stdout);
-  else printf(",\"ttl_ms\":%" PRId64, inspection->ttl_ms);
-  if (inspection->token == 0) fputs(",\"token\":null,\"since_ms\":null", stdout);
-  else
-    printf(",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, inspection->token,
-           inspection->token / 1000);
-}
-
 static void print_json(const char *name, const struct inspection *inspection, const char *server)
 {
-  putchar('{');
-  print_json_bytes(stdout, "name", name, strlen(name));
-  putchar(',');
-  print_json_bytes(stdout, "server", server, strlen(server));
-  putchar(',');
-  print_json_holder(inspection);
+  inspection_print_json(stdout, inspection, name, strlen(name), server);
   fputs(",\"waiters\":[", stdout);
   for (size_t i = 0; i < inspection->waiter_count; i++) {
     const struct party *waiter = &inspection->waiters[i];
@@ -98,7 +73,7 @@ static int print_status(struct session *session, char **names, bool json)
   struct inspection inspection = {0};
   int status = session_connect(session);
   for (; *names != NULL && status == EXIT_DONE; names++) {
-    int result = inspection_read(&inspection, session, *names);
+    int result = inspection_read(&inspection, session, *names, strlen(*names));
     session_address(session, result, address);
     const char *server = *address != 0 ? address : session->url.shown;
     if (result != FAIRLOCK_OK) status = session_complain(session, result);

@@ -6,8 +6,8 @@
 
 #include "text.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 /* The first character of bytes. Returns its size, or 0 if that is no well-formed UTF-8. */
@@ -103,4 +103,14 @@ void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size)
   for (size_t i = 0; i < size; i++)
     fprintf(to, "%02x", from[i]);
   fputc('"', to);
+}
+
+void print_span(FILE *to, int64_t ms)
+{
+  int64_t s = ms / 1000;
+  if (s < 10) fprintf(to, "%" PRId64 ".%" PRId64 " s", s, ms / 100 % 10);
+  else if (s < 60) fprintf(to, "%" PRId64 " s", s);
+  else if (s < 3600) fprintf(to, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
+  else if (s < 86400) fprintf(to, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
+  else fprintf(to, "%" PRId64 " d %" PRId64 " h", s / 86400, s / 3600 % 24);
 }

@@ -3,6 +3,7 @@
 #define TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -16,5 +17,8 @@ char *printable(const void *bytes, size_t size);
  * and then a second member "key_hex" has all the bytes, in hexadecimal digits.
  */
 void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size);
+
+/* Prints so many milliseconds: "0.8 s", "12 s", "3 min 12 s", "5 h 3 min", "2 d 5 h". */
+void print_span(FILE *to, int64_t ms);
 
 #endif

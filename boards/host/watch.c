@@ -122,7 +122,7 @@ static bool passes(const struct watch *watch, int status)
 static bool look(struct watch *watch)
 {
   struct inspection now = {0};
-  int status = inspection_read(&now, &watch->session, watch->name);
+  int status = inspection_read(&now, &watch->session, watch->name, strlen(watch->name));
   bool news =
       status != watch->status || (status == FAIRLOCK_OK && inspection_differs(&now, &watch->seen));
   watch->status = status;
@@ -161,7 +161,7 @@ int watch_command(int argc, char **argv)
     return misused(&line, "one lock at a time: '%s' is too much", argv[optind + 1]);
   if (!good_name(&line, argv[optind])) return EXIT_USAGE;
   watch.name = argv[optind];
-  watch.shown = party_shown(&(struct party){.id = argv[optind], .id_size = strlen(argv[optind])});
+  watch.shown = bytes_shown(watch.name, strlen(watch.name));
   watch.terminal = isatty(STDOUT_FILENO) != 0;
   int status = session_prepare(&watch.session, &line);
   if (status == EXIT_DONE) status = session_connect(&watch.session);

@@ -57,7 +57,7 @@ test_usage() {
 }
 
 test_help() {
-  for words in --help -h help 'help run' 'run --help' 'status --help' 'watch --help' 'break --help' 'help break'; do
+  for words in --help -h help 'help run' 'run --help' 'status --help' 'watch --help' 'list --help' 'break --help' 'help break'; do
     expect 0 "$fairlock" $words
     printed 'usage: fairlock'
     [ ! -s "$dir/err" ] || fail "messages: $(cat "$dir/err")"
@@ -68,7 +68,7 @@ test_help() {
 
 # Each long option of the help is in the manual, and each exit status.
 test_manual() {
-  for words in run status watch break; do
+  for words in run status watch list break; do
     for option in $("$fairlock" $words --help | grep -o -e ' --[a-z-]*' | sort -u); do
       sed 's/\\//g' boards/host/fairlock.1 | grep -qF -e "$option" || fail "$option of fairlock $words is not in the manual"
     done

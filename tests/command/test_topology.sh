@@ -84,12 +84,15 @@ test_sentinels() {
     "redis+sentinel://localhost:${first#*:}/%64oor"; do
     expect 0 "$fairlock" run --url "$url" a true
     FAIRLOCK_URL=$url names_address 127.0.0.1:$port a b
+    expect 0 "$fairlock" list --url "$url"
   done
   # in database 3 of the same master
   run --url "redis+sentinel://$sentinels/door/3" a sleep 60 &
   holder=$!
   eventually sh -c "[ \$(redis-cli -p $port -n 3 hlen a) = 1 ]"
   expect 1 "$fairlock" run -n --url redis://127.0.0.1:$port/3 a true
+  expect 0 "$fairlock" list --json --url "redis+sentinel://$sentinels/door/3"
+  [ "$(jq -r '.name + " " + .server' "$dir/out")" = "a 127.0.0.1:$port" ] || fail "$(cat "$dir/out")"
   expect 0 "$fairlock" break --url "redis+sentinel://$sentinels/door/3" a
   ends 79 $holder
 }
@@ -329,6 +332,41 @@ test_cluster() {
   stop_cluster
 }
 
+# fairlock list asks each master for its own, and finds each lock once.
+test_list_in_cluster() {
+  start_cluster
+  names='a b c d {x}y plain'
+  : >"$dir/nodes"
+  for name in $names; do
+    on_node "$name" >>"$dir/nodes"
+    run --url redis://127.0.0.1:$second "$name" sleep 60 &
+    eventually sh -c "[ \$(redis-cli -p $(on_node "$name") hlen '$name') = 1 ]"
+  done
+  [ "$(sort -u "$dir/nodes" | wc -l)" -eq 3 ] || fail "these names are not on all nodes: $(cat "$dir/nodes")"
+  run --url redis://127.0.0.1:$third a true &
+  eventually sh -c "[ \$(redis-cli -p $(on_node a) llen 'redisson_lock_queue:{a}') = 1 ]"
+  for node in $first $second $third; do
+    for tag in a b c d; do
+      [ "$(on_node $tag)" -ne $node ] ||
+        redis-cli -p $node eval "for i = 1, 2000 do redis.call('hset', '{$tag}' .. i, 'a', 1) end" 1 "{$tag}" >"$dir/out"
+    done
+  done
+  for node in $first $second $third; do # as MOVED, CLUSTER SLOTS may name no host
+    for kind in ip unknown-endpoint; do
+      redis-cli -p $node config set cluster-preferred-endpoint-type $kind >"$dir/set" 2>&1
+      for url in redis://127.0.0.1:$node redis+cluster://127.0.0.1:$node,127.0.0.1:1; do
+        expect 0 "$fairlock" list --json --url $url
+        for name in $names; do echo "$name 127.0.0.1:$(on_node "$name")"; done | sort >"$dir/wanted"
+        jq -r '.name + " " + .server' "$dir/out" | sort | cmp -s - "$dir/wanted" || fail "$(cat "$dir/out")"
+        [ "$(jq -r 'select(.waiter_count == 1) | .name' "$dir/out")" = a ] || fail "$(cat "$dir/out")"
+      done
+    done
+  done
+  expect 0 "$fairlock" list --json --url redis+cluster://127.0.0.1:$first '[ab]'
+  [ "$(jq -r .name "$dir/out" | sort | tr '\n' ' ')" = 'a b ' ] || fail "$(cat "$dir/out")"
+  stop_cluster
+}
+
 # The rules on the page, for locks whose names begin with "a": of every server, what a cluster adds,
 # what --replicas adds, and of a Sentinel.
 page=tests/server/README.md
@@ -340,6 +378,9 @@ cluster_rules() {
 }
 replicas_rules() {
   sed -n 's/^    ACL SETUSER lock \(+wait.*\)/\1/p' $page
+}
+list_rules() {
+  sed -n 's/^    ACL SETUSER lock \(+scan .*\)/\1/p' $page
 }
 sentinel_rules() {
   sed -n 's/^    ACL SETUSER \(lock on .*+sentinel.*\)/\1/p' $page | sed 's/>PASSWORD/>pw/'
@@ -371,6 +412,12 @@ test_cluster_rules() {
   eventually sh -c "[ \$(redis-cli -p $owner llen 'redisson_lock_queue:{a}') = 1 ]"
   expect 0 "$fairlock" status --url "$url" --json a
   [ "$(jq -c '.waiters|map([.alive,.listens])' "$dir/out")" = '[[true,true]]' ] || fail "$(cat "$dir/out")"
+  expect 77 "$fairlock" list --url "$url"
+  said NOPERM
+  for node in $first $second $third; do redis-cli -p $node acl setuser lock $(list_rules) >"$dir/out"; done
+  redis-cli -p $owner acl log reset >"$dir/out"
+  expect 0 "$fairlock" list --url "$url"
+  printed 'a: held by '
   expect 0 "$fairlock" break --url "$url" a
   ends 79 $holder
   ends 0 $waiter
@@ -454,4 +501,4 @@ test_replicas_rules() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests sentinels unknown_service refusing_master no_sentinel dead_master_is_named master_killed begun_in_failover sentinel_passwords cluster \
-  cluster_rules replicas refused_renewal replicas_rules
+  list_in_cluster cluster_rules replicas refused_renewal replicas_rules

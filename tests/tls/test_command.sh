@@ -40,6 +40,8 @@ test_commands() {
   expect 0 "$fairlock" status --json a
   [ "$(jq -r '.server, .held, .waiters[0].listens' "$dir/out" | tr '\n' ' ')" = "127.0.0.1:$tls_port true true " ] ||
     fail "$(cat "$dir/out")"
+  expect 0 "$fairlock" list
+  printed 'a: held by '
   expect 1 "$fairlock" run -n a true
   expect 0 "$fairlock" break a
   ends 79 $holder
@@ -61,7 +63,7 @@ test_commands() {
 untrusted() {
   words=$1
   shift
-  for command in "run a true" "run -w 600 a true" "status a" "watch a" "break a"; do
+  for command in "run a true" "run -w 600 a true" "status a" "watch a" "list a" "break a"; do
     set -- "$@"
     expect 77 "$fairlock" ${command%% *} "$@" ${command#* }
     said "$FAIRLOCK_URL: the server's certificate is not trusted, or ours is not: $words"
@@ -191,6 +193,10 @@ test_cluster() {
   expect 77 "$fairlock" run --url rediss+cluster://localhost:$first a true
   said "(127.0.0.1:$tls_port): "
   said 'IP address mismatch'
+  expect 77 "$fairlock" list --url rediss+cluster://localhost:$first
+  said "(127.0.0.1:$tls_port): "
+  said 'IP address mismatch'
+  expect 0 "$fairlock" list --insecure --url rediss+cluster://localhost:$first
   expect 0 "$fairlock" run --insecure --url rediss+cluster://localhost:$first a true
   redis config set tls-cert-file "$certificates/rsa.crt" tls-key-file "$certificates/rsa.key" >"$dir/out"
   expect 0 "$fairlock" run --url valkeys+cluster://127.0.0.1:1,localhost:$first a true

@@ -1,0 +1,173 @@
+#!/bin/sh
+# fairlock list: which locks it finds among other keys, patterns, names of all kinds, rights.
+# shellcheck source=tests/support/lib.sh disable=SC2034,SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+set -u
+. tests/support/lib.sh
+
+# same WHAT WANTED
+same() {
+  [ "$1" = "$2" ] || fail "'$1' instead of '$2'"
+}
+
+# names: of the last list --json, sorted, with a space behind each
+names() {
+  jq -r '.name' "$dir/out" | sort | tr '\n' ' '
+}
+
+# hold NAME...: each by a command in the background
+hold() {
+  for name in "$@"; do
+    run -- "$name" sleep 60 &
+    eventually held "$name"
+  done
+}
+
+# Thousands of keys that are no locks, some of which look like it.
+fill() {
+  redis eval "for i = 1, 5000 do redis.call('set', 'string:' .. i, 1) redis.call('hset', 'fair:' .. i, 'a', 1)
+    redis.call('rpush', 'redisson:' .. i, 1) end
+    redis.call('set', 'fairlock:', 1) redis.call('set', 'fairlock:plain', 1) redis.call('set', 'fairlock:{', 1)
+    redis.call('hset', 'fairlocks:{a}', 'a', 1) redis.call('rpush', 'redisson_lock_queues:{a}', 1)" 0 >"$dir/out"
+}
+
+test_among_other_keys() {
+  fill
+  redis del 'fairlock:{' >"$dir/out"
+  expect 0 "$fairlock" list
+  same "$(wc -c <"$dir/out")" 0
+  hold a 'b c'
+  expect 0 "$fairlock" run free true
+  run a true &
+  eventually waits 1 a
+  run a true &
+  eventually waits 2 a
+  expect 0 "$fairlock" list
+  sort "$dir/out" >"$dir/sorted"
+  same "$(wc -l <"$dir/sorted")" 2
+  sed -n 1p "$dir/sorted" | grep -qx "a: held by $(redis hkeys a) (fairlock) for [0-9.]* s, 2 waiting" || fail "$(cat "$dir/sorted")"
+  sed -n 2p "$dir/sorted" | grep -qx "b c: held by $(redis hkeys 'b c') (fairlock) for [0-9.]* s, 0 waiting" || fail "$(cat "$dir/sorted")"
+}
+
+# More locks than a page of SCAN, or a batch of its requests, has; those that are free are passed over.
+test_many() {
+  fill
+  redis del 'fairlock:{' >"$dir/out"
+  redis eval "for i = 1, 3000 do local name, now = 'lock' .. i, redis.call('time')
+    redis.call('hset', 'fairlock:{' .. name .. '}', 'token', now[1] .. now[2], 'holder', 'me:1')
+    if i % 2 == 0 then redis.call('hset', name, 'me:1', 1) redis.call('pexpire', name, 60000) end end" 0 >"$dir/out"
+  expect 0 "$fairlock" list --json
+  same "$(jq -s 'map(.name) | unique | length' "$dir/out")" 1500
+  same "$(jq -s 'map(select(.held and .holder == "me:1" and .waiter_count == 0)) | length' "$dir/out")" "$(wc -l <"$dir/out")"
+}
+
+test_json() {
+  hold a
+  token=$(redis hget 'fairlock:{a}' token)
+  expect 0 "$fairlock" list --json
+  same "$(jq -c 'del(.ttl_ms, .age_ms)' "$dir/out")" \
+    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"holder":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"since_ms":'$((token / 1000))',"waiter_count":0}'
+  same "$(jq -c '[.ttl_ms > 0, .ttl_ms <= 30000, .age_ms >= 0, .age_ms < 60000]' "$dir/out")" '[true,true,true,true]'
+  # an hour later
+  redis hset 'fairlock:{a}' token $((token - 3720000000)) >"$dir/out"
+  expect 0 "$fairlock" list a
+  printed ' (fairlock) for 1 h 2 min, 0 waiting'
+}
+
+# What only Redisson uses is found while somebody waits for it, and has no age.
+test_of_others() {
+  redis hset r redisson:1 1 >"$dir/out"
+  redis hset found redisson:1 1 >"$dir/out"
+  redis rpush 'redisson_lock_queue:{found}' redisson:2 >"$dir/out"
+  redis rpush 'redisson_lock_queue:{free}' redisson:3 >"$dir/out"
+  expect 0 "$fairlock" list
+  same "$(sort "$dir/out" | tr '\n' ' ')" 'found: held by redisson:1 (redisson), 1 waiting free: free, 1 waiting '
+  expect 0 "$fairlock" list --json found
+  same "$(jq -c '[.token, .since_ms, .age_ms, .waiter_count]' "$dir/out")" '[null,null,null,1]'
+}
+
+test_names() {
+  nasty=$(printf 'new\nline \033[2J"\\\t')
+  binary=$(printf 'bad \377\301 utf-8')
+  hold "$nasty" "$binary" 'Tür ✓' '{x}' 'y{x}z' 'a}b' "$(printf '%04096d' 7)"
+  expect 0 "$fairlock" list
+  same "$(wc -l <"$dir/out")" 7
+  ! grep -q "$(printf '\033')" "$dir/out" || fail "$(cat "$dir/out")"
+  for shown in 'new\x0aline \x1b[2J"\\\x09' 'bad \xff\xc1 utf-8' 'Tür ✓' '{x}' 'y{x}z' 'a}b' "$(printf '%04096d' 7)"; do
+    grep -qF "$shown: held by " "$dir/out" || fail "no $shown: $(cat "$dir/out")"
+  done
+  expect 0 "$fairlock" list --json
+  same "$(jq -s length "$dir/out")" 7
+  same "$(jq -r 'select(.name | startswith("new")) | .name' "$dir/out")" "$nasty"
+  same "$(jq -r 'select(.name_hex) | .name_hex' "$dir/out")" "$(printf %s "$binary" | od -An -v -tx1 | tr -d ' \n')"
+  # a NUL byte, which no command line can give
+  redis eval "redis.call('hset', 'n\0l', 'me:1', 1) redis.call('hset', 'fairlock:{n\0l}', 'token', 1)" 0 >"$dir/out"
+  for pattern in 'n?l' 'n*' '*'; do
+    expect 0 "$fairlock" list --json "$pattern"
+    same "$(jq -c 'select(.name | startswith("n\u0000")) | [.name, .held]' "$dir/out")" '["n\u0000l",true]'
+  done
+}
+
+test_patterns() {
+  hold door:1 door:12 'do*r' 'a[b]' 'é'
+  for case in 'door:? door:1 ' 'door:* door:1_door:12 ' 'd* do*r_door:1_door:12 ' 'do\*r do*r ' 'a\[b] a[b] ' 'a[b] ' \
+    'door:[0-9] door:1 ' 'é é ' 'x ' '* a[b]_do*r_door:1_door:12_é '; do
+    expect 0 "$fairlock" list --json "${case%% *}"
+    same "$(names | tr ' ' _)" "$(echo "${case#* }" | sed 's/ $//; s/$/_/; s/^_$//')"
+  done
+  expect 64 "$fairlock" list a b
+  said "'b' is too much"
+}
+
+# A key of another type does not end the list.
+test_unreadable() {
+  hold a z
+  redis set m 1 >"$dir/out"
+  redis hset 'fairlock:{m}' token 1 >"$dir/out"
+  expect 76 "$fairlock" list --json
+  same "$(names)" 'a z '
+  said 'm cannot be read: '
+  said WRONGTYPE
+}
+
+test_rights() {
+  page=tests/server/README.md
+  rules=$(sed -n '/ACL SETUSER lock on/,/^$/{s/^ *ACL SETUSER//;s/NAME/a/g;s/>PASSWORD/>pw/;p;/^$/q}' $page | tr '\n' ' ')
+  more=$(sed -n 's/^    ACL SETUSER lock \(+scan .*\)/\1/p' $page)
+  [ -n "$more" ] || fail "the page has no rule"
+  set -f
+  redis acl setuser $rules >"$dir/out"
+  hold a b
+  expect 77 "$fairlock" list --url redis://lock:pw@127.0.0.1:$port
+  said "redis://127.0.0.1:$port: the server refuses this user"
+  said NOPERM
+  redis acl setuser lock $more >"$dir/out"
+  expect 0 "$fairlock" list --json --url redis://lock:pw@127.0.0.1:$port 'a*'
+  same "$(names)" 'a '
+  # one that it may not read is named
+  expect 77 "$fairlock" list --json --url redis://lock:pw@127.0.0.1:$port
+  said NOPERM
+}
+
+# The second connection is like the first: passwords that can be read once, databases, sockets.
+test_urls() {
+  redis config set requirepass secret >"$dir/out"
+  password=secret
+  mkfifo "$dir/password"
+  (echo secret >"$dir/password") &
+  "$fairlock" run --url redis://:secret@127.0.0.1:$port/3 a sleep 60 &
+  eventually sh -c "[ \$(redis-cli -p $port --no-auth-warning -a secret -n 3 hlen a) = 1 ]"
+  expect 0 "$fairlock" list --json --password-file "$dir/password" --url redis://127.0.0.1:$port/3
+  same "$(names)" 'a '
+  expect 0 "$fairlock" list --json --url "unix://:secret@$dir/$port/socket?db=3"
+  same "$(names)" 'a '
+  expect 0 "$fairlock" list --url "unix://:secret@$dir/$port/socket"
+  same "$(wc -c <"$dir/out")" 0
+  expect 77 "$fairlock" list
+  said 'the server refuses this user'
+  stop_server
+  expect 75 "$fairlock" list
+  said "redis://127.0.0.1:$port: the server cannot be reached"
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests among_other_keys many json of_others names patterns unreadable rights urls
