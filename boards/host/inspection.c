@@ -115,47 +115,116 @@ char *party_shown(const struct party *party)
   return bytes_shown(party->id, party->id_size);
 }
 
-/* The token is the server's time in microseconds when the hold began, or little more. */
-static void print_since(FILE *to, uint64_t token)
+/* Five bits a digit, the last ones first. Returns false if one is no digit. */
+static bool read_digits(const char *text, unsigned count, uint64_t *value)
+{
+  static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
+  *value = 0;
+  for (unsigned i = 0; i < count; i++) {
+    const char *digit = memchr(digits, text[i], sizeof digits - 1);
+    if (digit == NULL) return false;
+    *value |= (uint64_t)(digit - digits) << 5 * i;
+  }
+  return true;
+}
+
+/*
+ * "...CONNECTION.TIME:NUMBER": see make_id() of the library. The time has seven digits of seconds,
+ * from 2004 to 2106, and five of microseconds, in which a 1 stands above.
+ */
+int64_t party_client_since_ms(const struct party *party)
+{
+  uint64_t seconds, micros;
+  const char *end = party->id_size > 0 ? strrchr(party->id, ':') : NULL;
+  if (!party->ours || end == NULL || end - party->id < 14 || end[-13] != '.') return -1;
+  if (!read_digits(end - 12, 7, &seconds) || !read_digits(end - 5, 5, &micros)) return -1;
+  micros ^= (uint64_t)1 << 20;
+  if (seconds >> 30 == 0 || seconds > UINT32_MAX || micros >= 1000000) return -1;
+  return (int64_t)(seconds * 1000 + micros / 1000);
+}
+
+/* A date and a time of day, here. */
+static void print_date(FILE *to, int64_t ms)
 {
   char text[32];
   struct tm local;
-  time_t began = (time_t)(token / 1000000);
-  if (localtime_r(&began, &local) == NULL) return;
-  if (strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0) fprintf(to, ", since %s", text);
+  time_t seconds = (time_t)(ms / 1000);
+  if (localtime_r(&seconds, &local) == NULL) return;
+  if (strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0) fputs(text, to);
 }
 
 void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl)
 {
   if (!inspection->held) {
-    fputs("free", to);
+    fprintf(to, "%sfree%s", paint(to, GOOD), paint(to, PLAIN));
     return;
   }
   char *id = party_shown(&inspection->holder);
-  fprintf(to, "held by %s (%s", id, party_kind(&inspection->holder));
+  fprintf(to, "%sheld by %s%s (%s", paint(to, DOUBTFUL), id, paint(to, PLAIN),
+          party_kind(&inspection->holder));
   free(id);
   if (inspection->hold_count == 0) fputs(", handed over, not confirmed yet", to);
   if (inspection->hold_count > 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
   if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);
-  if (with_ttl && inspection->token != 0) print_since(to, inspection->token);
+  if (with_ttl && inspection->token != 0) {
+    /* the token is the server's time in microseconds when the hold began, or little more */
+    fputs(", since ", to);
+    print_date(to, (int64_t)(inspection->token / 1000));
+  }
   if (with_ttl && inspection->ttl_ms < 0) fputs(", without end", to);
   if (with_ttl && inspection->ttl_ms >= 0)
     fprintf(to, ", %.1f s left", (double)inspection->ttl_ms / 1000);
   fputc(')', to);
 }
 
-void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most)
+static void print_waiter(FILE *to, const struct party *waiter, size_t place, const uint32_t *now)
+{
+  char *id = party_shown(waiter);
+  int64_t since = party_client_since_ms(waiter);
+  enum paint how = !waiter->alive ? BAD : waiter->listens ? GOOD : DOUBTFUL;
+  fprintf(to, "  %4zu  %-8s  %s%-7s%s  %s", place, party_kind(waiter), paint(to, how),
+          party_condition(waiter), paint(to, PLAIN), id);
+  free(id);
+  if (since >= 0) {
+    fputs(", since ", to);
+    print_date(to, since);
+    fputs(" at the earliest", to);
+  }
+  if (now != NULL) {
+    fputs(", seen for ", to);
+    print_span(to, (int64_t)(uint32_t)(*now - waiter->seen_at));
+  }
+  fputc('\n', to);
+}
+
+void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,
+                              const uint32_t *now)
 {
   size_t shown = inspection->waiter_count;
   if (shown > most) shown = most > 0 ? most - 1 : 0;
-  for (size_t i = 0; i < shown; i++) {
-    const struct party *waiter = &inspection->waiters[i];
-    char *id = party_shown(waiter);
-    fprintf(to, "  %4zu  %-8s  %-7s  %s\n", i + 1, party_kind(waiter), party_condition(waiter), id);
-    free(id);
-  }
+  for (size_t i = 0; i < shown; i++)
+    print_waiter(to, &inspection->waiters[i], i + 1, now);
   if (shown < inspection->waiter_count)
     fprintf(to, "  and %zu more\n", inspection->waiter_count - shown);
+}
+
+/* Both stand in the order of the queue, mostly: the search goes on where the last one has ended. */
+void inspection_keep_account(struct inspection *inspection, const struct inspection *before,
+                             uint32_t now)
+{
+  size_t at = 0;
+  for (size_t i = 0; i < inspection->waiter_count; i++) {
+    struct party *waiter = &inspection->waiters[i];
+    waiter->seen_at = now;
+    for (size_t tries = 0; tries < before->waiter_count; tries++, at++) {
+      const struct party *other = &before->waiters[at % before->waiter_count];
+      if (other->id_size != waiter->id_size || memcmp(other->id, waiter->id, waiter->id_size) != 0)
+        continue;
+      waiter->seen_at = other->seen_at;
+      at++;
+      break;
+    }
+  }
 }
 
 static void print_json_holder(FILE *to, const struct inspection *inspection)

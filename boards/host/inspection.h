@@ -14,6 +14,9 @@ struct party {
   char *id; /* in memory of its own */
   size_t id_size;
   bool ours, listens, alive;
+
+  /* in port_clock_ms(): of a waiter, when we saw it first, if somebody keeps account of that */
+  uint32_t seen_at;
 };
 
 struct inspection {
@@ -43,8 +46,13 @@ void inspection_clear(struct inspection *inspection);
 /* Who holds: part of a line. */
 void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl);
 
-/* A line for each waiter, at most `most` lines. */
-void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most);
+/* A line for each waiter, at most `most` lines. now: for how long we have seen it; NULL: not that */
+void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,
+                              const uint32_t *now);
+
+/* Waiters that were there before have been seen since then; the others, since now. */
+void inspection_keep_account(struct inspection *inspection, const struct inspection *before,
+                             uint32_t now);
 
 /* The lock's name, where it was read, and who holds: members of a JSON object, and its '{'. */
 void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,
@@ -53,6 +61,12 @@ void inspection_print_json(FILE *to, const struct inspection *inspection, const 
 /* "fairlock" or "redisson"; "listens", "silent" or "dead". */
 const char *party_kind(const struct party *party);
 const char *party_condition(const struct party *party);
+
+/*
+ * When its client first greeted a server, by that server's clock, in ms since 1970: its id tells,
+ * if it is one of ours. So it cannot wait for longer. -1: not known.
+ */
+int64_t party_client_since_ms(const struct party *party);
 
 /* Its id as a terminal can show it, in memory of its own. Ends the program when there is none. */
 char *party_shown(const struct party *party);

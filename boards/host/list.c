@@ -283,18 +283,19 @@ static void print_lock(struct list *list, const char *name, size_t size,
     return;
   }
   char *shown = bytes_shown(name, size);
-  printf("%s: ", shown);
+  printf("%s%s%s: ", paint(stdout, STRONG), shown, paint(stdout, PLAIN));
   free(shown);
   if (inspection->held) {
     shown = party_shown(&inspection->holder);
-    printf("held by %s (%s)", shown, party_kind(&inspection->holder));
+    printf("%sheld by %s%s (%s)", paint(stdout, DOUBTFUL), shown, paint(stdout, PLAIN),
+           party_kind(&inspection->holder));
     free(shown);
     if (age >= 0) {
       fputs(" for ", stdout);
       print_span(stdout, age);
     }
   } else {
-    fputs("free", stdout);
+    printf("%sfree%s", paint(stdout, GOOD), paint(stdout, PLAIN));
   }
   printf(", %zu waiting\n", inspection->waiter_count);
 }

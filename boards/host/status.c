@@ -19,8 +19,9 @@ static const char *const help[] = {
     "usage: " USAGE "\n"
     "\n"
     "Prints who holds each of the locks, how often, for how long, with which fencing token,\n"
-    "and who waits, first in line first. A waiter listens, or is silent (cut off, but its\n"
-    "place is kept), or dead (it will be skipped).\n"
+    "and who waits, first in line first, and since when at the earliest: its client is as\n"
+    "old as that. A waiter listens, or is silent (cut off, but its place is kept), or dead\n"
+    "(it will be skipped).\n"
     "\n"
     "  --json               print a JSON object on a line of its own for each lock\n",
     common_help,
@@ -38,14 +39,14 @@ static const struct option options[] = {
 static void print_text(const char *name, const struct inspection *inspection, const char *server)
 {
   char *shown = bytes_shown(name, strlen(name));
-  printf("%s: ", shown);
+  printf("%s%s%s: ", paint(stdout, STRONG), shown, paint(stdout, PLAIN));
   free(shown);
   inspection_print_holder(stdout, inspection, true);
   fputs(inspection->waiter_count == 0 ? ", nobody waits" : "", stdout);
   shown = bytes_shown(server, strlen(server));
   printf(", read from %s\n", shown);
   free(shown);
-  inspection_print_waiters(stdout, inspection, SIZE_MAX);
+  inspection_print_waiters(stdout, inspection, SIZE_MAX, NULL);
 }
 
 static const char *json_bool(bool value)
@@ -61,8 +62,11 @@ static void print_json(const char *name, const struct inspection *inspection, co
     const struct party *waiter = &inspection->waiters[i];
     printf("%s{\"place\":%zu,", i > 0 ? "," : "", i + 1);
     print_json_bytes(stdout, "id", waiter->id, waiter->id_size);
-    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s}", party_kind(waiter),
+    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"client_since_ms\":", party_kind(waiter),
            json_bool(waiter->alive), json_bool(waiter->listens));
+    int64_t since = party_client_since_ms(waiter);
+    if (since < 0) fputs("null}", stdout);
+    else printf("%" PRId64 "}", since);
   }
   puts("]}");
 }

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The first character of bytes. Returns its size, or 0 if that is no well-formed UTF-8. */
 static size_t decode(const unsigned char *bytes, size_t size, uint32_t *character)
@@ -113,4 +115,21 @@ void print_span(FILE *to, int64_t ms)
   else if (s < 3600) fprintf(to, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
   else if (s < 86400) fprintf(to, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
   else fprintf(to, "%" PRId64 " d %" PRId64 " h", s / 86400, s / 3600 % 24);
+}
+
+static bool shows_colours(FILE *to)
+{
+  const char *none = getenv("NO_COLOR");
+  const char *kind = getenv("TERM");
+  if (none != NULL && *none != 0) return false;
+  return isatty(fileno(to)) && kind != NULL && *kind != 0 && strcmp(kind, "dumb") != 0;
+}
+
+const char *paint(FILE *to, enum paint how)
+{
+  static const char *const codes[] = {
+      [PLAIN] = "\033[0m",     [STRONG] = "\033[1m", [GOOD] = "\033[32m",
+      [DOUBTFUL] = "\033[33m", [BAD] = "\033[31m",
+  };
+  return shows_colours(to) ? codes[how] : "";
 }

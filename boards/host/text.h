@@ -18,6 +18,15 @@ char *printable(const void *bytes, size_t size);
  */
 void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size);
 
+/* What is to be seen first on a terminal. */
+enum paint { PLAIN, STRONG, GOOD, DOUBTFUL, BAD };
+
+/*
+ * What has to be printed for text to look so from here on; "" unless `to` is a terminal that shows
+ * colours, and the environment has no NO_COLOR.
+ */
+const char *paint(FILE *to, enum paint how);
+
 /* Prints so many milliseconds: "0.8 s", "12 s", "3 min 12 s", "5 h 3 min", "2 d 5 h". */
 void print_span(FILE *to, int64_t ms);
 

@@ -24,8 +24,9 @@
 static const char *const help[] = {
     "usage: " USAGE "\n"
     "\n"
-    "Shows who holds the lock NAME and who waits for it, live, until it is interrupted. When\n"
-    "its output is no terminal, it prints a line for each change.\n"
+    "Shows who holds the lock NAME and who waits for it, live, until it is interrupted: since\n"
+    "when at the earliest, and for how long it has been seen to wait. When its output is no\n"
+    "terminal, it prints a line for each change.\n"
     "\n"
     "  -i, --interval SECONDS\n"
     "                       look so often. Default: 0.5\n",
@@ -46,7 +47,8 @@ struct watch {
   char *shown;
   bool terminal;
   uint32_t interval_ms;
-  int status; /* of the last look: of the library's */
+  int status;  /* of the last look: of the library's */
+  char *place; /* where that was, as it was printed; NULL: nothing was */
   struct inspection seen;
 };
 
@@ -79,15 +81,31 @@ static void draw(struct watch *watch)
   char *place = session_place(&watch->session, address);
   fputs("\033[H\033[J", stdout); /* cursor home, erase what follows */
   print_time();
-  printf("  %s on %s\n", watch->shown, place);
+  printf("  %s%s%s on %s\n", paint(stdout, STRONG), watch->shown, paint(stdout, PLAIN), place);
   free(place);
   if (watch->status != FAIRLOCK_OK) {
-    printf("%s; trying again\n", fairlock_status_text(watch->status));
+    printf("%s%s%s; trying again\n", paint(stdout, BAD), fairlock_status_text(watch->status),
+           paint(stdout, PLAIN));
     return;
   }
   inspection_print_holder(stdout, &watch->seen, true);
   printf("\n%zu waiting\n", watch->seen.waiter_count);
-  inspection_print_waiters(stdout, &watch->seen, terminal_rows() - OTHER_LINES);
+  uint32_t now = port_clock_ms();
+  inspection_print_waiters(stdout, &watch->seen, terminal_rows() - OTHER_LINES, &now);
+}
+
+/* Which server was asked, when that is another one than before. */
+static void print_place(struct watch *watch)
+{
+  char address[ADDRESS_SIZE];
+  session_address(&watch->session, watch->status, address);
+  char *place = session_place(&watch->session, address);
+  bool same = watch->place != NULL && strcmp(place, watch->place) == 0;
+  free(same ? place : watch->place);
+  if (same) return;
+  watch->place = place;
+  print_time();
+  printf("  %s: read from %s\n", watch->shown, place);
 }
 
 static void print_line(const struct watch *watch)
@@ -126,6 +144,12 @@ static bool look(struct watch *watch)
   bool news =
       status != watch->status || (status == FAIRLOCK_OK && inspection_differs(&now, &watch->seen));
   watch->status = status;
+  /* a look that failed has seen nobody, and nobody leave */
+  if (status != FAIRLOCK_OK) {
+    inspection_clear(&now);
+    return news;
+  }
+  inspection_keep_account(&now, &watch->seen, port_clock_ms());
   inspection_clear(&watch->seen);
   watch->seen = now;
   return news;
@@ -140,7 +164,8 @@ static int watch_lock(struct watch *watch)
     if (watch->status != FAIRLOCK_OK && !passes(watch, watch->status))
       return session_complain(&watch->session, watch->status);
     if (watch->terminal) draw(watch);
-    else if (news) print_line(watch);
+    else if (watch->status == FAIRLOCK_OK) print_place(watch);
+    if (!watch->terminal && news) print_line(watch);
     if (end_output(EXIT_DONE) != EXIT_DONE) return EXIT_SYSTEM;
     nanosleep(&pause, NULL);
   }

@@ -27,7 +27,13 @@ test_status() {
   expect 0 "$fairlock" status a b
   token=$(redis hget 'fairlock:{a}' token)
   printed "a: held by $owner (fairlock, token $token, since $(date -d "@$((token / 1000000))" '+%F %T'), "
-  printed "$(redis lindex 'redisson_lock_queue:{a}' 0)"
+  id=$(redis lindex 'redisson_lock_queue:{a}' 0)
+  # the second in which its client came
+  now=$(date +%s)
+  for second in $now $((now - 1)) $((now - 2)) $((now - 3)) $((now - 4)) -; do
+    [ $second != - ] || fail "not since it came: $(cat "$dir/out")"
+    ! grep -qF "$id, since $(date -d "@$second" '+%F %T') at the earliest" "$dir/out" || break
+  done
   printed 'b: free, nobody waits'
   kill $waiter $holder
   ends 143 $holder
@@ -51,6 +57,9 @@ test_status_json() {
   same "$(json 'select(.held)|[.kind,.hold_count,(.ttl_ms>0 and .ttl_ms<=30000)]')" '["fairlock",1,true]'
   same "$(json 'select(.held)|.waiters|map(.id)|join(" ")')" "\"$(redis lrange 'redisson_lock_queue:{a}' 0 -1 | tr '\n' ' ' | sed 's/ $//')\""
   same "$(json 'select(.held)|.waiters|map([.place,.kind,.alive,.listens])')" '[[1,"fairlock",true,true],[2,"fairlock",true,true]]'
+  # their clients came after the hold began, one after the other
+  same "$(json 'select(.held)|(.since_ms <= .waiters[0].client_since_ms and .waiters[0].client_since_ms <= .waiters[1].client_since_ms)')" true
+  same "$(json "select(.held)|.waiters[1].client_since_ms <= $(now_ms)")" true
   kill $holder
   ends 143 $holder
 }
@@ -74,6 +83,21 @@ test_status_of_others() {
   same "$(json .ttl_ms)" null
   expect 0 "$fairlock" status a
   printed 'without end'
+}
+
+# What an id tells of its client's age: seven digits of seconds and five of microseconds, of 5 bits
+# each, the last ones first. Only what has exactly that form is believed.
+test_client_since() {
+  for id in x.5.d4b5gl1o6q61:1 5.d4b5gl1o6q61:9999 x.5.d4b5gl100001:1 x.5.vvvvvv30s7u1:1 \
+    x.5.d4b5gl1o6q62:1 x.5.d4b5gl1o6q01:1 x.5.d4b5gl1vvvv1:1 x.5.d4b5w1o6q61:1 x.5.d4b5gl4o6q61:1 x.5.d4b5gl0o6q61:1 \
+    x.5-d4b5gl1o6q61:1 d4b5gl1o6q61:1 .d4b5gl1o6q61:1 x.5.D4b5gl1o6q61:1 x.5.d4b5gl1o6q61 :1 1; do
+    redis rpush 'redisson_lock_queue:{a}' $id >"$dir/out"
+    redis hset 'fairlock:{a}' $id "$(date +%s) 0 5000" >"$dir/out"
+  done
+  redis rpush 'redisson_lock_queue:{a}' redisson.5.d4b5gl1o6q61:1 >"$dir/out"
+  expect 0 "$fairlock" status --json a
+  same "$(json '[.waiters[].client_since_ms] | tostring')" \
+    '"[1795337357223,1795337357223,1795337357000,4294967295991,null,1795337357026,null,null,null,null,null,null,null,null,null,null,null,null]"'
 }
 
 # Ids are whatever somebody wrote.
@@ -143,6 +167,7 @@ test_watch() {
   "$fairlock" watch -i 0.05 a >"$dir/watched" &
   watcher=$!
   eventually grep -q 'a: free, 0 waiting' "$dir/watched"
+  head -n 1 "$dir/watched" | grep -q "a: read from redis://127.0.0.1:$port\$" || fail "$(cat "$dir/watched")"
   run a sleep 60 &
   holder=$!
   eventually held a
@@ -159,18 +184,64 @@ test_watch() {
   lines=$(wc -l <"$dir/watched")
   sleep 0.3
   same "$(wc -l <"$dir/watched")" "$lines"
+  same "$(grep -c 'read from' "$dir/watched")" 1
   kill $watcher
   ends 143 $watcher
+}
+
+# on_terminal COMMAND: its output to a terminal is in $dir/out
+on_terminal() {
+  TERM=xterm SHELL=/bin/sh script -qefc "$1" /dev/null </dev/null >"$dir/out"
 }
 
 test_watch_on_a_terminal() {
   run a sleep 60 &
   holder=$!
   eventually held a
-  (sleep 2; printf '\003'; sleep 0.2) | SHELL=/bin/sh script -qefc "'$fairlock' watch --interval=0.1 a" /dev/null >"$dir/out"
+  run a true &
+  waiter=$!
+  eventually waits 1 a
+  # for how long it was seen, counting on; then Ctrl-C
+  seen=$dir/out
+  : >"$seen"
+  ( (eventually grep -q 'at the earliest, seen for 1\.[0-9] s' "$seen"); printf '\003'; sleep 0.2) |
+    TERM=xterm SHELL=/bin/sh script -qefc "'$fairlock' watch --interval=0.1 a" /dev/null >"$dir/out"
   printed "$(printf '\033[H\033[J')"
+  printed "$(printf '\033[1ma\033[0m') on redis://127.0.0.1:$port"
   printed "held by $(redis hkeys a)"
   printed 's left)'
+  grep -q 'at the earliest, seen for 0\.[0-9] s' "$dir/out" || fail "$(cat "$dir/out")"
+  grep -q 'at the earliest, seen for 1\.[0-9] s' "$dir/out" || fail "$(cat "$dir/out")"
+  kill $waiter
+  ends 143 $waiter
+  kill $holder
+  ends 143 $holder
+}
+
+test_colours() {
+  escape=$(printf '\033')
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  redis rpush 'redisson_lock_queue:{a}' silent:1 dead:2 >"$dir/out"
+  redis hset 'fairlock:{a}' silent:1 '99999999999 0 5000' dead:2 '1 0 5000' >"$dir/out"
+  for words in 'status a b' 'list' 'status --json a b' 'list --json'; do
+    expect 0 "$fairlock" $words
+    ! grep -q "$escape" "$dir/out" || fail "colours in a pipe: $words: $(cat "$dir/out")"
+    for without in NO_COLOR=1 TERM=dumb TERM=; do
+      on_terminal "env $without '$fairlock' $words"
+      ! grep -q "$escape" "$dir/out" || fail "colours in spite of $without: $words: $(cat "$dir/out")"
+    done
+  done
+  on_terminal "env NO_COLOR= '$fairlock' status a b"
+  for painted in "${escape}[1ma${escape}[0m: ${escape}[33mheld by $(redis hkeys a)${escape}[0m (" \
+    "${escape}[33msilent ${escape}[0m  silent:1" "${escape}[31mdead   ${escape}[0m  dead:2" "${escape}[32mfree${escape}[0m"; do
+    printed "$painted"
+  done
+  on_terminal "'$fairlock' list"
+  printed "${escape}[33mheld by $(redis hkeys a)${escape}[0m (fairlock) for "
+  on_terminal "'$fairlock' list --json"
+  ! grep -q "$escape" "$dir/out" || fail "colours in JSON: $(cat "$dir/out")"
   kill $holder
   ends 143 $holder
 }
@@ -193,5 +264,5 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json status_of_others status_of_any_bytes names name_in_environment break watch \
-  watch_on_a_terminal watch_outlives_the_connection
+run_tests status status_json client_since status_of_others status_of_any_bytes names name_in_environment break watch \
+  watch_on_a_terminal colours watch_outlives_the_connection
