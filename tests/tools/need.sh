@@ -12,6 +12,12 @@ there() {
   for thing in $(echo "$1" | tr , ' '); do
     case $thing in
       /*) [ -e "$thing" ] || return 1 ;;
+      *%*)
+        for python in "${thing%%%*}" "/usr/bin/${thing%%%*}"; do
+          if "$python" -c "import ${thing#*%}" 2>/dev/null; then continue 2; fi
+        done
+        return 1
+        ;;
       *'<'*) echo "#include <${thing#*<}" | "${thing%%<*}" -E -x c - >/dev/null 2>&1 || return 1 ;;
       *)
         for program in $(echo "$thing" | tr '|' ' '); do

@@ -1,0 +1,187 @@
+#!/bin/sh
+# The examples of the manual: each is run, or at least read by the program that it is for.
+# shellcheck source=tests/support/lib.sh disable=SC1003,SC2016,SC2034,SC2046,SC2086,SC2154,SC1091,SC2317
+set -u
+. tests/support/lib.sh
+
+# example NAME: writes it to a file of that name in $dir
+example() {
+  sed -n '/^\.\\" example: '"$1"'$/,/^\.EE$/p' boards/host/fairlock.1 | sed '1,2d;$d;s/\\-/-/g' >"$dir/$1"
+  [ -s "$dir/$1" ] || fail "the manual has no example $1"
+  ! grep -q '\\' "$dir/$1" || fail "roff is left: $(cat "$dir/$1")"
+}
+
+# program NAME...: each is a script in $dir that notes its name and arguments, and the token, in $dir/ran
+program() {
+  for name in "$@"; do
+    printf '#!/bin/sh\necho "%s${*:+ }$*" >>"%s/ran"\n[ "$FAIRLOCK_TOKEN" ] || exit 99\n' "$name" "$dir" >"$dir/$name"
+    chmod +x "$dir/$name"
+  done
+}
+
+# with_fairlock: what the examples call fairlock is ours
+with_fairlock() {
+  ln -s "$fairlock" "$dir/fairlock"
+  PATH=$dir:$PATH
+}
+
+ran() {
+  [ "$(cat "$dir/ran" 2>/dev/null)" = "$1" ] || fail "'$(cat "$dir/ran")' was run instead of '$1'"
+}
+
+test_shell() {
+  with_fairlock
+  program backup.sh job
+  example shell
+  cd "$dir" || fail "no $dir"
+  expect 0 sh -e ./shell
+  [ "$(cat out)" = "$(printf 'started\n[]')" ] || fail "$(cat out)"
+  ran "$(printf 'backup.sh\njob')"
+  run nightly sleep 60 &
+  eventually held nightly
+  run backup sleep 60 &
+  eventually held backup
+  sed -i 's/-w 60/-w 0.1/' shell
+  expect 0 sh ./shell
+  printed 'runs elsewhere'
+  printed 'backup: held by '
+}
+
+test_sentinel() {
+  example sentinel
+  expect 0 sh -n "$dir/sentinel"
+  expect 64 env $(sed -n 's/^export //p' "$dir/sentinel") "$fairlock" run --replicas 2 --lease 60
+  said 'the NAME of a lock is missing'
+  expect 64 env $(sed -n 's/^export //p' "$dir/sentinel") "$fairlock" status --sentinel-user x a # it has Sentinels
+  said 'a user for the Sentinels but no password'
+}
+
+test_cron() {
+  with_fairlock
+  program nightly sleep
+  example cron
+  cd "$dir" || fail "no $dir"
+  [ "$(grep -c '^[A-Z_]*=[^ ]*$' cron)" = 1 ] || fail "$(cat cron)"
+  job=$(sed -n 's/^[0-9*]* [0-9*]* [0-9*]* [0-9*]* [0-9*]*  *//p' cron)
+  case $job in *%*) fail "a % is the end of a line to cron" ;; esac
+  expect 0 /bin/sh -c "$job"
+  ran "$(printf 'nightly\nsleep 60')"
+  run nightly tail -f /dev/null &
+  eventually held nightly
+  expect 1 /bin/sh -c "$job"
+  [ ! -s out ] || fail "mail: $(cat out)"
+  [ ! -s err ] || fail "mail: $(cat err)"
+}
+
+# unit NAME: an example with paths in $dir, as systemd accepts it
+unit() {
+  example "$1"
+  sed -i "s|/usr/local/bin|$dir|g; s|/etc/fairlock|$dir|" "$dir/$1"
+}
+
+# start_of UNIT: what it executes
+start_of() {
+  sed -n 's/^ExecStart=//p' "$dir/$1"
+}
+
+test_systemd() {
+  with_fairlock
+  program backup scheduler
+  for name in backup.service backup.timer scheduler.service; do unit $name; done
+  expect 0 systemd-analyze verify --man=no "$dir/backup.service" "$dir/backup.timer" "$dir/scheduler.service"
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+  expect 0 systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' "$dir/backup.timer")"
+  # a setting that systemd does not know would be told
+  sed 's/^KillMode=/KillModus=/' "$dir/backup.service" >"$dir/wrong.service"
+  systemd-analyze verify --man=no "$dir/wrong.service" >"$dir/out" 2>"$dir/err"
+  said KillModus
+  (umask 077 && echo secret >"$dir/password")
+  redis config set requirepass secret >"$dir/out"
+  export CREDENTIALS_DIRECTORY="$dir"
+  expect 0 sh -c "$(start_of backup.service)"
+  ran backup
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+  "$fairlock" run --password-file "$dir/password" backup tail -f /dev/null &
+  password=secret
+  eventually held backup
+  success=$(sed -n 's/^SuccessExitStatus=//p' "$dir/backup.service")
+  expect "$success" sh -c "$(start_of backup.service | sed 's/-w 3600/-w 0.1/')"
+}
+
+# KillMode=mixed: fairlock is told to end, nobody else, and leaves nothing that would have to be killed.
+test_stopped_service() {
+  with_fairlock
+  unit scheduler.service
+  printf '#!/bin/sh\nexec tail -f /dev/null\n' >"$dir/scheduler"
+  chmod +x "$dir/scheduler"
+  env --default-signal $(start_of scheduler.service) &
+  leader=$!
+  eventually held scheduler
+  keeper=$(keeper_of $leader)
+  kill $leader
+  ends 143 $leader
+  unheld scheduler || fail "it is held"
+  eventually dead "$keeper"
+}
+
+test_leader() {
+  with_fairlock
+  unit scheduler.service
+  printf '#!/bin/sh\necho $$ >>"%s/leaders"\nexec tail -f /dev/null\n' "$dir" >"$dir/scheduler"
+  chmod +x "$dir/scheduler"
+  env $(start_of scheduler.service) &
+  first=$!
+  eventually held scheduler
+  eventually test -s "$dir/leaders"
+  env $(start_of scheduler.service) &
+  second=$!
+  eventually waits 1 scheduler
+  [ "$(wc -l <"$dir/leaders")" = 1 ] || fail "two lead"
+  keeper=$(keeper_of $first)
+  kill -9 "$keeper" $first # all of the machine, but for the guard, which is to end what is left
+  eventually sh -c "[ \$(wc -l <'$dir/leaders') = 2 ]"
+  dead "$(head -n 1 "$dir/leaders")" || fail "the first scheduler runs"
+  kill $second
+  ends 143 $second
+}
+
+test_cronjob() {
+  with_fairlock
+  program nightly
+  example cronjob.yaml
+  expect 0 python3 -c '
+import sys, yaml
+job = yaml.safe_load(open(sys.argv[1]))
+assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob"), job
+assert len(job["spec"]["schedule"].split()) == 5, job
+pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+assert pod["restartPolicy"] in ("OnFailure", "Never"), pod
+(container,) = pod["containers"]
+assert set(container) == {"name", "image", "command", "env"}, container
+assert [set(entry) for entry in container["env"]] == [{"name", "value"}, {"name", "valueFrom"}], container
+assert set(container["env"][1]["valueFrom"]["secretKeyRef"]) == {"name", "key"}, container
+print("\n".join(container["command"]))
+print("\n".join(entry["name"] for entry in container["env"]), file=sys.stderr)
+' "$dir/cronjob.yaml"
+  [ "$(cat "$dir/err")" = "$(printf 'FAIRLOCK_URL\nFAIRLOCK_PASSWORD')" ] || fail "$(cat "$dir/err")"
+  cp "$dir/out" "$dir/command"
+  cd "$dir" || fail "no $dir"
+  while read -r argument; do set -- "$@" "$argument"; done <./command
+  redis config set requirepass secret >out
+  expect 0 env FAIRLOCK_PASSWORD=secret "$@"
+  ran nightly
+}
+
+test_make() {
+  with_fairlock
+  program deploy.sh
+  example Makefile
+  cd "$dir" || fail "no $dir"
+  expect 0 make -s deploy SITE=north
+  ran 'deploy.sh north'
+  redis hexists 'fairlock:{deploy-north}' token >out
+  printed 1
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests shell sentinel cron systemd stopped_service leader cronjob make
