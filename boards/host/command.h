@@ -10,8 +10,8 @@
  *   tls.h       TLS, in tls/openssl.c or tls/none.c
  *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, guard.c, in
  *               another, ends the command when that one cannot, child.c starts it, signals.c and
- *               terminal.c stand between it and whoever started us; system.c has what only some
- *               systems can do
+ *               terminal.c stand between it and whoever started us; metrics.c writes down what
+ *               was counted; system.c has what only some systems can do
  *   status.c, watch.c, break.c   the others; inspection.c reads, text.c prints any bytes
  *   list.c      the last; query.c asks what the library does not
  */

@@ -6,7 +6,7 @@ _fairlock()
     offered="run status watch list break --help --version"
   elif [[ $previous == --on-lost ]]; then
     offered="term kill ignore"
-  elif [[ $previous =~ ^--(password-file|sentinel-password-file|cacert|cert|key)$ ]]; then
+  elif [[ $previous =~ ^--(password-file|sentinel-password-file|metrics-file|cacert|cert|key)$ ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return
   elif [[ $previous == --cacertdir ]]; then

@@ -68,8 +68,16 @@ struct hold {
 
 /* Talking */
 
+static void count(const struct hold *hold)
+{
+  if (hold->options->metrics.path == NULL) return;
+  struct fairlock_counters counters = fairlock_read_counters(&hold->session->client);
+  metrics_count(&hold->options->metrics, &counters);
+}
+
 static void tell(struct hold *hold, const struct keeper_message *message)
 {
+  count(hold);
   if (hold->link < 0) return;
   /* fits; if nobody reads, the next look will tell */
   ssize_t written = write(hold->link, message, sizeof *message);
@@ -398,6 +406,7 @@ static void watch_over(struct hold *hold)
 {
   for (;;) {
     look(hold);
+    count(hold);
     struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN},
                                {.fd = hold->link, .events = POLLIN}};
     if (poll(sources, 2, next_look_ms(hold)) <= 0) continue;

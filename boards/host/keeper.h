@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "guard.h"
+#include "metrics.h"
 #include "session.h"
 
 #define KEEPER_RELEASE_MS                                                                          \
@@ -23,6 +24,9 @@ struct keeper_options {
   uint32_t lease_ms;
   uint32_t kill_after_ms;
   enum on_lost on_lost;
+
+  /* where to count; its path NULL: nobody wants to know */
+  struct metrics metrics;
 };
 
 /* What the keeper tells. */

@@ -39,6 +39,7 @@ struct run {
   char **arguments;    /* of the command                         */
   int conflict_status; /* -E                                     */
   int lost_status;     /* --lost-exit-code                       */
+  const char *metrics_file;
   struct session session;
   struct keeper keeper;
   struct terminal terminal;
@@ -76,6 +77,8 @@ static const char *const help[] = {
     "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
     "                       Default: a sixth of it, at most 5\n"
     "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
+    "  --metrics-file FILE  write counters to FILE, as Prometheus reads them, now and then and at\n"
+    "                       the end; as JSON if it ends with .json\n"
     "  --replicas N         hold the lock only while N replicas acknowledge it: all that\n"
     "                       could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n",
     common_help,
@@ -101,6 +104,7 @@ enum {
   OPTION_KILL_AFTER,
   OPTION_ON_LOST,
   OPTION_LOST_STATUS,
+  OPTION_METRICS_FILE,
   OPTION_REPLICAS
 };
 
@@ -118,6 +122,7 @@ static const struct option options[] = {
     {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
     {"on-lost", required_argument, NULL, OPTION_ON_LOST},
     {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
+    {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
     {"replicas", required_argument, NULL, OPTION_REPLICAS},
     {0},
 };
@@ -171,6 +176,11 @@ static bool take_option(struct run *run, struct given *given, int option)
     return parse_on_lost(line, optarg, &run->lock.on_lost);
   case OPTION_LOST_STATUS:
     return parse_exit_status(line, "--lost-exit-code", optarg, &run->lost_status);
+  case OPTION_METRICS_FILE:
+    run->metrics_file = optarg;
+    if (*optarg != 0) return true;
+    misused(line, "--metrics-file needs the name of a file");
+    return false;
   case OPTION_REPLICAS:
     given->replicas = true;
     return parse_count(line, "--replicas", optarg, MOST_REPLICAS, &line->replicas);
@@ -279,16 +289,26 @@ static void reap_adopted(const struct run *run)
   }
 }
 
+/* The shorter of two times in ms, of which a negative one never comes. */
+static int sooner(int a, int b)
+{
+  return b < 0 || (a >= 0 && a < b) ? a : b;
+}
+
 /* The next event, or one without anything in it after ms; negative: without end. */
 static struct event await(struct run *run, int ms)
 {
   struct event event = {0};
+  uint32_t began = port_clock_ms();
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
                                {.fd = run->keeper.link, .events = POLLIN}};
-    int ready = poll(sources, 2, ms);
-    if (ready < 0) continue; /* a signal: it is queued */
-    if (ready == 0) return event;
+    int tick = metrics_tick(&run->lock.metrics);
+    uint32_t waited = port_clock_ms() - began;
+    int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
+    int ready = poll(sources, 2, sooner(left, tick));
+    if (ready == 0 && left == sooner(left, tick)) return event;
+    if (ready <= 0) continue; /* a signal: it is queued */
     if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
     if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
     if (event.signal == SIGCHLD) reap_adopted(run);
@@ -433,6 +453,7 @@ static bool start(struct run *run, const struct keeper_message *acquired)
   terminal_open(&run->terminal);
   if (terminal_talks(&run->terminal)) terminal_lend(&run->terminal, run->child.pid);
   child_go(&run->child);
+  metrics_acquired(&run->lock.metrics);
   return true;
 }
 
@@ -496,6 +517,7 @@ static void on_lost(struct run *run, const struct keeper_message *message)
   const char *action = actions[run->lock.on_lost];
   bool known = run->lost;
   run->lost = true;
+  metrics_hold_ended(&run->lock.metrics);
   if (known && message->news == KEEPER_LOST) return;
   if (message->news == KEEPER_GONE) {
     complain("the process that keeps %s was killed; killing the command", run->shown);
@@ -644,11 +666,13 @@ int run_command(int argc, char **argv)
   run.shown = printable(run.lock.name, strlen(run.lock.name));
   run.signals = signals_catch();
   if (run.shown == NULL || run.signals < 0 ||
+      metrics_start(&run.lock.metrics, run.metrics_file, run.lock.name) != 0 ||
       keeper_start(&run.keeper, &run.session, &run.lock) != 0) {
     complain("cannot start: %s", strerror(errno));
     return EXIT_SYSTEM;
   }
   status = run_under_lock(&run);
+  metrics_stopped(&run.lock.metrics, status);
   free(run.shown);
   return status;
 }

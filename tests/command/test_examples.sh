@@ -149,7 +149,7 @@ test_cronjob() {
   with_fairlock
   program nightly
   example cronjob.yaml
-  expect 0 python3 -c '
+  expect 0 python yaml -c '
 import sys, yaml
 job = yaml.safe_load(open(sys.argv[1]))
 assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob"), job

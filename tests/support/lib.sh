@@ -158,6 +158,17 @@ keeper_of() {
   done
 }
 
+# python MODULE ARGUMENT...: a Python that has the module: the system's, if another stands before it
+python() {
+  for python in python3 /usr/bin/python3; do
+    $python -c "import $1" 2>/dev/null || continue
+    shift
+    $python "$@"
+    return
+  done
+  fail "no Python has $1"
+}
+
 now_ms() {
   echo $(($(date +%s%N) / 1000000))
 }
