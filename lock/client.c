@@ -246,6 +246,13 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }
 
+void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log)
+{
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
+  FAIRLOCK_ASSERT(log != NULL && log->function != NULL);
+  fairlock_engine_keep_log(&client->engine, log);
+}
+
 int fairlock_connect(struct fairlock_client *client)
 {
   lock(client);

@@ -310,6 +310,47 @@ struct fairlock_topology {
   uint8_t state;        /* what is known of the servers */
 };
 
+/* What may happen to the connection, and is told to a log. */
+enum fairlock_log_event {
+  /* the server has accepted us */
+  FAIRLOCK_LOG_CONNECTED = 1,
+
+  /* no connection could be made, or the server did not accept us. status: why */
+  FAIRLOCK_LOG_NOT_CONNECTED,
+
+  /* a connection that stood was given up, and another will be made. status: why */
+  FAIRLOCK_LOG_DISCONNECTED,
+
+  /* a Sentinel, or a node of a cluster, sends us elsewhere. text: "host:port" */
+  FAIRLOCK_LOG_REDIRECTED,
+
+  /*
+   * the server has refused something, for now or for good. text: its own words, which begin with a
+   * code such as NOPERM, cut to FAIRLOCK_ERROR_SIZE - 1 characters
+   */
+  FAIRLOCK_LOG_REFUSED
+};
+
+/*
+ * Told of each. text is valid during the call only; NULL: there is none. Same rules as for
+ * fairlock_lost_fn, which tells what is not told here: that a hold is lost.
+ */
+typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
+                                void *context);
+
+/* A log: see fairlock_keep_log(). The caller's memory. A program without one links nothing of it. */
+struct fairlock_log {
+  /* private: first, because it is found by it */
+  struct fairlock_topology topology;
+  const struct fairlock_router *router;
+  bool up;
+
+  fairlock_log_fn function;
+
+  /* handed to function */
+  void *context;
+};
+
 /* What happened so far. Each counter wraps around at 2^32. */
 struct fairlock_counters {
   /* new holds */
@@ -630,6 +671,13 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
  */
 int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topology *topology,
                            bool (*aim)(void *context, const char *address), void *context);
+
+/*
+ * Has log->function told what happens to the connection. Call it once, before the first operation
+ * and after fairlock_engine_follow(), of whose topology it keeps a copy. log stays as long as the
+ * engine.
+ */
+void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log);
 
 /*
  * The slot of a cluster in which a lock called name is, 0 to 16383: CRC16 of the name, or of the

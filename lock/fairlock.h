@@ -116,6 +116,14 @@ int fairlock_connect(struct fairlock_client *client);
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 
 /*
+ * Has log->function told of each connection that is made, refused, redirected or ended, and why.
+ * log, with function and context set, stays the caller's. Call it once, after
+ * fairlock_client_init() and fairlock_follow(), of whose topology it keeps a copy, and before the
+ * first operation. A program that does not call it links nothing of it.
+ */
+void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log);
+
+/*
  * Makes handle a view of the lock called name, a string, which stays the caller's.
  * fairlock_init_bytes() takes any bytes. Returns FAIRLOCK_OK, _INVALID (empty) or _TOO_LONG (does
  * not fit the receive buffer).

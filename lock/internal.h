@@ -1,5 +1,5 @@
 /*
- * What the files of the engine share. It is six files, each with one job:
+ * What the files of the engine share. It is seven files, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   handle.c      the handles: what an operation, a reply, a message and the time do to each
@@ -7,6 +7,7 @@
  *   reply.c       what the server says: events of the decoder to replies and messages
  *   inspect.c     looking at a lock without touching it
  *   topology.c    servers that move, and replicas
+ *   events.c      tells what happens to the connection
  */
 #ifndef FAIRLOCK_INTERNAL_H
 #define FAIRLOCK_INTERNAL_H
@@ -203,7 +204,7 @@ struct fairlock_inspection {
   void (*take)(struct fairlock_engine *engine, const struct resp_event *event);
 };
 
-/* What a topology needs; topology.c has it, for the same reason. */
+/* What a topology needs; topology.c has it, and events.c another one, for the same reason. */
 struct fairlock_router {
   bool (*take)(struct fairlock_engine *engine, struct resp_event *event);
   void (*write_output)(struct fairlock_engine *engine, struct resp_writer *writer);

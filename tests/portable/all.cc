@@ -77,6 +77,11 @@ static fairlock_config configure()
   return config;
 }
 
+static void count_connections(fairlock_log_event event, int, const char *, void *context)
+{
+  if (event == FAIRLOCK_LOG_CONNECTED) ++*static_cast<int *>(context);
+}
+
 /* Nobody answers. */
 static void engine()
 {
@@ -88,6 +93,11 @@ static void engine()
   CHECK(fairlock_engine_add(&engine, &door, "door", 4) == FAIRLOCK_OK);
   fairlock_topology topology = fairlock_topology();
   CHECK(fairlock_engine_follow(&engine, &topology, nullptr, nullptr) == FAIRLOCK_OK);
+  fairlock_log log = fairlock_log();
+  int connections = 0;
+  log.function = count_connections;
+  log.context = &connections;
+  fairlock_engine_keep_log(&engine, &log);
   CHECK(fairlock_slot("123456789", 9) == 12739);
   fairlock_engine_connect(&engine, 0);
   CHECK(fairlock_engine_wants(&engine, 0) == FAIRLOCK_CONNECT);
@@ -182,7 +192,13 @@ static void client(const char *service)
   CHECK(fairlock_client_init(&client, &config, &posix.transport) == FAIRLOCK_OK);
   fairlock_topology topology = fairlock_topology();
   CHECK(fairlock_follow(&client, &topology) == FAIRLOCK_OK);
+  fairlock_log log = fairlock_log();
+  int connections = 0;
+  log.function = count_connections;
+  log.context = &connections;
+  fairlock_keep_log(&client, &log);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
+  CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);
   CHECK(fairlock_init_bytes(&visitor, &client, "door", 4) == FAIRLOCK_OK);
   fairlock_id(&door, id);

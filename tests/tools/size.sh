@@ -61,6 +61,7 @@ row "scripts acquire and release" $((scripts - inspect_text))
 row "blocking and polling functions" "$client"
 row "inspection, if it is used" $((inspect + inspect_text))
 row "servers that move, if they are followed" "$(text topology)" 1228
+row "a log, if it is kept" "$(text events)"
 row "statuses in words, if they are used" "$words"
 row "data and bss of the library" "$(data)" 0
 

@@ -70,6 +70,21 @@ static void call_follow(void)
   else (void)fairlock_follow(&good, NULL);
 }
 
+static void ignore_event(enum fairlock_log_event event, int status, const char *text, void *context)
+{
+  (void)event;
+  (void)status;
+  (void)text;
+  (void)context;
+}
+
+static void call_keep_log(void)
+{
+  static struct fairlock_log journal = {.function = ignore_event};
+  if (client != NULL) fairlock_keep_log(client, &journal);
+  else fairlock_keep_log(&good, NULL);
+}
+
 static void call_connect(void)
 {
   (void)fairlock_connect(client);
@@ -220,6 +235,7 @@ static const struct {
 } calls[] = {CALL(client_init),
              CALL(client_deinit),
              CALL(follow),
+             CALL(keep_log),
              CALL(connect),
              CALL(init),
              CALL(init_bytes),

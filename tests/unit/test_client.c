@@ -174,6 +174,30 @@ static void test_untrusted_by_the_server(void)
   fairlock_client_deinit(&client);
 }
 
+static void note(enum fairlock_log_event event, int status, const char *text, void *context)
+{
+  CHECK_EQUAL(event, FAIRLOCK_LOG_NOT_CONNECTED);
+  CHECK(text == NULL);
+  *(int *)context += status;
+}
+
+/* Each attempt to connect is told, and why it failed. */
+static void test_log(void)
+{
+  int sum = 0;
+  struct fairlock_log journal = {.function = note, .context = &sum};
+  set_up();
+  fairlock_keep_log(&client, &journal);
+  reachable = false;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(sum, FAIRLOCK_UNREACHABLE);
+  unreachable = PORT_UNTRUSTED;
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNTRUSTED);
+  CHECK_EQUAL(sum, FAIRLOCK_UNREACHABLE + FAIRLOCK_UNTRUSTED);
+  unreachable = PORT_UNREACHABLE;
+  fairlock_client_deinit(&client);
+}
+
 static const char *aimed_at = "";
 
 static bool aim(void *context, const char *address)
@@ -514,6 +538,7 @@ const struct check_test check_tests[] = {
     {"client closed while connecting", test_closed_while_connecting},
     {"client untrusted", test_untrusted},
     {"client untrusted by the server", test_untrusted_by_the_server},
+    {"client log", test_log},
     {"client follow", test_follow},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},

@@ -1,0 +1,297 @@
+/*
+ * The log: what it tells of connections, that it tells each thing once, and that the engine does the
+ * same with it as without it, alone or with servers that move.
+ */
+#include "test_engine_fixture.h"
+
+static struct fairlock_log journal;
+static struct fairlock_topology topology;
+static char told[512]; /* a line for each event */
+static char address[32];
+static char place[32];
+
+static void note(enum fairlock_log_event event, int status, const char *text, void *context)
+{
+  static const char *const names[] = {
+      [FAIRLOCK_LOG_CONNECTED] = "connected",       [FAIRLOCK_LOG_NOT_CONNECTED] = "not connected",
+      [FAIRLOCK_LOG_DISCONNECTED] = "disconnected", [FAIRLOCK_LOG_REDIRECTED] = "redirected",
+      [FAIRLOCK_LOG_REFUSED] = "refused",
+  };
+  const char *const words[] = {names[event],
+                               " ",
+                               fairlock_status_name(status),
+                               text != NULL ? " " : "",
+                               text != NULL ? text : "",
+                               "\n"};
+  CHECK(context == told);
+  size_t size = strlen(told);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    size_t length = strlen(words[i]);
+    CHECK(size + length < sizeof told);
+    memcpy(told + size, words[i], length + 1);
+    size += length;
+  }
+}
+
+/* This has been told, and nothing else, since the last time. */
+static bool tells(const char *lines)
+{
+  bool same = strcmp(told, lines) == 0;
+  if (!same) check_write(told);
+  told[0] = 0;
+  return same;
+}
+
+static void keep_log(void)
+{
+  told[0] = 0;
+  journal.function = note;
+  journal.context = told;
+  fairlock_engine_keep_log(&engine, &journal);
+}
+
+static void set_up_logged(void)
+{
+  set_up();
+  keep_log();
+}
+
+static void try_a(void)
+{
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+}
+
+static void close_connection(void)
+{
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  break_connection();
+}
+
+static void test_connections(void)
+{
+  set_up_logged();
+  greet();
+  CHECK(tells("connected OK\n"));
+  break_connection();
+  CHECK(tells("disconnected UNREACHABLE\n"));
+  fairlock_engine_opening(&engine, now);
+  break_connection();
+  CHECK(tells("not connected UNREACHABLE\n"));
+  greet();
+  CHECK(tells("connected OK\n"));
+  fairlock_engine_fail(&engine, FAIRLOCK_UNTRUSTED);
+  close_connection();
+  CHECK(tells("disconnected UNTRUSTED\n"));
+}
+
+static void test_dead_connection(void)
+{
+  set_up_logged();
+  greet();
+  try_a();
+  CHECK(tells("connected OK\n"));
+  pass(2000);
+  CHECK(tells(""));
+  close_connection();
+  CHECK(tells("disconnected UNREACHABLE\n"));
+}
+
+static void test_nonsense(void)
+{
+  static const char *const nonsense[] = {"x\r\n", ":1\r\n", "*1\r\n-ERR inside\r\n"};
+  for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+    set_up_logged();
+    greet();
+    try_a();
+    CHECK(tells("connected OK\n"));
+    feed(nonsense[i]);
+    close_connection();
+    CHECK(tells("disconnected PROTOCOL\n"));
+  }
+}
+
+static void test_refused_greeting(void)
+{
+  set_up_logged();
+  fairlock_engine_connect(&engine, now);
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  drain();
+  feed("-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+  CHECK(tells("refused REFUSED WRONGPASS invalid username-password pair or user is disabled.\n"));
+  close_connection();
+  CHECK(tells("not connected DENIED\n"));
+}
+
+static void test_refused_requests(void)
+{
+  set_up_logged();
+  greet();
+  try_a();
+  CHECK(tells("connected OK\n"));
+  feed("-NOSCRIPT No matching script. Please use EVAL.\r\n");
+  CHECK(sends("EVAL\r\n"));
+  CHECK(tells(""));
+  feed("-NOPERM this user has no permissions to run the 'eval' command or its keys, indeed\r\n");
+  CHECK(tells("refused REFUSED NOPERM this user has no permissions to run the 'eval' command o\n"));
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  try_a();
+  feed("!10\r\nOOM no way\r\n");
+  CHECK(tells("refused REFUSED OOM no way\n"));
+  CHECK_EQUAL(a.result, FAIRLOCK_OOM);
+  try_a();
+  /* what Redis 6.2 puts before the reason is left out */
+  feed("-ERR Error running script (call to f_1): @user_script:3: @user_script: 3: -NOPERM no\r\n");
+  CHECK(tells("refused REFUSED NOPERM no\n"));
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  /* read-only: that ends the connection, too */
+  try_a();
+  feed("-READONLY You can't write against a read only replica.\r\n");
+  close_connection();
+  CHECK(tells("refused REFUSED READONLY You can't write against a read only replica.\n"
+              "disconnected READONLY\n"));
+}
+
+/* A payload that does not fit the receive buffer has no words that could be told. */
+static void test_refused_at_length(void)
+{
+  char text[400];
+  set_up_logged();
+  greet();
+  try_a();
+  CHECK(tells("connected OK\n"));
+  memset(text, 'x', sizeof text);
+  memcpy(text, "!380\r\n", 6);
+  memcpy(text + 6 + 380, "\r\n", 3);
+  feed(text);
+  CHECK(tells(""));
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+}
+
+/* A wait, a handover, a renewal and a loss, which is told by `lost` alone. */
+static void test_hold(void)
+{
+  set_up_logged();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  grant(CHANNEL("1"), "78", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(sends("EVALSHA"));
+  answer(1, 78, 0);
+  pass(10000);
+  CHECK(sends("EVALSHA"));
+  answer(1, 78, 0);
+  CHECK_EQUAL(engine.counters.renewals, 2);
+  pass(10000);
+  CHECK(sends("EVALSHA"));
+  answer(0, -1, 0);
+  CHECK_EQUAL(losses, 1);
+  CHECK(tells("connected OK\n"));
+}
+
+/* With servers that move */
+
+static bool aim(void *context, const char *where)
+{
+  (void)context;
+  place[0] = 0;
+  if (where != NULL) memcpy(place, where, strlen(where) + 1);
+  return where != NULL;
+}
+
+static void set_up_following(const char *service, uint32_t replicas)
+{
+  set_up();
+  memset(&topology, 0, sizeof topology);
+  topology.address = address;
+  topology.address_size = sizeof address;
+  topology.service = service;
+  topology.replicas = replicas;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
+  keep_log();
+  fairlock_engine_connect(&engine, now);
+}
+
+static void say_hello(const char *mode)
+{
+  fairlock_engine_opening(&engine, now);
+  fairlock_engine_opened(&engine, now);
+  CHECK(sends("HELLO\r\n"));
+  feed("%3\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$2\r\nid\r\n:74\r\n$4\r\nmode\r\n");
+  feed(mode);
+}
+
+static void test_sentinel(void)
+{
+  set_up_following("doors", 0);
+  say_hello("$8\r\nsentinel\r\n");
+  CHECK(strstr(output, "GET-MASTER-ADDR-BY-NAME") != NULL);
+  feed("*2\r\n$8\r\n10.0.0.2\r\n$4\r\n6380\r\n");
+  CHECK(tells(""));
+  close_connection();
+  CHECK(tells("redirected OK 10.0.0.2:6380\n"));
+  CHECK(strcmp(place, "10.0.0.2:6380") == 0);
+  say_hello("$10\r\nstandalone\r\n");
+  tell_time(0);
+  CHECK(tells("connected OK\n"));
+  /* and asked again after a break */
+  break_connection();
+  CHECK(tells("disconnected UNREACHABLE\n"));
+  CHECK(place[0] == 0);
+}
+
+static void test_cluster(void)
+{
+  set_up_following(NULL, 0);
+  say_hello("$7\r\ncluster\r\n");
+  tell_time(0);
+  CHECK(engine.sharded);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("SSUBSCRIBE\r\n"));
+  push("ssubscribe", CHANNEL("1"), NULL);
+  CHECK(tells("connected OK\n"));
+  CHECK_EQUAL(fairlock_slot("door", 4), 8632);
+  feed("-MOVED 8632 10.0.0.3:6379\r\n");
+  close_connection();
+  CHECK(tells("redirected OK 10.0.0.3:6379\n"));
+  say_hello("$7\r\ncluster\r\n");
+  tell_time(0);
+  CHECK(sends("SSUBSCRIBE\r\n"));
+  push("ssubscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  push("smessage", CHANNEL("1"), "0");
+  CHECK(sends("EVALSHA"));
+  /* a slot that no lock in use is in: not followed */
+  feed("-MOVED 1 10.0.0.4:6379\r\n");
+  CHECK(tells("connected OK\nrefused REFUSED MOVED 1 10.0.0.4:6379\n"));
+}
+
+static void test_replicas(void)
+{
+  set_up_following(NULL, 2);
+  say_hello("$10\r\nstandalone\r\n");
+  tell_time(0);
+  try_a();
+  CHECK(strstr(output, "WAIT\r\n") != NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  feed(":2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(tells("connected OK\n"));
+}
+
+const struct check_test check_tests[] = {{"events: connections", test_connections},
+                                         {"events: dead connection", test_dead_connection},
+                                         {"events: nonsense", test_nonsense},
+                                         {"events: refused greeting", test_refused_greeting},
+                                         {"events: refused requests", test_refused_requests},
+                                         {"events: refused at length", test_refused_at_length},
+                                         {"events: hold", test_hold},
+                                         {"events: Sentinel", test_sentinel},
+                                         {"events: cluster", test_cluster},
+                                         {"events: replicas", test_replicas},
+                                         {0}};
