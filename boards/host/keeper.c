@@ -22,9 +22,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,6 +34,7 @@
 #include <unistd.h>
 
 #include "system.h"
+#include "tls.h"
 
 #define MOST_RESERVE_MS 500U
 
@@ -59,6 +62,8 @@ struct hold {
   struct fairlock handle;
   int link; /* -1: the other end is gone */
   int wake[2];
+  int events; /* where they are written; -1: nowhere */
+  struct fairlock_log log;
   struct guard *guard;
   uint32_t wait_ms; /* for the lock, what is left of it */
   int told;         /* the last reason for having to wait that was told */
@@ -90,6 +95,20 @@ static void tell_status(struct hold *hold, enum keeper_news news, int status)
   session_error(hold->session, status, message.error);
   session_address(hold->session, status, message.address);
   tell(hold, &message);
+}
+
+/* Called inside the client, by either thread. */
+static void on_event(enum fairlock_log_event kind, int status, const char *text, void *context)
+{
+  struct hold *hold = context;
+  struct keeper_event event = {.event = (int32_t)kind, .status = status};
+  bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
+  session_current(hold->session, event.address);
+  if (text != NULL) snprintf(event.text, sizeof event.text, "%s", text);
+  else if (failed && hold->session->url.tls) tls_error(&hold->session->tls, event.text);
+  _Static_assert(sizeof event <= _POSIX_PIPE_BUF, "a pipe takes it whole, or not at all");
+  ssize_t written = write(hold->events, &event, sizeof event);
+  (void)written;
 }
 
 /* Reads exactly size bytes. */
@@ -417,12 +436,12 @@ static void watch_over(struct hold *hold)
 }
 
 /*
- * Nothing but the link and the guard's pipe is shared with whoever started us, lest a pipe that
+ * Nothing but the link and the pipes of the guard and of events is shared with whoever started us, lest a pipe that
  * they read stays open.
  */
-static void detach(int link, const struct guard *guard)
+static void detach(int link, int events, const struct guard *guard)
 {
-  int kept[] = {link, guard->alive[0], guard->alive[1]};
+  int kept[] = {link, events, guard->alive[0], guard->alive[1]};
   sigset_t all;
   sigfillset(&all);
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -448,6 +467,7 @@ static void keep(struct hold *hold)
   pthread_t thread;
   int status = session_open(session);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (hold->events >= 0) fairlock_keep_log(&session->client, &hold->log);
   if (!make_wake(hold)) _exit(1);
   status = connect_to_any(hold);
   if (status == FAIRLOCK_OK && is_nested(hold)) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
@@ -474,28 +494,49 @@ static void configure(struct fairlock_config *config, const struct keeper_option
   config->connect_ms = connect_ms < 1000 ? 1000 : connect_ms > 5000 ? 5000 : connect_ms;
 }
 
+/* Makes the pipe of events, if there is to be one. Returns 0, or -1 with errno set. */
+static int make_events(bool verbose, int ends[2])
+{
+  ends[0] = -1;
+  ends[1] = -1;
+  if (!verbose) return 0;
+  if (pipe(ends) != 0) return -1;
+  for (int i = 0; i < 2; i++) {
+    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
+  }
+  return 0;
+}
+
 int keeper_start(struct keeper *keeper, struct session *session,
                  const struct keeper_options *options)
 {
   int ends[2];
-  if (guard_prepare(&keeper->guard) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+  int events[2];
+  if (guard_prepare(&keeper->guard) != 0 || make_events(options->verbose, events) != 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
     return -1;
   (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   keeper->link = ends[0];
+  keeper->events = events[0];
   keeper->options = options;
   keeper->pid = fork();
   if (keeper->pid == 0) {
-    detach(ends[1], &keeper->guard);
+    detach(ends[1], events[1], &keeper->guard);
     configure(&session->config, options);
     struct hold hold = {.session = session,
                         .options = options,
                         .link = ends[1],
+                        .events = events[1],
+                        .log = {.function = on_event},
                         .guard = &keeper->guard,
                         .wait_ms = options->wait_ms};
+    hold.log.context = &hold;
     keep(&hold);
   }
   int error = errno;
   (void)close(ends[1]);
+  if (events[1] >= 0) (void)close(events[1]);
   (void)close(keeper->guard.alive[0]);
   if (keeper->pid < 0) (void)close(ends[0]);
   errno = error;
@@ -514,6 +555,22 @@ struct keeper_message keeper_news(struct keeper *keeper)
   message.error[sizeof message.error - 1] = 0;
   message.owner[sizeof message.owner - 1] = 0;
   return message;
+}
+
+bool keeper_event(struct keeper *keeper, struct keeper_event *event)
+{
+  if (keeper->events < 0) return false;
+  ssize_t got = read(keeper->events, event, sizeof *event);
+  if (got == (ssize_t)sizeof *event) {
+    event->address[sizeof event->address - 1] = 0;
+    event->text[sizeof event->text - 1] = 0;
+    return true;
+  }
+  if (got >= 0 || (errno != EAGAIN && errno != EINTR)) {
+    (void)close(keeper->events);
+    keeper->events = -1;
+  }
+  return false;
 }
 
 static void give_order(struct keeper *keeper, enum order_kind kind)

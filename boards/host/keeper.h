@@ -25,6 +25,9 @@ struct keeper_options {
   uint32_t kill_after_ms;
   enum on_lost on_lost;
 
+  /* what happens to the connection is to be told */
+  bool verbose;
+
   /* where to count; its path NULL: nobody wants to know */
   struct metrics metrics;
 };
@@ -52,9 +55,23 @@ struct keeper_message {
   char address[ADDRESS_SIZE]; /* that status is about; "": see the URL */
 };
 
+/* What has happened to the connection. */
+struct keeper_event {
+  int32_t event; /* of enum fairlock_log_event */
+  int32_t status;
+  char address[ADDRESS_SIZE]; /* where; "": see the URL */
+  char text[224];             /* the server's words, those of TLS, or where to; "": none */
+};
+
 struct keeper {
   pid_t pid;
   int link; /* readable when there is news */
+
+  /*
+   * readable when there are events; -1: nobody wants to know, or there are no more. A pipe of its
+   * own, which holds what it can: what nobody reads is dropped, and holds nobody up
+   */
+  int events;
   const struct keeper_options *options;
   struct guard guard;
 };
@@ -68,6 +85,9 @@ int keeper_start(struct keeper *keeper, struct session *session,
 
 /* The next message. Blocks unless link is readable. */
 struct keeper_message keeper_news(struct keeper *keeper);
+
+/* Takes the next event, if there is one. Never blocks. */
+bool keeper_event(struct keeper *keeper, struct keeper_event *event);
 
 /* Tells it, and its guard, which process group to end when the lock is lost, or when we die. */
 void keeper_guard(struct keeper *keeper, pid_t group);

@@ -31,6 +31,7 @@
 #define LEASE_MS           30000U
 #define MOST_KILL_AFTER_MS 5000U
 #define MOST_REPLICAS      100U
+#define MOST_TOLD          16
 #define ANSWER_MS          1000U /* a keeper that runs has answered by then */
 
 struct run {
@@ -40,6 +41,10 @@ struct run {
   int conflict_status; /* -E                                     */
   int lost_status;     /* --lost-exit-code                       */
   const char *metrics_file;
+
+  /* events that were told since a connection was made */
+  struct keeper_event told[MOST_TOLD];
+  size_t told_count;
   struct session session;
   struct keeper keeper;
   struct terminal terminal;
@@ -80,7 +85,8 @@ static const char *const help[] = {
     "  --metrics-file FILE  write counters to FILE, as Prometheus reads them, now and then and at\n"
     "                       the end; as JSON if it ends with .json\n"
     "  --replicas N         hold the lock only while N replicas acknowledge it: all that\n"
-    "                       could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n",
+    "                       could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n"
+    "  --verbose            say what happens to the connection and to the lock\n",
     common_help,
     "\n"
     "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_OWNER and FAIRLOCK_TOKEN, the\n"
@@ -105,7 +111,8 @@ enum {
   OPTION_ON_LOST,
   OPTION_LOST_STATUS,
   OPTION_METRICS_FILE,
-  OPTION_REPLICAS
+  OPTION_REPLICAS,
+  OPTION_VERBOSE
 };
 
 static const struct option options[] = {
@@ -124,6 +131,7 @@ static const struct option options[] = {
     {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
     {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
     {"replicas", required_argument, NULL, OPTION_REPLICAS},
+    {"verbose", no_argument, NULL, OPTION_VERBOSE},
     {0},
 };
 
@@ -181,6 +189,8 @@ static bool take_option(struct run *run, struct given *given, int option)
     if (*optarg != 0) return true;
     misused(line, "--metrics-file needs the name of a file");
     return false;
+  case OPTION_VERBOSE:
+    return run->lock.verbose = true;
   case OPTION_REPLICAS:
     given->replicas = true;
     return parse_count(line, "--replicas", optarg, MOST_REPLICAS, &line->replicas);
@@ -272,6 +282,65 @@ static int parse(struct run *run, int argc, char **argv)
   return status;
 }
 
+/* What --verbose says */
+
+static bool same_event(const struct keeper_event *a, const struct keeper_event *b)
+{
+  return a->event == b->event && a->status == b->status && strcmp(a->address, b->address) == 0 &&
+         strcmp(a->text, b->text) == 0;
+}
+
+/*
+ * A server that stays away, or goes on refusing, is told once until there is a connection again; and
+ * of so many of them that nobody would read on, no more.
+ */
+static bool is_new_event(struct run *run, const struct keeper_event *event)
+{
+  if (event->event == FAIRLOCK_LOG_CONNECTED) {
+    run->told_count = 0;
+    return true;
+  }
+  for (size_t i = 0; i < run->told_count; i++)
+    if (same_event(&run->told[i], event)) return false;
+  if (run->told_count == MOST_TOLD) return false;
+  run->told[run->told_count++] = *event;
+  return true;
+}
+
+static void tell_event(const struct run *run, const struct keeper_event *event)
+{
+  bool redirected = event->event == FAIRLOCK_LOG_REDIRECTED;
+  char *place = session_place(&run->session, redirected ? "" : event->address);
+  char *words = session_words(event->text);
+  const char *why = fairlock_status_text(event->status);
+  switch (event->event) {
+  case FAIRLOCK_LOG_CONNECTED:
+    complain("%s: connected", place);
+    break;
+  case FAIRLOCK_LOG_NOT_CONNECTED:
+    complain("%s: not connected: %s%s", place, why, words);
+    break;
+  case FAIRLOCK_LOG_DISCONNECTED:
+    complain("%s: disconnected: %s%s", place, why, words);
+    break;
+  case FAIRLOCK_LOG_REDIRECTED:
+    complain("%s: redirected%s", place, words);
+    break;
+  default:
+    complain("%s: refused%s", place, words);
+    break;
+  }
+  free(words);
+  free(place);
+}
+
+static void tell_events(struct run *run)
+{
+  struct keeper_event event;
+  while (keeper_event(&run->keeper, &event))
+    if (is_new_event(run, &event)) tell_event(run, &event);
+}
+
 /* Waiting for something to happen */
 
 /*
@@ -302,13 +371,15 @@ static struct event await(struct run *run, int ms)
   uint32_t began = port_clock_ms();
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
-                               {.fd = run->keeper.link, .events = POLLIN}};
+                               {.fd = run->keeper.link, .events = POLLIN},
+                               {.fd = run->keeper.events, .events = POLLIN}};
     int tick = metrics_tick(&run->lock.metrics);
     uint32_t waited = port_clock_ms() - began;
     int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
-    int ready = poll(sources, 2, sooner(left, tick));
+    int ready = poll(sources, 3, sooner(left, tick));
     if (ready == 0 && left == sooner(left, tick)) return event;
     if (ready <= 0) continue; /* a signal: it is queued */
+    tell_events(run);
     if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
     if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
     if (event.signal == SIGCHLD) reap_adopted(run);
@@ -351,6 +422,8 @@ static void reap_keeper(const struct run *run)
 static int on_failure(struct run *run, const struct keeper_message *message)
 {
   reap_keeper(run);
+  if (run->lock.verbose)
+    complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
   if (run->cancelled_by != 0) return 128 + run->cancelled_by;
   if (message->news == KEEPER_GONE) {
     complain("the process that keeps the lock has ended unexpectedly; was it killed?");
@@ -391,10 +464,14 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
       on_retrying(run, &event.keeper);
       break;
     case KEEPER_CONNECTED:
+      if (run->lock.verbose) complain("%s is asked for", run->shown);
       keeper_acquire(&run->keeper);
       run->acquiring = true;
       break;
     case KEEPER_ACQUIRED:
+      if (run->lock.verbose)
+        complain("%s is acquired by %s, token %llu", run->shown, event.keeper.owner,
+                 (unsigned long long)event.keeper.token);
       *acquired = event.keeper;
       return true;
     default:
@@ -591,7 +668,10 @@ static int supervise(struct run *run)
 static int on_released(struct run *run, const struct keeper_message *message, int status)
 {
   if (run->lost) return run->lost_status;
-  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_OK) return status;
+  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_OK) {
+    if (run->lock.verbose) complain("%s is released", run->shown);
+    return status;
+  }
   if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_LOST) {
     complain(
         "%s was lost while the command ran: its lease ran out, it was broken, or its key deleted",
@@ -672,6 +752,7 @@ int run_command(int argc, char **argv)
     return EXIT_SYSTEM;
   }
   status = run_under_lock(&run);
+  tell_events(&run);
   metrics_stopped(&run.lock.metrics, status);
   free(run.shown);
   return status;

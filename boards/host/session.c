@@ -331,6 +331,16 @@ void session_address(struct session *session, int status, char address[ADDRESS_S
   pthread_mutex_unlock(&addresses->mutex);
 }
 
+void session_current(struct session *session, char address[ADDRESS_SIZE])
+{
+  struct addresses *addresses = &session->addresses;
+  address[0] = 0;
+  if (session->noting.aim == NULL) return;
+  pthread_mutex_lock(&addresses->mutex);
+  memcpy(address, addresses->current, ADDRESS_SIZE);
+  pthread_mutex_unlock(&addresses->mutex);
+}
+
 /* Where the servers are, and that they may move. */
 static int follow(struct session *session)
 {

@@ -82,6 +82,9 @@ int session_second(struct session *second, const struct session *session,
  */
 void session_address(struct session *session, int status, char address[ADDRESS_SIZE]);
 
+/* The address that the connection goes to now. "": none is known. May be called by a log. */
+void session_current(struct session *session, char address[ADDRESS_SIZE]);
+
 /* Connects. Returns EXIT_DONE, or a status after a complaint. */
 int session_connect(struct session *session);
 

@@ -86,6 +86,9 @@ test_sentinels() {
     FAIRLOCK_URL=$url names_address 127.0.0.1:$port a b
     expect 0 "$fairlock" list --url "$url"
   done
+  expect 0 "$fairlock" run --verbose --url "redis+sentinel://$sentinels/door" a true
+  said "redis+sentinel://$sentinels/door: redirected: 127.0.0.1:$port"
+  said "redis+sentinel://$sentinels/door (127.0.0.1:$port): connected"
   # in database 3 of the same master
   run --url "redis+sentinel://$sentinels/door/3" a sleep 60 &
   holder=$!
@@ -284,6 +287,14 @@ test_cluster() {
       expect 0 "$fairlock" run --url $url "$name" true
       FAIRLOCK_URL=$url names_address 127.0.0.1:$node "$name"
     done
+  done
+  node=$(on_node a)
+  for other in $first $second $third; do
+    expect 0 "$fairlock" run --verbose --url redis://127.0.0.1:$other a true
+    said "redis://127.0.0.1:$other: connected"
+    [ $other -eq $node ] || said "redis://127.0.0.1:$other: redirected: 127.0.0.1:$node"
+    [ $other -eq $node ] || said "redis://127.0.0.1:$other (127.0.0.1:$node): connected"
+    ! grep -q MOVED "$dir/err" || fail "$(cat "$dir/err")"
   done
   [ $(sort -u "$dir/nodes" | wc -l) -eq 3 ] || fail "these names are not on all nodes: $(cat "$dir/nodes")"
   # nodes that do not know how others call them: MOVED names a port and no host

@@ -69,6 +69,8 @@ untrusted() {
     said "$FAIRLOCK_URL: the server's certificate is not trusted, or ours is not: $words"
     said '--cacert'
   done
+  expect 77 "$fairlock" run --verbose "$@" a true
+  said "$FAIRLOCK_URL: not connected: the server's certificate is not trusted, or ours is not: $words"
 }
 
 test_trust() {

@@ -1,0 +1,112 @@
+#!/bin/sh
+# What fairlock run --verbose says, line by line.
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2034,SC2046,SC2086,SC2154,SC1091,SC2317
+set -u
+. tests/support/lib.sh
+
+# lines FILE: as they are, but for the prefix, ids and tokens
+lines() {
+  sed 's/^fairlock: //; s/ by [^ ]*, token [0-9]*$/ by ID, token N/' "$1"
+}
+
+# said_all FILE LINE...: these lines and no others
+said_all() {
+  file=$1
+  shift
+  [ "$(lines "$file")" = "$(printf '%s\n' "$@")" ] || fail "$(cat "$file")"
+}
+
+# counts COUNT WORDS FILE: so many lines have these words
+counts() {
+  [ "$(grep -cF -e "$2" "$3")" -eq "$1" ]
+}
+
+test_run() {
+  url=redis://127.0.0.1:$port
+  expect 7 "$fairlock" run --verbose a sh -c 'echo $FAIRLOCK_OWNER, token $FAIRLOCK_TOKEN; exit 7'
+  said_all "$dir/err" "$url: connected" 'a is asked for' 'a is acquired by ID, token N' 'a is released'
+  said "$(cat "$dir/out")"
+  expect 7 "$fairlock" run a sh -c 'exit 7'
+  [ ! -s "$dir/err" ] || fail "without being asked: $(cat "$dir/err")"
+  name=$(printf 'x\033[2J\ny')
+  expect 0 "$fairlock" run --verbose "$name" true
+  said_all "$dir/err" "$url: connected" 'x\x1b[2J\x0ay is asked for' 'x\x1b[2J\x0ay is acquired by ID, token N' 'x\x1b[2J\x0ay is released'
+}
+
+test_not_acquired() {
+  run a sleep 60 &
+  eventually held a
+  expect 1 "$fairlock" run --verbose -w 0.1 a true
+  said_all "$dir/err" "redis://127.0.0.1:$port: connected" 'a is asked for' 'a was not acquired: the wait timed out'
+  run --verbose a true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  kill $waiter
+  ends 143 $waiter
+  said 'a was not acquired: the wait was cancelled'
+}
+
+# A password that is wrong: the server's words, and what that means.
+test_refused() {
+  redis config set requirepass secret >"$dir/out"
+  expect 77 "$fairlock" run --verbose --url redis://:wrong@127.0.0.1:$port a true
+  said "redis://127.0.0.1:$port: refused: WRONGPASS "
+  said "redis://127.0.0.1:$port: not connected: the server refuses this user"
+  ! grep -q -e 'wrong@' -e ':wrong' "$dir/err" || fail "$(cat "$dir/err")"
+}
+
+# One that breaks, and one that cannot be made for a while, which is said once.
+test_connections() {
+  run --verbose --lease 60 a sleep 60 2>"$dir/err" &
+  holder=$!
+  eventually counts 1 'a is acquired' "$dir/err"
+  redis client kill type pubsub >"$dir/out"
+  eventually counts 2 "redis://127.0.0.1:$port: connected" "$dir/err"
+  stop_server
+  eventually counts 1 ': not connected: the server cannot be reached' "$dir/err"
+  sleep 3 # it tries several times
+  counts 1 ': not connected: the server cannot be reached' "$dir/err" || fail "$(cat "$dir/err")"
+  counts 2 ': disconnected: the server cannot be reached' "$dir/err" || fail "$(cat "$dir/err")"
+  kill $holder
+  ends 143 $holder
+}
+
+# Several that stay away, in turn: each is told once.
+test_seeds() {
+  stop_server
+  url=redis+cluster://127.0.0.1:1,127.0.0.1:234,127.0.0.1:4
+  expect 75 "$fairlock" run --verbose -w 2 --url "$url" a true
+  counts 3 ': not connected: ' "$dir/err" || fail "$(cat "$dir/err")"
+  for seed in 1 234 4; do said "(127.0.0.1:$seed): not connected: the server cannot be reached"; done
+}
+
+# The server's text may be anything, and is told as a terminal can show it.
+test_hostile_text() {
+  port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+  printf -- '-ERR \033[2J\377 text\r\n' | nc -l 127.0.0.1 "$port" >"$dir/asked" &
+  listener=$!
+  sleep 0.5
+  "$fairlock" run -n --verbose --url redis://127.0.0.1:$port a true 2>"$dir/err"
+  kill $listener 2>"$dir/out"
+  said "redis://127.0.0.1:$port: refused: ERR \\x1b[2J\\xff text"
+}
+
+# More events than a pipe holds, while nobody reads: the keeper ends the command in time all the same.
+test_nobody_reads() {
+  url=redis+cluster://127.0.0.1:$port$(printf ',127.0.0.1:%d' $(seq 130))
+  run --verbose --lease 3 --url "$url" a sh -c 'echo $$ >"$0"; exec sleep 60' "$dir/command" 2>"$dir/err" &
+  holder=$!
+  eventually test -s "$dir/command"
+  kill -STOP $holder
+  stop_server
+  eventually dead "$(cat "$dir/command")"
+  kill -CONT $holder
+  ends 79 $holder
+  said 'a could not be renewed in time: '
+  ! grep -q 'does not run' "$dir/err" || fail "it was not the keeper that ended the command: $(cat "$dir/err")"
+  said '127.0.0.1:1): not connected: the server cannot be reached'
+  counts 16 'connected: ' "$dir/err" || fail "$(cat "$dir/err")"
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests run not_acquired refused connections seeds hostile_text nobody_reads
