@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,7 +62,7 @@ void print_value(const char *name, double value, const char *remark)
   fflush(stdout);
 }
 
-static void must(bool condition, const char *what)
+void must(bool condition, const char *what)
 {
   if (condition) return;
   fprintf(stderr, "bench: %s\n", what);
@@ -96,6 +97,38 @@ void bench_client_open(struct bench_client *client, int port)
 void bench_client_close(struct bench_client *client)
 {
   fairlock_client_deinit(&client->client);
+}
+
+void small_client_open(struct small_client *small, const char *service, const char *name)
+{
+  small->config.receive_buffer = small->receive;
+  small->config.receive_size = sizeof small->receive;
+  small->config.send_buffer = small->send;
+  small->config.send_size = sizeof small->send;
+  port_posix_tcp(&small->socket, "127.0.0.1", service);
+  must(fairlock_client_init(&small->client, &small->config, &small->socket.transport) ==
+           FAIRLOCK_OK,
+       "client");
+  must(fairlock_init(&small->door, &small->client, name) == FAIRLOCK_OK, "lock");
+  must(fairlock_connect(&small->client) == FAIRLOCK_OK, "no server");
+}
+
+void small_client_arrive(struct small_client *small)
+{
+  must(fairlock_start_acquire(&small->door, FAIRLOCK_FOREVER, 600000) == FAIRLOCK_PENDING,
+       "acquire");
+  while (fairlock_result(&small->door) == FAIRLOCK_PENDING && small->door.listed != 0)
+    fairlock_poll(&small->client, 1000);
+}
+
+int most_files(void)
+{
+  const rlim_t enough = 1 << 20;
+  struct rlimit files;
+  must(getrlimit(RLIMIT_NOFILE, &files) == 0, "limit of descriptors");
+  files.rlim_cur = files.rlim_max < enough ? files.rlim_max : enough; /* infinity is larger */
+  must(setrlimit(RLIMIT_NOFILE, &files) == 0, "limit of descriptors");
+  return (int)files.rlim_cur;
 }
 
 void finish_all(struct bench_client *client, struct fairlock *handles, int count)
@@ -146,6 +179,12 @@ double net_bytes(redisContext *peer)
   double result = second - own;
   own += second - first;
   return result;
+}
+
+double server_cpu(redisContext *peer)
+{
+  return (info_number(peer, "cpu", "used_cpu_user:") + info_number(peer, "cpu", "used_cpu_sys:")) *
+         1e6;
 }
 
 int format_request(char **text, const char *name, const char *id, unsigned long long token)

@@ -26,6 +26,9 @@ void print_value(const char *name, double value, const char *remark);
 /* Microseconds since some moment, with fractions. */
 double now(void);
 
+/* Ends the program when the condition does not hold, and says what has failed. */
+void must(bool condition, const char *what);
+
 /* A client of the library with buffers for many requests at once. */
 struct bench_client {
   struct fairlock_client client;
@@ -42,6 +45,28 @@ void bench_client_start(struct bench_client *client);
 void bench_client_open(struct bench_client *client, int port);
 void bench_client_close(struct bench_client *client);
 
+/* A client with a lock and small buffers: many of them fit. */
+struct small_client {
+  struct fairlock_client client;
+  struct port_posix socket;
+  struct fairlock_config config;
+  struct fairlock door;
+  uint8_t receive[256];
+  uint8_t send[256];
+};
+
+/* Connects. What the caller has set in config stays, but for the buffers. service: its port. */
+void small_client_open(struct small_client *small, const char *service, const char *name);
+
+/*
+ * Acquires, and waits until this client stands in the queue (or holds): the order of arrival is the
+ * order of these calls.
+ */
+void small_client_arrive(struct small_client *small);
+
+/* Raises the limit of descriptors as far as the system allows, and returns it. */
+int most_files(void);
+
 /*
  * Services the client until all handles of the array have come to a result. Ends the program if one
  * is not FAIRLOCK_OK.
@@ -51,9 +76,13 @@ void finish_all(struct bench_client *client, struct fairlock *handles, int count
 redisContext *hiredis_open(int port);
 
 /* A field of INFO's section as a number. */
+double info_number(redisContext *peer, const char *section, const char *field);
+
 /* Bytes received and sent by the server so far, less what asking for it costs. */
 double net_bytes(redisContext *peer);
-double info_number(redisContext *peer, const char *section, const char *field);
+
+/* Microseconds of a processor that the server has used so far. */
+double server_cpu(redisContext *peer);
 
 /*
  * The command that acquires or releases, as hiredis formats it: what the library sends, in its

@@ -7,46 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 struct point clients_curve[8];
 int clients_points;
 
-struct small_client {
-  struct fairlock_client client;
-  struct port_posix socket;
-  struct fairlock_config config;
-  struct fairlock door;
-  uint8_t receive[256];
-  uint8_t send[256];
-};
-
 static char service[8];
-
-static void open_small(struct small_client *small, const char *name)
-{
-  small->config.receive_buffer = small->receive;
-  small->config.receive_size = sizeof small->receive;
-  small->config.send_buffer = small->send;
-  small->config.send_size = sizeof small->send;
-  port_posix_tcp(&small->socket, "127.0.0.1", service);
-  if (fairlock_client_init(&small->client, &small->config, &small->socket.transport) != FAIRLOCK_OK)
-    exit(1);
-  if (fairlock_init(&small->door, &small->client, name) != FAIRLOCK_OK) exit(1);
-  if (fairlock_connect(&small->client) != FAIRLOCK_OK) exit(1);
-}
-
-/*
- * Waits until this client's acquire stands in the queue (or holds): the order of arrival is the
- * order of these calls.
- */
-static void arrive(struct small_client *small)
-{
-  if (fairlock_start_acquire(&small->door, FAIRLOCK_FOREVER, 600000) != FAIRLOCK_PENDING) exit(1);
-  while (fairlock_result(&small->door) == FAIRLOCK_PENDING && small->door.listed != 0)
-    fairlock_poll(&small->client, 1000);
-}
 
 /* Each client acquires `rounds` times. Returns handovers a second. */
 static double compete(int count, int rounds, int *violations, double *jain)
@@ -55,9 +21,9 @@ static double compete(int count, int rounds, int *violations, double *jain)
   int *grants = calloc((size_t)count, sizeof *grants);
   if (clients == NULL || grants == NULL) exit(1);
   for (int i = 0; i < count; i++)
-    open_small(&clients[i], "clients");
+    small_client_open(&clients[i], service, "clients");
   for (int i = 0; i < count; i++)
-    arrive(&clients[i]);
+    small_client_arrive(&clients[i]);
   double begin = now();
   int total = count * rounds;
   *violations = 0;
@@ -77,7 +43,7 @@ static double compete(int count, int rounds, int *violations, double *jain)
     }
     grants[turn % count]++;
     if (fairlock_release(&holder->door) != FAIRLOCK_OK) exit(1);
-    if (turn + count < total) arrive(holder);
+    if (turn + count < total) small_client_arrive(holder);
     if (now() - last_beat > 500000) { /* the others' heartbeats */
       for (int i = 0; i < count; i++)
         fairlock_poll(&clients[i].client, 0);
@@ -101,8 +67,7 @@ static double compete(int count, int rounds, int *violations, double *jain)
 void bench_clients(int port)
 {
   static const int sizes[] = {2, 10, 100, 1000};
-  struct rlimit files = {.rlim_cur = 4096, .rlim_max = 4096};
-  setrlimit(RLIMIT_NOFILE, &files);
+  (void)most_files();
   snprintf(service, sizeof service, "%d", port);
   for (int i = 0; i < 4; i++) {
     int violations;
@@ -178,10 +143,10 @@ void bench_memory(int port)
   snprintf(service, sizeof service, "%d", port);
   struct small_client *clients = calloc(CLIENTS + 1, sizeof *clients);
   if (clients == NULL) exit(1);
-  open_small(&clients[CLIENTS], "memory");
+  small_client_open(&clients[CLIENTS], service, "memory");
   double before = resident();
   for (int i = 0; i < CLIENTS; i++) {
-    open_small(&clients[i], "memory");
+    small_client_open(&clients[i], service, "memory");
     if (fairlock_try_acquire(&clients[i].door, 1000) == FAIRLOCK_OK)
       fairlock_release(&clients[i].door);
   }

@@ -18,13 +18,6 @@
 static const struct port_openssl_config trust = {.ca_file = FILE_OF("ca.crt"),
                                                  .host = port_posix_host};
 
-static void must(bool condition, const char *what)
-{
-  if (condition) return;
-  fprintf(stderr, "bench: tls: %s\n", what);
-  exit(1);
-}
-
 /* Has the server speak TLS, too; returns at which port. */
 static int serve_tls(int port)
 {
