@@ -102,6 +102,7 @@ void bench_decode(int port);
 void bench_wait(int port);
 void bench_memory(int port);
 void bench_tls(int port);
+void bench_waiters(int port);
 
 /* What bench_growth() and bench_clients() found, for the picture. */
 struct point {
