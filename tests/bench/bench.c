@@ -228,7 +228,7 @@ static const struct {
     {"pair", bench_pair},          {"handover", bench_handover}, {"growth", bench_growth},
     {"many", bench_many},          {"threads", bench_threads},   {"clients", bench_clients},
     {"decode", bench_decode},      {"wait", bench_wait},         {"tls", bench_tls},
-    {"server", bench_server_time}, {"waiters", bench_waiters},
+    {"server", bench_server_time}, {"waiters", bench_waiters},   {"cluster", bench_cluster},
 };
 
 static bool chosen(int argc, char **argv, const char *name)

@@ -103,6 +103,7 @@ void bench_wait(int port);
 void bench_memory(int port);
 void bench_tls(int port);
 void bench_waiters(int port);
+void bench_cluster(int port);
 
 /* What bench_growth() and bench_clients() found, for the picture. */
 struct point {

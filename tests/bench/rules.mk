@@ -6,7 +6,10 @@ PACKAGES_BENCH := libhiredis-dev libssl-dev openssl redis-tools strace
 
 $(BUILD)/tests/bench/tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
 
-$(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o $(BUILD)/tests/svg.o \
+$(BUILD)/tests/bench/cluster.o: CPPFLAGS += -Itests/server
+
+$(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(BUILD)/tests/check.o \
+  $(BUILD)/tests/svg.o $(patsubst %,$(BUILD)/tests/failover/%.o,cluster net rig) \
   $(BUILD)/port/openssl/openssl.o $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server $(BUILD)/tls/certificates/made
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lhiredis -lssl -lcrypto -lm $(LDLIBS)
 

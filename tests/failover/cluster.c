@@ -178,8 +178,8 @@ bool cluster_move_slot(struct rig *rig, int slot, int from, int to)
 
 /* The start */
 
-/* One range, by the commands of any version: a command of the harness has up to 64 words. */
-static bool take_slots(struct node *node, int first, int last)
+/* By the commands of any version: a command of the harness has up to 64 words. */
+bool node_take_slots(struct node *node, int first, int last)
 {
   struct raw *raw = node_raw(node);
   if (server_version() >= 700) return raw_run(raw, "CLUSTER ADDSLOTSRANGE %d %d", first, last);
@@ -247,7 +247,8 @@ void cluster_start(struct rig *rig, const struct rig_options *options)
     node_start(rig, i, false);
     (void)snprintf(node->id, sizeof node->id, "%s", raw_text(node_raw(node), "CLUSTER MYID"));
     if (!raw_run(node_raw(node), "CLUSTER SET-CONFIG-EPOCH %d", i + 1)) give_up("no epoch");
-    if (i < 3 && !take_slots(node, SLOTS * i / 3, SLOTS * (i + 1) / 3 - 1)) give_up("no slots");
+    if (i < 3 && !node_take_slots(node, SLOTS * i / 3, SLOTS * (i + 1) / 3 - 1))
+      give_up("no slots");
     if (i > 0 && !raw_run(node_raw(&rig->node[0]), "CLUSTER MEET 127.0.0.1 %d %d", node->port,
                           node->bus_port))
       give_up("the nodes of the cluster do not meet");
