@@ -297,7 +297,10 @@ struct request {
 static bool check_acquired(const struct request *request, int64_t value, const struct audit *before,
                            const struct audit *after)
 {
-  bool good = CHECK(strtod(after->count + 1, NULL) == request->target);
+  /* a handover is confirmed by the request that names its token, and by no other */
+  bool handed = strcmp(before->count, "=0") == 0 && request->mode >= 0 &&
+                (double)value == token_of(before->token);
+  bool good = CHECK(strtod(after->count + 1, NULL) == (handed ? 0 : request->target));
   good &= CHECK(after->ttl > 0);
   if (before->count[0] != 0) return good;
   good &= CHECK_EQUAL(request->target, 1);
