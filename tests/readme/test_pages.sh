@@ -88,6 +88,12 @@ status_line() {
   eventually unheld backup
 }
 
+# While it is held.
+list_line() {
+  expect 0 sh -c "$1"
+  printed backup
+}
+
 acl_line() {
   [ "$(echo "$1" | redis)" = OK ] || fail "the server refuses: $1"
   user="redis://locks:PASSWORD@127.0.0.1:$port"
@@ -123,6 +129,7 @@ obey() {
     cc\ *) compile "$1" ;;
     fairlock\ run\ *) run_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
+    fairlock\ list\ *) list_line "$1" ;;
     ACL\ SETUSER\ *) acl_line "$1" ;;
     sh\ port/bearssl/key.sh\ *) key_line "$1" ;;
     cmake\ *) cmake_line "$1" ;;
