@@ -3,22 +3,23 @@
  *
  * Handles that want to send stand in the list READY. When the send buffer is empty it is filled
  * with their requests. Each request gets a sequence number when it begins to be written, and the
- * server answers in that order; a SUBSCRIBE has a number of its own. Handles with answers to come
- * stand in the list SENT, in the order of the oldest of each; the answer to a request that its
- * handle no longer cares about finds nobody. An answer that does not come in time means that the
- * connection is dead: it is closed, and whatever was under way is sent again on the next one.
+ * server answers in that order; a SUBSCRIBE has a number of its own. Handles that await answers
+ * stand in the list SENT, in the order of the oldest request of each; an answer that its handle no
+ * longer cares about finds no entry there and is dropped. An answer that does not come in time
+ * means that the connection is dead: it is closed, and whatever was under way is sent again on the
+ * next one.
  */
 #include "internal.h"
 
 #include <string.h>
 
 /*
- * Nothing is due for so long. Shorter than it might be: for all of our clock's round but this,
- * `next` is seen to be past.
+ * How far ahead `next` lies when nothing is due. Kept short on purpose: a `next` that seems to lie
+ * further ahead has passed, so even a tick that comes weeks late is seen to be late.
  */
 #define FAR (FAIRLOCK_DURATION_MAX_MS / 16)
 
-/* Requests that may await answers at a time: their numbers have to be told apart. */
+/* The most requests that may await answers at a time: 16 bits have to tell which came first. */
 #define SEQUENCES 30000U
 
 static uint32_t earlier(uint32_t a, uint32_t b)
@@ -89,7 +90,7 @@ void fairlock_list_sent(struct fairlock *handle)
   insert(handle, SENT, after);
 }
 
-/* The handle wants to send, now or as soon as one of its requests was answered. */
+/* The handle wants to send, now or as soon as one of its requests has been answered. */
 void fairlock_queue_send(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -155,7 +156,8 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 /* The connection's life */
 
 /*
- * Clocks of devices that were switched on together differ by then: `now` is the jitter's entropy.
+ * The entropy for jitter is `now`: even among devices that were switched on together the clocks
+ * differ when a connection breaks.
  */
 static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 {
@@ -169,8 +171,8 @@ static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 }
 
 /*
- * The first attempt to reconnect comes within 50 ms, the later ones within twice the time each, up
- * to 5 s.
+ * The first attempt to reconnect comes within 50 ms, each later one may take twice as long as the
+ * one before, up to 5 s.
  */
 static uint32_t back_off(struct fairlock_engine *engine)
 {
@@ -220,7 +222,7 @@ void fairlock_engine_fail(struct fairlock_engine *engine, int status)
   engine->last_error = (int8_t)status;
 }
 
-/* Adds a number to the id: five bits a digit, the last ones first, which needs no division. */
+/* Adds a number to the id in base 32, the lowest digit first, which needs no division. */
 static void add_to_id(struct fairlock_engine *engine, uint32_t number)
 {
   do {
@@ -231,8 +233,8 @@ static void add_to_id(struct fairlock_engine *engine, uint32_t number)
 }
 
 /*
- * The client's id, made once: no two connections have the same number while a server runs, and none
- * that has the same number after a restart has the same time.
+ * Makes the client's id, once. It is unique: while a server runs, no two connections have the same
+ * number, and one that gets the same number after a restart has another time.
  */
 static void make_id(struct fairlock_engine *engine)
 {
@@ -253,8 +255,8 @@ static void make_id(struct fairlock_engine *engine)
 
 /*
  * The greeting was answered: the server's time is known, and with it when the requests of old
- * connections have expired. None lives longer than it was made for, whatever this server's clock
- * says: it may be another server by now.
+ * connections have expired. The wait for that is never longer than the longest life of a request,
+ * whatever this server's clock says: it may be another server by now.
  */
 void fairlock_greeted(struct fairlock_engine *engine)
 {
@@ -268,7 +270,7 @@ void fairlock_greeted(struct fairlock_engine *engine)
   engine->counters.connects++;
 }
 
-/* The server refuses the greeting. */
+/* The server refused the greeting. */
 void fairlock_refused(struct fairlock_engine *engine, int status)
 {
   fairlock_engine_fail(engine, status);
@@ -297,7 +299,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->receive_end = 0;
   for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
     fairlock_on_broken(handle);
-    /* what is not trusted will not be by waiting */
+    /* retrying does not change the certificates */
     bool in_vain = engine->last_error == FAIRLOCK_UNTRUSTED;
     if (failed && (in_vain || handle->phase == TRYING || asking(handle)))
       fairlock_on_failed(handle, engine->last_error);
@@ -307,7 +309,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
-/* So many requests await answers that no other may be sent. */
+/* Too many requests await answers to send another. */
 static bool window_full(const struct fairlock_engine *engine)
 {
   return (uint16_t)(engine->last_sent - engine->last_received) >= engine->window;
@@ -331,8 +333,8 @@ unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t no
 static uint32_t connection_limit(const struct fairlock_engine *engine);
 
 /*
- * Takes the next request on, unless one is being written. False when there is none, or while an
- * answer is late: if its request was lost, the answers to the next would be taken for it.
+ * Begins the next request, unless one is being written. False when there is none, or while an
+ * answer is late: if its request was lost, the answer to the next would be taken for its own.
  */
 static bool take_request(struct fairlock_engine *engine)
 {
@@ -403,7 +405,7 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   engine->now = now;
   if (size > 0) engine->reads++;
   else engine->reads = 0;
-  if (engine->reads == 0) { /* or the server never stops: it is judged all the same */
+  if (engine->reads == 0) { /* or 256 in a row: a server that never pauses is judged, too */
     engine->drained_at = now;
     engine->overslept = false;
     engine->changed = true;
@@ -426,8 +428,8 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
 /* Time */
 
 /*
- * Silence of the server is known until then: what has piled up during a freeze of ours is read
- * first.
+ * The time up to which the server's silence is certain: after a freeze of this device, what has
+ * piled up has to be read before.
  */
 uint32_t fairlock_judged_at(const struct fairlock_engine *engine)
 {
@@ -435,8 +437,9 @@ uint32_t fairlock_judged_at(const struct fairlock_engine *engine)
 }
 
 /*
- * When it is the connection's turn: closed, it may be opened again; otherwise it counts as dead,
- * because it takes too long to open or to greet, an answer is late, or bytes cannot be sent.
+ * When the connection needs attention. Closed: when it may be opened again. Otherwise: when it
+ * counts as dead, because it takes too long to open or to greet, an answer is late, or bytes cannot
+ * be sent.
  */
 static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
@@ -453,7 +456,7 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
     if (engine->stage > OPENING) greeted += engine->response_ms;
     limit = earlier(limit, greeted);
   }
-  /* also to a request that no handle cares about any more: others may wait until it is answered */
+  /* also for a request that no handle cares about any more: others may be waiting behind it */
   if (engine->send_end > 0 || engine->last_sent != engine->last_received) {
     uint32_t since = written ? oldest->sent_at[0] : engine->filled_at;
     limit = earlier(limit, since + engine->response_ms);

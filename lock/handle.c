@@ -5,21 +5,21 @@
  * enough to send again. A waiter's heartbeats and a holder's renewals go out by the clock; replies
  * count as long as the handle is in the phase in which it wrote the request.
  *
- * In doubt. What was under way on a connection that broke may still reach the server, until the
- * time at which the request itself says that it expires. Most requests do no harm then: they name a
- * token, or do nothing unless held. Two do: an acquire that arrives after the release begins a hold
- * that nobody knows of, and a leave that arrives after the next acquire ends its hold. So a handle
- * with an acquire in doubt leaves once more when that has expired, and one with a leave in doubt
- * does not acquire before.
+ * In doubt. A request that was under way on a connection that broke may still be carried out, until
+ * the expiry time that it carries. Most requests do no harm then: they name a token, or do nothing
+ * unless held. Two kinds would: an acquire that arrives after the release begins a hold that nobody
+ * knows of, and a leave that arrives after the next acquire ends its hold. So a handle with an
+ * acquire in doubt leaves once more when that has expired, and one with a leave in doubt does not
+ * acquire until that has expired.
  *
- * A handle is FREE only when the server can have nothing of it: no place in the queue, no hold, no
- * acquire still on its way. Until then it is LEAVING, in the background if need be.
+ * A handle is FREE only when nothing of it can be left on the server: no place in the queue, no
+ * hold, no acquire still on its way. Until then it is LEAVING, in the background if need be.
  *
  * Tokens. While it does not hold, a handle keeps the token of its last hold: the server may still
- * have that hold, because it was given up unreleased, or because the server took over and has not
- * got the release, or has got an older one. The next acquire tells it to end that hold and to begin a
- * new one, with a newer token than both. So an acquire ends no hold that its handle believes in: none
- * is believed in whose token is not newer than the last.
+ * have that hold, because it was given up without a release, or because a replica took over that has
+ * not received the release, or has received an older one. The next acquire tells the server to end
+ * that hold and to begin a new one, with a newer token than both. So an acquire ends no hold that its
+ * handle believes in: none is believed in whose token is not newer than the last.
  */
 #include "internal.h"
 
@@ -59,7 +59,7 @@ static void set_timer(struct fairlock *handle, uint32_t time)
   handle->engine->changed = true;
 }
 
-/* Replies to requests of the phase before do not count any more. */
+/* From here on, replies to requests of the previous phase do not count. */
 static void set_phase(struct fairlock *handle, enum phase phase)
 {
   fairlock_list_remove(handle, SENT);
@@ -75,7 +75,8 @@ static uint8_t in_flight(const struct fairlock *handle)
 }
 
 /*
- * Nothing that this handle wrote can have left, or can still leave, a hold or a place in the queue.
+ * Nothing of this handle can be on the server, or still arrive there and stay: no hold, and no
+ * place in the queue.
  */
 static bool nothing_there(const struct fairlock *handle)
 {
@@ -84,8 +85,8 @@ static bool nothing_there(const struct fairlock *handle)
 }
 
 /*
- * The operation, if there is one, is over. Why it was given up counts for more than what came of
- * leaving the queue.
+ * Ends the operation, if there is one. When it was given up, the reason for that is its result, not
+ * what came of leaving the queue.
  */
 static void finish(struct fairlock *handle, int result)
 {
@@ -95,24 +96,25 @@ static void finish(struct fairlock *handle, int result)
   handle->leave_result = FAIRLOCK_OK;
 }
 
-/* One that is being removed is gone, whatever became of its leave. */
+/* A handle that is being removed ends with FAIRLOCK_OK, whatever became of its leave. */
 static void become_free(struct fairlock *handle, int result)
 {
   bool removed = handle->phase == REMOVING;
-  if (removed && handle->flags & SUBSCRIBING) /* who would count its reply? */
+  if (removed && handle->flags & SUBSCRIBING) /* nobody would be left to count its reply */
     fairlock_engine_fail(handle->engine, FAIRLOCK_UNREACHABLE);
   fairlock_list_remove(handle, READY);
   set_phase(handle, FREE);
   handle->holds = 0;
-  handle->in_flight &= KIND_LEAVE; /* one that is late must not end the next wait */
+  handle->in_flight &= KIND_LEAVE; /* a late leave must not end the next wait */
   handle->in_doubt &= KIND_LEAVE;
   handle->flags &= removed ? 0 : SUBSCRIBED | SUBSCRIBING;
   finish(handle, removed ? FAIRLOCK_OK : result);
 }
 
 /*
- * Something may be left on the server all the same: a late renewal may have kept the hold alive,
- * and a heartbeat that crossed the grant may have come when the hold had ended.
+ * The hold is over for the caller, but something may be left on the server: a late renewal may have
+ * kept the hold alive, and a heartbeat that crossed the grant may have arrived after the hold had
+ * ended and queued again.
  */
 static void lose(struct fairlock *handle)
 {
@@ -128,8 +130,8 @@ static void lose(struct fairlock *handle)
 }
 
 /*
- * When the last that the handle wrote has been carried out or expired, and what came of it has
- * ended.
+ * The time by which every request of the handle has been carried out or has expired, and whatever
+ * it left on the server has ended.
  */
 static uint32_t all_ended(const struct fairlock *handle)
 {
@@ -138,8 +140,9 @@ static uint32_t all_ended(const struct fairlock *handle)
 }
 
 /*
- * The caller neither waits nor holds any more: leaves the queue, or gives back what it was granted
- * unseen. The caller is told the result when that is done, or at once when there is no connection.
+ * The caller neither waits nor holds any more: leaves the queue, or gives back a hold whose grant
+ * we have not seen. The caller is told the result when that is done, or at once when there is no
+ * connection.
  */
 static void leave(struct fairlock *handle, int result)
 {
@@ -156,15 +159,15 @@ static void leave(struct fairlock *handle, int result)
 }
 
 /*
- * The hold with handle->token has begun, and may be believed in until handle->limit. way: counts
- * how waiters come to it. A handover has to be confirmed; until then the lease is the waiter
- * timeout.
+ * The hold with handle->token has begun, and may be believed in until handle->limit. way: the
+ * counter to raise if the handle had to wait, granted or polled. A handover has to be confirmed;
+ * until then the lease is the waiter timeout.
  */
 static void hold(struct fairlock *handle, uint32_t *way)
 {
   struct fairlock_counters *counters = &handle->engine->counters;
   bool doubtful =
-      /* of an earlier place in the queue, perhaps */
+      /* the grant may be for an earlier place in the queue */
       handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE;
   counters->acquisitions++;
   if (handle->flags & QUEUED) ++*way;
@@ -182,7 +185,7 @@ static uint32_t renewed_lease(const struct fairlock *handle)
   return config_or(handle->engine->config->lease_ms, LEASE_MS);
 }
 
-/* That, or what is left of the hold by the server's clock, if that is more. */
+/* lease_ms, or what is left of the hold by the server's clock, whichever is longer. */
 static uint32_t at_least_left(const struct fairlock *handle, uint32_t lease_ms)
 {
   uint32_t left = fairlock_engine_remaining_ms(handle, handle->engine->now);
@@ -191,7 +194,8 @@ static uint32_t at_least_left(const struct fairlock *handle, uint32_t lease_ms)
 }
 
 /*
- * The lease that requests ask for. A re-entry may be the confirmation of a handover, which sets it.
+ * The lease that requests ask for. A re-entry may also be what confirms a handover, and then sets
+ * the lease.
  */
 static uint32_t lease_asked(const struct fairlock *handle)
 {
@@ -199,15 +203,15 @@ static uint32_t lease_asked(const struct fairlock *handle)
   return at_least_left(handle, config_or(handle->reentry_lease_ms, renewed_lease(handle)));
 }
 
-/* When the lease that was asked for then ends. */
+/* When a lease that was asked for at sent_at ends. */
 static uint32_t lease_end(uint32_t sent_at, uint32_t lease_ms)
 {
   return sent_at + lease_ms - margin(lease_ms);
 }
 
 /*
- * The reply to a request sent then has confirmed its lease. One that is renewed may follow a longer
- * one, which still holds.
+ * The reply to a request sent at sent_at has confirmed its lease. A renewed lease that ends before
+ * the limit that was confirmed earlier does not shorten it.
  */
 static void extend(struct fairlock *handle, uint32_t sent_at)
 {
@@ -219,7 +223,7 @@ static void extend(struct fairlock *handle, uint32_t sent_at)
   else if (handle->unanswered == 0) set_timer(handle, sent_at + handle->lease_ms / 3);
 }
 
-/* The result of a wait whose time is over. */
+/* The result of a wait whose time has run out. */
 static int timed_out(const struct fairlock_engine *engine)
 {
   if (engine->last_error < 0) return engine->last_error;
@@ -239,8 +243,8 @@ static bool limited(const struct fairlock *handle)
 }
 
 /*
- * Its limit is reached. That of a wait or a hold which nobody looked after for weeks seems to lie
- * ahead: our clock goes round.
+ * Its limit is reached. If nobody has ticked for weeks, our clock has gone round and the limit of a
+ * wait or a hold may seem to lie ahead: answered_at tells.
  */
 static bool over(const struct fairlock *handle, uint32_t now)
 {
@@ -268,7 +272,7 @@ static int begin(struct fairlock *handle, enum phase phase)
   return FAIRLOCK_PENDING;
 }
 
-/* A re-entry never shortens what the hold has, and ends no renewals. */
+/* A re-entry never shortens the lease, and never ends the renewals. */
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
   if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
@@ -318,7 +322,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   if (handle->phase != HELD) return FAIRLOCK_NOT_HELD;
   if (handle->holds > 1) return begin(handle, RELEASE_ONE);
   handle->in_doubt &= (uint8_t)~KIND_RELEASE;
-  /* what confirms or renews may be under way, or have been carried out unanswered */
+  /* a confirmation or a renewal may be under way, or have been carried out without an answer */
   uint32_t ended = all_ended(handle);
   if (reached(ended, handle->limit)) handle->limit = ended;
   return begin(handle, RELEASING);
@@ -345,8 +349,8 @@ int fairlock_engine_force(struct fairlock *handle, uint32_t now)
 }
 
 /*
- * A handle goes when the server can have nothing of it and does not send it messages any more. The
- * subscription is ended together with a leave; without a connection there is none.
+ * A handle is taken out when nothing of it can be left on the server and the server sends it no
+ * more messages. The leave also ends the subscription; without a connection there is none.
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 {
@@ -363,7 +367,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
     handle->holds = 0;
     return begin(handle, REMOVING);
   }
-  /* nobody can write the other half of a request */
+  /* without its handle, nobody can write the rest of a request */
   if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
   if (engine->addressee == handle) engine->addressee = NULL;
   fairlock_list_remove(handle, READY);
@@ -394,7 +398,7 @@ bool fairlock_held_back(struct fairlock *handle)
   return true;
 }
 
-/* When this goes out by the clock next. */
+/* When the request that is being written is next due by the clock. */
 static uint32_t next_by_clock(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -415,7 +419,10 @@ static void number_request(struct fairlock *handle)
   engine->counters.requests++;
 }
 
-/* How long the request lives, by the server's clock, and with it what may be in doubt. */
+/*
+ * When a request written now expires, by the server's clock. Notes the latest expiry and the
+ * longest life of all requests that may come to be in doubt.
+ */
 static int64_t expiry(struct fairlock_engine *engine)
 {
   uint32_t age = engine->now - engine->sampled_at; /* of the newest known time */
@@ -427,7 +434,7 @@ static int64_t expiry(struct fairlock_engine *engine)
   return expires;
 }
 
-/* What its requests are. */
+/* The kind of request that the handle sends in its phase. */
 uint8_t fairlock_kind(const struct fairlock *handle)
 {
   return requests[handle->phase].kind;
@@ -451,7 +458,7 @@ void fairlock_freeze_request(struct fairlock *handle)
   request->subscribe = handle->phase == (subscription == SUBSCRIBED ? REMOVING : QUEUEING) &&
                        !(subscription & SUBSCRIBING);
   request->eval = (engine->eval & kind) != 0;
-  /* once is enough: the server keeps it, and requests keep their order */
+  /* sending the text once is enough: the server keeps the script, and requests keep their order */
   engine->eval &= (uint8_t)~kind;
   handle->in_flight = in_flight(handle) | kind;
   if (request->subscribe) {
@@ -464,7 +471,7 @@ void fairlock_freeze_request(struct fairlock *handle)
 
 /* Replies */
 
-/* The reply to a request of a waiter that was sent then. */
+/* The reply to a waiter's request, which was sent at sent_at. */
 static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_at)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -509,9 +516,9 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
 }
 
 /*
- * True when no acquire can have been carried out after the request that was just answered. It has
- * to have been sent when late ones had expired, and must not be a release that repeats one sent
- * before: that one may have ended the hold.
+ * True when no acquire can be carried out after the request that was just answered. For that, the
+ * request must have been sent after all late ones had expired, and must not be a repeated release:
+ * the earlier one may have ended the hold.
  */
 static bool settled(const struct fairlock *handle, uint32_t sent_at)
 {
@@ -520,15 +527,12 @@ static bool settled(const struct fairlock *handle, uint32_t sent_at)
   return handle->phase != RELEASING || !(handle->in_doubt & KIND_RELEASE);
 }
 
-/*
- * A release or a leave was carried out. An acquire that may still be under way has to be undone
- * later.
- */
+/* A release or a leave was carried out. An acquire that may still arrive has to be undone later. */
 static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 {
   const struct fairlock_engine *engine = handle->engine;
   int result = FAIRLOCK_OK;
-  if (handle->phase == RELEASING && !ended) { /* or an earlier one has ended it */
+  if (handle->phase == RELEASING && !ended) { /* or an earlier release has */
     result = handle->in_doubt & KIND_RELEASE ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST;
   }
   if (settled(handle, sent_at)) {
@@ -555,8 +559,8 @@ static bool may_pass(int status)
 }
 
 /*
- * The server refuses. A hold goes on, and so does an operation that may wait, if better times may
- * come.
+ * The server refuses the request. A hold goes on, and so does an operation that may wait, if the
+ * refusal may pass.
  */
 static void reply_refused(struct fairlock *handle, int status)
 {
@@ -588,7 +592,7 @@ static void reply_useful(struct fairlock *handle, uint32_t sent_at)
 }
 
 /*
- * A request of the phase that the handle is in, sent then, was answered. FAIRLOCK_PENDING: it was
+ * A request of the handle's present phase, sent at sent_at, was answered. FAIRLOCK_PENDING: it was
  * not carried out, and has to be sent again.
  */
 void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
@@ -608,8 +612,8 @@ void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
 }
 
 /*
- * A SUBSCRIBE or UNSUBSCRIBE was refused. Unless that passes, a waiter that may not listen does not
- * wait, and what the server does not end is left to the end of the connection.
+ * A SUBSCRIBE or UNSUBSCRIBE was refused. Unless the refusal may pass, a waiter that may not listen
+ * does not wait, and a subscription that the server does not end lasts until the connection ends.
  */
 void fairlock_on_subscribe_refused(struct fairlock *handle, int status)
 {
@@ -626,14 +630,14 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
   struct fairlock_engine *engine = handle->engine;
   /* of the grant, against the newest time we know */
   uint64_t age = (uint64_t)(at - engine->server_now);
-  /* perhaps ended by our leave, which it has crossed */
+  /* our leave, which has crossed this grant, may have ended it */
   if (in_flight(handle) & KIND_LEAVE) return;
   if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* or below 0 */
   if (token <= handle->token) return; /* the clock of a server that took over is behind */
   if (claim_ms > engine->waiter_ms) claim_ms = engine->waiter_ms;
   uint32_t interval = (uint32_t)age + claim_ms;
   uint32_t valid_until = engine->asked_at + interval - margin(interval);
-  /* later: the server's clock cannot be right */
+  /* if it were later, the server's clock would be wrong */
   uint32_t latest = engine->now + claim_ms - margin(claim_ms);
   uint32_t confirmed = lease_end(engine->now, handle->lease_ms);
   if (reached(valid_until, latest)) valid_until = latest;
@@ -647,7 +651,7 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
 }
 
 /*
- * Somebody spoke on the handle's channel. token 0: "ask now"; otherwise the lock was granted at the
+ * A message came on the handle's channel. token 0: "ask now"; otherwise the lock was granted at the
  * server's time `at`, for claim_ms.
  */
 void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
@@ -669,7 +673,7 @@ void fairlock_on_broken(struct fairlock *handle)
   uint8_t kinds = in_flight(handle);
   handle->in_doubt |= kinds & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE);
   handle->in_flight = 0;
-  set_phase(handle, (enum phase)handle->phase); /* no reply comes any more */
+  set_phase(handle, (enum phase)handle->phase); /* no reply will come any more */
   handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING);
   if (handle->phase == REMOVING && nothing_there(handle)) {
     become_free(handle, FAIRLOCK_OK);
@@ -690,7 +694,7 @@ void fairlock_on_failed(struct fairlock *handle, int status)
 {
   uint8_t sent = in_flight(handle) | handle->in_doubt;
   if (waiting(handle)) {
-    /* so much later the leave has failed, too */
+    /* the leave gets this much time before it has failed, too */
     handle->answered_at += handle->engine->response_ms;
     leave(handle, status);
   } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
@@ -702,8 +706,8 @@ void fairlock_on_failed(struct fairlock *handle, int status)
 }
 
 /*
- * Sends by the clock: a waiter and a holder whether or not they were answered, the others once
- * more.
+ * True when the handle sends by the clock: a waiter and a holder even while answers are missing,
+ * the others only when no answer is missing.
  */
 static bool timed(const struct fairlock *handle)
 {
@@ -712,9 +716,7 @@ static bool timed(const struct fairlock *handle)
          handle->unanswered < (repeats ? FAIRLOCK_UNANSWERED_MAX : 1);
 }
 
-/*
- * How long its operation goes on without a useful reply. FAIRLOCK_FOREVER: for as long as it may.
- */
+/* How long its operation goes on without a useful reply. FAIRLOCK_FOREVER: that does not end it. */
 static uint32_t patience_ms(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -726,7 +728,7 @@ static uint32_t patience_ms(const struct fairlock *handle)
   return configured < FAIRLOCK_DURATION_MAX_MS ? configured : FAIRLOCK_DURATION_MAX_MS;
 }
 
-/* Waits between two heartbeats, the last of which was answered: nothing is missing. */
+/* Waits between two heartbeats, and every one so far was answered: nothing is wrong. */
 static bool at_ease(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -754,7 +756,7 @@ void fairlock_on_tick(struct fairlock *handle)
     else fairlock_arm(engine, handle->timer);
   }
   if (!ending(handle) && doubt_over(engine, engine->now)) {
-    /* it may have been carried out */
+    /* the acquire may have been carried out */
     if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;
     handle->in_doubt = 0;
   }

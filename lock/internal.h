@@ -1,5 +1,5 @@
 /*
- * What the files of the engine share. It is seven files, each with one job:
+ * What the files of the engine share. There are seven, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   handle.c      the handles: what an operation, a reply, a message and the time do to each
@@ -15,7 +15,7 @@
 #include "engine.h"
 #include "scripts.h"
 
-/* What 0 in the configuration means. The rest follows from waiter_ms. */
+/* Defaults, for 0 in the configuration. The other times follow from waiter_ms. */
 #define LEASE_MS  30000U
 #define WAITER_MS 5000U
 
@@ -25,10 +25,10 @@
 /* The soonest a waiter asks again after it was told to wait. */
 #define SOONEST_MS 5U
 
-/* Who comes so much later than asked to has slept. */
+/* A tick that comes this much later than the deadline means that this device was frozen. */
 #define OVERSLEPT_MS 500U
 
-/* No round trip is taken for longer: beyond it, waits could not be told from a dead server. */
+/* A longer sample is not taken for a round trip: it could not be told from a dead server. */
 #define ROUND_TRIP_MAX_MS 60000U
 
 static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
@@ -56,22 +56,22 @@ enum phase {
   /* held more than once, and releases once */
   RELEASE_ONE,
 
-  /* releases; may go on after the caller was told the result */
+  /* releases; may go on in the background, after the caller was told the result */
   RELEASING,
 
-  /* ends whatever the server has of the handle; may go on likewise */
+  /* ends whatever the server has of the handle; may go on in the background, too */
   LEAVING,
 
-  /* the same, and ends the subscription: the handle is being taken out */
+  /* leaves, and ends the subscription: the handle is being taken out */
   REMOVING,
 
-  /* the hold ended early; until the caller has released as often as it had acquired */
+  /* the hold ended early; lasts until the caller has released as often as it had acquired */
   LOST,
 
   /* ends somebody's hold */
   FORCING,
 
-  /* looks who holds and who waits */
+  /* asks who holds and who waits */
   INSPECTING
 };
 
@@ -95,7 +95,7 @@ static inline bool asking(const struct fairlock *handle)
   return handle->phase >= FORCING;
 }
 
-/* Kinds of requests: bits, which are put together in in_flight and in_doubt. */
+/* Kinds of requests: bits, because in_flight and in_doubt hold several. */
 enum kind {
   /* may begin a hold, or enter the queue */
   KIND_ACQUIRE = 1,
@@ -123,7 +123,7 @@ enum flags {
   /* a SUBSCRIBE or UNSUBSCRIBE awaits its answer */
   SUBSCRIBING = 4,
 
-  /* the server has us in the queue; held: by a handover that is not confirmed yet */
+  /* waiting: the server has us in the queue. Held: the handover is not confirmed yet */
   QUEUED = 8,
 
   /* an earlier operation may have left something on the server */
@@ -133,12 +133,14 @@ enum flags {
   ENDLESS = 32
 };
 
-/* READY: wants to send. SENT: awaits answers, in the order of the oldest of each handle. */
+/*
+ * READY: handles that want to send. SENT: those that await answers, by the oldest request of each.
+ */
 enum list { READY, SENT };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
 
-/* What a message is about. */
+/* What a push is. */
 enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
 
 /* a is at or after b. */
@@ -155,8 +157,8 @@ static inline bool comes_after(uint16_t a, uint16_t b)
 }
 
 /*
- * The requests of broken connections have expired by then. A span, not a moment: our clock goes
- * round, and this holds on.
+ * By `now`, the requests of broken connections have expired. Kept as a span since the greeting: a
+ * moment would seem to lie ahead again when our clock has gone half round.
  */
 static inline bool doubt_over(const struct fairlock_engine *engine, uint32_t now)
 {
@@ -164,21 +166,23 @@ static inline bool doubt_over(const struct fairlock_engine *engine, uint32_t now
 }
 
 /*
- * The time has come. None that is set lies further ahead than the longest wait: what seems to was
- * weeks ago.
+ * `time` has come. Nothing is ever set further ahead than the longest wait, so a time that seems to
+ * lie further ahead passed weeks ago.
  */
 static inline bool due(uint32_t now, uint32_t time)
 {
   return time - now - 1 >= FAIRLOCK_DURATION_MAX_MS;
 }
 
-/* What there is to receive may have lain here for a while. */
+/* We are late, so input may have been waiting here for a while. */
 static inline bool came_late(const struct fairlock_engine *engine)
 {
   return engine->overslept || reached(engine->now, engine->next);
 }
 
-/* What is taken off an interval measured on two clocks that may differ by 1 %, and by rounding. */
+/*
+ * How much to shorten an interval that two clocks measure: they may differ by 1 %, and by rounding.
+ */
 static inline uint32_t margin(uint32_t interval)
 {
   return interval / 64 + 2;
@@ -198,13 +202,16 @@ static inline bool good_lease(uint32_t lease_ms)
 /* Numbers of a reply that are kept. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
-/* What an inspection needs; inspect.c has it, so that none of it is linked unless it is used. */
+/*
+ * What an inspection needs. inspect.c defines it, so a program that never inspects links none of
+ * it.
+ */
 struct fairlock_inspection {
   const struct fairlock_script *script;
   void (*take)(struct fairlock_engine *engine, const struct resp_event *event);
 };
 
-/* What a topology needs; topology.c has it, and events.c another one, for the same reason. */
+/* What a topology needs. topology.c defines it, and events.c another one, for the same reason. */
 struct fairlock_router {
   bool (*take)(struct fairlock_engine *engine, struct resp_event *event);
   void (*write_output)(struct fairlock_engine *engine, struct resp_writer *writer);

@@ -3,7 +3,7 @@
  * messages.
  *
  * Nothing the server sends is trusted. A reply that is not of the expected shape, a reply that
- * nobody asked for, and bytes that are no RESP break the connection; a message that is not for one
+ * nobody asked for, and bytes that are not RESP break the connection; a message that is not for one
  * of our handles is ignored.
  */
 #include "internal.h"
@@ -13,7 +13,7 @@
 /* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
 #define LARGEST ((uint64_t)1 << 53)
 
-/* Where the number of the connection waits for the rest of the greeting. */
+/* The place in `values` that keeps the connection's number until the greeting is complete. */
 enum { HELLO_ID = 2 };
 
 /* The text of the event begins with these words. */
@@ -43,9 +43,9 @@ _Static_assert(FAIRLOCK_READONLY == -015 && FAIRLOCK_OOM == -016 && FAIRLOCK_MIS
 _Static_assert(FAIRLOCK_WRONG_SHARD == -025, "as above");
 
 /*
- * Codes at the beginning of error texts, each behind the status that it means to us; in one string,
- * which takes the least flash. Redis 7.0 says "ERR The user executing the script can't ..." for
- * NOPERM in a script, 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL failure in script:
+ * Codes at the beginning of error texts, each with the status that it means here in front; in one
+ * string, which takes the least flash. Redis 7.0 says "ERR The user executing the script can't ..."
+ * for NOPERM in a script, 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL failure in script:
  * ...".
  */
 /* clang-format off */
@@ -79,7 +79,7 @@ static int classify(const struct resp_event *event)
   return FAIRLOCK_REFUSED;
 }
 
-/* Keeps the text for the caller. */
+/* Keeps the error's text for fairlock_error(). */
 static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
@@ -93,7 +93,8 @@ static void bad_reply(struct fairlock_engine *engine)
 }
 
 /*
- * The handle whose request is answered next, or NULL when it does not care about that one any more.
+ * The handle whose request is answered next, or NULL when no handle cares about that answer any
+ * more.
  */
 struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine)
 {
@@ -109,7 +110,7 @@ static bool subscription_next(const struct fairlock *handle)
   return handle->flags & SUBSCRIBING && handle->subscribe_sequence == expected;
 }
 
-/* The handle for which that is so, or NULL. */
+/* The handle whose SUBSCRIBE or UNSUBSCRIBE is answered next, or NULL. */
 struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->handles;
@@ -133,8 +134,8 @@ static uint32_t take_off(struct fairlock *handle)
 }
 
 /*
- * A request was answered. When none is left that may be under way, here or since an earlier
- * connection, nothing is in doubt.
+ * A request was answered. When none is left that may be under way, on this connection or from an
+ * earlier one, nothing is in doubt.
  */
 void fairlock_count_answer(struct fairlock_engine *engine)
 {
@@ -144,8 +145,8 @@ void fairlock_count_answer(struct fairlock_engine *engine)
 }
 
 /*
- * What was asked for then has come now. If it lay here for a while because we came late, that says
- * nothing.
+ * Takes a sample of the round trip: what was asked for at asked_at has come now. When we are late,
+ * it may have been waiting here for a while, and the sample says nothing.
  */
 static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 {
@@ -157,8 +158,8 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 }
 
 /*
- * The SUBSCRIBE or UNSUBSCRIBE of the handle was answered; 0, or why it was refused;
- * FAIRLOCK_PENDING: it was redirected, and comes again on the next connection.
+ * The SUBSCRIBE or UNSUBSCRIBE of the handle was answered. status: 0, or why it was refused;
+ * FAIRLOCK_PENDING: it was redirected, and is sent again on the next connection.
  */
 static void take_subscription(struct fairlock *handle, int status)
 {
@@ -184,7 +185,7 @@ static void leave_reason(struct resp_event *event)
   }
 }
 
-/* The server has told its time, asked for it then. */
+/* The server has told its time, which was asked for at asked_at. */
 static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at)
 {
   engine->server_now = server_now;
@@ -193,8 +194,8 @@ static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32
 }
 
 /*
- * The next request was answered, to this effect; FAIRLOCK_OK: what the server says stands in
- * engine->values, {state, value, now}.
+ * The next request was answered, with this status. FAIRLOCK_OK: the reply is in engine->values,
+ * {state, value, now}.
  */
 void fairlock_answered(struct fairlock_engine *engine, int status)
 {
@@ -205,7 +206,7 @@ void fairlock_answered(struct fairlock_engine *engine, int status)
   if (status == FAIRLOCK_OK && handle->phase != INSPECTING) {
     measure(engine, sent_at);
     take_time(engine, engine->values[2], sent_at);
-    /* expired: its time was estimated wrongly, and is right now */
+    /* expired: we had estimated the server's time wrongly, and know it now */
     if (engine->values[0] == -2) status = FAIRLOCK_PENDING;
   }
   fairlock_on_reply(handle, status, sent_at);
@@ -218,7 +219,7 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   leave_reason(event);
   int status = classify(event);
   bool unknown = engine->stage == UP && fairlock_begins(event, "NOSCRIPT");
-  /* not known yet, or redirected: it was not carried out, which is our own affair */
+  /* a script not known yet, or a redirection: not carried out, and no error for the caller */
   bool repeat = unknown || engine->broken;
   if (!repeat) keep_error(engine, event);
   if (engine->stage < UP) {
@@ -235,7 +236,7 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   fairlock_answered(engine, status);
 }
 
-/* The reply is an array of so many numbers, as it has to be. */
+/* True when the reply is an array of so many numbers; if not, the connection breaks. */
 static bool is_array(struct fairlock_engine *engine, uint32_t size)
 {
   bool good = engine->value_type == RESP_ARRAY && engine->element == size && !engine->malformed;
@@ -251,7 +252,7 @@ static void take_answer(struct fairlock_engine *engine)
     bad_reply(engine);
     return;
   }
-  /* otherwise the request stays unanswered */
+  /* a bad array breaks the connection, and the request counts as unanswered */
   if (handle == NULL || handle->phase == INSPECTING || is_array(engine, 3))
     fairlock_answered(engine, FAIRLOCK_OK);
 }
@@ -366,7 +367,7 @@ static void take_element(struct fairlock_engine *engine, const struct resp_event
   engine->element++;
 }
 
-/* A reply is due: a request was sent, to its end, and not answered. */
+/* A reply is due: a request was sent to its end, and has not been answered. */
 static bool asked_for(const struct fairlock_engine *engine)
 {
   if (engine->last_received == engine->last_sent) return false;

@@ -1,10 +1,11 @@
 /*
  * What the engine says: the greeting, and the requests that engine->request describes.
  *
- * A request is written anew for each piece of it that is sent, with what is already out left out by
- * the writer; so all of it follows from engine->request, the handle's name and the configuration,
- * none of which changes meanwhile. Everything of the caller's goes out as the payload of a bulk
- * string, whose length stands before it.
+ * A request that does not fit the send buffer is written again from its start for each piece, and
+ * the writer skips what was already sent. So it may depend on nothing but engine->request, the
+ * handle's name and the configuration, none of which changes meanwhile. Whatever comes from the
+ * caller is sent as the payload of a bulk string, with its length in front, so none of it can be
+ * read as a command.
  */
 #include "internal.h"
 
@@ -13,8 +14,8 @@
 static const char channel_name[] = "redisson_lock__channel:";
 
 /*
- * What stands behind the prefix of a key (NAME), of a channel (both), and of an id, which has no
- * prefix (ID).
+ * What follows the prefix: of a key (NAME), of a channel (both), and in an id, which has no prefix
+ * (ID).
  */
 enum parts { NAME = 1, ID = 2 };
 
@@ -23,7 +24,7 @@ void fairlock_write_text(struct resp_writer *writer, const char *text)
   resp_write_bulk(writer, text, strlen(text));
 }
 
-/* The head of a command, its name being the first of so many words. */
+/* Writes the header of a command of so many words, and the first of them, its name. */
 void fairlock_write_command(struct resp_writer *writer, const char *name, int words)
 {
   resp_write_header(writer, RESP_ARRAY, words);
@@ -32,7 +33,7 @@ void fairlock_write_command(struct resp_writer *writer, const char *name, int wo
 
 /*
  * Redisson puts braces around the name, so that all keys of a lock share a slot, unless the name
- * has one of its own.
+ * has a brace of its own.
  */
 static bool braced(const struct fairlock *handle)
 {
@@ -61,7 +62,7 @@ static void write_parts(struct resp_writer *writer, const struct fairlock *handl
   }
 }
 
-/* The same into no buffer: what it comes to. */
+/* The size of the same, found by writing it into no buffer. */
 static size_t parts_size(const struct fairlock *handle, const char *prefix, unsigned parts)
 {
   struct resp_writer counter;
@@ -84,7 +85,8 @@ size_t fairlock_channel_size(const struct fairlock *handle)
 }
 
 /*
- * Ends at the 0, which is in no pair. The second half of a pair waits while the first is unpacked.
+ * Unpacks as far as the 0, which is in no pair. The second half of a pair waits while the first is
+ * unpacked.
  */
 static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
 {
@@ -132,7 +134,7 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
   write_string(writer, handle, "fairlock:", NAME);
 }
 
-/* A script, and its arguments as they stand at the head of the Lua file. */
+/* A script with its arguments, in the order that the head of the Lua file gives. */
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock *handle = request->handle;

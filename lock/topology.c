@@ -5,14 +5,14 @@
  * cluster in an answer (MOVED), and where to go is noted in the caller's memory. There is one
  * connection and no table of slots. Any other break leads to the next seed.
  *
- * Replicas. A script that may begin a hold, or extend one, has a WAIT behind it, with the next
- * sequence number. When its reply says that it did, its handle takes that number, too, and the
- * reply counts only when the WAIT's comes; with too few replicas the script counts as refused, for
- * now. Nothing more is sent before that, so no WAIT stands in line behind another. A grant by
- * message is not believed: the waiter asks.
+ * Replicas. A script that may begin a hold, or extend one, is followed by a WAIT, with the next
+ * sequence number. When the script's reply says that it did so, its handle takes the WAIT's number,
+ * too, and the reply counts only when the WAIT has been answered; with too few replicas the script
+ * counts as refused, for now. Nothing more is sent before that, so no WAIT has to wait for another.
+ * A grant by message is not believed: the waiter asks.
  *
- * The engine calls this file by fairlock_router alone, so a program that does not follow links none
- * of it.
+ * The engine calls this file through fairlock_router alone, so a program that does not call
+ * fairlock_follow() links none of it.
  */
 #include "internal.h"
 
@@ -51,7 +51,7 @@ enum state {
   SCRIPT_DONE = 128
 };
 
-/* What follows the last such character; all of the text when it has none. */
+/* What follows the last such character, or all of the text when it has none. */
 static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, uint8_t character)
 {
   while (end > text && end[-1] != character)
@@ -69,7 +69,9 @@ static bool add(struct fairlock_topology *topology, const void *text, size_t siz
   return true;
 }
 
-/* Has the next connection go to the address, at once. False when the transport cannot go there. */
+/*
+ * Makes the next connection go to the address, at once. False when the transport cannot go there.
+ */
 static bool redirect(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
@@ -80,8 +82,8 @@ static bool redirect(struct fairlock_engine *engine)
 }
 
 /*
- * The locks that are in use are all in this slot. One that only has to leave, because something of it
- * was in doubt when its operation was over, is in use no more.
+ * All locks in use are in this slot. One that only has to leave, because something of it was in
+ * doubt when its operation ended, is no longer in use.
  */
 static bool only(const struct fairlock_engine *engine, int64_t slot)
 {
@@ -94,8 +96,8 @@ static bool only(const struct fairlock_engine *engine, int64_t slot)
 }
 
 /*
- * MOVED slot host:port. No host, or "?": that port of the host that said so. What was asked for was
- * not done, and whoever asked asks again, there.
+ * MOVED slot host:port. No host, or "?": that port of the host that answered. The request was not
+ * carried out, and its handle sends it again, to that address.
  */
 static void follow(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -119,8 +121,8 @@ static void follow(struct fairlock_engine *engine, const struct resp_event *even
 }
 
 /*
- * A field of HELLO, or its value. No field but mode is ever "cluster", none but role is "replica",
- * and none but version has a dot in its second or third place.
+ * A field of HELLO, or its value. Only mode is ever "cluster", only role is ever "replica", and
+ * only version has a dot in its second or third place.
  */
 static void take_hello(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -169,14 +171,17 @@ static void take_master(struct fairlock_engine *engine, const struct resp_event 
   if (!good) fairlock_refused(engine, FAIRLOCK_TOO_LONG);
 }
 
-/* A hold that does not count, for want of replicas, may be there: it has to be left. */
+/* A hold that does not count, because too few replicas have it, may be there: it has to be left. */
 static void owe(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = fairlock_next_answered(engine);
   if (handle != NULL && waiting(handle)) handle->flags |= OWED;
 }
 
-/* Messages to shards have words of their own, which the engine knows without their first letter. */
+/*
+ * In sharded messages the kinds begin with an s (smessage, ssubscribe), which the engine does not
+ * expect.
+ */
 static void take_push(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->depth != 1) return;
@@ -186,7 +191,7 @@ static void take_push(struct fairlock_engine *engine, struct resp_event *event)
   }
   bool grant = engine->element == 2 && engine->push_type == PUSH_MESSAGE;
   if (grant && engine->synced && engine->addressee != NULL && waiting(engine->addressee)) {
-    event->data = (const uint8_t *)"0"; /* which has it ask */
+    event->data = (const uint8_t *)"0"; /* which makes it ask */
     event->size = 1;
   }
   /* nobody has asked: the slot has gone to another node */
@@ -195,7 +200,7 @@ static void take_push(struct fairlock_engine *engine, struct resp_event *event)
     fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 
-/* An error instead of an answer. True: it is not for the engine. */
+/* An error instead of an answer. True: the engine must not see it. */
 static bool take_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
@@ -212,7 +217,7 @@ static bool take_error(struct fairlock_engine *engine, const struct resp_event *
   return unblocked;
 }
 
-/* An answer to a script, or to the WAIT behind it. True: it is not for the engine. */
+/* An answer to a script, or to the WAIT behind it. True: the engine must not see it. */
 static bool take_answer(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
@@ -222,7 +227,7 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
     bool enough = event->integer >= (int64_t)topology->replicas;
     topology->state &= (uint8_t)~SCRIPT_DONE;
     if (!enough) owe(engine);
-    /* or it is not written to its end */
+    /* or the WAIT is not written to its end */
     bool asked_for = !engine->writing;
     if (event->type != RESP_INTEGER || !asked_for) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
     else fairlock_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
@@ -239,7 +244,7 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
   return true;
 }
 
-/* Looks at an event before the engine does. True: it is not for the engine. */
+/* Looks at an event before the engine does. True: the engine must not see it. */
 static bool take(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (engine->value_type == RESP_PUSH) {
@@ -285,7 +290,9 @@ static void choose_seed(struct fairlock_topology *topology)
   if (topology->service != NULL) topology->state |= ASKS;
 }
 
-/* The connection is closed. True: another one is made soon, and nothing fails for that. */
+/*
+ * The connection is closed. True: another one is made soon, and no operation fails because of it.
+ */
 static bool closed(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
@@ -323,7 +330,9 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   return FAIRLOCK_OK;
 }
 
-/* CRC16 as of XMODEM, of what is between the first { and the next }, if that is not nothing. */
+/*
+ * CRC16 (XMODEM) of what is between the first { and the next }, or of the whole name if nothing is.
+ */
 unsigned fairlock_slot(const void *name, size_t size)
 {
   const uint8_t *text = name;
