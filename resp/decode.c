@@ -1,12 +1,11 @@
 /*
  * The decoder: bytes to events.
  *
- * Each call looks at one value. A value is taken whole or not at all, so nothing is remembered of a
- * part of it; what is kept between calls is only where in the nesting the stream stands, and what
- * of an oversized payload or line is still to be passed over. Every value begins with a line: its
- * text, or the number that says what follows. Every length is checked before it is used, no byte
- * beyond the caller's `size` is ever read, and a value that is not whole yet changes nothing in the
- * decoder.
+ * Each call looks at one value. A value is taken whole or not at all, so no partial value is ever
+ * remembered. All that is kept between calls is the position in the nesting, and how much of an
+ * oversized payload or line is still to be skipped. Every value begins with a line: its text, or
+ * the number that says what follows. Every length is checked before it is used, no byte beyond the
+ * caller's `size` is ever read, and a value that is not whole yet changes nothing in the decoder.
  */
 #include "resp.h"
 
@@ -52,7 +51,7 @@ bool resp_parse_number(const void *text, size_t size, int64_t *number)
   return true;
 }
 
-/* Whether CR LF is behind the first length bytes of text. */
+/* Whether CR LF follows the first length bytes of text. */
 static inline int expect_end(const uint8_t *text, size_t size, size_t length)
 {
   if (size > length && text[length] != '\r') return RESP_BAD_END;
@@ -70,7 +69,7 @@ static inline size_t line_length(const uint8_t *text, size_t size)
 }
 
 /*
- * Counts a complete value against the aggregates around it. True when the outermost value is
+ * Counts a complete value towards the aggregates around it. True when the outermost value is
  * complete.
  */
 static bool complete(struct resp_decoder *decoder)
@@ -81,7 +80,7 @@ static bool complete(struct resp_decoder *decoder)
     uint8_t attribute = (uint8_t)(1U << level);
     decoder->depth = (uint8_t)level;
     if (decoder->attributes & attribute) {
-      decoder->attributes &= (uint8_t)~attribute; /* an attribute is no value of its own */
+      decoder->attributes &= (uint8_t)~attribute; /* an attribute is not a value of its own */
       return false;
     }
   }
@@ -197,8 +196,8 @@ static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t
 }
 
 /*
- * Takes the value whose type stands before text. *used is set to its bytes when it is there as a
- * whole.
+ * Takes the value whose type byte is just before text. When it is complete, *used is set to its
+ * size.
  */
 static int take_value(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
                       struct resp_event *event)

@@ -33,8 +33,8 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
 }
 
 /*
- * The long division of primary school, with 16 bits for a digit: a 64-bit division would link a
- * routine of the compiler's larger than this whole file on a 32-bit target.
+ * Long division with 16-bit digits: on a 32-bit target, a 64-bit division would link a routine of
+ * the compiler's that is larger than this whole file.
  */
 size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number)
 {

@@ -1,10 +1,10 @@
 /*
  * RESP, the protocol of Redis, versions 2 and 3: an encoder and an incremental decoder.
  *
- * This is a codec and nothing else: it knows bytes, does no I/O, reads no clock, allocates nothing
- * and keeps no pointer to anything of the caller's between two calls, except the buffer of a
- * writer. It can be used without the rest of the library. All functions may be called from any
- * task; one decoder or writer belongs to one task at a time.
+ * This is a codec and nothing else: it does no I/O, reads no clock, allocates nothing, and keeps no
+ * pointer into the caller's memory between two calls, except to the buffer of a writer. It can be
+ * used without the rest of the library. All functions may be called from any task; one decoder or
+ * writer belongs to one task at a time.
  *
  * Decoder. The caller keeps received bytes in a linear buffer of its own and offers them again
  * until they are used:
@@ -19,10 +19,11 @@
  *     }
  *     start += used;   (RESP_MORE may use bytes, too: those of a payload that is passed over)
  *
- * Aggregates arrive as a header event followed by their elements, so a reply of any length needs
- * only the room of its largest wanted element. The same bytes give the same events, whichever way
- * they are split. A payload longer than the limit is announced by an event with `cut` set, and
- * passed over; it is never stored. Nesting is bounded by RESP_DEPTH, without recursion.
+ * Aggregates arrive as a header event followed by their elements, so the buffer needs room only for
+ * the longest element that is wanted, however long the reply is. The same bytes give the same
+ * events, however they are split. A payload longer than the limit is announced by an event with
+ * `cut` set and then skipped; it is never stored. Nesting is bounded by RESP_DEPTH, without
+ * recursion.
  *
  * Source of the rules: the RESP specification (redis.io, "Redis serialization protocol
  * specification"). RESP3's streamed strings and aggregates ("$?", "*?") are refused: no server
@@ -99,12 +100,12 @@ enum resp_type {
   RESP_PUSH = '>'
 };
 
-/* What resp_decode() returns. Errors stick: the decoder has to be initialized anew. */
+/* What resp_decode() returns. An error stays until the decoder is initialized again. */
 enum resp_status {
   /* *event is filled in */
   RESP_EVENT = 1,
 
-  /* nothing whole is there yet: receive more bytes */
+  /* no complete value is there yet: receive more bytes */
   RESP_MORE = 0,
 
   /* a value begins with an unknown byte, or a push is not outermost */
@@ -143,7 +144,7 @@ struct resp_event {
   /* see resp_type; the announced length for a payload */
   int64_t integer;
 
-  /* points into the caller's buffer: valid until that is changed */
+  /* points into the caller's buffer: valid until the buffer changes */
   const uint8_t *data;
 
   /* bytes at data */
@@ -168,17 +169,18 @@ struct resp_decoder {
 void resp_decoder_init(struct resp_decoder *decoder, uint32_t limit);
 
 /*
- * Takes the next event from size bytes at data. *used is set in any case: bytes that must not be
- * offered again. Returns RESP_EVENT, RESP_MORE or an error of enum resp_status. In a buffer that
- * holds limit + RESP_OVERHEAD bytes, RESP_MORE always leaves room to receive more.
+ * Takes the next event from size bytes at data. *used is always set: the number of bytes that must
+ * not be offered again. Returns RESP_EVENT, RESP_MORE or an error of enum resp_status. In a buffer
+ * that holds limit + RESP_OVERHEAD bytes, RESP_MORE always leaves room to receive more.
  */
 int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used,
                 struct resp_event *event);
 
 /*
  * Writer. It writes a window of a message that may be longer than the buffer: the bytes from `skip`
- * on, as many as there is room for. A message is sent in pieces by writing it again with `skip`
- * moved on by what was sent; that needs no state but a number, and no memory for the message.
+ * on, as many as there is room for. To send a message in pieces, write it again for each piece,
+ * with `skip` moved on by what was sent: this needs one number of state, and no memory for the
+ * message.
  */
 struct resp_writer {
   /* the caller's, and its size */
@@ -196,8 +198,8 @@ struct resp_writer {
 };
 
 /*
- * Starts a message in the size bytes at buffer, which stay the caller's, leaving out its first skip
- * bytes.
+ * Starts a message in the size bytes at buffer, which stay the caller's. The first skip bytes of
+ * the message are left out.
  */
 void resp_writer_init(struct resp_writer *writer, void *buffer, size_t size, size_t skip);
 
@@ -221,7 +223,7 @@ void resp_write_payload(struct resp_writer *writer, enum resp_type type, const v
 /* Writes a bulk string, such as an argument of a command: any bytes, NUL, CR and LF included. */
 void resp_write_bulk(struct resp_writer *writer, const void *data, size_t size);
 
-/* Writes a number as a bulk string in decimal digits, as arguments of commands need it. */
+/* Writes a number as a bulk string of decimal digits, the form that arguments of commands have. */
 void resp_write_bulk_number(struct resp_writer *writer, int64_t number);
 
 /*
