@@ -3,18 +3,19 @@
  *
  * BearSSL's engine does no I/O: it has bytes to send, or room for received ones, and the functions
  * here carry them to and from the transport below. After the handshake one task may send while
- * another receives. The mutex guards the engine, but not the wait for the transport below: the
- * place where that puts what it receives is the receiver's alone until the engine is told of it,
- * because the engine has a buffer for each direction. What is sent goes below with the mutex
- * locked, since both tasks have something to send, the receiver what answers an alert.
+ * another receives. The mutex guards the engine, but is not held while waiting for the transport
+ * below: the engine has a buffer for each direction, and the receive buffer belongs to the
+ * receiving task until the engine is told of the bytes. Sending is done with the mutex locked,
+ * since both tasks may have something to send, the receiver an answer to an alert.
  *
- * What send() took may wait in the engine for the transport below. Each recv() begins with it.
+ * What send() took may wait in the engine for the transport below. Each recv() begins by sending
+ * it.
  */
 #include "port_bearssl.h"
 
 #include <string.h>
 
-/* Of TLS, unlike BearSSL's own numbers. */
+/* TLS's numbers of alerts, not BearSSL's errors. */
 enum alert {
   HANDSHAKE_FAILURE = 40, /* of a server, too, that misses our certificate */
   BAD_CERTIFICATE = 42,
@@ -65,8 +66,8 @@ static int flush(struct port_bearssl *tls)
 }
 
 /*
- * Sends what is ready, and waits for a part of a record. PORT_OK: one came. Called, and returns,
- * with the mutex locked, which it unlocks to wait.
+ * Sends what is ready, and waits for received bytes. PORT_OK: some came. Called, and returns, with
+ * the mutex locked, which it unlocks to wait.
  */
 static int exchange(struct port_bearssl *tls, uint32_t timeout_ms)
 {
@@ -80,13 +81,13 @@ static int exchange(struct port_bearssl *tls, uint32_t timeout_ms)
     return PORT_CLOSED;
   }
   uint8_t *data = br_ssl_engine_recvrec_buf(engine, &size);
-  if (data == NULL) { /* what came has to be answered before there is room for more */
+  if (data == NULL) { /* no room for more before an answer to what came is sent */
     if (sent != PORT_WOULD_BLOCK) return PORT_CLOSED;
     if (timeout_ms > 0) port_event_wait(&tls->pause, &tls->mutex, least(timeout_ms, PAUSE_MS));
     return PORT_WOULD_BLOCK;
   }
   port_mutex_unlock(&tls->mutex);
-  /* a server that hangs up may have said why */
+  /* a server that closed the connection may have said why */
   int got = below->recv(below->context, data, size, broken ? 0 : timeout_ms);
   port_mutex_lock(&tls->mutex);
   if (got <= 0) return broken ? sent : got;
@@ -96,7 +97,7 @@ static int exchange(struct port_bearssl *tls, uint32_t timeout_ms)
 
 /* Connecting */
 
-/* Of a CA: false if it is not known what time it is. */
+/* Tells BearSSL the time, which a CA needs. False: it is not known. */
 static bool set_time(struct port_bearssl *tls)
 {
   const struct port_bearssl_config *config = tls->config;
@@ -150,7 +151,7 @@ static int begin(struct port_bearssl *tls)
   return br_ssl_engine_last_error(engine);
 }
 
-/* Whether an error means that one side does not trust the other; else it may pass. */
+/* Whether an error means that one side does not trust the other; any other error may pass. */
 static bool is_mistrust(int error)
 {
   int alert = error - BR_ERR_RECV_FATAL_ALERT;
@@ -170,7 +171,10 @@ static int fail(struct port_bearssl *tls, int error)
   return is_mistrust(error) ? PORT_UNTRUSTED : PORT_UNREACHABLE;
 }
 
-/* One step of the handshake, of which the server has the last word. PORT_OK: see the stage. */
+/*
+ * One step of the handshake. The server sends its last message. PORT_OK: tls->stage says whether it
+ * is complete.
+ */
 static int shake(struct port_bearssl *tls, uint32_t timeout_ms)
 {
   br_ssl_engine_context *engine = &tls->client.eng;
@@ -203,7 +207,10 @@ static int start(struct port_bearssl *tls, uint32_t timeout_ms)
   return PORT_OK;
 }
 
-/* Computing takes time, too: when that is up, the caller has something else to do in between. */
+/*
+ * The handshake's computing counts against timeout_ms, too: when that is up, the caller gets
+ * control back.
+ */
 static int tls_connect(void *context, uint32_t timeout_ms)
 {
   struct port_bearssl *tls = context;
@@ -229,7 +236,7 @@ static int give(struct port_bearssl *tls, const void *data, size_t size)
   int status = flush(tls);
   if (status != PORT_OK) return status;
   uint8_t *to = br_ssl_engine_sendapp_buf(engine, &room);
-  if (to == NULL) return PORT_CLOSED; /* the receiver learns why */
+  if (to == NULL) return PORT_CLOSED; /* recv() reports why */
   if (size > room) size = room;
   memcpy(to, data, size);
   br_ssl_engine_sendapp_ack(engine, size);
@@ -247,7 +254,7 @@ static int tls_send(void *context, const void *data, size_t size)
   return status;
 }
 
-/* What a record has left of data; 0: nothing. Called with the mutex locked. */
+/* Takes what is left of a record's data; 0: nothing. Called with the mutex locked. */
 static int take(struct port_bearssl *tls, void *data, size_t size)
 {
   br_ssl_engine_context *engine = &tls->client.eng;
@@ -269,13 +276,13 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
     status = exchange(tls, timeout_ms);
     if (status != PORT_OK) break;
     status = take(tls, data, size);
-    timeout_ms = 0; /* the rest of a record, if it is there: the caller may have better to do */
+    timeout_ms = 0; /* from now on, only what is there already: do not wait again */
   }
   port_mutex_unlock(&tls->mutex);
   return status;
 }
 
-/* Says good-bye, if there is room for it, and waits for no answer. */
+/* Sends close_notify, if there is room for it, and waits for no answer. */
 static void tls_close(void *context)
 {
   struct port_bearssl *tls = context;
@@ -299,7 +306,7 @@ static bool tls_aim(void *context, const char *address)
 
 /* Its beginning and end */
 
-/* The engine's part that stays from connection to connection. */
+/* Sets what stays the same from connection to connection. */
 static bool set_up(struct port_bearssl *tls)
 {
   const struct port_bearssl_config *config = tls->config;

@@ -1,7 +1,7 @@
 /*
  * What a configuration chooses from; see port_bearssl.h. Each function is called once, by
- * port_bearssl_init(), in the order in which they stand here, and names what the linker then takes
- * of BearSSL.
+ * port_bearssl_init(), in the order in which they stand here. It names the parts of BearSSL, so the
+ * linker takes only those that were chosen.
  */
 #include "port_bearssl.h"
 
@@ -43,7 +43,9 @@ void port_bearssl_ec_and_rsa(struct port_bearssl *tls)
   port_bearssl_rsa(tls);
 }
 
-/* A server with keys of both kinds must use the one that is known: the other is not offered. */
+/*
+ * Only the kind of the known key is offered, so a server with keys of both kinds must use that one.
+ */
 bool port_bearssl_pinned(struct port_bearssl *tls)
 {
   const br_x509_pkey *key = tls->config->pinned;
@@ -64,7 +66,7 @@ bool port_bearssl_ca(struct port_bearssl *tls)
   const struct port_bearssl_config *config = tls->config;
   br_ssl_engine_context *engine = &tls->client.eng;
   br_x509_minimal_context *x509 = config->x509;
-  /* without a name, BearSSL would take that of any server */
+  /* without a name, BearSSL would accept any server's */
   if (config->name == NULL || config->name[0] == 0) return false;
   if (x509 == NULL || config->ca == NULL || config->utc == NULL) return false;
   br_x509_minimal_init(x509, &br_sha256_vtable, config->ca, config->ca_count);

@@ -22,16 +22,16 @@
  *     ... give &tls.transport to the client ...
  *
  * Only what the configuration names is linked: cipher, keys, trust and certify are functions for
- * that reason. README.md beside this file tells how the keys become C, and what each kind of trust
- * can check and what not.
+ * that reason. README.md beside this file says how to turn keys into C, and what each kind of trust
+ * can and cannot check.
  *
  * What a server has to offer: TLS 1.2, ECDHE on P-256, SHA-256, and the cipher and a key of the
  * kind that are configured. Renegotiation is refused.
  *
- * Time. A handshake is 23 to 40 million instructions of a Cortex-M3. connect() returns in between
- * when its time is up, but a single step is up to 12 million, whatever timeout_ms says: 0.2 s at
- * 72 MHz. Each connection is a whole handshake, in which all is checked anew: Redis resumes
- * sessions by tickets alone, and BearSSL has none.
+ * Time. A handshake takes 23 to 40 million instructions on a Cortex-M3. connect() returns between
+ * steps when its time is up, but a single step takes up to 12 million, whatever timeout_ms says:
+ * 0.2 s at 72 MHz. Each connection makes a full handshake, with all checks: Redis resumes sessions
+ * only by tickets, which BearSSL does not support.
  */
 #ifndef PORT_BEARSSL_H
 #define PORT_BEARSSL_H
@@ -45,11 +45,11 @@ extern "C" {
 #endif
 
 /*
- * What records with so many bytes of data need: 512, 1024, 2048, 4096 or 16384. The smaller of the
- * two buffers says which size the server is asked for (RFC 6066, max_fragment_length). OpenSSL
- * 1.1.1 and later, and so Redis and Valkey, do as they are asked. A server that does not is read
- * all the same if the receive buffer has room for 16384; otherwise its first longer record ends the
- * connection, with BR_ERR_TOO_LARGE.
+ * The buffer for records of `data` bytes: 512, 1024, 2048, 4096 or 16384. The smaller of the two
+ * buffers decides which size the server is asked for (RFC 6066, max_fragment_length). OpenSSL 1.1.1
+ * and later, and so Redis and Valkey, comply. A server that does not can be read if the receive
+ * buffer has room for 16384; otherwise its first longer record ends the connection, with
+ * BR_ERR_TOO_LARGE.
  */
 #define PORT_BEARSSL_RECEIVE_SIZE(data) ((data) + 325)
 #define PORT_BEARSSL_SEND_SIZE(data)    ((data) + 85)
@@ -59,10 +59,10 @@ struct port_bearssl;
 /* Kept by pointer, as are the things it points at; may be in flash. */
 struct port_bearssl_config {
   /*
-   * Fills data with size bytes that nobody else can know or guess: from a hardware generator of
-   * random numbers, or from a store that was seeded with such. All secrecy rests on it;
-   * port_clock_ms(), a serial number, a counter of starts or noise of an unconnected pin are not
-   * enough. False: there are none now; the connection fails. Called at each connect().
+   * Fills data with size bytes that nobody else can know or guess: from a hardware random number
+   * generator, or from a generator that was seeded by one. All secrecy depends on it;
+   * port_clock_ms(), a serial number, a counter of starts or the noise of an unconnected pin is not
+   * enough. False: there are none now, and the connection fails. Called at each connect().
    */
   bool (*entropy)(void *data, size_t size);
 
@@ -90,21 +90,21 @@ struct port_bearssl_config {
   br_x509_minimal_context *x509;
 
   /*
-   * port_bearssl_ca: the seconds since 1970-01-01 00:00 UTC, which are enough until 2106. False:
-   * not known yet; then nothing is connected, and the client tries again after a while.
+   * port_bearssl_ca: the seconds since 1970-01-01 00:00 UTC; 32 bits last until 2106. False: not
+   * known yet; then no connection is made, and the client tries again after a while.
    */
   bool (*utc)(uint32_t *seconds);
 
   /*
-   * The name that the server's certificate must have, and by which it is asked for (SNI).
-   * port_bearssl_pinned: only asked for; NULL: it is not.
+   * The name that the server's certificate must have, and that the server is asked for (SNI).
+   * port_bearssl_pinned: only asked for; NULL: not even that.
    */
   const char *name;
 
   /*
-   * A server that the client was redirected to must have the name that it was redirected to, in
-   * place of `name`. Where that is an address, `name` holds: no address in a certificate is
-   * understood.
+   * After a redirection, the server's certificate must have the host name of the redirection
+   * instead of `name`. If the redirection gives an address, `name` still applies: BearSSL does not
+   * check addresses in certificates.
    */
   bool names_of_nodes;
 
@@ -131,7 +131,7 @@ struct port_bearssl {
 
   uint8_t stage;
 
-  /* of the cipher, by the kind of the server's key */
+  /* the cipher's suites, by the kind of the server's key */
   uint16_t suite_ec;
   uint16_t suite_rsa;
 
@@ -144,19 +144,19 @@ struct port_bearssl {
 };
 
 /*
- * Makes tls ready to connect through `below`, whose server is to speak TLS. It is its transport's
- * context: it must stay in place as long as the client uses it. False: the configuration lacks
- * something, or has a buffer that is too small, or a pinned key of a kind that is not in `keys`.
+ * Makes tls ready to connect through `below`, to a server that speaks TLS. It must not move while
+ * the client uses it, because its transport points to it. False: the configuration lacks something,
+ * or has a buffer that is too small, or a pinned key of a kind that is not in `keys`.
  */
 bool port_bearssl_init(struct port_bearssl *tls, struct port_transport *below,
                        const struct port_bearssl_config *config);
 
-/* The end of tls. Its client has closed it before. */
+/* Ends tls. Call it after fairlock_client_deinit(). */
 void port_bearssl_deinit(struct port_bearssl *tls);
 
 /*
  * BearSSL's number of the last error (BR_ERR_...), kept until the next; 0: there was none.
- * BR_ERR_IO: the connection broke in the handshake. 256 and more: an alert of the server's. May be
+ * BR_ERR_IO: the connection broke in the handshake. 256 and more: an alert from the server. May be
  * called from any task.
  */
 int port_bearssl_error(struct port_bearssl *tls);
@@ -164,10 +164,10 @@ int port_bearssl_error(struct port_bearssl *tls);
 /* A text for such a number. Costs 2.4 KB of flash where it is used. */
 const char *port_bearssl_error_text(int error);
 
-/* For `cipher`: the smaller one, and quick without hardware. */
+/* For `cipher`: ChaCha20-Poly1305, the smaller one, and fast without special hardware. */
 void port_bearssl_chacha20(struct port_bearssl *tls);
 
-/* For `cipher`: AES-128-GCM, where somebody's rules ask for it. */
+/* For `cipher`: AES-128-GCM, where rules require it. */
 void port_bearssl_aes_gcm(struct port_bearssl *tls);
 
 /* For `keys`: ECDSA on P-256; RSA of up to 4096 bits; both. */

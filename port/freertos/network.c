@@ -6,8 +6,9 @@
  *     static struct port_lwip link;
  *     port_lwip_init(&link, &port_freertos_hooks, &address, 6379);
  *
- * Frames arrive by lwIP's task, which the waiting task looks for in between: the period of that is
- * what a handover may take longer by. Shorter costs processor time, but only while somebody waits.
+ * Frames are received by lwIP's task; the waiting task looks every LOOK_MS whether something came.
+ * A handover may take that much longer. A shorter period costs processor time, but only while a
+ * task waits.
  */
 #include "port_freertos.h"
 
@@ -37,7 +38,7 @@ static void unlock(void)
 const struct port_lwip_hooks port_freertos_hooks = {turn, lock, unlock};
 
 /*
- * What is left to write, because it depends on the chip (the words of the contract are in port.h,
+ * What is left for you to write, because it depends on the chip (the contract is in port.h, with
  * more in port_lwip.h):
  *
  *   uint32_t port_clock_ms(void)

@@ -4,22 +4,23 @@
  * -Iport/freertos.
  *
  * FreeRTOSConfig.h needs configSUPPORT_STATIC_ALLOCATION, configUSE_MUTEXES,
- * INCLUDE_xTaskGetCurrentTaskHandle, and INCLUDE_vTaskSuspend, without which portMAX_DELAY ends.
- * Mutexes of FreeRTOS inherit priorities, so tasks of any priority may share a client. Before the
- * scheduler runs, call nothing of the library but what initialises; from an interrupt, or with the
- * scheduler suspended, nothing at all. A task that only calls fairlock_acquire() and its like needs
- * about 1 KB of stack beside its own on a Cortex-M3; see the table in boards/README.md.
+ * INCLUDE_xTaskGetCurrentTaskHandle, and INCLUDE_vTaskSuspend, without which portMAX_DELAY is a
+ * wait that ends. Mutexes of FreeRTOS inherit priorities, so tasks of any priority may share a
+ * client. Before the scheduler runs, call only the library's init functions; from an interrupt, or
+ * with the scheduler suspended, nothing at all. A task that only calls fairlock_acquire() and its
+ * like needs about 1 KB of stack on top of its own on a Cortex-M3; see the table in
+ * boards/README.md.
  */
 #include "port.h"
 
 #include "task.h"
 
-/* Longer waits are cut: port.h allows to return early, and the product below must not overflow. */
+/* Longer waits are cut: port.h allows an early return, and pdMS_TO_TICKS() must not overflow. */
 #define LONGEST_MS 60000U
 
 /*
- * At least one for a wait: with none, a wait shorter than a tick would spin, and keep tasks of
- * lower priority out.
+ * At least one tick for a wait: with none, a wait shorter than a tick would spin, and tasks of
+ * lower priority would never run.
  */
 static TickType_t ticks(uint32_t ms)
 {
@@ -70,7 +71,7 @@ void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_
 
 void port_event_set(struct port_event *event)
 {
-  (void)xSemaphoreGive(event->handle); /* fails if it is given already, which is as good */
+  (void)xSemaphoreGive(event->handle); /* fails if it is given already, which does no harm */
 }
 
 void port_event_destroy(struct port_event *event)

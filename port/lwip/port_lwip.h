@@ -10,19 +10,19 @@
  *     port_lwip_init(&link, &hooks, &address, 6379);
  *     ... give &link.transport to the client ...
  *
- * Memory. All of it is the caller's struct and lwIP's own pools. What arrives stays in the pbufs it
- * came in until the client takes it, and only then is the TCP window opened again: the server can
- * have no more under way than TCP_WND. What is sent is copied into lwIP's memory, as much as
+ * Memory. All of it is the caller's struct and lwIP's own pools. Received data stay in their pbufs
+ * until the client takes them, and only then is the TCP window opened again: so the server never
+ * has more than TCP_WND under way. What is sent is copied into lwIP's memory, as much as
  * tcp_sndbuf() allows. MEMP_NUM_TCP_PCB has to be 1 for each transport.
  *
- * Rules of lwIP that hold here, too: none of these functions, and none of the client's, may be
- * called from an interrupt or from inside a callback of lwIP's. Whoever shares lwIP with other
- * tasks supplies lock and unlock, and calls lwIP itself only between them.
+ * lwIP's rules hold here, too: none of these functions, and none of the client's, may be called
+ * from an interrupt or from inside a callback of lwIP's. A program in which several tasks use lwIP
+ * supplies lock and unlock, and calls lwIP itself only between them.
  *
  * Needs lwIP 2.1 or newer with LWIP_TCP, LWIP_CALLBACK_API, and TCP_MSS of no more than PBUF_POOL
  * can hold.
  *
- * What a bare-metal program has to supply besides (port.h has the words of the contract):
+ * What a bare-metal program has to supply as well (the contract is in port.h):
  *   port_clock_ms   from a counter that hardware drives: a timer of 32 bits or wider, or a narrower
  *                   one that is read often enough. Never by counting interrupts of a tick: a
  *                   program that masks interrupts, or is stopped by a debugger, loses some of them,
@@ -47,11 +47,11 @@ struct tcp_pcb;
 /* What the platform does for the transport. Kept by pointer; may be in flash. */
 struct port_lwip_hooks {
   /*
-   * Lets the network get on: with NO_SYS=1, hands received frames to the netif and calls
-   * sys_check_timeouts() or, with LWIP_TIMERS=0, tcp_tmr() each 250 ms and what other timers there
+   * Services the network: with NO_SYS=1, hands received frames to the netif and calls
+   * sys_check_timeouts() or, with LWIP_TIMERS=0, tcp_tmr() every 250 ms and what other timers there
    * are; where a task of lwIP's does that, only waits. Called without the lock, again and again,
    * while the client waits. May sleep for up to timeout_ms (0: not at all), but must return soon
-   * after a frame arrived.
+   * after a frame has arrived.
    */
   void (*turn)(uint32_t timeout_ms);
 
@@ -71,7 +71,7 @@ struct port_lwip {
   ip_addr_t address;
   uint16_t port;
 
-  /* what the callbacks have told */
+  /* what the callbacks have reported */
   uint8_t state;
 
   /* the last send() would have blocked, and nothing was acknowledged since */
@@ -85,8 +85,8 @@ struct port_lwip {
 };
 
 /*
- * Makes lwip ready to connect to a server's address and port. It is its transport's context: it
- * must stay in place as long as the client uses it. For a host name, resolve it (dns_gethostbyname)
+ * Makes lwip ready to connect to a server's address and port. It must not move while the client
+ * uses it, because its transport points to it. For a host name, resolve it (dns_gethostbyname)
  * first, or use port_lwip_init_seeds().
  */
 void port_lwip_init(struct port_lwip *lwip, const struct port_lwip_hooks *hooks,

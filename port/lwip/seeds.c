@@ -1,9 +1,10 @@
 /*
- * The transport over lwIP with several addresses, which the client chooses from; see port_lwip.h. A
- * file of its own, so that a program with one server links none of it.
+ * The transport over lwIP with several addresses, from which the client chooses; see port_lwip.h.
+ * This is a file of its own so that a program with one server links none of it.
  *
- * A host name is looked up at each connection: it may lead elsewhere by then. lwIP cannot be told
- * to forget a question, so an answer that comes late is compared with what is asked now.
+ * A host name is looked up for each connection, because its address may change. A query cannot be
+ * cancelled in lwIP, so each answer is compared with the name that is asked for now: it may be a
+ * late one.
  */
 #include "port_lwip.h"
 
@@ -15,7 +16,7 @@
 #define HOST_SIZE IPADDR_STRLEN_MAX
 #endif
 
-/* Where a place in a list ends. */
+/* The length of the first place in a list. */
 static size_t length(const char *place)
 {
   size_t size = 0;
@@ -51,7 +52,7 @@ static bool split(const char *place, char host[HOST_SIZE], uint16_t *port)
   return true;
 }
 
-/* Has the next connection go there. No host: to that port of the address before. */
+/* Makes the next connection go there. No host: to that port of the present address. */
 static bool go(struct port_lwip_seeds *seeds, const char *place)
 {
   char host[HOST_SIZE];
@@ -79,13 +80,13 @@ static bool seeds_aim(void *context, const char *address)
   const char *end = seeds->seeds;
   if (seeds->seed != NULL) end = seeds->seed + length(seeds->seed);
   seeds->seed = *end == ',' ? end + 1 : seeds->seeds;
-  (void)go(seeds, seeds->seed); /* as when they were given */
+  (void)go(seeds, seeds->seed); /* it succeeds, as it did in port_lwip_init_seeds() */
   return seeds->seed[length(seeds->seed)] == ',';
 }
 
 #if LWIP_DNS
 
-/* address NULL: there is none. */
+/* lwIP's answer. address NULL: the name has none. */
 static void on_found(const char *name, const ip_addr_t *address, void *context)
 {
   struct port_lwip_seeds *seeds = context;
@@ -98,7 +99,7 @@ static void on_found(const char *name, const ip_addr_t *address, void *context)
   seeds->name = NULL;
 }
 
-/* Asks for the address. lwIP may have it at hand. Called with the lock. */
+/* Asks for the address, which lwIP may know already. Called with the lock. */
 static void look_up(struct port_lwip_seeds *seeds)
 {
   char host[HOST_SIZE];

@@ -1,16 +1,15 @@
 /*
  * The transport over lwIP's raw API; see port_lwip.h.
  *
- * lwIP tells by callbacks what happened; they only note it in struct port_lwip, and the functions
- * of the transport look there. Two rules keep a callback from touching what is gone. A connection
- * is taken off its callbacks before it is given up, so none can come late. And a callback that
- * comes all the same, for another connection than the one in `pcb`, is not believed: it frees what
- * it was handed and aborts its connection.
+ * lwIP reports events by callbacks; they only note them in struct port_lwip, where the transport's
+ * functions look. Two rules keep a callback from touching what is gone. A connection's callbacks
+ * are removed before it is given up, so none can come late. And a callback that comes all the same,
+ * for another connection than the one in `pcb`, frees what it was handed and aborts its connection.
  *
- * lwIP frees a connection by itself when it is reset or times out; it says so by the error
- * callback, after which `pcb` is NULL and must not be guessed at. No function here is called from a
- * callback, so tcp_abort() is safe wherever it stands outside of one; inside, the callback must
- * return ERR_ABRT after it, and only then.
+ * lwIP itself frees a connection that is reset or times out, and reports that by the error
+ * callback, after which `pcb` is NULL. The transport's functions are never called from a callback,
+ * so tcp_abort() is safe in them; a callback that calls tcp_abort() must return ERR_ABRT, and no
+ * other may.
  */
 #include "port_lwip.h"
 
@@ -30,8 +29,8 @@ static void unlock(const struct port_lwip *lwip)
 }
 
 /*
- * Lets the network get on for a while, at least once. False when the time is up. Called with the
- * lock, which it opens.
+ * Services the network for a while, at least once. False when the time is up. Called with the lock,
+ * which it releases meanwhile.
  */
 static bool turn(const struct port_lwip *lwip, uint32_t began, uint32_t timeout_ms, unsigned *turns)
 {
@@ -55,7 +54,7 @@ static bool ours(const struct port_lwip *lwip, const struct tcp_pcb *pcb)
 static err_t on_connected(void *context, struct tcp_pcb *pcb, err_t error)
 {
   struct port_lwip *lwip = context;
-  (void)error; /* always ERR_OK: failures come by on_error() */
+  (void)error; /* always ERR_OK: failures are reported to on_error() */
   if (!ours(lwip, pcb)) {
     tcp_abort(pcb);
     return ERR_ABRT;
@@ -88,7 +87,7 @@ static err_t on_sent(void *context, struct tcp_pcb *pcb, u16_t size)
   return ERR_OK;
 }
 
-/* Reset by the peer, or given up after too many repetitions. The pcb is freed already. */
+/* Reset by the peer, or given up after too many retransmissions. The pcb is freed already. */
 static void on_error(void *context, err_t error)
 {
   struct port_lwip *lwip = context;
@@ -100,7 +99,7 @@ static void on_error(void *context, err_t error)
 
 /* What the client calls */
 
-/* Leaves no trace of a connection, in whatever state it is. Called with the lock. */
+/* Drops the connection, whatever its state. Called with the lock. */
 static void forget(struct port_lwip *lwip)
 {
   struct tcp_pcb *pcb = lwip->pcb;
@@ -154,8 +153,8 @@ static int lwip_connect(void *context, uint32_t timeout_ms)
 }
 
 /*
- * How much of size lwIP takes now; it may have less memory than it has send buffer. Called with the
- * lock.
+ * Gives lwIP as much as it takes now, and returns that; its memory may be shorter than its send
+ * buffer. Called with the lock.
  */
 static uint16_t give(struct tcp_pcb *pcb, const void *data, size_t size)
 {
@@ -175,7 +174,7 @@ static int lwip_send(void *context, const void *data, size_t size)
     uint16_t taken = give(lwip->pcb, data, size);
     lwip->send_blocked = taken == 0;
     status = taken > 0 ? taken : PORT_WOULD_BLOCK;
-    tcp_output(lwip->pcb); /* what it cannot send now, lwIP's timer will */
+    tcp_output(lwip->pcb); /* lwIP's timer sends what this cannot */
   }
   unlock(lwip);
   return status;

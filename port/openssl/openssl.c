@@ -2,13 +2,13 @@
  * TLS around a transport, by OpenSSL.
  *
  * OpenSSL never sees the network: it reads records from one memory BIO and writes them to another,
- * and this file carries them to and from the transport below. So its SSL object is used for moments
- * only, under a mutex that is never held while the transport is called: one task may send while
- * another waits for bytes. Both may have records to send, the one that receives when the server
- * changes keys; whoever comes first sends for both, and in order, for it takes them from the BIO.
+ * and this file carries them to and from the transport below. So its SSL object is used only
+ * briefly, under a mutex that is never held while the transport is called: one task may send while
+ * another waits for bytes. Both may have records to send, the receiving one when the server changes
+ * keys; whichever task comes first sends for both, in the order in which the BIO has them.
  *
  * What send() has encrypted counts as sent. If the transport did not take all of it, the next
- * send() or recv() goes on with it, and nothing more is encrypted before that.
+ * send() or recv() continues, and nothing more is encrypted before that is done.
  */
 #include "port_openssl.h"
 
@@ -18,10 +18,13 @@
 #include <openssl/x509v3.h>
 #include <string.h>
 
-/* More than that in one call of send() would only lie here. */
+/* More than this in one call of send() would only wait here. */
 #define SEND_MAX 16384
 
-/* So often recv() and connect() ask for more bytes: a server could send for ever what says nothing. */
+/*
+ * How often one recv() or connect() asks for more bytes: a server could send for ever without ever
+ * completing anything.
+ */
 #define TURNS 64
 
 /* Alerts, by RFC 8446. */
@@ -30,12 +33,12 @@ enum { ACCESS_DENIED = 49, CERTIFICATE_REQUIRED = 116 };
 
 /* Errors */
 
-/* The server does not take our certificate, or the want of one. */
+/* The server does not accept our certificate, or that we have none. */
 static bool refuses_us(const SSL *ssl, unsigned long error)
 {
   int alert = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
   if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
-  /* how TLS 1.2 misses a certificate: the server has shown its own before */
+  /* how TLS 1.2 says that our certificate is missing: the server has already shown its own */
   if (alert == HANDSHAKE_FAILURE) return SSL_get_peer_cert_chain(ssl) != NULL;
   return (alert >= BAD_CERTIFICATE && alert <= UNKNOWN_CERTIFICATE) || alert == UNKNOWN_CA ||
          alert == ACCESS_DENIED || alert == CERTIFICATE_REQUIRED;
@@ -53,14 +56,14 @@ static int fail(struct port_openssl *tls)
   return unverified || refuses_us(tls->ssl, error) ? PORT_UNTRUSTED : PORT_CLOSED;
 }
 
-/* What a call of OpenSSL's that did not succeed has come to. */
+/* The status for a call of OpenSSL's that did not succeed. */
 static int outcome(struct port_openssl *tls, int result)
 {
   switch (SSL_get_error(tls->ssl, result)) {
   case SSL_ERROR_WANT_READ:
   case SSL_ERROR_WANT_WRITE:
     return PORT_WOULD_BLOCK;
-  case SSL_ERROR_ZERO_RETURN: /* the server says good-bye */
+  case SSL_ERROR_ZERO_RETURN: /* the server closed TLS in good order */
     return PORT_CLOSED;
   default:
     return fail(tls);
@@ -88,8 +91,8 @@ void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_S
 /* Records. These are called, and return, with the mutex locked, which they unlock meanwhile. */
 
 /*
- * Sends the records there are, as far as that goes without blocking. PORT_OK: all of them, or
- * another task does.
+ * Sends the records there are, as far as that goes without blocking. PORT_OK: all are sent, or
+ * another task is sending them.
  */
 static int flush(struct port_openssl *tls)
 {
@@ -114,7 +117,7 @@ static int flush(struct port_openssl *tls)
   return status > 0 ? PORT_OK : status;
 }
 
-/* Receives bytes of records. As the transport's recv(). */
+/* Receives bytes of records. Returns what the transport's recv() does. */
 static int take(struct port_openssl *tls, uint32_t timeout_ms)
 {
   const struct port_transport *below = tls->below;
@@ -140,17 +143,17 @@ static void forget_session(struct port_openssl *tls)
   tls->session = NULL;
 }
 
-/* Has the server asked for, and checked against, this name or address. */
+/* Makes OpenSSL ask for this name or address, and check the server's certificate against it. */
 static bool ask_for(const struct port_openssl *tls, const char *name)
 {
   if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->ssl), name) == 1) return true;
-  /* an empty name would be one that is not checked */
+  /* OpenSSL would not check an empty name */
   if (*name == 0) return tls->insecure;
   SSL_set_hostflags(tls->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   return SSL_set1_host(tls->ssl, name) == 1 && SSL_set_tlsext_host_name(tls->ssl, name) == 1;
 }
 
-/* Where the connection goes; a session of another place is forgotten. */
+/* Finds where the connection goes; a session with another host is forgotten. */
 static void find_name(struct port_openssl *tls)
 {
   char name[PORT_OPENSSL_HOST_SIZE] = "";
@@ -188,8 +191,8 @@ static int begin(struct port_openssl *tls)
 }
 
 /*
- * Frees the SSL object. A session that can be resumed is kept; OpenSSL forgets one that ends
- * without a good-bye.
+ * Frees the SSL object. A session that can be resumed is kept; OpenSSL would drop it without the
+ * SSL_shutdown().
  */
 static void end(struct port_openssl *tls)
 {
@@ -226,7 +229,7 @@ static int shake_hands(struct port_openssl *tls, uint32_t began, uint32_t timeou
   return status;
 }
 
-/* The transport below, until it is connected. */
+/* Connects the transport below, and then makes the SSL object. */
 static int reach(struct port_openssl *tls, uint32_t timeout_ms)
 {
   const struct port_transport *below = tls->below;
@@ -274,7 +277,7 @@ static int tls_send(void *context, const void *data, size_t size)
       status = encrypt(tls, data, size);
       (void)flush(tls);
     }
-    /* that a connection is broken, recv() tells: the server may have said why */
+    /* recv() reports a broken connection: the server may have said why */
     if (status < 0) status = PORT_WOULD_BLOCK;
   }
   port_mutex_unlock(&tls->mutex);
@@ -298,7 +301,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
     status = decrypt(tls, data, size);
     bool cut = flush(tls) == PORT_CLOSED;
     if (status != PORT_WOULD_BLOCK) break;
-    /* of a connection that does not send any more, what the server said last is of use */
+    /* a connection on which we can no longer send may still hold the server's last words */
     int got = take(tls, cut ? 0 : left(began, timeout_ms));
     if (got > 0) continue;
     status = cut && got == PORT_WOULD_BLOCK ? PORT_CLOSED : got;
@@ -325,7 +328,7 @@ static bool tls_aim(void *context, const char *address)
 
 /* Set-up */
 
-/* A key that needs a passphrase is refused: nobody is there to be asked. */
+/* A key that needs a passphrase is refused: there is nobody to ask for it. */
 static int no_passphrase(char *text, int size, int writing, void *context)
 {
   (void)text;
@@ -342,7 +345,7 @@ static bool load_cas(SSL_CTX *settings, const struct port_openssl_config *config
   return SSL_CTX_load_verify_locations(settings, config->ca_file, config->ca_folder) == 1;
 }
 
-/* Returns NULL, or which file is of no use. */
+/* Returns NULL, or which file cannot be used. */
 static const char *load_files(SSL_CTX *settings, const struct port_openssl_config *config)
 {
   const char *certificate = config->certificate;
@@ -360,7 +363,7 @@ static const char *set_up(SSL_CTX *settings, const struct port_openssl_config *c
   if (settings == NULL || SSL_CTX_set_min_proto_version(settings, TLS1_2_VERSION) != 1)
     return "TLS";
   (void)SSL_CTX_set_options(settings, SSL_OP_NO_RENEGOTIATION);
-  /* the next send() brings what the last one did not take from another place in memory */
+  /* the caller may offer the rest of its data again from another address */
   (void)SSL_CTX_set_mode(settings, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_default_passwd_cb(settings, no_passphrase);
   SSL_CTX_set_verify(settings, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);

@@ -10,10 +10,10 @@
  *     port_openssl_deinit(&tls);
  *
  * The server has to prove, by a certificate of a CA that we trust, that it has the name we asked
- * for. One that does not is PORT_UNTRUSTED, and so is one that refuses our certificate, or the want
- * of one. The struct is the caller's memory and must not move; OpenSSL takes memory of its own. A
- * connection is resumed, by a ticket of the last one, if it goes to the same name; the server's
- * certificate is then not looked at again, as with any program that does so.
+ * for. If it cannot, connecting ends with PORT_UNTRUSTED, and also if it refuses our certificate,
+ * or refuses us because we have none. The struct is the caller's memory and must not move; OpenSSL
+ * takes memory of its own. A connection to the same name as the last one resumes its session, by a
+ * ticket; the server's certificate is then not checked again, as is usual with resumption.
  */
 #ifndef PORT_OPENSSL_H
 #define PORT_OPENSSL_H
@@ -34,25 +34,25 @@ struct port_openssl_config {
   const char *ca_file;
   const char *ca_folder;
 
-  /* ours, and behind it those up to the server's CA. NULL: none */
+  /* our certificate, followed by those up to a CA that the server trusts. NULL: none */
   const char *certificate;
 
-  /* of our certificate, not encrypted. NULL: it is in that file, too */
+  /* the key of our certificate, not encrypted. NULL: it is in that file, too */
   const char *key;
 
   /*
    * the name, or address, that the server's certificate must have, and that the server is asked for
-   * (SNI). NULL: that of the host to which the connection goes, as host() tells. It must stay valid
+   * (SNI). NULL: the host to which the connection goes, as host() says. It must stay valid
    */
   const char *name;
 
   /*
-   * writes down the host to which the wrapped transport connects; context is that transport's:
+   * writes the host to which the wrapped transport connects; context is that transport's:
    * port_posix_host() for a struct port_posix. NULL: name says it
    */
   void (*host)(const void *context, char host[PORT_OPENSSL_HOST_SIZE]);
 
-  /* anybody may be the server: encrypted, but not safe from who stands between */
+  /* anybody may be the server: encrypted, but not safe from a man in the middle */
   bool insecure;
 };
 
@@ -92,10 +92,10 @@ struct port_openssl {
   /* one task is sending, and sends what the others have to send, too */
   bool flushing;
 
-  /* ssl reported an error: there is nothing to say any more */
+  /* ssl reported an error: nothing more can be sent */
   bool broken;
 
-  /* why it failed last: OpenSSL's error and X509_V_ERR; 0: not by TLS */
+  /* why TLS failed last: OpenSSL's error and X509_V_ERR; 0: TLS did not fail */
   unsigned long error;
   long verify_error;
 
@@ -110,8 +110,8 @@ struct port_openssl {
 
 /*
  * Makes tls ready, around a transport that is not connected. Reads the files, opens no connection.
- * config itself need not stay. Returns NULL, or which of config's files is of no use ("TLS":
- * OpenSSL itself); port_openssl_error() then says why, and there is nothing to deinit.
+ * config itself need not stay valid. Returns NULL, or which of config's files cannot be used
+ * ("TLS": OpenSSL itself); port_openssl_error() then says why, and there is nothing to deinit.
  */
 const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
                               const struct port_transport *below);

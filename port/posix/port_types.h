@@ -13,8 +13,8 @@ struct port_mutex {
 };
 
 struct port_event {
-  /* guarded by the mutex that the event is used with */
-  /* that one, while a task waits; otherwise NULL */
+  /* mutex, next and set are guarded by the mutex that the event is used with */
+  /* that mutex, while a task waits; otherwise NULL */
   struct port_mutex *mutex;
 
   /* in to_wake */

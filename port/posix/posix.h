@@ -7,9 +7,9 @@
  *
  * The memory is the caller's. It must stay valid and in place (it is its transport's context: do
  * not copy it), and so must the strings, as long as the client uses the transport. Nothing is
- * opened before the client connects; close() of the transport, which the end of a client calls,
- * gives back all there is. A client's process may go on to exec() (sockets are close-on-exec) and
- * needs no handler for SIGPIPE (no function raises it).
+ * opened before the client connects; close() of the transport, which fairlock_client_deinit()
+ * calls, gives everything back. The process may call exec() (sockets are close-on-exec) and needs
+ * no handler for SIGPIPE (no function raises it).
  */
 #ifndef PORT_POSIX_H
 #define PORT_POSIX_H
@@ -48,7 +48,7 @@ struct port_posix {
   /* the one being tried */
   struct addrinfo *address;
 
-  /* when that was begun */
+  /* when that attempt began */
   uint32_t attempt_began;
 
   /* addresses after it */
@@ -72,13 +72,13 @@ struct port_posix {
 /*
  * A server at host (an IPv4 or IPv6 address without brackets, or a name) and service (a port
  * number, or a name such as "redis"). All addresses of a name are tried in order. One that does not
- * answer for a second gives way to the next, and the last is tried for as long as the client likes.
- * Resolving a name may block: see port.h.
+ * answer within a second gives way to the next, and the last is tried for as long as the client
+ * allows. Resolving a name may block: see port.h.
  */
 void port_posix_tcp(struct port_posix *posix, const char *host, const char *service);
 
 /*
- * Several servers, Sentinels or nodes of a cluster, of which a client that follows servers (see
+ * Several servers, Sentinels or nodes of a cluster, which a client that follows servers (see
  * fairlock_follow()) tries one after the other: "host:port", separated by commas, an IPv6 address
  * in brackets. The text stays the caller's. Returns false if an entry is not of that form, or its
  * host is longer than 255 characters.
@@ -95,8 +95,8 @@ bool port_posix_unix(struct port_posix *posix, const char *path);
 #define PORT_POSIX_HOST_SIZE 256
 
 /*
- * Writes down the host, a name or an address without brackets, to which connections go now: for a
- * transport around this one that checks who answers. "" for a Unix socket. context: of the
+ * Writes the host to which connections go now, a name or an address without brackets, for a
+ * transport around this one that checks who answers. "" for a Unix socket. context: that of the
  * transport.
  */
 void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE]);

@@ -3,12 +3,12 @@
  *
  * A request and its reply cost two system calls. Once connected, the socket is in blocking mode:
  * send() asks with MSG_DONTWAIT not to block, and recv() lets the kernel do the waiting, under
- * SO_RCVTIMEO. That option is changed only when the time asked for is well off from what is set.
- * Whatever the kernel cannot do this way is done by poll(): short waits, a wait for the peer to
- * take more, a system without SO_RCVTIMEO or MSG_DONTWAIT.
+ * SO_RCVTIMEO. That option is changed only when it differs much from the time asked for. What the
+ * kernel cannot do in this way is done by poll(): short waits, waits until the peer takes more, and
+ * all waits on a system without SO_RCVTIMEO or MSG_DONTWAIT.
  *
- * Nothing here may raise SIGPIPE, block for longer than asked (but in the resolver), or take memory
- * of its own. One task may be in send() while another is in recv(): all they share and change is
+ * Nothing here may raise SIGPIPE, block for longer than asked (except in the resolver), or allocate
+ * memory. One task may be in send() while another is in recv(): all they share and change is
  * send_blocked.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
@@ -38,7 +38,7 @@
 #endif
 
 #ifndef SOCK_CLOEXEC
-#define SOCK_CLOEXEC 0 /* fcntl() does it a little later */
+#define SOCK_CLOEXEC 0 /* fcntl() sets it a little later */
 #endif
 
 #ifndef MSG_NOSIGNAL
@@ -49,14 +49,18 @@
 #define MSG_NOSIGNAL 0
 #endif
 
-#define ATTEMPT_MS                                                                                 \
-  1000U /* an address that is silent for so long gives way to the next            */
-#define BUSY_PAUSE_MS                                                                              \
-  10U /* before a Unix server with too much to accept is tried again            */
-#define LONGEST_LIMIT_MS                                                                           \
-  512U /* SO_RCVTIMEO is set to powers of two, up to what PORT_WAIT_MAX_MS allows  */
-#define SHORTEST_LIMIT_MS                                                                          \
-  16U /* below, the tick in which kernels round SO_RCVTIMEO up would be too coarse */
+/* An address that is silent for this long gives way to the next. */
+#define ATTEMPT_MS 1000U
+
+/* The pause before a Unix server with too much to accept is tried again. */
+#define BUSY_PAUSE_MS 10U
+
+/* SO_RCVTIMEO is set to powers of two, up to what PORT_WAIT_MAX_MS allows. */
+#define LONGEST_LIMIT_MS 512U
+
+/* For shorter waits, the tick to which kernels round SO_RCVTIMEO up would be too coarse. */
+#define SHORTEST_LIMIT_MS 16U
+
 #define KEEPALIVE_IDLE_S   30
 #define KEEPALIVE_PERIOD_S 10
 #define KEEPALIVE_PROBES   3
@@ -65,7 +69,7 @@ _Static_assert(LONGEST_LIMIT_MS <= PORT_WAIT_MAX_MS, "recv() would wait longer t
 _Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char),
                "send_blocked has no room for an atomic");
 
-/* posix.h can be read by C99 and C++ and so cannot say _Atomic. */
+/* posix.h has to compile as C99 and C++, so it cannot say _Atomic. */
 static atomic_uchar *send_blocked(struct port_posix *posix)
 {
   return (atomic_uchar *)&posix->send_blocked;
@@ -97,7 +101,7 @@ static bool set_time_option(int socket, int name, uint32_t ms)
   return setsockopt(socket, SOL_SOCKET, name, &time, sizeof time) == 0;
 }
 
-/* The client has time-outs of its own; keepalive is for one that waits and sends nothing. */
+/* The client has time-outs of its own; keepalive helps one that waits and sends nothing. */
 static void keep_alive(int socket)
 {
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -135,8 +139,7 @@ static int open_socket(int family)
   set_option(opened, SOL_SOCKET, SO_NOSIGPIPE, 1);
 #endif
   /*
-   * Some systems heed MSG_DONTWAIT only in recv(). There, a millisecond is as long as send()
-   * blocks.
+   * Some systems heed MSG_DONTWAIT only in recv(). There, send() blocks for a millisecond at most.
    */
   (void)set_time_option(opened, SO_SNDTIMEO, 1);
   if (family != AF_UNIX) {
@@ -173,8 +176,8 @@ struct place {
 };
 
 /*
- * Reads "host:port" or "[host]:port", as far as a comma; no host leaves the one before. False when
- * it is not of that form, or too long.
+ * Reads "host:port" or "[host]:port", up to a comma; without a host, place keeps the one it has.
+ * False when it is not of that form, or too long.
  */
 static bool read_place(struct place *place, const char *text)
 {
@@ -212,8 +215,8 @@ static bool socket_aim(void *context, const char *address)
 }
 
 /*
- * Where connections go now. A host or service that was not read from a list stays where it is;
- * place is for those that were.
+ * Where connections go now. A host or service from a list or a redirection is copied to place;
+ * others stay where they are.
  */
 static void find_place(const struct port_posix *posix, struct place *place, const char **host,
                        const char **service)
@@ -240,7 +243,7 @@ void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
   const char *name;
   const char *service;
   find_place(posix, &place, &name, &service);
-  size_t size = service != NULL ? strlen(name) : 0; /* a path has none */
+  size_t size = service != NULL ? strlen(name) : 0; /* a Unix path has no service */
   if (size >= PORT_POSIX_HOST_SIZE) size = 0;       /* no name is that long */
   memcpy(host, name, size);
   host[size] = 0;
@@ -313,9 +316,9 @@ static int start_attempt(struct port_posix *posix)
 }
 
 /*
- * A system that connects to a port of its own on which nobody listens may pick that very port to
- * connect from, and so connect the socket to itself: it would talk to an echo, and keep the server
- * from coming back to its port.
+ * When the server is on this machine and not running, the system may pick the server's own port to
+ * connect from, and so connect the socket to itself. The client would talk to its own echo, and
+ * keep the server from getting its port back.
  */
 static bool is_own_peer(const struct port_posix *posix)
 {
@@ -344,8 +347,8 @@ static int end_attempt(struct port_posix *posix)
 }
 
 /*
- * Waits for the attempt under way, but for the next address's sake no longer than its share of
- * time.
+ * Waits for the attempt under way, but while there are other addresses no longer than its share of
+ * the time.
  */
 static int await_attempt(struct port_posix *posix, uint32_t timeout_ms)
 {
@@ -408,8 +411,8 @@ static int receive(const struct port_posix *posix, void *data, size_t size, int 
 }
 
 /*
- * Makes the kernel end a recv() in at most timeout_ms. What is set already will do if it is not
- * longer, and not so much shorter that the wait would come in many pieces.
+ * Makes the kernel end a recv() in at most timeout_ms. The limit that is set already will do if it
+ * is not longer, and not so much shorter that the wait would be cut into many pieces.
  */
 static bool limit_receive(struct port_posix *posix, uint32_t timeout_ms)
 {
@@ -457,8 +460,8 @@ static void socket_close(void *context)
   close_socket(posix);
   forget_addresses(posix);
   /*
-   * skip stays: if the client gave up connecting, it begins next with the address that it gave up
-   * on, so that even in the longest list each gets its turn.
+   * skip stays: if the client gave up connecting, the next connect begins with the address that it
+   * gave up on, so each address gets its turn even in a long list.
    */
 }
 

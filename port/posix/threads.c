@@ -2,10 +2,10 @@
  * Tasks, mutex and event on POSIX threads.
  *
  * An event is a flag, so that one set before the wait is not lost, and a condition variable to
- * sleep on. A task that is woken while the mutex is locked would wake only to sleep again, on the
+ * sleep on. A task that is woken while the mutex is locked would only go back to sleep on the
  * mutex. So port_event_set() sets the flag and notes the event in the mutex, and whoever unlocks
- * the mutex wakes the task afterwards. An event that was noted is woken for certain, and its task
- * waits for that: the event lives on the task's stack and must not be gone by then.
+ * the mutex wakes the task afterwards. The task of an event that was noted waits until it is woken:
+ * the event lives on that task's stack, and must not be gone before the waker has used it.
  *
  * An event waits on the monotonic clock: setting the wall clock must not stretch a wait. Systems
  * that have no choice of clocks for condition variables get the default one.
@@ -41,7 +41,10 @@ void port_mutex_lock(struct port_mutex *mutex)
   (void)pthread_mutex_lock(&mutex->mutex);
 }
 
-/* Called without the mutex. The event may be gone as soon as its gate is unlocked. */
+/*
+ * Wakes the event's task. Called without the mutex. The event may be gone as soon as its gate is
+ * unlocked.
+ */
 static void wake(struct port_event *event)
 {
   (void)pthread_mutex_lock(&event->gate);
@@ -85,8 +88,8 @@ void port_event_init(struct port_event *event)
 }
 
 /*
- * Sleeps until the task is woken, or the time has come; until NULL: it will be woken. Returns
- * whether it was.
+ * Sleeps until the task is woken, or the time `until` has come; NULL: it is sure to be woken.
+ * Returns whether it was.
  */
 static bool sleep_until(struct port_event *event, const struct timespec *until)
 {

@@ -1,9 +1,9 @@
 /*
- * Tasks, mutex and event for a program with one task, such as a superloop: there is nobody to shut
- * out and nobody to wake.
+ * Tasks, mutex and event for a program with one task, such as a superloop: there is no other task
+ * to shut out or to wake.
  *
  * The client waits in the transport. Only while there is no connection does it wait for an event,
- * which nobody can set: so it idles, for as long as its deadlines let it. Do not link this where an
+ * which nobody can set: so it idles, for as long as its deadlines allow. Do not link this where an
  * interrupt handler or a second task calls the client.
  */
 #include "port.h"

@@ -1,8 +1,9 @@
 /*
  * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket
  * layer), IPv4, no name service. It is tested on Linux, and by `make freertos` on lwIP. Where
- * several tasks share the client, each needs an errno of its own. The server is another machine:
- * this one could be connected to itself. A full POSIX system has port/posix instead.
+ * several tasks share the client, each needs an errno of its own. The server must be another
+ * machine: this port has no check against a socket that is connected to itself. On a full POSIX
+ * system use port/posix instead.
  */
 #ifndef PORT_SOCKETS_H
 #define PORT_SOCKETS_H
@@ -30,8 +31,8 @@ struct port_sockets {
 };
 
 /*
- * Makes sockets ready to connect to a server. address and port are numbers, as above, not in the
- * order of the network. Opens nothing yet.
+ * Makes sockets ready to connect to a server. address and port are numbers in the processor's byte
+ * order, as above. Opens nothing yet.
  */
 void port_sockets_init(struct port_sockets *sockets, uint32_t address, uint16_t port);
 

@@ -1,6 +1,6 @@
 /*
- * A template; see port_sockets.h. Sockets do not block; waiting is done by poll(), for writing,
- * too, when the last send() found no room. Where the stack has select() alone, use that, and mind
+ * A template; see port_sockets.h. Sockets do not block; poll() does the waiting, also for room to
+ * write when the last send() found none. Where the stack has only select(), use that, and mind
  * FD_SETSIZE: a larger descriptor writes beyond the set. Where its headers have other names, change
  * these lines:
  */
@@ -28,7 +28,7 @@ static void shut(struct port_sockets *sockets)
   atomic_store(&sockets->send_blocked, false);
 }
 
-/* False: it cannot even begin. */
+/* Begins to connect. False: even that failed. */
 static bool begin(struct port_sockets *sockets)
 {
   const struct sockaddr_in server = {.sin_family = AF_INET,
@@ -78,7 +78,7 @@ static int sockets_send(void *context, const void *data, size_t size)
   return blocked ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
 
-/* Whatever poll() says, recv() knows best. */
+/* poll()'s result is not looked at: recv() reports the same, and more exactly. */
 static int sockets_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_sockets *sockets = context;

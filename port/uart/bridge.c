@@ -5,7 +5,7 @@
  *     stty -F /dev/ttyS1 115200 raw -echo crtscts
  *     uart-bridge 192.0.2.7 6379 </dev/ttyS1 >/dev/ttyS1
  *
- * It knows nothing of what it carries. It ends when the line does.
+ * It does not interpret what it carries. It ends when the line does.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -85,14 +85,14 @@ static int dial(const char *host, const char *service)
   return server;
 }
 
-/* The end of a signal has come. */
+/* The nonce of an OPEN is complete: connects, and reports the result. */
 static bool obey_open(struct bridge *bridge)
 {
   bridge->server = dial(bridge->host, bridge->service);
   return tell(bridge, bridge->server >= 0 ? OPEN : CLOSE);
 }
 
-/* Takes one byte off the line. *data: it is data. False: the line is broken. */
+/* Handles one byte from the line. *data: whether it is data. False: the line is broken. */
 static bool take(struct bridge *bridge, char byte, bool *data)
 {
   *data = false;
@@ -139,7 +139,7 @@ static bool carry_out(struct bridge *bridge)
 
 /*
  * From the server to the line. False: the line is broken. Does not wait: what poll() saw may have
- * been on a connection that has since given place to a new one.
+ * been on a connection that a new one has replaced since.
  */
 static bool carry_in(struct bridge *bridge)
 {

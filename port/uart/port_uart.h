@@ -7,9 +7,9 @@
  *     ... give &link.transport to the client ...
  *
  * A plain pipe of bytes is not enough: the client must learn that the server closed the connection,
- * and nothing of an old connection may come out of a new one, whoever was reset in between. So the
- * line carries, besides data, signals. The byte 0x10 (DLE) begins one, and is doubled where it is
- * data:
+ * and no bytes of an old connection may appear in a new one, whichever side was reset in between.
+ * So the line carries signals beside the data. The byte 0x10 (DLE) begins a signal, and is doubled
+ * where it is data:
  *
  *     device to bridge   DLE O nnnn   close what is open, and open a connection; n: a nonce,
  *                                     letters A to P
@@ -18,14 +18,14 @@
  *                        DLE C nnnn   it is closed, or could not be opened
  *     both               DLE DLE      the data byte DLE;   DLE and anything else: nothing
  *
- * The device passes over all that comes before its own nonce, and so over what an earlier life of
- * it had asked for. It sends a NUL before each signal, so that one which was cut short by a reset
- * does not spoil the next.
+ * The device ignores all that comes before its own nonce, and so whatever it had asked for before a
+ * reset. It sends a NUL before each signal, so that a signal which a reset has cut short does not
+ * spoil the next one.
  *
  * The line must neither lose nor change bytes: use flow control (RTS/CTS), or receive by interrupt
- * or DMA into a buffer larger than what arrives between two calls. Damage shows as a malformed
- * reply or as no reply, and ends the connection; it could also hit a number unseen. Where the line
- * is noisy, put a link layer with a checksum under it.
+ * or DMA into a buffer larger than what arrives between two calls. Damage usually shows as a
+ * malformed reply or as no reply, and ends the connection; but it can also change a number without
+ * being noticed. Where the line is noisy, put a link layer with a checksum under it.
  */
 #ifndef PORT_UART_H
 #define PORT_UART_H
@@ -41,7 +41,7 @@ struct port_uart_line {
   /* Takes up to size bytes from the line, without blocking. Returns how many, 0 included. */
   size_t (*read)(void *context, void *data, size_t size);
 
-  /* Hands up to size bytes to the line, likewise. */
+  /* Hands up to size bytes to the line, without blocking. Returns how many, 0 included. */
   size_t (*write)(void *context, const void *data, size_t size);
 
   /*
@@ -65,7 +65,7 @@ struct port_uart {
   const struct port_uart_line *line;
   uint8_t state;
 
-  /* of a signal that comes in: DLE, its letter, how much of its nonce */
+  /* what has come of an incoming signal: DLE, its letter, how much of its nonce */
   uint8_t heard;
 
   /* of that signal */
@@ -77,10 +77,10 @@ struct port_uart {
   /* the last send() would have blocked */
   bool send_blocked;
 
-  /* of a doubled DLE, one half is out */
+  /* one half of a doubled DLE has been sent */
   bool half;
 
-  /* its nonce, so far, is ours */
+  /* that signal's nonce, so far, is ours */
   bool ours;
 
   /* the nonce, as a number */
@@ -93,10 +93,10 @@ struct port_uart {
 };
 
 /*
- * start: any number that is another one after each start of the device, so that it can tell the
- * answers of the bridge to itself from those to an earlier life of it that are still on the line. A
- * count of starts in non-volatile memory, a real-time clock and a random number generator all do; a
- * number of the chip does not, nor does a clock that begins anew with each start.
+ * start: a number that differs after each start of the device, so that it can tell the bridge's
+ * answers to its own requests from answers to those before the reset, which may still be on the
+ * line. A count of starts in non-volatile memory, a real-time clock or a random number generator
+ * will do; the chip's serial number will not, nor will a clock that begins again with each start.
  */
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start);
 

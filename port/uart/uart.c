@@ -1,8 +1,8 @@
 /*
  * The device's end of the serial line; see port_uart.h. Data goes straight from the client's buffer
- * to the line, as much as the line takes; what comes in is unpacked in the client's own buffer,
- * where it only gets shorter. Nothing is stored here but the signal under way. No function but
- * connect() and recv() ever waits.
+ * to the line, as much as the line takes; received bytes are unpacked in place in the client's
+ * buffer, as unpacking only shortens them. Nothing is stored here but the signal under way. No
+ * function but connect() and recv() ever waits.
  */
 #include "port_uart.h"
 
@@ -26,7 +26,7 @@ static bool flush(struct port_uart *uart)
   return uart->sent == uart->size;
 }
 
-/* Takes the place of what was not sent yet. */
+/* Sends a signal. One that was not sent to its end is dropped. */
 static void signal(struct port_uart *uart, uint8_t letter, bool with_nonce)
 {
   uart->signal[0] = 0;
@@ -72,7 +72,7 @@ static bool take(struct port_uart *uart, uint8_t byte)
   }
 }
 
-/* Reads what there is, up to size bytes, and leaves the data among it at data. */
+/* Reads what there is, up to size bytes, and leaves only the data of it at data. */
 static size_t unpack(struct port_uart *uart, uint8_t *data, size_t size)
 {
   size_t got = uart->line->read(uart->line->context, data, size);
@@ -84,7 +84,7 @@ static size_t unpack(struct port_uart *uart, uint8_t *data, size_t size)
   return kept;
 }
 
-/* Waits, if there is time left. */
+/* Waits, if there is time left. False: there is none. */
 static bool wait(const struct port_uart *uart, uint32_t began, uint32_t timeout_ms)
 {
   uint32_t passed = port_clock_ms() - began;
@@ -93,7 +93,7 @@ static bool wait(const struct port_uart *uart, uint32_t began, uint32_t timeout_
   return true;
 }
 
-/* A nonce that this device did not use since it started, nor in the starts before. */
+/* Makes a nonce that the device has not used since it started, nor shortly before. */
 static void make_nonce(struct port_uart *uart)
 {
   uart->number++;
@@ -128,8 +128,8 @@ static int uart_connect(void *context, uint32_t timeout_ms)
 }
 
 /*
- * Writes a byte of data. False: it does not fit, or only half of a doubled one did: the client will
- * offer it again.
+ * Writes a byte of data. False: it did not fit, or only half of a doubled one did, and the client
+ * will offer it again.
  */
 static bool put(struct port_uart *uart, uint8_t byte)
 {
@@ -176,9 +176,9 @@ static void uart_close(void *context)
 }
 
 /*
- * The nonces of a start follow each other from a number that lies far from those of the starts
- * before, even where starts are counted: 40503 is odd, so no two of 65536 starts get the same, and
- * it is 65536 divided by the golden ratio, so multiples of it are spread evenly.
+ * The nonces of one start are consecutive numbers. They begin far from those of earlier starts,
+ * even where starts are only counted: 40503 is odd, so no two of 65536 starts begin with the same
+ * one, and it is 65536 divided by the golden ratio, so its multiples are spread evenly.
  */
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start)
 {

@@ -9,8 +9,8 @@
 #include "port.h"
 
 /*
- * It counts on in sleep as the system's timer does: with power management, that has to be one that
- * goes on in each state in which the processor may be.
+ * It counts in sleep only as the system's timer does: with power management, that timer has to run
+ * in every power state that is used.
  */
 uint32_t port_clock_ms(void)
 {
