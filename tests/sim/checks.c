@@ -1,10 +1,10 @@
 /*
  * The promises, checked after each script and each time a client was serviced.
  *
- * What the server does is seen by looking into its memory after each script; what a holder believes
- * is what fairlock_engine_remaining_ms() says by its own clock. A belief must be covered by the
- * server: the lock is the believer's, and its lease ends later than the belief. From that follows
- * that no two beliefs overlap, which is checked all the same.
+ * The server's memory, after each script, shows what the server did;
+ * fairlock_engine_remaining_ms(), by the holder's own clock, says what the holder believes. The
+ * server must cover each belief: the lock is the believer's, and its lease ends later than the
+ * belief. It follows that no two beliefs overlap, which is checked all the same.
  */
 #include "world.h"
 
@@ -29,13 +29,13 @@ static bool safe(const struct world *world)
   return !(world->profile.faults & UNSAFE) && !world->set_back;
 }
 
-/* Two servers, and a fail-over may lose nothing that anybody believes in. */
+/* True with two servers when a fail-over may lose nothing that anybody believes in. */
 static bool strict(const struct world *world)
 {
   return world->profile.synced && !world->profile.skewed;
 }
 
-/* After a script that was stopped half-way, the order may be any. */
+/* False after a script that was stopped half-way: then any order is allowed. */
 static bool ordered(const struct world *world)
 {
   return safe(world) && !(world->profile.faults & FAULT_DENY);
@@ -116,7 +116,10 @@ static int64_t server_ms(const struct world *world)
   return world_server_micros(world) / MS;
 }
 
-/* To the server's scripts, a waiter of ours is alive. In whole milliseconds, as they count. */
+/*
+ * Whether the server's scripts take a waiter of ours for alive. In whole milliseconds, as the
+ * scripts count.
+ */
 static bool alive(const struct party *party)
 {
   return party->alive_until > server_ms(party->world);
@@ -147,16 +150,16 @@ static bool sent_unaware(const struct link *link)
 }
 
 /*
- * A heartbeat of a waiter whose last one came on the same connection. It goes out by the clock,
- * however slow the answers are: unless the device slept, something held up what it sends, or the
- * server refused it, it comes before the timeout.
+ * A heartbeat of a waiter whose last one came on the same connection. It is sent by the clock,
+ * however slow the answers are, so it comes before the timeout, unless the device slept, something
+ * delayed what it sends, or the server refused it.
  */
 static void check_heartbeat(const struct party *party, const struct link *link)
 {
   struct world *world = party->world;
   const struct device *device = party->device;
   if (!ordered(world) || party->link != link || device->link != link || device->blocked > 0) return;
-  /* before the last one that was not refused, a SUBSCRIBE had come */
+  /* a SUBSCRIBE had come before the last heartbeat that was not refused */
   if (party->heard >= party->started &&
       world->refused_at < party->heard - 2 * device_round_trip(device) &&
       party->heard_step >= party->start_step && !listens(party) && !sent_unaware(link))
@@ -201,13 +204,13 @@ static void heard(struct party *party, struct link *link)
   party->link = link;
 }
 
-/* A waiter that must not be passed over: it was heard in time, and its connection stands. */
+/* A waiter that must not be passed over: it was heard in time, and its connection is up. */
 static bool kept_rules(struct party *party)
 {
   struct world *world = party->world;
   if (party->device != NULL) {
     if (!alive(party)) return false;
-    /* listens no more; its leave may have been refused */
+    /* it no longer listens; its leave may have been refused */
     bool goes = party->gone || party->job >= JOB_REMOVE;
     const struct link *link = party->link;
     bool here = link != NULL && link->node == world->master && link->opened >= world->moved_at;
@@ -223,8 +226,8 @@ static bool kept_rules(struct party *party)
 }
 
 /*
- * It may not have listened when the Redisson waiter that takes the lock now was woken: the
- * connection on which it was heard is younger than that, or is not the present one.
+ * It may not have been listening when the Redisson waiter that takes the lock now was woken: the
+ * connection on which it was heard was opened after that, or is not the present one.
  */
 static bool was_away(const struct party *party)
 {
@@ -262,7 +265,7 @@ static void check_barging(struct party *party)
   }
 }
 
-/* How long a device may take to give back what it does not want. */
+/* How long a device may take to give back a hold that it does not want. */
 static int64_t giving_back(const struct device *device)
 {
   return 4 * SECOND + device->engine.waiter_ms * MS / 5 * 2 + 4 * device_round_trip(device);
@@ -331,8 +334,8 @@ static bool told_on(const struct link *link)
 }
 
 /*
- * Perhaps on a connection on which it was not heard yet, or on one that is dead and that the server
- * keeps: on the one on which it was heard last its SUBSCRIBE may have been refused.
+ * Perhaps on a connection on which it was not heard yet, or on a dead one that the server still
+ * keeps: its SUBSCRIBE may have been refused on the one on which it was heard last.
  */
 static bool told(const struct party *party)
 {
@@ -343,7 +346,7 @@ static bool told(const struct party *party)
   return link != NULL;
 }
 
-/* Whoever is handed the lock by somebody else's script is told at once. */
+/* A party that is handed the lock by another party's script is told at once. */
 static void check_told(struct party *party, const struct party *by)
 {
   const struct world *world = party->world;
@@ -351,7 +354,7 @@ static void check_told(struct party *party, const struct party *by)
   if (party->device == NULL || party == by || link == NULL || link->server == NULL ||
       !ordered(world))
     return;
-  /* it listens no more; a dead connection of its does */
+  /* it no longer listens; a dead connection of its own still does */
   if (party->gone || party->job >= JOB_REMOVE) return;
   if (!told(party))
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
@@ -390,8 +393,8 @@ static void end_hold(struct party *party)
 }
 
 /*
- * While one of ours holds, the score of whoever is first in line lasts for the lease and 300 s
- * more: a Redisson waiter comes when the lease ends.
+ * While one of ours holds, the score of the first in line lasts for the lease and 300 s more: a
+ * Redisson waiter comes when the lease ends.
  */
 static void check_first(struct world *world, struct lock *lock)
 {
@@ -470,9 +473,9 @@ static const struct forced *forced(const struct party *party, uint64_t token)
 
 /*
  * A hold that was ended by force may be believed in until the holder's next request is answered
- * (check_renewal sees to that), also if the message that granted it arrives only
- * afterwards. A hold, or a part of its lease, that a fail-over has lost may be believed in until its
- * lease would have ended; where holds wait for the replica, nothing of the kind is lost.
+ * (check_renewal sees to that), also if the message that granted it arrives only afterwards. A hold,
+ * or a part of its lease, that a fail-over has lost may be believed in until its lease would have
+ * ended; where holds wait for the replica, nothing of the kind is lost.
  */
 static bool excused(const struct party *party)
 {
@@ -553,7 +556,7 @@ static void begin_belief(struct party *party, uint64_t token)
   party->believes = true;
   party->believed = token;
   if (party->device == NULL || excused(party)) return;
-  /* the old master gave newer ones, and all that was lost */
+  /* the old master gave newer tokens, and all that was lost */
   if (!strict(world) && token == lock->revived) return;
   if (token <= lock->believed) {
     world_fail(world, "%s believes in token %llu of %s after %llu", party->id,
@@ -562,7 +565,7 @@ static void begin_belief(struct party *party, uint64_t token)
   lock->believed = token;
 }
 
-/* Whatever the server has lost: no answer to a request sent after that makes a belief longer. */
+/* Whatever the server has lost: no answer to a request sent after the loss extends a belief. */
 static void check_renewal(struct party *party, int64_t until)
 {
   const struct fairlock *handle = &party->handle;
@@ -603,7 +606,7 @@ void check_belief(struct party *party, bool believes, int64_t until, uint64_t to
 
 /* The queue */
 
-/* A free lock must not be left to itself while somebody of ours waits and listens. */
+/* A lock must not stay free while a waiter of ours listens. */
 static void check_handover(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
@@ -621,8 +624,8 @@ static void check_handover(struct world *world, struct lock *lock)
 }
 
 /*
- * Redisson's scripts drop whoever is first and has a score that has passed: not one of ours, after
- * all before it have acquired.
+ * Redisson's scripts drop the first in line once its score has passed: this must not hit one of
+ * ours, even after all before it have acquired.
  */
 static void check_score(struct world *world, const struct party *party, const struct entry *score,
                         int64_t place)
@@ -636,8 +639,8 @@ static void check_score(struct world *world, const struct party *party, const st
 }
 
 /*
- * A Redisson waiter goes from the queue when it acquires, leaves, or its score has passed. Of our
- * scripts, only those may drop it that find 5 s after it came that it does not listen, or that have
+ * A Redisson waiter goes from the queue when it acquires, leaves, or its score has passed. Our
+ * scripts may drop it only if they find 5 s after it came that it does not listen, or if they have
  * woken it in vain.
  */
 static void check_redisson(struct world *world, struct lock *lock, bool by_us)
@@ -685,7 +688,7 @@ static void check_queue(struct world *world, struct lock *lock)
     world_fail(world, "%s has no end", lock->text[3]);
 }
 
-/* A script that was stopped half-way has dropped only who was served from the queue. */
+/* A script that was stopped half-way has dropped only the waiter that was served. */
 static void check_dropped(struct world *world, struct lock *lock)
 {
   struct store *store = redis_store(world->redis);
@@ -699,7 +702,7 @@ static void check_dropped(struct world *world, struct lock *lock)
   }
 }
 
-/* Since the server's clock fell behind, one that has died may seem alive for an hour. */
+/* After the server's clock fell behind, a dead one may seem alive for an hour. */
 static bool lives(const struct party *party)
 {
   bool waits = !party->gone && party->job == JOB_ACQUIRE;
@@ -734,7 +737,10 @@ static void check_idle(struct world *world, struct lock *lock)
   if (lock->idle_since < 0 || lock->idle_ours != ours) lock->idle_since = world->now;
   lock->idle_ours = ours;
   int64_t since = lock->idle_since > world->calm_at ? lock->idle_since : world->calm_at;
-  /* by then somebody comes by: at the end, when the clock that fell behind has caught up */
+  /*
+   * by then some client asks: at the latest at the end, when the clock that fell behind has caught
+   * up
+   */
   int64_t limit = world->set_back ? 4 * HOUR : HOUR;
   /* by then each Redisson waiter has given up */
   if (ours) limit = (20 + 8 * world->profile.redissons) * SECOND + world->longest;
@@ -756,8 +762,8 @@ static void check_late_leave(struct party *party, const struct link *link)
 }
 
 /*
- * A handle may go when it has no place in the queue: the server has said so, or the place has come
- * to its end.
+ * A handle may be taken out when it has no place in the queue: the server has said so, or the place
+ * has expired.
  */
 void check_taken_out(const struct party *party)
 {
@@ -791,7 +797,7 @@ static void check_count(struct party *party, struct text target)
   }
 }
 
-/* A release that comes again finds the hold ended, as long as that was the last one. */
+/* A repeated release finds the hold ended, as long as that was the last hold. */
 static void check_repeated(struct party *party, uint64_t token, bool done)
 {
   struct lock *lock = party->lock;
@@ -910,8 +916,8 @@ static int script_index(const struct execution *execution)
 }
 
 /*
- * A server that is no master has carried something out. Nobody else sees it; but who is told that it
- * holds there believes it, unless it waits for a replica.
+ * A server that is not a master has carried something out. Nobody else sees it; but a party that is
+ * told it holds there believes it, unless it waits for a replica.
  */
 static void follow_stray(struct world *world, struct lock *lock, const struct execution *execution,
                          bool acquires)
@@ -1000,7 +1006,7 @@ void check_execution(struct world *world, const struct execution *execution)
   }
 }
 
-/* The server's data are gone: whoever holds may go on believing, all others begin anew. */
+/* The server's data are gone: holders may go on believing, all others start over. */
 void check_wiped(struct world *world)
 {
   world->epoch++;
@@ -1028,7 +1034,7 @@ static void take_place(struct lock *lock, struct party *party, struct text note)
   enqueue(party);
 }
 
-/* What was lost of the holder's: its hold, or a part of its lease. */
+/* What the holder has lost: its hold, or a part of its lease. */
 static void note_lost(const struct lock *lock, const struct party *holder, struct redis *old,
                       int64_t jump)
 {

@@ -3,7 +3,7 @@
  * something arrives or is due.
  *
  * A frozen device does nothing until it thaws, but its clock goes on; then everything that has
- * piled up comes at once. A crashed one starts anew with another client id.
+ * piled up comes at once. A crashed one starts again with another client id.
  */
 #include "world.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many in a row without an end to them, and the server is judged all the same. */
+/* After this many reads in a row without a pause, the server is judged all the same. */
 #define ENDLESS_READS 256
 
 uint32_t device_clock(const struct device *device)
@@ -28,9 +28,7 @@ int64_t device_round_trip(const struct device *device)
   return device->latency * 5 / 2 + 2 * MS;
 }
 
-/*
- * Waiting for the server in vain, leaving, connecting again: each of them has a limit of its own.
- */
+/* Waiting for the server in vain, leaving, and connecting again each have a limit of their own. */
 int64_t device_patience(const struct device *device)
 {
   const struct fairlock_config *config = &device->config;
@@ -142,7 +140,7 @@ static void close_link(struct device *device)
   fairlock_engine_closed(&device->engine, FAIRLOCK_UNREACHABLE, device_clock(device));
 }
 
-/* Where the next connection goes. With a Sentinel both seeds are it. */
+/* Where the next connection goes. With a Sentinel, both seeds are the Sentinel. */
 static bool aim(void *context, const char *address)
 {
   struct device *device = context;
@@ -204,7 +202,7 @@ static void look_at(struct party *party)
   program_look(party);
 }
 
-/* A device that wants attention again and again without time going by would drain its battery. */
+/* A device that wants attention again and again while no time passes would drain its battery. */
 static void check_spin(struct device *device)
 {
   struct world *world = device->world;
@@ -217,8 +215,9 @@ static void check_spin(struct device *device)
 }
 
 /*
- * Time alone has made the engine give up the connection: not while there is something to read,
- * unless that never ends. Where a handle is taken out, that may be the reason.
+ * A time-out has made the engine give up the connection. That must not happen while there is
+ * something to read, unless the reading never ends. If a handle is being taken out, that may be the
+ * reason instead.
  */
 static void check_unread(const struct device *device)
 {
@@ -352,7 +351,10 @@ static void configure(struct device *device)
   if (random_chance(random, world->profile.patient))
     config->waiter_ms = (uint32_t)random_between(
         random, FAIRLOCK_WAITER_MIN_MS, FAIRLOCK_WAITER_MIN_MS << random_between(random, 0, 5));
-  /* three heartbeats go out unanswered, the last after 4/5 of it: the place outlasts the answer */
+  /*
+   * three heartbeats go out unanswered, the last after 4/5 of the timeout: the place lasts until
+   * the answer comes
+   */
   if (random_chance(random, world->profile.tolerant)) {
     config->waiter_ms = FAIRLOCK_WAITER_MIN_MS;
     config->response_ms =

@@ -1,6 +1,6 @@
 /*
- * What will happen, in order of virtual time; what is due at the same time happens in the order in
- * which it was planned.
+ * The planned events, in order of virtual time; those due at the same time happen in the order in
+ * which they were planned.
  */
 #ifndef SIM_EVENTS_H
 #define SIM_EVENTS_H
@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* stamp: from whoever planned it; by it an object ignores an event that it no longer wants. */
+/*
+ * stamp: given when the event was planned; by it an object ignores an event that it no longer
+ * wants.
+ */
 typedef void (*event_fn)(void *object, uint32_t stamp);
 
 struct event {
@@ -30,8 +33,7 @@ struct events {
 uint64_t events_add(struct events *events, int64_t at, event_fn run, void *object, uint32_t stamp);
 
 /*
- * The same with an order that is known: what is put off must not fall behind what was planned
- * later.
+ * The same with a given order: a postponed event must not fall behind one that was planned later.
  */
 void events_put(struct events *events, struct event event);
 

@@ -1,13 +1,13 @@
 /*
- * The second server. It is a replica: what a script has changed comes to it later, in order, and
- * when it has come the master hears of that (WAIT). Then the master dies, or is cut off and lives
- * on, or hands over in good order; the replica is promoted, with what it has by then and a clock of
- * its own. The old master comes back, for a while perhaps as one that knows nothing of all that, and
+ * The second server. It is a replica: a script's changes reach it later, in order, and then the
+ * master is told (WAIT). Then the master dies, or is cut off and lives on, or hands over in good
+ * order; the replica is promoted, with the data it has by then and a clock of its own. The old
+ * master comes back, perhaps for a while as a master that does not know of the promotion, and
  * becomes the replica of the new one.
  *
- * A record is a copy of the keys of a lock as they stand after a script, so that a replica never has
- * half of one. There is one fail-over at a time, and the next one begins when the replica has all
- * that the master had when the two met again.
+ * A record is a copy of the keys of a lock after a script, so that a replica never has half of a
+ * script's changes. There is one fail-over at a time, and the next one begins when the replica has
+ * all that the master had when the two were connected again.
  */
 #include "world.h"
 
@@ -131,7 +131,7 @@ static void send_record(struct world *world, const struct execution *execution)
   events_add(&world->events, at, arrive, world, replication->stream);
 }
 
-/* On a server that is no master any more nothing is acknowledged: nobody gets it. */
+/* On a server that is no longer a master nothing is acknowledged: it has no replica. */
 void failover_executed(struct world *world, const struct execution *execution)
 {
   struct replication *replication = of(world);

@@ -1,7 +1,4 @@
-/*
- * What goes wrong: at random times one of the kinds of faults that the profile allows happens to
- * somebody.
- */
+/* What goes wrong: at random times, one of the faults that the profile allows hits somebody. */
 #include "world.h"
 
 #include <stddef.h>
@@ -120,9 +117,7 @@ static void jump(struct world *world)
   TRACE(world, "the server's clock jumps by %lld ms", (long long)(by / MS));
 }
 
-/*
- * Not our notes: with them and a clock set back there is nothing left from which tokens could rise.
- */
+/* Not our notes: without them, and with a clock that was set back, tokens could not rise. */
 static void evict(struct world *world)
 {
   struct lock *lock = &world->locks[random_below(&world->random, world->profile.locks)];

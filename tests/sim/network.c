@@ -1,7 +1,7 @@
 /*
- * Connections. Each direction is a stream: what is sent later never arrives earlier, but it may
- * arrive in pieces, late, or not at all from some moment on. When one end closes, an empty packet
- * behind the data tells the other.
+ * Connections. Each direction is a stream: what is sent later never arrives earlier, but data may
+ * arrive in pieces, late, or after some moment not at all. When one end closes, an empty packet
+ * after the data tells the other.
  */
 #include "world.h"
 
@@ -225,7 +225,7 @@ void link_reply(struct link *link, const void *data, size_t size)
 
 /*
  * The client learns of it soon, with or without the replies under way. What it has sent before is
- * lost, or arrives in time, or seconds later, when the client may long have a new connection.
+ * lost, or arrives in time, or seconds later, when the client may already have a new connection.
  */
 void link_cut(struct link *link)
 {

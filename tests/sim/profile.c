@@ -1,7 +1,7 @@
 /*
  * What kind of world a seed makes: how many take part, how fast they are, and what may go wrong.
  * The worlds of the suite are of all sizes and kinds; those of the hunt for a mutant are small, and
- * in each there is much of one trouble.
+ * each has many faults of one kind.
  */
 #include "world.h"
 
@@ -79,8 +79,8 @@ static void choose_clients(struct profile *profile, struct random *random)
 }
 
 /*
- * Two servers. Nothing else is wrong with them: who loses data is the fail-over. The clocks agree
- * within what the leases allow for, or do not.
+ * Two servers, with no other faults: only the fail-over loses data. The clocks agree within what
+ * the leases allow for, or do not.
  */
 static void add_server(struct profile *profile, struct random *random)
 {
@@ -150,7 +150,8 @@ static void break_often(struct profile *profile, struct random *random)
 }
 
 /*
- * Fewer of them, and whoever has released or given up rests for a while: what is left of it shows.
+ * Fewer of them, and a client that has released or given up pauses for a while: so what it left
+ * behind is seen.
  */
 static void rest_often(struct profile *profile, struct random *random)
 {
@@ -163,7 +164,9 @@ static void rest_often(struct profile *profile, struct random *random)
   profile->taken_out = (int)one_of(random, 20, 200, 500);
 }
 
-/* Whoever gives up a wait begins the next at once, when its place in the queue still stands. */
+/*
+ * A client that gives up a wait begins the next at once, while it still has its place in the queue.
+ */
 static void come_again(struct profile *profile, struct random *random)
 {
   break_often(profile, random);
@@ -191,7 +194,7 @@ static void add_redisson(struct profile *profile, struct random *random)
   profile->fault_every = one_of(random, SECOND, 10 * SECOND, 100 * SECOND) / FAULTS;
 }
 
-/* Clients die and freeze, and the clocks run as unequally as they may. */
+/* Clients die and freeze, and clock rates differ as much as they may. */
 static void kill_often(struct profile *profile, struct random *random)
 {
   profile->faults = FAULT_CRASH | FAULT_POWER | FAULT_FREEZE | FAULT_SILENCE;
@@ -220,7 +223,7 @@ static void hold_long(struct profile *profile, struct random *random)
 }
 
 /*
- * The server refuses again and again for a moment, so that what was given up is asked for anew
+ * The server refuses again and again for a moment, so that a client asks again for what it gave up
  * while its leave is under way.
  */
 static void refuse_often(struct profile *profile, struct random *random)
@@ -288,7 +291,7 @@ static void nothing_special(struct profile *profile, struct random *random)
   (void)random;
 }
 
-/* Those that take little time have more turns. */
+/* Worlds that take little time come more often. */
 void choose_hunt(struct world *world)
 {
   static void (*const hunts[])(struct profile *, struct random *) = {

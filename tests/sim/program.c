@@ -1,7 +1,7 @@
 /*
  * What the programs on the devices do: acquire, hold, re-enter, release, cancel, inspect, take
- * handles out and put others in, at random times; and what they check: that each operation comes to
- * a result in time, and that the result is true.
+ * handles out and put others in, at random times; and what they check: that each operation has a
+ * result in time, and that the result is true.
  */
 #include "world.h"
 
@@ -104,7 +104,7 @@ static void on_lost(struct fairlock *handle, void *context)
   }
 }
 
-/* What the program sends comes to the server, and has done so since then. */
+/* What the program sends reaches the server, and has done so since that time. */
 static bool goes_through(const struct party *party, int64_t since)
 {
   const struct device *device = party->device;
@@ -130,7 +130,9 @@ static void check_lease_over(void *object, uint32_t stamp)
   const struct lock *lock = party->lock;
   bool held = lock->holder == party && (uint32_t)lock->token == stamp;
   if (party->gone || !held || party->ends == INT64_MAX || lock->token == lock->revived) return;
-  /* what too few replicas have acknowledged comes again, and each time sets the lease */
+  /*
+   * a request that too few replicas have acknowledged is sent again, and sets the lease each time
+   */
   if (world->profile.synced) return;
   if (world->profile.faults & (UNSAFE | FAULT_DENY) || world->set_back) return;
   int64_t slack = SECOND + 2 * device_round_trip(party->device);
@@ -152,8 +154,8 @@ static void may_last(struct party *party, uint64_t token, int64_t lease)
 }
 
 /*
- * It was in doubt when its repetition on the new connection, or the next operation, succeeded. The
- * holder does not learn that the lease is longer now.
+ * A late request has extended the lease. It was in doubt when its repetition on the new connection,
+ * or the next operation, succeeded, so the holder does not know that the lease is longer now.
  */
 void program_prolonged(struct party *party, uint64_t token, int64_t lease_ms)
 {
@@ -231,8 +233,8 @@ static void cancel(struct party *party)
 }
 
 /*
- * However long the device did nothing: a wait without end that has begun goes on while the
- * connection stands, unless the device slept through a grant.
+ * However long the device did nothing, a wait without a limit goes on while the connection is up,
+ * unless the device slept through a grant.
  */
 static void check_given_up(struct party *party, int result)
 {
@@ -247,8 +249,8 @@ static void check_given_up(struct party *party, int result)
 }
 
 /*
- * An acquire waits for late requests of earlier connections to expire, for no longer than a request
- * lives, whatever the server's clock says: then it asks.
+ * An acquire waits for late requests of earlier connections to expire, but for no longer than a
+ * request lives, whatever the server's clock says: then it is sent.
  */
 static void check_asked(const struct party *party, int result)
 {
@@ -318,7 +320,7 @@ static void release(struct party *party)
   else bad_status(party, "release", status);
 }
 
-/* A release that comes to OK has ended the hold; one that comes to LOST has not. */
+/* A release that returns OK has ended the hold; one that returns LOST has not. */
 static void check_release(struct party *party, int result)
 {
   struct world *world = party->world;
@@ -445,7 +447,7 @@ void program_look(struct party *party)
     break;
   case JOB_REENTER:
     TRACE(party->world, "%s: re-entry came to %s", party->id, fairlock_status_name(result));
-    /* one that was refused has prolonged nothing */
+    /* one that was refused has extended nothing */
     bool refused = result <= FAIRLOCK_DENIED && result >= FAIRLOCK_REFUSED &&
                    party->device->link == party->began_on;
     if (!refused) may_last(party, party->handle.token, asked_lease(party));

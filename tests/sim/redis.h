@@ -92,8 +92,8 @@ uint32_t redis_listeners(struct redis *redis, struct text channel, bool shard);
 uint32_t redis_channels(struct redis *redis, struct text *one);
 
 /*
- * Which comes first for a client that publishes to a channel it has subscribed to: the
- * reply, as with Redis from 7.2 on and Valkey, or the message.
+ * Whether a client that publishes to a channel it has subscribed to gets the reply first, as with
+ * Redis from 7.2 on and Valkey, or the message.
  */
 void redis_set_reply_first(struct redis *redis, bool reply_first);
 
@@ -114,13 +114,14 @@ void redis_set_denied(struct redis *redis, const char *command);
 void redis_refuse_count(struct redis *redis, struct text id, int target);
 
 /*
- * A new one is a master that stands alone. In a cluster, one that is no master sends whoever asks
- * it for a key to the master; a Sentinel tells where that is. host has to last; the port is 1.
+ * A new server is a single master. In a cluster, a server that is not a master redirects requests
+ * for keys to the master; a Sentinel says where the master is. host has to stay valid; the port is
+ * 1.
  */
 void redis_set_role(struct redis *redis, enum redis_role role, bool cluster);
 void redis_set_master(struct redis *redis, const char *host);
 
-/* A replica has all that was written as far as that; WAITs that were for no more end. */
+/* A replica has all that was written up to this offset; WAITs for no more than that end. */
 void redis_acknowledge(struct redis *redis, uint64_t offset);
 
 /* WAITs whose time is over end. */

@@ -1,12 +1,12 @@
 /*
- * Waiters that behave as Redisson's RFairLock is documented and seen to behave: they share the
+ * Waiters that behave as Redisson's RFairLock is documented and observed to behave: they share the
  * hash, the queue, the scores and the channels with us, know nothing of the rest, and never repeat
  * a request.
  *
- * One enqueues, then subscribes, sometimes seconds later, then asks again whenever it is woken or
- * the time it was told has passed. It holds with a lease of 30 s that it renews, and some give up
- * waiting. When its connection breaks it is gone; and some hang for minutes while their connection
- * stands, so that they listen and do nothing.
+ * A waiter enqueues, then subscribes, sometimes seconds later, then asks again whenever it is woken
+ * or the time it was told has passed. It holds with a lease of 30 s that it renews, and some give
+ * up waiting. When its connection breaks it is gone; and some hang for minutes while their
+ * connection is up, so that they listen and do nothing.
  */
 #include "world.h"
 
@@ -220,7 +220,7 @@ static void rest(struct redisson *redisson)
   later(redisson, random_around(&world->random, world->profile.think));
 }
 
-/* What the server keeps for it is what it may believe in. */
+/* It may believe in the lease that the server keeps for it. */
 static void believe(struct redisson *redisson)
 {
   struct party *party = redisson->party;
@@ -257,7 +257,7 @@ static void asked(struct redisson *redisson)
 }
 
 /*
- * It asks in vain: an entry of the queue has lost its score, and nobody of ours comes by any more.
+ * Asking is useless: an entry of the queue has lost its score, and no client of ours asks any more.
  * Or it may not listen.
  */
 static void give_up(struct redisson *redisson)

@@ -3,7 +3,7 @@
  * replica, a node of a cluster, a Sentinel.
  *
  * The data go from one to the other outside of it (failover.c). Here a WAIT waits until that has
- * happened, and whoever came to the wrong server is told so, in the words of the real ones.
+ * happened, and a client at the wrong server is told so, in the words of the real servers.
  */
 #include "redis_internal.h"
 
@@ -82,7 +82,7 @@ void redis_unblock(struct redis_client *client, const char *error)
   if (client->blocked) end_wait(client, &reply);
 }
 
-/* WAIT replicas ms. There is one replica, so who wants more waits in vain. */
+/* WAIT replicas ms. There is one replica, so a WAIT for more never succeeds. */
 static void wait_for(struct redis_client *client, const struct text *argv, int argc,
                      struct reply *reply)
 {

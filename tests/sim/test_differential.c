@@ -3,9 +3,9 @@
  * and replies, and random sequences of the lock's own scripts and Redisson's, with the contents of
  * all keys compared after each step.
  *
- * Both are asked the same, in the same millisecond or nearly so. The scripts' time comes from their
- * last two arguments, and what is left of a lease is rounded, so that nothing depends on how fast
- * this runs. The real server is a private one, and is ended whatever happens.
+ * Both get the same commands, in the same millisecond or nearly so. The scripts take the time from
+ * their last two arguments, and what is left of a lease is rounded, so that nothing depends on how
+ * fast this runs. The real server is a private one, and is ended whatever happens.
  */
 #include "check.h"
 #include "dialect.h"
@@ -560,8 +560,7 @@ static bool listen_to(int id, bool on)
 }
 
 /*
- * Messages that were published arrive alike. A subscription that changes nothing marks their
- * end.
+ * The published messages are the same in both. A subscription that changes nothing marks their end.
  */
 static bool same_messages(void)
 {

@@ -3,7 +3,7 @@
  * Redis over a transport and a clock of this file's own, once for each operation of it and each
  * kind of fault, and for sampled pairs of them.
  *
- * Time is virtual: it goes by while the client waits for bytes, and what others do is on an agenda.
+ * Time is virtual: it passes while the client waits for bytes, and an agenda has what others do.
  * After each operation the server must cover what the client believes; at the end the results must
  * be possible ones, in time, and nothing may be left.
  *
@@ -210,7 +210,7 @@ static void arrive_late(void *object)
   free(late);
 }
 
-/* What comes after bytes that vanished vanishes, too. */
+/* Bytes after lost bytes are lost, too. */
 static void deliver(struct wire *of, const void *data, size_t size)
 {
   if (!of->silent) hand_in(of->server, data, size);
@@ -397,7 +397,9 @@ static bool try_and_release(void)
   return status != FAIRLOCK_OK || released();
 }
 
-/* Twice in a row with a leave in between: what is late of the first must not hurt the second. */
+/*
+ * Two waits in a row with a leave in between: late requests of the first must not hurt the second.
+ */
 static bool wait_twice(void)
 {
   other_acquires();
@@ -561,7 +563,7 @@ static void take_down(void)
   redis_free(world.redis);
 }
 
-/* After a while without anybody the lock is free, and whoever comes leaves nothing. */
+/* After a while without clients the lock is free, and the next client leaves nothing behind. */
 static void check_end(void)
 {
   wire.faulty = false;

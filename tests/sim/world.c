@@ -1,6 +1,6 @@
 /*
- * A world from its seed to its end: a time with faults, a calm time in which all must go on, an end
- * in which all finish, and a look at what is left.
+ * A world from its seed to its end: a time with faults, a calm time in which all must make
+ * progress, an end in which all finish, and a check of what is left.
  */
 #include "world.h"
 
@@ -219,7 +219,7 @@ static void finish(struct world *world)
   }
 }
 
-/* Somebody comes by at each lock, and goes. */
+/* A last client takes each lock, and leaves. */
 static void sweep(struct world *world)
 {
   struct reply reply = {0};
