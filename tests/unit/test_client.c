@@ -132,7 +132,7 @@ static void test_closed_while_connecting(void)
   fairlock_client_deinit(&client);
 }
 
-/* What nobody waits out: every operation ends, and nothing connects again for it. */
+/* Waiting does not help here: every operation ends, and nothing connects again for it. */
 static void test_untrusted(void)
 {
   set_up();
@@ -207,7 +207,7 @@ static bool aim(void *context, const char *address)
   return false;
 }
 
-/* Where a Sentinel leads has to be told to the transport. */
+/* The transport has to be told where a Sentinel leads. */
 static void test_follow(void)
 {
   static struct fairlock_topology topology;
@@ -226,8 +226,8 @@ static void test_follow(void)
 }
 
 /*
- * Two tasks with one handle. This is the other one: it cancels the wait of the first, and wants the
- * lock itself, before that one, which is inside connect(), can see how its wait has ended.
+ * Two tasks with one handle. This is the second: while the first is inside connect(), it cancels
+ * the first's wait and wants the lock itself, before the first can see how its wait has ended.
  */
 static int connect_beside_another_task(void *context, uint32_t timeout_ms)
 {
@@ -326,7 +326,7 @@ static void test_hold(void)
   fairlock_client_deinit(&client);
 }
 
-/* The lease is over, though nobody has looked after it: there is no token to write with. */
+/* The lease is over, though nobody has serviced the client: there is no token to write with. */
 static void test_lease_is_over(void)
 {
   set_up();

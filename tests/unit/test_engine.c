@@ -1,6 +1,6 @@
 /*
- * The engine against a server that is written down: each test plays both sides by hand, byte by
- * byte, in a time that it sets itself. No libc but string.h, so that it runs on a board, too.
+ * The engine against a scripted server: each test plays both sides by hand, byte by byte, in a time
+ * that it sets itself. No libc but string.h, so that it runs on a board, too.
  */
 #include "test_engine_fixture.h"
 
@@ -166,8 +166,8 @@ static void test_reentry(void)
 }
 
 /*
- * What is renewed from now on was held for longer before: that lasts, with or without an answer to
- * a renewal.
+ * A hold that is renewed from now on had a longer lease before: the longer one lasts, with or
+ * without an answer to a renewal.
  */
 static void test_reentry_of_a_longer_hold(void)
 {
@@ -197,7 +197,9 @@ static void test_reentry_asks_for_what_is_left(void)
   CHECK(sends("\r\n$4\r\n8982\r\n"));
 }
 
-/* Nor does a re-entry shorten it that is renewed from now on, and comes before the confirmation. */
+/*
+ * Nor is the lease shortened by a re-entry that starts renewals and comes before the confirmation.
+ */
 static void test_reentry_confirms_a_longer_hold(void)
 {
   acquire_a(60000);
@@ -218,7 +220,7 @@ static void test_reentry_confirms_a_longer_hold(void)
 }
 
 /*
- * The device slept for longer than offline_ms, and reads then that its last heartbeat came too
+ * The device slept for longer than offline_ms, and then reads that its last heartbeat came too
  * late: the wait goes on.
  */
 static void test_expired_while_asleep(void)
@@ -238,8 +240,8 @@ static void test_expired_while_asleep(void)
 }
 
 /*
- * An acquire of a broken connection may have queued us, also when it is too late for it to come
- * now: that has to be left.
+ * An acquire of a broken connection may have queued us, even if it can no longer arrive now: so the
+ * queue has to be left.
  */
 static void test_acquire_in_doubt_is_left(void)
 {
@@ -261,7 +263,7 @@ static void test_acquire_in_doubt_is_left(void)
 
 /*
  * The lock may have been handed to a place in the queue that was being left when the next acquire
- * came: nobody has confirmed that, so the lease is not the one that was asked for yet.
+ * came. Nobody has confirmed that handover, so the lease is not yet the one that was asked for.
  */
 static void test_grant_to_an_earlier_place(void)
 {
@@ -316,7 +318,7 @@ static void test_noscript_of_one(void)
   CHECK(sends("EVALSHA"));
 }
 
-/* The deadline knows of the next heartbeat though the one before is not all written yet. */
+/* The deadline includes the next heartbeat even while the previous one is only partly written. */
 static void test_deadline_while_writing(void)
 {
   size_t size;
@@ -365,7 +367,7 @@ static void test_grant_that_is_too_old(void)
 }
 
 /*
- * The greeting asks for the time when it is sent, not when somebody looks in vain whether there is
+ * The greeting asks for the time at the moment it is sent, not at a later call that finds nothing
  * more to send.
  */
 static void test_grant_after_a_slow_greeting(void)
@@ -386,8 +388,8 @@ static void test_grant_after_a_slow_greeting(void)
 }
 
 /*
- * Who may publish on a waiter's channel may forge a grant: it is believed until the answer to the
- * confirmation.
+ * Anyone who may publish on a waiter's channel can forge a grant: it is believed until the answer
+ * to the confirmation.
  */
 static void test_forged_grant(void)
 {
@@ -413,7 +415,7 @@ static void test_grant_from_another_time(void)
   CHECK_EQUAL(engine.counters.polled, 1);
 }
 
-/* The time that it names lies ahead by a minute: no grant is good for more than a window. */
+/* The time that it names is a minute ahead: no grant is good for more than a waiter timeout. */
 static void test_grant_from_the_future(void)
 {
   queue_a(FAIRLOCK_FOREVER);
@@ -571,8 +573,8 @@ static void test_renewal_and_loss(void)
 }
 
 /*
- * A server that took over may not know of the release. It is told the token, so that it gives a new
- * one and does not take the hold for one that goes on.
+ * A server that took over may not know of the release. The request names the token, so that the
+ * server gives a new one and does not take the hold for one that goes on.
  */
 static void test_released_token_is_named(void)
 {
@@ -635,7 +637,7 @@ static void lose_while_subscribing(void)
   CHECK_EQUAL(losses, 1);
 }
 
-/* A lost hold has nothing to say any more: neither after NOSCRIPT nor on the next connection. */
+/* Nothing more is sent for a lost hold: neither after NOSCRIPT nor on the next connection. */
 static void test_loss_while_subscribing(void)
 {
   lose_while_subscribing();
@@ -680,8 +682,8 @@ static void test_lease_runs_out(void)
 }
 
 /*
- * The same when nobody has looked for so long that its end seems to lie ahead of a clock that goes
- * round.
+ * The same when nobody has ticked for so long that, by a clock that wraps around, the end seems to
+ * lie ahead.
  */
 static void test_lease_ran_out_long_ago(void)
 {
@@ -722,8 +724,8 @@ static void test_longest_lease(void)
 }
 
 /*
- * A device that slept for weeks goes on waiting, unless the time of the wait is over; an answer
- * that is missing is missed.
+ * A device that slept for weeks goes on waiting, unless the time of the wait is over; a missing
+ * answer is noticed.
  */
 static void test_frozen_for_weeks(void)
 {
@@ -752,10 +754,7 @@ static void test_frozen_for_weeks(void)
   }
 }
 
-/*
- * Nobody serviced the client for weeks, and then the connection is wanted at once, and no more than
- * once.
- */
+/* Nobody serviced the client for weeks: then the connection is wanted at once, and only once. */
 static void test_idle_for_weeks(void)
 {
   for (uint32_t days = 1; days < 60; days += 7) {
@@ -844,8 +843,8 @@ static void test_release_without_an_answer_is_unknown(void)
 }
 
 /*
- * A confirmation that nobody answered may have set the lease, so the release goes on for that,
- * though the handover itself lasts for the waiter timeout only.
+ * A confirmation without an answer may have set the lease, so the release is repeated for that
+ * long, though the handover itself lasts only for the waiter timeout.
  */
 static void test_release_outlasts_a_confirmation(void)
 {
@@ -864,7 +863,8 @@ static void test_release_outlasts_a_confirmation(void)
 }
 
 /*
- * The hold has a longer lease than the one that is renewed now: the release goes on for that.
+ * The hold has a longer lease than the one that is renewed now: the release is repeated for that
+ * long.
  */
 static void test_release_outlasts_a_longer_lease(void)
 {
@@ -892,8 +892,8 @@ static void acquire_twice(uint32_t wait_ms, uint32_t lease_ms)
 }
 
 /*
- * An acquire under way on a broken connection may arrive after the release: it is undone when it is
- * void.
+ * An acquire under way on a broken connection may arrive after the release: it is undone when it
+ * has expired.
  */
 static void test_ghost_of_an_acquire(void)
 {
@@ -969,7 +969,8 @@ static void test_ghost_of_a_try(void)
 }
 
 /*
- * A leave under way on a broken connection would end the next hold: no acquire before it is void.
+ * A leave under way on a broken connection would end the next hold: no acquire before it has
+ * expired.
  */
 static void test_ghost_of_a_leave(void)
 {
@@ -993,8 +994,8 @@ static void test_ghost_of_a_leave(void)
 }
 
 /*
- * The handle leaves once more, because of an acquire that may come late, and waits again already:
- * that leave may end the hold.
+ * The handle leaves once more, because of an acquire that may come late, and already waits again:
+ * that leave may end the new hold.
  */
 static void test_grant_crosses_a_leave(void)
 {
@@ -1016,8 +1017,8 @@ static void test_grant_crosses_a_leave(void)
 }
 
 /*
- * The server's clock was set back by an hour, and for so long a leave may still arrive: offline_ms
- * ends that wait.
+ * The server's clock was set back by an hour, so a leave may arrive for that long: offline_ms ends
+ * the wait for that.
  */
 static void test_ghost_of_a_leave_in_the_past(void)
 {
@@ -1074,8 +1075,8 @@ static void leave_over_a_break(void)
 }
 
 /*
- * The server's clock was wrong by a year once. All of that time was answered: it holds nobody up
- * for the rest of our life.
+ * The server's clock was once wrong by a year. Every request of that time was answered, so it
+ * delays nothing later.
  */
 static void test_a_wrong_time_is_forgotten(void)
 {
@@ -1094,7 +1095,7 @@ static void test_a_wrong_time_is_forgotten(void)
   CHECK(sends("EVALSHA"));
 }
 
-/* It is void for good, however long nobody looks: half-way around our clock, too. */
+/* It stays expired, however long nobody ticks: also when our clock has gone half round. */
 static void test_ghost_of_a_leave_is_forgotten(void)
 {
   queue_a(500);
@@ -1261,8 +1262,8 @@ static void test_too_many_holds(void)
 }
 
 /*
- * A hold count beyond what an int of 16 bits holds. Sent as a negative number it would end
- * whoever's hold.
+ * A hold count beyond what an int of 16 bits holds. Sent as a negative number, it would end
+ * anybody's hold.
  */
 static void test_reentry_beyond_32767(void)
 {
@@ -1373,8 +1374,8 @@ static void test_nonsense_breaks_the_connection(void)
 }
 
 /*
- * A reply that makes no sense is none: the request is in doubt, and goes out again on the next
- * connection.
+ * A reply that makes no sense does not count: the request is in doubt, and is sent again on the
+ * next connection.
  */
 static void test_nonsense_is_no_answer(void)
 {
@@ -1390,7 +1391,7 @@ static void test_nonsense_is_no_answer(void)
 }
 
 /*
- * What such a reply was to may have been carried out: whoever gives up then has something to leave.
+ * The request of such a reply may have been carried out: a handle that gives up then has to leave.
  */
 static void test_nonsense_for_an_acquire_leaves_a_doubt(void)
 {
@@ -1456,10 +1457,7 @@ static void test_inspect(void)
   CHECK(!reports[2].ours && reports[2].alive && !reports[2].listens && strcmp(ids[2], "w:2") == 0);
 }
 
-/*
- * Elements that are not what they should be are passed over; an id that is too long is shown as
- * "?".
- */
+/* Elements of a wrong kind are skipped; an id that is too long is shown as "?". */
 static void test_inspect_oddities(void)
 {
   static char long_id[400];
@@ -1514,8 +1512,8 @@ static void test_remove_unsubscribes_again(void)
 }
 
 /*
- * The server's clock was set back by an hour, and for so long a late acquire may come: nobody waits
- * for that to be taken out.
+ * The server's clock was set back by an hour, so an acquire may arrive for that long: removal does
+ * not wait for it.
  */
 static void test_remove_comes_to_an_end(void)
 {
@@ -1539,8 +1537,8 @@ static void test_remove_comes_to_an_end(void)
 }
 
 /*
- * One that owes the server nothing goes after offline_ms at the latest, whatever the server says to
- * the end of its subscription.
+ * A handle that owes the server nothing is taken out after offline_ms at the latest, whatever the
+ * server answers to its UNSUBSCRIBE.
  */
 static void test_remove_is_refused_for_now(void)
 {
@@ -1559,8 +1557,8 @@ static void test_remove_is_refused_for_now(void)
 }
 
 /*
- * A SUBSCRIBE that is refused gets a reply of its own, and a handle that has something to leave is
- * not gone before it did.
+ * A refused SUBSCRIBE gets its own reply, and a handle that has to leave is not taken out before it
+ * has left.
  */
 static void test_remove_while_subscribing(void)
 {
@@ -1581,8 +1579,8 @@ static void test_remove_while_subscribing(void)
 }
 
 /*
- * The memory of a handle that was taken out is the caller's again, even if half of its request is
- * out.
+ * The memory of a handle that was taken out is the caller's again, even if half of its request was
+ * sent.
  */
 static void test_remove_in_the_middle_of_a_request(void)
 {
@@ -1620,7 +1618,7 @@ static void test_remove_in_the_middle_of_a_message(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
 }
 
-/* A release is not held up by the answer to a confirmation, and that answer then finds nobody. */
+/* A release does not wait for the answer to a confirmation, and that answer is then ignored. */
 static void test_release_overtakes(void)
 {
   queue_a(FAIRLOCK_FOREVER);
@@ -1691,7 +1689,7 @@ static void test_id_is_the_servers(void)
 }
 
 /*
- * With a name of 16 bytes, 700 are promised for both ways; the answers, which the server writes,
+ * With a name of 16 bytes, at most 700 bytes are promised for both directions; the server's answers
  * take 71 of them.
  */
 static void test_bytes_of_a_pair(void)
@@ -1709,7 +1707,7 @@ static void test_bytes_of_a_pair(void)
   CHECK(size > 250 && size + output_size <= 700 - 71);
 }
 
-/* A server that is busy when a handle subscribes refuses that once, and not for good. */
+/* A server that is busy when a handle subscribes refuses it only once. */
 static void test_refused_subscription_is_repeated(void)
 {
   begin();
@@ -1731,7 +1729,7 @@ static void test_refused_subscription_is_repeated(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
-/* Who may not listen does not wait; once that was mended, the next wait listens. */
+/* A handle that may not listen does not wait; once the right is granted, the next wait listens. */
 static void test_denied_subscription_is_repeated(void)
 {
   begin();
@@ -1746,7 +1744,7 @@ static void test_denied_subscription_is_repeated(void)
   CHECK(sends("SUBSCRIBE\r\n"));
 }
 
-/* Who may not UNSUBSCRIBE is taken out all the same, at once. */
+/* A handle that may not UNSUBSCRIBE is taken out all the same, at once. */
 static void test_denied_unsubscription(void)
 {
   acquire_a(1000);
@@ -1759,7 +1757,7 @@ static void test_denied_unsubscription(void)
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
-/* A reply where a SUBSCRIBE's has to come is nobody's. */
+/* A plain reply in place of a SUBSCRIBE's answer belongs to no request. */
 static void test_subscription_without_a_message(void)
 {
   begin();
@@ -1852,10 +1850,11 @@ static void test_unknown_release_and_a_refused_try(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OOM);
 }
 
-/* An acquire that may come late would begin a hold for nobody, after the loss as well. */
+/* An acquire that may come late would begin a hold that nobody knows of, also after a loss. */
 /*
  * A grant crosses a heartbeat. The hold is ended by force, and then the heartbeat comes: it queues
- * anew whoever believes to hold, and is told by the confirmation that the hold is gone.
+ * again the client that believes it holds, which learns from the confirmation that the hold is
+ * gone.
  */
 static void test_lost_hold_leaves_the_queue(void)
 {
@@ -2008,7 +2007,7 @@ static void test_short_lease_after_a_poll(void)
   CHECK(sends("\r\n$3\r\n500\r\n$2\r\n-1\r\n$2\r\n99\r\n"));
 }
 
-/* The greeting takes this long, and is what the round trip is known from. */
+/* The greeting takes this long, and gives the first measure of the round trip. */
 static void greet_far(uint32_t ms)
 {
   fairlock_engine_opening(&engine, now);

@@ -154,8 +154,8 @@ static void pass(void)
 }
 
 /*
- * Sleeps for as long as it was told, or until something has arrived. With an interrupt of the
- * transport's also until what the client waits for is there.
+ * Sleeps for as long as it was told, or until something has arrived. woken: the transport has an
+ * interrupt, which also ends the sleep when what the client waits for is there.
  */
 static void sleep_as_told(uint32_t ms, bool woken)
 {
@@ -267,7 +267,7 @@ static void test_wants(void)
   fairlock_client_deinit(&client);
 }
 
-/* More has arrived than the receive buffer takes at once. No interrupt tells of it again. */
+/* More has arrived than the receive buffer holds. No further interrupt reports the rest. */
 static void test_comes_again_for_the_rest(void)
 {
   acquire_asleep(false);

@@ -459,7 +459,7 @@ static void test_seeds_that_are_none(void)
   CHECK(!port_posix_seeds(&posix, seed));
 }
 
-/* The first without a word, and the others by aim(NULL), round and round. */
+/* The first seed is used without aim(), the others by aim(NULL), round and round. */
 static void test_seeds_in_turn(void)
 {
   struct port_posix posix;
@@ -587,7 +587,7 @@ static void test_aim_ipv6(void)
   (void)close(server);
 }
 
-/* A socket in the file system has no other place to go to. */
+/* A Unix socket cannot be redirected. */
 static void test_aim_of_unix(void)
 {
   struct port_posix posix;
@@ -1015,8 +1015,8 @@ static uint32_t wait_in_recv(struct port_posix *posix, uint32_t ms, unsigned *ro
 }
 
 /*
- * A recv() must not be let wait longer than asked; but kernels round what they were told up to
- * their tick.
+ * A recv() must not wait longer than asked, except that kernels round the time-out up to their
+ * tick.
  */
 static void check_limit(const struct port_posix *posix, uint32_t asked_ms)
 {
@@ -1407,7 +1407,7 @@ static void test_clock(void)
   }
 }
 
-/* Idling passes the time: it takes few calls to be through with it. */
+/* Idling really waits: a few calls are enough for the whole time. */
 static void test_idle(void)
 {
   unsigned idles = 0;

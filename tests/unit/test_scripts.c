@@ -108,7 +108,7 @@ static void test_text(void)
   check_scripts(sizeof send_buffer);
 }
 
-/* Each piece that is sent is cut out of text unpacked anew. */
+/* For each piece that is sent, the text is unpacked again. */
 static void test_text_in_pieces(void)
 {
   for (size_t size = FAIRLOCK_SEND_MIN; size < 300; size += 7)

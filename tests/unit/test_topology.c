@@ -417,7 +417,8 @@ static void test_moved_is_followed(void)
 }
 
 /*
- * A waiter subscribes first, so that is what is answered by MOVED. It waits on where it is sent to.
+ * A waiter subscribes first, so its SUBSCRIBE is answered by MOVED. It goes on waiting where it is
+ * redirected to.
  */
 static void test_moved_waiter_waits_on(void)
 {
@@ -440,7 +441,7 @@ static void test_moved_waiter_waits_on(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
-/* Where it is sent to does not answer: that, and not MOVED, is what ends the wait. */
+/* The server that it is redirected to does not answer: that ends the wait, not MOVED. */
 static void test_moved_to_nobody(void)
 {
   set_up_seeds(1);
@@ -496,7 +497,7 @@ static void test_moved_to_another_port(void)
   CHECK(strcmp(place, "?x:7002") == 0);
 }
 
-/* After a break the address before is not where the connection is. */
+/* After a break, the connection is not to the address of the last redirection. */
 static void test_moved_after_a_break(void)
 {
   set_up_seeds(1);
@@ -709,7 +710,7 @@ static void test_moved_with_another_slot_left(void)
   CHECK(strcmp(place, "10.0.0.8:7001") == 0);
 }
 
-/* A handle that waits for nothing and holds nothing is no reason to stay. */
+/* A handle that neither waits nor holds does not keep the client on its node. */
 static void test_moved_with_another_slot_not_in_use(void)
 {
   set_up_seeds(1);
