@@ -39,7 +39,7 @@
 
 static const char *const names[LOCKS] = {"chaos:a", "chaos:b", "chaos:c"};
 
-/* What a client tells of itself, over all its lives. */
+/* What a client reports of itself, over all its restarts. */
 struct seat {
   atomic_int acquired, calm_acquired, timed_out, failed, denied, lost, unknown;
   atomic_int odd; /* a status that must not come, if not 0 */
@@ -115,7 +115,10 @@ static int between(uint64_t *from, int low, int high)
 
 /* Clients */
 
-/* The clock first: who is stopped before the second look promises less than it could. */
+/*
+ * Reads the clock first: a process that is stopped before it reads the rest promises less than it
+ * could.
+ */
 static int64_t believed_until(struct fairlock *handle)
 {
   int64_t now = now_us();
@@ -154,10 +157,7 @@ static struct hold *note_hold(int index, int lock, struct fairlock *handle, int6
   return hold;
 }
 
-/*
- * The critical section: services the client, and looks again and again whether the hold still
- * stands.
- */
+/* The critical section: services the client, and keeps checking whether it still holds. */
 static void work(struct client *client, struct fairlock *handle, struct hold *hold, int ms)
 {
   int64_t until = now_us() + (int64_t)ms * 1000;
@@ -171,7 +171,10 @@ static void work(struct client *client, struct fairlock *handle, struct hold *ho
   atomic_store(&hold->end_us, now_us());
 }
 
-/* It may be denied its channels for a while: to listen, and with that to wait, and to hand over. */
+/*
+ * Whether it may be denied its channels for a while: then it cannot listen, and so not wait, and
+ * cannot hand over.
+ */
 static bool deafened(int index)
 {
   return index % 4 == 3;
@@ -349,7 +352,7 @@ static bool deafen(void)
   return true;
 }
 
-/* Somebody's script runs; after a tenth of a second the server says so to all others. */
+/* Another client's script runs; after a tenth of a second the server answers BUSY to all others. */
 static bool keep_busy(void)
 {
   int ms = between(&state, 200, 2500);
@@ -395,7 +398,7 @@ static void prepare_server(void)
   CHECK(let_hear(true));
 }
 
-/* The server dies with all it knew, and comes back after a while. */
+/* The server dies with all its data, and comes back after a while. */
 static void restart_server(void)
 {
   wake_at = 0;
@@ -442,7 +445,7 @@ static void torment(void)
   done[fault] += did;
 }
 
-/* Ends what was to last only for a while; all of it with a time that never comes. */
+/* Ends the faults whose time is over; with a `now` that never comes, all of them. */
 static void relieve(int64_t now)
 {
   for (int i = 0; i < CLIENTS; i++) {
@@ -558,7 +561,7 @@ static void set_up(void)
     start_client(i);
 }
 
-/* False when one has not acquired since the faults stopped. */
+/* False when some client has not acquired since the faults stopped. */
 static bool all_got_on(void)
 {
   for (int i = 0; i < CLIENTS; i++) {
@@ -611,7 +614,7 @@ static void test_all_end_well(void)
   }
 }
 
-/* One more client takes each lock once, as the next one would who wants it. */
+/* One more client takes each lock once, as the next client to want it would. */
 static void come_by(void)
 {
   static struct client client;
@@ -635,8 +638,8 @@ static int left_over(void)
 }
 
 /*
- * Who got no answer in time leaves a hold until its lease ends, or a place in the queue until
- * somebody comes by.
+ * A client that got no answer in time leaves a hold until its lease ends, or a place in the queue
+ * until the next request removes it.
  */
 static void test_nothing_left(void)
 {
@@ -670,7 +673,7 @@ static void test_room(void)
   CHECK(atomic_load(&board->used) <= board->room);
 }
 
-/* The checks bite: histories that are wrong by one thing each. */
+/* The checks find faults: histories with one thing wrong each. */
 
 static struct hold made(int lock, uint64_t token, int64_t start, int64_t until, int64_t end)
 {

@@ -1,6 +1,6 @@
 /*
- * The off-line check of a run of chaos; see history.h. Sorts pointers to the entries, and goes
- * through them once.
+ * The check after a run of chaos; see history.h. Sorts pointers to the entries, and goes through
+ * them once.
  */
 #include "history.h"
 

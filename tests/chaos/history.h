@@ -1,11 +1,11 @@
 /*
- * What clients believed, and whether all of them can have been right: the off-line check of a run
- * of chaos.
+ * What clients believed, and whether all of them can have been right: the check after a run of
+ * chaos.
  *
- * Each client writes down each of its holds itself, in memory that outlives it: the entry when
- * acquire has returned, the end before it calls release. One that was killed or frozen in between
- * has promised to believe until until_us at most. All times are CLOCK_MONOTONIC, which is one for
- * all processes of a machine.
+ * Each client writes each of its holds to memory that outlives it: the entry when acquire has
+ * returned, the end before it calls release. A client that was killed or frozen in between has
+ * promised to believe until until_us at most. All times are CLOCK_MONOTONIC, which is one for all
+ * processes of a machine.
  *
  * The check must never complain without a reason: where a client was stopped between looking at the
  * clock and writing down, an entry claims less than the client believed, never more.
@@ -38,12 +38,12 @@ struct history {
 };
 
 /*
- * Each prints both entries of what it finds, and returns how much that was.
+ * Each prints both entries of each fault, and returns how many it found.
  *
- * Overlaps: within one life of the server, in order of tokens, each belief begins after those
- * before it have ended. Tokens tell the life: they are microseconds of the server's clock. Tokens:
- * none is given twice, and a hold that was there before an acquire was called has a smaller one
- * than what the acquire got, whatever happened to the server.
+ * Overlaps: between two restarts of the server, in order of tokens, each belief begins after those
+ * before it have ended. Tokens show between which restarts: they are microseconds of the server's
+ * clock. Tokens: none is given twice, and a hold that existed before an acquire was called has a
+ * smaller token than that acquire got, whatever happened to the server.
  */
 int history_overlaps(const struct history *history);
 int history_tokens(const struct history *history);

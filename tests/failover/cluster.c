@@ -105,7 +105,7 @@ int cluster_slot(struct rig *rig, const char *key)
   return (int)raw_number(node_raw(&rig->node[0]), "CLUSTER KEYSLOT %s", key);
 }
 
-/* As those see it whom the network does not part from most of the others. */
+/* As seen by nodes that the network does not cut off from most of the others. */
 int cluster_promote(struct rig *rig, int slot, int old)
 {
   int64_t until = now_ms() + MOVED_SOON;
@@ -160,7 +160,7 @@ static bool owned_by(struct rig *rig, int slot, int node)
   return true;
 }
 
-/* The new owner first: so the slot is never nobody's. */
+/* The new owner first, so that the slot always has one. */
 bool cluster_move_end(struct rig *rig, int slot, int from, int to)
 {
   const char *id = rig->node[to].id;

@@ -4,7 +4,9 @@
 
 #include "rig.h"
 
-/* Begins a test with a rig of no nodes yet; adds one. They give up on the suite when that fails. */
+/*
+ * Begins a test with a rig that has no nodes yet; adds a node. Both end the suite when that fails.
+ */
 void rig_start(struct rig *rig, const struct rig_options *options, bool cluster);
 void node_start(struct rig *rig, int index, bool sentinel);
 

@@ -51,7 +51,10 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   return fairlock_follow(&client->client, &topology) == FAIRLOCK_OK ? NULL : "not to be followed";
 }
 
-/* The clock first: who is stopped before the second look claims less than it could. */
+/*
+ * Reads the clock first: a process that is stopped before it reads the rest claims less than it
+ * could.
+ */
 static int64_t believed_until(struct fairlock *handle)
 {
   int64_t now = now_us();
@@ -255,7 +258,7 @@ static int64_t end_of(const struct hold *hold)
   return end != 0 && end < until ? end : until;
 }
 
-/* Whatever their tokens; by comparing each with each, once, after all is over. */
+/* Whatever their tokens. Compares each with each, once, after all is over. */
 int64_t contest_overlap_us(const struct contest *contest)
 {
   struct history history = history_of(contest);

@@ -1,11 +1,11 @@
 /*
- * Contenders for a lock while its servers move, and whether all they believed can be true together.
+ * Contenders for a lock while its servers move, and whether all their beliefs can be true together.
  *
- * Each contender is a process with a client of its own. It writes down each of its holds in memory
- * that outlives it, and looks at its belief all the time, as the clients of chaos do
+ * Each contender is a process with a client of its own. It writes each of its holds to memory that
+ * outlives it, and checks its belief all the time, as the clients of chaos do
  * (tests/chaos/history.h has the rules). Here the tests decide when a hold ends, so that a
- * fail-over falls into a hold, or into a wait. One monotonic clock serves all: they are on one
- * machine.
+ * fail-over happens during a hold, or during a wait. One monotonic clock serves all: they are on
+ * one machine.
  */
 #ifndef CONTEST_H
 #define CONTEST_H
@@ -29,7 +29,7 @@ struct connection {
 
 /*
  * Makes a client for an address: redis://HOST:PORT, redis+cluster://HOST:PORT,...,
- * redis+sentinel://HOST:PORT,.../SERVICE. NULL: done; otherwise what cannot be done. One client in a
+ * redis+sentinel://HOST:PORT,.../SERVICE. NULL: done; otherwise what went wrong. One client in a
  * process.
  */
 const char *connect_by_url(struct client *client, const struct connection *connection);
@@ -37,7 +37,7 @@ const char *connect_by_url(struct client *client, const struct connection *conne
 struct contender {
   pid_t pid;
   atomic_bool holds; /* as it believes */
-  atomic_bool over;  /* it has ended what it does */
+  atomic_bool over;  /* it has finished */
   atomic_bool let_go;
   atomic_int status;   /* the last that acquire returned, FAIRLOCK_PENDING before */
   atomic_int released; /* the last that release returned */
@@ -56,10 +56,10 @@ struct contest {
 void contest_begin(struct contest *contest, const char *name);
 
 /*
- * Adds a contender and returns its number. One that holds: acquires once, waiting without end, and
- * holds until contest_let_go(), or a loss. One that passes: the same, and holds for work_ms. One
- * that goes round: acquires, holds for work_ms and releases, again and again until
- * contest_let_go(); it counts what fails and goes on.
+ * Adds a contender and returns its number. contest_hold(): acquires once, waiting without a limit,
+ * and holds until contest_let_go(), or a loss. contest_pass(): the same, but holds for work_ms. The
+ * third acquires, holds for work_ms and releases, again and again until contest_let_go(); it counts
+ * failures and goes on.
  */
 int contest_hold(struct contest *contest, const struct connection *connection, uint32_t lease_ms);
 int contest_pass(struct contest *contest, const struct connection *connection, uint32_t lease_ms,
@@ -70,7 +70,7 @@ int contest_round(struct contest *contest, const struct connection *connection, 
 /* Waits until it holds; false: it has ended, or a minute is over. */
 bool contest_holds(struct contest *contest, int contender);
 
-/* Whether it believes to hold at this moment. */
+/* Whether it believes that it holds at this moment. */
 bool contest_believes(const struct contest *contest, int contender);
 
 void contest_let_go(struct contest *contest, int contender);
@@ -78,7 +78,7 @@ void contest_let_go(struct contest *contest, int contender);
 /* Ends one as a crash does. */
 void contest_kill(struct contest *contest, int contender);
 
-/* Waits until it is over; false: it is not, or not well. What it came to is in its entry. */
+/* Waits until it has finished; false: it has not, or not well. The result is in its entry. */
 bool contest_over(struct contest *contest, int contender);
 
 /* All let go, and all are over. */
@@ -86,14 +86,14 @@ bool contest_end(struct contest *contest);
 
 /* What the log says. Each prints what it finds; 0 is what is wanted. */
 
-/* Pairs of beliefs that overlap, and the longest time that two believed, in microseconds. */
+/* Pairs of beliefs that overlap, and the longest time for which two believed, in microseconds. */
 int contest_overlaps(const struct contest *contest);
 int64_t contest_overlap_us(const struct contest *contest);
 
 /* Tokens that do not rise. */
 int contest_tokens(const struct contest *contest);
 
-/* Of contenders first to last, in the order in which they came: neighbours that held in another. */
+/* Of contenders first to last, in order of arrival: how many neighbours held in the wrong order. */
 int contest_disorder(const struct contest *contest, int first, int last);
 
 #endif

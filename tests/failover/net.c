@@ -1,6 +1,6 @@
 /*
  * The network; see net.h. A loop around poll(): each direction of a link has a buffer, which is
- * read when it is empty and written when it is not. What a stopped server does not take blocks
+ * read when it is empty and written when it is not. A stopped server that takes no bytes blocks
  * nobody else.
  */
 #include "net.h"

@@ -1,10 +1,10 @@
 /*
- * A network that can be parted: a process that relays bytes between the nodes of a rig. Each node
- * has two public ports, one for commands and one for the cluster's bus; what connects to them is
- * relayed to where the node listens. The network knows who connects by the source address: node i
- * connects from 127.0.0.(10 + i), anything else is a client.
+ * A network that can be partitioned: a process that relays bytes between the nodes of a rig. Each
+ * node has two public ports, one for commands and one for the cluster's bus; what connects to them
+ * is relayed to where the node listens. The network knows who connects by the source address: node
+ * i connects from 127.0.0.(10 + i), anything else is a client.
  *
- * Parted, a connection between nodes of different sides carries nothing any more and stays open, as
+ * In a partition, a connection between nodes on different sides stays open but carries nothing, as
  * with a pulled cable; so does a new one. Clients reach both sides. When the network is healed,
  * connections that were cut off are closed. tests/support/proxy does not fit: it takes RESP values
  * apart, and neither a replication stream nor the bus is made of them.
@@ -33,7 +33,7 @@ void net_stop(struct net *net);
 /* Tells where a node listens. */
 void net_serve(struct net *net, int node, enum net_kind kind, int port);
 
-/* Parts a set of nodes, bits 1 << node, from the others; 0: heals. Waits until it is done. */
+/* Cuts a set of nodes, bits 1 << node, off from the others; 0: heals. Waits until it is done. */
 void net_part(struct net *net, unsigned nodes);
 
 #endif

@@ -56,9 +56,9 @@ bool server_is_valkey(void)
 /* The folder */
 
 /*
- * Leaves a process that removes the folder when this program has ended, of whatever: then its end
- * of the pipe has closed. The servers die at the same moment; what they may still write is why it
- * tries again.
+ * Starts a process that removes the folder when this program has ended, for whatever reason: then
+ * the program's end of the pipe is closed. The servers die at the same moment; it tries again
+ * because they may still write.
  */
 static void leave_janitor(void)
 {
@@ -145,7 +145,7 @@ static bool stands(struct raw *raw)
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
 
-/* Not by the network: it does not depend on what the test does to that. */
+/* Not through the network, so that it does not depend on what the test does there. */
 struct raw *node_raw(struct node *node)
 {
   if (stands(&node->raw)) return &node->raw;
@@ -183,7 +183,7 @@ static void show_log(const struct node *node)
   if (log != NULL) (void)fclose(log);
 }
 
-/* On its port somebody else's server may answer: that has another process number. */
+/* Another program's server may answer on its port: that one has another process id. */
 static bool is_up(struct node *node)
 {
   int64_t until = now_ms() + SOON;
@@ -332,7 +332,7 @@ void node_kill(struct node *node)
 void node_revive(struct node *node)
 {
   int64_t until = now_ms() + SOON;
-  do { /* a connection of somebody else may have the port at its own end for a moment */
+  do { /* another program's connection may use the port as its own end for a moment */
     node_kill(node);
     node->pid = run_node(node);
     if (is_up(node)) return;
@@ -524,7 +524,10 @@ bool sentinels_settle(struct rig *rig, int master)
   return true;
 }
 
-/* The one asked has to have looked at the replicas since it started: "NOGOODSLAVE" till then. */
+/*
+ * The Sentinel that is asked must have looked at the replicas since it started; until then it says
+ * "NOGOODSLAVE".
+ */
 bool sentinels_fail_over(struct rig *rig)
 {
   int64_t until = now_ms() + MOVED_SOON;

@@ -4,8 +4,8 @@
  * that goes away with the program, however it ends. The servers die with the program, too; begin()
  * of the harness ends those that a failed test left.
  *
- * A rig is large: make it static. Functions that wait return false when what they wait for has not
- * come within MOVED_SOON.
+ * A rig is large: make it static. Functions that wait return false when it takes longer than
+ * MOVED_SOON.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -28,7 +28,7 @@ struct node {
   pid_t pid; /* 0: killed */
   bool sentinel;
   bool frozen;
-  int port;     /* to connect to: of the network, when there is one */
+  int port;     /* to connect to: the network's port, when there is a network */
   int own_port; /* where it listens */
   int bus_port, own_bus_port;
   char folder[64];
@@ -37,7 +37,7 @@ struct node {
 };
 
 struct rig_options {
-  /* Connect the nodes by a network that can be parted. */
+  /* Connect the nodes by a network that can be partitioned. */
   bool parted;
 
   /* Lines of configuration of each server but the Sentinels, each ended by a line feed; or NULL */
@@ -62,8 +62,8 @@ bool server_is_valkey(void);
 /* Nodes */
 
 /*
- * Kills it; starts it again on its port with its configuration, its data lost; stops it in its
- * tracks; lets it go on.
+ * Kills it; starts it again on its port with its configuration, but without its data; freezes it;
+ * lets it go on.
  */
 void node_kill(struct node *node);
 void node_revive(struct node *node);
@@ -80,7 +80,7 @@ bool node_open(const struct node *node, struct raw *raw);
 const char *node_role(struct node *node);
 bool node_becomes(struct node *node, const char *role);
 
-/* Its answer to HELLO 3, on a connection of its own, has this value in this field. */
+/* True when its answer to HELLO 3, on a new connection, has this value in this field. */
 bool node_greets(const struct node *node, const char *field, const char *value);
 
 /* The last reply was an error that begins with this. */
@@ -89,7 +89,9 @@ bool raw_refused(const struct raw *raw, const char *with);
 /* A replica's link to its master is up, and it has all the data. */
 bool node_follows(struct node *node);
 
-/* Parts nodes, a set of bits 1 << index, from the others; 0: heals. The rig has a network. */
+/*
+ * Cuts nodes, a set of bits 1 << index, off from the others; 0: heals. The rig must have a network.
+ */
 void rig_part(struct rig *rig, unsigned nodes);
 
 void rig_stop(struct rig *rig);
@@ -104,13 +106,16 @@ void sentinels_start(struct rig *rig, const struct rig_options *options);
 /* The node that a Sentinel names as master; -1: none of them. */
 int sentinel_names(struct rig *rig, int sentinel);
 
-/* Waits until all Sentinels that live name a new master, which is one. -1: in vain. */
+/*
+ * Waits until all live Sentinels name a new master, and it says that it is one. -1: it took too
+ * long.
+ */
 int sentinels_promote(struct rig *rig, int old);
 
 /*
- * Waits until the fail-over is over for the Sentinels, too: the other servers that live, on the
- * master's side of the network, follow it. One that dies earlier stays dead: the Sentinel that leads the fail-over never comes
- * to its end, and begins no other.
+ * Waits until the fail-over is over for the Sentinels, too: the other live servers, on the master's
+ * side of the network, follow it. A master that dies before that is not replaced: the Sentinel that
+ * leads the fail-over never completes it, and begins no other.
  */
 bool sentinels_settle(struct rig *rig, int master);
 
@@ -123,14 +128,14 @@ void cluster_start(struct rig *rig, const struct rig_options *options);
 
 int cluster_slot(struct rig *rig, const char *key);
 
-/* The owner of a slot as a node sees it, -1: none; as all see that live, -1: they differ. */
+/* The owner of a slot as one node sees it, -1: none; as all live nodes see it, -1: they differ. */
 int cluster_owner_by(struct rig *rig, int node, int slot);
 int cluster_owner(struct rig *rig, int slot);
 
 /* A replica of a master; -1: none. */
 int cluster_replica(struct rig *rig, int master);
 
-/* Waits until a slot has another owner, which answers as master. -1: in vain. */
+/* Waits until a slot has another owner, which answers as master. -1: it took too long. */
 int cluster_promote(struct rig *rig, int slot, int old);
 
 /* CLUSTER FAILOVER at a replica; how: "", "FORCE" or "TAKEOVER" */

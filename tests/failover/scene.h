@@ -1,6 +1,6 @@
 /*
  * What the scenarios share: a rig, a holder whose lease of 30 s is renewed, and waiters behind it
- * who came one after the other. A scenario lets something happen to the servers in between.
+ * who came one after the other. A scenario does something to the servers in between.
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -14,13 +14,13 @@
 extern struct rig rig;
 extern struct contest contest;
 
-/* An address that begins with a node. Of the scene, until the next. */
+/* An address that begins with this node. Valid until the next call. */
 struct connection scene_connection(int first, int replicas);
 
-/* A holder (contender 0) and waiters (1 to WAITERS), in the eyes of a node. */
+/* Starts a holder (contender 0) and waiters (1 to WAITERS), and waits until a node has them all. */
 void scene_gather(const struct connection *connection, int node);
 
-/* The holder believes, and a node sees its lease extended. */
+/* True when the holder believes, and a node sees its lease extended. */
 bool scene_renewed(int node);
 
 /* The holder lets go. All went well: in order, no two believers, tokens rise, nobody failed. */

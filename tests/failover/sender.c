@@ -1,4 +1,4 @@
-/* A server that sends everybody elsewhere; see sender.h. One connection at a time is enough. */
+/* A server that redirects everybody; see sender.h. One connection at a time is enough. */
 #include "sender.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct call {
   char bytes[1 << 14];
 };
 
-/* Reads until there is a line more. NULL: the client has gone. */
+/* Reads until there is one more line. NULL: the client has gone. */
 static char *next_line(struct call *call, size_t *at)
 {
   char *end;
@@ -31,7 +31,7 @@ static char *next_line(struct call *call, size_t *at)
   return line;
 }
 
-/* Reads a command, whose first word it tells. No word of ours has a line feed. */
+/* Reads a command, and gives its first word. No word of ours has a line feed. */
 static bool take_command(struct call *call, char word[16])
 {
   size_t at = 0;

@@ -1,6 +1,6 @@
 /*
- * A server of the test's own that sends everybody elsewhere: it greets as a node of a cluster does,
- * and answers MOVED to all else, with the slot and the place that it was told.
+ * The test's own server that redirects everybody: it greets as a node of a cluster does, and
+ * answers MOVED to everything else, with the slot and the address that the test has set.
  */
 #ifndef SENDER_H
 #define SENDER_H
@@ -18,7 +18,7 @@ struct sender {
 };
 
 struct sender_control {
-  char place[400]; /* what stands behind "MOVED ", for the test to change */
+  char place[400]; /* what follows "MOVED ", for the test to change */
   atomic_int calls;
   _Atomic int64_t called_at[SENDER_CALLS]; /* ms */
 };
@@ -26,7 +26,7 @@ struct sender_control {
 void sender_start(struct sender *sender);
 void sender_stop(struct sender *sender);
 
-/* Has it say this from now on: the slot of a lock's name, and a place. */
+/* Makes it say this from now on: the slot of a lock's name, and an address. */
 void sender_says(struct sender *sender, const char *name, const char *place);
 
 #endif

@@ -39,7 +39,7 @@ static void test_killed_master(void)
   scene_end();
 }
 
-/* With FORCE and TAKEOVER a replica does not wait for the writes that it has not got yet. */
+/* With FORCE and TAKEOVER a replica does not wait for the writes that it has not received yet. */
 static bool has_all_waiters(int replica)
 {
   struct raw *raw = node_raw(&rig.node[replica]);
@@ -74,7 +74,7 @@ static void test_takeover(void)
   fail_over("TAKEOVER");
 }
 
-/* What one is told who comes to wait for a moment only. */
+/* The result for a newcomer that waits only for a moment. */
 static int coming(const struct connection *connection)
 {
   static struct client client;
@@ -88,8 +88,8 @@ static int coming(const struct connection *connection)
 }
 
 /*
- * Stops for two seconds at each key: longer than the client waits between two tries. Only those are
- * told of it whose patience ends meanwhile.
+ * Stops for two seconds at each key: longer than the client waits between two tries. Only
+ * operations whose offline_ms ends meanwhile fail.
  */
 static void test_resharding(void)
 {
@@ -175,7 +175,7 @@ static void test_two_slots(void)
   rig_stop(&rig);
 }
 
-/* The same password on all nodes; whoever is redirected gives it again. */
+/* The same password on all nodes; a redirected client gives it again. */
 static void test_password(void)
 {
   static struct client client;
@@ -250,7 +250,7 @@ static void test_example(void)
 }
 
 /*
- * The owner is cut off from the others with its holder; another contender comes to its successor.
+ * The owner is cut off from the others with its holder; another contender goes to its successor.
  * The only replica has to acknowledge.
  */
 static void test_split(void)

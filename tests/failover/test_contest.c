@@ -1,7 +1,6 @@
 /*
- * The contest finds what it is there to find: with one server, nothing; with a master killed, the
- * loss; with two masters, two believers. And each check complains of a log that is wrong by one
- * thing.
+ * The contest finds what it should: with one server, nothing; with a master killed, the loss; with
+ * two masters, two believers. And each check finds the fault in a log with one thing wrong.
  */
 #include "contest.h"
 #include "rig.h"
@@ -94,7 +93,7 @@ static void test_rounds(void)
   CHECK_EQUAL(contest_tokens(&contest), 0);
 }
 
-/* With its server gone a holder believes to the end of its lease, and no longer. */
+/* When its server is gone, a holder believes until the end of its lease, and no longer. */
 static void test_lost(void)
 {
   char url[40];
@@ -131,7 +130,7 @@ static void test_killed(void)
   CHECK_EQUAL(contest_overlaps(&contest), 0);
 }
 
-/* Two masters, and a believer at each: what this is all about. */
+/* Two masters, and a believer at each: the fault that all this is to find. */
 static void test_split_brain(void)
 {
   static const struct rig_options options = {.parted = true};

@@ -1,6 +1,6 @@
 /*
- * Odd redirections: MOVED without a host, to a host that nobody knows, to nowhere, in a circle, by a
- * server of the test's own. The real server beside it is no cluster, and serves whoever comes.
+ * Odd redirections, by the test's own server: MOVED without a host, to an unknown host, to nowhere,
+ * in a circle. The real server beside it is not in a cluster, and serves everybody.
  */
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static bool is_served(void)
   return served && CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
 }
 
-/* The same host on another port: of a seed, and of a server that we were sent to. */
+/* The same host on another port: the host of a seed, and of a server that we were redirected to. */
 static void same_host(const char *host)
 {
   static const char *const seeds[] = {"127.0.0.1", "localhost"};
@@ -83,8 +83,8 @@ static void test_unknown_host(void)
 }
 
 /*
- * Calls of a server and of the other, if there is one, were at most as many at once as are followed
- * in a row, and then came after pauses.
+ * Connections to a server, and to the other if there is one: at once at most as many as
+ * redirections are followed in a row, and after that only with pauses.
  */
 static void check_no_storm(const struct sender *other)
 {
@@ -97,7 +97,7 @@ static void check_no_storm(const struct sender *other)
   CHECK(calls <= 1 + REDIRECTIONS + 12);
 }
 
-/* The longest name that a host can have. It is looked up, in vain; then comes another answer. */
+/* The longest name that a host can have. Looking it up fails; then another answer comes. */
 static void test_long_host(void)
 {
   char place[300], name[256];
@@ -149,7 +149,7 @@ static void test_sent_to_itself(void)
   circle(NULL);
 }
 
-/* What is not of the form that a server uses is not followed, but told. */
+/* A redirection that no server would write is not followed, but reported. */
 static void test_nonsense(void)
 {
   static const char *const places[] = {"", "127.0.0.1", "127.0.0.1:", "host:port:", " ", "1 2 3"};

@@ -1,6 +1,6 @@
 /*
- * The cluster does what rig.h says, and the servers behave in it as the library counts on: asked by
- * raw connections, without the library.
+ * The cluster does what rig.h says, and its servers behave as the library expects: tested by raw
+ * connections, without the library.
  */
 #include "rig.h"
 
@@ -92,7 +92,7 @@ static void test_cluster_freeze(void)
   rig_stop(&rig);
 }
 
-/* The next thing that comes has this word first, within a reply or a push. */
+/* True when the next reply or push has this word first. */
 static bool hears(struct raw *raw, const char *word)
 {
   return raw_reply(raw) && raw->count > 1 && strcmp(raw->element[1].text, word) == 0;
@@ -151,7 +151,7 @@ static bool touch_all_asking(struct raw *raw)
   return raw_run(raw, "ASKING") && touch_all(raw);
 }
 
-/* The old owner has but some of the keys: before 7.0 it says the same as with none. */
+/* The old owner has only some of the keys: before 7.0 it says the same as with none. */
 static const char *split(void)
 {
   return server_version() >= 700 ? "TRYAGAIN" : "ASK ";
@@ -188,7 +188,7 @@ static void test_migration_by_hand(void)
   rig_stop(&rig);
 }
 
-/* A missing key is as good as one that has moved: without a queue, there is nothing but ASK. */
+/* A missing key counts as one that has moved: without a queue, the answer is always ASK. */
 static void test_migration_of_some_keys(void)
 {
   cluster_start(&rig, NULL);
@@ -204,7 +204,7 @@ static void test_migration_of_some_keys(void)
   rig_stop(&rig);
 }
 
-/* Who listens by SSUBSCRIBE is told when the slot goes; who listens by SUBSCRIBE is not. */
+/* SSUBSCRIBE's listeners are told when the slot goes; SUBSCRIBE's are not. */
 static void test_listeners_of_a_slot(void)
 {
   cluster_start(&rig, NULL);
@@ -326,7 +326,7 @@ static void test_cluster_greetings(void)
 }
 
 /*
- * A master without the others takes writes for the node timeout, and then none; its replica is
+ * A master that is cut off takes writes for the node timeout, and then none; its replica is
  * promoted meanwhile, or soon after.
  */
 static void test_cluster_split_brain(void)
@@ -358,7 +358,7 @@ static void test_cluster_split_brain(void)
   rig_stop(&rig);
 }
 
-/* Asked for no more than that another may take over, and cut off: both take writes. */
+/* A TAKEOVER while the old master is cut off: both take writes. */
 static void test_cluster_two_masters(void)
 {
   static const struct rig_options options = {.parted = true};

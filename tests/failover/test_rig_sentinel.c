@@ -1,6 +1,6 @@
 /*
- * The Sentinel set-up does what rig.h says, and the servers behave in it as the library counts on:
- * asked by raw connections, without the library.
+ * The Sentinel set-up does what rig.h says, and its servers behave as the library expects: tested
+ * by raw connections, without the library.
  */
 #include "rig.h"
 
@@ -11,7 +11,7 @@
 static struct rig rig;
 static struct raw one, two;
 
-/* Runs a command, and looks at the beginning of the error that it must come to. */
+/* Runs a command, and checks how the error begins that it must give. */
 #define REFUSED(raw, with, ...) CHECK(!raw_run((raw), __VA_ARGS__) && raw_refused((raw), (with)))
 
 static struct raw *ask(int node)
@@ -102,7 +102,7 @@ static void test_frozen_master(void)
   node_freeze(&rig.node[0]);
   int master = sentinels_promote(&rig, 0);
   CHECK(master > 0);
-  raw_send(&one, "SET door 2"); /* it is there before whatever the Sentinels send */
+  raw_send(&one, "SET door 2"); /* it arrives before anything that the Sentinels send */
   node_thaw(&rig.node[0]);
   CHECK(raw_reply(&one) && strcmp(one.element[0].text, "OK") == 0);
   CHECK(node_becomes(&rig.node[0], "slave"));
@@ -144,7 +144,7 @@ static void test_dead_sentinels(void)
   rig_stop(&rig);
 }
 
-/* Two masters that both take writes, for as long as the network is parted. */
+/* Two masters that both take writes, for as long as the partition lasts. */
 static void test_split_brain(void)
 {
   static const struct rig_options options = {.parted = true};

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Shorter than usual: so much must have passed when the network heals. */
+/* Shorter than usual, because the tests wait until it is over. */
 #define SPLIT_LEASE_MS 6000
 
 static void test_killed_master(void)
@@ -46,7 +46,7 @@ static void test_manual_failover(void)
   scene_end();
 }
 
-/* The address begins with the one that is dead: when connecting first, and when again. */
+/* The address begins with the dead one, both for the first connection and for the next. */
 static void test_first_sentinel_dead(void)
 {
   sentinels_start(&rig, NULL);
@@ -75,7 +75,7 @@ static void test_unknown_service(void)
   rig_stop(&rig);
 }
 
-/* What a client of its own is told when it connects. */
+/* The status that a new client gets when it connects. */
 static int connecting(const struct connection *connection)
 {
   static struct client client;
@@ -86,8 +86,8 @@ static int connecting(const struct connection *connection)
 }
 
 /*
- * They are needed to find the master, not to stay with it. Whose connection breaks meanwhile comes
- * back when one of them does.
+ * They are needed to find the master, not to stay with it. A client whose connection breaks
+ * meanwhile is back when one of them is.
  */
 static void test_all_sentinels_dead(void)
 {
@@ -135,7 +135,7 @@ static void test_passwords(void)
 }
 
 /*
- * A holder stays with the old master, another contender comes to the new one. Returns how long both
+ * A holder stays with the old master, another contender goes to the new one. Returns how long both
  * believed. The network heals only when the second has held for a while, or not at all.
  */
 static int64_t split(const char *what, const char *config, int replicas)

@@ -1,7 +1,6 @@
 /*
- * Processes that end with the program that started them, however that ends: by its end, by a signal
- * of the usual ones, or killed. A SIGALRM, for which a test may wind up alarm(), ends it as a
- * failure.
+ * Processes that end with the program that started them, however that ends: by returning, by one of
+ * the usual signals, or killed. A test may set alarm(): a SIGALRM ends the program as a failure.
  */
 #ifndef SUPPORT_PROCESS_H
 #define SUPPORT_PROCESS_H
@@ -18,19 +17,28 @@ pid_t spawn_program(const char *const *words, int *in, int *out);
 /* A pipe that is closed on exec. */
 void open_pipe(int ends[2]);
 
-/* Waits for its end. Returns its exit status, or -1 if it did not end well within SOON. */
+/*
+ * Waits for the process to end. Returns its exit status, or -1 if a signal ended it or it took
+ * longer than SOON.
+ */
 int reap(pid_t pid);
 
-/* SIGKILL, and waits for the end. Harmless for one that was reaped. */
+/* SIGKILL, and waits for the end. Does nothing to a process that was reaped. */
 void slay(pid_t pid);
 
 /* slay() for all but one. */
 void slay_all_but(pid_t pid);
 
-/* Has the kernel end this process, just forked by parent, when that one dies, of whatever. */
+/*
+ * Makes the kernel end this process, just forked by parent, when the parent dies, for whatever
+ * reason.
+ */
 void die_with(pid_t parent);
 
-/* A new folder below /tmp, with a log and a dump.rdb at most, that goes with the program. */
+/*
+ * A new folder below /tmp, for a log and a dump.rdb at most, which is removed when the program
+ * ends.
+ */
 void own_folder(char folder[40]);
 void remove_folder(const char *folder);
 

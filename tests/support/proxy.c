@@ -36,7 +36,7 @@ struct direction {
   /* of the buffer; parsed: taken by the decoder, but its value is not yet whole */
   size_t used, parsed;
   int depth_element;
-  int values;   /* requests, or answers with those to SUBSCRIBE */
+  int values;   /* requests, or answers, those to SUBSCRIBE included */
   bool answer;  /* the value under way is one */
   bool message; /* ... or a message */
   char name[12];
@@ -250,10 +250,7 @@ static void send_due(struct direction *direction, int mode)
   }
 }
 
-/*
- * Sends what is due, and closes a link at whose one end nothing comes any more, when all has gone
- * out.
- */
+/* Sends what is due. Closes a link one end of which was closed, once all has been sent. */
 static void serve(struct link *link)
 {
   send_due(&link->up, atomic_load(&control->to_server));
@@ -271,7 +268,7 @@ static void sever(void)
   atomic_store(&control->severed, wanted);
 }
 
-/* Until the next chunk is due, or for the 5 ms within which an order is seen. */
+/* The time until the next chunk is due; at most 5 ms, so that an order is seen soon. */
 static struct timespec pause_before(int64_t now)
 {
   int64_t wait = 5000;

@@ -12,7 +12,7 @@
 
 enum proxy_mode {
   PROXY_PASS,
-  /* bytes are kept until the mode is PASS again, even if who sent them has closed the connection */
+  /* bytes are kept until the mode is PASS again, even if their sender has closed the connection */
   PROXY_HOLD,
   PROXY_DROP /* bytes are lost; the connection stays open */
 };
@@ -29,7 +29,7 @@ struct proxy_control {
   atomic_int strand_ms;
   /* the answer to this request is replaced by `garbage` */
   atomic_int garble;
-  /* so many messages of channels to be swallowed */
+  /* how many of the next messages on channels are dropped */
   atomic_int drop_messages;
   /* enum proxy_mode */
   atomic_int to_server;

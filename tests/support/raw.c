@@ -53,7 +53,7 @@ static void drop(struct raw *raw, size_t size)
   memmove(raw->buffer, raw->buffer + size, raw->used);
 }
 
-/* The size of the line that the buffer begins with, with its end; 0: it does not come. */
+/* The size of the line at the beginning of the buffer, its end included; 0: it does not come. */
 static size_t receive_line(struct raw *raw)
 {
   const char *end;
@@ -123,7 +123,10 @@ static void send_all(int socket, const char *data, size_t size)
   }
 }
 
-/* Puts the words of a command one behind the other, and their ends. Returns how many there are. */
+/*
+ * Puts the words of a command one after the other, and notes their ends. Returns how many there
+ * are.
+ */
 static size_t put_words(const char *format, va_list values, char *words, size_t room, size_t *ends)
 {
   size_t count = 0, used = 0;

@@ -1,7 +1,7 @@
 /*
  * A connection to a server that looks at it without the library: blocking, RESP2, or RESP3 after a
- * HELLO 3. It shares nothing with the library, not even the codec, so that a mistake there hides
- * nothing here.
+ * HELLO 3. It shares nothing with the library, not even the codec, so that a mistake there cannot
+ * hide one here.
  */
 #ifndef SUPPORT_RAW_H
 #define SUPPORT_RAW_H

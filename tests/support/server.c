@@ -27,8 +27,8 @@ static pid_t run_server(const struct server *started)
 }
 
 /*
- * Whether it is ready, by its own log: on its port somebody else's server may answer, which another
- * suite has started there a moment before.
+ * Whether it is ready, by its own log: on its port the server of another suite may answer, which
+ * was started there a moment before.
  */
 static bool answers(const struct server *started)
 {
@@ -78,7 +78,7 @@ void server_kill(struct server *started)
 void server_restart(struct server *started)
 {
   int64_t until = now_ms() + SOON;
-  do { /* a connection of somebody else may have the port at its own end for a moment */
+  do { /* another program's connection may use the port as its own end for a moment */
     server_kill(started);
     server_revive(started);
     if (answers(started)) return;
