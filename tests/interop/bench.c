@@ -4,9 +4,9 @@
  * followed by the 10th and the 90th percentile.
  *
  * Redisson runs with its defaults, and so does the library; each with one client in each process.
- * Rows that begin with "ours" have the blocking calls service the client, as on a small device;
- * "ours-thread" has a thread of its own do it. INTEROP_LONG=1 really waits out what Redisson's
- * defaults make of killed waiters (half an hour).
+ * In rows that begin with "ours" the blocking calls service the client, as on a small device; in
+ * "ours-thread" a thread of its own does. INTEROP_LONG=1 really waits for as long as killed waiters
+ * cost with Redisson's defaults (half an hour).
  */
 #include "lab.h"
 #include "support/proxy.h"
@@ -141,8 +141,8 @@ static int64_t script_time(int64_t *calls)
 }
 
 /*
- * Adds waiters that nobody lives for to the end of the queue, or to its head. They are alive for an
- * hour.
+ * Adds waiters without a living client to the end of the queue, or to its head. They are alive for
+ * an hour.
  */
 static void crowd(struct side *side, const char *lock, int count, bool ahead)
 {
@@ -283,8 +283,7 @@ static void bench_resources(struct side *side)
 /* Deaths */
 
 /*
- * Until when Redisson keeps the last of the queue in its place, if nobody speaks for it: ms from
- * now.
+ * Until when Redisson keeps the last of the queue in its place, if it is not heard of: ms from now.
  */
 static int64_t longest_stay(const char *lock)
 {

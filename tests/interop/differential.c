@@ -5,9 +5,9 @@
  *
  * Each state is planted twice, under two names. On the first, a party of a Redisson process carries
  * out the operation; on the second, the script that the library sends does, under the same id, and
- * is then sent once more, which must change nothing (guarantee 4 of PROTOCOL.md). The other waiters
+ * is then sent once more, which must change nothing (guarantee 4 of README.md). The other waiters
  * are entries for which this program listens, or does not. Where the two differ on purpose, the
- * difference must be one that a guarantee of PROTOCOL.md names, and is counted under it; any other
+ * difference must be one that a guarantee of README.md names, and is counted under it; any other
  * difference fails, with the case's number and seed.
  */
 #include "check.h"
@@ -50,7 +50,7 @@ struct plan {
   int operation;
 };
 
-/* What stands in Redis, in terms of the plan. */
+/* The data in Redis, in terms of the plan. */
 struct state {
   int holder, count;
   int queue[16];
@@ -126,7 +126,7 @@ static int64_t score_of(const struct plan *plan, int place, int64_t now)
   return plan->queue[place].expired ? now - 1000 : now + 20000 + (int64_t)(place + 1) * CHAIN;
 }
 
-/* As if our script had found that a Redisson waiter with that score did not listen. */
+/* Plants the note of our script that a Redisson waiter with that score did not listen. */
 static void note_silence(int who, int64_t score, int64_t since)
 {
   char note[64];
@@ -134,7 +134,10 @@ static void note_silence(int who, int64_t score, int64_t since)
   raw_run(&lab.redis, "HSET fairlock:{same} suspect:%s %s", id_of(who), note);
 }
 
-/* As our script notes a waiter of ours: heard then, with a waiter timeout of 5 s. */
+/*
+ * Plants the note of our script on a waiter of ours: when it was heard, with a waiter timeout of 5
+ * s.
+ */
 static void note_wait(int who, int64_t heard)
 {
   char note[64];
@@ -178,8 +181,8 @@ static void clear_keys(void)
 }
 
 /*
- * Listens for a waiter, or no longer, in both worlds. Our own party listens on our side always, on
- * Redisson's by itself.
+ * Begins or stops listening for a waiter, in both worlds. Our own party always listens on our side,
+ * and on Redisson's by itself.
  */
 static void listen_for(int who, bool on)
 {
@@ -233,7 +236,9 @@ static void read_state(struct state *state, const char *name)
   }
 }
 
-/* Dead for both: what only one of them has removed yet makes no difference. */
+/*
+ * A waiter that is dead for both makes no difference, even if only one of them has removed it yet.
+ */
 static void drop_dead(struct state *state, const struct plan *plan)
 {
   for (int i = 0; i < plan->length; i++) {
@@ -286,7 +291,7 @@ static int operate_theirs(const struct plan *plan)
     if (answer != NULL)
       return plan->operation == TRY ? field(answer, 0) == 1 : field(answer, 0) > 0;
     if (plan->operation == LOCK && listens_now(&lab, names[0], me)) {
-      answer = hear(java, "me", 40); /* having subscribed, it asks once more */
+      answer = hear(java, "me", 40); /* after subscribing it asks once more */
       return answer != NULL;
     }
   }
@@ -348,8 +353,8 @@ static int operate_ours(const struct plan *plan, struct state *state)
 /* Judging */
 
 /*
- * 6: what Redisson would have woken to take the lock already has it, since it is ours; it has yet
- * to confirm that.
+ * 6: a waiter that Redisson would have woken to take the lock already has it, since it is ours; it
+ * has yet to confirm that.
  */
 static bool is_direct_handover(const struct plan *plan, const struct state *theirs,
                                const struct state *own)
@@ -365,15 +370,18 @@ static bool is_direct_handover(const struct plan *plan, const struct state *thei
   return same(&expected, own);
 }
 
-/* Redisson enters the queue before it listens, so a silent waiter of its kind is given a window. */
+/*
+ * Redisson enters the queue before it listens, so a silent waiter of its kind is given a waiter
+ * timeout.
+ */
 static bool is_live(const struct plan *plan, const struct waiter *waiter)
 {
   return waiter->listens || (!plan->of_ours && !waiter->expired && !waiter->lapsed);
 }
 
 /*
- * All live waiters stand in their old order, but for one that is the holder now, and but for us at
- * the end.
+ * All live waiters are in their old order, except one that is the holder now, and except us at the
+ * end.
  */
 static bool keeps_order(const struct plan *plan, const struct state *own)
 {
@@ -389,7 +397,7 @@ static bool keeps_order(const struct plan *plan, const struct state *own)
   return true;
 }
 
-/* Who of the plan's waiters comes first among the live ones; -1: nobody. */
+/* Which of the plan's waiters is the first live one; -1: none. */
 static int first_live(const struct plan *plan)
 {
   for (int i = 0; i < plan->length; i++) {
@@ -398,7 +406,7 @@ static int first_live(const struct plan *plan)
   return -1;
 }
 
-/* Nobody overtook a live waiter, and nobody lost the lock but by the operation. */
+/* No live waiter was overtaken, and nobody lost the lock except by the operation. */
 static bool is_fair(const struct plan *plan, const struct state *own)
 {
   int first = first_live(plan);

@@ -3,11 +3,11 @@
  * speaks the same.
  *
  * The process is one client with one connection; each party is a thread with a handle for each lock
- * it was asked about. Besides, a party has a connection of its own, for its critical sections. Ends
- * at the end of stdin, without giving back anything. Must not retry, correct or order anything by
- * itself.
+ * it was asked about. Besides, a party has a connection of its own, for its critical sections. It
+ * ends at the end of stdin, without giving anything back. It must not retry, correct or order
+ * anything by itself.
  *
- * Arguments: PORT [lease=MS] [run=0|1] [cluster=1]. run=1, the default, has a thread of its own keep
+ * Arguments: PORT [lease=MS] [run=0|1] [cluster=1]. run=1, the default: a thread of its own keeps
  * leases alive; run=0 leaves that to the calls that block, as a small device would. cluster=1: the
  * port is that of a node of a cluster. The passes then do not work: they have one node in mind.
  */

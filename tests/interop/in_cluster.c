@@ -2,9 +2,10 @@
  * Redisson and the library in one queue of a real cluster, three masters and three replicas:
  * `in_cluster VERSION [TEST]`, with the version of Redisson.
  *
- * From Redis 7 on, we listen to shard channels, and so does Redisson from 3.22 on; older ones listen
- * to plain channels. We tell each kind by its own; an older Redisson tells us by a plain message,
- * which does not reach us: we find out when we ask again. So that handover is a poll, and no other.
+ * From Redis 7 on, we listen to shard channels, and so does Redisson from 3.22 on; older ones
+ * listen to plain channels. We send each kind a message on its own kind of channel. An older
+ * Redisson sends us a plain message, which does not reach us: we find out when we ask again. So
+ * only that handover is a poll.
  */
 #include "check.h"
 #include "lab.h"
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #define WAITERS  6
-#define WOKEN_MS 1500 /* sooner than any poll: ours come each 2 s, theirs when the lease ends */
+#define WOKEN_MS 1500 /* shorter than any poll: ours come every 2 s, theirs when the lease ends */
 #define POLL_MS  9000 /* some of ours, on a loaded machine */
 #define SUITE_S  300
 
@@ -50,7 +51,7 @@ static int owner_of(const char *lock)
   return cluster_owner(&rig, cluster_slot(&rig, lock));
 }
 
-/* Who waits listens to the kind of channel that it knows, at the owner of the lock's slot. */
+/* A waiter listens to the kind of channel that it knows, at the owner of the lock's slot. */
 static bool listens_in_cluster(struct raw *raw, const char *lock, int waiter)
 {
   char id[128];
@@ -78,7 +79,7 @@ static bool gather(struct raw *raw, const char *lock)
   return true;
 }
 
-/* Nobody but the next in line may have been granted the lock. */
+/* Only the next in line may have been granted the lock. */
 static bool others_wait(int next)
 {
   for (int i = next + 1; i < WAITERS; i++) {
@@ -90,7 +91,7 @@ static bool others_wait(int next)
 static void check_handover(enum kind from, int waiter, int64_t ns)
 {
   enum kind to = kind_of(waiter);
-  bool polled = from == JAVA && (plain || to == JAVA); /* the latter is no business of ours */
+  bool polled = from == JAVA && (plain || to == JAVA); /* the latter is not ours to judge */
   if (ns > longest[from][to]) longest[from][to] = ns;
   CHECK(ns < (polled ? POLL_MS : WOKEN_MS) * (int64_t)1000000);
 }

@@ -44,7 +44,7 @@ void lab_close(struct lab *lab)
 
 /* Drivers */
 
-/* A time is only as good as the clock it is of. */
+/* Times can be compared only if the driver uses the same clock. */
 static void check_clock(struct driver *driver)
 {
   int64_t before = now_ns();

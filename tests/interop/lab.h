@@ -38,7 +38,7 @@ struct driver {
   enum kind kind;
   pid_t pid;
   int in, out;
-  char lines[65536]; /* answers that nobody asked for yet */
+  char lines[65536]; /* answers that were not asked for yet */
   size_t size;
   char answer[8192]; /* the last one that was asked for */
 };
@@ -68,7 +68,7 @@ void say(struct driver *driver, const char *format, ...) __attribute__((format(p
  */
 const char *hear(struct driver *driver, const char *party, int timeout_ms);
 
-/* Both; with no answer within 20 s, "". */
+/* say() and hear(); "" if there is no answer within 20 s. */
 const char *tell(struct driver *driver, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /*
- * Redisson and the library in one queue, as whole programs: what each sees of the other's lock, who
- * is served when, and what happens when one of them dies. `mixed VERSION [TEST]`, with the version
- * of Redisson.
+ * Redisson and the library in one queue, as whole programs: what each sees of the other's lock, in
+ * which order they are served, and what happens when one of them dies. `mixed VERSION [TEST]`, with
+ * the version of Redisson.
  *
  * Order and exclusion are not judged by the lock's own data: each holder counts itself in a
  * critical section and adds itself to a log, and the order in which waiters arrived is taken from
@@ -20,7 +20,7 @@
 #define SIDE      3 /* parties of each kind in a mixed queue */
 #define ROUNDS    60
 #define PASSES    40
-#define WOKEN_MS  1500 /* sooner than any poll: ours come each 2 s, theirs when the lease ends */
+#define WOKEN_MS  1500 /* shorter than any poll: ours come every 2 s, theirs when the lease ends */
 #define LEASE_MS  3000 /* of holders that are killed */
 #define PATIENT_S 60
 
@@ -113,7 +113,7 @@ static void test_we_see_redissons_hold(void)
   CHECK_EQUAL(field(tell(ours, "a shown locked"), 0), 0);
 }
 
-/* Each waiter is marked as what it is, and as listening, in its place. */
+/* An inspection shows the kind of each waiter, that it listens, and its place. */
 static void test_status_marks_each_kind(void)
 {
   char expected[512], first[128], second[128], third[128];
@@ -161,7 +161,7 @@ static void test_redissons_force_unlock_ends_our_hold(void)
   CHECK(granted(java, "j", 20) > 0 && released(java, "j", "forced"));
 }
 
-/* A name with braces of its own gets no others. */
+/* A name that has braces gets no further ones. */
 static void test_names_with_braces(void)
 {
   CHECK(field(tell(ours, "a {rack}7 lock"), 0) > 0);
@@ -207,7 +207,7 @@ static void shuffle(struct party *parties, int count)
   }
 }
 
-/* What a pass came to: alone inside, held once. */
+/* Checks a pass: alone inside, held once. */
 static int64_t check_pass(struct party *party)
 {
   const char *answer = hear(party->driver, party->name, 30000);
@@ -279,7 +279,9 @@ static void test_mixed_queue_in_order_of_arrival(void)
   }
 }
 
-/* Follows MONITOR: who enters the queue, and whether who takes the lock is first in it. */
+/*
+ * Follows MONITOR: who enters the queue, and whether the lock is always taken by the first in it.
+ */
 struct observer {
   char queue[128][96];
   int length;
@@ -316,9 +318,7 @@ static void observe(struct observer *observer, const char *line)
           (size_t)observer->length * sizeof observer->queue[0]);
 }
 
-/*
- * Nobody directs the parties: they come when they come. The server's own record says who was first.
- */
+/* The parties arrive when they like. The server's own record says who was first. */
 static void test_mixed_queue_running_free(void)
 {
   struct party parties[2 * SIDE];
@@ -351,8 +351,8 @@ static void test_mixed_queue_running_free(void)
 }
 
 /*
- * Each acquisition of Redisson's takes 300 s off the time of every waiter: ours must outlast a
- * hundred of them.
+ * Each acquisition by Redisson moves the eviction of every waiter forward by 300 s: ours must
+ * survive a hundred of them.
  */
 static void test_a_hundred_redisson_acquisitions(void)
 {
@@ -409,7 +409,10 @@ static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum
   return took;
 }
 
-/* The bound is the window of 5 s and a heartbeat of 2 s, and as much again for a slow machine. */
+/*
+ * The bound is the waiter timeout of 5 s and a heartbeat of 2 s, and as much again for a slow
+ * machine.
+ */
 #define WINDOW_NS ((int64_t)14000 * 1000000)
 
 static void test_killed_redisson_waiters_before_ours(void)
@@ -430,8 +433,8 @@ static void test_our_killed_waiters_before_redisson(void)
 }
 
 /*
- * A host that lost its power says no good-bye: to the server it listens on. A stopped process is
- * the same to it.
+ * A host that lost its power closes nothing: for the server, it goes on listening. A stopped
+ * process looks the same.
  */
 static void test_stopped_redisson_waiter_before_ours(void)
 {
@@ -449,7 +452,7 @@ static void test_stopped_redisson_waiter_before_ours(void)
   print_ms("stopped Redisson waiter, next is ours", took);
   CHECK(took > 0 && took < WINDOW_NS);
   kill(victim->pid, SIGCONT);
-  if (lab_queue_reaches(&lab, "stopped", 1)) { /* it stands in line again */
+  if (lab_queue_reaches(&lab, "stopped", 1)) { /* it is in the queue again */
     CHECK(released(ours_2, "b", "stopped"));
     CHECK(granted(victim, "victim", 20) > 0);
     CHECK_EQUAL(field(tell(victim, "victim stopped count"), 0), 1);
@@ -506,8 +509,8 @@ static void test_our_killed_holder_before_redisson(void)
 }
 
 /*
- * To compare: by themselves, and with a waiter of ours at the end, whose heartbeat wakes the one in
- * front.
+ * For comparison: Redisson alone, and with a waiter of ours at the end, whose heartbeat wakes the
+ * first in line.
  */
 static void test_killed_redisson_holder_before_redisson(void)
 {

@@ -473,9 +473,9 @@ static const struct forced *forced(const struct party *party, uint64_t token)
 
 /*
  * A hold that was ended by force may be believed in until the holder's next request is answered
- * (check_renewal sees to that), also if the message that granted it arrives only afterwards. A hold,
- * or a part of its lease, that a fail-over has lost may be believed in until its lease would have
- * ended; where holds wait for the replica, nothing of the kind is lost.
+ * (check_renewal sees to that), even if the message that granted it arrives only afterwards. A
+ * hold, or a part of its lease, that a fail-over has lost may be believed in until its lease would
+ * have ended; where holds wait for the replica, nothing of the kind is lost.
  */
 static bool excused(const struct party *party)
 {

@@ -1,4 +1,6 @@
-/* Private servers on free ports of 127.0.0.1, which keep nothing on disk and end with the program. */
+/*
+ * Private servers on free ports of 127.0.0.1. They keep nothing on disk, and end with the program.
+ */
 #ifndef SUPPORT_SERVER_H
 #define SUPPORT_SERVER_H
 
