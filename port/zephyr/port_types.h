@@ -1,4 +1,7 @@
-/* The mutex and the event of the threads port for Zephyr. Private to threads.c; here for their sizes. */
+/*
+ * The mutex and the event of the threads port for Zephyr. Private to threads.c; here because users
+ * need their sizes.
+ */
 #ifndef PORT_TYPES_H
 #define PORT_TYPES_H
 
