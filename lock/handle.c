@@ -16,10 +16,10 @@
  * hold, no acquire still on its way. Until then it is LEAVING, in the background if need be.
  *
  * Tokens. While it does not hold, a handle keeps the token of its last hold: the server may still
- * have that hold, because it was given up without a release, or because a replica took over that has
- * not received the release, or has received an older one. The next acquire tells the server to end
- * that hold and to begin a new one, with a newer token than both. So an acquire ends no hold that its
- * handle believes in: none is believed in whose token is not newer than the last.
+ * have that hold, because it was given up without a release, or because a replica took over that
+ * had not received the release, or had received an older one. The next acquire tells the server to
+ * end that hold and to begin a new one, with a newer token than both. So an acquire ends no hold
+ * that its handle believes in: none is believed in whose token is not newer than the last.
  */
 #include "internal.h"
 

@@ -588,8 +588,8 @@ static void test_released_token_is_named(void)
 }
 
 /*
- * A server that took over, and whose clock is behind, may hand the lock over with an older token. It
- * is not believed: the acquire that is under way names the newer one, and would end that hold.
+ * A server that took over, with a clock that is behind, may hand the lock over with an older token.
+ * It is not believed: the acquire that is under way names the newer one, and would end that hold.
  */
 static void test_older_token_is_not_believed(void)
 {
