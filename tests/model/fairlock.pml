@@ -91,7 +91,7 @@ byte token;           /* [lock/scripts/common.lua: token      the last fencing t
 byte released;        /* [lock/scripts/common.lua: released   the token of the last hold that was released] */
 byte queue[N];        /* redisson_lock_queue:{<name>} */
 byte queued;          /* its length */
-bool alive[N];        /* [lock/scripts/common.lua: one of our waiters: alive until, ms, and its waiter timeout, ms] and that is in the future */
+bool alive[N];        /* [lock/scripts/common.lua: one of our waiters: when it was heard last, s and us, and its waiter timeout, ms] and that is in the future */
 bool listens[N];      /* it is subscribed on the client's connection ... */
 bool echo[N];         /* ... or on a dead one that the server takes to be alive */
 
@@ -200,7 +200,7 @@ inline check_order(c)
 
 /* The scripts. Each runs in one step. */
 
-/* [lock/scripts/common.lua: local function forget(waiter)] */
+/* [lock/scripts/hand_over.lua: local function forget(waiter, note)] */
 inline forget(c)
 {
   found = 0;
@@ -222,7 +222,7 @@ inline forget(c)
   alive[c] = 0
 }
 
-/* [lock/scripts/common.lua: local function grant(owner, lease, queued, holds)] handed: by a script of somebody else. */
+/* [lock/scripts/common.lua: local function grant(owner, lease, holds)] handed: by a script of somebody else. */
 inline own(c, handed)
 {
   check_order(c);
@@ -236,7 +236,7 @@ inline own(c, handed)
 }
 
 /*
- * [lock/scripts/common.lua: local function hand_over(caller)] Without Redisson's waiters `pending` is never true.
+ * [lock/scripts/hand_over.lua: local function hand_over(caller)] Without Redisson's waiters `pending` is never true.
  * may_take: the caller may have the lock.
  */
 inline hand_over(caller, may_take)
@@ -244,17 +244,17 @@ inline hand_over(caller, may_take)
   may_take = 1;
   m = 0;
   do
-  :: m >= queued || queue[m] == caller -> break /* [lock/scripts/common.lua: if not waiter or waiter == caller then] */
+  :: m >= queued || queue[m] == caller -> break /* [lock/scripts/hand_over.lua: if not waiter or waiter == caller then] */
   :: else ->
     w = queue[m];
     if
 #ifndef BUG_NO_SKIP
-    /* [lock/scripts/common.lua: elseif alive and tonumber(limit or 0) <= now then] */
+    /* [lock/scripts/hand_over.lua: if not patience or heard_s * 1000 + heard_us / 1000 + patience <= now then] */
     :: !alive[w] -> forget(w); end_wait(w)
 #endif
-    /* [lock/scripts/common.lua: elseif listens then] */
+    /* [lock/scripts/hand_over.lua: elseif listens then] */
     :: alive[w] && (listens[w] || echo[w]) ->
-      own(w, 1); /* [lock/scripts/common.lua: local _, token = grant(waiter, patience, true, '0')] */
+      own(w, 1); /* [lock/scripts/hand_over.lua: local token = grant(waiter, patience, '0')] */
       if
       :: listens[w] && up[w] -> to_client[w]!GRANT(token)
       :: else
@@ -264,7 +264,7 @@ inline hand_over(caller, may_take)
 #ifdef BUG_NO_SKIP
     :: else -> may_take = 0; break
 #else
-    :: else -> m++ /* [lock/scripts/common.lua: place = place + 1] */
+    :: else -> m++ /* [lock/scripts/hand_over.lua: place = place + 1] */
 #endif
     fi
   od;
@@ -296,7 +296,7 @@ inline acquire(c, t, queueing, answer)
     :: answer -> to_client[c]!YES(token)
     :: else
     fi
-  /* [lock/scripts/acquire.lua: if target > 1 or mode < 0 then return {-1, 0, now} end] */
+  /* [lock/scripts/acquire.lua: if target ~= '1' or mode < 0 then return {-1, 0, now} end] */
   :: !(holder == c && (t == token || queueing)) && !queueing ->
     if
     :: answer -> to_client[c]!NO(0)
@@ -315,14 +315,14 @@ inline acquire(c, t, queueing, answer)
     :: else
     fi;
     if
-    :: may_have -> /* [lock/scripts/acquire.lua: local token = grant(id, lease, score, '1')] */
+    :: may_have -> /* [lock/scripts/acquire.lua: local token = grant(id, lease, '1')] */
       own(c, 0);
       if
       :: answer -> to_client[c]!YES(token)
       :: else
       fi
     :: else ->
-      alive[c] = 1; /* [lock/scripts/acquire.lua: remember(id, now + mode] */
+      alive[c] = 1; /* [lock/scripts/acquire.lua: call('hset', meta, id, time[1]] */
       if
       /* [lock/scripts/acquire.lua: local place = call('rpush', queue, id)] */
       :: !is_queued(c) -> queue[queued] = c; queued++
@@ -358,7 +358,7 @@ inline release(c, t, answer)
     freed = 1
   :: else ->
     if
-    /* [lock/scripts/release.lua: elseif token == '0' and target == 0 then] */
+    /* [lock/scripts/release.lua: if token == target and not held then forget(id, id) end] */
     :: t == 0 ->
       forget(c);
       if
@@ -369,7 +369,7 @@ inline release(c, t, answer)
     fi
   fi;
 #ifndef BUG_NO_WAKE
-  if /* [lock/scripts/release.lua: local given = free and hand_over() == 'given'] */
+  if /* [lock/scripts/release.lua: given = free and hand_over() == 'given'] */
   :: holder == NOBODY -> hand_over(NOBODY, may_have)
   :: else
   fi;
