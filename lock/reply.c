@@ -83,7 +83,7 @@ static int classify(const struct resp_event *event)
 static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
-  memcpy(engine->error, event->data, size);
+  if (size > 0) memcpy(engine->error, event->data, size);
   engine->error[size] = 0;
 }
 
