@@ -216,10 +216,13 @@ static int read_about(struct list *list, struct candidate *candidate)
   return status == FAIRLOCK_OK ? read_exists(list, &candidate->plain, true) : status;
 }
 
-/* The same keys may be those of a lock whose name stands in braces, if its own key says so. */
+/*
+ * The same keys may be those of a lock whose name stands in braces, if its own key says so, and the
+ * braces leave it short enough for a name.
+ */
 static bool may_be_in_braces(const struct candidate *candidate)
 {
-  return candidate->braced && !candidate->plain;
+  return candidate->braced && !candidate->plain && candidate->size + 2 <= FAIRLOCK_NAME_MAX;
 }
 
 static int read_time(struct list *list)

@@ -129,6 +129,21 @@ test_unreadable() {
   said WRONGTYPE
 }
 
+# A key that stands where a lock's in braces would, with a name longer than any lock's: no lock's, and no end.
+test_too_long_in_braces() {
+  hold a z
+  for size in 4094 4095 4096; do
+    name=$(printf "%0${size}d" 7)
+    redis set "{$name}" 1 >"$dir/out"
+    redis hset "fairlock:{$name}" token 1 >"$dir/out"
+  done
+  # the shortest can be a lock's
+  expect 76 "$fairlock" list --json
+  same "$(names)" 'a z '
+  same "$(grep -c 'cannot be read: ' "$dir/err")" 1
+  said WRONGTYPE
+}
+
 test_rights() {
   page=tests/server/README.md
   rules=$(sed -n '/ACL SETUSER lock on/,/^$/{s/^ *ACL SETUSER//;s/NAME/a/g;s/>PASSWORD/>pw/;p;/^$/q}' $page | tr '\n' ' ')
@@ -170,4 +185,4 @@ test_urls() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests among_other_keys many json of_others names patterns unreadable rights urls
+run_tests among_other_keys many json of_others names patterns unreadable too_long_in_braces rights urls
