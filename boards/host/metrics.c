@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -205,6 +206,16 @@ static bool write_new(const struct metrics *metrics, const char *temporary)
   return fclose(file) == 0 && written;
 }
 
+/*
+ * Only a file gives way to a new one: to take the place of a device, a pipe or a link (/dev/stdout
+ * is one) would destroy it. A folder refuses by itself.
+ */
+static bool may_replace(const char *path)
+{
+  struct stat there;
+  return lstat(path, &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode);
+}
+
 static void write_file(struct metrics *metrics)
 {
   if (metrics->path == NULL) return;
@@ -212,11 +223,13 @@ static void write_file(struct metrics *metrics)
   char *temporary = malloc(size);
   if (temporary != NULL) {
     snprintf(temporary, size, "%s.%ld", metrics->path, (long)getpid());
-    bool done = write_new(metrics, temporary) && rename(temporary, metrics->path) == 0;
+    bool may = may_replace(metrics->path);
+    bool done = may && write_new(metrics, temporary) && rename(temporary, metrics->path) == 0;
     int error = errno;
-    if (!done) (void)unlink(temporary);
+    if (may && !done) (void)unlink(temporary);
     if (!done && !metrics->complained) {
-      complain("cannot write metrics to %s: %s", metrics->path, strerror(error));
+      complain("cannot write metrics to %s: %s", metrics->path,
+               may ? strerror(error) : "Not a regular file");
       metrics->complained = true;
     }
     free(temporary);

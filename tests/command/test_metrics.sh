@@ -129,12 +129,6 @@ test_no_file() {
   expect 0 "$fairlock" run --metrics-file "$dir/folder.prom" a true
   said "cannot write metrics to $dir/folder.prom: "
   same "$(find "$dir" -name 'folder.prom*' | wc -l)" 1
-  if [ -e /dev/full ]; then
-    ln -s /dev/full "$dir/full"
-    expect 0 "$fairlock" run --metrics-file "$dir/full" a true # the link is replaced
-    same "$(cat "$dir/err")" ''
-    [ ! -L "$dir/full" ] || fail "it is still a link"
-  fi
   expect 64 "$fairlock" run --metrics-file '' a true
   # the end of the file, or nothing: who reads all the time sees whole files
   run --metrics-file "$dir/m.json" a sleep 1 &
@@ -146,5 +140,23 @@ test_no_file() {
   wait $runner
 }
 
+# What is no file is not replaced by one: root would lose /dev/stdout, which is a link, or /dev/null.
+test_no_regular_file() {
+  mkfifo "$dir/pipe"
+  ln -s /dev/null "$dir/link"
+  : >"$dir/there"
+  ln -s there "$dir/to_file"
+  for kind in pipe link to_file; do
+    expect 3 "$fairlock" run --metrics-file "$dir/$kind" a sh -c 'exit 3'
+    same "$(cat "$dir/err")" "fairlock: cannot write metrics to $dir/$kind: Not a regular file"
+  done
+  [ -p "$dir/pipe" ] || fail "no pipe any more"
+  [ -L "$dir/link" ] || fail "no link any more"
+  [ -L "$dir/to_file" ] || fail "no link to a file any more"
+  same "$(wc -c <"$dir/there")" 0
+  expect 0 "$fairlock" run --metrics-file "$dir/there" a true
+  [ -s "$dir/there" ] || fail "the file is not written"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests text while_it_runs not_acquired json names no_file
+run_tests text while_it_runs not_acquired json names no_file no_regular_file
