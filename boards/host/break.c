@@ -35,13 +35,19 @@ static int break_lock(struct session *session, const char *name)
 {
   struct inspection before = {0};
   int status = inspection_read(&before, session, name, strlen(name));
-  if (status == FAIRLOCK_OK) status = fairlock_force_release(&session->client, name, strlen(name));
+  bool readable = status == FAIRLOCK_OK;
+  /* what makes no sense can be broken, too */
+  if (readable || status == FAIRLOCK_PROTOCOL)
+    status = fairlock_force_release(&session->client, name, strlen(name));
   char *shown = bytes_shown(name, strlen(name));
   if (status == FAIRLOCK_NOT_HELD) {
     complain("%s is free: there was nothing to break", shown);
     status = EXIT_CONFLICT;
   } else if (status != FAIRLOCK_OK) {
     status = session_complain(session, status);
+  } else if (!readable) {
+    printf("%s: broken; who held it made no sense\n", shown);
+    status = EXIT_DONE;
   } else {
     printf("%s: broken; it was ", shown);
     inspection_print_holder(stdout, &before, true);

@@ -24,6 +24,7 @@ static bool copy_party(struct party *party, const struct fairlock_report *report
   party->ours = report->ours;
   party->listens = report->listens;
   party->alive = report->alive;
+  party->seen_at = 0;
   return true;
 }
 
@@ -33,11 +34,24 @@ static bool take_holder(struct inspection *inspection, const struct fairlock_rep
   inspection->ttl_ms = report->ttl_ms;
   inspection->hold_count = report->hold_count;
   inspection->token = report->token;
-  if (report->waiters > 0) {
-    inspection->waiters = calloc(report->waiters, sizeof *inspection->waiters);
-    if (inspection->waiters == NULL) return false;
-  }
+  inspection->announced = report->waiters;
+  inspection->told = true;
   return report->id == NULL || copy_party(&inspection->holder, report);
+}
+
+/* Memory for what has come: the number that the server announces may be any. */
+static bool take_waiter(struct inspection *inspection, const struct fairlock_report *report)
+{
+  if (inspection->waiter_count == inspection->waiter_room) {
+    size_t room = inspection->waiter_room > 0 ? 2 * inspection->waiter_room : 16;
+    struct party *waiters = realloc(inspection->waiters, room * sizeof *waiters);
+    if (waiters == NULL) return false;
+    inspection->waiters = waiters;
+    inspection->waiter_room = room;
+  }
+  if (!copy_party(&inspection->waiters[inspection->waiter_count], report)) return false;
+  inspection->waiter_count++;
+  return true;
 }
 
 static void take(const struct fairlock_report *report, void *context)
@@ -48,9 +62,7 @@ static void take(const struct fairlock_report *report, void *context)
     inspection_clear(inspection);
     done = take_holder(inspection, report);
   } else {
-    done = inspection->waiters != NULL &&
-           copy_party(&inspection->waiters[inspection->waiter_count], report);
-    if (done) inspection->waiter_count++;
+    done = take_waiter(inspection, report);
   }
   if (!done) inspection->out_of_memory = true;
 }
@@ -58,12 +70,14 @@ static void take(const struct fairlock_report *report, void *context)
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,
                     size_t size)
 {
+  inspection->told = false;
   int status = fairlock_inspect(&session->client, name, size, take, inspection);
   if (status == FAIRLOCK_OK && inspection->out_of_memory) {
     complain("out of memory");
     exit(EXIT_SYSTEM);
   }
-  return status;
+  bool whole = inspection->told && inspection->waiter_count == inspection->announced;
+  return status == FAIRLOCK_OK && !whole ? FAIRLOCK_PROTOCOL : status;
 }
 
 static bool same_party(const struct party *a, const struct party *b)

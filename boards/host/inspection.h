@@ -27,12 +27,15 @@ struct inspection {
   uint64_t token;        /* 0: none */
   struct party *waiters; /* in order */
   size_t waiter_count;
+  size_t waiter_room; /* waiters that there is memory for */
+  size_t announced;   /* as many waiters are to come */
+  bool told;          /* something was reported */
   bool out_of_memory;
 };
 
 /*
  * Reads the lock called name, any bytes, into *inspection, which starts zeroed, or as it was left.
- * Returns a status of the library's.
+ * Returns a status of the library's; FAIRLOCK_PROTOCOL also if the server did not say all.
  */
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,
                     size_t size);

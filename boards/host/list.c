@@ -303,10 +303,11 @@ static void print_lock(struct list *list, const char *name, size_t size,
   printf(", %zu waiting\n", inspection->waiter_count);
 }
 
-/* Whether the failure is one of this lock alone, such as a key of another type. */
+/* Whether the failure is one of this lock alone, such as a key of another type, or a count below 0. */
 static bool concerns_lock(int status)
 {
-  return status == FAIRLOCK_REFUSED || status == FAIRLOCK_DENIED || status == FAIRLOCK_WRONG_SHARD;
+  return status == FAIRLOCK_REFUSED || status == FAIRLOCK_DENIED ||
+         status == FAIRLOCK_WRONG_SHARD || status == FAIRLOCK_PROTOCOL;
 }
 
 static void complain_lock(struct list *list, const char *name, size_t size, int status)

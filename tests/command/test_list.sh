@@ -129,6 +129,22 @@ test_unreadable() {
   said WRONGTYPE
 }
 
+# A lock whose contents make no sense is named, not taken for free.
+test_nonsense() {
+  hold a z
+  redis hset m redisson:1 -5 >"$dir/out"
+  redis hset 'fairlock:{m}' token 1 >"$dir/out"
+  expect 76 "$fairlock" list --json
+  same "$(names)" 'a z '
+  said 'm cannot be read: '
+  expect 76 "$fairlock" status m
+  same "$(cat "$dir/out")" ''
+  expect 0 "$fairlock" break m
+  printed 'm: broken; who held it made no sense'
+  expect 0 "$fairlock" status m
+  printed 'm: free'
+}
+
 # A key that stands where a lock's in braces would, with a name longer than any lock's: no lock's, and no end.
 test_too_long_in_braces() {
   hold a z
@@ -185,4 +201,4 @@ test_urls() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests among_other_keys many json of_others names patterns unreadable too_long_in_braces rights urls
+run_tests among_other_keys many json of_others names patterns unreadable nonsense too_long_in_braces rights urls

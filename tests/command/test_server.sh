@@ -1,7 +1,7 @@
 #!/bin/sh
 # Which server, who we are to it, and what happens when it does not serve us; mistakes in the
 # command line.
-# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317,SC2094
 set -u
 . tests/support/lib.sh
 
@@ -177,6 +177,35 @@ test_not_a_server_of_ours() {
   said 'Is it a Redis server'
 }
 
+# lies COUNT: a server on port $other that says that COUNT wait for the lock, and tells of two.
+lies() {
+  rm -f "$dir/replies"
+  mkfifo "$dir/replies"
+  nc -l 127.0.0.1 $other <"$dir/replies" | while read -r word; do
+    case $word in
+      HELLO*) printf '%%1\r\n+id\r\n:1\r\n' ;;
+      TIME*) printf '*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n' ;;
+      EVALSHA*) printf '*12\r\n:5000\r\n$1\r\n7\r\n:1\r\n:1\r\n:%s\r\n$4\r\nme:1\r\n' "$1"
+        printf ':1\r\n:2\r\n$4\r\nme:2\r\n:1\r\n:2\r\n$4\r\nme:3\r\n' ;;
+    esac
+  done >"$dir/replies" 2>"$dir/lies" &
+  sleep 0.3
+}
+
+# Another number of waiters than announced: neither believed nor written behind what was set aside.
+test_lies_about_waiters() {
+  command -v nc >"$dir/out" || { echo "skip lies_about_waiters: no nc"; return; }
+  other=$((port + 1))
+  lies 2
+  expect 0 "$fairlock" status --url redis://127.0.0.1:$other a
+  printed me:3
+  for count in 0 1 3 4000000000; do
+    lies $count
+    expect 76 "$fairlock" status --url redis://127.0.0.1:$other a
+    [ ! -s "$dir/out" ] || fail "$(cat "$dir/out")"
+  done
+}
+
 test_passwords() {
   redis config set requirepass 's:e/c@r%t' >"$dir/out"
   password='s:e/c@r%t'
@@ -302,4 +331,4 @@ test_server_refuses() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests usage help manual bad_urls urls ipv6 databases unreachable unreachable_while_waiting not_a_server_of_ours \
-  passwords password_file_of_others password_is_not_shown acl documented_rules server_refuses
+  lies_about_waiters passwords password_file_of_others password_is_not_shown acl documented_rules server_refuses
