@@ -98,6 +98,16 @@ static const struct fairlock_router logging = {see, pass_on, see_end};
 
 void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log)
 {
+  if (engine->topology == &log->topology) return; /* it is kept already */
+  if (engine->topology != NULL && engine->topology->router == &logging) {
+    /* another log is kept: this one takes its place, for each finds itself as the engine's only one */
+    const struct fairlock_log *other = log_of(engine);
+    log->up = other->up;
+    log->router = other->router;
+    log->topology = other->topology;
+    engine->topology = &log->topology;
+    return;
+  }
   log->up = false;
   log->router = &plain;
   memset(&log->topology, 0, sizeof log->topology);

@@ -50,6 +50,15 @@ static void keep_log(void)
   fairlock_engine_keep_log(&engine, &journal);
 }
 
+/* Counts in its context. */
+static void count_event(enum fairlock_log_event event, int status, const char *text, void *context)
+{
+  (void)event;
+  (void)status;
+  (void)text;
+  ++*(char *)context;
+}
+
 static void set_up_logged(void)
 {
   set_up();
@@ -83,6 +92,28 @@ static void test_connections(void)
   fairlock_engine_fail(&engine, FAIRLOCK_UNTRUSTED);
   close_connection();
   CHECK(tells("disconnected UNTRUSTED\n"));
+}
+
+/* A second call changes nothing, or puts another log in the place of the first. */
+static void test_kept_twice(void)
+{
+  static struct fairlock_log other;
+  static char others;
+  set_up_logged();
+  keep_log();
+  greet();
+  CHECK(tells("connected OK\n"));
+  other.function = count_event;
+  other.context = &others;
+  fairlock_engine_keep_log(&engine, &other);
+  break_connection();
+  CHECK_EQUAL(others, 1);
+  greet();
+  CHECK_EQUAL(others, 2);
+  keep_log();
+  break_connection();
+  CHECK(tells("disconnected UNREACHABLE\n"));
+  CHECK_EQUAL(others, 2);
 }
 
 static void test_dead_connection(void)
@@ -285,6 +316,7 @@ static void test_replicas(void)
 }
 
 const struct check_test check_tests[] = {{"events: connections", test_connections},
+                                         {"events: kept twice", test_kept_twice},
                                          {"events: dead connection", test_dead_connection},
                                          {"events: nonsense", test_nonsense},
                                          {"events: refused greeting", test_refused_greeting},
