@@ -238,6 +238,9 @@ static int read_time(struct list *list)
     if (count == 2 || !resp_parse_number(event.data, event.size, &numbers[count++]))
       return FAIRLOCK_PROTOCOL;
   } while (!event.last);
+  if (count != 2 || numbers[0] < 0 || numbers[0] > UINT32_MAX || numbers[1] < 0 ||
+      numbers[1] >= 1000000)
+    return FAIRLOCK_PROTOCOL;
   list->server_ms = numbers[0] * 1000 + numbers[1] / 1000;
   list->asked_at = port_clock_ms();
   return FAIRLOCK_OK;
