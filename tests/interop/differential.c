@@ -315,17 +315,19 @@ static void settle(const struct plan *plan, int result)
 static int run_script(const struct plan *plan)
 {
   bool acquire = plan->operation == TRY || plan->operation == LOCK;
-  const struct fairlock_script *script =
-      &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
   char text[16384];
   int held = plan->holder == 0 ? plan->count : 0;
   int wanted = acquire ? held + 1 : plan->operation == FORCE ? -1 : held > 0 ? held - 1 : 0;
+  if (plan->operation == UNLOCK && wanted > 0)
+    acquire = true; /* which keeps the rest of the hold */
+  const struct fairlock_script *script =
+      &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   fairlock_unpack(&writer, script);
   text[writer.used] = 0;
-  raw_send(&lab.redis, acquire ? SCRIPT_CALL " 20000 %s %s" : SCRIPT_CALL " %s 20000", text,
-           names[1], me, server_ms() + 2000, wanted,
+  raw_send(&lab.redis, acquire ? SCRIPT_CALL " 20000 %s %s" : SCRIPT_CALL " %s", text, names[1], me,
+           server_ms() + 2000, wanted,
            !acquire                  ? plan->operation == FORCE ? "0" : TOKEN
            : held > 0                ? "-1"
            : plan->operation == LOCK ? "5000"
