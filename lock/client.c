@@ -3,12 +3,12 @@
  *
  * One mutex guards the engine; the transport is called without it. Of the tasks inside a blocking
  * call, one at a time services the client: it connects, receives and closes. The other tasks send
- * what they want themselves, sleep on an event of their own, and are set when their operation is
- * over, or when nobody services the client. They sleep no longer than the engine's deadline, and do
- * then what is due; so nothing ever has to wake the one that receives.
+ * what they want themselves, sleep on an event of their own, and are woken when their operation is
+ * over, or when nobody services the client. They sleep no longer than the engine's deadline, and
+ * then do what is due, so nothing ever has to wake the one that receives.
  *
- * One task at a time sends, and whatever others have to send meanwhile goes with it, in as few
- * calls as possible. Nothing is closed while one sends.
+ * One task at a time sends, and also sends what others have to send meanwhile, in as few calls as
+ * possible. The connection is never closed while a task sends.
  */
 #include "fairlock.h"
 
@@ -19,14 +19,14 @@
 #endif
 
 /*
- * For so long a task leaves the mutex to the one that services the client, when that is what
- * everybody waits for.
+ * How long a task leaves the mutex to the one that services the client, when all of them wait for
+ * that one.
  */
 #define YIELD_MS 2U
 
 /*
- * With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon:
- * nothing may tell its caller.
+ * With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon: its
+ * caller may not be told when it can go on.
  */
 #define BLOCKED_MS 10U
 
@@ -70,9 +70,9 @@ static int unlock(struct fairlock_client *client, int status)
 }
 
 /*
- * Does what is due, and sends what there is, as far as it goes without blocking; if another task is
- * sending, that one does. Returns the time. Called, and returns, with the mutex locked, which it
- * unlocks to send.
+ * Does what is due, and sends what there is, as much as it can without blocking; if another task is
+ * sending, that one sends it. Returns the time. Called, and returns, with the mutex locked, which
+ * it unlocks to send.
  */
 static uint32_t attend(struct fairlock_client *client)
 {
@@ -115,8 +115,8 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
 
 /*
  * Wakes the tasks that have what they wait for, and, if nobody services the client, one that will:
- * the newest, whose answer is likely to come last. The one inside fairlock_run() is set by whoever
- * serviced the client before.
+ * the newest, whose answer is likely to come last. The one inside fairlock_run() is woken by the
+ * task that serviced the client before it.
  */
 static void wake_blocked(struct fairlock_client *client)
 {
@@ -129,8 +129,8 @@ static void wake_blocked(struct fairlock_client *client)
 }
 
 /*
- * Services the client once, by the task that may. Blocks for up to wait_ms, with the mutex
- * unlocked. Returns whether there may be more to do at once.
+ * Services the client once; only the task that set `serviced` may call it. Blocks for up to
+ * wait_ms, with the mutex unlocked. Returns whether there may be more to do at once.
  */
 static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
                  struct port_event *event)
@@ -162,7 +162,7 @@ static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
   now = port_clock_ms();
   if (got == PORT_WOULD_BLOCK) got = 0;
   int failure = got == PORT_UNTRUSTED ? FAIRLOCK_UNTRUSTED : FAIRLOCK_UNREACHABLE;
-  if (got < 0) fairlock_engine_fail(engine, failure); /* and is closed the next time */
+  if (got < 0) fairlock_engine_fail(engine, failure); /* the next turn closes it */
   else if (!(wants & FAIRLOCK_CONNECT)) fairlock_engine_received(engine, (size_t)got, now);
   else if (got > 0) fairlock_engine_opened(engine, now);
   return got > 0;
@@ -181,8 +181,8 @@ static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t n
   if (client->engine.broken && client->sending) beside = true;
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
   /*
-   * What is due now, a dead connection, is for the one that services the client; a wait of 0 would
-   * not leave it the mutex.
+   * What is due now, a dead connection, is left to the one that services the client, which a wait
+   * of 0 would keep from the mutex.
    */
   if (beside && wait == 0) wait = YIELD_MS;
   wait = least(least(timeout_ms, PORT_WAIT_MAX_MS), wait);
@@ -191,10 +191,10 @@ static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t n
     return false;
   }
   client->serviced = true;
-  wake_blocked(client); /* for those whose operation ended the last time */
+  wake_blocked(client); /* those whose operation ended in the turn before */
   bool more = turn(client, wait, now, event);
   client->serviced = false;
-  if (client->runner != event) wake_runner(client); /* it came meanwhile, and takes over */
+  if (client->runner != event) wake_runner(client); /* it came meanwhile: it takes over */
   return more;
 }
 
@@ -290,8 +290,8 @@ static int take_out(struct fairlock_client *client, struct fairlock *handle)
 }
 
 /*
- * A task is inside a function that waits for the end of the handle's operation, or has to learn of
- * it yet.
+ * Whether a task is inside a function that waits for the end of the handle's operation, even if
+ * that end has come and the task has not run since.
  */
 static bool occupied(const struct fairlock_client *client, const struct fairlock *handle)
 {
@@ -308,7 +308,7 @@ int fairlock_deinit(struct fairlock *handle)
   return unlock(client, status);
 }
 
-/* Operations. They begin with the mutex locked, and leave it so. */
+/* Operations. They are begun with the mutex locked, and leave it locked. */
 
 /*
  * Why a task may not begin an operation; FAIRLOCK_OK: it may. A hold belongs to the task that
@@ -453,7 +453,7 @@ int fairlock_result(struct fairlock *handle)
   return unlock(client, status);
 }
 
-/* Operations on a lock rather than on a hold go through a handle that lives as long as the call. */
+/* Operations on a lock rather than on a hold use a handle that exists only during the call. */
 
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
 {
@@ -488,7 +488,7 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
   struct fairlock_engine *engine = &client->engine;
   port_event_init(&event);
   bool more = step(client, timeout_ms, attend(client), &event);
-  /* mostly that was all: seen here, it does not cost the caller's loop a turn */
+  /* usually that was all: to find out here saves the caller's loop a turn */
   if (more) more = step(client, 0, attend(client), &event);
   uint32_t now = attend(client);
   wake_blocked(client);

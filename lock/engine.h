@@ -21,14 +21,15 @@
  *                                    fairlock_engine_sent(); receive to where
  *                                    fairlock_engine_input() says, and tell
  *                                    fairlock_engine_received(), with size 0 when there was
- *                                    nothing: only then is silence held against the server
+ *                                    nothing: only then does a late answer count against the
+ *                                    server
  *       wait for bytes, at most fairlock_engine_deadline(e, now) ms
  *     }
  *
  * Times are uint32_t milliseconds of one clock that never jumps and wraps around at 2^32; they are
  * compared by their difference, so no interval may be longer than FAIRLOCK_DURATION_MAX_MS. While a
- * handle waits or holds, tick at least once a month: after 49 days the clock has gone round, and
- * the end of a hold that is long over would seem to lie ahead.
+ * handle waits or holds, tick at least once a month: after 49 days the clock has wrapped around,
+ * and the end of a hold that passed long ago would seem to be still to come.
  *
  * None of these functions may be called by two tasks at the same time for one engine.
  */
@@ -46,8 +47,8 @@ extern "C" {
 #endif
 
 /*
- * The version, in which the Makefile, the command and the tarball follow this file; a test holds
- * the rest to it.
+ * The version. The Makefile, the command and the tarball take it from here; a test checks that all
+ * other places agree.
  */
 #define FAIRLOCK_VERSION       "0.2.0"
 #define FAIRLOCK_VERSION_MAJOR 0
@@ -96,8 +97,8 @@ extern "C" {
 #define FAIRLOCK_ERROR_SIZE 64
 
 /*
- * What an operation came to. "Failed", "timed out", "lost" and "unknown" are different things:
- * after a time-out or a failure the caller does not hold the lock and waits no more; after LOST
+ * The result of an operation. "Failed", "timed out", "lost" and "unknown" are different things:
+ * after a time-out or a failure the caller does not hold the lock and no longer waits; after LOST
  * others may already hold it; after UNKNOWN the request may or may not have been carried out.
  */
 enum fairlock_status {
@@ -110,7 +111,7 @@ enum fairlock_status {
   /* try: somebody else holds the lock or was first in line. Try later, or wait */
   FAIRLOCK_BUSY = -1,
 
-  /* the wait passed. The queue was left */
+  /* the wait ended without the lock. The queue was left */
   FAIRLOCK_TIMEOUT = -2,
 
   /* fairlock_cancel() ended the wait. The queue was left */
@@ -131,7 +132,7 @@ enum fairlock_status {
   /* the handle has an operation going on, or still holds. Wait for it */
   FAIRLOCK_IN_PROGRESS = -7,
 
-  /* no answer came to a release: it was carried out, or the lease ends the hold */
+  /* a release was not answered: it was carried out, or the lease will end the hold */
   FAIRLOCK_UNKNOWN = -8,
 
   /* no connection to the server. Check address and network; try again */
@@ -155,13 +156,13 @@ enum fairlock_status {
   /* the server refuses writes: MISCONF, NOREPLICAS. See its log */
   FAIRLOCK_MISCONF = -15,
 
-  /* too few replicas have acknowledged in time (WAIT): the lock was not taken. Look at them */
+  /* too few replicas acknowledged in time (WAIT): the lock was not taken. Check the replicas */
   FAIRLOCK_UNSYNCED = -16,
 
-  /* any other error of the server's: see the error text */
+  /* any other error of the server: see the error text */
   FAIRLOCK_REFUSED = -17,
 
-  /* the server's bytes are no RESP, or not what was asked for */
+  /* the server's bytes are not RESP, or not an answer to what was asked */
   FAIRLOCK_PROTOCOL = -18,
 
   /* an argument is out of its range. A mistake of the caller's */
@@ -188,15 +189,15 @@ struct fairlock_engine;
 struct resp_event;
 
 /*
- * Told once when a hold is lost. It runs in whichever task services the client, inside the engine:
- * it must be short, and call no function of the library. Set a flag, cut the motor's power.
+ * Called once when a hold is lost, in whichever task services the client, inside the engine: it
+ * must be short, and call no function of the library. Set a flag, or cut the motor's power.
  */
 typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 
 /*
  * What a client needs to know. Kept by pointer, not copied: it must stay valid and unchanged as
- * long as the client is used, and may be const, in flash. Members that are 0 or NULL have the
- * meaning given.
+ * long as the client is used, and may be const, in flash. Where a member may be 0 or NULL, its
+ * comment says what that means.
  */
 struct fairlock_config {
   /* the caller's memory, for this client alone */
@@ -213,8 +214,8 @@ struct fairlock_config {
 
   /*
    * begins the ids of this client's handles, for people who look at the queue: printable, no colon,
-   * at most FAIRLOCK_ID_MAX characters. Need not be unique: the server's number of the first
-   * connection and its time then are added. NULL: those alone
+   * at most FAIRLOCK_ID_MAX characters. Need not be unique: the number that the server gave the
+   * first connection, and the server's time then, are added. NULL: those alone
    */
   const char *client_id;
 
@@ -234,23 +235,23 @@ struct fairlock_config {
   uint32_t lease_ms;
 
   /*
-   * waiter timeout: a waiter that is not heard of for this long loses its place, and a lock that
+   * waiter timeout: a waiter that is not heard from for this long loses its place, and a lock that
    * was handed over and is not confirmed for this long goes to the next. A waiter sends a heartbeat
-   * at each two fifths of it. Raised to three round trips where those are longer.
+   * every two fifths of it. Raised to three round trips where those are longer.
    * FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000
    */
   uint32_t waiter_ms;
 
   /*
-   * an answer that takes longer means that the connection is dead. On slow networks raised to half
-   * of it and two measured round trips. At most FAIRLOCK_DURATION_MAX_MS / 4. 0: two fifths of
-   * waiter_ms
+   * an answer that takes longer means that the connection is dead. On slow networks it is raised to
+   * half of itself plus two measured round trips. At most FAIRLOCK_DURATION_MAX_MS / 4. 0: two
+   * fifths of waiter_ms
    */
   uint32_t response_ms;
 
   /*
-   * the same for connecting; this and response_ms for the greeting. At most
-   * FAIRLOCK_DURATION_MAX_MS / 4. 0: waiter_ms
+   * connecting that takes longer has failed; the greeting after it may take this plus response_ms.
+   * At most FAIRLOCK_DURATION_MAX_MS / 4. 0: waiter_ms
    */
   uint32_t connect_ms;
 
@@ -268,15 +269,15 @@ struct fairlock_config {
 };
 
 /*
- * Servers that move: what a client needs to follow them. Handed to fairlock_follow(), before the
+ * Servers that move: what a client needs to follow them. Passed to fairlock_follow(), before the
  * first operation; the caller's memory, which must stay valid as long as the client. A program that
- * does not call that links nothing of it.
+ * does not call fairlock_follow() links none of this.
  *
  * The transport's addresses are seeds. With `service` they are Sentinels, which are asked for the
- * master; otherwise they are servers, or nodes of a cluster, which says so itself. A client speaks
- * to one server at a time: it goes where a Sentinel or a MOVED sends it, at once but for at most
- * four times in a row. When its server is gone, is read-only, or says that it is a replica, it
- * starts from the next seed. It pauses between two rounds of the seeds, for a second at most.
+ * master; otherwise they are servers, or nodes of a cluster; the client finds out which. It speaks
+ * to one server at a time: it goes where a Sentinel or a MOVED sends it, at once up to four times
+ * in a row. When its server is gone, is read-only, or says that it is a replica, it starts from the
+ * next seed. It pauses between two rounds of the seeds, for a second at most.
  */
 struct fairlock_topology {
   /*
@@ -286,7 +287,7 @@ struct fairlock_topology {
   char *address;
   size_t address_size;
 
-  /* the name by which Sentinels know the master. NULL: the seeds are no Sentinels */
+  /* the name by which Sentinels know the master. NULL: the seeds are not Sentinels */
   const char *service;
 
   /* the Sentinels' own user and password. NULL: the default user; no authentication */
@@ -294,12 +295,12 @@ struct fairlock_topology {
   const char *sentinel_password;
 
   /*
-   * a hold begins, and a lease is extended, only when so many replicas have acknowledged it (WAIT).
-   * All of them: a promoted replica then knows of the hold. 0: none
+   * a hold begins, and a lease is extended, only when this many replicas have acknowledged it
+   * (WAIT). If that is all of them, a promoted replica knows of the hold. 0: none
    */
   uint32_t replicas;
 
-  /* how long they have for it, at most half of response_ms. 0: 500 */
+  /* how long they may take to acknowledge, at most half of response_ms. 0: 500 */
   uint32_t replicas_ms;
 
   /* the rest is private */
@@ -310,7 +311,7 @@ struct fairlock_topology {
   uint8_t state;        /* what is known of the servers */
 };
 
-/* What may happen to the connection, and is told to a log. */
+/* What a log is told of the connection. */
 enum fairlock_log_event {
   /* the server has accepted us */
   FAIRLOCK_LOG_CONNECTED = 1,
@@ -318,7 +319,7 @@ enum fairlock_log_event {
   /* no connection could be made, or the server did not accept us. status: why */
   FAIRLOCK_LOG_NOT_CONNECTED,
 
-  /* a connection that stood was given up, and another will be made. status: why */
+  /* an established connection was given up, and another will be made. status: why */
   FAIRLOCK_LOG_DISCONNECTED,
 
   /* a Sentinel, or a node of a cluster, sends us elsewhere. text: "host:port" */
@@ -332,19 +333,20 @@ enum fairlock_log_event {
 };
 
 /*
- * Told of each. text is valid during the call only; NULL: there is none. Same rules as for
- * fairlock_lost_fn, which tells what is not told here: that a hold is lost.
+ * Called for each event. text is valid during the call only; NULL: there is none. Same rules as for
+ * fairlock_lost_fn, which alone reports that a hold is lost.
  */
 typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
                                 void *context);
 
-/* A log: see fairlock_keep_log(). The caller's memory. A program without one links nothing of it. */
+/* A log: see fairlock_keep_log(). The caller's memory. Programs without one link nothing of it. */
 struct fairlock_log {
-  /* private: first, because it is found by it */
+  /* private: the first member, because the engine's pointer to it leads to the log */
   struct fairlock_topology topology;
   const struct fairlock_router *router;
   bool up;
 
+  /* called for each event */
   fairlock_log_fn function;
 
   /* handed to function */
@@ -378,7 +380,7 @@ struct fairlock_counters {
   uint32_t requests;
 };
 
-/* A step of the answer to an inspection. All pointers are valid during the call only. */
+/* One entry of an inspection's answer. All pointers are valid during the call only. */
 struct fairlock_report {
   /* the holder, or a waiter: not ended by NUL; NULL: the lock is free */
   const char *id;
@@ -392,10 +394,10 @@ struct fairlock_report {
   /* a waiter: a handover would reach it */
   bool listens;
 
-  /* a waiter: heard of in time */
+  /* a waiter: heard from in time */
   bool alive;
 
-  /* 0: the holder (or that nobody holds), 1: first in line, and so on */
+  /* 0: the holder (or nobody holds), 1: first in line, and so on */
   uint32_t place;
 
   /* place 0: how many follow */
@@ -412,20 +414,20 @@ struct fairlock_report {
 };
 
 /*
- * Gets the holder first (place 0), then each waiter in order. When the connection breaks on the
- * way, the inspection begins again with place 0. Same rules as for fairlock_lost_fn.
+ * Called for the holder first (place 0), then for each waiter in order. If the connection breaks
+ * meanwhile, the inspection begins again with place 0. Same rules as for fairlock_lost_fn.
  */
 typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
 /*
- * One holder's view of one named lock. The caller's memory; private but for what functions tell.
- * Must not move. Here and in the engine, bytes come first and arrays last: what is near the
- * beginning takes shorter instructions.
+ * One holder's view of one named lock. The caller's memory; private, except for what functions
+ * return. Must not move. Here and in the engine, bytes come first and arrays last: shorter
+ * instructions reach what is near the beginning.
  */
 struct fairlock {
   uint8_t phase;
 
-  /* bits: the lists it stands in */
+  /* bits: the lists it is in */
   uint8_t listed;
 
   uint8_t flags;
@@ -439,10 +441,10 @@ struct fairlock {
   /* enum fairlock_status of the last operation */
   int8_t result;
 
-  /* what the operation comes to when the queue was left; 0: it does not leave */
+  /* the operation's result once the queue has been left; 0: it is not leaving */
   int8_t leave_result;
 
-  /* how many requests of this phase await their answer */
+  /* how many requests of this phase await their answers */
   uint8_t unanswered;
 
   uint16_t name_size;
@@ -451,13 +453,13 @@ struct fairlock {
   /* sequence number of the newest request */
   uint16_t newest;
 
-  /* of the SUBSCRIBE or UNSUBSCRIBE under way */
+  /* sequence number of the SUBSCRIBE or UNSUBSCRIBE under way */
   uint16_t subscribe_sequence;
 
-  /* of the unanswered requests, oldest first */
+  /* sequence numbers of the unanswered requests, oldest first */
   uint16_t sequence[FAIRLOCK_UNANSWERED_MAX];
 
-  /* and when they were written */
+  /* when those requests were written */
   uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
 
   struct fairlock_engine *engine;
@@ -465,7 +467,7 @@ struct fairlock {
   /* the next of all handles of the engine */
   struct fairlock *sibling;
 
-  /* in each list */
+  /* the next in each list */
   struct fairlock *next[2];
 
   const char *name;
@@ -486,7 +488,7 @@ struct fairlock {
   /* when it wants to send next */
   uint32_t timer;
 
-  /* end of the wait, of the belief to hold, or of the ending */
+  /* end of the wait, of the belief in the hold, or of the time in which either has to end */
   uint32_t limit;
 
   /* the last useful answer, or the start of the operation */
@@ -498,7 +500,7 @@ struct fairlock_list {
   struct fairlock *first, *last;
 };
 
-/* Private to the engine: a request, frozen while it is written. */
+/* Private to the engine: a request, unchanged while it is written. */
 struct fairlock_request {
   uint8_t kind;
   bool subscribe;
@@ -530,7 +532,7 @@ struct fairlock_engine {
   uint8_t value_type, push_type;
   uint8_t id_size;
 
-  /* since the connection was last seen to be drained */
+  /* reads since there was last nothing left to receive */
   uint8_t reads;
 
   /* why there are no useful answers at present; 0: there are */
@@ -542,10 +544,10 @@ struct fairlock_engine {
   /* the caller wants a connection, with or without requests */
   bool connect_requested;
 
-  /* since `next` was computed */
+  /* something has changed since `next` was computed */
   bool changed;
 
-  /* what there is to receive may have lain here for long */
+  /* what there is to receive may have been here for long */
   bool overslept;
 
   /* the connection has to be closed */
@@ -554,19 +556,19 @@ struct fairlock_engine {
   /* channels belong to shards */
   bool sharded;
 
-  /* holds are believed in when replicas have acknowledged them */
+  /* holds are believed in only when replicas have acknowledged them */
   bool synced;
 
   /* the reply under way has an element of an unexpected kind */
   bool malformed;
 
-  /* closed: for this long after `stage_began` */
+  /* while closed: no new connection for this long after `stage_began` */
   uint16_t backoff_ms;
 
   /* sequence numbers, and how many answers may be missing while another request is sent */
   uint16_t last_sent, last_received, window;
 
-  /* the time, as the caller has told it last */
+  /* the time that the caller has given last */
   uint32_t now;
 
   const struct fairlock_config *config;
@@ -582,12 +584,12 @@ struct fairlock_engine {
   /* index in the reply under way */
   uint32_t element;
 
-  /* of the push under way */
+  /* the handle to which the push under way is addressed */
   struct fairlock *addressee;
 
   size_t send_start, send_end;
 
-  /* bytes of it that are in the send buffer or sent */
+  /* bytes of the request that are in the send buffer or sent */
   size_t request_done;
 
   size_t receive_end;
@@ -599,30 +601,30 @@ struct fairlock_engine {
   uint32_t drained_at;
 
   /*
-   * of a waiter: a handover has to reach it, and the confirmation the server, within this time. At
-   * least three round trips
+   * waiter timeout: within this time a handover has to reach the waiter, and the confirmation the
+   * server. At least three round trips
    */
   uint32_t waiter_ms;
 
   /*
-   * the connection is dead when an answer takes longer; and for this long a request is valid. At
-   * least two round trips
+   * the connection is dead when an answer takes longer; a request is valid for this long. At least
+   * two round trips
    */
   uint32_t response_ms;
 
   /* measured: follows longer ones at once, shorter ones slowly */
   uint32_t round_trip_ms;
 
-  /* the newest known time of the server arrived then ... */
+  /* when the newest known time of the server arrived */
   uint32_t sampled_at;
 
-  /* ... and was asked for then */
+  /* when it was asked for */
   uint32_t asked_at;
 
-  /* up: for this long after `stage_began` requests of broken connections may come */
+  /* while up: for this long after `stage_began`, requests of broken connections may arrive */
   uint32_t in_doubt_ms;
 
-  /* the longest that a request now under way may be valid */
+  /* the longest time for which a request now under way may be valid */
   uint32_t request_life_ms;
 
   struct fairlock_request request;
@@ -630,13 +632,13 @@ struct fairlock_engine {
   /* the newest known time of the server */
   int64_t server_now;
 
-  /* server time after which all requests that may be under way are expired */
+  /* server time after which all requests that may be under way have expired */
   int64_t last_expiry;
 
   /* numbers of the reply under way */
   int64_t values[5];
 
-  /* of the configuration, or what 0 means */
+  /* from the configuration, or the default for 0 */
   uint32_t connect_ms, offline_ms;
 
   uint32_t last_number;
@@ -665,26 +667,26 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
 
 /*
  * Has engine follow servers that move. Call it before the first operation. aim, with its context,
- * tells the transport where the next connection goes, as in port.h; NULL: it has one address, and
- * nothing is followed. With a topology, connect_ms is by default 1000, and offline_ms 60000.
- * Returns FAIRLOCK_OK or _INVALID.
+ * tells the transport where the next connection goes, as in port.h; NULL: the transport has one
+ * address, and nothing is followed. With a topology, connect_ms is 1000 by default, and offline_ms
+ * 60000. Returns FAIRLOCK_OK or _INVALID.
  */
 int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topology *topology,
                            bool (*aim)(void *context, const char *address), void *context);
 
 /*
  * Has log->function told what happens to the connection. Call it once, before the first operation
- * and after fairlock_engine_follow(), of whose topology it keeps a copy. log stays as long as the
- * engine.
+ * and after fairlock_engine_follow(): it keeps a copy of the topology. log must stay valid as long
+ * as the engine.
  */
 void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log);
 
 /*
- * The slot of a cluster in which a lock called name is, 0 to 16383: CRC16 of the name, or of the
- * part within its first braces (Redis cluster specification). Locks whose slots are on one node can
- * share a client; names with the same part in braces have the same slot: "{line:4}door". A name
- * with "{}", or with a brace that is not closed, cannot be locked in a cluster: as with Redisson,
- * its keys are in different slots.
+ * The cluster slot of the lock called name, 0 to 16383: CRC16 of the name, or of the part within
+ * its first braces (Redis cluster specification). Locks whose slots are on one node can share a
+ * client; names with the same part in braces have the same slot: "{line:4}door". A name with "{}",
+ * or with a brace that is not closed, cannot be locked in a cluster: as with Redisson, its keys are
+ * in different slots.
  */
 unsigned fairlock_slot(const void *name, size_t size);
 
@@ -700,25 +702,25 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
  * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the
  * subscription is being ended, or the server still has to be told that the handle no longer waits
  * or holds; call again when result is no longer FAIRLOCK_PENDING, or at any time. Offline, result
- * comes to FAIRLOCK_UNREACHABLE after offline_ms, and the handle goes on leaving as soon as there
- * is a connection. What it may have left on the server ends by itself with its lease or waiter
- * timeout; then this is FAIRLOCK_OK at the latest. FAIRLOCK_IN_PROGRESS: it is held, or an
- * operation goes on.
+ * becomes FAIRLOCK_UNREACHABLE after offline_ms, and the handle goes on leaving as soon as there is
+ * a connection. What it may have left on the server ends by itself with its lease or waiter
+ * timeout; from then on this returns FAIRLOCK_OK. FAIRLOCK_IN_PROGRESS: it is held, or an operation
+ * goes on.
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
 
 /*
- * Operations. Each returns FAIRLOCK_PENDING when it was begun; handle->result tells what it came
- * to. Any other value is final and nothing was begun; FAIRLOCK_IN_PROGRESS means that another
- * operation goes on.
+ * Operations. Each returns FAIRLOCK_PENDING when it was begun; its result is in handle->result. Any
+ * other value is final, and nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation
+ * goes on.
  *
  *   acquire   wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a
  *             re-entry never shortens the lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS
  *             to FAIRLOCK_DURATION_MAX_MS
- *   release   one level. With the last one the caller holds no more, whatever the result is
- *   cancel    ends a wait; the acquire comes to FAIRLOCK_CANCELLED, unless it was just decided
+ *   release   one level. After the last one the caller no longer holds, whatever the result is
+ *   cancel    ends a wait; the acquire ends with FAIRLOCK_CANCELLED, unless it has just ended
  *             otherwise. Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when there is no wait
- *   force     ends whoever's hold. Comes to FAIRLOCK_NOT_HELD when the lock was free
+ *   force     ends the hold, whoever has it. FAIRLOCK_NOT_HELD when the lock was free
  *   inspect   reports holder and waiters
  * force and inspect need a handle that is neither held nor waiting.
  */
@@ -738,7 +740,7 @@ enum fairlock_want {
   /* the connection should be opened */
   FAIRLOCK_CONNECT = 1,
 
-  /* the connection has to be closed: it is dead, or what it says makes no sense */
+  /* the connection has to be closed: it is dead, or what came by it makes no sense */
   FAIRLOCK_CLOSE = 2,
 
   /* there is, or may be, something to send */
@@ -758,8 +760,8 @@ void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now);
 bool fairlock_engine_ready(const struct fairlock_engine *engine);
 
 /*
- * Tells that opening begins, that it has succeeded, and that the connection is closed or opening
- * failed.
+ * Tell the engine that opening begins, that it has succeeded, and that the connection is closed or
+ * opening has failed.
  */
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);
@@ -771,7 +773,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
  */
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now);
 
-/* Tells that the first size bytes of the output were handed to the connection. */
+/* Tells the engine that the first size bytes of the output were handed to the connection. */
 void fairlock_engine_sent(struct fairlock_engine *engine, size_t size);
 
 /* Ends the connection for this reason, a status: the engine then wants it to be closed. */
@@ -781,9 +783,10 @@ void fairlock_engine_fail(struct fairlock_engine *engine, int status);
 uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
 
 /*
- * Tells that size bytes were received to where fairlock_engine_input() said. size 0: there was
- * nothing to receive. A late answer counts against the server only when that was told since: after
- * a freeze of this device what has piled up is read first.
+ * Tells the engine that size bytes were received to where fairlock_engine_input() said. size 0:
+ * there was nothing to receive. A late answer counts against the server only if the engine has been
+ * told this since the answer was due: after a freeze of this device, the bytes that have piled up
+ * are read first.
  */
 void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
 
@@ -791,7 +794,7 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now);
 
 /*
- * Milliseconds until the engine has to be ticked again, if nothing else happens before; 0: now. At
+ * Milliseconds until the next fairlock_engine_tick(), if nothing else happens before; 0: now. At
  * most about 19 hours.
  */
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now);

@@ -1,8 +1,8 @@
 /*
  * Tells the caller what happens to the connection.
  *
- * The engine knows nothing of it: the log stands where a topology would, sees what comes in and each
- * end of a connection, and passes them on to the topology that was there before, or to none. So a
+ * The engine knows nothing of this: the log takes the place of a topology, sees what arrives and
+ * each end of a connection, and passes both on to the topology that was there before, if any. So a
  * program that does not log links none of it, and pays nothing.
  */
 #include "internal.h"
@@ -60,7 +60,7 @@ static bool redirected(const struct fairlock_engine *engine)
   return engine->broken && engine->last_error == FAIRLOCK_OK;
 }
 
-/* Has the engine take the event as if there were no log, and looks what has become of it. */
+/* Has the engine take the event as if there were no log, and tells the log what came of it. */
 static bool see(struct fairlock_engine *engine, struct resp_event *event)
 {
   struct fairlock_log *log = log_of(engine);
@@ -74,7 +74,7 @@ static bool see(struct fairlock_engine *engine, struct resp_event *event)
     log->up = true;
     tell(log, FAIRLOCK_LOG_CONNECTED, FAIRLOCK_OK, NULL);
   }
-  /* a script that has to be sent once is our own affair */
+  /* a NOSCRIPT refuses nothing: the engine sends the script and goes on */
   if (error && !redirected(engine) && !fairlock_begins(event, "NOSCRIPT")) tell_refused(log, event);
   return true;
 }
@@ -100,7 +100,7 @@ void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_lo
 {
   if (engine->topology == &log->topology) return; /* it is kept already */
   if (engine->topology != NULL && engine->topology->router == &logging) {
-    /* another log is kept: this one takes its place, for each finds itself as the engine's only one */
+    /* this log replaces another: log_of() finds it as the topology, so there can be only one */
     const struct fairlock_log *other = log_of(engine);
     log->up = other->up;
     log->router = other->router;

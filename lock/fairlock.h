@@ -27,15 +27,15 @@
  * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever.
  * With FAIRLOCK_RENEW the lease is renewed at each third of it, but only while some task services
  * the client: one inside fairlock_run(), inside a blocking call, or calling fairlock_poll(). A
- * program that computes for longer than the lease without any of them loses the lock; it is told by
- * `lost`, fairlock_remaining_ms() and fairlock_release().
+ * program that computes for longer than the lease without any of them loses the lock; `lost`,
+ * fairlock_remaining_ms() and fairlock_release() report it.
  *
- * Mistakes. A NULL, or a client or handle that was never initialised, is not looked for: it costs
- * each program flash. While you develop, compile the library with a macro
- * FAIRLOCK_ASSERT(condition) that stops the program when the condition does not hold: put it into a
- * header of its own, without any system header, and compile with -include. Memory that was never
- * set to anything may go unnoticed, and so does a handle that is initialised again before it was
- * taken out.
+ * Mistakes. The library does not look for a NULL, or for a client or handle that was never
+ * initialised: the checks would cost every program flash. While you develop, compile the library
+ * with a macro FAIRLOCK_ASSERT(condition) that stops the program when the condition does not hold:
+ * put it into a header of its own, without any system header, and compile with -include.
+ * Uninitialised memory may go unnoticed, and a handle that is initialised again before it is taken
+ * out does.
  *
  * How long calls block, at most. These follow from the configuration (see struct fairlock_config):
  *   acquire           wait_ms, and response_ms to leave the queue; offline_ms if the server gives
@@ -44,7 +44,7 @@
  *   release, deinit   an answer; without one, offline_ms
  *   force_release, inspect  the same as release
  *   connect           twice connect_ms, and response_ms
- *   start_..., remaining_ms, token, hold_count, result, cancel  never, but for the mutex
+ *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
  *
  * Statuses are those of enum fairlock_status, in engine.h.
  */
@@ -76,7 +76,7 @@ struct fairlock_client {
   /* tasks that wait for the one that services it */
   struct fairlock_blocked *blocked;
 
-  /* of a task inside fairlock_run(), when it waits */
+  /* what the task inside fairlock_run() waits on; NULL: there is none */
   struct port_event *runner;
 
   struct fairlock_engine engine;
@@ -98,28 +98,28 @@ void fairlock_client_deinit(struct fairlock_client *client);
 
 /*
  * Makes sure that the server can be reached and accepts us: a check that a program can make at its
- * start. Tries once; on a connection that stands, asks nothing. Returns FAIRLOCK_OK, _UNREACHABLE,
+ * start. Tries once; if the connection is up, sends nothing. Returns FAIRLOCK_OK, _UNREACHABLE,
  * _UNTRUSTED, _DENIED, _UNSUPPORTED, _UNAVAILABLE, _REFUSED or _PROTOCOL. Blocks for up to twice
- * connect_ms of the configuration, and response_ms. No other function needs it: they connect, and
- * connect again, as needed.
+ * connect_ms of the configuration, and response_ms. The other functions do not need it: they
+ * connect and reconnect as needed.
  */
 int fairlock_connect(struct fairlock_client *client);
 
 /*
  * Has client follow servers that move: Sentinel, Cluster, a promoted replica; and, when asked to,
- * believe only in what replicas have acknowledged. See struct fairlock_topology, which stays the
+ * count only holds that replicas have acknowledged. See struct fairlock_topology, which stays the
  * caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
- * `aim` is NULL has one address: redirections then come to FAIRLOCK_WRONG_SHARD or _READONLY.
- * Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or without `aim`,
- * or replicas_ms of more than half of response_ms.
+ * `aim` is NULL has one address: a redirected operation then ends with FAIRLOCK_WRONG_SHARD or
+ * _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or
+ * without `aim`, or replicas_ms of more than half of response_ms.
  */
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 
 /*
  * Has log->function told of each connection that is made, refused, redirected or ended, and why.
- * log, with function and context set, stays the caller's. Call it once, after
- * fairlock_client_init() and fairlock_follow(), of whose topology it keeps a copy, and before the
- * first operation. A program that does not call it links nothing of it.
+ * log, with function and context set, stays the caller's. Call it once, before the first operation
+ * and after fairlock_client_init() and fairlock_follow(): it keeps a copy of the topology. A
+ * program that does not call it links nothing of it.
  */
 void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log);
 
@@ -133,15 +133,15 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
                         size_t size);
 
 /*
- * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. With anything else
- * it is not:
+ * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. After anything
+ * else it is not yet:
  *   FAIRLOCK_IN_PROGRESS  it is held, an operation goes on, or another task is inside one
  *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
- *                         the server still has to be told that the handle no longer waits or holds,
- *                         and for offline_ms could not be, for this reason. That goes on while the
- *                         client is serviced; call again. FAIRLOCK_OK at the latest when what it
- *                         left on the server has ended by itself: after its lease, a waiter timeout
- *                         and a response time-out
+ *                         the server still has to be told that the handle no longer waits or holds;
+ *                         for offline_ms it could not be told, for this reason. The client keeps
+ *                         trying while it is serviced; call again. FAIRLOCK_OK at the latest when
+ *                         what the handle left on the server has ended by itself: after its lease,
+ *                         a waiter timeout and a response time-out
  * Blocks for an answer, or for offline_ms of the configuration.
  */
 int fairlock_deinit(struct fairlock *handle);
@@ -155,21 +155,21 @@ int fairlock_start_deinit(struct fairlock *handle);
 /*
  * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait (see
  * fairlock_try_acquire()), FAIRLOCK_FOREVER waits without end. At most FAIRLOCK_DURATION_MAX_MS
- * otherwise. lease_ms: the hold ends by itself after so long, FAIRLOCK_LEASE_MIN_MS to
- * FAIRLOCK_DURATION_MAX_MS; or FAIRLOCK_RENEW. The holder re-enters at once, as often as it likes
- * up to 65535 times, and has to release as often. Redisson: lock(), lock(lease), tryLock(wait),
- * tryLock(wait, lease). Returns
+ * otherwise. lease_ms: the hold ends by itself after this time, FAIRLOCK_LEASE_MIN_MS to
+ * FAIRLOCK_DURATION_MAX_MS; or FAIRLOCK_RENEW. The holder re-enters at once, up to 65535 times, and
+ * has to release as many times. Redisson: lock(), lock(lease), tryLock(wait), tryLock(wait, lease).
+ * Returns
  *   FAIRLOCK_OK           held
  *   FAIRLOCK_BUSY         wait_ms was 0, and the lock is held or somebody is before us
- *   FAIRLOCK_TIMEOUT      not in time. Nothing is left in the queue
+ *   FAIRLOCK_TIMEOUT      not granted within wait_ms. Nothing is left in the queue
  *   FAIRLOCK_CANCELLED    by fairlock_cancel()
  *   FAIRLOCK_LOST         the hold to be re-entered is gone. Release it as often as it was
  *                         acquired, then begin again
- *   FAIRLOCK_WRONG_TASK   another task holds by this handle
+ *   FAIRLOCK_WRONG_TASK   another task holds the lock with this handle
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_INVALID      an argument is out of its range
  *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
- *                         for offline_ms (or till the end of the wait, if that came first; if
+ *                         for offline_ms (or until the end of the wait, if that came first; if
  *                         wait_ms is 0, as soon as the server or its connection refuses) there was
  *                         no useful answer, for this reason
  *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL
@@ -192,8 +192,8 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
  *   FAIRLOCK_NOT_HELD     there was none
  *   FAIRLOCK_WRONG_TASK   another task acquired
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
- *   FAIRLOCK_UNKNOWN      sent, but not answered in time; it goes on being sent while the client is
- *                         serviced. At the latest the lease ends the hold
+ *   FAIRLOCK_UNKNOWN      sent, but not answered in time; the client keeps sending it while it is
+ *                         serviced. The lease ends the hold at the latest
  *   others                not released, for this reason; the lease will end the hold
  */
 int fairlock_release(struct fairlock *handle);
@@ -201,19 +201,20 @@ int fairlock_release(struct fairlock *handle);
 /*
  * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before
  * each step that must not be done twice, and still pass the token on: a task that is paused after
- * it asked does not notice. Redisson: isHeldByCurrentThread(), remainTimeToLive().
+ * it has asked does not notice that the hold ends. Redisson: isHeldByCurrentThread(),
+ * remainTimeToLive().
  */
 uint32_t fairlock_remaining_ms(struct fairlock *handle);
 
 /*
- * How often the handle has acquired without releasing; 0: not held. No I/O. Redisson:
- * getHoldCount().
+ * How many times the handle has acquired the lock and not yet released it; 0: not held. No I/O.
+ * Redisson: getHoldCount().
  */
 uint32_t fairlock_hold_count(struct fairlock *handle);
 
 /*
- * The fencing token of the hold: larger than that of each hold before it. 0: not held. Hand it to
- * whatever the lock protects, and let that refuse smaller tokens than it has seen. No I/O.
+ * The fencing token of the hold: larger than that of each hold before it. 0: not held. Pass it to
+ * whatever the lock protects, which should refuse a token smaller than one it has seen. No I/O.
  */
 uint64_t fairlock_token(struct fairlock *handle);
 
@@ -225,11 +226,11 @@ uint64_t fairlock_token(struct fairlock *handle);
 int fairlock_cancel(struct fairlock *handle);
 
 /*
- * Ends whoever's hold of the lock called name, and hands it to the next in line: for an operator.
- * The holder finds out at its next renewal or release, and until then believes that it holds; so
- * does a waiter whose grant is on its way. Where that matters, fence with the token. Returns
- * FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for fairlock_acquire().
- * Redisson: forceUnlock().
+ * Ends the hold of the lock called name, whoever has it, and hands the lock to the next in line:
+ * for an operator. The holder finds out at its next renewal or release, and until then believes
+ * that it holds; so does a waiter whose grant is on its way. Where that matters, fence with the
+ * token. Returns FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for
+ * fairlock_acquire(). Redisson: forceUnlock().
  */
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size);
 
@@ -252,7 +253,7 @@ int fairlock_start_release(struct fairlock *handle);
 int fairlock_start_force_release(struct fairlock *handle);
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
 
-/* What the last operation of the handle came to; FAIRLOCK_PENDING while it goes on. */
+/* The result of the handle's last operation; FAIRLOCK_PENDING while it goes on. */
 int fairlock_result(struct fairlock *handle);
 
 /*
@@ -260,25 +261,25 @@ int fairlock_result(struct fairlock *handle);
  * for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS, while there is nothing to do; 0:
  * not at all.
  *
- * Returns in how many milliseconds to call again. A device may sleep for that long, if what arrives
- * wakes it. 0: at once, there may be more to receive. While bytes are unsent, or a connection is
- * being opened, it is 10 at most: so a device also gets on that nothing wakes when the transport
- * can go on. At most about 19 hours.
+ * Returns the number of milliseconds after which to call again, at most about 19 hours. A device
+ * may sleep for that long, if arriving bytes wake it. 0: at once, there may be more to receive.
+ * While bytes are unsent, or a connection is being opened, it is 10 at most, for devices that
+ * nothing wakes when the transport is ready to go on.
  */
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
 
 /*
  * For an event loop of your own: what the client waits for, after a fairlock_poll(client, 0). Call
- * that again when it has come, or when the time is over that it returned. Bits of enum
- * fairlock_want:
+ * fairlock_poll() again when that has happened, or when the time that it returned has passed. Bits
+ * of enum fairlock_want:
  *   FAIRLOCK_RECEIVE   wake me when the connection is readable
- *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all there was
- *                      to send
+ *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all that
+ *                      there was to send
  *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or about to be
  *   FAIRLOCK_CLOSE     call fairlock_poll() at once
  *   0                  there is no connection, and nothing to watch: only the time counts
- * An operation that is begun, or a fairlock_cancel(), changes both: call fairlock_poll() after it.
- * With sockets, port_posix_fd() says what to watch.
+ * Beginning an operation, or fairlock_cancel(), changes both: call fairlock_poll() afterwards. With
+ * sockets, port_posix_fd() says what to watch.
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 
@@ -289,20 +290,20 @@ unsigned fairlock_wants(struct fairlock_client *client);
 void fairlock_run(struct fairlock_client *client);
 
 /*
- * Makes fairlock_run() return, within PORT_WAIT_MAX_MS; if no task is inside, the next one that
- * enters it.
+ * Makes fairlock_run() return, within PORT_WAIT_MAX_MS; if no task is inside it, its next call
+ * returns.
  */
 void fairlock_stop(struct fairlock_client *client);
 
 /*
- * The last error text of the server's, as it came, cut to FAIRLOCK_ERROR_SIZE - 1 characters; "" if
- * there was none.
+ * The server's last error text, cut to FAIRLOCK_ERROR_SIZE - 1 characters but otherwise unchanged;
+ * "" if there was none.
  */
 void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
 
 /*
  * Why the server gives no useful answers at present, a status; FAIRLOCK_OK: it does, or nothing is
- * known yet. While a lock is held, it tells what keeps the lease from being renewed.
+ * known yet. While a lock is held, this is what keeps the lease from being renewed.
  */
 int fairlock_last_error(struct fairlock_client *client);
 
@@ -311,8 +312,8 @@ struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
 
 /*
  * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes
- * its id of what the server tells at the first connection and keeps it from then on; before that
- * there is none, and text is "".
+ * its id from what the server tells it at the first connection, and keeps it from then on; before
+ * that there is none, and text is "".
  */
 #define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);

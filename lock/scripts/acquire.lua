@@ -1,14 +1,15 @@
--- First acquisition, re-entry, release of one level of it, a waiter's heartbeat, the confirmation of a
--- grant, and renewal.
+-- First acquisition, re-entry, release of one level of it, a waiter's heartbeat, the confirmation
+-- of a grant, and renewal.
 --
 -- ARGV  4 lease, ms
 --       5 mode: 0 try, -1 only if held, else wait in the queue; the waiter timeout, ms: a waiter
---         that is not heard of for this long is dead
---       6 token: of the hold (mode -1), or of an earlier one that id gave up and that may still stand
+--         that is not heard from for this long is dead
+--       6 token: of the hold (mode -1), or of an earlier hold that id gave up and that may still
+--         exist
 -- Reply {1, token, now}   held, target times
---       {0, ttl, now}     not now; ttl of the lock for one who tried or is first in line, else -1
+--       {0, ttl, now}     not now; the lock's ttl if id tries or is first in line, else -1
 --       {-1, 0, now}      the hold that the caller believes in is gone
---       {-2, 0, now}      void: came after its time
+--       {-2, 0, now}      expired: the request came after its time
 -- include common.lua
 
 local lease, mode, earlier = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -18,30 +19,31 @@ local before = tonumber(last) or 0
 
 if count then
   if mode >= 0 and not (before > earlier and before < 2 ^ 53) then
-    -- A hold that was given up is not taken again: its token is spent, and its release may still come. Nor is
-    -- one of before that, which a fail-over has brought back, or one whose token was evicted.
+    -- A hold that id gave up is not taken again: its token has been used, and its release may still
+    -- come. Nor is an older one that a fail-over has brought back, or one whose token was evicted.
     released = last
     call('hset', meta, 'released', released)
     keep(0)
     call('del', lock)
     ttl = -2
   elseif ARGV[6] == last or mode >= 0 then
-    -- Only the first confirmation of a grant may shorten the lease. It names the token: a late
-    -- request of an earlier wait cannot be taken for it. Otherwise nothing does: a request of an
-    -- earlier hold, or of before a re-entry, may come late.
+    -- Only the first confirmation of a grant may shorten the lease. It names the token, so a late
+    -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
+    -- hold, or from before a re-entry, may come late.
     local confirms = count == '0' and mode < 0
     if confirms or ttl < tonumber(lease) then
       call('pexpire', lock, lease)
       ttl = lease
     end
-    call('pexpire', meta, ttl + 172800000) -- a write in any case: a WAIT waits for the last one
+    call('pexpire', meta, ttl + 172800000) -- always a write: WAIT waits for the last one
     set_head(ttl)
     if count ~= target and (confirms or count ~= '0') then call('hset', lock, id, target) end
     return {1, before, now}
   end
 end
 if target ~= '1' or mode < 0 then return {-1, 0, now} end
--- This server took over, and has not got the newest token. Nor what else is noted, perhaps: the 0 makes it stale.
+-- This server took over without the newest token, and perhaps without other notes: the 0 makes them
+-- stale.
 if earlier > before then last = '0' .. ARGV[6] end
 
 if ttl == -2 then -- the lock is free
@@ -54,13 +56,14 @@ if ttl == -2 then -- the lock is free
     return {1, tonumber(token), now}
   end
   ttl = call('pttl', lock)
-elseif woken then -- whoever was woken has come, and may wait again with the same score
-  call('zscore', timeout, id) -- is read before anything is written, here too
+elseif woken then -- the waiter that was woken has come, and may wait again with the same score
+  call('zscore', timeout, id) -- each key is read before any is written
   call('hdel', meta, 'woken')
 end
 if mode == 0 then return {0, ttl, now} end
 
--- A note of these hundred seconds says that the place in the queue was looked after: it comes last.
+-- A note from the current hundred seconds shows that the place in the queue has been checked in
+-- them: the note is written last.
 local old = not score or string.sub(notes[4] or '', 1, 8) ~= string.sub(micros, 1, 8)
 if old then
   local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
@@ -68,11 +71,11 @@ if old then
     local need = now + (ahead + 1) * chain
     if tonumber(score) < need then call('zadd', timeout, need, id) end
   else
-    call('zadd', timeout, 'XX', 0, id) -- changes nothing; refused here, it leaves no entry without a score
+    call('zadd', timeout, 'XX', 0, id) -- changes nothing; if refused, leaves no entry without score
     local place = call('rpush', queue, id)
     call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
   end
-  -- What waiters leave who all vanished is forgotten in the end: after a fortnight, as no lease is longer.
+  -- If all waiters vanish, what they leave behind expires after a fortnight: no lease is longer.
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end

@@ -9,20 +9,20 @@
 --           holder     the id that got it
 --           released   the token of the last hold that was released
 --           <id>       one of our waiters: when it was heard last, s and us, and its waiter timeout, ms
---           suspect:<id>  a Redisson waiter: its score, and when it was first found not listening, ms
+--           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
--- ARGV  1 id  2 void after, ms of the server's clock  3 target hold count
+-- ARGV  1 id  2 when the request expires, ms of the server's clock  3 target hold count
 -- Reply {state, value, now}
 --
--- Rules that keep a script which Redis stops half-way harmless: each key is read before any is
+-- Rules that make it harmless when Redis stops a script half-way: each key is read before any is
 -- written (WRONGTYPE); what may be refused for lack of memory comes first, and never after
--- something was taken away (OOM); a lock that does not get its TTL is deleted again (NOPERM); a
--- waiter owns the lock before it leaves the queue.
+-- something was deleted (OOM); a lock that does not get its TTL is deleted again (NOPERM); a waiter
+-- owns the lock before it leaves the queue.
 --
--- Time: each call costs as much as all else that a script does. What comes often makes the fewest:
--- a free lock for which nobody waits, its release, heartbeats. Numbers are kept as the strings that
--- Redis gave, as Lua and Redis write them slowly.
+-- Time: each call costs as much as all else that a script does, so the common cases make the
+-- fewest: a free lock for which nobody waits, its release, heartbeats. Numbers are kept as the
+-- strings that Redis gave, because Lua and Redis are slow to format them.
 
 local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, target = ARGV[1], ARGV[3]
@@ -36,7 +36,7 @@ if now > tonumber(ARGV[2]) then return {-2, 0, now} end
 
 local head = call('lindex', queue, '0') -- false when nobody waits
 local score = head and call('zscore', timeout, id)
-local noted = ARGV[5] and id or head or id -- a release may have a use for the note on the first in line
+local noted = ARGV[5] and id or head or id -- a release may need the note on the first in line
 local notes = call('hmget', meta, 'token', 'released', 'woken', noted)
 local last, released, woken = notes[1] or '0', notes[2] or '0', notes[3]
 
@@ -45,20 +45,21 @@ local function keep(lease)
   if call('pttl', meta) < lease + 86400000 then call('pexpire', meta, lease + 172800000) end
 end
 
--- The lease ends after so long. The first in line looks again then: Redisson 3 reckons that from its
--- score, and when that has passed never looks again. May fail: the lease matters more.
+-- Sets the score of the first in line for a lease that ends after this time. It has to look again
+-- then: Redisson 3 works that out from the score, and once the score has passed never looks again.
+-- May fail: the lease matters more.
 local function set_head(lease)
   if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain, head) end
 end
 
--- Gives the free lock to owner, and returns the token. The first grant in each thousand seconds sees
--- to it that the notes stay, and when nobody waits, drops those on waiters that went by themselves.
+-- Gives the free lock to owner, and returns the token. The first grant in each thousand seconds
+-- extends the life of the notes, and, when nobody waits, drops those on waiters that have vanished.
 local function grant(owner, lease, holds)
   local token, before = micros, tonumber(last) or 0
   if before >= tonumber(micros) and before < 2 ^ 53 then token = string.format('%.0f', before + 1) end
   local stale = string.sub(last, 1, -10) ~= string.sub(micros, 1, -10)
   if stale and not head and call('hlen', meta) > 5 then
-    call('hset', meta, 'token', last) -- refused here, it leaves the last token where it is
+    call('hset', meta, 'token', last) -- if refused, the last token stays where it is
     call('del', meta)
   end
   call('hset', meta, 'token', token, 'holder', owner, 'released', released)
@@ -66,7 +67,7 @@ local function grant(owner, lease, holds)
   call('hset', lock, owner, holds)
   if redis.pcall('pexpire', lock, lease) ~= 1 then
     call('del', lock)
-    call('pexpire', lock, lease) -- is refused again
+    call('pexpire', lock, lease) -- refused again: the script ends with that error
   end
   return token
 end

@@ -1,8 +1,9 @@
--- The lock is free, and somebody waits: what acquire.lua and release.lua do then.
+-- What acquire.lua and release.lua do when the lock is free and somebody waits.
 
-local redisson_timeout = '5000' -- a Redisson waiter that has not been heard of for this long is dead
+local redisson_timeout = '5000' -- a Redisson waiter not heard from for this long is dead
 
--- The note goes first: without it, whoever asks again is put back in its place, wherever this stops.
+-- The note goes first: wherever this stops, a waiter without a note that asks again is put back in
+-- its place.
 local function forget(waiter, note)
   call('hdel', meta, note)
   call('lrem', queue, '1', waiter)
@@ -18,12 +19,12 @@ local function hand_over(caller)
     local waiter = head
     if place > 0 then waiter = call('lindex', queue, place) end
     if not waiter or waiter == caller then return not pending end
-    -- Redisson names the channel after the lock as it names the queue. In a cluster, it since 3.22
-    -- and we listen by shard.
+    -- Redisson names the channel after the lock, as it does the queue. In a cluster, Redisson since
+    -- 3.22 and our waiters listen by shard.
     local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
     local listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
     if not listens then
-      local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, of before 7.0
+      local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
       listens = shard and shard > 0 and 'spublish'
     end
     local note = waiter == noted and notes[4] or call('hget', meta, waiter)
@@ -48,11 +49,11 @@ local function hand_over(caller)
       if listens then
         if pending then return false end
         -- A Redisson waiter takes the lock itself, and only from the head of the list. It is gone
-        -- when it was woken redisson_timeout ago and has not: its host lost power, and the server
-        -- has not noticed yet.
+        -- if it was woken redisson_timeout ago and has not taken it: its host lost power, and the
+        -- server has not noticed yet.
         local waking = waiter .. ' ' .. score
         local since = tonumber(call('hget', meta, 'since')) or 0
-        if woken ~= waking or since + 3 * redisson_timeout < now or since > now then -- scores come again
+        if woken ~= waking or since + 3 * redisson_timeout < now or since > now then -- scores recur
           call('hset', meta, 'woken', waking, 'since', now)
           keep(0)
         else
@@ -60,7 +61,7 @@ local function hand_over(caller)
         end
         if not gone then
           -- Our waiters before it that do not listen stay in the queue, behind it; its acquisition
-          -- will take one chain link from every score, so they get one.
+          -- will subtract one chain from every score, so theirs get one more.
           for ahead = 0, place - 1 do
             call('zincrby', timeout, chain, call('lindex', queue, ahead))
           end
@@ -74,9 +75,9 @@ local function hand_over(caller)
           return false
         end
       else
-        -- It enters the queue before it listens. So one that does not listen is suspect, and gone
-        -- redisson_timeout after that was first seen. What was seen during an earlier wait of its
-        -- own, with another score, does not count.
+        -- A Redisson waiter enters the queue before it listens. So one that does not listen is
+        -- suspect at first, and gone redisson_timeout after that was first seen. What was seen
+        -- during an earlier wait of its own, with another score, does not count.
         local seen, since = string.match(call('hget', meta, suspect) or '', '(%S+) (%d+)')
         if seen ~= score or tonumber(since) > now then
           call('hset', meta, suspect, score .. ' ' .. now)

@@ -2,7 +2,7 @@
 --
 -- KEYS  as in common.lua
 -- Reply {ttl, token, kind, hold count, waiters, holder, (kind, condition, waiter) for each waiter}
---   kind 1 meta, 0 Redisson's; condition 2 listens, 1 silent but in time, 0 dead
+--   kind 1 ours, 0 Redisson's; condition 2 listens, 1 silent but in time, 0 dead
 --   holder is empty, and kind and hold count are 0, when the lock is free; hold count 0 beside a
 --   holder: it was handed the lock and has not confirmed it yet
 

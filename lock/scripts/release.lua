@@ -1,10 +1,10 @@
 -- Release, leaving the queue, and force-release.
 --
--- ARGV  3 target: 0, or -1 to end whoever's hold it is
---       4 token of the hold, 0 to leave the queue and end a hold of id that it never learned of
+-- ARGV  3 target: 0, or -1 to end the hold, whoever has it
+--       4 token of the hold; 0 to leave the queue, and to end a hold that id never learned of
 -- Reply {1, 0, now}   done (a repeated request finds it done)
 --       {0, 0, now}   not held
---       {-2, 0, now}  void: came after its time
+--       {-2, 0, now}  expired: the request came after its time
 -- include common.lua
 
 local token = ARGV[4]
@@ -21,7 +21,7 @@ if head then
   -- include hand_over.lua
   if token == target and not held then forget(id, id) end
   local free = held or call('exists', lock) == 0
-  given = free and hand_over() == 'given' -- and with it the token released is stored
+  given = free and hand_over() == 'given' -- which stores `released`, too
 end
 if held and count and last ~= '0' and not given then call('hset', meta, 'released', released) end
 return {done and 1 or 0, 0, now}
