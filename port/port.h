@@ -38,7 +38,7 @@ enum port_status {
   /* nothing can be done now: call again later */
   PORT_WOULD_BLOCK = -1,
 
-  /* the peer closed or reset the connection, or it broke. Of connect(): as PORT_UNREACHABLE */
+  /* the peer closed or reset the connection, or it broke. From connect(): as PORT_UNREACHABLE */
   PORT_CLOSED = -2,
 
   /* connect(): no address of the server accepts a connection */
@@ -46,8 +46,8 @@ enum port_status {
 
   /*
    * connect(), recv(): a transport with TLS does not trust the server's certificate or key, or the
-   * server does not trust ours (TLS 1.3 says so after the handshake). It needs somebody to look at
-   * it: the client gives up what it was asked for. Which error it was, the transport keeps.
+   * server does not trust ours (TLS 1.3 says so after the handshake). A person has to look at it,
+   * so the client gives up what it was asked to do. The transport keeps which error it was.
    */
   PORT_UNTRUSTED = -4
 };
@@ -59,18 +59,18 @@ enum port_status {
  * A byte stream to one server. All functions get `context`, which is the transport's own and must
  * stay valid and in place as long as the client uses it. One task at a time is inside connect(),
  * recv() and close(), and one inside send(), which may be called while another task is inside
- * recv(), but not during connect() and close(). No function blocks, but connect() and recv() for up
- * to their time-out (connect() to a host name may block in the resolver: use an address where that
- * matters).
+ * recv(), but not during connect() and close(). No function blocks, except connect() and recv() for
+ * up to their time-out (connect() to a host name may block for longer in the resolver: use an
+ * address where that matters).
  *
  * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client
  * never asks for more than PORT_WAIT_MAX_MS, so nothing has to wake it.
  */
 struct port_transport {
   /*
-   * Begins to connect, or, called again while that goes on, tells how it goes. PORT_OK: connected.
+   * Begins to connect; called again while that goes on, tells how far it is. PORT_OK: connected.
    * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: given up; what was
-   * opened is closed again, and the next call begins anew. PORT_CLOSED is taken for
+   * opened is closed again, and the next call starts over. PORT_CLOSED is treated as
    * PORT_UNREACHABLE. The client calls close() after each of these three, and then pauses.
    */
   int (*connect)(void *context, uint32_t timeout_ms);
@@ -78,35 +78,36 @@ struct port_transport {
   /*
    * Sends up to size (> 0) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK or
    * PORT_CLOSED. What was not taken is offered again: at once, or, after PORT_WOULD_BLOCK, when
-   * recv() has returned. After PORT_CLOSED the client reads nothing more: a transport that may have
-   * received something all the same returns PORT_WOULD_BLOCK, and lets recv() tell.
+   * recv() has returned. After PORT_CLOSED the client reads nothing more: a transport that may
+   * still have received something returns PORT_WOULD_BLOCK, and leaves it to recv() to return
+   * PORT_CLOSED.
    */
   int (*send)(void *context, const void *data, size_t size);
 
   /*
    * Receives up to size (> 0) bytes. Returns how many (> 0), as soon as there is one. PORT_CLOSED,
-   * PORT_UNTRUSTED: only when all that came before was handed out. PORT_WOULD_BLOCK: nothing came
-   * in time, or the last send() would have blocked and is now worth another try.
+   * PORT_UNTRUSTED: only after all bytes that came before have been returned. PORT_WOULD_BLOCK:
+   * nothing came in time, or the last send() would have blocked and is now worth another try.
    */
   int (*recv)(void *context, void *data, size_t size, uint32_t timeout_ms);
 
   /*
    * Closes at once, losing what was not sent; nothing of this connection comes out of the next one.
-   * Called after every failure of the others, when the client gives a connection up, also one that
-   * is being opened, and at its end. Harmless when nothing is open.
+   * Called after every failure of the others, when the client gives up a connection, even one that
+   * is still being opened, and when the client ends. Harmless when nothing is open.
    */
   void (*close)(void *context);
 
-  /* handed to all of them */
+  /* passed to all of them */
   void *context;
 
   /*
    * Says where connections go from the next connect() on: to "host:port", a string that stays as it
-   * is until the next call; ":port" is that port of the address before. NULL: to the next of the
-   * transport's own addresses; true then means that others follow before the list begins anew.
-   * False for an address: it cannot go there. It does no I/O, and may be called while the
-   * connection is up. NULL, the function: the transport has one address, and no client can follow a
-   * server that moves.
+   * is until the next call; ":port" is that port at the previous address. NULL: to the next of the
+   * transport's own addresses; true then means that others follow before the list starts over.
+   * False for an address: the transport cannot go there. Does no I/O, and may be called while the
+   * connection is up. If the function itself is NULL, the transport has one address, and no client
+   * can follow a server that moves.
    */
   bool (*aim)(void *context, const char *address);
 };
@@ -119,8 +120,8 @@ struct port_transport {
 uint32_t port_clock_ms(void);
 
 /*
- * Sleeps for at most ms (> 0), or until an interrupt; may return early. Asked for by port/single
- * alone: a program with one task has nothing else to wait in while there is no connection. On a
+ * Sleeps for at most ms (> 0), or until an interrupt; may return early. Only port/single needs it:
+ * a program with one task has nothing else to wait in while there is no connection. On a
  * microcontroller it is one instruction (WFI) with a tick to end it; a network stack without a task
  * of its own can be serviced here, too.
  */
@@ -129,16 +130,16 @@ void port_idle(uint32_t ms);
 /* What tells tasks apart. Never 0. */
 uintptr_t port_task_self(void);
 
-/* A mutex that is not taken twice by one task. */
+/* A non-recursive mutex. */
 void port_mutex_init(struct port_mutex *mutex);
 void port_mutex_lock(struct port_mutex *mutex);
 void port_mutex_unlock(struct port_mutex *mutex);
 void port_mutex_destroy(struct port_mutex *mutex);
 
 /*
- * An event that one task waits for: set before the wait, it is not lost. port_event_wait() is
- * called with the mutex locked, unlocks it while it waits for at most timeout_ms, and returns with
- * it locked again. It may return early. port_event_set() is called with the same mutex locked.
+ * An event that one task waits for. If it is set before the wait, it is not lost. port_event_wait()
+ * is called with the mutex locked, unlocks it while it waits for at most timeout_ms, and returns
+ * with it locked again. It may return early. port_event_set() is called with the same mutex locked.
  */
 void port_event_init(struct port_event *event);
 void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms);

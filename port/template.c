@@ -1,6 +1,6 @@
 /*
- * A port to copy: every function that a platform has to supply, with what matters about it. As it
- * stands it compiles and does nothing: each function says that it failed.
+ * A port to copy: every function that a platform has to supply, with what matters about it.
+ * Unchanged it compiles and does nothing: each function reports failure.
  *
  * How to use it:
  *   1. Copy this file, and template_types.h as port_types.h beside the copy (for one task: use
@@ -8,9 +8,8 @@
  *   2. Fill in the functions. port.h is the contract; the comments here say where ports go wrong.
  *   3. Compile with -Iport -I<folder of your port_types.h>, and link exactly one of each function.
  *
- * Whatever of this exists already can be linked instead: port/posix/threads.c needs nothing but
- * pthreads, port/posix/socket.c nothing but BSD sockets, poll() and getaddrinfo(), and so on, file
- * by file.
+ * What exists already can be linked instead: port/posix/threads.c needs nothing but pthreads,
+ * port/posix/socket.c nothing but BSD sockets, poll() and getaddrinfo(), and so on, file by file.
  *
  * A port must never call back into the client, hold a lock over a call that blocks, or guess: when
  * it does not know whether a byte was sent, the connection is PORT_CLOSED. The client sorts out
@@ -33,10 +32,10 @@ struct template_transport {
 };
 
 /*
- * The client calls this again and again while it is PORT_WOULD_BLOCK, with its own limit on the
- * whole, and calls close() when it has had enough; so no time-out of your own is needed. Switch off
- * Nagle's algorithm (TCP_NODELAY): a request must not wait for the acknowledgement of the one
- * before.
+ * The client calls this again and again while it returns PORT_WOULD_BLOCK, has a limit of its own
+ * on all these calls together, and calls close() when that is reached; so no time-out of your own
+ * is needed. Switch off Nagle's algorithm (TCP_NODELAY): a request must not wait for the
+ * acknowledgement of the one before.
  */
 static int template_connect(void *context, uint32_t timeout_ms)
 {
@@ -49,7 +48,7 @@ static int template_connect(void *context, uint32_t timeout_ms)
 /*
  * Must not block: take what fits, return how much. When nothing fits, return PORT_WOULD_BLOCK
  * (never 0), and have recv() return as soon as something fits again. Another task may be inside
- * recv() at this moment. data is the client's and changes after the return: copy it, or hand it to
+ * recv() at this moment. data is the client's and changes after the return: copy it, or pass it to
  * a stack that does.
  */
 static int template_send(void *context, const void *data, size_t size)
@@ -63,7 +62,8 @@ static int template_send(void *context, const void *data, size_t size)
 /*
  * The one place where the client waits. Return as soon as there is a byte; do not try to fill the
  * buffer. If you can, sleep here rather than poll, and keep the wait within timeout_ms: leases are
- * renewed by the task that sits here. PORT_CLOSED only after the last received byte was handed out.
+ * renewed by the task that waits here. PORT_CLOSED only after the last received byte has been
+ * returned.
  */
 static int template_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
@@ -76,7 +76,7 @@ static int template_recv(void *context, void *data, size_t size, uint32_t timeou
 
 /*
  * Called in any state, also twice. Afterwards nothing of the old connection may come out of recv():
- * with callbacks, take them off the connection before you free it, and empty the ring.
+ * with callbacks, remove them from the connection before you free it, and empty the ring.
  */
 static void template_close(void *context)
 {
@@ -111,8 +111,8 @@ uint32_t port_clock_ms(void)
 
 /*
  * IDLE. Only with port/single. Sleep until the next interrupt and return: a WFI, if a tick or a
- * timer ends it within ms. The client calls again while it has time to wait. Without it, a program
- * that waits for a server that is down spins.
+ * timer ends it within ms. The client calls it again as long as it has to wait. If it does not
+ * sleep, a program whose server is down spins.
  */
 void port_idle(uint32_t ms)
 {
@@ -125,8 +125,8 @@ void port_idle(uint32_t ms)
  * The handle of the running task will do for port_task_self(). The mutex is held for short times,
  * never across a wait; priority inheritance is welcome. Neither is used in interrupt handlers.
  *
- * The event is a binary semaphore: set twice, it is set once; set before the wait, the wait ends at
- * once.
+ * The event is a binary semaphore: setting it twice is as setting it once; if it was set before the
+ * wait, the wait ends at once.
  *
  *   FreeRTOS      port/freertos/threads.c, which is tested
  *   Zephyr        k_mutex; k_sem with a limit of 1; k_current_get()
@@ -189,8 +189,8 @@ void port_event_destroy(struct port_event *event)
 /*
  * AN RTOS WITH SOCKETS. Try port/posix/socket.c first: lwIP's socket API (LWIP_SOCKET,
  * LWIP_SOCKET_POLL, LWIP_DNS, LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr (CONFIG_POSIX_API) and
- * NuttX have what it uses, and what it finds missing by macro (SOCK_CLOEXEC, MSG_DONTWAIT,
- * TCP_KEEPIDLE) or at run time (SO_RCVTIMEO) it does without. Where headers have other names
+ * NuttX have what it uses, and it does without what is missing, by macro (SOCK_CLOEXEC,
+ * MSG_DONTWAIT, TCP_KEEPIDLE) or at run time (SO_RCVTIMEO). Where headers have other names
  * (<lwip/sockets.h>, <lwip/netdb.h>), forwarding headers in a folder of your own save changing the
  * file. Mind:
  *   - lwIP allows a socket in two tasks at a time only with LWIP_NETCONN_FULLDUPLEX; without it,

@@ -3,9 +3,9 @@
  * any other port's. port.h includes it, so its users see what it includes: keep that short.
  *
  * The client embeds a mutex, and has an event on the stack of each task that waits. Both are made
- * and destroyed by the functions of template.c, stay in place in between, and are touched by these
- * functions alone. Where the RTOS allows it, have the memory of its objects here, so that nothing
- * is allocated: an event is made and destroyed with each call that waits.
+ * and destroyed by the functions of template.c, stay in place in between, and are used by these
+ * functions alone. Where the RTOS allows it, put the memory of its objects here, so that nothing is
+ * allocated: each call that waits makes an event and destroys it.
  */
 #ifndef PORT_TYPES_H
 #define PORT_TYPES_H

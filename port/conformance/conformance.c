@@ -1,15 +1,15 @@
 /*
  * The contract of port.h as tests; see conformance.h.
  *
- * The peer does what it is asked to in commands of 16 bytes: a letter, a number and a time in
- * milliseconds, of 7 digits each, and the end of a line. It serves one connection at a time, so a
- * port that leaves connections open gets no answer on the next.
+ * The peer obeys commands of 16 bytes: a letter, a number and a time in milliseconds, of 7 digits
+ * each, and the end of a line. It serves one connection at a time, so a port that leaves
+ * connections open gets no answer on the next.
  *
- *   T  says the time, in 10 digits, when the milliseconds are over
+ *   T  sends the time, in 10 digits, after the milliseconds
  *   E  sends back all that comes
- *   D  sends so many bytes of the pattern, one each time the milliseconds are over
- *   S  sends so many bytes of the pattern, and closes
- *   L  reads nothing for so long, then all up to MARK, and says 'k' if it was the pattern
+ *   D  sends that number of bytes of the pattern, one by one, the milliseconds apart
+ *   S  sends that number of bytes of the pattern, and closes
+ *   L  reads nothing for the milliseconds, then all up to MARK; says 'k' if it was the pattern
  *   R  resets the connection
  *   Q  says 'k', and refuses connections until the milliseconds are over
  *   F  says 'k', and leaves connections unanswered until the milliseconds are over
@@ -20,13 +20,13 @@
 
 #include <string.h>
 
-/* What will come has come by then, unless something is broken. */
+/* Whatever is to come has come by then, unless something is broken. */
 #define SOON_MS 10000U
 
-/* A call that takes so much longer than asked was not waiting for a processor. */
+/* A call that takes this much longer than asked was not just waiting for a processor. */
 #define SLACK_MS 2000U
 
-/* What a port takes at most before the test gives up to see it full. */
+/* When a port has taken this many bytes, the test gives up filling it. */
 #define MOST_SENT 16000000U
 
 #define PATTERN 251U /* byte i of the pattern is i % PATTERN */
@@ -35,7 +35,7 @@
 enum { COMMAND_SIZE = 16, TIME_SIZE = 10 };
 
 static const struct port_conformance *port;
-static bool broken; /* the rule under test is */
+static bool broken; /* the rule under test */
 static uint8_t data[512], echoed[512];
 
 static void note(const char *what)
@@ -57,7 +57,7 @@ static uint32_t since(uint32_t began)
   return port_clock_ms() - began;
 }
 
-/* Lets time pass without a connection's help. */
+/* Lets time pass without using a connection. */
 static void pass(uint32_t ms)
 {
   struct port_mutex mutex;
@@ -111,7 +111,7 @@ static void hang_up(void)
   port->transport->close(port->transport->context);
 }
 
-/* Connects, as the client does: after a failure it closes, pauses and begins anew. */
+/* Connects, as the client does: after a failure it closes, pauses and starts over. */
 static bool call_peer(void)
 {
   uint32_t began = port_clock_ms();
@@ -146,7 +146,7 @@ static bool send_all(const void *bytes, size_t size)
   return true;
 }
 
-/* Receives so many bytes; returns how many came before the end of the connection, or of patience. */
+/* Receives size bytes; returns how many came before the connection or SOON_MS ended. */
 static size_t receive(uint8_t *bytes, size_t size)
 {
   uint32_t began = port_clock_ms();
@@ -202,7 +202,7 @@ static bool ask_time(uint32_t after_ms, uint32_t *time)
 
 /* The clock */
 
-/* Reading it has to show that it goes on: everything else here relies on that. */
+/* Reading the clock has to show that it goes on: everything else here relies on that. */
 static bool clock_goes_on(void)
 {
   uint32_t began = port_clock_ms();
@@ -224,9 +224,9 @@ static void clock_never_goes_back(void)
 }
 
 /*
- * What passed on the port's clock, and on the peer's, between the peer's first and its last answer:
- * each was given at some time between the question and its arrival, and that is all that is
- * assumed. Most of the time is spent in recv(), where a device may sleep.
+ * Compares the time that passed on the port's clock with that on the peer's, between the peer's
+ * first and its last answer. Each answer was given at some time between the question and its
+ * arrival; nothing else is assumed. Most of the time is spent in recv(), where a device may sleep.
  */
 static void clock_keeps_time(void)
 {
@@ -278,7 +278,7 @@ static void connect_is_refused(void)
   (void)call_peer();
 }
 
-/* What is given up amid the attempt leaves no trace. */
+/* An attempt that is given up half-way leaves no trace. */
 static void connect_keeps_to_its_time(void)
 {
   if (!call('F', 0, 3000) || !peer_agrees()) return;
@@ -375,9 +375,8 @@ static bool fill(uint32_t *total)
 }
 
 /*
- * Keeps the port full until a recv() returns before its time because there is room. One that sleeps
- * through it may do so now and then: a little room, or room that comes late, is not told by every
- * system.
+ * Keeps the port full until a recv() returns before its time because there is room. It may miss the
+ * room now and then: not every system reports a little room, or room that comes late.
  */
 static void wait_for_room(uint32_t *total)
 {
@@ -408,7 +407,7 @@ static void send_does_not_block(void)
   expect(receive(&answer, 1) == 1 && answer == 'k', "not all that send() took arrived");
 }
 
-/* It may be there together with the end of the connection, or come in pieces. */
+/* The bytes may come together with the end of the connection, or in pieces. */
 static void last_byte_comes_before_the_end(void)
 {
   static const uint32_t sizes[] = {1, 100, 3000};
@@ -476,7 +475,7 @@ static bool start(void)
   return expect(port->start(second_task, NULL), "there is no second task");
 }
 
-/* Waits for the end of the second task. What it uses stays if it does not end. */
+/* Waits for the end of the second task. If it does not end, what it uses is not destroyed. */
 static void join(void)
 {
   uint32_t began = port_clock_ms();
@@ -510,7 +509,7 @@ static void task_has_a_name(void)
   expect(shared.task != self, "two tasks have the same");
 }
 
-/* Stays inside for long enough to be met there, whatever switches tasks. */
+/* Stays inside long enough for the other task to find it there, however tasks are switched. */
 static void enter_often(void)
 {
   for (int i = 0; i < 200; i++) {
@@ -598,7 +597,7 @@ static void event_waits(void)
   port_mutex_destroy(&mutex);
 }
 
-/* Sends a byte at a time while the other task is inside recv(), and notes the quickest. */
+/* Sends a byte at a time while the other task is inside recv(), and notes the shortest time. */
 static void send_beside(void)
 {
   static const uint8_t byte = 'x';

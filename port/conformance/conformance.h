@@ -9,7 +9,7 @@
  *     int failed = port_conformance_run(&port);
  *
  * For each rule it prints "ok NAME", or, after a line "# WHAT", "not ok NAME"; at the end a line "#
- * RULES rules, FAILED broken". It takes about 15 s, which are mostly waits.
+ * RULES rules, FAILED broken". It takes about 15 s, most of them waiting.
  */
 #ifndef PORT_CONFORMANCE_H
 #define PORT_CONFORMANCE_H
@@ -29,13 +29,13 @@ struct port_conformance {
   void (*write)(const char *text);
 
   /*
-   * Has run(context) be called in another task, which ends, or sleeps for ever, when that returns.
-   * One at a time is enough. False: there is none. NULL: a port for one task, and the rules of
-   * several are left out.
+   * Has run(context) called in another task, which ends, or sleeps for ever, when that returns. One
+   * such task at a time is enough. False: no task could be started. NULL: a port for one task; the
+   * rules for several tasks are left out.
    */
   bool (*start)(void (*run)(void *context), void *context);
 
-  /* the rules whose name contains it; NULL: all */
+  /* runs the rules whose names contain this; NULL: all */
   const char *only;
 };
 

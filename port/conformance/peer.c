@@ -3,8 +3,8 @@
  *
  *     conformance-peer [PORT]
  *
- * Says "port N" when it listens, on all addresses, at that port or at any that is free. It serves
- * one connection at a time, until it is killed.
+ * Prints "port N" once it listens, on all addresses, at PORT or at any that is free. It serves one
+ * connection at a time, until it is killed.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -32,7 +32,7 @@ enum {
   BURST_MS = 100
 };
 
-/* How a connection is left: the peer closes it, at once, or lets the port under test do so. */
+/* What becomes of a connection: it goes on, the peer closes it, or the peer resets it. */
 enum end { GOES_ON, CLOSED, RESET };
 
 /* What is to be done to the listener when the connection is over. */
@@ -123,7 +123,7 @@ static bool send_pattern(int socket, uint32_t count, uint32_t each_ms)
   return true;
 }
 
-/* Reads up to the mark, in bursts: so a port is full, and has room again, more often than once. */
+/* Reads up to the mark, in bursts, so that a port is full and has room again more than once. */
 static void read_late(int socket, uint32_t after_ms)
 {
   static uint8_t data[65536];
@@ -142,7 +142,7 @@ static void read_late(int socket, uint32_t after_ms)
   }
 }
 
-/* Until the other end closes. */
+/* Waits until the other end closes. */
 static void stay(int socket)
 {
   char data[64];
@@ -191,7 +191,7 @@ static void end_connection(int socket, enum end end)
   (void)close(socket);
 }
 
-/* A listener whose queue is full leaves whoever connects without an answer. */
+/* Makes a listener whose queue is full: it leaves new connections without an answer. */
 static int listen_full(int fillers[FILLERS])
 {
   int listener = listen_again(0);
@@ -213,7 +213,7 @@ static void sleep_until(int64_t time)
     (void)poll(NULL, 0, (int)left);
 }
 
-/* Takes the listener away for a while, or fills it. It says 'k' when that is so. */
+/* Closes the listener for a while, or fills it, and says 'k' when that is done. */
 static int carry_out(int listener, int socket, const struct plan *plan)
 {
   int fillers[FILLERS];
