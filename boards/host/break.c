@@ -1,6 +1,6 @@
 /*
- * `fairlock break`: ends somebody's hold, for an operator who knows that it should not be there any
- * more.
+ * `fairlock break`: ends the hold of a lock, for an operator who knows that it should no longer be
+ * there.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -1,7 +1,7 @@
 /*
- * The command's process. Between fork and exec it waits at a gate, a pipe, so that whoever has to
- * know its number (the keeper, which ends it if we die) knows it before the command does anything.
- * Where the system can, it is also killed by the kernel when we die.
+ * The command's process. Between fork and exec it waits at a gate, a pipe, so that the keeper,
+ * which ends it if we die, knows its number before the command does anything. Where the system can,
+ * the kernel also kills it when we die.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -54,7 +54,7 @@ int child_start(struct child *child, char *const *arguments)
   (void)close(gate[0]);
   child->gate = gate[1];
   if (child->pid < 0) (void)close(gate[1]);
-  else (void)setpgid(child->pid, child->pid); /* as it does itself: whoever comes first */
+  else (void)setpgid(child->pid, child->pid); /* as the child does itself: either may come first */
   errno = error;
   return child->pid < 0 ? -1 : 0;
 }

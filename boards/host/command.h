@@ -10,10 +10,10 @@
  *   tls.h       TLS, in tls/openssl.c or tls/none.c
  *   run.c       `fairlock run`: keeper.c holds the lock in a process of its own, guard.c, in
  *               another, ends the command when that one cannot, child.c starts it, signals.c and
- *               terminal.c stand between it and whoever started us; metrics.c writes down what
+ *               terminal.c pass on to it signals and the terminal; metrics.c writes down what
  *               was counted; system.c has what only some systems can do
- *   status.c, watch.c, break.c   the others; inspection.c reads, text.c prints any bytes
- *   list.c      the last; query.c asks what the library does not
+ *   status.c, watch.c, break.c   those subcommands; inspection.c reads, text.c prints any bytes
+ *   list.c      `fairlock list`; query.c asks the server what the library does not
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -48,7 +48,7 @@ __attribute__((format(printf, 1, 2)))
 void complain(const char *format, ...);
 
 /*
- * Flushes stdout. Returns status, or EXIT_SYSTEM after a complaint if what was printed could not be
+ * Flushes stdout. Returns status, or EXIT_SYSTEM, after a complaint, if the output could not be
  * written.
  */
 int end_output(int status);

@@ -1,16 +1,16 @@
 /*
  * The guard: a child of the keeper's, in a session of its own, that does nothing but wait.
  *
- * The keeper ends the command in time, and `fairlock run` does if the keeper dies. But each of them
- * can be stopped or killed alone or with the other, and then the lease ends while the command runs.
- * The guard knows what they know: the time at which the command must be dead, which the keeper
- * writes down after each renewal, and its group. A little later than the keeper should have, the
- * guard ends the command; and at once if both of them are gone.
+ * The keeper ends the command in time, and `fairlock run` does if the keeper dies. But either or
+ * both of them can be stopped or killed, and then the lease ends while the command runs. The guard
+ * knows what they know: the time at which the command must be dead, which the keeper writes down
+ * after each renewal, and the command's process group. If the keeper has not ended the command in
+ * time, the guard ends it a little later; if both of them are gone, at once.
  *
- * What they know is in memory that all of them share, not in messages: one that was stopped for an
- * hour must find what is true now, not what was true then; and nobody may have to wait because
- * another one does not read. A byte in the pipe wakes the guard when there is something new to look
- * at. A renewal is not: it looks when the time has come.
+ * What they know is in memory that all of them share, not in messages: a process that was stopped
+ * for an hour must find what is true now, not what was true then; and none may have to wait because
+ * another does not read. A byte in the pipe wakes the guard when there is something new to look at.
+ * A renewal does not wake it: it looks again when the old deadline comes.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -50,7 +50,7 @@ struct watch {
   const struct guard_orders *orders;
   bool termed;
   bool done;
-  uint32_t kill_at; /* termed: a renewal does not call it back */
+  uint32_t kill_at; /* fixed once termed: a renewal does not postpone it */
 };
 
 int guard_prepare(struct guard *guard)
@@ -76,7 +76,7 @@ int guard_prepare(struct guard *guard)
 
 static void wake(struct guard *guard)
 {
-  ssize_t written = write(guard->alive[1], "", 1); /* full: it has enough to wake up for */
+  ssize_t written = write(guard->alive[1], "", 1); /* full: then the guard wakes up anyway */
   (void)written;
 }
 
@@ -152,7 +152,7 @@ bool guard_kill(struct guard *guard)
 
 /* The guard itself */
 
-/* Its deadline has passed, and it was for us to see to it. */
+/* The deadline has passed, and it was up to us to end the command. */
 static void note_action(struct watch *watch)
 {
   if (atomic_load(&watch->guard->shared->state) == HELD)

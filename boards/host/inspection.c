@@ -1,6 +1,6 @@
 /*
- * Reads a lock by fairlock_inspect(), which reports piece by piece and may begin again when the
- * connection breaks, and keeps the pieces until they are printed.
+ * Reads a lock by fairlock_inspect(), which reports one entry at a time and may begin again when
+ * the connection breaks, and keeps the entries until they are printed.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -129,7 +129,7 @@ char *party_shown(const struct party *party)
   return bytes_shown(party->id, party->id_size);
 }
 
-/* Five bits a digit, the last ones first. Returns false if one is no digit. */
+/* Five bits a digit, the lowest first. Returns false if a character is not a digit. */
 static bool read_digits(const char *text, unsigned count, uint64_t *value)
 {
   static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
@@ -144,7 +144,7 @@ static bool read_digits(const char *text, unsigned count, uint64_t *value)
 
 /*
  * "...CONNECTION.TIME:NUMBER": see make_id() of the library. The time has seven digits of seconds,
- * from 2004 to 2106, and five of microseconds, in which a 1 stands above.
+ * from 2004 to 2106, and five of microseconds, with bit 20, above them, set.
  */
 int64_t party_client_since_ms(const struct party *party)
 {
@@ -157,7 +157,7 @@ int64_t party_client_since_ms(const struct party *party)
   return (int64_t)(seconds * 1000 + micros / 1000);
 }
 
-/* A date and a time of day, here. */
+/* A date and a time of day, in the local time zone. */
 static void print_date(FILE *to, int64_t ms)
 {
   char text[32];
@@ -181,7 +181,7 @@ void inspection_print_holder(FILE *to, const struct inspection *inspection, bool
   if (inspection->hold_count > 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
   if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);
   if (with_ttl && inspection->token != 0) {
-    /* the token is the server's time in microseconds when the hold began, or little more */
+    /* the token is the server's time in microseconds when the hold began, or slightly more */
     fputs(", since ", to);
     print_date(to, (int64_t)(inspection->token / 1000));
   }
@@ -222,7 +222,7 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
     fprintf(to, "  and %zu more\n", inspection->waiter_count - shown);
 }
 
-/* Both stand in the order of the queue, mostly: the search goes on where the last one has ended. */
+/* Both are mostly in the order of the queue: each search goes on where the last one ended. */
 void inspection_keep_account(struct inspection *inspection, const struct inspection *before,
                              uint32_t now)
 {

@@ -15,7 +15,7 @@ struct party {
   size_t id_size;
   bool ours, listens, alive;
 
-  /* in port_clock_ms(): of a waiter, when we saw it first, if somebody keeps account of that */
+  /* in port_clock_ms(): when we first saw the waiter; only after inspection_keep_account() */
   uint32_t seen_at;
 };
 
@@ -34,8 +34,8 @@ struct inspection {
 };
 
 /*
- * Reads the lock called name, any bytes, into *inspection, which starts zeroed, or as it was left.
- * Returns a status of the library's; FAIRLOCK_PROTOCOL also if the server did not say all.
+ * Reads the lock called name, any bytes, into *inspection, which is zeroed, or holds an earlier
+ * reading. Returns a status of the library's; FAIRLOCK_PROTOCOL also if the server did not say all.
  */
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,
                     size_t size);
@@ -43,13 +43,13 @@ int inspection_read(struct inspection *inspection, struct session *session, cons
 /* True if anything but the time left differs. */
 bool inspection_differs(const struct inspection *a, const struct inspection *b);
 
-/* Gives its memory back, and zeroes it. */
+/* Frees its memory, and zeroes it. */
 void inspection_clear(struct inspection *inspection);
 
 /* Who holds: part of a line. */
 void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl);
 
-/* A line for each waiter, at most `most` lines. now: for how long we have seen it; NULL: not that */
+/* A line for each waiter, at most `most`. now: says how long we have seen each; NULL: does not */
 void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,
                               const uint32_t *now);
 
@@ -66,8 +66,9 @@ const char *party_kind(const struct party *party);
 const char *party_condition(const struct party *party);
 
 /*
- * When its client first greeted a server, by that server's clock, in ms since 1970: its id tells,
- * if it is one of ours. So it cannot wait for longer. -1: not known.
+ * When the party's client first greeted a server, by that server's clock, in ms since 1970; only
+ * the ids of our own clients tell it. The party cannot have waited since before that. -1: not
+ * known.
  */
 int64_t party_client_since_ms(const struct party *party);
 

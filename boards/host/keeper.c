@@ -2,17 +2,17 @@
  * The keeper: the process that holds the lock, in a session of its own, out of reach of the
  * terminal.
  *
- * It is apart from the process that runs the command because each has to survive the other. If that
- * one is stopped, by the terminal or otherwise, the lease goes on being renewed; if it is killed,
- * the keeper kills the command and then releases the lock. If the keeper is killed, its end of the
- * link closes, and the other one kills the command. For what neither of them can do, because it is
- * stopped or both are killed, the keeper has a child, the guard.
+ * It is not the process that runs the command, because each has to survive the other. If that
+ * process is stopped, by the terminal or otherwise, the keeper goes on renewing the lease; if it is
+ * killed, the keeper kills the command and then releases the lock. If the keeper is killed, its end
+ * of the link closes, and the other process kills the command. For the cases in which neither can
+ * act, because it is stopped or both are killed, the keeper has a child, the guard.
  *
  * Two threads. One services the client and wakes the other after each turn; the other waits for
- * that, for orders and for time, and looks at how things stand. The command is ended so that it is
- * dead before anybody else can hold the lock: SIGTERM at (end of the hold, as reckoned here -
- * kill-after - reserve), SIGKILL at (that end - reserve). Nor is the lock reported as acquired
- * before there is that much time.
+ * that, for orders and for time, and looks at the state of the lock. The command is ended so that
+ * it is dead before anybody else can hold the lock: SIGTERM at (end of the hold, as the client
+ * knows it - kill-after - reserve), SIGKILL at (that end - reserve). The lock is reported as
+ * acquired only when at least that much time is left.
  *
  * What it must never do: release the lock while the command may still run, or outlive its purpose.
  */
@@ -38,7 +38,7 @@
 
 #define MOST_RESERVE_MS 500U
 
-/* Where servers move, one that serves us may be found only when a fail-over is over. */
+/* Where servers move, one that serves us may be found only after a fail-over. */
 #define PATIENCE_MS 60000U
 #define RETRY_MS    250
 
@@ -65,10 +65,10 @@ struct hold {
   int events; /* where they are written; -1: nowhere */
   struct fairlock_log log;
   struct guard *guard;
-  uint32_t wait_ms; /* for the lock, what is left of it */
+  uint32_t wait_ms; /* what is left of the wait for the lock */
   int told;         /* the last reason for having to wait that was told */
   enum phase phase;
-  uint32_t until; /* ENDING: SIGKILL; RELEASING: give up */
+  uint32_t until; /* ENDING: when to send SIGKILL; RELEASING: when to give up */
 };
 
 /* Talking */
@@ -84,7 +84,7 @@ static void tell(struct hold *hold, const struct keeper_message *message)
 {
   count(hold);
   if (hold->link < 0) return;
-  /* fits; if nobody reads, the next look will tell */
+  /* it fits; if nobody reads, the next look notices that */
   ssize_t written = write(hold->link, message, sizeof *message);
   (void)written;
 }
@@ -138,13 +138,13 @@ static uint32_t grace_ms(const struct keeper_options *options)
   return options->on_lost == ON_LOST_TERM ? options->kill_after_ms : 0;
 }
 
-/* The hold's time that has to be left when the command is dead. */
+/* How long the hold must still last when the command is dead. */
 static uint32_t spare_ms(const struct keeper_options *options)
 {
   return options->on_lost == ON_LOST_IGNORE ? 0 : reserve_ms(options);
 }
 
-/* The hold's time that has to be left for the command to be ended in. */
+/* How long the hold must still last when the ending of the command begins. */
 static uint32_t needed_ms(const struct keeper_options *options)
 {
   return grace_ms(options) + spare_ms(options);
@@ -163,7 +163,7 @@ static void signal_group(const struct hold *hold, int number)
   guard_signal(hold->guard, number);
 }
 
-/* The hold is over, or will be before long; left: how long it still lasts. */
+/* The hold is over, or will be soon; left: how long it still lasts. */
 static void begin_ending(struct hold *hold, uint32_t left)
 {
   const struct keeper_options *options = hold->options;
@@ -184,7 +184,7 @@ static void begin_ending(struct hold *hold, uint32_t left)
   guard_rest(hold->guard);
 }
 
-/* How things stand */
+/* The state of the lock */
 
 /* The other thread is inside the client; the system closes the connection. */
 static void end_keeper(struct hold *hold, int status)
@@ -211,15 +211,15 @@ static void begin_release(struct hold *hold)
 }
 
 /*
- * Writes down for the guard until when the command may run. Clocks are read before, so that it errs
- * on the early side.
+ * Writes down for the guard until when the command may run. The caller has read the clocks before,
+ * so an error makes it early.
  */
 static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
 {
   guard_deadline(hold->guard, now + left - spare_ms(hold->options));
 }
 
-/* A server that refuses for now: said once. One that cannot be reached may be back at once. */
+/* Reports once why a server refuses for now. One that cannot be reached may soon be back. */
 static void tell_why(struct hold *hold)
 {
   int why = fairlock_last_error(&hold->session->client);
@@ -243,7 +243,7 @@ static void look_waiting(struct hold *hold)
   }
   uint32_t left = fairlock_remaining_ms(&hold->handle);
   if (left == 0) finish(hold, KEEPER_FAILED, FAIRLOCK_LOST);
-  /* a handover that is being confirmed, for a full lease */
+  /* a handover whose confirmation, for a full lease, is under way */
   if (left <= needed_ms(hold->options)) return;
   struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
   fairlock_id(&hold->handle, message.owner);
@@ -281,8 +281,8 @@ static void look(struct hold *hold)
 }
 
 /*
- * Milliseconds until a look is due even if nothing happens. The machine may have slept: never for
- * long.
+ * Milliseconds until a look is due even if nothing happens. Never long, because the machine may
+ * have slept.
  */
 static int next_look_ms(struct hold *hold)
 {
@@ -301,7 +301,7 @@ static int next_look_ms(struct hold *hold)
 
 /* Orders */
 
-/* The other end is gone: with it goes the command, and then the lock. */
+/* The other end is gone: kills the command, then releases the lock. */
 static void abandoned(struct hold *hold)
 {
   close(hold->link);
@@ -365,10 +365,10 @@ static void search_holder(const struct fairlock_report *report, void *context)
 }
 
 /*
- * True if the lock is held by a `fairlock run` that waits for the end of our own: ours would never
- * come. The same name on another server, or in another database, has another holder; no two holds
- * anywhere have the same id. If the server does not tell who holds, we find out what it has to say
- * when we ask for the lock.
+ * True if the lock is held by a `fairlock run` that waits for our own end: we would never get it.
+ * The same name on another server, or in another database, has another holder; no two holds
+ * anywhere have the same id. If the server does not tell who holds, asking for the lock will show
+ * why.
  */
 static bool is_nested(struct hold *hold)
 {
@@ -388,7 +388,7 @@ static bool may_pass(int status)
          status == FAIRLOCK_READONLY;
 }
 
-/* Connects, if it may wait and there are several servers: also to the one that comes up next. */
+/* Connects; if it may wait and there are several servers, tries until one of them serves us. */
 static int connect_to_any(struct hold *hold)
 {
   uint32_t began = port_clock_ms();
@@ -404,7 +404,7 @@ static int connect_to_any(struct hold *hold)
       return status;
     }
     if (!told) tell_status(hold, KEEPER_RETRYING, status);
-    if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* the other end is gone: no order comes so early */
+    if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* the other end is gone: there are no orders yet */
   }
 }
 
@@ -436,8 +436,8 @@ static void watch_over(struct hold *hold)
 }
 
 /*
- * Nothing but the link and the pipes of the guard and of events is shared with whoever started us, lest a pipe that
- * they read stays open.
+ * Shares only the link and the pipes of the guard and of events with the process that started us: a
+ * pipe that somebody reads from must not stay open because of the keeper.
  */
 static void detach(int link, int events, const struct guard *guard)
 {
@@ -484,7 +484,7 @@ static void keep(struct hold *hold)
   watch_over(hold);
 }
 
-/* Times of the client that go with a lease: a short one leaves no time for patience. */
+/* The client's times that follow from the lease: a short one leaves no time to wait long. */
 static void configure(struct fairlock_config *config, const struct keeper_options *options)
 {
   uint32_t response_ms = options->lease_ms / 6;
@@ -576,7 +576,7 @@ bool keeper_event(struct keeper *keeper, struct keeper_event *event)
 static void give_order(struct keeper *keeper, enum order_kind kind)
 {
   struct order what = {.kind = (int32_t)kind};
-  /* if it is gone, its news will say so */
+  /* if the keeper is gone, its news will say so */
   ssize_t written = write(keeper->link, &what, sizeof what);
   (void)written;
 }

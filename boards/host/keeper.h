@@ -25,14 +25,14 @@ struct keeper_options {
   uint32_t kill_after_ms;
   enum on_lost on_lost;
 
-  /* what happens to the connection is to be told */
+  /* report what happens to the connection */
   bool verbose;
 
-  /* where to count; its path NULL: nobody wants to know */
+  /* where to count; path NULL: do not */
   struct metrics metrics;
 };
 
-/* What the keeper tells. */
+/* What the keeper reports. */
 enum keeper_news {
   KEEPER_CONNECTED = 1, /* the server serves us. It waits for keeper_acquire()                    */
   KEEPER_RETRYING,      /* none of the servers does so far: status, error. It tries again         */
@@ -68,8 +68,8 @@ struct keeper {
   int link; /* readable when there is news */
 
   /*
-   * readable when there are events; -1: nobody wants to know, or there are no more. A pipe of its
-   * own, which holds what it can: what nobody reads is dropped, and holds nobody up
+   * readable when there are events; -1: none are wanted, or there are no more. A pipe of its own:
+   * events that do not fit because nobody reads are dropped, and nobody waits for room
    */
   int events;
   const struct keeper_options *options;
@@ -77,8 +77,8 @@ struct keeper {
 };
 
 /*
- * Makes the keeper, which begins to connect. session is prepared, not open; options stay. Returns
- * 0, or -1 with errno set.
+ * Makes the keeper, which begins to connect. session is prepared, not open; options must stay
+ * valid. Returns 0, or -1 with errno set.
  */
 int keeper_start(struct keeper *keeper, struct session *session,
                  const struct keeper_options *options);
@@ -92,27 +92,24 @@ bool keeper_event(struct keeper *keeper, struct keeper_event *event);
 /* Tells it, and its guard, which process group to end when the lock is lost, or when we die. */
 void keeper_guard(struct keeper *keeper, pid_t group);
 
-/* The group has ended: before its number is given back to the system. */
+/* The group has ended. Call it before its number is given back to the system. */
 void keeper_unguard(struct keeper *keeper);
 
 /*
- * True when the hold has lasted too long for a command to be started, and the keeper has not said
- * so: it does not run.
+ * True when too little of the hold is left to start a command, and the keeper has not said so,
+ * because it is not running.
  */
 bool keeper_overdue(const struct keeper *keeper);
 
-/*
- * True when the time to end the command has come, and it was not the keeper that did it but its
- * guard.
- */
+/* True when the command had to be ended, and the guard did it instead of the keeper. */
 bool keeper_failed_to_end(const struct keeper *keeper);
 
 /* Has it acquire; the answer is KEEPER_ACQUIRED or _FAILED. */
 void keeper_acquire(struct keeper *keeper);
 
 /*
- * Has it leave the queue, or give the lock back if it was just acquired; the answer is
- * KEEPER_FAILED or _ACQUIRED.
+ * Has it leave the queue, or release the lock if it was just acquired; the answer is KEEPER_FAILED
+ * or _ACQUIRED.
  */
 void keeper_cancel(struct keeper *keeper);
 
@@ -120,8 +117,7 @@ void keeper_cancel(struct keeper *keeper);
 void keeper_release(struct keeper *keeper);
 
 /*
- * Ends it at once: before keeper_acquire(), when nothing can be left behind, or when it does not
- * answer.
+ * Kills it: before keeper_acquire(), when it can leave nothing behind, or when it does not answer.
  */
 void keeper_kill(struct keeper *keeper);
 

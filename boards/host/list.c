@@ -1,10 +1,10 @@
 /*
  * `fairlock list`: the locks that are held or waited for, found by SCAN.
  *
- * A lock's own key is a hash like any other, so what is looked for are the keys beside it: the hash
- * `fairlock:{NAME}`, which stands for a day and more after the last release, and the queue, which
- * is there while somebody waits. A page of keys is taken from the server at a time, and what the
- * locks of it come to is read as by `fairlock status`, and printed, before the next: so the memory
+ * A lock's own key is a hash like any other, so it looks for the keys beside it: the hash
+ * `fairlock:{NAME}`, which stays for a day and more after the last release, and the queue, which
+ * exists while somebody waits. It takes one page of keys from the server at a time, then reads the
+ * locks of that page as `fairlock status` does and prints them, before the next page: so the memory
  * needed does not grow with the number of locks. In a cluster each master is asked for its own
  * keys.
  */
@@ -55,10 +55,10 @@ static const struct option options[] = {
 struct candidate {
   char *name; /* of the lock, in memory of its own */
   size_t size;
-  bool queue;  /* the key is its queue; else it is its notes */
-  bool braced; /* the key would be the same if the name stood in braces */
+  bool queue;  /* the key is the lock's queue; else its notes */
+  bool braced; /* the key would be the same if the name were in braces */
 
-  /* whether there are: the other key, the lock, and the lock whose name stands in braces */
+  /* whether these exist: the other key, the lock, and the lock whose name is in braces */
   bool other, plain, in_braces;
 };
 
@@ -74,8 +74,8 @@ struct list {
   char cursor[32];
   struct candidate *page;
   size_t page_count, page_size;
-  int64_t server_ms; /* the server's time, ... */
-  uint32_t asked_at; /* ... and ours, when it was told */
+  int64_t server_ms; /* the server's time */
+  uint32_t asked_at; /* our time when the server told it */
 };
 
 static const char notes_prefix[] = "fairlock:";
@@ -103,8 +103,8 @@ static char *copied(const void *bytes, size_t size)
 /* Candidates */
 
 /*
- * The lock that a key belongs to. Its name stands in braces there unless it has a brace of its own;
- * false: the key is no lock's.
+ * Finds the lock that a key belongs to. The key has the name in braces unless the name has a brace
+ * of its own. False: the key belongs to no lock.
  */
 static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 {
@@ -184,7 +184,7 @@ static int ask_exists(struct list *list, const char *prefix, const struct candid
   return query_ask(&list->query, words, 2);
 }
 
-/* Asks whether the candidate's other key and the lock are there. */
+/* Asks whether the candidate's other key and the lock exist. */
 static int ask_about(struct list *list, const struct candidate *candidate)
 {
   const char *other = candidate->queue ? notes_prefix : queue_prefix;
@@ -193,8 +193,8 @@ static int ask_about(struct list *list, const struct candidate *candidate)
 }
 
 /*
- * The answer to EXISTS. One that is refused, because its slot is moving or we have no right to it,
- * says nothing.
+ * The answer to EXISTS. A refusal, because the slot is moving or we have no right to the key, tells
+ * nothing.
  */
 static int read_exists(struct list *list, bool *exists, bool otherwise)
 {
@@ -217,8 +217,8 @@ static int read_about(struct list *list, struct candidate *candidate)
 }
 
 /*
- * The same keys may be those of a lock whose name stands in braces, if its own key says so, and the
- * braces leave it short enough for a name.
+ * The same keys may belong to a lock whose name is in braces, if its own key exists, and the braces
+ * leave it short enough for a name.
  */
 static bool may_be_in_braces(const struct candidate *candidate)
 {
@@ -246,7 +246,7 @@ static int read_time(struct list *list)
   return FAIRLOCK_OK;
 }
 
-/* Finds out which of so many candidates are there. Returns a status. */
+/* Finds out which of the candidates exist. Returns a status. */
 static int look_at(struct list *list, struct candidate *first, size_t count)
 {
   const struct word time[] = {{"TIME", 4}};
@@ -265,7 +265,7 @@ static int look_at(struct list *list, struct candidate *first, size_t count)
 
 /* Locks */
 
-/* How long the hold has lasted, by the server's clock; -1: it has no token to tell. */
+/* How long the hold has lasted, by the server's clock; -1: unknown, it has no token. */
 static int64_t age_ms(const struct list *list, const struct inspection *inspection)
 {
   if (inspection->token == 0) return -1;
@@ -306,7 +306,7 @@ static void print_lock(struct list *list, const char *name, size_t size,
   printf(", %zu waiting\n", inspection->waiter_count);
 }
 
-/* Whether the failure is one of this lock alone, such as a key of another type, or a count below 0. */
+/* Whether the failure concerns this lock alone, such as a key of a wrong type, a count below 0. */
 static bool concerns_lock(int status)
 {
   return status == FAIRLOCK_REFUSED || status == FAIRLOCK_DENIED ||
@@ -355,12 +355,12 @@ static bool show_lock(struct list *list, const char *name, size_t size)
 }
 
 /*
- * "x" and "{x}" have the same notes and queue, and cannot both be used. The lock's own key says
- * which it is: "x", if there is none.
+ * "x" and "{x}" have the same notes and queue, and cannot both be used. The lock's own key shows
+ * which it is; without one it is "x".
  */
 static bool show(struct list *list, const struct candidate *candidate)
 {
-  /* its notes are there, too, and lead to it */
+  /* its notes exist, too, and it is found by them */
   if (candidate->queue && candidate->other) return true;
   if (!candidate->queue && !candidate->other && !candidate->plain && !candidate->in_braces)
     return true;
@@ -375,7 +375,7 @@ static bool show(struct list *list, const struct candidate *candidate)
   return goes_on;
 }
 
-/* Shows the locks of the page. Returns a status of the query's; list->status has that of the rest. */
+/* Shows the locks of the page. Returns the query's status; list->status has that of the rest. */
 static int show_page(struct list *list, bool *goes_on)
 {
   int status = FAIRLOCK_OK;
@@ -405,7 +405,7 @@ static void add_master(struct list *list, const char *address)
   list->masters[list->master_count++] = copied(address, strlen(address));
 }
 
-/* Puts a node's address together; a host that is not told is that of whoever was asked. */
+/* Puts a node's address together; if no host is told, it is that of the node that was asked. */
 static void add_node(struct list *list, const char *host, int64_t port)
 {
   char address[ADDRESS_SIZE];
@@ -461,7 +461,7 @@ static int query_failed(struct list *list, int status)
   return session_failed(&list->session, status, query->address, query->error);
 }
 
-/* Scans the server that is connected to. Returns whether to go on with the next. */
+/* Scans the connected server. Returns whether to go on with the next. */
 static bool scan(struct list *list)
 {
   bool goes_on = true;

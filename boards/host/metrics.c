@@ -1,10 +1,10 @@
 /*
  * Writes counters and times to a file: in the text format of Prometheus, as the textfile collector
- * of its node_exporter reads it, or as JSON when the file's name says so. A reader never sees half of
- * it: a new file is written beside the old one, and renamed.
+ * of its node_exporter reads it, or as JSON if the file's name ends with .json. A reader never sees
+ * half of it: a new file is written beside the old one, and renamed.
  *
- * The keeper counts, and must never wait for a disk; so it leaves its numbers in shared memory, and
- * the process that runs the command writes them down.
+ * The keeper counts, and must never wait for a disk; so it puts its numbers into shared memory, and
+ * the process that runs the command writes the file.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -101,7 +101,7 @@ static void print_label(FILE *to, const char *text)
   }
 }
 
-/* The name, labels and all, of a sample. help: NULL when the metric was begun by another sample. */
+/* The name of a sample, with labels. help: NULL if another sample has begun the metric. */
 static void begin_sample(FILE *to, const char *name, const char *type, const char *help,
                          const char *lock, const char *label)
 {
@@ -186,10 +186,10 @@ static bool is_json(const char *path)
   return size > 5 && strcmp(path + size - 5, ".json") == 0;
 }
 
-/* Writes to a new file. Returns whether all of it is there. */
+/* Writes a new file. Returns whether all of it was written. */
 static bool write_new(const struct metrics *metrics, const char *temporary)
 {
-  (void)unlink(temporary); /* of a process that had our number, and was killed */
+  (void)unlink(temporary); /* left by a process that had our number and was killed */
   int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
   char *lock = printable(metrics->lock, strlen(metrics->lock));

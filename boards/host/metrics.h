@@ -10,13 +10,13 @@
 struct metrics_shared;
 
 struct metrics {
-  const char *path; /* NULL: nobody wants to know */
+  const char *path; /* NULL: no file is wanted */
   const char *lock; /* its name */
 
   /* what the keeper has counted, in memory that we share with it */
   struct metrics_shared *shared;
 
-  /* in port_clock_ms(), from `started` on: the wait has ended, the hold has ended, or neither has */
+  /* in port_clock_ms(): of the run; of the hold, if was_acquired; of the end, if has_ended */
   uint32_t started, acquired, ended;
   bool was_acquired, has_ended;
 
@@ -38,15 +38,15 @@ int metrics_start(struct metrics *metrics, const char *path, const char *lock);
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters);
 
 /*
- * Not in the keeper, all of the rest. The file is written anew at each of these, and whenever
- * metrics_tick() finds that it is time. Writing may take as long as the file system likes; that it
- * cannot be done is complained about once.
+ * All that follow are not for the keeper. The file is rewritten at each of these, and whenever
+ * metrics_tick() finds that it is time. Writing may take as long as the file system takes; a
+ * failure to write is reported once.
  */
 void metrics_acquired(struct metrics *metrics);
 void metrics_hold_ended(struct metrics *metrics);
 void metrics_stopped(struct metrics *metrics, int exit_status);
 
-/* Writes the file if it is time. Returns in how many ms it is next; -1: never. */
+/* Writes the file if it is time. Returns the ms until the next time; -1: never. */
 int metrics_tick(struct metrics *metrics);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Options: numbers are taken strictly, because a lease that was misread is worse than none. A
- * password in --url is wiped from the arguments as soon as it was copied, so that it does not stay
- * in the process list.
+ * Options: numbers are parsed strictly, because a lease that was misread is worse than none. A
+ * password in --url is wiped from the arguments as soon as it has been copied, so that it does not
+ * stay in the process list.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -53,7 +53,7 @@ static void print_help(const char *const *help)
   exit(end_output(EXIT_DONE));
 }
 
-/* Complains about the option that getopt_long() has just stumbled over. */
+/* Complains about the option that getopt_long() has just refused. */
 static void complain_option(const struct command_line *line, int what, char **argv)
 {
   const char *argument = argv[optind - 1];

@@ -41,7 +41,7 @@ enum {
 /* Their help. */
 extern const char common_help[];
 
-/* A command line as it is taken apart. */
+/* A command line while it is parsed. */
 struct command_line {
   const char *command;                /* name of the subcommand                   */
   const char *usage;                  /* its synopsis                             */
@@ -54,7 +54,7 @@ struct command_line {
 };
 
 /*
- * The next option, as getopt_long() gives it, after the common ones were taken; -1: there are no
+ * The next option, as getopt_long() gives it, after handling the common ones; -1: there are no
  * more, '?': it was wrong, and a complaint was printed. --help prints help, a NULL-ended list of
  * texts, and ends the program.
  */

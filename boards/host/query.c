@@ -1,7 +1,7 @@
 /*
- * Asks a server what the library has no words for: which keys there are. The same transports carry
- * it, so TLS, redirected addresses and passwords work as in all else. It blocks, and gives up a
- * connection that says nothing for a while.
+ * Asks a server what the library has no function for: which keys there are. It uses the same
+ * transports, so TLS, redirected addresses and passwords work as everywhere else. It blocks, and
+ * gives up a connection on which nothing arrives for a while.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

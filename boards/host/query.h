@@ -1,4 +1,4 @@
-/* A connection for what the library does not ask, one request after the other. */
+/* A connection for requests that the library does not make, one after the other. */
 #ifndef QUERY_H
 #define QUERY_H
 
@@ -23,7 +23,7 @@ struct query {
   /* the server is a node of a cluster */
   bool cluster;
 
-  /* where the connection goes; "": to what the URL says */
+  /* where the connection goes; "": to the URL's server */
   char address[ADDRESS_SIZE];
 
   /* the server's words for a failure; "": there are none */
@@ -41,16 +41,16 @@ struct word {
 };
 
 /*
- * Connects to address ("": what the URL says) and says who we are. Returns a status of the
- * library's; FAIRLOCK_OK: query_close() ends it. Otherwise nothing is open.
+ * Connects to address ("": the URL's server) and authenticates. Returns a status of the library's;
+ * FAIRLOCK_OK: query_close() ends it. Otherwise nothing is open.
  */
 int query_open(struct query *query, const char *address);
 
 void query_close(struct query *query);
 
 /*
- * Adds a request to those that go out together, when the first answer is asked for or there is no
- * room for more. The answers to all that are under way have to fit into what the system keeps for a
+ * Adds a request to those that are sent together, when the first answer is asked for or there is no
+ * room for more. The answers to all that are under way have to fit into the system's buffer for a
  * connection. Returns a status.
  */
 int query_ask(struct query *query, const struct word *words, int count);

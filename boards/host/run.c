@@ -2,10 +2,10 @@
  * `fairlock run`: runs a command under a lock, as flock(1) does.
  *
  * This process is the command's parent, and knows nothing of the server: keeper.c, a process of its
- * own, holds the lock. What happens here is a wait for news from it and for signals, three times
- * over: until the lock is acquired, until the command has ended, until the lock is released. The
- * command gets every signal meant for it and, where it needs it, the terminal; what it came to is
- * our exit status, unless the lock was lost.
+ * own, holds the lock. This file waits for news from it and for signals, in three stages: until the
+ * lock is acquired, until the command has ended, until the lock is released. The command gets every
+ * signal meant for it and, where it needs it, the terminal; its exit status is ours, unless the
+ * lock was lost.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -32,7 +32,7 @@
 #define MOST_KILL_AFTER_MS 5000U
 #define MOST_REPLICAS      100U
 #define MOST_TOLD          16
-#define ANSWER_MS          1000U /* a keeper that runs has answered by then */
+#define ANSWER_MS          1000U /* a keeper that is not stopped has answered by then */
 
 struct run {
   struct keeper_options lock;
@@ -56,7 +56,7 @@ struct run {
   bool lost;
 };
 
-/* What a wait came to: a signal, or news of the keeper's. */
+/* The result of a wait: a signal, or news from the keeper. */
 struct event {
   int signal;                   /* 0: none */
   struct keeper_message keeper; /* news 0: none */
@@ -199,7 +199,7 @@ static bool take_option(struct run *run, struct given *given, int option)
   }
 }
 
-/* Options that are fine one by one may still not go together. Returns an exit status. */
+/* Options that are each valid may still contradict each other. Returns an exit status. */
 static int settle_options(struct run *run, const struct given *given)
 {
   struct keeper_options *lock = &run->lock;
@@ -219,7 +219,7 @@ static int settle_options(struct run *run, const struct given *given)
   return EXIT_DONE;
 }
 
-/* The option counts before the environment. Returns an exit status. */
+/* The option takes precedence over the environment. Returns an exit status. */
 static int settle_replicas(struct given *given)
 {
   const char *text = getenv("FAIRLOCK_REPLICAS");
@@ -291,8 +291,8 @@ static bool same_event(const struct keeper_event *a, const struct keeper_event *
 }
 
 /*
- * A server that stays away, or goes on refusing, is told once until there is a connection again; and
- * of so many of them that nobody would read on, no more.
+ * A server that cannot be reached, or goes on refusing, is reported once until there is a
+ * connection again; and after MOST_TOLD different ones, no more are.
  */
 static bool is_new_event(struct run *run, const struct keeper_event *event)
 {
@@ -344,7 +344,7 @@ static void tell_events(struct run *run)
 /* Waiting for something to happen */
 
 /*
- * Whatever else is our child was left by the command and given to us, because we are process 1 of a
+ * Any other child of ours was left by the command and given to us, because we are process 1 of a
  * container, or were told to adopt such processes: nobody but us can reap it.
  */
 static void reap_adopted(const struct run *run)
@@ -358,13 +358,13 @@ static void reap_adopted(const struct run *run)
   }
 }
 
-/* The shorter of two times in ms, of which a negative one never comes. */
+/* The shorter of two times in ms; a negative one means never. */
 static int sooner(int a, int b)
 {
   return b < 0 || (a >= 0 && a < b) ? a : b;
 }
 
-/* The next event, or one without anything in it after ms; negative: without end. */
+/* The next event, or an empty one after ms; negative: waits without end. */
 static struct event await(struct run *run, int ms)
 {
   struct event event = {0};
@@ -407,7 +407,7 @@ static bool ends_wait(int number)
 static void on_signal_waiting(struct run *run, int number)
 {
   if (number == SIGTSTP && !signals_ignored_before(number))
-    (void)raise(SIGSTOP); /* the terminal has told the rest of our group */
+    (void)raise(SIGSTOP); /* the terminal has stopped the rest of our group */
   if (!ends_wait(number) || run->cancelled_by != 0) return;
   run->cancelled_by = number;
   if (run->acquiring) keeper_cancel(&run->keeper);
@@ -484,8 +484,8 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
 /* Second: the command */
 
 /*
- * The command is told which server, but not the password: it may be anything, and so may what it
- * starts.
+ * The command is told which server, but not the password: neither the command nor what it starts
+ * need be trustworthy.
  */
 static bool take_password_out_of_environment(void)
 {
@@ -549,7 +549,7 @@ static void resume(struct run *run)
 
 /*
  * The command was stopped. A shell that watches us has to see us stopped, too, or it would never
- * give a prompt.
+ * show its prompt.
  */
 static void on_stop(struct run *run, int number)
 {
@@ -562,10 +562,10 @@ static void on_stop(struct run *run, int number)
   }
   terminal_take_back(&run->terminal);
   bool stopped = signals_stop_group();
-  if (!stopped && number == SIGTSTP) resume(run); /* nobody is there who could have us continue */
+  if (!stopped && number == SIGTSTP) resume(run); /* nobody could have us continue */
 }
 
-/* What a look at the command came to: true when it has ended, and is still to be reaped. */
+/* Looks at the command: true when it has ended, and is still to be reaped. */
 static bool has_ended(struct run *run)
 {
   for (;;) {
@@ -614,7 +614,7 @@ static void on_lost(struct run *run, const struct keeper_message *message)
   }
 }
 
-/* The keeper has told all it will: no more is to be heard from it. */
+/* The keeper has said all it will: nothing more is read from it. */
 static void hang_up(struct run *run)
 {
   close(run->keeper.link);
@@ -622,7 +622,8 @@ static void hang_up(struct run *run)
 }
 
 /*
- * The keeper was stopped when the command had to be ended: its guard has done it, and says nothing.
+ * If the keeper was stopped when the command had to be ended, its guard has ended it, without any
+ * news.
  */
 static void look_for_guard(struct run *run)
 {
@@ -645,7 +646,7 @@ static int supervise(struct run *run)
     if (event.keeper.news == KEEPER_GONE) hang_up(run);
   }
   look_for_guard(run);
-  /* what it has left behind */
+  /* for the processes that it has left behind */
   if (run->lost && run->lock.on_lost != ON_LOST_IGNORE) forward(run, SIGKILL);
   keeper_unguard(&run->keeper);
   int status = 0;
@@ -658,7 +659,10 @@ static int supervise(struct run *run)
   if (reaped < 0) return EXIT_SYSTEM;
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   int number = WTERMSIG(status);
-  /* The terminal would have told our whole group: a script or make that started us counts on it. */
+  /*
+   * The terminal would have signalled our whole group, and a script or make that started us relies
+   * on that.
+   */
   if (was_lent && (number == SIGINT || number == SIGQUIT)) signals_tell_group(number);
   return 128 + number;
 }
@@ -687,9 +691,9 @@ static int on_released(struct run *run, const struct keeper_message *message, in
 }
 
 /*
- * A signal ends the wait for the server's answer, not the release: the keeper sees to that. One
- * that is stopped does nothing; it is killed, so as not to wake up later and take up what is long
- * over.
+ * A signal ends the wait for the server's answer, not the release: the keeper goes on with that. A
+ * keeper that is stopped does nothing; it is killed, so that it does not go on with an old lock
+ * when it wakes up later.
  */
 static int release(struct run *run, int status)
 {
@@ -718,7 +722,7 @@ static int release(struct run *run, int status)
   return on_released(run, &event.keeper, status);
 }
 
-/* We, or the keeper, may have been stopped since it told of the lock. */
+/* We, or the keeper, may have been stopped since it reported the lock as acquired. */
 static bool too_late(struct run *run)
 {
   if (!keeper_overdue(&run->keeper)) return false;

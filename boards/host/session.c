@@ -1,7 +1,7 @@
 /*
- * A client of the server, from a URL and a password; and what its failures mean to whoever typed
- * the command. The password stands in this process's memory alone: never in a message, an argument
- * or a file.
+ * A client of the server, from a URL and a password; and its failures in words for the user of the
+ * command. The password is in this process's memory alone: never in a message, an argument or a
+ * file.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -25,7 +25,7 @@
 #define OFFLINE_MS  10000U
 #define RESPONSE_MS 2000U
 
-/* Of the host's name, in our id: a dot and the number of a process have room behind it. */
+/* Of the host's name, in our id: leaves room for a dot and the number of a process. */
 #define HOST_MAX ((int)FAIRLOCK_ID_MAX - 12)
 
 /* For replicas to acknowledge. */
@@ -46,7 +46,7 @@ static const char *read_first_line(FILE *file, char *line, size_t size)
   return NULL;
 }
 
-/* A pipe, such as a shell's <(...), is nobody else's in spite of its bits. */
+/* A pipe, such as a shell's <(...), is private, whatever its mode says. */
 static void warn_if_others_can_read(FILE *file, const char *path)
 {
   struct stat status;
@@ -98,7 +98,7 @@ static int choose_password(struct session *session, const struct command_line *l
   return EXIT_DONE;
 }
 
-/* Who we are to the Sentinels, which have users of their own. */
+/* Our user and password for the Sentinels, which have users of their own. */
 static int choose_sentinel_password(struct session *session, const struct command_line *line)
 {
   struct fairlock_topology *topology = &session->topology;
@@ -127,7 +127,7 @@ static void choose(const char **option, const char *variable)
   if (*option == NULL) *option = from_environment(variable);
 }
 
-/* Whom to trust, and who we are to them. */
+/* Which CAs to trust, and our own certificate. */
 static int choose_tls(struct session *session, const struct command_line *line)
 {
   struct port_openssl_config config = line->tls;
@@ -157,12 +157,12 @@ static void place_socket(struct session *session)
   const struct url *url = &session->url;
   if (url->path != NULL) (void)port_posix_unix(&session->socket, url->path);
   else if (url->seeds == NULL) port_posix_tcp(&session->socket, url->host, url->port);
-  else (void)port_posix_seeds(&session->socket, url->seeds); /* the URL was looked at */
+  else (void)port_posix_seeds(&session->socket, url->seeds); /* the URL has been checked */
 }
 
 /*
- * Who we are, for people who look at the queue: the host's name as far as its first dot, and our
- * process. What makes it unique comes from the server.
+ * Our id, for people who look at the queue: the host's name up to its first dot, and the number of
+ * our process. What makes it unique comes from the server.
  */
 static void name_client(struct session *session)
 {
@@ -294,7 +294,7 @@ int session_second(struct session *second, const struct session *session,
                    const struct command_line *line)
 {
   memset(second, 0, sizeof *second);
-  (void)parse_url(second, line); /* which was looked at */
+  (void)parse_url(second, line); /* which has been checked */
   second->config.user = session->config.user;
   second->config.password = session->config.password; /* a file may be readable once */
   second->config.database = session->config.database;
@@ -325,7 +325,7 @@ void session_address(struct session *session, int status, char address[ADDRESS_S
   bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
   const char *where = addresses->current;
   if (failed && addresses->dead[0] != 0) where = addresses->dead;
-  /* whoever refused is left by now, and nobody was asked since */
+  /* the one that refused was left, and no other was tried since */
   else if (!failed && !addresses->connected && addresses->left[0] != 0) where = addresses->left;
   memcpy(address, where, ADDRESS_SIZE);
   pthread_mutex_unlock(&addresses->mutex);
@@ -360,7 +360,7 @@ int session_open(struct session *session)
   struct fairlock_config *config = &session->config;
   const struct url *url = &session->url;
   if (pthread_mutex_init(&session->addresses.mutex, NULL) != 0) return FAIRLOCK_INVALID;
-  if (url->seeds == NULL) { /* nobody else will answer: as without following */
+  if (url->seeds == NULL) { /* no other server could answer: as without following */
     if (config->connect_ms == 0) config->connect_ms = CONNECT_MS;
     config->offline_ms = OFFLINE_MS;
   } else {
@@ -443,7 +443,7 @@ static const char *advice(int status)
   }
 }
 
-/* Failures that the server did not put into words; an error text would be of an earlier one. */
+/* Failures for which the server gave no words; an error text would be from an earlier one. */
 static bool wordless(int status)
 {
   return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_PROTOCOL ||

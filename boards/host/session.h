@@ -16,20 +16,20 @@
 /* Room for "host:port". */
 #define ADDRESS_SIZE 272
 
-/* Which addresses the transport was sent to. The client's task writes them, any task reads. */
+/* The addresses the transport was sent to. The client's task writes them, any task reads them. */
 struct addresses {
   pthread_mutex_t mutex;
 
   /* where the connection is, or will be; "": nowhere yet */
   char current[ADDRESS_SIZE];
 
-  /* the last one that could not be connected to, if it was not connected to since; "": none */
+  /* the last one to which connecting failed, and has not succeeded since; "": none */
   char dead[ADDRESS_SIZE];
 
-  /* the last one that was connected to, and is no more; "": none */
+  /* the last one whose connection has ended; "": none */
   char left[ADDRESS_SIZE];
 
-  /* the current one is, or was; and: it was tried */
+  /* the current one is, or was, connected; and: it was tried */
   bool connected, tried;
 };
 
@@ -63,8 +63,8 @@ struct session {
 int session_prepare(struct session *session, const struct command_line *line);
 
 /*
- * Makes the client, after session->config got what it needs beyond that. Returns a status of the
- * library's.
+ * Makes the client, after the caller has filled in the rest of session->config. Returns a status of
+ * the library's.
  */
 int session_open(struct session *session);
 
@@ -88,7 +88,7 @@ void session_current(struct session *session, char address[ADDRESS_SIZE]);
 /* Connects. Returns EXIT_DONE, or a status after a complaint. */
 int session_connect(struct session *session);
 
-/* The words for status that are not ours: the server's, or those of TLS; "": there are none. */
+/* The server's or TLS's own words for status; "": there are none. */
 void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE]);
 
 /* The exit status that stands for a status of the library's. */
@@ -97,12 +97,12 @@ int exit_status_of(int status);
 /* "URL", or "URL (address)" when the URL does not say it, for messages. Printable; to be freed. */
 char *session_place(const struct session *session, const char *address);
 
-/* ": " and what session_error() told, or "" if that is nothing. Printable; to be freed. */
+/* ": " and the words of session_error(), or "" if there are none. Printable; to be freed. */
 char *session_words(const char *error);
 
 /*
- * Says that the server at address (may be "") did not do its part, in its own words (error, may be
- * ""), and what to do. Returns the exit status.
+ * Says that the server at address (may be "") failed, in its own words (error, may be ""), and what
+ * to do. Returns the exit status.
  */
 int session_failed(const struct session *session, int status, const char *address,
                    const char *error);

@@ -1,8 +1,8 @@
 /*
  * Each handler writes its signal's number to a pipe, which poll() can wait for: no signal is missed
- * between a look and a wait. What was ignored when we were started is caught all the same, because
- * the command, which starts with the old dispositions, may decide otherwise;
- * signals_ignored_before() tells.
+ * between a look and a wait. Signals that were ignored when we were started are caught all the
+ * same, because the command, which starts with the old dispositions, may handle them;
+ * signals_ignored_before() tells which they were.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -7,7 +7,7 @@
 
 /*
  * From now on the signals that concern us are queued: SIGCHLD, SIGCONT, and those that are passed
- * on to the command. Returns a descriptor that can be read when there are some, or -1 with errno
+ * on to the command. Returns a descriptor that is readable when there are any, or -1 with errno
  * set.
  */
 int signals_catch(void);
@@ -15,17 +15,15 @@ int signals_catch(void);
 /* The next one; 0: none is there. */
 int signals_next(void);
 
-/*
- * True for a signal that whoever started us wants to be ignored (nohup, a shell's background job).
- */
+/* True for a signal that was ignored when we were started (nohup, a shell's background job). */
 bool signals_ignored_before(int number);
 
-/* In a child before exec: puts everything back as we found it. */
+/* In a child before exec: restores the dispositions that we found. */
 void signals_restore(void);
 
 /*
- * Stops our process group by SIGTSTP, as the terminal would. Returns true when somebody had us
- * continue, or false, at once, when the system does not stop us because nobody could.
+ * Stops our process group by SIGTSTP, as the terminal would. Returns true when we were continued,
+ * or false, at once, when the system does not stop us because nobody could continue us.
  */
 bool signals_stop_group(void);
 

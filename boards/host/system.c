@@ -1,4 +1,4 @@
-/* Processes, descriptors and time, where POSIX alone does not do or does not suffice. */
+/* Processes, descriptors and time, where POSIX alone is not enough. */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include "system.h"
@@ -26,7 +26,7 @@
 void system_die_with(pid_t parent)
 {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  /* it died before the request was made: nobody will be told of it */
+  /* it died before the request was made: no signal will come */
   if (getppid() != parent) _exit(EXIT_SYSTEM);
 }
 
@@ -72,7 +72,7 @@ static bool is_dead(const struct process *process)
 static bool only_zombies(pid_t group)
 {
   struct process process;
-  if (look_at("1", &process) != SEEN) return false; /* processes of others are hidden from us */
+  if (look_at("1", &process) != SEEN) return false; /* other users' processes are hidden from us */
   DIR *processes = opendir("/proc");
   if (processes == NULL) return false;
   bool zombies = false;
@@ -103,8 +103,8 @@ static bool close_range_of(int first, int last)
 #endif
 
 /*
- * CLOCK_BOOTTIME goes on while the machine is suspended: what became due meanwhile is so at once
- * when it wakes.
+ * CLOCK_BOOTTIME goes on while the machine is suspended: what became due meanwhile is due as soon
+ * as it wakes.
  */
 bool system_wait(int descriptor, int ms)
 {
@@ -145,7 +145,7 @@ bool system_wait(int descriptor, int ms)
 
 #endif
 
-#define MOST_DESCRIPTORS 65536 /* where the system names no limit, or one that would take minutes */
+#define MOST_DESCRIPTORS 65536 /* when the system has no limit, or one that would take minutes */
 
 bool system_group_lives(pid_t group)
 {

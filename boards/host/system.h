@@ -1,6 +1,6 @@
 /*
- * What systems do each in a way of their own. system.c has it for Linux, and a plain POSIX way for
- * all others, which FAIRLOCK_PLAIN_POSIX chooses on Linux, too: a test builds and tries it.
+ * What each system does in its own way. system.c has the way of Linux, and a plain POSIX way for
+ * all others. FAIRLOCK_PLAIN_POSIX chooses the latter on Linux, too: a test builds and tries it.
  */
 #ifndef SYSTEM_H
 #define SYSTEM_H
@@ -16,19 +16,19 @@
 void system_die_with(pid_t parent);
 
 /*
- * True while a process of the group may still run. A zombie does not, and may stay one for ever if
- * process 1 does not reap; systems that cannot tell it from a living one (no /proc) count it as
- * living.
+ * True while a process of the group may still run. A zombie does not run, and may stay for ever if
+ * process 1 does not reap it; systems that cannot tell it from a living process (no /proc) count it
+ * as living.
  */
 bool system_group_lives(pid_t group);
 
-/* Closes all descriptors from 3 on but those in keep, count of them. */
+/* Closes all descriptors from 3 on, except the `count` ones in keep. */
 void system_close_others(const int *keep, size_t count);
 
 /*
- * Waits until descriptor can be read, or ms have passed, negative: without end. Returns whether it
- * can be read; false may come early. A suspended machine counts as time that passes; elsewhere than
- * on Linux that is noticed up to PORT_WAIT_MAX_MS after it has woken.
+ * Waits until descriptor can be read, or ms have passed; negative: without end. Returns whether it
+ * can be read; it may return false early. A suspended machine counts as time that passes; except on
+ * Linux, that is noticed up to PORT_WAIT_MAX_MS after it has woken.
  */
 bool system_wait(int descriptor, int ms);
 

@@ -1,8 +1,8 @@
 /*
  * The command runs in a process group of its own, so a terminal takes it for a background job:
- * reading stops it. So it is lent the terminal, at the start when it looks as if it talked to
- * somebody, else when it turns out to need it. Not sooner, because another program of the same
- * pipeline (fairlock run ... | less) may be reading from the terminal.
+ * reading stops it. So it is lent the terminal: at the start if it seems to be interactive, else
+ * when it turns out to need it. Not sooner, because another program of the same pipeline (fairlock
+ * run ... | less) may be reading from the terminal.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -12,12 +12,11 @@ struct terminal {
 
 void terminal_open(struct terminal *terminal);
 
-/* True when input and output are the terminal's: a command that talks to somebody. */
+/* True when input and output are the terminal's: the command is interactive. */
 bool terminal_talks(const struct terminal *terminal);
 
 /*
- * Makes group the one that the terminal listens to, if that is us at present. Returns whether it
- * was done.
+ * Makes group the terminal's foreground group, if that is ours at present. Returns whether it did.
  */
 bool terminal_lend(struct terminal *terminal, pid_t group);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first character of bytes. Returns its size, or 0 if that is no well-formed UTF-8. */
+/* The first character of bytes. Returns its size, or 0 if it is not well-formed UTF-8. */
 static size_t decode(const unsigned char *bytes, size_t size, uint32_t *character)
 {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -33,7 +33,7 @@ static size_t decode(const unsigned char *bytes, size_t size, uint32_t *characte
   return length;
 }
 
-/* Controls, and the marks that turn the direction of writing, are not. */
+/* Control characters, and the marks that change the direction of writing, are not. */
 static bool is_printable(uint32_t character)
 {
   if (character < ' ' || (character >= 0x7f && character < 0xa0)) return false;
@@ -70,7 +70,7 @@ char *printable(const void *bytes, size_t size)
   return text;
 }
 
-/* Prints a string's inside. Returns false if some bytes had to be replaced. */
+/* Prints what goes between a string's quotes. Returns false if some bytes had to be replaced. */
 static bool print_json_text(FILE *to, const unsigned char *bytes, size_t size)
 {
   bool whole = true;

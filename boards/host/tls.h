@@ -1,6 +1,6 @@
 /*
- * TLS for the command. `make TLS=openssl` builds it with tls/openssl.c, any other make with
- * tls/none.c, which only says so.
+ * TLS for the command. `make TLS=openssl` builds it with tls/openssl.c; otherwise make takes
+ * tls/none.c, which only says that there is no TLS.
  */
 #ifndef TLS_H
 #define TLS_H

@@ -1,7 +1,7 @@
 /*
  * Takes URLs apart, strictly: what is not understood is refused with a reason rather than guessed
- * at. The one thing taken leniently is a password with an unescaped '@' in it: the last one before
- * the path counts.
+ * at. The one exception is a password with an unescaped '@' in it: the last '@' before the path
+ * ends it.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -147,7 +147,7 @@ static const char *parse_user(struct url *url, char *text)
   return NULL;
 }
 
-/* A host and a port, as they stand in a URL. */
+/* A host and a port, as they are in a URL. */
 struct place {
   char *host;
   const char *port;

@@ -4,8 +4,8 @@
  *   redis+sentinel://[user:password@]host[:port],.../service[/db] Sentinels, which know the master
  *   redis+cluster://[user:password@]host[:port],...[/db]          some nodes of a cluster
  *   unix://[user:password@]/path[?db=number]
- * rediss stands for the same with TLS, valkey and valkeys for redis and rediss. User and password
- * are the data server's.
+ * rediss means the same with TLS; valkey and valkeys mean the same as redis and rediss. User and
+ * password are those of the data server, not of the Sentinels.
  */
 #ifndef URL_H
 #define URL_H
@@ -35,12 +35,12 @@ struct url {
 const char *url_parse(struct url *url, const char *text);
 
 /*
- * Overwrites the password in text, if it has one, with asterisks: for a URL that stands in a
- * process list.
+ * Overwrites the password in text, if it has one, with asterisks: for a URL that is in a process
+ * list.
  */
 void url_hide_password(char *text);
 
-/* Takes the password out of text, if it has one, and leaves the rest as good as it was. */
+/* Removes the password from text, if it has one, and leaves the rest as it was. */
 void url_drop_password(char *text);
 
 #endif

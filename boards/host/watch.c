@@ -1,6 +1,6 @@
 /*
  * `fairlock watch`: looks at a lock again and again. On a terminal it keeps one picture up to date;
- * elsewhere it prints a line for each change. It only reads, in intervals: what comes and goes
+ * elsewhere it prints a line for each change. It only reads, at intervals: what comes and goes
  * between two looks is not seen.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
@@ -47,8 +47,8 @@ struct watch {
   char *shown;
   bool terminal;
   uint32_t interval_ms;
-  int status;  /* of the last look: of the library's */
-  char *place; /* where that was, as it was printed; NULL: nothing was */
+  int status;  /* the library's, of the last look */
+  char *place; /* where that was, as printed; NULL: nothing was printed */
   struct inspection seen;
 };
 
@@ -94,7 +94,7 @@ static void draw(struct watch *watch)
   inspection_print_waiters(stdout, &watch->seen, terminal_rows() - OTHER_LINES, &now);
 }
 
-/* Which server was asked, when that is another one than before. */
+/* Which server was asked, if it is not the one from before. */
 static void print_place(struct watch *watch)
 {
   char address[ADDRESS_SIZE];
@@ -128,7 +128,10 @@ static void print_line(const struct watch *watch)
   putchar('\n');
 }
 
-/* A master that was demoted has a successor, if there is somebody who knows it. */
+/*
+ * Whether the failure may pass. That of a demoted master may if the URL names Sentinels or nodes,
+ * which know its successor.
+ */
 static bool passes(const struct watch *watch, int status)
 {
   bool follows = watch->session.url.seeds != NULL;
@@ -144,7 +147,7 @@ static bool look(struct watch *watch)
   bool news =
       status != watch->status || (status == FAIRLOCK_OK && inspection_differs(&now, &watch->seen));
   watch->status = status;
-  /* a look that failed has seen nobody, and nobody leave */
+  /* a look that failed has not seen who is there, or that somebody left */
   if (status != FAIRLOCK_OK) {
     inspection_clear(&now);
     return news;
