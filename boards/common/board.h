@@ -1,5 +1,5 @@
 /*
- * What the examples and the tests ask of a board, besides the clock of port.h. One driver per
+ * What the examples and the tests need from a board, besides the clock of port.h. One driver per
  * peripheral implements it; a board's board.mk picks drivers and says where their registers are.
  */
 #ifndef BOARD_H
@@ -18,8 +18,8 @@ extern uint32_t board_stack_bottom[], board_stack_top[];
 int main(void);
 
 /*
- * The clock's counter, before anything else runs; and set to something, for a test, before anything
- * reads it.
+ * Starts the clock's counter, before anything else runs; the second sets it, for a test, before
+ * anything reads it.
  */
 void board_clock_init(void);
 void board_clock_set(uint32_t ms);
@@ -29,7 +29,7 @@ void board_log_init(void);
 void board_write(const char *text);
 void board_write_number(uint32_t number);
 
-/* A second UART, as a line to somewhere. Both return how many bytes they moved, 0 included. */
+/* A second UART, as a serial line. Both return how many bytes they moved, possibly 0. */
 void board_line_init(void);
 size_t board_line_read(void *data, size_t size);
 size_t board_line_write(const void *data, size_t size);
@@ -44,8 +44,8 @@ void board_idle(void);
 void board_tick_init(void);
 
 /*
- * A number that is another one after each start: for TCP's port numbers, and for port_uart_init().
- * A chip has a random number generator for it, or counts its starts in memory that stays.
+ * A number that differs after each start: for TCP's port numbers, and for port_uart_init(). A chip
+ * has a random number generator for it, or counts its starts in memory that stays.
  */
 uint32_t board_random(void);
 
@@ -56,8 +56,8 @@ uint32_t board_random(void);
 bool board_secret(void *data, size_t size);
 
 /*
- * The seconds since 1970-01-01 00:00 UTC, from a clock that goes on without power, or from somebody
- * who is trusted to say it; in the simulator, the host's. False: it is not known.
+ * The seconds since 1970-01-01 00:00 UTC, from a clock that goes on without power, or from a
+ * trusted source; in the simulator, the host's. False: it is not known.
  */
 bool board_utc(uint32_t *seconds);
 
@@ -66,7 +66,7 @@ _Noreturn void board_exit(int status);
 
 /*
  * Argument `index` of the command line that the simulator was given, 1 being the first; NULL: there
- * is no such.
+ * is none.
  */
 const char *board_argument(unsigned index);
 
@@ -77,8 +77,8 @@ uint32_t board_argument_number(unsigned index, uint32_t otherwise);
 void board_stack_paint(void);
 
 /*
- * How deep the stack was at most, in bytes: what is left of the pattern that start-up filled it
- * with was never used.
+ * The greatest depth of the stack so far, in bytes: what is left of the pattern that start-up
+ * filled it with was never used.
  */
 size_t board_stack_used(void);
 

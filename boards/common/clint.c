@@ -39,8 +39,8 @@ void board_clock_set(uint32_t ms)
 }
 
 /*
- * The counter by the ticks of a millisecond, modulo 2^32, digit by digit of 16 bits as by hand: a
- * division of 64 bits is a kilobyte of code.
+ * The counter divided by the ticks of a millisecond, modulo 2^32. Long division by digits of 16
+ * bits, as by hand, because a 64-bit division is a kilobyte of code.
  */
 static uint32_t milliseconds(uint64_t count)
 {
@@ -55,7 +55,7 @@ uint32_t port_clock_ms(void)
   return milliseconds(now()) + offset;
 }
 
-/* The interrupt is enabled, but interrupts as a whole are not: it ends wfi and goes nowhere. */
+/* The interrupt is enabled, but interrupts as a whole are not: it ends wfi, and no handler runs. */
 void board_tick_init(void)
 {
   __asm__ volatile("csrs mie, %0" ::"r"(TIMER_INTERRUPT));

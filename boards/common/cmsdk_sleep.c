@@ -1,7 +1,7 @@
 /*
- * Sleep on the MPS2+ boards with a Cortex-M3 or M4: a timer of Arm's CMSDK, set for each sleep
- * anew, and the interrupts of the second UART. The clock is another counter, which goes on: see
- * fpgaio.c.
+ * Sleep on the MPS2+ boards with a Cortex-M3 or M4: a timer of Arm's CMSDK, set anew for each
+ * sleep, and the interrupts of the second UART. The clock is another counter, which never stops:
+ * see fpgaio.c.
  *
  * The vector table of start-up has the processor's own exceptions alone; a longer one takes its
  * place here.
@@ -34,7 +34,7 @@ enum { QUIET_MS = 5, LONGEST_MS = 100000 };
 
 typedef void (*handler)(void);
 
-/* Bytes from one that puts to one that takes, of which one is an interrupt. */
+/* Bytes from one writer to one reader, one of which is an interrupt. */
 #define RING 512U
 struct ring {
   volatile uint32_t put, taken; /* how many, ever */
@@ -44,7 +44,7 @@ struct ring {
 static struct ring incoming, outgoing;
 static volatile bool fired, heard;
 static bool asleep;
-/* aligned to its size, as the processor wants it */
+/* aligned to its size, as the processor requires */
 static handler vectors[VECTORS] __attribute__((aligned(256)));
 
 static bool empty(const struct ring *ring)
@@ -130,8 +130,8 @@ void sleep_init(void)
 }
 
 /*
- * An interrupt that comes between the look and the instruction that sleeps must not be overslept:
- * with interrupts masked it is kept, and ends the sleep all the same.
+ * An interrupt that comes between the check and the instruction that sleeps must not be missed:
+ * with interrupts masked it stays pending, and still ends the sleep.
  */
 bool sleep_for(uint32_t ms)
 {

@@ -15,7 +15,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 
-# A port that nobody has: the server says so if somebody does.
+# A port that should be free: the server says so if it is not.
 port=$((20000 + $$ % 20000))
 while :; do
   "$build/redis-server" --port "$port" --bind 127.0.0.1 --save '' --appendonly no --dir "$folder" --logfile log &

@@ -62,7 +62,7 @@ $(OUT)/bearssl/%.o: $(BEARSSL)/src/%.c
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 -I$(BEARSSL)/inc -I$(BEARSSL)/src $(CFLAGS) -c -o $@ $<
 
-# Or a loop that copies would become a call of memcpy, within memcpy.
+# Otherwise the loop inside memcpy would become a call of memcpy.
 $(OUT)/%/boards/common/string.o: FLAGS += -fno-tree-loop-distribute-patterns
 
 $(OUT)/%.a:
@@ -75,7 +75,7 @@ $(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
 $(OUT)/bearssl.a: $(patsubst $(BEARSSL)/src/%.c,$(OUT)/bearssl/%.o,$(wildcard $(BEARSSL)/src/*.c $(BEARSSL)/src/*/*.c))
 
 # Images: a main program, and what the linker takes of the libraries. None may contain a heap, or
-# what prints or exits.
+# functions that print or exit.
 OBJECT := $(OUT)/single
 $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_follow.o

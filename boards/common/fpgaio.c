@@ -1,7 +1,7 @@
 /*
  * The clock of the MPS2+ boards: a free-running counter of 32 bits behind a prescaler, in the
- * FPGA's I/O block. Unlike a count of tick interrupts it loses nothing, whoever stops the processor
- * and for however long.
+ * FPGA's I/O block. Unlike a count of tick interrupts it loses nothing, however long the processor
+ * is stopped.
  */
 #include "board.h"
 #include "port.h"

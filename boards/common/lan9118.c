@@ -1,7 +1,7 @@
 /*
  * The LAN9118 Ethernet controller, polled. Its FIFOs are words wide: frames are moved as words,
- * with the bytes beyond the end of a frame left undefined. Interrupts are not used; the caller asks
- * often enough.
+ * with the bytes beyond the end of a frame left undefined. Interrupts are not used; the caller
+ * polls often enough.
  */
 #include "board.h"
 

@@ -10,9 +10,9 @@
 /*
  * Starts the network, or the line, and makes client ready. False: the hardware does not answer, or
  * the configuration or the command line is not valid. Argument 1 of the command line is the
- * server's port; of link_follow.c, the addresses of several ("192.0.2.7:26379,192.0.2.8:26379"),
- * with, as argument 4, the service that they know as Sentinels, and how many replicas have to
- * acknowledge each hold as argument 5.
+ * server's port; for link_follow.c, the addresses of several ("192.0.2.7:26379,192.0.2.8:26379").
+ * Argument 4 is then the service, if they are Sentinels, and argument 5 how many replicas have to
+ * acknowledge each hold.
  */
 bool link_start(struct fairlock_client *client, const struct fairlock_config *config);
 

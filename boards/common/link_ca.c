@@ -1,6 +1,6 @@
 /*
  * TLS over lwIP to a server on the simulator's host, which has a certificate of a CA that was known
- * when this was compiled. The time to look at it comes from the board.
+ * when this was compiled. The time to check it against comes from the board.
  */
 #include "board.h"
 #include "keys.h"

@@ -1,6 +1,6 @@
 /*
- * TLS over lwIP to a server on the simulator's host, whose key was known when this was compiled:
- * that needs no clock, and no name.
+ * TLS over lwIP to a server on the simulator's host, whose key was known when this was compiled, so
+ * neither a clock nor a name is needed.
  */
 #include "board.h"
 #include "keys.h"

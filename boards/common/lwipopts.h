@@ -1,7 +1,7 @@
 /*
  * lwIP for one or two TCP connections: no operating system, no sockets, fixed pools, 536 bytes a
- * segment. Whoever switches on a protocol with timers of its own (DHCP, DNS, reassembly) calls them
- * in run_timers() of network.c, or takes LWIP_TIMERS for 300 bytes of flash.
+ * segment. If you switch on a protocol with timers of its own (DHCP, DNS, reassembly), call them in
+ * run_timers() of network.c, or use LWIP_TIMERS for 300 bytes of flash.
  */
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
@@ -30,32 +30,33 @@
 #define LWIP_SINGLE_NETIF   1
 
 /*
- * Behind 2 + 14 bytes of Ethernet's header all others are aligned, so that nothing need be read a
- * byte at a time.
+ * After 2 bytes of padding and the 14 of Ethernet's header all others are aligned, so nothing has
+ * to be read a byte at a time.
  */
 #define ETH_PAD_SIZE 2
 
 /*
  * A frame is one pbuf, in each direction: what is sent is copied into blocks of a whole segment,
- * which requests that are sent together share; an echo is answered in the pbuf of the question,
- * which has room for the headers.
+ * which requests that are sent together share; a ping is answered in its own pbuf, which has room
+ * for the headers.
  */
 #define LWIP_NETIF_TX_SINGLE_PBUF           1
 #define PBUF_NEEDS_COPY(p)                  0
 #define LWIP_ICMP_ECHO_CHECK_INPUT_PBUF_LEN 0
 
 #define TCP_MSS                    536
-#define TCP_CALCULATE_EFF_SEND_MSS 0 /* the interface takes as much */
+#define TCP_CALCULATE_EFF_SEND_MSS 0 /* the interface takes that much */
 /*
- * On a real network, three of them let a server send on while the first is on its way. QEMU's user
- * network takes no notice of the segment's size, but sends in one frame what the window allows.
+ * On a real network, a window of three segments lets a server send on while the first is on its
+ * way. QEMU's user network ignores the segment's size, and sends in one frame what the window
+ * allows.
  */
 #define TCP_WND          TCP_MSS
 #define TCP_SND_BUF      (2 * TCP_MSS)
 #define TCP_SND_QUEUELEN 8
 #define TCP_QUEUE_OOSEQ  0
 #define LWIP_RANDOMIZE_INITIAL_LOCAL_PORTS                                                         \
-  1 /* the ports of before a reset may still be open at the server */
+  1 /* the ports used before a reset may still be open at the server */
 
 /* Blocks of two sizes in place of a heap: lwippools.h. */
 #define MEM_USE_POOLS                 1

@@ -17,8 +17,8 @@
 #define FRAME   ((HEADERS + TCP_MSS + 4 + 3) & ~3)
 
 /*
- * That headers have no gaps without being packed, and what the sizes in lwippools.h and lwipopts.h
- * come from.
+ * Checks that headers have no gaps without being packed, and that the sizes in lwippools.h and
+ * lwipopts.h are right.
  */
 _Static_assert(sizeof(struct eth_hdr) == ETH_PAD_SIZE + 14 && sizeof(struct etharp_hdr) == 28,
                "Ethernet's headers");
@@ -33,8 +33,8 @@ static uint8_t frame[ETH_PAD_SIZE + FRAME];
 static uint32_t random_state;
 
 /*
- * For port numbers and the like. Which ones a reset leaves behind must not be the ones it begins
- * with.
+ * For port numbers and the like. After a reset the first ones must not be those that were in use
+ * before it.
  */
 uint32_t network_random(void)
 {
@@ -82,7 +82,7 @@ bool network_init(void)
   return true;
 }
 
-/* A frame that no memory is left for is dropped: TCP repeats it when there is. */
+/* A frame for which no memory is left is dropped: TCP sends it again later. */
 static void take(size_t size)
 {
   struct pbuf *data = pbuf_alloc(PBUF_RAW, (u16_t)(ETH_PAD_SIZE + size), PBUF_POOL);
@@ -92,8 +92,8 @@ static void take(size_t size)
 }
 
 /*
- * lwIP's timers: TCP's, and, at each fourth turn, that of the address table. What was overslept is
- * not made up for.
+ * lwIP's timers: TCP's, and, every fourth time, that of the address table. Timers missed during
+ * sleep are not made up for.
  */
 static void run_timers(void)
 {

@@ -1,6 +1,6 @@
 /*
- * lwIP on a board's Ethernet driver, without interrupts and without an operating system: whoever
- * waits for the network turns it, by network_turn(). Every 50 ms or so is enough for the timers of
+ * lwIP on a board's Ethernet driver, without interrupts and without an operating system: a program
+ * that waits for the network calls network_turn(). Every 50 ms or so is enough for the timers of
  * lwIP when nobody waits.
  */
 #ifndef NETWORK_H
@@ -20,7 +20,7 @@
 /* Starts lwIP and the interface. False: the controller does not answer. */
 bool network_init(void);
 
-/* Takes in what arrived, and does what lwIP's timers want. False: nothing arrived. */
+/* Takes in what arrived, and runs lwIP's timers that are due. False: nothing arrived. */
 bool network_look(void);
 
 /* The same in a program of one task. If nothing arrived, sleeps for up to a tick, if it may. */

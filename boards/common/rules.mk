@@ -15,7 +15,7 @@ $(BUILD)/bearssl/src: port/bearssl/fetch.sh
 	sh port/bearssl/fetch.sh $(@D)
 	@touch $@
 
-# TLS in firmware: BearSSL, and keys to be known, which are those of the tests.
+# TLS in firmware: BearSSL, and the keys to trust, which are those of the tests.
 .PHONY: firmware
 firmware: $(BUILD)/lwip/src $(BUILD)/bearssl/src $(BEARSSL_KEYS)/keys.h ## build the images of all boards, or of BOARD=
 	@sh tests/tools/need.sh $(PACKAGES_FIRMWARE)

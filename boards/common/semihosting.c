@@ -37,7 +37,7 @@ static uintptr_t call(uintptr_t operation, const void *arguments)
 #endif
 }
 
-/* The arguments stand one after the other, each ended by NUL, the last by two. */
+/* The arguments one after the other, each ended by NUL, the last by two. */
 static const char *arguments(void)
 {
   static char text[160];

@@ -1,7 +1,7 @@
 /*
- * Low power: a program that sleeps until a time it names, or until the line (the second UART) has
- * brought something. No tick runs. What arrives is stored by interrupt, and what is sent goes out by
- * interrupt, while the program sleeps.
+ * Low power: a program that sleeps until a time it names, or until something arrives by the line
+ * (the second UART). No tick runs. What arrives is stored by interrupt, and what is sent goes out
+ * by interrupt, while the program sleeps.
  */
 #ifndef SLEEP_H
 #define SLEEP_H
@@ -14,8 +14,8 @@
 void sleep_init(void);
 
 /*
- * Sleeps for ms, 100 s at most. Returns earlier, with true, if the line has brought something: when
- * it has been quiet for 5 ms since, so a reply is one waking, however many bytes it has.
+ * Sleeps for ms, 100 s at most. Returns earlier, with true, if something has arrived by the line
+ * and the line has then been quiet for 5 ms: so a reply wakes it once, however many bytes it has.
  */
 bool sleep_for(uint32_t ms);
 

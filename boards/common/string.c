@@ -1,9 +1,9 @@
 /*
  * The functions of string.h that the images need, a byte at a time. Those of the C library are made
- * for speed, which costs a kilobyte and nothing here is worth. What else a program calls still
- * comes from the library.
+ * for speed, which costs a kilobyte that nothing here needs. Any other function still comes from
+ * the library.
  *
- * Compiled so that the compiler does not put a call of memcpy in memcpy's place.
+ * Compiled so that the compiler does not turn memcpy's own loop into a call of memcpy.
  */
 #include <stdint.h>
 #include <string.h>

@@ -38,8 +38,8 @@ enum registers {
 #define DEVICE_WRITES     2U
 
 /*
- * A network packet: the header of virtio, which stays zero as sent, and a frame of no more than 596
- * bytes.
+ * A network packet: the header of virtio, which is zero in frames that we send, and a frame of no
+ * more than 596 bytes.
  */
 #define HEADER 12
 #define PACKET 608
@@ -127,7 +127,7 @@ bool ethernet_init(uint8_t address[6])
   return true;
 }
 
-/* The oldest buffer that the device has done with; NULL: none. */
+/* The oldest buffer that the device is done with; NULL: none. */
 static struct used *done(struct queue *queue)
 {
   barrier();
@@ -138,7 +138,8 @@ static struct used *done(struct queue *queue)
 
 /*
  * Buffers are sent in turn, so the next one is free unless all are under way. The device is done
- * with the oldest in a moment; to wait is better than to drop a frame, which costs TCP's patience.
+ * with the oldest in a moment; waiting is better than dropping a frame, which TCP would send again
+ * only after its time-out.
  */
 bool ethernet_send(const uint8_t *frame, size_t size)
 {

@@ -1,11 +1,11 @@
 /*
  * A superloop in low power: between two turns the processor sleeps, with no tick, until the time
- * that fairlock_poll() has told, or until something arrives over the serial line. It acquires, waits
- * behind whoever holds, holds for a while and releases.
+ * that fairlock_poll() has returned, or until something arrives over the serial line. It acquires,
+ * waits behind the holder, holds for a while and releases.
  *
- * While it waits it is woken twice for each heartbeat: by the time, to send it, and by the line, for
- * the reply. It counts, and says so. Arguments: "-", for how long to hold (ms), and the waiter
- * timeout (ms): a heartbeat is sent at each two fifths of it.
+ * While it waits it is woken twice for each heartbeat: by the time, to send it, and by the line,
+ * for the reply. It counts, and says so. Arguments: "-", for how long to hold (ms), and the waiter
+ * timeout (ms): a heartbeat is sent every two fifths of it.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -24,7 +24,7 @@ static struct fairlock_config config = {.receive_buffer = receive_buffer,
                                         .send_size = sizeof send_buffer};
 
 static uint32_t began, held_since, hold_ms;
-static uint32_t by_time, by_line; /* so often was it woken */
+static uint32_t by_time, by_line; /* how often it was woken */
 
 static size_t read_line(void *context, void *data, size_t size)
 {
@@ -94,7 +94,7 @@ static enum step go_on(enum step step)
   }
 }
 
-/* Until the client or the program has something to do. */
+/* The time until the client or the program has something to do. */
 static uint32_t time_to_sleep(enum step step, uint32_t due)
 {
   uint32_t held = port_clock_ms() - held_since;
@@ -114,7 +114,7 @@ int main(void)
   while (step != DONE && step != FAILED) {
     uint32_t due = fairlock_poll(&client, 0);
     enum step next = go_on(step);
-    bool changed = next != step; /* it may have begun something: see to that first */
+    bool changed = next != step; /* it may have begun something: service the client first */
     step = next;
     if (changed) continue;
     bool waits = fairlock_wants(&client) == FAIRLOCK_RECEIVE; /* and does not connect, or send */

@@ -1,4 +1,5 @@
-# The examples for hosts: event loops, and several slots of a cluster. Those of firmware are in boards/common/firmware.mk.
+# The examples for hosts: event loops, and several slots of a cluster. Those for firmware are in
+# boards/common/firmware.mk.
 PACKAGES += libuv1-dev
 LOOPS := $(BUILD)/examples/epoll $(BUILD)/examples/libuv
 

@@ -1,6 +1,6 @@
 /*
- * A superloop that holds a lock now and then. The loop has a period of 10 ms and keeps it, also
- * while it waits for the lock or while the server is away: nothing it calls blocks.
+ * A superloop that holds a lock now and then. The loop has a period of 10 ms and keeps it, even
+ * while it waits for the lock or cannot reach the server: nothing it calls blocks.
  *
  * Its work is to move a motor, say, which only one device in the plant may do at a time. Arguments:
  * the server's port, how often to do it (3), and for how long, in ms (500).
@@ -27,7 +27,7 @@ static struct fairlock_client client;
 static struct fairlock door;
 
 /*
- * The hold is gone before it was released: whatever moves must stop, now. Called from inside
+ * The hold ended before it was released: whatever moves must stop now. Called from inside
  * fairlock_poll().
  */
 static void lost(struct fairlock *handle, void *context)
@@ -45,7 +45,7 @@ static const struct fairlock_config config = {
     .receive_size = sizeof receive_buffer,
     .send_buffer = send_buffer,
     .send_size = sizeof send_buffer,
-    .offline_ms = FAIRLOCK_FOREVER, /* the server may be away for as long as it likes */
+    .offline_ms = FAIRLOCK_FOREVER, /* the server may be away for any time */
     .lost = lost,
     .lost_context = &work,
 };
@@ -76,7 +76,7 @@ static void turn(uint32_t now)
       board_write(" turns: moving\n");
       go_to(MOVING, now);
     } else {
-      go_to(RESTING, now); /* not in reach, or refused: try again after a rest */
+      go_to(RESTING, now); /* not reachable, or refused: try again after a pause */
     }
     break;
   case MOVING:

@@ -1,12 +1,12 @@
 /*
  * Several tasks that share one client, and with it one connection: each has a handle of its own,
  * and they take turns at a lock with blocking calls, as if each were alone. They are preempted at
- * any moment, by each other and by one that only computes. What they share is guarded by the
- * distributed lock alone, so that a mistake would show.
+ * any moment, by each other and by a task that only computes. Only the distributed lock guards what
+ * they share, so a mistake would show.
  *
- * Arguments: the server's port; how many rounds for each task (10); and 1 if a task of its own is
- * to keep leases alive (fairlock_run), 0 if whoever waits does, which is enough for holds shorter
- * than the lease.
+ * Arguments: the server's port; how many rounds for each task (10); and 1 if a separate task keeps
+ * leases alive (fairlock_run), 0 if the waiting tasks do, which is enough for holds shorter than
+ * the lease.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -36,7 +36,7 @@ static const struct fairlock_config config = {
     .send_size = sizeof send_buffer,
 };
 
-/* lwIP belongs to whoever has this mutex. */
+/* Only the task that has this mutex may use lwIP. */
 static struct port_mutex network;
 
 static void network_lock(void)
@@ -99,7 +99,7 @@ static void run_client(void *context)
     fairlock_run(&client);
 }
 
-/* A task that never blocks: the others get on because they preempt it. */
+/* A task that never blocks: the others run because they preempt it. */
 static void compute(void *context)
 {
   (void)context;

@@ -1,5 +1,6 @@
 /*
- * What lwIP asks of the compiler and the platform: no printf, no abort, a random number, the clock.
+ * What lwIP needs from the compiler and the platform: no printf, no abort, a random number, the
+ * clock.
  */
 #ifndef ARCH_CC_H
 #define ARCH_CC_H
@@ -13,13 +14,13 @@
 #define LWIP_NO_CTYPE_H         1
 
 /*
- * Headers have no gaps and, with ETH_PAD_SIZE, are aligned: packed, each number would be read by
- * bytes.
+ * Headers have no gaps and, with ETH_PAD_SIZE, are aligned: if they were packed, each number would
+ * be read byte by byte.
  */
 #define PACK_STRUCT_STRUCT
 #define LWIP_SKIP_PACKING_CHECK 1
 
-/* An instruction on Arm; elsewhere lwIP's functions are smaller. */
+/* One instruction on Arm; on other processors lwIP's functions are smaller. */
 #ifdef __arm__
 #define lwip_htons(x) __builtin_bswap16(x)
 #define lwip_htonl(x) __builtin_bswap32(x)

@@ -81,14 +81,14 @@ static int acquire(const char *seeds, const char *name)
   return fairlock_acquire(&locks[lock_count++], FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
 }
 
-/* Returns how many were lost before. */
+/* Returns how many had been lost before. */
 static int release_all(void)
 {
   int lost = 0;
   for (int i = 0; i < lock_count; i++) {
     lost += fairlock_release(&locks[i]) != FAIRLOCK_OK;
     while (fairlock_deinit(&locks[i]) != FAIRLOCK_OK) {
-      /* the server is told again and again, until its lease has ended at the latest */
+      /* the release is sent again, until its lease has ended at the latest */
     }
   }
   for (int i = 0; i < shard_count; i++) {
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "usage: slots HOST:PORT,HOST:PORT,... NAME...\n");
     return 2;
   }
-  /* in the same order everywhere, lest two programs wait for each other */
+  /* in the same order everywhere, so that no two programs wait for each other */
   qsort(argv + 2, (size_t)argc - 2, sizeof *argv, by_name);
   for (int i = 2; i < argc; i++) {
     int status = acquire(argv[1], argv[i]);

@@ -137,7 +137,7 @@ void kernel_block(const void *on, uint32_t limit_ms)
   current->blocked_at = port_clock_ms();
   current->limit_ms = limit_ms;
   ICSR = ICSR_PEND;
-  kernel_leave(); /* here others run */
+  kernel_leave(); /* other tasks run here */
   kernel_enter();
 }
 

@@ -12,7 +12,7 @@
 
 #define KERNEL_FOREVER UINT32_MAX
 
-/* A task. The caller's memory; private but for the name of its stack. */
+/* A task. The caller's memory; private except for the name of its stack. */
 struct kernel_task {
   uint32_t *sp; /* first member: kernel.c's assembly relies on it */
   struct kernel_task *next;
@@ -23,13 +23,14 @@ struct kernel_task {
 };
 
 /*
- * Makes a task that will run function(context), which must not return, on a stack of so many words.
+ * Makes a task that will run function(context), which must not return, on a stack of that many
+ * words.
  */
 void kernel_add(struct kernel_task *task, void (*function)(void *), void *context, uint32_t *stack,
                 size_t words);
 
 /*
- * Starts to run the tasks. The caller's context becomes the idle one: it sleeps, until a task calls
+ * Starts to run the tasks. The caller becomes the idle task: it sleeps, until a task calls
  * kernel_stop().
  */
 void kernel_run(void);
@@ -40,7 +41,7 @@ struct kernel_task *kernel_self(void);
 
 /*
  * Blocks the running task until somebody wakes what it is blocked on, for at most limit_ms. It may
- * return early. Both are called between kernel_enter() and kernel_leave(), which shut out all other
+ * return early. Both are called between kernel_enter() and kernel_leave(), which keep out all other
  * tasks; while a task is blocked, others run.
  */
 void kernel_block(const void *on, uint32_t limit_ms);

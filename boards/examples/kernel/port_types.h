@@ -1,6 +1,6 @@
 /*
- * The mutex and the event of the threads port on the small kernel. Private to threads.c; here for
- * their sizes.
+ * The mutex and the event of the threads port on the small kernel. Private to threads.c; defined
+ * here because callers need their sizes.
  */
 #ifndef PORT_TYPES_H
 #define PORT_TYPES_H

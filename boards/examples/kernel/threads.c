@@ -3,8 +3,8 @@
  * your own, a mutex is its mutex (with priority inheritance, if tasks have priorities), and an
  * event its binary semaphore, event or task notification.
  *
- * What matters: an event that was set before the wait is not lost; the wait opens the mutex and
- * begins in one step, as seen by the one who sets; it ends with the mutex locked.
+ * What matters: an event that was set before the wait is not lost; to the task that sets it,
+ * unlocking the mutex and beginning to wait are one step; the wait ends with the mutex locked.
  */
 #include "kernel.h"
 #include "port.h"

@@ -1,6 +1,6 @@
 /*
- * A lock in an event loop of one's own, here on epoll: acquires, waits behind whoever holds, holds
- * for a while, releases. Nothing in it blocks but epoll_wait().
+ * A lock in an event loop of your own, here on epoll: acquires, waits behind the holder, holds for
+ * a while, releases. Nothing in it blocks but epoll_wait().
  *
  *     epoll PORT NAME HOLD_MS [WAITER_MS]
  *
@@ -34,7 +34,7 @@ static struct fairlock door;
 
 static int epoll, timer;
 static long hold_ms;
-static unsigned by_time, by_socket; /* so often was it woken */
+static unsigned by_time, by_socket; /* how often it was woken */
 static uint32_t began;
 
 static void add(int fd, uint32_t events)
@@ -44,8 +44,8 @@ static void add(int fd, uint32_t events)
 }
 
 /*
- * A socket that the client closed has left the epoll by itself; a new one may have its number, and
- * is not in there yet.
+ * A socket that the client closed has left the epoll set by itself; a new one may have its number,
+ * and is not in the set yet.
  */
 static void watch(void)
 {
@@ -124,7 +124,7 @@ int main(int count, char **arguments)
   while (step != DONE && step != FAILED) {
     uint32_t due = fairlock_poll(&client, 0);
     enum step next = go_on(step);
-    if (next != step) due = 0; /* it may have begun something: see to that first */
+    if (next != step) due = 0; /* it may have begun something: service the client first */
     step = next;
     watch();
     struct epoll_event events[2];

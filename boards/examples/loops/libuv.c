@@ -1,14 +1,14 @@
 /*
- * The same as epoll.c in a loop of libuv's: acquires, waits behind whoever holds, holds for a
- * while, releases. Nothing in it blocks but uv_run().
+ * The same as epoll.c in a loop of libuv's: acquires, waits behind the holder, holds for a while,
+ * releases. Nothing in it blocks but uv_run().
  *
  *     libuv PORT NAME HOLD_MS [WAITER_MS]
  *
- * Three rules of libuv's matter. A socket must not be closed while it is watched, and any
- * fairlock_poll() may close it: so the watching is stopped before, and started again after it. A
- * uv_poll_t is for one socket: a new one needs another. And a timer counts from the loop's own time,
- * which stands still within a turn, and in whole milliseconds of another clock than the client's: it
- * would wake too early, for nothing.
+ * Three rules of libuv matter. A socket must not be closed while it is watched, and any
+ * fairlock_poll() may close it: so watching stops before it, and starts again after it. A uv_poll_t
+ * is for one socket: a new socket needs a new one. And a timer counts from the loop's own time,
+ * which stands still within a turn, and in whole milliseconds of another clock than the client's:
+ * it would wake too early, for nothing.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -36,7 +36,7 @@ static uv_poll_t *watcher; /* NULL: none */
 static int watched;        /* the socket that it is for */
 static uint64_t hold_ms;
 static enum step step = WAITING;
-static unsigned by_time, by_socket; /* so often was it woken */
+static unsigned by_time, by_socket; /* how often it was woken */
 static uint32_t began;
 
 static void service(void);
