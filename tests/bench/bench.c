@@ -1,7 +1,7 @@
 /*
- * The benchmarks' frame: `bench SVG [NAME...]` runs all of them, or those named, against a private
- * server, and draws the picture to SVG. `bench pairs PORT COUNT` is for the count of system calls:
- * it only acquires and releases.
+ * The benchmarks' main program: `bench SVG [NAME...]` runs all of them, or those named, against a
+ * private server, and draws the picture to SVG. `bench pairs PORT COUNT` is for the count of system
+ * calls: it only acquires and releases.
  */
 #include "bench.h"
 
@@ -155,7 +155,7 @@ double info_number(redisContext *peer, const char *section, const char *field)
 {
   redisReply *reply = redisCommand(peer, "INFO %s", section);
   must(reply != NULL && reply->str != NULL, "INFO");
-  /* "line:field" is a field further on in a line */
+  /* "line:field" is a field within a line */
   const char *colon = strchr(field, ':');
   const char *last = colon != NULL && colon[1] != 0 ? colon + 1 : field;
   char line[64];
@@ -167,7 +167,7 @@ double info_number(redisContext *peer, const char *section, const char *field)
   return number;
 }
 
-/* Bytes that the server has received and sent, without those of this question. */
+/* Bytes that the server has received and sent, without those of this request. */
 double net_bytes(redisContext *peer)
 {
   static double own;

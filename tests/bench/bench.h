@@ -1,7 +1,7 @@
 /*
- * What the benchmarks share. Each prints rows "name: value", most of them ratios that were taken in
- * turn within one run, with the median first and the least and largest behind it. Nothing here
- * passes or fails by a time.
+ * What the benchmarks share. Each prints rows "name: value", most of them ratios whose two sides
+ * were measured in turn within one run: the median first, then the least and the largest. Nothing
+ * here passes or fails by a time.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -55,21 +55,21 @@ struct small_client {
   uint8_t send[256];
 };
 
-/* Connects. What the caller has set in config stays, but for the buffers. service: its port. */
+/* Connects. Keeps what the caller has set in config, except for the buffers. service: its port. */
 void small_client_open(struct small_client *small, const char *service, const char *name);
 
 /*
- * Acquires, and waits until this client stands in the queue (or holds): the order of arrival is the
+ * Acquires, and waits until this client is in the queue (or holds): the order of arrival is the
  * order of these calls.
  */
 void small_client_arrive(struct small_client *small);
 
-/* Raises the limit of descriptors as far as the system allows, and returns it. */
+/* Raises the limit of descriptors as far as the system allows. Returns the limit. */
 int most_files(void);
 
 /*
- * Services the client until all handles of the array have come to a result. Ends the program if one
- * is not FAIRLOCK_OK.
+ * Services the client until the operations of all handles of the array have ended. Ends the program
+ * if one is not FAIRLOCK_OK.
  */
 void finish_all(struct bench_client *client, struct fairlock *handles, int count);
 
@@ -85,8 +85,8 @@ double net_bytes(redisContext *peer);
 double server_cpu(redisContext *peer);
 
 /*
- * The command that acquires or releases, as hiredis formats it: what the library sends, in its
- * words. token 0: acquire.
+ * The command that acquires or releases, as hiredis formats it: the same words as the library
+ * sends. token 0: acquire.
  */
 int format_request(char **text, const char *name, const char *id, unsigned long long token);
 

@@ -29,7 +29,7 @@ static double compete(int count, int rounds, int *violations, double *jain)
   *violations = 0;
   double last_beat = now();
   for (int turn = 0; turn < total; turn++) {
-    /* who arrived first is first in line, always */
+    /* the first to arrive is always first in line */
     struct small_client *holder = &clients[turn % count];
     double limit = now() + 200000;
     while (fairlock_result(&holder->door) == FAIRLOCK_PENDING && now() < limit)

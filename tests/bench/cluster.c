@@ -3,12 +3,12 @@
  * and the servers, in processor time, with one master and with three, beside a plain server.
  *
  * The locks are in three slots, one for each third of a cluster, and each slot has a client, as a
- * cluster asks for (boards/examples/cluster). They are three clients with the same locks
- * everywhere, so that only the servers differ. There are no replicas. What the servers use by
- * themselves, as nodes of a cluster do that keep in touch, is taken off.
+ * cluster asks for (boards/examples/cluster). Each setup has the same three clients with the same
+ * locks, so that only the servers differ. There are no replicas. The time that the servers use by
+ * themselves, as nodes of a cluster do to keep in touch, is subtracted.
  *
- * A machine with few processors does not show what three masters can do at a time. The cost of a
- * pair does: a master that has a processor for itself is full at as many pairs a second as fit in.
+ * A machine with few processors cannot show what three masters can do at a time. The cost of a pair
+ * can: a master with a processor to itself takes as many pairs a second as fit into a second.
  */
 #include "bench.h"
 #include "failover/cluster.h"
@@ -44,7 +44,7 @@ static struct rig rig;
 
 /* The servers */
 
-/* Nodes first to last are a cluster, when they have met: each knows the owner of every slot. */
+/* Whether nodes first to last are a cluster: each knows the owner of every slot. */
 static bool complete(int first, int last)
 {
   int count = last - first + 1;
@@ -81,8 +81,8 @@ static void start_masters(int first, int last)
 }
 
 /*
- * Node 0 is a cluster, and nodes 1 to 3 are another. The rig begins as a test does: it looks at the
- * suite's server, which is ours, empties it of data and scripts, and winds up a clock.
+ * Node 0 is a cluster, and nodes 1 to 3 are another. The rig begins as a test does: it uses the
+ * suite's server, which is ours, empties it of data and scripts, and sets a time limit.
  */
 static void start_servers(int port)
 {
@@ -166,7 +166,7 @@ static int single(struct setup *setup)
 static void finish(struct setup *setup)
 {
   for (int i = 0; i < SHARDS; i++)
-    fairlock_poll(&setup->shard[i].base.client, 0); /* all have sent before one is waited for */
+    fairlock_poll(&setup->shard[i].base.client, 0); /* all have sent before any is waited for */
   for (int i = 0; i < SHARDS; i++)
     finish_all(&setup->shard[i].base, setup->shard[i].lock, LOCKS);
 }

@@ -1,7 +1,7 @@
 /*
  * What a handover costs the server, with more and more waiters in the queue. The waiters are ids
  * that one connection has subscribed for and put into the queue by our own script; nobody sends
- * heartbeats, so that releases alone are measured.
+ * heartbeats, so that only releases are measured.
  */
 #include "bench.h"
 
@@ -38,7 +38,7 @@ static long long take(redisContext *peer)
   return state;
 }
 
-/* Everybody listens and stands in the queue; the first one holds. */
+/* All of them listen and are in the queue; the first one holds. */
 static void line_up(redisContext *peer, redisContext *listener, int count)
 {
   char id[32];

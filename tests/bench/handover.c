@@ -28,7 +28,7 @@ static void *play(void *context)
   for (int i = 0; i < player->rounds; i++) {
     if (fairlock_acquire(&player->door, 60000, 30000) != FAIRLOCK_OK) exit(1);
     player->acquired[i] = now();
-    usleep((unsigned)player->pause_us); /* so that the other one stands in the queue */
+    usleep((unsigned)player->pause_us); /* so that the other one is in the queue */
     player->released[i] = now();
     if (fairlock_release(&player->door) != FAIRLOCK_OK) exit(1);
     /* let the other one run first: there may be no processor for both */
@@ -75,7 +75,7 @@ static double hand_to_and_fro(int port, int rounds, int pause_us, const char *na
   return median(&trips);
 }
 
-/* The bare thing: a command here that has a message published there, both by hiredis. */
+/* The minimum: a command here that has a message published there, both by hiredis. */
 
 struct subscriber {
   redisContext *redis;
@@ -134,8 +134,8 @@ static double command_to_message(int port, int rounds, int pause_us, const char 
 }
 
 /*
- * The limit of a handover in a script: the commands without which no lock of this data layout can
- * be passed on, one after the other, and no rule around them.
+ * The lower limit of a handover in a script: only the commands without which no lock of this data
+ * layout can be handed over, one after the other, without any rules.
  */
 static const char prepare_text[] =
     "redis.call('hset', KEYS[1], 'holder', 1) redis.call('rpush', KEYS[2], 'waiter') "

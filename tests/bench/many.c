@@ -38,7 +38,7 @@ static double redis_benchmark(int port, int count, bool release)
   int used = snprintf(command, sizeof command,
                       "redis-benchmark -p %d -c 1 -P 256 -n %d -r 100000000 --csv", port, count);
   /*
-   * the formatted request taken apart again: each argument stands on a line of its own, after its
+   * takes the formatted request apart again: each argument is on a line of its own, after its
    * length
    */
   char *save = NULL;

@@ -1,6 +1,6 @@
 /*
- * What the scripts cost the server, hot: its own time for each call, as INFO commandstats has it,
- * when many come in one go. Beside them the time of a script that does nothing.
+ * What the scripts cost the server with warm caches: its own time for each call, as INFO
+ * commandstats has it, when many come at once. Beside them the time of a script that does nothing.
  */
 #include "bench.h"
 

@@ -1,6 +1,6 @@
 /*
- * TLS by OpenSSL: the same pairs as over a plain connection, in turn, to the same server, and what
- * a handshake takes, with the connection that it is for: a full one, and one that resumes.
+ * TLS by OpenSSL: the same pairs as over a plain connection, in turn, to the same server; and the
+ * time to connect with a handshake: a full one, and one that resumes.
  */
 #include "bench.h"
 
@@ -18,7 +18,7 @@
 static const struct port_openssl_config trust = {.ca_file = FILE_OF("ca.crt"),
                                                  .host = port_posix_host};
 
-/* Has the server speak TLS, too; returns at which port. */
+/* Has the server speak TLS, too. Returns the port for it. */
 static int serve_tls(int port)
 {
   static struct raw raw;

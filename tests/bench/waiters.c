@@ -1,16 +1,16 @@
 /*
- * Waiters by the ten thousand, on one lock and on a lock each: what their heartbeats cost the
- * server, what memory they take there, and what they change in a handover.
+ * Ten thousand waiters, on one lock and on a lock each: what their heartbeats cost the server, what
+ * memory they take there, and what they change in a handover.
  *
  * A crowd has a server of its own, so that nothing else is in its figures. Its waiters are clients
- * with a connection each, as far as descriptors go, all driven by one thread. Those beyond are ids:
- * one connection listens for all of them, and another sends their heartbeats, the same requests as
- * often, evenly over the time.
+ * with a connection each, as far as there are descriptors, all serviced by one thread. The rest are
+ * ids: one connection listens for all of them, and another sends their heartbeats, the same
+ * requests as often, spread evenly over time.
  *
  * The cost is processor time as the server itself counts it (INFO cpu). What it uses without any
- * client is taken off. Other programs on the machine raise it: they empty the caches while the
- * server sleeps, most so when heartbeats are few and each wakes it. A PING as often, beside it,
- * costs more then, too.
+ * client is subtracted. Other programs on the machine raise it: they empty the caches while the
+ * server sleeps, above all when heartbeats are few and each wakes it. A PING sent as often, beside
+ * it, then costs more, too.
  */
 #include "bench.h"
 
@@ -150,7 +150,7 @@ static void serve_one(struct crowd *crowd, int waiter)
   crowd->due[waiter] = now_ms() + fairlock_poll(&crowd->waiter[waiter].client, 0);
 }
 
-/* Services, for so long, who has something to receive or to do. 0: once. */
+/* For ms milliseconds, services the clients that have something to receive or to do. 0: once. */
 static void serve(struct crowd *crowd, int ms)
 {
   struct epoll_event events[256];
@@ -181,8 +181,8 @@ static void connect_all(struct crowd *crowd)
 }
 
 /*
- * One after the other, in the time between two heartbeats, so that heartbeats are spread evenly
- * from then on; in more, if that is too short. Those of the first ones go on meanwhile.
+ * One after the other, within the time between two heartbeats, so that heartbeats are spread evenly
+ * from then on; over a longer time, if that is too short. The first ones send heartbeats meanwhile.
  */
 static void arrive_all(struct crowd *crowd)
 {
@@ -200,8 +200,8 @@ static void arrive_all(struct crowd *crowd)
 }
 
 /*
- * All are still in the queue that they stood in, on their first connection; of the ids, each answer
- * that is awaited says so.
+ * All are still in the queue that they entered, on their first connection; for the ids, each answer
+ * that was awaited says so.
  */
 static void check_all(struct crowd *crowd)
 {
@@ -303,7 +303,7 @@ static void add_cost(const struct crowd *crowd, const struct moment *begin, stru
   if (beats > 0) add(&cost->us, (share - silent) * (now() - begin->time) / beats);
 }
 
-/* Services all for some times 2 s. */
+/* Services all for `times` times 2 s. */
 static void measure(struct crowd *crowd, int times, struct cost *cost)
 {
   for (int i = 0; i < times; i++) {
@@ -344,9 +344,9 @@ static void print_cost(const char *what, struct cost *cost, const char *remark)
 /* Handovers */
 
 /*
- * The clients from first on stand in line in this order, behind a hold of the one before. Each
- * gives the lock to the next and stands in line anew. Microseconds from release called to acquire
- * returned, the median.
+ * The clients from first on are in line in this order, behind a hold of the one before. Each hands
+ * the lock to the next and queues again. Returns the median microseconds from the call of release
+ * to the return of acquire.
  */
 static double hand_on(struct crowd *crowd, struct small_client *line, int count, int *turn)
 {
@@ -368,8 +368,8 @@ static double hand_on(struct crowd *crowd, struct small_client *line, int count,
 }
 
 /*
- * Beside the crowd on its lock, a few on another. Nobody comes to hold twice of the crowd, so that
- * those that have held and stand in line again need no service.
+ * Beside the crowd on its lock, a few on another. None of the crowd holds twice, so those that have
+ * held and are in line again need no service.
  */
 static void compare_handovers(struct crowd *crowd)
 {
@@ -412,7 +412,7 @@ static struct crowd *new_crowd(int real, bool apart, uint32_t waiter_ms)
   return &crowd;
 }
 
-/* What is there without any waiting: a server, and then the connections. */
+/* The cost without any waiting: of a server, and then of the connections. */
 static void measure_idle(struct crowd *crowd)
 {
   struct moment begin = begin_measuring(crowd);
