@@ -7,7 +7,7 @@ static const uint8_t scalar[32] = {7, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 static const br_ec_private_key private_key = {BR_EC_secp256r1, (uint8_t *)(uintptr_t)scalar,
                                               sizeof scalar};
 
-/* A client that has pinned the key does not look at it. */
+/* A client that has pinned the key does not check it. */
 static uint8_t no_certificate[300] = "not a certificate";
 static const br_x509_certificate chain[] = {{no_certificate, sizeof no_certificate}};
 
@@ -102,7 +102,7 @@ void peer_init(struct peer *peer)
 {
   memset(peer, 0, sizeof *peer);
   br_ssl_server_init_full_ec(&peer->server, chain, 1, BR_KEYTYPE_EC, &private_key);
-  /* where the system gives none */
+  /* where the system gives no random bytes */
   br_ssl_engine_inject_entropy(&peer->server.eng, scalar, sizeof scalar);
   br_ssl_engine_set_buffers_bidi(&peer->server.eng, peer->receive_buffer,
                                  sizeof peer->receive_buffer, peer->send_buffer,

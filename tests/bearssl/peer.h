@@ -1,7 +1,7 @@
 /*
  * A TLS server in the test's own process, by BearSSL, at the other end of a transport in memory: it
- * sends back what it gets, and can be told to do what real servers do not. Nothing blocks: what the
- * server has to say is there when it is asked for.
+ * sends back what it gets, and can be told to do what real servers do not. Nothing blocks: the
+ * server's answer is ready when the client receives.
  */
 #ifndef PEER_H
 #define PEER_H
@@ -24,7 +24,7 @@ struct peer {
 
   /*
    * for the test to read: data that came, connections, and, of the last one, whether the server had
-   * its handshake behind it, and whether the client said good-bye
+   * finished its handshake, and whether the client said good-bye
    */
   size_t received;
   unsigned connections;

@@ -1,4 +1,4 @@
-/* Private redis-servers that speak TLS alone, as the suites of TLS in firmware need them. */
+/* Private redis-servers that speak only TLS, for the suites of TLS in firmware. */
 #ifndef SECURE_H
 #define SECURE_H
 
@@ -9,8 +9,8 @@
 #endif
 
 /*
- * As server_start(), with a certificate of KEYS, such as "server". clients: whether they must have
- * one by its CA, "yes" or "no". Up to four of them.
+ * As server_start(), with a certificate of KEYS, such as "server". clients: whether clients must
+ * have one of its CA, "yes" or "no". Up to four servers.
  */
 void secure_start(struct server *server, const char *certificate, const char *clients);
 

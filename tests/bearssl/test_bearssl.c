@@ -3,7 +3,7 @@
  * not do, against a server in the same process (peer.h).
  *
  * Between the wrapper and the socket is a transport that counts, watches the records, and cuts the
- * connection where it is told to.
+ * connection where the test tells it to.
  */
 #include "check.h"
 #include "fairlock.h"
@@ -41,10 +41,10 @@ struct between {
   struct port_transport transport;
   struct port_transport *below;
 
-  /* the connection is cut when so many bytes went that way */
+  /* the connection is cut after this many bytes in that direction */
   int64_t cut_sent, cut_received;
 
-  /* at most so many bytes at a time, and often none; 0: as many as there are */
+  /* at most this many bytes at a time, and often none; 0: as many as there are */
   size_t piece;
   uint32_t random;
 
@@ -82,7 +82,7 @@ static int between_connect(void *context, uint32_t timeout_ms)
   return status;
 }
 
-/* Whether this call is one of those in which nothing moves. */
+/* Whether this call is one in which no bytes pass. */
 static bool rests(struct between *between)
 {
   between->random = between->random * 1664525U + 1013904223U;
@@ -202,7 +202,7 @@ static bool no_entropy(void *data, size_t size)
   return false;
 }
 
-/* Each kind of memory ends flush, so that a sanitizer sees what goes beyond. */
+/* Each kind of memory is exactly as large as needed, so that a sanitizer sees any overrun. */
 struct link {
   struct port_posix socket;
   struct between between;
@@ -268,7 +268,7 @@ static void link_to(struct link *link, const struct server *server)
   link_on(link, &link->socket.transport);
 }
 
-/* Without the transport between, which is not made for several tasks. */
+/* Without the transport between, which cannot serve several tasks. */
 static void link_straight_to(struct link *link, const struct server *server)
 {
   port_posix_tcp(&link->socket, "127.0.0.1", server->port_text);
@@ -443,7 +443,7 @@ static void test_ca(void)
   }
 }
 
-/* What a CA does not vouch for, or no longer, or not yet. */
+/* Certificates of another CA, and those that have expired or are not valid yet. */
 static void check_ca(const char *certificate, const br_x509_trust_anchor *ca, const char *name,
                      int error)
 {
@@ -481,7 +481,7 @@ static void test_time(void)
   const uint32_t begin = BEFORE_ALL + 1, end = AFTER_ALL - 1;
   const uint32_t times[] = {begin - 1, begin + 1, end - 1, end + 1, 0, UINT32_MAX};
   const bool valid[] = {false, true, true, false, false, false};
-  /* the CA's own dates are not looked at: it is trusted as a key */
+  /* the CA's own dates are not checked: it is trusted as a key */
   serve("server", "no");
   for (size_t i = 0; i < COUNT(times); i++) {
     struct link *link = link_new();
@@ -639,7 +639,7 @@ static void test_aim(void)
   server_stop(&server);
 }
 
-/* A transport with one address keeps to it. */
+/* A transport with one address stays with it. */
 static void test_no_aim(void)
 {
   struct link *link = link_new();
@@ -715,7 +715,7 @@ static void test_cut(void)
   server_stop(&server);
 }
 
-/* In the middle of a record of data: nothing of it is handed out. */
+/* In the middle of a record of data: none of it is returned. */
 static void test_cut_in_data(void)
 {
   struct link *link = link_new();
@@ -930,7 +930,7 @@ static void test_close_notify(void)
   leave_peer(link);
 }
 
-/* What cannot go on its way stays, is sent once, and holds up what comes after it. */
+/* What cannot be sent stays, is sent once, and what comes after it waits for it. */
 static void test_full(void)
 {
   struct link *link = link_to_peer();
@@ -950,8 +950,8 @@ static void test_full(void)
 }
 
 /*
- * What came cannot be looked at before there is room for an answer: the client pauses, and neither
- * spins nor takes it for the end.
+ * What came cannot be read before there is room for an answer: the client pauses, and neither spins
+ * nor mistakes it for the end.
  */
 static void test_answer_without_room(void)
 {
@@ -961,7 +961,7 @@ static void test_answer_without_room(void)
   size_t room;
   link->between.full = true;
   CHECK_EQUAL(tls->send(tls->context, "abcd", 4), 4);
-  /* two requests of a new handshake in one record; each is to be refused */
+  /* two requests for a new handshake in one record; each has to be refused */
   memset(br_ssl_engine_sendapp_buf(engine, &room), 0, 8);
   br_ssl_engine_sendapp_ack(engine, 8);
   engine->record_type_out = HANDSHAKE;
@@ -1084,7 +1084,7 @@ static void test_lock_of_tasks(void)
   server_stop(&server);
 }
 
-/* A client learns that it is not trusted, or does not trust, and waits no longer. */
+/* A client that is told that it is not trusted, or that does not trust, stops waiting. */
 static void test_status(void)
 {
   static struct fairlock_client client;

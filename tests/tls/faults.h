@@ -1,6 +1,6 @@
 /*
  * A transport between TLS and the socket that counts records, and cuts, delays and blocks as it is
- * told: in one thread, so each fault comes at the same byte every time.
+ * told. It uses one thread, so each fault comes at the same byte every time.
  */
 #ifndef TLS_FAULTS_H
 #define TLS_FAULTS_H
@@ -15,13 +15,13 @@ struct faults {
   struct port_posix socket;
   char service[8];
 
-  /* the connection breaks when so many bytes have come, or gone; 0: never */
+  /* the connection breaks after this many bytes were received, or sent; 0: never */
   size_t cut_received, cut_sent;
 
-  /* no more than so many bytes at a time, each way; 0: as many as there are */
+  /* no more than this many bytes at a time, each way; 0: as many as there are */
   size_t piece;
 
-  /* so many calls of send() take nothing */
+  /* this many calls of send() take nothing */
   atomic_int blocked;
 
   /* bytes of this connection */

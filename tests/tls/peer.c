@@ -38,7 +38,7 @@ static void *run(void *context)
 {
   struct peer *peer = context;
   SSL_CTX *settings = settings_for(peer);
-  sigset_t pipe; /* a client that is gone is no reason to die */
+  sigset_t pipe; /* a client that is gone must not kill us */
   (void)sigemptyset(&pipe);
   (void)sigaddset(&pipe, SIGPIPE);
   (void)pthread_sigmask(SIG_BLOCK, &pipe, NULL);
@@ -65,7 +65,7 @@ void peer_start(struct peer *peer, peer_part *part, int version, bool demanding,
 
 void peer_end(struct peer *peer)
 {
-  (void)shutdown(peer->listener, SHUT_RDWR); /* nobody else is waited for */
+  (void)shutdown(peer->listener, SHUT_RDWR); /* waits for no more clients */
   (void)pthread_join(peer->thread, NULL);
   (void)close(peer->listener);
 }
@@ -98,7 +98,7 @@ void peer_changes_keys(struct peer *peer)
 void peer_renegotiates(struct peer *peer)
 {
   if (SSL_renegotiate(peer->ssl) == 1 && SSL_do_handshake(peer->ssl) == 1)
-    /* sends the request only; what the client makes of it comes with what it says next */
+    /* only sends the request; the client's answer comes with its next data */
     ERR_clear_error();
   peer_echo(peer);
   peer->renegotiated = SSL_num_renegotiations(peer->ssl) > 0 && !SSL_renegotiate_pending(peer->ssl);

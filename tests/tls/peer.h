@@ -1,6 +1,7 @@
 /*
- * A TLS server of the test's own, for what no Redis does: it changes keys, asks for renegotiation,
- * says good-bye. One connection at a time, in a thread, until it is told to do something else.
+ * A TLS server of the test's own, for what no Redis server does: it changes keys, asks for
+ * renegotiation, says good-bye. One connection at a time, in a thread, until it is told to do
+ * something else.
  */
 #ifndef TLS_PEER_H
 #define TLS_PEER_H
@@ -8,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Where certificates.sh has put them; the build says it. */
+/* Where certificates.sh has put them; the build sets it. */
 #ifndef CERTIFICATES
 #define CERTIFICATES "build/tls/certificates"
 #endif
@@ -23,7 +24,7 @@ struct peer {
   int listener;
   int socket;
   int version;    /* of TLS; 0: the newest */
-  bool demanding; /* wants a certificate of the client's */
+  bool demanding; /* wants a certificate from the client */
   peer_part *part;
   struct ssl_st *ssl;
   pthread_t thread;

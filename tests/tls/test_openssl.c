@@ -74,7 +74,7 @@ static void safe_close(struct safe *safe)
   port_openssl_deinit(&safe->tls);
 }
 
-/* Connecting comes to this status, and TLS says this of it. */
+/* Connecting ends with this status, and this is TLS's reason. */
 static void connecting_comes_to(int status, const char *why)
 {
   static struct safe safe;
@@ -190,7 +190,7 @@ static void test_certificate_of_ours(void)
   }
 }
 
-/* The file that is of no use, and why; NULL: in words that no user has to understand. */
+/* The file that cannot be used, and the reason given; NULL: any reason. */
 static void refuses(const char *file, const char *why)
 {
   struct port_openssl tls;
@@ -230,14 +230,14 @@ static void test_files(void)
   refuses(config.key, "");
 }
 
-/* TLS to a server without it, and the other way round. */
+/* TLS to a server without it, and a plain client to a server with it. */
 static void test_only_one_side_has_tls(void)
 {
   static struct safe safe;
   static struct client client;
   char text[PORT_OPENSSL_ERROR_SIZE];
   start();
-  connect_ms = 500; /* Redis waits for the end of what it takes for a command */
+  connect_ms = 500; /* Redis waits for the end of what it believes to be a command */
   safe_open_at(&safe, "127.0.0.1", server.port);
   connect_ms = 0;
   CHECK_EQUAL(fairlock_connect(&safe.client.client), FAIRLOCK_UNREACHABLE);
@@ -280,7 +280,7 @@ static void test_resumption(void)
   resumes("TLSv1.2");
 }
 
-/* A waiter outlasts a break, and ends when the server can no more be trusted. */
+/* A wait outlasts a break, and ends when the server can no longer be trusted. */
 static void test_certificate_changes(void)
 {
   static struct safe safe;

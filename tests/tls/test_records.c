@@ -41,7 +41,7 @@ static void end(void)
   port_openssl_deinit(&tls);
 }
 
-/* What was received and not looked at yet. */
+/* What was received and not compared yet. */
 static char heard[1 << 16];
 static size_t heard_size;
 
@@ -68,7 +68,7 @@ static bool says(const void *text, size_t size)
   const char *from = text;
   while (size > 0) {
     int sent = tls.transport.send(&tls, from, size);
-    if (sent == PORT_WOULD_BLOCK) { /* and recv() tells when to try again, or not at all */
+    if (sent == PORT_WOULD_BLOCK) { /* recv() returns when it is worth another try, or an error */
       int got = listens(10);
       if (got < 0 && got != PORT_WOULD_BLOCK) return false;
       continue;
@@ -81,7 +81,7 @@ static bool says(const void *text, size_t size)
   return true;
 }
 
-/* Hears exactly this; otherwise, what recv() has returned. */
+/* Receives exactly this; otherwise returns what recv() has returned. */
 static int hears(const char *text, size_t size)
 {
   int got = PORT_WOULD_BLOCK;
@@ -148,7 +148,7 @@ static void test_pieces(void)
   end();
 }
 
-/* What send() has taken goes out, though the transport below took nothing of it at first. */
+/* What send() has taken is sent, though the transport below took none of it at first. */
 static void test_blocked(void)
 {
   start(peer_echo, 0, 1);
@@ -164,7 +164,7 @@ static void test_blocked(void)
   end();
 }
 
-/* Cuts at a place of the handshake lead to an end in time, and leave nothing for the next one. */
+/* A handshake that is cut anywhere ends in time, and leaves nothing for the next one. */
 static void cut_at(size_t received, size_t sent)
 {
   port_openssl_deinit(&tls); /* a full handshake each: nothing is resumed */
@@ -172,7 +172,7 @@ static void cut_at(size_t received, size_t sent)
   faults.cut_received = received;
   faults.cut_sent = sent;
   int status = connects();
-  /* the last bytes may be of what follows the handshake */
+  /* the last bytes may come after the handshake */
   if (status == PORT_OK) status = echoes("hello") ? PORT_OK : PORT_UNREACHABLE;
   CHECK_EQUAL(status, PORT_UNREACHABLE);
   tls.transport.close(&tls);
@@ -286,8 +286,8 @@ static void test_good_bye(void)
 }
 
 /*
- * With TLS 1.3 the server says after the handshake that it does not trust us, and is gone: what we
- * send meanwhile does not keep us from hearing it.
+ * With TLS 1.3 the server says after the handshake that it does not trust us, and closes: what we
+ * send meanwhile must not keep us from receiving that.
  */
 static void test_not_trusted_by_the_server(void)
 {
@@ -302,7 +302,7 @@ static void test_not_trusted_by_the_server(void)
   end();
 }
 
-/* A server that is silent, or sends what is no TLS: connect() comes back in time. */
+/* A server that is silent, or sends what is not TLS: connect() returns in time. */
 static void test_no_tls(void)
 {
   int port;
@@ -331,7 +331,7 @@ static void test_no_tls(void)
 #define PIECES 300
 #define PIECE  5
 
-/* So many bytes, and the end mark. */
+/* A piece of this number, and its NUL. */
 static void write_piece(char *text, int number)
 {
   static const char digits[] = "0123456789";
