@@ -1,6 +1,6 @@
 /*
- * What one server says in another way than the next: everything about it that the suites know is
- * here, and README.md lists it.
+ * What servers say in different ways: all that the suites know of it is here, and README.md lists
+ * it.
  */
 #ifndef DIALECT_H
 #define DIALECT_H
@@ -9,20 +9,19 @@
 #include <stddef.h>
 
 /*
- * Redis before 7.0: DEBUG needs no option, no option says how often clients are answered while it
- * loads, error() in a script takes no table, and a script writes although too few replicas are
- * there.
+ * Redis before 7.0: DEBUG needs no option, no option sets how often it answers clients while it
+ * loads, error() in a script takes no table, and a script writes even with too few replicas.
  */
 bool dialect_is_old(void);
 
 /*
- * Redis from 7.2 on, and Valkey: a number is written with the fewest digits that say it, and not
- * with 17.
+ * Redis from 7.2 on, and Valkey: a number is written with the fewest digits that represent it, and
+ * not with 17.
  */
 bool dialect_is_brief(void);
 
 /*
- * Of an error's text, the code: its first word, or what Redis before 7.0 says about a script that
+ * The code of an error's text: its first word, or what Redis before 7.0 says about a script that
  * stopped.
  */
 void dialect_error_code(const char **text, size_t *size);

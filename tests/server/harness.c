@@ -14,7 +14,7 @@
 struct server server;
 struct raw redis;
 
-/* What stands in Redis */
+/* What is in Redis */
 
 int64_t hold_count_of(struct raw *raw, const char *name, const char *id)
 {
@@ -53,7 +53,7 @@ bool queue_reaches(struct raw *raw, const char *name, int64_t length)
   return true;
 }
 
-/* Fields of our hash that tell of a waiter: they contain its id, and so a colon. */
+/* Fields of our hash that are about a waiter: they contain its id, and so a colon. */
 static int64_t notes_on_waiters(struct raw *raw, const char *name)
 {
   int64_t notes = 0;

@@ -1,11 +1,11 @@
 /*
- * What the suites against a real redis-server share, besides tests/support: what they look for in
+ * What the suites against a real redis-server share, besides tests/support: checks of what is in
  * Redis, clients of the library, and actors, which are clients in processes of their own.
  *
- * Each test begins with begin(), which ends what the test before left, empties the suite's server
- * and winds up a clock: a test that hangs ends the program as a failure. Servers and child
- * processes die with the program, however that ends. All waits here are generous bounds for a
- * loaded machine; they end as soon as what they wait for has come.
+ * Each test begins with begin(), which ends what the previous test left, empties the suite's server
+ * and sets a time limit: a test that hangs ends the program as a failure. Servers and child
+ * processes die with the program, however it ends. All waits here have generous bounds for a loaded
+ * machine; they end as soon as what they wait for has come.
  */
 #ifndef HARNESS_H
 #define HARNESS_H
@@ -22,20 +22,20 @@
 #include "support/raw.h"
 #include "support/server.h"
 
-/* What stands in Redis for a lock whose name has no brace */
+/* What is in Redis for a lock whose name has no brace */
 
 int64_t hold_count_of(struct raw *raw, const char *name, const char *id);
 int64_t queue_length(struct raw *raw, const char *name);
 /* channels of waiters of the lock that have a subscriber */
 int64_t listeners(struct raw *raw, const char *name);
 
-/* how often the server has run a script since it started */
+/* how many times the server has run a script since it started */
 int64_t scripts_run(struct raw *raw);
 
-/* Waits until the queue is so long. */
+/* Waits until the queue is this long. */
 bool queue_reaches(struct raw *raw, const char *name, int64_t length);
 
-/* The queue is empty and nothing tells that anybody ever waited. */
+/* The queue is empty and nothing shows that anybody ever waited. */
 bool no_trace_of_waiters(struct raw *raw, const char *name);
 
 /* The same, and nobody holds the lock. */
@@ -77,7 +77,7 @@ int await_result(struct client *client, struct fairlock *handle);
 /* Services the client for a while. */
 void service_for(struct client *client, int ms);
 
-/* What fairlock_inspect() reports, in one piece. */
+/* All that fairlock_inspect() reports. */
 struct picture {
   int status;
   bool held;
@@ -91,8 +91,8 @@ void picture_report(const struct fairlock_report *report, void *context);
 struct picture inspect(struct client *client, const char *name);
 
 /*
- * Actors: a process with a client and a handle, which does what it is told and tells what came of
- * it.
+ * Actors: each is a process with a client and a handle, which does what it is told and reports the
+ * result.
  */
 
 struct actor {
@@ -123,7 +123,7 @@ void actor_start_with(struct actor *actor, int port, const char *name,
  */
 void actor_tell(const struct actor *actor, char what, uint32_t wait_ms, uint32_t lease_ms);
 
-/* What came of the oldest thing told. Status FAIRLOCK_PENDING: nothing yet. */
+/* The result of the oldest thing told. Status FAIRLOCK_PENDING: none yet. */
 struct event actor_hear(const struct actor *actor, int timeout_ms);
 
 /* Tell and hear. */

@@ -1,6 +1,6 @@
 /*
- * The story of story.h: one client behind a proxy, another in front of it, and what must come out
- * at each step.
+ * The story of story.h: one client behind a proxy, another in front of it, and the result that each
+ * step must have.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define NAME "story"
 
 static struct proxy proxy;
-static struct client far;  /* behind the proxy: tells the story */
+static struct client far;  /* behind the proxy: plays the story */
 static struct client near; /* plays the others */
 static struct fairlock mine, other;
 static char my_id[FAIRLOCK_HOLDER_ID_SIZE], other_id[FAIRLOCK_HOLDER_ID_SIZE];
@@ -64,8 +64,8 @@ static int release(struct fairlock *handle)
 }
 
 /*
- * Who must hold the lock now, and how often. NULL: nobody. What was just handed over has yet to be
- * confirmed.
+ * Who must hold the lock now, and its hold count. NULL: nobody. A lock that was just handed over
+ * has yet to be confirmed.
  */
 static void expect_holder(const char *id, int count)
 {
@@ -76,8 +76,8 @@ static void expect_holder(const char *id, int count)
 }
 
 /*
- * After each step: what was stranded in it arrives now, when it may do no harm, or later, when it
- * may not either.
+ * After each step: a request that was stranded in it arrives now or later, and must do no harm
+ * either way.
  */
 static void end_step(const char *id, int count)
 {
@@ -141,7 +141,7 @@ static void leave_and_force(void)
   flush();
   EXPECT(fairlock_cancel(&mine), FAIRLOCK_OK);
   EXPECT(finish_both(&mine), FAIRLOCK_CANCELLED);
-  /* told at once without a connection, and done a little later */
+  /* without a connection it is reported at once, and done a little later */
   AWAIT(queue_length(&redis, NAME) == 0, service_both(1));
   end_step(other_id, 1);
   AWAIT(queue_length(&redis, NAME) == 0, service_both(1)); /* an acquire that came late is undone */

@@ -1,8 +1,8 @@
 /*
- * One story, told by a client behind a proxy: acquire, re-enter, release, wait, be handed the lock,
- * renew, hand it over, leave the queue, force, inspect. It is told again and again, and each time
- * another request is hit. Each time the same must come out: statuses, hold counts, tokens, the
- * queue.
+ * One story, played by a client behind a proxy: acquire, re-enter, release, wait, be handed the
+ * lock, renew, hand it over, leave the queue, force, inspect. It is played again and again, and
+ * each time another request is hit. The results must be the same each time: statuses, hold counts,
+ * tokens, the queue.
  */
 #ifndef STORY_H
 #define STORY_H
@@ -12,17 +12,17 @@
 #include "harness.h"
 #include "support/proxy.h"
 
-/* The server forgets the scripts before each telling of a sweep. */
+/* The server forgets the scripts before each run of a sweep. */
 extern bool unknown_scripts;
 
 /*
- * Tells the story undisturbed, and then once for each request, with the order at this offset of
- * struct proxy_control given for it. strand_ms: of that struct. settle: whether to wait for a
+ * Plays the story undisturbed, and then once for each request, giving for it the proxy's order at
+ * this offset of struct proxy_control. strand_ms: of that struct. settle: whether to wait for a
  * stranded request after the step in which it was sent.
  */
 void sweep(const char *what, size_t order, int strand_ms, bool settle);
 
-/* Tells the story with SCRIPT FLUSH before each step. */
+/* Plays the story with SCRIPT FLUSH before each step. */
 void tell_with_flushes(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * A user with the least rights: the rules that README.md lists are enough for everything, and none
- * of them is too much. And what a right that is missing leaves behind: a script may be stopped
- * half-way by it, but must never leave a hold without an end or a queue entry without a score, and
- * must drop no waiter unserved.
+ * of them is superfluous. And what a missing right leaves behind: a script may be stopped half-way
+ * by it, but must never leave a hold without an end or a queue entry without a score, and must drop
+ * no waiter unserved.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +20,8 @@ static void open_client(struct client *opened, const char *user)
 }
 
 /*
- * The commands that a user needs, for all operations, in the company of Redisson's clients. Keep
- * README.md the same.
+ * The commands that a user needs, for all operations, where Redisson's clients use the lock, too.
+ * Keep README.md the same.
  */
 static const char *const commands[] = {
     "time",    "subscribe", "unsubscribe",   "evalsha",
@@ -39,8 +39,8 @@ static const char keys_rule[] =
 static const char channels_rule[] = "&redisson_lock__channel:{acl*";
 
 /*
- * A new user with these rules only, but for the command left out. In Redis 6.2 a new user may use
- * all channels, and resetchannels takes them away.
+ * A new user with only these rules, except for the command left out. In Redis 6.2 a new user may
+ * use all channels, and resetchannels revokes that.
  */
 static void make_user(const char *user, const char *keys, const char *channels,
                       const char *left_out)
@@ -85,8 +85,8 @@ static void uproot_peer(struct raw *peer)
 }
 
 /*
- * Each operation there is, by one user. Returns how many of them were denied; any other outcome
- * that is not the one of an unlimited user counts as a failure of the test if `whole`.
+ * Each operation there is, by one user. Returns how many of them were denied; any other result that
+ * an unlimited user would not get is a failure of the test if `whole`.
  */
 static int use_all(const char *user, bool whole)
 {
@@ -182,9 +182,9 @@ static void test_each_is_needed(void)
 }
 
 /*
- * A right is taken away in the middle: somebody holds, two wait behind each other, and then the
- * release has to do without one command. One trial for each command, all of them at the same time,
- * each with a lock and a user of its own.
+ * A right is revoked in the middle: one client holds, two wait in line, and then the release has to
+ * do without one command. One trial for each command, all of them at the same time, each with a
+ * lock and a user of its own.
  */
 struct trial {
   struct client client[3]; /* the holder and two waiters */
@@ -228,7 +228,7 @@ static void start_trial(size_t index)
   }
 }
 
-/* A waiter that still waits must be in the queue, or have the lock, be it unconfirmed. */
+/* A waiter that still waits must be in the queue, or have the lock, perhaps unconfirmed. */
 static void check_not_dropped(struct trial *trial, int index)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
@@ -310,7 +310,7 @@ static void test_half_way(void)
 }
 
 /*
- * There are notes to clear away, and no right to write the new ones: the last token stays, or the
+ * There are notes to delete, and no right to write the new ones: the last token must stay, or the
  * next one might be smaller.
  */
 static void test_token_stays(void)

@@ -1,7 +1,7 @@
 /*
- * Waiters that go: by time-out and cancel, which must leave no trace, and by death, which must cost
- * the others nothing, or one window at most. And waiters that only seem dead: they keep their
- * place, and never hold what is not theirs.
+ * Waiters that go: by time-out and cancel, which must leave no trace, and by dying, which must cost
+ * the others nothing, or one waiter timeout at most. And waiters that only seem dead: they keep
+ * their place, and never hold what is not theirs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void line_up(struct actor *actor, int port, const char *name, char what, 
   CHECK(queue_reaches(&redis, name, place));
 }
 
-/* Makes it long ago that anything was heard of the waiters that our hash knows of. */
+/* Makes the waiters in our hash appear to have been last heard from long ago. */
 static void age(const char *name)
 {
   char field[CROWD + 8][64];
@@ -96,7 +96,7 @@ static void test_cancel(void)
   end("cancel");
 }
 
-/* Cancelled on a free lock, in whatever moment: it ends up free, or held by who was told so. */
+/* Cancelled on a free lock, at any moment: it ends up free, or held by the one told so. */
 static void test_cancel_race(void)
 {
   static struct client other;
@@ -160,7 +160,7 @@ static void test_thirty_killed(void)
 
 /*
  * Waiters that are frozen still listen, as far as the server can tell. Together they cost one
- * window at most. When they thaw, they hold nothing, not even the one whose grant stands in its
+ * waiter timeout at most. When they thaw, they hold nothing, not even the one whose grant is in its
  * socket; they queue again, and get their turn.
  */
 static void frozen(int count, const char *name)
@@ -214,8 +214,8 @@ static void test_thirty_frozen(void)
 }
 
 /*
- * Killed and frozen ones mixed with living ones: these keep their order, and all of it costs one
- * window.
+ * Killed and frozen ones mixed with living ones: the living keep their order, and all of it costs
+ * one waiter timeout.
  */
 static void test_mixed(void)
 {
@@ -248,7 +248,7 @@ static void test_mixed(void)
   end("mixed");
 }
 
-/* Behind dead waiters only: one who comes, even without waiting, gets the lock at once. */
+/* Behind dead waiters only: a newcomer, even one that does not wait, gets the lock at once. */
 static void test_only_dead_before(void)
 {
   struct actor dead[3];
@@ -268,8 +268,8 @@ static void test_only_dead_before(void)
 }
 
 /*
- * A waiter cut off for 3 s keeps its place, also if the lock went by meanwhile to one who was
- * there.
+ * A waiter cut off for 3 s keeps its place, even if meanwhile the lock went past it to one that was
+ * connected.
  */
 static void test_cut_off(void)
 {
@@ -304,8 +304,8 @@ static void test_cut_off(void)
 }
 
 /*
- * The same, and the lock is handed over meanwhile: it goes to who is there, and then to the one who
- * is back.
+ * The same, and the lock is handed over meanwhile: it goes to one that is connected, and then to
+ * the one that is back.
  */
 static void test_cut_off_at_handover(void)
 {
@@ -342,8 +342,8 @@ static void test_cut_off_at_handover(void)
 }
 
 /*
- * The network is silent for 3 s, in one direction or in both: the place is kept, and the lock comes
- * when it speaks again.
+ * The network carries nothing for 3 s, in one direction or in both: the place is kept, and the lock
+ * comes when the network works again.
  */
 static void silence(enum proxy_mode to_server, enum proxy_mode to_client, const char *name)
 {
@@ -358,7 +358,7 @@ static void silence(enum proxy_mode to_server, enum proxy_mode to_client, const 
   sleep_ms(3000);
   atomic_store(&proxy.control->to_server, PROXY_PASS);
   atomic_store(&proxy.control->to_client, PROXY_PASS);
-  /* what was lost is said again */
+  /* what was lost is sent again */
   if (to_server == PROXY_DROP || to_client == PROXY_DROP) sleep_ms(2500);
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   struct event first = actor_hear(&far, SOON);
@@ -444,8 +444,8 @@ static void test_grant_after_timeout(void)
 }
 
 /*
- * A grant for a handle that wants nothing, as if it was left in the queue by mistake: it is given
- * back at once.
+ * A grant for a handle that wants nothing, as if it had been left in the queue by mistake: it is
+ * given back at once.
  */
 static void test_unexpected_grant(void)
 {
@@ -515,8 +515,8 @@ static void test_forged_messages(void)
 }
 
 /*
- * Cancelled, timed out and taken out while there is no connection: the entry goes with the next
- * one, or lapses.
+ * Cancelled, timed out and taken out while there is no connection: the entry is removed by the next
+ * connection, or expires.
  */
 static void test_cancel_offline(void)
 {
@@ -551,8 +551,8 @@ static void test_cancel_offline(void)
 }
 
 /*
- * Taken out while the server does not know yet that the handle waits no more: it stays until that
- * was told, and leaves nothing in the queue.
+ * Taken out while the server does not know yet that the handle no longer waits: it stays until the
+ * server has been told, and leaves nothing in the queue.
  */
 static void test_deinit_offline(void)
 {
@@ -611,8 +611,8 @@ static void test_everybody_vanished(void)
 }
 
 /*
- * Ends a hold of ours with a Redisson waiter in line that listens, and takes or takes not the lock
- * it is offered.
+ * Ends a hold of ours with a listening Redisson waiter in line, which takes the lock that it is
+ * offered, or does not.
  */
 static void offer_to_peer(bool taken)
 {
@@ -628,7 +628,7 @@ static void offer_to_peer(bool taken)
   CHECK(raw_run(&redis, "DEL redisson_lock_queue:{peer} redisson_lock_timeout:{peer}"));
 }
 
-/* As if it had been woken so long ago. */
+/* As if it had been woken this long ago. */
 static void woken_ago(int64_t ms)
 {
   CHECK(raw_run(&redis, "TIME"));
@@ -639,8 +639,8 @@ static void woken_ago(int64_t ms)
 }
 
 /*
- * A Redisson waiter that was woken is dead when it has not come for a window. One that came, or
- * that was woken long before, and waits anew is alive, though its score may happen to be the same.
+ * A Redisson waiter that was woken is dead if it has not come within 5 s. One that came, or that
+ * was woken long before, and waits again is alive, though its score may happen to be the same.
  */
 static void test_peer_that_waits_again(void)
 {

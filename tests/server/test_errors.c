@@ -1,7 +1,7 @@
 /*
- * The server says no: each refusal comes out as its own status with the server's text, and a script
- * that is stopped half-way, by a missing ACL rule, by lack of memory or by a key of a wrong type,
- * leaves nothing worse than before.
+ * The server refuses: each refusal becomes its own status with the server's text, and a script that
+ * is stopped half-way, by a missing ACL rule, by lack of memory or by a key of a wrong type, leaves
+ * nothing worse than before.
  */
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static bool says(const char *text)
   return false;
 }
 
-/* What every operation comes to while the server refuses all of them for the same reason. */
+/* The result of every operation while the server refuses all of them for the same reason. */
 static void check_all(int expected, const char *text)
 {
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), expected);
@@ -129,8 +129,8 @@ static void test_too_many_clients(void)
 }
 
 /*
- * A server that says one thing to whatever comes, and nothing else: RESP2 servers, and what is no
- * server at all.
+ * A server that gives the same answer to anything: RESP2 servers, and what is not a Redis server at
+ * all.
  */
 static void parrot(int listener, void *context)
 {
@@ -191,7 +191,7 @@ static void test_no_redis(void)
 
 /* The server is busy */
 
-/* A server that takes seconds to load. Others wait for that; who does not wait is told. */
+/* A server that takes seconds to load. A wait lasts until it has; a try is told at once. */
 static void test_loading(void)
 {
   const char *const options[] = {"--rdbcompression",
@@ -313,7 +313,7 @@ static struct client other;
 static struct fairlock waiter;
 
 /*
- * Who holds can go on holding, release, and hand over; what would begin something new comes to
+ * A holder can go on holding, release, and hand over; what would begin something new ends with
  * `expected`.
  */
 static void check_full(int expected, const char *text, const char *full, const char *room)
@@ -362,7 +362,8 @@ static void test_oom(void)
   CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_read_counters(&other.client).granted, 1);
   service_for(&other, 200);
-  CHECK(raw_number(&redis, "PTTL errors") > 10000); /* confirmed: more than the grant's window */
+  CHECK(raw_number(&redis, "PTTL errors") >
+        10000); /* confirmed: more than the grant's waiter timeout */
   CHECK(sane(&redis, "errors"));
   CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
   end_full("CONFIG SET maxmemory 0");
@@ -413,7 +414,7 @@ static void test_noreplicas(void)
   static const char refuse[] = "CONFIG SET min-replicas-to-write 1";
   static const char accept_again[] = "CONFIG SET min-replicas-to-write 0";
   begin();
-  if (dialect_is_old()) { /* its scripts write all the same */
+  if (dialect_is_old()) { /* its scripts still write */
     open_one(server.port, NULL, NULL, "errors");
     CHECK(raw_run(&redis, refuse));
     CHECK(!raw_run(&redis, "SET other x"));
@@ -428,7 +429,7 @@ static void test_noreplicas(void)
   end_full(accept_again);
 }
 
-/* A snapshot that fails, as its directory is gone, and a server that therefore takes no writes. */
+/* A snapshot that fails, as its directory is gone, so that the server accepts no writes. */
 static void test_misconf(void)
 {
   static const char *const options[] = {"--stop-writes-on-bgsave-error", "no", NULL};

@@ -1,7 +1,7 @@
 /*
  * Far away: waiters whose round trips take from half a second to twenty, with neighbours of the
- * server on the same lock. They get it in their turn, and none of them takes the distance for a
- * server that is gone. The four distances are tried side by side: nearly all of it is waiting.
+ * server on the same lock. They get it in their turn, and none of them mistakes the distance for a
+ * server that is gone. The four distances are tried at the same time: nearly all of it is waiting.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void pass_through(struct common *common, struct client *client, struct fa
   expect(common, fairlock_release(handle));
 }
 
-/* A far one has so many rounds; a near one goes on while there are far ones. */
+/* A far one does a number of rounds; a near one goes on while there are far ones. */
 static void run_party(int number, void *context)
 {
   const struct distance *distance = &distances[number / ALL];

@@ -1,6 +1,6 @@
 /*
  * A server that says what a server should never say, once, at each moment of a client's life: the
- * operation gets through or fails with a clear status, and after that all is well again.
+ * operation succeeds or fails with a clear status, and after that all works again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -60,8 +60,8 @@ static const char *const nonsense[] = {
 #define NONSENSE (sizeof nonsense / sizeof nonsense[0])
 
 /*
- * One answer of an operation is replaced: the operation gets through, or fails clearly, and then
- * all is well again.
+ * One answer of an operation is replaced: the operation succeeds, or fails with a clear status, and
+ * then all works again.
  */
 static void garble(size_t which, int index)
 {

@@ -23,7 +23,7 @@ static void open_stranding(const char *name)
 {
   begin();
   proxy_start(&proxy, server.port);
-  atomic_store(&proxy.control->strand_ms, 2600); /* longer than a request is good for */
+  atomic_store(&proxy.control->strand_ms, 2600); /* longer than a request is valid */
   client_open(&client, proxy.port);
   CHECK_EQUAL(fairlock_init(&handle, &client.client, name), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&handle, 1000, 60000), FAIRLOCK_OK);
@@ -45,7 +45,7 @@ static void strand_next(void)
 }
 
 /*
- * An acquire that comes when it is void begins no hold that nobody knows of, not even when the
+ * An acquire that comes after it has expired begins no hold that nobody knows of, not even when the
  * client is gone.
  */
 static void test_void_acquire(void)

@@ -1,13 +1,12 @@
 /*
  * The examples of boards/examples/loops, in which the lock lives in an event loop of the program's
- * own: they acquire, wait behind another holder and release, also when the server starts anew
- * meanwhile.
+ * own: they acquire, wait behind another holder and release, even if the server restarts meanwhile.
  *
  * While they wait they sleep, and wake twice for each heartbeat: once by the clock, to send it, and
- * once by the socket, because its reply came. That is the least there is, since a reply may be a
- * grant, and the socket does not tell. The suite counts three things: the heartbeats, by the scripts
+ * once by the socket, because its reply came. That is the minimum, since a reply may be a grant,
+ * and the socket does not tell which. The suite counts three things: the heartbeats, by the scripts
  * that the server ran; how often the program slept, by what the kernel notes of it (a process that
- * sleeps gives up the processor of its own will); and what the program says.
+ * sleeps gives up the processor voluntarily); and what the program says.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@
 #define WAITER_MS    "2000"
 #define HEARTBEAT_MS 800
 #define WAIT_MS      8000
-/* the socket tells, besides replies to scripts: connected, greeted, subscribed, handed over, more */
+/* the socket also wakes it for: connected, greeted, subscribed, handed over, more */
 #define BESIDES 5
 
 static struct client holder;
@@ -86,7 +85,7 @@ static void check_sleep(const struct program *program)
   int64_t heartbeats = scripts_run(&redis) - before;
   printf("# %d heartbeats, slept %ld times\n", (int)heartbeats, slept);
   CHECK(heartbeats >= WAIT_MS / HEARTBEAT_MS / 2);
-  CHECK(slept <= 2 * heartbeats + 2); /* one may be half in */
+  CHECK(slept <= 2 * heartbeats + 2); /* one may be half counted */
 }
 
 static void wait_behind(const char *path)

@@ -25,7 +25,7 @@ static void close_all(void)
   client_close(&client);
 }
 
-/* Services the client until the loss was told, or for SOON. */
+/* Services the client until the loss was reported, or for SOON. */
 static bool told(int losses)
 {
   AWAIT(atomic_load(&client.losses) >= losses, fairlock_poll(&client.client, 50));
@@ -33,8 +33,8 @@ static bool told(int losses)
 }
 
 /*
- * After a loss: nothing is believed any more, and after as many releases as there were holds the
- * handle is as new.
+ * After a loss: the handle no longer believes that it holds, and after as many releases as there
+ * were holds it is as new.
  */
 static void check_lost(int holds)
 {
@@ -71,7 +71,7 @@ static void test_belief_ends_first(void)
   }
 }
 
-/* A fixed lease is not renewed, and its end is told to whoever services the client. */
+/* A fixed lease is not renewed, and its end is reported in the task that services the client. */
 static void test_expiry(void)
 {
   begin();
@@ -205,7 +205,7 @@ static void test_deleted(void)
   CHECK(nothing_left(&redis, "del"));
 }
 
-/* The hold is somebody else's by now: a re-entry or a release must not touch it. */
+/* Somebody else holds by now: a re-entry or a release must not change that hold. */
 static void test_taken_over(void)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
@@ -244,7 +244,7 @@ static void test_old_release(void)
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
   fairlock_id(&handle, id);
   CHECK(raw_run(&redis,
-                "HSET fairlock:{old} token 9000000999999999")); /* as if there was a later hold */
+                "HSET fairlock:{old} token 9000000999999999")); /* as if there were a later hold */
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
   CHECK_EQUAL(hold_count_of(&redis, "old", id), 1);
   close_all();
@@ -260,8 +260,8 @@ static void bring_back(const char *id, uint64_t token)
 }
 
 /*
- * A hold before the last one stands on the server again. It was given up: it is ended, and a new one
- * begins, with a token that is newer than the last one, too.
+ * A hold from before the last one is on the server again. It was given up: it is ended, and a new
+ * one begins, with a token that is larger than the last one's, too.
  */
 static void test_brought_back(void)
 {
@@ -285,7 +285,7 @@ static void test_brought_back(void)
   close_all();
 }
 
-/* A server took over that has not got the last token: with its clock, and with one that is behind. */
+/* A server took over without the last token: with the same clock, and with one that is behind. */
 static void test_token_behind(void)
 {
   const uint64_t ahead = 9000000999999999;
@@ -414,8 +414,8 @@ static void test_restart_with_waiters(void)
 }
 
 /*
- * The server is gone for good: the belief ends with the lease, and that is told. The handle stays
- * while its hold may.
+ * The server is gone for good: the belief ends with the lease, and that is reported. The handle
+ * stays while its hold may exist.
  */
 static void test_server_gone(void)
 {
@@ -464,7 +464,7 @@ static void test_forced(void)
 
 /*
  * The claim of a handover lasts for the waiter's timeout; the hold that it becomes, for its own
- * lease. Whoever then vanishes costs the next one that lease, not the claim.
+ * lease. A holder that then vanishes costs the next one that lease, not the claim.
  */
 static void test_short_lease_after_handover(void)
 {
@@ -496,7 +496,7 @@ static void test_short_lease_after_handover(void)
   close_all();
 }
 
-/* Losses of one client's handles are told each, of the right handle, and nobody else's. */
+/* Each loss of one of a client's handles is reported, for the right handle and no other. */
 static struct fairlock *loser;
 
 static void note_loser(struct fairlock *lost, void *context)

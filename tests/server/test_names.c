@@ -1,7 +1,7 @@
 /*
- * Names and ids of every kind, and the smallest buffers: each name gets through acquire, wait,
- * handover, re-entry, release and inspection, and what stands in Redis is where Redisson looks for
- * it. What does not fit is refused at init.
+ * Names and ids of every kind, and the smallest buffers: each name passes acquire, wait, handover,
+ * re-entry, release and inspection, and what is in Redis is where Redisson looks for it. What does
+ * not fit is refused at init.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,8 +262,8 @@ static void check_id(const char *id, const char *beginning)
 }
 
 /*
- * Each client makes an id of its own of what the server tells when it first connects, and keeps it.
- * What it says before that is nobody's id.
+ * Each client makes an id of its own from what the server tells it when it first connects, and
+ * keeps it. What it says before that is nobody's id.
  */
 static void make_ids(const char *client_id, const char *beginning)
 {
@@ -304,7 +304,7 @@ static void test_own_ids(void)
   make_ids(NULL, "");
 }
 
-/* The client_id is there to be read by people; clients that share one do not share a hold. */
+/* The client_id is only for people to read; clients that share one do not share a hold. */
 static void test_shared_client_id(void)
 {
   make_ids("door", "door.");

@@ -1,7 +1,7 @@
 /*
  * First come, first served: 2, 8 and 64 waiters from processes, from threads of one client, and
  * from both, let into the queue one after the other. Each writes its number down while it holds,
- * without any other protection, so that two holders at a time would show, too.
+ * without any other protection, so two holders at a time would show, too.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct common {
   int next;          /* guarded by the lock alone                        */
   int order[MOST];
   uint64_t token[MOST];
-  atomic_int together; /* how often somebody was not alone                 */
+  atomic_int together; /* how many times a holder was not alone            */
   atomic_int wrong;    /* results that were not FAIRLOCK_OK                */
   atomic_uint granted, polled, waits;
   char id[2][FAIRLOCK_HOLDER_ID_SIZE];
@@ -241,7 +241,10 @@ static void test_reentry(void)
   CHECK(nothing_left(&redis, "reentry"));
 }
 
-/* Who leaves the line takes nothing from the others' order; who comes again stands at the end. */
+/*
+ * A waiter that leaves does not change the order of the others; one that comes again goes to the
+ * end.
+ */
 static void test_leavers(void)
 {
   static struct client client;
@@ -279,8 +282,8 @@ static void test_leavers(void)
 }
 
 /*
- * Behind a hold of two days, whose score tells the waiters for so long that they need no other:
- * after one, they keep their places.
+ * Behind a hold of two days, whose score is so late that the waiters need no other for that time:
+ * after one day, they keep their places.
  */
 static void test_longer_than_a_day(void)
 {

@@ -1,6 +1,6 @@
 /*
  * A reply lost at each request: the connection is cut before the server executes it, or after that
- * and before the answer. The client sends the request again, and it comes out as if nothing had
+ * and before the answer. The client sends the request again, and the result is as if nothing had
  * happened.
  */
 #include "story.h"

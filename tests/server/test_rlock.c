@@ -1,6 +1,6 @@
 /*
- * Each row of the table of Redisson's RLock, by its counterpart here, against what then stands in
- * Redis; and each status that a caller's mistake comes to.
+ * Each row of the table of Redisson's RLock, by its counterpart here, against what is then in
+ * Redis; and each status that a caller's mistake leads to.
  */
 #include "harness.h"
 
@@ -22,7 +22,7 @@ static void open_both(const char *name)
   CHECK_EQUAL(fairlock_init(&other, &there.client, name), FAIRLOCK_OK);
 }
 
-/* Ends them, and with that all there was of the lock. */
+/* Closes both, which must leave nothing of the lock. */
 static void close_both(const char *name)
 {
   CHECK_EQUAL(fairlock_deinit(&mine), FAIRLOCK_OK);
@@ -119,7 +119,7 @@ static void test_try(void)
   close_both("try");
 }
 
-/* A try does not go before those who wait: it hands the lock to them. */
+/* A try does not overtake those that wait: it hands the lock to them. */
 static void test_try_keeps_order(void)
 {
   struct actor waiter;
@@ -137,7 +137,7 @@ static void test_try_keeps_order(void)
   close_both("polite");
 }
 
-/* tryLock(wait) and tryLock(wait, lease): in vain, and in time. */
+/* tryLock(wait) and tryLock(wait, lease): timed out, and in time. */
 static void test_try_wait(void)
 {
   open_both("wait");
@@ -211,7 +211,7 @@ static void test_reentry_lease(void)
   close_both("longer");
 }
 
-/* forceUnlock(): ends whoever's hold, and hands over; the holder is told. */
+/* forceUnlock(): ends the hold, whoever has it, and hands over; the holder is told. */
 static void test_force_unlock(void)
 {
   open_both("force");
@@ -328,7 +328,7 @@ static void *use_in_thread(void *context)
   return NULL;
 }
 
-/* A hold belongs to the task that acquired it; when it was released, the handle is anybody's. */
+/* A hold belongs to the task that acquired it; after the release, any task may use the handle. */
 static void test_wrong_task(void)
 {
   pthread_t thread;

@@ -1,6 +1,6 @@
 /*
- * Waiters whose subscription the server refuses, because a script runs or for lack of a right. One
- * that does not listen is passed over at each handover, so a refusal that passes must not outlast
+ * Waiters whose subscription the server refuses, because a script runs or a right is missing. One
+ * that does not listen is passed over at each handover, so the effect of a refusal must not outlast
  * its reason.
  */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 static struct client client;
 static struct fairlock handle;
 
-/* A script that runs until it is killed, or for as long as there is its connection. */
+/* A script that runs until it is killed, or as long as its connection is up. */
 static void keep_busy(struct raw *busy)
 {
   CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 100"));
@@ -54,7 +54,7 @@ static void contend(int index, void *context)
 
 /*
  * The first SUBSCRIBE comes while a script runs. The wait that goes on after it, and the next one,
- * hear of their turn.
+ * are told of their turn.
  */
 static void test_refused_once(void)
 {
@@ -121,7 +121,7 @@ static void test_begun_under_busy(void)
 }
 
 /*
- * Without the right to its channel, a waiter is told so. When it has the right, the next wait
+ * A waiter without the right to its channel is told so. Once it has the right, the next wait
  * listens.
  */
 static void test_denied_then_allowed(void)

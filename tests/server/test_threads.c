@@ -33,7 +33,7 @@ static uint32_t next_random(uint32_t *state)
   return *state;
 }
 
-/* Notes something that must not be. */
+/* Notes something that must not happen. */
 static void complain(const char *what, int status)
 {
   printf("# %s: %s\n", what, fairlock_status_name(status));
@@ -76,7 +76,7 @@ static void one_round(struct fairlock *handle, uint32_t *random)
   if (again && (status = fairlock_release(handle)) != FAIRLOCK_OK)
     complain("partial release", status);
   status = fairlock_release(handle);
-  /* said twice, and others have held since the first time */
+  /* sent twice, and others have held since the first time */
   if (status == FAIRLOCK_UNKNOWN && may_break) return;
   if (status != FAIRLOCK_OK) complain("release", status);
 }
@@ -117,7 +117,7 @@ static void *run_client(void *context)
 
 /*
  * What was under way when the connection broke may still arrive for 2 s, and is undone as soon as
- * it cannot be carried out any more: nothing is there for longer than that.
+ * it can no longer be carried out: nothing stays for longer than that.
  */
 static void settle(void)
 {
@@ -193,7 +193,7 @@ static void cut_often(void)
   }
 }
 
-/* The connection is cut again and again: nobody gets lost, nothing is held twice. */
+/* The connection is cut again and again: no call hangs, nothing is held twice. */
 static void test_cut(void)
 {
   begin();
