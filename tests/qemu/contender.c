@@ -81,7 +81,7 @@ static bool ask(const struct port_transport *transport, const char *script, cons
   return send_all(transport, buffer, writer.used) && receive_number(transport, answer);
 }
 
-/* Waits until all are there: without company there is no contention. */
+/* Waits until all are there: without others there is no contention. */
 static bool gather(const struct port_transport *data, uint32_t parties)
 {
   int64_t present;

@@ -1,11 +1,11 @@
 /*
- * One of those who contend for a lock: `rounds` times it acquires, does a critical section, and
- * releases.
+ * One of several programs that contend for a lock: `rounds` times it acquires, runs a critical
+ * section, and releases.
  *
- * The critical section is kept in the server, where all can see it, but apart from the lock and
- * over a connection of its own: it says who is inside, reads a counter, and in a second request
- * writes the counter plus one, says who is next in line, and goes. Two holders at a time, or one
- * out of turn, leave a trace. The same source runs on boards and on the host.
+ * The critical section is in the server, where all can see it, but apart from the lock and over a
+ * connection of its own: it notes who is inside, reads a counter, and in a second request writes
+ * the counter plus one, notes who is next in line, and leaves. Two holders at a time, or one out of
+ * turn, leave a trace. The same source runs on boards and on the host.
  */
 #ifndef CONTENDER_H
 #define CONTENDER_H

@@ -1,8 +1,8 @@
 /*
  * Counts the instructions of a TLS handshake on a board: connects once, and prints, in thousands,
  * those that were spent above the transport below, in all and in the longest call. The simulator
- * has to count, too (-icount shift=0): each instruction takes a nanosecond of its time then, by
- * which the timer goes.
+ * has to count, too (-icount shift=0): each instruction then takes a nanosecond of simulated time,
+ * which the timer measures.
  *
  * Argument 1: the server's port.
  */

@@ -1,6 +1,6 @@
 /*
  * Measures how deep the stack of the superloop gets on each board: measure_stack BOARD:IMAGE... All
- * run at once and take the lock from each other, and the server is restarted on the way. Counts the
+ * run at once and compete for the lock, and the server is restarted meanwhile. Counts the
  * instructions of a handshake, too, where there is TLS. Prints "BOARD:IMAGE BYTES THOUSANDS" for
  * each.
  */

@@ -212,8 +212,8 @@ int board_ends(struct board *board)
 }
 
 /*
- * Ending the simulator closes its connections, which nobody does when the power fails: so the cable
- * goes first.
+ * Ending the simulator closes its connections, which does not happen when the power fails: so the
+ * cable is pulled first.
  */
 void board_power_off(struct board *board)
 {
@@ -232,7 +232,7 @@ void check_shared_press(struct board *board)
   CHECK_EQUAL(queue_length(&redis, "press"), 0);
 }
 
-/* Hands on what the board says of rules that it breaks. */
+/* Prints what the board says of rules that its port breaks. */
 void check_conformance(struct board *board, int rules)
 {
   char end[40];

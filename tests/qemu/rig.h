@@ -1,7 +1,7 @@
 /*
- * Boards in the simulator, as the suites use them: started with an image and arguments, heard by
- * their log, and ill-treated. A board is a child process that the harness ends with the suite, by
- * its pid.
+ * Boards in the simulator, as the suites use them: started with an image and arguments, observed by
+ * their log, and exposed to faults. A board is a child process that the harness ends with the
+ * suite, by its pid.
  */
 #ifndef QEMU_RIG_H
 #define QEMU_RIG_H
@@ -44,7 +44,7 @@ bool board_says(struct board *board, const char *text);
 /* Whether a line that begins with text is among those that came so far and were not passed over. */
 bool board_said(struct board *board, const char *text);
 
-/* Passes over all that it has said so far. */
+/* Discards all that it has said so far. */
 void board_forget(struct board *board);
 
 /* Plugs the network cable in, or pulls it. */
@@ -54,18 +54,19 @@ void board_freeze(const struct board *board);
 void board_thaw(const struct board *board);
 
 /*
- * The end: by itself, with this exit status, or -1; or by pulling the plug, with nobody being told.
+ * The end: by itself, with this exit status, or -1; or by a power failure, which no peer is told
+ * of.
  */
 int board_ends(struct board *board);
 void board_power_off(struct board *board);
 
 /*
- * The end of a board whose three tasks share the lock "press" for 50 rounds each: in turns, and
- * nothing is left of it.
+ * The end of a board whose three tasks share the lock "press" for 50 rounds each: they took turns,
+ * and nothing of the lock is left.
  */
 void check_shared_press(struct board *board);
 
-/* The end of a board that runs port/conformance, and keeps all of so many rules. */
+/* The end of a board that runs port/conformance, and keeps all of that number of rules. */
 void check_conformance(struct board *board, int rules);
 
 #endif

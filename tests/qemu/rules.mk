@@ -30,8 +30,8 @@ $(MEASURE): %: %.o $(QEMU_RIG) $(BUILD)/tests/check.o $(SUPPORT) $(BUILD)/libloc
   | firmware $(BUILD)/uart-bridge $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# The transports on the host, always with a sanitizer: what they are tested for is not to touch what
-# is gone.
+# The transports on the host, always with a sanitizer: the tests are about not using what has been
+# freed.
 PORT_FLAGS = $(TEST_CFLAGS) -g -fsanitize=address,undefined -fno-sanitize-recover=all
 LWIP_ON_HOST := -Itests/qemu/lwip -Iboards/common -isystem $(BUILD)/lwip/src/include
 LWIP_FILES := $(addprefix core/,def.c dns.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c tcp_out.c \

@@ -1,6 +1,6 @@
 /*
- * A firmware that acquires, holds and releases for ever, and says what it does; what befalls it is
- * up to the test. Every line of its log stands for one thing: waiting, held TOKEN, lost, released
+ * A firmware that acquires, holds and releases for ever, and says what it does; the test decides
+ * what happens to it. Every line of its log reports one event: waiting, held TOKEN, lost, released
  * STATUS, failed STATUS. Arguments: the server's port, the lock's name, for how long to hold and to
  * rest, ms, the lease, and what the clock starts at.
  */

@@ -1,8 +1,8 @@
 /*
  * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards
- * the history in the server must show each grant to whom was next in line, tokens that rise, a
- * counter that missed none, and never two inside. The same again while the host is busy with other
- * things, so that the boards get their time late and in pieces.
+ * the history in the server must show that each grant went to the next in line, that tokens rise,
+ * that the counter missed none, and that there were never two inside. The same again while the host
+ * is busy with other things, so that the boards get processor time late and in pieces.
  */
 #include "rig.h"
 

@@ -1,7 +1,7 @@
 /*
- * The examples of boards/examples do what their comments promise: the superloop goes round while it
- * waits, over lwIP and over a serial line, the one in low power sleeps, and preempted tasks get
- * along over one connection.
+ * The examples of boards/examples do what their comments promise: the superloop keeps running while
+ * it waits, over lwIP and over a serial line, the one in low power sleeps, and preempted tasks
+ * share one connection.
  */
 #include "rig.h"
 
@@ -33,8 +33,8 @@ static void take_turn_after_board(void)
 }
 
 /*
- * The lock is free, then somebody else has it for 2 s, and then the server is away: 200 turns each,
- * on a machine at rest.
+ * The lock is free, then somebody else has it for 2 s, and then there is no server: 200 turns each,
+ * on an idle machine.
  */
 static void check_superloop(void)
 {
@@ -91,8 +91,8 @@ static void test_superloop_uart(void)
 }
 
 /*
- * The server starts anew, then the gateway does: the device loses its hold each time, is told, and
- * gets up again.
+ * The server restarts, then the gateway does: the device loses its hold each time, is told, and
+ * recovers.
  */
 static void test_serial_line_faults(void)
 {
@@ -120,8 +120,8 @@ static void test_serial_line_faults(void)
 
 /*
  * A board in low power waits behind the actor for ten heartbeats of 800 ms. Each wakes it once by
- * the time, to be sent, and once by the line, for its reply, which may be a grant: that is the least
- * there is. As the server counts: each heartbeat is a script, and so are the first request, the
+ * the time, to be sent, and once by the line, for its reply, which may be a grant: that is the
+ * minimum. As the server counts: each heartbeat is a script, and so are the first request, the
  * confirmation, and the actor's release. The line tells besides that it is greeted, subscribed and
  * handed over to; and on a busy host a reply may come in pieces.
  */

@@ -1,11 +1,11 @@
 /*
- * What befalls boards: they freeze, lose their network for a while, or their power for good, and
- * the server starts anew. In each case the others must move on, nobody may believe in a hold that
- * somebody else has, the firmware must be told of a hold that it lost, and the board must get back
- * on its feet without a reset.
+ * Faults of boards: they freeze, lose their network for a while, or their power for good, and the
+ * server restarts. In each case the others must go on, nobody may believe in a hold that somebody
+ * else has, the firmware must be told of a hold that it lost, and the board must recover without a
+ * reset.
  *
- * The boards run station.c. The others are actors, processes of the host. All bounds in time are
- * what the guarantees say, and as much again for a busy machine.
+ * The boards run station.c. The others are actors, processes of the host. All time limits are twice
+ * what the guarantees say, for a busy machine.
  */
 #include "rig.h"
 
@@ -18,7 +18,7 @@
 
 /*
  * Within this time the next waiter gets the lock after a dead holder's lease or a dead waiter's
- * window: the longer of the two, a heartbeat, and as much again.
+ * timeout: the longer of the two and a heartbeat, doubled.
  */
 #define MOVES_ON_MS 15000
 
@@ -27,7 +27,7 @@
 static struct board board;
 static struct actor ahead, behind;
 
-/* A station on the lock called "door" that holds for so long, and rests for so long. */
+/* A station on the lock called "door", with these times for holding and resting. */
 static void start_station(const char *name, const char *hold_ms, const char *rest_ms)
 {
   const char *const arguments[] = {server.port_text, "door", hold_ms, rest_ms, LEASE, NULL};
@@ -92,8 +92,8 @@ static void test_cable_3_s(void)
 }
 
 /*
- * Those behind a waiter that is cut off for longer wait for a window at most; back on the network,
- * it gets its turn.
+ * Those behind a waiter that is cut off for longer wait for one waiter timeout at most; back on the
+ * network, it gets its turn.
  */
 static void test_cable_20_s(void)
 {
@@ -146,7 +146,7 @@ static void test_holder_cut_off(void)
   board_power_off(&board);
 }
 
-/* A frozen board is dead to the others, and must see on waking that time went by. */
+/* A frozen board is dead to the others, and must notice on waking that time has passed. */
 static void test_holder_frozen(void)
 {
   begin();
@@ -170,8 +170,8 @@ static void test_holder_frozen(void)
 }
 
 /*
- * The lock is handed to a frozen waiter, because it listens; the window ends that, and on waking it
- * must not believe it.
+ * The lock is handed to a frozen waiter, because it listens; the waiter timeout ends that, and on
+ * waking it must not believe that it holds.
  */
 static void test_waiter_frozen(void)
 {
@@ -213,7 +213,7 @@ static void test_power_cut_of_holder(void)
   actor_end(&behind);
 }
 
-/* A server that forgets everything takes the hold along: the holder finds out when it renews. */
+/* A server that loses its data loses the hold, too: the holder finds out when it renews. */
 static void server_restarts(const char *name)
 {
   begin();

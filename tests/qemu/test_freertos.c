@@ -1,6 +1,6 @@
 /*
- * The ports that are there to be copied, on the board: tasks on FreeRTOS's own kernel and lwIP's
- * own task share a client, by port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
+ * The ports that are templates, on the board: tasks on FreeRTOS's own kernel and lwIP's own task
+ * share a client, by port/freertos, and by port/sockets over lwIP's sockets. See tasks.c.
  */
 #include "conformance/peer.h"
 #include "support/proxy.h"
@@ -39,7 +39,7 @@ static void test_sockets(void)
   check_sharing("1");
 }
 
-/* The connection is cut again and again: nobody gets lost, nothing is held twice. */
+/* The connection is cut again and again: no call hangs, nothing is held twice. */
 static void cut(const char *sockets)
 {
   static struct proxy proxy;

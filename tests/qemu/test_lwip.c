@@ -1,8 +1,8 @@
 /*
  * The transport over lwIP, against a server of lwIP's own in the same stack, on the host and in
  * virtual time: packets travel through a queue here, and can be lost. Every buffer and connection
- * is memory of its own, and the whole is built with a sanitizer: a callback that touches what is
- * gone ends the program.
+ * is in memory of its own, and all is built with a sanitizer: a callback that uses freed memory
+ * ends the program.
  */
 #include "check.h"
 #include "port_lwip.h"
@@ -88,7 +88,7 @@ static err_t start(struct netif *netif)
   return ERR_OK;
 }
 
-/* Delivers what travels; when nothing does, time goes by. */
+/* Delivers what is under way; when nothing is, time passes. */
 static void turn(uint32_t timeout_ms)
 {
   CHECK_EQUAL(locks, 0);
@@ -238,7 +238,7 @@ static void connect_both(void)
   CHECK(peer != NULL);
 }
 
-/* Nothing is left of either end. */
+/* Closes both ends; nothing may be left of either. */
 static void end(void)
 {
   link_close();
@@ -685,7 +685,7 @@ static void test_names(void)
   end_seeds();
 }
 
-/* The answer to a question of before must not lead to where nobody wants to go any more. */
+/* The answer to an earlier question must not lead to an address that is no longer wanted. */
 static void test_late_name(void)
 {
   begin_seeds("late:6379");

@@ -41,7 +41,7 @@ static void test_ca(void)
   check_lock("superloop_ca", "rsa");
 }
 
-/* The board tries again, and again in vain, until there is the server that it trusts. */
+/* The board tries again and again, until the server is one that it trusts. */
 static void check_refusal(const char *image, const char *certificate)
 {
   begin();
@@ -68,7 +68,7 @@ static void test_wrong_certificate(void)
   check_refusal("superloop_ca", "future");
 }
 
-/* The server starts anew while the board holds: it connects again, and takes the lock again. */
+/* The server restarts while the board holds: it connects again, and takes the lock again. */
 static void test_server_restarts(void)
 {
   begin();
@@ -82,7 +82,7 @@ static void test_server_restarts(void)
   server_stop(&secure);
 }
 
-/* Counted, not timed: a handshake gives the program its turn in between. */
+/* Counted, not timed: the program gets to run several times during a handshake. */
 static void test_steps(void)
 {
   static const char *const images[] = {"handshake_pinned", "handshake_ca"};

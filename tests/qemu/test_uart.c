@@ -1,6 +1,7 @@
 /*
- * The transport over a serial line: against a scripted other end, and, by way of the real bridge,
- * against a real server. The line is a socket here, as narrow as the test wants it.
+ * The transport over a serial line: against a scripted other end, and, through the real bridge,
+ * against a real server. The line is a socket here that takes as few bytes at a time as the test
+ * wants.
  */
 #include "port_uart.h"
 #include "rig.h"
@@ -284,7 +285,7 @@ static void test_bridge(void)
   }
 }
 
-/* A device that was reset, in the middle of anything, begins anew. */
+/* A device that was reset, at any moment, starts over. */
 static void test_bridge_after_reset(void)
 {
   static const char *const halves[] = {"",      "\020",      "\020O", "\020OAB", "*2\r\n$4\r\nEC",

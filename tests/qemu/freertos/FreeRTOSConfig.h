@@ -1,6 +1,6 @@
 /*
- * FreeRTOS for the tests: Cortex-M3, preempted at each tick of 4 ms, which some waits are shorter
- * than, all memory static.
+ * FreeRTOS for the tests: Cortex-M3, preempted at each tick of 4 ms (longer than some of the
+ * waits), all memory static.
  */
 #ifndef FREERTOS_CONFIG_H
 #define FREERTOS_CONFIG_H

@@ -1,6 +1,6 @@
 /*
  * lwIP as the boards have it, but with a task of its own, and sockets. Timers are run by network.c,
- * as ever.
+ * as on the boards.
  */
 #ifndef FREERTOS_LWIPOPTS_H
 #define FREERTOS_LWIPOPTS_H

@@ -1,7 +1,7 @@
 /*
  * lwIP's system layer on FreeRTOS, for tests: semaphores, mutexes, mailboxes and one task, all of
- * static memory. Each task that uses sockets has a semaphore, which its thread-local pointer leads
- * to once it was needed.
+ * static memory. Each task that uses sockets has a semaphore; its thread-local pointer points to it
+ * after the first use.
  */
 #include "lwip/opt.h"
 #include "lwip/priv/tcp_priv.h"

@@ -1,12 +1,11 @@
 /*
  * Tasks of different priorities on FreeRTOS that share one client, and with it one connection, as
- * boards/examples/tasks.c does on a kernel of a page. Here port/freertos is what is tried, and,
- * over lwIP's sockets, port/sockets.
+ * boards/examples/tasks.c does on the small kernel. This tests port/freertos and, over lwIP's
+ * sockets, port/sockets.
  *
- * Arguments: the server's port; how many rounds for each task (10); 1 if a task of its own is to
- * keep leases alive, 0 if whoever waits does; 1 to go by sockets, 0 by the hooks of port/freertos;
- * 1 if the connection may break; 1 to run the conformance test of ports instead, with the port of its
- * peer.
+ * Arguments: the server's port; how many rounds for each task (10); 1 if a separate task keeps
+ * leases alive, 0 if the waiting tasks do; 1 to use sockets, 0 the hooks of port/freertos; 1 if the
+ * connection may break; 1 to run the conformance test of ports instead, with the port of its peer.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -136,7 +135,7 @@ static void one_round(struct fairlock *handle)
   }
   critical_section(handle);
   status = fairlock_release(handle);
-  /* said twice, and others have held since the first time */
+  /* sent twice, and others have held since the first time */
   if (status == FAIRLOCK_UNKNOWN && may_break) return;
   if (status != FAIRLOCK_OK) fail("release: ", status);
 }
@@ -160,7 +159,7 @@ static void run_client(void *context)
     fairlock_run(&client);
 }
 
-/* A wait that is shorter than a tick is one all the same. */
+/* A wait that is shorter than a tick must still wait. */
 static void count_short_waits(void)
 {
   static struct port_mutex mutex;
@@ -173,7 +172,7 @@ static void count_short_waits(void)
     port_event_wait(&event, &mutex, 1);
 }
 
-/* A task that never blocks, but at first: the others get on because they preempt it. */
+/* A task that never blocks, except at first: the others run because they preempt it. */
 static void compute(void *context)
 {
   (void)context;
@@ -243,7 +242,7 @@ int main(void)
   start(&driver, drive, NULL, "driver", HIGH);
   SHPR3 =
       /*
-       * the kernel masks it while it starts: a tick amid that would switch tasks before there is
+       * the kernel masks it while it starts: a tick during that would switch tasks before there is
        * one
        */
       LOWEST_PRIORITY;

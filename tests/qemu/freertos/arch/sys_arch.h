@@ -1,4 +1,4 @@
-/* What lwIP wants of FreeRTOS; see sys_arch.c. All of it stays where it was made. */
+/* What lwIP needs from FreeRTOS; see sys_arch.c. These objects must not move. */
 #ifndef ARCH_SYS_ARCH_H
 #define ARCH_SYS_ARCH_H
 
