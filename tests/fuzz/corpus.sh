@@ -1,7 +1,7 @@
 #!/bin/sh
-# Packs the corpora anew: corpus.sh FOLDER TARGET... FOLDER is the one that fuzz.sh has filled. To
-# what is committed comes what was learned and reaches something new; with nothing learned, the
-# archive keeps its bytes: sorted by name, without times and owners.
+# Repacks the corpora: corpus.sh FOLDER TARGET... FOLDER is the one that fuzz.sh has filled. Adds to
+# what is committed the learned inputs that reach something new; with nothing learned, the archive
+# keeps its bytes: sorted by name, without times and owners.
 set -eu
 folder=$1
 shift

@@ -6,10 +6,10 @@
  * whose key is pinned; its bytes may be changed, and bytes of the input may come in their place.
  *
  * What has to hold: every status is one of the contract; connect() succeeds only when the server
- * has the handshake behind it; what is handed out is, byte for byte, the beginning of what the
- * server's program said since then, and what that heard is the beginning of what was sent, whatever
- * was changed on the way; nothing goes below before connect() or after close(), and the transport
- * below is not closed behind the program's back while it says it is open.
+ * has finished the handshake; what is received is, byte for byte, the beginning of what the
+ * server's program sent since then, and what that received is the beginning of what was sent,
+ * whatever was changed on the way; nothing goes below before connect() or after close(), and the
+ * transport below is not closed behind the program's back while it says it is open.
  */
 #include "peer.h"
 #include "port_bearssl.h"
@@ -36,7 +36,7 @@ br_prng_seeder br_prng_seeder_system(const char **name)
   return 0;
 }
 
-/* Time goes by with each look at the clock, or not at all. */
+/* Time passes with each look at the clock, or not at all. */
 static uint32_t now_ms, look_ms;
 
 uint32_t port_clock_ms(void)
@@ -70,10 +70,10 @@ static struct {
   int send_status, recv_status, connect_status;
   unsigned send_count, recv_count;
 
-  /* at most so many bytes a call; 0: as many as there are */
+  /* at most this many bytes a call; 0: as many as there are */
   size_t piece;
 
-  /* the byte that comes after so many others is changed by `change`, unless that is 0 */
+  /* the byte that comes after this many others is changed by `change`, unless that is 0 */
   size_t change_after;
   uint8_t change;
 

@@ -1,16 +1,16 @@
 /*
  * The blocking client on a hostile platform: the transport accepts, delays, cuts, and returns
  * whatever statuses the input says; the server behind it says what a hostile server says; and three
- * tasks use one client and its handles at the same time, changing over at any place where the
- * client lets go of its mutex or waits for it, as the input says. Time is the platform's own, and
- * passes only while all tasks wait.
+ * tasks use one client and its handles at the same time, switching at any place where the client
+ * unlocks its mutex or waits for it, as the input says. Time is the platform's own, and passes only
+ * while all tasks wait.
  *
  * The tasks are threads, of which one at a time has the baton; so every run can be repeated.
  *
  * Checked: the client keeps to the contract of port.h (mutex, signals, the order of the transport's
- * calls, sizes, times); each call that blocks comes back with a verdict, and, once the server falls
- * silent, in bounded time; nobody is forgotten in a wait without end, and nobody turns without
- * waiting; everything can be taken out again at the end.
+ * calls, sizes, times); each call that blocks returns a result, and, once the server falls silent,
+ * in bounded time; no task is left in a wait without end, and none spins without waiting;
+ * everything can be taken out again at the end.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ static void bound_silence(void)
 }
 
 /*
- * Each call of the platform's counts: if too many come without time passing, somebody turns without
+ * Each call of the platform's counts: if too many come without time passing, a task spins without
  * waiting.
  */
 static void count_call(void)
@@ -131,7 +131,7 @@ static bool can_run(const struct task *task)
 }
 
 /*
- * Nobody sleeps until the time is over who might go on now: because the operation has ended,
+ * No task sleeps until its time is over that could go on now: because the operation has ended,
  * because nobody services the client, because fairlock_run() does and has something to do, or
  * because it was told to stop.
  */
@@ -179,7 +179,7 @@ static unsigned choose(void)
   }
 }
 
-/* Hands the baton over, and returns when it has come back. */
+/* Passes the baton on, and returns when it has come back. */
 static void change_over(void)
 {
   unsigned self = current;
@@ -454,7 +454,7 @@ static void run(void)
   running = false;
 }
 
-/* A call of a task's. What blocks has to come back with a verdict. */
+/* A call by a task. One that blocks has to return a result. */
 static int call(unsigned what, unsigned which)
 {
   struct fairlock *handle = &handles[which];

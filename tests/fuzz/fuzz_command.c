@@ -2,10 +2,10 @@
  * What the fairlock command reads and prints: URLs, numbers, options, and names that anybody may
  * have chosen.
  *
- * The first byte of an input says which. A URL is taken apart as it comes, or made of parts,
- * encoded, which have to come out again; its password must neither be shown nor left in the
- * arguments. Numbers are compared with a reference. What is printed of any bytes must be
- * well-formed, and the bytes must be readable from it.
+ * The first byte of an input says which. A URL is parsed as it is, or made of parts, encoded, which
+ * parsing must return; its password must neither be shown nor left in the arguments. Numbers are
+ * compared with a reference. What is printed of any bytes must be well-formed, and the bytes must
+ * be readable from it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -294,7 +294,7 @@ static void fuzz_options(const uint8_t *data, size_t size)
     start += length + 1;
   }
   words[count] = NULL;
-  optind = 0; /* begin anew */
+  optind = 0; /* start over */
   for (int turn = 0; !helps; turn++) {
     int option = next_option(&line, count, words, "+:w:n", options, help);
     require(turn <= 4096, "options end");

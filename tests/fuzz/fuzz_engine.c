@@ -4,7 +4,7 @@
  * ones, or well-formed answers and messages with numbers of the fuzzer's, so that it gets far. The
  * clock wraps around on the way.
  *
- * A witness (witness.c) reads along in both directions. Checked after each step, for each handle:
+ * A witness (witness.c) reads both directions. Checked after each step, for each handle:
  *   - what is sent is well-formed, and at most one request of each handle at a time without
  *     anything from the server, of which no more than three await their answers;
  *   - a hold begins only while an acquire is pending, and only with a token and for no longer than
@@ -12,7 +12,7 @@
  *     for no longer than that;
  *   - a hold does not change its token; its hold count changes by the caller's operations only; it
  *     is lost once;
- *   - an operation that is over stays over; one that goes on without an answer of use is over after
+ *   - an operation that is over stays over; one that goes on without a useful answer is over after
  *     offline_ms; a wait with a limit is over soon after it;
  *   - the lists hold each handle that they should, once, in the order of the requests;
  *   - the deadline is true: before it, nothing is due, and at it the engine has something to do
@@ -20,9 +20,9 @@
  *
  * In a part of the inputs the engine follows servers that move, by Sentinels or without, and in a
  * part of those replicas have to acknowledge. Then each script that may begin or prolong a hold has
- * a WAIT behind it, nothing is sent before that is answered, and only with enough replicas a hold
- * is believed in: never for a message. Where the transport is told to go lies in the caller's
- * memory.
+ * a WAIT behind it, nothing is sent before that is answered, and a hold is believed in only with
+ * enough replicas, never because of a message. The address that the transport is given is in the
+ * caller's memory.
  *
  * Reading and writing beyond the buffers, which are exactly as large as was said, is the
  * sanitizers' affair.
@@ -316,7 +316,7 @@ static void drain(bool all)
 {
   unsigned before = witness.scripts;
   if (fairlock_engine_wants(&engine, now) == FAIRLOCK_RECEIVE) {
-    size_t none; /* who asks without being told to gets nothing, and disturbs nothing */
+    size_t none; /* asking for output when none is wanted gives nothing, and changes nothing */
     (void)fairlock_engine_output(&engine, &none, now);
     CHECK(none == 0);
   }

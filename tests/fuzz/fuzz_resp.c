@@ -7,8 +7,8 @@
  * (each 1 to 256). The stream is decoded at once, from memory of exactly its size; then in pieces,
  * through a linear buffer of exactly limit + RESP_OVERHEAD bytes as resp.h describes it. Both must
  * give the same events and the same end, and depths that agree with the counts announced. The
- * events are then written again, which must give the same bytes through any window, and those the
- * same events.
+ * events are then written again, which must give the same bytes through any window, and those bytes
+ * must give the same events.
  *
  * rules.mk makes two programs of it: one with libFuzzer, and one with replay.c that runs what is
  * committed here.
@@ -162,7 +162,7 @@ static void require_same(const struct log *one, const struct log *other)
   require(one->status == other->status, "the end is the same");
 }
 
-/* Counts anew which aggregates are open, and requires that each event says so. */
+/* Counts again which aggregates are open, and requires that each event says so. */
 static void check_structure(const struct log *log)
 {
   uint64_t left[RESP_DEPTH + 1];

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The waiter timeout of whoever is handed the lock. */
+/* The waiter timeout of a waiter that is handed the lock. */
 enum { CLAIM_MS = 5000 };
 
 unsigned hostile_next(struct hostile *hostile)
@@ -46,7 +46,7 @@ static size_t put_any_answer(struct hostile *hostile, uint8_t *to)
                     hostile_next(hostile) % 8 != 0 ? hostile->now : next_number(hostile));
 }
 
-/* On the channel of a handle, or, sometimes, of one that is not there. */
+/* On the channel of a handle, or, sometimes, of one that does not exist. */
 static size_t put_push(struct hostile *hostile, uint8_t *to)
 {
   static const char *const kinds[] = {"message", "subscribe", "message", "pmessage"};

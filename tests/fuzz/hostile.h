@@ -1,6 +1,7 @@
 /*
- * A hostile server's words, made of a fuzzer's input: raw bytes, well-formed answers and messages
- * with numbers of the fuzzer's, redirections, and, so that a client gets far, what an honest server would say.
+ * A hostile server's words, made from a fuzzer's input: raw bytes, well-formed answers and messages
+ * with the fuzzer's numbers, redirections, and, so that a client gets far, what an honest server
+ * would say.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H

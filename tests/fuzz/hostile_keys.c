@@ -1,10 +1,10 @@
 /*
- * The scripts against hostile keys, on a real redis-server: whoever else may write to the server
- * has filled the four keys of a lock with anything, of any type, and our scripts run on them in any
- * order.
+ * The scripts against hostile keys, on a real redis-server: another client that may write to the
+ * server has filled the four keys of a lock with anything, of any type, and our scripts run on them
+ * in any order.
  *
  * A seeded generator makes the contents and the requests; after each request an audit on the server
- * compares what was and what is. Whatever stood in the keys, and also when Redis stops the script
+ * compares the keys before and after. Whatever was in the keys, even when Redis stops the script
  * half-way:
  *   - there is an answer of the promised shape, or an error that says why, and soon;
  *   - a key of a wrong type is an error, and nothing has changed;
@@ -497,7 +497,7 @@ static void test_wrong_types(void)
   CHECK(errors > answers); /* only an inspection does not read the scores of an empty queue */
 }
 
-/* Thousands of dead entries are cleared away in one go, in time. */
+/* Thousands of dead entries are removed by one script, in time. */
 static void test_long_queue(void)
 {
   unsigned answers = 0;

@@ -1,7 +1,7 @@
 /*
- * Runs a fuzz target on inputs that are there already, without a fuzzer: the files and folders
- * given, or, without arguments, the target's corpus, which is unpacked beside the program, and its
- * regressions; the program is called after the target. An input lies in memory of exactly its size, so that a sanitizer
+ * Runs a fuzz target on existing inputs, without a fuzzer: the files and folders given, or, without
+ * arguments, the target's corpus, which is unpacked beside the program, and its regressions; the
+ * program has the target's name. An input is in memory of exactly its size, so that a sanitizer
  * sees each byte read beyond it. What the target or a sanitizer finds ends the program, after a
  * line that names the input.
  */

@@ -350,8 +350,8 @@ static bool asks_the_same(const struct witness_request *a, const struct witness_
 }
 
 /*
- * Whether a newer request of the same handle waits for an answer, too, and it is not the same once
- * more.
+ * Whether a newer request of the same handle waits for an answer, too, and is not a repetition of
+ * this one.
  */
 static bool superseded(const struct witness *witness, const struct witness_request *request)
 {
@@ -421,8 +421,8 @@ static void take_error(struct witness *witness)
 }
 
 /*
- * A grant may be believed in for so long as it says from when the server gave it, and for no longer
- * than that from now.
+ * A grant may be believed in for the time that it states, from when the server gave it, and for no
+ * longer than that from now.
  */
 static void take_grant(struct witness *witness, uint32_t number, const struct witness_element *text)
 {

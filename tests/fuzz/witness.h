@@ -1,8 +1,8 @@
 /*
  * A witness between the engine and a hostile server: it reads both directions of the connection
  * with decoders of its own, keeps the list of requests that wait for an answer, and says what the
- * engine may make of what it was told. It shares nothing with the engine but the codec, which is
- * fuzzed by itself.
+ * engine may make of what it was told. It shares nothing with the engine except the codec, which is
+ * fuzzed separately.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
@@ -11,7 +11,7 @@
 
 enum { WITNESS_REQUESTS = 4096, WITNESS_TEXT = 8192, WITNESS_ELEMENTS = 16, WITNESS_HOLDS = 64 };
 
-/* The locks: one name has neither brace nor oddity, one has a brace, one a NUL and a line's end. */
+/* The locks: one name has nothing special, one has a brace, one a NUL and a line's end. */
 enum { WITNESS_LOCKS = 3 };
 
 /* Room for the id of a client. */
@@ -102,7 +102,7 @@ struct witness {
 
   struct witness_hold holds[WITNESS_HOLDS]; /* what the bytes of this step allow */
   unsigned allowed;
-  uint64_t answered; /* who got an answer of use in this step, a bit for each number */
+  uint64_t answered; /* the handles that got a useful answer in this step, a bit for each number */
 };
 
 /* A new engine; a new connection of it, with so many commands in its greeting; a new step. */
