@@ -1,6 +1,5 @@
 #!/bin/sh
-# Completion for bash and zsh: it offers what the command's help lists, by the files as they are
-# installed.
+# Completion for bash and zsh: the installed files offer what the command's help lists.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -15,7 +14,7 @@ in_bash() {
   sort "$dir/out" >"$dir/offered"
 }
 
-# in_zsh WORD...: the same; what zsh brings along only notes what it is asked for
+# in_zsh WORD...: the same; zsh's own functions are replaced by ones that note what they are asked
 in_zsh() {
   expect 0 zsh -f -c 'compadd() { [[ $1 != -- ]] || shift; print -l -- ${(M)@:#$words[CURRENT]*}; }
     _files() { print "files $*"; }

@@ -79,7 +79,7 @@ unit() {
   sed -i "s|/usr/local/bin|$dir|g; s|/etc/fairlock|$dir|" "$dir/$1"
 }
 
-# start_of UNIT: what it executes
+# start_of UNIT: the command that it executes
 start_of() {
   sed -n 's/^ExecStart=//p' "$dir/$1"
 }
@@ -91,7 +91,7 @@ test_systemd() {
   expect 0 systemd-analyze verify --man=no "$dir/backup.service" "$dir/backup.timer" "$dir/scheduler.service"
   [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
   expect 0 systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' "$dir/backup.timer")"
-  # a setting that systemd does not know would be told
+  # systemd would complain of a setting that it does not know
   sed 's/^KillMode=/KillModus=/' "$dir/backup.service" >"$dir/wrong.service"
   systemd-analyze verify --man=no "$dir/wrong.service" >"$dir/out" 2>"$dir/err"
   said KillModus
@@ -108,7 +108,8 @@ test_systemd() {
   expect "$success" sh -c "$(start_of backup.service | sed 's/-w 3600/-w 0.1/')"
 }
 
-# KillMode=mixed: fairlock is told to end, nobody else, and leaves nothing that would have to be killed.
+# KillMode=mixed: only fairlock gets the signal to end, and leaves nothing that would have to be
+# killed.
 test_stopped_service() {
   with_fairlock
   unit scheduler.service

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make install, and a program that is built with what it has installed and nothing else.
+# make install, and a program that is built only with what it has installed.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
 . tests/support/lib.sh

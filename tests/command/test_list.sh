@@ -22,7 +22,7 @@ hold() {
   done
 }
 
-# Thousands of keys that are no locks, some of which look like it.
+# Thousands of keys that are not locks, some of which look like one.
 fill() {
   redis eval "for i = 1, 5000 do redis.call('set', 'string:' .. i, 1) redis.call('hset', 'fair:' .. i, 'a', 1)
     redis.call('rpush', 'redisson:' .. i, 1) end
@@ -48,7 +48,7 @@ test_among_other_keys() {
   sed -n 2p "$dir/sorted" | grep -qx "b c: held by $(redis hkeys 'b c') (fairlock) for [0-9.]* s, 0 waiting" || fail "$(cat "$dir/sorted")"
 }
 
-# More locks than a page of SCAN, or a batch of its requests, has; those that are free are passed over.
+# More locks than a page of SCAN, or a batch of requests, has; those that are free are not printed.
 test_many() {
   fill
   redis del 'fairlock:{' >"$dir/out"
@@ -213,7 +213,7 @@ test_rights() {
   redis acl setuser lock $more >"$dir/out"
   expect 0 "$fairlock" list --json --url redis://lock:pw@127.0.0.1:$port 'a*'
   same "$(names)" 'a '
-  # one that it may not read is named
+  # a lock that it may not read is named
   expect 77 "$fairlock" list --json --url redis://lock:pw@127.0.0.1:$port
   said NOPERM
 }

@@ -38,7 +38,7 @@ test_key_deleted() {
   said 'a is lost'
 }
 
-# A command that obeys SIGTERM, and a process of its that does not.
+# A command that obeys SIGTERM, and a child of it that does not.
 test_what_a_lost_command_leaves() {
   run --lease 6 a -- sh -c '(trap "" TERM; exec sleep 60) & echo $! >$0; exec sleep 60' "$dir/second" &
   command=$!
@@ -85,8 +85,8 @@ test_on_lost_kill() {
   ! grep -q term "$dir/got" || fail "SIGTERM was sent"
 }
 
-# The server dies: nobody can renew. The lease that the server last granted began before that, so
-# whoever is alive less than a lease later is in time.
+# The server dies: nobody can renew. The lease that the server last granted began before that, so a
+# command that last ran less than a lease later has ended in time.
 server_dies() {
   run --lease 5 "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
@@ -117,7 +117,8 @@ test_server_freezes() {
   ends 79 $command
   kill -CONT $server
   grep -q term "$dir/got" || fail "no SIGTERM"
-  # the keeper's renewals came to the server in the end, or did not: the lock is free either way
+  # the keeper's renewals may have reached the server in the end, or not: the lock is free either
+  # way
   eventually unheld a
 }
 
@@ -221,14 +222,14 @@ guard_of() {
   tr -d ' ' <"/proc/$1/task/$1/children"
 }
 
-# freeze PID...: stops processes, till the end of the test at most
+# freeze PID...: stops processes, until the end of the test at most
 freeze() {
   frozen=$*
   trap 'kill -CONT $frozen 2>/dev/null' EXIT
   kill -STOP "$@"
 }
 
-# over STATUS PID: ends so within 20 s
+# over STATUS PID: it ends with that status within 20 s
 over() {
   eventually dead "$2"
   ends "$@"
@@ -278,7 +279,8 @@ test_keeper_is_stopped_and_ignored() {
   said 'went on without it'
 }
 
-# Woken in time, the keeper renews, and nothing has happened. Woken later, it finds that it is over.
+# If woken in time, the keeper renews, and the command goes on. If woken later, it finds the command
+# ended.
 test_keeper_wakes_up() {
   run --lease 6 a -- sh -c 'echo ready >"$0"; sleep 5; exit 4' "$dir/got" &
   command=$!
@@ -298,7 +300,7 @@ test_keeper_wakes_up() {
   eventually unheld b
 }
 
-# Both are stopped: the guard, of which neither knows much, is not.
+# Both are stopped, and only the guard is not.
 test_both_are_stopped() {
   run --lease 3 a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
@@ -313,7 +315,7 @@ test_both_are_stopped() {
   over 79 $command
 }
 
-# Killed as one, parent and keeper leave the command, which the kernel kills, and its children,
+# Killed together, parent and keeper leave the command, which the kernel kills, and its children,
 # which it does not.
 test_both_are_killed_with_children() {
   run a -- sh -c "$beat" "$dir/beats" &
@@ -327,8 +329,7 @@ test_both_are_killed_with_children() {
   eventually dead "$guard"
 }
 
-# Of fairlock itself nothing is left, and the keeper does nothing until it is all over. Then it
-# goes, too.
+# The parent is gone, and the keeper does nothing until all is over. Then it ends, too.
 test_fairlock_is_killed_and_keeper_stopped() {
   run --lease 3 a -- sh -c "$beat" "$dir/beats" &
   command=$!
@@ -354,8 +355,8 @@ test_guard_ends_with_its_keeper() {
   dead "$guard" || fail "it is still there"
 }
 
-# A keeper that is stopped when the command has ended cannot release; nobody waits for that without
-# end.
+# A keeper that is stopped when the command has ended cannot release; fairlock must not wait for it
+# for ever.
 test_keeper_is_stopped_at_the_end() {
   run a -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 4' "$dir/go" 2>"$dir/err" &
   command=$!
@@ -373,8 +374,8 @@ adopt() {
   "$build/tests/command/adopt" "$@"
 }
 
-# Orphans go to a process that does not reap them, as some containers' process 1: what is dead stays
-# a zombie.
+# Orphans go to a process that does not reap them, like process 1 of some containers: the dead stay
+# zombies.
 test_fairlock_is_killed_and_nobody_reaps() {
   adopt sh -c '"$0" run a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$1" & echo $! >"$1.run"; exec sleep 60' \
     "$fairlock" "$dir/command" &
@@ -390,7 +391,7 @@ test_fairlock_is_killed_and_nobody_reaps() {
   kill $nobody
 }
 
-# The same where nothing tells a zombie from a process that runs (test_plain.sh): the command is
+# The same where a zombie cannot be told from a process that runs (test_plain.sh): the command is
 # killed, but its keeper cannot know, so the lease ends the hold.
 test_fairlock_is_killed_and_nobody_can_tell() {
   adopt sh -c '"$0" run --lease 2 a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$1" & echo $! >"$1.run"; exec sleep 60' \

@@ -28,7 +28,7 @@ has() {
   grep -qxF -e "$1" "$dir/samples" || fail "no '$1': $(cat "$dir/samples")"
 }
 
-# shows LINE: the file has it at some time
+# shows LINE: waits until the file has it
 shows() {
   eventually sh -c "grep -qxF '$1' '$dir/m.prom'"
 }
@@ -51,7 +51,7 @@ test_text() {
     /_start_time_seconds/ { good += $2 >= before; start = $2 }
     /_end_time_seconds/ { good += $2 >= start + 0.3 && $2 <= after + 1 }
     END { exit good != 4 }' "$dir/samples" || fail "$(cat "$dir/samples")"
-  # nothing else is left in the folder, and whoever collects may read it
+  # nothing else is left in the folder, and a collector may read the file
   same "$(echo "$dir"/m.prom*)" "$dir/m.prom"
   same "$(cd "$dir" && umask 022 && "$fairlock" run --metrics-file=n.prom a true && stat -c %a n.prom)" 644
 }
@@ -72,7 +72,7 @@ test_while_it_runs() {
   has 'fairlock_acquires_total{lock=a} 1.0'
   has 'fairlock_waits_total{lock=a} 1.0'
   ! grep -q -e exit_status -e end_time "$dir/samples" || fail "it has not ended: $(cat "$dir/samples")"
-  # written again by itself, with what came since
+  # written again without an event, with what has changed since
   eventually grep -q '^fairlock_renewals_total{lock="a"} [1-9]' "$dir/m.prom"
   redis del a >"$dir/out"
   ends 79 $waiter
@@ -106,7 +106,8 @@ test_json() {
   same "$(jq -c '[.wait_seconds >= 0, .hold_seconds > 0, .end_time_seconds - .start_time_seconds < 60]' "$dir/m.json")" '[true,true,true]'
 }
 
-# Any bytes: what a terminal would show, with quotes and backslashes as the format has them.
+# Any bytes: as a terminal would show them, with quotes and backslashes escaped as the format
+# requires.
 test_names() {
   for name in 'a"b\c' "$(printf 'new\nline\t\377')" 'Tür 7 ✓'; do
     expect 0 "$fairlock" run --metrics-file "$dir/m.prom" -- "$name" true
@@ -121,7 +122,7 @@ test_names() {
   has 'fairlock_acquires_total{lock=a"b} 1.0'
 }
 
-# A file that cannot be written costs a message, no more.
+# A file that cannot be written only leads to a message.
 test_no_file() {
   expect 5 "$fairlock" run --metrics-file "$dir/none/m.prom" a sh -c 'exit 5'
   same "$(cat "$dir/err")" "fairlock: cannot write metrics to $dir/none/m.prom: No such file or directory"
@@ -130,7 +131,7 @@ test_no_file() {
   said "cannot write metrics to $dir/folder.prom: "
   same "$(find "$dir" -name 'folder.prom*' | wc -l)" 1
   expect 64 "$fairlock" run --metrics-file '' a true
-  # the end of the file, or nothing: who reads all the time sees whole files
+  # the end of the file, or nothing: a reader that reads all the time sees whole files
   run --metrics-file "$dir/m.json" a sleep 1 &
   runner=$!
   eventually test -s "$dir/m.json"

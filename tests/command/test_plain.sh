@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command without what only Linux has (FAIRLOCK_PLAIN_POSIX): it has to build, and to end what
-# it must all the same.
+# The command without what only Linux has (FAIRLOCK_PLAIN_POSIX): it has to build, and still to end
+# the commands that it must.
 set -u
 build=${BUILD:-build}
 if ! make -s BUILD="$build/plain" CPPFLAGS=-DFAIRLOCK_PLAIN_POSIX "$build/plain/fairlock"; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# fairlock run: exit statuses, what the command gets to see, conflict and time-out, signals, and the
+# fairlock run: exit statuses, the command's environment, conflict and time-out, signals, and the
 # terminal.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2094,SC2154,SC1091,SC2317
 set -u
@@ -47,7 +47,7 @@ test_environment() {
   [ "$(cat "$dir/out")" -gt "$(echo "$first" | cut -d , -f 3)" ] || fail "the token does not grow"
 }
 
-# seen_url URL: what the command gets as FAIRLOCK_URL, which --url keeps from being used
+# seen_url URL: what the command gets as FAIRLOCK_URL, which is not used here because of --url
 seen_url() {
   FAIRLOCK_URL=$1 "$fairlock" run --url redis://127.0.0.1:$port a -- sh -c 'echo "$FAIRLOCK_URL"'
 }
@@ -63,7 +63,7 @@ test_password_is_not_passed_on() {
   grep -qx "FAIRLOCK_URL=redis://127.0.0.1:$port/0" "$dir/out" || fail "it does not know the server: $(cat "$dir/out")"
   expect 0 env FAIRLOCK_URL="redis://default:se@c%2Fret@127.0.0.1:$port" "$fairlock" run a env
   grep -qx "FAIRLOCK_URL=redis://default@127.0.0.1:$port" "$dir/out" || fail "it does not know the server: $(cat "$dir/out")"
-  # a nested one is told to bring its own, and needs no more than that
+  # a nested one is told to give a password of its own, and needs no more than that
   expect 77 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a "$fairlock" status b
   said NOAUTH
   printf '%s\n' "$password" >"$dir/password"
@@ -95,7 +95,8 @@ test_pipe_closes_with_command() {
   [ $(($(now_ms) - start)) -lt 10000 ] || fail "the output stayed open"
 }
 
-# What the caller has left open is the command's, and nobody's who may live longer.
+# Descriptors that the caller has left open go to the command, and to no process that may live
+# longer.
 test_keeper_closes_what_it_inherits() {
   run a sleep 60 3>"$dir/inherited" 9>&3 &
   command=$!
@@ -154,7 +155,7 @@ test_waits_its_turn() {
   [ "$(tr '\n' ' ' <"$dir/order")" = '1 2 3 ' ] || fail "order: $(cat "$dir/order")"
 }
 
-# It would wait for itself; by way of others, too.
+# It would wait for itself; also through others.
 test_nested_run_of_the_same_lock() {
   for wait in '' '-w 30' '--wait=1000'; do
     expect 80 timeout 20 "$fairlock" run a -- "$fairlock" run $wait a true
@@ -176,7 +177,7 @@ test_nested_run_of_other_locks() {
   stop_server
   port=$first
   FAIRLOCK_URL=redis://127.0.0.1:$port
-  # the hold that it runs under is no more, so it has its turn
+  # the hold that it runs under has ended, so it gets its turn
   expect 79 timeout 20 "$fairlock" run --lease 30 --on-lost ignore a sh -c 'redis-cli -p "$0" del a; "$1" run a true && touch "$2"' \
     $port "$fairlock" "$dir/had_its_turn"
   [ -e "$dir/had_its_turn" ] || fail "refused, or it waited: $(cat "$dir/err")"
@@ -209,7 +210,7 @@ test_signals_reach_the_whole_group() {
   eventually test -s "$dir/grandchild"
   kill -INT $command
   ends 130 $command
-  # a shell starts background jobs with SIGINT ignored: the signal was sent, and that is all
+  # a shell starts background jobs with SIGINT ignored: the signal was sent, and had no effect
   kill "$(cat "$dir/grandchild")" 2>/dev/null
   run a sleep 60 &
   command=$!
@@ -287,13 +288,13 @@ test_terminal_comes_back() {
 }
 
 test_terminal_interrupts() {
-  # Ctrl-C ends the command, and what surrounds it as well
+  # Ctrl-C ends the command, and the script around it as well
   (sleep 1; printf '\003'; sleep 0.3) | tty "sh -c \"'$fairlock' run a sleep 30; echo not interrupted\"; true"
   ! grep -q 'not interrupted' "$dir/out" || fail "the script went on"
   eventually unheld a
 }
 
-# As by a shell: the job is stopped, and continued in the foreground. The lock stays held, for
+# As a shell does it: the job is stopped, and continued in the foreground. The lock stays held, for
 # longer than its lease.
 test_job_control() {
   cat >"$dir/jobs" <<EOF

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which server, who we are to it, and what happens when it does not serve us; mistakes in the
-# command line.
+# Which server, as which user, and what happens when it does not serve us; mistakes in the command
+# line.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317,SC2094
 set -u
 . tests/support/lib.sh
@@ -168,7 +168,7 @@ test_unreachable_while_waiting() {
 }
 
 test_not_a_server_of_ours() {
-  # a server that closes at once, and one that speaks something else
+  # a server that closes at once, and one that speaks another protocol
   command -v nc >"$dir/out" || { echo "skip not_a_server_of_ours: no nc"; return; }
   other=$((port + 1))
   (echo 'SSH-2.0-x'; sleep 2) | nc -l $other >"$dir/out" 2>&1 &

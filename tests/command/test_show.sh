@@ -28,7 +28,7 @@ test_status() {
   token=$(redis hget 'fairlock:{a}' token)
   printed "a: held by $owner (fairlock, token $token, since $(date -d "@$((token / 1000000))" '+%F %T'), "
   id=$(redis lindex 'redisson_lock_queue:{a}' 0)
-  # the second in which its client came
+  # the second in which its client connected first
   now=$(date +%s)
   for second in $now $((now - 1)) $((now - 2)) $((now - 3)) $((now - 4)) -; do
     [ $second != - ] || fail "not since it came: $(cat "$dir/out")"
@@ -86,7 +86,7 @@ test_status_of_others() {
 }
 
 # What an id tells of its client's age: seven digits of seconds and five of microseconds, of 5 bits
-# each, the last ones first. Only what has exactly that form is believed.
+# each, the last ones first. Only an id of exactly that form is believed.
 test_client_since() {
   for id in x.5.d4b5gl1o6q61:1 5.d4b5gl1o6q61:9999 x.5.d4b5gl100001:1 x.5.vvvvvv30s7u1:1 \
     x.5.d4b5gl1o6q62:1 x.5.d4b5gl1o6q01:1 x.5.d4b5gl1vvvv1:1 x.5.d4b5w1o6q61:1 x.5.d4b5gl4o6q61:1 x.5.d4b5gl0o6q61:1 \
@@ -100,7 +100,7 @@ test_client_since() {
     '"[1795337357223,1795337357223,1795337357000,4294967295991,null,1795337357026,null,null,null,null,null,null,null,null,null,null,null,null]"'
 }
 
-# Ids are whatever somebody wrote.
+# Ids are any bytes that somebody wrote.
 test_status_of_any_bytes() {
   id=$(printf 'x"\\\t\033[2J\377\303\251\342\200\256\177')
   redis hset a "$id" 1 >"$dir/out"
@@ -201,7 +201,7 @@ test_watch_on_a_terminal() {
   run a true &
   waiter=$!
   eventually waits 1 a
-  # for how long it was seen, counting on; then Ctrl-C
+  # for how long it has been seen, counting up; then Ctrl-C
   seen=$dir/out
   : >"$seen"
   ( (eventually grep -q 'at the earliest, seen for 1\.[0-9] s' "$seen"); printf '\003'; sleep 0.2) |

@@ -113,7 +113,7 @@ test_unknown_service() {
   done
 }
 
-# Who refuses is named: the master that the Sentinel has named, not the Sentinel.
+# The server that refuses is named: the master that the Sentinel has named, not the Sentinel.
 test_refusing_master() {
   start_sentinels 1
   redis config set requirepass secret >"$dir/out"
@@ -141,7 +141,7 @@ test_no_sentinel() {
   eventually grep -q 'trying again' "$dir/err"
   kill $waiter
   ends 143 $waiter
-  # one that is killed leaves nobody who tries
+  # one that is killed leaves no process that goes on trying
   run --url "$url" a true 2>"$dir/err" &
   waiter=$!
   eventually grep -q 'trying again' "$dir/err"
@@ -149,7 +149,7 @@ test_no_sentinel() {
   kill -9 $waiter
   wait $waiter
   eventually sh -c "! kill -0 $keeper 2>/dev/null"
-  # a server is no Sentinel
+  # a server is not a Sentinel
   expect 76 "$fairlock" run --url redis+sentinel://127.0.0.1:$port/door a true
   said "redis+sentinel://127.0.0.1:$port/door (127.0.0.1:$port): "
   said 'unknown command'
@@ -193,7 +193,8 @@ test_master_killed() {
   server=$replica_pid
 }
 
-# One that is begun while the master is dead and nobody was promoted yet waits for the next.
+# A command that is started while the master is dead and no replica has been promoted waits for the
+# next master.
 test_begun_in_failover() {
   start_replica
   start_sentinels 3
@@ -297,7 +298,7 @@ test_cluster() {
     ! grep -q MOVED "$dir/err" || fail "$(cat "$dir/err")"
   done
   [ $(sort -u "$dir/nodes" | wc -l) -eq 3 ] || fail "these names are not on all nodes: $(cat "$dir/nodes")"
-  # nodes that do not know how others call them: MOVED names a port and no host
+  # nodes that do not know their own addresses: MOVED names a port and no host
   for node in $first $second $third; do
     redis-cli -p $node config set cluster-preferred-endpoint-type unknown-endpoint >"$dir/set" 2>&1
   done
@@ -312,7 +313,7 @@ test_cluster() {
   for node in $first $second $third; do
     redis-cli -p $node config set cluster-preferred-endpoint-type ip >"$dir/set" 2>&1
   done
-  # several names in one go
+  # several names in one command
   expect 0 "$fairlock" status --url redis://127.0.0.1:$first --json a b c d
   jq -r .server "$dir/out" >"$dir/read"
   for name in a b c d; do echo "127.0.0.1:$(on_node $name)"; done | cmp -s - "$dir/read" ||
@@ -343,7 +344,7 @@ test_cluster() {
   stop_cluster
 }
 
-# fairlock list asks each master for its own, and finds each lock once.
+# fairlock list asks each master for its own keys, and finds each lock once.
 test_list_in_cluster() {
   start_cluster
   names='a b c d {x}y plain'

@@ -4,7 +4,7 @@
 set -u
 . tests/support/lib.sh
 
-# lines FILE: as they are, but for the prefix, ids and tokens
+# lines FILE: its lines, without the prefix, ids and tokens
 lines() {
   sed 's/^fairlock: //; s/ by [^ ]*, token [0-9]*$/ by ID, token N/' "$1"
 }
@@ -16,7 +16,7 @@ said_all() {
   [ "$(lines "$file")" = "$(printf '%s\n' "$@")" ] || fail "$(cat "$file")"
 }
 
-# counts COUNT WORDS FILE: so many lines have these words
+# counts COUNT WORDS FILE: that number of lines have these words
 counts() {
   [ "$(grep -cF -e "$2" "$3")" -eq "$1" ]
 }
@@ -46,7 +46,7 @@ test_not_acquired() {
   said 'a was not acquired: the wait was cancelled'
 }
 
-# A password that is wrong: the server's words, and what that means.
+# A wrong password: the server's words, and what they mean.
 test_refused() {
   redis config set requirepass secret >"$dir/out"
   expect 77 "$fairlock" run --verbose --url redis://:wrong@127.0.0.1:$port a true
@@ -55,7 +55,7 @@ test_refused() {
   ! grep -q -e 'wrong@' -e ':wrong' "$dir/err" || fail "$(cat "$dir/err")"
 }
 
-# One that breaks, and one that cannot be made for a while, which is said once.
+# A connection that breaks, and one that cannot be made for a while, which is said once.
 test_connections() {
   run --verbose --lease 60 a sleep 60 2>"$dir/err" &
   holder=$!
@@ -71,7 +71,7 @@ test_connections() {
   ends 143 $holder
 }
 
-# Several that stay away, in turn: each is told once.
+# Several servers that cannot be reached, in turn: each is reported once.
 test_seeds() {
   stop_server
   url=redis+cluster://127.0.0.1:1,127.0.0.1:234,127.0.0.1:4
@@ -80,7 +80,7 @@ test_seeds() {
   for seed in 1 234 4; do said "(127.0.0.1:$seed): not connected: the server cannot be reached"; done
 }
 
-# The server's text may be anything, and is told as a terminal can show it.
+# The server's text may be anything, and is printed as a terminal can show it.
 test_hostile_text() {
   port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
   printf -- '-ERR \033[2J\377 text\r\n' | nc -l 127.0.0.1 "$port" >"$dir/asked" &
