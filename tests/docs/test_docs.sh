@@ -27,7 +27,7 @@ echo "none for$missing" >"$folder/log"
 verdict "docs: each public header has a page" [ -z "$missing" ]
 verdict "docs: what is laid out stays so" grep -q '^ *FAIRLOCK_BUSY  *wait_ms was 0' "$html/fairlock_8h.html"
 verdict "docs: one comment is that of all that follow" \
-  [ "$(grep -c '^<p>A mutex that is not taken twice by one task' "$html/port_8h.html")" = 4 ]
+  [ "$(grep -c '^<p>A non-recursive mutex' "$html/port_8h.html")" = 4 ]
 verdict "docs: what is private is left out" sh -c "! grep -rq subscribe_sequence '$html'"
 
 # Each line is put where the mark stands, into a copy of the header, whose comment is not for it.
