@@ -9,7 +9,7 @@
  *     int failed = port_conformance_run(&port);
  *
  * For each rule it prints "ok NAME", or, after a line "# WHAT", "not ok NAME"; at the end a line "#
- * RULES rules, FAILED broken". It takes about 15 s, most of them waiting.
+ * RULES rules, FAILED broken". It takes about 20 s, most of them waiting.
  */
 #ifndef PORT_CONFORMANCE_H
 #define PORT_CONFORMANCE_H

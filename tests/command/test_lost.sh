@@ -17,7 +17,7 @@ last_beat_ms() {
 }
 
 test_renewed() {
-  run --lease 2 a -- sh -c 'sleep 6; exit 5' &
+  run --lease 3 a -- sh -c 'sleep 12; exit 5' &
   command=$!
   eventually held a
   token=$(redis hget 'fairlock:{a}' token)
