@@ -61,7 +61,7 @@ static const struct port_lwip_hooks hooks = {turn_network, network_lock, network
 
 /* What the lock guards. */
 static volatile bool inside;
-static volatile uint32_t rounds_done, clashes, failures;
+static volatile uint32_t rounds_done, clashes, failures, finished;
 static uint32_t rounds;
 
 static void critical_section(struct fairlock *handle)
@@ -87,7 +87,11 @@ static void work(void *context)
     critical_section(&worker->handle);
     if (fairlock_release(&worker->handle) != FAIRLOCK_OK) failures++;
   }
-  if (rounds_done + failures >= WORKERS * rounds) kernel_stop();
+  /* only now has everybody released, too */
+  network_lock();
+  bool last = ++finished == WORKERS;
+  network_unlock();
+  if (last) kernel_stop();
   for (;;)
     kernel_sleep(KERNEL_FOREVER);
 }
