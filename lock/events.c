@@ -50,7 +50,7 @@ static void tell_refused(const struct fairlock_log *log, const struct resp_event
 {
   char text[FAIRLOCK_ERROR_SIZE];
   size_t size = event->size < sizeof text ? event->size : sizeof text - 1;
-  if (size > 0) memcpy(text, event->data, size);
+  memcpy(text, event->data, size);
   text[size] = 0;
   tell(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, text);
 }
