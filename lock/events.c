@@ -99,21 +99,17 @@ static const struct fairlock_router logging = {see, pass_on, see_end};
 void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log)
 {
   if (engine->topology == &log->topology) return; /* it is kept already */
-  if (engine->topology != NULL && engine->topology->router == &logging) {
-    /* this log replaces another: log_of() finds it as the topology, so there can be only one */
-    const struct fairlock_log *other = log_of(engine);
-    log->up = other->up;
-    log->router = other->router;
-    log->topology = other->topology;
-    engine->topology = &log->topology;
-    return;
-  }
   log->up = false;
   log->router = &plain;
   memset(&log->topology, 0, sizeof log->topology);
   if (engine->topology != NULL) {
     log->topology = *engine->topology;
     log->router = engine->topology->router;
+  }
+  if (log->router == &logging) {
+    /* this log replaces another: log_of() finds it as the topology, so there can be only one */
+    log->up = log_of(engine)->up;
+    log->router = log_of(engine)->router;
   }
   log->topology.router = &logging;
   engine->topology = &log->topology;
