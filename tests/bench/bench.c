@@ -207,6 +207,28 @@ int format_request(char **text, const char *name, const char *id, unsigned long 
                             id, expires, token_text);
 }
 
+void append_request(redisContext *peer, const char *name, const char *id, unsigned long long token)
+{
+  char *text;
+  int size = format_request(&text, name, id, token);
+  redisAppendFormattedCommand(peer, text, (size_t)size);
+  redisFreeCommand(text);
+}
+
+long long take_reply(redisContext *peer, long long state)
+{
+  redisReply *reply;
+  if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3 ||
+      reply->element[0]->integer != state) {
+    (void)fprintf(stderr, "bench: a script failed: %s\n",
+                  reply != NULL && reply->str != NULL ? reply->str : "");
+    exit(1);
+  }
+  long long value = reply->element[1]->integer;
+  freeReplyObject(reply);
+  return value;
+}
+
 static int only_pairs(int port, int count)
 {
   static struct bench_client client;

@@ -90,6 +90,15 @@ double server_cpu(redisContext *peer);
  */
 int format_request(char **text, const char *name, const char *id, unsigned long long token);
 
+/* Sends that request, at the latest when a reply is taken. */
+void append_request(redisContext *peer, const char *name, const char *id, unsigned long long token);
+
+/*
+ * The reply to a script, which has to begin with this state, or the program ends. Returns the
+ * second number.
+ */
+long long take_reply(redisContext *peer, long long state);
+
 /* The benchmarks */
 void bench_pair(int port);
 void bench_handover(int port);

@@ -16,28 +16,6 @@ enum { MOST = 10000, HANDOVERS = 40 };
 
 static const char name[] = "growth";
 
-static void append(redisContext *peer, const char *id, unsigned long long token)
-{
-  char *text;
-  int size = format_request(&text, name, id, token);
-  redisAppendFormattedCommand(peer, text, (size_t)size);
-  redisFreeCommand(text);
-}
-
-/* The reply to a script, or the end. Returns its first number. */
-static long long take(redisContext *peer)
-{
-  redisReply *reply;
-  if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3) {
-    (void)fprintf(stderr, "bench: a script failed: %s\n",
-                  reply != NULL && reply->str != NULL ? reply->str : "");
-    exit(1);
-  }
-  long long state = reply->element[0]->integer;
-  freeReplyObject(reply);
-  return state;
-}
-
 /* All of them listen and are in the queue; the first one holds. */
 static void line_up(redisContext *peer, redisContext *listener, int count)
 {
@@ -51,11 +29,10 @@ static void line_up(redisContext *peer, redisContext *listener, int count)
   }
   for (int i = 0; i < count; i++) {
     (void)snprintf(id, sizeof id, "waiter:%d", i);
-    append(peer, id, 0);
+    append_request(peer, name, id, 0);
   }
-  for (int i = 0; i < count; i++) {
-    if (take(peer) != (i == 0)) exit(1);
-  }
+  for (int i = 0; i < count; i++)
+    take_reply(peer, i == 0);
 }
 
 /* Microseconds that the server spends in a release that hands the lock over. */
@@ -68,9 +45,9 @@ static double server_time(int port, int waiters)
   for (int i = 0; i < HANDOVERS; i++) {
     redisReply *known = redisCommand(peer, "HMGET fairlock:{%s} holder token", name);
     if (known->elements != 2 || known->element[1]->str == NULL) exit(1);
-    append(peer, known->element[0]->str, strtoull(known->element[1]->str, NULL, 10));
+    append_request(peer, name, known->element[0]->str, strtoull(known->element[1]->str, NULL, 10));
     freeReplyObject(known);
-    if (take(peer) != 1) exit(1);
+    take_reply(peer, 1);
   }
   double each = info_number(peer, "commandstats", "cmdstat_evalsha:usec_per_call=");
   if (info_number(peer, "commandstats", "cmdstat_publish:calls=") != HANDOVERS) {

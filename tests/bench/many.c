@@ -116,14 +116,8 @@ static void *their_thread(void *context)
   for (int i = 0; i < rounds; i++) {
     unsigned long long token = 0;
     for (int step = 0; step < 2; step++) {
-      char *text;
-      redisReply *reply;
-      int size = format_request(&text, self->name, "0123456789abcdef0123456789abcdef:1", token);
-      redisAppendFormattedCommand(self->redis, text, (size_t)size);
-      redisFreeCommand(text);
-      if (redisGetReply(self->redis, (void **)&reply) != REDIS_OK || reply->elements != 3) exit(1);
-      token = (unsigned long long)reply->element[1]->integer;
-      freeReplyObject(reply);
+      append_request(self->redis, self->name, "0123456789abcdef0123456789abcdef:1", token);
+      token = (unsigned long long)take_reply(self->redis, 1);
     }
   }
   return NULL;

@@ -24,20 +24,8 @@ static double ours(struct fairlock *door, int count)
 /* Sends one request, waits for the answer, and returns its second number. */
 static long long ask(redisContext *peer, unsigned long long token)
 {
-  char *text;
-  redisReply *reply;
-  int size = format_request(&text, name, "0123456789abcdef0123456789abcdef:1", token);
-  redisAppendFormattedCommand(peer, text, (size_t)size);
-  redisFreeCommand(text);
-  if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3 ||
-      reply->element[0]->integer != 1) {
-    fprintf(stderr, "bench: hiredis' request failed: %s\n",
-            reply != NULL && reply->str != NULL ? reply->str : "");
-    exit(1);
-  }
-  long long value = reply->element[1]->integer;
-  freeReplyObject(reply);
-  return value;
+  append_request(peer, name, "0123456789abcdef0123456789abcdef:1", token);
+  return take_reply(peer, 1);
 }
 
 static double theirs(redisContext *peer, int count)

@@ -12,29 +12,6 @@ enum { LOCKS = 200, ROUNDS = 21, FAR_BACK = 1000 };
 
 static const char id[] = "0123456789abcdef0123456789abcdef:1";
 
-static void append(redisContext *peer, const char *name, const char *who, unsigned long long token)
-{
-  char *text;
-  int size = format_request(&text, name, who, token);
-  redisAppendFormattedCommand(peer, text, (size_t)size);
-  redisFreeCommand(text);
-}
-
-/* The reply to a script has to begin with this number. Returns its second one. */
-static long long take(redisContext *peer, long long state)
-{
-  redisReply *reply;
-  if (redisGetReply(peer, (void **)&reply) != REDIS_OK || reply->elements != 3 ||
-      reply->element[0]->integer != state) {
-    (void)fprintf(stderr, "bench: a script failed: %s\n",
-                  reply != NULL && reply->str != NULL ? reply->str : "");
-    exit(1);
-  }
-  long long value = reply->element[1]->integer;
-  freeReplyObject(reply);
-  return value;
-}
-
 static void reset(redisContext *peer)
 {
   freeReplyObject(redisCommand(peer, "CONFIG RESETSTAT"));
@@ -53,7 +30,7 @@ static double nothing(redisContext *peer)
     redisAppendCommand(peer, "EVALSHA %s 1 key argument", reply->str);
   freeReplyObject(reply);
   for (int i = 0; i < LOCKS; i++)
-    take(peer, 1);
+    take_reply(peer, 1);
   return each_script(peer);
 }
 
@@ -66,13 +43,13 @@ static double pair(redisContext *peer)
     (void)snprintf(names[i], sizeof names[i], "lock:%d", i);
   reset(peer);
   for (int i = 0; i < LOCKS; i++)
-    append(peer, names[i], id, 0);
+    append_request(peer, names[i], id, 0);
   for (int i = 0; i < LOCKS; i++)
-    tokens[i] = take(peer, 1);
+    tokens[i] = take_reply(peer, 1);
   for (int i = 0; i < LOCKS; i++)
-    append(peer, names[i], id, (unsigned long long)tokens[i]);
+    append_request(peer, names[i], id, (unsigned long long)tokens[i]);
   for (int i = 0; i < LOCKS; i++)
-    take(peer, 1);
+    take_reply(peer, 1);
   return 2 * each_script(peer);
 }
 
@@ -82,15 +59,15 @@ static double heartbeat(redisContext *peer, int place)
   char who[24];
   for (int i = 0; i <= place; i++) {
     (void)snprintf(who, sizeof who, "waiter:%d", i);
-    append(peer, "queue", who, 0);
+    append_request(peer, "queue", who, 0);
   }
   for (int i = 0; i <= place; i++)
-    take(peer, i == 0);
+    take_reply(peer, i == 0);
   reset(peer);
   for (int i = 0; i < LOCKS; i++)
-    append(peer, "queue", who, 0);
+    append_request(peer, "queue", who, 0);
   for (int i = 0; i < LOCKS; i++)
-    take(peer, 0);
+    take_reply(peer, 0);
   double each = each_script(peer);
   freeReplyObject(redisCommand(peer, "FLUSHALL"));
   return each;
@@ -106,16 +83,16 @@ static double handover(redisContext *peer, redisContext *listener)
     (void)snprintf(names[i], sizeof names[i], "lock:%d", i);
     reply = redisCommand(listener, "SUBSCRIBE redisson_lock__channel:{%s}:waiter:1", names[i]);
     freeReplyObject(reply);
-    append(peer, names[i], id, 0);
-    append(peer, names[i], "waiter:1", 0);
-    tokens[i] = take(peer, 1);
-    take(peer, 0);
+    append_request(peer, names[i], id, 0);
+    append_request(peer, names[i], "waiter:1", 0);
+    tokens[i] = take_reply(peer, 1);
+    take_reply(peer, 0);
   }
   reset(peer);
   for (int i = 0; i < LOCKS; i++)
-    append(peer, names[i], id, (unsigned long long)tokens[i]);
+    append_request(peer, names[i], id, (unsigned long long)tokens[i]);
   for (int i = 0; i < LOCKS; i++)
-    take(peer, 1);
+    take_reply(peer, 1);
   double each = each_script(peer);
   if (info_number(peer, "commandstats", "cmdstat_publish:calls=") != LOCKS) {
     (void)fprintf(stderr, "bench: not every release handed the lock over\n");

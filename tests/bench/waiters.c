@@ -73,15 +73,12 @@ static void id_of(struct crowd *crowd, int waiter, char id[FAIRLOCK_HOLDER_ID_SI
 static void append_heartbeat(struct crowd *crowd, int waiter)
 {
   char id[FAIRLOCK_HOLDER_ID_SIZE];
-  char *text;
   if (crowd->pings) {
     redisAppendCommand(crowd->beats, "PING");
     return;
   }
   id_of(crowd, waiter, id);
-  int size = format_request(&text, lock_of(crowd, waiter), id, 0);
-  redisAppendFormattedCommand(crowd->beats, text, (size_t)size);
-  redisFreeCommand(text);
+  append_request(crowd->beats, lock_of(crowd, waiter), id, 0);
 }
 
 static void check_heartbeat(const redisReply *reply)
