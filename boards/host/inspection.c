@@ -116,14 +116,6 @@ const char *party_condition(const struct party *party)
   return party->listens ? "listens" : "silent";
 }
 
-char *bytes_shown(const void *bytes, size_t size)
-{
-  char *shown = printable(bytes, size);
-  if (shown != NULL) return shown;
-  complain("out of memory");
-  exit(EXIT_SYSTEM);
-}
-
 char *party_shown(const struct party *party)
 {
   return bytes_shown(party->id, party->id_size);
@@ -167,16 +159,29 @@ static void print_date(FILE *to, int64_t ms)
   if (strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0) fputs(text, to);
 }
 
-void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl)
+void inspection_print_name(FILE *to, const void *name, size_t size)
+{
+  char *shown = bytes_shown(name, size);
+  fprintf(to, "%s%s%s: ", paint(to, STRONG), shown, paint(to, PLAIN));
+  free(shown);
+}
+
+bool inspection_begin_holder(FILE *to, const struct inspection *inspection)
 {
   if (!inspection->held) {
     fprintf(to, "%sfree%s", paint(to, GOOD), paint(to, PLAIN));
-    return;
+    return false;
   }
   char *id = party_shown(&inspection->holder);
   fprintf(to, "%sheld by %s%s (%s", paint(to, DOUBTFUL), id, paint(to, PLAIN),
           party_kind(&inspection->holder));
   free(id);
+  return true;
+}
+
+void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl)
+{
+  if (!inspection_begin_holder(to, inspection)) return;
   if (inspection->hold_count == 0) fputs(", handed over, not confirmed yet", to);
   if (inspection->hold_count > 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
   if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);

@@ -46,6 +46,12 @@ bool inspection_differs(const struct inspection *a, const struct inspection *b);
 /* Frees its memory, and zeroes it. */
 void inspection_clear(struct inspection *inspection);
 
+/* The lock's name, which begins a line. */
+void inspection_print_name(FILE *to, const void *name, size_t size);
+
+/* "free", or, returning true, "held by ID (KIND", which the caller goes on from. */
+bool inspection_begin_holder(FILE *to, const struct inspection *inspection);
+
 /* Who holds: part of a line. */
 void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl);
 
@@ -74,8 +80,5 @@ int64_t party_client_since_ms(const struct party *party);
 
 /* Its id as a terminal can show it, in memory of its own. Ends the program when there is none. */
 char *party_shown(const struct party *party);
-
-/* The same for a name, or any other bytes. */
-char *bytes_shown(const void *bytes, size_t size);
 
 #endif

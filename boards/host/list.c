@@ -288,20 +288,10 @@ static void print_lock(struct list *list, const char *name, size_t size,
     printf(",\"waiter_count\":%zu}\n", inspection->waiter_count);
     return;
   }
-  char *shown = bytes_shown(name, size);
-  printf("%s%s%s: ", paint(stdout, STRONG), shown, paint(stdout, PLAIN));
-  free(shown);
-  if (inspection->held) {
-    shown = party_shown(&inspection->holder);
-    printf("%sheld by %s%s (%s)", paint(stdout, DOUBTFUL), shown, paint(stdout, PLAIN),
-           party_kind(&inspection->holder));
-    free(shown);
-    if (age >= 0) {
-      fputs(" for ", stdout);
-      print_span(stdout, age);
-    }
-  } else {
-    printf("%sfree%s", paint(stdout, GOOD), paint(stdout, PLAIN));
+  inspection_print_name(stdout, name, size);
+  if (inspection_begin_holder(stdout, inspection)) {
+    fputs(age >= 0 ? ") for " : ")", stdout);
+    if (age >= 0) print_span(stdout, age);
   }
   printf(", %zu waiting\n", inspection->waiter_count);
 }

@@ -459,15 +459,6 @@ void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR
   if (session->url.tls && status != FAIRLOCK_PROTOCOL) tls_error(&session->tls, text);
 }
 
-/* Text as a terminal can show it. */
-static char *shown(const char *text)
-{
-  char *copy = printable(text, strlen(text));
-  if (copy != NULL) return copy;
-  complain("out of memory");
-  exit(EXIT_SYSTEM);
-}
-
 char *session_place(const struct session *session, const char *address)
 {
   char text[sizeof session->url.shown + ADDRESS_SIZE + 4];
@@ -475,14 +466,14 @@ char *session_place(const struct session *session, const char *address)
   const char *authority = strstr(url, "://");
   bool said = *address == 0 || (authority != NULL && strcmp(authority + 3, address) == 0);
   snprintf(text, sizeof text, said ? "%s" : "%s (%s)", url, address);
-  return shown(text);
+  return bytes_shown(text, strlen(text));
 }
 
 char *session_words(const char *error)
 {
   char text[FAIRLOCK_ERROR_SIZE + 2];
   snprintf(text, sizeof text, "%s%s", *error != 0 ? ": " : "", error);
-  return shown(text);
+  return bytes_shown(text, strlen(text));
 }
 
 int session_failed(const struct session *session, int status, const char *address,

@@ -38,12 +38,10 @@ static const struct option options[] = {
 
 static void print_text(const char *name, const struct inspection *inspection, const char *server)
 {
-  char *shown = bytes_shown(name, strlen(name));
-  printf("%s%s%s: ", paint(stdout, STRONG), shown, paint(stdout, PLAIN));
-  free(shown);
+  inspection_print_name(stdout, name, strlen(name));
   inspection_print_holder(stdout, inspection, true);
   fputs(inspection->waiter_count == 0 ? ", nobody waits" : "", stdout);
-  shown = bytes_shown(server, strlen(server));
+  char *shown = bytes_shown(server, strlen(server));
   printf(", read from %s\n", shown);
   free(shown);
   inspection_print_waiters(stdout, inspection, SIZE_MAX, NULL);

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
+
 /* The first character of bytes. Returns its size, or 0 if it is not well-formed UTF-8. */
 static size_t decode(const unsigned char *bytes, size_t size, uint32_t *character)
 {
@@ -68,6 +70,14 @@ char *printable(const void *bytes, size_t size)
   }
   *to = 0;
   return text;
+}
+
+char *bytes_shown(const void *bytes, size_t size)
+{
+  char *shown = printable(bytes, size);
+  if (shown != NULL) return shown;
+  complain("out of memory");
+  exit(EXIT_SYSTEM);
 }
 
 /* Prints what goes between a string's quotes. Returns false if some bytes had to be replaced. */

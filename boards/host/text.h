@@ -12,6 +12,9 @@
  */
 char *printable(const void *bytes, size_t size);
 
+/* The same; ends the program when there is no memory. */
+char *bytes_shown(const void *bytes, size_t size);
+
 /*
  * Prints "key":"bytes". JSON has no bytes, only text: what is not well-formed UTF-8 becomes U+FFFD,
  * and then a second member "key_hex" has all the bytes, in hexadecimal digits.
