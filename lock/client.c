@@ -78,25 +78,22 @@ static uint32_t attend(struct fairlock_client *client)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
-  uint32_t now = port_clock_ms();
-  fairlock_engine_tick(engine, now);
-  while (!client->sending && !engine->broken) {
-    size_t size;
+  for (;;) {
+    uint32_t now = port_clock_ms();
+    size_t size = 0;
+    fairlock_engine_tick(engine, now);
+    if (client->sending || engine->broken) return now;
     const uint8_t *data = fairlock_engine_output(engine, &size, now);
-    if (size == 0) break;
+    if (size == 0) return now;
     client->sending = true;
     port_mutex_unlock(&client->mutex);
     int sent = transport->send(transport->context, data, size);
     port_mutex_lock(&client->mutex);
     client->sending = false;
-    now = port_clock_ms();
-    if (sent == PORT_WOULD_BLOCK) break;
+    if (sent == PORT_WOULD_BLOCK) return port_clock_ms();
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
-    else
-      fairlock_engine_fail(engine,
-                           FAIRLOCK_UNREACHABLE); /* whoever services the client will close it */
+    else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* it is closed in the next turn */
   }
-  return now;
 }
 
 static void wake_runner(struct fairlock_client *client)

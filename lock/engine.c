@@ -29,7 +29,7 @@ static uint32_t earlier(uint32_t a, uint32_t b)
 
 void fairlock_arm(struct fairlock_engine *engine, uint32_t time)
 {
-  engine->next = earlier(engine->next, time);
+  if (!reached(time, engine->next)) engine->next = time;
 }
 
 /* Times that follow from the configuration and from what was measured */

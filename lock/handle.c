@@ -239,7 +239,7 @@ static bool active(const struct fairlock *handle)
 static bool limited(const struct fairlock *handle)
 {
   if (handle->phase == QUEUEING) return !(handle->flags & ENDLESS);
-  return active(handle) && handle->phase != TRYING;
+  return handle->phase >= HELD && handle->phase <= REMOVING;
 }
 
 /*

@@ -43,45 +43,41 @@ static bool braced(const struct fairlock *handle)
   return true;
 }
 
-static void write_parts(struct resp_writer *writer, const struct fairlock *handle,
-                        const char *prefix, unsigned parts)
+/* Returns the size of what the bulk string holds. */
+static size_t write_string(struct resp_writer *writer, const struct fairlock *handle,
+                           const char *prefix, unsigned parts)
 {
-  resp_write_raw(writer, prefix, strlen(prefix));
+  const struct fairlock_engine *engine = handle->engine;
+  char number[RESP_NUMBER_SIZE];
+  size_t digits = resp_format_number(number, handle->number);
+  size_t prefix_size = strlen(prefix);
+  size_t brace = braced(handle);
+  size_t size = prefix_size;
+  if (parts & NAME) size += handle->name_size + 2 * brace;
+  if (parts == (NAME | ID)) size++;
+  if (parts & ID) size += engine->id_size + 1 + digits;
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)size);
+  resp_write_raw(writer, prefix, prefix_size);
   if (parts & NAME) {
-    size_t brace = braced(handle);
     resp_write_raw(writer, "{", brace);
     resp_write_raw(writer, handle->name, handle->name_size);
     resp_write_raw(writer, "}", brace);
   }
   if (parts == (NAME | ID)) resp_write_raw(writer, ":", 1);
   if (parts & ID) {
-    char number[RESP_NUMBER_SIZE];
-    resp_write_raw(writer, handle->engine->id, handle->engine->id_size);
+    resp_write_raw(writer, engine->id, engine->id_size);
     resp_write_raw(writer, ":", 1);
-    resp_write_raw(writer, number, resp_format_number(number, handle->number));
+    resp_write_raw(writer, number, digits);
   }
-}
-
-/* The size of the same, found by writing it into no buffer. */
-static size_t parts_size(const struct fairlock *handle, const char *prefix, unsigned parts)
-{
-  struct resp_writer counter;
-  resp_writer_init(&counter, NULL, 0, 0);
-  write_parts(&counter, handle, prefix, parts);
-  return counter.total;
-}
-
-static void write_string(struct resp_writer *writer, const struct fairlock *handle,
-                         const char *prefix, unsigned parts)
-{
-  resp_write_header(writer, RESP_BULK_STRING, (int64_t)parts_size(handle, prefix, parts));
-  write_parts(writer, handle, prefix, parts);
   resp_write_end(writer);
+  return size;
 }
 
 size_t fairlock_channel_size(const struct fairlock *handle)
 {
-  return parts_size(handle, channel_name, NAME | ID);
+  struct resp_writer nowhere;
+  resp_writer_init(&nowhere, NULL, 0, 0);
+  return write_string(&nowhere, handle, channel_name, NAME | ID);
 }
 
 /*

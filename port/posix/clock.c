@@ -10,18 +10,12 @@
 
 #include <time.h>
 
-static uint32_t milliseconds(const struct timespec *time)
-{
-  return (uint32_t)((uint64_t)time->tv_sec * 1000U + (uint64_t)time->tv_nsec / 1000000U);
-}
-
 uint32_t port_clock_ms(void)
 {
   struct timespec now = {0};
 #ifdef CLOCK_BOOTTIME
-  /* a kernel may be older than its headers */
-  if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) return milliseconds(&now);
+  if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) /* a kernel may be older than its headers */
 #endif
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return milliseconds(&now);
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint32_t)((uint64_t)now.tv_sec * 1000U + (uint64_t)now.tv_nsec / 1000000U);
 }
