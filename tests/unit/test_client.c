@@ -368,6 +368,29 @@ static void test_waits_until_the_deadline(void)
   fairlock_client_deinit(&client);
 }
 
+/* A request is sent, and then the transport waits for the reply: it is not asked without a wait. */
+static unsigned asked_in_vain;
+
+static int say_in_time(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  if (timeout_ms == 0) asked_in_vain++;
+  return say(context, data, size, timeout_ms);
+}
+
+static void test_waits_at_once(void)
+{
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  transport.recv = say_in_time;
+  asked_in_vain = 0;
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_OK);
+  CHECK_EQUAL(asked_in_vain, 0);
+  transport.recv = say;
+  fairlock_client_deinit(&client);
+}
+
 /* A superloop takes its handle out: not while it waits, and when it does not, at once. */
 static void test_take_out_without_blocking(void)
 {
@@ -545,6 +568,7 @@ const struct check_test check_tests[] = {
     {"client lease is over", test_lease_is_over},
     {"client error of this time", test_error_of_this_time},
     {"client waits until the deadline", test_waits_until_the_deadline},
+    {"client waits for the reply at once", test_waits_at_once},
     {"client take out without blocking", test_take_out_without_blocking},
     {"client id before and after the greeting", test_id_before_and_after_the_greeting},
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
