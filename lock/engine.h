@@ -510,11 +510,12 @@ struct fairlock_request {
   /* NULL: none is being written, or a greeting */
   struct fairlock *handle;
 
-  /* of acquire.lua */
+  /* what the scripts call so */
   int32_t mode;
 
+  /* 0: in a release */
   uint32_t lease_ms;
-  int32_t target;
+
   int64_t expires;
   uint64_t token;
 };

@@ -24,18 +24,18 @@
 #include "internal.h"
 
 /*
- * The request of each phase: its kind, the mode of acquire.lua, and what it adds to the hold count.
+ * The request of each phase: its kind, and what it adds to the hold count. To end somebody's hold
+ * counts as one.
  */
 static const struct {
   uint8_t kind;
-  int8_t mode;
   int8_t change;
 } requests[] = {
-    [QUEUEING] = {KIND_ACQUIRE, 1, 1},   [TRYING] = {KIND_ACQUIRE, 0, 1},
-    [HELD] = {KIND_KEEP, -1, 0},         [REENTERING] = {KIND_KEEP, -1, 1},
-    [RELEASE_ONE] = {KIND_KEEP, -1, -1}, [RELEASING] = {KIND_RELEASE, 0, -1},
-    [LEAVING] = {KIND_LEAVE, 0, 0},      [REMOVING] = {KIND_LEAVE, 0, 0},
-    [FORCING] = {KIND_FORCE, 0, -1},     [INSPECTING] = {KIND_INSPECT, 0, 0},
+    [QUEUEING] = {KIND_ACQUIRE, 0},  [TRYING] = {KIND_ACQUIRE, 0},
+    [HELD] = {KIND_KEEP, 0},         [REENTERING] = {KIND_KEEP, 1},
+    [RELEASE_ONE] = {KIND_KEEP, -1}, [RELEASING] = {KIND_RELEASE, -1},
+    [LEAVING] = {KIND_LEAVE, 0},     [REMOVING] = {KIND_LEAVE, 0},
+    [FORCING] = {KIND_FORCE, 1},     [INSPECTING] = {KIND_INSPECT, 0},
 };
 
 static bool pending(const struct fairlock *handle)
@@ -449,12 +449,12 @@ void fairlock_freeze_request(struct fairlock *handle)
   uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
   request->handle = handle;
   request->kind = kind;
-  request->mode =
-      handle->phase == QUEUEING ? (int32_t)engine->waiter_ms : requests[handle->phase].mode;
+  request->mode = handle->phase == QUEUEING
+                      ? (int32_t)engine->waiter_ms
+                      : -((int32_t)handle->holds + requests[handle->phase].change);
   request->expires = expiry(engine);
-  request->target = (int32_t)handle->holds + requests[handle->phase].change;
   request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
-  request->lease_ms = lease_asked(handle);
+  request->lease_ms = kind & (KIND_ACQUIRE | KIND_KEEP) ? lease_asked(handle) : 0;
   request->subscribe = handle->phase == (subscription == SUBSCRIBED ? REMOVING : QUEUEING) &&
                        !(subscription & SUBSCRIBING);
   request->eval = (engine->eval & kind) != 0;

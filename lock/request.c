@@ -11,13 +11,10 @@
 
 #include <string.h>
 
-static const char channel_name[] = "redisson_lock__channel:";
+/* Room for the id of a handle. */
+#define ID_SIZE (sizeof((struct fairlock_engine *)0)->id + 1 + RESP_NUMBER_SIZE)
 
-/*
- * What follows the prefix: of a key (NAME), of a channel (both), and in an id, which has no prefix
- * (ID).
- */
-enum parts { NAME = 1, ID = 2 };
+static const char channel_name[] = "redisson_lock__channel:";
 
 void fairlock_write_text(struct resp_writer *writer, const char *text)
 {
@@ -43,32 +40,31 @@ static bool braced(const struct fairlock *handle)
   return true;
 }
 
-/* Returns the size of what the bulk string holds. */
-static size_t write_string(struct resp_writer *writer, const struct fairlock *handle,
-                           const char *prefix, unsigned parts)
+/* Puts the id of the handle into text. Returns its size. */
+static size_t format_id(char *text, const struct fairlock *handle)
 {
-  const struct fairlock_engine *engine = handle->engine;
-  char number[RESP_NUMBER_SIZE];
-  size_t digits = resp_format_number(number, handle->number);
+  size_t size = handle->engine->id_size;
+  memcpy(text, handle->engine->id, size);
+  text[size++] = ':';
+  return size + resp_format_number(text + size, handle->number);
+}
+
+/* Writes a key, or with the id the channel. Returns its size. */
+static size_t write_key(struct resp_writer *writer, const struct fairlock *handle,
+                        const char *prefix, bool with_id)
+{
+  char id[ID_SIZE];
   size_t prefix_size = strlen(prefix);
   size_t brace = braced(handle);
-  size_t size = prefix_size;
-  if (parts & NAME) size += handle->name_size + 2 * brace;
-  if (parts == (NAME | ID)) size++;
-  if (parts & ID) size += engine->id_size + 1 + digits;
+  size_t id_size = with_id ? format_id(id, handle) : 0;
+  size_t size = prefix_size + handle->name_size + 2 * brace + with_id + id_size;
   resp_write_header(writer, RESP_BULK_STRING, (int64_t)size);
   resp_write_raw(writer, prefix, prefix_size);
-  if (parts & NAME) {
-    resp_write_raw(writer, "{", brace);
-    resp_write_raw(writer, handle->name, handle->name_size);
-    resp_write_raw(writer, "}", brace);
-  }
-  if (parts == (NAME | ID)) resp_write_raw(writer, ":", 1);
-  if (parts & ID) {
-    resp_write_raw(writer, engine->id, engine->id_size);
-    resp_write_raw(writer, ":", 1);
-    resp_write_raw(writer, number, digits);
-  }
+  resp_write_raw(writer, "{", brace);
+  resp_write_raw(writer, handle->name, handle->name_size);
+  resp_write_raw(writer, "}", brace);
+  resp_write_raw(writer, ":", with_id);
+  resp_write_raw(writer, id, id_size);
   resp_write_end(writer);
   return size;
 }
@@ -77,7 +73,7 @@ size_t fairlock_channel_size(const struct fairlock *handle)
 {
   struct resp_writer nowhere;
   resp_writer_init(&nowhere, NULL, 0, 0);
-  return write_string(&nowhere, handle, channel_name, NAME | ID);
+  return write_key(&nowhere, handle, channel_name, true);
 }
 
 /*
@@ -108,14 +104,13 @@ void fairlock_unpack(struct resp_writer *writer, const struct fairlock_script *s
 }
 
 /*
- * EVALSHA with the script's hash, or EVAL with its text, and the four keys. arguments: how many
- * follow.
+ * EVALSHA with the script's hash, or EVAL with its text, and the four keys. words: of the command.
  */
 static void write_script(struct resp_writer *writer, const struct fairlock *handle,
-                         const struct fairlock_script *script, int arguments)
+                         const struct fairlock_script *script, int words)
 {
   bool eval = handle->engine->request.eval;
-  fairlock_write_command(writer, eval ? "EVAL" : "EVALSHA", 7 + arguments);
+  fairlock_write_command(writer, eval ? "EVAL" : "EVALSHA", words);
   if (eval) {
     resp_write_header(writer, RESP_BULK_STRING, script->size);
     fairlock_unpack(writer, script);
@@ -125,39 +120,46 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
   }
   fairlock_write_text(writer, "4");
   resp_write_bulk(writer, handle->name, handle->name_size);
-  write_string(writer, handle, "redisson_lock_queue:", NAME);
-  write_string(writer, handle, "redisson_lock_timeout:", NAME);
-  write_string(writer, handle, "fairlock:", NAME);
+  write_key(writer, handle, "redisson_lock_queue:", false);
+  write_key(writer, handle, "redisson_lock_timeout:", false);
+  write_key(writer, handle, "fairlock:", false);
 }
 
-/* A script with its arguments, in the order that the head of the Lua file gives. */
+/* Adds a space and a number to the text. Returns its new size. */
+static size_t add_number(char *text, size_t size, int64_t number)
+{
+  text[size++] = ' ';
+  return size + resp_format_number(text + size, number);
+}
+
+/* The argument that common.lua describes. */
+static void write_argument(struct resp_writer *writer, const struct fairlock_request *request)
+{
+  char text[ID_SIZE + 4 * (1 + RESP_NUMBER_SIZE)];
+  size_t size = format_id(text, request->handle);
+  size = add_number(text, size, request->expires);
+  size = add_number(text, size, request->mode);
+  size = add_number(text, size, request->lease_ms);
+  if (request->token != 0) size = add_number(text, size, (int64_t)request->token);
+  resp_write_bulk(writer, text, size);
+}
+
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock *handle = request->handle;
-  const struct fairlock_script *script = &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE];
-  int arguments = 4;
-  if (request->kind & (KIND_ACQUIRE | KIND_KEEP)) {
-    script = &fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE];
-    arguments = 6;
-  } else if (request->kind == KIND_INSPECT) {
-    script = handle->engine->inspection->script;
-    arguments = 0;
+  if (request->kind == KIND_INSPECT) {
+    write_script(writer, handle, handle->engine->inspection->script, 7);
+    return;
   }
   if (request->subscribe) {
     const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
     fairlock_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
-    write_string(writer, handle, channel_name, NAME | ID);
+    write_key(writer, handle, channel_name, true);
   }
-  write_script(writer, handle, script, arguments);
-  if (arguments == 0) return;
-  write_string(writer, handle, "", ID);
-  resp_write_bulk_number(writer, request->expires);
-  resp_write_bulk_number(writer, request->target);
-  if (arguments == 6) {
-    resp_write_bulk_number(writer, request->lease_ms);
-    resp_write_bulk_number(writer, request->mode);
-  }
-  resp_write_bulk_number(writer, (int64_t)request->token);
+  bool acquires = request->lease_ms != 0;
+  write_script(writer, handle,
+               &fairlock_scripts[acquires ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE], 8);
+  write_argument(writer, request);
 }
 
 /* HELLO 3 [AUTH user password] [SETNAME name] */

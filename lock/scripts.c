@@ -11,7 +11,7 @@
 #include "scripts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 6, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
 
 const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
@@ -19,255 +19,255 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {')', '\n'}, /* \202: ")\n" */
     {'a', 'l'}, /* \203: "al" */
     {'(', '\''}, /* \204: "('" */
-    {'h', 0204}, /* \205: "h('" */
-    {'c', 0203}, /* \206: "cal" */
+    {'c', 0203}, /* \205: "cal" */
+    {'k', 0204}, /* \206: "k('" */
     {'l', 'o'}, /* \207: "lo" */
-    {0207, 0206}, /* \210: "local" */
+    {0207, 0205}, /* \210: "local" */
     {0210, ' '}, /* \211: "local " */
     {0200, 'd'}, /* \212: "end" */
     {0212, '\n'}, /* \213: "end\n" */
-    {'f', ' '}, /* \214: "f " */
-    {'t', 'h'}, /* \215: "th" */
-    {'i', 0214}, /* \216: "if " */
-    {0215, 0200}, /* \217: "then" */
-    {' ', 0217}, /* \220: " then" */
+    {' ', 't'}, /* \214: " t" */
+    {'i', 'f'}, /* \215: "if" */
+    {'h', 0200}, /* \216: "hen" */
+    {0215, ' '}, /* \217: "if " */
+    {0214, 0216}, /* \220: " then" */
     {'0', '0'}, /* \221: "00" */
     {'r', 'e'}, /* \222: "re" */
     {'o', 'r'}, /* \223: "or" */
     {'n', 'd'}, /* \224: "nd" */
     {'s', 'e'}, /* \225: "se" */
-    {0223, ' '}, /* \226: "or " */
+    {',', '\''}, /* \226: ",'" */
     {'a', 0224}, /* \227: "and" */
-    {',', '\''}, /* \230: ",'" */
-    {0220, '\n'}, /* \231: " then\n" */
-    {0227, ' '}, /* \232: "and " */
-    {'o', 'n'}, /* \233: "on" */
-    {'.', '.'}, /* \234: ".." */
-    {0220, ' '}, /* \235: " then " */
-    {0205, 'h'}, /* \236: "h('h" */
+    {0223, ' '}, /* \230: "or " */
+    {' ', 0227}, /* \231: " and" */
+    {0220, '\n'}, /* \232: " then\n" */
+    {0231, ' '}, /* \233: " and " */
+    {'o', 'n'}, /* \234: "on" */
+    {'.', '.'}, /* \235: ".." */
+    {0206, 'h'}, /* \236: "k('h" */
     {0201, 'd'}, /* \237: "',d" */
     {'e', 'l'}, /* \240: "el" */
-    {' ', 0232}, /* \241: " and " */
-    {0202, 0216}, /* \242: ")\nif " */
-    {' ', 0226}, /* \243: " or " */
+    {0220, ' '}, /* \241: " then " */
+    {'0', '\''}, /* \242: "0'" */
+    {'i', 'n'}, /* \243: "in" */
     {'u', 'b'}, /* \244: "ub" */
-    {'u', 'm'}, /* \245: "um" */
-    {'0', '\''}, /* \246: "0'" */
-    {'e', 'r'}, /* \247: "er" */
-    {'=', '='}, /* \250: "==" */
-    {'i', 'n'}, /* \251: "in" */
-    {'t', 0233}, /* \252: "ton" */
-    {0252, 0245}, /* \253: "tonum" */
-    {0253, 'b'}, /* \254: "tonumb" */
-    {0254, 0247}, /* \255: "tonumber" */
-    {0255, '('}, /* \256: "tonumber(" */
-    {'\n', 0211}, /* \257: "\nlocal " */
-    {'e', 'x'}, /* \260: "ex" */
-    {0201, 'a'}, /* \261: "',a" */
-    {0222, 't'}, /* \262: "ret" */
-    {0262, 'u'}, /* \263: "retu" */
-    {0263, 'r'}, /* \264: "retur" */
-    {0264, 'n'}, /* \265: "return" */
-    {'t', 'r'}, /* \266: "tr" */
-    {',', 'e'}, /* \267: ",e" */
-    {'\n', 0213}, /* \270: "\nend\n" */
-    {'~', '='}, /* \271: "~=" */
-    {'s', 0244}, /* \272: "sub" */
-    {0202, 0211}, /* \273: ")\nlocal " */
-    {'n', 'o'}, /* \274: "no" */
-    {0274, 't'}, /* \275: "not" */
-    {'s', 0266}, /* \276: "str" */
-    {0276, 0251}, /* \277: "strin" */
-    {0277, 'g'}, /* \300: "string" */
-    {0300, '.'}, /* \301: "string." */
-    {'1', ','}, /* \302: "1," */
-    {0201, 'b'}, /* \303: "',b" */
-    {'A', 'R'}, /* \304: "AR" */
-    {0304, 'G'}, /* \305: "ARG" */
-    {0305, 'V'}, /* \306: "ARGV" */
-    {0306, '['}, /* \307: "ARGV[" */
-    {0213, 0211}, /* \310: "end\nlocal " */
-    {0275, ' '}, /* \311: "not " */
-    {'t', 0237}, /* \312: "t',d" */
-    {0240, 0225}, /* \313: "else" */
-    {0205, 'p'}, /* \314: "h('p" */
-    {0201, 'c'}, /* \315: "',c" */
-    {'%', 'd'}, /* \316: "%d" */
-    {0205, 'l'}, /* \317: "h('l" */
-    {0221, '0'}, /* \320: "000" */
-    {'\'', 0234}, /* \321: "'.." */
-    {'\n', 0216}, /* \322: "\nif " */
-    {'i', 's'}, /* \323: "is" */
-    {0236, 0225}, /* \324: "h('hse" */
-    {')', 0213}, /* \325: ")end\n" */
-    {',', 'k'}, /* \326: ",k" */
-    {0301, 0272}, /* \327: "string.sub" */
-    {0205, 'z'}, /* \330: "h('z" */
-    {'\'', 0246}, /* \331: "'0'" */
-    {0265, '{'}, /* \332: "return{" */
-    {0326, '}'}, /* \333: ",k}" */
-    {',', 't'}, /* \334: ",t" */
-    {0327, '('}, /* \335: "string.sub(" */
-    {0231, 0211}, /* \336: " then\nlocal " */
-    {0260, 'p'}, /* \337: "exp" */
+    {0202, 0217}, /* \245: ")\nif " */
+    {'=', '='}, /* \246: "==" */
+    {'u', 'm'}, /* \247: "um" */
+    {'s', 't'}, /* \250: "st" */
+    {' ', 0230}, /* \251: " or " */
+    {'e', 'r'}, /* \252: "er" */
+    {0202, 0211}, /* \253: ")\nlocal " */
+    {'e', 'x'}, /* \254: "ex" */
+    {0201, 'a'}, /* \255: "',a" */
+    {'n', 'o'}, /* \256: "no" */
+    {0256, 't'}, /* \257: "not" */
+    {0222, 't'}, /* \260: "ret" */
+    {0260, 'u'}, /* \261: "retu" */
+    {0261, 'r'}, /* \262: "retur" */
+    {0262, 'n'}, /* \263: "return" */
+    {'\n', 0211}, /* \264: "\nlocal " */
+    {0250, 'r'}, /* \265: "str" */
+    {0265, 0243}, /* \266: "strin" */
+    {0266, 'g'}, /* \267: "string" */
+    {0267, '.'}, /* \270: "string." */
+    {0234, 0247}, /* \271: "onum" */
+    {0271, 'b'}, /* \272: "onumb" */
+    {0272, 0252}, /* \273: "onumber" */
+    {0273, '('}, /* \274: "onumber(" */
+    {',', 'e'}, /* \275: ",e" */
+    {'\n', 0213}, /* \276: "\nend\n" */
+    {'~', '='}, /* \277: "~=" */
+    {0257, ' '}, /* \300: "not " */
+    {'%', 'd'}, /* \301: "%d" */
+    {'s', 0244}, /* \302: "sub" */
+    {'1', ','}, /* \303: "1," */
+    {0201, 'b'}, /* \304: "',b" */
+    {0213, 0211}, /* \305: "end\nlocal " */
+    {'t', 0237}, /* \306: "t',d" */
+    {'t', 0274}, /* \307: "tonumber(" */
+    {0240, 0225}, /* \310: "else" */
+    {0206, 'p'}, /* \311: "k('p" */
+    {0201, 'c'}, /* \312: "',c" */
+    {0206, 'l'}, /* \313: "k('l" */
+    {0221, '0'}, /* \314: "000" */
+    {'\'', 0235}, /* \315: "'.." */
+    {'\n', 0217}, /* \316: "\nif " */
+    {'\'', 0242}, /* \317: "'0'" */
+    {0236, 0225}, /* \320: "k('hse" */
+    {')', 0213}, /* \321: ")end\n" */
+    {',', 'n'}, /* \322: ",n" */
+    {'+', ')'}, /* \323: "+)" */
+    {',', 'h'}, /* \324: ",h" */
+    {0270, 0302}, /* \325: "string.sub" */
+    {0206, 'z'}, /* \326: "k('z" */
+    {0263, '{'}, /* \327: "return{" */
+    {0322, '}'}, /* \330: ",n}" */
+    {'i', 's'}, /* \331: "is" */
+    {0323, ' '}, /* \332: "+) " */
+    {'(', 0301}, /* \333: "(%d" */
+    {0325, '('}, /* \334: "string.sub(" */
+    {0232, 0211}, /* \335: " then\nlocal " */
+    {'m', 'a'}, /* \336: "ma" */
+    {0254, 'p'}, /* \337: "exp" */
     {0337, 'i'}, /* \340: "expi" */
     {0340, 0222}, /* \341: "expire" */
-    {'2', ']'}, /* \342: "2]" */
-    {0234, '\''}, /* \343: "..'" */
-    {'d', 0240}, /* \344: "del" */
-    {0324, 0312}, /* \345: "h('hset',d" */
-    {'t', 'i'}, /* \346: "ti" */
-    {',', 'D'}, /* \347: ",D" */
-    {0265, ' '}, /* \350: "return " */
+    {0235, '\''}, /* \342: "..'" */
+    {'d', 0240}, /* \343: "del" */
+    {0320, 0306}, /* \344: "k('hset',d" */
+    {'t', 'i'}, /* \345: "ti" */
+    {',', 'E'}, /* \346: ",E" */
+    {0263, ' '}, /* \347: "return " */
+    {')', 0230}, /* \350: ")or " */
     {'o', 'k'}, /* \351: "ok" */
     {0351, 0200}, /* \352: "oken" */
-    {',', 0302}, /* \353: ",1," */
-    {'=', 'k'}, /* \354: "=k" */
+    {',', 0303}, /* \353: ",1," */
+    {'=', 'n'}, /* \354: "=n" */
     {'+', '1'}, /* \355: "+1" */
-    {0314, 0341}, /* \356: "h('pexpire" */
-    {0202, 0213}, /* \357: ")\nend\n" */
-    {'[', 0342}, /* \360: "[2]" */
-    {0343, ' '}, /* \361: "..' " */
-    {0361, 0321}, /* \362: "..' '.." */
-    {'s', '('}, /* \363: "s(" */
-    {'g', 'e'}, /* \364: "ge" */
-    {'X', '='}, /* \365: "X=" */
-    {'f', 0203}, /* \366: "fal" */
-    {0366, 0225}, /* \367: "false" */
-    {'C', '('}, /* \370: "C(" */
-    {'f', 'u'}, /* \371: "fu" */
-    {0371, 'n'}, /* \372: "fun" */
-    {0372, 'c'}, /* \373: "func" */
-    {0373, 0346}, /* \374: "functi" */
-    {0374, 0233}, /* \375: "function" */
-    {0375, ' '}, /* \376: "function " */
-    {0222, 'd'}, /* \377: "red" */
+    {0336, 't'}, /* \356: "mat" */
+    {0311, 0341}, /* \357: "k('pexpire" */
+    {0202, 0213}, /* \360: ")\nend\n" */
+    {'[', '2'}, /* \361: "[2" */
+    {0361, ']'}, /* \362: "[2]" */
+    {0342, ' '}, /* \363: "..' " */
+    {0363, 0315}, /* \364: "..' '.." */
+    {'v', '('}, /* \365: "v(" */
+    {'g', 'e'}, /* \366: "ge" */
+    {'Y', '='}, /* \367: "Y=" */
+    {'f', 0203}, /* \370: "fal" */
+    {0370, 0225}, /* \371: "false" */
+    {'D', '('}, /* \372: "D(" */
+    {'f', 'u'}, /* \373: "fu" */
+    {0373, 'n'}, /* \374: "fun" */
+    {0374, 'c'}, /* \375: "func" */
+    {0375, 0345}, /* \376: "functi" */
+    {0376, 0234}, /* \377: "function" */
     {0, 0},
-    {0377, 0323}, /* \001: "redis" */
-    {0352, 0201}, /* \002: "oken'," */
-    {')', 0226}, /* \003: ")or " */
-    {0317, 'i'}, /* \004: "h('li" */
-    {04, 0224}, /* \005: "h('lind" */
-    {05, 0260}, /* \006: "h('lindex" */
-    {06, 0303}, /* \007: "h('lindex',b" */
-    {'1', 0320}, /* \010: "1000" */
-    {'m', 'a'}, /* \011: "ma" */
+    {0377, ' '}, /* \001: "function " */
+    {0222, 'd'}, /* \002: "red" */
+    {02, 0331}, /* \003: "redis" */
+    {0352, 0201}, /* \004: "oken'," */
+    {',', 'K'}, /* \005: ",K" */
+    {0332, 0333}, /* \006: "+) (%d" */
+    {'=', 0270}, /* \007: "=string." */
+    {'c', 'h'}, /* \010: "ch" */
+    {'=', 0307}, /* \011: "=tonumber(" */
     {0, 0},
-    {0230, '1'}, /* \013: ",'1" */
-    {'1', ']'}, /* \014: "1]" */
-    {'4', ']'}, /* \015: "4]" */
-    {0236, 0364}, /* \016: "h('hge" */
-    {0345, 0230}, /* \017: "h('hset',d,'" */
-    {'l', 'e'}, /* \020: "le" */
-    {'0', ','}, /* \021: "0," */
-    {'K', 'E'}, /* \022: "KE" */
-    {022, 'Y'}, /* \023: "KEY" */
-    {023, 'S'}, /* \024: "KEYS" */
-    {01, '.'}, /* \025: "redis." */
-    {0206, 'l'}, /* \026: "call" */
-    {0272, 0201}, /* \027: "sub'," */
-    {0316, 0316}, /* \030: "%d%d" */
-    {0353, '-'}, /* \031: ",1,-" */
-    {'>', '0'}, /* \032: ">0" */
-    {0230, 0246}, /* \033: ",'0'" */
-    {'h', '('}, /* \034: "h(" */
-    {'+', ')'}, /* \035: "+)" */
-    {'<', 0354}, /* \036: "<=k" */
-    {0370, 'D'}, /* \037: "C(D" */
+    {0313, 'i'}, /* \013: "k('li" */
+    {013, 0224}, /* \014: "k('lind" */
+    {014, 0254}, /* \015: "k('lindex" */
+    {015, 0304}, /* \016: "k('lindex',b" */
+    {'1', 0314}, /* \017: "1000" */
+    {'x', '('}, /* \020: "x(" */
+    {0226, '1'}, /* \021: ",'1" */
+    {'[', '1'}, /* \022: "[1" */
+    {022, ']'}, /* \023: "[1]" */
+    {0236, 0366}, /* \024: "k('hge" */
+    {'a', 'a'}, /* \025: "aa" */
+    {0344, 0226}, /* \026: "k('hset',d,'" */
+    {'l', 'e'}, /* \027: "le" */
+    {'0', ','}, /* \030: "0," */
+    {'E', 'Y'}, /* \031: "EY" */
+    {031, 'S'}, /* \032: "EYS" */
+    {03, '.'}, /* \033: "redis." */
+    {0205, 'l'}, /* \034: "call" */
+    {0302, 0201}, /* \035: "sub'," */
+    {0353, '-'}, /* \036: ",1,-" */
+    {'>', '0'}, /* \037: ">0" */
 };
 
 static const uint8_t common[] =
-    "\211a,b,c,d=\024[\014,\024\360,\024[3],\024[\015\257e,f=\307\014,\307" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f=ARGV[1],ARGV[ */
-    "3]\257g=3\221\320\257h=\025\026\257i=\205\346me'\273j=i[\014" /* 3]\nlocal g=300000\nlocal h=redis.call\nlocal i=h('time')\nlocal j=i[1] */
-    "\234\327\204\221\221\246\234i\360,-6\273k=\256\335j\0314)\242" /* ..string.sub('00000'..i[2],-6)\nlocal k=tonumber(string.sub(j,1,-4))\nif  */
-    "k>\256\307\342)\217 \332-2,0\333\310l=\007\033\273" /* k>tonumber(ARGV[2])then return{-2,0,k}end\nlocal l=h('lindex',b,'0')\nlocal  */
-    "m=l\241\330sco\222\315\267\273n=\3075]\232e\243l\243e\257o=\236m" /* m=l and h('zscore',c,e)\nlocal n=ARGV[5]and e or l or e\nlocal o=h('hm */
-    "\364\312\230t\002'\222\020a\225d\201'w\002n\273p,q,r=o[\014\226'0\201o\360\226'0" /* get',d,'token','released','woken',n)\nlocal p,q,r=o[1]or '0',o[2]or '0 */
-    "\201o[3]\257\376\363t\242\314ttl\237)<t+864\221\320\235\356" /* ',o[3]\nlocal function s(t)\nif h('pttl',d)<t+86400000 then h('pexpire */
-    "\237\334\355728\221\320\325\310\376u(t\242l\235\025p\026\204" /* ',d,t+172800000)end\nend\nlocal function u(t)\nif l then redis.pcall(' */
-    "zadd\315\230XX\201k+t+g,l\325\310\376v(w\334,x\273y,z=j,\256" /* zadd',c,'XX',k+t+g,l)end\nend\nlocal function v(w,t,x)\nlocal y,z=j,tonumber( */
-    "p\0030\322z>=\256j)\232z<2^53\235y=\301f\223\011t\204%.0f\201z\355)\310" /* p)or 0\nif z>=tonumber(j)and z<2^53 then y=string.format('%.0f',z+1)end\nlocal  */
-    "A=\335p\03110)\271\335j\03110\242A\241\311l\241\236l\200" /* A=string.sub(p,1,-10)~=string.sub(j,1,-10)\nif A and not l and h('hlen */
-    "\237)>5\231\017t\002p\202\205\344\237\357\017t\002" /* ',d)>5 then\nh('hset',d,'token',p)\nh('del',d)\nend\nh('hset',d,'token', */
-    "y\230hold\247\201w\230\222\020a\225d\201q\242A \223#t>7\235\363t\325\324t\261,w,x\242" /* y,'holder',w,'released',q)\nif A or#t>7 then s(t)end\nh('hset',a,w,x)\nif  */
-    "\025p\026\204p\341\261\334)\2711\231\205\344\261\202\356\261\334\357" /* redis.pcall('pexpire',a,t)~=1 then\nh('del',a)\nh('pexpire',a,t)\nend\n */
-    "\350y\270" /* return y\nend\n */
+    "\211a,b,c,d=K\032\023\005\032\362\005\032[3]\005\032[4]\264e,f,g\324,i\007" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
+    "\356\010(ARGV\023\226^(%S\006\332(%S\006\332?\333*)$'\253j=3\221\314\264" /* match(ARGV[1],'^(%S+) (%d+) (%S+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
+    "k=\033\034\264l=\206\345me'\253m=l\023\235\325\204\221\221\242\235l\362" /* k=redis.call\nlocal l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2] */
+    ",-6\253n\011\334m\0364)\245n>\307f)t\216 \327" /* ,-6)\nlocal n=tonumber(string.sub(m,1,-4))\nif n>tonumber(f)then return{ */
+    "-2,0\330\305o=\016\226\242\253p=o\233\326sco\222\312\275\253" /* -2,0,n}end\nlocal o=k('lindex',b,'0')\nlocal p=o and k('zscore',c,e)\nlocal  */
+    "q=h\277\317\233e\251o\251e\264r=\236m\366\306\226t\004'\222\027a\225d\201'w\004" /* q=h~='0' and e or o or e\nlocal r=k('hmget',d,'token','released','woken', */
+    "q\253s,t,u=r\023\230'0\201r\362\230'0\201r[3]\264\001\365h\245\311" /* q)\nlocal s,t,u=r[1]or '0',r[2]or '0',r[3]\nlocal function v(h)\nif k('p */
+    "ttl\237)<h+864\221\314\241\357\237\324\355728\221\314\321\305\001" /* ttl',d)<h+86400000 then k('pexpire',d,h+172800000)end\nend\nlocal function  */
+    "w(h\245o\241\033p\034\204zadd\312\226XX\201n+h+j,o\321\305\001" /* w(h)\nif o then redis.pcall('zadd',c,'XX',n+h+j,o)end\nend\nlocal function  */
+    "\020y\324,z\253i,A=m,\307s\3500\316A>\011m)\227 A<2^53\241" /* x(y,h,z)\nlocal i,A=m,tonumber(s)or 0\nif A>=tonumber(m)and A<2^53 then  */
+    "i\007f\223\356\204%.0f\201A\355)\305B=\334s\03610)\277\334" /* i=string.format('%.0f',A+1)end\nlocal B=string.sub(s,1,-10)~=string.sub( */
+    "m\03610\245B\233\300o\233\236l\200\237)>5\232\026t\004s\202" /* m,1,-10)\nif B and not o and k('hlen',d)>5 then\nk('hset',d,'token',s)\n */
+    "\206\343\237\360\026t\004i\226hold\252\201y\226\222\027a\225d\201t\245B \223" /* k('del',d)\nend\nk('hset',d,'token',i,'holder',y,'released',t)\nif B or */
+    "#h>7\241\365h\321\320t\255,y,z\245\033p\034\204p\341\255\324)\2771\232" /* #h>7 then v(h)end\nk('hset',a,y,z)\nif redis.pcall('pexpire',a,h)~=1 then\n */
+    "\206\343\255\202\357\255\324\360\347i\276" /* k('del',a)\nk('pexpire',a,h)\nend\nreturn i\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\211B='5\221\246\257\376\037,E\202\236\344\237,E\202\317\222m\303\013\201D" /* local B='5000'\nlocal function C(D,E)\nh('hdel',d,E)\nh('lrem',b,'1',D */
-    "\202\330\222m\315\347\242D\250l\235l=\007\033\325\310\376" /* )\nh('zrem',c,D)\nif D==l then l=h('lindex',b,'0')end\nend\nlocal function  */
-    "F(G\273H,I=\021\367\nwhi\020 \266ue do\257D=l\322H\032\235D=\007" /* F(G)\nlocal H,I=0,false\nwhile true do\nlocal D=l\nif H>0 then D=h('lindex',b */
-    ",H\325\216\311D\243D\250G\235\350\311I \310J='\001s\233_\207ck" /* ,H)end\nif not D or D==G then return not I end\nlocal J='redisson_lock */
-    "__chann\240\321\335b,20)\343:\321D\257K=\314\244\027'n\245\027J)\360" /* __channel'..string.sub(b,20)..':'..D\nlocal K=h('pubsub','numsub',J)[2] */
-    "\032\241'p\244l\323h'\322\311K\336L=\025p\026\204p\244\027'shardn\245" /* >0 and 'publish'\nif not K then\nlocal L=redis.pcall('pubsub','shardnum */
-    "\027J)\360\nK=L\241L\032\241'sp\244l\323h'\270\211E=D\250n\241o[\015\226\016" /* sub',J)[2]\nK=L and L>0 and 'spublish'\nend\nlocal E=D==n and o[4]or h('hge */
-    "\312\347\242E\336M,N,O=\301\011tc\034E\230^(\316\035 (\316\035 (\030\030" /* t',d,D)\nif E then\nlocal M,N,O=string.match(E,'^(%d+) (%d+) (%d%d%d%d */
-    "\316?\316?)$'\242\311O\243M*\010+N/\010+O\036\231\037\347\202\313\216I\231" /* %d?%d?)$')\nif not O or M*1000+N/1000+O<=k then\nC(D,D)\nelseif I then\n */
-    "\350\367\n\313\216K\336y=v(D,O\033\202\037\347\202u(O\202\034K,J,y" /* return false\nelseif K then\nlocal y=v(D,O,'0')\nC(D,D)\nu(O)\nh(K,J,y */
-    "\362\335j\0314)\362O\202\350'giv\200'\n\313\nH=H\355\270" /* ..' '..string.sub(j,1,-4)..' '..O)\nreturn 'given'\nelse\nH=H+1\nend\n */
-    "\313\257m=\330sco\222\315\347\003\331\257P,Q='suspect:\321D,\367\322" /* else\nlocal m=h('zscore',c,D)or '0'\nlocal P,Q='suspect:'..D,false\nif  */
-    "K\231\216I\235\350\367 \310R=D\362m\257S=\256" /* K then\nif I then return false end\nlocal R=D..' '..m\nlocal S=tonumber( */
-    "\016\312\230s\251ce')\0030\322r\271R\243S+3*B<k\243S>k\231\017" /* h('hget',d,'since'))or 0\nif r~=R or S+3*B<k or S>k then\nh('hset',d,' */
-    "w\002R\230s\251ce\201k\202\3630\202\313\nQ=S+B\036\270\216\311Q\231f\226T=\021" /* woken',R,'since',k)\ns(0)\nelse\nQ=S+B<=k\nend\nif not Q then\nfor T=0, */
-    "H-1 do\n\330\251crby\315,g,\007,T)\357\216H\032\231\317\222m\303" /* H-1 do\nh('zincrby',c,g,h('lindex',b,T))\nend\nif H>0 then\nh('lrem',b */
-    "\353D\202\317push\303\347\202l=D\270\236\344\237,P\202\034K,J\033\202\350\367" /* ,1,D)\nh('lpush',b,D)\nl=D\nend\nh('hdel',d,P)\nh(K,J,'0')\nreturn false */
-    "\270\313\257U,S=\301\011tc\034\016\312,P\003'\201'(%S\035 (\316\035'\242" /* \nend\nelse\nlocal U,S=string.match(h('hget',d,P)or '','(%S+) (%d+)')\nif  */
-    "U\271m\243\256S)>k\231\345,P,m\362k\202\3630\202S\354\270Q" /* U~=m or tonumber(S)>k then\nh('hset',d,P,m..' '..k)\ns(0)\nS=k\nend\nQ */
-    "=S+B\036\243\256m)\036\nI=I\243\311Q\270\216Q\231\037,P\202\313\n" /* =S+B<=k or tonumber(m)<=k\nI=I or not Q\nend\nif Q then\nC(D,P)\nelse\n */
-    "H=H\355\270\213\213\213" /* H=H+1\nend\nend\nend\nend\n */
+    "\211C='5\221\242\264\001\372E,F\202\236\343\237,F\202\313\222m\304\021\201E" /* local C='5000'\nlocal function D(E,F)\nk('hdel',d,F)\nk('lrem',b,'1',E */
+    "\202\326\222m\312\346\245E\246o\241o=\016\226\242\321\305\001" /* )\nk('zrem',c,E)\nif E==o then o=k('lindex',b,'0')end\nend\nlocal function  */
+    "G(H\253I,J=\030\371\nwhi\027\214rue do\264E=o\316I\037\241E=\016" /* G(H)\nlocal I,J=0,false\nwhile true do\nlocal E=o\nif I>0 then E=k('lindex',b */
+    ",I\321\217\300E\251E\246H\241\347\300J \305K='\003s\234_\207ck" /* ,I)end\nif not E or E==H then return not J end\nlocal K='redisson_lock */
+    "__\010ann\240\315\334b,20)\342:\315E\264L=\311\244\035'n\247\035K)\362" /* __channel'..string.sub(b,20)..':'..E\nlocal L=k('pubsub','numsub',K)[2] */
+    "\037\233'p\244l\331h'\316\300L\335M=\033p\034\204p\244\035'shardn\247" /* >0 and 'publish'\nif not L then\nlocal M=redis.pcall('pubsub','shardnum */
+    "\035K)\362\nL=M\233M\037\233'sp\244l\331h'\276\211F=E\246q\233r[4]\230\024" /* sub',K)[2]\nL=M and M>0 and 'spublish'\nend\nlocal F=E==q and r[4]or k('hge */
+    "\306\346\245F\335N,O,P\007\356\010(F\226^\333\006\006\301\301\301" /* t',d,E)\nif F then\nlocal N,O,P=string.match(F,'^(%d+) (%d+) (%d%d%d%d */
+    "\301?\301?)$'\245\300P\251N*\017+O/\017+P<\354\232\372E\346\202\310\217J\232" /* %d?%d?)$')\nif not P or N*1000+O/1000+P<=n then\nD(E,E)\nelseif J then\n */
+    "\347\371\n\310\217L\335i=\020E,P\226\242\202\372E\346\202w(P\202k(L\005,i" /* return false\nelseif L then\nlocal i=x(E,P,'0')\nD(E,E)\nw(P)\nk(L,K,i */
+    "\364\334m\0364)\364P\202\347'giv\200'\n\310\nI=I\355\276" /* ..' '..string.sub(m,1,-4)..' '..P)\nreturn 'given'\nelse\nI=I+1\nend\n */
+    "\310\264p=\326sco\222\312\346\350\317\264Q,R='suspect:\315E,\371\316" /* else\nlocal p=k('zscore',c,E)or '0'\nlocal Q,R='suspect:'..E,false\nif  */
+    "L\232\217J\241\347\371 \305S=E\364p\264T\011" /* L then\nif J then return false end\nlocal S=E..' '..p\nlocal T=tonumber( */
+    "\024\306\226s\243ce')\3500\316u\277S\251T+3*C<n\251T>n\232\026" /* k('hget',d,'since'))or 0\nif u~=S or T+3*C<n or T>n then\nk('hset',d,' */
+    "w\004S\226s\243ce\201n\202\3650\202\310\nR=T+C<\354\276\217\300R\232f\230U=\030" /* woken',S,'since',n)\nv(0)\nelse\nR=T+C<=n\nend\nif not R then\nfor U=0, */
+    "I-1 do\n\326\243crby\312,j,\016,U)\360\217I\037\232\313\222m\304" /* I-1 do\nk('zincrby',c,j,k('lindex',b,U))\nend\nif I>0 then\nk('lrem',b */
+    "\353E\202\313push\304\346\202o=E\276\236\343\237,Q\202k(L\005\226\242\202\347\371" /* ,1,E)\nk('lpush',b,E)\no=E\nend\nk('hdel',d,Q)\nk(L,K,'0')\nreturn false */
+    "\276\310\264V,T\007\356\010(\024\306,Q\350'\201'(%S\006\323'\245" /* \nend\nelse\nlocal V,T=string.match(k('hget',d,Q)or '','(%S+) (%d+)')\nif  */
+    "V\277p \223\214\274T)>n\232\344,Q,p\364n\202\3650\202T\354\276R" /* V~=p or tonumber(T)>n then\nk('hset',d,Q,p..' '..n)\nv(0)\nT=n\nend\nR */
+    "=T+C<\354 \223\214\274p)<\354\nJ=J\251\300R\276\217R\232\372E,Q\202\310\n" /* =T+C<=n or tonumber(p)<=n\nJ=J or not R\nend\nif R then\nD(E,Q)\nelse\n */
+    "I=I\355\276\213\213\213" /* I=I+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\211t,V,W=\307\015,\256\3075]),\256\3076]\273\365\314t" /* local t,V,W=ARGV[4],tonumber(ARGV[5]),tonumber(ARGV[6])\nlocal X=h('pt */
-    "tl\261\273Y=X\271-2\241\016t\261\267\273z=\256p\0030\322Y" /* tl',a)\nlocal Y=X~=-2 and h('hget',a,e)\nlocal z=tonumber(p)or 0\nif Y */
-    "\231\216V>=0\241\275(z>W\241z<2^53)\217\nq=p\n\017\222\020a\225d\201" /*  then\nif V>=0 and not(z>W and z<2^53)then\nq=p\nh('hset',d,'released', */
-    "q\202\3630\202\205\344\261\202\365-2\n\313\216\3076]\250p\243V>=0\336Z=Y\250" /* q)\ns(0)\nh('del',a)\nX=-2\nelseif ARGV[6]==p or V>=0 then\nlocal Z=Y== */
-    "\331\241V<0\322Z\243X<\256t)\217\n\356\261\334\202\365t\270\356" /* '0' and V<0\nif Z or X<tonumber(t)then\nh('pexpire',a,t)\nX=t\nend\nh('pexpire */
-    "\237,X\355728\221\320\202u(X\242Y\271\214\227(Z\243Y\271\331)\217 \324t\261\267,f\325" /* ',d,X+172800000)\nu(X)\nif Y~=f and(Z or Y~='0')then h('hset',a,e,f)end\n */
-    "\332\302z\333\270\213\216f\271'1'\243V<0\235\332-\3020\333\213\216W" /* return{1,z,k}\nend\nend\nif f~='1' or V<0 then return{-1,0,k}end\nif W */
-    ">z\235p=\331\234\3076]\213\216X\250-2\231\216\311l\235\332\302\256" /* >z then p='0'..ARGV[6]end\nif X==-2 then\nif not l then return{1,tonumber( */
-    "v(e\334\013'))\333\213" /* v(e,t,'1')),k}end\n */
+    "\211W\007\356\010(g\226^-(.*)'\253X\011i\3500\264\367\311" /* local W=string.match(g,'^-(.*)')\nlocal X=tonumber(i)or 0\nlocal Y=k('p */
+    "ttl\255\253Z=Y\277-2\233\024t\255\275\253A\011s\3500\316" /* ttl',a)\nlocal Z=Y~=-2 and k('hget',a,e)\nlocal A=tonumber(s)or 0\nif  */
+    "Z\232\217\300W\233\257(A>X\233A<2^53)t\216\nt=s\n\026\222\027a\225" /* Z then\nif not W and not(A>X and A<2^53)then\nt=s\nk('hset',d,'release */
+    "d\201t\202\3650\202\206\343\255\202\367-2\n\310\217i\246s\251\300W\335\025=Z\246" /* d',t)\nv(0)\nk('del',a)\nY=-2\nelseif i==s or not W then\nlocal aa=Z== */
+    "\317\233W\316\025\251Y<\307h)t\216\n\357\255\324\202\367h\276\357" /* '0' and W\nif aa or Y<tonumber(h)then\nk('pexpire',a,h)\nY=h\nend\nk('pexpire */
+    "\237,Y\355728\221\314\202w(Y\253z=W\251'1'\316Z\277z\231(\025\251Z\277\317)t\216" /* ',d,Y+172800000)\nw(Y)\nlocal z=W or '1'\nif Z~=z and(aa or Z~='0')then */
+    " \320t\255\275,z\321\327\303A\330\276\213\217W\241\327-\3030\330" /*  k('hset',a,e,z)end\nreturn{1,A,n}\nend\nend\nif W then return{-1,0,n} */
+    "\213\217X>A\241s=\317\235i \213\217Y\246-2\232\217\300o\241\327\303\307" /* end\nif X>A then s='0'..i end\nif Y==-2 then\nif not o then return{1,tonumber( */
+    "\020e\324\021'))\330\213" /* x(e,h,'1')),n}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\216F(e)\250\266ue\336y=v(e\334\013'\202\370e\267\202u(t\202\332\302\256" /* if F(e)==true then\nlocal y=v(e,t,'1')\nC(e,e)\nu(t)\nreturn{1,tonumber( */
-    "y)\333\270\365\314ttl\261\202\313\216r\231\330sco\222\315\267\202\236\344\237\230" /* y),k}\nend\nX=h('pttl',a)\nelseif r then\nh('zscore',c,e)\nh('hdel',d,' */
-    "w\352'\357\216V\2500\235\332\021X\333\310aa=\311m\243\335" /* woken')\nend\nif V==0 then return{0,X,k}end\nlocal aa=not m or string.sub( */
-    "o[\015\226'\201\3028)\271\335j\3538\242aa\336T=m \227(\317pos\303" /* o[4]or '',1,8)~=string.sub(j,1,8)\nif aa then\nlocal T=m and(h('lpos',b */
-    "\267\230MAXLEN\201\010)\223(\007,\010)\232\010)\242T\336ab\354" /* ,e,'MAXLEN',1000)or(h('lindex',b,1000)and 1000))\nif T then\nlocal ab=k */
-    "+(T\355)*g\322\256m)<ab\235\330add\315,ab\267\325\313\n\330add\315" /* +(T+1)*g\nif tonumber(m)<ab then h('zadd',c,ab,e)end\nelse\nh('zadd',c */
-    "\230XX\2010\267\273H=\205rpush\303\267\202\330add\315\326+\011\215.\011x(X,0)+H*g\267\357" /* ,'XX',0,e)\nlocal H=h('rpush',b,e)\nh('zadd',c,k+math.max(X,0)+H*g,e)\nend\n */
-    "\356\303\0132096\221\221\246\202\356\315\0132096\221\221\246\357\345" /* h('pexpire',b,'1209600000')\nh('pexpire',c,'1209600000')\nend\nh('hset',d */
-    "\267,i[\014\362i\360\362\3075]\242aa\235\3630\325\216l\241l\271e\235" /* ,e,i[1]..' '..i[2]..' '..ARGV[5])\nif aa then s(0)end\nif l and l~=e then  */
-    "\365-1 \213\332\021X\333\n" /* X=-1 end\nreturn{0,X,k}\n */
+    "\217G(e)\246true\335i=\020e\324\021'\202\372e\275\202w(h\202\327\303\307" /* if G(e)==true then\nlocal i=x(e,h,'1')\nD(e,e)\nw(h)\nreturn{1,tonumber( */
+    "i)\330\276\367\311ttl\255\202\310\217u\232\326sco\222\312\275\202\236\343\237\226" /* i),n}\nend\nY=k('pttl',a)\nelseif u then\nk('zscore',c,e)\nk('hdel',d,' */
+    "w\352'\360\217g\246\317\241\327\030Y\330\305ab=\300p\251\334" /* woken')\nend\nif g=='0' then return{0,Y,n}end\nlocal ab=not p or string.sub( */
+    "r[4]\230'\201\3038)\277\334m\3538\245ab\335U=p\231(\313pos\304" /* r[4]or '',1,8)~=string.sub(m,1,8)\nif ab then\nlocal U=p and(k('lpos',b */
+    "\275\226MAXLEN\201\017)\223(\016,\017)\227 \017)\245U\335ac\354" /* ,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000))\nif U then\nlocal ac=n */
+    "+(U\355)*j\n\215\214\274p)<ac\241\326add\312,ac\275\321\310\n\326add\312" /* +(U+1)*j\nif tonumber(p)<ac then k('zadd',c,ac,e)end\nelse\nk('zadd',c */
+    "\226XX\2010\275\253I=\206rpush\304\275\202\326add\312\322+\356h.\336\020Y,0)+I*j\275\360" /* ,'XX',0,e)\nlocal I=k('rpush',b,e)\nk('zadd',c,n+math.max(Y,0)+I*j,e)\nend\n */
+    "\357\304\0212096\221\221\242\202\357\312\0212096\221\221\242\360\344" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
+    "\275,l\023\364l\362\364g\245ab\241\3650\321\217o\233o\277e\241\367" /* ,e,l[1]..' '..l[2]..' '..g)\nif ab then v(0)end\nif o and o~=e then Y= */
+    "-1 \213\327\030Y\330\n" /* -1 end\nreturn{0,Y,n}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\211y=\307\015\257V=\016t\261\267\273W=V \227(y\250\331\243y\250p\242" /* local y=ARGV[4]\nlocal V=h('hget',a,e)\nlocal W=V and(y=='0' or y==p)\nif  */
-    "f\271\331\235W=\205\260\323ts\261)\2501 \310\365W \223(y\271\331\241q\250y\242" /* f~='0' then W=h('exists',a)==1 end\nlocal X=W or(y~='0' and q==y)\nif  */
-    "W\231\205\344\261\242V\235q=p \213\310Y=\367\322l\231" /* W then\nh('del',a)\nif V then q=p end\nend\nlocal Y=false\nif l then\n */
+    "\211W=\024t\255\275\253X=W\231(i\246''\251i\246s\245g\277\317\241X=" /* local W=k('hget',a,e)\nlocal X=W and(i=='' or i==s)\nif g~='0' then X= */
+    "\206\254i\250s\255)\2461 \305\367X \223(i\277''\231\214\246i\245X\232\206\343\255" /* k('exists',a)==1 end\nlocal Y=X or(i~='' and t==i)\nif X then\nk('del',a */
+    "\245W\220\214=s \213\305Z=\371\316o\232" /* )\nif W then t=s end\nend\nlocal Z=false\nif o then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\216y\250\214\232\311W\235\370e\267)\310Z=W\243\205\260\323ts\261)\2500\nY=Z\241" /* if y==f and not W then C(e,e)end\nlocal Z=W or h('exists',a)==0\nY=Z and  */
-    "F()\250'giv\200'\270\216W\241V\241p\271\331\241\311Y\235\017\222" /* F()=='given'\nend\nif W and V and p~='0' and not Y then h('hset',d,'re */
-    "\020a\225d\201q\325\332X\2411\243\0210\333\n" /* leased',q)end\nreturn{X and 1 or 0,0,k}\n */
+    "\217i\246''\233g\246\317\233\300X\241\372e\275)\305\025=X\251\206\254i\250s\255" /* if i=='' and g=='0' and not X then D(e,e)end\nlocal aa=X or k('exists',a */
+    ")\2460\nZ=\025\233G()\246'giv\200'\276\217X\233W\233s\277\317\233\300Z\241" /* )==0\nZ=aa and G()=='given'\nend\nif X and W and s~='0' and not Z then  */
+    "\026\222\027a\225d\201t\321\327Y\2331\251\0300\330\n" /* k('hset',d,'released',t)end\nreturn{Y and 1 or 0,0,n}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\211a,b,c,d=\024[\014,\024\360,\024[3],\024[\015\257h=\025\026\257" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal h=redis.call\nlocal  */
-    "i=\205\346me'\273k=i[\014*\010+\011\215.f\207\223(i\360/\010\273J='\001s\233" /* i=h('time')\nlocal k=i[1]*1000+math.floor(i[2]/1000)\nlocal J='redisson */
-    "_\207ck__chann\240\321\335b,20)\343:'\257V=\016t\203l\261\273" /* _lock__channel'..string.sub(b,20)..':'\nlocal V=h('hgetall',a)\nlocal  */
-    "o=\236m\364\312\230t\002'hold\247'\273W=\317ran\364\303,\021-1\273\365V" /* o=h('hmget',d,'token','holder')\nlocal W=h('lrange',b,0,-1)\nlocal X=V */
-    "[\014\226''\257Y=X\271''\241X\250o\360\257Z={\n\314ttl\261),Y\241o[\014" /* [1]or ''\nlocal Y=X~='' and X==o[2]\nlocal Z={\nh('pttl',a),Y and o[1] */
-    "\226'0\201Y\2411\243\021\256V\360\003\021#W,X\n}\nf\226aa\347 \251 ipair\363W)d" /* or '0',Y and 1 or 0,tonumber(V[2])or 0,#W,X\n}\nfor aa,D in ipairs(W)d */
-    "o\257E=\016\312\347\273ab\322E\336M,N,O=\301\011tc" /* o\nlocal E=h('hget',d,D)\nlocal ab\nif E then\nlocal M,N,O=string.matc */
-    "\034E\230^(\316\035 (\316\035 (\030\030\316?\316?)$'\202ab=O\241M*\010+N/\010+O\n\313\n" /* h(E,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nab=O and M*1000+N/1000+O\nelse\n */
-    "ab=\330sco\222\315\347\202\310L=\025p\026\204p\244\027'shardn\245\027J\234" /* ab=h('zscore',c,D)\nend\nlocal L=redis.pcall('pubsub','shardnumsub',J.. */
-    "D)\360\257K=\314\244\027'n\245\027J\234D)\360\032\243L\241L\032\257ac=0" /* D)[2]\nlocal K=h('pubsub','numsub',J..D)[2]>0 or L and L>0\nlocal ac=0 */
-    "\nif(\256ab\2430\0030)>k\235ac=K\2412\2431 \213Z[#Z\355]=E\241" /* \nif(tonumber(ab or 0)or 0)>k then ac=K and 2 or 1 end\nZ[#Z+1]=E and  */
-    "1\2430\nZ[#Z\355]=ac\nZ[#Z\355]=D\270\350Z\n" /* 1 or 0\nZ[#Z+1]=ac\nZ[#Z+1]=D\nend\nreturn Z\n */
+    "\211a,b,c,d=K\032\023\005\032\362\005\032[3]\005\032[4]\264k=\033\034\264" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
+    "l=\206\345me'\253n=l\023*\017+\356h.f\207\223(l\362/\017\253K='\003s\234" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal K='redisson */
+    "_\207ck__\010ann\240\315\334b,20)\342:'\264W=\024t\203l\255\253" /* _lock__channel'..string.sub(b,20)..':'\nlocal W=k('hgetall',a)\nlocal  */
+    "r=\236m\366\306\226t\004'hold\252'\253X=\313ran\366\304,\030-1\253\367W" /* r=k('hmget',d,'token','holder')\nlocal X=k('lrange',b,0,-1)\nlocal Y=W */
+    "\023\230''\264Z=Y\277''\233Y\246r\362\264\025={\n\311ttl\255),Z\233r\023" /* [1]or ''\nlocal Z=Y~='' and Y==r[2]\nlocal aa={\nk('pttl',a),Z and r[1] */
+    "\230'0\201Z\2331\251\030\307W\362\350\030#X,Y\n}\nf\230ab\346 \243 ipairs(X)d" /* or '0',Z and 1 or 0,tonumber(W[2])or 0,#X,Y\n}\nfor ab,E in ipairs(X)d */
+    "o\264F=\024\306\346\253ac\316F\335N,O,P\007\356\010" /* o\nlocal F=k('hget',d,E)\nlocal ac\nif F then\nlocal N,O,P=string.match */
+    "(F\226^\333\006\006\301\301\301\301?\301?)$'\202ac=P\233N*\017+O/\017+P\n\310\n" /* (F,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nac=P and N*1000+O/1000+P\nelse\n */
+    "ac=\326sco\222\312\346\202\305M=\033p\034\204p\244\035'shardn\247\035K\235" /* ac=k('zscore',c,E)\nend\nlocal M=redis.pcall('pubsub','shardnumsub',K.. */
+    "E)\362\264L=\311\244\035'n\247\035K\235E)\362\037\251M\233M\037\264ad=0" /* E)[2]\nlocal L=k('pubsub','numsub',K..E)[2]>0 or M and M>0\nlocal ad=0 */
+    "\n\215(\307ac\2510\3500)>n\241ad=L\2332\2511 \213\025[#\025\355]=F\233" /* \nif(tonumber(ac or 0)or 0)>n then ad=L and 2 or 1 end\naa[#aa+1]=F and  */
+    "1\2510\n\025[#\025\355]=ad\n\025[#\025\355]=E\276\347\025\n" /* 1 or 0\naa[#aa+1]=ad\naa[#aa+1]=E\nend\nreturn aa\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -275,9 +275,9 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 3588, "3958e2ac4714877838e6981ab2e43176ab7990cb"},
-    {{common, release_before, hand_over, release_after}, 2753, "ecda4db554511b15149feb238634b063c01f1180"},
+    {{common, acquire_before, hand_over, acquire_after}, 3623, "310d482651ca4722de65e565ee0e1e135483d7d1"},
+    {{common, release_before, hand_over, release_after}, 2790, "d0e84acf75e5c3eb6b43b7709cca15b49793f56e"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 791, "30966de01fc4e5bf2a65b72d4f0a55e9f67b73e2"};
+    {inspect, nothing, nothing, nothing}, 799, "c2e500cca8b866c57964f9ae52f20665b0fcb31d"};

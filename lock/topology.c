@@ -275,7 +275,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
     return;
   }
   fairlock_write_output(engine, writer);
-  if (greeting || !engine->synced || engine->request.target <= 0) return;
+  if (greeting || !engine->synced || engine->request.lease_ms == 0) return;
   if (engine->request_done == 0) engine->request.sequence = ++engine->last_sent;
   fairlock_write_command(writer, "WAIT", 3);
   resp_write_bulk_number(writer, topology->replicas);

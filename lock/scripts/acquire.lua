@@ -1,24 +1,23 @@
 -- First acquisition, re-entry, release of one level of it, a waiter's heartbeat, the confirmation
 -- of a grant, and renewal.
 --
--- ARGV  4 lease, ms
---       5 mode: 0 try, -1 only if held, else wait in the queue; the waiter timeout, ms: a waiter
---         that is not heard from for this long is dead
---       6 token: of the hold (mode -1), or of an earlier hold that id gave up and that may still
---         exist
--- Reply {1, token, now}   held, target times
+-- ARGV  mode   0 try; -n only if held, and then n times; else wait in the queue, with this waiter
+--              timeout, ms: a waiter that is not heard from for this long is dead
+--       token  of the hold (mode -n), or of an earlier hold that id gave up and that may still exist
+-- Reply {1, token, now}   held
 --       {0, ttl, now}     not now; the lock's ttl if id tries or is first in line, else -1
 --       {-1, 0, now}      the hold that the caller believes in is gone
 --       {-2, 0, now}      expired: the request came after its time
 -- include common.lua
 
-local lease, mode, earlier = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local keeps = string.match(mode, '^-(.*)') -- how many times
+local earlier = tonumber(token) or 0
 local ttl = call('pttl', lock)
 local count = ttl ~= -2 and call('hget', lock, id)
 local before = tonumber(last) or 0
 
 if count then
-  if mode >= 0 and not (before > earlier and before < 2 ^ 53) then
+  if not keeps and not (before > earlier and before < 2 ^ 53) then
     -- A hold that id gave up is not taken again: its token has been used, and its release may still
     -- come. Nor is an older one that a fail-over has brought back, or one whose token was evicted.
     released = last
@@ -26,25 +25,26 @@ if count then
     keep(0)
     call('del', lock)
     ttl = -2
-  elseif ARGV[6] == last or mode >= 0 then
+  elseif token == last or not keeps then
     -- Only the first confirmation of a grant may shorten the lease. It names the token, so a late
     -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
     -- hold, or from before a re-entry, may come late.
-    local confirms = count == '0' and mode < 0
+    local confirms = count == '0' and keeps
     if confirms or ttl < tonumber(lease) then
       call('pexpire', lock, lease)
       ttl = lease
     end
     call('pexpire', meta, ttl + 172800000) -- always a write: WAIT waits for the last one
     set_head(ttl)
-    if count ~= target and (confirms or count ~= '0') then call('hset', lock, id, target) end
+    local holds = keeps or '1'
+    if count ~= holds and (confirms or count ~= '0') then call('hset', lock, id, holds) end
     return {1, before, now}
   end
 end
-if target ~= '1' or mode < 0 then return {-1, 0, now} end
+if keeps then return {-1, 0, now} end
 -- This server took over without the newest token, and perhaps without other notes: the 0 makes them
 -- stale.
-if earlier > before then last = '0' .. ARGV[6] end
+if earlier > before then last = '0' .. token end
 
 if ttl == -2 then -- the lock is free
   if not head then return {1, tonumber(grant(id, lease, '1')), now} end
@@ -60,7 +60,7 @@ elseif woken then -- the waiter that was woken has come, and may wait again with
   call('zscore', timeout, id) -- each key is read before any is written
   call('hdel', meta, 'woken')
 end
-if mode == 0 then return {0, ttl, now} end
+if mode == '0' then return {0, ttl, now} end
 
 -- A note from the current hundred seconds shows that the place in the queue has been checked in
 -- them: the note is written last.
@@ -79,7 +79,7 @@ if old then
   call('pexpire', queue, '1209600000')
   call('pexpire', timeout, '1209600000')
 end
-call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. ARGV[5])
+call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode)
 if old then keep(0) end
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

@@ -12,7 +12,12 @@
 --           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
--- ARGV  1 id  2 when the request expires, ms of the server's clock  3 target hold count
+-- ARGV  1 the request, in one word, because each one more would cost a waiter 200 bytes a minute:
+--           id       of the waiter or holder
+--           expires  when the request does, ms of the server's clock
+--           mode     what to do
+--           lease    ms; 0 in a release
+--           token    of a hold; may be left out
 -- Reply {state, value, now}
 --
 -- Rules that make it harmless when Redis stops a script half-way: each key is read before any is
@@ -25,18 +30,18 @@
 -- strings that Redis gave, because Lua and Redis are slow to format them.
 
 local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, target = ARGV[1], ARGV[3]
+local id, expires, mode, lease, token = string.match(ARGV[1], '^(%S+) (%d+) (%S+) (%d+) ?(%d*)$')
 local chain = 300000 -- Redisson's fairLockWaitTimeout
 local call = redis.call
 
 local time = call('time')
 local micros = time[1] .. string.sub('00000' .. time[2], -6) -- since 1970
 local now = tonumber(string.sub(micros, 1, -4))
-if now > tonumber(ARGV[2]) then return {-2, 0, now} end
+if now > tonumber(expires) then return {-2, 0, now} end
 
 local head = call('lindex', queue, '0') -- false when nobody waits
 local score = head and call('zscore', timeout, id)
-local noted = ARGV[5] and id or head or id -- a release may need the note on the first in line
+local noted = lease ~= '0' and id or head or id -- a release may need that on the first in line
 local notes = call('hmget', meta, 'token', 'released', 'woken', noted)
 local last, released, woken = notes[1] or '0', notes[2] or '0', notes[3]
 

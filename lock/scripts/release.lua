@@ -1,17 +1,16 @@
 -- Release, leaving the queue, and force-release.
 --
--- ARGV  3 target: 0, or -1 to end the hold, whoever has it
---       4 token of the hold; 0 to leave the queue, and to end a hold that id never learned of
+-- ARGV  mode   0, or -1 to end the hold, whoever has it
+--       token  of the hold; none to leave the queue, and to end a hold that id never learned of
 -- Reply {1, 0, now}   done (a repeated request finds it done)
 --       {0, 0, now}   not held
 --       {-2, 0, now}  expired: the request came after its time
 -- include common.lua
 
-local token = ARGV[4]
 local count = call('hget', lock, id)
-local held = count and (token == '0' or token == last)
-if target ~= '0' then held = call('exists', lock) == 1 end
-local done = held or (token ~= '0' and released == token)
+local held = count and (token == '' or token == last)
+if mode ~= '0' then held = call('exists', lock) == 1 end
+local done = held or (token ~= '' and released == token)
 if held then
   call('del', lock)
   if count then released = last end
@@ -19,7 +18,7 @@ end
 local given = false
 if head then
   -- include hand_over.lua
-  if token == target and not held then forget(id, id) end
+  if token == '' and mode == '0' and not held then forget(id, id) end
   local free = held or call('exists', lock) == 0
   given = free and hand_over() == 'given' -- which stores `released`, too
 end

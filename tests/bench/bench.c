@@ -189,22 +189,22 @@ double server_cpu(redisContext *peer)
 
 int format_request(char **text, const char *name, const char *id, unsigned long long token)
 {
-  char expires[32];
-  char token_text[32];
-  snprintf(expires, sizeof expires, "%lld", ((long long)time(NULL) + 100) * 1000);
-  snprintf(token_text, sizeof token_text, "%llu", token);
+  char argument[200];
+  long long expires = ((long long)time(NULL) + 100) * 1000;
+  if (token == 0) snprintf(argument, sizeof argument, "%s %lld 5000 30000", id, expires);
+  else snprintf(argument, sizeof argument, "%s %lld 0 0 %llu", id, expires, token);
   if (token == 0) {
     return redisFormatCommand(text,
                               "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} "
-                              "fairlock:{%s} %s %s 1 30000 5000 0",
+                              "fairlock:{%s} %b",
                               fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1, name, name, name,
-                              name, id, expires);
+                              name, argument, strlen(argument));
   }
   return redisFormatCommand(text,
                             "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} "
-                            "fairlock:{%s} %s %s 0 %s",
+                            "fairlock:{%s} %b",
                             fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE].sha1, name, name, name, name,
-                            id, expires, token_text);
+                            argument, strlen(argument));
 }
 
 void append_request(redisContext *peer, const char *name, const char *id, unsigned long long token)

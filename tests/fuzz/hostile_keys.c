@@ -290,7 +290,7 @@ static double token_of(const char *text)
 struct request {
   int script;
   const char *id;
-  int target, lease, mode;
+  int mode, lease;
   const char *token;
 };
 
@@ -300,10 +300,10 @@ static bool check_acquired(const struct request *request, int64_t value, const s
   /* a handover is confirmed by the request that names its token, and by no other */
   bool handed = strcmp(before->count, "=0") == 0 && request->mode >= 0 &&
                 (double)value == token_of(before->token);
-  bool good = CHECK(strtod(after->count + 1, NULL) == (handed ? 0 : request->target));
+  int holds = request->mode < 0 ? -request->mode : 1;
+  bool good = CHECK(strtod(after->count + 1, NULL) == (handed ? 0 : holds));
   good &= CHECK(after->ttl > 0);
   if (before->count[0] != 0) return good;
-  good &= CHECK_EQUAL(request->target, 1);
   good &= CHECK(request->mode >= 0);
   good &= CHECK((double)value > token_of(before->token));
   good &= CHECK(after->ttl <= request->lease);
@@ -317,7 +317,7 @@ static bool check_waiting(const struct request *request, const struct audit *bef
   bool good = CHECK(after->count[0] == 0);
   /* planted without a place or an end, they are believed for up to 100 s */
   bool planted = before->score[0] != 0 && before->alive[0] != 0;
-  if (request->mode == 1) {
+  if (request->mode > 0) {
     good &= CHECK((after->queued || (planted && !before->queued)) && after->score[0] != 0 &&
                   after->alive[0] != 0);
     good &= CHECK(after->notes_ttl > 0 || (planted && before->notes_ttl == -1));
@@ -336,8 +336,8 @@ static bool check_answer(const struct request *request, const struct audit *befo
     return CHECK(answer == -1 || answer == -2);
   }
   bool good = CHECK(answer == 1 || answer == 0);
-  if (request->target == 0 && answer == 1) good &= CHECK(after->count[0] == 0);
-  if (request->target == 0 && strcmp(request->token, "0") == 0) good &= CHECK(after->count[0] == 0);
+  bool leaves = request->mode == 0 && (answer == 1 || request->token[0] == 0);
+  if (leaves) good &= CHECK(after->count[0] == 0);
   return good;
 }
 
@@ -346,13 +346,12 @@ static void send_request(const struct request *request)
   const char *name = sha[request->script];
   if (request->script == FAIRLOCK_SCRIPT_INSPECT) {
     raw_send(&redis, "EVALSHA %s 4 %s %s %s %s", name, NAME, QUEUE, TIMEOUT, OURS);
-  } else if (request->script == FAIRLOCK_SCRIPT_ACQUIRE) {
-    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s 9000000000000 %d %d %d %s", name, NAME, QUEUE,
-             TIMEOUT, OURS, request->id, request->target, request->lease, request->mode,
-             request->token);
   } else {
-    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s 9000000000000 %d %s %d", name, NAME, QUEUE,
-             TIMEOUT, OURS, request->id, request->target, request->token, request->lease);
+    char argument[200];
+    (void)snprintf(argument, sizeof argument, "%s 9000000000000 %d %d%s%s", request->id,
+                   request->mode, request->lease, request->token[0] != 0 ? " " : "",
+                   request->token);
+    raw_send(&redis, "EVALSHA %s 4 %s %s %s %s %s", name, NAME, QUEUE, TIMEOUT, OURS, argument);
   }
 }
 
@@ -360,19 +359,19 @@ static struct request choose_request(void)
 {
   static const char *const own[] = {"c:1", "c:2", "c:3"};
   static char token[32];
-  struct request request = {(int)below(7) / 3, PICK(own), 1, 1000 + (int)below(30000), 1, "0"};
+  struct request request = {(int)below(7) / 3, PICK(own), 0, 0, ""};
   struct audit audit;
   look(&audit, request.id);
   (void)snprintf(token, sizeof token, "%s",
-                 strspn(audit.token, "0123456789") > 0 ? audit.token : "0");
+                 strspn(audit.token, "0123456789") == strlen(audit.token) ? audit.token : "");
   if (below(3) == 0) request.token = token;
   if (request.script == FAIRLOCK_SCRIPT_ACQUIRE) {
-    request.mode = (int)below(3) - 1;
-    if (below(4) == 0) request.target = 1 + (int)below(3);
-    if (request.target > 1 || request.mode < 0) request.token = token;
+    static const int modes[] = {-3, -2, -1, -1, 0, 0, 1, 5000};
+    request.mode = modes[below(sizeof modes / sizeof modes[0])];
+    request.lease = 1000 + (int)below(30000);
+    if (request.mode < 0) request.token = token;
   } else {
-    request.target = below(4) == 0 ? 1 : (int)below(2) - 1;
-    if (request.target > 0) request.token = token;
+    request.mode = (int)below(2) - 1;
   }
   return request;
 }
@@ -448,10 +447,8 @@ static void test_any_contents(void)
       struct request request = choose_request();
       good = run_request(&request, &answers, &errors);
       if (!good) {
-        printf("# seed %" PRIu64
-               ", request %d: script %d id %s target %d lease %d mode %d token %s\n",
-               seed, i, request.script, request.id, request.target, request.lease, request.mode,
-               request.token);
+        printf("# seed %" PRIu64 ", request %d: script %d id %s mode %d lease %d token %s\n", seed,
+               i, request.script, request.id, request.mode, request.lease, request.token);
       }
     }
     take_messages();
@@ -467,12 +464,12 @@ static void test_any_contents(void)
  */
 static void test_wrong_types(void)
 {
-  static const struct request requests[] = {{FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 1, 1000, 1, "0"},
-                                            {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 2, 1000, -1, "5"},
-                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 1000, 0, "5"},
-                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 1000, 0, "0"},
-                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", -1, 1000, 0, "0"},
-                                            {FAIRLOCK_SCRIPT_INSPECT, "c:1", 0, 0, 0, "0"}};
+  static const struct request requests[] = {{FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 1, 1000, ""},
+                                            {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", -2, 1000, "5"},
+                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 0, "5"},
+                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 0, ""},
+                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", -1, 0, ""},
+                                            {FAIRLOCK_SCRIPT_INSPECT, "c:1", 0, 0, ""}};
   unsigned answers = 0;
   unsigned errors = 0;
   set_up();
@@ -502,7 +499,7 @@ static void test_long_queue(void)
 {
   unsigned answers = 0;
   unsigned errors = 0;
-  const struct request request = {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 1, 1000, 0, "0"};
+  const struct request request = {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", 0, 1000, ""};
   set_up();
   for (int i = 0; i < 100; i++)
     CHECK(raw_run(&redis, "RPUSH %s %d:1 %d:2 %d:3 %d:4 %d:5 %d:6 %d:7 %d:8 %d:9 %d:10", QUEUE, i,

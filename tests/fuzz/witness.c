@@ -28,12 +28,6 @@ static bool is(const struct witness_element *element, const char *text)
          memcmp(element->text, text, element->size) == 0;
 }
 
-static bool take_number(const struct witness_element *element, int64_t *number)
-{
-  *number = element->number;
-  return element->is_number;
-}
-
 static void keep_element(struct witness_stream *stream, const struct resp_event *event)
 {
   if (stream->count++ >= WITNESS_ELEMENTS) return;
@@ -175,40 +169,38 @@ static char script_named(const struct witness_element *element)
   return 0;
 }
 
-static bool good_acquire(const struct witness *witness, struct witness_request *request)
+static bool good_acquire(const struct witness_request *request)
 {
-  const struct witness_element *elements = witness->sent.elements;
-  if (witness->sent.count < 12) return false;
-  return take_number(&elements[10], &request->lease) &&
-         take_number(&elements[11], &request->mode) && request->lease >= FAIRLOCK_LEASE_MIN_MS &&
-         request->lease <= FAIRLOCK_DURATION_MAX_MS && request->mode >= -1 &&
+  return request->lease >= FAIRLOCK_LEASE_MIN_MS && request->lease <= FAIRLOCK_DURATION_MAX_MS &&
+         request->mode >= -UINT16_MAX &&
          (request->mode <= 0 || request->mode >= FAIRLOCK_WAITER_MIN_MS) &&
-         request->mode <= 3 * 60000 + 600000 && request->target >= 1 &&
-         request->target <= UINT16_MAX;
+         request->mode <= 3 * 60000 + 600000 && (request->mode >= 0 || request->token > 0);
 }
 
-/*
- * A release that ends a hold names its token; one without a token leaves the queue, or is a
- * force-release.
- */
-static bool good_release(const struct witness *witness, struct witness_request *request)
+/* The numbers of the argument, behind the id: see common.lua. */
+static bool take_numbers(const struct witness_element *argument, struct witness_request *request)
 {
-  const struct witness_element *elements = witness->sent.elements;
-  if (witness->sent.count < (request->target > 0 ? 12U : 11U)) return false;
-  if (!take_number(&elements[10], &request->token) || request->token < 0) return false;
-  if (request->target > 0 && !take_number(&elements[11], &request->lease)) return false;
-  return request->target >= -1 && request->target < UINT16_MAX &&
-         (request->target <= 0 || request->token > 0);
+  int64_t *const numbers[] = {&request->expires, &request->mode, &request->lease, &request->token};
+  const uint8_t *text = argument->text;
+  size_t size = argument->size;
+  int count = 0;
+  for (size_t at = 0; at < size; at++) {
+    if (text[at] != ' ') continue;
+    const uint8_t *number = text + at + 1;
+    const uint8_t *end = memchr(number, ' ', size - at - 1);
+    size_t length = end != NULL ? (size_t)(end - number) : size - at - 1;
+    if (count == 4 || !resp_parse_number(number, length, numbers[count++])) return false;
+  }
+  return count >= 3 && request->token >= 0;
 }
 
 /* It may begin or prolong a hold, which replicas have to acknowledge. */
 static bool needs_wait(const struct witness *witness, const struct witness_request *request)
 {
-  return witness->replicas > 0 &&
-         (request->script == 'a' || (request->script == 'r' && request->target > 0));
+  return witness->replicas > 0 && request->script == 'a';
 }
 
-/* EVALSHA script 4 lock queue timeout ours [id expires target ...]. */
+/* EVALSHA script 4 lock queue timeout ours [argument]. */
 static bool take_script(struct witness *witness)
 {
   const struct witness_element *elements = witness->sent.elements;
@@ -222,13 +214,19 @@ static bool take_script(struct witness *witness)
   if (request->script == 0 || !is(&elements[2], "4") || witness->greeted < witness->greetings)
     return false;
   if (request->script == 'i') return witness->sent.count == 7;
-  if (witness->sent.count < 11 ||
-      !take_id(witness, elements[7].text, elements[7].size, &request->number))
+  const struct witness_element *argument = &elements[7];
+  if (witness->sent.count != 8 || argument->size > sizeof argument->text) return false;
+  const uint8_t *space = memchr(argument->text, ' ', argument->size);
+  if (space == NULL ||
+      !take_id(witness, argument->text, (size_t)(space - argument->text), &request->number) ||
+      !take_numbers(argument, request))
     return false;
-  if (!take_number(&elements[8], &request->expires) || !take_number(&elements[9], &request->target))
-    return false;
-  bool acquires = request->script == 'a';
-  if (!(acquires ? good_acquire(witness, request) : good_release(witness, request))) return false;
+  /* a release has no lease, and one of somebody else's hold names no token */
+  bool good = request->script == 'a'
+                  ? good_acquire(request)
+                  : request->lease == 0 &&
+                        (request->mode == 0 || (request->mode == -1 && request->token == 0));
+  if (!good) return false;
   witness->wait_due = needs_wait(witness, request);
   return true;
 }
@@ -346,7 +344,7 @@ static void take_greeting(struct witness *witness)
 static bool asks_the_same(const struct witness_request *a, const struct witness_request *b)
 {
   bool same_mode = a->mode == b->mode || (a->mode > 0 && b->mode > 0);
-  return a->script == b->script && a->target == b->target && same_mode;
+  return a->script == b->script && same_mode;
 }
 
 /*
@@ -406,7 +404,7 @@ static void take_answer(struct witness *witness)
   bool waits = holds && needs_wait(witness, request);
   if (elements[0].number != -2 && !waits) witness->answered |= bit(request->number);
   if (!holds) return;
-  bool begins = request->script == 'a' && request->mode >= 0 && request->target == 1;
+  bool begins = request->mode >= 0;
   witness->waits = waits;
   witness->waiter = *request;
   witness->granted = begins ? elements[1].number : -1;

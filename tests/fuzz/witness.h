@@ -31,7 +31,7 @@ struct witness_request {
   uint32_t number; /* of the handle's id; 0 for an inspection, which names none */
   /* 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE; 'w' WAIT */
   char script;
-  int64_t expires, target, token, lease, mode;
+  int64_t expires, mode, lease, token;
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
 };
 

@@ -23,9 +23,9 @@
 #define CHAIN  300000
 #define TOKEN  "1234567890123456"
 
-/* All that a call of a script begins with. */
+/* A call of a script. */
 #define SCRIPT_CALL                                                                                \
-  "EVAL %s 4 %s redisson_lock_queue:{same} redisson_lock_timeout:{same} fairlock:{same} %s %ld %d"
+  "EVAL %s 4 %s redisson_lock_queue:{same} redisson_lock_timeout:{same} fairlock:{same} %s"
 
 enum { TRY, LOCK, UNLOCK, FORCE, OPERATIONS };
 
@@ -316,8 +316,9 @@ static int run_script(const struct plan *plan)
 {
   bool acquire = plan->operation == TRY || plan->operation == LOCK;
   char text[16384];
+  char argument[200];
   int held = plan->holder == 0 ? plan->count : 0;
-  int wanted = acquire ? held + 1 : plan->operation == FORCE ? -1 : held > 0 ? held - 1 : 0;
+  int wanted = acquire ? held + 1 : held > 0 ? held - 1 : 0;
   if (plan->operation == UNLOCK && wanted > 0)
     acquire = true; /* which keeps the rest of the hold */
   const struct fairlock_script *script =
@@ -326,13 +327,12 @@ static int run_script(const struct plan *plan)
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   fairlock_unpack(&writer, script);
   text[writer.used] = 0;
-  raw_send(&lab.redis, acquire ? SCRIPT_CALL " 20000 %s %s" : SCRIPT_CALL " %s", text, names[1], me,
-           server_ms() + 2000, wanted,
-           !acquire                  ? plan->operation == FORCE ? "0" : TOKEN
-           : held > 0                ? "-1"
-           : plan->operation == LOCK ? "5000"
-                                     : "0",
-           held > 0 ? TOKEN : "0"); /* of an acquire alone */
+  int mode = plan->operation == FORCE ? -1 : plan->operation == LOCK ? 5000 : 0;
+  if (acquire && held > 0) mode = -wanted;
+  bool names_token = acquire ? held > 0 : plan->operation != FORCE;
+  snprintf(argument, sizeof argument, "%s %ld %d %d%s", me, server_ms() + 2000, mode,
+           acquire ? 20000 : 0, names_token ? " " TOKEN : "");
+  raw_send(&lab.redis, SCRIPT_CALL, text, names[1], argument);
   return raw_reply(&lab.redis) && lab.redis.count > 1 ? (int)lab.redis.element[1].integer : -1;
 }
 

@@ -87,7 +87,7 @@ inline write(s)
 hidden mtype:request q;
 hidden byte t;
 
-/* [lock/scripts/acquire.lua: if mode >= 0 and not (before > earlier and before < 2 ^ 53) then] */
+/* [lock/scripts/acquire.lua: if not keeps and not (before > earlier and before < 2 ^ 53) then] */
 inline acquire(c, s)
 {
   if

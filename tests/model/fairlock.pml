@@ -275,13 +275,13 @@ inline hand_over(caller, may_take)
 hidden byte may_have;
 
 /*
- * acquire.lua in a mode > 0 with target 1 (ACQ), and in mode -1 (KEEP), with the token t. answer: 0 for a late request,
+ * acquire.lua in a mode > 0 (ACQ), and in mode -1 (KEEP), with the token t. answer: 0 for a late request,
  * whose connection is gone.
  */
 inline acquire(c, t, queueing, answer)
 {
   if
-  /* [lock/scripts/acquire.lua: if mode >= 0 and not (before > earlier and before < 2 ^ 53) then] */
+  /* [lock/scripts/acquire.lua: if not keeps and not (before > earlier and before < 2 ^ 53) then] */
   :: holder == c && t == token && queueing ->
     released = token;
     holder = NOBODY;
@@ -289,14 +289,14 @@ inline acquire(c, t, queueing, answer)
   :: else
   fi;
   if
-  /* [lock/scripts/acquire.lua: elseif ARGV[6] == last or mode >= 0 then] */
+  /* [lock/scripts/acquire.lua: elseif token == last or not keeps then] */
   :: holder == c && (t == token || queueing) ->
-    claim = claim && queueing; /* [lock/scripts/acquire.lua: local confirms = count == '0' and mode < 0] */
+    claim = claim && queueing; /* [lock/scripts/acquire.lua: local confirms = count == '0' and keeps] */
     if
     :: answer -> to_client[c]!YES(token)
     :: else
     fi
-  /* [lock/scripts/acquire.lua: if target ~= '1' or mode < 0 then return {-1, 0, now} end] */
+  /* [lock/scripts/acquire.lua: if keeps then return {-1, 0, now} end] */
   :: !(holder == c && (t == token || queueing)) && !queueing ->
     if
     :: answer -> to_client[c]!NO(0)
@@ -337,7 +337,7 @@ inline acquire(c, t, queueing, answer)
   fi
 }
 
-/* [lock/scripts/release.lua: local held = count and (token == '0' or token == last)] */
+/* [lock/scripts/release.lua: local held = count and (token == '' or token == last)] */
 #ifdef BUG_TOKEN
 #define names_hold(c, t) (holder == c)
 #else
@@ -346,10 +346,10 @@ inline acquire(c, t, queueing, answer)
 
 hidden byte ended;
 
-/* release.lua, target 0: with the token of a hold (REL), or 0 (LEAVE). */
+/* release.lua, mode 0: with the token of a hold (REL), or without one (LEAVE). */
 inline release(c, t, answer)
 {
-  /* [lock/scripts/release.lua: local done = held or (token ~= '0' and released == token)] */
+  /* [lock/scripts/release.lua: local done = held or (token ~= '' and released == token)] */
   ended = names_hold(c, t) || (t != 0 && released == t);
   if
   :: names_hold(c, t) ->
@@ -358,7 +358,7 @@ inline release(c, t, answer)
     freed = 1
   :: else ->
     if
-    /* [lock/scripts/release.lua: if token == target and not held then forget(id, id) end] */
+    /* [lock/scripts/release.lua: if token == '' and mode == '0' and not held then forget(id, id) end] */
     :: t == 0 ->
       forget(c);
       if

@@ -784,9 +784,44 @@ static struct lock *lock_named(const struct world *world, struct text name)
   return index < world->profile.locks ? &world->locks[index] : NULL;
 }
 
-/* The hold count is the one that was asked for, however often; 0 until a handover is confirmed. */
-static void check_count(struct party *party, struct text target)
+/* What common.lua takes; of a Redisson script only the id. */
+struct asked {
+  struct text id;
+  int64_t mode;
+  uint64_t lease_ms, token;
+  bool acquires;
+  bool forces; /* ends somebody's hold */
+  bool leaves; /* releases, or leaves the queue */
+};
+
+static struct asked asked_for(const struct execution *execution, int script)
 {
+  struct asked asked = {execution->arguments[0],           0,     0,    0,
+                        script == FAIRLOCK_SCRIPT_ACQUIRE, false, false};
+  struct text words[5] = {{"", 0}};
+  struct text rest = asked.id;
+  if (script < 0) return asked;
+  for (int i = 0; i < 5 && rest.size > 0; i++) {
+    const char *space = memchr(rest.data, ' ', rest.size);
+    size_t size = space != NULL ? (size_t)(space - rest.data) : rest.size;
+    words[i] = (struct text){rest.data, size};
+    size += space != NULL;
+    rest = (struct text){rest.data + size, rest.size - size};
+  }
+  asked.id = words[0];
+  (void)resp_parse_number(words[2].data, words[2].size, &asked.mode);
+  asked.lease_ms = number_of(words[3]);
+  asked.token = number_of(words[4]);
+  asked.forces = !asked.acquires && asked.mode < 0;
+  asked.leaves = !asked.acquires && asked.mode == 0;
+  return asked;
+}
+
+/* The hold count is the one that was asked for, however often; 0 until a handover is confirmed. */
+static void check_count(struct party *party, int64_t mode)
+{
+  char digits[RESP_NUMBER_SIZE];
+  struct text target = {digits, resp_format_number(digits, mode < 0 ? -mode : 1)};
   struct world *world = party->world;
   const struct key *hash = store_find(redis_store(world->redis), party->lock->keys[0]);
   struct text count = value_of(hash, party->id);
@@ -843,31 +878,24 @@ static void end_stray(struct party *party, const struct link *link)
   party->stray = 0;
 }
 
-static void follow_ours(struct party *party, const struct execution *execution, bool acquires,
-                        bool same, int64_t before)
+static void follow_ours(struct party *party, const struct execution *execution,
+                        const struct asked *asked, bool same, int64_t before)
 {
   const struct value *values = execution->reply->values;
   int64_t state = execution->reply->used == 4 ? values[1].integer : -9;
-  uint64_t token = number_of(execution->arguments[3]);
-  bool whole = text_equal(execution->arguments[2], text_of("0"));
+  int64_t mode = asked->mode;
   if (values[0].kind == VALUE_ERROR || state == -2) return;
-  bool holds = state == 1 && (acquires || values[2].integer > 0);
-  int64_t mode = 0;
-  if (acquires)
-    (void)resp_parse_number(execution->arguments[4].data, execution->arguments[4].size, &mode);
-  if (holds) {
+  if (asked->acquires && state == 1) {
     end_stray(party, execution->client->owner);
     bool confirms = party->claims && mode < 0;
-    if (!acquires) party->claims = false; /* a fail-over has lost the confirmation */
     if (confirms) party->claims = false;
-    check_lease(party, confirms || !same, number_of(execution->arguments[acquires ? 3 : 4]),
-                before);
-    check_count(party, execution->arguments[2]);
+    check_lease(party, confirms || !same, asked->lease_ms, before);
+    check_count(party, mode);
     check_first(party->world, party->lock);
-    if (acquires && same && is_late_acquire(party, execution->client->owner, mode))
-      program_prolonged(party, party->lock->token, (int64_t)number_of(execution->arguments[3]));
+    if (same && is_late_acquire(party, execution->client->owner, mode))
+      program_prolonged(party, party->lock->token, (int64_t)asked->lease_ms);
   }
-  if (acquires) {
+  if (asked->acquires) {
     if (mode > 0 && state == 0) {
       struct link *link = execution->client->owner;
       if (party->queued) check_heartbeat(party, link);
@@ -876,9 +904,9 @@ static void follow_ours(struct party *party, const struct execution *execution, 
       party->alive_until = server_ms(party->world) + mode;
       party->heard_step = link->sent_step;
     }
-  } else if (whole && token != 0) {
-    if (state == 1) party->released = token;
-    check_repeated(party, token, state == 1);
+  } else if (asked->leaves && asked->token != 0) {
+    if (state == 1) party->released = asked->token;
+    check_repeated(party, asked->token, state == 1);
   }
 }
 
@@ -920,17 +948,16 @@ static int script_index(const struct execution *execution)
  * told it holds there believes it, unless it waits for a replica.
  */
 static void follow_stray(struct world *world, struct lock *lock, const struct execution *execution,
-                         bool acquires)
+                         const struct asked *asked)
 {
   const struct value *values = execution->reply->values;
   struct redis *redis = execution->client->redis;
-  struct party *by = party_named(world, execution->arguments[0]);
+  struct party *by = party_named(world, asked->id);
   bool done =
       values[0].kind != VALUE_ERROR && execution->reply->used == 4 && values[1].integer == 1;
   world->counters.strays++;
-  bool whole = !acquires && text_equal(execution->arguments[2], text_of("0"));
-  if (done && whole && by != NULL) by->released = number_of(execution->arguments[3]);
-  if (whole && by != NULL && values[0].kind != VALUE_ERROR && by->queued) by->astray = true;
+  if (done && asked->leaves && by != NULL) by->released = asked->token;
+  if (asked->leaves && by != NULL && values[0].kind != VALUE_ERROR && by->queued) by->astray = true;
   if (strict(world) || !execution->wrote) return; /* a replica never writes */
   struct store *store = redis_store(redis);
   struct party *holder = holder_in(world, store_find(store, lock->keys[0]));
@@ -957,18 +984,16 @@ void check_execution(struct world *world, const struct execution *execution)
   if (lock == NULL || world->failed) return;
   trace_execution(world, execution, names[script + 1]);
   if (script == FAIRLOCK_SCRIPT_INSPECT) return;
-  struct party *party = party_named(world, execution->arguments[0]);
+  struct asked asked = asked_for(execution, script);
+  struct party *party = party_named(world, asked.id);
   if (execution->client->redis != world->redis) {
-    follow_stray(world, lock, execution, script == FAIRLOCK_SCRIPT_ACQUIRE);
+    follow_stray(world, lock, execution, &asked);
     return;
   }
-  bool force = script == FAIRLOCK_SCRIPT_RELEASE && execution->arguments[2].data[0] == '-';
   bool refused = execution->reply->values[0].kind == VALUE_ERROR;
   if (script == FAIRLOCK_SCRIPT_ACQUIRE && party != NULL && execution->client->owner != NULL)
     note_asked(party, execution->client->owner);
-  bool leaves = script == FAIRLOCK_SCRIPT_RELEASE && party != NULL && !force &&
-                text_equal(execution->arguments[2], text_of("0")) &&
-                text_equal(execution->arguments[3], text_of("0"));
+  bool leaves = party != NULL && asked.leaves && asked.token == 0;
   bool void_one = !refused && execution->reply->values[1].integer == -2;
   if (leaves && !refused && !void_one && execution->client->owner != NULL)
     check_late_leave(party, execution->client->owner);
@@ -982,9 +1007,9 @@ void check_execution(struct world *world, const struct execution *execution)
   check_redisson(world, lock, script >= 0 && !refused);
   if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
   bool same = holder == lock->holder && token == lock->token;
-  if (force && holder != NULL && !same) force_end(holder, token);
+  if (asked.forces && holder != NULL && !same) force_end(holder, token);
   if (party != NULL && party->device != NULL)
-    follow_ours(party, execution, script == FAIRLOCK_SCRIPT_ACQUIRE, same, lock->expires);
+    follow_ours(party, execution, &asked, same, lock->expires);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER &&
            execution->argument_count > 3)
     heard(party, execution->client->owner);

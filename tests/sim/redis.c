@@ -1,6 +1,7 @@
 /* The front of the small Redis: connections, subscriptions, RESP in and out. */
 #include "redis_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -271,13 +272,16 @@ static void refresh(struct redis *redis)
   redis->store.now = redis->micros / 1000;
 }
 
-/* Our scripts have four keys; then come id, expiry and target. */
+/* Our scripts have four keys, and an argument that begins with id, expiry and mode. */
 static bool refuses_count(struct redis *redis, const struct text *argv, int argc)
 {
-  int64_t target;
-  if (redis->refused_id.size == 0 || argc < 10) return false;
-  if (!text_equal(argv[7], redis->refused_id) || !parse_integer(argv[9], &target)) return false;
-  if (target != redis->refused_target) return false;
+  char argument[200];
+  int mode = 0;
+  size_t size = redis->refused_id.size;
+  if (size == 0 || argc != 8 || argv[7].size <= size) return false;
+  if (memcmp(argv[7].data, redis->refused_id.data, size) != 0) return false;
+  snprintf(argument, sizeof argument, "%.*s", (int)(argv[7].size - size), argv[7].data + size);
+  if (sscanf(argument, " %*d %d ", &mode) != 1 || mode != -redis->refused_count) return false;
   redis->refused_id = (struct text){"", 0};
   return true;
 }
@@ -446,10 +450,10 @@ void redis_set_refusal(struct redis *redis, const char *error, bool all)
   redis->refuses_all = all;
 }
 
-void redis_refuse_count(struct redis *redis, struct text id, int target)
+void redis_refuse_count(struct redis *redis, struct text id, int count)
 {
   redis->refused_id = id;
-  redis->refused_target = target;
+  redis->refused_count = count;
 }
 
 void redis_set_denied(struct redis *redis, const char *command)

@@ -111,7 +111,7 @@ void redis_set_refusal(struct redis *redis, const char *error, bool all);
 void redis_set_denied(struct redis *redis, const char *command);
 
 /* The next script of this id that asks for this hold count is refused. The id has to last. */
-void redis_refuse_count(struct redis *redis, struct text id, int target);
+void redis_refuse_count(struct redis *redis, struct text id, int count);
 
 /*
  * A new server is a single master. In a cluster, a server that is not a master redirects requests

@@ -24,8 +24,8 @@ struct redis {
   bool refuses_all; /* not scripts alone */
   int64_t last_client;
   const char *denied;
-  struct text refused_id; /* whose next script with that target is refused; empty: nobody's */
-  int refused_target;
+  struct text refused_id; /* whose next script for that hold count is refused; empty: nobody's */
+  int refused_count;
   bool ours;      /* the script is one of ours */
   int64_t micros; /* the time, which stands still during a script */
   bool reply_first;

@@ -567,7 +567,7 @@ static bool same_messages(void)
   return listen_to(0, play.listens[0]);
 }
 
-static bool run_script(int script, int id, const char *const *arguments, bool ours_too)
+static bool run_script(int script, const char *const *arguments, bool ours_too)
 {
   char seconds[24];
   char micros[24];
@@ -576,7 +576,6 @@ static bool run_script(int script, int id, const char *const *arguments, bool ou
   int argc = 3;
   for (int i = 0; i < (ours_too ? 4 : 3); i++)
     argv[argc++] = text_of(key_names[i]);
-  argv[argc++] = text_of(ids[id]);
   for (; *arguments != NULL; arguments++)
     argv[argc++] = text_of(*arguments);
   snprintf(seconds, sizeof seconds, "%lld", (long long)(play.micros / 1000000));
@@ -599,34 +598,26 @@ static void keep_token(int id)
 static bool step_of_ours(int id)
 {
   struct random *random = &random_state;
-  static const char *const leases[] = {"25000", "95000", "1005000"};
-  static const char *const timeouts[] = {"5000", "25000", "65000"};
-  static const char *const targets[] = {"0", "1", "2", "3"};
-  char expires[24];
-  char token[24];
-  int64_t now = play.micros / 1000;
-  snprintf(expires, sizeof expires, "%lld",
-           (long long)(now + (random_chance(random, 50) ? -1 : 2000)));
-  snprintf(token, sizeof token, "%lld",
-           (long long)(random_chance(random, 200) ? 0 : play.tokens[id]));
-  const char *lease = leases[random_below(random, 3)];
-  if (random_chance(random, 600)) {
-    int mode = random_chance(random, 500) ? 0 : (int)random_below(random, 3);
-    const char *target = targets[mode == 2 ? random_between(random, 1, 3) : 1];
-    if (mode != 2 && random_chance(random, 800)) snprintf(token, sizeof token, "0");
-    const char *modes[] = {timeouts[random_below(random, 3)], "0", "-1"};
-    if (!run_script(0, id, (const char *const[]){expires, target, lease, modes[mode], token, NULL},
-                    true))
-      return false;
-    keep_token(id);
-    return true;
-  }
-  int64_t kind = random_below(random, 10);
-  if (kind == 0) return run_script(1, id, (const char *const[]){expires, "-1", "0", NULL}, true);
-  if (kind < 3) return run_script(1, id, (const char *const[]){expires, "0", "0", NULL}, true);
-  if (kind < 5)
-    return run_script(1, id, (const char *const[]){expires, "1", token, lease, NULL}, true);
-  return run_script(1, id, (const char *const[]){expires, "0", token, NULL}, true);
+  static const int leases[] = {25000, 95000, 1005000};
+  static const int timeouts[] = {5000, 25000, 65000};
+  char argument[200];
+  int64_t expires = play.micros / 1000 + (random_chance(random, 50) ? -1 : 2000);
+  int64_t token = random_chance(random, 200) ? 0 : play.tokens[id];
+  bool acquires = random_chance(random, 600);
+  int64_t kind = random_below(random, acquires ? 4 : 10);
+  int64_t mode = 0;
+  int lease = acquires ? leases[random_below(random, 3)] : 0;
+  if (acquires && kind > 1)
+    mode = kind == 2 ? -random_between(random, 1, 3) : timeouts[random_below(random, 3)];
+  else if (!acquires && kind == 0) mode = -1;
+  bool names = acquires ? mode < 0 || random_chance(random, 200) : kind > 2;
+  size_t size = (size_t)snprintf(argument, sizeof argument, "%s %lld %lld %d", ids[id],
+                                 (long long)expires, (long long)mode, lease);
+  if (names && token != 0)
+    snprintf(argument + size, sizeof argument - size, " %lld", (long long)token);
+  if (!run_script(acquires ? 0 : 1, (const char *const[]){argument, NULL}, true)) return false;
+  if (acquires) keep_token(id);
+  return true;
 }
 
 static bool step_of_peer(int id)
@@ -637,14 +628,14 @@ static bool step_of_peer(int id)
   switch (random_below(random, 6)) {
   case 0:
   case 1:
-    return run_script(4, id, (const char *const[]){"redisson_lock__channel:{L}:", now, NULL},
+    return run_script(4, (const char *const[]){ids[id], "redisson_lock__channel:{L}:", now, NULL},
                       false);
   case 2:
-    return run_script(5, id, (const char *const[]){"300000", NULL}, false);
+    return run_script(5, (const char *const[]){ids[id], "300000", NULL}, false);
   case 3:
-    return run_script(6, id, (const char *const[]){"35000", NULL}, false);
+    return run_script(6, (const char *const[]){ids[id], "35000", NULL}, false);
   default:
-    return run_script(3, id, (const char *const[]){"35000", "300000", now, NULL}, false);
+    return run_script(3, (const char *const[]){ids[id], "35000", "300000", now, NULL}, false);
   }
 }
 
@@ -654,7 +645,7 @@ static bool random_step(void)
   int64_t kind = random_below(random, 100);
   int id = (int)random_below(random, IDS);
   if (kind < 15) return listen_to(id, random_chance(random, 700));
-  if (kind < 20) return run_script(2, 0, (const char *const[]){NULL}, true);
+  if (kind < 20) return run_script(2, (const char *const[]){NULL}, true);
   if (kind < 25)
     return ask((const struct text[]){text_of("DEL"), text_of(key_names[0])},
                2); /* the lease ends */

@@ -234,20 +234,17 @@ static void sweep(struct world *world)
       struct resp_writer writer;
       resp_writer_init(&writer, text, sizeof text, 0);
       fairlock_unpack(&writer, source);
-      struct text argv[13] = {text_of("EVAL"),
-                              {text, writer.used},
-                              text_of("4"),
-                              lock->keys[0],
-                              lock->keys[1],
-                              lock->keys[2],
-                              lock->keys[3],
-                              text_of("sweeper:1"),
-                              text_of("9999999999999"),
-                              text_of(script == 0 ? "1" : "0"),
-                              text_of(script == 0 ? "100" : "0"),
-                              text_of("0"),
-                              text_of("0")};
-      redis_execute(client, argv, script == 0 ? 13 : 11, &reply);
+      struct text argv[8] = {text_of("EVAL"),
+                             {text, writer.used},
+                             text_of("4"),
+                             lock->keys[0],
+                             lock->keys[1],
+                             lock->keys[2],
+                             lock->keys[3],
+                             text_of(script == FAIRLOCK_SCRIPT_ACQUIRE
+                                         ? "sweeper:1 9999999999999 0 100"
+                                         : "sweeper:1 9999999999999 0 0")};
+      redis_execute(client, argv, 8, &reply);
     }
   }
   reply_free(&reply);
