@@ -11,8 +11,11 @@
 
 #include <string.h>
 
-/* Room for the id of a handle. */
-#define ID_SIZE (sizeof((struct fairlock_engine *)0)->id + 1 + RESP_NUMBER_SIZE)
+/* Room for the id of a handle: ':' and a number of 32 bits end it. */
+#define ID_SIZE (sizeof((struct fairlock_engine *)0)->id + 11)
+
+/* Room for the other words of the argument: four spaces, and the most digits of each number. */
+#define WORDS_SIZE (4 + 20 + 11 + 10 + 16)
 
 static const char channel_name[] = "redisson_lock__channel:";
 
@@ -135,7 +138,7 @@ static size_t add_number(char *text, size_t size, int64_t number)
 /* The argument that common.lua describes. */
 static void write_argument(struct resp_writer *writer, const struct fairlock_request *request)
 {
-  char text[ID_SIZE + 4 * (1 + RESP_NUMBER_SIZE)];
+  char text[ID_SIZE + WORDS_SIZE];
   size_t size = format_id(text, request->handle);
   size = add_number(text, size, request->expires);
   size = add_number(text, size, request->mode);
