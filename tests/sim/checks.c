@@ -360,11 +360,16 @@ static void check_told(struct party *party, const struct party *by)
     world_fail(party->world, "%s is not told that it holds %s", party->id, party->lock->text[0]);
 }
 
-/* By a clock that is ahead by so much. */
+/* In the world's time; by a clock that is ahead by so much. */
+static int64_t lease_end_at(int64_t expires, int64_t jump)
+{
+  if (expires == STORE_NEVER) return INT64_MAX;
+  return (expires + 1) * MS - EPOCH - jump;
+}
+
 static int64_t lease_end_by(const struct key *key, int64_t jump)
 {
-  if (key->expires == STORE_NEVER) return INT64_MAX;
-  return (key->expires + 1) * MS - EPOCH - jump;
+  return lease_end_at(key->expires, jump);
 }
 
 static int64_t lease_end(const struct world *world, const struct key *key)
@@ -463,12 +468,38 @@ static void look_at_holder(struct world *world, struct lock *lock, const struct 
 /* Beliefs */
 
 /* Which of the holds that somebody has ended by force it is; NULL: none of them. */
-static const struct forced *forced(const struct party *party, uint64_t token)
+static struct forced *forced(struct party *party, uint64_t token)
 {
-  for (unsigned i = 0; i < FORCED && i < party->forced_count; i++) {
+  for (unsigned i = 0; i < REMEMBERED && i < party->forced_count; i++) {
     if (party->forced[i].token == token) return &party->forced[i];
   }
   return NULL;
+}
+
+/* The same of those that the master does not have as they were given. */
+static struct stray *stray(struct party *party, uint64_t token)
+{
+  for (unsigned i = 0; i < REMEMBERED && i < party->stray_count; i++) {
+    if (party->strays[i].token == token) return &party->strays[i];
+  }
+  return NULL;
+}
+
+static void add_stray(struct party *party, uint64_t token, int64_t until)
+{
+  struct stray *known = stray(party, token);
+  if (known == NULL) {
+    known = &party->strays[party->stray_count++ % REMEMBERED];
+    *known = (struct stray){token, until};
+  }
+  if (known->until < until) known->until = until;
+}
+
+/* It believes in what some other server has told it. */
+static bool believes_stray(struct party *party)
+{
+  const struct stray *of = stray(party, party->believed);
+  return of != NULL && party->believes_until <= of->until;
 }
 
 /*
@@ -477,24 +508,22 @@ static const struct forced *forced(const struct party *party, uint64_t token)
  * hold, or a part of its lease, that a fail-over has lost may be believed in until its lease would
  * have ended; where holds wait for the replica, nothing of the kind is lost.
  */
-static bool excused(const struct party *party)
+static bool excused(struct party *party)
 {
-  if (party->stray != 0 && party->stray == party->believed) return true;
-  if (party->spare > party->world->now && party->believes_until <= party->spare) return true;
+  if (believes_stray(party)) return true;
   if (!safe(party->world) || party->epoch != party->world->epoch) return true;
   return party->device != NULL ? forced(party, party->believed) != NULL : party->excused;
 }
 
-static void force_end(struct party *holder, uint64_t token)
+static void force_end(struct party *holder, uint64_t token, int64_t until)
 {
   holder->world->counters.forced++;
   if (holder->device == NULL) {
     holder->excused = true;
     return;
   }
-  struct forced *of = &holder->forced[holder->forced_count++ % FORCED];
-  of->token = token;
-  of->at = device_clock(holder->device);
+  struct forced *of = &holder->forced[holder->forced_count++ % REMEMBERED];
+  *of = (struct forced){token, device_clock(holder->device), until};
 }
 
 /* The server must keep the lock for a believer until the belief ends. */
@@ -571,7 +600,7 @@ static void check_renewal(struct party *party, int64_t until)
   const struct fairlock *handle = &party->handle;
   if (party->device == NULL || until <= party->believes_until) return;
   const struct forced *of = forced(party, party->believed);
-  if ((of == NULL && !party->over) || party->stray == party->believed) return;
+  if ((of == NULL && !party->over) || believes_stray(party)) return;
   uint32_t sent_at = handle->limit - handle->lease_ms + margin(handle->lease_ms);
   if ((int32_t)(sent_at - (of != NULL ? of->at : party->over_at)) <= 0) return;
   world_fail(party->world, "%s goes on believing that it holds %s, though the server has told it",
@@ -872,10 +901,11 @@ static bool is_late_acquire(const struct party *party, const struct link *link, 
 /* The master has confirmed the hold; its lease may be shorter than what was lost. */
 static void end_stray(struct party *party, const struct link *link)
 {
-  if (party->stray == 0 || link != party->device->link) return;
-  if (party->believes && party->believed == party->stray && party->spare < party->believes_until)
-    party->spare = party->believes_until;
-  party->stray = 0;
+  struct stray *of = stray(party, party->lock->token);
+  if (of == NULL || link != party->device->link) return;
+  bool believed = party->believes && party->believed == of->token;
+  int64_t until = believed ? party->believes_until : 0;
+  if (of->until > until) of->until = until;
 }
 
 static void follow_ours(struct party *party, const struct execution *execution,
@@ -963,9 +993,8 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
   struct party *holder = holder_in(world, store_find(store, lock->keys[0]));
   if (holder == NULL || holder->device == NULL) return;
   const struct link *link = holder->device->link;
-  if (holder->believes && holder->stray == holder->believed) return;
   if (link != NULL && link->node->redis == redis)
-    holder->stray = number_of(value_of(store_find(store, lock->keys[3]), "token"));
+    add_stray(holder, number_of(value_of(store_find(store, lock->keys[3]), "token")), INT64_MAX);
 }
 
 /* An acquire has come to the master. */
@@ -1007,7 +1036,8 @@ void check_execution(struct world *world, const struct execution *execution)
   check_redisson(world, lock, script >= 0 && !refused);
   if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
   bool same = holder == lock->holder && token == lock->token;
-  if (asked.forces && holder != NULL && !same) force_end(holder, token);
+  if (asked.forces && holder != NULL && !same)
+    force_end(holder, token, lease_end_at(lock->expires, world->jump));
   if (party != NULL && party->device != NULL)
     follow_ours(party, execution, &asked, same, lock->expires);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_INTEGER &&
@@ -1067,9 +1097,8 @@ static void note_lost(const struct lock *lock, const struct party *holder, struc
   const struct key *hash = store_find(redis_store(old), lock->keys[0]);
   if (party == NULL || hash == NULL || strict(party->world)) return;
   int64_t end = lease_end_by(hash, jump);
-  if (party->believes && party->stray == party->believed) return;
-  if (party != holder || party->granted != lock->token) party->stray = lock->token;
-  else if (party->spare < end) party->spare = end;
+  bool kept = party == holder && party->granted == lock->token;
+  add_stray(party, lock->token, kept ? end : INT64_MAX);
 }
 
 static void check_promoted_lock(struct world *world, struct lock *lock, struct redis *old,
@@ -1105,9 +1134,11 @@ static void check_promoted_lock(struct world *world, struct lock *lock, struct r
   holder->granted = token;
   holder->over = false;
   holder->came_by_claim = true; /* as far as anybody knows */
-  for (unsigned i = 0; i < FORCED; i++) {
-    if (holder->forced[i].token == token) holder->forced[i].token = 0;
-  }
+  struct forced *of = forced(holder, token);
+  if (of == NULL) return;
+  /* it is believed in for as long as the old master said */
+  if (!strict(world)) add_stray(holder, token, of->until);
+  of->token = 0;
 }
 
 void check_promoted(struct world *world, struct redis *old, int64_t jump)

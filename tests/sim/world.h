@@ -33,10 +33,10 @@
 #define FAULTS  16 /* kinds of them */
 
 /*
- * Forced ends of a party's holds that are remembered: for each, the message that granted it may
- * still be on its way.
+ * How many of a party's holds are remembered that were ended by force, and as many that a server
+ * lost: for each, the message that granted it may still be on its way.
  */
-#define FORCED 16
+#define REMEMBERED 16
 
 /* Kinds of faults, as bits. */
 enum {
@@ -179,7 +179,14 @@ enum job {
 /* A hold that somebody else has ended by force. */
 struct forced {
   uint64_t token;
-  uint32_t at; /* on the device's clock */
+  uint32_t at;   /* on the device's clock */
+  int64_t until; /* when its lease would have ended */
+};
+
+/* A hold that the master does not have, or not for as long as its holder was told. */
+struct stray {
+  uint64_t token;
+  int64_t until; /* it may be believed in until then; INT64_MAX: for as long as it is renewed */
 };
 
 /* Somebody who acquires a lock under one id: a handle of a device, or a Redisson waiter. */
@@ -216,14 +223,14 @@ struct party {
   bool came_by_claim; /* ... unless it came by a handover */
   bool claims;        /* it was handed the lock, and has not confirmed it */
   bool excused;       /* a Redisson waiter: somebody has forced its release */
-  struct forced forced[FORCED];
+  struct forced forced[REMEMBERED];
   unsigned forced_count;
+  /* holds, or parts of leases, that a fail-over lost or that a server gave that was no master */
+  struct stray strays[REMEMBERED];
+  unsigned stray_count;
   uint64_t epoch;   /* of the server's data, of its last hold */
   bool over;        /* the server has ended it, or lost it */
   uint32_t over_at; /* on the device's clock */
-  /* the token of a hold that a fail-over lost, or that began on a server that was no master */
-  uint64_t stray;
-  int64_t spare;    /* a lease until then was lost likewise */
   int64_t asked_at; /* when its newest acquire came to the master */
 
   /* What it believes. */
