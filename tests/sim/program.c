@@ -386,7 +386,7 @@ static void take_out(struct party *party)
   } else if (status == FAIRLOCK_OK) {
     if (!party->unknown) check_taken_out(party);
     party->taken_out = !party->unknown;
-    party->unheard = world->refused_at >= world->now - SECOND - 2 * device_round_trip(device);
+    party->unheard = world->refused_at >= party->started;
     party->job = JOB_GONE;
     party->gone = true;
     for (int i = 0; i < HANDLES; i++) {
