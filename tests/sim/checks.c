@@ -314,6 +314,7 @@ static void begin_hold(struct lock *lock, struct party *party, uint64_t token)
       world_later(world, giving_back(party->device) + 2 * SECOND, check_orphan, party,
                   (uint32_t)token);
   } else {
+    party->acquired = server_ms(world);
     world->counters.redisson_grants++;
   }
   unqueue(party);
@@ -667,6 +668,31 @@ static void check_score(struct world *world, const struct party *party, const st
              party->id, party->lock->text[0], (long long)place, (long long)left);
 }
 
+/* Which Redisson waiter our scripts have woken last, by our notes: until a client of ours asks. */
+static void note_woken(const struct world *world, struct lock *lock)
+{
+  const struct key *notes = store_find(redis_store(world->redis), lock->keys[3]);
+  struct text woken = value_of(notes, "woken");
+  const char *blank = memchr(woken.data, ' ', woken.size);
+  size_t size = blank != NULL ? (size_t)(blank - woken.data) : 0;
+  lock->woken = party_named(world, (struct text){woken.data, size});
+  if (lock->woken == NULL) return;
+  lock->woken_score = (double)number_of((struct text){blank + 1, woken.size - size - 1});
+  lock->woken_at = (int64_t)number_of(value_of(notes, "since"));
+}
+
+/*
+ * It has acquired since it was woken, which no client of ours has seen, and waits again with the
+ * same score: our scripts cannot know that it has come.
+ */
+static bool seems_absent(const struct world *world, const struct party *party)
+{
+  const struct lock *lock = party->lock;
+  return lock->woken == party && lock->woken_score == party->score &&
+         party->acquired >= lock->woken_at &&
+         server_ms(world) >= lock->woken_at + REDISSON_TIMEOUT / MS;
+}
+
 /*
  * A Redisson waiter goes from the queue when it acquires, leaves, or its score has passed. Our
  * scripts may drop it only if they find 5 s after it came that it does not listen, or if they have
@@ -687,6 +713,7 @@ static void check_redisson(struct world *world, struct lock *lock, bool by_us)
     bool absent = world->now - party->arrived >= REDISSON_TIMEOUT && !listens(party);
     unqueue(party);
     if (!by_us || passed || absent || party->late || party->gone || !ordered(world)) continue;
+    if (seems_absent(world, party)) continue;
     world_fail(world, "%s is dropped from %s, and would have come", party->id, lock->text[1]);
   }
 }
@@ -1047,6 +1074,7 @@ void check_execution(struct world *world, const struct execution *execution)
     unqueue(party); /* Redisson's, and it gave up */
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   lock->expires = hash != NULL ? hash->expires : 0;
+  note_woken(world, lock);
   check_queue(world, lock);
   if (refused && script >= 0) check_dropped(world, lock);
   check_idle(world, lock);

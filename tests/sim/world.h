@@ -215,6 +215,7 @@ struct party {
   uint64_t heard_step; /* in which the request was sent */
   uint64_t asked_step; /* in which the newest acquire that has come was sent, whatever its answer */
   double score;        /* a Redisson waiter's */
+  int64_t acquired;    /* when it began its last hold, ms of the server's clock; likewise */
   struct link *link;
   struct party *before, *after;
   uint64_t granted;   /* the token of its last hold     */
@@ -271,6 +272,9 @@ struct lock {
   struct party *first, *last; /* queued, by arrival */
   struct party *believers;
   uint64_t believed;
+  struct party *woken; /* by our notes: a Redisson waiter, its score then, and when, in ms */
+  double woken_score;
+  int64_t woken_at;
   int64_t idle_since; /* free, with somebody waiting; -1: it is not so */
   bool idle_ours;     /* and somebody of ours */
   int64_t evicted;
