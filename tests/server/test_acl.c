@@ -336,6 +336,39 @@ static void test_token_stays(void)
 }
 
 /*
+ * A renewal also raises the score of the first in line. When the server refuses that, the lease is
+ * renewed all the same.
+ */
+static void test_score_refused(void)
+{
+  struct fairlock handle;
+  static struct client client;
+  begin();
+  make_user("scoreless", keys_rule, channels_rule, NULL);
+  client_prepare(&client, server.port);
+  client.config.user = "scoreless";
+  client.config.password = "secret";
+  client.config.lease_ms = 1500;
+  client_start(&client);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{acl} peer:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{acl} 9000000000000 peer:1"));
+  CHECK(raw_run(&redis, "ACL SETUSER scoreless -zadd"));
+  CHECK(raw_run(&redis, "ACL LOG RESET"));
+  service_for(&client, 4000);
+  CHECK(refused("zadd"));
+  CHECK(fairlock_remaining_ms(&handle) > 0);
+  CHECK_EQUAL(fairlock_read_counters(&client.client).losses, 0);
+  CHECK(fairlock_read_counters(&client.client).renewals > 0);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  uproot_peer(&(struct raw){.socket = -1});
+  CHECK(raw_run(&redis, "ACL DELUSER scoreless"));
+}
+
+/*
  * The user may not do something right from the start: the status says so, with the server's text.
  */
 static void denied(const char *keys, const char *channels, const char *left_out, bool tries)
@@ -411,5 +444,6 @@ const struct check_test check_tests[] = {
     {"acl: NOPERM for TIME", test_no_time},
     {"acl: a right is taken away half-way", test_half_way},
     {"acl: the last token outlasts a right that is missing", test_token_stays},
+    {"acl: a renewal does without ZADD", test_score_refused},
     {NULL, NULL},
 };
