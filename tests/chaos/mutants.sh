@@ -2,7 +2,7 @@
 # Whether the checks of chaos find mutants: makes each one that tests/mutants/mutants.txt marks with
 # "chaos:", and lets the clients of a real server use it; what they write down has to give it away.
 # As it does within seconds when it is found at all, a minute is a generous bound. Each seed is
-# another try. Needs what it copies: its rules build that first. ONLY=text: those whose name
+# another try. Needs what it copies: its rules build that first. ONLY=text: those whose name or file
 # contains it.
 set -u
 . tests/mutants/mutate.sh

@@ -5,10 +5,10 @@
 # second run goes on where the first was ended, and does again what has changed. The table is left
 # in build/mutants/matrix.txt.
 #
-# ONLY=text: mutants whose name contains it. SUITE=text: suites whose name contains it; "SUITE=" and
-# the word unit, sim or real: those of that kind. JOBS: mutants side by side (default 2). SIDE:
-# suites in real time side by side for each (default 4; they sleep most of the time). HUNT: the
-# simulator's processor time for each, in seconds (default 20). PRINT=1 only prints the table.
+# ONLY=text: mutants whose name or file contains it. SUITE="words": suites whose name contains one of
+# these; the words unit, sim and real: those of that kind. JOBS: mutants side by side (default 2).
+# SIDE: suites in real time side by side for each (default 4; they sleep most of the time). HUNT:
+# the simulator's processor time for each, in seconds (default 20). PRINT=1 only prints the table.
 # shellcheck disable=SC3045 # ulimit -t: as in test_mutants.sh
 set -u
 . tests/mutants/mutate.sh
@@ -61,8 +61,15 @@ END
 }
 
 chosen() {
-  suites | awk -v only="${SUITE:-}" \
-    'only == "unit" || only == "sim" || only == "real" ? $2 == only : index($1, only)'
+  suites | awk -v words="${SUITE:-}" '
+    BEGIN { count = split(words, word, " ") }
+    {
+      chosen = count == 0
+      for (i = 1; i <= count; i++) {
+        if (word[i] ~ /^(unit|sim|real)$/ ? $2 == word[i] : index($1, word[i])) chosen = 1
+      }
+      if (chosen) print
+    }'
 }
 
 sum() {

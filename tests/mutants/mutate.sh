@@ -10,10 +10,10 @@ case $build in
 esac
 unset MAKEFLAGS MFLAGS MAKELEVEL # those of the make that started this
 
-# mutants: the lines of mutants.txt whose name contains $ONLY.
+# mutants: the lines of mutants.txt whose name or file contains $ONLY.
 mutants() {
   grep -v -e '^#' -e '^$' tests/mutants/mutants.txt |
-    awk -F '|' -v only="${ONLY:-}" 'index($1, only)'
+    awk -F '|' -v only="${ONLY:-}" 'index($1, only) || index($2, only)'
 }
 
 # suite_of NAME: what has to find the mutant, by the word that its name begins with; "hunt" unless
