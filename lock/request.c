@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Room for the id of a handle: ':' and a number of 32 bits end it. */
-#define ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 11)
+#define ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 11U)
 
 /* Room for the other words of the argument: four spaces, and the most digits of each number. */
 #define WORDS_SIZE (4 + 20 + 11 + 10 + 16)
