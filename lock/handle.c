@@ -24,8 +24,8 @@
 #include "internal.h"
 
 /*
- * The request of each phase: its kind, and what it adds to the hold count. To end somebody's hold
- * counts as one.
+ * The request of each phase: its kind, and what it adds to the hold count. With a force-release,
+ * the 1 makes the mode -1.
  */
 static const struct {
   uint8_t kind;

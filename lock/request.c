@@ -106,9 +106,7 @@ void fairlock_unpack(struct resp_writer *writer, const struct fairlock_script *s
     unpack_part(writer, script->part[i]);
 }
 
-/*
- * EVALSHA with the script's hash, or EVAL with its text, and the four keys. words: of the command.
- */
+/* EVALSHA with the script's hash, or EVAL with its text, and the four keys, of so many words. */
 static void write_script(struct resp_writer *writer, const struct fairlock *handle,
                          const struct fairlock_script *script, int words)
 {

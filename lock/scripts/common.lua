@@ -12,7 +12,8 @@
 --           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
--- ARGV  1 the request, in one word, because each one more would cost a waiter 200 bytes a minute:
+-- ARGV  1 the request: words with a space between them, because each further argument would cost
+--         a waiter 200 bytes a minute
 --           id       of the waiter or holder
 --           expires  when the request does, ms of the server's clock
 --           mode     what to do
