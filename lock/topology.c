@@ -178,6 +178,15 @@ static void owe(const struct fairlock_engine *engine)
   if (handle != NULL && waiting(handle)) handle->flags |= OWED;
 }
 
+/* The channel is that of the handle, whose number ends it. */
+static bool listens_on(const struct fairlock *handle, const struct resp_event *event)
+{
+  char end[1 + RESP_NUMBER_SIZE] = ":";
+  if (handle == NULL) return false;
+  size_t size = 1 + resp_format_number(end + 1, handle->number);
+  return event->size > size && memcmp(event->data + event->size - size, end, size) == 0;
+}
+
 /*
  * In sharded messages the kinds begin with an s (smessage, ssubscribe), which the engine does not
  * expect.
@@ -196,7 +205,7 @@ static void take_push(struct fairlock_engine *engine, struct resp_event *event)
   }
   /* nobody has asked: the slot has gone to another node */
   if (engine->sharded && engine->element == 1 && engine->push_type == PUSH_SUBSCRIBE &&
-      fairlock_next_subscribed(engine) == NULL)
+      !listens_on(fairlock_next_subscribed(engine), event))
     fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 

@@ -1019,6 +1019,20 @@ static void test_shard_is_gone_while_another_subscribes(void)
   CHECK(sends("SSUBSCRIBE"));
 }
 
+/* The same when the answer to somebody else's SSUBSCRIBE is the next one. */
+static void test_shard_is_gone_before_the_next_answer(void)
+{
+  queue_in_shard();
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 60000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends("SSUBSCRIBE"));
+  push("sunsubscribe", CHANNEL("1"), NULL);
+  close_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  pass(50);
+  greet_node();
+  CHECK(sends("SSUBSCRIBE"));
+}
+
 /* Without shards nobody says that, and it is ignored. */
 static void test_unsubscribe_without_shards(void)
 {
@@ -1816,6 +1830,8 @@ const struct check_test check_tests[] = {
     {"topology: shard is gone", test_shard_is_gone},
     {"topology: shard is gone while another subscribes",
      test_shard_is_gone_while_another_subscribes},
+    {"topology: slot has gone before the next subscription is answered",
+     test_shard_is_gone_before_the_next_answer},
     {"topology: unsubscribe without shards", test_unsubscribe_without_shards},
     {"topology: migrating slot", test_migrating_slot},
     {"topology: readonly", test_readonly},
