@@ -19,10 +19,10 @@
 #endif
 
 /*
- * How long a task leaves the mutex to the one that services the client, when all of them wait for
- * that one.
+ * What a task does not do itself while another one services the client is left to that one for this
+ * long: what is due now, a dead connection, as a wait of 0 would keep the other from the mutex.
  */
-#define YIELD_MS 2U
+#define YIELD_MS 5U
 
 /*
  * With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon: its
@@ -90,7 +90,7 @@ static uint32_t attend(struct fairlock_client *client)
     int sent = transport->send(transport->context, data, size);
     port_mutex_lock(&client->mutex);
     client->sending = false;
-    if (sent == PORT_WOULD_BLOCK) return port_clock_ms();
+    if (sent == PORT_WOULD_BLOCK) return now;
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
     else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* it is closed in the next turn */
   }
@@ -177,11 +177,8 @@ static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t n
   /* what is to be closed is still in use */
   if (client->engine.broken && client->sending) beside = true;
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
-  /*
-   * What is due now, a dead connection, is left to the one that services the client, which a wait
-   * of 0 would keep from the mutex.
-   */
-  if (beside && wait == 0) wait = YIELD_MS;
+  /* what could not be sent: whoever is inside recv() does not watch for when it can */
+  if (beside && (wait == 0 || client->engine.send_end > 0)) wait = YIELD_MS;
   wait = least(least(timeout_ms, PORT_WAIT_MAX_MS), wait);
   if (beside) {
     port_event_wait(event, &client->mutex, wait);

@@ -126,7 +126,7 @@ enum fairlock_status {
   /* nothing to release, or nothing to cancel. A mistake of the caller's */
   FAIRLOCK_NOT_HELD = -5,
 
-  /* another task acquired this handle. Use a handle per task */
+  /* another task acquired this handle, or releases it still. Use a handle per task */
   FAIRLOCK_WRONG_TASK = -6,
 
   /* the handle has an operation going on, or still holds. Wait for it */

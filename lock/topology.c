@@ -181,8 +181,9 @@ static void owe(const struct fairlock_engine *engine)
 /* The channel is that of the handle, whose number ends it. */
 static bool listens_on(const struct fairlock *handle, const struct resp_event *event)
 {
-  char end[1 + RESP_NUMBER_SIZE] = ":";
+  char end[1 + RESP_NUMBER_SIZE];
   if (handle == NULL) return false;
+  end[0] = ':';
   size_t size = 1 + resp_format_number(end + 1, handle->number);
   return event->size > size && memcmp(event->data + event->size - size, end, size) == 0;
 }

@@ -275,11 +275,66 @@ static void test_stop(void)
   client_close(&client);
 }
 
+static struct port_transport real;
+static atomic_int send_blocks; /* so often */
+static atomic_bool receives;
+
+static int block_at_first(void *context, const void *data, size_t size)
+{
+  if (atomic_load(&send_blocks) > 0) {
+    atomic_fetch_sub(&send_blocks, 1);
+    return PORT_WOULD_BLOCK;
+  }
+  return real.send(context, data, size);
+}
+
+/* Notices nothing but what comes: it was called before the send() that would have blocked. */
+static int receive_only(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  int got;
+  int64_t end = now_ms() + 10000;
+  atomic_store(&receives, true);
+  do
+    got = real.recv(context, data, size, timeout_ms);
+  while (got == PORT_WOULD_BLOCK && atomic_load(&send_blocks) > 0 && now_ms() < end);
+  return got;
+}
+
+/* A send() would block while another task is inside recv(): it is tried again nevertheless. */
+static void test_send_blocks_beside(void)
+{
+  pthread_t runner;
+  struct fairlock handle;
+  begin();
+  client_open(&client, server.port);
+  real = client.socket.transport;
+  client.socket.transport.send = block_at_first;
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "beside"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  client.socket.transport.recv = receive_only;
+  atomic_store(&receives, false);
+  CHECK_EQUAL(pthread_create(&runner, NULL, run_client, NULL), 0);
+  while (!atomic_load(&receives))
+    sleep_ms(1);
+  atomic_store(&send_blocks, 4);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(now_ms() - began < 1500); /* not only when recv() should have ended */
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  client.socket.transport.recv = real.recv;
+  fairlock_stop(&client.client);
+  CHECK_EQUAL(pthread_join(runner, NULL), 0);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+}
+
 const struct check_test check_tests[] = {
     {"threads: stress without fairlock_run", test_without_runner},
     {"threads: stress with fairlock_run", test_with_runner},
     {"threads: stress with a connection cut often", test_cut},
     {"threads: waits on different locks of one client", test_different_locks},
     {"threads: fairlock_stop", test_stop},
+    {"threads: a send that blocks beside a recv", test_send_blocks_beside},
     {NULL, NULL},
 };
