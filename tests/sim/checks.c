@@ -201,6 +201,7 @@ static void heard(struct party *party, struct link *link)
   party->revived = false;
   party->astray = false;
   party->heard = world->now;
+  if (party->link != link) party->changed = world->now;
   party->link = link;
 }
 
@@ -227,13 +228,13 @@ static bool kept_rules(struct party *party)
 
 /*
  * It may not have been listening when the Redisson waiter that takes the lock now was woken: the
- * connection on which it was heard was opened after that, or is not the present one.
+ * connection on which it was heard was new to the server after that, or is not the present one.
  */
 static bool was_away(const struct party *party)
 {
   if (party->device == NULL || party->link == NULL) return false;
   return party->link != party->device->link ||
-         party->link->opened > party->world->now - REDISSON_TIMEOUT;
+         party->changed > party->world->now - REDISSON_TIMEOUT;
 }
 
 /* A hold begins */

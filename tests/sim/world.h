@@ -210,6 +210,7 @@ struct party {
   /* arrivals: the first, and the first of which the place must have been kept */
   uint64_t earliest, latest;
   int64_t heard, arrived;
+  int64_t changed; /* when it was first heard on its present connection */
   /* of a waiter of ours, by its last heartbeat; until then it lives, ms of the server's clock */
   int64_t timeout_ms, alive_until;
   uint64_t heard_step; /* in which the request was sent */
