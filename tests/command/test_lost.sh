@@ -17,11 +17,11 @@ last_beat_ms() {
 }
 
 test_renewed() {
-  run --lease 3 a -- sh -c 'sleep 12; exit 5' &
+  run --lease 8 a -- sh -c 'sleep 14; exit 5' &
   command=$!
   eventually held a
   token=$(redis hget 'fairlock:{a}' token)
-  sleep 4
+  sleep 10
   expect 1 "$fairlock" run -n a true
   [ "$(redis hget 'fairlock:{a}' token)" = "$token" ] || fail "somebody else held the lock"
   ends 5 $command
