@@ -183,9 +183,14 @@ static bool listens_on(const struct fairlock *handle, const struct resp_event *e
 {
   char end[1 + RESP_NUMBER_SIZE];
   if (handle == NULL) return false;
-  end[0] = ':';
+  size_t at = event->size;
   size_t size = 1 + resp_format_number(end + 1, handle->number);
-  return event->size > size && memcmp(event->data + event->size - size, end, size) == 0;
+  end[0] = ':';
+  while (size > 0 && at > 0 && event->data[at - 1] == (uint8_t)end[size - 1]) {
+    at--;
+    size--;
+  }
+  return size == 0;
 }
 
 /*
