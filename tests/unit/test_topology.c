@@ -1031,7 +1031,7 @@ static void test_shard_is_gone_before_the_next_answer(void)
   pass(50);
   greet_node();
   CHECK(sends("SSUBSCRIBE"));
-  push("sunsubscribe", "1", NULL); /* the end of the channel alone */
+  push("sunsubscribe", "", NULL);
   close_connection();
 }
 
