@@ -4,7 +4,7 @@
 # Where musl is the system's own, CC=cc does.
 ifdef STATIC
 CC := musl-gcc
-$(if $(shell command -v $(CC)),,$(shell sh tests/tools/need.sh musl-tools >&2))
+$(if $(shell command -v $(CC)),,$(shell INSTALL='$(INSTALL)' sh tests/tools/need.sh musl-tools >&2))
 BUILD ?= build/static
 CFLAGS ?= -Os
 LDFLAGS += -static -s
@@ -30,8 +30,8 @@ LDLIBS += -pthread
 CORE := $(wildcard resp/*.c) $(wildcard lock/*.c)
 LIB_SOURCES := $(CORE) $(wildcard port/posix/*.c)
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/%.o)
-HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/host/*.c))
-HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/posix.h lock/engine.h lock/fairlock.h
+HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/fairlock/*.c))
+HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/posix.h lock/engine.h lock/state.h lock/fairlock.h
 
 # TLS=openssl: the library has port/openssl, and the command rediss://. Without it, neither asks for
 # OpenSSL. The mark has what depends on it built anew when another TLS is asked for, and is what is
@@ -39,7 +39,7 @@ HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/posix.h lo
 TLS ?= $(if $(wildcard $(BUILD)/tls.openssl),openssl,none)
 TLS_MARK := $(BUILD)/tls.$(TLS)
 $(if $(filter none openssl,$(TLS)),,$(error TLS=$(TLS) is not known: TLS=openssl))
-HOST_OBJECTS += $(BUILD)/boards/host/tls/$(TLS).o
+HOST_OBJECTS += $(BUILD)/boards/fairlock/tls/$(TLS).o
 ifeq ($(TLS),openssl)
 LIB_OBJECTS += $(BUILD)/port/openssl/openssl.o
 HEADERS += port/openssl/port_openssl.h
@@ -90,10 +90,11 @@ $(CORE_FOLDER)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
-# Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, and its
-# rules, in rules.mk.
-SUITES := tests/tools/test_need.sh tests/tools/test_misra.sh
-PACKAGES := cppcheck redis-tools
+# Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, or, if
+# only suites in ONLY_ALL need them, to PACKAGES_ALL, and its rules, in rules.mk.
+SUITES := $(wildcard tests/tools/test_*.sh)
+PACKAGES := redis-tools
+PACKAGES_ALL := cppcheck
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o
 SUPPORT := $(BUILD)/tests/support/support.a
@@ -105,10 +106,15 @@ $(BUILD)/tests/%.o: tests/%.c
 UNIT := $(patsubst tests/unit/test_%.c,$(BUILD)/tests/unit/test_%,$(wildcard tests/unit/test_*.c))
 SUITES += $(UNIT)
 
-$(BUILD)/tests/unit/test_scripts: $(BUILD)/tests/sim/sha1.o
+$(BUILD)/tests/unit/test_unpack: $(BUILD)/tests/sim/sha1.o
+
+# One suite in several files; its fixture is that of two others, too.
+ENGINE_TESTS := $(wildcard tests/unit/engine_*.c)
+$(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
+$(BUILD)/tests/unit/test_events $(BUILD)/tests/unit/test_topology: $(BUILD)/tests/unit/engine_fixture.o
 
 $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 # Every test, the demo and the benchmarks start $(BUILD)/redis-server, which runs the server that
 # SERVER names, in the environment or as a make variable, or else the installed one. Debian's
@@ -130,22 +136,50 @@ include $(wildcard tests/*/rules.mk boards/*/rules.mk)
 
 .PHONY: packages
 packages: ## install the Debian packages that the tests need
-	@sh tests/tools/need.sh $(PACKAGES)
+	@sh tests/tools/need.sh $(PACKAGES) $(PACKAGES_ALL)
 
-# The order of `make test`: first the three that keep a processor busy for a minute and more, which
+# The order of the suites: first the two that keep a processor busy for a minute and more, which
 # have to leave it to the others, because these sleep most of the time; then those that take a
 # minute. Six run side by side, so three of those that sleep do so from the beginning.
-BUSY := tests/mutants/test_mutants.sh tests/model/check.sh $(BUILD)/tests/sim/sim
+BUSY := tests/mutants/test_mutants.sh $(BUILD)/tests/sim/sim
 LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh \
   $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/qemu/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \
   $(BUILD)/tests/chaos/chaos
-IN_ORDER = $(BUSY:%="nice %") $(LONG) $(filter-out $(BUSY) $(LONG),$(SUITES))
+
+# `make test` shows in less than five minutes that this machine's build works. What only `make
+# test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
+# other compilers and other systems.
+TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
+  tests/fuzz/names.sh $(DOCS_TEST) $(PAGES_TEST) $(wildcard tests/tools/test_*.sh) $(DIFFERENTIAL) $(DEMO_TEST) \
+  $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
+LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh \
+  $(BUILD)/tests/server/test_far $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
+OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
+  $(LIBRARY_TEST) $(CORE_TEST) $(STATIC_TEST) $(CMAKE_TEST) $(ZEPHYR_TEST) tests/command/test_plain.sh
+ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
+$(if $(filter-out $(SUITES),$(ONLY_ALL)),$(error no suites: $(filter-out $(SUITES),$(ONLY_ALL))))
+
+# `make test` has a part of the first two, and 40 s of the chaos.
+PARTED := $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
+IN_ORDER = $(patsubst %,"nice %",$(filter $1,$(BUSY))) $(filter $1,$(LONG)) $(filter-out $(BUSY) $(LONG),$1)
+TESTED := $(call IN_ORDER,$(filter-out $(ONLY_ALL),$(SUITES))) $(PARTED:%="% killed_master")
+TESTED_ALL := "env TIME=120 $(CHAOS)" $(call IN_ORDER,$(ONLY_ALL))
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
 .PHONY: test
-test: packages ## run all tests
-	@$(MAKE) --no-print-directory all $(SUITES) $(BUILD)/redis-server
-	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(IN_ORDER)
+test: ## see that this machine's build works, in less than 5 minutes
+	@sh tests/tools/need.sh $(PACKAGES)
+	@echo "building the suites"
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_ALL),$(SUITES)) $(PARTED) $(BUILD)/redis-server
+	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED)
+
+.PHONY: test-all
+test-all: test ## all suites: `make test`, then boards, mutants, tests of tests, long waits, chaos
+	@sh tests/tools/need.sh $(PACKAGES_ALL)
+	@echo "building the other suites"
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(ONLY_ALL)
+	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_ALL)
 
 .PHONY: unit
 unit: $(UNIT) ## run the unit tests alone
@@ -159,10 +193,16 @@ PACKAGES_CHECK := liblua5.1-0-dev original-awk
 .PHONY: check
 check: ## after each edit, within 20 s: compile, quick unit suites, a few simulated worlds, layout, what is generated
 	@sh tests/tools/need.sh $(PACKAGES_CHECK)
-	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) all $(CHECKED)
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(CHECKED)
 	@QUIET=1 sh tests/tools/run.sh $(filter-out $(BUILD)/tests/sim/%,$(CHECKED)) tests/server/test_generated.sh \
 	  $(if $(wildcard .git),$(if $(shell command -v clang-format),tests/tools/format.sh)) \
 	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
+
+# After a change of lock/, besides the suites themselves.
+.PHONY: check-lock
+check-lock: ## after a change of lock/, within half an hour: soak, mutants, a real server, chaos, coverage
+	@for target in "soak TIME=300" mutants-found server-tests chaos coverage; do \
+	  echo "### make $$target"; $(MAKE) --no-print-directory $$target || exit 1; done
 
 # The same suites again under the sanitizers and valgrind, each with a build of its own. Valgrind,
 # 30 times slower, gets those without deadlines of a server's. It runs one thread at a time, and
@@ -202,7 +242,7 @@ lint: packages ## compile with gcc and clang, analyse, and check the layout of t
 	@sh tests/tools/lint.sh
 
 .PHONY: misra
-misra: ## count deviations from MISRA C:2012 in resp/ and lock/; more than tests/MISRA.md has fail
+misra: ## count deviations from MISRA C:2012 in resp/ and lock/; clearly more than tests/MISRA.md has fail
 	@sh tests/tools/need.sh cppcheck
 	@sh tests/tools/misra.sh
 
@@ -211,9 +251,13 @@ format: ## lay out the C sources
 	@clang-format -i $$(sh tests/tools/sources.sh '*.c' '*.h')
 
 .PHONY: size
-size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3
+size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3, whose growth by more than 2 % fails
 	@sh tests/tools/size.sh $(CC)
-	@if command -v arm-none-eabi-gcc >/dev/null; then sh tests/tools/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb; \
+	@mkdir -p $(BUILD)
+	@if command -v arm-none-eabi-gcc >/dev/null; then \
+	  sh tests/tools/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb >$(BUILD)/size.txt; status=$$?; \
+	  cat $(BUILD)/size.txt; [ $$status -eq 0 ] && \
+	  sh tests/tools/check_size.sh $(BUILD)/size.txt "$$(arm-none-eabi-gcc -dumpfullversion)"; \
 	else echo "Cortex-M3: install gcc-arm-none-eabi and libnewlib-arm-none-eabi"; fi
 
 .PHONY: scripts
@@ -225,6 +269,7 @@ scripts: ## write lock/scripts.c anew from lock/scripts/*.lua
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort -u | \
 	  while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
+	@echo 'A target that needs packages says which and installs them; with INSTALL=0 it stops and says how.'
 
 .PHONY: clean
 clean: ## remove what was built

@@ -9,6 +9,9 @@
  *
  * One task at a time sends, and also sends what others have to send meanwhile, in as few calls as
  * possible. The connection is never closed while a task sends.
+ *
+ * A forked process has a copy of all this: of the mutex, as some task may have locked it, and of the
+ * connection, which the parent uses. So every function ends there before it touches either.
  */
 #include "fairlock.h"
 
@@ -40,6 +43,7 @@ struct fairlock_blocked {
 
 static struct fairlock_client *client_of(struct fairlock *handle)
 {
+  FAIRLOCK_ASSERT(handle != NULL && handle->engine != NULL); /* it is initialised */
   return (struct fairlock_client *)(void *)((char *)handle->engine -
                                             offsetof(struct fairlock_client, engine));
 }
@@ -49,15 +53,20 @@ static uint32_t least(uint32_t a, uint32_t b)
   return a < b ? a : b;
 }
 
-static void lock(struct fairlock_client *client)
+/* Asked before the mutex is locked: it would never be unlocked here. */
+static bool forked(const struct fairlock_client *client)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL); /* it is initialised */
+  return port_mutex_forked(&client->mutex);
+}
+
+static void lock(struct fairlock_client *client)
+{
   port_mutex_lock(&client->mutex);
 }
 
 static struct fairlock_client *lock_client_of(struct fairlock *handle)
 {
-  FAIRLOCK_ASSERT(handle != NULL && handle->engine != NULL); /* it is initialised */
   struct fairlock_client *client = client_of(handle);
   lock(client);
   return client;
@@ -129,8 +138,8 @@ static void wake_blocked(struct fairlock_client *client)
  * Services the client once; only the task that set `serviced` may call it. Blocks for up to
  * wait_ms, with the mutex unlocked. Returns whether there may be more to do at once.
  */
-static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
-                 struct port_event *event)
+static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
+                    struct port_event *event)
 {
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
@@ -159,7 +168,7 @@ static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
   now = port_clock_ms();
   if (got == PORT_WOULD_BLOCK) got = 0;
   int failure = got == PORT_UNTRUSTED ? FAIRLOCK_UNTRUSTED : FAIRLOCK_UNREACHABLE;
-  if (got < 0) fairlock_engine_fail(engine, failure); /* the next turn closes it */
+  if (got < 0) fairlock_engine_fail(engine, failure); /* the next call closes it */
   else if (!(wants & FAIRLOCK_CONNECT)) fairlock_engine_received(engine, (size_t)got, now);
   else if (got > 0) fairlock_engine_opened(engine, now);
   return got > 0;
@@ -170,8 +179,8 @@ static bool turn(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
  * Blocks for up to timeout_ms. Called after attend(), which returned `now`; called, and returns,
  * with the mutex locked. Returns whether there may be more to do at once.
  */
-static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now,
-                 struct port_event *event)
+static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now,
+                             struct port_event *event)
 {
   bool beside = client->serviced || (client->runner != NULL && client->runner != event);
   /* what is to be closed is still in use */
@@ -185,8 +194,8 @@ static bool step(struct fairlock_client *client, uint32_t timeout_ms, uint32_t n
     return false;
   }
   client->serviced = true;
-  wake_blocked(client); /* those whose operation ended in the turn before */
-  bool more = turn(client, wait, now, event);
+  wake_blocked(client); /* those whose operation ended in the call before */
+  bool more = service(client, wait, now, event);
   client->serviced = false;
   if (client->runner != event) wake_runner(client); /* it came meanwhile: it takes over */
   return more;
@@ -203,7 +212,7 @@ static void finish(struct fairlock_client *client, const struct fairlock *handle
   for (;;) {
     uint32_t now = attend(client);
     if (!waits(client, handle)) break;
-    step(client, FAIRLOCK_FOREVER, now, &self.event);
+    service_or_sleep(client, FAIRLOCK_FOREVER, now, &self.event);
   }
   struct fairlock_blocked **link = &client->blocked;
   while (*link != &self)
@@ -230,12 +239,14 @@ void fairlock_client_deinit(struct fairlock_client *client)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
   client->transport->close(client->transport->context);
+  client->transport->close(client->transport->context); /* what an attempt may leave for the next */
   port_mutex_destroy(&client->mutex);
 }
 
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && topology != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
   const struct port_transport *transport = client->transport;
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }
@@ -249,6 +260,7 @@ void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log)
 
 int fairlock_connect(struct fairlock_client *client)
 {
+  if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
   struct fairlock_engine *engine = &client->engine;
   engine->last_error = FAIRLOCK_OK;
@@ -262,6 +274,7 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
                         size_t size)
 {
   FAIRLOCK_ASSERT(handle != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
   int status = fairlock_engine_add(&client->engine, handle, name, size);
   return unlock(client, status);
@@ -297,6 +310,7 @@ static bool occupied(const struct fairlock_client *client, const struct fairlock
 
 int fairlock_deinit(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = occupied(client, handle) ? FAIRLOCK_IN_PROGRESS : take_out(client, handle);
   return unlock(client, status);
@@ -351,6 +365,7 @@ static int complete(struct fairlock_client *client, const struct fairlock *handl
 
 int fairlock_start_deinit(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
   if (!occupied(client, handle)) status = fairlock_engine_remove(handle, port_clock_ms());
@@ -359,6 +374,7 @@ int fairlock_start_deinit(struct fairlock *handle)
 
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = begin_acquire(client, handle, wait_ms, lease_ms);
   return start(client, status);
@@ -366,6 +382,7 @@ int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t l
 
 int fairlock_start_release(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = begin_release(client, handle);
   return start(client, status);
@@ -373,6 +390,7 @@ int fairlock_start_release(struct fairlock *handle)
 
 int fairlock_start_force_release(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
   if (!occupied(client, handle)) status = fairlock_engine_force(handle, port_clock_ms());
@@ -381,6 +399,7 @@ int fairlock_start_force_release(struct fairlock *handle)
 
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
   if (!occupied(client, handle))
@@ -390,6 +409,7 @@ int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, v
 
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = begin_acquire(client, handle, wait_ms, lease_ms);
   return complete(client, handle, status);
@@ -402,6 +422,7 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms)
 
 int fairlock_release(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = begin_release(client, handle);
   return complete(client, handle, status);
@@ -409,6 +430,7 @@ int fairlock_release(struct fairlock *handle)
 
 int fairlock_cancel(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = fairlock_engine_cancel(handle, port_clock_ms());
   attend(client);
@@ -418,6 +440,7 @@ int fairlock_cancel(struct fairlock *handle)
 
 uint32_t fairlock_remaining_ms(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return 0;
   struct fairlock_client *client = lock_client_of(handle);
   uint32_t left = fairlock_engine_remaining_ms(handle, port_clock_ms());
   port_mutex_unlock(&client->mutex);
@@ -426,6 +449,7 @@ uint32_t fairlock_remaining_ms(struct fairlock *handle)
 
 uint32_t fairlock_hold_count(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return 0;
   struct fairlock_client *client = lock_client_of(handle);
   uint32_t count = fairlock_engine_remaining_ms(handle, port_clock_ms()) > 0 ? handle->holds : 0;
   port_mutex_unlock(&client->mutex);
@@ -434,6 +458,7 @@ uint32_t fairlock_hold_count(struct fairlock *handle)
 
 uint64_t fairlock_token(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return 0;
   struct fairlock_client *client = lock_client_of(handle);
   uint64_t token = fairlock_engine_remaining_ms(handle, port_clock_ms()) > 0 ? handle->token : 0;
   port_mutex_unlock(&client->mutex);
@@ -442,12 +467,24 @@ uint64_t fairlock_token(struct fairlock *handle)
 
 int fairlock_result(struct fairlock *handle)
 {
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = handle->result;
   return unlock(client, status);
 }
 
-/* Operations on a lock rather than on a hold use a handle that exists only during the call. */
+/*
+ * Operations on a lock rather than on a hold use a handle that exists only during the call. It is
+ * always taken out: nobody else knows it, it is not held, and it never subscribes or acquires, so
+ * nothing of it can be left on the server.
+ */
+static int dismiss(struct fairlock *visitor, int status)
+{
+  int taken_out = fairlock_deinit(visitor);
+  FAIRLOCK_ASSERT(taken_out == FAIRLOCK_OK);
+  (void)taken_out;
+  return status;
+}
 
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
 {
@@ -456,9 +493,7 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
   if (status != FAIRLOCK_OK) return status;
   lock(client);
   status = fairlock_engine_force(&visitor, port_clock_ms());
-  status = complete(client, &visitor, status);
-  fairlock_deinit(&visitor);
-  return status;
+  return dismiss(&visitor, complete(client, &visitor, status));
 }
 
 int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
@@ -470,20 +505,19 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
   if (status != FAIRLOCK_OK) return status;
   lock(client);
   status = fairlock_engine_inspect(&visitor, report, context, port_clock_ms());
-  status = complete(client, &visitor, status);
-  fairlock_deinit(&visitor);
-  return status;
+  return dismiss(&visitor, complete(client, &visitor, status));
 }
 
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 {
   struct port_event event;
+  if (forked(client)) return FAIRLOCK_DURATION_MAX_MS / 16; /* nothing will ever be due */
   lock(client);
   struct fairlock_engine *engine = &client->engine;
   port_event_init(&event);
-  bool more = step(client, timeout_ms, attend(client), &event);
+  bool more = service_or_sleep(client, timeout_ms, attend(client), &event);
   /* usually that was all: to find out here saves the caller's loop a turn */
-  if (more) more = step(client, 0, attend(client), &event);
+  if (more) more = service_or_sleep(client, 0, attend(client), &event);
   uint32_t now = attend(client);
   wake_blocked(client);
   uint32_t due = fairlock_engine_deadline(engine, now);
@@ -496,6 +530,7 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 
 unsigned fairlock_wants(struct fairlock_client *client)
 {
+  if (forked(client)) return 0;
   lock(client);
   unsigned wants = fairlock_engine_wants(&client->engine, port_clock_ms());
   port_mutex_unlock(&client->mutex);
@@ -505,11 +540,12 @@ unsigned fairlock_wants(struct fairlock_client *client)
 void fairlock_run(struct fairlock_client *client)
 {
   struct port_event event;
+  if (forked(client)) return;
   lock(client);
   port_event_init(&event);
   client->runner = &event;
   while (!client->stop)
-    step(client, FAIRLOCK_FOREVER, attend(client), &event);
+    service_or_sleep(client, FAIRLOCK_FOREVER, attend(client), &event);
   client->stop = false;
   client->runner = NULL;
   wake_blocked(client);
@@ -519,6 +555,7 @@ void fairlock_run(struct fairlock_client *client)
 
 void fairlock_stop(struct fairlock_client *client)
 {
+  if (forked(client)) return;
   lock(client);
   client->stop = true;
   wake_runner(client);
@@ -528,6 +565,10 @@ void fairlock_stop(struct fairlock_client *client)
 void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE])
 {
   FAIRLOCK_ASSERT(text != NULL);
+  if (forked(client)) {
+    text[0] = 0;
+    return;
+  }
   lock(client);
   memcpy(text, client->engine.error, FAIRLOCK_ERROR_SIZE);
   port_mutex_unlock(&client->mutex);
@@ -535,12 +576,14 @@ void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZ
 
 int fairlock_last_error(struct fairlock_client *client)
 {
+  if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
   return unlock(client, client->engine.last_error);
 }
 
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 {
+  if (forked(client)) return (struct fairlock_counters){0};
   lock(client);
   struct fairlock_counters stats = client->engine.counters;
   stats.waits = stats.granted + stats.polled;
@@ -551,6 +594,10 @@ struct fairlock_counters fairlock_read_counters(struct fairlock_client *client)
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE])
 {
   FAIRLOCK_ASSERT(text != NULL);
+  if (forked(client_of(handle))) {
+    text[0] = 0;
+    return;
+  }
   struct fairlock_client *client = lock_client_of(handle);
   const struct fairlock_engine *engine = &client->engine;
   size_t size = engine->id_size;

@@ -1,11 +1,8 @@
 /*
  * The connection: opening, greeting, sending in order, noticing that it is dead, and time.
  *
- * Handles that want to send stand in the list READY. When the send buffer is empty it is filled
- * with their requests. Each request gets a sequence number when it begins to be written, and the
- * server answers in that order; a SUBSCRIBE has a number of its own. Handles that await answers
- * stand in the list SENT, in the order of the oldest request of each; an answer that its handle no
- * longer cares about finds no entry there and is dropped. An answer that does not come in time
+ * When the send buffer is empty it is filled with the requests of the handles that are due to send.
+ * An answer that does not come in time
  * means that the connection is dead: it is closed, and whatever was under way is sent again on the
  * next one.
  */
@@ -13,24 +10,8 @@
 
 #include <string.h>
 
-/*
- * How far ahead `next` lies when nothing is due. Kept short on purpose: a `next` that seems to lie
- * further ahead has passed, so even a tick that comes weeks late is seen to be late.
- */
-#define FAR (FAIRLOCK_DURATION_MAX_MS / 16)
-
 /* The most requests that may await answers at a time: 16 bits have to tell which came first. */
 #define SEQUENCES 30000U
-
-static uint32_t earlier(uint32_t a, uint32_t b)
-{
-  return reached(a, b) ? b : a;
-}
-
-void fairlock_arm(struct fairlock_engine *engine, uint32_t time)
-{
-  if (!reached(time, engine->next)) engine->next = time;
-}
 
 /* Times that follow from the configuration and from what was measured */
 
@@ -48,57 +29,6 @@ void fairlock_set_timeouts(struct fairlock_engine *engine)
   engine->response_ms = longer(response_ms, response_ms / 2 + 2 * engine->round_trip_ms);
 }
 
-/* Lists */
-
-/* Puts handle behind `after`; NULL: at the front. */
-static void insert(struct fairlock *handle, enum list which, struct fairlock *after)
-{
-  struct fairlock_list *list = &handle->engine->lists[which];
-  struct fairlock **link = after != NULL ? &after->next[which] : &list->first;
-  handle->next[which] = *link;
-  *link = handle;
-  if (list->last == after) list->last = handle;
-  handle->listed |= (uint8_t)(1U << which);
-}
-
-void fairlock_list_remove(struct fairlock *handle, enum list which)
-{
-  struct fairlock_list *list = &handle->engine->lists[which];
-  struct fairlock *before = NULL;
-  if (!(handle->listed & 1U << which)) return;
-  for (struct fairlock *other = list->first; other != handle; other = other->next[which])
-    before = other;
-  if (before != NULL) before->next[which] = handle->next[which];
-  else list->first = handle->next[which];
-  if (list->last == handle) list->last = before;
-  handle->listed &= (uint8_t) ~(1U << which);
-}
-
-/* Puts a handle that awaits answers in its place among the others. */
-void fairlock_list_sent(struct fairlock *handle)
-{
-  struct fairlock_list *list = &handle->engine->lists[SENT];
-  struct fairlock *after = NULL;
-  if (list->last != NULL && comes_after(handle->sequence[0], list->last->sequence[0])) {
-    after = list->last;
-  } else {
-    for (struct fairlock *other = list->first; other != NULL; other = other->next[SENT]) {
-      if (comes_after(other->sequence[0], handle->sequence[0])) break;
-      after = other;
-    }
-  }
-  insert(handle, SENT, after);
-}
-
-/* The handle wants to send, now or as soon as one of its requests has been answered. */
-void fairlock_queue_send(struct fairlock *handle)
-{
-  struct fairlock_engine *engine = handle->engine;
-  engine->changed = true;
-  if (handle->unanswered == FAIRLOCK_UNANSWERED_MAX) handle->timer = engine->now;
-  else if (!(handle->listed & 1U << READY)) insert(handle, READY, engine->lists[READY].last);
-}
-
 /* Set-up */
 
 static bool good_id(const char *id)
@@ -114,13 +44,13 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   size_t id = config->client_id != NULL ? strlen(config->client_id) : 0;
   memset(engine, 0, sizeof *engine);
   engine->config = config;
-  engine->changed = true;
   engine->window = SEQUENCES;
   fairlock_set_timeouts(engine);
   engine->connect_ms = config_or(config->connect_ms, engine->waiter_ms);
   engine->offline_ms = config_or(config->offline_ms, 2 * engine->waiter_ms);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
-  if (config->response_ms > FAIRLOCK_DURATION_MAX_MS / 4 ||
+  /* the last of three unanswered heartbeats comes after 4/5 of waiter_ms, and has to last */
+  if (engine->response_ms > engine->waiter_ms / 2 * 3 ||
       config->connect_ms > FAIRLOCK_DURATION_MAX_MS / 4)
     return FAIRLOCK_INVALID;
   if (engine->waiter_ms - FAIRLOCK_WAITER_MIN_MS > FAIRLOCK_WAITER_MAX_MS - FAIRLOCK_WAITER_MIN_MS)
@@ -148,8 +78,7 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
   handle->name = name;
   handle->name_size = (uint16_t)size;
   handle->number = ++engine->last_number;
-  handle->sibling = engine->handles;
-  engine->handles = handle;
+  fairlock_schedule_insert(handle, engine->now + FAR);
   return FAIRLOCK_OK;
 }
 
@@ -181,11 +110,16 @@ static uint32_t back_off(struct fairlock_engine *engine)
   return most / 2 + random_below(engine, most / 2 + 1);
 }
 
-static void enter(struct fairlock_engine *engine, enum stage stage)
+static void set_stage(struct fairlock_engine *engine, enum stage stage)
 {
   engine->stage = (uint8_t)stage;
   engine->stage_began = engine->now;
-  engine->changed = true;
+}
+
+/* The next part of the greeting is answered next; its time goes on. */
+void fairlock_greeting_goes_on(struct fairlock_engine *engine, enum stage stage)
+{
+  engine->stage = (uint8_t)stage;
 }
 
 void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now)
@@ -203,13 +137,13 @@ bool fairlock_engine_ready(const struct fairlock_engine *engine)
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now)
 {
   engine->now = now;
-  if (engine->stage == CLOSED) enter(engine, OPENING);
+  if (engine->stage == CLOSED) set_stage(engine, OPENING);
 }
 
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
 {
   engine->now = now;
-  enter(engine, GREETING);
+  set_stage(engine, GREETING);
   engine->drained_at = now;
   engine->reads = 0;
   engine->writing = true;
@@ -219,7 +153,7 @@ void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
 void fairlock_engine_fail(struct fairlock_engine *engine, int status)
 {
   engine->broken = true;
-  engine->last_error = (int8_t)status;
+  engine->failure = (int8_t)status;
 }
 
 /* Adds a number to the id in base 32, the lowest digit first, which needs no division. */
@@ -265,9 +199,20 @@ void fairlock_greeted(struct fairlock_engine *engine)
   if (wait > engine->request_life_ms) wait = engine->request_life_ms;
   engine->in_doubt_ms = (uint32_t)wait + margin((uint32_t)wait);
   make_id(engine);
-  enter(engine, UP);
+  set_stage(engine, UP);
   engine->connect_requested = false;
   engine->counters.connects++;
+  fairlock_reschedule_all(engine);
+}
+
+/* There will be no connection for now. all: what could wait for one fails, too. */
+static void fail_all(struct fairlock_engine *engine, int status, bool all)
+{
+  struct fairlock *handle = engine->first;
+  for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
+    if (all || handle->phase == TRYING || asking(handle)) fairlock_on_failed(handle, status);
+  }
+  fairlock_reschedule_all(engine);
 }
 
 /* The server refused the greeting. */
@@ -275,15 +220,19 @@ void fairlock_refused(struct fairlock_engine *engine, int status)
 {
   fairlock_engine_fail(engine, status);
   if (status == FAIRLOCK_UNAVAILABLE) return;
-  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
-    fairlock_on_failed(handle, status);
+  fail_all(engine, status, true);
 }
 
 void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t now)
 {
   engine->now = now;
   bool failed = engine->stage != UP;
-  enter(engine, CLOSED);
+  struct fairlock *handle = engine->first;
+  for (; handle != NULL; handle = fairlock_schedule_next(handle, true))
+    fairlock_on_broken(handle);
+  set_stage(engine, CLOSED);
+  if (engine->log != NULL) engine->log->after_end(engine);
+  if (engine->broken) engine->last_error = engine->failure;
   engine->backoff_ms = (uint16_t)back_off(engine);
   if (engine->topology != NULL && engine->topology->router->closed(engine)) {
     failed = false;
@@ -297,34 +246,38 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->send_start = 0;
   engine->send_end = 0;
   engine->receive_end = 0;
-  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    fairlock_on_broken(handle);
-    /* retrying does not change the certificates */
-    bool in_vain = engine->last_error == FAIRLOCK_UNTRUSTED;
-    if (failed && (in_vain || handle->phase == TRYING || asking(handle)))
-      fairlock_on_failed(handle, engine->last_error);
-  }
-  engine->last_sent = 0;
-  engine->last_received = 0;
+  fairlock_pipeline_end(engine);
+  /* retrying does not change the certificates */
+  if (failed) fail_all(engine, engine->last_error, engine->last_error == FAIRLOCK_UNTRUSTED);
+  else fairlock_reschedule_all(engine);
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
-/* Too many requests await answers to send another. */
-static bool window_full(const struct fairlock_engine *engine)
+/* Without a connection, all handles have to be asked: what is due then is not to send. */
+static bool connection_needed(const struct fairlock_engine *engine, uint32_t now)
 {
-  return (uint16_t)(engine->last_sent - engine->last_received) >= engine->window;
+  const struct fairlock *handle = engine->first;
+  if (now - engine->stage_began < engine->backoff_ms) return false;
+  if (engine->connect_requested) return true;
+  while (handle != NULL && !fairlock_wants_to_send(handle, now))
+    handle = fairlock_schedule_next(handle, true);
+  return handle != NULL;
+}
+
+/* The handle whose request is written next, or NULL. */
+static struct fairlock *next_to_send(const struct fairlock_engine *engine)
+{
+  struct fairlock *handle = engine->first;
+  bool sends = handle != NULL && !fairlock_pipeline_full(engine) && fairlock_may_send(handle);
+  return sends ? handle : NULL;
 }
 
 unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t now)
 {
-  bool ready = engine->lists[READY].first != NULL;
   if (engine->broken) return FAIRLOCK_CLOSE;
   if (engine->stage == OPENING) return FAIRLOCK_CONNECT;
-  if (engine->stage == CLOSED) {
-    bool needed = engine->connect_requested || ready;
-    return needed && now - engine->stage_began >= engine->backoff_ms ? FAIRLOCK_CONNECT : 0;
-  }
-  bool more = engine->writing || (engine->stage == UP && ready && !window_full(engine));
+  if (engine->stage == CLOSED) return connection_needed(engine, now) ? FAIRLOCK_CONNECT : 0;
+  bool more = engine->writing || next_to_send(engine) != NULL;
   return FAIRLOCK_RECEIVE | (more || engine->send_end > 0 ? FAIRLOCK_SEND : 0U);
 }
 
@@ -336,18 +289,11 @@ static uint32_t connection_limit(const struct fairlock_engine *engine);
  * Begins the next request, unless one is being written. False when there is none, or while an
  * answer is late: if its request was lost, the answer to the next would be taken for its own.
  */
-static bool take_request(struct fairlock_engine *engine)
+static bool begin_request(struct fairlock_engine *engine)
 {
   if (engine->writing) return true;
-  struct fairlock *handle = engine->lists[READY].first;
-  if (handle == NULL || engine->stage != UP) return false;
-  if (window_full(engine) || reached(engine->now, connection_limit(engine))) return false;
-  while (fairlock_held_back(handle)) {
-    fairlock_list_remove(handle, READY);
-    handle = engine->lists[READY].first;
-    if (handle == NULL) return false;
-  }
-  fairlock_list_remove(handle, READY);
+  struct fairlock *handle = next_to_send(engine);
+  if (handle == NULL || reached(engine->now, connection_limit(engine))) return false;
   fairlock_freeze_request(handle);
   engine->request_done = 0;
   engine->writing = true;
@@ -360,7 +306,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
   size_t room = engine->config->send_size;
   engine->now = now;
   if (engine->send_end == 0 && engine->stage > OPENING && !engine->broken) {
-    while (engine->send_end < room && take_request(engine)) {
+    while (engine->send_end < room && begin_request(engine)) {
       struct resp_writer writer;
       resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end,
                        engine->request_done);
@@ -372,10 +318,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
       engine->writing = false;
       engine->request.handle = NULL;
     }
-    if (engine->send_end > 0) {
-      engine->filled_at = now;
-      engine->changed = true;
-    }
+    if (engine->send_end > 0) engine->filled_at = now;
   }
   *size = engine->send_end - engine->send_start;
   return buffer + engine->send_start;
@@ -408,15 +351,16 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   if (engine->reads == 0) { /* or 256 in a row: a server that never pauses is judged, too */
     engine->drained_at = now;
     engine->overslept = false;
-    engine->changed = true;
   }
   int status = RESP_EVENT;
-  while (status == RESP_EVENT && !engine->broken) {
+  while (!engine->broken) {
     struct resp_event event;
     size_t used;
     status = resp_decode(&engine->decoder, buffer + start, end - start, &used, &event);
     start += used;
-    if (status == RESP_EVENT) fairlock_take_event(engine, &event);
+    if (status != RESP_EVENT) break;
+    fairlock_on_event(engine, &event);
+    if (engine->log != NULL) engine->log->after_event(engine, &event);
   }
   if (status < 0) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   engine->receive_end = end - start;
@@ -437,19 +381,17 @@ uint32_t fairlock_judged_at(const struct fairlock_engine *engine)
 }
 
 /*
- * When the connection needs attention. Closed: when it may be opened again. Otherwise: when it
+ * When the connection needs attention. Closed: when it may be opened again. Otherwise when it
  * counts as dead, because it takes too long to open or to greet, an answer is late, or bytes cannot
  * be sent.
  */
 static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
-  const struct fairlock *oldest = engine->lists[SENT].first;
-  bool written =
-      oldest != NULL && !(engine->writing && engine->request.sequence == oldest->sequence[0]);
+  const struct fairlock *oldest = fairlock_pipeline_oldest(engine);
   uint32_t limit = engine->now + FAR;
   if (engine->stage == CLOSED) {
     bool pausing = engine->now - engine->stage_began < engine->backoff_ms;
-    return pausing ? engine->stage_began + engine->backoff_ms : engine->now;
+    return pausing ? engine->stage_began + engine->backoff_ms : limit;
   }
   if (engine->stage < UP) {
     uint32_t greeted = engine->stage_began + engine->connect_ms;
@@ -457,34 +399,49 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
     limit = earlier(limit, greeted);
   }
   /* also for a request that no handle cares about any more: others may be waiting behind it */
-  if (engine->send_end > 0 || engine->last_sent != engine->last_received) {
-    uint32_t since = written ? oldest->sent_at[0] : engine->filled_at;
+  if (engine->send_end > 0 || fairlock_pipeline_busy(engine)) {
+    uint32_t since = oldest != NULL ? oldest->sent_at[0] : engine->filled_at;
     limit = earlier(limit, since + engine->response_ms);
   }
   return limit;
 }
 
-static bool overdue(const struct fairlock_engine *engine, uint32_t now)
+/*
+ * When the caller has to come back at the latest. A handle that is due and wants to send may have to
+ * wait for that: then it counts when something of it ends, or one below it is due.
+ */
+static uint32_t next_due(const struct fairlock_engine *engine)
 {
-  return engine->changed || engine->next - now - 1 >= FAR;
+  uint32_t next = connection_limit(engine);
+  const struct fairlock *handle = engine->first;
+  while (handle != NULL) {
+    bool sends = fairlock_may_send(handle);
+    next = earlier(next, sends ? engine->now + fairlock_ends_in(handle) : handle->due);
+    handle = fairlock_schedule_next(handle, sends);
+  }
+  return next;
 }
 
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
 {
-  if (!overdue(engine, now)) return;
   engine->now = now;
   if (engine->drained_at != now && due(now, engine->next + OVERSLEPT_MS)) engine->overslept = true;
+  /* the caller has been away for longer than the schedule is good for */
+  if (engine->next + FAR - now - 1 >= 2 * FAR) fairlock_reschedule_all(engine);
   uint32_t limit = connection_limit(engine);
   bool dead = engine->stage != CLOSED && reached(fairlock_judged_at(engine), limit);
   if (dead) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
-  engine->next = dead || (engine->stage == CLOSED && reached(now, limit)) ? now + FAR : limit;
-  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling)
-    fairlock_on_tick(handle);
-  engine->changed = false;
+  struct fairlock *handle = engine->first;
+  while (handle != NULL) {
+    bool is_due = reached(now, handle->due);
+    bool moved = is_due && fairlock_on_tick(handle);
+    handle = moved ? engine->first : fairlock_schedule_next(handle, is_due);
+  }
+  engine->next = dead ? now + FAR : next_due(engine);
 }
 
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now)
 {
-  if (engine->broken || overdue(engine, now)) return 0;
-  return engine->next - now;
+  uint32_t wait = next_due(engine) - now;
+  return engine->broken || wait > FAR ? 0 : wait;
 }

@@ -1,10 +1,9 @@
 /*
  * The engine of the fair lock: bytes in, bytes out, time in, deadline out.
  *
- * Every guarantee of the lock lives here, and nothing else does: the engine does no I/O, reads no
- * clock, never blocks and never allocates. fairlock.h joins it to a port, which is what most
- * programs want; use the engine itself to fit the lock into an event loop of your own, a simulator
- * or a fuzzer.
+ * All guarantees of the lock are kept here. The engine does no I/O, reads no clock, never blocks
+ * and never allocates. fairlock.h joins it to a port, which is what most programs want; use the
+ * engine itself to fit the lock into your event loop, a simulator or a fuzzer.
  *
  * One engine is one client: one connection to one server, any number of handles. A handle (struct
  * fairlock) is one holder's view of one named lock. What it is doing is its phase (internal.h), and
@@ -16,7 +15,9 @@
  *     for (;;) {
  *       fairlock_engine_tick(e, now);
  *       if wants & FAIRLOCK_CLOSE    close, then fairlock_engine_closed()
- *       if wants & FAIRLOCK_CONNECT  connect, then fairlock_engine_opened() or _closed()
+ *       if wants & FAIRLOCK_CONNECT  fairlock_engine_opening(), so that connect_ms counts; connect,
+ *                                    or look whether that has ended; then fairlock_engine_opened()
+ *                                    or _closed(), or neither yet
  *       if connected                 send what fairlock_engine_output() gives, and tell
  *                                    fairlock_engine_sent(); receive to where
  *                                    fairlock_engine_input() says, and tell
@@ -102,7 +103,7 @@ extern "C" {
  * others may already hold it; after UNKNOWN the request may or may not have been carried out.
  */
 enum fairlock_status {
-  /* the operation is still going on: service the client */
+  /* the operation is still under way: service the client */
   FAIRLOCK_PENDING = 1,
 
   /* done */
@@ -123,13 +124,13 @@ enum fairlock_status {
    */
   FAIRLOCK_LOST = -4,
 
-  /* nothing to release, or nothing to cancel. A mistake of the caller's */
+  /* nothing to release, or nothing to cancel. A mistake of the caller */
   FAIRLOCK_NOT_HELD = -5,
 
-  /* another task acquired this handle, or releases it still. Use a handle per task */
+  /* another task acquired this handle, or is still releasing it. Use a handle per task */
   FAIRLOCK_WRONG_TASK = -6,
 
-  /* the handle has an operation going on, or still holds. Wait for it */
+  /* the handle has an operation under way, or still holds. Wait for it */
   FAIRLOCK_IN_PROGRESS = -7,
 
   /* a release was not answered: it was carried out, or the lease will end the hold */
@@ -144,7 +145,10 @@ enum fairlock_status {
   /* the server does not speak RESP3, or lacks a command. Redis 6.2 or newer is needed */
   FAIRLOCK_UNSUPPORTED = -11,
 
-  /* LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN: not now. Try later */
+  /*
+   * LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN, or the server has reached maxclients. Try
+   * later
+   */
   FAIRLOCK_UNAVAILABLE = -12,
 
   /* the server is a replica. Connect to the master */
@@ -165,7 +169,7 @@ enum fairlock_status {
   /* the server's bytes are not RESP, or not an answer to what was asked */
   FAIRLOCK_PROTOCOL = -18,
 
-  /* an argument is out of its range. A mistake of the caller's */
+  /* an argument is out of its range. A mistake of the caller */
   FAIRLOCK_INVALID = -19,
 
   /* a name or id does not fit the buffers. Enlarge them */
@@ -181,7 +185,10 @@ enum fairlock_status {
    * TLS: the server's certificate or key is not trusted, or the server does not trust ours. Check
    * the CA, the name, the dates; the transport knows more
    */
-  FAIRLOCK_UNTRUSTED = -22
+  FAIRLOCK_UNTRUSTED = -22,
+
+  /* this process was forked from the one that made the client. Make a new client in it */
+  FAIRLOCK_FORKED = -23
 };
 
 struct fairlock;
@@ -243,14 +250,15 @@ struct fairlock_config {
   uint32_t waiter_ms;
 
   /*
-   * an answer that takes longer means that the connection is dead. On slow networks it is raised to
-   * half of itself plus two measured round trips. At most FAIRLOCK_DURATION_MAX_MS / 4. 0: two
-   * fifths of waiter_ms
+   * an answer that takes longer, in ms, means that the connection is dead. On slow networks it is
+   * raised to half of itself plus two measured round trips. At most one and a half waiter_ms (raise
+   * that, too): a waiter has three heartbeats unanswered at most, and sends none while it waits for
+   * the first answer any longer, so it would lose its place. 0: two fifths of waiter_ms
    */
   uint32_t response_ms;
 
   /*
-   * connecting that takes longer has failed; the greeting after it may take this plus response_ms.
+   * connecting fails if it takes longer; the greeting after it may take this plus response_ms.
    * At most FAIRLOCK_DURATION_MAX_MS / 4. 0: waiter_ms
    */
   uint32_t connect_ms;
@@ -273,11 +281,19 @@ struct fairlock_config {
  * first operation; the caller's memory, which must stay valid as long as the client. A program that
  * does not call fairlock_follow() links none of this.
  *
- * The transport's addresses are seeds. With `service` they are Sentinels, which are asked for the
- * master; otherwise they are servers, or nodes of a cluster; the client finds out which. It speaks
- * to one server at a time: it goes where a Sentinel or a MOVED sends it, at once up to four times
- * in a row. When its server is gone, is read-only, or says that it is a replica, it starts from the
- * next seed. It pauses between two rounds of the seeds, for a second at most.
+ * The transport's addresses are seeds, of one kind:
+ *   with `service`   Sentinels, which are asked for the master
+ *   with `cluster`   nodes of one cluster. A server that is not is refused: FAIRLOCK_REFUSED,
+ *                    "not a node of a cluster", when no other seed is left
+ *   otherwise        nodes of a cluster, one server, or several that replicate one master. Naming
+ *                    several says that they do: two clients of unrelated masters could hold one
+ *                    lock. So a master has to show by ROLE (the user needs +role) that it has a
+ *                    replica, or has had one or been one since it started; otherwise it counts as
+ *                    FAIRLOCK_UNAVAILABLE
+ * The client speaks to one server at a time. It goes where a Sentinel or a MOVED sends it, up to
+ * four times in a row without a pause. When its server is gone, is read-only, or says that it is a
+ * replica, it starts from the next seed. It pauses between two rounds of the seeds, for a second at
+ * most.
  */
 struct fairlock_topology {
   /*
@@ -290,7 +306,10 @@ struct fairlock_topology {
   /* the name by which Sentinels know the master. NULL: the seeds are not Sentinels */
   const char *service;
 
-  /* the Sentinels' own user and password. NULL: the default user; no authentication */
+  /* the seeds are nodes of a cluster; not with service */
+  bool cluster;
+
+  /* user and password for the Sentinels. NULL: the default user; no authentication */
   const char *sentinel_user;
   const char *sentinel_password;
 
@@ -307,50 +326,55 @@ struct fairlock_topology {
   const struct fairlock_router *router;
   bool (*aim)(void *context, const char *address);
   void *aim_context;
+  uint16_t state;       /* what is known of the servers */
   uint8_t redirections; /* in a row */
-  uint8_t state;        /* what is known of the servers */
+  bool several;         /* seeds */
 };
 
-/* What a log is told of the connection. */
+/* What a log reports of the connection. */
 enum fairlock_log_event {
   /* the server has accepted us */
   FAIRLOCK_LOG_CONNECTED = 1,
 
-  /* no connection could be made, or the server did not accept us. status: why */
+  /*
+   * no connection could be made, or the server did not accept us. status: why; text: the same in
+   * words, as of fairlock_status_text(). The transport may know more: port_posix_error()
+   */
   FAIRLOCK_LOG_NOT_CONNECTED,
 
-  /* an established connection was given up, and another will be made. status: why */
+  /* an established connection was given up, and another will be made. status, text: as above */
   FAIRLOCK_LOG_DISCONNECTED,
 
   /* a Sentinel, or a node of a cluster, sends us elsewhere. text: "host:port" */
   FAIRLOCK_LOG_REDIRECTED,
 
   /*
-   * the server has refused something, for now or for good. text: its own words, which begin with a
+   * the server has refused something, for now or for good. text: its message, which begins with a
    * code such as NOPERM, cut to FAIRLOCK_ERROR_SIZE - 1 characters
    */
   FAIRLOCK_LOG_REFUSED
 };
 
 /*
- * Called for each event. text is valid during the call only; NULL: there is none. Same rules as for
- * fairlock_lost_fn, which alone reports that a hold is lost.
+ * Called for each event. text is valid during the call only; NULL: none, as for
+ * FAIRLOCK_LOG_CONNECTED. Same rules as for fairlock_lost_fn, which alone reports that a hold is
+ * lost.
  */
 typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
                                 void *context);
 
-/* A log: see fairlock_keep_log(). The caller's memory. Programs without one link nothing of it. */
+/* A log: see fairlock_keep_log(). The caller's memory. Programs without one link none of it. */
 struct fairlock_log {
-  /* private: the first member, because the engine's pointer to it leads to the log */
-  struct fairlock_topology topology;
-  const struct fairlock_router *router;
-  bool up;
-
   /* called for each event */
   fairlock_log_fn function;
 
   /* handed to function */
   void *context;
+
+  /* the rest is private */
+  void (*after_event)(struct fairlock_engine *engine, const struct resp_event *event);
+  void (*after_end)(struct fairlock_engine *engine);
+  bool up;
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */
@@ -367,7 +391,7 @@ struct fairlock_counters {
   /* handovers found by asking */
   uint32_t polled;
 
-  /* leases renewed */
+  /* leases renewed; the confirmation of a handover does not count */
   uint32_t renewals;
 
   /* holds lost */
@@ -419,243 +443,8 @@ struct fairlock_report {
  */
 typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
-/*
- * One holder's view of one named lock. The caller's memory; private, except for what functions
- * return. Must not move. Here and in the engine, bytes come first and arrays last: shorter
- * instructions reach what is near the beginning.
- */
-struct fairlock {
-  uint8_t phase;
-
-  /* bits: the lists it is in */
-  uint8_t listed;
-
-  uint8_t flags;
-
-  /* kinds of requests sent on this connection, up to `newest` */
-  uint8_t in_flight;
-
-  /* kinds sent on connections that broke, which may still be carried out */
-  uint8_t in_doubt;
-
-  /* enum fairlock_status of the last operation */
-  int8_t result;
-
-  /* the operation's result once the queue has been left; 0: it is not leaving */
-  int8_t leave_result;
-
-  /* how many requests of this phase await their answers */
-  uint8_t unanswered;
-
-  uint16_t name_size;
-  uint16_t holds;
-
-  /* sequence number of the newest request */
-  uint16_t newest;
-
-  /* sequence number of the SUBSCRIBE or UNSUBSCRIBE under way */
-  uint16_t subscribe_sequence;
-
-  /* sequence numbers of the unanswered requests, oldest first */
-  uint16_t sequence[FAIRLOCK_UNANSWERED_MAX];
-
-  /* when those requests were written */
-  uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
-
-  struct fairlock_engine *engine;
-
-  /* the next of all handles of the engine */
-  struct fairlock *sibling;
-
-  /* the next in each list */
-  struct fairlock *next[2];
-
-  const char *name;
-
-  /* the task that acquired; 0: none */
-  uintptr_t task;
-
-  uint64_t token;
-
-  /* its id is "<client's id>:<number>" */
-  uint32_t number;
-
-  uint32_t lease_ms;
-
-  /* the lease that a re-entry asks for */
-  uint32_t reentry_lease_ms;
-
-  /* when it wants to send next */
-  uint32_t timer;
-
-  /* end of the wait, of the belief in the hold, or of the time in which either has to end */
-  uint32_t limit;
-
-  /* the last useful answer, or the start of the operation */
-  uint32_t answered_at;
-};
-
-/* Private to the engine. */
-struct fairlock_list {
-  struct fairlock *first, *last;
-};
-
-/* Private to the engine: a request, unchanged while it is written. */
-struct fairlock_request {
-  uint8_t kind;
-  bool subscribe;
-  bool eval;
-  uint16_t sequence;
-
-  /* NULL: none is being written, or a greeting */
-  struct fairlock *handle;
-
-  /* what the scripts call so */
-  int32_t mode;
-
-  /* 0: in a release */
-  uint32_t lease_ms;
-
-  int64_t expires;
-  uint64_t token;
-};
-
-/* The state of a client. The caller's memory; private. Must not move. */
-struct fairlock_engine {
-  uint8_t stage;
-
-  /* connections that failed in a row, up to 7 */
-  uint8_t failures;
-
-  /* kinds of requests whose scripts the server does not know */
-  uint8_t eval;
-
-  uint8_t value_type, push_type;
-  uint8_t id_size;
-
-  /* reads since there was last nothing left to receive */
-  uint8_t reads;
-
-  /* why there are no useful answers at present; 0: there are */
-  int8_t last_error;
-
-  /* a request, or the greeting, is being written */
-  bool writing;
-
-  /* the caller wants a connection, with or without requests */
-  bool connect_requested;
-
-  /* something has changed since `next` was computed */
-  bool changed;
-
-  /* what there is to receive may have been here for long */
-  bool overslept;
-
-  /* the connection has to be closed */
-  bool broken;
-
-  /* channels belong to shards */
-  bool sharded;
-
-  /* holds are believed in only when replicas have acknowledged them */
-  bool synced;
-
-  /* the reply under way has an element of an unexpected kind */
-  bool malformed;
-
-  /* while closed: no new connection for this long after `stage_began` */
-  uint16_t backoff_ms;
-
-  /* sequence numbers, and how many answers may be missing while another request is sent */
-  uint16_t last_sent, last_received, window;
-
-  /* the time that the caller has given last */
-  uint32_t now;
-
-  const struct fairlock_config *config;
-  struct fairlock_topology *topology; /* NULL: one server, at a fixed address */
-  struct fairlock *handles;
-  struct fairlock_list lists[2];
-
-  /* the earliest time at which something is due */
-  uint32_t next;
-
-  uint32_t stage_began;
-
-  /* index in the reply under way */
-  uint32_t element;
-
-  /* the handle to which the push under way is addressed */
-  struct fairlock *addressee;
-
-  size_t send_start, send_end;
-
-  /* bytes of the request that are in the send buffer or sent */
-  size_t request_done;
-
-  size_t receive_end;
-
-  /* when the send buffer was filled */
-  uint32_t filled_at;
-
-  /* when there was last nothing to receive */
-  uint32_t drained_at;
-
-  /*
-   * waiter timeout: within this time a handover has to reach the waiter, and the confirmation the
-   * server. At least three round trips
-   */
-  uint32_t waiter_ms;
-
-  /*
-   * the connection is dead when an answer takes longer; a request is valid for this long. At least
-   * two round trips
-   */
-  uint32_t response_ms;
-
-  /* measured: follows longer ones at once, shorter ones slowly */
-  uint32_t round_trip_ms;
-
-  /* when the newest known time of the server arrived */
-  uint32_t sampled_at;
-
-  /* when it was asked for */
-  uint32_t asked_at;
-
-  /* while up: for this long after `stage_began`, requests of broken connections may arrive */
-  uint32_t in_doubt_ms;
-
-  /* the longest time for which a request now under way may be valid */
-  uint32_t request_life_ms;
-
-  struct fairlock_request request;
-
-  /* the newest known time of the server */
-  int64_t server_now;
-
-  /* server time after which all requests that may be under way have expired */
-  int64_t last_expiry;
-
-  /* numbers of the reply under way */
-  int64_t values[5];
-
-  /* from the configuration, or the default for 0 */
-  uint32_t connect_ms, offline_ms;
-
-  uint32_t last_number;
-  uint32_t random;
-
-  const struct fairlock_inspection *inspection;
-  fairlock_report_fn report;
-  void *report_context;
-  struct resp_decoder decoder;
-  struct fairlock_counters counters;
-
-  /* made by the first greeting */
-  char id[FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX];
-
-  char error[FAIRLOCK_ERROR_SIZE];
-};
+/* struct fairlock, a handle, and struct fairlock_engine: the caller's memory, all private */
+#include "state.h"
 
 /* A line of plain words for a status, in constant memory. */
 const char *fairlock_status_text(int status);
@@ -667,7 +456,7 @@ const char *fairlock_status_name(int status);
 int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_config *config);
 
 /*
- * Has engine follow servers that move. Call it before the first operation. aim, with its context,
+ * Makes engine follow servers that move. Call it before the first operation. aim, with its context,
  * tells the transport where the next connection goes, as in port.h; NULL: the transport has one
  * address, and nothing is followed. With a topology, connect_ms is 1000 by default, and offline_ms
  * 60000. Returns FAIRLOCK_OK or _INVALID.
@@ -676,9 +465,8 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
                            bool (*aim)(void *context, const char *address), void *context);
 
 /*
- * Has log->function told what happens to the connection. Call it once, before the first operation
- * and after fairlock_engine_follow(): it keeps a copy of the topology. log must stay valid as long
- * as the engine.
+ * Calls log->function for each event of the connection from now on, instead of that of an earlier
+ * log. log must stay valid as long as the engine.
  */
 void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log);
 
@@ -703,17 +491,17 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
  * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the
  * subscription is being ended, or the server still has to be told that the handle no longer waits
  * or holds; call again when result is no longer FAIRLOCK_PENDING, or at any time. Offline, result
- * becomes FAIRLOCK_UNREACHABLE after offline_ms, and the handle goes on leaving as soon as there is
- * a connection. What it may have left on the server ends by itself with its lease or waiter
+ * becomes FAIRLOCK_UNREACHABLE after offline_ms, and the handle leaves as soon as there is a
+ * connection again. What it may have left on the server ends by itself with its lease or waiter
  * timeout; from then on this returns FAIRLOCK_OK. FAIRLOCK_IN_PROGRESS: it is held, or an operation
- * goes on.
+ * is under way.
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
 
 /*
  * Operations. Each returns FAIRLOCK_PENDING when it was begun; its result is in handle->result. Any
- * other value is final, and nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation
- * goes on.
+ * other value is final, and nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation is
+ * under way.
  *
  *   acquire   wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a
  *             re-entry never shortens the lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS
@@ -722,7 +510,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *   cancel    ends a wait; the acquire ends with FAIRLOCK_CANCELLED, unless it has just ended
  *             otherwise. Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when there is no wait
  *   force     ends the hold, whoever has it. FAIRLOCK_NOT_HELD when the lock was free
- *   inspect   reports holder and waiters
+ *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply made no sense, or was
+ *             incomplete, and so is the report
  * force and inspect need a handle that is neither held nor waiting.
  */
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
@@ -741,7 +530,7 @@ enum fairlock_want {
   /* the connection should be opened */
   FAIRLOCK_CONNECT = 1,
 
-  /* the connection has to be closed: it is dead, or what came by it makes no sense */
+  /* the connection has to be closed: it is dead, or what arrived on it makes no sense */
   FAIRLOCK_CLOSE = 2,
 
   /* there is, or may be, something to send */
@@ -762,7 +551,8 @@ bool fairlock_engine_ready(const struct fairlock_engine *engine);
 
 /*
  * Tell the engine that opening begins, that it has succeeded, and that the connection is closed or
- * opening has failed.
+ * opening has failed. From the first call of fairlock_engine_opening(), connect_ms counts; until
+ * opening ends, further calls change nothing. Without it, opening has no limit.
  */
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);

@@ -24,22 +24,29 @@
  * each task that wants the lock. The functions that block service the client (send, receive, keep
  * time) for all of its tasks; if a task is inside fairlock_run(), that one does.
  *
+ * Processes. After a fork() the client and its handles stay the parent's: in the child all their
+ * functions return at once, with FAIRLOCK_FORKED or with 0 or "" (fairlock_poll(): about 19 hours),
+ * and send nothing. fairlock_client_deinit() closes the child's copy of the connection; until then,
+ * or an exec(), the server does not notice when the parent ends. A handle's memory may be used for
+ * something else at once. The child may make a new client. A program that goes into the
+ * background by daemon() does so before fairlock_client_init().
+ *
  * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever.
  * With FAIRLOCK_RENEW the lease is renewed at each third of it, but only while some task services
  * the client: one inside fairlock_run(), inside a blocking call, or calling fairlock_poll(). A
  * program that computes for longer than the lease without any of them loses the lock; `lost`,
  * fairlock_remaining_ms() and fairlock_release() report it.
  *
- * Mistakes. The library does not look for a NULL, or for a client or handle that was never
+ * Mistakes. The library does not check for NULL, or for a client or handle that was never
  * initialised: the checks would cost every program flash. While you develop, compile the library
  * with a macro FAIRLOCK_ASSERT(condition) that stops the program when the condition does not hold:
- * put it into a header of its own, without any system header, and compile with -include.
- * Uninitialised memory may go unnoticed, and a handle that is initialised again before it is taken
- * out does.
+ * put it into a separate header that includes no system header, and compile with -include.
+ * Uninitialised memory may go unnoticed; a handle that is initialised again before it is taken out
+ * always does.
  *
  * How long calls block, at most. These follow from the configuration (see struct fairlock_config):
- *   acquire           wait_ms, and response_ms to leave the queue; offline_ms if the server gives
- *                     no useful answer
+ *   acquire           wait_ms, or offline_ms if the server gives no useful answer for that long;
+ *                     and response_ms to leave the queue
  *   try_acquire       an answer; without one, connect_ms and twice response_ms
  *   release, deinit   an answer; without one, offline_ms
  *   force_release, inspect  the same as release
@@ -76,7 +83,7 @@ struct fairlock_client {
   /* tasks that wait for the one that services it */
   struct fairlock_blocked *blocked;
 
-  /* what the task inside fairlock_run() waits on; NULL: there is none */
+  /* what the task inside fairlock_run() waits on; NULL: no task is */
   struct port_event *runner;
 
   struct fairlock_engine engine;
@@ -90,9 +97,10 @@ int fairlock_client_init(struct fairlock_client *client, const struct fairlock_c
                          struct port_transport *transport);
 
 /*
- * Closes the connection. No task may be inside a function of the client's. Handles that were not
+ * Closes the connection. No task may be inside a function of the client. Handles that were not
  * taken out are gone with it: what they have on the server ends with its lease, or no longer counts
- * after its waiter timeout.
+ * after its waiter timeout. In a forked process it closes that process's copy of the connection;
+ * the parent's stays open.
  */
 void fairlock_client_deinit(struct fairlock_client *client);
 
@@ -106,9 +114,9 @@ void fairlock_client_deinit(struct fairlock_client *client);
 int fairlock_connect(struct fairlock_client *client);
 
 /*
- * Has client follow servers that move: Sentinel, Cluster, a promoted replica; and, when asked to,
- * count only holds that replicas have acknowledged. See struct fairlock_topology, which stays the
- * caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
+ * Makes the client follow servers that move (Sentinel, Cluster, a promoted replica), and, if asked
+ * to, count only holds that replicas have acknowledged. See struct fairlock_topology, which stays
+ * the caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
  * `aim` is NULL has one address: a redirected operation then ends with FAIRLOCK_WRONG_SHARD or
  * _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or
  * without `aim`, or replicas_ms of more than half of response_ms.
@@ -116,10 +124,10 @@ int fairlock_connect(struct fairlock_client *client);
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 
 /*
- * Has log->function told of each connection that is made, refused, redirected or ended, and why.
- * log, with function and context set, stays the caller's. Call it once, before the first operation
- * and after fairlock_client_init() and fairlock_follow(): it keeps a copy of the topology. A
- * program that does not call it links nothing of it.
+ * Calls log->function for each connection that is made, refused, redirected or ended, with the
+ * reason. log, with function and context set, stays the caller's, and must stay valid as long as
+ * the client. Call it after fairlock_client_init(), before the first operation. A second log takes
+ * the place of the first. A program that does not call it links none of it.
  */
 void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log);
 
@@ -133,16 +141,16 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
                         size_t size);
 
 /*
- * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. After anything
- * else it is not yet:
- *   FAIRLOCK_IN_PROGRESS  it is held, an operation goes on, or another task is inside one
+ * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. After any other
+ * status it is not yet:
+ *   FAIRLOCK_IN_PROGRESS  it is held, an operation is under way, or another task is inside one
  *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
  *                         the server still has to be told that the handle no longer waits or holds;
- *                         for offline_ms it could not be told, for this reason. The client keeps
+ *                         this was not possible for offline_ms, for this reason. The client keeps
  *                         trying while it is serviced; call again. FAIRLOCK_OK at the latest when
  *                         what the handle left on the server has ended by itself: after its lease,
  *                         a waiter timeout and a response time-out
- * Blocks for an answer, or for offline_ms of the configuration.
+ * Blocks until there is an answer, for offline_ms of the configuration at most.
  */
 int fairlock_deinit(struct fairlock *handle);
 
@@ -185,11 +193,11 @@ int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_m
 int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
 
 /*
- * Releases one level. With the last one the lock goes to the next in line, and the caller must not
- * act as holder any more, whatever is returned. Redisson: unlock().
+ * Releases one level. After the last one the lock goes to the next in line, and the caller must no
+ * longer act as its holder, whatever is returned. Redisson: unlock().
  *   FAIRLOCK_OK           released
  *   FAIRLOCK_LOST         the hold had ended before
- *   FAIRLOCK_NOT_HELD     there was none
+ *   FAIRLOCK_NOT_HELD     the lock was not held
  *   FAIRLOCK_WRONG_TASK   another task acquired
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_UNKNOWN      sent, but not answered in time; the client keeps sending it while it is
@@ -237,8 +245,8 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
 /*
  * Reports who holds the lock called name, and who waits, in order, without touching it: see
  * fairlock_report_fn. One inspection of a client at a time. Redisson: isLocked(), and more. Returns
- * FAIRLOCK_OK, FAIRLOCK_IN_PROGRESS (another task is inspecting) or a failure as for
- * fairlock_acquire().
+ * FAIRLOCK_OK (the holder and each waiter were reported), FAIRLOCK_IN_PROGRESS (another task is
+ * inspecting) or a failure as for fairlock_acquire(), after which the report may be incomplete.
  */
 int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
                      fairlock_report_fn report, void *context);
@@ -253,7 +261,7 @@ int fairlock_start_release(struct fairlock *handle);
 int fairlock_start_force_release(struct fairlock *handle);
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
 
-/* The result of the handle's last operation; FAIRLOCK_PENDING while it goes on. */
+/* The result of the handle's last operation; FAIRLOCK_PENDING while it is under way. */
 int fairlock_result(struct fairlock *handle);
 
 /*
@@ -269,13 +277,13 @@ int fairlock_result(struct fairlock *handle);
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
 
 /*
- * For an event loop of your own: what the client waits for, after a fairlock_poll(client, 0). Call
+ * For your event loop: what the client waits for, after fairlock_poll(client, 0). Call
  * fairlock_poll() again when that has happened, or when the time that it returned has passed. Bits
  * of enum fairlock_want:
  *   FAIRLOCK_RECEIVE   wake me when the connection is readable
  *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all that
  *                      there was to send
- *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or about to be
+ *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or will be
  *   FAIRLOCK_CLOSE     call fairlock_poll() at once
  *   0                  there is no connection, and nothing to watch: only the time counts
  * Beginning an operation, or fairlock_cancel(), changes both: call fairlock_poll() afterwards. With
@@ -313,7 +321,7 @@ struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
 /*
  * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes
  * its id from what the server tells it at the first connection, and keeps it from then on; before
- * that there is none, and text is "".
+ * that, text is "".
  */
 #define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);

@@ -24,18 +24,27 @@
 #include "internal.h"
 
 /*
- * The request of each phase: its kind, and what it adds to the hold count. With a force-release,
- * the 1 makes the mode -1.
+ * The request of each phase: its kind, what it adds to the hold count, and how many may await their
+ * answers: a waiter and a holder go on for a while without them. With a force-release, the 1 makes
+ * the mode -1.
  */
 static const struct {
   uint8_t kind;
   int8_t change;
+  uint8_t most;
 } requests[] = {
-    [QUEUEING] = {KIND_ACQUIRE, 0},  [TRYING] = {KIND_ACQUIRE, 0},
-    [HELD] = {KIND_KEEP, 0},         [REENTERING] = {KIND_KEEP, 1},
-    [RELEASE_ONE] = {KIND_KEEP, -1}, [RELEASING] = {KIND_RELEASE, -1},
-    [LEAVING] = {KIND_LEAVE, 0},     [REMOVING] = {KIND_LEAVE, 0},
-    [FORCING] = {KIND_FORCE, 1},     [INSPECTING] = {KIND_INSPECT, 0},
+    [FREE] = {0, 0, 0},
+    [QUEUEING] = {KIND_ACQUIRE, 0, FAIRLOCK_UNANSWERED_MAX},
+    [TRYING] = {KIND_ACQUIRE, 0, 1},
+    [HELD] = {KIND_KEEP, 0, FAIRLOCK_UNANSWERED_MAX},
+    [REENTERING] = {KIND_KEEP, 1, FAIRLOCK_UNANSWERED_MAX},
+    [RELEASE_ONE] = {KIND_KEEP, -1, FAIRLOCK_UNANSWERED_MAX},
+    [RELEASING] = {KIND_RELEASE, -1, 1},
+    [LEAVING] = {KIND_LEAVE, 0, 1},
+    [REMOVING] = {KIND_LEAVE, 0, 1},
+    [LOST] = {0, 0, 0},
+    [FORCING] = {KIND_FORCE, 1, 1},
+    [INSPECTING] = {KIND_INSPECT, 0, 1},
 };
 
 static bool pending(const struct fairlock *handle)
@@ -43,35 +52,22 @@ static bool pending(const struct fairlock *handle)
   return handle->result == FAIRLOCK_PENDING;
 }
 
-static bool ready(const struct fairlock *handle)
-{
-  return (handle->listed & 1U << READY) != 0;
-}
-
 static uint32_t doubt_ends(const struct fairlock_engine *engine)
 {
   return engine->stage_began + engine->in_doubt_ms;
 }
 
-static void set_timer(struct fairlock *handle, uint32_t time)
+/* The handle wants to send, now or as soon as it may. */
+static void send_now(struct fairlock *handle)
 {
-  handle->timer = time;
-  handle->engine->changed = true;
+  handle->sends_at = handle->engine->now;
 }
 
-/* From here on, replies to requests of the previous phase do not count. */
+/* From here on, answers to requests of the previous phase do not count. */
 static void set_phase(struct fairlock *handle, enum phase phase)
 {
-  fairlock_list_remove(handle, SENT);
-  handle->unanswered = 0;
+  fairlock_pipeline_forget(handle);
   handle->phase = (uint8_t)phase;
-  handle->engine->changed = true;
-}
-
-/* Kinds of requests of this connection whose replies have not come. */
-static uint8_t in_flight(const struct fairlock *handle)
-{
-  return comes_after(handle->newest, handle->engine->last_received) ? handle->in_flight : 0;
 }
 
 /*
@@ -80,8 +76,8 @@ static uint8_t in_flight(const struct fairlock *handle)
  */
 static bool nothing_there(const struct fairlock *handle)
 {
-  return !(handle->flags & (QUEUED | OWED)) &&
-         !((in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
+  return !(handle->flags & (QUEUED | UNCONFIRMED | OWED)) &&
+         !((fairlock_in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
 }
 
 /*
@@ -102,10 +98,10 @@ static void become_free(struct fairlock *handle, int result)
   bool removed = handle->phase == REMOVING;
   if (removed && handle->flags & SUBSCRIBING) /* nobody would be left to count its reply */
     fairlock_engine_fail(handle->engine, FAIRLOCK_UNREACHABLE);
-  fairlock_list_remove(handle, READY);
   set_phase(handle, FREE);
   handle->holds = 0;
-  handle->in_flight &= KIND_LEAVE; /* a late leave must not end the next wait */
+  /* a late leave must not end the next wait */
+  fairlock_pipeline_keep_kinds(handle, KIND_LEAVE);
   handle->in_doubt &= KIND_LEAVE;
   handle->flags &= removed ? 0 : SUBSCRIBED | SUBSCRIBING;
   finish(handle, removed ? FAIRLOCK_OK : result);
@@ -120,9 +116,8 @@ static void lose(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   if (handle->phase == RELEASE_ONE) handle->holds--; /* this release counts */
-  fairlock_list_remove(handle, READY);
   set_phase(handle, LOST);
-  handle->flags &= (uint8_t)~QUEUED;
+  handle->flags &= (uint8_t)~UNCONFIRMED;
   handle->flags |= OWED;
   engine->counters.losses++;
   finish(handle, FAIRLOCK_LOST);
@@ -153,31 +148,32 @@ static void leave(struct fairlock *handle, int result)
   }
   if (pending(handle)) handle->leave_result = (int8_t)result;
   set_phase(handle, LEAVING);
-  handle->limit = all_ended(handle);
+  handle->ends_at = all_ended(handle);
   if (engine->stage != UP) finish(handle, result);
-  fairlock_queue_send(handle);
+  send_now(handle);
 }
 
 /*
- * The hold with handle->token has begun, and may be believed in until handle->limit. way: the
+ * The hold with handle->token has begun, and may be believed in until handle->ends_at. way: the
  * counter to raise if the handle had to wait, granted or polled. A handover has to be confirmed;
  * until then the lease is the waiter timeout.
  */
-static void hold(struct fairlock *handle, uint32_t *way)
+static void begin_hold(struct fairlock *handle, uint32_t *way)
 {
   struct fairlock_counters *counters = &handle->engine->counters;
   bool doubtful =
       /* the grant may be for an earlier place in the queue */
       handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE;
   counters->acquisitions++;
-  if (handle->flags & QUEUED) ++*way;
+  bool queued = handle->flags & QUEUED;
+  if (queued) ++*way;
   set_phase(handle, HELD);
   handle->holds = 1;
-  handle->flags &= (uint8_t)~OWED;
-  if (doubtful) handle->flags |= QUEUED;
+  handle->flags &= (uint8_t) ~(QUEUED | MUST_LEAVE | OWED);
+  if (queued || doubtful) handle->flags |= UNCONFIRMED;
   handle->leave_result = FAIRLOCK_OK;
   finish(handle, FAIRLOCK_OK);
-  if (handle->flags & QUEUED && !(handle->flags & RENEWS)) fairlock_queue_send(handle);
+  if (handle->flags & UNCONFIRMED && !(handle->flags & RENEWS)) send_now(handle);
 }
 
 static uint32_t renewed_lease(const struct fairlock *handle)
@@ -203,10 +199,21 @@ static uint32_t lease_asked(const struct fairlock *handle)
   return at_least_left(handle, config_or(handle->reentry_lease_ms, renewed_lease(handle)));
 }
 
+/* What is left of an interval that two clocks measure, whichever of them is fast. */
+static uint32_t safe_part(uint32_t interval)
+{
+  return interval > margin(interval) ? interval - margin(interval) : 0;
+}
+
+static uint32_t shorter(uint32_t a, uint32_t b)
+{
+  return a < b ? a : b;
+}
+
 /* When a lease that was asked for at sent_at ends. */
 static uint32_t lease_end(uint32_t sent_at, uint32_t lease_ms)
 {
-  return sent_at + lease_ms - margin(lease_ms);
+  return sent_at + safe_part(lease_ms);
 }
 
 /*
@@ -216,11 +223,11 @@ static uint32_t lease_end(uint32_t sent_at, uint32_t lease_ms)
 static void extend(struct fairlock *handle, uint32_t sent_at)
 {
   uint32_t limit = lease_end(sent_at, handle->lease_ms);
-  bool shorter = holding(handle) && handle->flags & RENEWS && !(handle->flags & QUEUED) &&
-                 !reached(limit, handle->limit);
-  if (!shorter) handle->limit = limit;
-  if (!(handle->flags & RENEWS)) set_timer(handle, handle->limit);
-  else if (handle->unanswered == 0) set_timer(handle, sent_at + handle->lease_ms / 3);
+  bool earlier = holding(handle) && handle->flags & RENEWS && !(handle->flags & UNCONFIRMED) &&
+                 !reached(limit, handle->ends_at);
+  if (!earlier) handle->ends_at = limit;
+  if (!(handle->flags & RENEWS)) handle->sends_at = handle->ends_at;
+  else if (handle->unanswered == 0) handle->sends_at = sent_at + handle->lease_ms / 3;
 }
 
 /* The result of a wait whose time has run out. */
@@ -248,8 +255,95 @@ static bool limited(const struct fairlock *handle)
  */
 static bool over(const struct fairlock *handle, uint32_t now)
 {
-  return reached(now, handle->limit) ||
+  return reached(now, handle->ends_at) ||
          (!ending(handle) && now - handle->answered_at > FAIRLOCK_DURATION_MAX_MS);
+}
+
+/* The schedule */
+
+/* Waits for its next heartbeat, and every one so far was answered. */
+static bool at_ease(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  return engine->stage == UP && engine->last_error == FAIRLOCK_OK && handle->phase == QUEUEING &&
+         handle->flags & QUEUED && handle->unanswered == 0;
+}
+
+/* Since when useful answers are missing. A waiter at ease misses none before its next heartbeat. */
+static uint32_t silent_since(const struct fairlock *handle)
+{
+  uint32_t now = handle->engine->now;
+  if (!at_ease(handle)) return handle->answered_at;
+  return reached(now, handle->sends_at) ? handle->sends_at : now;
+}
+
+/* When its operation fails for want of a useful reply; far ahead when that does not end it. */
+static uint32_t patience_ends(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  uint32_t patience = engine->offline_ms;
+  if (handle->phase == TRYING) patience = engine->connect_ms + engine->response_ms;
+  if (!pending(handle) || patience == FAIRLOCK_FOREVER) return engine->now + FAR;
+  patience += 4 * engine->round_trip_ms;
+  if (patience > FAIRLOCK_DURATION_MAX_MS) patience = FAIRLOCK_DURATION_MAX_MS;
+  return silent_since(handle) + patience;
+}
+
+/* It has something to send at this time, and does not wait for an answer. */
+bool fairlock_wants_to_send(const struct fairlock *handle, uint32_t now)
+{
+  return handle->unanswered < requests[handle->phase].most && due(now, handle->sends_at);
+}
+
+/* The same, and it may: there is a connection, and no leave is in doubt that would end its wait. */
+bool fairlock_may_send(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  bool held_back = waiting(handle) && handle->in_doubt & KIND_LEAVE;
+  return engine->stage == UP && !(held_back && !doubt_over(engine, engine->now)) &&
+         fairlock_wants_to_send(handle, engine->now);
+}
+
+/* The sooner of in_ms from now and this time, in ms from now. */
+static uint32_t sooner(const struct fairlock_engine *engine, uint32_t in_ms, uint32_t time)
+{
+  if (due(engine->now, time)) return 0;
+  return shorter(in_ms, time - engine->now);
+}
+
+/* How soon something of the handle ends, whether or not it sends. */
+uint32_t fairlock_ends_in(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  uint32_t in_ms = sooner(engine, FAR, patience_ends(handle));
+  if (limited(handle))
+    in_ms = over(handle, engine->now) ? 0 : sooner(engine, in_ms, handle->ends_at);
+  if (engine->stage == UP && handle->in_doubt != 0 && !ending(handle))
+    in_ms = sooner(engine, in_ms, doubt_ends(engine));
+  return in_ms;
+}
+
+/* How soon the schedule has to look at the handle. */
+uint32_t fairlock_due_in(const struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  if (fairlock_may_send(handle)) return 0;
+  uint32_t in_ms = fairlock_ends_in(handle);
+  bool waits = due(engine->now, handle->sends_at); /* for an answer, or a connection */
+  return waits ? in_ms : sooner(engine, in_ms, handle->sends_at);
+}
+
+/*
+ * Whatever makes the handle due earlier than it was has to call this. What makes it due later need
+ * not: it is looked at, and nothing is done. One that is due and stays so keeps its turn.
+ */
+static void reschedule(struct fairlock *handle)
+{
+  uint32_t now = handle->engine->now;
+  uint32_t in_ms = fairlock_due_in(handle);
+  if (in_ms == 0 ? reached(now, handle->due) : handle->due == now + in_ms) return;
+  fairlock_schedule_remove(handle);
+  fairlock_schedule_insert(handle, now + in_ms);
 }
 
 /* Ends what has reached its limit. */
@@ -268,7 +362,8 @@ static int begin(struct fairlock *handle, enum phase phase)
   set_phase(handle, phase);
   handle->result = FAIRLOCK_PENDING;
   handle->answered_at = handle->engine->now;
-  fairlock_queue_send(handle);
+  send_now(handle);
+  reschedule(handle);
   return FAIRLOCK_PENDING;
 }
 
@@ -301,12 +396,12 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->phase == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   if (handle->phase == HELD) return reenter(handle, lease_ms);
-  handle->flags &= (uint8_t) ~(QUEUED | ENDLESS);
+  handle->flags &= (uint8_t) ~(QUEUED | UNCONFIRMED | MUST_LEAVE | ENDLESS);
   if (ending(handle)) handle->flags |= OWED; /* what it was leaving may still be there */
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
   set_lease(handle, lease_ms);
   handle->holds = 0;
-  handle->limit = now + wait_ms;
+  handle->ends_at = now + wait_ms;
   return begin(handle, wait_ms == 0 ? TRYING : QUEUEING);
 }
 
@@ -317,6 +412,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   expire(handle);
   if (handle->phase == LOST) {
     if (--handle->holds == 0) leave(handle, FAIRLOCK_LOST);
+    reschedule(handle);
     return FAIRLOCK_LOST;
   }
   if (handle->phase != HELD) return FAIRLOCK_NOT_HELD;
@@ -324,7 +420,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   handle->in_doubt &= (uint8_t)~KIND_RELEASE;
   /* a confirmation or a renewal may be under way, or have been carried out without an answer */
   uint32_t ended = all_ended(handle);
-  if (reached(ended, handle->limit)) handle->limit = ended;
+  if (reached(ended, handle->ends_at)) handle->ends_at = ended;
   return begin(handle, RELEASING);
 }
 
@@ -333,6 +429,7 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
   handle->engine->now = now;
   if (!waiting(handle)) return FAIRLOCK_NOT_HELD;
   leave(handle, FAIRLOCK_CANCELLED);
+  reschedule(handle);
   return FAIRLOCK_OK;
 }
 
@@ -361,21 +458,17 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
   expire(handle);
   bool owes = ending(handle) || !nothing_there(handle);
   if (owes || (engine->stage == UP && handle->flags & (SUBSCRIBED | SUBSCRIBING))) {
-    if (!ending(handle)) handle->limit = all_ended(handle);
+    if (!ending(handle)) handle->ends_at = all_ended(handle);
     if (owes) handle->flags |= OWED;
-    else handle->limit = now + 2 * engine->response_ms;
+    else handle->ends_at = now + 2 * engine->response_ms;
     handle->holds = 0;
     return begin(handle, REMOVING);
   }
   /* without its handle, nobody can write the rest of a request */
   if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
   if (engine->addressee == handle) engine->addressee = NULL;
-  fairlock_list_remove(handle, READY);
-  fairlock_list_remove(handle, SENT);
-  struct fairlock **link = &engine->handles;
-  while (*link != handle)
-    link = &(*link)->sibling;
-  *link = handle->sibling;
+  fairlock_pipeline_forget(handle);
+  fairlock_schedule_remove(handle);
   handle->engine = NULL;
   return FAIRLOCK_OK;
 }
@@ -383,20 +476,10 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 uint32_t fairlock_engine_remaining_ms(const struct fairlock *handle, uint32_t now)
 {
   if (!holding(handle) || over(handle, now)) return 0;
-  return handle->limit - now;
+  return handle->ends_at - now;
 }
 
 /* Requests */
-
-/* True while the handle must not send what it wants, because of a leave in doubt. */
-bool fairlock_held_back(struct fairlock *handle)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  if (!waiting(handle) || !(handle->in_doubt & KIND_LEAVE) || doubt_over(engine, engine->now))
-    return false;
-  set_timer(handle, doubt_ends(engine));
-  return true;
-}
 
 /* When the request that is being written is next due by the clock. */
 static uint32_t next_by_clock(const struct fairlock *handle)
@@ -404,34 +487,7 @@ static uint32_t next_by_clock(const struct fairlock *handle)
   const struct fairlock_engine *engine = handle->engine;
   if (handle->phase == QUEUEING) return engine->now + engine->waiter_ms / 5 * 2;
   if (holding(handle) && handle->flags & RENEWS) return engine->now + handle->lease_ms / 3;
-  return handle->limit;
-}
-
-static void number_request(struct fairlock *handle)
-{
-  struct fairlock_engine *engine = handle->engine;
-  unsigned n = handle->unanswered++;
-  handle->newest = ++engine->last_sent;
-  engine->request.sequence = handle->newest;
-  handle->sequence[n] = handle->newest;
-  handle->sent_at[n] = engine->now;
-  if (n == 0) fairlock_list_sent(handle);
-  engine->counters.requests++;
-}
-
-/*
- * When a request written now expires, by the server's clock. Notes the latest expiry and the
- * longest life of all requests that may come to be in doubt.
- */
-static int64_t expiry(struct fairlock_engine *engine)
-{
-  uint32_t age = engine->now - engine->sampled_at; /* of the newest known time */
-  uint32_t life = engine->response_ms;
-  int64_t expires = engine->server_now + age + life;
-  if (expires > engine->last_expiry) engine->last_expiry = expires;
-  life += margin(age);
-  if (life > engine->request_life_ms) engine->request_life_ms = life;
-  return expires;
+  return handle->ends_at;
 }
 
 /* The kind of request that the handle sends in its phase. */
@@ -452,7 +508,6 @@ void fairlock_freeze_request(struct fairlock *handle)
   request->mode = handle->phase == QUEUEING
                       ? (int32_t)engine->waiter_ms
                       : -((int32_t)handle->holds + requests[handle->phase].change);
-  request->expires = expiry(engine);
   request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
   request->lease_ms = kind & (KIND_ACQUIRE | KIND_KEEP) ? lease_asked(handle) : 0;
   request->subscribe = handle->phase == (subscription == SUBSCRIBED ? REMOVING : QUEUEING) &&
@@ -460,13 +515,12 @@ void fairlock_freeze_request(struct fairlock *handle)
   request->eval = (engine->eval & kind) != 0;
   /* sending the text once is enough: the server keeps the script, and requests keep their order */
   engine->eval &= (uint8_t)~kind;
-  handle->in_flight = in_flight(handle) | kind;
-  if (request->subscribe) {
-    handle->flags |= SUBSCRIBING;
-    handle->subscribe_sequence = ++engine->last_sent;
-  }
-  number_request(handle);
-  set_timer(handle, next_by_clock(handle));
+  request->wait = engine->synced && request->lease_ms != 0;
+  handle->answered_at = silent_since(handle);
+  if (request->subscribe) handle->flags |= SUBSCRIBING;
+  fairlock_pipeline_send(handle);
+  handle->sends_at = next_by_clock(handle);
+  reschedule(handle);
 }
 
 /* Replies */
@@ -478,17 +532,17 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   int64_t value = engine->values[1];
   if (granted) {
     if (value <= 0 || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
-      fairlock_queue_send(handle);
+      send_now(handle);
       return;
     }
     handle->token = (uint64_t)value;
     extend(handle, sent_at);
-    hold(handle, &engine->counters.polled);
+    begin_hold(handle, &engine->counters.polled);
   } else if (handle->phase == TRYING) {
     leave(handle, FAIRLOCK_BUSY);
   } else {
     handle->flags |= QUEUED;
-    if (handle->leave_result < 0) {
+    if (handle->flags & MUST_LEAVE) {
       leave(handle, handle->leave_result);
       return;
     }
@@ -497,7 +551,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
         (uint64_t)value < FAIRLOCK_DURATION_MAX_MS ? (uint32_t)value + 1 : FAIRLOCK_DURATION_MAX_MS;
     if (next < SOONEST_MS) next = SOONEST_MS;
     if (!(handle->flags & SUBSCRIBED) && next > RETRY_MS) next = RETRY_MS;
-    if (reached(handle->timer, engine->now + next)) set_timer(handle, engine->now + next);
+    if (reached(handle->sends_at, engine->now + next)) handle->sends_at = engine->now + next;
   }
 }
 
@@ -509,9 +563,9 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
   }
   if (handle->phase == REENTERING) set_lease(handle, handle->reentry_lease_ms);
   handle->holds = (uint16_t)((int32_t)handle->holds + requests[handle->phase].change);
-  if (handle->phase == HELD) handle->engine->counters.renewals++;
+  if (handle->phase == HELD && !(handle->flags & UNCONFIRMED)) handle->engine->counters.renewals++;
   extend(handle, sent_at);
-  handle->flags &= (uint8_t)~QUEUED;
+  handle->flags &= (uint8_t)~UNCONFIRMED;
   finish(handle, FAIRLOCK_OK);
 }
 
@@ -538,7 +592,7 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   if (settled(handle, sent_at)) {
     /* its UNSUBSCRIBE was refused, or not sent yet */
     bool listens = handle->phase == REMOVING && handle->flags & SUBSCRIBED;
-    if (listens) set_timer(handle, engine->now + RETRY_MS);
+    if (listens) handle->sends_at = engine->now + RETRY_MS;
     else become_free(handle, result);
     return;
   }
@@ -548,8 +602,8 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
   }
   handle->holds = 0;
   uint32_t undo_at = doubt_over(engine, engine->now) ? engine->now : doubt_ends(engine);
-  handle->limit = undo_at + engine->waiter_ms;
-  set_timer(handle, undo_at);
+  handle->ends_at = undo_at + engine->waiter_ms;
+  handle->sends_at = undo_at;
 }
 
 static bool may_pass(int status)
@@ -573,8 +627,8 @@ static void reply_refused(struct fairlock *handle, int status)
   } else {
     engine->last_error = (int8_t)status;
     if (!passes || handle->phase == LEAVING) finish(handle, status);
-    bool repeats = !holding(handle) || handle->flags & (RENEWS | QUEUED) || pending(handle);
-    set_timer(handle, repeats ? engine->now + RETRY_MS : handle->limit);
+    bool repeats = !holding(handle) || handle->flags & (RENEWS | UNCONFIRMED) || pending(handle);
+    handle->sends_at = repeats ? engine->now + RETRY_MS : handle->ends_at;
   }
 }
 
@@ -591,19 +645,25 @@ static void reply_useful(struct fairlock *handle, uint32_t sent_at)
   else become_free(handle, handle->phase == FORCING && !done ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
 }
 
-/*
- * A request of the handle's present phase, sent at sent_at, was answered. FAIRLOCK_PENDING: it was
- * not carried out, and has to be sent again.
- */
-void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
+static void reply(struct fairlock *handle, int status, uint32_t sent_at)
 {
   struct fairlock_engine *engine = handle->engine;
-  if (handle->unanswered > 0) handle->in_flight = fairlock_kind(handle);
+  /*
+   * The answer has waited here for weeks, while this device was suspended. No lease is that long,
+   * and the end of one would seem to lie ahead of a clock that has gone half round.
+   */
+  if (engine->now - sent_at > FAIRLOCK_DURATION_MAX_MS) {
+    if (holding(handle)) {
+      lose(handle);
+      return;
+    }
+    if (waiting(handle)) status = FAIRLOCK_PENDING;
+  }
   /* the master is elsewhere */
   if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status);
   if (status == FAIRLOCK_PENDING) {
     if (came_late(engine)) handle->answered_at = engine->now;
-    fairlock_queue_send(handle);
+    send_now(handle);
   } else if (status < 0) {
     reply_refused(handle, status);
   } else {
@@ -612,42 +672,62 @@ void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
 }
 
 /*
- * A SUBSCRIBE or UNSUBSCRIBE was refused. Unless the refusal may pass, a waiter that may not listen
- * does not wait, and a subscription that the server does not end lasts until the connection ends.
+ * A request of the handle's present phase, sent at sent_at, was answered. FAIRLOCK_PENDING: it was
+ * not carried out, and has to be sent again.
  */
-void fairlock_on_subscribe_refused(struct fairlock *handle, int status)
+void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
 {
+  reply(handle, status, sent_at);
+  reschedule(handle);
+}
+
+/*
+ * A SUBSCRIBE or UNSUBSCRIBE was answered. FAIRLOCK_PENDING: it was redirected, and is sent again on
+ * the next connection. When it was refused for good, a waiter that may not listen does not wait, and
+ * a subscription that the server does not end lasts until the connection ends.
+ */
+void fairlock_on_subscribed(struct fairlock *handle, int status)
+{
+  handle->flags &= (uint8_t)~SUBSCRIBING;
+  if (status == FAIRLOCK_OK) handle->flags ^= SUBSCRIBED;
+  if (status >= 0) return;
   handle->engine->last_error = (int8_t)status;
   if (may_pass(status)) return;
-  if (handle->phase == QUEUEING) handle->leave_result = (int8_t)status;
   handle->flags &= (uint8_t)~SUBSCRIBED;
+  if (handle->phase != QUEUEING) return;
+  handle->flags |= MUST_LEAVE;
+  handle->leave_result = (int8_t)status;
+}
+
+/* It may have a hold that does not count, because too few replicas have it. */
+void fairlock_on_unsynced(struct fairlock *handle)
+{
+  if (waiting(handle)) handle->flags |= OWED;
 }
 
 /* Messages */
 
-static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
+static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
 {
   struct fairlock_engine *engine = handle->engine;
   /* of the grant, against the newest time we know */
   uint64_t age = (uint64_t)(at - engine->server_now);
   /* our leave, which has crossed this grant, may have ended it */
-  if (in_flight(handle) & KIND_LEAVE) return;
+  if (fairlock_in_flight(handle) & KIND_LEAVE) return;
   if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* or below 0 */
   if (token <= handle->token) return; /* the clock of a server that took over is behind */
   if (claim_ms > engine->waiter_ms) claim_ms = engine->waiter_ms;
-  uint32_t interval = (uint32_t)age + claim_ms;
-  uint32_t valid_until = engine->asked_at + interval - margin(interval);
-  /* if it were later, the server's clock would be wrong */
-  uint32_t latest = engine->now + claim_ms - margin(claim_ms);
-  uint32_t confirmed = lease_end(engine->now, handle->lease_ms);
-  if (reached(valid_until, latest)) valid_until = latest;
-  if (reached(valid_until, confirmed)) valid_until = confirmed;
-  if (reached(engine->now, valid_until)) return;
+  uint32_t left = safe_part((uint32_t)age + claim_ms);
+  uint32_t elapsed = engine->now - engine->asked_at; /* perhaps weeks */
+  left = left > elapsed ? left - elapsed : 0;
+  /* if more were left of the claim, the server's clock would be wrong */
+  left = shorter(left, safe_part(shorter(claim_ms, handle->lease_ms)));
+  if (left == 0) return;
   handle->flags |= QUEUED;
   handle->token = token;
-  handle->limit = valid_until;
+  handle->ends_at = engine->now + left;
   handle->answered_at = engine->now;
-  hold(handle, &engine->counters.granted);
+  begin_hold(handle, &engine->counters.granted);
 }
 
 /*
@@ -657,12 +737,13 @@ static void take_grant(struct fairlock *handle, uint64_t token, int64_t at, uint
 void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
 {
   if (waiting(handle)) {
-    fairlock_queue_send(handle); /* asks, or confirms the grant */
-    if (token != 0) take_grant(handle, token, at, claim_ms);
+    send_now(handle); /* asks, or confirms the grant */
+    if (token != 0) on_grant(handle, token, at, claim_ms);
   } else if (handle->phase == FREE && token != 0) {
     handle->flags |= OWED;
     leave(handle, FAIRLOCK_OK);
   }
+  reschedule(handle);
 }
 
 /* The connection and time */
@@ -670,10 +751,11 @@ void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint3
 /* The connection broke. What was under way may have been carried out, or may still be. */
 void fairlock_on_broken(struct fairlock *handle)
 {
-  uint8_t kinds = in_flight(handle);
+  uint8_t kinds = fairlock_in_flight(handle);
   handle->in_doubt |= kinds & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE);
-  handle->in_flight = 0;
-  set_phase(handle, (enum phase)handle->phase); /* no reply will come any more */
+  handle->answered_at = silent_since(handle);
+  fairlock_pipeline_forget(handle);
+  fairlock_pipeline_keep_kinds(handle, 0);
   handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING);
   if (handle->phase == REMOVING && nothing_there(handle)) {
     become_free(handle, FAIRLOCK_OK);
@@ -685,14 +767,15 @@ void fairlock_on_broken(struct fairlock *handle)
     if (silent) handle->leave_result = FAIRLOCK_UNREACHABLE;
     finish(handle, handle->leave_result);
   }
-  if (waiting(handle) || (kinds != 0 && (active(handle) || asking(handle))))
-    fairlock_queue_send(handle);
+  /* the next server may not know of the hold */
+  bool asks = waiting(handle) || (holding(handle) && handle->flags & RENEWS);
+  if (asks || (kinds != 0 && (active(handle) || asking(handle)))) send_now(handle);
 }
 
 /* There will be no connection for now: what cannot wait for one fails. */
 void fairlock_on_failed(struct fairlock *handle, int status)
 {
-  uint8_t sent = in_flight(handle) | handle->in_doubt;
+  uint8_t sent = fairlock_in_flight(handle) | handle->in_doubt;
   if (waiting(handle)) {
     /* the leave gets this much time before it has failed, too */
     handle->answered_at += handle->engine->response_ms;
@@ -706,59 +789,23 @@ void fairlock_on_failed(struct fairlock *handle, int status)
 }
 
 /*
- * True when the handle sends by the clock: a waiter and a holder even while answers are missing,
- * the others only when no answer is missing.
+ * Does what is due. False when that changes nothing: the handle wants to send and has to wait, or
+ * what has come in has to be read first.
  */
-static bool timed(const struct fairlock *handle)
-{
-  bool repeats = handle->phase == QUEUEING || holding(handle);
-  return active(handle) && !ready(handle) &&
-         handle->unanswered < (repeats ? FAIRLOCK_UNANSWERED_MAX : 1);
-}
-
-/* How long its operation goes on without a useful reply. FAIRLOCK_FOREVER: that does not end it. */
-static uint32_t patience_ms(const struct fairlock *handle)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  uint32_t configured = engine->offline_ms;
-  if (!pending(handle)) return FAIRLOCK_FOREVER;
-  if (handle->phase == TRYING) configured = 2 * engine->connect_ms;
-  if (configured == FAIRLOCK_FOREVER) return FAIRLOCK_FOREVER;
-  configured += 4 * engine->round_trip_ms;
-  return configured < FAIRLOCK_DURATION_MAX_MS ? configured : FAIRLOCK_DURATION_MAX_MS;
-}
-
-/* Waits between two heartbeats, and every one so far was answered: nothing is wrong. */
-static bool at_ease(const struct fairlock *handle)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  bool held_up = (handle->in_doubt & KIND_LEAVE) != 0;
-  return handle->phase == QUEUEING && !ready(handle) && handle->unanswered == 0 && !held_up &&
-         engine->last_error == FAIRLOCK_OK;
-}
-
-/* Does what is due, and arms the engine for what will be. */
-void fairlock_on_tick(struct fairlock *handle)
+bool fairlock_on_tick(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
+  uint32_t due_before = handle->due;
+  /* the heartbeat has come due since the last tick: had this device been frozen, it could not ask */
+  if (at_ease(handle) && reached(handle->sends_at, engine->next)) send_now(handle);
   expire(handle);
-  if (at_ease(handle)) handle->answered_at = engine->now;
-  uint32_t patience = patience_ms(handle);
-  if (patience != FAIRLOCK_FOREVER) {
-    uint32_t end = handle->answered_at + patience;
-    if (due(fairlock_judged_at(engine), end))
-      fairlock_on_failed(handle,
-                         engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
-    else fairlock_arm(engine, end);
-  }
-  if (timed(handle)) {
-    if (due(engine->now, handle->timer)) fairlock_queue_send(handle);
-    else fairlock_arm(engine, handle->timer);
-  }
+  if (due(fairlock_judged_at(engine), patience_ends(handle)))
+    fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
   if (!ending(handle) && doubt_over(engine, engine->now)) {
     /* the acquire may have been carried out */
     if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;
     handle->in_doubt = 0;
   }
-  if (limited(handle)) fairlock_arm(engine, handle->limit);
+  reschedule(handle); /* stays where it is if nothing changes: a walk goes on from there */
+  return handle->due != due_before;
 }

@@ -17,11 +17,12 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   const int64_t *values = engine->values;
   struct fairlock_report report = {0};
   if (engine->element < HOLDER || engine->element % 3 != HOLDER % 3) {
-    fairlock_take_number(engine, event,
+    fairlock_keep_number(engine, event,
                          engine->element < HOLDER ? engine->element : engine->element % 3);
     return;
   }
-  if (engine->malformed || event->type != RESP_BULK_STRING) return;
+  if (event->type != RESP_BULK_STRING) engine->malformed = true;
+  if (engine->malformed) return;
   report.id = event->cut ? "?" : (const char *)event->data;
   report.id_size = event->cut ? 1 : event->size;
   if (engine->element == HOLDER) {
@@ -41,13 +42,29 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   engine->report(&report, engine->report_context);
 }
 
-static const struct fairlock_inspection inspection = {&fairlock_inspect_script, take_report};
+/*
+ * The reply has ended: FAIRLOCK_OK if it is whole; if not, the connection breaks. Before the holder,
+ * the number of waiters may be that of an earlier reply.
+ */
+static int end_report(struct fairlock_engine *engine)
+{
+  uint32_t waiters = (uint32_t)engine->values[HOLDER - 1];
+  if (engine->value_type == RESP_ARRAY && !engine->malformed && engine->element > HOLDER &&
+      engine->element == HOLDER + 1 + 3 * waiters)
+    return FAIRLOCK_OK;
+  fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
+  return FAIRLOCK_PROTOCOL;
+}
+
+static const struct fairlock_inspection inspection = {&fairlock_inspect_script, take_report,
+                                                      end_report};
 
 int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
                             uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
-  for (const struct fairlock *other = engine->handles; other != NULL; other = other->sibling) {
+  const struct fairlock *other = engine->first;
+  for (; other != NULL; other = fairlock_schedule_next(other, true)) {
     if (other->phase == INSPECTING) return FAIRLOCK_IN_PROGRESS;
   }
   engine->now = now;

@@ -1,7 +1,9 @@
 /*
- * What the files of the engine share. There are seven, each with one job:
+ * What the files of the engine share. There are nine, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
+ *   pipeline.c    what is under way: sequence numbers, and whose answer comes next
+ *   schedule.c    when which handle is next due
  *   handle.c      the handles: what an operation, a reply, a message and the time do to each
  *   request.c     what the engine says: requests to bytes
  *   reply.c       what the server says: events of the decoder to replies and messages
@@ -31,6 +33,12 @@
 /* A longer sample is not taken for a round trip: it could not be told from a dead server. */
 #define ROUND_TRIP_MAX_MS 60000U
 
+/*
+ * When nothing is due, the caller comes back after this time. Kept short on purpose: a time that
+ * seems to lie further ahead has passed, so even a tick that comes weeks late is seen to be late.
+ */
+#define FAR (FAIRLOCK_DURATION_MAX_MS / 16)
+
 static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
 {
   return value != 0 ? value : otherwise;
@@ -47,7 +55,7 @@ enum phase {
   /* acquires only if the lock is free */
   TRYING,
 
-  /* the caller may believe that it holds, until `limit` */
+  /* the caller may believe that it holds, until `ends_at` */
   HELD,
 
   /* held, and acquires once more */
@@ -95,8 +103,9 @@ static inline bool asking(const struct fairlock *handle)
   return handle->phase >= FORCING;
 }
 
-/* Kinds of requests: bits, because in_flight and in_doubt hold several. */
+/* Kinds of requests: bits, because kinds_sent and in_doubt hold several. */
 enum kind {
+
   /* may begin a hold, or enter the queue */
   KIND_ACQUIRE = 1,
 
@@ -123,30 +132,51 @@ enum flags {
   /* a SUBSCRIBE or UNSUBSCRIBE awaits its answer */
   SUBSCRIBING = 4,
 
-  /* waiting: the server has us in the queue. Held: the handover is not confirmed yet */
+  /* waiting: the server has us in the queue */
   QUEUED = 8,
 
   /* an earlier operation may have left something on the server */
   OWED = 16,
 
   /* the wait has no limit */
-  ENDLESS = 32
-};
+  ENDLESS = 32,
 
-/*
- * READY: handles that want to send. SENT: those that await answers, by the oldest request of each.
- */
-enum list { READY, SENT };
+  /* held, but the server has not heard that we know of it */
+  UNCONFIRMED = 64,
+
+  /* waiting, and may not listen: leaves once it is queued, with `leave_result` */
+  MUST_LEAVE = 128
+};
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
 
 /* What a push is. */
 enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
 
+/*
+ * The connection is given up without a failure: the next one goes where the server has sent us. Any
+ * other end is fairlock_engine_fail().
+ */
+static inline void redirect(struct fairlock_engine *engine)
+{
+  engine->broken = true;
+  engine->failure = FAIRLOCK_OK;
+}
+
+static inline bool redirected(const struct fairlock_engine *engine)
+{
+  return engine->broken && engine->failure == FAIRLOCK_OK;
+}
+
 /* a is at or after b. */
 static inline bool reached(uint32_t a, uint32_t b)
 {
   return (int32_t)(a - b) >= 0;
+}
+
+static inline uint32_t earlier(uint32_t a, uint32_t b)
+{
+  return reached(a, b) ? b : a;
 }
 
 /* Sequence number a comes after b. */
@@ -208,12 +238,13 @@ static inline bool good_lease(uint32_t lease_ms)
  */
 struct fairlock_inspection {
   const struct fairlock_script *script;
-  void (*take)(struct fairlock_engine *engine, const struct resp_event *event);
+  void (*element)(struct fairlock_engine *engine, const struct resp_event *event);
+  int (*end)(struct fairlock_engine *engine);
 };
 
-/* What a topology needs. topology.c defines it, and events.c another one, for the same reason. */
+/* What a topology needs. topology.c defines it, for the same reason. */
 struct fairlock_router {
-  bool (*take)(struct fairlock_engine *engine, struct resp_event *event);
+  bool (*event)(struct fairlock_engine *engine, struct resp_event *event);
   void (*write_output)(struct fairlock_engine *engine, struct resp_writer *writer);
   bool (*closed)(struct fairlock_engine *engine);
 };
@@ -223,25 +254,49 @@ struct fairlock_router {
 /* Sets waiter_ms and response_ms, which follow the configuration and the measured round trip. */
 void fairlock_set_timeouts(struct fairlock_engine *engine);
 
-void fairlock_arm(struct fairlock_engine *engine, uint32_t time);
-void fairlock_list_remove(struct fairlock *handle, enum list list);
-void fairlock_list_sent(struct fairlock *handle);
-void fairlock_queue_send(struct fairlock *handle);
+void fairlock_greeting_goes_on(struct fairlock_engine *engine, enum stage stage);
 uint32_t fairlock_judged_at(const struct fairlock_engine *engine);
 void fairlock_greeted(struct fairlock_engine *engine);
 void fairlock_refused(struct fairlock_engine *engine, int status);
 
+/* pipeline.c */
+void fairlock_pipeline_send(struct fairlock *handle);
+void fairlock_pipeline_forget(struct fairlock *handle);
+void fairlock_pipeline_keep_kinds(struct fairlock *handle, uint8_t kinds);
+void fairlock_pipeline_end(struct fairlock_engine *engine);
+void fairlock_pipeline_count(struct fairlock_engine *engine);
+uint32_t fairlock_pipeline_answered(struct fairlock *handle);
+void fairlock_pipeline_expect_wait(struct fairlock *handle);
+bool fairlock_pipeline_full(const struct fairlock_engine *engine);
+bool fairlock_pipeline_busy(const struct fairlock_engine *engine);
+bool fairlock_pipeline_expects(const struct fairlock_engine *engine);
+const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine);
+struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine);
+struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine);
+bool fairlock_subscription_next(const struct fairlock *handle);
+uint8_t fairlock_in_flight(const struct fairlock *handle);
+
+/* schedule.c */
+void fairlock_schedule_insert(struct fairlock *handle, uint32_t due);
+void fairlock_schedule_remove(struct fairlock *handle);
+struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
+void fairlock_reschedule_all(struct fairlock_engine *engine);
+
 /* handle.c */
 void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at);
 void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms);
-void fairlock_on_subscribe_refused(struct fairlock *handle, int status);
+void fairlock_on_subscribed(struct fairlock *handle, int status);
+void fairlock_on_unsynced(struct fairlock *handle);
 void fairlock_on_broken(struct fairlock *handle);
 void fairlock_on_failed(struct fairlock *handle, int status);
-void fairlock_on_tick(struct fairlock *handle);
+bool fairlock_on_tick(struct fairlock *handle);
 int fairlock_begin_query(struct fairlock *handle, enum phase phase);
 void fairlock_freeze_request(struct fairlock *handle);
 uint8_t fairlock_kind(const struct fairlock *handle);
-bool fairlock_held_back(struct fairlock *handle);
+bool fairlock_wants_to_send(const struct fairlock *handle, uint32_t now);
+bool fairlock_may_send(const struct fairlock *handle);
+uint32_t fairlock_due_in(const struct fairlock *handle);
+uint32_t fairlock_ends_in(const struct fairlock *handle);
 
 /* request.c */
 void fairlock_write_text(struct resp_writer *writer, const char *text);
@@ -251,14 +306,24 @@ void fairlock_write_hello(struct resp_writer *writer, const char *user, const ch
                           const char *client_name);
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 
+/* HELLO, [ROLE], [SELECT database], TIME. Here so that without a topology there is no ROLE. */
+static inline void fairlock_write_greeting(struct resp_writer *writer,
+                                           const struct fairlock_config *config, bool role)
+{
+  fairlock_write_hello(writer, config->user, config->password, config->client_name);
+  if (role) fairlock_write_command(writer, "ROLE", 1);
+  if (config->database > 0) {
+    fairlock_write_command(writer, "SELECT", 2);
+    resp_write_bulk_number(writer, config->database);
+  }
+  fairlock_write_command(writer, "TIME", 1);
+}
+
 /* reply.c */
 bool fairlock_begins(const struct resp_event *event, const char *words);
-struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine);
-struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine);
-void fairlock_count_answer(struct fairlock_engine *engine);
 void fairlock_answered(struct fairlock_engine *engine, int status);
-void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event,
+void fairlock_keep_number(struct fairlock_engine *engine, const struct resp_event *event,
                           uint32_t index);
-void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *event);
+void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event);
 
 #endif

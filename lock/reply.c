@@ -44,9 +44,12 @@ _Static_assert(FAIRLOCK_WRONG_SHARD == -025, "as above");
 
 /*
  * Codes at the beginning of error texts, each with the status that it means here in front; in one
- * string, which takes the least flash. Redis 7.0 says "ERR The user executing the script can't ..."
- * for NOPERM in a script, 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL failure in script:
- * ...".
+ * string, which takes the least flash. "ERR max number of clients reached" is said to a connection
+ * that is one too many, before anything is asked on it. Redis 7.0 says "ERR The user executing the
+ * script can't ..." for NOPERM in a script, 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL
+ * failure in script: ...". A script that uses a key it has removed, while the slot moves, stops with
+ * "ERR Script attempted ...", in 6.2 with "Lua script attempted ...", in Valkey 9 with "ERR
+ * Attempted ...": it passes when the slot has moved.
  */
 /* clang-format off */
 static const char errors[] =
@@ -64,6 +67,10 @@ static const char errors[] =
     UNAVAILABLE "CLUSTERDOWN\0"
     UNAVAILABLE "TRYAGAIN\0"
     UNAVAILABLE "ASK\0"
+    UNAVAILABLE "ERR max\0"
+    UNAVAILABLE "ERR Script attempted\0"
+    UNAVAILABLE "ERR Attempted\0"
+    UNAVAILABLE "Lua script attempted\0"
     READ_ONLY "READONLY\0"
     NO_MEMORY "OOM\0"
     NO_WRITES "MISCONF\0"
@@ -93,58 +100,6 @@ static void bad_reply(struct fairlock_engine *engine)
 }
 
 /*
- * The handle whose request is answered next, or NULL when no handle cares about that answer any
- * more.
- */
-struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine)
-{
-  struct fairlock *handle = engine->lists[SENT].first;
-  bool its = handle != NULL && handle->sequence[0] == (uint16_t)(engine->last_received + 1);
-  return its ? handle : NULL;
-}
-
-/* The SUBSCRIBE or UNSUBSCRIBE of the handle is answered next. */
-static bool subscription_next(const struct fairlock *handle)
-{
-  uint16_t expected = (uint16_t)(handle->engine->last_received + 1);
-  return handle->flags & SUBSCRIBING && handle->subscribe_sequence == expected;
-}
-
-/* The handle whose SUBSCRIBE or UNSUBSCRIBE is answered next, or NULL. */
-struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine)
-{
-  struct fairlock *handle = engine->handles;
-  while (handle != NULL && !subscription_next(handle))
-    handle = handle->sibling;
-  return handle;
-}
-
-/* Takes the number of the request that was answered off its handle. Returns when it was sent. */
-static uint32_t take_off(struct fairlock *handle)
-{
-  uint32_t sent_at = handle->sent_at[0];
-  fairlock_list_remove(handle, SENT);
-  handle->unanswered--;
-  for (unsigned i = 0; i < handle->unanswered; i++) {
-    handle->sequence[i] = handle->sequence[i + 1];
-    handle->sent_at[i] = handle->sent_at[i + 1];
-  }
-  if (handle->unanswered > 0) fairlock_list_sent(handle);
-  return sent_at;
-}
-
-/*
- * A request was answered. When none is left that may be under way, on this connection or from an
- * earlier one, nothing is in doubt.
- */
-void fairlock_count_answer(struct fairlock_engine *engine)
-{
-  if (++engine->last_received != engine->last_sent || !doubt_over(engine, engine->now)) return;
-  engine->last_expiry = 0;
-  engine->request_life_ms = 0;
-}
-
-/*
  * Takes a sample of the round trip: what was asked for at asked_at has come now. When we are late,
  * it may have been waiting here for a while, and the sample says nothing.
  */
@@ -157,16 +112,11 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
   fairlock_set_timeouts(engine);
 }
 
-/*
- * The SUBSCRIBE or UNSUBSCRIBE of the handle was answered. status: 0, or why it was refused;
- * FAIRLOCK_PENDING: it was redirected, and is sent again on the next connection.
- */
-static void take_subscription(struct fairlock *handle, int status)
+/* The SUBSCRIBE or UNSUBSCRIBE of the handle was answered. */
+static void on_subscription_answer(struct fairlock *handle, int status)
 {
-  fairlock_count_answer(handle->engine);
-  handle->flags &= (uint8_t)~SUBSCRIBING;
-  if (status == FAIRLOCK_OK) handle->flags ^= SUBSCRIBED;
-  if (status < 0) fairlock_on_subscribe_refused(handle, status);
+  fairlock_pipeline_count(handle->engine);
+  fairlock_on_subscribed(handle, status);
 }
 
 /*
@@ -174,7 +124,7 @@ static void take_subscription(struct fairlock *handle, int status)
  * f_SHA1): @user_script:3: @user_script: 3: -OOM command not allowed". Leaves the reason, which
  * begins with the first capital after that.
  */
-static void leave_reason(struct resp_event *event)
+static void strip_place(struct resp_event *event)
 {
   if (!fairlock_begins(event, "ERR Error running")) return;
   for (size_t i = 9; i < event->size; i++) {
@@ -186,7 +136,7 @@ static void leave_reason(struct resp_event *event)
 }
 
 /* The server has told its time, which was asked for at asked_at. */
-static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at)
+static void set_server_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at)
 {
   engine->server_now = server_now;
   engine->asked_at = asked_at;
@@ -200,12 +150,12 @@ static void take_time(struct fairlock_engine *engine, int64_t server_now, uint32
 void fairlock_answered(struct fairlock_engine *engine, int status)
 {
   struct fairlock *handle = fairlock_next_answered(engine);
-  fairlock_count_answer(engine);
+  fairlock_pipeline_count(engine);
   if (handle == NULL) return;
-  uint32_t sent_at = take_off(handle);
+  uint32_t sent_at = fairlock_pipeline_answered(handle);
   if (status == FAIRLOCK_OK && handle->phase != INSPECTING) {
     measure(engine, sent_at);
-    take_time(engine, engine->values[2], sent_at);
+    set_server_time(engine, engine->values[2], sent_at);
     /* expired: we had estimated the server's time wrongly, and know it now */
     if (engine->values[0] == -2) status = FAIRLOCK_PENDING;
   }
@@ -213,10 +163,10 @@ void fairlock_answered(struct fairlock_engine *engine, int status)
 }
 
 /* An error instead of an answer. */
-static void take_error(struct fairlock_engine *engine, struct resp_event *event)
+static void on_error(struct fairlock_engine *engine, struct resp_event *event)
 {
   struct fairlock *handle = fairlock_next_subscribed(engine);
-  leave_reason(event);
+  strip_place(event);
   int status = classify(event);
   bool unknown = engine->stage == UP && fairlock_begins(event, "NOSCRIPT");
   /* a script not known yet, or a redirection: not carried out, and no error for the caller */
@@ -228,7 +178,7 @@ static void take_error(struct fairlock_engine *engine, struct resp_event *event)
   }
   if (repeat) status = FAIRLOCK_PENDING;
   if (handle != NULL) {
-    take_subscription(handle, status);
+    on_subscription_answer(handle, status);
     return;
   }
   handle = fairlock_next_answered(engine);
@@ -244,47 +194,48 @@ static bool is_array(struct fairlock_engine *engine, uint32_t size)
   return good;
 }
 
-/* The answer to a request of ours: {state, value, now}. */
-static void take_answer(struct fairlock_engine *engine)
+/* The answer to a request of ours: {state, value, now}, or to an inspection. */
+static void on_answer(struct fairlock_engine *engine)
 {
   const struct fairlock *handle = fairlock_next_answered(engine);
+  int status = FAIRLOCK_OK;
   if (handle == NULL && fairlock_next_subscribed(engine) != NULL) {
     bad_reply(engine);
     return;
   }
+  if (handle != NULL && handle->phase == INSPECTING) status = engine->inspection->end(engine);
   /* a bad array breaks the connection, and the request counts as unanswered */
-  if (handle == NULL || handle->phase == INSPECTING || is_array(engine, 3))
-    fairlock_answered(engine, FAIRLOCK_OK);
+  else if (handle != NULL && !is_array(engine, 3)) return;
+  fairlock_answered(engine, status);
 }
 
 /*
  * The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}.
  */
-static void take_greeting(struct fairlock_engine *engine)
+static void on_greeting(struct fairlock_engine *engine)
 {
   if (engine->stage < GREETING) {
     bad_reply(engine);
   } else if (engine->stage == GREETING && engine->value_type != RESP_MAP) {
     fairlock_refused(engine, FAIRLOCK_UNSUPPORTED);
   } else if (engine->stage == GREETING && engine->config->database > 0) {
-    engine->stage = SELECTING;
+    fairlock_greeting_goes_on(engine, SELECTING);
   } else if (engine->stage < TIMING) {
-    engine->stage = TIMING;
+    fairlock_greeting_goes_on(engine, TIMING);
   } else if (is_array(engine, 2)) {
     /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
     measure(engine, engine->filled_at);
-    take_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000,
-              engine->filled_at);
+    set_server_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000,
+                    engine->filled_at);
     fairlock_greeted(engine);
   }
 }
 
 /* An element of HELLO's map: the number of this connection is kept, for the client's id. */
-static void take_hello(struct fairlock_engine *engine, const struct resp_event *event)
+static void on_hello_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  if (engine->element % 2 == 0)
-    engine->push_type = fairlock_begins(event, "id") ? PUSH_MESSAGE : PUSH_OTHER;
-  else if (engine->push_type == PUSH_MESSAGE) fairlock_take_number(engine, event, HELLO_ID);
+  if (engine->id_is_next) fairlock_keep_number(engine, event, HELLO_ID);
+  engine->id_is_next = engine->element % 2 == 0 && fairlock_begins(event, "id");
 }
 
 /* The handle that listens on this channel: its id ends the name. */
@@ -296,16 +247,15 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
   while (at > 0 && event->data[at - 1] != ':')
     at--;
   if (at == 0 || !resp_parse_number(event->data + at, event->size - at, &number)) return NULL;
-  for (struct fairlock *handle = engine->handles; handle != NULL; handle = handle->sibling) {
-    if (handle->number != number) continue;
-    bool listens = (handle->flags & (SUBSCRIBED | SUBSCRIBING)) != 0;
-    return listens && fairlock_channel_size(handle) == event->size ? handle : NULL;
-  }
-  return NULL;
+  struct fairlock *handle = engine->first;
+  while (handle != NULL && handle->number != number)
+    handle = fairlock_schedule_next(handle, true);
+  if (handle == NULL || !(handle->flags & (SUBSCRIBED | SUBSCRIBING))) return NULL;
+  return fairlock_channel_size(handle) == event->size ? handle : NULL;
 }
 
 /* The text of a message: "0", or the token and the time of a grant and how long it lasts. */
-static void take_message(struct fairlock_engine *engine, const struct resp_event *event)
+static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
   int64_t numbers[3] = {0};
   size_t start = 0;
@@ -323,7 +273,7 @@ static void take_message(struct fairlock_engine *engine, const struct resp_event
 }
 
 /* An element of a message: its kind, the channel, the text. */
-static void take_push(struct fairlock_engine *engine, const struct resp_event *event)
+static void on_push_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock *handle = engine->addressee;
   if (engine->element == 0) {
@@ -334,14 +284,14 @@ static void take_push(struct fairlock_engine *engine, const struct resp_event *e
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
     handle = engine->addressee;
-    if (handle != NULL && engine->push_type == PUSH_SUBSCRIBE && subscription_next(handle))
-      take_subscription(handle, FAIRLOCK_OK);
+    if (handle != NULL && engine->push_type == PUSH_SUBSCRIBE && fairlock_subscription_next(handle))
+      on_subscription_answer(handle, FAIRLOCK_OK);
   } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && handle != NULL) {
-    take_message(engine, event);
+    on_message(engine, event);
   }
 }
 
-void fairlock_take_number(struct fairlock_engine *engine, const struct resp_event *event,
+void fairlock_keep_number(struct fairlock_engine *engine, const struct resp_event *event,
                           uint32_t index)
 {
   int64_t value = event->integer;
@@ -352,29 +302,22 @@ void fairlock_take_number(struct fairlock_engine *engine, const struct resp_even
   else engine->malformed = true;
 }
 
-static void take_element(struct fairlock_engine *engine, const struct resp_event *event)
+static void on_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
   const struct fairlock *handle = fairlock_next_answered(engine);
   if (engine->value_type == RESP_PUSH) {
-    take_push(engine, event);
+    on_push_element(engine, event);
   } else if (engine->stage == GREETING) {
-    take_hello(engine, event);
+    on_hello_element(engine, event);
   } else if (engine->stage == UP && handle != NULL && handle->phase == INSPECTING) {
-    engine->inspection->take(engine, event);
+    engine->inspection->element(engine, event);
   } else {
-    fairlock_take_number(engine, event, engine->element);
+    fairlock_keep_number(engine, event, engine->element);
   }
   engine->element++;
 }
 
-/* A reply is due: a request was sent to its end, and has not been answered. */
-static bool asked_for(const struct fairlock_engine *engine)
-{
-  if (engine->last_received == engine->last_sent) return false;
-  return !engine->writing || engine->request.sequence != (uint16_t)(engine->last_received + 1);
-}
-
-void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *event)
+void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->type == RESP_ATTRIBUTE) {
     bad_reply(engine); /* none was asked for */
@@ -384,20 +327,21 @@ void fairlock_take_event(struct fairlock_engine *engine, struct resp_event *even
     engine->value_type = (uint8_t)event->type;
     engine->element = 0;
     engine->malformed = false;
+    engine->id_is_next = false;
     engine->addressee = NULL;
   }
   const struct fairlock_topology *topology = engine->topology;
-  if (topology != NULL && topology->router->take(engine, event)) return;
-  if (event->depth == 1) take_element(engine, event);
+  if (topology != NULL && topology->router->event(engine, event)) return;
+  if (event->depth == 1) on_element(engine, event);
   if (!event->last || engine->value_type == RESP_PUSH) return;
   bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
-  if (engine->stage == UP && !asked_for(engine)) {
+  if (engine->stage == UP && !fairlock_pipeline_expects(engine)) {
     bad_reply(engine);
   } else if (error) {
-    take_error(engine, event);
+    on_error(engine, event);
   } else if (engine->stage < UP) {
-    take_greeting(engine);
+    on_greeting(engine);
   } else {
-    take_answer(engine);
+    on_answer(engine);
   }
 }

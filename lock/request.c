@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-/* Room for the id of a handle: ':' and a number of 32 bits end it. */
-#define ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 11U)
-
-/* Room for the other words of the argument: four spaces, and the most digits of each number. */
-#define WORDS_SIZE (4 + 20 + 11 + 10 + 16)
-
 static const char channel_name[] = "redisson_lock__channel:";
 
 void fairlock_write_text(struct resp_writer *writer, const char *text)
@@ -43,40 +37,54 @@ static bool braced(const struct fairlock *handle)
   return true;
 }
 
-/* Puts the id of the handle into text. Returns its size. */
-static size_t format_id(char *text, const struct fairlock *handle)
+/* Writes the character and the number. */
+static void write_number(struct resp_writer *writer, char before, int64_t number)
 {
-  size_t size = handle->engine->id_size;
-  memcpy(text, handle->engine->id, size);
-  text[size++] = ':';
-  return size + resp_format_number(text + size, handle->number);
+  char text[1 + RESP_NUMBER_SIZE];
+  text[0] = before;
+  resp_write_raw(writer, text, 1 + resp_format_number(text + 1, number));
 }
 
-/* Writes a key, or with the id the channel. Returns its size. */
-static size_t write_key(struct resp_writer *writer, const struct fairlock *handle,
-                        const char *prefix, bool with_id)
+/* Writes the id of the handle. */
+static void write_id(struct resp_writer *writer, const struct fairlock *handle)
 {
-  char id[ID_SIZE];
-  size_t prefix_size = strlen(prefix);
+  resp_write_raw(writer, handle->engine->id, handle->engine->id_size);
+  write_number(writer, ':', handle->number);
+}
+
+/* Writes a key, or with the id the channel, as it stands in a bulk string. */
+static void write_name(struct resp_writer *writer, const struct fairlock *handle,
+                       const char *prefix, bool with_id)
+{
   size_t brace = braced(handle);
-  size_t id_size = with_id ? format_id(id, handle) : 0;
-  size_t size = prefix_size + handle->name_size + 2 * brace + with_id + id_size;
-  resp_write_header(writer, RESP_BULK_STRING, (int64_t)size);
-  resp_write_raw(writer, prefix, prefix_size);
+  resp_write_raw(writer, prefix, strlen(prefix));
   resp_write_raw(writer, "{", brace);
   resp_write_raw(writer, handle->name, handle->name_size);
   resp_write_raw(writer, "}", brace);
-  resp_write_raw(writer, ":", with_id);
-  resp_write_raw(writer, id, id_size);
+  if (!with_id) return;
+  resp_write_raw(writer, ":", 1);
+  write_id(writer, handle);
+}
+
+static size_t name_size(const struct fairlock *handle, const char *prefix, bool with_id)
+{
+  struct resp_writer nowhere;
+  resp_writer_init(&nowhere, NULL, 0, 0);
+  write_name(&nowhere, handle, prefix, with_id);
+  return nowhere.total;
+}
+
+static void write_key(struct resp_writer *writer, const struct fairlock *handle, const char *prefix,
+                      bool with_id)
+{
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)name_size(handle, prefix, with_id));
+  write_name(writer, handle, prefix, with_id);
   resp_write_end(writer);
-  return size;
 }
 
 size_t fairlock_channel_size(const struct fairlock *handle)
 {
-  struct resp_writer nowhere;
-  resp_writer_init(&nowhere, NULL, 0, 0);
-  return write_key(&nowhere, handle, channel_name, true);
+  return name_size(handle, channel_name, true);
 }
 
 /*
@@ -126,23 +134,24 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
   write_key(writer, handle, "fairlock:", false);
 }
 
-/* Adds a space and a number to the text. Returns its new size. */
-static size_t add_number(char *text, size_t size, int64_t number)
+static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
 {
-  text[size++] = ' ';
-  return size + resp_format_number(text + size, number);
+  write_id(writer, request->handle);
+  write_number(writer, ' ', request->expires);
+  write_number(writer, ' ', request->mode);
+  write_number(writer, ' ', request->lease_ms);
+  if (request->token != 0) write_number(writer, ' ', (int64_t)request->token);
 }
 
-/* The argument that common.lua describes. */
+/* The argument that common.lua describes: measured, then written. */
 static void write_argument(struct resp_writer *writer, const struct fairlock_request *request)
 {
-  char text[ID_SIZE + WORDS_SIZE];
-  size_t size = format_id(text, request->handle);
-  size = add_number(text, size, request->expires);
-  size = add_number(text, size, request->mode);
-  size = add_number(text, size, request->lease_ms);
-  if (request->token != 0) size = add_number(text, size, (int64_t)request->token);
-  resp_write_bulk(writer, text, size);
+  struct resp_writer nowhere;
+  resp_writer_init(&nowhere, NULL, 0, 0);
+  write_words(&nowhere, request);
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)nowhere.total);
+  write_words(writer, request);
+  resp_write_end(writer);
 }
 
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
@@ -181,21 +190,10 @@ void fairlock_write_hello(struct resp_writer *writer, const char *user, const ch
   }
 }
 
-/* HELLO, [SELECT database], TIME. */
-static void write_greeting(struct resp_writer *writer, const struct fairlock_config *config)
-{
-  fairlock_write_hello(writer, config->user, config->password, config->client_name);
-  if (config->database > 0) {
-    fairlock_write_command(writer, "SELECT", 2);
-    resp_write_bulk_number(writer, config->database);
-  }
-  fairlock_write_command(writer, "TIME", 1);
-}
-
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   if (engine->request.handle == NULL) {
-    write_greeting(writer, engine->config);
+    fairlock_write_greeting(writer, engine->config, false);
   } else {
     write_request(writer, &engine->request);
   }

@@ -18,256 +18,263 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'\'', ','}, /* \201: "'," */
     {')', '\n'}, /* \202: ")\n" */
     {'a', 'l'}, /* \203: "al" */
-    {'(', '\''}, /* \204: "('" */
-    {'c', 0203}, /* \205: "cal" */
-    {'k', 0204}, /* \206: "k('" */
-    {'l', 'o'}, /* \207: "lo" */
-    {0207, 0205}, /* \210: "local" */
-    {0210, ' '}, /* \211: "local " */
-    {0200, 'd'}, /* \212: "end" */
-    {0212, '\n'}, /* \213: "end\n" */
-    {' ', 't'}, /* \214: " t" */
+    {' ', 'a'}, /* \204: " a" */
+    {'(', '\''}, /* \205: "('" */
+    {'c', 0203}, /* \206: "cal" */
+    {'k', 0205}, /* \207: "k('" */
+    {'l', 'o'}, /* \210: "lo" */
+    {0210, 0206}, /* \211: "local" */
+    {' ', 't'}, /* \212: " t" */
+    {0200, 'd'}, /* \213: "end" */
+    {0213, '\n'}, /* \214: "end\n" */
     {'i', 'f'}, /* \215: "if" */
     {'h', 0200}, /* \216: "hen" */
-    {0215, ' '}, /* \217: "if " */
-    {0214, 0216}, /* \220: " then" */
+    {0212, 0216}, /* \217: " then" */
+    {'r', 'e'}, /* \220: "re" */
     {'0', '0'}, /* \221: "00" */
-    {'r', 'e'}, /* \222: "re" */
-    {'o', 'r'}, /* \223: "or" */
-    {'n', 'd'}, /* \224: "nd" */
-    {'s', 'e'}, /* \225: "se" */
-    {',', '\''}, /* \226: ",'" */
-    {'a', 0224}, /* \227: "and" */
-    {0223, ' '}, /* \230: "or " */
-    {' ', 0227}, /* \231: " and" */
-    {0220, '\n'}, /* \232: " then\n" */
-    {0231, ' '}, /* \233: " and " */
-    {'o', 'n'}, /* \234: "on" */
-    {'.', '.'}, /* \235: ".." */
-    {0206, 'h'}, /* \236: "k('h" */
-    {0201, 'd'}, /* \237: "',d" */
-    {'e', 'l'}, /* \240: "el" */
-    {0220, ' '}, /* \241: " then " */
-    {'0', '\''}, /* \242: "0'" */
-    {'i', 'n'}, /* \243: "in" */
-    {'u', 'b'}, /* \244: "ub" */
-    {0202, 0217}, /* \245: ")\nif " */
-    {'=', '='}, /* \246: "==" */
-    {'u', 'm'}, /* \247: "um" */
-    {'s', 't'}, /* \250: "st" */
-    {' ', 0230}, /* \251: " or " */
-    {'e', 'r'}, /* \252: "er" */
-    {0202, 0211}, /* \253: ")\nlocal " */
-    {'e', 'x'}, /* \254: "ex" */
-    {0201, 'a'}, /* \255: "',a" */
-    {'n', 'o'}, /* \256: "no" */
-    {0256, 't'}, /* \257: "not" */
-    {0222, 't'}, /* \260: "ret" */
-    {0260, 'u'}, /* \261: "retu" */
-    {0261, 'r'}, /* \262: "retur" */
-    {0262, 'n'}, /* \263: "return" */
-    {'\n', 0211}, /* \264: "\nlocal " */
-    {0250, 'r'}, /* \265: "str" */
-    {0265, 0243}, /* \266: "strin" */
-    {0266, 'g'}, /* \267: "string" */
-    {0267, '.'}, /* \270: "string." */
-    {0234, 0247}, /* \271: "onum" */
-    {0271, 'b'}, /* \272: "onumb" */
-    {0272, 0252}, /* \273: "onumber" */
-    {0273, '('}, /* \274: "onumber(" */
-    {',', 'e'}, /* \275: ",e" */
-    {'\n', 0213}, /* \276: "\nend\n" */
-    {'~', '='}, /* \277: "~=" */
-    {0257, ' '}, /* \300: "not " */
-    {'%', 'd'}, /* \301: "%d" */
-    {'s', 0244}, /* \302: "sub" */
-    {'1', ','}, /* \303: "1," */
-    {0201, 'b'}, /* \304: "',b" */
-    {0213, 0211}, /* \305: "end\nlocal " */
-    {'t', 0237}, /* \306: "t',d" */
-    {'t', 0274}, /* \307: "tonumber(" */
-    {0240, 0225}, /* \310: "else" */
-    {0206, 'p'}, /* \311: "k('p" */
-    {0201, 'c'}, /* \312: "',c" */
-    {0206, 'l'}, /* \313: "k('l" */
-    {0221, '0'}, /* \314: "000" */
-    {'\'', 0235}, /* \315: "'.." */
-    {'\n', 0217}, /* \316: "\nif " */
-    {'\'', 0242}, /* \317: "'0'" */
-    {0236, 0225}, /* \320: "k('hse" */
-    {')', 0213}, /* \321: ")end\n" */
-    {',', 'n'}, /* \322: ",n" */
-    {'+', ')'}, /* \323: "+)" */
-    {',', 'h'}, /* \324: ",h" */
-    {0270, 0302}, /* \325: "string.sub" */
-    {0206, 'z'}, /* \326: "k('z" */
-    {0263, '{'}, /* \327: "return{" */
-    {0322, '}'}, /* \330: ",n}" */
-    {'i', 's'}, /* \331: "is" */
-    {0323, ' '}, /* \332: "+) " */
-    {'(', 0301}, /* \333: "(%d" */
-    {0325, '('}, /* \334: "string.sub(" */
-    {0232, 0211}, /* \335: " then\nlocal " */
-    {'m', 'a'}, /* \336: "ma" */
-    {0254, 'p'}, /* \337: "exp" */
-    {0337, 'i'}, /* \340: "expi" */
-    {0340, 0222}, /* \341: "expire" */
-    {0235, '\''}, /* \342: "..'" */
-    {'d', 0240}, /* \343: "del" */
-    {0320, 0306}, /* \344: "k('hset',d" */
-    {'t', 'i'}, /* \345: "ti" */
-    {',', 'E'}, /* \346: ",E" */
-    {0263, ' '}, /* \347: "return " */
-    {')', 0230}, /* \350: ")or " */
-    {'o', 'k'}, /* \351: "ok" */
-    {0351, 0200}, /* \352: "oken" */
-    {',', 0303}, /* \353: ",1," */
-    {'=', 'n'}, /* \354: "=n" */
-    {'+', '1'}, /* \355: "+1" */
-    {0336, 't'}, /* \356: "mat" */
-    {0311, 0341}, /* \357: "k('pexpire" */
-    {0202, 0213}, /* \360: ")\nend\n" */
-    {'[', '2'}, /* \361: "[2" */
-    {0361, ']'}, /* \362: "[2]" */
-    {0342, ' '}, /* \363: "..' " */
-    {0363, 0315}, /* \364: "..' '.." */
-    {'v', '('}, /* \365: "v(" */
-    {'g', 'e'}, /* \366: "ge" */
-    {'Y', '='}, /* \367: "Y=" */
-    {'f', 0203}, /* \370: "fal" */
-    {0370, 0225}, /* \371: "false" */
-    {'D', '('}, /* \372: "D(" */
-    {'f', 'u'}, /* \373: "fu" */
-    {0373, 'n'}, /* \374: "fun" */
-    {0374, 'c'}, /* \375: "func" */
-    {0375, 0345}, /* \376: "functi" */
-    {0376, 0234}, /* \377: "function" */
+    {0211, ' '}, /* \222: "local " */
+    {'n', 'd'}, /* \223: "nd" */
+    {'o', 'r'}, /* \224: "or" */
+    {0215, ' '}, /* \225: "if " */
+    {'s', 'e'}, /* \226: "se" */
+    {0204, 0223}, /* \227: " and" */
+    {',', '\''}, /* \230: ",'" */
+    {0227, ' '}, /* \231: " and " */
+    {0217, '\n'}, /* \232: " then\n" */
+    {0224, ' '}, /* \233: "or " */
+    {'e', 'l'}, /* \234: "el" */
+    {0207, 'h'}, /* \235: "k('h" */
+    {0201, 'd'}, /* \236: "',d" */
+    {0217, ' '}, /* \237: " then " */
+    {'o', 'n'}, /* \240: "on" */
+    {'.', '.'}, /* \241: ".." */
+    {'i', 'n'}, /* \242: "in" */
+    {0201, 'a'}, /* \243: "',a" */
+    {'n', 'o'}, /* \244: "no" */
+    {0244, 't'}, /* \245: "not" */
+    {'u', 'b'}, /* \246: "ub" */
+    {'0', '\''}, /* \247: "0'" */
+    {0220, 't'}, /* \250: "ret" */
+    {0250, 'u'}, /* \251: "retu" */
+    {0251, 'r'}, /* \252: "retur" */
+    {0252, 'n'}, /* \253: "return" */
+    {'s', 't'}, /* \254: "st" */
+    {'u', 'm'}, /* \255: "um" */
+    {'e', 'r'}, /* \256: "er" */
+    {0211, 0204}, /* \257: "local a" */
+    {'=', '='}, /* \260: "==" */
+    {'~', '='}, /* \261: "~=" */
+    {')', 0214}, /* \262: ")end\n" */
+    {'%', 'd'}, /* \263: "%d" */
+    {0254, 'r'}, /* \264: "str" */
+    {0264, 0242}, /* \265: "strin" */
+    {0265, 'g'}, /* \266: "string" */
+    {0266, '.'}, /* \267: "string." */
+    {'e', 'x'}, /* \270: "ex" */
+    {',', 'e'}, /* \271: ",e" */
+    {0215, 0204}, /* \272: "if a" */
+    {' ', 0233}, /* \273: " or " */
+    {0245, ' '}, /* \274: "not " */
+    {0240, 0255}, /* \275: "onum" */
+    {0275, 'b'}, /* \276: "onumb" */
+    {0276, 0256}, /* \277: "onumber" */
+    {0277, '('}, /* \300: "onumber(" */
+    {0202, 0222}, /* \301: ")\nlocal " */
+    {'\n', 0214}, /* \302: "\nend\n" */
+    {'s', 0246}, /* \303: "sub" */
+    {0234, 0226}, /* \304: "else" */
+    {0207, 'p'}, /* \305: "k('p" */
+    {0202, 0225}, /* \306: ")\nif " */
+    {'\n', 0222}, /* \307: "\nlocal " */
+    {'1', ','}, /* \310: "1," */
+    {0201, 'b'}, /* \311: "',b" */
+    {'a', 'b'}, /* \312: "ab" */
+    {'d', 0234}, /* \313: "del" */
+    {'t', 0236}, /* \314: "t',d" */
+    {'t', 0300}, /* \315: "tonumber(" */
+    {0201, 'c'}, /* \316: "',c" */
+    {'i', 's'}, /* \317: "is" */
+    {0207, 'l'}, /* \320: "k('l" */
+    {0221, '0'}, /* \321: "000" */
+    {0202, 0214}, /* \322: ")\nend\n" */
+    {'\'', 0241}, /* \323: "'.." */
+    {'\n', 0225}, /* \324: "\nif " */
+    {0270, 'p'}, /* \325: "exp" */
+    {0325, 'i'}, /* \326: "expi" */
+    {0326, 0220}, /* \327: "expire" */
+    {'\'', 0247}, /* \330: "'0'" */
+    {0235, 0226}, /* \331: "k('hse" */
+    {'0', ','}, /* \332: "0," */
+    {0253, ' '}, /* \333: "return " */
+    {'+', ')'}, /* \334: "+)" */
+    {',', 'h'}, /* \335: ",h" */
+    {0267, 0303}, /* \336: "string.sub" */
+    {0207, 'z'}, /* \337: "k('z" */
+    {'m', 'a'}, /* \340: "ma" */
+    {' ', 0224}, /* \341: " or" */
+    {0253, '{'}, /* \342: "return{" */
+    {'n', '}'}, /* \343: "n}" */
+    {0220, 'd'}, /* \344: "red" */
+    {0344, 0317}, /* \345: "redis" */
+    {',', 'G'}, /* \346: ",G" */
+    {0334, ' '}, /* \347: "+) " */
+    {'(', 0263}, /* \350: "(%d" */
+    {0336, '('}, /* \351: "string.sub(" */
+    {'+', '1'}, /* \352: "+1" */
+    {0340, 't'}, /* \353: "mat" */
+    {0241, '\''}, /* \354: "..'" */
+    {'g', 'e'}, /* \355: "ge" */
+    {',', 'K'}, /* \356: ",K" */
+    {'[', '1'}, /* \357: "[1" */
+    {0357, ']'}, /* \360: "[1]" */
+    {0305, 0327}, /* \361: "k('pexpire" */
+    {0230, '1'}, /* \362: ",'1" */
+    {0331, 0314}, /* \363: "k('hset',d" */
+    {'t', 'i'}, /* \364: "ti" */
+    {0345, '.'}, /* \365: "redis." */
+    {')', 0233}, /* \366: ")or " */
+    {'o', 'k'}, /* \367: "ok" */
+    {0367, 0200}, /* \370: "oken" */
+    {',', 0310}, /* \371: ",1," */
+    {'i', 0223}, /* \372: "ind" */
+    {'=', 'n'}, /* \373: "=n" */
+    {'[', '2'}, /* \374: "[2" */
+    {0374, ']'}, /* \375: "[2]" */
+    {0354, ' '}, /* \376: "..' " */
+    {0376, 0323}, /* \377: "..' '.." */
     {0, 0},
-    {0377, ' '}, /* \001: "function " */
-    {0222, 'd'}, /* \002: "red" */
-    {02, 0331}, /* \003: "redis" */
-    {0352, 0201}, /* \004: "oken'," */
-    {',', 'K'}, /* \005: ",K" */
-    {0332, 0333}, /* \006: "+) (%d" */
-    {'=', 0270}, /* \007: "=string." */
-    {'c', 'h'}, /* \010: "ch" */
-    {'=', 0307}, /* \011: "=tonumber(" */
+    {'v', '('}, /* \001: "v(" */
+    {0235, 0355}, /* \002: "k('hge" */
+    {'f', 0203}, /* \003: "fal" */
+    {03, 0226}, /* \004: "false" */
+    {'F', '('}, /* \005: "F(" */
+    {'=', 'a'}, /* \006: "=a" */
+    {0207, 0313}, /* \007: "k('del" */
+    {'f', 'u'}, /* \010: "fu" */
+    {010, 'n'}, /* \011: "fun" */
     {0, 0},
-    {0313, 'i'}, /* \013: "k('li" */
-    {013, 0224}, /* \014: "k('lind" */
-    {014, 0254}, /* \015: "k('lindex" */
-    {015, 0304}, /* \016: "k('lindex',b" */
-    {'1', 0314}, /* \017: "1000" */
-    {'x', '('}, /* \020: "x(" */
-    {0226, '1'}, /* \021: ",'1" */
-    {'[', '1'}, /* \022: "[1" */
-    {022, ']'}, /* \023: "[1]" */
-    {0236, 0366}, /* \024: "k('hge" */
-    {'a', 'a'}, /* \025: "aa" */
-    {0344, 0226}, /* \026: "k('hset',d,'" */
-    {'l', 'e'}, /* \027: "le" */
-    {'0', ','}, /* \030: "0," */
-    {'E', 'Y'}, /* \031: "EY" */
-    {031, 'S'}, /* \032: "EYS" */
-    {03, '.'}, /* \033: "redis." */
-    {0205, 'l'}, /* \034: "call" */
-    {0302, 0201}, /* \035: "sub'," */
-    {0353, '-'}, /* \036: ",1,-" */
-    {'>', '0'}, /* \037: ">0" */
+    {011, 'c'}, /* \013: "func" */
+    {013, 0364}, /* \014: "functi" */
+    {014, 0240}, /* \015: "function" */
+    {015, ' '}, /* \016: "function " */
+    {0206, 'l'}, /* \017: "call" */
+    {0214, 0222}, /* \020: "end\nlocal " */
+    {0370, 0201}, /* \021: "oken'," */
+    {0347, 0350}, /* \022: "+) (%d" */
+    {'=', 0267}, /* \023: "=string." */
+    {'c', 'h'}, /* \024: "ch" */
+    {'=', 0315}, /* \025: "=tonumber(" */
+    {0236, ','}, /* \026: "',d," */
+    {0235, 0313}, /* \027: "k('hdel" */
+    {0320, 0372}, /* \030: "k('lind" */
+    {030, 0270}, /* \031: "k('lindex" */
+    {031, 0311}, /* \032: "k('lindex',b" */
+    {'1', 0321}, /* \033: "1000" */
+    {',', 0343}, /* \034: ",n}" */
+    {0202, 0272}, /* \035: ")\nif a" */
+    {'-', '2'}, /* \036: "-2" */
+    {'a', 'd'}, /* \037: "ad" */
 };
 
 static const uint8_t common[] =
-    "\211a,b,c,d=K\032\023\005\032\362\005\032[3]\005\032[4]\264e,f,g\324,i\007" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
-    "\356\010(ARGV\023\226^(%S\006\332(%S\006\332?\333*)$'\253j=3\221\314\264" /* match(ARGV[1],'^(%S+) (%d+) (%S+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
-    "k=\033\034\264l=\206\345me'\253m=l\023\235\325\204\221\221\242\235l\362" /* k=redis.call\nlocal l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2] */
-    ",-6\253n\011\334m\0364)\245n>\307f)t\216 \327" /* ,-6)\nlocal n=tonumber(string.sub(m,1,-4))\nif n>tonumber(f)then return{ */
-    "-2,0\330\305o=\016\226\242\253p=o\233\326sco\222\312\275\253" /* -2,0,n}end\nlocal o=k('lindex',b,'0')\nlocal p=o and k('zscore',c,e)\nlocal  */
-    "q=h\277\317\233e\251o\251e\264r=\236m\366\306\226t\004'\222\027a\225d\201'w\004" /* q=h~='0' and e or o or e\nlocal r=k('hmget',d,'token','released','woken', */
-    "q\253s,t,u=r\023\230'0\201r\362\230'0\201r[3]\264\001\365h\245\311" /* q)\nlocal s,t,u=r[1]or '0',r[2]or '0',r[3]\nlocal function v(h)\nif k('p */
-    "ttl\237)<h+864\221\314\241\357\237\324\355728\221\314\321\305\001" /* ttl',d)<h+86400000 then k('pexpire',d,h+172800000)end\nend\nlocal function  */
-    "w(h\245o\241\033p\034\204zadd\312\226XX\201n+h+j,o\321\305\001" /* w(h)\nif o then redis.pcall('zadd',c,'XX',n+h+j,o)end\nend\nlocal function  */
-    "\020y\324,z\253i,A=m,\307s\3500\316A>\011m)\227 A<2^53\241" /* x(y,h,z)\nlocal i,A=m,tonumber(s)or 0\nif A>=tonumber(m)and A<2^53 then  */
-    "i\007f\223\356\204%.0f\201A\355)\305B=\334s\03610)\277\334" /* i=string.format('%.0f',A+1)end\nlocal B=string.sub(s,1,-10)~=string.sub( */
-    "m\03610\245B\233\300o\233\236l\200\237)>5\232\026t\004s\202" /* m,1,-10)\nif B and not o and k('hlen',d)>5 then\nk('hset',d,'token',s)\n */
-    "\206\343\237\360\026t\004i\226hold\252\201y\226\222\027a\225d\201t\245B \223" /* k('del',d)\nend\nk('hset',d,'token',i,'holder',y,'released',t)\nif B or */
-    "#h>7\241\365h\321\320t\255,y,z\245\033p\034\204p\341\255\324)\2771\232" /* #h>7 then v(h)end\nk('hset',a,y,z)\nif redis.pcall('pexpire',a,h)~=1 then\n */
-    "\206\343\255\202\357\255\324\360\347i\276" /* k('del',a)\nk('pexpire',a,h)\nend\nreturn i\nend\n */
+    "\257,b,c,d=KEYS\360\356EYS\375\356EYS[3]\356EYS[4]\307e,f,g\335,i\023" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
+    "\353\024(ARGV\360\230^(%S\022\347(%-?\263\022\347?\350*)$'\301j=3\221\321\307" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
+    "k=\365\017\324\274e\341#g>15\341#h>15\273\267f\372(ARGV\360\230 %-?0\263" /* k=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' %-?0%d */
+    "')t\216\n\333\365\256r\224_\220ply\205ERR m\203f\224med \220que\254'\322\222" /* ')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
+    "l=\207\364me'\301m=l\360\241\336\205\221\221\247\241l\375,-6\301n\025" /* l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2],-6)\nlocal n=tonumber( */
+    "\351m\371-4)\306n>\315f)t\216 \342\036,\332\343\020o=\032" /* string.sub(m,1,-4))\nif n>tonumber(f)then return{-2,0,n}end\nlocal o=k('lindex',b */
+    "\230\247\301p=o\231\337sco\220\316\271\301q=h\261\330\231e\273o\273e\307" /* ,'0')\nlocal p=o and k('zscore',c,e)\nlocal q=h~='0' and e or o or e\nlocal  */
+    "r=\235m\355\314\230t\021'\220lea\226d\201'w\021q\301s,t,u=r\360\233'0\201r\375" /* r=k('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
+    "\233'0\201r[3]\307\016\001h\301w,x=\305ttl\236)\335\352728\221\321\324" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=k('pttl',d),h+172800000\nif  */
+    "w<h+864\221\321\231\365p\017\205p\327\026x)\2611\232\225w<0\237\007" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then k('del */
+    "\236\262\361\026x\322\020\016y(h\306o\237\365" /* ',d)end\nk('pexpire',d,x)\nend\nend\nlocal function y(h)\nif o then redis. */
+    "p\017\205z\037d\316\230XX\201n+h+j\352\221,o\262\020\016z(A\335,B\301" /* pcall('zadd',c,'XX',n+h+j+100,o)end\nend\nlocal function z(A,h,B)\nlocal  */
+    "i,C=m,\315s\3660\324C>\025m)a\223 C<2^53\237i\023f\224\353" /* i,C=m,tonumber(s)or 0\nif C>=tonumber(m)and C<2^53 then i=string.format */
+    "\205%.0f\201C\352\262\222D=\351s\371-10)\261\351m\371-10\306" /* ('%.0f',C+1)end\nlocal D=string.sub(s,1,-10)~=string.sub(m,1,-10)\nif  */
+    "D\231\274o\231\235l\200\236)>5\232\363\230t\021s\202\007\236\322" /* D and not o and k('hlen',d)>5 then\nk('hset',d,'token',s)\nk('del',d)\nend\n */
+    "\363\230t\021i\230hold\256\201A\230\220lea\226d\201t\306D\341#h>7\237\001h\262" /* k('hset',d,'token',i,'holder',A,'released',t)\nif D or#h>7 then v(h)end\n */
+    "\331t\243,A,B\306\365p\017\205p\327\243\335)\2611\232\007\243\202\361" /* k('hset',a,A,B)\nif redis.pcall('pexpire',a,h)~=1 then\nk('del',a)\nk('pexpire */
+    "\243\335\322\333i\302" /* ',a,h)\nend\nreturn i\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\211C='5\221\242\264\001\372E,F\202\236\343\237,F\202\313\222m\304\021\201E" /* local C='5000'\nlocal function D(E,F)\nk('hdel',d,F)\nk('lrem',b,'1',E */
-    "\202\326\222m\312\346\245E\246o\241o=\016\226\242\321\305\001" /* )\nk('zrem',c,E)\nif E==o then o=k('lindex',b,'0')end\nend\nlocal function  */
-    "G(H\253I,J=\030\371\nwhi\027\214rue do\264E=o\316I\037\241E=\016" /* G(H)\nlocal I,J=0,false\nwhile true do\nlocal E=o\nif I>0 then E=k('lindex',b */
-    ",I\321\217\300E\251E\246H\241\347\300J \305K='\003s\234_\207ck" /* ,I)end\nif not E or E==H then return not J end\nlocal K='redisson_lock */
-    "__\010ann\240\315\334b,20)\342:\315E\264L=\311\244\035'n\247\035K)\362" /* __channel'..string.sub(b,20)..':'..E\nlocal L=k('pubsub','numsub',K)[2] */
-    "\037\233'p\244l\331h'\316\300L\335M=\033p\034\204p\244\035'shardn\247" /* >0 and 'publish'\nif not L then\nlocal M=redis.pcall('pubsub','shardnum */
-    "\035K)\362\nL=M\233M\037\233'sp\244l\331h'\276\211F=E\246q\233r[4]\230\024" /* sub',K)[2]\nL=M and M>0 and 'spublish'\nend\nlocal F=E==q and r[4]or k('hge */
-    "\306\346\245F\335N,O,P\007\356\010(F\226^\333\006\006\301\301\301" /* t',d,E)\nif F then\nlocal N,O,P=string.match(F,'^(%d+) (%d+) (%d%d%d%d */
-    "\301?\301?)$'\245\300P\251N*\017+O/\017+P<\354\232\372E\346\202\310\217J\232" /* %d?%d?)$')\nif not P or N*1000+O/1000+P<=n then\nD(E,E)\nelseif J then\n */
-    "\347\371\n\310\217L\335i=\020E,P\226\242\202\372E\346\202w(P\202k(L\005,i" /* return false\nelseif L then\nlocal i=x(E,P,'0')\nD(E,E)\nw(P)\nk(L,K,i */
-    "\364\334m\0364)\364P\202\347'giv\200'\n\310\nI=I\355\276" /* ..' '..string.sub(m,1,-4)..' '..P)\nreturn 'given'\nelse\nI=I+1\nend\n */
-    "\310\264p=\326sco\222\312\346\350\317\264Q,R='suspect:\315E,\371\316" /* else\nlocal p=k('zscore',c,E)or '0'\nlocal Q,R='suspect:'..E,false\nif  */
-    "L\232\217J\241\347\371 \305S=E\364p\264T\011" /* L then\nif J then return false end\nlocal S=E..' '..p\nlocal T=tonumber( */
-    "\024\306\226s\243ce')\3500\316u\277S\251T+3*C<n\251T>n\232\026" /* k('hget',d,'since'))or 0\nif u~=S or T+3*C<n or T>n then\nk('hset',d,' */
-    "w\004S\226s\243ce\201n\202\3650\202\310\nR=T+C<\354\276\217\300R\232f\230U=\030" /* woken',S,'since',n)\nv(0)\nelse\nR=T+C<=n\nend\nif not R then\nfor U=0, */
-    "I-1 do\n\326\243crby\312,j,\016,U)\360\217I\037\232\313\222m\304" /* I-1 do\nk('zincrby',c,j,k('lindex',b,U))\nend\nif I>0 then\nk('lrem',b */
-    "\353E\202\313push\304\346\202o=E\276\236\343\237,Q\202k(L\005\226\242\202\347\371" /* ,1,E)\nk('lpush',b,E)\no=E\nend\nk('hdel',d,Q)\nk(L,K,'0')\nreturn false */
-    "\276\310\264V,T\007\356\010(\024\306,Q\350'\201'(%S\006\323'\245" /* \nend\nelse\nlocal V,T=string.match(k('hget',d,Q)or '','(%S+) (%d+)')\nif  */
-    "V\277p \223\214\274T)>n\232\344,Q,p\364n\202\3650\202T\354\276R" /* V~=p or tonumber(T)>n then\nk('hset',d,Q,p..' '..n)\nv(0)\nT=n\nend\nR */
-    "=T+C<\354 \223\214\274p)<\354\nJ=J\251\300R\276\217R\232\372E,Q\202\310\n" /* =T+C<=n or tonumber(p)<=n\nJ=J or not R\nend\nif R then\nD(E,Q)\nelse\n */
-    "I=I\355\276\213\213\213" /* I=I+1\nend\nend\nend\nend\n */
+    "\222E='5\221\247\307\016\005G,H\202\027\026H\306\274o\237\333" /* local E='5000'\nlocal function F(G,H)\nk('hdel',d,H)\nif not o then return  */
+    "\214\225G\260o\237o=\032\362'\262\320\220m\311\362\201G\202\337\220m\316" /* end\nif G==o then o=k('lindex',b,'1')end\nk('lrem',b,'1',G)\nk('zrem',c */
+    "\346\322\222\016I(J\356\301L,M=\332\004\nwhile\212rue do\307" /* ,G)\nend\nlocal function I(J,K)\nlocal L,M=0,false\nwhile true do\nlocal  */
+    "G=o\324L>0\237G=\032,L\262\225\274G\273G\260J\237\333\274" /* G=o\nif L>0 then G=k('lindex',b,L)end\nif not G or G==J then return not  */
+    "M \020N='\345s\240_\210ck__\024ann\234\323\351b,20)\354:\323G\307" /* M end\nlocal N='redisson_lock__channel'..string.sub(b,20)..':'..G\nlocal  */
+    "O=\305\246\303\201'n\255\303\201N)\375>0\231'p\246l\317h'\324\274O\232\222P=\365" /* O=k('pubsub','numsub',N)[2]>0 and 'publish'\nif not O then\nlocal P=redis. */
+    "p\017\205p\246\303\201'shardn\255\303\201N)\375\nO=P\231P>0\231'sp\246l\317h'\302\222" /* pcall('pubsub','shardnumsub',N)[2]\nO=P and P>0 and 'spublish'\nend\nlocal  */
+    "H=G\260q\231r[4]\233\002\314\346\306H\232\222Q,R,S\023\353\024(H" /* H=G==q and r[4]or k('hget',d,G)\nif H then\nlocal Q,R,S=string.match(H */
+    "\230^\350\022\022\263\263\263\263?\263?)$'\306\274S\273Q*\033+R/\033+S<\373\232" /* ,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nif not S or Q*1000+R/1000+S<=n then\n */
+    "\005G\346\202\304\225M\232\333\004\n\304\225O\232\027\243\346\301" /* F(G,G)\nelseif M then\nreturn false\nelseif O then\nk('hdel',a,G)\nlocal  */
+    "i=z(G,S\230\247\306K\231K\261G\237\027\243\356\262\005G\346\202y(S\202k(O,N" /* i=z(G,S,'0')\nif K and K~=G then k('hdel',a,K)end\nF(G,G)\ny(S)\nk(O,N */
+    ",i\377\351m\371-4)\377S\202\333'giv\200'\n\304\nL=L\352\302" /* ,i..' '..string.sub(m,1,-4)..' '..S)\nreturn 'given'\nelse\nL=L+1\nend\n */
+    "\304\307p=\337sco\220\316\346\366\330\307T,U='suspect:\323G,\004\324" /* else\nlocal p=k('zscore',c,G)or '0'\nlocal T,U='suspect:'..G,false\nif  */
+    "O\232\225M\237\333\004 \020V=G\377p\307W\025" /* O then\nif M then return false end\nlocal V=G..' '..p\nlocal W=tonumber( */
+    "\002\314\230s\242ce')\3660\324u\261V\273W+3*E<n\273W>n\232\363\230" /* k('hget',d,'since'))or 0\nif u~=V or W+3*E<n or W>n then\nk('hset',d,' */
+    "w\021V\230s\242ce\201n\202\0010\202\304\nU=W+E<\373\302\225\274U\232f\233X=\332" /* woken',V,'since',n)\nv(0)\nelse\nU=W+E<=n\nend\nif not U then\nfor X=0, */
+    "L-1 do\n\337\242crby\316,j,\032,X)\322\225L>0\232\320\220m\311" /* L-1 do\nk('zincrby',c,j,k('lindex',b,X))\nend\nif L>0 then\nk('lrem',b */
+    "\371G\202\320push\311\346\202o=G\302\027\026T\202k(O,N\230\247\202\333\004" /* ,1,G)\nk('lpush',b,G)\no=G\nend\nk('hdel',d,T)\nk(O,N,'0')\nreturn false */
+    "\302\304\307Y,W\023\353\024(\002\314,T\366'\201'(%S\022\334'\306" /* \nend\nelse\nlocal Y,W=string.match(k('hget',d,T)or '','(%S+) (%d+)')\nif  */
+    "Y\261p\341\212\300W)>n\232\363,T,p\377n\202\0010\202W\373\302U" /* Y~=p or tonumber(W)>n then\nk('hset',d,T,p..' '..n)\nv(0)\nW=n\nend\nU */
+    "=W+E<\373\341\212\300p)<\373\nM=M\273\274U\302\225U\232\005G,T\202\304\n" /* =W+E<=n or tonumber(p)<=n\nM=M or not U\nend\nif U then\nF(G,T)\nelse\n */
+    "L=L\352\302\214\214\214" /* L=L+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\211W\007\356\010(g\226^-(.*)'\253X\011i\3500\264\367\311" /* local W=string.match(g,'^-(.*)')\nlocal X=tonumber(i)or 0\nlocal Y=k('p */
-    "ttl\255\253Z=Y\277-2\233\024t\255\275\253A\011s\3500\316" /* ttl',a)\nlocal Z=Y~=-2 and k('hget',a,e)\nlocal A=tonumber(s)or 0\nif  */
-    "Z\232\217\300W\233\257(A>X\233A<2^53)t\216\nt=s\n\026\222\027a\225" /* Z then\nif not W and not(A>X and A<2^53)then\nt=s\nk('hset',d,'release */
-    "d\201t\202\3650\202\206\343\255\202\367-2\n\310\217i\246s\251\300W\335\025=Z\246" /* d',t)\nv(0)\nk('del',a)\nY=-2\nelseif i==s or not W then\nlocal aa=Z== */
-    "\317\233W\316\025\251Y<\307h)t\216\n\357\255\324\202\367h\276\357" /* '0' and W\nif aa or Y<tonumber(h)then\nk('pexpire',a,h)\nY=h\nend\nk('pexpire */
-    "\237,Y\355728\221\314\202w(Y\253z=W\251'1'\316Z\277z\231(\025\251Z\277\317)t\216" /* ',d,Y+172800000)\nw(Y)\nlocal z=W or '1'\nif Z~=z and(aa or Z~='0')then */
-    " \320t\255\275,z\321\327\303A\330\276\213\217W\241\327-\3030\330" /*  k('hset',a,e,z)end\nreturn{1,A,n}\nend\nend\nif W then return{-1,0,n} */
-    "\213\217X>A\241s=\317\235i \213\217Y\246-2\232\217\300o\241\327\303\307" /* end\nif X>A then s='0'..i end\nif Y==-2 then\nif not o then return{1,tonumber( */
-    "\020e\324\021'))\330\213" /* x(e,h,'1')),n}end\n */
+    "\222Z\023\353\024(g\230^-(.*)'\202\257a\025i\3660\n\257b=\353" /* local Z=string.match(g,'^-(.*)')\nlocal aa=tonumber(i)or 0\nlocal ab=mat */
+    "h.m\242(\305ttl\243),1e15\202\257c=\312\261\036\231\002t\243\271\301C\025" /* h.min(k('pttl',a),1e15)\nlocal ac=ab~=-2 and k('hget',a,e)\nlocal C=tonumber( */
+    "s\3660\n\257d\006c\231\274Z\231\245(C>aa\231C<2^53\202\257e\006c\231" /* s)or 0\nlocal ad=ac and not Z and not(C>aa and C<2^53)\nlocal ae=ac and  */
+    "\245\204d\227(i\260s\273\274Z\035d\232t=s\n\363\230\220lea\226d\201t\202" /* not ad and(i==s or not Z)\nif ad then\nt=s\nk('hset',d,'released',t)\n */
+    "\0010\202\312=\036\n\304\272e\232\257f\006c\260\330\231Z\n\272f\341\204b<\315" /* v(0)\nab=-2\nelseif ae then\nlocal af=ac=='0' and Z\nif af or ab<tonumber( */
+    "h)t\216\n\361\243\335\202\312=h\302\361\026\312\352728\221\321\202y(\312" /* h)then\nk('pexpire',a,h)\nab=h\nend\nk('pexpire',d,ab+172800000)\ny(ab */
+    "\301B=Z\273'1'\n\272c\261B\227(af\341\204c\261\330)t\216 \331t\243\271,B\262" /* )\nlocal B=Z or '1'\nif ac~=B and(af or ac~='0')then k('hset',a,e,B)end\n */
+    "\342\310C\034\n\304\225Z\232\342-\310\332\343\302\272a>C\237s=\330\241" /* return{1,C,n}\nelseif Z then\nreturn{-1,0,n}\nend\nif aa>C then s='0'.. */
+    "i \214\272b\260\036\232\225\274o\237\342\310\315z(e\335\362'))\034\214" /* i end\nif ab==-2 then\nif not o then return{1,tonumber(z(e,h,'1')),n}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\217G(e)\246true\335i=\020e\324\021'\202\372e\275\202w(h\202\327\303\307" /* if G(e)==true then\nlocal i=x(e,h,'1')\nD(e,e)\nw(h)\nreturn{1,tonumber( */
-    "i)\330\276\367\311ttl\255\202\310\217u\232\326sco\222\312\275\202\236\343\237\226" /* i),n}\nend\nY=k('pttl',a)\nelseif u then\nk('zscore',c,e)\nk('hdel',d,' */
-    "w\352'\360\217g\246\317\241\327\030Y\330\305ab=\300p\251\334" /* woken')\nend\nif g=='0' then return{0,Y,n}end\nlocal ab=not p or string.sub( */
-    "r[4]\230'\201\3038)\277\334m\3538\245ab\335U=p\231(\313pos\304" /* r[4]or '',1,8)~=string.sub(m,1,8)\nif ab then\nlocal U=p and(k('lpos',b */
-    "\275\226MAXLEN\201\017)\223(\016,\017)\227 \017)\245U\335ac\354" /* ,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000))\nif U then\nlocal ac=n */
-    "+(U\355)*j\n\215\214\274p)<ac\241\326add\312,ac\275\321\310\n\326add\312" /* +(U+1)*j\nif tonumber(p)<ac then k('zadd',c,ac,e)end\nelse\nk('zadd',c */
-    "\226XX\2010\275\253I=\206rpush\304\275\202\326add\312\322+\356h.\336\020Y,0)+I*j\275\360" /* ,'XX',0,e)\nlocal I=k('rpush',b,e)\nk('zadd',c,n+math.max(Y,0)+I*j,e)\nend\n */
-    "\357\304\0212096\221\221\242\202\357\312\0212096\221\221\242\360\344" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
-    "\275,l\023\364l\362\364g\245ab\241\3650\321\217o\233o\277e\241\367" /* ,e,l[1]..' '..l[2]..' '..g)\nif ab then v(0)end\nif o and o~=e then Y= */
-    "-1 \213\327\030Y\330\n" /* -1 end\nreturn{0,Y,n}\n */
+    "\257g=I(e,ac\231e\035g\260true\232\222i=z(e\335\362'\202\005e\271\202" /* local ag=I(e,ac and e)\nif ag==true then\nlocal i=z(e,h,'1')\nF(e,e)\n */
+    "y(h\202\342\310\315i)\034\302\272g\217\204b=\305ttl\243)\304\272c" /* y(h)\nreturn{1,tonumber(i),n}\nend\nif ag then ab=k('pttl',a)elseif ac */
+    "\237\007\243\262\304\225u\232\337sco\220\316\271\202\027\236\230w\370" /*  then k('del',a)end\nelseif u then\nk('zscore',c,e)\nk('hdel',d,'woken */
+    "'\322\225g\260\330\237\342\332\312\034\214\257h=\274p\273\351" /* ')\nend\nif g=='0' then return{0,ab,n}end\nlocal ah=not p or string.sub( */
+    "r[4]\233'\201\3108)\261\351m\3718\035h\232\222X=p\227(\320pos\311" /* r[4]or '',1,8)~=string.sub(m,1,8)\nif ah then\nlocal X=p and(k('lpos',b */
+    "\271\230MAXLEN\201\033)\224(\032,\033)a\223 \033)\306X\232\257i\373" /* ,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000))\nif X then\nlocal ai=n */
+    "+(X\352)*j\n\215\212\300p)<ai\237\337\037d\316,ai\271\262\304\n\337\037d\316" /* +(X+1)*j\nif tonumber(p)<ai then k('zadd',c,ai,e)end\nelse\nk('zadd',c */
+    "\230XX\2010\271\301L=\207rpush\311\271\202\337\037d\316,n+\353h.\340x(\312,0)+L*j\271\322" /* ,'XX',0,e)\nlocal L=k('rpush',b,e)\nk('zadd',c,n+math.max(ab,0)+L*j,e)\nend\n */
+    "\361\311\3622096\221\221\247\202\361\316\3622096\221\221\247\322\363" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
+    "\271,l\360\377l\375\377g\035h\237\0010\262\225o\231o\261e\217\204b" /* ,e,l[1]..' '..l[2]..' '..g)\nif ah then v(0)end\nif o and o~=e then ab */
+    "=-1 \214\342\332\312\034\n" /* =-1 end\nreturn{0,ab,n}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\211W=\024t\255\275\253X=W\231(i\246''\251i\246s\245g\277\317\241X=" /* local W=k('hget',a,e)\nlocal X=W and(i=='' or i==s)\nif g~='0' then X= */
-    "\206\254i\250s\255)\2461 \305\367X \223(i\277''\231\214\246i\245X\232\206\343\255" /* k('exists',a)==1 end\nlocal Y=X or(i~='' and t==i)\nif X then\nk('del',a */
-    "\245W\220\214=s \213\305Z=\371\316o\232" /* )\nif W then t=s end\nend\nlocal Z=false\nif o then\n */
+    "\222Z=\002t\243\271\202\257a\356=Z\227(i\260''\273i\260s)\271\324g\261\330\232" /* local Z=k('hget',a,e)\nlocal aa,K=Z and(i=='' or i==s),e\nif g~='0' then\n */
+    "\257b=\002t\203l\243\202aa\356=#\312>\332\312\360\n\215#\312>2\237\007\243\262" /* local ab=k('hgetall',a)\naa,K=#ab>0,ab[1]\nif#ab>2 then k('del',a)end\n */
+    "\214\257c\006a\341(i\261''\227\212\260i\035a\231Z\217\212=s \214\257" /* end\nlocal ac=aa or(i~='' and t==i)\nif aa and Z then t=s end\nlocal a */
+    "d=\004\324o\232" /* d=false\nif o then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\217i\246''\233g\246\317\233\300X\241\372e\275)\305\025=X\251\206\254i\250s\255" /* if i=='' and g=='0' and not X then D(e,e)end\nlocal aa=X or k('exists',a */
-    ")\2460\nZ=\025\233G()\246'giv\200'\276\217X\233W\233s\277\317\233\300Z\241" /* )==0\nZ=aa and G()=='given'\nend\nif X and W and s~='0' and not Z then  */
-    "\026\222\027a\225d\201t\321\327Y\2331\251\0300\330\n" /* k('hset',d,'released',t)end\nreturn{Y and 1 or 0,0,n}\n */
+    "\272a\237\361\243\362'\262\225i\260''\231g\260\330\231\245\204a\237" /* if aa then k('pexpire',a,'1')end\nif i=='' and g=='0' and not aa then  */
+    "\005e\271\262\257e\006a\273\305ttl\243)\260\036\n\037\006e\231I(nil,aa\231K)\260" /* F(e,e)end\nlocal ae=aa or k('pttl',a)==-2\nad=ae and I(nil,aa and K)== */
+    "'giv\200'\302\272a\231\245\204d\232\007\243\306Z\231s\261\330\237" /* 'given'\nend\nif aa and not ad then\nk('del',a)\nif Z and s~='0' then  */
+    "\363\230\220lea\226d\201t\262\214\342ac\2311\273\332\332\343\n" /* k('hset',d,'released',t)end\nend\nreturn{ac and 1 or 0,0,n}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\211a,b,c,d=K\032\023\005\032\362\005\032[3]\005\032[4]\264k=\033\034\264" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
-    "l=\206\345me'\253n=l\023*\017+\356h.f\207\223(l\362/\017\253K='\003s\234" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal K='redisson */
-    "_\207ck__\010ann\240\315\334b,20)\342:'\264W=\024t\203l\255\253" /* _lock__channel'..string.sub(b,20)..':'\nlocal W=k('hgetall',a)\nlocal  */
-    "r=\236m\366\306\226t\004'hold\252'\253X=\313ran\366\304,\030-1\253\367W" /* r=k('hmget',d,'token','holder')\nlocal X=k('lrange',b,0,-1)\nlocal Y=W */
-    "\023\230''\264Z=Y\277''\233Y\246r\362\264\025={\n\311ttl\255),Z\233r\023" /* [1]or ''\nlocal Z=Y~='' and Y==r[2]\nlocal aa={\nk('pttl',a),Z and r[1] */
-    "\230'0\201Z\2331\251\030\307W\362\350\030#X,Y\n}\nf\230ab\346 \243 ipairs(X)d" /* or '0',Z and 1 or 0,tonumber(W[2])or 0,#X,Y\n}\nfor ab,E in ipairs(X)d */
-    "o\264F=\024\306\346\253ac\316F\335N,O,P\007\356\010" /* o\nlocal F=k('hget',d,E)\nlocal ac\nif F then\nlocal N,O,P=string.match */
-    "(F\226^\333\006\006\301\301\301\301?\301?)$'\202ac=P\233N*\017+O/\017+P\n\310\n" /* (F,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nac=P and N*1000+O/1000+P\nelse\n */
-    "ac=\326sco\222\312\346\202\305M=\033p\034\204p\244\035'shardn\247\035K\235" /* ac=k('zscore',c,E)\nend\nlocal M=redis.pcall('pubsub','shardnumsub',K.. */
-    "E)\362\264L=\311\244\035'n\247\035K\235E)\362\037\251M\233M\037\264ad=0" /* E)[2]\nlocal L=k('pubsub','numsub',K..E)[2]>0 or M and M>0\nlocal ad=0 */
-    "\n\215(\307ac\2510\3500)>n\241ad=L\2332\2511 \213\025[#\025\355]=F\233" /* \nif(tonumber(ac or 0)or 0)>n then ad=L and 2 or 1 end\naa[#aa+1]=F and  */
-    "1\2510\n\025[#\025\355]=ad\n\025[#\025\355]=E\276\347\025\n" /* 1 or 0\naa[#aa+1]=ad\naa[#aa+1]=E\nend\nreturn aa\n */
+    "\257,b,c,d=KEYS\360\356EYS\375\356EYS[3]\356EYS[4]\307k=\365\017\307" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
+    "l=\207\364me'\301n=l\360*\033+\353h.f\210\224(l\375/\033\301N='\345s\240" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal N='redisson */
+    "_\210ck__\024ann\234\323\351b,20)\354:'\307Z=\002t\203l\243\301" /* _lock__channel'..string.sub(b,20)..':'\nlocal Z=k('hgetall',a)\nlocal  */
+    "r=\235m\355\314\230t\021'hold\256'\202\257a=\320ran\355\311,\332-1\301K=" /* r=k('hmget',d,'token','holder')\nlocal aa=k('lrange',b,0,-1)\nlocal K= */
+    "Z\360\233''\n\257b=K\261''\231K\260r\375\n\257c={\n\353h.m\242(\305ttl\243" /* Z[1]or ''\nlocal ab=K~='' and K==r[2]\nlocal ac={\nmath.min(k('pttl',a */
+    "),1e15),\312\231r\360\233'0\243b\2311\273\332\315Z\375\366\332#aa\356\n}\nf" /* ),1e15),ab and r[1]or '0',ab and 1 or 0,tonumber(Z[2])or 0,#aa,K\n}\nf */
+    "\224\204d\346 \242 ipairs(aa)do\307H=\002\314\346\202\257e\324H\232\222" /* or ad,G in ipairs(aa)do\nlocal H=k('hget',d,G)\nlocal ae\nif H then\nlocal  */
+    "Q,R,S\023\353\024(H\230^\350\022\022\263\263\263\263?\263?)$'\202ae=S\231Q*\033" /* Q,R,S=string.match(H,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nae=S and Q*1000 */
+    "+R/\033+S\n\304\nae=\337sco\220\316\346\322\222P=\365p\017\205p\246\303\201" /* +R/1000+S\nelse\nae=k('zscore',c,G)\nend\nlocal P=redis.pcall('pubsub', */
+    "'shardn\255\303\201N\241G)\375\307O=\305\246\303\201'n\255\303\201N\241G)\375>0\273P\231" /* 'shardnumsub',N..G)[2]\nlocal O=k('pubsub','numsub',N..G)[2]>0 or P and  */
+    "P>0\n\257f=0\n\215(\315ae\2730\3660)>n\217\204f=O\2312\2731 \214" /* P>0\nlocal af=0\nif(tonumber(ae or 0)or 0)>n then af=O and 2 or 1 end\n */
+    "ac[#ac\352]=H\2311\2730\nac[#ac\352]\006f\nac[#ac\352]=G\302\253\204c\n" /* ac[#ac+1]=H and 1 or 0\nac[#ac+1]=af\nac[#ac+1]=G\nend\nreturn ac\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -275,9 +282,9 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 3623, "310d482651ca4722de65e565ee0e1e135483d7d1"},
-    {{common, release_before, hand_over, release_after}, 2790, "d0e84acf75e5c3eb6b43b7709cca15b49793f56e"},
+    {{common, acquire_before, hand_over, acquire_after}, 4021, "0789a31a5fbe8df742cd78fa8cd92119d49f56a3"},
+    {{common, release_before, hand_over, release_after}, 3174, "23d217fce8a7febd56b2162a49ccbede41a69e63"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 799, "c2e500cca8b866c57964f9ae52f20665b0fcb31d"};
+    {inspect, nothing, nothing, nothing}, 820, "7746f8a8f6c441e11d30d6c107e0db3f3c7aaae9"};

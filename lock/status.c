@@ -5,7 +5,7 @@ static const char *const names[] = {
     "OK",          "BUSY",        "TIMEOUT",  "CANCELLED",   "LOST",      "NOT_HELD",
     "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",  "UNREACHABLE", "DENIED",    "UNSUPPORTED",
     "UNAVAILABLE", "READONLY",    "OOM",      "MISCONF",     "UNSYNCED",  "REFUSED",
-    "PROTOCOL",    "INVALID",     "TOO_LONG", "WRONG_SHARD", "UNTRUSTED",
+    "PROTOCOL",    "INVALID",     "TOO_LONG", "WRONG_SHARD", "UNTRUSTED", "FORKED",
 };
 
 static const char *const texts[] = {
@@ -32,19 +32,20 @@ static const char *const texts[] = {
     "a name or id does not fit the buffers",
     "another node of the cluster has this lock",
     "the server's certificate is not trusted, or ours is not",
+    "the client is the parent process's",
 };
 
-_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_UNTRUSTED, "a name for each status");
-_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_UNTRUSTED, "a text for each status");
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_FORKED, "a name for each status");
+_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_FORKED, "a text for each status");
 
 const char *fairlock_status_name(int status)
 {
   if (status == FAIRLOCK_PENDING) return "PENDING";
-  return status <= 0 && status >= FAIRLOCK_UNTRUSTED ? names[-status] : "?";
+  return status <= 0 && status >= FAIRLOCK_FORKED ? names[-status] : "?";
 }
 
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  return status <= 0 && status >= FAIRLOCK_UNTRUSTED ? texts[-status] : "no status";
+  return status <= 0 && status >= FAIRLOCK_FORKED ? texts[-status] : "no status";
 }

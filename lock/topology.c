@@ -48,7 +48,11 @@ enum state {
   SHARDED = 64,
 
   /* the reply to a script that holds has come, and waits for the WAIT's */
-  SCRIPT_DONE = 128
+  SCRIPT_DONE = 128,
+
+  /* this connection's server has to show that it is in a replication group; it has */
+  PROVES = 256,
+  REPLICATED = 512
 };
 
 /* What follows the last such character, or all of the text when it has none. */
@@ -72,12 +76,12 @@ static bool add(struct fairlock_topology *topology, const void *text, size_t siz
 /*
  * Makes the next connection go to the address, at once. False when the transport cannot go there.
  */
-static bool redirect(struct fairlock_engine *engine)
+static bool go_to_address(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
   if (!topology->aim(topology->aim_context, topology->address)) return false;
   topology->state |= MOVED;
-  fairlock_engine_fail(engine, FAIRLOCK_OK);
+  redirect(engine);
   return true;
 }
 
@@ -85,13 +89,13 @@ static bool redirect(struct fairlock_engine *engine)
  * All locks in use are in this slot. One that only has to leave, because something of it was in
  * doubt when its operation ended, is no longer in use.
  */
-static bool only(const struct fairlock_engine *engine, int64_t slot)
+static bool all_in_slot(const struct fairlock_engine *engine, int64_t slot)
 {
-  const struct fairlock *handle = engine->handles;
+  const struct fairlock *handle = engine->first;
   while (handle != NULL &&
          (handle->phase == FREE || (ending(handle) && handle->result != FAIRLOCK_PENDING) ||
           fairlock_slot(handle->name, handle->name_size) == slot))
-    handle = handle->sibling;
+    handle = fairlock_schedule_next(handle, true);
   return handle == NULL;
 }
 
@@ -99,7 +103,7 @@ static bool only(const struct fairlock_engine *engine, int64_t slot)
  * MOVED slot host:port. No host, or "?": that port of the host that answered. The request was not
  * carried out, and its handle sends it again, to that address.
  */
-static void follow(struct fairlock_engine *engine, const struct resp_event *event)
+static void follow_moved(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   const uint8_t *end = event->data + event->size;
@@ -108,7 +112,8 @@ static void follow(struct fairlock_engine *engine, const struct resp_event *even
   const uint8_t *number = event->data + sizeof "MOVED";
   int64_t slot;
   if (topology->aim == NULL || event->cut || host <= number || port == host) return;
-  if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot) || !only(engine, slot)) return;
+  if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot) || !all_in_slot(engine, slot))
+    return;
   uint8_t *address = (uint8_t *)topology->address;
   size_t kept = 0;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
@@ -117,14 +122,14 @@ static void follow(struct fairlock_engine *engine, const struct resp_event *even
     host = port - 1;
   }
   address[kept] = 0;
-  if (add(topology, host, (size_t)(end - host))) (void)redirect(engine);
+  if (add(topology, host, (size_t)(end - host))) (void)go_to_address(engine);
 }
 
 /*
  * A field of HELLO, or its value. Only mode is ever "cluster", only role is ever "replica", and
  * only version has a dot in its second or third place.
  */
-static void take_hello(struct fairlock_engine *engine, const struct resp_event *event)
+static void route_hello(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   const uint8_t *version = event->data;
@@ -134,30 +139,37 @@ static void take_hello(struct fairlock_engine *engine, const struct resp_event *
     topology->state |= SHARDED;
 }
 
+/* This server is not one to take locks from; the next seed may be. */
+static void refuse(struct fairlock_engine *engine, int status, const char *why)
+{
+  memcpy(engine->error, why, strlen(why) + 1);
+  if (engine->topology->state & MORE) fairlock_engine_fail(engine, status);
+  else fairlock_refused(engine, status);
+}
+
 /* True when the rest of the greeting is not for this server. */
-static bool take_greeting(struct fairlock_engine *engine, const struct resp_event *event)
+static bool route_greeting(struct fairlock_engine *engine, const struct resp_event *event)
 {
   const struct fairlock_topology *topology = engine->topology;
-  if (event->depth == 1) take_hello(engine, event);
+  if (event->depth == 1) route_hello(engine, event);
   if (!event->last || engine->value_type != RESP_MAP) return false;
   engine->sharded = (~topology->state & (CLUSTER | SHARDED)) == 0;
-  if (topology->state & ASKS) engine->stage = RESOLVING;
+  if (topology->state & ASKS) fairlock_greeting_goes_on(engine, RESOLVING);
+  else if (topology->cluster && !(topology->state & CLUSTER))
+    refuse(engine, FAIRLOCK_REFUSED, "not a node of a cluster");
   else if ((topology->state & (CLUSTER | REPLICA)) == REPLICA)
     fairlock_engine_fail(engine, FAIRLOCK_READONLY);
   return engine->stage == RESOLVING || engine->broken;
 }
 
 /* A Sentinel's answer: {host, port}, or null when it does not know the name. */
-static void take_master(struct fairlock_engine *engine, const struct resp_event *event)
+static void route_sentinel(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   bool text = event->depth == 1 && event->type == RESP_BULK_STRING && !event->cut;
   if (event->depth == 0 && event->type == RESP_ARRAY && event->integer == 2) return;
   if (event->type == RESP_NULL) {
-    static const char unknown[] = "unknown service";
-    memcpy(engine->error, unknown, sizeof unknown);
-    if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_REFUSED); /* the next may */
-    else fairlock_refused(engine, FAIRLOCK_REFUSED);
+    refuse(engine, FAIRLOCK_REFUSED, "unknown service");
     return;
   }
   if (!text) {
@@ -166,16 +178,31 @@ static void take_master(struct fairlock_engine *engine, const struct resp_event 
   }
   bool host = engine->element++ == 0;
   if (host) topology->address[0] = 0;
-  bool good =
-      add(topology, event->data, event->size) && (host ? add(topology, ":", 1) : redirect(engine));
+  bool good = add(topology, event->data, event->size) &&
+              (host ? add(topology, ":", 1) : go_to_address(engine));
   if (!good) fairlock_refused(engine, FAIRLOCK_TOO_LONG);
 }
 
-/* A hold that does not count, because too few replicas have it, may be there: it has to be left. */
-static void owe(const struct fairlock_engine *engine)
+/*
+ * The answer to ROLE: {"master", offset, {replicas}}. The offset is 0, and nobody replicates, only at
+ * a master that has had no replica and was none itself since it started. Nobody who goes from seed
+ * to seed could tell that from a stranger. A node of a cluster need not prove anything.
+ */
+static void route_role(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_topology *topology = engine->topology;
+  bool counts = event->type == RESP_INTEGER || event->type == RESP_ARRAY;
+  if (event->depth == 1 && counts && event->integer > 0) topology->state |= REPLICATED;
+  if (!event->last) return;
+  if (!(topology->state & (CLUSTER | REPLICATED)))
+    refuse(engine, FAIRLOCK_UNAVAILABLE, "a master without replicas: one of several seeds");
+  topology->state &= (uint16_t)~PROVES;
+}
+
+static void mark_unsynced(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = fairlock_next_answered(engine);
-  if (handle != NULL && waiting(handle)) handle->flags |= OWED;
+  if (handle != NULL) fairlock_on_unsynced(handle);
 }
 
 /* The channel is that of the handle, whose number ends it. */
@@ -197,7 +224,7 @@ static bool listens_on(const struct fairlock *handle, const struct resp_event *e
  * In sharded messages the kinds begin with an s (smessage, ssubscribe), which the engine does not
  * expect.
  */
-static void take_push(struct fairlock_engine *engine, struct resp_event *event)
+static void route_push(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->depth != 1) return;
   if (engine->sharded && engine->element == 0 && event->size > 0) {
@@ -216,32 +243,32 @@ static void take_push(struct fairlock_engine *engine, struct resp_event *event)
 }
 
 /* An error instead of an answer. True: the engine must not see it. */
-static bool take_error(struct fairlock_engine *engine, const struct resp_event *event)
+static bool route_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   if (engine->stage < UP) { /* the next seed may accept us */
     if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
     return topology->state & MORE;
   }
-  if (fairlock_begins(event, "MOVED")) follow(engine, event);
+  if (fairlock_begins(event, "MOVED")) follow_moved(engine, event);
   /* the master was demoted in the middle of a WAIT */
   bool unblocked = fairlock_begins(event, "UNBLOCKED");
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
-  if (topology->state & SCRIPT_DONE) owe(engine);
-  topology->state &= (uint8_t)~SCRIPT_DONE;
+  if (topology->state & SCRIPT_DONE) mark_unsynced(engine);
+  topology->state &= (uint16_t)~SCRIPT_DONE;
   return unblocked;
 }
 
 /* An answer to a script, or to the WAIT behind it. True: the engine must not see it. */
-static bool take_answer(struct fairlock_engine *engine, const struct resp_event *event)
+static bool route_answer(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   struct fairlock *handle = fairlock_next_answered(engine);
   topology->redirections = 0;
   if (topology->state & SCRIPT_DONE) {
     bool enough = event->integer >= (int64_t)topology->replicas;
-    topology->state &= (uint8_t)~SCRIPT_DONE;
-    if (!enough) owe(engine);
+    topology->state &= (uint16_t)~SCRIPT_DONE;
+    if (!enough) mark_unsynced(engine);
     /* or the WAIT is not written to its end */
     bool asked_for = !engine->writing;
     if (event->type != RESP_INTEGER || !asked_for) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
@@ -251,27 +278,32 @@ static bool take_answer(struct fairlock_engine *engine, const struct resp_event 
   if (!engine->synced || handle == NULL || !(waiting(handle) || holding(handle))) return false;
   if (event->depth != 1 || engine->element != 2 || !event->last || engine->values[0] != 1)
     return false;
-  fairlock_take_number(engine, event, 2);
+  fairlock_keep_number(engine, event, 2);
   if (engine->value_type != RESP_ARRAY || engine->malformed) return false;
   topology->state |= SCRIPT_DONE;
-  handle->newest = ++handle->sequence[0];
-  fairlock_count_answer(engine);
+  fairlock_pipeline_expect_wait(handle);
   return true;
 }
 
 /* Looks at an event before the engine does. True: the engine must not see it. */
-static bool take(struct fairlock_engine *engine, struct resp_event *event)
+static bool route_event(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (engine->value_type == RESP_PUSH) {
-    take_push(engine, event);
+    route_push(engine, event);
     return engine->broken;
   }
-  if (engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR)
-    return take_error(engine, event);
-  if (engine->stage == GREETING) return take_greeting(engine, event);
-  if (engine->stage == UP) return take_answer(engine, event);
+  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
+  bool proves = engine->stage > GREETING && engine->topology->state & PROVES;
+  /* a user of a cluster needs no right to ask for the role */
+  if (error && !(proves && engine->topology->state & CLUSTER)) return route_error(engine, event);
+  if (engine->stage == GREETING) return route_greeting(engine, event);
+  if (proves) {
+    route_role(engine, event);
+    return true;
+  }
+  if (engine->stage == UP) return route_answer(engine, event);
   if (engine->stage != RESOLVING) return false;
-  take_master(engine, event);
+  route_sentinel(engine, event);
   return true;
 }
 
@@ -289,9 +321,12 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
     fairlock_write_text(writer, topology->service);
     return;
   }
+  if (greeting) {
+    fairlock_write_greeting(writer, engine->config, topology->state & PROVES);
+    return;
+  }
   fairlock_write_output(engine, writer);
-  if (greeting || !engine->synced || engine->request.lease_ms == 0) return;
-  if (engine->request_done == 0) engine->request.sequence = ++engine->last_sent;
+  if (!engine->request.wait) return;
   fairlock_write_command(writer, "WAIT", 3);
   resp_write_bulk_number(writer, topology->replicas);
   resp_write_bulk_number(writer, config_or(topology->replicas_ms, REPLICAS_MS));
@@ -301,8 +336,10 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
 static void choose_seed(struct fairlock_topology *topology)
 {
   bool more = topology->aim != NULL && topology->aim(topology->aim_context, NULL);
+  topology->several |= more;
   topology->state = more ? MORE : 0;
   if (topology->service != NULL) topology->state |= ASKS;
+  else if (topology->several && !topology->cluster) topology->state |= PROVES;
 }
 
 /*
@@ -315,14 +352,14 @@ static bool closed(struct fairlock_engine *engine)
   bool moved = topology->state & MOVED;
   bool at_once = moved ? topology->redirections++ < REDIRECTIONS : more;
   engine->sharded = false;
-  if (moved) topology->state = AWAY | (more ? MORE : 0);
+  if (moved) topology->state = (uint16_t)(AWAY | (more ? MORE : 0));
   else choose_seed(topology);
   if (at_once) engine->backoff_ms = 0;
   if (engine->backoff_ms > PAUSE_MAX_MS) engine->backoff_ms = PAUSE_MAX_MS;
   return moved || more;
 }
 
-static const struct fairlock_router router = {take, write_output, closed};
+static const struct fairlock_router router = {route_event, write_output, closed};
 
 int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topology *topology,
                            bool (*aim)(void *context, const char *address), void *context)
@@ -331,11 +368,13 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   bool room = topology->address != NULL && topology->address_size > 1;
   if (config_or(topology->replicas_ms, REPLICAS_MS) > engine->response_ms / 2)
     return FAIRLOCK_INVALID;
-  if (topology->service != NULL && (!room || aim == NULL)) return FAIRLOCK_INVALID;
+  if (topology->service != NULL && (!room || aim == NULL || topology->cluster))
+    return FAIRLOCK_INVALID;
   topology->router = &router;
   topology->aim = room ? aim : NULL;
   topology->aim_context = context;
   topology->redirections = 0;
+  topology->several = false;
   engine->topology = topology;
   engine->synced = topology->replicas > 0;
   if (engine->synced) engine->window = 1;

@@ -9,9 +9,13 @@
  *   port/posix/      sockets (IPv4, IPv6, Unix), clock, threads for any OS with BSD sockets and
  *                    pthreads
  *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
- *   port/openssl/    TLS around any transport, on a host
- *   port/template.c  every function, commented, to copy for a platform of your own, with the types
+ *   port/lwip/, port/uart/                           transports for devices
+ *   port/openssl/, port/bearssl/                     TLS around any transport
+ *   port/freertos/, port/zephyr/, port/sockets/      templates
+ *   port/template.c  every function, commented, to copy for a new platform, with the types
  *                    of port/template_types.h
+ *
+ * port/README.md says what each supplies and needs.
  */
 #ifndef PORT_H
 #define PORT_H
@@ -47,7 +51,7 @@ enum port_status {
   /*
    * connect(), recv(): a transport with TLS does not trust the server's certificate or key, or the
    * server does not trust ours (TLS 1.3 says so after the handshake). A person has to look at it,
-   * so the client gives up what it was asked to do. The transport keeps which error it was.
+   * so the client ends its operations. The transport keeps the error.
    */
   PORT_UNTRUSTED = -4
 };
@@ -56,19 +60,18 @@ enum port_status {
 #define PORT_WAIT_MAX_MS 1000U
 
 /*
- * A byte stream to one server. All functions get `context`, which is the transport's own and must
+ * A byte stream to one server. All functions get `context`, which belongs to the transport and must
  * stay valid and in place as long as the client uses it. One task at a time is inside connect(),
  * recv() and close(), and one inside send(), which may be called while another task is inside
  * recv(), but not during connect() and close(). No function blocks, except connect() and recv() for
- * up to their time-out (connect() to a host name may block for longer in the resolver: use an
- * address where that matters).
+ * up to their time-out.
  *
  * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client
  * never asks for more than PORT_WAIT_MAX_MS, so nothing has to wake it.
  */
 struct port_transport {
   /*
-   * Begins to connect; called again while that goes on, tells how far it is. PORT_OK: connected.
+   * Begins to connect; when called again, says how far that has got. PORT_OK: connected.
    * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: given up; what was
    * opened is closed again, and the next call starts over. PORT_CLOSED is treated as
    * PORT_UNREACHABLE. The client calls close() after each of these three, and then pauses.
@@ -94,7 +97,10 @@ struct port_transport {
   /*
    * Closes at once, losing what was not sent; nothing of this connection comes out of the next one.
    * Called after every failure of the others, when the client gives up a connection, even one that
-   * is still being opened, and when the client ends. Harmless when nothing is open.
+   * is still being opened, and twice when the client ends: if an attempt to connect leaves
+   * something for the next one, the second call frees that, too. Harmless when nothing is open. In
+   * a process that was forked (see port_mutex_forked()) it closes this process's copy of the
+   * connection, and the parent's stays open: it sends nothing, and waits for no lock.
    */
   void (*close)(void *context);
 
@@ -122,12 +128,12 @@ uint32_t port_clock_ms(void);
 /*
  * Sleeps for at most ms (> 0), or until an interrupt; may return early. Only port/single needs it:
  * a program with one task has nothing else to wait in while there is no connection. On a
- * microcontroller it is one instruction (WFI) with a tick to end it; a network stack without a task
- * of its own can be serviced here, too.
+ * microcontroller it is one instruction (WFI) with a tick to end it; a network stack that has no
+ * task can be serviced here, too.
  */
 void port_idle(uint32_t ms);
 
-/* What tells tasks apart. Never 0. */
+/* A number for the calling task: different for each task, never 0. */
 uintptr_t port_task_self(void);
 
 /* A non-recursive mutex. */
@@ -135,6 +141,19 @@ void port_mutex_init(struct port_mutex *mutex);
 void port_mutex_lock(struct port_mutex *mutex);
 void port_mutex_unlock(struct port_mutex *mutex);
 void port_mutex_destroy(struct port_mutex *mutex);
+
+/*
+ * Whether this process was forked from the one that made the mutex. May be called at any time, with
+ * the mutex locked or not, and touches nothing else. A mutex that another process has locked is
+ * never unlocked here, so the client then neither locks it nor calls the transport, except for
+ * close(). A port_types.h that defines PORT_PROCESSES says that the port has this function; without
+ * it there are no processes.
+ */
+#ifdef PORT_PROCESSES
+bool port_mutex_forked(const struct port_mutex *mutex);
+#else
+#define port_mutex_forked(mutex) ((void)(mutex), false)
+#endif
 
 /*
  * An event that one task waits for. If it is set before the wait, it is not lost. port_event_wait()

@@ -3,13 +3,14 @@
  * Unchanged it compiles and does nothing: each function reports failure.
  *
  * How to use it:
- *   1. Copy this file, and template_types.h as port_types.h beside the copy (for one task: use
+ *   1. Copy this file, and template_types.h as port_types.h next to the copy (for one task: use
  *      port/single/ instead of the types, and delete the second half here).
  *   2. Fill in the functions. port.h is the contract; the comments here say where ports go wrong.
  *   3. Compile with -Iport -I<folder of your port_types.h>, and link exactly one of each function.
  *
- * What exists already can be linked instead: port/posix/threads.c needs nothing but pthreads,
- * port/posix/socket.c nothing but BSD sockets, poll() and getaddrinfo(), and so on, file by file.
+ * Files that exist already can be linked instead: port/posix/threads.c needs nothing but pthreads,
+ * port/posix/socket.c, with resolve.c, nothing but BSD sockets, poll() and getaddrinfo(), and so on,
+ * file by file.
  *
  * A port must never call back into the client, hold a lock over a call that blocks, or guess: when
  * it does not know whether a byte was sent, the connection is PORT_CLOSED. The client sorts out
@@ -32,10 +33,10 @@ struct template_transport {
 };
 
 /*
- * The client calls this again and again while it returns PORT_WOULD_BLOCK, has a limit of its own
- * on all these calls together, and calls close() when that is reached; so no time-out of your own
- * is needed. Switch off Nagle's algorithm (TCP_NODELAY): a request must not wait for the
- * acknowledgement of the one before.
+ * The client calls this again and again while it returns PORT_WOULD_BLOCK, limits the time of all
+ * these calls together, and calls close() when that is reached; so you need no time-out here.
+ * Switch off Nagle's algorithm (TCP_NODELAY): a request must not wait for the acknowledgement of
+ * the one before.
  */
 static int template_connect(void *context, uint32_t timeout_ms)
 {
@@ -187,16 +188,16 @@ void port_event_destroy(struct port_event *event)
 }
 
 /*
- * AN RTOS WITH SOCKETS. Try port/posix/socket.c first: lwIP's socket API (LWIP_SOCKET,
+ * AN RTOS WITH SOCKETS. Try port/posix/socket.c and resolve.c first: lwIP's socket API (LWIP_SOCKET,
  * LWIP_SOCKET_POLL, LWIP_DNS, LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr (CONFIG_POSIX_API) and
  * NuttX have what it uses, and it does without what is missing, by macro (SOCK_CLOEXEC,
  * MSG_DONTWAIT, TCP_KEEPIDLE) or at run time (SO_RCVTIMEO). Where headers have other names
- * (<lwip/sockets.h>, <lwip/netdb.h>), forwarding headers in a folder of your own save changing the
- * file. Mind:
+ * (<lwip/sockets.h>, <lwip/netdb.h>), headers in your folder that include those make a change of
+ * the file unnecessary. Mind:
  *   - lwIP allows a socket in two tasks at a time only with LWIP_NETCONN_FULLDUPLEX; without it,
  *     keep the client to one task, or call send() and recv() under one mutex with recv()'s waits
  *     kept short.
- *   - the resolver takes as long as its server does; give an address where the loop has a period to
- *     keep.
+ *   - without threads (PORT_POSIX_NO_THREADS) the resolver blocks for as long as its server does;
+ *     give an address where the loop has a period to keep.
  *   - a socket of lwIP costs memory per connection; the client needs exactly one.
  */

@@ -1,6 +1,6 @@
 /*
- * The types of a port to copy: as port_types.h, into a folder that is in the include path before
- * any other port's. port.h includes it, so its users see what it includes: keep that short.
+ * The types of a port to copy: as port_types.h, into a folder that comes before any other port's in
+ * the include path. port.h includes it, so its users see what it includes: keep that short.
  *
  * The client embeds a mutex, and has an event on the stack of each task that waits. Both are made
  * and destroyed by the functions of template.c, stay in place in between, and are used by these

@@ -6,7 +6,7 @@
  * used without the rest of the library. All functions may be called from any task; one decoder or
  * writer belongs to one task at a time.
  *
- * Decoder. The caller keeps received bytes in a linear buffer of its own and offers them again
+ * Decoder. The caller keeps received bytes in a linear buffer and offers them again
  * until they are used:
  *
  *     used = 0;
@@ -52,7 +52,7 @@ extern "C" {
 /* The largest length and element count that is accepted; larger ones end in RESP_BAD_LENGTH. */
 #define RESP_MAX_LENGTH 0x7fffffff
 
-/* What a value is: its first byte on the wire. */
+/* Kinds of values. Each is the value's first byte on the wire. */
 enum resp_type {
   /* data: the text */
   RESP_SIMPLE_STRING = '+',
@@ -126,7 +126,7 @@ enum resp_status {
 
 /* A value, or the head of an aggregate. */
 struct resp_event {
-  /* which it is */
+  /* kind of value */
   enum resp_type type;
 
   /* aggregates around this value; 0: it is outermost */

@@ -6,7 +6,8 @@
  *     const struct check_test check_tests[] = {{"something", test_something}, {0}};
  *
  * Each test prints one line: "ok NAME", "skip NAME: WHY", or "not ok NAME" after a line "#
- * FILE:LINE: ..." for each check that failed. tests/run adds these lines up over all suites.
+ * FILE:LINE: ..." for each check that failed. tests/tools/run.sh adds these lines up
+ * over all suites.
  */
 #ifndef CHECK_H
 #define CHECK_H

@@ -1,4 +1,4 @@
-# What fairlock is compiled from, for each build by CMake: the folders that the Makefile takes, so a
+# What fairlock is compiled from, for each CMake build: the folders that the Makefile takes, so a
 # new file needs no new line in either. Sets FAIRLOCK_TOP, FAIRLOCK_VERSION, FAIRLOCK_CORE_SOURCES
 # (codec and lock, without any port) and FAIRLOCK_CORE_INCLUDES.
 get_filename_component(FAIRLOCK_TOP "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)

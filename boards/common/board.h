@@ -51,7 +51,7 @@ uint32_t board_random(void);
 
 /*
  * Fills data with bytes that nobody can guess, for keys. A chip has a random number generator for
- * it, and no other source will do. False: there is none.
+ * it, and no other source will do. False: no such bytes.
  */
 bool board_secret(void *data, size_t size);
 

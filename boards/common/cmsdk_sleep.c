@@ -1,9 +1,9 @@
 /*
- * Sleep on the MPS2+ boards with a Cortex-M3 or M4: a timer of Arm's CMSDK, set anew for each
+ * Sleep on the MPS2+ boards with a Cortex-M3 or M4: a timer of Arm's CMSDK, set again for each
  * sleep, and the interrupts of the second UART. The clock is another counter, which never stops:
  * see fpgaio.c.
  *
- * The vector table of start-up has the processor's own exceptions alone; a longer one takes its
+ * The vector table of start-up has only the processor's exceptions; a longer one takes its
  * place here.
  */
 #include "sleep.h"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Shows the lock on simulated boards: boards/common/demo.sh BUILD BOARD... The images and
-# BUILD/redis-server must have been built. It starts a server of its own on the loopback interface,
+# BUILD/redis-server must have been built. It starts a private server on the loopback interface,
 # and leaves nothing running.
 set -eu
 build=$1

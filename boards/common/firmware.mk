@@ -96,6 +96,7 @@ $(OUT)/contender.elf: $(OBJECT)/tests/qemu/contender.o $(OBJECT)/tests/qemu/cont
 SUITES := $(filter $(OUT)/test_%,$(IMAGES:%=$(OUT)/%.elf))
 $(SUITES): STACK := 8192
 $(SUITES): $(OUT)/test_%.elf: $(OBJECT)/tests/unit/test_%.o $(OBJECT)/tests/check.o $(OBJECT)/tests/qemu/check_board.o
+$(OUT)/test_engine.elf: $(patsubst %.c,$(OBJECT)/%.o,$(wildcard tests/unit/engine_*.c))
 $(filter-out %/tasks.elf,$(IMAGES:%=$(OUT)/%.elf)): $(OUT)/single.a $(OUT)/lwip.a
 $(OUT)/tasks.elf: $(OUT)/kernel.a $(OUT)/lwip.a
 $(TLS) $(HANDSHAKES): $(OUT)/bearssl.a

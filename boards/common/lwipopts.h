@@ -1,6 +1,6 @@
 /*
  * lwIP for one or two TCP connections: no operating system, no sockets, fixed pools, 536 bytes a
- * segment. If you switch on a protocol with timers of its own (DHCP, DNS, reassembly), call them in
+ * segment. If you switch on a protocol with timers (DHCP, DNS, reassembly), call them in
  * run_timers() of network.c, or use LWIP_TIMERS for 300 bytes of flash.
  */
 #ifndef LWIPOPTS_H
@@ -37,8 +37,8 @@
 
 /*
  * A frame is one pbuf, in each direction: what is sent is copied into blocks of a whole segment,
- * which requests that are sent together share; a ping is answered in its own pbuf, which has room
- * for the headers.
+ * which requests that are sent together share; a ping is answered in the pbuf that brought it,
+ * which has room for the headers.
  */
 #define LWIP_NETIF_TX_SINGLE_PBUF           1
 #define PBUF_NEEDS_COPY(p)                  0

@@ -2,7 +2,7 @@
 # of one.
 PACKAGES_FIRMWARE := qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi dpkg-dev \
   qemu-system-misc gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
-PACKAGES += $(PACKAGES_FIRMWARE)
+PACKAGES_ALL += $(PACKAGES_FIRMWARE)
 BOARDS := $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk))
 
 $(BUILD)/lwip/src: port/lwip/fetch.sh

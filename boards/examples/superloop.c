@@ -27,7 +27,7 @@ static struct fairlock_client client;
 static struct fairlock door;
 
 /*
- * The hold ended before it was released: whatever moves must stop now. Called from inside
+ * The hold ended before it was released: all that moves must stop now. Called from inside
  * fairlock_poll().
  */
 static void lost(struct fairlock *handle, void *context)

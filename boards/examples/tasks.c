@@ -1,8 +1,8 @@
 /*
- * Several tasks that share one client, and with it one connection: each has a handle of its own,
- * and they take turns at a lock with blocking calls, as if each were alone. They are preempted at
- * any moment, by each other and by a task that only computes. Only the distributed lock guards what
- * they share, so a mistake would show.
+ * Several tasks that share one client, and with it one connection: each has a handle, and they take
+ * turns at a lock with blocking calls, as if each were alone. They are preempted at any moment, by
+ * each other and by a task that only computes. Only the distributed lock guards what they share, so
+ * a mistake would show.
  *
  * Arguments: the server's port; how many rounds for each task (10); and 1 if a separate task keeps
  * leases alive (fairlock_run), 0 if the waiting tasks do, which is enough for holds shorter than

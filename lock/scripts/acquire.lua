@@ -12,36 +12,45 @@
 
 local keeps = string.match(mode, '^-(.*)') -- how many times
 local earlier = tonumber(token) or 0
-local ttl = call('pttl', lock)
+local ttl = math.min(call('pttl', lock), 1e15) -- somebody else's may be larger than any number here
 local count = ttl ~= -2 and call('hget', lock, id)
 local before = tonumber(last) or 0
 
-if count then
-  if not keeps and not (before > earlier and before < 2 ^ 53) then
-    -- A hold that id gave up is not taken again: its token has been used, and its release may still
-    -- come. Nor is an older one that a fail-over has brought back, or one whose token was evicted.
-    released = last
-    call('hset', meta, 'released', released)
-    keep(0)
-    call('del', lock)
-    ttl = -2
-  elseif token == last or not keeps then
-    -- Only the first confirmation of a grant may shorten the lease. It names the token, so a late
-    -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
-    -- hold, or from before a re-entry, may come late.
-    local confirms = count == '0' and keeps
-    if confirms or ttl < tonumber(lease) then
-      call('pexpire', lock, lease)
-      ttl = lease
-    end
-    call('pexpire', meta, ttl + 172800000) -- always a write: WAIT waits for the last one
-    set_head(ttl)
-    local holds = keeps or '1'
-    if count ~= holds and (confirms or count ~= '0') then call('hset', lock, id, holds) end
-    return {1, before, now}
+-- What of id's hold there is:
+--   in the lock   mode   token, of the request           hold
+--   no            -n     any                             gone
+--   yes           -n     not the newest                  gone
+--   yes           -n     the newest                      kept
+--   yes           other  older than the newest, or none  kept: this request has come before
+--   yes           other  the newest, or a later one      given up, and not taken again: its token
+--                        has been used, and its release may still come. So is an older hold that a
+--                        fail-over has brought back, and one whose token was evicted
+-- Not in the lock, and another mode: id wants a first one.
+local given_up = count and not keeps and not (before > earlier and before < 2 ^ 53)
+local kept = count and not given_up and (token == last or not keeps)
+
+if given_up then
+  released = last
+  call('hset', meta, 'released', released)
+  keep(0)
+  ttl = -2
+elseif kept then
+  -- Only the first confirmation of a grant may shorten the lease. It names the token, so a late
+  -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
+  -- hold, or from before a re-entry, may come late.
+  local confirms = count == '0' and keeps
+  if confirms or ttl < tonumber(lease) then
+    call('pexpire', lock, lease)
+    ttl = lease
   end
+  call('pexpire', meta, ttl + 172800000) -- always a write: WAIT waits for the last one
+  set_head(ttl)
+  local holds = keeps or '1'
+  if count ~= holds and (confirms or count ~= '0') then call('hset', lock, id, holds) end
+  return {1, before, now}
+elseif keeps then -- gone
+  return {-1, 0, now}
 end
-if keeps then return {-1, 0, now} end
 -- This server took over without the newest token, and perhaps without other notes: the 0 makes them
 -- stale.
 if earlier > before then last = '0' .. token end
@@ -49,13 +58,14 @@ if earlier > before then last = '0' .. token end
 if ttl == -2 then -- the lock is free
   if not head then return {1, tonumber(grant(id, lease, '1')), now} end
   -- include hand_over.lua
-  if hand_over(id) == true then
+  local given = hand_over(id, count and id)
+  if given == true then
     local token = grant(id, lease, '1')
     forget(id, id)
     set_head(lease)
     return {1, tonumber(token), now}
   end
-  ttl = call('pttl', lock)
+  if given then ttl = call('pttl', lock) elseif count then call('del', lock) end
 elseif woken then -- the waiter that was woken has come, and may wait again with the same score
   call('zscore', timeout, id) -- each key is read before any is written
   call('hdel', meta, 'woken')

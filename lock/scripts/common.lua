@@ -24,16 +24,22 @@
 -- Rules that make it harmless when Redis stops a script half-way: each key is read before any is
 -- written (WRONGTYPE); what may be refused for lack of memory comes first, and never after
 -- something was deleted (OOM); a lock that does not get its TTL is deleted again (NOPERM); a waiter
--- owns the lock before it leaves the queue.
+-- owns the lock before it leaves the queue. While a slot of a cluster moves away, a key that does
+-- not exist counts as moved, and a script that uses it stops: so what may remove a key comes last.
 --
 -- Time: each call costs as much as all else that a script does, so the common cases make the
 -- fewest: a free lock for which nobody waits, its release, heartbeats. Numbers are kept as the
 -- strings that Redis gave, because Lua and Redis are slow to format them.
 
 local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, expires, mode, lease, token = string.match(ARGV[1], '^(%S+) (%d+) (%S+) (%d+) ?(%d*)$')
+local id, expires, mode, lease, token = string.match(ARGV[1], '^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')
 local chain = 300000 -- Redisson's fairLockWaitTimeout
 local call = redis.call
+
+-- Leading zeros, like too many digits, would make Redis refuse a number half-way.
+if not id or #mode > 15 or #lease > 15 or string.find(ARGV[1], ' %-?0%d') then
+  return redis.error_reply('ERR malformed request')
+end
 
 local time = call('time')
 local micros = time[1] .. string.sub('00000' .. time[2], -6) -- since 1970
@@ -46,16 +52,22 @@ local noted = lease ~= '0' and id or head or id -- a release may need that on th
 local notes = call('hmget', meta, 'token', 'released', 'woken', noted)
 local last, released, woken = notes[1] or '0', notes[2] or '0', notes[3]
 
--- The notes stay for a day after the lease has ended, and not much longer.
+-- The notes stay for a day after the lease has ended, and not much longer. Those that get no end are
+-- deleted: nobody might ever use the lock again.
 local function keep(lease)
-  if call('pttl', meta) < lease + 86400000 then call('pexpire', meta, lease + 172800000) end
+  local left, long = call('pttl', meta), lease + 172800000
+  if left < lease + 86400000 and redis.pcall('pexpire', meta, long) ~= 1 then
+    if left < 0 then call('del', meta) end
+    call('pexpire', meta, long) -- refused again: the script ends with that error
+  end
 end
 
 -- Sets the score of the first in line for a lease that ends after this time. It has to look again
--- then: Redisson 3 works that out from the score, and once the score has passed never looks again.
--- May fail: the lease matters more.
+-- then: Redisson 3 works that out from the score by its own clock, and if it looks after that time
+-- and the lock is still held, never again. So it is told 100 ms more: PEXPIRE may count from a later
+-- millisecond than TIME said, and clocks differ. May fail: the lease matters more.
 local function set_head(lease)
-  if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain, head) end
+  if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain + 100, head) end
 end
 
 -- Gives the free lock to owner, and returns the token. The first grant in each thousand seconds

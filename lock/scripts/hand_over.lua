@@ -3,17 +3,18 @@
 local redisson_timeout = '5000' -- a Redisson waiter not heard from for this long is dead
 
 -- The note goes first: wherever this stops, a waiter without a note that asks again is put back in
--- its place.
+-- its place. The last waiter takes the keys of the queue along, so the next one is looked up before.
 local function forget(waiter, note)
   call('hdel', meta, note)
+  if not head then return end
+  if waiter == head then head = call('lindex', queue, '1') end
   call('lrem', queue, '1', waiter)
   call('zrem', timeout, waiter)
-  if waiter == head then head = call('lindex', queue, '0') end
 end
 
 -- Offers the lock to the waiters in order. True when caller may take it; 'given' when a waiter of
--- ours owns it now.
-local function hand_over(caller)
+-- ours owns it now, in place of holder, whose hold has ended, if there is one.
+local function hand_over(caller, holder)
   local place, pending = 0, false
   while true do
     local waiter = head
@@ -35,7 +36,9 @@ local function hand_over(caller)
       elseif pending then
         return false
       elseif listens then
+        call('hdel', lock, waiter) -- if HDEL is refused, then here: not while two have the lock
         local token = grant(waiter, patience, '0')
+        if holder and holder ~= waiter then call('hdel', lock, holder) end
         forget(waiter, waiter)
         set_head(patience)
         call(listens, channel, token .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience)

@@ -18,7 +18,7 @@ local waiters = call('lrange', queue, 0, -1)
 local holder = hold[1] or ''
 local mine = holder ~= '' and holder == notes[2]
 local reply = {
-  call('pttl', lock), mine and notes[1] or '0', mine and 1 or 0, tonumber(hold[2]) or 0, #waiters, holder
+  math.min(call('pttl', lock), 1e15), mine and notes[1] or '0', mine and 1 or 0, tonumber(hold[2]) or 0, #waiters, holder
 }
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)

@@ -8,19 +8,25 @@
 -- include common.lua
 
 local count = call('hget', lock, id)
-local held = count and (token == '' or token == last)
-if mode ~= '0' then held = call('exists', lock) == 1 end
-local done = held or (token ~= '' and released == token)
-if held then
-  call('del', lock)
-  if count then released = last end
+local held, holder = count and (token == '' or token == last), id
+if mode ~= '0' then
+  local hold = call('hgetall', lock)
+  held, holder = #hold > 0, hold[1]
+  if #hold > 2 then call('del', lock) end -- no hold of anybody
 end
+local done = held or (token ~= '' and released == token)
+if held and count then released = last end
 local given = false
 if head then
   -- include hand_over.lua
+  -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
+  if held then call('pexpire', lock, '1') end
   if token == '' and mode == '0' and not held then forget(id, id) end
-  local free = held or call('exists', lock) == 0
-  given = free and hand_over() == 'given' -- which stores `released`, too
+  local free = held or call('pttl', lock) == -2
+  given = free and hand_over(nil, held and holder) == 'given' -- which stores `released`, too
 end
-if held and count and last ~= '0' and not given then call('hset', meta, 'released', released) end
+if held and not given then
+  call('del', lock)
+  if count and last ~= '0' then call('hset', meta, 'released', released) end
+end
 return {done and 1 or 0, 0, now}

@@ -207,6 +207,15 @@ static int start(struct port_bearssl *tls, uint32_t timeout_ms)
   return PORT_OK;
 }
 
+/* In a forked process the connection is the parent's, and nobody unlocks what was locked. */
+static void take_over(struct port_bearssl *tls)
+{
+  if (!port_mutex_forked(&tls->mutex)) return;
+  tls->stage = DOWN;
+  port_mutex_init(&tls->mutex);
+  port_event_init(&tls->pause);
+}
+
 /*
  * The handshake's computing counts against timeout_ms, too: when that is up, the caller gets
  * control back.
@@ -216,6 +225,7 @@ static int tls_connect(void *context, uint32_t timeout_ms)
   struct port_bearssl *tls = context;
   uint32_t began = port_clock_ms();
   uint32_t passed = 0;
+  take_over(tls);
   port_mutex_lock(&tls->mutex);
   int status = tls->stage == DOWN ? start(tls, timeout_ms) : PORT_OK;
   while (status == PORT_OK && tls->stage == SHAKING) {
@@ -286,6 +296,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 static void tls_close(void *context)
 {
   struct port_bearssl *tls = context;
+  take_over(tls);
   port_mutex_lock(&tls->mutex);
   if (tls->stage == UP && flush(tls) == PORT_OK) {
     br_ssl_engine_close(&tls->client.eng);
@@ -347,13 +358,14 @@ bool port_bearssl_init(struct port_bearssl *tls, struct port_transport *below,
 
 void port_bearssl_deinit(struct port_bearssl *tls)
 {
-  port_event_destroy(&tls->pause);
+  if (!port_mutex_forked(&tls->mutex)) port_event_destroy(&tls->pause);
   port_mutex_destroy(&tls->mutex);
   memset(tls, 0, sizeof *tls);
 }
 
 int port_bearssl_error(struct port_bearssl *tls)
 {
+  if (port_mutex_forked(&tls->mutex)) return 0;
   port_mutex_lock(&tls->mutex);
   int error = tls->error;
   port_mutex_unlock(&tls->mutex);

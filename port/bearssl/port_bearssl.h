@@ -22,10 +22,10 @@
  *     ... give &tls.transport to the client ...
  *
  * Only what the configuration names is linked: cipher, keys, trust and certify are functions for
- * that reason. README.md beside this file says how to turn keys into C, and what each kind of trust
+ * that reason. README.md in this folder says how to turn keys into C, and what each kind of trust
  * can and cannot check.
  *
- * What a server has to offer: TLS 1.2, ECDHE on P-256, SHA-256, and the cipher and a key of the
+ * The server has to offer TLS 1.2, ECDHE on P-256, SHA-256, and the cipher and a key of the
  * kind that are configured. Renegotiation is refused.
  *
  * Time. A handshake takes 23 to 40 million instructions on a Cortex-M3. connect() returns between
@@ -62,7 +62,7 @@ struct port_bearssl_config {
    * Fills data with size bytes that nobody else can know or guess: from a hardware random number
    * generator, or from a generator that was seeded by one. All secrecy depends on it;
    * port_clock_ms(), a serial number, a counter of starts or the noise of an unconnected pin is not
-   * enough. False: there are none now, and the connection fails. Called at each connect().
+   * enough. False: no such bytes are available, and the connection fails. Called at each connect().
    */
   bool (*entropy)(void *data, size_t size);
 
@@ -81,7 +81,7 @@ struct port_bearssl_config {
   /* How the server is known: port_bearssl_pinned or port_bearssl_ca. */
   bool (*trust)(struct port_bearssl *tls);
 
-  /* port_bearssl_pinned: the server's public key. Nothing of its certificate is looked at. */
+  /* port_bearssl_pinned: the server's public key. Its certificate is not checked otherwise. */
   const br_x509_pkey *pinned;
 
   /* port_bearssl_ca: whose certificates are trusted, and memory to look at one. */
@@ -108,7 +108,7 @@ struct port_bearssl_config {
    */
   bool names_of_nodes;
 
-  /* The client's own certificate: port_bearssl_client_ec; NULL: none. */
+  /* The client's certificate: port_bearssl_client_ec; NULL: none. */
   void (*certify)(struct port_bearssl *tls);
   const br_x509_certificate *chain;
   size_t chain_count;

@@ -202,7 +202,7 @@ static bool ask_time(uint32_t after_ms, uint32_t *time)
 
 /* The clock */
 
-/* Reading the clock has to show that it goes on: everything else here relies on that. */
+/* Reading the clock has to show that it advances: everything else here relies on that. */
 static bool clock_goes_on(void)
 {
   uint32_t began = port_clock_ms();

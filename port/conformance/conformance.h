@@ -1,5 +1,5 @@
 /*
- * Whether a port keeps the contract of port.h: tests for any port, which the port's own program
+ * Whether a port keeps the contract of port.h: tests for any port, which a program for the port
  * links and runs, on a host or on a board. It needs nothing but port.h, no heap and no stdio, about
  * 1 KB of RAM, and, at the other end of the transport, peer.c of this folder on some host.
  *
@@ -29,7 +29,7 @@ struct port_conformance {
   void (*write)(const char *text);
 
   /*
-   * Has run(context) called in another task, which ends, or sleeps for ever, when that returns. One
+   * Calls run(context) in another task, which ends, or sleeps for ever, when that returns. One
    * such task at a time is enough. False: no task could be started. NULL: a port for one task; the
    * rules for several tasks are left out.
    */

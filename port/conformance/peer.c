@@ -32,7 +32,7 @@ enum {
   BURST_MS = 100
 };
 
-/* What becomes of a connection: it goes on, the peer closes it, or the peer resets it. */
+/* What happens to a connection: it stays, the peer closes it, or the peer resets it. */
 enum end { GOES_ON, CLOSED, RESET };
 
 /* What is to be done to the listener when the connection is over. */

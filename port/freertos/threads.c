@@ -8,8 +8,8 @@
  * wait that ends. Mutexes of FreeRTOS inherit priorities, so tasks of any priority may share a
  * client. Before the scheduler runs, call only the library's init functions; from an interrupt, or
  * with the scheduler suspended, nothing at all. A task that only calls fairlock_acquire() and its
- * like needs about 1 KB of stack on top of its own on a Cortex-M3; see the table in
- * boards/README.md.
+ * like needs about 1 KB of stack for them on a Cortex-M3; boards/sizes.txt lists what the
+ * library's part of that is.
  */
 #include "port.h"
 

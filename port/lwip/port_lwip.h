@@ -10,13 +10,13 @@
  *     port_lwip_init(&link, &hooks, &address, 6379);
  *     ... give &link.transport to the client ...
  *
- * Memory. All of it is the caller's struct and lwIP's own pools. Received data stay in their pbufs
+ * Memory. All of it is the caller's struct and lwIP's pools. Received data stay in their pbufs
  * until the client takes them, and only then is the TCP window opened again: so the server never
  * has more than TCP_WND under way. What is sent is copied into lwIP's memory, as much as
  * tcp_sndbuf() allows. MEMP_NUM_TCP_PCB has to be 1 for each transport.
  *
  * lwIP's rules hold here, too: none of these functions, and none of the client's, may be called
- * from an interrupt or from inside a callback of lwIP's. A program in which several tasks use lwIP
+ * from an interrupt or from inside a callback of lwIP. A program in which several tasks use lwIP
  * supplies lock and unlock, and calls lwIP itself only between them.
  *
  * Needs lwIP 2.1 or newer with LWIP_TCP, LWIP_CALLBACK_API, and TCP_MSS of no more than PBUF_POOL
@@ -48,14 +48,14 @@ struct tcp_pcb;
 struct port_lwip_hooks {
   /*
    * Services the network: with NO_SYS=1, hands received frames to the netif and calls
-   * sys_check_timeouts() or, with LWIP_TIMERS=0, tcp_tmr() every 250 ms and what other timers there
-   * are; where a task of lwIP's does that, only waits. Called without the lock, again and again,
-   * while the client waits. May sleep for up to timeout_ms (0: not at all), but must return soon
-   * after a frame has arrived.
+   * sys_check_timeouts() or, with LWIP_TIMERS=0, tcp_tmr() every 250 ms and any other timers; where
+   * a task of lwIP does that, it only waits. Called without the lock, again and again, while the
+   * client waits. May sleep for up to timeout_ms (0: not at all), but must return soon after a
+   * frame has arrived.
    */
   void (*turn)(uint32_t timeout_ms);
 
-  /* Shuts other tasks out of lwIP (LOCK_TCPIP_CORE). NULL: there are none. */
+  /* Keeps other tasks out of lwIP (LOCK_TCPIP_CORE). NULL: there are none. */
   void (*lock)(void);
 
   /* Lets them in again. NULL, as lock. */
@@ -77,7 +77,7 @@ struct port_lwip {
   /* the last send() would have blocked, and nothing was acknowledged since */
   bool send_blocked;
 
-  /* NULL: lwIP has freed it, or there is none */
+  /* NULL: no connection, or lwIP has freed it */
   struct tcp_pcb *pcb;
 
   /* what the client has not taken yet */
@@ -100,7 +100,7 @@ struct port_lwip_seeds {
   /* first: it is the transport's context. All is private but lwip.transport. */
   struct port_lwip lwip;
 
-  /* all of them, and the one in use */
+  /* all seeds, and the one in use */
   const char *seeds;
   const char *seed;
 
@@ -121,7 +121,7 @@ struct port_lwip_seeds {
  * valid. Hosts are IP addresses; host names, too, where LWIP_DNS is on, with a DNS server set
  * (dns_setserver()) and dns_tmr() called each second. A server that redirects to a host name
  * (cluster-preferred-endpoint-type, resolve-hostnames) needs that, too: without it, the redirection
- * is refused and the operation ends with WRONG_SHARD or UNREACHABLE. False: this is no list of
+ * is refused and the operation ends with WRONG_SHARD or UNREACHABLE. False: list is not a list of
  * seeds.
  */
 bool port_lwip_init_seeds(struct port_lwip_seeds *seeds, const struct port_lwip_hooks *hooks,

@@ -1,6 +1,6 @@
 /*
  * The transport over lwIP with several addresses, from which the client chooses; see port_lwip.h.
- * This is a file of its own so that a program with one server links none of it.
+ * This is a separate file, so that a program with one server links none of it.
  *
  * A host name is looked up for each connection, because its address may change. A query cannot be
  * cancelled in lwIP, so each answer is compared with the name that is asked for now: it may be a

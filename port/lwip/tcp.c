@@ -3,7 +3,7 @@
  *
  * lwIP reports events by callbacks; they only note them in struct port_lwip, where the transport's
  * functions look. Two rules keep a callback from touching what is gone. A connection's callbacks
- * are removed before it is given up, so none can come late. And a callback that comes all the same,
+ * are removed before it is given up, so none can come late. And a callback that comes anyway,
  * for another connection than the one in `pcb`, frees what it was handed and aborts its connection.
  *
  * lwIP itself frees a connection that is reset or times out, and reports that by the error

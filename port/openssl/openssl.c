@@ -31,6 +31,26 @@
 enum { HANDSHAKE_FAILURE = 40, BAD_CERTIFICATE = 42, UNKNOWN_CERTIFICATE = 46, UNKNOWN_CA = 48 };
 enum { ACCESS_DENIED = 49, CERTIFICATE_REQUIRED = 116 };
 
+/* The mutex */
+
+static void lock(struct port_openssl *tls)
+{
+  port_mutex_lock(&tls->mutex);
+  tls->locked = true;
+}
+
+static void unlock(struct port_openssl *tls)
+{
+  tls->locked = false;
+  port_mutex_unlock(&tls->mutex);
+}
+
+/* In a forked process a connection is the parent's, and nobody unlocks what was locked. */
+static bool forked(const struct port_openssl *tls)
+{
+  return port_mutex_forked(&tls->mutex);
+}
+
 /* Errors */
 
 /* The server does not accept our certificate, or that we have none. */
@@ -74,14 +94,17 @@ void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_S
 {
   char words[256] = "";
   const char *from = words;
-  port_mutex_lock(&tls->mutex);
+  text[0] = 0;
+  if (forked(tls)) return;
+  lock(tls);
   if (tls->verify_error != X509_V_OK) {
     from = X509_verify_cert_error_string(tls->verify_error);
   } else if (tls->error != 0) { /* "error:0A000086:SSL routines::certificate verify failed" */
     ERR_error_string_n(tls->error, words, sizeof words);
     from = strrchr(words, ':') != NULL ? strrchr(words, ':') + 1 : words;
   }
-  port_mutex_unlock(&tls->mutex);
+  if (tls->mute) from = "the server does not answer in TLS";
+  unlock(tls);
   size_t size = strlen(from);
   if (size >= PORT_OPENSSL_ERROR_SIZE) size = PORT_OPENSSL_ERROR_SIZE - 1;
   memcpy(text, from, size);
@@ -107,10 +130,10 @@ static int flush(struct port_openssl *tls)
       tls->outgoing_start = 0;
       tls->outgoing_end = (size_t)got;
     }
-    port_mutex_unlock(&tls->mutex);
+    unlock(tls);
     status = below->send(below->context, tls->outgoing + tls->outgoing_start,
                          tls->outgoing_end - tls->outgoing_start);
-    port_mutex_lock(&tls->mutex);
+    lock(tls);
     if (status > 0) tls->outgoing_start += (size_t)status;
   }
   tls->flushing = false;
@@ -121,9 +144,9 @@ static int flush(struct port_openssl *tls)
 static int take(struct port_openssl *tls, uint32_t timeout_ms)
 {
   const struct port_transport *below = tls->below;
-  port_mutex_unlock(&tls->mutex);
+  unlock(tls);
   int got = below->recv(below->context, tls->incoming, sizeof tls->incoming, timeout_ms);
-  port_mutex_lock(&tls->mutex);
+  lock(tls);
   if (got > 0 && BIO_write(tls->in, tls->incoming, got) != got) return PORT_CLOSED;
   return got;
 }
@@ -235,23 +258,45 @@ static int reach(struct port_openssl *tls, uint32_t timeout_ms)
   const struct port_transport *below = tls->below;
   int status = below->connect(below->context, timeout_ms);
   if (status == PORT_WOULD_BLOCK) return status;
-  port_mutex_lock(&tls->mutex);
+  lock(tls);
   tls->error = 0;
   tls->verify_error = X509_V_OK;
+  tls->mute = false;
   if (status == PORT_OK) status = begin(tls);
-  port_mutex_unlock(&tls->mutex);
+  unlock(tls);
   return status;
+}
+
+/*
+ * A forked process takes over the transport, without a connection. What another task was
+ * changing at the fork is of no use, and cannot even be freed: that transport has to be initialised
+ * again.
+ */
+static void take_over(struct port_openssl *tls)
+{
+  if (!forked(tls)) return;
+  if (tls->locked) {
+    tls->ssl = NULL;
+    tls->session = NULL;
+    tls->settings = NULL;
+  }
+  tls->locked = false;
+  tls->flushing = false;
+  tls->broken = true; /* so that end() sends nothing */
+  port_mutex_init(&tls->mutex);
+  end(tls);
 }
 
 static int tls_connect(void *context, uint32_t timeout_ms)
 {
   struct port_openssl *tls = context;
+  take_over(tls);
   uint32_t began = port_clock_ms();
   int status = tls->ssl == NULL ? reach(tls, timeout_ms) : PORT_OK;
   if (status == PORT_OK) {
-    port_mutex_lock(&tls->mutex);
+    lock(tls);
     status = shake_hands(tls, began, timeout_ms);
-    port_mutex_unlock(&tls->mutex);
+    unlock(tls);
   }
   if (status == PORT_OK || status == PORT_WOULD_BLOCK) return status;
   tls->broken = true;
@@ -270,7 +315,7 @@ static int tls_send(void *context, const void *data, size_t size)
 {
   struct port_openssl *tls = context;
   int status = PORT_CLOSED;
-  port_mutex_lock(&tls->mutex);
+  lock(tls);
   if (tls->ssl != NULL) {
     status = tls->broken ? PORT_CLOSED : flush(tls);
     if (status == PORT_OK) {
@@ -280,7 +325,7 @@ static int tls_send(void *context, const void *data, size_t size)
     /* recv() reports a broken connection: the server may have said why */
     if (status < 0) status = PORT_WOULD_BLOCK;
   }
-  port_mutex_unlock(&tls->mutex);
+  unlock(tls);
   return status;
 }
 
@@ -295,7 +340,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_openssl *tls = context;
   uint32_t began = port_clock_ms();
-  port_mutex_lock(&tls->mutex);
+  lock(tls);
   int status = tls->ssl == NULL || tls->broken ? PORT_CLOSED : PORT_WOULD_BLOCK;
   for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
     status = decrypt(tls, data, size);
@@ -307,16 +352,18 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
     status = cut && got == PORT_WOULD_BLOCK ? PORT_CLOSED : got;
     break;
   }
-  port_mutex_unlock(&tls->mutex);
+  unlock(tls);
   return status;
 }
 
 static void tls_close(void *context)
 {
   struct port_openssl *tls = context;
-  port_mutex_lock(&tls->mutex);
+  take_over(tls);
+  lock(tls);
+  if (tls->ssl != NULL && !tls->broken && !SSL_is_init_finished(tls->ssl)) tls->mute = true;
   end(tls);
-  port_mutex_unlock(&tls->mutex);
+  unlock(tls);
   tls->below->close(tls->below->context);
 }
 
@@ -397,6 +444,7 @@ const char *port_openssl_init(struct port_openssl *tls, const struct port_openss
 
 void port_openssl_deinit(struct port_openssl *tls)
 {
+  take_over(tls);
   end(tls);
   forget_session(tls);
   SSL_CTX_free(tls->settings);

@@ -10,10 +10,10 @@
  *     port_openssl_deinit(&tls);
  *
  * The server has to prove, by a certificate of a CA that we trust, that it has the name we asked
- * for. If it cannot, connecting ends with PORT_UNTRUSTED, and also if it refuses our certificate,
- * or refuses us because we have none. The struct is the caller's memory and must not move; OpenSSL
- * takes memory of its own. A connection to the same name as the last one resumes its session, by a
- * ticket; the server's certificate is then not checked again, as is usual with resumption.
+ * for. If it cannot, or if it refuses our certificate, or refuses us because we have none,
+ * connecting ends with PORT_UNTRUSTED. The struct is the caller's memory and must not move; OpenSSL
+ * allocates more. A connection to the same name as the last one resumes its session, by a ticket;
+ * the server's certificate is then not checked again, as is usual with resumption.
  */
 #ifndef PORT_OPENSSL_H
 #define PORT_OPENSSL_H
@@ -48,7 +48,7 @@ struct port_openssl_config {
 
   /*
    * writes the host to which the wrapped transport connects; context is that transport's:
-   * port_posix_host() for a struct port_posix. NULL: name says it
+   * port_posix_host() for a struct port_posix. NULL: name is used
    */
   void (*host)(const void *context, char host[PORT_OPENSSL_HOST_SIZE]);
 
@@ -66,7 +66,7 @@ struct port_openssl {
   /* for the client; all the rest is private */
   struct port_transport transport;
 
-  /* the one that is wrapped */
+  /* the transport that is wrapped */
   const struct port_transport *below;
 
   const char *name;
@@ -75,6 +75,7 @@ struct port_openssl {
 
   /* guards what follows; not held while `below` is called */
   struct port_mutex mutex;
+  bool locked;
 
   struct ssl_ctx_st *settings;
 
@@ -94,6 +95,9 @@ struct port_openssl {
 
   /* ssl reported an error: nothing more can be sent */
   bool broken;
+
+  /* the client gave up during the handshake, in which nothing was wrong */
+  bool mute;
 
   /* why TLS failed last: OpenSSL's error and X509_V_ERR; 0: TLS did not fail */
   unsigned long error;
@@ -116,12 +120,18 @@ struct port_openssl {
 const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
                               const struct port_transport *below);
 
-/* Gives back all memory. Call it after fairlock_client_deinit(). */
+/*
+ * Frees all memory. Call it after fairlock_client_deinit(), also in a forked process: there it
+ * sends nothing, and frees nothing if another task of the parent was using it at the fork. In that
+ * case a client of the forked process needs a transport that is initialised again; otherwise it can
+ * use this one.
+ */
 void port_openssl_deinit(struct port_openssl *tls);
 
 /*
- * Why TLS failed last, in OpenSSL's words; "" when it was not TLS that failed. May be called by any
- * task.
+ * Why TLS failed last, as OpenSSL says it, or "the server does not answer in TLS" when the client
+ * gave up during the handshake; "" when TLS did not fail, and in a forked process. May be
+ * called by any task.
  */
 void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE]);
 

@@ -1,7 +1,7 @@
 /*
  * The clock of a POSIX system. It must keep counting while the machine is suspended, or a hold that
  * ran out meanwhile would be believed afterwards; and nobody must be able to set it. CLOCK_BOOTTIME
- * meets both; where there is none, CLOCK_MONOTONIC has to do (on some systems it, too, counts
+ * meets both; elsewhere CLOCK_MONOTONIC has to do (on some systems it, too, counts
  * during a suspension).
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */

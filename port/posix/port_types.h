@@ -5,8 +5,14 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/* for port.h: port_mutex_forked() is in threads.c */
+#define PORT_PROCESSES 1
+
 struct port_mutex {
   pthread_mutex_t mutex;
+
+  /* the process that has made it: not a pid_t, because lwIP has another <sys/types.h> */
+  long process;
 
   /* set events whose tasks are woken after the unlocking; guarded by the mutex */
   struct port_event *to_wake;

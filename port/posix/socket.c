@@ -7,13 +7,15 @@
  * kernel cannot do in this way is done by poll(): short waits, waits until the peer takes more, and
  * all waits on a system without SO_RCVTIMEO or MSG_DONTWAIT.
  *
- * Nothing here may raise SIGPIPE, block for longer than asked (except in the resolver), or allocate
- * memory. One task may be in send() while another is in recv(): all they share and change is
- * send_blocked.
+ * Nothing here may raise SIGPIPE, block for longer than asked, or allocate memory; resolve.c, which
+ * resolves host names, does allocate. One task may be in send() while another is in recv(): all they
+ * share and change is send_blocked, and failure.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+#undef _GNU_SOURCE        /* its strerror_r() is another one */
 
 #include "posix.h"
+#include "resolve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,13 +68,28 @@
 #define KEEPALIVE_PROBES   3
 
 _Static_assert(LONGEST_LIMIT_MS <= PORT_WAIT_MAX_MS, "recv() would wait longer than asked");
-_Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char),
-               "send_blocked has no room for an atomic");
+_Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char) && sizeof(atomic_int) == sizeof(int),
+               "there is no room for the atomics");
 
 /* posix.h has to compile as C99 and C++, so it cannot say _Atomic. */
 static atomic_uchar *send_blocked(struct port_posix *posix)
 {
   return (atomic_uchar *)&posix->send_blocked;
+}
+
+/* What failed, as in resolve.h; or that the server has closed. */
+#define ENDED INT_MAX
+
+static void note(struct port_posix *posix, int failure)
+{
+  atomic_store((atomic_int *)&posix->failure, failure);
+}
+
+/* Notes errno. Returns PORT_UNREACHABLE. */
+static int fail(struct port_posix *posix, int error)
+{
+  note(posix, error);
+  return PORT_UNREACHABLE;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -101,7 +118,7 @@ static bool set_time_option(int socket, int name, uint32_t ms)
   return setsockopt(socket, SOL_SOCKET, name, &time, sizeof time) == 0;
 }
 
-/* The client has time-outs of its own; keepalive helps one that waits and sends nothing. */
+/* The client has time-outs; keepalive helps one that waits and sends nothing. */
 static void keep_alive(int socket)
 {
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -149,19 +166,26 @@ static int open_socket(int family)
   return opened;
 }
 
+/*
+ * Another thread may fork() in the middle of this, and the child closes what it finds. So what is
+ * given up is given up first: the child leaves it alone then.
+ */
 static void close_socket(struct port_posix *posix)
 {
-  if (posix->socket >= 0) (void)close(posix->socket);
+  int open = posix->socket;
   posix->socket = -1;
   posix->connected = false;
+  if (open >= 0) (void)close(open);
 }
 
+/* As above. */
 static void forget_addresses(struct port_posix *posix)
 {
-  if (posix->addresses != NULL) freeaddrinfo(posix->addresses);
+  struct addrinfo *addresses = posix->addresses;
   posix->addresses = NULL;
   posix->address = NULL;
   posix->untried = 0;
+  if (addresses != NULL) freeaddrinfo(addresses);
 }
 
 static struct addrinfo *address_after(const struct port_posix *posix)
@@ -205,12 +229,14 @@ static bool socket_aim(void *context, const char *address)
   struct port_posix *posix = context;
   struct place place;
   if (address != NULL && !read_place(&place, address)) return false;
-  posix->skip = 0;
+  if (address != NULL || posix->target != NULL) posix->skip = 0; /* elsewhere */
   posix->target = address;
   if (address != NULL) return true;
   if (posix->seeds == NULL) return false;
+  const char *before = posix->seed != NULL ? posix->seed : posix->seeds;
   const char *comma = posix->seed != NULL ? strchr(posix->seed, ',') : NULL;
   posix->seed = comma != NULL ? comma + 1 : posix->seeds;
+  if (posix->seed != before) posix->skip = 0;
   return strchr(posix->seed, ',') != NULL;
 }
 
@@ -249,28 +275,67 @@ void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
   host[size] = 0;
 }
 
-/* Resolves the host, and points at the address to begin with. */
-static bool resolve(struct port_posix *posix)
+/* An address needs no resolver. */
+static bool read_address(struct port_posix *posix, const char *host, const char *service)
 {
   struct addrinfo hints = {0};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST;
+  bool read = getaddrinfo(host, service, &hints, &posix->addresses) == 0;
+  if (!read) posix->addresses = NULL;
+  return read;
+}
+
+/* As above. */
+static void end_lookup(struct port_posix *posix)
+{
+  struct port_posix_lookup *lookup = posix->lookup;
+  posix->lookup = NULL;
+  if (lookup != NULL) port_posix_give_up(lookup);
+}
+
+/*
+ * Finds the addresses of the host; PORT_WOULD_BLOCK: not yet. A lookup that the client has given up
+ * continues, and is waited for again: a name that takes longer than the client waits is found in
+ * the end, and no host is asked for twice at a time.
+ */
+static int find_addresses(struct port_posix *posix, uint32_t timeout_ms)
+{
   struct place place;
   const char *host;
   const char *service;
-  hints.ai_socktype = SOCK_STREAM;
   forget_addresses(posix);
   find_place(posix, &place, &host, &service);
-  if (getaddrinfo(host, service, &hints, &posix->addresses) != 0) posix->addresses = NULL;
-  if (posix->addresses == NULL) return false;
+  if (posix->lookup != NULL && !port_posix_resolves(posix->lookup, host, service))
+    end_lookup(posix);
+  if (posix->lookup == NULL) {
+    if (read_address(posix, host, service)) return PORT_OK;
+    posix->lookup = port_posix_resolve(host, service);
+    if (posix->lookup == NULL) return fail(posix, ENOMEM);
+  }
+  posix->resolving = !port_posix_resolved(posix->lookup, timeout_ms);
+  if (posix->resolving) return PORT_WOULD_BLOCK;
+  int failure = port_posix_take_answer(posix->lookup, &posix->addresses);
+  posix->lookup = NULL;
+  return failure == 0 ? PORT_OK : fail(posix, failure);
+}
+
+/* Finds the addresses of the host, and points at the one to begin with. */
+static int resolve(struct port_posix *posix, uint32_t timeout_ms)
+{
+  int status = find_addresses(posix, timeout_ms);
+  if (status != PORT_OK) return status;
   unsigned count = 0;
   for (const struct addrinfo *address = posix->addresses; address != NULL;
        address = address->ai_next)
     count++;
+  if (count == 0) return fail(posix, RESOLVER(EAI_NONAME)); /* an answer without addresses */
   posix->untried = count - 1;
   posix->skip %= count;
   posix->address = posix->addresses;
   for (unsigned i = 0; i < posix->skip; i++)
     posix->address = address_after(posix);
-  return true;
+  return PORT_OK;
 }
 
 static bool next_address(struct port_posix *posix)
@@ -288,9 +353,10 @@ static int connect_to(struct port_posix *posix, int family, const struct sockadd
 {
   posix->attempt_began = port_clock_ms();
   posix->socket = open_socket(family);
-  if (posix->socket < 0) return PORT_UNREACHABLE;
+  if (posix->socket < 0) return fail(posix, errno);
   if (connect(posix->socket, address, size) == 0) return PORT_OK;
   if (errno == EINPROGRESS || errno == EINTR) return PORT_OK; /* EINTR does not stop it either */
+  (void)fail(posix, errno);
   return family == AF_UNIX && errno == EAGAIN ? PORT_WOULD_BLOCK : PORT_UNREACHABLE;
 }
 
@@ -298,7 +364,7 @@ static int connect_to_path(struct port_posix *posix)
 {
   struct sockaddr_un address = {0};
   size_t size = strlen(posix->host);
-  if (size >= sizeof address.sun_path) return PORT_UNREACHABLE;
+  if (size >= sizeof address.sun_path) return fail(posix, ENAMETOOLONG);
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path, posix->host, size);
   return connect_to(posix, AF_UNIX, (const struct sockaddr *)&address, sizeof address);
@@ -317,7 +383,7 @@ static int start_attempt(struct port_posix *posix)
 
 /*
  * When the server is on this machine and not running, the system may pick the server's own port to
- * connect from, and so connect the socket to itself. The client would talk to its own echo, and
+ * connect from, and so connect the socket to itself. The client would talk to its echo, and
  * keep the server from getting its port back.
  */
 static bool is_own_peer(const struct port_posix *posix)
@@ -336,11 +402,13 @@ static int end_attempt(struct port_posix *posix)
 {
   int error = 0;
   socklen_t size = sizeof error;
-  if (getsockopt(posix->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
-    return PORT_UNREACHABLE;
-  if (is_own_peer(posix)) return PORT_UNREACHABLE;
-  if (!STAYS_NONBLOCKING && !set_nonblocking(posix->socket, false)) return PORT_UNREACHABLE;
+  if (getsockopt(posix->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) return fail(posix, error);
+  if (is_own_peer(posix)) return fail(posix, ECONNREFUSED);
+  if (!STAYS_NONBLOCKING && !set_nonblocking(posix->socket, false)) return fail(posix, errno);
+  note(posix, 0);
   posix->connected = true;
+  posix->heard = false;
   posix->receive_limit_ms = 0;
   atomic_store(send_blocked(posix), 0);
   return PORT_OK;
@@ -358,8 +426,8 @@ static int await_attempt(struct port_posix *posix, uint32_t timeout_ms)
   struct pollfd wanted = {.fd = posix->socket, .events = POLLOUT};
   int ready = poll(&wanted, 1, (int)least(share, timeout_ms));
   if (ready > 0) return end_attempt(posix);
-  if (ready < 0) return errno == EINTR ? PORT_WOULD_BLOCK : PORT_UNREACHABLE;
-  return posix->untried > 0 && share <= timeout_ms ? PORT_UNREACHABLE : PORT_WOULD_BLOCK;
+  if (ready < 0) return errno == EINTR ? PORT_WOULD_BLOCK : fail(posix, errno);
+  return posix->untried > 0 && share <= timeout_ms ? fail(posix, ETIMEDOUT) : PORT_WOULD_BLOCK;
 }
 
 static int attempt(struct port_posix *posix, uint32_t timeout_ms)
@@ -378,17 +446,24 @@ static int socket_connect(void *context, uint32_t timeout_ms)
   struct port_posix *posix = context;
   if (posix->connected) return PORT_OK;
   timeout_ms = least(timeout_ms, PORT_WAIT_MAX_MS);
-  if (posix->socket < 0 && posix->service != NULL && !resolve(posix)) return PORT_UNREACHABLE;
   uint32_t began = port_clock_ms();
-  int status;
+  int status = PORT_OK;
+  if (posix->socket < 0 && posix->service != NULL) status = resolve(posix, timeout_ms);
+  if (status != PORT_OK) return status;
   do {
     status = attempt(posix, timeout_ms - least(timeout_ms, port_clock_ms() - began));
   } while (status == PORT_UNREACHABLE && next_address(posix));
-  if (status != PORT_WOULD_BLOCK) {
-    forget_addresses(posix);
-    posix->skip = 0;
-  }
+  if (status != PORT_WOULD_BLOCK) forget_addresses(posix);
+  if (status == PORT_UNREACHABLE) posix->skip = 0;
   return status;
+}
+
+/* The connection is, for this reason; the first one counts. Returns PORT_CLOSED. */
+static int broken(struct port_posix *posix, int error)
+{
+  int none = 0;
+  (void)atomic_compare_exchange_strong((atomic_int *)&posix->failure, &none, error);
+  return PORT_CLOSED;
 }
 
 static int socket_send(void *context, const void *data, size_t size)
@@ -397,17 +472,22 @@ static int socket_send(void *context, const void *data, size_t size)
   if (!posix->connected) return PORT_CLOSED;
   ssize_t sent =
       send(posix->socket, data, size < INT_MAX ? size : INT_MAX, MSG_DONTWAIT | MSG_NOSIGNAL);
-  bool blocked = sent < 0 && may_retry(errno);
+  int error = sent < 0 ? errno : 0;
+  bool blocked = may_retry(error);
   atomic_store(send_blocked(posix), blocked);
   if (sent > 0) return (int)sent;
-  return blocked ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  return blocked ? PORT_WOULD_BLOCK : broken(posix, error);
 }
 
-static int receive(const struct port_posix *posix, void *data, size_t size, int flags)
+static int receive(struct port_posix *posix, void *data, size_t size, int flags)
 {
   ssize_t received = recv(posix->socket, data, size < INT_MAX ? size : INT_MAX, flags);
-  if (received > 0) return (int)received;
-  return received < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  if (received > 0) {
+    posix->heard = true;
+    return (int)received;
+  }
+  int error = received < 0 ? errno : ENDED;
+  return may_retry(error) ? PORT_WOULD_BLOCK : broken(posix, error);
 }
 
 /*
@@ -457,12 +537,19 @@ static int socket_recv(void *context, void *data, size_t size, uint32_t timeout_
 static void socket_close(void *context)
 {
   struct port_posix *posix = context;
+  if (posix->socket >= 0 && !posix->connected) note(posix, ETIMEDOUT);
+  /*
+   * Each address gets its turn, even in a long list: the next connect begins with the address that
+   * the client gave up on while connecting, or after the one that accepted and then said nothing.
+   * After a connection that was of use, the order is the resolver's again.
+   */
+  if (posix->connected) posix->skip = posix->heard ? 0 : posix->skip + 1;
   close_socket(posix);
   forget_addresses(posix);
-  /*
-   * skip stays: if the client gave up connecting, the next connect begins with the address that it
-   * gave up on, so each address gets its turn even in a long list.
-   */
+  /* the client gives up this attempt; it ends the transport by closing once more */
+  if (posix->resolving) note(posix, RESOLVER(EAI_AGAIN));
+  else end_lookup(posix);
+  posix->resolving = false;
 }
 
 static void init(struct port_posix *posix, const char *host, const char *service)
@@ -500,6 +587,20 @@ bool port_posix_unix(struct port_posix *posix, const char *path)
 {
   init(posix, path, NULL);
   return strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
+}
+
+void port_posix_error(const struct port_posix *posix, char text[PORT_POSIX_ERROR_SIZE])
+{
+  int failure = atomic_load((const atomic_int *)&posix->failure);
+  char words[256] = "";
+  const char *from = words;
+  if (failure < 0) from = gai_strerror(RESOLVER(failure));
+  else if (failure == ENDED) from = "the server closed the connection";
+  else if (failure > 0) (void)strerror_r(failure, words, sizeof words);
+  size_t size = strlen(from);
+  if (size >= PORT_POSIX_ERROR_SIZE) size = PORT_POSIX_ERROR_SIZE - 1;
+  memcpy(text, from, size);
+  text[size] = 0;
 }
 
 int port_posix_fd(const struct port_posix *posix)

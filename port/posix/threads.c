@@ -33,7 +33,13 @@ uintptr_t port_task_self(void)
 void port_mutex_init(struct port_mutex *mutex)
 {
   (void)pthread_mutex_init(&mutex->mutex, NULL);
+  mutex->process = getpid();
   mutex->to_wake = NULL;
+}
+
+bool port_mutex_forked(const struct port_mutex *mutex)
+{
+  return mutex->process != getpid();
 }
 
 void port_mutex_lock(struct port_mutex *mutex)
@@ -67,7 +73,8 @@ void port_mutex_unlock(struct port_mutex *mutex)
 
 void port_mutex_destroy(struct port_mutex *mutex)
 {
-  (void)pthread_mutex_destroy(&mutex->mutex);
+  /* in a forked process it may be locked for ever */
+  if (!port_mutex_forked(mutex)) (void)pthread_mutex_destroy(&mutex->mutex);
 }
 
 void port_event_init(struct port_event *event)

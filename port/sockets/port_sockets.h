@@ -1,7 +1,7 @@
 /*
  * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket
  * layer), IPv4, no name service. It is tested on Linux, and by `make freertos` on lwIP. Where
- * several tasks share the client, each needs an errno of its own. The server must be another
+ * several tasks share the client, each needs a separate errno. The server must be another
  * machine: this port has no check against a socket that is connected to itself. On a full POSIX
  * system use port/posix instead.
  */

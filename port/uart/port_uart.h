@@ -8,8 +8,8 @@
  *
  * A plain pipe of bytes is not enough: the client must learn that the server closed the connection,
  * and no bytes of an old connection may appear in a new one, whichever side was reset in between.
- * So the line carries signals beside the data. The byte 0x10 (DLE) begins a signal, and is doubled
- * where it is data:
+ * So the line carries signals in addition to the data. The byte 0x10 (DLE) begins a signal, and is
+ * doubled where it is data:
  *
  *     device to bridge   DLE O nnnn   close what is open, and open a connection; n: a nonce,
  *                                     letters A to P
@@ -18,7 +18,7 @@
  *                        DLE C nnnn   it is closed, or could not be opened
  *     both               DLE DLE      the data byte DLE;   DLE and anything else: nothing
  *
- * The device ignores all that comes before its own nonce, and so whatever it had asked for before a
+ * The device ignores all that comes before its nonce, and so the answers to what it asked before a
  * reset. It sends a NUL before each signal, so that a signal which a reset has cut short does not
  * spoil the next one.
  *
@@ -65,13 +65,13 @@ struct port_uart {
   const struct port_uart_line *line;
   uint8_t state;
 
-  /* what has come of an incoming signal: DLE, its letter, how much of its nonce */
+  /* what has arrived of a signal: DLE, its letter, how much of its nonce */
   uint8_t heard;
 
-  /* of that signal */
+  /* letter of that signal */
   uint8_t letter;
 
-  /* of signal */
+  /* bytes of signal: all, and those sent */
   uint8_t size, sent;
 
   /* the last send() would have blocked */
@@ -94,9 +94,9 @@ struct port_uart {
 
 /*
  * start: a number that differs after each start of the device, so that it can tell the bridge's
- * answers to its own requests from answers to those before the reset, which may still be on the
- * line. A count of starts in non-volatile memory, a real-time clock or a random number generator
- * will do; the chip's serial number will not, nor will a clock that begins again with each start.
+ * answers to its requests from answers to those before the reset, which may still be on the line. A
+ * count of starts in non-volatile memory, a real-time clock or a random number generator will do;
+ * the chip's serial number will not, nor will a clock that begins again with each start.
  */
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start);
 

@@ -84,7 +84,7 @@ static size_t unpack(struct port_uart *uart, uint8_t *data, size_t size)
   return kept;
 }
 
-/* Waits, if there is time left. False: there is none. */
+/* Waits, if there is time left. False: there is no time left. */
 static bool wait(const struct port_uart *uart, uint32_t began, uint32_t timeout_ms)
 {
   uint32_t passed = port_clock_ms() - began;

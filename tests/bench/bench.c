@@ -115,9 +115,11 @@ void small_client_open(struct small_client *small, const char *service, const ch
 
 void small_client_arrive(struct small_client *small)
 {
+  uint32_t sent = fairlock_read_counters(&small->client).requests;
   must(fairlock_start_acquire(&small->door, FAIRLOCK_FOREVER, 600000) == FAIRLOCK_PENDING,
        "acquire");
-  while (fairlock_result(&small->door) == FAIRLOCK_PENDING && small->door.listed != 0)
+  while (fairlock_result(&small->door) == FAIRLOCK_PENDING &&
+         (fairlock_read_counters(&small->client).requests == sent || small->door.unanswered != 0))
     fairlock_poll(&small->client, 1000);
 }
 
@@ -191,20 +193,15 @@ int format_request(char **text, const char *name, const char *id, unsigned long 
 {
   char argument[200];
   long long expires = ((long long)time(NULL) + 100) * 1000;
-  if (token == 0) snprintf(argument, sizeof argument, "%s %lld 5000 30000", id, expires);
+  bool acquires = token == 0;
+  const struct fairlock_script *script =
+      &fairlock_scripts[acquires ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+  if (acquires) snprintf(argument, sizeof argument, "%s %lld 5000 30000", id, expires);
   else snprintf(argument, sizeof argument, "%s %lld 0 0 %llu", id, expires, token);
-  if (token == 0) {
-    return redisFormatCommand(text,
-                              "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} "
-                              "fairlock:{%s} %b",
-                              fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1, name, name, name,
-                              name, argument, strlen(argument));
-  }
   return redisFormatCommand(text,
                             "EVALSHA %s 4 %s redisson_lock_queue:{%s} redisson_lock_timeout:{%s} "
-                            "fairlock:{%s} %b",
-                            fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE].sha1, name, name, name, name,
-                            argument, strlen(argument));
+                            "fairlock:{%s} %s",
+                            script->sha1, name, name, name, name, argument);
 }
 
 void append_request(redisContext *peer, const char *name, const char *id, unsigned long long token)

@@ -110,6 +110,7 @@ static void open_shard(struct shard *shard, int third, int port, const char *see
   bench_client_prepare(base, port);
   shard->topology.address = shard->address;
   shard->topology.address_size = sizeof shard->address;
+  shard->topology.cluster = true;
   if (seeds != NULL) must(port_posix_seeds(&base->socket, seeds), "seeds");
   must(fairlock_client_init(&base->client, &base->config, &base->socket.transport) == FAIRLOCK_OK,
        "client");

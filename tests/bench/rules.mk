@@ -1,7 +1,7 @@
 # The benchmarks: `make bench` prints rows, and draws growth.svg.
 BENCH_OBJECTS := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%.o,$(wildcard tests/bench/*.c))
 SUITES += tests/bench/decode_cycles.sh
-PACKAGES += valgrind
+PACKAGES_ALL += valgrind
 PACKAGES_BENCH := libhiredis-dev libssl-dev openssl redis-tools strace
 
 $(BUILD)/tests/bench/tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'

@@ -6,7 +6,7 @@ set -u
 
 # in_bash WORD...: what completes the last word, sorted, in $dir/offered
 in_bash() {
-  expect 0 bash -c '. boards/host/completion.bash
+  expect 0 bash -c '. boards/fairlock/completion.bash
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
     complete -p fairlock >/dev/null || exit 2
     _fairlock
@@ -20,7 +20,7 @@ in_zsh() {
     _files() { print "files $*"; }
     _command_names() { print commands; }
     words=("$@") CURRENT=$#
-    . boards/host/_fairlock' zsh "$@"
+    . boards/fairlock/_fairlock' zsh "$@"
   sort "$dir/out" >"$dir/offered"
 }
 
@@ -44,8 +44,8 @@ offers() {
 
 test_bash() {
   offers in_bash
-  in_bash "$fairlock" run --cacert boards/host/comp
-  grep -qx boards/host/completion.bash "$dir/offered" || fail "$(cat "$dir/offered")"
+  in_bash "$fairlock" run --cacert boards/fairlock/comp
+  grep -qx boards/fairlock/completion.bash "$dir/offered" || fail "$(cat "$dir/offered")"
   in_bash "$fairlock" run name tru
   grep -qx true "$dir/offered" || fail "$(cat "$dir/offered")"
 }

@@ -6,7 +6,7 @@ set -u
 
 # example NAME: writes it to a file of that name in $dir
 example() {
-  sed -n '/^\.\\" example: '"$1"'$/,/^\.EE$/p' boards/host/fairlock.1 | sed '1,2d;$d;s/\\-/-/g' >"$dir/$1"
+  sed -n '/^\.\\" example: '"$1"'$/,/^\.EE$/p' boards/fairlock/fairlock.1 | sed '1,2d;$d;s/\\-/-/g' >"$dir/$1"
   [ -s "$dir/$1" ] || fail "the manual has no example $1"
   ! grep -q '\\' "$dir/$1" || fail "roff is left: $(cat "$dir/$1")"
 }

@@ -68,7 +68,7 @@ test_on_lost_ignore() {
   command=$!
   eventually grep -q ready "$dir/got"
   redis del a >"$dir/out"
-  eventually grep -q 'goes on' "$dir/err"
+  eventually grep -q 'continues' "$dir/err"
   sleep 0.5
   ! grep -q term "$dir/got" || fail "SIGTERM was sent"
   ! dead $command || fail "it has ended"
@@ -245,7 +245,7 @@ keeper_is_stopped() {
   stopped=$(now_ms)
   freeze "$keeper"
   over 79 $command
-  said 'does not run'
+  said 'is not running'
   lived=$(($(last_beat_ms "$dir/beats") - stopped))
   [ $lived -lt $(($1 * 1000)) ] || fail "the command lived for another $lived ms"
   eventually dead "$(cat "$dir/beats.second")"
@@ -276,7 +276,7 @@ test_keeper_is_stopped_and_ignored() {
   eventually grep -q ready "$dir/got" # held alone is too soon: the keeper has to have told of it
   freeze "$(keeper_of $command)"
   over 79 $command
-  said 'went on without it'
+  said 'continued without it'
 }
 
 # If woken in time, the keeper renews, and the command goes on. If woken later, it finds the command
@@ -369,6 +369,67 @@ test_keeper_is_stopped_at_the_end() {
   eventually dead "$keeper"
 }
 
+# The keeper is stopped while it waits, and gets the lock then: nobody tells fairlock of it, which
+# must not wait for that for ever.
+test_keeper_is_stopped_when_granted() {
+  for words in '' '-w 60'; do
+    run a sleep 60 2>"$dir/err.holder" &
+    holder=$!
+    eventually held a
+    run $words a touch "$dir/ran" 2>"$dir/err" &
+    waiter=$!
+    eventually waits 1 a
+    keeper=$(keeper_of $waiter)
+    freeze "$keeper"
+    eventually stopped "$keeper"
+    expect 0 "$fairlock" break a
+    waits 0 a || fail "the lock was not handed over"
+    over 71 $waiter
+    dead "$keeper" || fail "the keeper is still there"
+    [ ! -e "$dir/ran" ] || fail "the command ran"
+    expect 0 "$fairlock" run -w 60 a true # when the lease has run out, at the latest
+    over 79 $holder
+  done
+}
+
+# Nor while it stands in line, or has not even got there; a signal ends it as ever.
+test_keeper_is_stopped_in_line() {
+  redis hset a somebody:1 1 >"$dir/out"
+  run a true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  freeze "$(keeper_of $waiter)"
+  kill $waiter
+  over 143 $waiter
+  redis hset b somebody:1 1 >"$dir/out"
+  run b true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 b
+  freeze "$(keeper_of $waiter)"
+  over 71 $waiter
+  said 'is not running (was it stopped?)'
+  run --url redis://127.0.0.1:1 a true 2>"$dir/err" &
+  waiter=$!
+  eventually grep -q 'trying again' "$dir/err"
+  freeze "$(keeper_of $waiter)"
+  over 71 $waiter
+  said 'is not running (was it stopped?)'
+}
+
+# If it wakes soon, it goes on.
+test_keeper_wakes_up_in_line() {
+  redis hset a somebody:1 1 >"$dir/out"
+  run a sh -c 'exit 4' 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  keeper=$(keeper_of $waiter)
+  freeze "$keeper"
+  expect 0 "$fairlock" break a
+  sleep 2
+  kill -CONT "$keeper"
+  over 4 $waiter
+}
+
 adopt() {
   [ -x "$build/tests/command/adopt" ] || make -s BUILD="$build" "$build/tests/command/adopt" || fail "cannot build adopt"
   "$build/tests/command/adopt" "$@"
@@ -419,6 +480,7 @@ run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_j
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
   fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
   handover_is_confirmed_first what_is_left_in_the_background keeper_is_stopped keeper_is_stopped_no_grace \
-  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored keeper_wakes_up both_are_stopped \
+  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored keeper_wakes_up keeper_is_stopped_when_granted \
+  keeper_is_stopped_in_line keeper_wakes_up_in_line both_are_stopped \
   both_are_killed_with_children fairlock_is_killed_and_keeper_stopped guard_ends_with_its_keeper \
   keeper_is_stopped_at_the_end fairlock_is_killed_and_nobody_reaps adopted_zombies_are_reaped

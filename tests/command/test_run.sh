@@ -66,6 +66,18 @@ test_password_is_not_passed_on() {
   # a nested one is told to give a password of its own, and needs no more than that
   expect 77 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a "$fairlock" status b
   said NOAUTH
+  said 'a fairlock run does not pass its password on'
+  said '--password-file'
+  expect 77 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a "$fairlock" run b true
+  said 'a fairlock run does not pass its password on'
+  expect 64 env FAIRLOCK_PASSWORD="$password" FAIRLOCK_URL="redis://default@127.0.0.1:$port" "$fairlock" run a "$fairlock" run b true
+  said 'a fairlock run does not pass its password on'
+  for words in 'run b true' 'status b'; do
+    expect 77 "$fairlock" $words # not nested
+    ! grep -q 'pass its password on' "$dir/err" || fail "$(cat "$dir/err")"
+    expect 77 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a "$fairlock" --url redis://:wrong@127.0.0.1:$port $words # it has one
+    ! grep -q 'pass its password on' "$dir/err" || fail "$(cat "$dir/err")"
+  done
   printf '%s\n' "$password" >"$dir/password"
   chmod 600 "$dir/password"
   expect 0 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a "$fairlock" run --password-file "$dir/password" b true

@@ -15,7 +15,7 @@ misuse() {
 }
 
 test_usage() {
-  misuse 'say what to do'
+  misuse 'a subcommand is missing'
   misuse "no subcommand 'lock'" lock
   misuse 'NAME of a lock is missing' run
   misuse 'NAME of a lock is missing' status
@@ -26,6 +26,13 @@ test_usage() {
   misuse 'there is no option -q' run -q a true
   misuse 'there is no option --unknown' run --unknown=3 a true
   misuse 'there is no option --json' run --json a true
+  misuse '-n cannot come before the subcommand' -n run a true
+  misuse '--json cannot come before the subcommand' --json status a
+  misuse '--lease cannot come before the subcommand' --lease 3 run a true
+  misuse 'a subcommand is missing' --url redis://h
+  misuse 'a subcommand is missing' --insecure
+  misuse 'a subcommand is missing' --url
+  misuse "no subcommand 'lock'" --url redis://h lock
   misuse '--nonblock takes no value' run --nonblock=1 a true
   misuse '-w needs a value' run -w
   misuse '--lease needs a value' run --lease
@@ -70,14 +77,14 @@ test_help() {
 test_manual() {
   for words in run status watch list break; do
     for option in $("$fairlock" $words --help | grep -o -e ' --[a-z-]*' | sort -u); do
-      sed 's/\\//g' boards/host/fairlock.1 | grep -qF -e "$option" || fail "$option of fairlock $words is not in the manual"
+      sed 's/\\//g' boards/fairlock/fairlock.1 | grep -qF -e "$option" || fail "$option of fairlock $words is not in the manual"
     done
   done
   for status in 1 64 66 69 71 75 76 77 78 79 80; do
-    grep -q "^\.B $status\$" boards/host/fairlock.1 || fail "exit status $status is not in the manual"
+    grep -q "^\.B $status\$" boards/fairlock/fairlock.1 || fail "exit status $status is not in the manual"
   done
   if ! command -v man >"$dir/out"; then return; fi
-  LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -l -Tutf8 boards/host/fairlock.1 >"$dir/out" 2>"$dir/err" </dev/null
+  LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -l -Tutf8 boards/fairlock/fairlock.1 >"$dir/out" 2>"$dir/err" </dev/null
   [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
 }
 
@@ -91,10 +98,10 @@ test_bad_urls() {
     redis+cluster://h/s redis+cluster://[::1 'redis+cluster://[a%2Cb]' "redis+cluster://a$(printf ',%.0s' $(seq 900) | sed 's/,/,a/g')" \
     redis+other://h valkey+sentinel://h valkey: unix: unix://path unix:// 'unix:///p?x=1' 'unix:///p#x' 127.0.0.1:6379 "redis://$(printf '%03000d' 1)"; do
     expect 64 "$fairlock" status --url "$url" a
-    said 'the URL in --url is of no use'
+    said 'the URL in --url cannot be used'
     said 'A URL looks like'
     expect 64 env FAIRLOCK_URL="$url" "$fairlock" run a true
-    said 'the URL in FAIRLOCK_URL is of no use'
+    said 'the URL in FAIRLOCK_URL cannot be used'
   done
   for url in rediss://h rediss+sentinel://h/s rediss+cluster://h valkeys://h valkeys+cluster://h; do
     expect 64 "$fairlock" status --url $url a
@@ -112,11 +119,38 @@ test_urls() {
   expect 0 env FAIRLOCK_URL=redis://127.0.0.1:$port "$fairlock" run a true
   expect 0 env FAIRLOCK_URL=http://bad "$fairlock" run --url redis://127.0.0.1:$port a true
   expect 0 "$fairlock" run --url valkey://127.0.0.1:$port a true
-  expect 0 "$fairlock" run --url redis+cluster://127.0.0.1:$port a true # which it need not be
+  expect 76 "$fairlock" run --url redis+cluster://127.0.0.1:$port a true # which it has to be
   expect 0 "$fairlock" run --url unix://$dir/$port/socket a true
   expect 0 "$fairlock" run --url "unix://$(echo "$dir/$port/socket" | sed 's/s/%73/g')" a true
-  expect 75 "$fairlock" run --url "unix://$dir/$port/none" a true
-  expect 75 "$fairlock" run --url "unix:///$(printf '%0300d' 1)" a true
+  expect 75 "$fairlock" run -n --url "unix://$dir/$port/none" a true
+  expect 75 "$fairlock" run -n --url "unix:///$(printf '%0300d' 1)" a true
+}
+
+# Options of all subcommands may stand before the subcommand, too.
+test_options_first() {
+  url=redis://:secret@127.0.0.1:$port
+  redis config set requirepass secret >"$dir/out"
+  password=secret
+  (umask 077 && echo secret >"$dir/password")
+  FAIRLOCK_URL=redis://127.0.0.1:1
+  expect 7 "$fairlock" --url "$url" run -n a sh -c 'exit 7'
+  expect 7 "$fairlock" --url="$url" run -n a sh -c 'exit 7' --url redis://127.0.0.1:2
+  expect 0 "$fairlock" --url redis://127.0.0.1:$port --password-file "$dir/password" status a b
+  printed 'b: free'
+  expect 0 "$fairlock" --password-file "$dir/password" status a --url redis://127.0.0.1:$port
+  expect 0 "$fairlock" --url "$url" list
+  expect 1 "$fairlock" --url "$url" break a
+  expect 75 "$fairlock" --url "$url" status --url redis://127.0.0.1:1 a # the last one counts
+  expect 64 "$fairlock" --insecure --url "$url" status a
+  for words in --help --version '--help status' 'status --help'; do
+    expect 0 "$fairlock" --url "$url" $words
+  done
+  "$fairlock" --url "$url" run a sleep 60 &
+  holder=$!
+  eventually held a
+  ! grep -q secret "/proc/$holder/cmdline" || fail "$(tr '\0' ' ' <"/proc/$holder/cmdline")"
+  kill $holder
+  ends 143 $holder
 }
 
 test_ipv6() {
@@ -141,9 +175,9 @@ test_databases() {
 
 test_unreachable() {
   start=$(now_ms)
-  expect 75 "$fairlock" run --url redis://127.0.0.1:1 a true
-  said 'redis://127.0.0.1:1: the server cannot be reached'
-  said 'Is it running there?'
+  expect 75 "$fairlock" run -n --url redis://127.0.0.1:1 a true
+  said 'redis://127.0.0.1:1: the server cannot be reached: Connection refused'
+  ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
   expect 75 "$fairlock" status --url redis://127.0.0.1:1 a
   expect 75 "$fairlock" watch --url redis://127.0.0.1:1 a
   expect 75 "$fairlock" break --url redis://127.0.0.1:1 a
@@ -151,6 +185,108 @@ test_unreachable() {
   kill -STOP $server
   expect 75 "$fairlock" run -w 1 a true
   kill -CONT $server
+}
+
+# unreachable WORDS ADVICE ARGUMENT...: fairlock status, with the advice alone in the second line
+unreachable() {
+  words=$1
+  advice=$2
+  shift 2
+  for command in status list; do
+    [ $command = status ] && name=a || name=
+    expect 75 timeout 60 "$@" $command $name
+    said ": the server cannot be reached: $words"
+    [ "$(sed -n 2p "$dir/err" | cut -c "1-${#advice}")" = "$advice" ] || fail "not '$advice': $(cat "$dir/err")"
+  done
+}
+
+# Each reason in its own words, with what to do about it.
+test_why_unreachable() {
+  unreachable 'Connection refused' 'Nothing listens' "$fairlock" --url redis://127.0.0.1:1
+  unreachable 'No such file or directory' 'There is no such socket' "$fairlock" --url "unix://$dir/none"
+  unreachable '' 'The name' "$fairlock" --url redis://no-such-host.invalid
+  grep -q -e 'not known' -e 'resolution' "$dir/err" || fail "not in the resolver's words: $(cat "$dir/err")"
+  expect 75 "$fairlock" run -n --verbose --url redis://no-such-host.invalid a true
+  grep -q ': not connected: .*: .*\(not known\|resolution\)' "$dir/err" || fail "$(cat "$dir/err")"
+  expect 75 timeout 60 "$fairlock" run -w 1 --url redis://127.0.0.1:1 a true
+  said 'the server cannot be reached: Connection refused; trying again'
+  # one of several, which is the one that is named
+  expect 75 timeout 60 "$fairlock" status --url "redis+cluster://127.0.0.1:1,no-such-host.invalid:2" a
+  if grep -q invalid:2 "$dir/err"; then said 'The name'; else said 'Nothing listens'; fi
+  said 'a fail-over may be under way'
+  chmod 755 "$top" "$dir" "$dir/$port"
+  chmod 700 "$dir/$port/socket"
+  if [ "$(id -u)" != 0 ]; then chmod 0 "$dir/$port/socket"; fi
+  cp "$fairlock" "$dir/fairlock" && chmod 755 "$dir/fairlock"
+  as=
+  [ "$(id -u)" != 0 ] || as="setpriv --reuid=65534 --regid=65534 --clear-groups --"
+  unreachable 'Permission denied' 'This user may not' $as "$dir/fairlock" --url "unix://$dir/$port/socket"
+  kill -STOP $server
+  for url in $FAIRLOCK_URL "unix://$dir/$port/socket"; do
+    unreachable 'it accepts the connection, but does not answer' 'Is it stopped' "$fairlock" --url "$url"
+  done
+  kill -CONT $server
+  # the same in the middle of a wait
+  redis hset b somebody:1 1 >"$dir/out"
+  run -w 20 b true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 b
+  stop_server
+  ends 75 $waiter
+  said 'the server cannot be reached: Connection refused'
+}
+
+# start_again: the server that was stopped, on its port and without its data
+start_again() {
+  "$build/redis-server" --port $port --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
+    --unixsocket "$dir/$port/socket" "$@" >"$dir/$port/log" 2>&1 &
+  server=$!
+  echo $server >>"$top/pids"
+  eventually answers
+}
+
+# One that may wait says what it waits for, and goes on trying; one that may not ends at once.
+test_down_for_a_moment() {
+  for words in '-w 60' '--wait=60' ''; do
+    stop_server
+    run $words a touch "$dir/ran" 2>"$dir/err" &
+    waiter=$!
+    eventually grep -qF "redis://127.0.0.1:$port: the server cannot be reached" "$dir/err"
+    sleep 1
+    start_again
+    ends 0 $waiter
+    said '; trying again'
+    [ -e "$dir/ran" ] || fail "'$words': the command did not run"
+    rm "$dir/ran"
+  done
+  stop_server
+  start=$(now_ms)
+  expect 75 "$fairlock" run -w 2 a true
+  [ $(($(now_ms) - start)) -ge 2000 ] || fail "it did not wait"
+  expect 75 timeout 20 "$fairlock" run -n a true
+  ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
+  # what cannot pass ends the wait
+  password=secret
+  start_again --requirepass $password
+  expect 77 timeout 20 "$fairlock" run -w 60 --url redis://:wrong@127.0.0.1:$port a true
+  ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
+  stop_server
+  password=
+  start_again --replicaof 127.0.0.1 1
+  expect 78 timeout 20 "$fairlock" run -w 60 a true
+}
+
+# The same while it stands in line: the wait goes on for as long as -w says.
+test_down_while_waiting() {
+  redis hset a somebody:1 1 >"$dir/out"
+  run -w 60 a touch "$dir/ran" 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  stop_server
+  sleep 15
+  start_again
+  ends 0 $waiter
+  [ -e "$dir/ran" ] || fail "the command did not run"
 }
 
 test_unreachable_while_waiting() {
@@ -243,7 +379,7 @@ test_password_file_of_others() {
   for mode in 640 604 620 777; do
     chmod $mode "$dir/password"
     expect 0 "$fairlock" run --password-file "$dir/password" a true
-    said "can get at the password in $dir/password (mode $mode): chmod 600 it"
+    said "have access to the password in $dir/password (mode $mode): chmod 600 it"
     expect 0 "$fairlock" status --password-file "$dir/password" a
     said warning
   done
@@ -275,6 +411,66 @@ test_password_is_not_shown() {
     "$fairlock" status --url "$url" a >"$dir/out" 2>&1
     ! grep -q secret "$dir/out" || fail "$(cat "$dir/out")"
   done
+}
+
+# A secret of the environment is in none of the processes' environments, as others can read them;
+# nor can others of the same user read their memory, or find a core file of theirs.
+test_password_is_not_in_environ() {
+  redis config set requirepass s3cr3t >"$dir/out"
+  password=s3cr3t
+  for words in "FAIRLOCK_PASSWORD=s3cr3t FAIRLOCK_URL=redis://127.0.0.1:$port" "FAIRLOCK_URL=redis://:s3cr3t@127.0.0.1:$port/0" \
+    "FAIRLOCK_PASSWORD=s3cr3t FAIRLOCK_SENTINEL_PASSWORD=s3cr3t FAIRLOCK_URL=redis://u:s3cr3t@h:1/ $fairlock --url redis://:s3cr3t@127.0.0.1:$port"; do
+    case $words in *' --url '*) ;; *) words="$words $fairlock" ;; esac
+    env TEST_MARK=here $words run a -- sh -c 'echo ready >"$0"; sleep 60' "$dir/ready" 2>"$dir/err" &
+    holder=$!
+    eventually test -s "$dir/ready"
+    rm "$dir/ready"
+    keeper=$(keeper_of $holder)
+    for process in $holder $keeper $(tr -d ' ' <"/proc/$keeper/task/$keeper/children"); do
+      tr '\0' '\n' <"/proc/$process/environ" >"$dir/environ" 2>"$dir/denied" || continue
+      grep -q TEST_MARK "$dir/environ" || fail "this test shows nothing"
+      ! grep -q cr3t "$dir/environ" || fail "of $process: $(grep cr3t "$dir/environ")"
+    done
+    kill $holder
+    ends 143 $holder
+  done
+  # as the user that all of them are
+  [ "$(id -u)" = 0 ] && command -v setpriv >"$dir/out" || return 0
+  chmod 755 "$top" "$dir"
+  cp "$fairlock" "$dir/fairlock" && chmod 755 "$dir/fairlock"
+  nobody="setpriv --reuid=65534 --regid=65534 --clear-groups --"
+  FAIRLOCK_PASSWORD=s3cr3t $nobody "$dir/fairlock" run a -- sh -c 'echo ready; sleep 60' >"$dir/ready" 2>"$dir/err" &
+  holder=$!
+  eventually test -s "$dir/ready"
+  keeper=$(keeper_of $holder)
+  for process in $holder $keeper $(tr -d ' ' <"/proc/$keeper/task/$keeper/children"); do
+    ! $nobody cat "/proc/$process/environ" >"$dir/environ" 2>"$dir/denied" || fail "the environment of $process can be read"
+    ! $nobody head -c 1 "/proc/$process/mem" >"$dir/mem" 2>"$dir/denied" || fail "the memory of $process can be read"
+    grep -q 'Permission denied' "$dir/denied" || fail "$(cat "$dir/denied")"
+  done
+  command=$(tr ' ' '\n' <"/proc/$holder/task/$holder/children" | grep -v -x -e "$keeper" -e '')
+  $nobody cat "/proc/$command/environ" >"$dir/environ" || fail "this test shows nothing"
+  kill $holder
+  ends 143 $holder
+}
+
+# A pipe that nobody writes to is refused; one that somebody does, however slowly, is read.
+test_password_from_a_pipe() {
+  redis config set requirepass secret >"$dir/out"
+  password=secret
+  mkfifo "$dir/pipe"
+  expect 66 timeout 60 "$fairlock" run --password-file "$dir/pipe" a true
+  said "cannot take the password from $dir/pipe: nobody writes to this pipe"
+  (sleep 1; echo secret >"$dir/pipe") & # who comes a little later
+  expect 0 timeout 60 "$fairlock" run --password-file "$dir/pipe" a true
+  (exec 7>"$dir/pipe"; sleep 15; printf sec >&7; sleep 1; printf 'ret\n' >&7; sleep 60) &
+  writer=$!
+  expect 0 timeout 60 "$fairlock" run --password-file "$dir/pipe" a true
+  kill $writer
+  command -v bash >"$dir/out" || return 0
+  expect 0 timeout 60 bash -c '"$0" run --password-file <(sleep 1; echo secret) a true' "$fairlock"
+  expect 0 timeout 60 bash -c 'echo secret | "$0" run --password-file /dev/stdin a true' "$fairlock"
+  expect 66 timeout 60 bash -c '"$0" run --password-file <(true) a true' "$fairlock"
 }
 
 test_acl() {
@@ -311,6 +507,26 @@ test_documented_rules() {
   rules_work tests/server/README.md
 }
 
+# Without +publish a release hands the lock over all the same: nobody is told of it but by asking.
+test_missing_right_to_publish() {
+  set -f
+  redis acl setuser $(sed -n '/ACL SETUSER lock on/,/^$/{s/^ *ACL SETUSER//;s/NAME/a/g;s/>PASSWORD/>pw/;p;/^$/q}' tests/server/README.md) -publish >"$dir/out"
+  FAIRLOCK_URL=redis://lock:pw@127.0.0.1:$port
+  run a sh -c 'until [ -e "$0" ]; do sleep 0.1; done; exit 5' "$dir/go" 2>"$dir/err" &
+  holder=$!
+  eventually held a
+  run -w 20 a true 2>"$dir/err.waiter" &
+  waiter=$!
+  eventually waits 1 a
+  touch "$dir/go"
+  ends 5 $holder
+  said "redis://127.0.0.1:$port: the server refuses this user: "
+  grep -q -e 'ERR ' -e 'NOPERM ' -e 'The user executing' "$dir/err" || fail "not in the server's words: $(cat "$dir/err")"
+  said 'ACL LOG'
+  said 'it is free when its lease of 30 s has run out, or earlier'
+  ends 0 $waiter
+}
+
 test_server_refuses() {
   redis hset a x 1 >"$dir/out"
   redis set b string >"$dir/out"
@@ -329,6 +545,19 @@ test_server_refuses() {
   said "redis://127.0.0.1:$port: the server is a read-only replica"
 }
 
+test_too_many_clients() {
+  sleep 20 | redis >"$dir/out" 2>&1 & # takes the one place that there will be
+  eventually sh -c "[ \$(redis-cli -p $port client list | wc -l) -ge 2 ]"
+  redis config set maxclients 1 >"$dir/out"
+  eventually sh -c "redis-cli -p $port ping 2>&1 | grep -q 'max number'"
+  for words in 'run -n a true' 'status a' list; do
+    expect 75 "$fairlock" $words
+    said 'ERR max number of clients reached'
+    said maxclients
+  done
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests usage help manual bad_urls urls ipv6 databases unreachable unreachable_while_waiting not_a_server_of_ours \
-  lies_about_waiters passwords password_file_of_others password_is_not_shown acl documented_rules server_refuses
+run_tests usage help manual bad_urls urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
+  lies_about_waiters passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
+  password_from_a_pipe acl documented_rules missing_right_to_publish server_refuses too_many_clients

@@ -41,7 +41,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"since_ms":null,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"since_ms":null,"age_ms":null,"waiter_count":0,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
@@ -57,10 +57,39 @@ test_status_json() {
   same "$(json 'select(.held)|[.kind,.hold_count,(.ttl_ms>0 and .ttl_ms<=30000)]')" '["fairlock",1,true]'
   same "$(json 'select(.held)|.waiters|map(.id)|join(" ")')" "\"$(redis lrange 'redisson_lock_queue:{a}' 0 -1 | tr '\n' ' ' | sed 's/ $//')\""
   same "$(json 'select(.held)|.waiters|map([.place,.kind,.alive,.listens])')" '[[1,"fairlock",true,true],[2,"fairlock",true,true]]'
+  same "$(json 'select(.held)|[.waiter_count, .age_ms >= 0, .age_ms < 60000]')" '[2,true,true]'
+  # all that list tells
+  cp "$dir/out" "$dir/status"
+  expect 0 "$fairlock" list --json a
+  same "$(jq -c --slurpfile status "$dir/status" '[keys - ($status[1] | keys), .age_ms >= $status[1].age_ms]' "$dir/out")" '[[],true]'
+  cp "$dir/status" "$dir/out"
   # their clients came after the hold began, one after the other
   same "$(json 'select(.held)|(.since_ms <= .waiters[0].client_since_ms and .waiters[0].client_since_ms <= .waiters[1].client_since_ms)')" true
   same "$(json "select(.held)|.waiters[1].client_since_ms <= $(now_ms)")" true
   kill $holder
+  ends 143 $holder
+}
+
+# For scripts: nothing but the exit status.
+test_status_quiet() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  run b sleep 60 &
+  other=$!
+  eventually held b
+  for words in '0 a' '1 free' '0 a b' '1 a free b' '1 free a' '75 --url redis://127.0.0.1:1 a' '64' '64 --json a' "77 --url redis://x:y@127.0.0.1:$port a"; do
+    set -- $words
+    status=$1
+    shift
+    for option in -q --quiet; do
+      expect "$status" "$fairlock" status $option "$@"
+      [ ! -s "$dir/out" ] || fail "$(cat "$dir/out")"
+      [ "$status" -ge 2 ] || [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+    done
+  done
+  expect 0 "$fairlock" status free # as ever
+  kill $holder $other
   ends 143 $holder
 }
 
@@ -264,5 +293,5 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json client_since status_of_others status_of_any_bytes names name_in_environment break watch \
+run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes names name_in_environment break watch \
   watch_on_a_terminal colours watch_outlives_the_connection

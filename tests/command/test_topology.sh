@@ -135,7 +135,7 @@ test_no_sentinel() {
   ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
   # one that waits says at once what it waits for
   expect 75 "$fairlock" run -w 1 --url "$url" a true
-  said "$url (127.0.0.1:2): the server cannot be reached; trying again"
+  said "$url (127.0.0.1:2): the server cannot be reached: Connection refused; trying again"
   run --url "$url" a true 2>"$dir/err" &
   waiter=$!
   eventually grep -q 'trying again' "$dir/err"
@@ -153,6 +153,22 @@ test_no_sentinel() {
   expect 76 "$fairlock" run --url redis+sentinel://127.0.0.1:$port/door a true
   said "redis+sentinel://127.0.0.1:$port/door (127.0.0.1:$port): "
   said 'unknown command'
+}
+
+# Two servers on their own are no cluster: whoever begins with either of them is refused.
+test_no_cluster() {
+  first=$port
+  start_server
+  for seeds in 127.0.0.1:$first,127.0.0.1:$port 127.0.0.1:$port,127.0.0.1:$first; do
+    for words in "run a true" "run -n a true" "status a" "list" "break a"; do
+      set -- $words
+      command=$1
+      shift
+      expect 76 "$fairlock" $command --url redis+cluster://$seeds "$@"
+      said "redis+cluster://$seeds"
+      said 'not a node of a cluster'
+    done
+  done
 }
 
 # The master is gone and nobody was promoted: its address is named, not that of the Sentinel.
@@ -206,7 +222,7 @@ test_begun_in_failover() {
   said "(127.0.0.1:$port): the server cannot be reached"
   expect 0 "$fairlock" run a redis-cli -p $replica exists a
   printed 1
-  said "(127.0.0.1:$port): the server cannot be reached; trying again"
+  said "(127.0.0.1:$port): the server cannot be reached: Connection refused; trying again"
   port=$replica
   server=$replica_pid
 }
@@ -379,6 +395,56 @@ test_list_in_cluster() {
   stop_cluster
 }
 
+# found ADDRESS...: fairlock list has found the locks of these masters, and of no others
+found() {
+  for address in "$@"; do echo "127.0.0.1:$address"; done | sort >"$dir/wanted"
+  jq -r .server "$dir/out" | sort -u | cmp -s - "$dir/wanted" || fail "$(cat "$dir/out" "$dir/err")"
+}
+
+# One master is dead: the locks of the others are listed, and that some are missing is said.
+test_list_without_a_master() {
+  start_cluster
+  for name in a b c d; do
+    redis-cli -c -p $first hset $name somebody:1 1 >"$dir/set"
+    redis-cli -c -p $first hset "fairlock:{$name}" token 1 >"$dir/set"
+  done
+  url=redis+cluster://127.0.0.1:$first,127.0.0.1:$second,127.0.0.1:$third
+  expect 0 "$fairlock" list --json --url $url
+  found $first $second $third
+  set -- $servers
+  for node in "$first $1 $second $third" "$second $2 $first $third" "$third $3 $first $second"; do
+    set -- $node
+    kill -STOP $2
+    expect 75 timeout 120 "$fairlock" list --json --url redis+cluster://127.0.0.1:$3,127.0.0.1:$4
+    kill -CONT $2
+    found $3 $4
+    said "(127.0.0.1:$1): the server cannot be reached"
+    said "some or all locks of 127.0.0.1:$1 are missing"
+    eventually sh -c "redis-cli -p $3 cluster info | grep -q cluster_state:ok"
+    eventually sh -c "redis-cli -p $4 cluster info | grep -q cluster_state:ok"
+  done
+  # a lock that cannot be read does not hide that
+  redis-cli -c -p $first del a b c d >"$dir/out"
+  for name in a b c d; do redis-cli -c -p $first set $name 1 >"$dir/out"; done
+  set -- $servers
+  kill -9 $2
+  for seed in $first $third $second,127.0.0.1:$first; do
+    expect 75 "$fairlock" list --url redis+cluster://127.0.0.1:$seed
+    said "some or all locks of 127.0.0.1:$second are missing"
+    said WRONGTYPE
+    for node in $first $third; do
+      ! grep -q "some or all locks of 127.0.0.1:$node " "$dir/err" || fail "$(cat "$dir/err")"
+    done
+  done
+  # the others have noticed, and serve no key
+  for node in $first $third; do redis-cli -p $node config set cluster-node-timeout 1000 >"$dir/out"; done
+  for node in $first $third; do eventually sh -c "redis-cli -p $node cluster info | grep -q cluster_state:fail"; done
+  expect 75 timeout 20 "$fairlock" list --url $url
+  for node in $first $second $third; do said "some or all locks of 127.0.0.1:$node are missing"; done
+  said CLUSTERDOWN
+  stop_cluster
+}
+
 # The rules on the page, for locks whose names begin with "a": of every server, what a cluster adds,
 # what --replicas adds, and of a Sentinel.
 page=tests/server/README.md
@@ -433,7 +499,7 @@ test_cluster_rules() {
   expect 0 "$fairlock" break --url "$url" a
   ends 79 $holder
   ends 0 $waiter
-  [ -z "$(redis-cli -p $owner acl log)" ] || fail "refused: $(redis-cli -p $owner acl log)"
+  [ -z "$(redis-cli -p $owner acl log)" ] || fail "refused: $(redis-cli -p $owner acl log | tr "\n" " ")"
   expect 77 "$fairlock" run --url "$url" b true
   said NOPERM
   # without one of them, that one is refused; the command ends before it would unsubscribe
@@ -465,7 +531,7 @@ test_replicas() {
   export FAIRLOCK_REPLICAS
   expect 75 "$fairlock" run -n a true
   said "redis://127.0.0.1:$port: too few replicas acknowledge"
-  said 'ask for fewer by --replicas'
+  said 'ask for fewer with --replicas'
   [ "$(redis exists a)" = 0 ] || fail "it left a hold"
   expect 0 "$fairlock" run --replicas 0 a true
   start_replica
@@ -473,8 +539,8 @@ test_replicas() {
   expect 0 "$fairlock" run --lease 1 -n a true
   expect 75 "$fairlock" run -n --replicas 2 a true
   [ "$(redis exists a)" = 0 ] || fail "it left a hold"
-  # one that waits says why, once, and leaves nothing when it gives up by itself, after 10 s
-  expect 75 "$fairlock" run --replicas 2 a true
+  # one that waits says why, once, and leaves nothing when it gives up
+  expect 75 "$fairlock" run -w 5 --replicas 2 a true
   [ "$(redis exists a)" = 0 ] || fail "it left a hold"
   said 'too few replicas acknowledge; trying again'
   [ "$(grep -c 'trying again' "$dir/err")" = 1 ] || fail "$(cat "$dir/err")"
@@ -512,5 +578,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service refusing_master no_sentinel dead_master_is_named master_killed begun_in_failover sentinel_passwords cluster \
-  list_in_cluster cluster_rules replicas refused_renewal replicas_rules
+run_tests sentinels unknown_service refusing_master no_sentinel no_cluster dead_master_is_named master_killed begun_in_failover sentinel_passwords cluster \
+  list_in_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules

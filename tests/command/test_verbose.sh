@@ -4,9 +4,10 @@
 set -u
 . tests/support/lib.sh
 
-# lines FILE: its lines, without the prefix, ids and tokens
+# lines FILE: its lines, without prefix, times, ids and tokens
+stamp='[0-9]\{4\}-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9]\.[0-9]\{3\}'
 lines() {
-  sed 's/^fairlock: //; s/ by [^ ]*, token [0-9]*$/ by ID, token N/' "$1"
+  sed "s/^fairlock: $stamp //"'; s/ by [^ ]*, token [0-9]*$/ by ID, token N/' "$1"
 }
 
 # said_all FILE LINE...: these lines and no others
@@ -24,26 +25,51 @@ counts() {
 test_run() {
   url=redis://127.0.0.1:$port
   expect 7 "$fairlock" run --verbose a sh -c 'echo $FAIRLOCK_OWNER, token $FAIRLOCK_TOKEN; exit 7'
-  said_all "$dir/err" "$url: connected" 'a is asked for' 'a is acquired by ID, token N' 'a is released'
+  said_all "$dir/err" "$url: connected" 'a is requested' 'a is acquired by ID, token N' 'a is released'
   said "$(cat "$dir/out")"
   expect 7 "$fairlock" run a sh -c 'exit 7'
   [ ! -s "$dir/err" ] || fail "without being asked: $(cat "$dir/err")"
   name=$(printf 'x\033[2J\ny')
   expect 0 "$fairlock" run --verbose "$name" true
-  said_all "$dir/err" "$url: connected" 'x\x1b[2J\x0ay is asked for' 'x\x1b[2J\x0ay is acquired by ID, token N' 'x\x1b[2J\x0ay is released'
+  said_all "$dir/err" "$url: connected" 'x\x1b[2J\x0ay is requested' 'x\x1b[2J\x0ay is acquired by ID, token N' 'x\x1b[2J\x0ay is released'
 }
 
 test_not_acquired() {
   run a sleep 60 &
   eventually held a
   expect 1 "$fairlock" run --verbose -w 0.1 a true
-  said_all "$dir/err" "redis://127.0.0.1:$port: connected" 'a is asked for' 'a was not acquired: the wait timed out'
+  said_all "$dir/err" "redis://127.0.0.1:$port: connected" 'a is requested' 'a was not acquired: the wait timed out'
   run --verbose a true 2>"$dir/err" &
   waiter=$!
   eventually waits 1 a
   kill $waiter
   ends 143 $waiter
   said 'a was not acquired: the wait was cancelled'
+}
+
+# Each line says when it happened, also if it is read much later.
+test_times() {
+  before=$(now_ms)
+  run --verbose a sh -c 'echo $$ >"$0"; sleep 60' "$dir/command" 2>"$dir/err" &
+  holder=$!
+  eventually test -s "$dir/command"
+  after=$(now_ms)
+  kill -STOP $holder
+  redis client kill type normal skipme yes >"$dir/out"
+  redis client kill type pubsub >"$dir/out"
+  sleep 3
+  kill -CONT $holder
+  eventually counts 1 'disconnected: ' "$dir/err"
+  kill $holder
+  ends 143 $holder
+  ! grep -v "^fairlock: $stamp " "$dir/err" || fail "lines without a time"
+  while read -r _ day time _; do echo $(($(date -d "$day $time" +%s%N) / 1000000)); done <"$dir/err" >"$dir/times"
+  [ "$(sed -n 1p "$dir/times")" -ge "$before" ] || fail "too early: $(cat "$dir/err")"
+  [ "$(sed -n 2p "$dir/times")" -le "$after" ] || fail "too late: $(cat "$dir/err")"
+  broken=$(sed -n '/disconnected/=' "$dir/err" | head -n 1)
+  [ $(($(sed -n "${broken}p" "$dir/times") - after)) -lt 2500 ] || fail "when it was read, not when it happened: $(cat "$dir/err")"
+  expect 0 "$fairlock" run a true # and none without --verbose
+  [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
 }
 
 # A wrong password: the server's words, and what they mean.
@@ -93,6 +119,10 @@ test_hostile_text() {
 
 # More events than a pipe holds, while nobody reads: the keeper ends the command in time all the same.
 test_nobody_reads() {
+  stop_server
+  start_server --cluster-enabled yes
+  redis cluster addslots $(seq 0 16383) >"$dir/out"
+  eventually sh -c "redis-cli -p $port cluster info | grep -q cluster_state:ok"
   url=redis+cluster://127.0.0.1:$port$(printf ',127.0.0.1:%d' $(seq 130))
   run --verbose --lease 3 --url "$url" a sh -c 'echo $$ >"$0"; exec sleep 60' "$dir/command" 2>"$dir/err" &
   holder=$!
@@ -103,10 +133,10 @@ test_nobody_reads() {
   kill -CONT $holder
   ends 79 $holder
   said 'a could not be renewed in time: '
-  ! grep -q 'does not run' "$dir/err" || fail "it was not the keeper that ended the command: $(cat "$dir/err")"
+  ! grep -q 'is not running' "$dir/err" || fail "it was not the keeper that ended the command: $(cat "$dir/err")"
   said '127.0.0.1:1): not connected: the server cannot be reached'
   counts 16 'connected: ' "$dir/err" || fail "$(cat "$dir/err")"
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests run not_acquired refused connections seeds hostile_text nobody_reads
+run_tests run not_acquired times refused connections seeds hostile_text nobody_reads

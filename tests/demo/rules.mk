@@ -3,12 +3,12 @@ DEMO := $(BUILD)/tests/demo/demo
 DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen timeline verdict)
 DEMO_TEST := $(BUILD)/tests/demo/test_verdict
 SUITES += $(DEMO_TEST) tests/demo/check.sh tests/demo/test_picture.sh
-PACKAGES += redis-tools libxml2-utils
+PACKAGES_ALL += libxml2-utils
 export BUILD
 
-$(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/host
+$(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/fairlock
 
-$(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(BUILD)/boards/host/url.o $(SUPPORT) $(BUILD)/liblock.a
+$(DEMO): $(DEMO_OBJECTS) $(BUILD)/tests/svg.o $(BUILD)/boards/fairlock/url.o $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(DEMO_TEST): $(DEMO_TEST).o $(BUILD)/tests/demo/verdict.o $(FRAME)
@@ -38,7 +38,7 @@ demo-failover: ## the same on a master with replicas and Sentinels; the master i
 
 # The committed picture changes only if the check of it finds nothing in the new one.
 .PHONY: demo-picture
-demo-picture: ## draw tests/demo/timeline.svg anew, from a demo of 12 seconds
+demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds
 	@sh tests/tools/need.sh gcc libc6-dev redis-tools libxml2-utils
 	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
 	@$(DEMO) --server $(BUILD)/redis-server --pace 900 --svg $(BUILD)/timeline.svg

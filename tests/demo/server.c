@@ -27,6 +27,7 @@ static bool use_url(struct server *server, const char *text)
   server->config.password = url->password;
   server->config.database = url->database;
   server->topology.service = url->service;
+  server->topology.cluster = url->seeds != NULL && url->service == NULL;
   if (url->seeds != NULL) server->config.lease_ms = MOVING_LEASE_MS;
   if (url->seeds != NULL) return port_posix_seeds(&server->socket, url->seeds);
   if (url->path != NULL) return port_posix_unix(&server->socket, url->path);

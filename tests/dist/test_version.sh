@@ -21,7 +21,7 @@ names() {
 names "the header's numbers" "$(expand FAIRLOCK_VERSION_MAJOR.FAIRLOCK_VERSION_MINOR.FAIRLOCK_VERSION_PATCH)"
 names "the Makefile, by what it writes to fairlock.pc" "$(sed -n 's/^Version: //p' "$build/fairlock.pc")"
 names "fairlock --version" "$("$build/fairlock" --version | sed 's/^fairlock //')"
-names "the manual" "$(sed -n 's/^\.TH FAIRLOCK 1 "" "fairlock \([^"]*\)".*/\1/p' boards/host/fairlock.1)"
+names "the manual" "$(sed -n 's/^\.TH FAIRLOCK 1 "" "fairlock \([^"]*\)".*/\1/p' boards/fairlock/fairlock.1)"
 names "the newest of README.md's changes" \
   "$(sed -n '/^## Changes/,$ s/^\*\*\([0-9.]*\)\*\*.*/\1/p' README.md | head -n 1)"
 exit $failed

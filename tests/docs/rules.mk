@@ -11,4 +11,4 @@ docs: ## make pages of the public headers in build/docs/html; a name without a c
 # It fails when it should.
 DOCS_TEST := tests/docs/test_docs.sh
 SUITES += $(DOCS_TEST)
-PACKAGES += doxygen
+PACKAGES_ALL += doxygen

@@ -39,6 +39,7 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   topology.replicas = (uint32_t)connection->replicas;
   topology.sentinel_user = connection->sentinel_user;
   topology.sentinel_password = connection->sentinel_password;
+  topology.cluster = strncmp(connection->url, "redis+cluster:", 14) == 0;
   if (slash != NULL) {
     *slash = 0;
     topology.service = slash + 1;

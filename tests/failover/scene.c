@@ -23,13 +23,24 @@ void scene_gather(const struct connection *connection, int node)
   }
 }
 
+/*
+ * All waiters listen there, by channels of one kind or the other. So does a holder that has not had
+ * to connect again since it acquired.
+ */
+static bool waiters_are_back(int node)
+{
+  struct raw *raw = node_raw(&rig.node[node]);
+  return raw_number(raw, "PUBSUB CHANNELS redisson_lock__channel:{" DOOR "}:*") >= WAITERS ||
+         raw_number(raw, "PUBSUB SHARDCHANNELS redisson_lock__channel:{" DOOR "}:*") >= WAITERS;
+}
+
 bool scene_renewed(int node)
 {
   int64_t until = now_ms() + MOVED_SOON, before = INT64_MAX;
   while (now_ms() < until && contest_believes(&contest, 0)) {
     int64_t left = raw_number(node_raw(&rig.node[node]), "PTTL " DOOR);
-    if (left > before) return true;
-    before = left > 0 ? left : INT64_MAX;
+    if (left > before && waiters_are_back(node)) return true;
+    if (left <= before) before = left > 0 ? left : INT64_MAX;
     sleep_ms(50);
   }
   return false;

@@ -20,7 +20,10 @@ struct connection scene_connection(int first, int replicas);
 /* Starts a holder (contender 0) and waiters (1 to WAITERS), and waits until a node has them all. */
 void scene_gather(const struct connection *connection, int node);
 
-/* True when the holder believes, and a node sees its lease extended. */
+/*
+ * True when the holder believes, a node sees its lease extended, and the waiters are back there: the
+ * order is kept if the lock stays held until then.
+ */
 bool scene_renewed(int node);
 
 /* The holder lets go. All went well: in order, no two believers, tokens rise, nobody failed. */

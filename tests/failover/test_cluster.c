@@ -124,6 +124,99 @@ static void test_resharding_in_one_go(void)
   scene_end();
 }
 
+/* Moves what is left of a slot, and ends the move. */
+static bool move_rest(int slot, int from, int to)
+{
+  int left = (int)raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot);
+  while (left > 0)
+    left = cluster_move_key(&rig, slot, from, to);
+  return left == 0 && cluster_move_end(&rig, slot, from, to);
+}
+
+/*
+ * While a slot moves, a script that has removed a key can no longer use that key, for it counts as
+ * moved. All keys of a lock that is held and waited for are still there, so it is handed on.
+ */
+static void test_handover_in_resharding(void)
+{
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, DOOR), from = cluster_owner(&rig, slot), to = (from + 1) % 3;
+  struct connection connection = scene_connection(from, 0);
+  contest_begin(&contest, DOOR);
+  CHECK(contest_holds(&contest, contest_hold(&contest, &connection, FAIRLOCK_RENEW)));
+  for (int i = 1; i <= 3; i++) {
+    if (i == 2) (void)contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+    else (void)contest_pass(&contest, &connection, FAIRLOCK_RENEW, 20);
+    CHECK(queue_reaches(node_raw(&rig.node[from]), DOOR, i));
+  }
+  CHECK(cluster_move_begin(&rig, slot, from, to));
+  contest_let_go(&contest, 0);
+  CHECK(contest_over(&contest, 0));
+  CHECK_EQUAL(atomic_load(&contest.contender[0].released), FAIRLOCK_OK);
+  CHECK(contest_over(&contest, 1));
+  CHECK(contest_holds(&contest, 2));
+  CHECK(move_rest(slot, from, to));
+  CHECK(contest_believes(&contest, 2));
+  CHECK(contest_end(&contest));
+  for (int i = 0; i < 4; i++)
+    CHECK_EQUAL(atomic_load(&contest.contender[i].released), FAIRLOCK_OK);
+  CHECK_EQUAL(contest_overlaps(&contest), 0);
+  CHECK_EQUAL(contest_tokens(&contest), 0);
+  CHECK_EQUAL(contest_disorder(&contest, 0, 3), 0);
+  rig_stop(&rig);
+}
+
+/* All who wait have died: their release removes the lock and the queue. */
+static void test_dead_waiters_in_resharding(void)
+{
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, DOOR), from = cluster_owner(&rig, slot), to = (from + 1) % 3;
+  struct connection connection = scene_connection(from, 0);
+  scene_gather(&connection, from);
+  for (int i = 1; i <= WAITERS; i++)
+    contest_kill(&contest, i);
+  sleep_ms(6000); /* more than their timeout */
+  CHECK(cluster_move_begin(&rig, slot, from, to));
+  contest_let_go(&contest, 0);
+  CHECK(contest_over(&contest, 0));
+  CHECK_EQUAL(atomic_load(&contest.contender[0].released), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot), 1);
+  CHECK(move_rest(slot, from, to));
+  rig_stop(&rig);
+}
+
+/* A hold is broken, and the only waiter leaves. */
+static void test_break_in_resharding(void)
+{
+  static struct client client;
+  struct fairlock handle;
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, DOOR), from = cluster_owner(&rig, slot), to = (from + 1) % 3;
+  struct connection connection = scene_connection(from, 0);
+  contest_begin(&contest, DOOR);
+  CHECK(contest_holds(&contest, contest_hold(&contest, &connection, FAIRLOCK_RENEW)));
+  (void)contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  CHECK(queue_reaches(node_raw(&rig.node[from]), DOOR, 1));
+  if (!CHECK(connect_by_url(&client, &connection) == NULL)) return;
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, DOOR), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 4000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  int64_t until = now_ms() + MOVED_SOON;
+  while (queue_length(node_raw(&rig.node[from]), DOOR) < 2 && now_ms() < until)
+    fairlock_poll(&client.client, 10);
+  CHECK(cluster_move_begin(&rig, slot, from, to));
+  CHECK_EQUAL(fairlock_force_release(&client.client, DOOR, strlen(DOOR)), FAIRLOCK_OK);
+  CHECK(contest_holds(&contest, 1));
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_TIMEOUT);
+  CHECK_EQUAL(raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot), 2);
+  CHECK(move_rest(slot, from, to));
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(contest_end(&contest));
+  CHECK_EQUAL(atomic_load(&contest.contender[0].lost), 1);
+  CHECK_EQUAL(atomic_load(&contest.contender[1].released), FAIRLOCK_OK);
+  rig_stop(&rig);
+}
+
 /* The name of a lock on the same node as DOOR, in another slot. */
 static void find_neighbour(int owner, char name[32])
 {
@@ -284,6 +377,9 @@ const struct check_test check_tests[] = {
     {"cluster_takeover", test_takeover},
     {"cluster_resharding", test_resharding},
     {"cluster_resharding_in_one_go", test_resharding_in_one_go},
+    {"cluster_handover_in_resharding", test_handover_in_resharding},
+    {"cluster_dead_waiters_in_resharding", test_dead_waiters_in_resharding},
+    {"cluster_break_in_resharding", test_break_in_resharding},
     {"cluster_two_slots", test_two_slots},
     {"cluster_password", test_password},
     {"cluster_example", test_example},

@@ -204,6 +204,27 @@ static void test_migration_of_some_keys(void)
   rig_stop(&rig);
 }
 
+/* A script that removes a key and uses it again stops there: what it has done so far stays. */
+static void test_script_in_migration(void)
+{
+  static const char script[] = "redis.call('del', KEYS[1]) return redis.call('exists', KEYS[1])";
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, "door"), from = cluster_owner(&rig, slot), to = other_master(from);
+  CHECK(raw_run(ask(from), "SET door 1"));
+  CHECK_EQUAL(raw_number(ask(from), "EVAL %s 1 door", script), 0);
+  CHECK(raw_run(ask(from), "SET door 1"));
+  CHECK(cluster_move_begin(&rig, slot, from, to));
+  CHECK(!raw_run(ask(from), "EVAL %s 1 door", script));
+  const char *text = ask(from)->element[0].text;
+  printf("# %s\n", text);
+  CHECK(raw_refused(ask(from), "ERR Script attempted to access a non local key") ||
+        raw_refused(ask(from), "ERR Attempted to access a non local key") ||
+        (raw_refused(ask(from), "ERR Error running script ") &&
+         strstr(text, ": Lua script attempted to access a non local key") != NULL));
+  CHECK_EQUAL(raw_number(ask(from), "CLUSTER COUNTKEYSINSLOT %d", slot), 0);
+  rig_stop(&rig);
+}
+
 /* SSUBSCRIBE's listeners are told when the slot goes; SUBSCRIBE's are not. */
 static void test_listeners_of_a_slot(void)
 {
@@ -391,6 +412,7 @@ const struct check_test check_tests[] = {
     {"rig_cluster_failover", test_cluster_failover},
     {"rig_migration_by_hand", test_migration_by_hand},
     {"rig_migration_of_some_keys", test_migration_of_some_keys},
+    {"rig_script_in_migration", test_script_in_migration},
     {"rig_migration_in_one_go", test_migration_in_one_go},
     {"rig_listeners", test_listeners},
     {"rig_listeners_of_a_slot", test_listeners_of_a_slot},

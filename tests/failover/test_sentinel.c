@@ -166,6 +166,41 @@ static int64_t split(const char *what, const char *config, int replicas)
   return overlap;
 }
 
+/*
+ * A master that is back before a Sentinel misses it, with all of its data: the hold and the queue go
+ * on. lock/README.md says what happens to replicas = all without its data; the next test looks.
+ */
+static void test_restarted_with_its_data(void)
+{
+  sentinels_start(&rig, &(struct rig_options){.config = "appendonly yes\nappendfsync always\n"});
+  struct connection connection = scene_connection(3, 2);
+  scene_gather(&connection, 0);
+  node_revive(&rig.node[0]);
+  CHECK(node_becomes(&rig.node[0], "master"));
+  CHECK(scene_renewed(0));
+  scene_end();
+}
+
+/* Its replicas copy that it is empty, and acknowledge a second hold. The first finds out. */
+static void test_restarted_empty(void)
+{
+  sentinels_start(&rig, NULL);
+  struct connection connection = scene_connection(3, 2);
+  contest_begin(&contest, DOOR);
+  int first = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  CHECK(contest_holds(&contest, first));
+  int second = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  node_revive(&rig.node[0]);
+  if (CHECK(node_becomes(&rig.node[0], "master"))) {
+    CHECK(contest_over(&contest, first)); /* lost */
+    CHECK(contest_holds(&contest, second));
+  }
+  CHECK(contest_end(&contest));
+  printf("# restarted empty, replicas 2 of 2: two believers for %6" PRId64 " ms\n",
+         contest_overlap_us(&contest) / 1000);
+  rig_stop(&rig);
+}
+
 static const char min_replicas[] = "min-replicas-to-write 1\nmin-replicas-max-lag 2\n";
 
 /* Nothing prevents it: the proof that the test can see two believers. */
@@ -197,16 +232,19 @@ static void test_split_both(void)
   CHECK_EQUAL(split("both (replicas 2):", min_replicas, 2), 0);
 }
 
-const struct check_test check_tests[] = {{"sentinel_killed_master", test_killed_master},
-                                         {"sentinel_frozen_master_wakes", test_frozen_master},
-                                         {"sentinel_manual_failover", test_manual_failover},
-                                         {"sentinel_first_dead", test_first_sentinel_dead},
-                                         {"sentinel_unknown_service", test_unknown_service},
-                                         {"sentinel_all_dead", test_all_sentinels_dead},
-                                         {"sentinel_passwords", test_passwords},
-                                         {"sentinel_split", test_split},
-                                         {"sentinel_split_min_replicas", test_split_min_replicas},
-                                         {"sentinel_split_one_replica", test_split_one_replica},
-                                         {"sentinel_split_replicas", test_split_replicas},
-                                         {"sentinel_split_both", test_split_both},
-                                         {NULL, NULL}};
+const struct check_test check_tests[] = {
+    {"sentinel_killed_master", test_killed_master},
+    {"sentinel_frozen_master_wakes", test_frozen_master},
+    {"sentinel_manual_failover", test_manual_failover},
+    {"sentinel_first_dead", test_first_sentinel_dead},
+    {"sentinel_unknown_service", test_unknown_service},
+    {"sentinel_all_dead", test_all_sentinels_dead},
+    {"sentinel_passwords", test_passwords},
+    {"sentinel_restarted_with_its_data", test_restarted_with_its_data},
+    {"sentinel_restarted_empty", test_restarted_empty},
+    {"sentinel_split", test_split},
+    {"sentinel_split_min_replicas", test_split_min_replicas},
+    {"sentinel_split_one_replica", test_split_one_replica},
+    {"sentinel_split_replicas", test_split_replicas},
+    {"sentinel_split_both", test_split_both},
+    {NULL, NULL}};

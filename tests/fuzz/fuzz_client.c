@@ -235,6 +235,12 @@ void port_mutex_lock(struct port_mutex *mutex)
   owner = current;
 }
 
+bool port_mutex_forked(const struct port_mutex *mutex)
+{
+  CHECK(mutex == &client.mutex);
+  return false;
+}
+
 void port_mutex_unlock(struct port_mutex *mutex)
 {
   CHECK(mutex == &client.mutex && locked && owner == current);

@@ -74,7 +74,7 @@ static unsigned reports;
 /* Servers that move */
 static struct fairlock_topology topology;
 static unsigned seeds, turn;
-static bool follows, goes_anywhere, redirected;
+static bool follows, goes_anywhere, was_redirected;
 
 static struct hostile hostile;
 static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not delivered yet */
@@ -225,7 +225,8 @@ static int take_out(struct caller *caller, struct fairlock *handle)
   /* as long as a late acquire may come */
   if (status == FAIRLOCK_PENDING) began(caller, FAIRLOCK_FOREVER);
   if (status != FAIRLOCK_OK) return status;
-  for (const struct fairlock *other = engine.handles; other != NULL; other = other->sibling)
+  const struct fairlock *other = engine.first;
+  for (; other != NULL; other = fairlock_schedule_next(other, true))
     CHECK(other != handle);
   /* the memory is the caller's again; who uses it finds no engine in it */
   memset(handle, 0, sizeof *handle);
@@ -295,9 +296,11 @@ static void connect(void)
   fairlock_engine_opening(&engine, now);
   if (next() % 8 == 1) return;
   fairlock_engine_opened(&engine, now);
-  witness.sentinel = follows && topology.service != NULL && !redirected;
+  witness.sentinel = follows && topology.service != NULL && !was_redirected;
   witness.sharded = engine.sharded;
-  witness_connected(&witness, witness.sentinel ? 0 : config.database > 0 ? 3 : 2);
+  bool proves = follows && seeds > 1 && !topology.service && !topology.cluster && !was_redirected;
+  unsigned greetings = 2U + (config.database > 0 ? 1U : 0U) + (proves ? 1U : 0U);
+  witness_connected(&witness, witness.sentinel ? 0 : greetings);
   unseen = 0;
   backlog_start = backlog_end = 0;
 }
@@ -351,37 +354,47 @@ static void check_sequences(const struct fairlock *handle, const struct fairlock
   CHECK(!comes_after(handle->newest, engine.last_sent));
 }
 
-static void check_list(const struct fairlock_list *list, enum list kind, unsigned *found)
+static bool is_there(const struct fairlock *handle)
+{
+  return handle >= handles && handle < handles + HANDLES && callers[handle - handles].there;
+}
+
+static void check_awaiting(void)
 {
   const struct fairlock *previous = NULL;
-  for (const struct fairlock *handle = list->first; handle != NULL; handle = handle->next[kind]) {
-    CHECK(handle >= handles && handle < handles + HANDLES && callers[handle - handles].there);
-    CHECK(handle->listed & 1U << kind);
-    if (kind == SENT) check_sequences(handle, previous);
-    CHECK(++*found <= HANDLES);
+  unsigned found = 0;
+  for (const struct fairlock *handle = engine.oldest; handle != NULL; handle = handle->next) {
+    CHECK(is_there(handle));
+    check_sequences(handle, previous);
+    CHECK(++found <= HANDLES);
     previous = handle;
   }
-  CHECK(list->last == previous);
+  CHECK(found == 0 || engine.youngest == previous);
+  for (int i = 0; i < HANDLES; i++)
+    if (callers[i].there && handles[i].unanswered > 0) CHECK(found-- > 0);
+  CHECK(found == 0);
+}
+
+/* Each handle stands in the schedule once. */
+static void check_schedule(void)
+{
+  const struct fairlock *handle = engine.first;
+  unsigned found = 0;
+  for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
+    CHECK(is_there(handle));
+    CHECK(++found <= HANDLES);
+    if (handle->up == NULL) CHECK(handle == engine.first);
+    else CHECK((handle->up->left == handle) != (handle->up->right == handle));
+  }
+  for (int i = 0; i < HANDLES; i++)
+    if (callers[i].there) CHECK(found-- > 0);
+  CHECK(found == 0);
 }
 
 static void check_lists(void)
 {
-  unsigned listed[2] = {0, 0};
-  unsigned expected[2] = {0, 0};
-  unsigned siblings = 0;
-  unsigned there = 0;
-  check_list(&engine.lists[READY], READY, &listed[READY]);
-  check_list(&engine.lists[SENT], SENT, &listed[SENT]);
-  for (int i = 0; i < HANDLES; i++) {
-    if (!callers[i].there) continue;
-    there++;
-    if (handles[i].listed & 1U << READY) expected[READY]++;
-    if (handles[i].unanswered > 0) expected[SENT]++;
-    CHECK(((handles[i].listed & 1U << SENT) != 0) == (handles[i].unanswered > 0));
-  }
-  for (const struct fairlock *handle = engine.handles; handle != NULL; handle = handle->sibling)
-    CHECK(++siblings <= there);
-  CHECK(listed[READY] == expected[READY] && listed[SENT] == expected[SENT] && siblings == there);
+  check_awaiting();
+  check_schedule();
   CHECK(!comes_after(engine.last_received, engine.last_sent) || engine.broken);
 }
 
@@ -453,7 +466,7 @@ static void look(uint32_t seen[2 * HANDLES + 2], uint32_t at)
             : 0;
   }
   seen[2 * HANDLES] = fairlock_engine_wants(&engine, at) & ~(unsigned)FAIRLOCK_SEND;
-  seen[2 * HANDLES + 1] = engine.lists[READY].first != NULL;
+  seen[2 * HANDLES + 1] = engine.first != NULL && fairlock_may_send(engine.first);
 }
 
 /* Nothing is due before the deadline: ticks until the last moment before it, and back. */
@@ -477,7 +490,6 @@ static void check_deadline(void)
   memcpy(callers_kept, callers, sizeof callers);
   topology_kept = topology;
   look(before, now);
-  engine.next = then; /* so that it looks */
   fairlock_engine_tick(&engine, then);
   look(after, then);
   CHECK(memcmp(before, after, sizeof before) == 0);
@@ -561,7 +573,7 @@ static void step(void)
 static bool aim(void *context, const char *where)
 {
   CHECK(context == &topology);
-  redirected = where != NULL && goes_anywhere;
+  was_redirected = where != NULL && goes_anywhere;
   if (where == NULL) {
     turn = (turn + 1) % seeds;
     return turn != 0;
@@ -581,7 +593,8 @@ static void follow(void)
   topology.address = malloc(topology.address_size);
   CHECK(topology.address != NULL);
   if (choices & 8) topology.service = "doors";
-  if (choices & 16) topology.sentinel_password = "other";
+  if (choices & 16 && topology.service != NULL) topology.sentinel_password = "other";
+  else if (choices & 16) topology.cluster = true;
   topology.replicas = choices & 32 ? 1 + choices / 128 : 0;
   topology.replicas_ms = choices & 64 ? 70 : 0;
   CHECK(fairlock_engine_follow(&engine, &topology, aim, &topology) == FAIRLOCK_OK);

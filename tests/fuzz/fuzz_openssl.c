@@ -84,6 +84,12 @@ void port_mutex_lock(struct port_mutex *mutex)
   locked = mutex;
 }
 
+bool port_mutex_forked(const struct port_mutex *mutex)
+{
+  (void)mutex;
+  return false;
+}
+
 void port_mutex_unlock(struct port_mutex *mutex)
 {
   CHECK(locked == mutex);

@@ -15,7 +15,7 @@ $(BUILD)/replay/%: CFLAGS := $(SANITIZE_FUZZ)
 
 $(BUILD)/replay/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(TEST_CFLAGS) -Iboards/host -MMD -MP $(CPPFLAGS) -c -o $@ $<
+	$(CC) $(TEST_CFLAGS) -Iboards/fairlock -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
 $(BUILD)/replay/liblock.a: $(CORE:%.c=$(BUILD)/replay/%.o)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -30,7 +30,7 @@ $(BUILD)/replay/corpus/%: tests/fuzz/corpus/%.tar.gz
 
 $(BUILD)/replay/fuzz_engine $(BUILD)/replay/fuzz_client: \
   $(BUILD)/replay/tests/fuzz/witness.o $(BUILD)/replay/tests/fuzz/hostile.o
-$(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/host/%.o,url options text)
+$(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/fairlock/%.o,url options text)
 $(BUILD)/replay/fuzz_openssl: $(BUILD)/replay/port/openssl/openssl.o
 $(BUILD)/replay/fuzz_openssl: LDLIBS += -lssl -lcrypto
 
@@ -58,7 +58,7 @@ fuzzers:
 	  CFLAGS="$(SANITIZE_FUZZ) -fsanitize=fuzzer-no-link" LDFLAGS=-fsanitize=fuzzer $(FUZZ:%=$(BUILD)/fuzz/replay/%)
 
 .PHONY: corpus
-corpus: fuzzers ## pack tests/fuzz/corpus anew, with what make fuzz has learned that reaches more; only TARGET=engine
+corpus: fuzzers ## pack tests/fuzz/corpus again, with what make fuzz has learned that reaches more; only TARGET=engine
 	@sh tests/fuzz/corpus.sh $(BUILD)/fuzz $(or $(TARGET),$(FUZZ:fuzz_%=%))
 
 # Coverage: the suites that take no real time, again, with a build of their own; with ALL=1 those of

@@ -284,7 +284,7 @@ static bool take_subscription(struct witness *witness, bool on)
 static bool take_command(struct witness *witness)
 {
   const struct witness_element *name = &witness->sent.elements[0];
-  if (is(name, "HELLO") || is(name, "SELECT") || is(name, "TIME")) {
+  if (is(name, "HELLO") || is(name, "ROLE") || is(name, "SELECT") || is(name, "TIME")) {
     witness->greeting = true;
     return witness->last == 0;
   }

@@ -269,7 +269,8 @@ int main(int argc, char **argv)
                                           .send_size = sizeof send_buffer};
   static struct port_posix server;
   static char address[64], seed[32];
-  static struct fairlock_topology topology = {.address = address, .address_size = sizeof address};
+  static struct fairlock_topology topology = {
+      .address = address, .address_size = sizeof address, .cluster = true};
   char line[512], name[32];
   bool runs = true;
   bool cluster = false;

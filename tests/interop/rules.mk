@@ -1,4 +1,4 @@
-# Interoperation with Redisson. Not part of `make test`: it needs a JDK, Maven and Maven Central.
+# Interoperation with Redisson. Not part of `make test-all`: it needs a JDK, Maven and Maven Central.
 
 REDISSON ?= 3.17.7 4.7.0
 INTEROP := $(BUILD)/tests/interop

@@ -18,18 +18,19 @@ HUNT=${HUNT:-20}
 export HUNT
 
 # A name, the kind, the program under build/, and its arguments. Not here: what does not look at the
-# lock (test_port, the model, test_generated), and what builds it again for a board (qemu).
+# lock (test_port, test_generated), and what builds it again for a board (qemu).
 suites() {
   cat <<END
 client unit tests/unit/test_client
 engine unit tests/unit/test_engine
+schedule unit tests/unit/test_schedule
 topology unit tests/unit/test_topology
 poll unit tests/unit/test_poll
 single unit tests/unit/test_single
 assert unit tests/unit/test_assert
 resp unit tests/unit/test_resp
 resp_guard unit tests/unit/test_resp_guard
-unpacked unit tests/unit/test_scripts
+unpacked unit tests/unit/test_unpack
 fuzz_resp unit replay/fuzz_resp
 fuzz_engine unit replay/fuzz_engine
 fuzz_client unit replay/fuzz_client

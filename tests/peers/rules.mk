@@ -1,4 +1,4 @@
-# The lock beside what else people use. Not part of `make test`: it needs Go, Node, Python, a JDK
+# The lock beside what else people use. Not part of `make test-all`: it needs Go, Node, Python, a JDK
 # and packages for each, which their own clients get, by the checksums in this folder. Go and Maven
 # have their own caches; all else is in build/peers.
 PEERS := $(BUILD)/peers
@@ -39,7 +39,7 @@ $(PEERS)/etcd/ready:
 
 # The redirection leaves the table alone on stdout.
 .PHONY: bench-peers
-bench-peers: ## measure beside Redlock libraries, redis-py, Redisson and etcd (ONLY=redsync: some): the table, and build/peers.svg
+bench-peers: ## compare with Redlock libraries, redis-py, Redisson and etcd (ONLY=redsync: some): the table, and build/peers.svg
 	@sh tests/tools/need.sh libhiredis-dev redis-tools
 	@$(MAKE) --no-print-directory $(PEERS_PROGRAMS) $(PEERS_READY) $(BUILD)/redis-server >&2
 	@$(BUILD)/tests/peers/test_analyse >&2

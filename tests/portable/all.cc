@@ -135,9 +135,13 @@ static void port()
   CHECK(port_posix_fd(&posix) == -1);
   char host[PORT_POSIX_HOST_SIZE];
   port_posix_host(&posix, host);
+  char error[PORT_POSIX_ERROR_SIZE];
+  port_posix_error(&posix, error);
+  CHECK(error[0] == 0);
   CHECK(std::strcmp(host, "127.0.0.1") == 0);
   CHECK(port_task_self() != 0);
   port_mutex_init(&mutex);
+  CHECK(!port_mutex_forked(&mutex));
   port_event_init(&event);
   port_mutex_lock(&mutex);
   port_event_set(&event);

@@ -23,8 +23,10 @@ $(AVR)/liblock.a: $(AVR_LIBRARY)
 	rm -f $@ && avr-ar rcs $@ $^
 
 $(AVR)/%.elf: $(AVR)/tests/unit/%.o $(AVR)/tests/check.o $(AVR)/tests/portable/avr.o $(AVR)/liblock.a
-	avr-gcc $(AVR_FLAGS) $(AVR_LAYOUT) -o $@.linked $^
+	avr-gcc $(AVR_FLAGS) $(AVR_LAYOUT) -o $@.linked $(filter %.o,$^) $(filter %.a,$^)
 	avr-objcopy --change-section-lma .data=0x800200 $@.linked $@
+
+$(AVR)/test_engine.elf: $(ENGINE_TESTS:%.c=$(AVR)/%.o)
 
 $(AVR_SUITES): %: %.elf
 	@printf '%s\n' '#!/bin/sh' 'exec sh tests/portable/avr.sh $<' >$@
@@ -53,7 +55,7 @@ portable: avr big-endian ## run the unit suites on processors unlike the host
 LIBRARY_TEST := tests/portable/test_library.sh
 PACKAGES_LIBRARY := g++ clang binutils redis-tools
 SUITES += $(LIBRARY_TEST)
-PACKAGES += $(PACKAGES_LIBRARY)
+PACKAGES_ALL += $(PACKAGES_LIBRARY)
 $(LIBRARY_TEST): | all $(BUILD)/redis-server
 
 .PHONY: library-tests
@@ -65,13 +67,13 @@ library-tests: $(LIBRARY_TEST) ## use all of the library from C++
 CORE_TEST := tests/portable/test_core.sh
 PACKAGES_CORE := clang gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
 SUITES += $(CORE_TEST)
-PACKAGES += $(PACKAGES_CORE)
+PACKAGES_ALL += $(PACKAGES_CORE)
 
 # The command as one static program.
 STATIC_TEST := tests/portable/test_static.sh
 PACKAGES_STATIC := musl-tools binutils redis-tools
 SUITES += $(STATIC_TEST)
-PACKAGES += $(PACKAGES_STATIC)
+PACKAGES_ALL += $(PACKAGES_STATIC)
 $(STATIC_TEST): | $(BUILD)/redis-server
 
 # Tasks that share a client once more, on port/zephyr and port/sockets: zephyr/kernel.h here stands
@@ -92,7 +94,7 @@ $(ZEPHYR_TEST): $(ZEPHYR_SOURCES:%.c=$(ZEPHYR)/%.o) $(FRAME) $(SUPPORT) | $(BUIL
 CMAKE_TEST := tests/portable/test_cmake.sh
 PACKAGES_CMAKE := cmake binutils gcc-arm-none-eabi libnewlib-arm-none-eabi libssl-dev redis-tools
 SUITES += $(CMAKE_TEST)
-PACKAGES += $(PACKAGES_CMAKE)
+PACKAGES_ALL += $(PACKAGES_CMAKE)
 $(CMAKE_TEST): | all $(BUILD)/redis-server
 
 .PHONY: cmake-tests

@@ -38,8 +38,8 @@ test_takes_turns() {
 # Without what is Linux's, and without the extensions that -std=c11 hides and the sources ask for.
 # MAP_ANONYMOUS is in POSIX since 2024; all systems had it before.
 test_keeps_to_posix() {
-  cp -R boards/host port resp lock "$dir"
-  for file in "$dir"/port/posix/*.c "$dir"/host/*.c "$dir/host/tls/none.c"; do
+  cp -R boards/fairlock port resp lock "$dir"
+  for file in "$dir"/port/posix/*.c "$dir"/fairlock/*.c "$dir/fairlock/tls/none.c"; do
     sed -i '/^#define _DEFAULT_SOURCE/d' "$file"
     for compiler in cc musl-gcc; do
       expect 0 $compiler -std=c11 -Wall -Wextra -Wpedantic -Werror -D_POSIX_C_SOURCE=200809L -DFAIRLOCK_PLAIN_POSIX \

@@ -66,14 +66,14 @@ size-boards: firmware $(MEASURE) ## print what the firmware costs on each board,
 	@sh boards/common/sizes.sh $(BUILD)
 
 .PHONY: size-table
-size-table: firmware $(MEASURE) ## write boards/sizes.txt anew, which the tests hold the sizes against
+size-table: firmware $(MEASURE) ## update boards/sizes.txt, which the tests hold the sizes against
 	@sh boards/common/sizes.sh $(BUILD) >$(BUILD)/sizes.new && mv $(BUILD)/sizes.new boards/sizes.txt
 
 .PHONY: qemu-tests
 qemu-tests: $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS) ## run the suites of the firmware alone
 	@sh tests/tools/run.sh $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
 
-# The ports to copy, on FreeRTOS. Not part of `make test`: its kernel comes with a Rust crate, by
+# The ports to copy, on FreeRTOS. Not part of `make test-all`: its kernel comes with a Rust crate, by
 # cargo.
 $(BUILD)/freertos/kernel: tests/qemu/freertos/fetch.sh
 	sh tests/qemu/freertos/fetch.sh $(@D)

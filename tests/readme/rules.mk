@@ -2,7 +2,7 @@
 PAGES_TEST := tests/readme/test_pages.sh
 PACKAGES_PAGES := cmake git gcc-arm-none-eabi libbearssl-dev libnewlib-arm-none-eabi openssl redis-tools
 SUITES += $(PAGES_TEST)
-PACKAGES += $(PACKAGES_PAGES)
+PACKAGES_ALL += $(PACKAGES_PAGES)
 $(PAGES_TEST): | all $(BUILD)/lwip/src $(BUILD)/redis-server
 
 .PHONY: readme-tests

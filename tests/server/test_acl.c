@@ -24,13 +24,13 @@ static void open_client(struct client *opened, const char *user)
  * Keep README.md the same.
  */
 static const char *const commands[] = {
-    "time",    "subscribe", "unsubscribe",   "evalsha",
-    "eval",    "publish",   "pubsub|numsub", "pubsub|shardnumsub",
-    "exists",  "del",       "pttl",          "pexpire",
-    "hget",    "hmget",     "hset",          "hdel",
-    "hgetall", "lindex",    "hlen",          "lrange",
-    "lpos",    "lpush",     "rpush",         "lrem",
-    "zadd",    "zscore",    "zrem",          "zincrby",
+    "time",   "subscribe", "unsubscribe",   "evalsha",
+    "eval",   "publish",   "pubsub|numsub", "pubsub|shardnumsub",
+    "del",    "pttl",      "pexpire",       "hget",
+    "hmget",  "hset",      "hdel",          "hgetall",
+    "lindex", "hlen",      "lrange",        "lpos",
+    "lpush",  "rpush",     "lrem",          "zadd",
+    "zscore", "zrem",      "zincrby",
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
@@ -335,6 +335,22 @@ static void test_token_stays(void)
   CHECK(raw_run(&redis, "ACL DELUSER denied"));
 }
 
+/* Without the right to give keys a TTL, nothing is left that would stay for ever. */
+static void test_notes_without_end(void)
+{
+  struct fairlock handle;
+  static struct client client;
+  begin();
+  make_user("denied", keys_rule, channels_rule, "pexpire");
+  open_client(&client, "denied");
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK_EQUAL(raw_number(&redis, "DBSIZE"), 0);
+  CHECK(raw_run(&redis, "ACL DELUSER denied"));
+}
+
 /*
  * A renewal also raises the score of the first in line. When the server refuses that, the lease is
  * renewed all the same.
@@ -445,5 +461,6 @@ const struct check_test check_tests[] = {
     {"acl: a right is taken away half-way", test_half_way},
     {"acl: the last token outlasts a right that is missing", test_token_stays},
     {"acl: a renewal does without ZADD", test_score_refused},
+    {"acl: notes without an end", test_notes_without_end},
     {NULL, NULL},
 };

@@ -4,6 +4,7 @@
  * nothing worse than before.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -118,13 +119,75 @@ static void test_too_many_clients(void)
   CHECK(raw_open(&second, own.port));
   CHECK(raw_run(&second, "PING"));
   open_one(own.port, NULL, NULL, "errors");
-  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_REFUSED);
+  CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_UNAVAILABLE);
   CHECK(says("ERR max number of clients reached"));
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
+  CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   raw_close(&first);
-  CHECK_EQUAL(fairlock_acquire(&handle, 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  /* The pause between two attempts has grown to 5 s, which is longer than offline_ms. */
+  int64_t began = now_ms();
+  int result;
+  do
+    result = fairlock_acquire(&handle, 20000, FAIRLOCK_RENEW);
+  while (result == FAIRLOCK_UNAVAILABLE && now_ms() - began < 20000);
+  CHECK_EQUAL(result, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   close_one();
   raw_close(&second);
+  server_stop(&own);
+}
+
+/*
+ * A waiter that connects again while the server has no room for it keeps its place, and asks again
+ * with pauses.
+ */
+static void test_too_many_clients_while_waiting(void)
+{
+  static struct client holder, behind;
+  static struct fairlock held, second;
+  static struct server own;
+  static struct raw look;
+  begin();
+  server_start(&own, NULL);
+  CHECK(raw_open(&look, own.port));
+  client_open(&holder, own.port);
+  CHECK_EQUAL(fairlock_init(&held, &holder.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&held, 5000, 600000), FAIRLOCK_OK);
+  client_prepare(&client, own.port);
+  client.config.waiter_ms = 60000;
+  client_start(&client);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&look, "errors") == 1, service_for(&client, 10));
+  int64_t number = raw_number(&look, "CLIENT ID") + 2; /* after the holder's */
+  client_open(&behind, own.port);
+  CHECK_EQUAL(fairlock_init(&second, &behind.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&second, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&look, "errors") == 2, service_for(&behind, 10));
+  CHECK(raw_run(&look, "CONFIG SET maxclients 1"));
+  CHECK_EQUAL(raw_number(&look, "CLIENT KILL ID %ld", number), 1);
+  service_for(&client, 2000);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_PENDING);
+  CHECK(says("ERR max number of clients reached"));
+  const char *rejected = strstr(raw_text(&look, "INFO stats"), "rejected_connections:");
+  CHECK(rejected != NULL && atoi(strchr(rejected, ':') + 1) > 1);
+  CHECK(rejected != NULL && atoi(strchr(rejected, ':') + 1) < 20); /* the 20th comes after hours */
+  CHECK(raw_run(&look, "CONFIG SET maxclients 100"));
+  AWAIT(fairlock_read_counters(&client.client).connects == 2, service_for(&client, 10));
+  CHECK_EQUAL(queue_length(&look, "errors"), 2);
+  CHECK_EQUAL(fairlock_release(&held), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_OK);
+  service_for(&behind, 50);
+  CHECK_EQUAL(fairlock_result(&second), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&behind, &second), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&held), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
+  client_close(&holder);
+  client_close(&behind);
+  close_one();
+  raw_close(&look);
   server_stop(&own);
 }
 
@@ -387,6 +450,26 @@ static void test_oom_renewal(void)
   CHECK(nothing_left(&redis, "errors"));
 }
 
+/* Nor does a release, also when it wakes a waiter of Redisson's: that writes a note. */
+static void test_oom_release(void)
+{
+  static struct raw redisson;
+  begin();
+  open_one(server.port, NULL, NULL, "errors");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{errors} r:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{errors} 9000000000000 r:1"));
+  CHECK(raw_open(&redisson, server.port));
+  CHECK(raw_run(&redisson, "SUBSCRIBE redisson_lock__channel:{errors}:r:1"));
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 1"));
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "CONFIG SET maxmemory 0"));
+  CHECK_EQUAL(raw_number(&redis, "EXISTS errors"), 0);
+  CHECK(raw_reply(&redisson) && strcmp(redisson.element[3].text, "0") == 0);
+  raw_close(&redisson);
+  close_one();
+}
+
 /*
  * While a server refuses all writes, nothing is lost: what was begun ends when it takes them again,
  * or by its lease.
@@ -587,10 +670,33 @@ static void test_nonsense(void)
   close_one();
 }
 
+/* Somebody has given a lock a TTL that no number of ours can hold. */
+static void test_giant_ttl(void)
+{
+  begin();
+  open_one(server.port, NULL, NULL, "errors");
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "PEXPIRE errors 9000000000000000000"));
+  CHECK_EQUAL(inspect(&client, "errors").status, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK); /* once more */
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  open_client(&other, server.port, NULL, NULL);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, "errors"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&waiter, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_acquire(&waiter, 300, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
+  CHECK_EQUAL(fairlock_read_counters(&other.client).connects, 1);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+  close_one();
+  CHECK(nothing_left(&redis, "errors"));
+}
+
 const struct check_test check_tests[] = {
     {"errors: AUTH, WRONGPASS, NOAUTH", test_auth},
     {"errors: a database that is not there", test_bad_database},
     {"errors: too many clients", test_too_many_clients},
+    {"errors: too many clients while waiting", test_too_many_clients_while_waiting},
     {"errors: a server without RESP3", test_no_resp3},
     {"errors: a server of another kind", test_no_redis},
     {"errors: LOADING", test_loading},
@@ -599,6 +705,7 @@ const struct check_test check_tests[] = {
     {"errors: MASTERDOWN", test_masterdown},
     {"errors: OOM", test_oom},
     {"errors: OOM does not stop renewals", test_oom_renewal},
+    {"errors: OOM does not stop a release", test_oom_release},
     {"errors: NOREPLICAS", test_noreplicas},
     {"errors: MISCONF", test_misconf},
     {"errors: WRONGTYPE of the lock", test_wrong_lock},
@@ -606,5 +713,6 @@ const struct check_test check_tests[] = {
     {"errors: WRONGTYPE of the scores", test_wrong_timeout},
     {"errors: WRONGTYPE of our hash", test_wrong_ours},
     {"errors: nonsense in the keys", test_nonsense},
+    {"errors: a giant TTL", test_giant_ttl},
     {NULL, NULL},
 };

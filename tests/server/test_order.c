@@ -4,6 +4,7 @@
  * without any other protection, so two holders at a time would show, too.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,58 @@ static void contest(int processes, int threads)
   CHECK(nothing_left(&redis, "order"));
   CHECK_EQUAL(listeners(&redis, "order"), 0);
   (void)munmap(common, sizeof *common);
+}
+
+/* How many waiters were heard since then, s. */
+static int64_t heard_since(int64_t since)
+{
+  return raw_number(&redis, "EVAL %s 1 fairlock:{order} %ld",
+                    "local heard = 0 "
+                    "for _, note in ipairs(redis.call('hvals', KEYS[1])) do "
+                    "  local at = string.match(note, '^(%d+) %d+ %d+$') "
+                    "  if at and tonumber(at) >= tonumber(ARGV[1]) then heard = heard + 1 end "
+                    "end "
+                    "return heard",
+                    since);
+}
+
+/*
+ * A server that hears nobody for longer than the waiter timeout. The lock stays held until all are
+ * back.
+ */
+static void test_stall(void)
+{
+  enum { COUNT = 8, STALL_MS = 6000 };
+  static struct client client;
+  static struct job job = {COUNT, 1};
+  struct fairlock holder;
+  pid_t pid[COUNT];
+  begin();
+  common = share(sizeof *common);
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_init(&holder, &client.client, "order"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 120000), FAIRLOCK_OK);
+  for (int i = 0; i < COUNT; i++) {
+    pid[i] = spawn(run_contenders, i, &job);
+    atomic_store(&common->turn, i + 1);
+    CHECK(queue_reaches(&redis, "order", i + 1));
+  }
+  CHECK_EQUAL(kill(server.pid, SIGSTOP), 0);
+  sleep_ms(STALL_MS);
+  CHECK_EQUAL(kill(server.pid, SIGCONT), 0);
+  CHECK_EQUAL(raw_number(&redis, "TIME"), 2);
+  int64_t since = strtoll(redis.element[1].text, NULL, 10) + 1, until = now_ms() + 60000;
+  while ((heard_since(since) < COUNT || listeners(&redis, "order") < COUNT) && now_ms() < until)
+    sleep_ms(50);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  for (int i = 0; i < COUNT; i++)
+    CHECK_EQUAL(reap(pid[i]), 0);
+  CHECK_EQUAL(common->next, COUNT);
+  for (int i = 0; i < COUNT; i++)
+    CHECK_EQUAL(common->order[i], i);
+  CHECK_EQUAL(fairlock_deinit(&holder), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(nothing_left(&redis, "order"));
 }
 
 static void test_2_processes(void)
@@ -336,6 +389,7 @@ const struct check_test check_tests[] = {
     {"order: 8 threads of a client", test_8_threads},
     {"order: 64 threads of a client", test_64_threads},
     {"order: 8 processes with 8 threads each", test_8_by_8},
+    {"order: a server that stalls", test_stall},
     {"order: re-entry keeps the line waiting", test_reentry},
     {"order: leavers disturb nobody", test_leavers},
     {"order: a wait of more than a day", test_longer_than_a_day},

@@ -2,6 +2,7 @@
  * The scripts as embedded: the server must give each the SHA-1 that the library calls it by. That
  * lock/scripts.c is what generate.sh makes of the Lua sources is checked by test_generated.sh.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "harness.h"
@@ -25,7 +26,68 @@ static void test_sha1(void)
   load(&fairlock_inspect_script);
 }
 
+/* An argument that no client of ours writes: an error that says so, and nothing is written. */
+static void test_malformed(void)
+{
+  static const char *const arguments[] = {
+      "",
+      "id",
+      "id 9000000000000",
+      "id 9000000000000 0",
+      "id abc 0 30000",
+      "id 9000000000000 abc 30000",
+      "id 9000000000000 -abc 30000",
+      "id 9000000000000 - 30000",
+      "id 9000000000000 05000 30000",
+      "id 9000000000000 -01 30000",
+      "id 9000000000000 0 00",
+      "id 9000000000000 0 abc",
+      "id 9000000000000 0 -1",
+      "id 9000000000000 0 123456789012345678901234567890",
+      "id 9000000000000 123456789012345678901234567890 30000",
+      "id 9000000000000 0 30000 abc",
+      "id 9000000000000 0 30000 1 1",
+  };
+  begin();
+  load(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
+  load(&fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE]);
+  for (size_t i = 0; i < 2 * (sizeof arguments / sizeof arguments[0]); i++) {
+    const char *argument = arguments[i / 2];
+    bool answered = raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s",
+                            fairlock_scripts[i % 2].sha1, argument);
+    bool said = strstr(redis.element[0].text, "ERR malformed request") != NULL;
+    if (!CHECK(!answered && said)) printf("# \"%s\": %s\n", argument, redis.element[0].text);
+    CHECK_EQUAL(raw_number(&redis, "DBSIZE"), 0);
+  }
+}
+
+/*
+ * Redisson 3 looks again when its score says that the lease has ended, and never again if it has
+ * not. Some servers count a lease from when PEXPIRE runs, later than TIME said.
+ */
+static void test_first_in_line_looks_late(void)
+{
+  static const char margin[] =
+      "local t = redis.call('time') "
+      "return redis.call('zscore', KEYS[2], 'peer') - 300000 "
+      "- redis.call('pttl', KEYS[1]) - t[1] * 1000 - math.floor(t[2] / 1000)";
+  begin();
+  load(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
+  const char *sha1 = fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1;
+  CHECK(raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", sha1, "id 9000000000000 0 30000"));
+  char token[32], renewal[64];
+  (void)snprintf(token, sizeof token, "%s", raw_text(&redis, "HGET notes token"));
+  CHECK_EQUAL(raw_number(&redis, "RPUSH queue peer"), 1);
+  CHECK_EQUAL(raw_number(&redis, "ZADD scores 1 peer"), 1);
+  (void)snprintf(renewal, sizeof renewal, "id 9000000000000 -1 30000 %s", token);
+  CHECK(raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", sha1, renewal));
+  int64_t late = raw_number(&redis, "EVAL %s 2 x scores", margin);
+  if (!CHECK(late > 50 && late < 150)) printf("# %d ms late\n", (int)late);
+}
+
 const struct check_test check_tests[] = {
     {"scripts: the server's SHA-1", test_sha1},
+    {"scripts: a malformed request", test_malformed},
+    {"scripts: the first in line looks again late enough", test_first_in_line_looks_late},
     {NULL, NULL},
 };

@@ -523,8 +523,11 @@ static void flushall(const struct call *call)
   reply_text(call->reply, VALUE_STATUS, text_of("OK"));
 }
 
-/* WRITES: marks a script as having changed something. GROWS: refused when there is no memory. */
-enum { READS = 0, WRITES = 1, GROWS = 3 };
+/*
+ * WRITES: marks a script as having changed something. GROWS: refused when there is no memory.
+ * KEYLESS: its first argument is no key.
+ */
+enum { READS = 0, WRITES = 1, GROWS = 3, KEYLESS = 4 };
 
 static const struct command {
   const char *name;
@@ -532,7 +535,7 @@ static const struct command {
   int flags;
   void (*run)(const struct call *call);
 } commands[] = {
-    {"time", 1, 1, READS, time_now},
+    {"time", 1, 1, KEYLESS, time_now},
     {"hget", 3, 3, READS, hget},
     {"hset", 4, 512, GROWS, hset},
     {"hdel", 3, 512, WRITES, hdel},
@@ -560,11 +563,11 @@ static const struct command {
     {"pexpire", 3, 3, WRITES, pexpire},
     {"pttl", 2, 2, READS, pttl},
     {"persist", 2, 2, WRITES, persist},
-    {"publish", 3, 3, READS, publish_message},
-    {"spublish", 3, 3, READS, publish_to_shard},
-    {"pubsub", 2, 512, READS, pubsub},
-    {"ping", 1, 2, READS, ping},
-    {"flushall", 1, 2, WRITES, flushall},
+    {"publish", 3, 3, KEYLESS, publish_message},
+    {"spublish", 3, 3, KEYLESS, publish_to_shard},
+    {"pubsub", 2, 512, KEYLESS, pubsub},
+    {"ping", 1, 2, KEYLESS, ping},
+    {"flushall", 1, 2, WRITES | KEYLESS, flushall},
 };
 
 static const struct command *command_named(struct text name)
@@ -588,6 +591,11 @@ bool command_execute(struct redis *redis, const struct text *argv, int argc, str
   if (redis->denied != NULL && redis->scripting && redis->ours &&
       strcmp(redis->denied, command->name) == 0) {
     reply_error(reply, "NOPERM this user has no permissions to run the command");
+    return true;
+  }
+  if (redis->migrating && redis->scripting && redis->ours && !(command->flags & KEYLESS) &&
+      store_find(&redis->store, argv[1]) == NULL) {
+    reply_error(reply, "ERR Script attempted to access a non local key in a cluster node");
     return true;
   }
   if (redis->role == REDIS_REPLICA && redis->scripting && command->flags & WRITES) {

@@ -161,6 +161,7 @@ static void follow(struct device *device)
   topology->address = device->address;
   topology->address_size = sizeof device->address;
   if (profile->way == BY_SENTINEL) topology->service = "doors";
+  topology->cluster = profile->way == BY_CLUSTER;
   topology->replicas = profile->synced;
   if (device->engine.response_ms < 1000) topology->replicas_ms = device->engine.response_ms / 2;
   device->seed = 1;
@@ -194,10 +195,8 @@ static void look_at(struct party *party)
 {
   struct device *device = party->device;
   uint32_t held = fairlock_engine_remaining_ms(&party->handle, device_clock(device));
-  bool keeps = party->job == JOB_HOLD || party->job == JOB_REENTER;
-  if (held == 0 && keeps && party->believes && party->lost != party->believed)
-    world_fail(device->world, "%s is not told that it lost %s", party->id, party->lock->text[0]);
-  int64_t until = held > 0 ? device_when(device, party->handle.limit) : 0;
+  check_told_of_loss(party, held > 0);
+  int64_t until = held > 0 ? device_when(device, party->handle.ends_at) : 0;
   check_belief(party, held > 0, until, party->handle.token);
   program_look(party);
 }
@@ -360,6 +359,8 @@ static void configure(struct device *device)
     config->response_ms =
         (uint32_t)random_between(random, FAIRLOCK_WAITER_MIN_MS, FAIRLOCK_WAITER_MIN_MS * 3 / 2);
   }
+  uint32_t longest = config_or(config->waiter_ms, 5000) / 2 * 3;
+  if (config->response_ms > longest) config->response_ms = longest;
   /* an operation has to outlast the connection's death */
   if (offline > 0) config->offline_ms = offline > config->waiter_ms ? offline : config->waiter_ms;
   if (device->slow) suit_slow(device);

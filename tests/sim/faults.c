@@ -67,6 +67,15 @@ static void server_well(void *object, uint32_t stamp)
   redis_set_refusal(world->redis, NULL, false);
   redis_set_full(world->redis, false);
   redis_set_denied(world->redis, NULL);
+  redis_set_migrating(world->redis, false);
+}
+
+/* The server's slots move. The holder and those who wait may not notice. */
+static void migrate(struct world *world)
+{
+  TRACE(world, "the slots move");
+  redis_set_migrating(world->redis, true);
+  world_later(world, random_around(&world->random, 3 * SECOND), server_well, world, 0);
 }
 
 static void refuse(struct world *world)
@@ -80,6 +89,10 @@ static void refuse(struct world *world)
   };
   redisson_late(world);
   world->refused_at = INT64_MAX;
+  if (random_chance(&world->random, 300)) {
+    migrate(world);
+    return;
+  }
   const char *error = errors[random_below(&world->random, 5)];
   bool all = random_chance(&world->random, 500);
   TRACE(world, "%s is refused: %s", all ? "all" : "each script", error);

@@ -444,6 +444,11 @@ void redis_set_full(struct redis *redis, bool full)
   redis->full = full;
 }
 
+void redis_set_migrating(struct redis *redis, bool migrating)
+{
+  redis->migrating = migrating;
+}
+
 void redis_set_refusal(struct redis *redis, const char *error, bool all)
 {
   redis->refusal = error;

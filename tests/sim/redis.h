@@ -107,6 +107,12 @@ bool redis_has_messages(const struct redis_client *client);
 void redis_set_full(struct redis *redis, bool full);
 void redis_set_refusal(struct redis *redis, const char *error, bool all);
 
+/*
+ * The slots of all keys move away, though no key has moved yet: a key that does not exist counts as
+ * one that has moved.
+ */
+void redis_set_migrating(struct redis *redis, bool migrating);
+
 /* Scripts with four keys, as ours have, may not run this command; NULL ends that. */
 void redis_set_denied(struct redis *redis, const char *command);
 

@@ -18,6 +18,7 @@ struct redis {
   lua_State *lua;
   struct reply inner; /* of the command that a script calls */
   bool full;
+  bool migrating;
   bool dirty; /* the script has written */
   bool scripting;
   const char *refusal;

@@ -456,7 +456,7 @@ void redisson_crash(struct world *world)
     bool long_one = random_chance(&world->random, 300);
     redisson->asleep_until =
         world->now + random_around(&world->random, long_one ? 2 * MINUTE : 5 * SECOND);
-    redisson->party->late = true;
+    redisson->party->peer.late = true;
     return;
   }
   struct link *link = redisson->link;
@@ -469,7 +469,7 @@ void redisson_crash(struct world *world)
 void redisson_late(struct world *world)
 {
   for (int i = 0; i < world->profile.redissons; i++)
-    world->redissons[i].party->late = true;
+    world->redissons[i].party->peer.late = true;
 }
 
 bool redisson_idle(struct world *world)

@@ -123,6 +123,12 @@ bool role_execute(struct redis_client *client, const struct text *argv, int argc
     wait_for(client, argv, argc, reply);
   } else if (evaluates && moved && argc > 3) {
     send_elsewhere(redis, argv[3], reply);
+  } else if (text_is(argv[0], "ROLE")) {
+    /* the two servers replicate each other from the beginning */
+    reply_add(reply, VALUE_ARRAY, 3);
+    reply_text(reply, VALUE_TEXT, text_of(redis->role == REDIS_REPLICA ? "slave" : "master"));
+    reply_add(reply, VALUE_INTEGER, 1);
+    reply_add(reply, VALUE_ARRAY, 0);
   } else if (redis->role == REDIS_SENTINEL && text_is(argv[0], "SENTINEL")) {
     reply_add(reply, VALUE_ARRAY, 2);
     reply_text(reply, VALUE_TEXT, text_of(redis->master));

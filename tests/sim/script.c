@@ -306,6 +306,11 @@ void script_eval(struct redis_client *client, bool by_hash, const struct text *a
   }
   if (entry == NULL) entry = load(redis, argv[1], digest, reply);
   if (entry == NULL) return;
+  for (int i = 0; i < keys && redis->migrating; i++) {
+    if (store_find(&redis->store, argv[3 + i]) != NULL) continue;
+    reply_error(reply, "TRYAGAIN Multiple keys request during rehashing of slot");
+    return;
+  }
   set_table(lua, "KEYS", argv + 3, (int)keys);
   set_table(lua, "ARGV", argv + 3 + keys, argc - 3 - (int)keys);
   redis->scripting = true;

@@ -67,7 +67,7 @@ static void name_keys(struct lock *lock, int index)
     int size = snprintf(lock->text[i], sizeof lock->text[i], formats[i], index);
     lock->keys[i] = (struct text){lock->text[i], (size_t)size};
   }
-  lock->idle_since = -1;
+  lock->idle.since = -1;
 }
 
 /* The server */

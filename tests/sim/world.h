@@ -10,7 +10,7 @@
  *   profile.c   what kind of world it is
  *   faults.c    what goes wrong
  *   failover.c  the second server: replication, and how it takes over
- *   checks.c    the promises
+ *   promises.h  what is promised, and who checks it
  *   world.c     puts all that together and ends it
  */
 #ifndef SIM_WORLD_H
@@ -18,6 +18,7 @@
 
 #include "engine.h"
 #include "events.h"
+#include "promises.h"
 #include "random.h"
 #include "redis.h"
 
@@ -31,12 +32,6 @@
 
 #define HANDLES 4
 #define FAULTS  16 /* kinds of them */
-
-/*
- * How many of a party's holds are remembered that were ended by force, and as many that a server
- * lost: for each, the message that granted it may still be on its way.
- */
-#define REMEMBERED 16
 
 /* Kinds of faults, as bits. */
 enum {
@@ -176,109 +171,51 @@ enum job {
   JOB_GONE
 };
 
-/* A hold that somebody else has ended by force. */
-struct forced {
-  uint64_t token;
-  uint32_t at;   /* on the device's clock */
-  int64_t until; /* when its lease would have ended */
-};
-
-/* A hold that the master does not have, or not for as long as its holder was told. */
-struct stray {
-  uint64_t token;
-  int64_t until; /* it may be believed in until then; INT64_MAX: for as long as it is renewed */
-};
-
-/* Somebody who acquires a lock under one id: a handle of a device, or a Redisson waiter. */
+/*
+ * Somebody who acquires a lock under one id: a handle of a device, or a Redisson waiter. Each
+ * promise has its part of it.
+ */
 struct party {
   struct world *world;
   struct lock *lock;
   struct device *device; /* NULL: a Redisson waiter */
   char id[48];
-  bool gone;      /* crashed, or taken out */
-  bool taken_out; /* and the engine has said that nothing is left of it */
-  bool unknown;   /* a release of it came to UNKNOWN: an acquire in doubt may be left behind */
-  bool unheard;   /* and the server refused meanwhile to end its subscription */
-  bool astray; /* it left its place on a server that is no master: the master has not heard of it */
+  bool gone;        /* crashed, or taken out */
+  uint64_t granted; /* the token of its last hold, as the server saw it */
+  struct party *next;
 
-  /* What the server has seen of it. */
-  bool queued;
-  bool revived;   /* a place that the new master knew of: its leave may have been lost */
-  bool uncertain; /* its leave was refused half-way: it may have kept its place */
-  /* a Redisson waiter that was woken and could not act in time: it may have lost its place */
-  bool late;
-  /* arrivals: the first, and the first of which the place must have been kept */
-  uint64_t earliest, latest;
-  int64_t heard, arrived;
-  int64_t changed; /* when it was first heard on its present connection */
-  /* of a waiter of ours, by its last heartbeat; until then it lives, ms of the server's clock */
-  int64_t timeout_ms, alive_until;
-  uint64_t heard_step; /* in which the request was sent */
-  uint64_t asked_step; /* in which the newest acquire that has come was sent, whatever its answer */
-  double score;        /* a Redisson waiter's */
-  int64_t acquired;    /* when it began its last hold, ms of the server's clock; likewise */
-  struct link *link;
-  struct party *before, *after;
-  uint64_t granted;   /* the token of its last hold     */
-  uint64_t released;  /* of the last hold it has ended  */
-  uint64_t held_step; /* the request that its last hold began with was sent in it, ... */
-  bool came_by_claim; /* ... unless it came by a handover */
-  bool claims;        /* it was handed the lock, and has not confirmed it */
-  bool excused;       /* a Redisson waiter: somebody has forced its release */
-  struct forced forced[REMEMBERED];
-  unsigned forced_count;
-  /* holds, or parts of leases, that a fail-over lost or that a server gave that was no master */
-  struct stray strays[REMEMBERED];
-  unsigned stray_count;
-  uint64_t epoch;   /* of the server's data, of its last hold */
-  bool over;        /* the server has ended it, or lost it */
-  uint32_t over_at; /* on the device's clock */
-  int64_t asked_at; /* when its newest acquire came to the master */
-
-  /* What it believes. */
-  bool believes;
-  int64_t believes_until;
-  uint64_t believed;
-  struct party *next_believer;
+  struct belief belief;
+  struct loss loss;
+  struct place place;
+  struct handover handover;
+  struct repetition repetition;
+  struct lease lease;
+  struct peer peer;
+  struct progress progress;
+  struct left left;
 
   /* The program. */
   struct fairlock handle;
   enum job job;
-  uint32_t stamp;     /* of the job's next step   */
-  uint32_t operation; /* counts operations        */
-  uint64_t token;     /* of the hold being released */
-  uint64_t lost;      /* of the last hold that was lost: its lease ends it */
-  uint32_t lease;     /* of the operation; FAIRLOCK_RENEW: renewed */
-  int64_t lease_from; /* when the holder learned of it */
-  /* when the lease of the hold has ended; INT64_MAX: not known, or it is renewed */
-  int64_t ends;
-  int64_t started; /* when the operation began */
-  int64_t due;     /* when it is over, if it is answered */
-  uint64_t start_step;
-  int64_t frozen; /* the device's frozen time when the operation began */
-  bool last, endless;
-  const struct link *began_on; /* the connection when the operation began */
-  struct party *next;
+  uint32_t stamp; /* of the job's next step */
+  bool last;      /* the release ends the hold */
 };
 
 struct lock {
   char text[4][64];
   struct text keys[4];
+  /* as it stood after the last script; expires in ms of the server's clock */
   struct party *holder;
-  uint64_t token, highest;
+  uint64_t token;
+  int64_t expires;
   uint64_t revived; /* of the hold that the new master knew of: its release may have been lost */
-  int64_t expires;  /* the lease as it stood after the last script, ms of the server's clock */
-  uint64_t ended;   /* the token of the last hold, if a release has ended it */
-  uint64_t arrivals;
-  struct party *first, *last; /* queued, by arrival */
+
   struct party *believers;
-  uint64_t believed;
-  struct party *woken; /* by our notes: a Redisson waiter, its score then, and when, in ms */
-  double woken_score;
-  int64_t woken_at;
-  int64_t idle_since; /* free, with somebody waiting; -1: it is not so */
-  bool idle_ours;     /* and somebody of ours */
-  int64_t evicted;
+  struct tokens tokens;
+  struct arrivals queue;
+  uint64_t ended; /* the token of the last hold, if a release has ended it */
+  struct woken woken;
+  struct idle idle;
 };
 
 struct device {
@@ -384,8 +321,6 @@ struct party *device_add_party(struct device *device, int place);
 /* program.c */
 void program_start(struct party *party);
 void program_look(struct party *party); /* after each time the client was serviced */
-/* The server has carried out a late acquire, with that lease, for the hold with the token. */
-void program_prolonged(struct party *party, uint64_t token, int64_t lease_ms);
 
 /* redisson.c */
 void redisson_start_all(struct world *world);
@@ -409,18 +344,6 @@ void failover_executed(struct world *world, const struct execution *execution);
 bool failover_goes_on(const struct world *world);
 /* whoever may be promoted next; NULL: nobody */
 struct node *failover_replica(const struct world *world);
-
-/* checks.c */
-void check_execution(struct world *world, const struct execution *execution);
-void check_belief(struct party *party, bool believes, int64_t until, uint64_t token);
-void check_taken_out(const struct party *party);
-void check_wiped(struct world *world);
-/* The master is another one now; before, the clock of the old one was ahead by that. */
-void check_promoted(struct world *world, struct redis *old, int64_t jump);
-/* The network is whole: whoever waits has asked the master lately. */
-void check_asking(struct world *world);
-void check_nothing_left(struct world *world, bool swept);
-void check_subscriptions(struct world *world);
 
 /* world.c */
 struct party *world_add_party(struct world *world, const char *id, struct lock *lock);

@@ -154,7 +154,7 @@ continued() {
 # keeper_of PID: the process that keeps the lock for a fairlock run; the other child is the command
 keeper_of() {
   tr ' ' '\n' <"/proc/$1/task/$1/children" | while read -r child; do
-    [ "$(readlink "/proc/$child/exe")" != "$fairlock" ] || echo "$child"
+    [ "$(cat "/proc/$child/comm")" != "${fairlock##*/}" ] || echo "$child"
   done
 }
 

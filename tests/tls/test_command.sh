@@ -129,10 +129,11 @@ test_misuse() {
   # no TLS there
   expect 75 timeout 60 "$fairlock" run -w 1 a true
   said "$FAIRLOCK_URL: the server cannot be reached"
+  said 'Does that port speak TLS?'
   # and none here
   start_tls server
-  expect 75 "$fairlock" run --url redis://127.0.0.1:$tls_port a true
-  said 'with TLS, rediss://'
+  expect 75 "$fairlock" run -n --url redis://127.0.0.1:$tls_port a true
+  said 'Does that port want TLS?'
   # a build without it
   expect 64 "$build/fairlock" run a true
   said "built without TLS"

@@ -8,7 +8,7 @@ includes="-Iresp -Iport -Iport/posix -Iport/openssl -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c' port/conformance/conformance.c)
-host=$(sh tests/tools/sources.sh 'boards/host/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
+host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '/fuzz_bearssl')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
@@ -46,7 +46,7 @@ for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, ports" each "$single" $compiler -std=c11 $warnings -Iresp -Iport -Iport/single -Ilock -O2 -c -o /dev/null
   # shellcheck disable=SC2086
-  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/host -Iport/conformance \
+  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Itests -Itests/server -Iboards/fairlock -Iport/conformance \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 # Zephyr's kernel is one that stands in for it.

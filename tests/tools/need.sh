@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sees to it that Debian packages are installed: tests/tools/need.sh PACKAGE... As root, or by sudo
 # without a password, it installs what is missing; otherwise it prints the line that does, and
-# fails. It waits for 10 minutes for another package manager to end. No package it is used for
+# fails. So it does for everybody with INSTALL=0 in the environment. It waits for 10 minutes for another package manager to end. No package it is used for
 # starts a service. Where there is no apt, it looks for what the packages have, by packages.txt, and
 # installs nothing: if anything is missing, it says how that package manager is asked for it.
 set -eu
@@ -91,12 +91,17 @@ for package in "$@"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
-if [ "$(id -u)" = 0 ]; then
+line="apt-get update && apt-get install -y --no-install-recommends$missing"
+[ "$(id -u)" = 0 ] || line="sudo sh -c '$line'"
+if [ "${INSTALL-}" = 0 ]; then
+  echo "missing packages, and INSTALL=0; run: $line" >&2
+  exit 1
+elif [ "$(id -u)" = 0 ]; then
   as_root=
 elif sudo -n true 2>/dev/null; then
   as_root=sudo
 else
-  echo "missing packages; run: sudo sh -c 'apt-get update && apt-get install -y --no-install-recommends$missing'" >&2
+  echo "missing packages; run: $line" >&2
   exit 1
 fi
 echo "installing:$missing" >&2

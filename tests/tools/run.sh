@@ -4,11 +4,13 @@
 # anything else. One that ends with an error but names no failed test counts as a failed test
 # itself. With CI=true a skipped test counts as failed. TEST_TIMEOUT: seconds for one program
 # (default 1800). RUNNER: what to run compiled programs with, such as valgrind. JOBS: how many run
-# side by side (default 2; most of them wait most of the time). QUIET=1: says nothing of a program
-# whose tests all passed.
+# side by side (default 2; most of them wait most of the time). Before each program's lines is how
+# far it is: [12/48], the twelfth that has ended. QUIET=1: says nothing of a program whose tests all
+# passed.
 set -u
 if [ "${1:-}" = --one ]; then
-  program=$3
+  all=$3
+  program=$4
   unset JOBS # which is ours, not that of a suite
   log=$(mktemp "$2/log.XXXXXX")
   runner=
@@ -33,18 +35,22 @@ if [ "${1:-}" = --one ]; then
   if [ "$skip" -gt 0 ] && [ "${CI:-}" = true ]; then
     bad=$((bad + skip)) skip=0
   fi
+  ended=1
+  until mkdir "$2/ended.$ended" 2>/dev/null; do ended=$((ended + 1)); done # each number once
   { # in one go, so that what runs beside it does not come between
-    echo "== $program"
+    echo "[$ended/$all] $program"
     grep -v '^ok ' "$log"
     echo "   $ok ok, $bad not ok, $skip skipped, $took s, $busy s of a processor"
   } >"$log.shown"
-  if [ "${QUIET:-}" != 1 ] || [ $((bad + skip)) -gt 0 ]; then cat "$log.shown"; fi
+  if [ "${QUIET:-}" != 1 ] || [ $((bad + skip)) -gt 0 ]; then
+    dd bs=1048576 <"$log.shown" 2>/dev/null # where the output is a file, two cats overwrite each other
+  fi
   echo "$ok $bad $skip $program" >"$log.counts"
   exit 0
 fi
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-printf '%s\n' "$@" | xargs -d '\n' -n 1 -P "${JOBS:-2}" sh "$0" --one "$logs"
+printf '%s\n' "$@" | xargs -d '\n' -n 1 -P "${JOBS:-2}" sh "$0" --one "$logs" $#
 counts=$(cat "$logs"/*.counts)
 count() {
   echo "$counts" | awk -v field="$1" '{ sum += $field } END { print sum + 0 }'

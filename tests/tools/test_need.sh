@@ -4,6 +4,7 @@
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317
 set -u
 . tests/support/verdicts.sh
+unset INSTALL MAKEFLAGS MFLAGS
 
 # pretend NAME LINE...: a program of that name, before all others
 pretend() {
@@ -38,6 +39,33 @@ pretend apt-get 'echo "E: Unable to locate package package" >&2' 'exit 100'
 needs "it does not wait for a package that is not there" 1 0
 verdict "need: it says why" grep -q 'Unable to locate' "$folder/log"
 
+# What will be installed is said before it is; with INSTALL=0 that is all, and the line to run.
+pretend apt-get 'cat "$FOLDER/log" >>"$FOLDER/calls"'
+needs "it works at once" 0 0
+verdict "need: it says first what it installs" [ "$(sort -u "$folder/calls")" = 'installing: package' ]
+run='apt-get update && apt-get install -y --no-install-recommends package'
+for user in 0 7; do
+  pretend id "echo $user"
+  [ $user = 0 ] || run="sudo sh -c '$run'"
+  (
+    INSTALL=0
+    export INSTALL
+    needs "with INSTALL=0 it fails, for user $user" 1 0
+    exit $failed
+  ) || failed=1
+  verdict "need: it says what to run" grep -qF "INSTALL=0; run: $run" "$folder/log"
+  verdict "need: it has asked no apt-get" [ ! -e "$folder/calls" ]
+  for words in 'env INSTALL=0 make' 'make INSTALL=0'; do
+    # shellcheck disable=SC2086
+    PATH="$folder:$PATH" $words -s --no-print-directory packages >"$folder/log" 2>&1
+    verdict "need: so does $words" [ $? -ne 0 -a ! -e "$folder/calls" ]
+    verdict "need: and says so" grep -q 'INSTALL=0; run: .* redis-tools' "$folder/log"
+  done
+  PATH="$folder:$PATH" make -s --no-print-directory STATIC=1 INSTALL=0 CC=no-such-compiler help >"$folder/log" 2>&1
+  verdict "need: asked from the Makefile itself, too" grep -q 'INSTALL=0; run: .* musl-tools' "$folder/log"
+done
+pretend id 'echo 0'
+
 # A machine without apt has all programs of this one but dpkg's and apt's.
 there=$folder/there
 mkdir "$there"
@@ -54,7 +82,7 @@ unset IFS
 
 # elsewhere COMMAND...: on that machine, whose output is in $folder/log
 elsewhere() {
-  env -u MAKEFLAGS -u MFLAGS -u BUILD -u SERVER PATH="$there" "$@" >"$folder/log" 2>&1
+  env -u MAKEFLAGS -u MFLAGS -u BUILD -u SERVER -u INSTALL PATH="$there" "$@" >"$folder/log" 2>&1
 }
 
 # says LINE...: these are the output
@@ -63,8 +91,8 @@ says() {
 }
 
 # Of what the tests need, each thing that the packages have is found; so each line of packages.txt
-# that make test needs looks for the right thing.
-needed=$(make -npq help 2>/dev/null | sed -n 's/^PACKAGES := //p')
+# that the suites need looks for the right thing.
+needed=$(make -npq help 2>/dev/null | sed -n 's/^PACKAGES\(_ALL\)* := //p')
 verdict "need: the Makefile's list can be read" [ "$(echo "$needed" | wc -w)" -gt 20 ]
 # shellcheck disable=SC2086
 if dpkg-query -W $needed >/dev/null 2>&1; then
@@ -92,17 +120,17 @@ elsewhere make -s --no-print-directory BUILD="$folder/build" demo
 verdict "need: without apt make demo shows what it shows" [ $? -eq 0 ]
 
 # Not there: redis, jq, and what is nowhere else.
-rm -f "$there/jq" "$there"/redis-* "$there/spin"
-missing="missing, by the names of Debian's packages: redis-tools jq spin"
+rm -f "$there/jq" "$there"/redis-* "$there/original-awk"
+missing="missing, by the names of Debian's packages: redis-tools jq original-awk"
 
 # names MANAGER LINE: alone on that machine, it is asked for them so
 names() {
   printf '#!/bin/sh\necho ran >>"%s"\n' "$folder/ran" >"$there/$1"
   chmod +x "$there/$1"
-  elsewhere sh tests/tools/need.sh git redis-tools jq gcc spin
+  elsewhere sh tests/tools/need.sh git redis-tools jq gcc original-awk
   status=$?
   rm "$there/$1"
-  verdict "need: in the words of $1" says "$missing" "  $2" "  not by $1, as far as is known here: spin"
+  verdict "need: in the words of $1" says "$missing" "  $2" "  not by $1, as far as is known here: original-awk"
   verdict "need: it fails and runs no $1" [ "$status" -eq 1 -a ! -e "$folder/ran" ]
 }
 names dnf 'as root: dnf install jq redis'

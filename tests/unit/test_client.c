@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GREETING "%1\r\n$2\r\nid\r\n:10\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
 
@@ -74,6 +75,13 @@ static void close_now(void *context)
 }
 
 static struct port_transport transport = {connect_now, take, say, close_now, NULL, NULL};
+
+static bool forked; /* this process takes itself for another one */
+
+pid_t getpid(void)
+{
+  return forked ? 2 : 1;
+}
 
 static void report(const struct fairlock_report *part, void *context)
 {
@@ -177,7 +185,7 @@ static void test_untrusted_by_the_server(void)
 static void note(enum fairlock_log_event event, int status, const char *text, void *context)
 {
   CHECK_EQUAL(event, FAIRLOCK_LOG_NOT_CONNECTED);
-  CHECK(text == NULL);
+  CHECK(strcmp(text, fairlock_status_text(status)) == 0);
   *(int *)context += status;
 }
 
@@ -336,7 +344,7 @@ static void test_lease_is_over(void)
   says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_token(&handle), 5);
-  handle.limit = port_clock_ms();
+  handle.ends_at = port_clock_ms();
   CHECK_EQUAL(fairlock_token(&handle), 0);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
   fairlock_client_deinit(&client);
@@ -555,6 +563,63 @@ static void test_close_waits_for_send(void)
   fairlock_client_deinit(&client);
 }
 
+/*
+ * A forked process can do nothing with the client, and neither locks its mutex nor uses its
+ * transport. tests/server/test_fork.c forks; here the process only takes itself for another one.
+ */
+static void test_forked(void)
+{
+  static struct fairlock other;
+  static struct fairlock_topology topology;
+  char text[FAIRLOCK_ERROR_SIZE + FAIRLOCK_HOLDER_ID_SIZE];
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_PENDING);
+  fairlock_poll(&client, 0);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n"; /* held, token 5 */
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  size_t before = sent;
+  (void)alarm(60); /* for one who waits for the mutex */
+  port_mutex_lock(&client.mutex);
+  forked = true;
+  CHECK_EQUAL(fairlock_remaining_ms(&handle), 0);
+  CHECK_EQUAL(fairlock_token(&handle), 0);
+  CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_acquire(&handle, 10000, 1000), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 1000), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_force_release(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_inspect(&client, "door", 4, report, NULL), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_FORKED);
+  CHECK(fairlock_poll(&client, 1000) > 60000);
+  CHECK_EQUAL(fairlock_wants(&client), 0);
+  fairlock_stop(&client);
+  fairlock_run(&client);
+  fairlock_error(&client, text);
+  CHECK_EQUAL(text[0], 0);
+  fairlock_id(&handle, text);
+  CHECK_EQUAL(text[0], 0);
+  CHECK_EQUAL(fairlock_read_counters(&client).requests, 0);
+  forked = false;
+  port_mutex_unlock(&client.mutex);
+  (void)alarm(0);
+  CHECK_EQUAL(sent, before);
+  CHECK(fairlock_remaining_ms(&handle) > 0);
+  fairlock_client_deinit(&client);
+}
+
 const struct check_test check_tests[] = {
     {"client bad names", test_bad_names},
     {"client nobody there", test_nobody_there},
@@ -562,6 +627,7 @@ const struct check_test check_tests[] = {
     {"client untrusted", test_untrusted},
     {"client untrusted by the server", test_untrusted_by_the_server},
     {"client log", test_log},
+    {"client forked", test_forked},
     {"client follow", test_follow},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},

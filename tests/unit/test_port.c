@@ -12,6 +12,7 @@
 #undef _FORTIFY_SOURCE    /* its inline functions get in the way of the wrappers */
 
 #include "check.h"
+#include "fairlock.h"
 #include "posix.h"
 
 #include <dlfcn.h>
@@ -30,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -46,10 +48,15 @@
 
 #define HOST_SEVERAL "several.test" /* resolves to `several` */
 #define HOST_UNKNOWN "unknown.test"
+#define HOST_BROKEN  "broken.test" /* the system cannot even ask */
+#define HOST_SLOW    "slow.test"   /* as HOST_SEVERAL, but only when `answering` */
 
 static struct sockaddr_in several_address[4];
 static struct addrinfo several[4];
-static int several_given_back;
+static atomic_int several_given_back;
+static atomic_bool answering;
+static atomic_int asked, answered; /* lookups of HOST_SLOW that have begun, and ended */
+static bool without_threads;
 
 static atomic_int calls;           /* send, recv, poll, setsockopt           */
 static atomic_int limits_set;      /* setsockopt of SO_RCVTIMEO               */
@@ -64,6 +71,12 @@ static void find_real(const char *name, void *function, size_t size)
   void *found = dlsym(RTLD_NEXT, name);
   if (found == NULL) abort();
   memcpy(function, &found, size);
+}
+
+static void pause_ms(long ms)
+{
+  struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+  (void)nanosleep(&time, NULL);
 }
 
 ssize_t send(int socket, const void *data, size_t size, int flags)
@@ -136,17 +149,38 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
   static _Thread_local int (*real)(const char *, const char *, const struct addrinfo *,
                                    struct addrinfo **);
   if (real == NULL) find_real("getaddrinfo", &real, sizeof real);
+  bool name = strstr(host, ".test") != NULL;
+  if (name && hints->ai_flags & AI_NUMERICHOST) return EAI_NONAME;
   if (strcmp(host, HOST_UNKNOWN) == 0) return EAI_NONAME;
-  if (strcmp(host, HOST_SEVERAL) != 0) return real(host, service, hints, result);
+  if (strcmp(host, HOST_BROKEN) == 0) {
+    errno = EMFILE;
+    return EAI_SYSTEM;
+  }
+  if (strcmp(host, HOST_SLOW) == 0) {
+    atomic_fetch_add(&asked, 1);
+    while (!atomic_load(&answering))
+      pause_ms(1);
+    atomic_fetch_add(&answered, 1);
+  } else if (strcmp(host, HOST_SEVERAL) != 0) {
+    return real(host, service, hints, result);
+  }
   *result = several;
   return 0;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *context)
+{
+  static _Thread_local int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  if (real == NULL) find_real("pthread_create", &real, sizeof real);
+  return without_threads ? EAGAIN : real(thread, attributes, run, context);
 }
 
 void freeaddrinfo(struct addrinfo *list)
 {
   static _Thread_local void (*real)(struct addrinfo *);
   if (real == NULL) find_real("freeaddrinfo", &real, sizeof real);
-  if (list == several) several_given_back++;
+  if (list == several) atomic_fetch_add(&several_given_back, 1);
   else real(list);
 }
 
@@ -163,7 +197,7 @@ static void resolve_to(const in_port_t *ports, size_t count)
     several[i].ai_addrlen = sizeof several_address[i];
     several[i].ai_next = i + 1 < count ? &several[i + 1] : NULL;
   }
-  several_given_back = 0;
+  atomic_store(&several_given_back, 0);
   tried_count = 0;
 }
 
@@ -172,12 +206,6 @@ static void resolve_to(const in_port_t *ports, size_t count)
 static uint32_t since(uint32_t began)
 {
   return port_clock_ms() - began;
-}
-
-static void pause_ms(long ms)
-{
-  struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-  (void)nanosleep(&time, NULL);
 }
 
 static in_port_t port_of(int server)
@@ -604,7 +632,7 @@ static void test_several_first_refuses(void)
   port_posix_tcp(&posix, HOST_SEVERAL, "0");
   check_service(&posix, server);
   CHECK_EQUAL(tried_count, 2);
-  CHECK_EQUAL(several_given_back, 1);
+  CHECK_EQUAL(atomic_load(&several_given_back), 1);
   tried_count = 0;
   check_service(&posix, server);
   CHECK_EQUAL(tried_count, 2); /* the order is the resolver's each time */
@@ -622,7 +650,7 @@ static void test_several_all_refuse(void)
   port_posix_tcp(&posix, HOST_SEVERAL, "0");
   CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
   CHECK_EQUAL(tried_count, 3);
-  CHECK_EQUAL(several_given_back, 1);
+  CHECK_EQUAL(atomic_load(&several_given_back), 1);
   (void)close(refusing);
 }
 
@@ -663,9 +691,63 @@ static void test_several_first_is_silent(void)
   resolve_to((in_port_t[]){port_of(silent.server), port_of(server)}, 2);
   port_posix_tcp(&posix, HOST_SEVERAL, "0");
   check_service(&posix, server);
-  CHECK_EQUAL(several_given_back, 1);
+  CHECK_EQUAL(atomic_load(&several_given_back), 1);
   (void)close(server);
   silent_down(&silent);
+}
+
+/* Connects, and closes again without a word from the server. Returns where it went first. */
+static in_port_t visit(struct port_posix *posix)
+{
+  tried_count = 0;
+  CHECK_EQUAL(connect_for(posix, LONG_MS), PORT_OK);
+  close_transport(posix);
+  return tried[0];
+}
+
+/* An address that accepts and says nothing is not tried again before the others. */
+static void test_several_first_is_mute(void)
+{
+  struct port_posix posix;
+  char seed[] = HOST_SEVERAL ":0";
+  int mute = listen_on(AF_INET, 8);
+  int server = listen_on(AF_INET, 8);
+  int refusing = bind_loopback(AF_INET);
+  resolve_to((in_port_t[]){port_of(mute), port_of(server), port_of(refusing)}, 3);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  CHECK_EQUAL(visit(&posix), port_of(mute));
+  tried_count = 0;
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_OK);
+  if (CHECK_EQUAL(tried[0], port_of(server))) {
+    int peer = accept(server, NULL, NULL);
+    check_exchange(&posix, peer);
+    (void)close(peer);
+  }
+  close_transport(&posix);
+  CHECK_EQUAL(visit(&posix), port_of(mute)); /* the order is the resolver's again */
+  CHECK_EQUAL(visit(&posix), port_of(server));
+  CHECK_EQUAL(visit(&posix), port_of(refusing)); /* from there to the first */
+  CHECK_EQUAL(visit(&posix), port_of(server));
+  CHECK(!aim(&posix, NULL)); /* which goes nowhere else */
+  CHECK_EQUAL(visit(&posix), port_of(refusing));
+  CHECK(aim(&posix, HOST_SEVERAL ":0"));
+  CHECK_EQUAL(visit(&posix), port_of(mute));
+  CHECK(!aim(&posix, NULL));
+  CHECK_EQUAL(visit(&posix), port_of(mute));
+  CHECK(port_posix_seeds(&posix, seed));
+  CHECK_EQUAL(visit(&posix), port_of(mute));
+  CHECK(!aim(&posix, NULL));
+  CHECK_EQUAL(visit(&posix), port_of(server));
+  CHECK(!aim(&posix, NULL));
+  CHECK_EQUAL(visit(&posix), port_of(refusing));
+  CHECK(port_posix_seeds(&posix, HOST_SEVERAL ":0," HOST_SEVERAL ":1"));
+  CHECK_EQUAL(visit(&posix), port_of(mute));
+  CHECK(aim(&posix, NULL));
+  CHECK(!aim(&posix, NULL));
+  CHECK_EQUAL(visit(&posix), port_of(mute)); /* of another seed */
+  (void)close(refusing);
+  (void)close(server);
+  (void)close(mute);
 }
 
 static void test_several_given_up(void)
@@ -683,15 +765,182 @@ static void test_several_given_up(void)
   CHECK_EQUAL(connect_for(&posix, 300), PORT_WOULD_BLOCK);
   CHECK_EQUAL(tried_count, 2);
   close_transport(&posix);
-  CHECK_EQUAL(several_given_back, 1);
+  CHECK_EQUAL(atomic_load(&several_given_back), 1);
   tried_count = 0;
-  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(connect_for(&posix, 300), PORT_WOULD_BLOCK);
   CHECK_EQUAL(tried_count, 1);
   CHECK_EQUAL(tried[0], port_of(silent.server)); /* its turn was cut off */
   close_transport(&posix);
-  CHECK_EQUAL(several_given_back, 2);
+  CHECK_EQUAL(atomic_load(&several_given_back), 2);
   (void)close(refusing);
   silent_down(&silent);
+}
+
+/* ---- names that take long to resolve ---- */
+
+static void hold_answers(void)
+{
+  atomic_store(&answering, false);
+  atomic_store(&asked, 0);
+  atomic_store(&answered, 0);
+  atomic_store(&several_given_back, 0);
+}
+
+/* Lets the resolver answer, and waits until every lookup has given its memory back. */
+static void let_answers_go(void)
+{
+  uint32_t began = port_clock_ms();
+  atomic_store(&answering, true);
+  while (atomic_load(&several_given_back) < atomic_load(&asked) && since(began) < LONG_MS)
+    pause_ms(1);
+  CHECK_EQUAL(atomic_load(&answered), atomic_load(&asked));
+  CHECK_EQUAL(atomic_load(&several_given_back), atomic_load(&asked));
+  pause_ms(20); /* for the threads to end */
+}
+
+/* A resolver that does not answer blocks nobody, and is waited for in the next attempt, too. */
+static void test_slow_name(void)
+{
+  struct port_posix posix;
+  int server = listen_on(AF_INET, 4);
+  hold_answers();
+  resolve_to((in_port_t[]){port_of(server)}, 1);
+  port_posix_tcp(&posix, HOST_SLOW, "0");
+  uint32_t began = port_clock_ms();
+  for (int i = 0; i < 100; i++)
+    CHECK_EQUAL(posix.transport.connect(posix.transport.context, 0), PORT_WOULD_BLOCK);
+  CHECK(since(began) < LONG_MS);
+  CHECK_EQUAL(port_posix_fd(&posix), -1);
+  began = port_clock_ms();
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 200), PORT_WOULD_BLOCK);
+  CHECK(since(began) >= 199);
+  CHECK(since(began) < LONG_MS);
+  for (int i = 0; i < 3; i++) {
+    close_transport(&posix);
+    CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
+  }
+  CHECK_EQUAL(atomic_load(&asked), 1);
+  atomic_store(&answering, true);
+  check_service(&posix, server);
+  CHECK_EQUAL(atomic_load(&asked), 1);
+  check_service(&posix, server);
+  CHECK_EQUAL(atomic_load(&asked), 2); /* for each connection */
+  let_answers_go();
+  (void)close(server);
+}
+
+/* The transport is ended while the resolver is asked. */
+static void test_slow_name_given_up(void)
+{
+  struct port_posix posix;
+  hold_answers();
+  resolve_to((in_port_t[]){htons(1)}, 1);
+  for (int closes = 1; closes <= 3; closes++) {
+    port_posix_tcp(&posix, HOST_SLOW, "0");
+    CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
+    for (int i = 0; i < closes; i++)
+      close_transport(&posix);
+    /* once more: what was begun is kept for the next attempt */
+    if (closes == 1) close_transport(&posix);
+    memset(&posix, 0x55, sizeof posix);
+  }
+  CHECK_EQUAL(atomic_load(&asked), 3);
+  let_answers_go();
+}
+
+/* The answer came while nobody waited: it is used soon, and given back otherwise. */
+static void test_slow_name_late_answer(void)
+{
+  struct port_posix posix;
+  int server = listen_on(AF_INET, 4);
+  hold_answers();
+  resolve_to((in_port_t[]){port_of(server)}, 1);
+  port_posix_tcp(&posix, HOST_SLOW, "0");
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
+  close_transport(&posix);
+  atomic_store(&answering, true);
+  check_service(&posix, server);
+  CHECK_EQUAL(atomic_load(&asked), 1);
+  hold_answers();
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
+  close_transport(&posix);
+  atomic_store(&answering, true);
+  pause_ms(5100);
+  check_service(&posix, server);
+  CHECK_EQUAL(atomic_load(&asked), 2); /* the old one is not used */
+  let_answers_go();
+  (void)close(server);
+}
+
+/* A client that is sent elsewhere does not wait for the name. */
+static void test_slow_name_and_elsewhere(void)
+{
+  struct port_posix posix;
+  char address[32];
+  int server = listen_on(AF_INET, 4);
+  hold_answers();
+  resolve_to((in_port_t[]){port_of(server)}, 1);
+  port_posix_tcp(&posix, HOST_SLOW, "0");
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
+  close_transport(&posix);
+  CHECK(aim(&posix, address_of(server, "127.0.0.1", "", address, sizeof address)));
+  check_service(&posix, server);
+  CHECK(!aim(&posix, NULL));
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(atomic_load(&asked), 2);
+  CHECK(aim(&posix, HOST_SLOW ":1"));
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 10), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(atomic_load(&asked), 3);
+  close_transport(&posix);
+  close_transport(&posix);
+  let_answers_go();
+  (void)close(server);
+}
+
+/* A client does not wait for the resolver, and leaves nothing behind. */
+static void test_slow_name_of_a_client(void)
+{
+  static uint8_t received[256];
+  static uint8_t sent[256];
+  static const struct fairlock_config config = {.receive_buffer = received,
+                                                .receive_size = sizeof received,
+                                                .send_buffer = sent,
+                                                .send_size = sizeof sent,
+                                                .connect_ms = 100};
+  static struct fairlock_client client;
+  struct port_posix posix;
+  struct fairlock door;
+  hold_answers();
+  resolve_to((in_port_t[]){htons(1)}, 1);
+  port_posix_tcp(&posix, HOST_SLOW, "0");
+  CHECK_EQUAL(fairlock_client_init(&client, &config, &posix.transport), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_init(&door, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&door, 1000), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_start_acquire(&door, FAIRLOCK_FOREVER, 1000), FAIRLOCK_PENDING);
+  uint32_t began = port_clock_ms();
+  while (!(fairlock_wants(&client) & FAIRLOCK_CONNECT) && since(began) < LONG_MS)
+    (void)fairlock_poll(&client, 0);
+  CHECK(fairlock_poll(&client, 0) <= 10); /* it is watched by time */
+  CHECK(since(began) < LONG_MS);
+  CHECK_EQUAL(atomic_load(&asked), 1);
+  fairlock_client_deinit(&client);
+  memset(&posix, 0x55, sizeof posix);
+  let_answers_go();
+}
+
+/* Where no thread can be made, it blocks, and works. */
+static void test_name_without_threads(void)
+{
+  struct port_posix posix;
+  int server = listen_on(AF_INET, 4);
+  resolve_to((in_port_t[]){port_of(server)}, 1);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  without_threads = true;
+  check_service(&posix, server);
+  without_threads = false;
+  CHECK_EQUAL(atomic_load(&several_given_back), 1);
+  (void)close(server);
 }
 
 static void test_connected_to_itself(void)
@@ -840,6 +1089,148 @@ static void test_unix_busy(void)
     if (fillers[i] >= 0) (void)close(fillers[i]);
   }
   local_down(&local);
+}
+
+/* ---- why it failed ---- */
+
+/* The port says this, and says it again. */
+static bool says(const struct port_posix *posix, const char *words)
+{
+  char text[PORT_POSIX_ERROR_SIZE];
+  bool same = true;
+  for (int i = 0; i < 2; i++) {
+    memset(text, '#', sizeof text);
+    port_posix_error(posix, text);
+    if (memchr(text, 0, sizeof text) == NULL || strcmp(text, words) != 0) same = false;
+  }
+  if (!same) check_write(text);
+  return same;
+}
+
+static void test_why_a_name_fails(void)
+{
+  struct port_posix posix;
+  port_posix_tcp(&posix, HOST_UNKNOWN, "6379");
+  CHECK(says(&posix, ""));
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, gai_strerror(EAI_NONAME)));
+  close_transport(&posix);
+  CHECK(says(&posix, gai_strerror(EAI_NONAME)));
+  port_posix_tcp(&posix, HOST_BROKEN, "6379");
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, strerror(EMFILE)));
+  port_posix_tcp(&posix, "127.0.0.1", "no-such-service");
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, gai_strerror(EAI_SERVICE)));
+}
+
+static void test_why_an_address_fails(void)
+{
+  struct port_posix posix;
+  char service[8];
+  int server = bind_loopback(AF_INET);
+  port_posix_tcp(&posix, "127.0.0.1", service_of(server, service));
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, strerror(ECONNREFUSED)));
+  CHECK_EQUAL(listen(server, 4), 0);
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_OK);
+  CHECK(says(&posix, ""));
+  close_transport(&posix);
+  CHECK(says(&posix, "")); /* we did that */
+  (void)close(server);
+}
+
+static void test_why_it_takes_too_long(void)
+{
+  struct port_posix posix;
+  struct silent silent;
+  if (!silent_up(&silent)) {
+    check_skip("a full queue does not hold connections up here");
+    silent_down(&silent);
+    return;
+  }
+  resolve_to((in_port_t[]){port_of(silent.server), port_of(silent.server)}, 2);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 100), PORT_WOULD_BLOCK);
+  CHECK(says(&posix, ""));
+  CHECK_EQUAL(connect_for(&posix, 1500), PORT_WOULD_BLOCK); /* both are tried */
+  CHECK(says(&posix, strerror(ETIMEDOUT)));
+  close_transport(&posix);
+  CHECK(says(&posix, strerror(ETIMEDOUT)));
+  resolve_to((in_port_t[]){port_of(silent.server)}, 1);
+  port_posix_tcp(&posix, HOST_SEVERAL, "0");
+  CHECK_EQUAL(posix.transport.connect(posix.transport.context, 100), PORT_WOULD_BLOCK);
+  close_transport(&posix);
+  CHECK(says(&posix, strerror(ETIMEDOUT)));
+  silent_down(&silent);
+}
+
+static void test_why_a_path_fails(void)
+{
+  struct port_posix posix;
+  struct local local = {0};
+  char path[sizeof((struct sockaddr_un *)0)->sun_path + 1];
+  local_up(&local, 4);
+  CHECK(port_posix_unix(&posix, local.path));
+  uid_t user = geteuid();
+  CHECK_EQUAL(chmod(local.path, 0), 0);
+  CHECK_EQUAL(user == 0 ? seteuid(1) : 0, 0); /* root may connect to any */
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, strerror(EACCES)));
+  CHECK_EQUAL(seteuid(user), 0);
+  (void)close(local.server);
+  CHECK_EQUAL(chmod(local.path, 0700), 0);
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, strerror(ECONNREFUSED)));
+  (void)unlink(local.path);
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, strerror(ENOENT)));
+  memset(path, 'x', sizeof path);
+  path[sizeof path - 1] = 0;
+  CHECK(!port_posix_unix(&posix, path));
+  CHECK_EQUAL(connect_for(&posix, LONG_MS), PORT_UNREACHABLE);
+  CHECK(says(&posix, strerror(ENAMETOOLONG)));
+  local.server = -1;
+  local_down(&local);
+}
+
+static void test_why_a_name_takes_too_long(void)
+{
+  struct port_posix posix;
+  hold_answers();
+  port_posix_tcp(&posix, HOST_SLOW, "0");
+  CHECK_EQUAL(connect_for(&posix, 100), PORT_WOULD_BLOCK);
+  CHECK(says(&posix, ""));
+  close_transport(&posix);
+  CHECK(says(&posix, gai_strerror(EAI_AGAIN)));
+  close_transport(&posix);
+  CHECK(says(&posix, gai_strerror(EAI_AGAIN)));
+  let_answers_go();
+}
+
+static void test_why_it_broke(void)
+{
+  struct linger abort_it = {.l_onoff = 1, .l_linger = 0};
+  struct link link;
+  char byte;
+  if (!link_up(&link)) return;
+  (void)close(link.peer);
+  CHECK_EQUAL(receive_any(&link.posix, &byte, 1), PORT_CLOSED);
+  CHECK(says(&link.posix, "the server closed the connection"));
+  while (send_to(&link.posix, "x", 1) > 0)
+    pause_ms(1);
+  CHECK(says(&link.posix, "the server closed the connection")); /* that came first */
+  close_transport(&link.posix);
+  CHECK_EQUAL(connect_for(&link.posix, LONG_MS), PORT_OK);
+  CHECK(says(&link.posix, ""));
+  /* the connection that was closed above was the first in the queue */
+  link.peer = accept(link.server, NULL, NULL);
+  (void)setsockopt(link.peer, SOL_SOCKET, SO_LINGER, &abort_it, sizeof abort_it);
+  (void)close(link.peer);
+  link.peer = -1;
+  CHECK_EQUAL(receive_any(&link.posix, &byte, 1), PORT_CLOSED);
+  CHECK(says(&link.posix, strerror(ECONNRESET)));
+  link_down(&link);
 }
 
 /* ---- sending and receiving ---- */
@@ -1439,13 +1830,26 @@ const struct check_test check_tests[] = {
     {"port several addresses, all refuse", test_several_all_refuse},
     {"port transport: silent server", test_silent_server},
     {"port several addresses, first is silent", test_several_first_is_silent},
+    {"port several addresses, first is mute", test_several_first_is_mute},
     {"port several addresses, given up", test_several_given_up},
+    {"port slow name", test_slow_name},
+    {"port slow name, given up", test_slow_name_given_up},
+    {"port slow name, late answer", test_slow_name_late_answer},
+    {"port slow name, and elsewhere", test_slow_name_and_elsewhere},
+    {"port slow name of a client", test_slow_name_of_a_client},
+    {"port name without threads", test_name_without_threads},
     {"port connected to itself", test_connected_to_itself},
     {"port socket options", test_options},
     {"port transport: closed", test_closed_transport},
     {"port unix", test_unix},
     {"port unix unreachable", test_unix_unreachable},
     {"port unix busy", test_unix_busy},
+    {"port says why a name fails", test_why_a_name_fails},
+    {"port says why an address fails", test_why_an_address_fails},
+    {"port says why: it takes too long", test_why_it_takes_too_long},
+    {"port says why a path fails", test_why_a_path_fails},
+    {"port says why: a name takes too long", test_why_a_name_takes_too_long},
+    {"port says why it broke", test_why_it_broke},
     {"port transport: short reads", test_short_reads},
     {"port transport: peer closes", test_peer_closes},
     {"port transport: peer resets", test_peer_resets},

@@ -1,6 +1,7 @@
 /*
  * The client for a program with one task, on port/single, in a time of the test's own: while there
- * is no connection it idles, and does not spin.
+ * is no connection it idles, and does not spin; and no call blocks for longer than
+ * lock/fairlock.h says, whatever is wrong with the server.
  */
 #include "../../port/single/port_types.h" /* in place of the one that the library's own build has */
 
@@ -12,7 +13,7 @@
 enum { READINGS_PER_MS = 1000 };
 
 static uint8_t receive_buffer[256];
-static uint8_t send_buffer[256];
+static uint8_t send_buffer[1024];
 static const struct fairlock_config idle_config = {.receive_buffer = receive_buffer,
                                                    .receive_size = sizeof receive_buffer,
                                                    .send_buffer = send_buffer,
@@ -104,7 +105,202 @@ static void test_poll_idles(void)
   fairlock_client_deinit(&idle_client);
 }
 
+/* ---- how long the calls block ---- */
+
+#define GREETING "%1\r\n$2\r\nid\r\n:10\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n"
+#define DONE     "*3\r\n:1\r\n:5\r\n:1000\r\n"
+
+enum { WAITER = 5000, RESPONSE = 2000, CONNECT = 5000, OFFLINE = 10000 };
+
+/* What is wrong with the server. */
+enum fault {
+  NONE,
+
+  /* nobody listens there */
+  REFUSES,
+
+  /* its name is not resolved, or its network swallows what is sent there */
+  NEVER_OPENS,
+
+  /* paused: the system accepts for it */
+  MUTE,
+
+  /* the same, and the system takes its time */
+  OPENS_LATE,
+
+  /* answers the greeting, and nothing else: CLIENT PAUSE WRITE */
+  ONLY_GREETS,
+
+  /* the same, and that as late as it may */
+  GREETS_LATE,
+  FAULTS
+};
+
+static enum fault fault;
+static uint32_t opened_at; /* 0: not asked for */
+static uint32_t answers_at;
+static const char *answer;
+
+static void pass_time(uint32_t ms)
+{
+  now_ms += ms;
+}
+
+static int try_to_open(void *context, uint32_t timeout_ms)
+{
+  bool late = fault == OPENS_LATE || fault == GREETS_LATE;
+  (void)context;
+  if (fault == REFUSES) return PORT_UNREACHABLE;
+  if (opened_at == 0) opened_at = now_ms;
+  answer = NULL;
+  if (fault != NEVER_OPENS && !late) return PORT_OK;
+  pass_time(timeout_ms);
+  return late && now_ms - opened_at >= CONNECT - 200 ? PORT_OK : PORT_WOULD_BLOCK;
+}
+
+static int hear(void *context, const void *data, size_t size)
+{
+  (void)context;
+  bool greeting = size > 10 && memcmp(data, "*2\r\n$5\r\nHELLO", 13) == 0;
+  if (greeting && fault != MUTE && fault != OPENS_LATE) {
+    answer = GREETING;
+    answers_at = now_ms + (fault == GREETS_LATE ? RESPONSE + CONNECT - 200 : 0);
+  } else if (fault == NONE) {
+    answer = DONE;
+    answers_at = now_ms;
+  }
+  return (int)size;
+}
+
+static int answer_in_time(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  if (answer == NULL || now_ms + timeout_ms < answers_at) {
+    pass_time(timeout_ms);
+    return PORT_WOULD_BLOCK;
+  }
+  if (now_ms < answers_at) now_ms = answers_at;
+  size_t length = strlen(answer);
+  CHECK(length <= size);
+  memcpy(data, answer, length);
+  answer = NULL;
+  return (int)length;
+}
+
+static void end_connection(void *context)
+{
+  (void)context;
+  opened_at = 0;
+  answer = NULL;
+}
+
+static struct port_transport server = {try_to_open,    hear, answer_in_time,
+                                       end_connection, NULL, NULL};
+
+static void ignore(const struct fairlock_report *report, void *context)
+{
+  (void)report;
+  (void)context;
+}
+
+static int call_connect(void)
+{
+  return fairlock_connect(&idle_client);
+}
+
+static int call_acquire(void)
+{
+  return fairlock_acquire(&door, FAIRLOCK_FOREVER, 60000);
+}
+
+static int call_acquire_a_while(void)
+{
+  return fairlock_acquire(&door, 3000, 60000);
+}
+
+static int call_try_acquire(void)
+{
+  return fairlock_try_acquire(&door, 60000);
+}
+
+static int call_release(void)
+{
+  return fairlock_release(&door);
+}
+
+static int call_deinit(void)
+{
+  return fairlock_deinit(&door);
+}
+
+static int call_force_release(void)
+{
+  return fairlock_force_release(&idle_client, "door", 4);
+}
+
+static int call_inspect(void)
+{
+  return fairlock_inspect(&idle_client, "door", 4, ignore, NULL);
+}
+
+/* As lock/fairlock.h says. */
+static const struct call {
+  const char *name;
+  int (*call)(void);
+  uint32_t most_ms;
+  bool holds; /* before */
+} calls[] = {
+    {"connect", call_connect, 2 * CONNECT + RESPONSE, false},
+    {"acquire", call_acquire, OFFLINE + RESPONSE, false},
+    {"acquire, for a while", call_acquire_a_while, 3000 + RESPONSE, false},
+    {"try_acquire", call_try_acquire, CONNECT + 2 * RESPONSE, false},
+    {"release", call_release, OFFLINE, true},
+    {"deinit", call_deinit, OFFLINE, false},
+    {"force_release", call_force_release, OFFLINE, false},
+    {"inspect", call_inspect, OFFLINE, false},
+};
+
+/* Brings about the fault, and makes the call. Returns how long it blocked. */
+static uint32_t time_of(const struct call *call, enum fault what, bool connected)
+{
+  fault = NONE;
+  now_ms = 1000;
+  opened_at = 0;
+  CHECK_EQUAL(fairlock_client_init(&idle_client, &idle_config, &server), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&door, &idle_client, "door"), FAIRLOCK_OK);
+  if (connected) CHECK_EQUAL(fairlock_connect(&idle_client), FAIRLOCK_OK);
+  if (call->holds) CHECK_EQUAL(fairlock_try_acquire(&door, 60000), FAIRLOCK_OK);
+  fault = what;
+  /* the connection that is up breaks, or is mute */
+  if (connected && what == REFUSES)
+    (void)fairlock_engine_fail(&idle_client.engine, FAIRLOCK_UNREACHABLE);
+  if (call->call == call_deinit) (void)fairlock_acquire(&door, 1000, 60000); /* which it owes */
+  uint32_t began = now_ms;
+  int status = call->call();
+  CHECK(status < 0 || call->call == call_connect || call->call == call_deinit);
+  uint32_t took = now_ms - began;
+  fairlock_client_deinit(&idle_client);
+  return took;
+}
+
+static void test_bounds(void)
+{
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    for (int what = REFUSES; what < FAULTS; what++) {
+      for (int connected = 0; connected <= 1; connected++) {
+        uint32_t took = time_of(&calls[i], (enum fault)what, connected);
+        /* 100: pauses, and time passes while the client works */
+        if (CHECK(took <= calls[i].most_ms + 100)) continue;
+        check_write(calls[i].name);
+        CHECK_EQUAL(what * 10 + connected, -1);
+        CHECK_EQUAL(took, calls[i].most_ms);
+      }
+    }
+  }
+}
+
 const struct check_test check_tests[] = {
+    {"single: no call blocks for longer than it may", test_bounds},
     {"single: an acquire without a server idles", test_acquire_idles},
     {"single: a poll without a connection idles", test_poll_idles},
     {0}};

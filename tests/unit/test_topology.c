@@ -3,7 +3,7 @@
  * replicas that have to acknowledge. As in test_engine.c, the test plays the servers, and here the
  * transport's list of seeds, too.
  */
-#include "test_engine_fixture.h"
+#include "engine_fixture.h"
 
 #define WAIT_FOR_2 "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$3\r\n500\r\n"
 
@@ -102,11 +102,32 @@ static void say_hello(const char *version, const char *mode, const char *role)
   feed((char *)text);
 }
 
+/* The answer to ROLE of a master that has got so far, with so many replicas. */
+static void say_role(int64_t offset, unsigned replicas)
+{
+  uint8_t text[128];
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text - 1, 0);
+  resp_write_header(&writer, RESP_ARRAY, 3);
+  resp_write_bulk(&writer, "master", 6);
+  resp_write_header(&writer, RESP_INTEGER, offset);
+  resp_write_header(&writer, RESP_ARRAY, replicas);
+  for (unsigned i = 0; i < replicas; i++) {
+    resp_write_header(&writer, RESP_ARRAY, 3);
+    resp_write_bulk(&writer, "127.0.0.1", 9);
+    resp_write_bulk(&writer, "6380", 4);
+    resp_write_bulk(&writer, "0", 1);
+  }
+  text[writer.used] = 0;
+  feed((char *)text);
+}
+
 static void greet_as(const char *version, const char *mode, const char *role)
 {
   open_connection();
   CHECK(strstr(output, "TIME") != NULL);
   say_hello(version, mode, role);
+  if (strstr(output, "ROLE") != NULL) say_role(50, 0);
   tell_time(0);
   CHECK(fairlock_engine_ready(&engine));
 }
@@ -178,6 +199,9 @@ static void test_follow_refuses(void)
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
   topology.address_size = 2;
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
+  topology.cluster = true;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
+  topology.cluster = false;
   topology.address = NULL;
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
   set_up_seeds(1);
@@ -865,6 +889,156 @@ static void test_seed_is_a_replica(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
 }
 
+static void seed_says(const char *mode, int64_t offset, unsigned replicas)
+{
+  open_connection();
+  CHECK(strstr(output, "*1\r\n$4\r\nROLE\r\n*1\r\n$4\r\nTIME\r\n") != NULL);
+  say_hello("7.0.15", mode, "master");
+  say_role(offset, replicas);
+}
+
+/* Two clients that name two masters, which know nothing of each other, must not both hold. */
+static void test_seeds_are_strangers(void)
+{
+  set_up_seeds(2);
+  follow();
+  try_a();
+  CHECK_EQUAL(fairlock_engine_acquire(&b, FAIRLOCK_FOREVER, 1000, now), FAIRLOCK_PENDING);
+  seed_says("standalone", 0, 0);
+  close_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  seed_says("standalone", 0, 0);
+  close_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_UNAVAILABLE);
+  CHECK(strstr(engine.error, "without replicas") != NULL);
+  /* it may pass: a replica comes back */
+  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+  pass(1000);
+  seed_says("standalone", 0, 2);
+  tell_time(0);
+  CHECK(sends("EVALSHA"));
+  break_connection();
+  seed_says("standalone", 1, 0); /* promoted, or its replica has gone */
+  tell_time(0);
+  CHECK(sends("EVALSHA"));
+}
+
+/* The role is asked for before another database is selected. */
+static void test_seeds_with_a_database(void)
+{
+  set_up_seeds(2);
+  config.database = 3;
+  follow();
+  try_a();
+  open_connection();
+  CHECK(strstr(output, "$4\r\nROLE\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*1\r\n$4\r\nTIME\r\n") !=
+        NULL);
+  say_hello("7.0.15", "standalone", "master");
+  say_role(1, 0);
+  feed("+OK\r\n");
+  tell_time(0);
+  CHECK(sends("EVALSHA"));
+}
+
+/* A user who may not ask for the role, at a server on its own and in a cluster. */
+static void test_seeds_refuse_the_role(void)
+{
+  static const char refusal[] = "-NOPERM User x has no permissions to run the 'role' command\r\n";
+  set_up_seeds(2);
+  follow();
+  try_a();
+  open_connection();
+  say_hello("7.0.15", "standalone", "master");
+  feed(refusal);
+  close_connection();
+  open_connection();
+  say_hello("7.0.15", "standalone", "master");
+  feed(refusal);
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  close_connection();
+  pass(1000);
+  try_a();
+  open_connection();
+  say_hello("7.0.15", "cluster", "master");
+  feed(refusal);
+  tell_time(0);
+  CHECK(sends("EVALSHA"));
+}
+
+/* Nodes of a cluster need no replicas. */
+static void test_nodes_without_replicas(void)
+{
+  set_up_seeds(2);
+  follow();
+  try_a();
+  seed_says("cluster", 0, 0);
+  tell_time(0);
+  CHECK(sends("EVALSHA"));
+}
+
+/* The answer to ROLE is none. */
+static void test_role_is_nonsense(void)
+{
+  static const char *const answers[] = {"+OK\r\n",
+                                        ":-1\r\n",
+                                        "*0\r\n",
+                                        "*2\r\n:-1\r\n*0\r\n",
+                                        "*1\r\n$1\r\n1\r\n",
+                                        "%1\r\n+a\r\n+b\r\n",
+                                        "_\r\n"};
+  for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+    set_up_seeds(2);
+    follow();
+    wait_a(1000);
+    open_connection();
+    say_hello("7.0.15", "standalone", "master");
+    feed(answers[i]);
+    close_connection();
+  }
+}
+
+static void set_up_cluster(unsigned count)
+{
+  set_up_seeds(count);
+  topology.cluster = true;
+  follow();
+}
+
+/* What is declared to be a cluster is one, or nobody holds anything there. */
+static void test_seed_is_no_node(void)
+{
+  set_up_cluster(2);
+  wait_a(1000);
+  open_connection();
+  CHECK(strstr(output, "ROLE") == NULL);
+  say_hello("7.0.15", "standalone", "master");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  close_connection();
+  open_connection();
+  say_hello("7.0.15", "standalone", "master");
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+  CHECK(strcmp(engine.error, "not a node of a cluster") == 0);
+  close_connection();
+  pass(1000);
+  wait_a(1000);
+  greet_node();
+  CHECK(sends("EVALSHA"));
+}
+
+/* Nor is a server to which a node sends us. */
+static void test_moved_to_no_node(void)
+{
+  set_up_cluster(1);
+  try_a();
+  greet_node();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  open_connection();
+  say_hello("7.0.15", "standalone", "master");
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+}
+
 /* A replica in a cluster knows where the slot is. */
 static void test_replica_in_a_cluster(void)
 {
@@ -992,15 +1166,20 @@ static void test_shard_unsubscribes(void)
 }
 
 /* The slot has gone to another node: the waiter listens anew, wherever it is then. */
-static void test_shard_is_gone(void)
+static void leave_shard(void)
 {
-  queue_in_shard();
   push("sunsubscribe", CHANNEL("1"), NULL);
   close_connection();
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   pass(50);
   greet_node();
   CHECK(sends("SSUBSCRIBE"));
+}
+
+static void test_shard_is_gone(void)
+{
+  queue_in_shard();
+  leave_shard();
 }
 
 /* The same while somebody else begins to listen, whose answer is not the next one. */
@@ -1011,12 +1190,7 @@ static void test_shard_is_gone_while_another_subscribes(void)
   drain(); /* a heartbeat, which is not answered yet */
   CHECK_EQUAL(fairlock_engine_acquire(&b, 60000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   CHECK(sends("SSUBSCRIBE"));
-  push("sunsubscribe", CHANNEL("1"), NULL);
-  close_connection();
-  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
-  pass(50);
-  greet_node();
-  CHECK(sends("SSUBSCRIBE"));
+  leave_shard();
 }
 
 /* The same when the answer to somebody else's SSUBSCRIBE is the next one. */
@@ -1025,12 +1199,7 @@ static void test_shard_is_gone_before_the_next_answer(void)
   queue_in_shard();
   CHECK_EQUAL(fairlock_engine_acquire(&b, 60000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   CHECK(sends("SSUBSCRIBE"));
-  push("sunsubscribe", CHANNEL("1"), NULL);
-  close_connection();
-  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
-  pass(50);
-  greet_node();
-  CHECK(sends("SSUBSCRIBE"));
+  leave_shard();
   push("sunsubscribe", "", NULL);
   close_connection();
 }
@@ -1822,6 +1991,13 @@ const struct check_test check_tests[] = {
     {"topology: pauses are short", test_pauses_are_short},
     {"topology: seed refuses", test_seed_refuses},
     {"topology: seed is a replica", test_seed_is_a_replica},
+    {"topology: seeds are strangers", test_seeds_are_strangers},
+    {"topology: seeds with a database", test_seeds_with_a_database},
+    {"topology: seeds refuse the role", test_seeds_refuse_the_role},
+    {"topology: nodes without replicas", test_nodes_without_replicas},
+    {"topology: role is nonsense", test_role_is_nonsense},
+    {"topology: seed is no node", test_seed_is_no_node},
+    {"topology: moved to no node", test_moved_to_no_node},
     {"topology: replica in a cluster", test_replica_in_a_cluster},
     {"topology: versions", test_versions},
     {"topology: version is none", test_version_is_none},

@@ -1,5 +1,5 @@
 /*
- * Several locks of a cluster at once, whatever their names: an array of clients, one for each slot
+ * Several locks of a cluster at once, with any names: an array of clients, one for each slot
  * in use.
  *
  *     slots HOST:PORT,HOST:PORT,... NAME...
@@ -55,6 +55,7 @@ static bool start_shard(struct shard *shard, const char *seeds, unsigned slot)
                                            .send_size = sizeof shard->send_buffer};
   shard->topology.address = shard->address;
   shard->topology.address_size = sizeof shard->address;
+  shard->topology.cluster = true;
   if (!port_posix_seeds(&shard->socket, seeds)) return false;
   int status = fairlock_client_init(&shard->client, &shard->config, &shard->socket.transport);
   if (status == FAIRLOCK_OK) status = fairlock_follow(&shard->client, &shard->topology);

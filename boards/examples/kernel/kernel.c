@@ -28,7 +28,7 @@ static bool ready(const struct kernel_task *task)
   return task->limit_ms != KERNEL_FOREVER && port_clock_ms() - task->blocked_at >= task->limit_ms;
 }
 
-/* The next ready task in the ring; idle when there is none. Called by PendSV. */
+/* The next ready task in the ring; idle when none is ready. Called by PendSV. */
 __attribute__((used)) uint32_t *kernel_switch(uint32_t *sp)
 {
   struct kernel_task *next = current->next;
@@ -92,8 +92,8 @@ void kernel_add(struct kernel_task *task, void (*function)(void *), void *contex
 }
 
 /*
- * Tasks run on the process stack, interrupts on the main one: idle moves over to a small stack of
- * its own.
+ * Tasks run on the process stack, interrupts on the main one: idle moves to a small stack for it
+ * alone.
  */
 void kernel_run(void)
 {

@@ -1,6 +1,6 @@
 /*
- * A preemptive kernel that stands in for an RTOS in the examples and tests: tasks with stacks of
- * their own take turns at each tick of 1 ms, for Cortex-M0 to M33. It is as small as it can be: no
+ * A preemptive kernel that stands in for an RTOS in the examples and tests: tasks, each with its
+ * stack, take turns at each tick of 1 ms, for Cortex-M0 to M33. It is as small as it can be: no
  * priorities, no ending of tasks. Do not ship it.
  */
 #ifndef KERNEL_H

@@ -1,7 +1,7 @@
 /*
- * Tasks, mutex and event on the small kernel: the worked example of a threads port. On an RTOS of
- * your own, a mutex is its mutex (with priority inheritance, if tasks have priorities), and an
- * event its binary semaphore, event or task notification.
+ * Tasks, mutex and event on the small kernel: the worked example of a threads port. On your RTOS, a
+ * mutex is its mutex (with priority inheritance, if tasks have priorities), and an event its binary
+ * semaphore, event or task notification.
  *
  * What matters: an event that was set before the wait is not lost; to the task that sets it,
  * unlocking the mutex and beginning to wait are one step; the wait ends with the mutex locked.

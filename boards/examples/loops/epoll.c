@@ -1,11 +1,11 @@
 /*
- * A lock in an event loop of your own, here on epoll: acquires, waits behind the holder, holds for
+ * A lock in an event loop, here on epoll: acquires, waits behind the holder, holds for
  * a while, releases. Nothing in it blocks but epoll_wait().
  *
  *     epoll PORT NAME HOLD_MS [WAITER_MS]
  *
  * The loop asks the client for three things after each fairlock_poll(): when to call again, which
- * socket to watch (port_posix_fd()), and for what (fairlock_wants()). A timer of the loop's own
+ * socket to watch (port_posix_fd()), and for what (fairlock_wants()). Another timer of the loop
  * ends the hold. While it waits, it is woken twice for each heartbeat: by the time, to send it, and
  * by the socket, for the reply. It counts.
  */

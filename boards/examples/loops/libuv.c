@@ -1,14 +1,14 @@
 /*
- * The same as epoll.c in a loop of libuv's: acquires, waits behind the holder, holds for a while,
+ * The same as epoll.c in a loop of libuv: acquires, waits behind the holder, holds for a while,
  * releases. Nothing in it blocks but uv_run().
  *
  *     libuv PORT NAME HOLD_MS [WAITER_MS]
  *
  * Three rules of libuv matter. A socket must not be closed while it is watched, and any
  * fairlock_poll() may close it: so watching stops before it, and starts again after it. A uv_poll_t
- * is for one socket: a new socket needs a new one. And a timer counts from the loop's own time,
- * which stands still within a turn, and in whole milliseconds of another clock than the client's:
- * it would wake too early, for nothing.
+ * is for one socket: a new socket needs a new one. And a timer counts from the loop's time, which
+ * stands still within a turn, and in whole milliseconds of another clock than the client's: it
+ * would wake too early, for nothing.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -40,6 +40,15 @@ static inline void port_posix_host(const void *context, char host[PORT_POSIX_HOS
   host[0] = 0;
 }
 
+#define PORT_POSIX_ERROR_SIZE 64
+
+static inline void port_posix_error(const struct port_posix *socket,
+                                    char text[PORT_POSIX_ERROR_SIZE])
+{
+  (void)socket;
+  text[0] = 0;
+}
+
 static inline int port_posix_fd(const struct port_posix *socket)
 {
   return socket->socket;

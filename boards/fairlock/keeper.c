@@ -1,0 +1,652 @@
+/*
+ * The keeper: the process that holds the lock, in a separate session, out of reach of the
+ * terminal.
+ *
+ * It is not the process that runs the command, because each has to survive the other. If that
+ * process is stopped, by the terminal or otherwise, the keeper goes on renewing the lease; if it is
+ * killed, the keeper kills the command and then releases the lock. If the keeper is killed, its end
+ * of the link closes, and the other process kills the command. For the cases in which neither can
+ * act, because it is stopped or both are killed, the keeper has a child, the guard.
+ *
+ * Two threads. One services the client and wakes the other after each turn; the other waits for
+ * that, for orders and for time, and looks at the state of the lock. The command is ended so that
+ * it is dead before anybody else can hold the lock: SIGTERM at (end of the hold, as the client
+ * knows it - kill-after - reserve), SIGKILL at (that end - reserve). The lock is reported as
+ * acquired only when at least that much time is left.
+ *
+ * What it must never do: release the lock while the command may still run, or outlive its purpose.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "system.h"
+
+#define MOST_RESERVE_MS 500U
+
+/*
+ * How long a wait without end goes on while no server serves us: where servers move, one that does
+ * may be found only after a fail-over. And how long a release at least may take.
+ */
+#define PATIENCE_MS      60000U
+#define LEAST_OFFLINE_MS 10000U
+#define RETRY_MS         250
+
+enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_CANCEL, ORDER_RELEASE };
+
+struct order {
+  int32_t kind;
+};
+
+enum phase {
+  WAITING, /* for the lock, and for enough time on it       */
+  KEEPING, /* the lock is held                               */
+  ENDING,  /* lost: SIGTERM was sent, SIGKILL will be        */
+  ENDED,   /* lost, and nothing more to do about it          */
+  RELEASING
+};
+
+struct hold {
+  struct session *session;
+  const struct keeper_options *options;
+  struct fairlock handle;
+  int link; /* -1: the other end is gone */
+  int wake[2];
+  int events; /* where they are written; -1: nowhere */
+  struct fairlock_log log;
+  struct guard *guard;
+  uint32_t began; /* when the wait did */
+  int told;       /* the last reason for having to wait that was told */
+  bool cancelled; /* the wait is to end */
+  enum phase phase;
+  uint32_t until; /* ENDING: when to send SIGKILL; RELEASING: when to give up */
+};
+
+/* Talking */
+
+static void count(const struct hold *hold)
+{
+  if (hold->options->metrics.path == NULL) return;
+  struct fairlock_counters counters = fairlock_read_counters(&hold->session->client);
+  metrics_count(&hold->options->metrics, &counters);
+}
+
+static void tell(struct hold *hold, const struct keeper_message *message)
+{
+  count(hold);
+  if (hold->link < 0) return;
+  /* it fits; if nobody reads, the next look notices that */
+  ssize_t written = write(hold->link, message, sizeof *message);
+  (void)written;
+}
+
+static void tell_status(struct hold *hold, enum keeper_news news, int status)
+{
+  struct keeper_message message = {.news = (int32_t)news, .status = status};
+  session_error(hold->session, status, message.error);
+  session_address(hold->session, status, message.address);
+  tell(hold, &message);
+}
+
+/* Called inside the client, by either thread. */
+static void on_event(enum fairlock_log_event kind, int status, const char *text, void *context)
+{
+  struct hold *hold = context;
+  struct keeper_event event = {.at_ms = time_of_day_ms(), .event = (int32_t)kind, .status = status};
+  bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
+  session_current(hold->session, event.address);
+  /* what a log is told of these are only the status's words */
+  bool ended = kind == FAIRLOCK_LOG_NOT_CONNECTED || kind == FAIRLOCK_LOG_DISCONNECTED;
+  if (ended && failed) session_current_reason(hold->session, event.text);
+  else if (!ended && text != NULL) snprintf(event.text, sizeof event.text, "%s", text);
+  _Static_assert(sizeof event <= _POSIX_PIPE_BUF, "a pipe takes it whole, or not at all");
+  ssize_t written = write(hold->events, &event, sizeof event);
+  (void)written;
+}
+
+/* Reads exactly size bytes. */
+static bool read_all(int from, void *data, size_t size)
+{
+  char *to = data;
+  while (size > 0) {
+    ssize_t got = read(from, to, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    size -= (size_t)got;
+  }
+  return true;
+}
+
+/* Ending the command */
+
+static uint32_t reserve_ms(const struct keeper_options *options)
+{
+  uint32_t tenth = options->lease_ms / 10;
+  return tenth < MOST_RESERVE_MS ? tenth : MOST_RESERVE_MS;
+}
+
+static uint32_t grace_ms(const struct keeper_options *options)
+{
+  return options->on_lost == ON_LOST_TERM ? options->kill_after_ms : 0;
+}
+
+/* How long the hold must still last when the command is dead. */
+static uint32_t spare_ms(const struct keeper_options *options)
+{
+  return options->on_lost == ON_LOST_IGNORE ? 0 : reserve_ms(options);
+}
+
+/* How long the hold must still last when the ending of the command begins. */
+static uint32_t needed_ms(const struct keeper_options *options)
+{
+  return grace_ms(options) + spare_ms(options);
+}
+
+static struct guard_orders guard_orders(const struct keeper_options *options)
+{
+  return (struct guard_orders){.term = options->on_lost == ON_LOST_TERM,
+                               .kill = options->on_lost != ON_LOST_IGNORE,
+                               .grace_ms = grace_ms(options),
+                               .slack_ms = reserve_ms(options) / 2};
+}
+
+static void signal_group(const struct hold *hold, int number)
+{
+  guard_signal(hold->guard, number);
+}
+
+/* The hold is over, or will be soon; left: how long it still lasts. */
+static void begin_ending(struct hold *hold, uint32_t left)
+{
+  const struct keeper_options *options = hold->options;
+  int why = fairlock_last_error(&hold->session->client);
+  if (why == FAIRLOCK_OK) why = FAIRLOCK_UNREACHABLE;
+  tell_status(hold, KEEPER_LOST, left > 0 ? why : FAIRLOCK_LOST);
+  hold->phase = ENDED;
+  if (options->on_lost == ON_LOST_TERM) {
+    uint32_t reserve = reserve_ms(options);
+    uint32_t grace = left == 0 ? options->kill_after_ms : left > reserve ? left - reserve : 0;
+    hold->phase = ENDING;
+    hold->until = port_clock_ms() + grace;
+    guard_ending(hold->guard, hold->until);
+    signal_group(hold, SIGTERM);
+    return;
+  }
+  if (options->on_lost == ON_LOST_KILL) signal_group(hold, SIGKILL);
+  guard_rest(hold->guard);
+}
+
+/* The state of the lock */
+
+/* The other thread is inside the client; the system closes the connection. */
+static void end_keeper(struct hold *hold, int status)
+{
+  guard_end(hold->guard);
+  _exit(status);
+}
+
+static void finish(struct hold *hold, enum keeper_news news, int status)
+{
+  tell_status(hold, news, status);
+  end_keeper(hold, 0);
+}
+
+static void begin_release(struct hold *hold)
+{
+  int status = fairlock_start_release(&hold->handle);
+  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
+  hold->until =
+      port_clock_ms() +
+      (hold->phase == ENDING || hold->phase == ENDED ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS);
+  hold->phase = RELEASING;
+  guard_rest(hold->guard);
+}
+
+/*
+ * Writes down for the guard until when the command may run. The caller has read the clocks before,
+ * so an error makes it early.
+ */
+static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
+{
+  guard_deadline(hold->guard, now + left - spare_ms(hold->options));
+}
+
+/* Whether the library goes on asking a server that refuses for this reason. */
+static bool asks_again(int why)
+{
+  return why == FAIRLOCK_UNAVAILABLE || why == FAIRLOCK_READONLY || why == FAIRLOCK_OOM ||
+         why == FAIRLOCK_MISCONF || why == FAIRLOCK_UNSYNCED;
+}
+
+/* Reports once why a server refuses for now. One that cannot be reached may soon be back. */
+static void tell_why(struct hold *hold)
+{
+  int why = fairlock_last_error(&hold->session->client);
+  if (!asks_again(why) || hold->cancelled) return;
+  if (why == hold->told || hold->options->wait_ms == 0) return;
+  hold->told = why;
+  tell_status(hold, KEEPER_RETRYING, why);
+}
+
+static void look_waiting(struct hold *hold)
+{
+  uint32_t now = port_clock_ms();
+  int status = fairlock_result(&hold->handle);
+  if (status == FAIRLOCK_PENDING) {
+    tell_why(hold);
+    return;
+  }
+  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (hold->link < 0) {
+    begin_release(hold);
+    return;
+  }
+  uint32_t left = fairlock_remaining_ms(&hold->handle);
+  if (left == 0) finish(hold, KEEPER_FAILED, FAIRLOCK_LOST);
+  /* a handover whose confirmation, for a full lease, is under way */
+  if (left <= needed_ms(hold->options)) return;
+  struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
+  fairlock_id(&hold->handle, message.owner);
+  hold->phase = KEEPING;
+  note_deadline(hold, now, left);
+  tell(hold, &message);
+}
+
+static void look(struct hold *hold)
+{
+  uint32_t now = port_clock_ms();
+  uint32_t left = fairlock_remaining_ms(&hold->handle);
+  bool due = (int32_t)(now - hold->until) >= 0;
+  int status = fairlock_result(&hold->handle);
+  switch (hold->phase) {
+  case WAITING:
+    look_waiting(hold);
+    break;
+  case KEEPING:
+    if (left > needed_ms(hold->options)) note_deadline(hold, now, left);
+    else begin_ending(hold, left);
+    break;
+  case ENDING:
+    if (!due) break;
+    signal_group(hold, SIGKILL);
+    hold->phase = ENDED;
+    break;
+  case RELEASING:
+    if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
+    if (due) finish(hold, KEEPER_RELEASED, FAIRLOCK_UNKNOWN);
+    break;
+  default:
+    break;
+  }
+}
+
+/*
+ * Milliseconds until a look is due even if nothing happens. Never long, because the machine may
+ * have slept.
+ */
+static int next_look_ms(struct hold *hold)
+{
+  uint32_t wait = PORT_WAIT_MAX_MS;
+  uint32_t other = wait;
+  uint32_t left = fairlock_remaining_ms(&hold->handle);
+  uint32_t now = port_clock_ms();
+  if (hold->phase == KEEPING)
+    other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
+  if (hold->phase == WAITING && left > 0) other = left;
+  if (hold->phase == ENDING || hold->phase == RELEASING) {
+    other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
+  }
+  return (int)(other < wait ? other : wait);
+}
+
+/* Orders */
+
+/* The other end is gone: kills the command, then releases the lock. */
+static void abandoned(struct hold *hold)
+{
+  close(hold->link);
+  hold->link = -1;
+  if (hold->phase == WAITING) {
+    fairlock_cancel(&hold->handle);
+  } else if (hold->phase != RELEASING) {
+    if (!guard_kill(hold->guard)) end_keeper(hold, 1); /* the lease ends the hold */
+    begin_release(hold);
+  }
+}
+
+static void obey(struct hold *hold)
+{
+  struct order order;
+  if (!read_all(hold->link, &order, sizeof order)) {
+    abandoned(hold);
+    return;
+  }
+  switch (order.kind) {
+  case ORDER_GUARD:
+    if (hold->phase == ENDING) signal_group(hold, SIGTERM);
+    if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE)
+      signal_group(hold, SIGKILL);
+    break;
+  case ORDER_CANCEL:
+    hold->cancelled = true;
+    fairlock_cancel(&hold->handle);
+    break;
+  case ORDER_RELEASE:
+    begin_release(hold);
+    break;
+  default:
+    break;
+  }
+}
+
+/* Holds that we run under */
+
+struct search {
+  const char *owners;
+  bool found;
+};
+
+static bool is_listed(const char *list, const char *id, size_t size)
+{
+  while (*list != 0) {
+    size_t length = strcspn(list, " ");
+    if (length == size && memcmp(list, id, size) == 0) return true;
+    list += length;
+    list += strspn(list, " ");
+  }
+  return false;
+}
+
+static void search_holder(const struct fairlock_report *report, void *context)
+{
+  struct search *search = context;
+  if (report->place != 0) return;
+  search->found = report->id != NULL && report->id_size > 0 &&
+                  is_listed(search->owners, report->id, report->id_size);
+}
+
+/*
+ * True if the lock is held by a `fairlock run` that waits for our own end: we would never get it.
+ * The same name on another server, or in another database, has another holder; no two holds
+ * anywhere have the same id. If the server does not tell who holds, asking for the lock will show
+ * why.
+ */
+static bool is_nested(struct hold *hold)
+{
+  const struct keeper_options *options = hold->options;
+  struct search search = {.owners = options->owners};
+  if (options->owners == NULL || options->wait_ms == 0) return false;
+  int status = fairlock_inspect(&hold->session->client, options->name, strlen(options->name),
+                                search_holder, &search);
+  return status == FAIRLOCK_OK && search.found;
+}
+
+/* Finding a server */
+
+/* How long to go on without a server that serves us. */
+static uint32_t patience_ms(const struct keeper_options *options)
+{
+  return options->wait_ms == FAIRLOCK_FOREVER ? PATIENCE_MS : options->wait_ms;
+}
+
+/* Connects; if it may wait, tries until a server serves us. */
+static int connect_to_any(struct hold *hold)
+{
+  uint32_t patience = patience_ms(hold->options);
+  struct pollfd link = {.fd = hold->link, .events = POLLIN};
+  for (bool told = false;; told = true) {
+    int status = fairlock_connect(&hold->session->client);
+    if (!session_may_pass(hold->session, status) || port_clock_ms() - hold->began >= patience)
+      return status;
+    if (!told) tell_status(hold, KEEPER_RETRYING, status);
+    if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* the other end is gone: there are no orders yet */
+  }
+}
+
+/* What is left of the wait; not 0, which would mean not to wait. */
+static uint32_t rest_of_wait(const struct hold *hold)
+{
+  uint32_t wait = hold->options->wait_ms;
+  uint32_t waited = port_clock_ms() - hold->began;
+  if (wait == FAIRLOCK_FOREVER || wait == 0) return wait;
+  return waited < wait ? wait - waited : 1;
+}
+
+/* The two threads */
+
+static void *service_client(void *context)
+{
+  struct hold *hold = context;
+  for (;;) {
+    fairlock_poll(&hold->session->client, PORT_WAIT_MAX_MS);
+    ssize_t written = write(hold->wake[1], "", 1); /* full: the other thread will wake anyway */
+    (void)written;
+  }
+  return NULL;
+}
+
+static void watch_over(struct hold *hold)
+{
+  for (;;) {
+    look(hold);
+    count(hold);
+    struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN},
+                               {.fd = hold->link, .events = POLLIN}};
+    if (poll(sources, 2, next_look_ms(hold)) <= 0) continue;
+    char turns[64];
+    if (sources[0].revents != 0 && read(hold->wake[0], turns, sizeof turns) < 0) continue;
+    if (sources[1].revents != 0) obey(hold);
+  }
+}
+
+/*
+ * Shares only the link and the pipes of the guard and of events with the process that started us: a
+ * pipe that somebody reads from must not stay open because of the keeper.
+ */
+static void detach(int link, int events, const struct guard *guard)
+{
+  int kept[] = {link, events, guard->alive[0], guard->alive[1]};
+  sigset_t all;
+  sigfillset(&all);
+  (void)sigprocmask(SIG_SETMASK, &all, NULL);
+  (void)setsid();
+  int nothing = open("/dev/null", O_RDWR);
+  for (int i = 0; i < 3 && nothing >= 0; i++)
+    (void)dup2(nothing, i);
+  system_close_others(kept, sizeof kept / sizeof kept[0]);
+}
+
+static bool make_wake(struct hold *hold)
+{
+  if (pipe(hold->wake) != 0) return false;
+  return fcntl(hold->wake[0], F_SETFL, O_NONBLOCK) == 0 &&
+         fcntl(hold->wake[1], F_SETFL, O_NONBLOCK) == 0;
+}
+
+static void keep(struct hold *hold)
+{
+  struct session *session = hold->session;
+  const struct keeper_options *options = hold->options;
+  struct order order;
+  pthread_t thread;
+  int status = session_open(session);
+  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (hold->events >= 0) fairlock_keep_log(&session->client, &hold->log);
+  if (!make_wake(hold)) _exit(1);
+  status = connect_to_any(hold);
+  if (status == FAIRLOCK_OK && is_nested(hold)) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
+  if (status == FAIRLOCK_OK) status = fairlock_init(&hold->handle, &session->client, options->name);
+  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  tell_status(hold, KEEPER_CONNECTED, FAIRLOCK_OK);
+  if (!read_all(hold->link, &order, sizeof order)) _exit(0);
+  struct guard_orders orders = guard_orders(options);
+  if (!guard_start(hold->guard, &orders)) _exit(1);
+  (void)close(hold->guard->alive[0]);
+  status = fairlock_start_acquire(&hold->handle, rest_of_wait(hold), FAIRLOCK_RENEW);
+  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
+  if (pthread_create(&thread, NULL, service_client, hold) != 0) end_keeper(hold, 1);
+  watch_over(hold);
+}
+
+/* The client's times that follow from the lease: a short one leaves no time to wait long. */
+static void configure(struct fairlock_config *config, const struct keeper_options *options)
+{
+  uint32_t response_ms = options->lease_ms / 6;
+  uint32_t connect_ms = options->wait_ms == 0 ? 5000 : options->wait_ms;
+  uint32_t offline_ms = patience_ms(options);
+  config->lease_ms = options->lease_ms;
+  config->response_ms = response_ms < 500 ? 500 : response_ms > 2000 ? 2000 : response_ms;
+  config->offline_ms = offline_ms < LEAST_OFFLINE_MS ? LEAST_OFFLINE_MS : offline_ms;
+  config->connect_ms = connect_ms < 1000 ? 1000 : connect_ms > 5000 ? 5000 : connect_ms;
+}
+
+/* Makes the pipe of events, if there is to be one. Returns 0, or -1 with errno set. */
+static int make_events(bool verbose, int ends[2])
+{
+  ends[0] = -1;
+  ends[1] = -1;
+  if (!verbose) return 0;
+  if (pipe(ends) != 0) return -1;
+  for (int i = 0; i < 2; i++) {
+    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
+  }
+  return 0;
+}
+
+int keeper_start(struct keeper *keeper, struct session *session,
+                 const struct keeper_options *options)
+{
+  int ends[2];
+  int events[2];
+  if (guard_prepare(&keeper->guard) != 0 || make_events(options->verbose, events) != 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+    return -1;
+  (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  keeper->link = ends[0];
+  keeper->events = events[0];
+  keeper->options = options;
+  keeper->pid = fork();
+  if (keeper->pid == 0) {
+    detach(ends[1], events[1], &keeper->guard);
+    configure(&session->config, options);
+    struct hold hold = {.session = session,
+                        .options = options,
+                        .link = ends[1],
+                        .events = events[1],
+                        .log = {.function = on_event},
+                        .guard = &keeper->guard,
+                        .began = port_clock_ms()};
+    hold.log.context = &hold;
+    keep(&hold);
+  }
+  int error = errno;
+  (void)close(ends[1]);
+  if (events[1] >= 0) (void)close(events[1]);
+  (void)close(keeper->guard.alive[0]);
+  if (keeper->pid < 0) (void)close(ends[0]);
+  errno = error;
+  return keeper->pid < 0 ? -1 : 0;
+}
+
+/* The other side */
+
+struct keeper_message keeper_news(struct keeper *keeper)
+{
+  struct keeper_message message;
+  if (!read_all(keeper->link, &message, sizeof message)) {
+    memset(&message, 0, sizeof message);
+    message.news = KEEPER_GONE;
+  }
+  message.error[sizeof message.error - 1] = 0;
+  message.owner[sizeof message.owner - 1] = 0;
+  return message;
+}
+
+bool keeper_event(struct keeper *keeper, struct keeper_event *event)
+{
+  if (keeper->events < 0) return false;
+  ssize_t got = read(keeper->events, event, sizeof *event);
+  if (got == (ssize_t)sizeof *event) {
+    event->address[sizeof event->address - 1] = 0;
+    event->text[sizeof event->text - 1] = 0;
+    return true;
+  }
+  if (got >= 0 || (errno != EAGAIN && errno != EINTR)) {
+    (void)close(keeper->events);
+    keeper->events = -1;
+  }
+  return false;
+}
+
+static void give_order(struct keeper *keeper, enum order_kind kind)
+{
+  struct order what = {.kind = (int32_t)kind};
+  /* if the keeper is gone, its news will say so */
+  ssize_t written = write(keeper->link, &what, sizeof what);
+  (void)written;
+}
+
+void keeper_acquire(struct keeper *keeper)
+{
+  give_order(keeper, ORDER_ACQUIRE);
+}
+
+void keeper_guard(struct keeper *keeper, pid_t group)
+{
+  guard_set_group(&keeper->guard, group);
+  give_order(keeper, ORDER_GUARD);
+}
+
+void keeper_unguard(struct keeper *keeper)
+{
+  guard_set_group(&keeper->guard, 0);
+}
+
+bool keeper_overdue(const struct keeper *keeper)
+{
+  struct guard_orders orders = guard_orders(keeper->options);
+  return guard_overdue(&keeper->guard, &orders);
+}
+
+bool keeper_is_stopped(const struct keeper *keeper)
+{
+  siginfo_t info = {0};
+  return waitid(P_PID, (id_t)keeper->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
+bool keeper_failed_to_end(const struct keeper *keeper)
+{
+  return guard_acted(&keeper->guard);
+}
+
+void keeper_cancel(struct keeper *keeper)
+{
+  give_order(keeper, ORDER_CANCEL);
+}
+
+void keeper_release(struct keeper *keeper)
+{
+  give_order(keeper, ORDER_RELEASE);
+}
+
+void keeper_kill(struct keeper *keeper)
+{
+  (void)kill(keeper->pid, SIGKILL);
+}

@@ -1,0 +1,563 @@
+/*
+ * `fairlock list`: the locks that are held or waited for, found by SCAN.
+ *
+ * A lock's key is a hash like any other, so it looks for the keys next to it: the hash
+ * `fairlock:{NAME}`, which stays for a day and more after the last release, and the queue, which
+ * exists while somebody waits. It takes one page of keys from the server at a time, then reads the
+ * locks of that page as `fairlock status` does, before the next page. What it keeps, to print it
+ * sorted at the end, are the locks that are held or waited for, without the ids of those who wait.
+ * In a cluster each master is asked for its own keys; one that does not answer does not end the
+ * list.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "inspection.h"
+#include "query.h"
+#include "text.h"
+
+#define USAGE "fairlock list [--json] [OPTION]... [PATTERN]"
+
+/* Keys that the server looks at for a page. */
+#define PAGE "1000"
+
+/* Candidates whose requests are under way together. */
+#define BATCH 256U
+
+static const char *const help[] = {
+    "usage: " USAGE "\n"
+    "\n"
+    "Lists the locks that are held or waited for, sorted by name: who holds each of them, for\n"
+    "how long so far, and how many wait. PATTERN is a shell pattern with *, ? and [...]: quote\n"
+    "it. A lock that Redisson holds and nobody waits for is not found.\n"
+    "\n"
+    "  --json               print a JSON object for each lock, one per line\n",
+    common_help,
+    "\n"
+    "Exit status: 0, also without any locks, or 64 usage, 66 no password file, 75 server\n"
+    "unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong\n"
+    "node of a cluster. What cannot be read, a lock or a master of a cluster, is named on\n"
+    "stderr; the rest is listed.\n",
+    NULL,
+};
+
+enum { OPTION_JSON = OPTION_OWN };
+
+static const struct option options[] = {
+    COMMON_OPTIONS, {"json", no_argument, NULL, OPTION_JSON}, {0}};
+
+/* A key that belongs to a lock. */
+struct candidate {
+  char *name; /* of the lock, allocated */
+  size_t size;
+  bool queue;  /* the key is the lock's queue; else its notes */
+  bool braced; /* the key would be the same if the name were in braces */
+
+  /* whether these exist: the other key, the lock, and the lock whose name is in braces */
+  bool other, plain, in_braces;
+};
+
+/* A lock that is held or waited for, as it was read. */
+struct entry {
+  char *name; /* allocated, as is server */
+  size_t size;
+  char *server;
+  struct inspection inspection; /* without waiters */
+  size_t waiters;
+  int64_t age_ms; /* -1: unknown */
+};
+
+struct list {
+  struct session session; /* reads locks */
+  struct session second;  /* finds them */
+  struct query query;
+  const char *pattern; /* NULL: all */
+  bool json;
+  int status; /* the exit status, as far as it is known */
+  char **masters;
+  size_t master_count;
+  char cursor[32];
+  struct candidate *page;
+  size_t page_count, page_size;
+  struct entry *entries;
+  size_t entry_count, entry_room;
+  int64_t server_ms; /* the server's time */
+  uint32_t asked_at; /* our time when the server told it */
+};
+
+static const char notes_prefix[] = "fairlock:";
+static const char queue_prefix[] = "redisson_lock_queue:";
+
+/* Matches both prefixes, and little else: SCAN has no "or". */
+static const char both_prefixes[] = "[fr][ae][id][ri][ls][os][co][kn][:_]*";
+
+static void *grown(void *memory, size_t size)
+{
+  void *more = realloc(memory, size);
+  if (more != NULL) return more;
+  complain("out of memory");
+  exit(EXIT_SYSTEM);
+}
+
+static char *copied(const void *bytes, size_t size)
+{
+  char *copy = grown(NULL, size + 1);
+  memcpy(copy, bytes, size);
+  copy[size] = 0;
+  return copy;
+}
+
+/* Candidates */
+
+/*
+ * Finds the lock that a key belongs to. The key has the name in braces unless the name has a brace
+ * of its own. False: the key belongs to no lock.
+ */
+static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
+{
+  size_t prefix = sizeof notes_prefix - 1;
+  if (size > prefix && memcmp(key, notes_prefix, prefix) == 0) {
+    found->queue = false;
+  } else {
+    prefix = sizeof queue_prefix - 1;
+    found->queue = size > prefix && memcmp(key, queue_prefix, prefix) == 0;
+    if (!found->queue) return false;
+  }
+  const uint8_t *rest = key + prefix;
+  size -= prefix;
+  if (memchr(rest, '{', size) == NULL) return false;
+  found->braced =
+      size > 2 && *rest == '{' && rest[size - 1] == '}' && memchr(rest + 1, '{', size - 1) == NULL;
+  if (found->braced) {
+    rest++;
+    size -= 2;
+  }
+  if (size > FAIRLOCK_NAME_MAX) return false;
+  found->name = copied(rest, size);
+  found->size = size;
+  return true;
+}
+
+static void add_candidate(struct list *list, const struct resp_event *event)
+{
+  struct candidate found = {0};
+  if (event->type != RESP_BULK_STRING || event->cut) return;
+  if (!find_name(&found, event->data, event->size)) return;
+  if (list->page_count == list->page_size) {
+    list->page_size = list->page_size > 0 ? 2 * list->page_size : BATCH;
+    list->page = grown(list->page, list->page_size * sizeof *list->page);
+  }
+  list->page[list->page_count++] = found;
+}
+
+/* The next page of keys: {cursor, {key, ...}}. Returns a status. */
+static int read_page(struct list *list)
+{
+  struct query *query = &list->query;
+  struct resp_event event;
+  const struct word words[] = {{"SCAN", 4},  {list->cursor, strlen(list->cursor)},
+                               {"MATCH", 5}, {both_prefixes, sizeof both_prefixes - 1},
+                               {"COUNT", 5}, {PAGE, sizeof PAGE - 1}};
+  int status = query_ask(query, words, 6);
+  bool told = false;
+  list->page_count = 0;
+  while (status == FAIRLOCK_OK) {
+    status = query_event(query, &event);
+    if (status != FAIRLOCK_OK) break;
+    if (query_is_error(&event)) return query_refused(query, &event);
+    if (event.depth == 1 && event.type == RESP_BULK_STRING && !told && !event.cut &&
+        event.size > 0 && event.size < sizeof list->cursor) {
+      memcpy(list->cursor, event.data, event.size);
+      list->cursor[event.size] = 0;
+      told = true;
+    }
+    if (event.depth == 2) add_candidate(list, &event);
+    if (event.last) return told ? FAIRLOCK_OK : FAIRLOCK_PROTOCOL;
+  }
+  return status;
+}
+
+static int ask_exists(struct list *list, const char *prefix, const struct candidate *candidate,
+                      bool braces)
+{
+  char key[sizeof queue_prefix + FAIRLOCK_NAME_MAX + 2];
+  size_t size = strlen(prefix);
+  memcpy(key, prefix, size);
+  if (braces) key[size++] = '{';
+  memcpy(key + size, candidate->name, candidate->size);
+  size += candidate->size;
+  if (braces) key[size++] = '}';
+  const struct word words[] = {{"EXISTS", 6}, {key, size}};
+  return query_ask(&list->query, words, 2);
+}
+
+/* Asks whether the candidate's other key and the lock exist. */
+static int ask_about(struct list *list, const struct candidate *candidate)
+{
+  const char *other = candidate->queue ? notes_prefix : queue_prefix;
+  int status = ask_exists(list, other, candidate, candidate->braced);
+  return status == FAIRLOCK_OK ? ask_exists(list, "", candidate, false) : status;
+}
+
+/*
+ * The answer to EXISTS. A refusal, because the slot is moving or we have no right to the key, tells
+ * nothing; a server that serves no key at all cannot be listed.
+ */
+static int read_exists(struct list *list, bool *exists, bool otherwise)
+{
+  struct resp_event event;
+  int status = query_event(&list->query, &event);
+  if (status != FAIRLOCK_OK) return status;
+  if (query_is_error(&event)) {
+    *exists = otherwise;
+    status = query_refused(&list->query, &event);
+    return status == FAIRLOCK_UNAVAILABLE ? status : FAIRLOCK_OK;
+  }
+  if (event.type != RESP_INTEGER || !event.last) return FAIRLOCK_PROTOCOL;
+  *exists = event.integer > 0;
+  return FAIRLOCK_OK;
+}
+
+static int read_about(struct list *list, struct candidate *candidate)
+{
+  int status = read_exists(list, &candidate->other, false);
+  return status == FAIRLOCK_OK ? read_exists(list, &candidate->plain, true) : status;
+}
+
+/*
+ * The same keys may belong to a lock whose name is in braces, if its own key exists, and the braces
+ * leave it short enough for a name.
+ */
+static bool may_be_in_braces(const struct candidate *candidate)
+{
+  return candidate->braced && !candidate->plain && candidate->size + 2 <= FAIRLOCK_NAME_MAX;
+}
+
+/* Finds out which of the candidates exist. Returns a status. */
+static int look_at(struct list *list, struct candidate *first, size_t count)
+{
+  const struct word time[] = {{"TIME", 4}};
+  int status = query_ask(&list->query, time, 1);
+  for (size_t i = 0; i < count && status == FAIRLOCK_OK; i++)
+    status = ask_about(list, &first[i]);
+  if (status == FAIRLOCK_OK) status = query_time(&list->query, &list->server_ms);
+  list->asked_at = port_clock_ms();
+  for (size_t i = 0; i < count && status == FAIRLOCK_OK; i++)
+    status = read_about(list, &first[i]);
+  for (size_t i = 0; i < count && status == FAIRLOCK_OK; i++)
+    if (may_be_in_braces(&first[i])) status = ask_exists(list, "", &first[i], true);
+  for (size_t i = 0; i < count && status == FAIRLOCK_OK; i++)
+    if (may_be_in_braces(&first[i])) status = read_exists(list, &first[i].in_braces, false);
+  return status;
+}
+
+/* Locks */
+
+static int64_t age_ms(const struct list *list, const struct inspection *inspection)
+{
+  int64_t now = list->server_ms + (int64_t)(uint32_t)(port_clock_ms() - list->asked_at);
+  return inspection_age_ms(inspection, now);
+}
+
+/* Keeps the lock for print_entries(). Of its waiters only the number stays. */
+static void add_entry(struct list *list, const char *name, size_t size,
+                      struct inspection *inspection)
+{
+  char address[ADDRESS_SIZE];
+  session_address(&list->session, FAIRLOCK_OK, address);
+  const char *server = *address != 0 ? address : list->session.url.shown;
+  if (list->entry_count == list->entry_room) {
+    list->entry_room = list->entry_room > 0 ? 2 * list->entry_room : BATCH;
+    list->entries = grown(list->entries, list->entry_room * sizeof *list->entries);
+  }
+  struct entry *entry = &list->entries[list->entry_count++];
+  entry->name = copied(name, size);
+  entry->size = size;
+  entry->server = copied(server, strlen(server));
+  entry->waiters = inspection->waiter_count;
+  entry->age_ms = age_ms(list, inspection);
+  inspection_forget_waiters(inspection);
+  entry->inspection = *inspection;
+  memset(inspection, 0, sizeof *inspection);
+}
+
+static void print_entry(const struct list *list, const struct entry *entry)
+{
+  if (list->json) {
+    inspection_print_json(stdout, &entry->inspection, entry->name, entry->size, entry->server);
+    inspection_print_json_age(stdout, entry->age_ms, entry->waiters);
+    puts("}");
+    return;
+  }
+  inspection_print_name(stdout, entry->name, entry->size);
+  if (inspection_begin_holder(stdout, &entry->inspection)) {
+    fputs(entry->age_ms >= 0 ? ") for " : ")", stdout);
+    if (entry->age_ms >= 0) print_span(stdout, entry->age_ms);
+  }
+  printf(", %zu waiting\n", entry->waiters);
+}
+
+/* By the bytes of their names. */
+static int compare(const void *a, const void *b)
+{
+  const struct entry *one = a;
+  const struct entry *other = b;
+  int order = memcmp(one->name, other->name, one->size < other->size ? one->size : other->size);
+  return order != 0 ? order : (one->size > other->size) - (one->size < other->size);
+}
+
+/* Sorted by name, each once: SCAN may tell of a key twice. */
+static void print_entries(struct list *list)
+{
+  struct entry *entries = list->entries;
+  if (list->entry_count > 0) qsort(entries, list->entry_count, sizeof *entries, compare);
+  for (size_t i = 0; i < list->entry_count; i++) {
+    if (i == 0 || compare(&entries[i - 1], &entries[i]) != 0) print_entry(list, &entries[i]);
+  }
+  for (size_t i = 0; i < list->entry_count; i++) {
+    inspection_clear(&entries[i].inspection);
+    free(entries[i].name);
+    free(entries[i].server);
+  }
+  free(entries);
+}
+
+/* Whether the failure concerns this lock alone, such as a key of a wrong type, a count below 0. */
+static bool concerns_lock(int status)
+{
+  return status == FAIRLOCK_REFUSED || status == FAIRLOCK_DENIED ||
+         status == FAIRLOCK_WRONG_SHARD || status == FAIRLOCK_PROTOCOL;
+}
+
+static void complain_lock(struct list *list, const char *name, size_t size, int status)
+{
+  char error[FAIRLOCK_ERROR_SIZE];
+  char *shown = bytes_shown(name, size);
+  session_error(&list->session, status, error);
+  char *words = session_words(error);
+  complain("%s cannot be read: %s%s", shown, fairlock_status_text(status), words);
+  free(words);
+  free(shown);
+  if (list->status == EXIT_DONE) list->status = exit_status_of(status);
+}
+
+/* Whether the name is asked for. No pattern has a NUL byte, so it may stand for any other. */
+static bool is_wanted(const struct list *list, const char *name, size_t size)
+{
+  if (list->pattern == NULL) return true;
+  char *text = copied(name, size);
+  for (char *at = text; (at = memchr(at, 0, size - (size_t)(at - text))) != NULL;)
+    *at = 1;
+  bool wanted = fnmatch(list->pattern, text, 0) == 0;
+  free(text);
+  return wanted;
+}
+
+/* Reads the lock and keeps it. Returns whether to go on with this server. */
+static bool show_lock(struct list *list, const char *name, size_t size)
+{
+  struct inspection inspection = {0};
+  if (!is_wanted(list, name, size)) return true;
+  int status = inspection_read(&inspection, &list->session, name, size);
+  if (status == FAIRLOCK_OK) {
+    if (inspection.held || inspection.waiter_count > 0) add_entry(list, name, size, &inspection);
+  } else if (concerns_lock(status)) {
+    complain_lock(list, name, size, status);
+  } else {
+    list->status = session_complain(&list->session, status);
+  }
+  inspection_clear(&inspection);
+  return status == FAIRLOCK_OK || concerns_lock(status);
+}
+
+/*
+ * "x" and "{x}" have the same notes and queue, and cannot both be used. The lock's key shows
+ * which it is; without one it is "x".
+ */
+static bool show(struct list *list, const struct candidate *candidate)
+{
+  /* its notes exist, too, and it is found by them */
+  if (candidate->queue && candidate->other) return true;
+  if (!candidate->queue && !candidate->other && !candidate->plain && !candidate->in_braces)
+    return true;
+  if (!candidate->in_braces) return show_lock(list, candidate->name, candidate->size);
+  size_t size = candidate->size + 2;
+  char *name = grown(NULL, size);
+  name[0] = '{';
+  memcpy(name + 1, candidate->name, candidate->size);
+  name[size - 1] = '}';
+  bool goes_on = show_lock(list, name, size);
+  free(name);
+  return goes_on;
+}
+
+/* Reads the locks of the page. Returns the query's status; list->status has that of the rest. */
+static int show_page(struct list *list, bool *goes_on)
+{
+  int status = FAIRLOCK_OK;
+  for (size_t first = 0; first < list->page_count && status == FAIRLOCK_OK; first += BATCH) {
+    size_t count = list->page_count - first < BATCH ? list->page_count - first : BATCH;
+    status = look_at(list, &list->page[first], count);
+    for (size_t i = 0; i < count && status == FAIRLOCK_OK && *goes_on; i++)
+      *goes_on = show(list, &list->page[first + i]);
+    if (!*goes_on) break;
+  }
+  for (size_t i = 0; i < list->page_count; i++)
+    free(list->page[i].name);
+  return status;
+}
+
+/* Servers */
+
+static void add_master(struct list *list, const char *address)
+{
+  for (size_t i = 0; i < list->master_count; i++)
+    if (strcmp(list->masters[i], address) == 0) return;
+  list->masters = grown(list->masters, (list->master_count + 1) * sizeof *list->masters);
+  list->masters[list->master_count++] = copied(address, strlen(address));
+}
+
+/* Puts a node's address together; if no host is told, it is that of the node that was asked. */
+static void add_node(struct list *list, const char *host, int64_t port)
+{
+  char address[ADDRESS_SIZE];
+  const char *asked = list->query.address;
+  const char *colon = strrchr(asked, ':');
+  int size = (int)strlen(host);
+  if (size == 0 && colon != NULL) {
+    host = asked;
+    size = (int)(colon - asked);
+  }
+  int length = snprintf(address, sizeof address, "%.*s:%" PRId64, size, host, port);
+  if (length > 0 && length < (int)sizeof address) add_master(list, address);
+}
+
+/*
+ * The masters: the first node of each range of slots in CLUSTER SLOTS' answer,
+ * {{first slot, last slot, {host, port, ...}, replicas...}, ...}.
+ */
+static int find_masters(struct list *list)
+{
+  const struct word words[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
+  struct query *query = &list->query;
+  struct resp_event event;
+  char host[ADDRESS_SIZE] = "";
+  unsigned of_range = 0;
+  unsigned of_node = 0;
+  int status = query_ask(query, words, 2);
+  do {
+    if (status == FAIRLOCK_OK) status = query_event(query, &event);
+    if (status != FAIRLOCK_OK) return status;
+    if (query_is_error(&event)) return query_refused(query, &event);
+    if (event.depth == 1) of_range = 0;
+    if (event.depth == 2 && of_range++ == 2) of_node = 0;
+    if (event.depth != 3 || of_range != 3) continue;
+    bool text = event.type == RESP_BULK_STRING && !event.cut && event.size < sizeof host;
+    if (of_node == 0) {
+      size_t size = text && !(event.size == 1 && event.data[0] == '?') ? event.size : 0;
+      if (size > 0) memcpy(host, event.data, size);
+      host[size] = 0;
+    }
+    if (of_node++ == 1 && event.type == RESP_INTEGER) add_node(list, host, event.integer);
+  } while (!event.last);
+  return list->master_count > 0 ? FAIRLOCK_OK : FAIRLOCK_UNAVAILABLE;
+}
+
+/* Says why the server of the query could not be listed, or not to the end. */
+static void query_failed(struct list *list, int status)
+{
+  struct query *query = &list->query;
+  if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
+    session_reason(&list->second, query->connected, query->error);
+  list->status = session_failed(&list->session, status, query->address, query->error);
+}
+
+/* Scans the connected server. Returns a status of the query's. */
+static int scan(struct list *list)
+{
+  bool goes_on = true;
+  int status = FAIRLOCK_OK;
+  memcpy(list->cursor, "0", 2);
+  do {
+    status = read_page(list);
+    if (status == FAIRLOCK_OK) status = show_page(list, &goes_on);
+  } while (status == FAIRLOCK_OK && goes_on && strcmp(list->cursor, "0") != 0);
+  if (status != FAIRLOCK_OK) query_failed(list, status);
+  return goes_on ? status : FAIRLOCK_UNAVAILABLE;
+}
+
+/* The locks of one master. Those of the others are listed without them. */
+static void list_master(struct list *list, const char *address)
+{
+  int status = query_open(&list->query, address);
+  if (status == FAIRLOCK_OK) {
+    status = scan(list);
+    query_close(&list->query);
+  } else {
+    query_failed(list, status);
+  }
+  if (status == FAIRLOCK_OK) return;
+  char *shown = bytes_shown(address, strlen(address));
+  complain("some or all locks of %s are missing from the list", shown);
+  free(shown);
+}
+
+static void list_cluster(struct list *list)
+{
+  int status = find_masters(list);
+  if (status != FAIRLOCK_OK) query_failed(list, status);
+  query_close(&list->query);
+  for (size_t i = 0; i < list->master_count; i++) {
+    if (status == FAIRLOCK_OK) list_master(list, list->masters[i]);
+    free(list->masters[i]);
+  }
+  free(list->masters);
+}
+
+static int list_locks(struct list *list)
+{
+  char address[ADDRESS_SIZE];
+  int status = session_connect(&list->session);
+  if (status != EXIT_DONE) return status;
+  session_address(&list->session, FAIRLOCK_OK, address);
+  list->query.session = &list->second;
+  status = query_open(&list->query, address);
+  if (status != FAIRLOCK_OK) {
+    query_failed(list, status);
+  } else if (list->query.cluster) {
+    list_cluster(list);
+  } else {
+    (void)scan(list);
+    query_close(&list->query);
+  }
+  free(list->page);
+  print_entries(list);
+  fairlock_client_deinit(&list->session.client);
+  return end_output(list->status);
+}
+
+int list_command(int argc, char **argv)
+{
+  static struct list list;
+  struct command_line line = {.command = "list", .usage = USAGE};
+  int option;
+  while ((option = next_option(&line, argc, argv, ":", options, help)) != -1) {
+    if (option != OPTION_JSON) return EXIT_USAGE;
+    list.json = true;
+  }
+  if (optind + 1 < argc)
+    return misused(&line, "one PATTERN at a time: '%s' is one too many (quote it)",
+                   argv[optind + 1]);
+  if (optind < argc) list.pattern = argv[optind];
+  int status = session_prepare(&list.session, &line);
+  if (status == EXIT_DONE) status = session_second(&list.second, &list.session, &line);
+  if (status == EXIT_DONE) status = list_locks(&list);
+  free(line.url);
+  return status;
+}

@@ -1,0 +1,153 @@
+/* The fairlock command: picks the subcommand. See command.h for a map of the files. */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "command.h"
+#include "engine.h"
+#include "options.h"
+
+static const char help[] =
+    "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
+    "       fairlock status [--json|--quiet] [OPTION]... NAME...\n"
+    "       fairlock watch [OPTION]... NAME\n"
+    "       fairlock list [--json] [OPTION]... [PATTERN]\n"
+    "       fairlock break [OPTION]... NAME\n"
+    "\n"
+    "A fair lock over Redis: first come, first served, among machines.\n"
+    "\n"
+    "  run      run a command while holding the lock NAME, as flock(1) does\n"
+    "  status   print who holds a lock, and who waits for it\n"
+    "  watch    the same, live\n"
+    "  list     print which locks are held or waited for\n"
+    "  break    end somebody else's hold\n"
+    "\n"
+    "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db],\n"
+    "redis+sentinel://HOSTS/service, redis+cluster://HOSTS or unix:///path. The options that\n"
+    "all subcommands have, such as --url, may also come before the subcommand.\n"
+    "See 'fairlock SUBCOMMAND --help' and fairlock(1) for more.\n";
+
+static const struct {
+  const char *name;
+  int (*function)(int argc, char **argv);
+} commands[] = {
+    {"run", run_command},   {"status", status_command}, {"watch", watch_command},
+    {"list", list_command}, {"break", break_command},
+};
+
+static bool with_times;
+
+void complain_with_times(void)
+{
+  with_times = true;
+}
+
+int64_t time_of_day_ms(void)
+{
+  struct timeval now;
+  gettimeofday(&now, NULL);
+  return (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000;
+}
+
+static void print_line(int64_t at_ms, const char *format, va_list arguments)
+{
+  char text[32];
+  struct tm local;
+  time_t seconds = (time_t)(at_ms / 1000);
+  fputs("fairlock: ", stderr);
+  if (with_times && localtime_r(&seconds, &local) != NULL &&
+      strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local) > 0)
+    fprintf(stderr, "%s.%03d ", text, (int)(at_ms % 1000));
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+}
+
+void complain(const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  print_line(time_of_day_ms(), format, arguments);
+  va_end(arguments);
+}
+
+void complain_of(int64_t at_ms, const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  print_line(at_ms, format, arguments);
+  va_end(arguments);
+}
+
+int end_output(int status)
+{
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  complain("cannot write: %s", strerror(errno));
+  return EXIT_SYSTEM;
+}
+
+static int give_help(int argc, char **argv)
+{
+  char *arguments[] = {argv[0], (char *)"--help", NULL};
+  for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++) {
+    if (strcmp(argv[1], commands[i].name) == 0) return commands[i].function(2, arguments);
+  }
+  fputs(help, stdout);
+  return end_output(EXIT_DONE);
+}
+
+/* How many arguments an option of all subcommands takes, itself included; 0: not one of them. */
+static int size_of_option(const char *argument)
+{
+  static const struct option options[] = {COMMON_OPTIONS};
+  size_t size = strcspn(argument, "=");
+  for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+    if (size < 2 || strlen(options[i].name) != size - 2 || options[i].val == OPTION_HELP) continue;
+    if (strncmp(argument, "--", 2) != 0 || strncmp(argument + 2, options[i].name, size - 2) != 0)
+      continue;
+    return options[i].has_arg == required_argument && argument[size] == 0 ? 2 : 1;
+  }
+  return 0;
+}
+
+/* Puts the subcommand before the options that stand before it. */
+static void move_subcommand(int argc, char **argv)
+{
+  int at = 1;
+  for (int size = 1; size > 0 && at < argc; at += size)
+    size = size_of_option(argv[at]);
+  if (at >= argc) return;
+  char *subcommand = argv[at];
+  memmove(&argv[2], &argv[1], (size_t)(at - 1) * sizeof *argv);
+  argv[1] = subcommand;
+}
+
+int main(int argc, char **argv)
+{
+  move_subcommand(argc, argv);
+  const char *command = argc > 1 ? argv[1] : "";
+  for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    if (strcmp(command, commands[i].name) == 0) return commands[i].function(argc - 1, argv + 1);
+  }
+  if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 ||
+      strcmp(command, "help") == 0) {
+    return give_help(argc - 1, argv + 1);
+  }
+  if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0) {
+    puts("fairlock " FAIRLOCK_VERSION);
+    return end_output(EXIT_DONE);
+  }
+  if (*command == 0 || size_of_option(command) > 0)
+    complain("a subcommand is missing: run, status, watch, list or break");
+  else if (*command == '-')
+    complain("%s cannot come before the subcommand, only options of all subcommands, such as --url",
+             command);
+  else complain("there is no subcommand '%s', only run, status, watch, list and break", command);
+  fputs("Try 'fairlock --help'.\n", stderr);
+  return EXIT_USAGE;
+}

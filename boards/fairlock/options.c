@@ -1,0 +1,220 @@
+/*
+ * Options: numbers are parsed strictly, because a lease that was misread is worse than none. A
+ * password in --url is wiped from the arguments as soon as it has been copied, so that it does not
+ * stay in the process list.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "options.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "engine.h"
+#include "url.h"
+
+const char common_help[] =
+    "  --url URL            the server: redis://[user:password@]host[:port][/db],\n"
+    "                       redis+sentinel://[user:password@]host[:port],.../service[/db],\n"
+    "                       redis+cluster://[user:password@]host[:port],..., or\n"
+    "                       unix:///path. Default: $FAIRLOCK_URL, redis://127.0.0.1:6379.\n"
+    "                       TLS: rediss instead of redis\n"
+    "  --password-file FILE read the password from the first line of FILE. Default:\n"
+    "                       the URL's, $FAIRLOCK_PASSWORD\n"
+    "  --sentinel-user USER the user for the Sentinels. Default: $FAIRLOCK_SENTINEL_USER\n"
+    "  --sentinel-password-file FILE\n"
+    "                       for the Sentinels. Default: $FAIRLOCK_SENTINEL_PASSWORD\n"
+    "  --cacert FILE        TLS: trust these CAs. Default: $FAIRLOCK_CACERT, the system's\n"
+    "  --cacertdir DIR      the same, from a folder. Default: $FAIRLOCK_CACERTDIR\n"
+    "  --cert FILE          TLS: our certificate. Default: $FAIRLOCK_CERT, none\n"
+    "  --key FILE           its key. Default: $FAIRLOCK_KEY, in the same file\n"
+    "  --sni NAME           TLS: the server's name. Default: $FAIRLOCK_SNI, the host's\n"
+    "  --insecure           TLS: do not check the server's certificate\n"
+    "  --help               print this\n";
+
+static char *take_url(char *argument)
+{
+  char *copy = strdup(argument);
+  url_hide_password(argument);
+  if (copy == NULL) {
+    complain("out of memory");
+    exit(EXIT_SYSTEM);
+  }
+  return copy;
+}
+
+static void print_help(const char *const *help)
+{
+  for (; *help != NULL; help++)
+    fputs(*help, stdout);
+  exit(end_output(EXIT_DONE));
+}
+
+/* Complains about the option that getopt_long() has just refused. */
+static void complain_option(const struct command_line *line, int what, char **argv)
+{
+  const char *argument = argv[optind - 1];
+  int size = (int)strcspn(argument, "=");
+  bool is_long = strncmp(argument, "--", 2) == 0;
+  if (what == ':' && is_long) misused(line, "%s needs a value", argument);
+  else if (what == ':') misused(line, "-%c needs a value", optopt);
+  else if (!is_long) misused(line, "there is no option -%c", optopt);
+  else if (optopt != 0) misused(line, "%.*s takes no value", size, argument);
+  else misused(line, "there is no option %.*s, or it is ambiguous", size, argument);
+}
+
+int next_option(struct command_line *line, int argc, char **argv, const char *letters,
+                const struct option *options, const char *const *help)
+{
+  opterr = 0;
+  for (;;) {
+    int option = getopt_long(argc, argv, letters, options, NULL);
+    switch (option) {
+    case OPTION_HELP:
+      print_help(help);
+      break;
+    case OPTION_URL:
+      free(line->url);
+      line->url = take_url(optarg);
+      break;
+    case OPTION_PASSWORD_FILE:
+      line->password_file = optarg;
+      break;
+    case OPTION_SENTINEL_USER:
+      line->sentinel_user = optarg;
+      break;
+    case OPTION_SENTINEL_PASSWORD_FILE:
+      line->sentinel_password_file = optarg;
+      break;
+    case OPTION_CACERT:
+      line->tls.ca_file = optarg;
+      break;
+    case OPTION_CACERTDIR:
+      line->tls.ca_folder = optarg;
+      break;
+    case OPTION_CERT:
+      line->tls.certificate = optarg;
+      break;
+    case OPTION_KEY:
+      line->tls.key = optarg;
+      break;
+    case OPTION_SNI:
+      line->tls.name = optarg;
+      break;
+    case OPTION_INSECURE:
+      line->tls.insecure = true;
+      break;
+    case '?':
+    case ':':
+      complain_option(line, option, argv);
+      return '?';
+    default:
+      return option;
+    }
+  }
+}
+
+int misused(const struct command_line *line, const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  fprintf(stderr, "fairlock %s: ", line->command);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "\nusage: %s\nTry 'fairlock %s --help'.\n", line->usage, line->command);
+  return EXIT_USAGE;
+}
+
+bool good_name(const struct command_line *line, const char *name)
+{
+  size_t size = strlen(name);
+  if (size > 0 && size <= FAIRLOCK_NAME_MAX) return true;
+  if (size == 0) misused(line, "the NAME of a lock cannot be empty");
+  else
+    misused(line, "the NAME of a lock has at most %u bytes, this one has %zu", FAIRLOCK_NAME_MAX,
+            size);
+  return false;
+}
+
+/* Thousandths of what text says, rounded up. UINT64_MAX: too much. */
+static bool parse_thousandths(const char *text, uint64_t *value)
+{
+  uint64_t sum = 0;
+  uint64_t unit = 1000; /* of the next digit, once there was a point */
+  bool point = false;
+  bool digits = false;
+  bool more = false;
+  for (; *text != 0; text++) {
+    if (*text == '.' && !point) {
+      point = true;
+    } else if (*text < '0' || *text > '9') {
+      return false;
+    } else {
+      uint64_t digit = (uint64_t)(*text - '0');
+      digits = true;
+      if (!point) {
+        if (sum > UINT64_MAX / 20) sum = UINT64_MAX / 20;
+        sum = 10 * sum + 1000 * digit;
+      } else {
+        unit /= 10;
+        if (unit == 0 && digit > 0) more = true;
+        sum += unit * digit;
+      }
+    }
+  }
+  *value = sum + more;
+  return digits;
+}
+
+bool parse_seconds(const struct command_line *line, const char *option, const char *text,
+                   uint32_t least, uint32_t most, uint32_t *ms)
+{
+  uint64_t value = 0;
+  if (!parse_thousandths(text, &value)) {
+    misused(line, "%s needs a number of seconds, such as 10 or 0.5, not '%s'", option, text);
+    return false;
+  }
+  if (value < least || value > most) {
+    misused(line, "%s needs %g to %lu seconds, not '%s'", option, least / 1000.0,
+            (unsigned long)(most / 1000), text);
+    return false;
+  }
+  *ms = (uint32_t)value;
+  return true;
+}
+
+/* Digits, at most `most`; -1: something else. */
+static long number_of(const char *text, long most)
+{
+  size_t size = strlen(text);
+  if (size == 0 || size > 3 || strspn(text, "0123456789") != size) return -1;
+  long value = strtol(text, NULL, 10);
+  return value <= most ? value : -1;
+}
+
+bool parse_count(const struct command_line *line, const char *source, const char *text,
+                 uint32_t most, uint32_t *count)
+{
+  long value = number_of(text, (long)most);
+  if (value < 0) {
+    misused(line, "%s needs a number from 0 to %lu, not '%s'", source, (unsigned long)most, text);
+    return false;
+  }
+  *count = (uint32_t)value;
+  return true;
+}
+
+bool parse_exit_status(const struct command_line *line, const char *option, const char *text,
+                       int *status)
+{
+  long value = number_of(text, 255);
+  if (value < 0) {
+    misused(line, "%s needs an exit status from 0 to 255, not '%s'", option, text);
+    return false;
+  }
+  *status = (int)value;
+  return true;
+}

@@ -1,0 +1,88 @@
+/* What the command lines of all subcommands have in common. */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "port_openssl.h"
+
+/* Values of the options that every subcommand has, for getopt_long(). */
+enum {
+  OPTION_HELP = 256,
+  OPTION_URL,
+  OPTION_PASSWORD_FILE,
+  OPTION_SENTINEL_USER,
+  OPTION_SENTINEL_PASSWORD_FILE,
+  OPTION_CACERT,
+  OPTION_CACERTDIR,
+  OPTION_CERT,
+  OPTION_KEY,
+  OPTION_SNI,
+  OPTION_INSECURE,
+  OPTION_OWN
+};
+
+#define COMMON_OPTIONS                                                                             \
+  {"help", no_argument, NULL, OPTION_HELP}, {"url", required_argument, NULL, OPTION_URL},          \
+      {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE},                            \
+      {"sentinel-user", required_argument, NULL, OPTION_SENTINEL_USER},                            \
+      {"sentinel-password-file", required_argument, NULL, OPTION_SENTINEL_PASSWORD_FILE},          \
+      {"cacert", required_argument, NULL, OPTION_CACERT},                                          \
+      {"cacertdir", required_argument, NULL, OPTION_CACERTDIR},                                    \
+      {"cert", required_argument, NULL, OPTION_CERT},                                              \
+      {"key", required_argument, NULL, OPTION_KEY}, {"sni", required_argument, NULL, OPTION_SNI},  \
+  {                                                                                                \
+    "insecure", no_argument, NULL, OPTION_INSECURE                                                 \
+  }
+
+/* Their help. */
+extern const char common_help[];
+
+/* A command line while it is parsed. */
+struct command_line {
+  const char *command;                /* name of the subcommand                   */
+  const char *usage;                  /* its synopsis                             */
+  char *url;                          /* of --url; NULL: FAIRLOCK_URL or the default */
+  const char *password_file;          /* NULL: none                               */
+  const char *sentinel_user;          /* NULL: FAIRLOCK_SENTINEL_USER, or none    */
+  const char *sentinel_password_file; /* NULL: none                      */
+  uint32_t replicas;                  /* that have to acknowledge                 */
+  struct port_openssl_config tls;     /* as far as options say it                 */
+};
+
+/*
+ * The next option, as getopt_long() gives it, after handling the common ones; -1: no more options,
+ * '?': it was wrong, and a complaint was printed. --help prints help, a NULL-ended list of texts,
+ * and ends the program.
+ */
+int next_option(struct command_line *line, int argc, char **argv, const char *letters,
+                const struct option *options, const char *const *help);
+
+/* Complains about the command line, and points at its help. Returns EXIT_USAGE. */
+#if defined __GNUC__
+__attribute__((format(printf, 2, 3)))
+#endif
+int misused(const struct command_line *line, const char *format, ...);
+
+/* Checks that name can name a lock. */
+bool good_name(const struct command_line *line, const char *name);
+
+/*
+ * Seconds with or without a fraction, as milliseconds, rounded up. Complains and returns false
+ * unless it is least to most ms.
+ */
+bool parse_seconds(const struct command_line *line, const char *option, const char *text,
+                   uint32_t least, uint32_t most, uint32_t *ms);
+
+/* A number from 0 to most. source: the option, or the environment variable. */
+bool parse_count(const struct command_line *line, const char *source, const char *text,
+                 uint32_t most, uint32_t *count);
+
+/* An exit status, 0 to 255. */
+bool parse_exit_status(const struct command_line *line, const char *option, const char *text,
+                       int *status);
+
+#endif

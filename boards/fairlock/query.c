@@ -1,0 +1,215 @@
+/*
+ * Asks a server for what the library has no function for: its keys. It uses the same
+ * transports, so TLS, redirected addresses and passwords work as everywhere else. It blocks, and
+ * gives up a connection on which nothing arrives for a while.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "query.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fairlock.h"
+
+#define CONNECT_MS 5000U
+#define ANSWER_MS  10000U
+#define STEP_MS    200U
+
+static struct word word(const char *text)
+{
+  return (struct word){text, strlen(text)};
+}
+
+static int send_all(struct query *query)
+{
+  const struct port_transport *below = query->session->below;
+  uint32_t began = port_clock_ms();
+  size_t sent = 0;
+  while (sent < query->unsent) {
+    int took = below->send(below->context, query->send + sent, query->unsent - sent);
+    if (took > 0) sent += (size_t)took;
+    else if (took != PORT_WOULD_BLOCK || port_clock_ms() - began > ANSWER_MS)
+      return FAIRLOCK_UNREACHABLE;
+    else (void)poll(NULL, 0, 1);
+  }
+  query->unsent = 0;
+  return FAIRLOCK_OK;
+}
+
+int query_ask(struct query *query, const struct word *words, int count)
+{
+  for (;;) {
+    struct resp_writer writer;
+    size_t room = sizeof query->send - query->unsent;
+    resp_writer_init(&writer, query->send + query->unsent, room, 0);
+    resp_write_header(&writer, RESP_ARRAY, count);
+    for (int i = 0; i < count; i++)
+      resp_write_bulk(&writer, words[i].data, words[i].size);
+    if (writer.total <= room) {
+      query->unsent += writer.total;
+      return FAIRLOCK_OK;
+    }
+    if (query->unsent == 0) return FAIRLOCK_TOO_LONG;
+    int status = send_all(query);
+    if (status != FAIRLOCK_OK) return status;
+  }
+}
+
+/* Moves what is left to the front, and receives more behind it. */
+static int receive(struct query *query)
+{
+  const struct port_transport *below = query->session->below;
+  uint32_t began = port_clock_ms();
+  memmove(query->received, query->received + query->start, query->end - query->start);
+  query->end -= query->start;
+  query->start = 0;
+  for (;;) {
+    int got = below->recv(below->context, query->received + query->end,
+                          sizeof query->received - query->end, STEP_MS);
+    if (got > 0) {
+      query->end += (size_t)got;
+      return FAIRLOCK_OK;
+    }
+    if (got == PORT_UNTRUSTED) return FAIRLOCK_UNTRUSTED;
+    if (got != PORT_WOULD_BLOCK || port_clock_ms() - began > ANSWER_MS) return FAIRLOCK_UNREACHABLE;
+  }
+}
+
+int query_event(struct query *query, struct resp_event *event)
+{
+  int status = query->unsent > 0 ? send_all(query) : FAIRLOCK_OK;
+  while (status == FAIRLOCK_OK) {
+    size_t used;
+    int got = resp_decode(&query->decoder, query->received + query->start,
+                          query->end - query->start, &used, event);
+    query->start += used;
+    if (got == RESP_EVENT) return FAIRLOCK_OK;
+    if (got < 0) return FAIRLOCK_PROTOCOL;
+    status = receive(query);
+  }
+  return status;
+}
+
+bool query_is_error(const struct resp_event *event)
+{
+  return event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
+}
+
+static bool says(const struct resp_event *event, const char *text)
+{
+  return event->size >= strlen(text) && memcmp(event->data, text, strlen(text)) == 0;
+}
+
+int query_refused(struct query *query, const struct resp_event *event)
+{
+  static const char *const denied[] = {"NOPERM", "NOAUTH", "WRONGPASS"};
+  static const char *const passing[] = {"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN",
+                                        "ERR max number of clients"};
+  size_t size = event->data != NULL ? event->size : 0;
+  if (size >= sizeof query->error) size = sizeof query->error - 1;
+  if (size > 0) memcpy(query->error, event->data, size);
+  query->error[size] = 0;
+  for (size_t i = 0; size > 0 && i < sizeof denied / sizeof denied[0]; i++)
+    if (says(event, denied[i])) return FAIRLOCK_DENIED;
+  for (size_t i = 0; size > 0 && i < sizeof passing / sizeof passing[0]; i++)
+    if (says(event, passing[i])) return FAIRLOCK_UNAVAILABLE;
+  return FAIRLOCK_REFUSED;
+}
+
+int query_time(struct query *query, int64_t *server_ms)
+{
+  struct resp_event event;
+  int64_t numbers[2] = {0};
+  unsigned count = 0;
+  do {
+    int status = query_event(query, &event);
+    if (status != FAIRLOCK_OK) return status;
+    if (query_is_error(&event)) return query_refused(query, &event);
+    if (event.depth == 0) continue;
+    if (count == 2 || !resp_parse_number(event.data, event.size, &numbers[count++]))
+      return FAIRLOCK_PROTOCOL;
+  } while (!event.last);
+  if (count != 2 || numbers[0] < 0 || numbers[0] > UINT32_MAX || numbers[1] < 0 ||
+      numbers[1] >= 1000000)
+    return FAIRLOCK_PROTOCOL;
+  *server_ms = numbers[0] * 1000 + numbers[1] / 1000;
+  return FAIRLOCK_OK;
+}
+
+/* Takes an answer of the greeting: no error. HELLO's map tells whether there is a cluster. */
+static int take_greeting(struct query *query)
+{
+  struct resp_event event;
+  bool mode = false;
+  do {
+    int status = query_event(query, &event);
+    if (status != FAIRLOCK_OK) return status;
+    if (query_is_error(&event)) return query_refused(query, &event);
+    if (event.depth != 1 || event.type != RESP_BULK_STRING || event.cut) {
+      mode = false;
+      continue;
+    }
+    if (mode && event.size == 7 && says(&event, "cluster")) query->cluster = true;
+    mode = event.size == 4 && says(&event, "mode");
+  } while (!event.last);
+  return FAIRLOCK_OK;
+}
+
+static int greet(struct query *query)
+{
+  const struct fairlock_config *config = &query->session->config;
+  const char *user = config->user != NULL ? config->user : "default";
+  char number[16];
+  struct word hello[] = {word("HELLO"), word("3"), word("AUTH"), word(user), {NULL, 0}};
+  int words = 2;
+  if (config->password != NULL) {
+    hello[4] = word(config->password);
+    words = 5;
+  }
+  int status = query_ask(query, hello, words);
+  if (status == FAIRLOCK_OK) status = take_greeting(query);
+  if (status != FAIRLOCK_OK || config->database == 0) return status;
+  snprintf(number, sizeof number, "%lu", (unsigned long)config->database);
+  struct word select[] = {word("SELECT"), word(number)};
+  status = query_ask(query, select, 2);
+  return status == FAIRLOCK_OK ? take_greeting(query) : status;
+}
+
+static int connect_to(struct query *query)
+{
+  const struct port_transport *below = query->session->below;
+  uint32_t began = port_clock_ms();
+  if (*query->address != 0 && below->aim != NULL && !below->aim(below->context, query->address))
+    return FAIRLOCK_UNREACHABLE;
+  for (;;) {
+    int status = below->connect(below->context, STEP_MS);
+    if (status == PORT_OK) return FAIRLOCK_OK;
+    if (status == PORT_UNTRUSTED) return FAIRLOCK_UNTRUSTED;
+    if (status != PORT_WOULD_BLOCK || port_clock_ms() - began > CONNECT_MS)
+      return FAIRLOCK_UNREACHABLE;
+  }
+}
+
+int query_open(struct query *query, const char *address)
+{
+  snprintf(query->address, sizeof query->address, "%s", address);
+  resp_decoder_init(&query->decoder, QUERY_TEXT_MAX);
+  query->start = 0;
+  query->end = 0;
+  query->unsent = 0;
+  query->error[0] = 0;
+  query->cluster = false;
+  int status = connect_to(query);
+  query->connected = status == FAIRLOCK_OK;
+  if (status == FAIRLOCK_OK) status = greet(query);
+  if (status != FAIRLOCK_OK) query_close(query);
+  return status;
+}
+
+void query_close(struct query *query)
+{
+  const struct port_transport *below = query->session->below;
+  below->close(below->context);
+}

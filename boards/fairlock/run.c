@@ -1,0 +1,772 @@
+/*
+ * `fairlock run`: runs a command under a lock, as flock(1) does.
+ *
+ * This process is the command's parent, and knows nothing of the server: keeper.c, in another
+ * process, holds the lock. This file waits for news from it and for signals, in three stages: until
+ * the lock is acquired, until the command has ended, until the lock is released. The command gets
+ * every signal meant for it and, where it needs it, the terminal; its exit status is ours, unless
+ * the lock was lost.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "command.h"
+#include "keeper.h"
+#include "signals.h"
+#include "terminal.h"
+#include "text.h"
+
+#define USAGE "fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]..."
+
+#define LEASE_MS           30000U
+#define MOST_KILL_AFTER_MS 5000U
+#define MOST_REPLICAS      100U
+#define MOST_TOLD          16
+#define ANSWER_MS          1000U /* a keeper that is not stopped has answered by then */
+#define MOST_STOPPED       5     /* looks, ANSWER_MS apart, at which a keeper may be stopped */
+
+struct run {
+  struct keeper_options lock;
+  char *shown;         /* its name, printable                    */
+  char **arguments;    /* of the command                         */
+  int conflict_status; /* -E                                     */
+  int lost_status;     /* --lost-exit-code                       */
+  const char *metrics_file;
+
+  /* events that were told since a connection was made */
+  struct keeper_event told[MOST_TOLD];
+  size_t told_count;
+  struct session session;
+  struct keeper keeper;
+  struct terminal terminal;
+  struct child child;
+  int signals;        /* readable when signals came             */
+  int cancelled_by;   /* the signal that ended the wait; 0: none */
+  bool acquiring;     /* the keeper may have something to give back */
+  int keeper_stopped; /* looks in a row at which it was, while we waited for the lock */
+  bool stopped;       /* the command is, by job control         */
+  bool lost;
+};
+
+/* The result of a wait: a signal, or news from the keeper. */
+struct event {
+  int signal;                   /* 0: none */
+  struct keeper_message keeper; /* news 0: none */
+};
+
+static const char *const help[] = {
+    "usage: " USAGE "\n",
+    "       fairlock run [OPTION]... NAME -c STRING\n"
+    "\n"
+    "Waits in line for the lock NAME, runs COMMAND while it is held, and releases it.\n"
+    "\n"
+    "  -n, --nonblock       do not wait: fail if the lock is held, or others wait for it\n"
+    "  -w, --wait SECONDS   wait at most this long (fractions are allowed). Default: as long\n"
+    "                       as the server gives a useful answer once a minute\n"
+    "  -E, --conflict-exit-code N\n"
+    "                       exit status when -n or -w ends the wait. Default: 1\n"
+    "  -c, --command STRING run STRING with $SHELL -c, or /bin/sh\n"
+    "  -x, --exclusive      no effect: all locks are exclusive\n"
+    "  --lease SECONDS      how long others have to wait after a crash. Renewed at each\n"
+    "                       third of it. Default: 30\n"
+    "  --on-lost ACTION     what to do with COMMAND when the lock cannot be kept:\n"
+    "                       term (default): SIGTERM, and SIGKILL when time runs out;\n"
+    "                       kill: SIGKILL; ignore: let it run on\n"
+    "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
+    "                       Default: a sixth of it, at most 5\n"
+    "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
+    "  --metrics-file FILE  write counters to FILE, every 10 s and at the end, in Prometheus's\n"
+    "                       format; as JSON if its name ends with .json\n"
+    "  --replicas N         hold the lock only while N replicas acknowledge it: all that\n"
+    "                       could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n"
+    "  --verbose            say what happens to the connection and to the lock, and when\n",
+    common_help,
+    "\n"
+    "COMMAND finds in its environment FAIRLOCK_NAME, FAIRLOCK_OWNER and FAIRLOCK_TOKEN, the\n"
+    "fencing token: pass it to what the lock protects, which should refuse older ones.\n"
+    "FAIRLOCK_PASSWORD, FAIRLOCK_SENTINEL_PASSWORD, and a password in FAIRLOCK_URL, are not\n"
+    "passed on to it.\n"
+    "\n"
+    "Exit status: COMMAND's, or 128 + the signal that ended it. Otherwise 1 (see -E) conflict\n"
+    "or time-out, 64 usage, 66 no password file, 69 COMMAND cannot be executed, 71 system error,\n"
+    "75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or\n"
+    "the wrong node of a cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock\n"
+    "run that this one runs under, 128 + a signal that ended the wait.\n",
+    NULL,
+};
+
+/* The command line */
+
+enum {
+  OPTION_LEASE = OPTION_OWN,
+  OPTION_KILL_AFTER,
+  OPTION_ON_LOST,
+  OPTION_LOST_STATUS,
+  OPTION_METRICS_FILE,
+  OPTION_REPLICAS,
+  OPTION_VERBOSE
+};
+
+static const struct option options[] = {
+    COMMON_OPTIONS,
+    {"nonblock", no_argument, NULL, 'n'},
+    {"nb", no_argument, NULL, 'n'},
+    {"wait", required_argument, NULL, 'w'},
+    {"timeout", required_argument, NULL, 'w'},
+    {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"command", required_argument, NULL, 'c'},
+    {"exclusive", no_argument, NULL, 'x'},
+    {"shared", no_argument, NULL, 's'},
+    {"lease", required_argument, NULL, OPTION_LEASE},
+    {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
+    {"on-lost", required_argument, NULL, OPTION_ON_LOST},
+    {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
+    {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
+    {"replicas", required_argument, NULL, OPTION_REPLICAS},
+    {"verbose", no_argument, NULL, OPTION_VERBOSE},
+    {0},
+};
+
+/* What was given, as opposed to defaults. */
+struct given {
+  struct command_line line;
+  bool nonblock, wait, kill_after, replicas;
+  char *string; /* of -c */
+};
+
+static bool parse_on_lost(const struct command_line *line, const char *text, enum on_lost *on_lost)
+{
+  static const char *const names[] = {"term", "kill", "ignore"};
+  for (int i = 0; i < 3; i++) {
+    if (strcmp(text, names[i]) != 0) continue;
+    *on_lost = (enum on_lost)i;
+    return true;
+  }
+  misused(line, "--on-lost needs term, kill or ignore, not '%s'", text);
+  return false;
+}
+
+static bool take_option(struct run *run, struct given *given, int option)
+{
+  struct command_line *line = &given->line;
+  switch (option) {
+  case 'n':
+    return given->nonblock = true;
+  case 'w':
+    given->wait = true;
+    return parse_seconds(line, "-w", optarg, 0, FAIRLOCK_DURATION_MAX_MS, &run->lock.wait_ms);
+  case 'E':
+    return parse_exit_status(line, "-E", optarg, &run->conflict_status);
+  case 'c':
+    given->string = optarg;
+    return true;
+  case 'x':
+    return true;
+  case 's':
+    misused(line, "a lock has one holder at a time: there are no shared locks");
+    return false;
+  case OPTION_LEASE:
+    return parse_seconds(line, "--lease", optarg, FAIRLOCK_LEASE_MIN_MS, FAIRLOCK_DURATION_MAX_MS,
+                         &run->lock.lease_ms);
+  case OPTION_KILL_AFTER:
+    given->kill_after = true;
+    return parse_seconds(line, "--kill-after", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
+                         &run->lock.kill_after_ms);
+  case OPTION_ON_LOST:
+    return parse_on_lost(line, optarg, &run->lock.on_lost);
+  case OPTION_LOST_STATUS:
+    return parse_exit_status(line, "--lost-exit-code", optarg, &run->lost_status);
+  case OPTION_METRICS_FILE:
+    run->metrics_file = optarg;
+    if (*optarg != 0) return true;
+    misused(line, "--metrics-file needs the name of a file");
+    return false;
+  case OPTION_VERBOSE:
+    return run->lock.verbose = true;
+  case OPTION_REPLICAS:
+    given->replicas = true;
+    return parse_count(line, "--replicas", optarg, MOST_REPLICAS, &line->replicas);
+  default:
+    return false;
+  }
+}
+
+/* Options that are each valid may still contradict each other. Returns an exit status. */
+static int settle_options(struct run *run, const struct given *given)
+{
+  struct keeper_options *lock = &run->lock;
+  uint32_t sixth = lock->lease_ms / 6;
+  if (given->nonblock && given->wait)
+    return misused(&given->line, "-n does not wait, -w does: give one of them");
+  if (given->nonblock) lock->wait_ms = 0;
+  if (!given->kill_after)
+    lock->kill_after_ms = sixth < MOST_KILL_AFTER_MS ? sixth : MOST_KILL_AFTER_MS;
+  if (given->kill_after && lock->kill_after_ms > lock->lease_ms / 3) {
+    return misused(
+        &given->line,
+        "--kill-after has to fit into a third of the lease, the rest is for renewing it: "
+        "give at most %g, or --lease %g",
+        lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
+  }
+  return EXIT_DONE;
+}
+
+/* The option takes precedence over the environment. Returns an exit status. */
+static int settle_replicas(struct given *given)
+{
+  const char *text = getenv("FAIRLOCK_REPLICAS");
+  if (given->replicas || text == NULL || *text == 0) return EXIT_DONE;
+  bool good =
+      parse_count(&given->line, "FAIRLOCK_REPLICAS", text, MOST_REPLICAS, &given->line.replicas);
+  return good ? EXIT_DONE : EXIT_USAGE;
+}
+
+/* NAME and what follows it. flock(1) takes -c after the name, too. Returns an exit status. */
+static int take_arguments(struct run *run, struct given *given, int count, char **arguments)
+{
+  static char *by_shell[4];
+  const struct command_line *line = &given->line;
+  if (count == 0) return misused(line, "the NAME of a lock is missing");
+  if (!good_name(line, arguments[0])) return EXIT_USAGE;
+  run->lock.name = arguments[0];
+  char **rest = arguments + 1;
+  bool escaped = *rest != NULL && strcmp(*rest, "--") == 0;
+  if (escaped) rest++;
+  else if (given->string == NULL && *rest != NULL &&
+           (strcmp(*rest, "-c") == 0 || strcmp(*rest, "--command") == 0)) {
+    if (rest[1] == NULL) return misused(line, "-c needs a value");
+    given->string = rest[1];
+    rest += 2;
+  }
+  run->arguments = rest;
+  if (given->string == NULL) {
+    if (*rest == NULL) return misused(line, "there is no COMMAND to run, and no -c STRING");
+    return EXIT_DONE;
+  }
+  if (*rest != NULL)
+    return misused(line, "-c takes one STRING and no COMMAND, but '%s' follows: quote it all",
+                   *rest);
+  const char *shell = getenv("SHELL");
+  by_shell[0] = (char *)(shell != NULL && *shell != 0 ? shell : "/bin/sh");
+  by_shell[1] = (char *)"-c";
+  by_shell[2] = given->string;
+  run->arguments = by_shell;
+  return EXIT_DONE;
+}
+
+static int parse(struct run *run, int argc, char **argv)
+{
+  struct given given = {.line = {.command = "run", .usage = USAGE}};
+  int option;
+  run->lock.wait_ms = FAIRLOCK_FOREVER;
+  run->lock.lease_ms = LEASE_MS;
+  run->lock.owners = getenv("FAIRLOCK_OWNERS");
+  run->conflict_status = EXIT_CONFLICT;
+  run->lost_status = EXIT_LOST;
+  while ((option = next_option(&given.line, argc, argv, "+:nw:E:c:xs", options, help)) != -1) {
+    if (!take_option(run, &given, option)) return EXIT_USAGE;
+  }
+  int status = take_arguments(run, &given, argc - optind, argv + optind);
+  if (status == EXIT_DONE) status = settle_options(run, &given);
+  if (status == EXIT_DONE) status = settle_replicas(&given);
+  if (status == EXIT_DONE) status = session_prepare(&run->session, &given.line);
+  free(given.line.url);
+  return status;
+}
+
+/* What --verbose says */
+
+static bool same_event(const struct keeper_event *a, const struct keeper_event *b)
+{
+  return a->event == b->event && a->status == b->status && strcmp(a->address, b->address) == 0 &&
+         strcmp(a->text, b->text) == 0;
+}
+
+/*
+ * A server that cannot be reached, or keeps refusing, is reported once until there is a connection
+ * again; after MOST_TOLD different reports there are no more.
+ */
+static bool is_new_event(struct run *run, const struct keeper_event *event)
+{
+  if (event->event == FAIRLOCK_LOG_CONNECTED) {
+    run->told_count = 0;
+    return true;
+  }
+  for (size_t i = 0; i < run->told_count; i++)
+    if (same_event(&run->told[i], event)) return false;
+  if (run->told_count == MOST_TOLD) return false;
+  run->told[run->told_count++] = *event;
+  return true;
+}
+
+static void tell_event(const struct run *run, const struct keeper_event *event)
+{
+  bool redirected = event->event == FAIRLOCK_LOG_REDIRECTED;
+  char *place = session_place(&run->session, redirected ? "" : event->address);
+  char *words = session_words(event->text);
+  const char *why = fairlock_status_text(event->status);
+  switch (event->event) {
+  case FAIRLOCK_LOG_CONNECTED:
+    complain_of(event->at_ms, "%s: connected", place);
+    break;
+  case FAIRLOCK_LOG_NOT_CONNECTED:
+    complain_of(event->at_ms, "%s: not connected: %s%s", place, why, words);
+    break;
+  case FAIRLOCK_LOG_DISCONNECTED:
+    complain_of(event->at_ms, "%s: disconnected: %s%s", place, why, words);
+    break;
+  case FAIRLOCK_LOG_REDIRECTED:
+    complain_of(event->at_ms, "%s: redirected%s", place, words);
+    break;
+  default:
+    complain_of(event->at_ms, "%s: refused%s", place, words);
+    break;
+  }
+  free(words);
+  free(place);
+}
+
+static void tell_events(struct run *run)
+{
+  struct keeper_event event;
+  while (keeper_event(&run->keeper, &event))
+    if (is_new_event(run, &event)) tell_event(run, &event);
+}
+
+/* Waiting for something to happen */
+
+/*
+ * Any other child of ours was left by the command and given to us, because we are process 1 of a
+ * container, or were told to adopt such processes: nobody but us can reap it.
+ */
+static void reap_adopted(const struct run *run)
+{
+  for (;;) {
+    siginfo_t info = {0};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    /* its end comes next, and ours soon */
+    if (info.si_pid == run->keeper.pid || info.si_pid == run->child.pid) return;
+    (void)waitpid(info.si_pid, NULL, 0);
+  }
+}
+
+/* The shorter of two times in ms; a negative one means never. */
+static int sooner(int a, int b)
+{
+  return b < 0 || (a >= 0 && a < b) ? a : b;
+}
+
+/* The next event, or an empty one after ms; negative: waits without end. */
+static struct event await(struct run *run, int ms)
+{
+  struct event event = {0};
+  uint32_t began = port_clock_ms();
+  for (;;) {
+    struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
+                               {.fd = run->keeper.link, .events = POLLIN},
+                               {.fd = run->keeper.events, .events = POLLIN}};
+    int tick = metrics_tick(&run->lock.metrics);
+    uint32_t waited = port_clock_ms() - began;
+    int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
+    int ready = poll(sources, 3, sooner(left, tick));
+    if (ready == 0 && left == sooner(left, tick)) return event;
+    if (ready <= 0) continue; /* a signal: it is queued */
+    tell_events(run);
+    if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
+    if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
+    if (event.signal == SIGCHLD) reap_adopted(run);
+    if (event.keeper.news != 0 || event.signal != 0) return event;
+  }
+}
+
+/* First: the lock */
+
+static bool ends_wait(int number)
+{
+  switch (number) {
+  case SIGINT:
+  case SIGTERM:
+  case SIGHUP:
+  case SIGQUIT:
+  case SIGUSR1:
+  case SIGUSR2:
+    return !signals_ignored_before(number);
+  default:
+    return false;
+  }
+}
+
+static void on_signal_waiting(struct run *run, int number)
+{
+  if (number == SIGTSTP && !signals_ignored_before(number))
+    (void)raise(SIGSTOP); /* the terminal has stopped the rest of our group */
+  if (!ends_wait(number) || run->cancelled_by != 0) return;
+  run->cancelled_by = number;
+  if (run->acquiring) keeper_cancel(&run->keeper);
+  else keeper_kill(&run->keeper);
+}
+
+static void reap_keeper(const struct run *run)
+{
+  (void)waitpid(run->keeper.pid, NULL, 0);
+}
+
+static int on_failure(struct run *run, const struct keeper_message *message)
+{
+  reap_keeper(run);
+  if (run->lock.verbose && message->news == KEEPER_FAILED)
+    complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
+  if (run->cancelled_by != 0) return 128 + run->cancelled_by;
+  if (message->news == KEEPER_GONE) {
+    complain("the process that keeps the lock has ended unexpectedly; was it killed?");
+    return EXIT_SYSTEM;
+  }
+  if (message->news == KEEPER_NESTED) {
+    complain("%s is held by the fairlock run that this one runs under: it would wait for itself",
+             run->shown);
+    return EXIT_NESTED;
+  }
+  if (message->news == 0) {
+    complain("%s was not acquired: the process that keeps it is not running (was it stopped?)",
+             run->shown);
+    return EXIT_SYSTEM;
+  }
+  int status = message->status;
+  if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return run->conflict_status;
+  if (status != FAIRLOCK_LOST)
+    return session_failed(&run->session, status, message->address, message->error);
+  complain("%s was acquired and lost before the command could be started", run->shown);
+  return run->lost_status;
+}
+
+static void on_retrying(const struct run *run, const struct keeper_message *message)
+{
+  char *place = session_place(&run->session, message->address);
+  char *words = session_words(message->error);
+  complain("%s: %s%s; trying again", place, fairlock_status_text(message->status), words);
+  free(words);
+  free(place);
+}
+
+/*
+ * Nothing has come for a while. A keeper that is stopped tells neither that it holds the lock nor
+ * that the wait is over; meanwhile it loses its place, and the lock. It is killed, so that it does
+ * not continue when it wakes up later. We may have been stopped ourselves: looks count, not the
+ * time.
+ */
+static bool keeper_is_stuck(struct run *run)
+{
+  run->keeper_stopped = keeper_is_stopped(&run->keeper) ? run->keeper_stopped + 1 : 0;
+  if (run->keeper_stopped <= MOST_STOPPED) return false;
+  keeper_kill(&run->keeper);
+  return true;
+}
+
+/* Returns true when the lock is held, or false, with the exit status. */
+static bool wait_for_lock(struct run *run, int *status, struct keeper_message *acquired)
+{
+  for (;;) {
+    struct event event = await(run, ANSWER_MS);
+    switch (event.keeper.news) {
+    case 0:
+      if (event.signal != 0) on_signal_waiting(run, event.signal);
+      else if (keeper_is_stuck(run)) {
+        *status = on_failure(run, &event.keeper);
+        return false;
+      }
+      break;
+    case KEEPER_RETRYING:
+      on_retrying(run, &event.keeper);
+      break;
+    case KEEPER_CONNECTED:
+      if (run->lock.verbose) complain("%s is requested", run->shown);
+      keeper_acquire(&run->keeper);
+      run->acquiring = true;
+      break;
+    case KEEPER_ACQUIRED:
+      if (run->lock.verbose)
+        complain("%s is acquired by %s, token %llu", run->shown, event.keeper.owner,
+                 (unsigned long long)event.keeper.token);
+      *acquired = event.keeper;
+      return true;
+    default:
+      *status = on_failure(run, &event.keeper);
+      return false;
+    }
+  }
+}
+
+/* Second: the command */
+
+static bool put_into_environment(const struct run *run, const struct keeper_message *acquired)
+{
+  char token[24];
+  snprintf(token, sizeof token, "%llu", (unsigned long long)acquired->token);
+  const char *outer = getenv("FAIRLOCK_OWNERS");
+  if (outer == NULL) outer = "";
+  size_t size = strlen(outer) + 1 + strlen(acquired->owner) + 1;
+  char *owners = malloc(size);
+  if (owners == NULL) return false;
+  snprintf(owners, size, "%s%s%s", outer, *outer != 0 ? " " : "", acquired->owner);
+  bool done = setenv("FAIRLOCK_OWNERS", owners, 1) == 0;
+  free(owners);
+  return done && setenv("FAIRLOCK_NAME", run->lock.name, 1) == 0 &&
+         setenv("FAIRLOCK_OWNER", acquired->owner, 1) == 0 &&
+         setenv("FAIRLOCK_TOKEN", token, 1) == 0;
+}
+
+static bool start(struct run *run, const struct keeper_message *acquired)
+{
+  fflush(stdout);
+  if (!put_into_environment(run, acquired) || child_start(&run->child, run->arguments) != 0) {
+    complain("cannot start a process: %s", strerror(errno));
+    return false;
+  }
+  keeper_guard(&run->keeper, run->child.pid);
+  terminal_open(&run->terminal);
+  if (terminal_talks(&run->terminal)) terminal_lend(&run->terminal, run->child.pid);
+  child_go(&run->child);
+  metrics_acquired(&run->lock.metrics);
+  return true;
+}
+
+static void forward(const struct run *run, int number)
+{
+  (void)kill(-run->child.pid, number);
+}
+
+static void resume(struct run *run)
+{
+  if (!run->stopped) return;
+  run->stopped = false;
+  terminal_lend(&run->terminal, run->child.pid);
+  forward(run, SIGCONT);
+}
+
+/*
+ * The command was stopped. A shell that watches us has to see us stopped, too, or it would never
+ * show its prompt.
+ */
+static void on_stop(struct run *run, int number)
+{
+  bool wants_terminal = number == SIGTTIN || number == SIGTTOU;
+  run->stopped = true;
+  if (run->terminal.descriptor < 0 || (number != SIGTSTP && !wants_terminal)) return;
+  if (wants_terminal && terminal_lend(&run->terminal, run->child.pid)) {
+    resume(run);
+    return;
+  }
+  terminal_take_back(&run->terminal);
+  bool stopped = signals_stop_group();
+  if (!stopped && number == SIGTSTP) resume(run); /* nobody could have us continue */
+}
+
+/* Looks at the command: true when it has ended, and is still to be reaped. */
+static bool has_ended(struct run *run)
+{
+  for (;;) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)run->child.pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0)
+      return true;
+    if (info.si_pid == 0) return false;
+    if (info.si_code != CLD_STOPPED) return true;
+    info.si_pid = 0;
+    if (waitid(P_PID, (id_t)run->child.pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+      on_stop(run, info.si_status);
+    }
+  }
+}
+
+static void on_signal_running(struct run *run, int number)
+{
+  if (number == SIGCONT) resume(run);
+  else if (number != SIGCHLD) forward(run, number);
+}
+
+static void on_lost(struct run *run, const struct keeper_message *message)
+{
+  static const char *const actions[] = {"ending the command", "killing the command",
+                                        "the command continues without it"};
+  const char *action = actions[run->lock.on_lost];
+  bool known = run->lost;
+  run->lost = true;
+  metrics_hold_ended(&run->lock.metrics);
+  if (known && message->news == KEEPER_LOST) return;
+  if (message->news == KEEPER_GONE) {
+    complain("the process that keeps %s was killed; killing the command", run->shown);
+    forward(run, SIGKILL);
+  } else if (message->status == FAIRLOCK_LOST) {
+    complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
+             action);
+  } else {
+    char *place = session_place(&run->session, message->address);
+    char *words = session_words(message->error);
+    bool silent = message->status == FAIRLOCK_UNREACHABLE;
+    complain("%s could not be renewed in time: %s%s%s%s; %s", run->shown, place,
+             silent ? " has not answered" : ": ",
+             silent ? "" : fairlock_status_text(message->status), words, action);
+    free(words);
+    free(place);
+  }
+}
+
+/* The keeper has said all it will: nothing more is read from it. */
+static void hang_up(struct run *run)
+{
+  close(run->keeper.link);
+  run->keeper.link = -1;
+}
+
+/*
+ * If the keeper was stopped when the command had to be ended, its guard has ended it, without any
+ * news.
+ */
+static void look_for_guard(struct run *run)
+{
+  if (run->lost || !keeper_failed_to_end(&run->keeper)) return;
+  run->lost = true;
+  complain("%s could not be renewed in time: the process that keeps it is not running (was it "
+           "stopped?); %s",
+           run->shown,
+           run->lock.on_lost == ON_LOST_IGNORE ? "the command continued without it"
+                                               : "the command was ended");
+}
+
+/* Waits for the end of the command. Returns its exit status. */
+static int supervise(struct run *run)
+{
+  while (!has_ended(run)) {
+    struct event event = await(run, -1);
+    if (event.keeper.news == 0) on_signal_running(run, event.signal);
+    else on_lost(run, &event.keeper);
+    if (event.keeper.news == KEEPER_GONE) hang_up(run);
+  }
+  look_for_guard(run);
+  /* for the processes that it has left behind */
+  if (run->lost && run->lock.on_lost != ON_LOST_IGNORE) forward(run, SIGKILL);
+  keeper_unguard(&run->keeper);
+  int status = 0;
+  pid_t reaped;
+  do
+    reaped = waitpid(run->child.pid, &status, 0);
+  while (reaped < 0 && errno == EINTR);
+  bool was_lent = run->terminal.lent;
+  terminal_take_back(&run->terminal);
+  if (reaped < 0) return EXIT_SYSTEM;
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  int number = WTERMSIG(status);
+  /*
+   * The terminal would have signalled our whole group, and a script or make that started us relies
+   * on that.
+   */
+  if (was_lent && (number == SIGINT || number == SIGQUIT)) signals_tell_group(number);
+  return 128 + number;
+}
+
+/* Third: giving the lock back */
+
+static int on_released(struct run *run, const struct keeper_message *message, int status)
+{
+  if (run->lost) return run->lost_status;
+  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_OK) {
+    if (run->lock.verbose) complain("%s is released", run->shown);
+    return status;
+  }
+  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_LOST) {
+    complain(
+        "%s was lost while the command ran: its lease ran out, it was broken, or its key deleted",
+        run->shown);
+    return run->lost_status;
+  }
+  const char *why = fairlock_status_text(message->status);
+  if (message->news == KEEPER_GONE) why = "its keeper was killed";
+  if (message->news == 0) why = "its keeper does not answer (was it stopped?)";
+  if (message->error[0] != 0)
+    (void)session_failed(&run->session, message->status, message->address, message->error);
+  complain(
+      "%s could not be released: %s; it is free when its lease of %g s has run out, or earlier",
+      run->shown, why, run->lock.lease_ms / 1000.0);
+  return status;
+}
+
+/*
+ * A signal ends the wait for the server's answer, not the release: the keeper continues it. A
+ * keeper that is stopped does nothing; it is killed, so that it does not continue with an old lock
+ * when it wakes up later.
+ */
+static int release(struct run *run, int status)
+{
+  struct event event;
+  uint32_t patience = (run->lost ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS) + ANSWER_MS;
+  uint32_t began = port_clock_ms();
+  if (run->keeper.link < 0) {
+    reap_keeper(run);
+    return run->lost_status;
+  }
+  keeper_release(&run->keeper);
+  for (;;) {
+    uint32_t waited = port_clock_ms() - began;
+    event = await(run, waited < patience ? (int)(patience - waited) : 0);
+    if (event.keeper.news == KEEPER_LOST) continue;
+    if (event.keeper.news != 0) break;
+    if (event.signal == 0) {
+      keeper_kill(&run->keeper);
+      break;
+    }
+    if (ends_wait(event.signal) && event.signal != SIGUSR1 && event.signal != SIGUSR2) {
+      return run->lost ? run->lost_status : status;
+    }
+  }
+  reap_keeper(run);
+  return on_released(run, &event.keeper, status);
+}
+
+/* We, or the keeper, may have been stopped since it reported the lock as acquired. */
+static bool too_late(struct run *run)
+{
+  if (!keeper_overdue(&run->keeper)) return false;
+  complain("%s was acquired and lost before the command could be started", run->shown);
+  run->lost = true;
+  return true;
+}
+
+static int run_under_lock(struct run *run)
+{
+  struct keeper_message acquired;
+  int status;
+  if (!wait_for_lock(run, &status, &acquired)) return status;
+  if (run->cancelled_by != 0) return release(run, 128 + run->cancelled_by);
+  if (too_late(run)) return release(run, run->lost_status);
+  if (!start(run, &acquired)) return release(run, EXIT_SYSTEM);
+  return release(run, supervise(run));
+}
+
+int run_command(int argc, char **argv)
+{
+  static struct run run;
+  int status = parse(&run, argc, argv);
+  if (status != EXIT_DONE) return status;
+  if (run.lock.verbose) complain_with_times();
+  run.shown = printable(run.lock.name, strlen(run.lock.name));
+  run.signals = signals_catch();
+  if (run.shown == NULL || run.signals < 0 ||
+      metrics_start(&run.lock.metrics, run.metrics_file, run.lock.name) != 0 ||
+      keeper_start(&run.keeper, &run.session, &run.lock) != 0) {
+    complain("cannot start: %s", strerror(errno));
+    return EXIT_SYSTEM;
+  }
+  status = run_under_lock(&run);
+  tell_events(&run);
+  metrics_stopped(&run.lock.metrics, status);
+  free(run.shown);
+  return status;
+}

@@ -1,0 +1,705 @@
+/*
+ * A client of the server, from a URL and a password; and messages about its failures for the user
+ * of the command. The password is in the memory of our processes alone, which others cannot read:
+ * never in a message, an argument, a file, or what /proc shows of the environment.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "session.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "system.h"
+#include "text.h"
+#include "tls.h"
+
+/* The library's defaults for one server; with a topology it has others. */
+#define CONNECT_MS  5000U
+#define OFFLINE_MS  10000U
+#define RESPONSE_MS 2000U
+
+/* Of the host's name, in our id: leaves room for a dot and the number of a process. */
+#define HOST_MAX ((int)FAIRLOCK_ID_MAX - 12)
+
+/* For somebody to open the other end of a pipe that holds the password. */
+#define WRITER_MS      5000U
+#define WRITER_STEP_MS 20
+
+/* Why a server cannot be reached to which there was a connection that nothing has ended. */
+static const char mute[] = "it accepts the connection, but does not answer";
+
+/* For replicas to acknowledge. */
+#define REPLICAS_MS 500U
+
+static bool is_pipe(int file)
+{
+  struct stat status;
+  return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+/*
+ * Reads up to the end of a line, or of the file, at most size bytes; -1: errno says why not. A pipe
+ * is opened without waiting for its writer, which has some time to open it, and then as much as it
+ * wants.
+ */
+static ssize_t read_line(int file, char *line, size_t size)
+{
+  size_t length = 0;
+  uint32_t began = port_clock_ms();
+  bool pipe = is_pipe(file);
+  while (length < size) {
+    struct pollfd source = {.fd = file, .events = POLLIN};
+    ssize_t got = read(file, line + length, size - length);
+    if (got < 0 && errno == EAGAIN) { /* somebody has it open to write */
+      (void)poll(&source, 1, -1);
+    } else if (got == 0 && length == 0 && pipe && port_clock_ms() - began < WRITER_MS) {
+      (void)poll(NULL, 0, WRITER_STEP_MS);
+    } else if (got < 0 && errno != EINTR) {
+      return -1;
+    } else if (got == 0) {
+      break;
+    } else if (got > 0) {
+      length += (size_t)got;
+      if (memchr(line, '\n', length) != NULL) break;
+    }
+  }
+  return (ssize_t)length;
+}
+
+/* The first line of the file. Returns what is wrong, or NULL. */
+static const char *read_first_line(int file, char *line, size_t size)
+{
+  ssize_t got = read_line(file, line, size);
+  if (got < 0) return strerror(errno);
+  if (got == 0 && is_pipe(file)) return "nobody writes to this pipe";
+  char *end = memchr(line, '\n', (size_t)got);
+  size_t length = end != NULL ? (size_t)(end - line) : (size_t)got;
+  if (length > 0 && end != NULL && line[length - 1] == '\r') length--;
+  if (length == size) return "its first line is too long for a password";
+  if (length == 0) return "its first line is empty";
+  if (memchr(line, 0, length) != NULL) return "it has a NUL byte, which no password can have";
+  line[length] = 0;
+  return NULL;
+}
+
+/* A pipe, such as a shell's <(...), is private, whatever its mode says. */
+static void warn_if_others_can_read(int file, const char *path)
+{
+  struct stat status;
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
+  complain("warning: users other than its owner have access to the password in %s (mode %03o): "
+           "chmod 600 it",
+           path, (unsigned)(status.st_mode & 0777));
+}
+
+/* password: PASSWORD_SIZE bytes. */
+static int read_password(char *password, const char *path)
+{
+  const char *wrong;
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0) {
+    wrong = strerror(errno);
+  } else {
+    warn_if_others_can_read(file, path);
+    wrong = read_first_line(file, password, PASSWORD_SIZE);
+    (void)close(file);
+  }
+  if (wrong == NULL) return EXIT_DONE;
+  complain("cannot take the password from %s: %s", path, wrong);
+  return EXIT_NO_INPUT;
+}
+
+/* Overwrites a value where it lies: what was there can still be read in /proc/PID/environ. */
+static void wipe(char *value)
+{
+  memset(value, 0, strlen(value));
+}
+
+static char *copy_of(const char *text)
+{
+  char *copy = strdup(text);
+  if (copy != NULL) return copy;
+  complain("out of memory");
+  exit(EXIT_SYSTEM);
+}
+
+/* Takes a variable out of the environment. Returns its value, to be freed, or NULL. */
+static char *take_from_environment(const char *name)
+{
+  char *value = getenv(name);
+  if (value == NULL) return NULL;
+  char *copy = copy_of(value);
+  wipe(value);
+  (void)unsetenv(name);
+  if (*copy != 0) return copy;
+  free(copy);
+  return NULL;
+}
+
+/*
+ * The passwords of the environment are for us alone: neither the command that we run nor what it
+ * starts need be trustworthy. The URL stays, without its password.
+ */
+static void take_secrets(struct session *session)
+{
+  char *url = getenv("FAIRLOCK_URL");
+  session->given_password = take_from_environment("FAIRLOCK_PASSWORD");
+  session->given_sentinel_password = take_from_environment("FAIRLOCK_SENTINEL_PASSWORD");
+  if (url == NULL) return;
+  char *without = copy_of(url);
+  url_drop_password(without);
+  if (strcmp(without, url) != 0) {
+    wipe(url);
+    if (setenv("FAIRLOCK_URL", without, 1) != 0) (void)unsetenv("FAIRLOCK_URL");
+  }
+  free(without);
+}
+
+/* The value of an environment variable; NULL: not set, or empty. */
+static const char *from_environment(const char *name)
+{
+  const char *value = getenv(name);
+  return value != NULL && *value != 0 ? value : NULL;
+}
+
+#define NOT_PASSED_ON                                                                              \
+  "This one has no password: a fairlock run does not pass its password on to what it runs. Give "  \
+  "one with --password-file."
+
+/* We run under a `fairlock run`, and have no password. */
+static bool lacks_password(const struct session *session)
+{
+  return session->config.password == NULL && from_environment("FAIRLOCK_OWNER") != NULL;
+}
+
+static int choose_password(struct session *session, const struct command_line *line)
+{
+  session->config.user = session->url.user;
+  if (line->password_file != NULL) {
+    session->config.password = session->password;
+    return read_password(session->password, line->password_file);
+  }
+  session->config.password = session->url.password;
+  if (session->config.password == NULL) session->config.password = session->given_password;
+  if (session->config.user != NULL && session->config.password == NULL) {
+    complain("the URL has a user but no password: write user:password@host, set FAIRLOCK_PASSWORD, "
+             "or use --password-file");
+    if (lacks_password(session)) fputs(NOT_PASSED_ON "\n", stderr);
+    return EXIT_USAGE;
+  }
+  return EXIT_DONE;
+}
+
+/* Our user and password for the Sentinels, which have separate users. */
+static int choose_sentinel_password(struct session *session, const struct command_line *line)
+{
+  struct fairlock_topology *topology = &session->topology;
+  topology->service = session->url.service;
+  if (topology->service == NULL) {
+    if (line->sentinel_user == NULL && line->sentinel_password_file == NULL) return EXIT_DONE;
+    return misused(line, "--sentinel-user and --sentinel-password-file need a URL that begins with "
+                         "redis+sentinel://");
+  }
+  topology->sentinel_user = line->sentinel_user;
+  if (topology->sentinel_user == NULL)
+    topology->sentinel_user = from_environment("FAIRLOCK_SENTINEL_USER");
+  if (line->sentinel_password_file != NULL) {
+    topology->sentinel_password = session->sentinel_password;
+    return read_password(session->sentinel_password, line->sentinel_password_file);
+  }
+  topology->sentinel_password = session->given_sentinel_password;
+  if (topology->sentinel_user == NULL || topology->sentinel_password != NULL) return EXIT_DONE;
+  complain("there is a user for the Sentinels but no password: set FAIRLOCK_SENTINEL_PASSWORD, or "
+           "use --sentinel-password-file");
+  return EXIT_USAGE;
+}
+
+static void choose(const char **option, const char *variable)
+{
+  if (*option == NULL) *option = from_environment(variable);
+}
+
+/* Which CAs to trust, and our certificate. */
+static int choose_tls(struct session *session, const struct command_line *line)
+{
+  struct port_openssl_config config = line->tls;
+  bool given = config.ca_file != NULL || config.ca_folder != NULL || config.certificate != NULL ||
+               config.key != NULL || config.name != NULL || config.insecure;
+  if (!session->url.tls) {
+    if (!given) return EXIT_DONE;
+    return misused(line, "--cacert, --cacertdir, --cert, --key, --sni and --insecure need a URL "
+                         "with TLS: rediss://");
+  }
+  if (config.ca_file == NULL && config.ca_folder == NULL) {
+    choose(&config.ca_file, "FAIRLOCK_CACERT");
+    choose(&config.ca_folder, "FAIRLOCK_CACERTDIR");
+  }
+  if (config.certificate == NULL && config.key == NULL) {
+    choose(&config.certificate, "FAIRLOCK_CERT");
+    choose(&config.key, "FAIRLOCK_KEY");
+  }
+  choose(&config.name, "FAIRLOCK_SNI");
+  config.host = port_posix_host;
+  return tls_prepare(&session->tls, &config, &session->socket.transport);
+}
+
+/* The socket, which opens nothing yet. */
+static void place_socket(struct session *session)
+{
+  const struct url *url = &session->url;
+  if (url->path != NULL) (void)port_posix_unix(&session->socket, url->path);
+  else if (url->seeds == NULL) port_posix_tcp(&session->socket, url->host, url->port);
+  else (void)port_posix_seeds(&session->socket, url->seeds); /* the URL has been checked */
+}
+
+/*
+ * Our id, for people who look at the queue: the host's name up to its first dot, and the number of
+ * our process. What makes it unique comes from the server.
+ */
+static void name_client(struct session *session)
+{
+  struct utsname host;
+  char *id = session->client_id;
+  if (uname(&host) < 0) return;
+  host.nodename[strcspn(host.nodename, ".")] = 0;
+  for (char *at = host.nodename; *at != 0; at++) {
+    if (!isalnum((unsigned char)*at)) *at = '-';
+  }
+  snprintf(id, sizeof session->client_id, "%.*s.%d", HOST_MAX, host.nodename, (int)getpid());
+  session->config.client_id = id;
+}
+
+/* Returns what is wrong with the URL, or NULL. */
+static const char *parse_url(struct session *session, const struct command_line *line)
+{
+  const char *text = line->url != NULL ? line->url : from_environment("FAIRLOCK_URL");
+  if (text == NULL) text = "redis://127.0.0.1:6379";
+  return url_parse(&session->url, text);
+}
+
+int session_prepare(struct session *session, const struct command_line *line)
+{
+  memset(session, 0, sizeof *session);
+  const char *source = line->url != NULL ? "--url" : "FAIRLOCK_URL";
+  const char *wrong = parse_url(session, line);
+  take_secrets(session);
+  if (wrong != NULL) {
+    complain("the URL in %s cannot be used: %s", source, wrong);
+    fputs("A URL looks like redis://user:password@host:6379/0, redis://[::1]:6379,\n"
+          "redis+sentinel://host1:26379,host2:26379/service, redis+cluster://host1:6379,host2:6379 "
+          "or\nunix:///run/redis/redis.sock; with TLS rediss instead of redis.\n",
+          stderr);
+    return EXIT_USAGE;
+  }
+  session->config.database = session->url.database;
+  session->config.client_name = "fairlock";
+  name_client(session);
+  session->config.receive_buffer = session->receive;
+  session->config.receive_size = sizeof session->receive;
+  session->config.send_buffer = session->send;
+  session->config.send_size = sizeof session->send;
+  session->topology.replicas = line->replicas;
+  session->topology.cluster = session->url.seeds != NULL && session->url.service == NULL;
+  place_socket(session);
+  int status = choose_password(session, line);
+  if (status == EXIT_DONE) status = choose_sentinel_password(session, line);
+  if (session->config.password != NULL || session->topology.sentinel_password != NULL)
+    system_hide_memory();
+  return status == EXIT_DONE ? choose_tls(session, line) : status;
+}
+
+/* The client's transport, which notes addresses on the way. */
+
+/* Writes down where the connection goes next: to address, or to the seed in use. */
+static void note_address(struct session *session, const char *address)
+{
+  struct addresses *addresses = &session->addresses;
+  const struct url *url = &session->url;
+  const char *seed = session->socket.seed != NULL ? session->socket.seed : url->seeds;
+  int size = seed != NULL ? (int)strcspn(seed, ",") : 0;
+  const char *open = seed == NULL && strchr(url->host, ':') != NULL ? "[" : "";
+  if (address != NULL && *address != ':') {
+    snprintf(addresses->current, sizeof addresses->current, "%s", address);
+    return;
+  }
+  if (seed != NULL) snprintf(addresses->current, sizeof addresses->current, "%.*s", size, seed);
+  else
+    snprintf(addresses->current, sizeof addresses->current, "%s%.255s%s:%.5s", open, url->host,
+             *open != 0 ? "]" : "", url->port);
+  if (address == NULL) return;
+  char *port = strrchr(addresses->current, ':');
+  snprintf(port, sizeof addresses->current - (size_t)(port - addresses->current), "%s", address);
+}
+
+static bool is_connected(struct session *session)
+{
+  pthread_mutex_lock(&session->addresses.mutex);
+  bool connected = session->addresses.connected;
+  pthread_mutex_unlock(&session->addresses.mutex);
+  return connected;
+}
+
+static bool note_aim(void *context, const char *address)
+{
+  struct session *session = context;
+  struct addresses *addresses = &session->addresses;
+  char why[FAIRLOCK_ERROR_SIZE];
+  session_reason(session, is_connected(session), why);
+  bool done = session->below->aim(session->below->context, address);
+  if (address != NULL && !done) return false;
+  pthread_mutex_lock(&addresses->mutex);
+  if (!addresses->connected && addresses->tried) {
+    memcpy(addresses->dead, addresses->current, sizeof addresses->dead);
+    memcpy(addresses->why_dead, why, sizeof addresses->why_dead);
+  }
+  if (addresses->connected) {
+    memcpy(addresses->left, addresses->current, sizeof addresses->left);
+    memcpy(addresses->why_left, why, sizeof addresses->why_left);
+  }
+  addresses->connected = false;
+  addresses->tried = false;
+  note_address(session, address);
+  pthread_mutex_unlock(&addresses->mutex);
+  return done;
+}
+
+static int note_connect(void *context, uint32_t timeout_ms)
+{
+  struct session *session = context;
+  struct addresses *addresses = &session->addresses;
+  int status = session->below->connect(session->below->context, timeout_ms);
+  pthread_mutex_lock(&addresses->mutex);
+  addresses->tried = true;
+  if (status == PORT_OK) {
+    addresses->connected = true;
+    if (strcmp(addresses->current, addresses->dead) == 0) addresses->dead[0] = 0;
+  }
+  pthread_mutex_unlock(&addresses->mutex);
+  return status;
+}
+
+static int pass_send(void *context, const void *data, size_t size)
+{
+  const struct port_transport *below = ((struct session *)context)->below;
+  return below->send(below->context, data, size);
+}
+
+static int pass_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  const struct port_transport *below = ((struct session *)context)->below;
+  return below->recv(below->context, data, size, timeout_ms);
+}
+
+static void pass_close(void *context)
+{
+  const struct port_transport *below = ((struct session *)context)->below;
+  below->close(below->context);
+}
+
+static void choose_transport(struct session *session)
+{
+  session->below = session->url.tls ? &session->tls.transport : &session->socket.transport;
+}
+
+int session_second(struct session *second, const struct session *session,
+                   const struct command_line *line)
+{
+  memset(second, 0, sizeof *second);
+  (void)parse_url(second, line); /* which has been checked */
+  second->config.user = session->config.user;
+  second->config.password = session->config.password; /* a file may be readable once */
+  second->config.database = session->config.database;
+  second->config.client_name = session->config.client_name;
+  place_socket(second);
+  choose_transport(second);
+  return choose_tls(second, line);
+}
+
+/* A Unix socket stays where it is. */
+static void note_addresses(struct session *session)
+{
+  choose_transport(session);
+  session->noting.connect = note_connect;
+  session->noting.send = pass_send;
+  session->noting.recv = pass_recv;
+  session->noting.close = pass_close;
+  session->noting.context = session;
+  session->noting.aim = session->below->aim != NULL ? note_aim : NULL;
+}
+
+void session_address(struct session *session, int status, char address[ADDRESS_SIZE])
+{
+  struct addresses *addresses = &session->addresses;
+  address[0] = 0;
+  if (session->noting.aim == NULL) return;
+  pthread_mutex_lock(&addresses->mutex);
+  bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
+  const char *where = addresses->current;
+  if (failed && addresses->dead[0] != 0) where = addresses->dead;
+  /* the one that refused was left, and no other was tried since */
+  else if (!failed && !addresses->connected && addresses->left[0] != 0) where = addresses->left;
+  memcpy(address, where, ADDRESS_SIZE);
+  pthread_mutex_unlock(&addresses->mutex);
+}
+
+void session_current(struct session *session, char address[ADDRESS_SIZE])
+{
+  struct addresses *addresses = &session->addresses;
+  address[0] = 0;
+  if (session->noting.aim == NULL) return;
+  pthread_mutex_lock(&addresses->mutex);
+  memcpy(address, addresses->current, ADDRESS_SIZE);
+  pthread_mutex_unlock(&addresses->mutex);
+}
+
+void session_reason(struct session *session, bool connected, char text[FAIRLOCK_ERROR_SIZE])
+{
+  _Static_assert(FAIRLOCK_ERROR_SIZE >= PORT_OPENSSL_ERROR_SIZE &&
+                     FAIRLOCK_ERROR_SIZE >= PORT_POSIX_ERROR_SIZE &&
+                     FAIRLOCK_ERROR_SIZE >= sizeof mute,
+                 "there is room");
+  text[0] = 0;
+  if (session->url.tls) tls_error(&session->tls, text);
+  if (text[0] == 0) port_posix_error(&session->socket, text);
+  if (text[0] == 0 && connected) memcpy(text, mute, sizeof mute);
+}
+
+void session_current_reason(struct session *session, char text[FAIRLOCK_ERROR_SIZE])
+{
+  session_reason(session, is_connected(session), text);
+}
+
+/* Why the address of session_address(), for UNREACHABLE, cannot be reached. */
+static void reason_of_address(struct session *session, char text[FAIRLOCK_ERROR_SIZE])
+{
+  struct addresses *addresses = &session->addresses;
+  pthread_mutex_lock(&addresses->mutex);
+  const char *why = addresses->dead[0] != 0 ? addresses->why_dead : addresses->why_left;
+  bool noted = addresses->dead[0] != 0 || !addresses->tried;
+  if (noted) memcpy(text, why, sizeof addresses->why_dead);
+  pthread_mutex_unlock(&addresses->mutex);
+  if (!noted) session_current_reason(session, text);
+}
+
+/* Where the servers are, and that they may move. */
+static int follow(struct session *session)
+{
+  struct fairlock_config *config = &session->config;
+  struct fairlock_topology *topology = &session->topology;
+  uint32_t response_ms = config->response_ms != 0 ? config->response_ms : RESPONSE_MS;
+  topology->replicas_ms = response_ms / 2 < REPLICAS_MS ? response_ms / 2 : REPLICAS_MS;
+  if (session->noting.aim != NULL) {
+    topology->address = session->redirected;
+    topology->address_size = sizeof session->redirected;
+  }
+  return fairlock_follow(&session->client, topology);
+}
+
+int session_open(struct session *session)
+{
+  struct fairlock_config *config = &session->config;
+  const struct url *url = &session->url;
+  if (pthread_mutex_init(&session->addresses.mutex, NULL) != 0) return FAIRLOCK_INVALID;
+  if (url->seeds == NULL) { /* no other server could answer: as without following */
+    if (config->connect_ms == 0) config->connect_ms = CONNECT_MS;
+    if (config->offline_ms == 0) config->offline_ms = OFFLINE_MS;
+  } else {
+    config->connect_ms = 0; /* the next one may answer */
+  }
+  note_addresses(session);
+  int status = fairlock_client_init(&session->client, config, &session->noting);
+  return status == FAIRLOCK_OK ? follow(session) : status;
+}
+
+int session_connect(struct session *session)
+{
+  int status = session_open(session);
+  if (status != FAIRLOCK_OK) return session_failed(session, status, "", "");
+  status = fairlock_connect(&session->client);
+  return status == FAIRLOCK_OK ? EXIT_DONE : session_complain(session, status);
+}
+
+bool session_may_pass(const struct session *session, int status)
+{
+  bool follows = session->url.seeds != NULL;
+  return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE ||
+         (status == FAIRLOCK_READONLY && follows);
+}
+
+int exit_status_of(int status)
+{
+  switch (status) {
+  case FAIRLOCK_OK:
+    return EXIT_DONE;
+  case FAIRLOCK_BUSY:
+  case FAIRLOCK_TIMEOUT:
+  case FAIRLOCK_NOT_HELD:
+    return EXIT_CONFLICT;
+  case FAIRLOCK_LOST:
+    return EXIT_LOST;
+  case FAIRLOCK_DENIED:
+  case FAIRLOCK_UNTRUSTED:
+    return EXIT_DENIED;
+  case FAIRLOCK_READONLY:
+  case FAIRLOCK_WRONG_SHARD:
+    return EXIT_READ_ONLY;
+  case FAIRLOCK_UNSUPPORTED:
+  case FAIRLOCK_REFUSED:
+  case FAIRLOCK_PROTOCOL:
+    return EXIT_PROTOCOL;
+  case FAIRLOCK_INVALID:
+  case FAIRLOCK_TOO_LONG:
+    return EXIT_USAGE;
+  default:
+    return EXIT_UNREACHABLE;
+  }
+}
+
+/* Whether the reason is the system's, or the resolver's, for that error. Both may be cut. */
+static bool is_reason(const char *reason, const char *words)
+{
+  return *reason != 0 && strncmp(reason, words, PORT_POSIX_ERROR_SIZE - 1) == 0;
+}
+
+static bool is_error(const char *reason, int error)
+{
+  return is_reason(reason, strerror(error));
+}
+
+static const char *advice_unreachable(const struct session *session, const char *reason)
+{
+  bool path = session->url.path != NULL;
+  if (is_error(reason, ECONNREFUSED))
+    return "Nothing listens there: is the server running, and is that its address? Name the right "
+           "one with --url or FAIRLOCK_URL.";
+  if (is_error(reason, ENOENT) && path)
+    return "There is no such socket: is the server running, and is that its unixsocket?";
+  if (is_error(reason, EACCES) && path)
+    return "This user may not use the socket: see its mode (the server's unixsocketperm), its "
+           "owner, and its folders.";
+  if (is_error(reason, ETIMEDOUT) || is_error(reason, EHOSTUNREACH) ||
+      is_error(reason, ENETUNREACH))
+    return "Nothing answers at that address: is it right, is the machine up, and does a firewall "
+           "let us through?";
+  if (is_reason(reason, gai_strerror(EAI_NONAME)) || is_reason(reason, gai_strerror(EAI_AGAIN)) ||
+      is_reason(reason, gai_strerror(EAI_FAIL)))
+    return "The name cannot be resolved here: check it, and this machine's resolver (DNS, "
+           "/etc/hosts).";
+  if (session->url.tls)
+    return "Does that port speak TLS? If not, write redis instead of rediss in the URL.";
+  if (strcmp(reason, mute) == 0)
+    return "Is it stopped, or busy? Or does that port want TLS: rediss instead of redis in the "
+           "URL?";
+  if (*reason != 0)
+    return "Does that port want TLS? Then write rediss instead of redis in the URL. Or is it not a "
+           "Redis server?";
+  return "Is it running there? Name the right one with --url or FAIRLOCK_URL.";
+}
+
+static const char *advice(const struct session *session, int status, const char *words)
+{
+  switch (status) {
+  case FAIRLOCK_UNREACHABLE:
+    return advice_unreachable(session, words);
+  case FAIRLOCK_DENIED:
+    if (lacks_password(session)) return NOT_PASSED_ON;
+    return "Check the user and password (--url, FAIRLOCK_PASSWORD, --password-file) and the user's "
+           "rules (ACL LIST; ACL LOG has the command that was refused).";
+  case FAIRLOCK_UNTRUSTED:
+    return "Check the trusted CAs (--cacert, --cacertdir), the server's name (--sni), and our "
+           "certificate (--cert, --key).";
+  case FAIRLOCK_UNSUPPORTED:
+  case FAIRLOCK_PROTOCOL:
+    return "Is it a Redis server, 6.2 or newer (for redis+sentinel://, a Sentinel; with TLS, "
+           "rediss://)? See --url.";
+  case FAIRLOCK_UNAVAILABLE:
+    return "It is loading its data, busy with a script, has reached maxclients, "
+           "or its cluster has a part without a master (CLUSTER INFO). Try again "
+           "later.";
+  case FAIRLOCK_READONLY:
+    return "Name the master with --url or FAIRLOCK_URL.";
+  case FAIRLOCK_OOM:
+    return "Free some of its memory, or raise its maxmemory.";
+  case FAIRLOCK_MISCONF:
+    return "See its log: it cannot save its data, or lacks replicas.";
+  case FAIRLOCK_UNSYNCED:
+    return "See whether its replicas are connected (INFO replication), or ask for fewer with "
+           "--replicas.";
+  case FAIRLOCK_WRONG_SHARD:
+    return "Name the nodes of the cluster with --url redis+cluster://HOST:PORT,HOST:PORT.";
+  default:
+    return NULL;
+  }
+}
+
+void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE])
+{
+  switch (status) {
+  case FAIRLOCK_UNREACHABLE:
+    reason_of_address(session, text);
+    break;
+  case FAIRLOCK_UNTRUSTED:
+    tls_error(&session->tls, text);
+    break;
+  case FAIRLOCK_PROTOCOL:
+  case FAIRLOCK_UNKNOWN:
+    text[0] = 0; /* the server gave no words; an error text would be from an earlier failure */
+    break;
+  default:
+    fairlock_error(&session->client, text);
+    break;
+  }
+}
+
+char *session_place(const struct session *session, const char *address)
+{
+  char text[sizeof session->url.shown + ADDRESS_SIZE + 4];
+  const char *url = session->url.shown;
+  const char *authority = strstr(url, "://");
+  bool said = *address == 0 || (authority != NULL && strcmp(authority + 3, address) == 0);
+  snprintf(text, sizeof text, said ? "%s" : "%s (%s)", url, address);
+  return bytes_shown(text, strlen(text));
+}
+
+char *session_words(const char *error)
+{
+  char text[FAIRLOCK_ERROR_SIZE + 2];
+  snprintf(text, sizeof text, "%s%s", *error != 0 ? ": " : "", error);
+  return bytes_shown(text, strlen(text));
+}
+
+int session_failed(const struct session *session, int status, const char *address,
+                   const char *error)
+{
+  char *place = session_place(session, address);
+  char *words = session_words(error);
+  complain("%s: %s%s", place, fairlock_status_text(status), words);
+  const char *what_to_do = advice(session, status, error);
+  if (what_to_do != NULL) fprintf(stderr, "%s\n", what_to_do);
+  if (status == FAIRLOCK_UNREACHABLE && session->url.seeds != NULL)
+    fputs("Where servers move, a fail-over may be under way.\n", stderr);
+  free(words);
+  free(place);
+  return exit_status_of(status);
+}
+
+int session_complain(struct session *session, int status)
+{
+  char address[ADDRESS_SIZE];
+  char error[FAIRLOCK_ERROR_SIZE];
+  session_address(session, status, address);
+  session_error(session, status, error);
+  return session_failed(session, status, address, error);
+}

@@ -1,0 +1,110 @@
+/*
+ * Each handler writes its signal's number to a pipe, which poll() can wait for: no signal is missed
+ * between a look and a wait. Signals that were ignored when we were started are caught anyway,
+ * because the command, which starts with the old dispositions, may handle them;
+ * signals_ignored_before() tells which they were.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include "signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static const int caught[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                             SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
+/* the keeper may be gone; the terminal may not be ours */
+static const int ignored[] = {SIGPIPE, SIGTTOU};
+
+#define CAUGHT  (sizeof caught / sizeof caught[0])
+#define IGNORED (sizeof ignored / sizeof ignored[0])
+
+static struct sigaction before[CAUGHT];
+static struct sigaction before_ignored[IGNORED];
+static sigset_t mask_before;
+static volatile sig_atomic_t continued;
+static int queue[2] = {-1, -1};
+
+static void handle(int number)
+{
+  int saved = errno;
+  unsigned char byte = (unsigned char)number;
+  if (number == SIGCONT) continued = 1;
+  ssize_t written = write(queue[1], &byte, 1); /* full: thousands are queued already */
+  (void)written;
+  errno = saved;
+}
+
+static bool prepare_descriptor(int descriptor)
+{
+  return fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 && fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0;
+}
+
+int signals_catch(void)
+{
+  struct sigaction action = {0};
+  if (pipe(queue) != 0 || !prepare_descriptor(queue[0]) || !prepare_descriptor(queue[1])) return -1;
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = handle;
+  for (size_t i = 0; i < CAUGHT; i++) {
+    sigaction(caught[i], &action, &before[i]);
+    sigaddset(&wanted, caught[i]);
+  }
+  action.sa_handler = SIG_IGN;
+  for (size_t i = 0; i < IGNORED; i++)
+    sigaction(ignored[i], &action, &before_ignored[i]);
+  sigprocmask(SIG_UNBLOCK, &wanted, &mask_before);
+  return queue[0];
+}
+
+int signals_next(void)
+{
+  unsigned char byte;
+  return read(queue[0], &byte, 1) == 1 ? byte : 0;
+}
+
+bool signals_ignored_before(int number)
+{
+  for (size_t i = 0; i < CAUGHT; i++) {
+    if (caught[i] == number) return before[i].sa_handler == SIG_IGN;
+  }
+  return false;
+}
+
+void signals_restore(void)
+{
+  for (size_t i = 0; i < CAUGHT; i++)
+    sigaction(caught[i], &before[i], NULL);
+  for (size_t i = 0; i < IGNORED; i++)
+    sigaction(ignored[i], &before_ignored[i], NULL);
+  sigprocmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+bool signals_stop_group(void)
+{
+  struct sigaction action = {0};
+  struct sigaction own;
+  sigemptyset(&action.sa_mask);
+  action.sa_handler = SIG_DFL;
+  continued = 0;
+  sigaction(SIGTSTP, &action, &own);
+  (void)kill(0, SIGTSTP); /* it is not blocked: we are stopped before this returns */
+  sigaction(SIGTSTP, &own, NULL);
+  return continued != 0;
+}
+
+void signals_tell_group(int number)
+{
+  struct sigaction action = {0};
+  struct sigaction own;
+  sigemptyset(&action.sa_mask);
+  action.sa_handler = SIG_IGN;
+  sigaction(number, &action, &own);
+  (void)kill(0, number);
+  sigaction(number, &own, NULL);
+}

@@ -1,0 +1,150 @@
+/*
+ * `fairlock status`: who holds each lock and who waits for it, for people or as JSON. Changes
+ * nothing on the server.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "inspection.h"
+#include "query.h"
+#include "text.h"
+
+#define USAGE "fairlock status [--json|--quiet] [OPTION]... NAME..."
+
+static const char *const help[] = {
+    "usage: " USAGE "\n"
+    "\n"
+    "Prints who holds each of the locks, how often, for how long, with which fencing token,\n"
+    "and who waits, in order, and since when at the earliest: when its client first connected.\n"
+    "A waiter listens, or is silent (cut off, but its place is kept), or dead (it will be\n"
+    "skipped).\n"
+    "\n"
+    "  --json               print a JSON object for each lock, one per line\n"
+    "  -q, --quiet          print nothing; exit status: 0 held (of several\n"
+    "                       locks: all), 1 free\n",
+    common_help,
+    "\n"
+    "Exit status: 0, also for a lock that is free (see --quiet), or 64 usage, 66 no password\n"
+    "file, 75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a\n"
+    "replica, or the wrong node of a cluster.\n",
+    NULL,
+};
+
+enum { OPTION_JSON = OPTION_OWN };
+
+static const struct option options[] = {COMMON_OPTIONS,
+                                        {"json", no_argument, NULL, OPTION_JSON},
+                                        {"quiet", no_argument, NULL, 'q'},
+                                        {0}};
+
+struct report {
+  struct session session; /* reads locks */
+  struct session second;  /* asks for the time */
+  struct query query;
+  bool json, quiet;
+};
+
+static void print_text(const char *name, const struct inspection *inspection, const char *server)
+{
+  inspection_print_name(stdout, name, strlen(name));
+  inspection_print_holder(stdout, inspection, true);
+  fputs(inspection->waiter_count == 0 ? ", nobody waits" : "", stdout);
+  char *shown = bytes_shown(server, strlen(server));
+  printf(", read from %s\n", shown);
+  free(shown);
+  inspection_print_waiters(stdout, inspection, SIZE_MAX, NULL);
+}
+
+static const char *json_bool(bool value)
+{
+  return value ? "true" : "false";
+}
+
+/*
+ * How long the hold has lasted, by the clock of the server at address; -1: not known. The library
+ * has no function for that clock.
+ */
+static int64_t age_ms(struct report *report, const struct inspection *inspection,
+                      const char *address)
+{
+  static const struct word time[] = {{"TIME", 4}};
+  struct query *query = &report->query;
+  int64_t now = 0;
+  query->session = &report->second;
+  if (inspection->token == 0 || query_open(query, address) != FAIRLOCK_OK) return -1;
+  int status = query_ask(query, time, 1);
+  if (status == FAIRLOCK_OK) status = query_time(query, &now);
+  query_close(query);
+  return status == FAIRLOCK_OK ? inspection_age_ms(inspection, now) : -1;
+}
+
+static void print_json(struct report *report, const char *name, const struct inspection *inspection,
+                       const char *address)
+{
+  const char *server = *address != 0 ? address : report->session.url.shown;
+  inspection_print_json(stdout, inspection, name, strlen(name), server);
+  inspection_print_json_age(stdout, age_ms(report, inspection, address), inspection->waiter_count);
+  fputs(",\"waiters\":[", stdout);
+  for (size_t i = 0; i < inspection->waiter_count; i++) {
+    const struct party *waiter = &inspection->waiters[i];
+    printf("%s{\"place\":%zu,", i > 0 ? "," : "", i + 1);
+    print_json_bytes(stdout, "id", waiter->id, waiter->id_size);
+    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"client_since_ms\":", party_kind(waiter),
+           json_bool(waiter->alive), json_bool(waiter->listens));
+    int64_t since = party_client_since_ms(waiter);
+    if (since < 0) fputs("null}", stdout);
+    else printf("%" PRId64 "}", since);
+  }
+  puts("]}");
+}
+
+static int print_status(struct report *report, char **names)
+{
+  char address[ADDRESS_SIZE];
+  struct inspection inspection = {0};
+  struct session *session = &report->session;
+  bool all_held = true;
+  int status = session_connect(session);
+  for (; *names != NULL && status == EXIT_DONE; names++) {
+    int result = inspection_read(&inspection, session, *names, strlen(*names));
+    session_address(session, result, address);
+    all_held = all_held && inspection.held;
+    if (result != FAIRLOCK_OK) status = session_complain(session, result);
+    else if (report->json) print_json(report, *names, &inspection, address);
+    else if (!report->quiet)
+      print_text(*names, &inspection, *address != 0 ? address : session->url.shown);
+    inspection_clear(&inspection);
+  }
+  fairlock_client_deinit(&session->client);
+  if (status == EXIT_DONE && report->quiet && !all_held) return EXIT_CONFLICT;
+  return end_output(status);
+}
+
+int status_command(int argc, char **argv)
+{
+  static struct report report;
+  struct command_line line = {.command = "status", .usage = USAGE};
+  int option;
+  while ((option = next_option(&line, argc, argv, ":q", options, help)) != -1) {
+    if (option != OPTION_JSON && option != 'q') return EXIT_USAGE;
+    if (option == 'q') report.quiet = true;
+    else report.json = true;
+  }
+  if (report.json && report.quiet)
+    return misused(&line, "--quiet prints nothing, --json does: give one of them");
+  if (optind == argc) return misused(&line, "the NAME of a lock is missing");
+  for (int i = optind; i < argc; i++) {
+    if (!good_name(&line, argv[i])) return EXIT_USAGE;
+  }
+  int status = session_prepare(&report.session, &line);
+  if (status == EXIT_DONE && report.json)
+    status = session_second(&report.second, &report.session, &line);
+  if (status == EXIT_DONE) status = print_status(&report, argv + optind);
+  free(line.url);
+  return status;
+}

@@ -1,0 +1,187 @@
+/*
+ * `fairlock watch`: looks at a lock again and again. On a terminal it keeps one picture up to date;
+ * elsewhere it prints a line for each change. It only reads, at intervals: what comes and goes
+ * between two looks is not seen.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "inspection.h"
+#include "text.h"
+
+#define USAGE       "fairlock watch [--interval SECONDS] [OPTION]... NAME"
+#define INTERVAL_MS 500U
+#define OTHER_LINES 4 /* of the picture: all but the waiters */
+
+static const char *const help[] = {
+    "usage: " USAGE "\n"
+    "\n"
+    "Shows who holds the lock NAME and who waits for it, live, until it is interrupted: since\n"
+    "when at the earliest, and for how long it has been seen to wait. When its output is not\n"
+    "a terminal, it prints a line for each change.\n"
+    "\n"
+    "  -i, --interval SECONDS\n"
+    "                       how often to look. Default: 0.5\n",
+    common_help,
+    "\n"
+    "Exit status: that of the signal that ends it (Ctrl-C), or 64 usage, 66 no password file,\n"
+    "75 server unreachable at the start, 76 protocol error, 77 denied, 78 a replica, or the\n"
+    "wrong node of a cluster.\n",
+    NULL,
+};
+
+static const struct option options[] = {
+    COMMON_OPTIONS, {"interval", required_argument, NULL, 'i'}, {0}};
+
+struct watch {
+  struct session session;
+  const char *name;
+  char *shown;
+  bool terminal;
+  uint32_t interval_ms;
+  int status;  /* the library's, of the last look */
+  char *place; /* where that was, as printed; NULL: nothing was printed */
+  struct inspection seen;
+};
+
+/* Time of day, to the millisecond. */
+static void print_time(void)
+{
+  struct timeval now;
+  struct tm local;
+  char text[16];
+  gettimeofday(&now, NULL);
+  time_t seconds = now.tv_sec;
+  localtime_r(&seconds, &local);
+  strftime(text, sizeof text, "%H:%M:%S", &local);
+  printf("%s.%03d", text, (int)(now.tv_usec / 1000));
+}
+
+static size_t terminal_rows(void)
+{
+#ifdef TIOCGWINSZ
+  struct winsize size;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > OTHER_LINES) return size.ws_row;
+#endif
+  return 24;
+}
+
+static void draw(struct watch *watch)
+{
+  char address[ADDRESS_SIZE];
+  session_address(&watch->session, watch->status, address);
+  char *place = session_place(&watch->session, address);
+  fputs("\033[H\033[J", stdout); /* cursor home, erase what follows */
+  print_time();
+  printf("  %s%s%s on %s\n", paint(stdout, STRONG), watch->shown, paint(stdout, PLAIN), place);
+  free(place);
+  if (watch->status != FAIRLOCK_OK) {
+    printf("%s%s%s; trying again\n", paint(stdout, BAD), fairlock_status_text(watch->status),
+           paint(stdout, PLAIN));
+    return;
+  }
+  inspection_print_holder(stdout, &watch->seen, true);
+  printf("\n%zu waiting\n", watch->seen.waiter_count);
+  uint32_t now = port_clock_ms();
+  inspection_print_waiters(stdout, &watch->seen, terminal_rows() - OTHER_LINES, &now);
+}
+
+/* Which server was asked, if it is not the one from before. */
+static void print_place(struct watch *watch)
+{
+  char address[ADDRESS_SIZE];
+  session_address(&watch->session, watch->status, address);
+  char *place = session_place(&watch->session, address);
+  bool same = watch->place != NULL && strcmp(place, watch->place) == 0;
+  free(same ? place : watch->place);
+  if (same) return;
+  watch->place = place;
+  print_time();
+  printf("  %s: read from %s\n", watch->shown, place);
+}
+
+static void print_line(const struct watch *watch)
+{
+  print_time();
+  printf("  %s: ", watch->shown);
+  if (watch->status != FAIRLOCK_OK) {
+    printf("%s; trying again\n", fairlock_status_text(watch->status));
+    return;
+  }
+  inspection_print_holder(stdout, &watch->seen, false);
+  printf(", %zu waiting", watch->seen.waiter_count);
+  for (size_t i = 0; i < watch->seen.waiter_count; i++) {
+    const struct party *waiter = &watch->seen.waiters[i];
+    char *id = party_shown(waiter);
+    printf("%s%s", i == 0 ? ": " : ", ", id);
+    if (!waiter->listens || !waiter->alive) printf(" (%s)", party_condition(waiter));
+    free(id);
+  }
+  putchar('\n');
+}
+
+/* One look. Returns whether there is something new. */
+static bool look(struct watch *watch)
+{
+  struct inspection now = {0};
+  int status = inspection_read(&now, &watch->session, watch->name, strlen(watch->name));
+  bool news =
+      status != watch->status || (status == FAIRLOCK_OK && inspection_differs(&now, &watch->seen));
+  watch->status = status;
+  /* a look that failed has not seen who is there, or that somebody left */
+  if (status != FAIRLOCK_OK) {
+    inspection_clear(&now);
+    return news;
+  }
+  inspection_keep_account(&now, &watch->seen, port_clock_ms());
+  inspection_clear(&watch->seen);
+  watch->seen = now;
+  return news;
+}
+
+static int watch_lock(struct watch *watch)
+{
+  struct timespec pause = {watch->interval_ms / 1000, (long)(watch->interval_ms % 1000) * 1000000L};
+  watch->status = FAIRLOCK_PENDING;
+  for (;;) {
+    bool news = look(watch);
+    if (watch->status != FAIRLOCK_OK && !session_may_pass(&watch->session, watch->status))
+      return session_complain(&watch->session, watch->status);
+    if (watch->terminal) draw(watch);
+    else if (watch->status == FAIRLOCK_OK) print_place(watch);
+    if (!watch->terminal && news) print_line(watch);
+    if (end_output(EXIT_DONE) != EXIT_DONE) return EXIT_SYSTEM;
+    nanosleep(&pause, NULL);
+  }
+}
+
+int watch_command(int argc, char **argv)
+{
+  static struct watch watch;
+  struct command_line line = {.command = "watch", .usage = USAGE};
+  int option;
+  watch.interval_ms = INTERVAL_MS;
+  while ((option = next_option(&line, argc, argv, ":i:", options, help)) != -1) {
+    if (option != 'i' || !parse_seconds(&line, "-i", optarg, 10, 3600000, &watch.interval_ms))
+      return EXIT_USAGE;
+  }
+  if (optind == argc) return misused(&line, "the NAME of a lock is missing");
+  if (optind + 1 < argc)
+    return misused(&line, "one lock at a time: '%s' is one too many", argv[optind + 1]);
+  if (!good_name(&line, argv[optind])) return EXIT_USAGE;
+  watch.name = argv[optind];
+  watch.shown = bytes_shown(watch.name, strlen(watch.name));
+  watch.terminal = isatty(STDOUT_FILENO) != 0;
+  int status = session_prepare(&watch.session, &line);
+  if (status == EXIT_DONE) status = session_connect(&watch.session);
+  if (status == EXIT_DONE) status = watch_lock(&watch);
+  return status;
+}

@@ -1,0 +1,82 @@
+/*
+ * All handles of an engine, in a heap by when each is next due: no handle is due later than the two
+ * below it, so the one at the top is due first, and the cost of a change grows with the logarithm
+ * of their number. To send is to be due, too: handle.c says when each is due, and why.
+ *
+ * It is a skew heap. Nothing keeps it balanced; each merge exchanges the branches that it passes,
+ * which does so on the average.
+ *
+ * Times are compared by their difference, so all of them have to lie within half a turn of the
+ * clock. After a pause of days they may not, and the first tick after it makes the schedule anew.
+ */
+#include "internal.h"
+
+/* One heap of two. `up`: what the result will be below. */
+static struct fairlock *merge(struct fairlock *a, struct fairlock *b, struct fairlock *up)
+{
+  struct fairlock *top = NULL;
+  struct fairlock **link = &top;
+  while (a != NULL && b != NULL) {
+    if (!reached(b->due, a->due)) {
+      struct fairlock *first = b;
+      b = a;
+      a = first;
+    }
+    *link = a;
+    a->up = up;
+    up = a;
+    struct fairlock *rest = a->right;
+    a->right = a->left;
+    link = &a->left;
+    a = rest;
+  }
+  *link = a != NULL ? a : b;
+  if (*link != NULL) (*link)->up = up;
+  return top;
+}
+
+void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
+{
+  struct fairlock_engine *engine = handle->engine;
+  handle->due = due;
+  handle->left = NULL;
+  handle->right = NULL;
+  engine->first = merge(engine->first, handle, NULL);
+}
+
+void fairlock_schedule_remove(struct fairlock *handle)
+{
+  struct fairlock *up = handle->up;
+  struct fairlock **link = up == NULL           ? &handle->engine->first
+                           : up->left == handle ? &up->left
+                                                : &up->right;
+  *link = merge(handle->left, handle->right, up);
+}
+
+/*
+ * The handle after this one, in no particular order but each before those below it; without those
+ * below this one unless `below`. NULL: there are no more.
+ */
+struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
+{
+  if (below && handle->left != NULL) return handle->left;
+  if (below && handle->right != NULL) return handle->right;
+  const struct fairlock *up = handle->up;
+  while (up != NULL && (up->right == handle || up->right == NULL)) {
+    handle = up;
+    up = handle->up;
+  }
+  return up != NULL ? up->right : NULL;
+}
+
+/* Every handle is scheduled anew: what all of them depend on has changed. */
+void fairlock_reschedule_all(struct fairlock_engine *engine)
+{
+  struct fairlock *rest = engine->first;
+  engine->first = NULL;
+  while (rest != NULL) {
+    struct fairlock *handle = rest;
+    rest = merge(handle->left, handle->right, NULL);
+    fairlock_schedule_insert(handle, engine->now + fairlock_due_in(handle));
+  }
+}

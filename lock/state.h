@@ -1,0 +1,259 @@
+/*
+ * The memory of a client and of its handles: private, and here only so that the caller can provide
+ * it. Each part names the file that writes it. Within these parts bytes come first and arrays last:
+ * shorter instructions reach what is near the beginning.
+ *
+ * Included by engine.h.
+ */
+#ifndef FAIRLOCK_STATE_H
+#define FAIRLOCK_STATE_H
+
+/* One holder's view of one named lock. The caller's memory; private. Must not move. */
+struct fairlock {
+  /* handle.c; name and number: fairlock_engine_add(); task: client.c */
+  uint8_t phase;
+  uint8_t flags;
+
+  /* kinds of requests sent on connections that broke, which may still be carried out */
+  uint8_t in_doubt;
+
+  /* enum fairlock_status of the last operation */
+  int8_t result;
+
+  /* why it leaves the queue, and the operation's result when it has; 0: it does not */
+  int8_t leave_result;
+
+  uint16_t holds;
+  uint16_t name_size;
+
+  /* pipeline.c: how many requests of this phase await their answers */
+  uint8_t unanswered;
+
+  /* kinds of requests sent on this connection, up to `newest` */
+  uint8_t kinds_sent;
+
+  /* sequence number of the newest request */
+  uint16_t newest;
+
+  /* sequence number of the SUBSCRIBE or UNSUBSCRIBE under way */
+  uint16_t subscribe_sequence;
+
+  /* sequence numbers of the unanswered requests, oldest first */
+  uint16_t sequence[FAIRLOCK_UNANSWERED_MAX];
+
+  /* when those requests were written */
+  uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
+
+  /* the next of those that await answers */
+  struct fairlock *next;
+
+  /* schedule.c: those around it, and when it is looked at next */
+  struct fairlock *up, *left, *right;
+  uint32_t due;
+
+  /* handle.c again: when it next wants to send */
+  uint32_t sends_at;
+
+  /* when its phase ends at the latest: the wait, the belief in the hold, the leave */
+  uint32_t ends_at;
+
+  /* the last useful answer, or the start of the operation */
+  uint32_t answered_at;
+
+  uint32_t lease_ms;
+
+  /* the lease that a re-entry asks for */
+  uint32_t reentry_lease_ms;
+
+  struct fairlock_engine *engine;
+  const char *name;
+
+  /* its id is "<client's id>:<number>" */
+  uint32_t number;
+
+  /* the task that acquired; 0: none */
+  uintptr_t task;
+
+  uint64_t token;
+};
+
+/* A request, unchanged while it is written. */
+struct fairlock_request {
+  uint8_t kind;
+  bool subscribe;
+  bool eval;
+
+  /* a WAIT follows */
+  bool wait;
+
+  uint16_t sequence;
+
+  /* NULL: none is being written, or a greeting */
+  struct fairlock *handle;
+
+  /* what the scripts call so */
+  int32_t mode;
+
+  /* 0: in a release */
+  uint32_t lease_ms;
+
+  int64_t expires;
+  uint64_t token;
+};
+
+/* The state of a client. The caller's memory; private. Must not move. */
+struct fairlock_engine {
+  /* engine.c; last_error also by what a handle's answer says, window and backoff_ms by topology.c */
+  uint8_t stage;
+
+  /* connections that failed in a row, up to 7 */
+  uint8_t failures;
+
+  uint8_t id_size;
+
+  /* reads since there was last nothing left to receive */
+  uint8_t reads;
+
+  /* why there are no useful answers at present; 0: there are */
+  int8_t last_error;
+
+  /* the connection has to be closed */
+  bool broken;
+
+  /* why; 0: no failure, a redirection */
+  int8_t failure;
+
+  /* a request, or the greeting, is being written */
+  bool writing;
+
+  /* the caller wants a connection, with or without requests */
+  bool connect_requested;
+
+  /* what there is to receive may have been here for long */
+  bool overslept;
+
+  /* topology.c: channels belong to shards */
+  bool sharded;
+
+  /* holds are believed in only when replicas have acknowledged them */
+  bool synced;
+
+  /* reply.c: of the reply under way */
+  uint8_t value_type, push_type;
+
+  /* it has an element of an unexpected kind */
+  bool malformed;
+
+  /* HELLO's next element is the number of this connection */
+  bool id_is_next;
+
+  /* kinds of requests whose scripts the server does not know, until handle.c sends them */
+  uint8_t eval;
+
+  /* engine.c again: while closed, no new connection for this long after `stage_began` */
+  uint16_t backoff_ms;
+
+  /* how many answers may be missing while another request is sent */
+  uint16_t window;
+
+  /* pipeline.c: sequence numbers */
+  uint16_t last_sent, last_received;
+
+  /* those that await answers, by the oldest request of each */
+  struct fairlock *oldest, *youngest;
+
+  /* the longest time for which a request now under way may be valid */
+  uint32_t request_life_ms;
+
+  /* schedule.c: all handles */
+  struct fairlock *first;
+
+  /* reply.c again: index in the reply under way */
+  uint32_t element;
+
+  /* the handle to which the push under way is addressed */
+  struct fairlock *addressee;
+
+  /* measured: follows longer ones at once, shorter ones slowly */
+  uint32_t round_trip_ms;
+
+  /* when the newest known time of the server arrived */
+  uint32_t sampled_at;
+
+  /* when it was asked for */
+  uint32_t asked_at;
+
+  /* engine.c again */
+  const struct fairlock_config *config;
+  struct fairlock_topology *topology; /* NULL: one server, at a fixed address */
+  struct fairlock_log *log;           /* NULL: none */
+
+  /* the time that the caller has given last, in any call */
+  uint32_t now;
+
+  /* what the caller was told last: when it has to come back at the latest */
+  uint32_t next;
+
+  uint32_t stage_began;
+  size_t send_start, send_end;
+
+  /* bytes of the request that are in the send buffer or sent */
+  size_t request_done;
+
+  size_t receive_end;
+
+  /* when the send buffer was filled */
+  uint32_t filled_at;
+
+  /* when there was last nothing to receive */
+  uint32_t drained_at;
+
+  /*
+   * waiter timeout: within this time a handover has to reach the waiter, and the confirmation the
+   * server. At least three round trips
+   */
+  uint32_t waiter_ms;
+
+  /*
+   * the connection is dead when an answer takes longer; a request is valid for this long. At least
+   * two round trips
+   */
+  uint32_t response_ms;
+
+  /* from the configuration, or the default for 0 */
+  uint32_t connect_ms, offline_ms;
+
+  /* while up: for this long after `stage_began`, requests of broken connections may arrive */
+  uint32_t in_doubt_ms;
+
+  uint32_t last_number;
+  uint32_t random;
+
+  /* handle.c: what it wants to send; pipeline.c numbers it */
+  struct fairlock_request request;
+
+  /* the newest known time of the server: reply.c */
+  int64_t server_now;
+
+  /* server time after which all requests that may be under way have expired: pipeline.c */
+  int64_t last_expiry;
+
+  /* numbers of the reply under way: reply.c */
+  int64_t values[5];
+
+  /* inspect.c */
+  const struct fairlock_inspection *inspection;
+  fairlock_report_fn report;
+  void *report_context;
+
+  struct resp_decoder decoder;
+  struct fairlock_counters counters; /* by all */
+
+  /* made by the first greeting */
+  char id[FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX];
+
+  /* the text of the last error: reply.c, and topology.c's reasons to refuse a server */
+  char error[FAIRLOCK_ERROR_SIZE];
+};
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * Redisson's waiters and ours share a queue. By its scores, Redisson drops no waiter of ours that
+ * is heard in time; our scripts drop no Redisson waiter that would still have come.
+ */
+#include "world.h"
+
+#include "scripts.h"
+
+#include <string.h>
+
+/* By how much each acquisition by Redisson lowers every score, in ms. */
+#define CHAIN 300000
+
+/* Ours, by the scores */
+
+/*
+ * While one of ours holds, the score of the first in line lasts for the lease and 300 s more: a
+ * Redisson waiter comes when the lease ends.
+ */
+void check_first(struct world *world, struct lock *lock)
+{
+  struct store *store = redis_store(world->redis);
+  const struct key *hash = store_find(store, lock->keys[0]);
+  const struct key *queue = store_find(store, lock->keys[1]);
+  const struct key *scores = store_find(store, lock->keys[2]);
+  if (!world_ordered(world) || world->profile.faults & FAULT_FULL || hash == NULL ||
+      queue == NULL || scores == NULL)
+    return;
+  const struct item *item = list_at(&queue->list, 0);
+  const struct entry *score = dict_find(&scores->dict, (struct text){item->data, item->size});
+  if (score == NULL || score->score >= (double)(hash->expires + CHAIN)) return;
+  world_fail(world, "%s is held for %lld ms longer than %s, which is first in line, has time",
+             lock->text[0], (long long)((double)(hash->expires + CHAIN) - score->score),
+             item->data);
+}
+
+/*
+ * Redisson's scripts drop the first in line once its score has passed: this must not hit one of
+ * ours, even after all before it have acquired.
+ */
+void check_score(struct world *world, const struct party *party, const struct entry *score,
+                 int64_t place)
+{
+  if (party == NULL || party->device == NULL || !party->place.queued || !world_ordered(world))
+    return;
+  if (!party_alive(party)) return;
+  int64_t left = (int64_t)score->score - world_server_micros(world) / MS;
+  if (left >= place * CHAIN) return;
+  world_fail(world, "%s waits for %s at place %lld, with only %lld ms until Redisson drops it",
+             party->id, party->lock->text[0], (long long)place, (long long)left);
+}
+
+/* Redisson's */
+
+/* Until a client of ours asks. */
+void peers_note_woken(const struct world *world, struct lock *lock)
+{
+  const struct key *notes = store_find(redis_store(world->redis), lock->keys[3]);
+  struct text woken = value_of(notes, "woken");
+  const char *blank = memchr(woken.data, ' ', woken.size);
+  size_t size = blank != NULL ? (size_t)(blank - woken.data) : 0;
+  lock->woken.party = party_named(world, (struct text){woken.data, size});
+  if (lock->woken.party == NULL) return;
+  lock->woken.score = (double)number_of((struct text){blank + 1, woken.size - size - 1});
+  lock->woken.at = (int64_t)number_of(value_of(notes, "since"));
+}
+
+/*
+ * It has acquired since it was woken, which no client of ours has seen, and waits again with the
+ * same score: our scripts cannot know that it has come.
+ */
+static bool seems_absent(const struct world *world, const struct party *party)
+{
+  const struct lock *lock = party->lock;
+  return lock->woken.party == party && lock->woken.score == party->peer.score &&
+         party->peer.acquired >= lock->woken.at &&
+         world_server_ms(world) >= lock->woken.at + REDISSON_TIMEOUT / MS;
+}
+
+/* Our scripts find 5 s after it came that it does not listen, or have woken it in vain. */
+static bool may_be_dropped(const struct world *world, const struct party *party)
+{
+  bool waited = world->now - party->place.arrived >= REDISSON_TIMEOUT;
+  if (party->gone || party->peer.late || seems_absent(world, party)) return true;
+  return waited && !party_listens(party);
+}
+
+/* A Redisson waiter goes from the queue when it acquires, leaves, or its score has passed. */
+void check_redisson(struct world *world, struct lock *lock, bool by_us)
+{
+  struct party *next;
+  for (struct party *party = lock->queue.first; party != NULL; party = next) {
+    const struct entry *entry = score_of(party);
+    next = party->place.after;
+    if (party->device != NULL) continue;
+    bool passed = party->peer.score <= (double)(world_server_micros(world) / MS);
+    /* dropped, and back at the end */
+    bool again = passed && !by_us && entry != NULL && entry->score > party->peer.score;
+    if (entry != NULL) party->peer.score = entry->score;
+    if ((entry != NULL && !again) || lock->holder == party) continue;
+    order_leave(party);
+    if (!by_us || passed || !world_ordered(world) || may_be_dropped(world, party)) continue;
+    world_fail(world, "%s is dropped from %s, and would have come", party->id, lock->text[1]);
+  }
+}

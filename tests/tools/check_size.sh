@@ -1,0 +1,49 @@
+#!/bin/sh
+# Holds what tests/tools/size.sh has printed for a Cortex-M3 against a page: tests/tools/check_size.sh
+# PRINTED VERSION [PAGE] Fails when a figure is more than 2 % and more than 8 bytes above its line in
+# the page's table, or above a line of 0, or when the table has a name that was not printed. What is
+# as far below is told and passes. VERSION is the compiler's: other versions than the page's make
+# other sizes, and are not compared.
+set -u
+page=${3:-tests/bench/README.md}
+version=$(sed -n 's/.* with gcc \([0-9][0-9.]*\) .*/\1/p' "$page" | head -n 1)
+if [ -z "$version" ]; then
+  echo "size: $page names no version of gcc" >&2
+  exit 1
+fi
+case $2. in
+  "$version".*) ;;
+  *)
+    echo "size: not compared: this is gcc $2, and $page is by $version"
+    exit 0
+    ;;
+esac
+
+# Rows of the table: | name | bytes | aim |
+awk -F ' *[|] *' -v page="$page" '
+  FNR == NR {
+    if ($2 == "Cortex-M3, bytes") on = 1
+    else if ($0 == "") on = 0
+    else if (on && $3 ~ /^[0-9]+$/) { was[$2] = $3; rows++ }
+    next
+  }
+  {
+    name = substr($0, 1, 44)
+    sub(/ +$/, "", name)
+    split(substr($0, 45), word, " ")
+    if (word[1] ~ /^[0-9]+$/) is[name] = word[1]
+  }
+  function far(more, base) { return base == 0 ? more > 0 : more > 8 && more > base / 50 }
+  END {
+    for (name in was) {
+      if (!(name in is)) { printf "size: %s: in %s, but not printed\n", name, page; failed = 1 }
+      else if (far(is[name] - was[name], was[name])) {
+        printf "size: %s: %d bytes, %d in %s\n", name, is[name], was[name], page
+        failed = 1
+      } else if (far(was[name] - is[name], was[name]))
+        printf "size: %s: only %d bytes; %s can be lowered from %d\n", name, is[name], page, was[name]
+    }
+    if (rows == 0) { printf "size: %s has no table\n", page; failed = 1 }
+    else if (!failed) printf "size: %d figures are those of %s, within 2 %%\n", rows, page
+    exit failed
+  }' "$page" "$1"

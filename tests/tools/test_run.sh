@@ -1,0 +1,69 @@
+#!/bin/sh
+# tests/tools/run.sh counts what suites print, says how far it is, and passes only if each suite ran
+# a test and none failed. What `make test` runs is in `make test-all`, and both know each suite.
+# shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317
+set -u
+. tests/support/verdicts.sh
+unset CI JOBS QUIET RUNNER TEST_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
+
+# suite NAME LINE...: a program
+suite() {
+  name=$folder/$1.sh
+  shift
+  printf '%s\n' '#!/bin/sh' "$@" >"$name"
+  chmod +x "$name"
+}
+suite good 'echo ok one' 'echo ok two'
+suite bad 'echo ok one' 'echo not ok two'
+suite broken 'echo ok one' 'exit 3'
+suite empty :
+suite skips 'echo ok one' 'echo skip two'
+
+# runs NAME STATUS LAST-LINE SUITE...
+runs() {
+  name=$1 status=$2 last=$3
+  shift 3
+  for suite; do
+    shift
+    set -- "$@" "$folder/$suite.sh"
+  done
+  sh tests/tools/run.sh "$@" >"$folder/log" 2>&1
+  found=$?
+  verdict "run: $name" [ "$found $(tail -n 1 "$folder/log")" = "$status $last" ]
+}
+runs "what is good passes" 0 '4 passed, 0 failed, 0 skipped' good good
+runs "a failed test fails" 1 '3 passed, 1 failed, 0 skipped' good bad
+verdict "run: its suite is named" grep -q "^failed in: $folder/bad.sh" "$folder/log"
+runs "an exit status fails" 1 '1 passed, 1 failed, 0 skipped' broken
+runs "a suite without a test fails" 1 '2 passed, 1 failed, 0 skipped' good empty
+runs "a skipped test passes" 0 '1 passed, 0 failed, 1 skipped' skips
+CI=true
+export CI
+runs "but not in CI" 1 '1 passed, 1 failed, 0 skipped' skips
+unset CI
+
+# Suites that end at the same time get a number each.
+runs "twelve of them" 0 '24 passed, 0 failed, 0 skipped' good good good good good good good good good good good good
+grep -o '^\[[0-9]*/12\] /' "$folder/log" | sort -u >"$folder/numbers"
+verdict "run: it says how far it is, with each number once" [ "$(wc -l <"$folder/numbers")" -eq 12 ]
+QUIET=1 sh tests/tools/run.sh "$folder/good.sh" "$folder/bad.sh" >"$folder/log" 2>&1
+verdict "run: QUIET shows what failed alone" [ "$(grep -c '^\[' "$folder/log")" -eq 1 ]
+
+# lists TARGET: the programs that it runs, without what stands around their names
+lists() {
+  make -npq help 2>/dev/null | sed -n "s/^$1 := //p" | tr -d '"' | tr ' ' '\n' |
+    grep -v -e '^$' -e '^nice$' -e '^env$' -e '^TIME=' -e '^killed_master$' | sort
+}
+for target in SUITES TESTED TESTED_ALL; do lists $target >"$folder/$target"; done
+: >"$folder/log"
+sort -u "$folder/TESTED" "$folder/TESTED_ALL" | cmp - "$folder/SUITES" >"$folder/log"
+verdict "run: make test-all, which begins with make test, runs each suite" [ $? -eq 0 ]
+comm -12 "$folder/TESTED" "$folder/TESTED_ALL" | grep -v -e '/chaos/chaos$' -e '/failover/test_sentinel$' \
+  -e '/failover/test_cluster$' >"$folder/log"
+verdict "run: and none twice but those of which make test has a part" \
+  [ ! -s "$folder/log" -a "$(wc -l <"$folder/TESTED")" -gt 20 ]
+sort -u "$folder/TESTED" | cmp - "$folder/TESTED" >"$folder/log"
+verdict "run: which is once for each suite, too" [ $? -eq 0 ]
+! make -n help ONLY_ALL="tests/tools/test_nothing.sh" >"$folder/log" 2>&1
+verdict "run: a suite that is none fails" [ $? -eq 0 ]
+exit $failed

@@ -1,0 +1,113 @@
+/*
+ * Inspections, and releases by force.
+ */
+#include "engine_tests.h"
+
+void test_force_release(void)
+{
+  begin();
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -1 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
+}
+
+static struct fairlock_report reports[4];
+static char ids[4][16];
+static unsigned reported;
+
+static void keep_report(const struct fairlock_report *report, void *context)
+{
+  (void)context;
+  if (reported == 4) return;
+  reports[reported] = *report;
+  if (report->id != NULL && report->id_size < 16)
+    memcpy(ids[reported], report->id, report->id_size);
+  reported++;
+}
+
+void test_inspect(void)
+{
+  begin();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&b, keep_report, NULL, now), FAIRLOCK_IN_PROGRESS);
+  drain();
+  feed("*12\r\n:1500\r\n$2\r\n42\r\n:1\r\n:2\r\n:2\r\n$3\r\nh:1\r\n:1\r\n:2\r\n$3\r\nw:1\r\n:0\r\n:"
+       "1\r\n$3\r\nw:2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(reported, 3);
+  CHECK_EQUAL(reports[0].place, 0);
+  CHECK_EQUAL(reports[0].ttl_ms, 1500);
+  CHECK_EQUAL(reports[0].token, 42);
+  CHECK_EQUAL(reports[0].hold_count, 2);
+  CHECK_EQUAL(reports[0].waiters, 2);
+  CHECK(reports[0].ours && strcmp(ids[0], "h:1") == 0);
+  CHECK_EQUAL(reports[1].place, 1);
+  CHECK(reports[1].ours && reports[1].alive && reports[1].listens && strcmp(ids[1], "w:1") == 0);
+  CHECK(!reports[2].ours && reports[2].alive && !reports[2].listens && strcmp(ids[2], "w:2") == 0);
+}
+
+/* An id that is too long is shown as "?", and the lock may be free although somebody waits. */
+void test_inspect_oddities(void)
+{
+  static char long_id[400];
+  begin();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+  feed("*9\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n:1\r\n:2\r\n$300\r\n");
+  memset(long_id, 'x', 300);
+  memcpy(long_id + 300, "\r\n", 3);
+  feed(long_id);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(reported, 2);
+  CHECK(reports[0].id == NULL);
+  CHECK_EQUAL(reports[1].place, 1);
+  CHECK_BYTES(ids[1], 1, "?", 1);
+}
+
+static void inspect_nonsense(const char *reply, unsigned expected)
+{
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  feed(reply);
+  if (!CHECK_EQUAL(a.result, FAIRLOCK_PROTOCOL)) CHECK_BYTES("", 0, reply, strlen(reply));
+  CHECK_EQUAL(reported, expected);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+  break_connection();
+  greet();
+}
+
+/* What makes no sense is no inspection, even when some of it was reported. */
+void test_inspect_nonsense(void)
+{
+  begin();
+  inspect_nonsense("+OK\r\n", 0);
+  inspect_nonsense(":1\r\n", 0);
+  inspect_nonsense("_\r\n", 0);
+  inspect_nonsense("*0\r\n", 0);
+  inspect_nonsense("*3\r\n:1\r\n:2\r\n:3\r\n", 0);
+  inspect_nonsense("*5\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n", 0);
+  inspect_nonsense("~6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n$1\r\nh\r\n", 1);
+  /* the holder, a number or an id is of another kind */
+  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n:7\r\n", 0);
+  inspect_nonsense("*6\r\n:9\r\n+x\r\n:1\r\n:1\r\n:0\r\n$1\r\nh\r\n", 0);
+  inspect_nonsense("*9\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n:3\r\n", 1);
+  inspect_nonsense("*9\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n+x\r\n$1\r\nw\r\n", 1);
+  /* more waiters than announced, or fewer, or a part of one */
+  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*8\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n", 1);
+  inspect_nonsense("*9\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n$1\r\nh\r\n:1\r\n:2\r\n$1\r\nw\r\n", 2);
+  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:4294967297\r\n$1\r\nh\r\n", 1);
+  /* a number of waiters that would suit the next reply, if it were kept */
+  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:-2\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*0\r\n", 0);
+  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:-1\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*3\r\n:9\r\n:1\r\n:1\r\n", 0);
+}
