@@ -418,8 +418,11 @@ struct fairlock_report {
   /* a waiter: a handover would reach it */
   bool listens;
 
-  /* a waiter: heard from in time */
+  /* a waiter: heard from in time, or that cannot be known */
   bool alive;
+
+  /* a waiter of a later release: when it was heard from cannot be read here */
+  bool later;
 
   /* 0: the holder (or nobody holds), 1: first in line, and so on */
   uint32_t place;

@@ -35,7 +35,8 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
     if (report.id_size == 0) report.id = NULL;
   } else {
     report.place = (engine->element - HOLDER) / 3;
-    report.ours = values[0] == 1;
+    report.ours = values[0] > 0;
+    report.later = values[0] > 1;
     report.alive = values[1] > 0;
     report.listens = values[1] > 1;
   }

@@ -254,18 +254,24 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
   return fairlock_channel_size(handle) == event->size ? handle : NULL;
 }
 
-/* The text of a message: "0", or the token and the time of a grant and how long it lasts. */
+/*
+ * The text of a message: the token and the time of a grant, how long it lasts, and perhaps what a
+ * later release adds. Anything else, such as Redisson's "0", means "ask now".
+ */
 static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
   int64_t numbers[3] = {0};
   size_t start = 0;
-  for (unsigned i = 0; i < 3 && start <= event->size; i++) {
+  for (unsigned i = 0; i < 3; i++) {
     size_t end = start;
     while (end < event->size && event->data[end] != ' ')
       end++;
-    if (!resp_parse_number(event->data + start, end - start, &numbers[i])) return;
-    if ((uint64_t)numbers[i] > LARGEST) return; /* or below 0 */
-    start = end + 1;
+    bool number = start < end && resp_parse_number(event->data + start, end - start, &numbers[i]);
+    if (!number || (uint64_t)numbers[i] > LARGEST) { /* or below 0 */
+      fairlock_on_push(engine->addressee, 0, 0, 0);
+      return;
+    }
+    start = end < event->size ? end + 1 : end;
   }
   uint32_t claim_ms =
       numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2] : FAIRLOCK_WAITER_MAX_MS;

@@ -11,270 +11,273 @@
 #include "scripts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 6, "the bytes that wait");
 
 const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
-    {')', '\n'}, /* \202: ")\n" */
+    {' ', 'a'}, /* \202: " a" */
     {'a', 'l'}, /* \203: "al" */
-    {' ', 'a'}, /* \204: " a" */
+    {')', '\n'}, /* \204: ")\n" */
     {'(', '\''}, /* \205: "('" */
     {'c', 0203}, /* \206: "cal" */
     {'k', 0205}, /* \207: "k('" */
     {'l', 'o'}, /* \210: "lo" */
     {0210, 0206}, /* \211: "local" */
-    {' ', 't'}, /* \212: " t" */
+    {'t', 'h'}, /* \212: "th" */
     {0200, 'd'}, /* \213: "end" */
     {0213, '\n'}, /* \214: "end\n" */
     {'i', 'f'}, /* \215: "if" */
-    {'h', 0200}, /* \216: "hen" */
-    {0212, 0216}, /* \217: " then" */
+    {0212, 0200}, /* \216: "then" */
+    {' ', 0216}, /* \217: " then" */
     {'r', 'e'}, /* \220: "re" */
     {'0', '0'}, /* \221: "00" */
-    {0211, ' '}, /* \222: "local " */
-    {'n', 'd'}, /* \223: "nd" */
-    {'o', 'r'}, /* \224: "or" */
+    {'n', 'd'}, /* \222: "nd" */
+    {'o', 'r'}, /* \223: "or" */
+    {0211, ' '}, /* \224: "local " */
     {0215, ' '}, /* \225: "if " */
-    {'s', 'e'}, /* \226: "se" */
-    {0204, 0223}, /* \227: " and" */
+    {0202, 0222}, /* \226: " and" */
+    {'s', 'e'}, /* \227: "se" */
     {',', '\''}, /* \230: ",'" */
-    {0227, ' '}, /* \231: " and " */
-    {0217, '\n'}, /* \232: " then\n" */
-    {0224, ' '}, /* \233: "or " */
+    {0223, ' '}, /* \231: "or " */
+    {0226, ' '}, /* \232: " and " */
+    {0217, '\n'}, /* \233: " then\n" */
     {'e', 'l'}, /* \234: "el" */
     {0207, 'h'}, /* \235: "k('h" */
-    {0201, 'd'}, /* \236: "',d" */
-    {0217, ' '}, /* \237: " then " */
-    {'o', 'n'}, /* \240: "on" */
+    {0217, ' '}, /* \236: " then " */
+    {0201, 'd'}, /* \237: "',d" */
+    {'i', 'n'}, /* \240: "in" */
     {'.', '.'}, /* \241: ".." */
-    {'i', 'n'}, /* \242: "in" */
-    {0201, 'a'}, /* \243: "',a" */
-    {'n', 'o'}, /* \244: "no" */
-    {0244, 't'}, /* \245: "not" */
-    {'u', 'b'}, /* \246: "ub" */
-    {'0', '\''}, /* \247: "0'" */
-    {0220, 't'}, /* \250: "ret" */
-    {0250, 'u'}, /* \251: "retu" */
-    {0251, 'r'}, /* \252: "retur" */
-    {0252, 'n'}, /* \253: "return" */
-    {'s', 't'}, /* \254: "st" */
-    {'u', 'm'}, /* \255: "um" */
-    {'e', 'r'}, /* \256: "er" */
-    {0211, 0204}, /* \257: "local a" */
-    {'=', '='}, /* \260: "==" */
-    {'~', '='}, /* \261: "~=" */
-    {')', 0214}, /* \262: ")end\n" */
-    {'%', 'd'}, /* \263: "%d" */
-    {0254, 'r'}, /* \264: "str" */
-    {0264, 0242}, /* \265: "strin" */
-    {0265, 'g'}, /* \266: "string" */
-    {0266, '.'}, /* \267: "string." */
-    {'e', 'x'}, /* \270: "ex" */
-    {',', 'e'}, /* \271: ",e" */
-    {0215, 0204}, /* \272: "if a" */
-    {' ', 0233}, /* \273: " or " */
-    {0245, ' '}, /* \274: "not " */
-    {0240, 0255}, /* \275: "onum" */
-    {0275, 'b'}, /* \276: "onumb" */
-    {0276, 0256}, /* \277: "onumber" */
-    {0277, '('}, /* \300: "onumber(" */
-    {0202, 0222}, /* \301: ")\nlocal " */
+    {'o', 'n'}, /* \242: "on" */
+    {0211, 0202}, /* \243: "local a" */
+    {0201, 'a'}, /* \244: "',a" */
+    {'t', 'r'}, /* \245: "tr" */
+    {0215, 0202}, /* \246: "if a" */
+    {'u', 'b'}, /* \247: "ub" */
+    {'=', '='}, /* \250: "==" */
+    {'n', 'o'}, /* \251: "no" */
+    {0251, 't'}, /* \252: "not" */
+    {'0', '\''}, /* \253: "0'" */
+    {')', 0214}, /* \254: ")end\n" */
+    {0220, 't'}, /* \255: "ret" */
+    {0255, 'u'}, /* \256: "retu" */
+    {0256, 'r'}, /* \257: "retur" */
+    {0257, 'n'}, /* \260: "return" */
+    {' ', 0231}, /* \261: " or " */
+    {'s', 0245}, /* \262: "str" */
+    {0262, 0240}, /* \263: "strin" */
+    {0263, 'g'}, /* \264: "string" */
+    {0264, '.'}, /* \265: "string." */
+    {'u', 'm'}, /* \266: "um" */
+    {'e', 'r'}, /* \267: "er" */
+    {'a', 'd'}, /* \270: "ad" */
+    {'~', '='}, /* \271: "~=" */
+    {'%', 'd'}, /* \272: "%d" */
+    {0204, 0224}, /* \273: ")\nlocal " */
+    {'e', 'x'}, /* \274: "ex" */
+    {'t', 0242}, /* \275: "ton" */
+    {0275, 0266}, /* \276: "tonum" */
+    {0276, 'b'}, /* \277: "tonumb" */
+    {0277, 0267}, /* \300: "tonumber" */
+    {0300, '('}, /* \301: "tonumber(" */
     {'\n', 0214}, /* \302: "\nend\n" */
-    {'s', 0246}, /* \303: "sub" */
-    {0234, 0226}, /* \304: "else" */
-    {0207, 'p'}, /* \305: "k('p" */
-    {0202, 0225}, /* \306: ")\nif " */
-    {'\n', 0222}, /* \307: "\nlocal " */
-    {'1', ','}, /* \310: "1," */
-    {0201, 'b'}, /* \311: "',b" */
-    {'a', 'b'}, /* \312: "ab" */
-    {'d', 0234}, /* \313: "del" */
-    {'t', 0236}, /* \314: "t',d" */
-    {'t', 0300}, /* \315: "tonumber(" */
-    {0201, 'c'}, /* \316: "',c" */
-    {'i', 's'}, /* \317: "is" */
-    {0207, 'l'}, /* \320: "k('l" */
-    {0221, '0'}, /* \321: "000" */
-    {0202, 0214}, /* \322: ")\nend\n" */
-    {'\'', 0241}, /* \323: "'.." */
-    {'\n', 0225}, /* \324: "\nif " */
-    {0270, 'p'}, /* \325: "exp" */
-    {0325, 'i'}, /* \326: "expi" */
-    {0326, 0220}, /* \327: "expire" */
-    {'\'', 0247}, /* \330: "'0'" */
-    {0235, 0226}, /* \331: "k('hse" */
-    {'0', ','}, /* \332: "0," */
-    {0253, ' '}, /* \333: "return " */
-    {'+', ')'}, /* \334: "+)" */
-    {',', 'h'}, /* \335: ",h" */
-    {0267, 0303}, /* \336: "string.sub" */
-    {0207, 'z'}, /* \337: "k('z" */
-    {'m', 'a'}, /* \340: "ma" */
-    {' ', 0224}, /* \341: " or" */
-    {0253, '{'}, /* \342: "return{" */
-    {'n', '}'}, /* \343: "n}" */
-    {0220, 'd'}, /* \344: "red" */
-    {0344, 0317}, /* \345: "redis" */
-    {',', 'G'}, /* \346: ",G" */
-    {0334, ' '}, /* \347: "+) " */
-    {'(', 0263}, /* \350: "(%d" */
-    {0336, '('}, /* \351: "string.sub(" */
-    {'+', '1'}, /* \352: "+1" */
-    {0340, 't'}, /* \353: "mat" */
-    {0241, '\''}, /* \354: "..'" */
-    {'g', 'e'}, /* \355: "ge" */
-    {',', 'K'}, /* \356: ",K" */
-    {'[', '1'}, /* \357: "[1" */
-    {0357, ']'}, /* \360: "[1]" */
-    {0305, 0327}, /* \361: "k('pexpire" */
-    {0230, '1'}, /* \362: ",'1" */
-    {0331, 0314}, /* \363: "k('hset',d" */
-    {'t', 'i'}, /* \364: "ti" */
-    {0345, '.'}, /* \365: "redis." */
-    {')', 0233}, /* \366: ")or " */
-    {'o', 'k'}, /* \367: "ok" */
-    {0367, 0200}, /* \370: "oken" */
-    {',', 0310}, /* \371: ",1," */
-    {'i', 0223}, /* \372: "ind" */
+    {'s', 0247}, /* \303: "sub" */
+    {0234, 0227}, /* \304: "else" */
+    {',', 'e'}, /* \305: ",e" */
+    {0207, 'p'}, /* \306: "k('p" */
+    {'1', ','}, /* \307: "1," */
+    {0201, 'b'}, /* \310: "',b" */
+    {'\n', 0225}, /* \311: "\nif " */
+    {'d', 0234}, /* \312: "del" */
+    {'\n', 0224}, /* \313: "\nlocal " */
+    {0252, ' '}, /* \314: "not " */
+    {0201, 'c'}, /* \315: "',c" */
+    {'\'', 0241}, /* \316: "'.." */
+    {'t', 0237}, /* \317: "t',d" */
+    {'i', 's'}, /* \320: "is" */
+    {'I', 0204}, /* \321: "I)\n" */
+    {0207, 'l'}, /* \322: "k('l" */
+    {0221, '0'}, /* \323: "000" */
+    {0274, 'p'}, /* \324: "exp" */
+    {0324, 'i'}, /* \325: "expi" */
+    {0325, 0220}, /* \326: "expire" */
+    {'\'', 0253}, /* \327: "'0'" */
+    {'0', ','}, /* \330: "0," */
+    {0260, ' '}, /* \331: "return " */
+    {'+', ')'}, /* \332: "+)" */
+    {',', 'h'}, /* \333: ",h" */
+    {0265, 0303}, /* \334: "string.sub" */
+    {0204, 0225}, /* \335: ")\nif " */
+    {0207, 'z'}, /* \336: "k('z" */
+    {'m', 'a'}, /* \337: "ma" */
+    {'g', 'e'}, /* \340: "ge" */
+    {'=', 'a'}, /* \341: "=a" */
+    {0235, 0227}, /* \342: "k('hse" */
+    {0260, '{'}, /* \343: "return{" */
+    {'n', '}'}, /* \344: "n}" */
+    {0220, 'd'}, /* \345: "red" */
+    {0345, 0320}, /* \346: "redis" */
+    {'c', 't'}, /* \347: "ct" */
+    {0214, 0224}, /* \350: "end\nlocal " */
+    {0332, ' '}, /* \351: "+) " */
+    {'(', 0272}, /* \352: "(%d" */
+    {0334, '('}, /* \353: "string.sub(" */
+    {'i', 0222}, /* \354: "ind" */
+    {'+', '1'}, /* \355: "+1" */
+    {0241, '\''}, /* \356: "..'" */
+    {0235, 0340}, /* \357: "k('hge" */
+    {'[', '1'}, /* \360: "[1" */
+    {0360, ']'}, /* \361: "[1]" */
+    {0306, 0326}, /* \362: "k('pexpire" */
+    {0230, '1'}, /* \363: ",'1" */
+    {0204, 0246}, /* \364: ")\nif a" */
+    {0346, '.'}, /* \365: "redis." */
+    {0201, '\''}, /* \366: "','" */
+    {')', 0231}, /* \367: ")or " */
+    {0237, ','}, /* \370: "',d," */
+    {0235, 0312}, /* \371: "k('hdel" */
+    {',', 0307}, /* \372: ",1," */
     {'=', 'n'}, /* \373: "=n" */
-    {'[', '2'}, /* \374: "[2" */
-    {0374, ']'}, /* \375: "[2]" */
-    {0354, ' '}, /* \376: "..' " */
-    {0376, 0323}, /* \377: "..' '.." */
+    {0204, 0214}, /* \374: ")\nend\n" */
+    {'[', '2'}, /* \375: "[2" */
+    {0375, ']'}, /* \376: "[2]" */
+    {0356, ' '}, /* \377: "..' " */
     {0, 0},
-    {'v', '('}, /* \001: "v(" */
-    {0235, 0355}, /* \002: "k('hge" */
-    {'f', 0203}, /* \003: "fal" */
-    {03, 0226}, /* \004: "false" */
-    {'F', '('}, /* \005: "F(" */
-    {'=', 'a'}, /* \006: "=a" */
-    {0207, 0313}, /* \007: "k('del" */
+    {0377, 0316}, /* \001: "..' '.." */
+    {'v', '('}, /* \002: "v(" */
+    {' ', 0223}, /* \003: " or" */
+    {'f', 0203}, /* \004: "fal" */
+    {04, 0227}, /* \005: "false" */
+    {'H', '('}, /* \006: "H(" */
+    {0342, 0317}, /* \007: "k('hset',d" */
     {'f', 'u'}, /* \010: "fu" */
     {010, 'n'}, /* \011: "fun" */
     {0, 0},
-    {011, 'c'}, /* \013: "func" */
-    {013, 0364}, /* \014: "functi" */
-    {014, 0240}, /* \015: "function" */
+    {011, 0347}, /* \013: "funct" */
+    {013, 'i'}, /* \014: "functi" */
+    {014, 0242}, /* \015: "function" */
     {015, ' '}, /* \016: "function " */
     {0206, 'l'}, /* \017: "call" */
-    {0214, 0222}, /* \020: "end\nlocal " */
-    {0370, 0201}, /* \021: "oken'," */
-    {0347, 0350}, /* \022: "+) (%d" */
-    {'=', 0267}, /* \023: "=string." */
-    {'c', 'h'}, /* \024: "ch" */
-    {'=', 0315}, /* \025: "=tonumber(" */
-    {0236, ','}, /* \026: "',d," */
-    {0235, 0313}, /* \027: "k('hdel" */
-    {0320, 0372}, /* \030: "k('lind" */
-    {030, 0270}, /* \031: "k('lindex" */
-    {031, 0311}, /* \032: "k('lindex',b" */
-    {'1', 0321}, /* \033: "1000" */
-    {',', 0343}, /* \034: ",n}" */
-    {0202, 0272}, /* \035: ")\nif a" */
-    {'-', '2'}, /* \036: "-2" */
-    {'a', 'd'}, /* \037: "ad" */
+    {0351, 0352}, /* \020: "+) (%d" */
+    {'=', 0265}, /* \021: "=string." */
+    {0337, 't'}, /* \022: "mat" */
+    {'c', 'h'}, /* \023: "ch" */
+    {'=', 0301}, /* \024: "=tonumber(" */
+    {')', 0216}, /* \025: ")then" */
+    {'o', 'k'}, /* \026: "ok" */
+    {026, 0200}, /* \027: "oken" */
+    {0322, 0354}, /* \030: "k('lind" */
+    {030, 0274}, /* \031: "k('lindex" */
+    {031, 0310}, /* \032: "k('lindex',b" */
+    {'1', 0323}, /* \033: "1000" */
+    {0304, '\n'}, /* \034: "else\n" */
+    {0315, ','}, /* \035: "',c," */
+    {',', 0344}, /* \036: ",n}" */
+    {'d', '='}, /* \037: "d=" */
 };
 
 static const uint8_t common[] =
-    "\257,b,c,d=KEYS\360\356EYS\375\356EYS[3]\356EYS[4]\307e,f,g\335,i\023" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
-    "\353\024(ARGV\360\230^(%S\022\347(%-?\263\022\347?\350*)$'\301j=3\221\321\307" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
-    "k=\365\017\324\274e\341#g>15\341#h>15\273\267f\372(ARGV\360\230 %-?0\263" /* k=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' %-?0%d */
-    "')t\216\n\333\365\256r\224_\220ply\205ERR m\203f\224med \220que\254'\322\222" /* ')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "l=\207\364me'\301m=l\360\241\336\205\221\221\247\241l\375,-6\301n\025" /* l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2],-6)\nlocal n=tonumber( */
-    "\351m\371-4)\306n>\315f)t\216 \342\036,\332\343\020o=\032" /* string.sub(m,1,-4))\nif n>tonumber(f)then return{-2,0,n}end\nlocal o=k('lindex',b */
-    "\230\247\301p=o\231\337sco\220\316\271\301q=h\261\330\231e\273o\273e\307" /* ,'0')\nlocal p=o and k('zscore',c,e)\nlocal q=h~='0' and e or o or e\nlocal  */
-    "r=\235m\355\314\230t\021'\220lea\226d\201'w\021q\301s,t,u=r\360\233'0\201r\375" /* r=k('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
-    "\233'0\201r[3]\307\016\001h\301w,x=\305ttl\236)\335\352728\221\321\324" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=k('pttl',d),h+172800000\nif  */
-    "w<h+864\221\321\231\365p\017\205p\327\026x)\2611\232\225w<0\237\007" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then k('del */
-    "\236\262\361\026x\322\020\016y(h\306o\237\365" /* ',d)end\nk('pexpire',d,x)\nend\nend\nlocal function y(h)\nif o then redis. */
-    "p\017\205z\037d\316\230XX\201n+h+j\352\221,o\262\020\016z(A\335,B\301" /* pcall('zadd',c,'XX',n+h+j+100,o)end\nend\nlocal function z(A,h,B)\nlocal  */
-    "i,C=m,\315s\3660\324C>\025m)a\223 C<2^53\237i\023f\224\353" /* i,C=m,tonumber(s)or 0\nif C>=tonumber(m)and C<2^53 then i=string.format */
-    "\205%.0f\201C\352\262\222D=\351s\371-10)\261\351m\371-10\306" /* ('%.0f',C+1)end\nlocal D=string.sub(s,1,-10)~=string.sub(m,1,-10)\nif  */
-    "D\231\274o\231\235l\200\236)>5\232\363\230t\021s\202\007\236\322" /* D and not o and k('hlen',d)>5 then\nk('hset',d,'token',s)\nk('del',d)\nend\n */
-    "\363\230t\021i\230hold\256\201A\230\220lea\226d\201t\306D\341#h>7\237\001h\262" /* k('hset',d,'token',i,'holder',A,'released',t)\nif D or#h>7 then v(h)end\n */
-    "\331t\243,A,B\306\365p\017\205p\327\243\335)\2611\232\007\243\202\361" /* k('hset',a,A,B)\nif redis.pcall('pexpire',a,h)~=1 then\nk('del',a)\nk('pexpire */
-    "\243\335\322\333i\302" /* ',a,h)\nend\nreturn i\nend\n */
+    "\243,b,c,\037KEYS\361,KEYS\376,KEYS[3],KEYS[4]\313e,f,g\333,i\021" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
+    "\022\023(ARGV\361\230^(%S\020\351(%-?\272\020\351?\352*)$'\273j=3\221\323\313" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
+    "k=\365\017\311\314e\003#g>15\003#h>15\261\265f\354(ARGV\361\230 %-?0\272" /* k=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' %-?0%d */
+    "'\025\n\331\365\267r\223_\220ply\205ERR m\203f\223med \220quest'\204\350" /* ')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
+    "l=\207time'\273m=l\361\241\334\205\221\221\253\241l\376,-6\273n\024" /* l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2],-6)\nlocal n=tonumber( */
+    "\353m\372-4)\335n>\301f\025 \343-2,\330\344\350o=\032" /* string.sub(m,1,-4))\nif n>tonumber(f)then return{-2,0,n}end\nlocal o=k('lindex',b */
+    "\230\253\273p=o\232\336sco\220\315\305\273q=h\271\327\232e\261o\261e\313" /* ,'0')\nlocal p=o and k('zscore',c,e)\nlocal q=h~='0' and e or o or e\nlocal  */
+    "r=\235m\340\317\230t\027\366\220lea\227d\366w\027\201q\273s,t,u=r\361\231'0\201r\376" /* r=k('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
+    "\231'0\201r[3]\313\016\002h\273w,x=\306ttl\237)\333\355728\221\323\311" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=k('pttl',d),h+172800000\nif  */
+    "w<h+864\221\323\232\365p\017\205p\326\370x)\2711\233\225w<0\236\207\312" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then k('del */
+    "\237\254\362\370x\374\350\016y(h\335o\236\365" /* ',d)end\nk('pexpire',d,x)\nend\nend\nlocal function y(h)\nif o then redis. */
+    "p\017\205z\270d\315\230XX\201n+h+j\355\221,o\254\350\016z(A\333,B\273" /* pcall('zadd',c,'XX',n+h+j+100,o)end\nend\nlocal function z(A,h,B)\nlocal  */
+    "i,C=m,\301s\3670\311C>\024m)a\222 C<2^53\236i\021f\223\022" /* i,C=m,tonumber(s)or 0\nif C>=tonumber(m)and C<2^53 then i=string.format */
+    "\205%.0f\201C\355\254\224D=\353s\372-10)\271\353m\372-10\335" /* ('%.0f',C+1)end\nlocal D=string.sub(s,1,-10)~=string.sub(m,1,-10)\nif  */
+    "D\232\314o\232\235l\200\237)>5\233f\231E,F \240 ipairs(\357t\203l\237))d" /* D and not o and k('hlen',d)>5 then\nfor E,F in ipairs(k('hgetall',d))d */
+    "o\311E%2\2501\232\265f\354(F\230:'\025 \371\370F\254\214\214\007" /* o\nif E%2==1 and string.find(F,':')then k('hdel',d,F)end\nend\nend\nk('hset',d */
+    "\230t\027\201i\230hold\267\201A\230\220lea\227d\201t\335D\003#h>7\236\002h\254\342t" /* ,'token',i,'holder',A,'released',t)\nif D or#h>7 then v(h)end\nk('hset */
+    "\244,A,B\335\365p\017\205p\326\244\333)\2711\233\207\312\244\204\362" /* ',a,A,B)\nif redis.pcall('pexpire',a,h)~=1 then\nk('del',a)\nk('pexpire */
+    "\244\333\374\331i\302" /* ',a,h)\nend\nreturn i\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\222E='5\221\247\307\016\005G,H\202\027\026H\306\274o\237\333" /* local E='5000'\nlocal function F(G,H)\nk('hdel',d,H)\nif not o then return  */
-    "\214\225G\260o\237o=\032\362'\262\320\220m\311\362\201G\202\337\220m\316" /* end\nif G==o then o=k('lindex',b,'1')end\nk('lrem',b,'1',G)\nk('zrem',c */
-    "\346\322\222\016I(J\356\301L,M=\332\004\nwhile\212rue do\307" /* ,G)\nend\nlocal function I(J,K)\nlocal L,M=0,false\nwhile true do\nlocal  */
-    "G=o\324L>0\237G=\032,L\262\225\274G\273G\260J\237\333\274" /* G=o\nif L>0 then G=k('lindex',b,L)end\nif not G or G==J then return not  */
-    "M \020N='\345s\240_\210ck__\024ann\234\323\351b,20)\354:\323G\307" /* M end\nlocal N='redisson_lock__channel'..string.sub(b,20)..':'..G\nlocal  */
-    "O=\305\246\303\201'n\255\303\201N)\375>0\231'p\246l\317h'\324\274O\232\222P=\365" /* O=k('pubsub','numsub',N)[2]>0 and 'publish'\nif not O then\nlocal P=redis. */
-    "p\017\205p\246\303\201'shardn\255\303\201N)\375\nO=P\231P>0\231'sp\246l\317h'\302\222" /* pcall('pubsub','shardnumsub',N)[2]\nO=P and P>0 and 'spublish'\nend\nlocal  */
-    "H=G\260q\231r[4]\233\002\314\346\306H\232\222Q,R,S\023\353\024(H" /* H=G==q and r[4]or k('hget',d,G)\nif H then\nlocal Q,R,S=string.match(H */
-    "\230^\350\022\022\263\263\263\263?\263?)$'\306\274S\273Q*\033+R/\033+S<\373\232" /* ,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nif not S or Q*1000+R/1000+S<=n then\n */
-    "\005G\346\202\304\225M\232\333\004\n\304\225O\232\027\243\346\301" /* F(G,G)\nelseif M then\nreturn false\nelseif O then\nk('hdel',a,G)\nlocal  */
-    "i=z(G,S\230\247\306K\231K\261G\237\027\243\356\262\005G\346\202y(S\202k(O,N" /* i=z(G,S,'0')\nif K and K~=G then k('hdel',a,K)end\nF(G,G)\ny(S)\nk(O,N */
-    ",i\377\351m\371-4)\377S\202\333'giv\200'\n\304\nL=L\352\302" /* ,i..' '..string.sub(m,1,-4)..' '..S)\nreturn 'given'\nelse\nL=L+1\nend\n */
-    "\304\307p=\337sco\220\316\346\366\330\307T,U='suspect:\323G,\004\324" /* else\nlocal p=k('zscore',c,G)or '0'\nlocal T,U='suspect:'..G,false\nif  */
-    "O\232\225M\237\333\004 \020V=G\377p\307W\025" /* O then\nif M then return false end\nlocal V=G..' '..p\nlocal W=tonumber( */
-    "\002\314\230s\242ce')\3660\324u\261V\273W+3*E<n\273W>n\232\363\230" /* k('hget',d,'since'))or 0\nif u~=V or W+3*E<n or W>n then\nk('hset',d,' */
-    "w\021V\230s\242ce\201n\202\0010\202\304\nU=W+E<\373\302\225\274U\232f\233X=\332" /* woken',V,'since',n)\nv(0)\nelse\nU=W+E<=n\nend\nif not U then\nfor X=0, */
-    "L-1 do\n\337\242crby\316,j,\032,X)\322\225L>0\232\320\220m\311" /* L-1 do\nk('zincrby',c,j,k('lindex',b,X))\nend\nif L>0 then\nk('lrem',b */
-    "\371G\202\320push\311\346\202o=G\302\027\026T\202k(O,N\230\247\202\333\004" /* ,1,G)\nk('lpush',b,G)\no=G\nend\nk('hdel',d,T)\nk(O,N,'0')\nreturn false */
-    "\302\304\307Y,W\023\353\024(\002\314,T\366'\201'(%S\022\334'\306" /* \nend\nelse\nlocal Y,W=string.match(k('hget',d,T)or '','(%S+) (%d+)')\nif  */
-    "Y\261p\341\212\300W)>n\232\363,T,p\377n\202\0010\202W\373\302U" /* Y~=p or tonumber(W)>n then\nk('hset',d,T,p..' '..n)\nv(0)\nW=n\nend\nU */
-    "=W+E<\373\341\212\300p)<\373\nM=M\273\274U\302\225U\232\005G,T\202\304\n" /* =W+E<=n or tonumber(p)<=n\nM=M or not U\nend\nif U then\nF(G,T)\nelse\n */
-    "L=L\352\302\214\214\214" /* L=L+1\nend\nend\nend\nend\n */
+    "\224G='5\221\253\313\016\006\321\371\370I\230suspe\347:\316\321\225\314" /* local G='5000'\nlocal function H(I)\nk('hdel',d,I,'suspect:'..I)\nif not  */
+    "o\236\331\214\225I\250o\236o=\032\363'\254\322\220m\310\363\201" /* o then return end\nif I==o then o=k('lindex',b,'1')end\nk('lrem',b,'1', */
+    "\321\336\220m\035\321\350\016J(K,L\273M,N=\330\005\nwhil" /* I)\nk('zrem',c,I)\nend\nlocal function J(K,L)\nlocal M,N=0,false\nwhil */
+    "e \245ue do\313I=o\311M>0\236I=\032,M\254\225\314I\261I\250" /* e true do\nlocal I=o\nif M>0 then I=k('lindex',b,M)end\nif not I or I== */
+    "K\236\331\314N \350O='\346s\242_\210ck__\023ann\234\316\353" /* K then return not N end\nlocal O='redisson_lock__channel'..string.sub( */
+    "b,20)\356:\316I\313P=\306\247\303\366n\266\303\201O)\376>0\232'p\247l\320h'\311\314" /* b,20)..':'..I\nlocal P=k('pubsub','numsub',O)[2]>0 and 'publish'\nif not  */
+    "P\233\224Q=\365p\017\205p\247\303\366shardn\266\303\201O)\376\nP=Q\232Q>0\232" /* P then\nlocal Q=redis.pcall('pubsub','shardnumsub',O)[2]\nP=Q and Q>0 and  */
+    "'sp\247l\320h'\302\224R=I\250q\232r[4]\231\357\317,I\273S,T,U\021" /* 'spublish'\nend\nlocal R=I==q and r[4]or k('hget',d,I)\nlocal S,T,U=string. */
+    "\022\023(R\261'\366^\352\020\020\272\272\272\272?\272?)%f[ %z]'\335U\233\225S" /* match(R or '','^(%d+) (%d+) (%d%d%d%d%d?%d?)%f[ %z]')\nif U then\nif S */
+    "*\033+T/\033+U<\373\233\006\321\304\225N\233\331\005\n\304\225P\233" /* *1000+T/1000+U<=n then\nH(I)\nelseif N then\nreturn false\nelseif P then\n */
+    "\371\244,I\273i=z(I,U\230\253\335L\232L\271I\236\371\244,L\254" /* k('hdel',a,I)\nlocal i=z(I,U,'0')\nif L and L~=I then k('hdel',a,L)end\n */
+    "\006\321y(U\204k(P,O,i\001\353m\372-4)\001U\204\331'giv\200'\n" /* H(I)\ny(U)\nk(P,O,i..' '..string.sub(m,1,-4)..' '..U)\nreturn 'given'\n */
+    "\034M=M\355\302\304\313p=\336sco\220\035I\367\327\313V,W='susp" /* else\nM=M+1\nend\nelse\nlocal p=k('zscore',c,I)or '0'\nlocal V,W='susp */
+    "e\347:\316I,\005\311P\233\225N\236\331\005 \350X=I\001" /* ect:'..I,false\nif P then\nif N then return false end\nlocal X=I..' '.. */
+    "p\313Y\024\357\317\230s\240ce')\3670\311u\271X\261Y+3*G<n\261Y>" /* p\nlocal Y=tonumber(k('hget',d,'since'))or 0\nif u~=X or Y+3*G<n or Y> */
+    "n\233\007\230w\027\201X\230s\240ce\201n\204\0020\204\034W=Y+G<\373\302\225" /* n then\nk('hset',d,'woken',X,'since',n)\nv(0)\nelse\nW=Y+G<=n\nend\nif  */
+    "\314W\233f\231Z=\330M-1 do\n\336\240crby\035j,\032,Z)\374\225" /* not W then\nfor Z=0,M-1 do\nk('zincrby',c,j,k('lindex',b,Z))\nend\nif  */
+    "M>0\233\322\220m\310\372\321\322push\310,\321o=I\302\371\370V\204k(" /* M>0 then\nk('lrem',b,1,I)\nk('lpush',b,I)\no=I\nend\nk('hdel',d,V)\nk( */
+    "P,O\230\253\204\331\005\302\034\243a,Y\021\022\023(\357\317," /* P,O,'0')\nreturn false\nend\nelse\nlocal aa,Y=string.match(k('hget',d, */
+    "V\367'\366(%S\020\332'\364a\271p\261\301Y)>n\233\007,V,p" /* V)or '','(%S+) (%d+)')\nif aa~=p or tonumber(Y)>n then\nk('hset',d,V,p */
+    "\001n\204\0020\204Y\373\302W=Y+G<\373\261\301p)<\373\nN=N\261\314W\302" /* ..' '..n)\nv(0)\nY=n\nend\nW=Y+G<=n or tonumber(p)<=n\nN=N or not W\nend\n */
+    "\225W\233\006\321\034M=M\355\302\214\214\214" /* if W then\nH(I)\nelse\nM=M+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\222Z\023\353\024(g\230^-(.*)'\202\257a\025i\3660\n\257b=\353" /* local Z=string.match(g,'^-(.*)')\nlocal aa=tonumber(i)or 0\nlocal ab=mat */
-    "h.m\242(\305ttl\243),1e15\202\257c=\312\261\036\231\002t\243\271\301C\025" /* h.min(k('pttl',a),1e15)\nlocal ac=ab~=-2 and k('hget',a,e)\nlocal C=tonumber( */
-    "s\3660\n\257d\006c\231\274Z\231\245(C>aa\231C<2^53\202\257e\006c\231" /* s)or 0\nlocal ad=ac and not Z and not(C>aa and C<2^53)\nlocal ae=ac and  */
-    "\245\204d\227(i\260s\273\274Z\035d\232t=s\n\363\230\220lea\226d\201t\202" /* not ad and(i==s or not Z)\nif ad then\nt=s\nk('hset',d,'released',t)\n */
-    "\0010\202\312=\036\n\304\272e\232\257f\006c\260\330\231Z\n\272f\341\204b<\315" /* v(0)\nab=-2\nelseif ae then\nlocal af=ac=='0' and Z\nif af or ab<tonumber( */
-    "h)t\216\n\361\243\335\202\312=h\302\361\026\312\352728\221\321\202y(\312" /* h)then\nk('pexpire',a,h)\nab=h\nend\nk('pexpire',d,ab+172800000)\ny(ab */
-    "\301B=Z\273'1'\n\272c\261B\227(af\341\204c\261\330)t\216 \331t\243\271,B\262" /* )\nlocal B=Z or '1'\nif ac~=B and(af or ac~='0')then k('hset',a,e,B)end\n */
-    "\342\310C\034\n\304\225Z\232\342-\310\332\343\302\272a>C\237s=\330\241" /* return{1,C,n}\nelseif Z then\nreturn{-1,0,n}\nend\nif aa>C then s='0'.. */
-    "i \214\272b\260\036\232\225\274o\237\342\310\315z(e\335\362'))\034\214" /* i end\nif ab==-2 then\nif not o then return{1,tonumber(z(e,h,'1')),n}end\n */
+    "\243b\021\022\023(g\230^-(.*)'\204\243c\024i\3670\n\243\037" /* local ab=string.match(g,'^-(.*)')\nlocal ac=tonumber(i)or 0\nlocal ad= */
+    "\337\212.m\240(\306ttl\244),1e15\204\243e=\270\271-2\232\357t\244\305\273C" /* math.min(k('pttl',a),1e15)\nlocal ae=ad~=-2 and k('hget',a,e)\nlocal C */
+    "\024s\3670\n\243f\341e\232\252\202b\232\252(C>ac\232C<2^53\204\243" /* =tonumber(s)or 0\nlocal af=ae and not ab and not(C>ac and C<2^53)\nlocal a */
+    "g\341e\232\252\202f\226(i\250s\261\252\202b\364f\233t=s\n\007\230\220le" /* g=ae and not af and(i==s or not ab)\nif af then\nt=s\nk('hset',d,'rele */
+    "a\227d\201t\204\0020\204\270=-2\n\304\246g\233\243h\341e\250\327\226\202b\n\246h\003" /* ased',t)\nv(0)\nad=-2\nelseif ag then\nlocal ah=ae=='0' and ab\nif ah or */
+    "\202d<\301h\025\n\362\244\333\204\270=h\302\362\370\270\35572" /*  ad<tonumber(h)then\nk('pexpire',a,h)\nad=h\nend\nk('pexpire',d,ad+172 */
+    "8\221\323\204y(\270\273B\341b\261'1'\n\246e\271B\226(ah\003\202e\271\327\025 \342" /* 800000)\ny(ad)\nlocal B=ab or '1'\nif ae~=B and(ah or ae~='0')then k('hse */
+    "t\244\305,B\254\343\307C\036\n\304\246b\233\343-\307\330\344\302\246" /* t',a,e,B)end\nreturn{1,C,n}\nelseif ab then\nreturn{-1,0,n}\nend\nif a */
+    "c>C\236s=\327\241i \214\246d\250-2\233\225\314o\236\343\307\301" /* c>C then s='0'..i end\nif ad==-2 then\nif not o then return{1,tonumber( */
+    "z(e\333\363'))\036\214" /* z(e,h,'1')),n}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\257g=I(e,ac\231e\035g\260true\232\222i=z(e\335\362'\202\005e\271\202" /* local ag=I(e,ac and e)\nif ag==true then\nlocal i=z(e,h,'1')\nF(e,e)\n */
-    "y(h\202\342\310\315i)\034\302\272g\217\204b=\305ttl\243)\304\272c" /* y(h)\nreturn{1,tonumber(i),n}\nend\nif ag then ab=k('pttl',a)elseif ac */
-    "\237\007\243\262\304\225u\232\337sco\220\316\271\202\027\236\230w\370" /*  then k('del',a)end\nelseif u then\nk('zscore',c,e)\nk('hdel',d,'woken */
-    "'\322\225g\260\330\237\342\332\312\034\214\257h=\274p\273\351" /* ')\nend\nif g=='0' then return{0,ab,n}end\nlocal ah=not p or string.sub( */
-    "r[4]\233'\201\3108)\261\351m\3718\035h\232\222X=p\227(\320pos\311" /* r[4]or '',1,8)~=string.sub(m,1,8)\nif ah then\nlocal X=p and(k('lpos',b */
-    "\271\230MAXLEN\201\033)\224(\032,\033)a\223 \033)\306X\232\257i\373" /* ,e,'MAXLEN',1000)or(k('lindex',b,1000)and 1000))\nif X then\nlocal ai=n */
-    "+(X\352)*j\n\215\212\300p)<ai\237\337\037d\316,ai\271\262\304\n\337\037d\316" /* +(X+1)*j\nif tonumber(p)<ai then k('zadd',c,ai,e)end\nelse\nk('zadd',c */
-    "\230XX\2010\271\301L=\207rpush\311\271\202\337\037d\316,n+\353h.\340x(\312,0)+L*j\271\322" /* ,'XX',0,e)\nlocal L=k('rpush',b,e)\nk('zadd',c,n+math.max(ab,0)+L*j,e)\nend\n */
-    "\361\311\3622096\221\221\247\202\361\316\3622096\221\221\247\322\363" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
-    "\271,l\360\377l\375\377g\035h\237\0010\262\225o\231o\261e\217\204b" /* ,e,l[1]..' '..l[2]..' '..g)\nif ah then v(0)end\nif o and o~=e then ab */
-    "=-1 \214\342\332\312\034\n" /* =-1 end\nreturn{0,ab,n}\n */
+    "\243i=J(e,ae\232e\364i\250\245ue\233\224i=z(e\333\363'\204\006e\204y(" /* local ai=J(e,ae and e)\nif ai==true then\nlocal i=z(e,h,'1')\nH(e)\ny( */
+    "h\204\343\307\301i)\036\302\246i\217\202\037\306ttl\244)\304\246e\236" /* h)\nreturn{1,tonumber(i),n}\nend\nif ai then ad=k('pttl',a)elseif ae then  */
+    "\207\312\244\254\304\225u\233\336sco\220\315\305\204\371\237\230w\027'\374" /* k('del',a)end\nelseif u then\nk('zscore',c,e)\nk('hdel',d,'woken')\nend\n */
+    "\225g\250\327\236\343\330\270\036\214\243j=\314p\261\353r[4]\231" /* if g=='0' then return{0,ad,n}end\nlocal aj=not p or string.sub(r[4]or  */
+    "'\201\3078)\271\353m\3728\364j\233\224Z=p\226(\322pos\310\305\230MA" /* '',1,8)~=string.sub(m,1,8)\nif aj then\nlocal Z=p and(k('lpos',b,e,'MA */
+    "XLEN\201\033)\223(\032,\033)a\222 \033)\335Z\233\243k\373+(Z\355" /* XLEN',1000)or(k('lindex',b,1000)and 1000))\nif Z then\nlocal ak=n+(Z+1 */
+    ")*j\311\301p)<ak\236\336\270d\035ak\305\254\034\336\270d\315\230XX\201" /* )*j\nif tonumber(p)<ak then k('zadd',c,ak,e)end\nelse\nk('zadd',c,'XX', */
+    "0\305\273M=\207rpush\310\305\204\336\270d\035n+\337\212.\337x(\270,0)+M*j\305\374" /* 0,e)\nlocal M=k('rpush',b,e)\nk('zadd',c,n+math.max(ad,0)+M*j,e)\nend\n */
+    "\362\310\3632096\221\221\253\204\362\315\3632096\221\221\253\374\007" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
+    "\305,l\361\001l\376\001g\364j\236\0020\254\225o\232o\271e\217\202\037" /* ,e,l[1]..' '..l[2]..' '..g)\nif aj then v(0)end\nif o and o~=e then ad= */
+    "-1 \214\343\330\270\036\n" /* -1 end\nreturn{0,ad,n}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\222Z=\002t\243\271\202\257a\356=Z\227(i\260''\273i\260s)\271\324g\261\330\232" /* local Z=k('hget',a,e)\nlocal aa,K=Z and(i=='' or i==s),e\nif g~='0' then\n */
-    "\257b=\002t\203l\243\202aa\356=#\312>\332\312\360\n\215#\312>2\237\007\243\262" /* local ab=k('hgetall',a)\naa,K=#ab>0,ab[1]\nif#ab>2 then k('del',a)end\n */
-    "\214\257c\006a\341(i\261''\227\212\260i\035a\231Z\217\212=s \214\257" /* end\nlocal ac=aa or(i~='' and t==i)\nif aa and Z then t=s end\nlocal a */
-    "d=\004\324o\232" /* d=false\nif o then\n */
+    "\243b=\357t\244\305\204\243c,L\341b\226(i\250''\261i\250s)\305\311g\271\327\233" /* local ab=k('hget',a,e)\nlocal ac,L=ab and(i=='' or i==s),e\nif g~='0' then\n */
+    "\243\037\357t\203l\244\204ac,L=#\270>\330\270\361\n\215#\270>2\236\207\312\244\254" /* local ad=k('hgetall',a)\nac,L=#ad>0,ad[1]\nif#ad>2 then k('del',a)end\n */
+    "\214\243e\341c\003(i\271''\232t\250i\364c\226\202b\236t=s \214\243" /* end\nlocal ae=ac or(i~='' and t==i)\nif ac and ab then t=s end\nlocal a */
+    "f=\005\311o\233" /* f=false\nif o then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\272a\237\361\243\362'\262\225i\260''\231g\260\330\231\245\204a\237" /* if aa then k('pexpire',a,'1')end\nif i=='' and g=='0' and not aa then  */
-    "\005e\271\262\257e\006a\273\305ttl\243)\260\036\n\037\006e\231I(nil,aa\231K)\260" /* F(e,e)end\nlocal ae=aa or k('pttl',a)==-2\nad=ae and I(nil,aa and K)== */
-    "'giv\200'\302\272a\231\245\204d\232\007\243\306Z\231s\261\330\237" /* 'given'\nend\nif aa and not ad then\nk('del',a)\nif Z and s~='0' then  */
-    "\363\230\220lea\226d\201t\262\214\342ac\2311\273\332\332\343\n" /* k('hset',d,'released',t)end\nend\nreturn{ac and 1 or 0,0,n}\n */
+    "\246c\236\362\244\363'\254\225i\250''\232g\250\327\232\252\202c\236" /* if ac then k('pexpire',a,'1')end\nif i=='' and g=='0' and not ac then  */
+    "\006e\254\243g\341c\261\306ttl\244)\250-2\naf\341g\232J(nil,ac\232L)\250'g" /* H(e)end\nlocal ag=ac or k('pttl',a)==-2\naf=ag and J(nil,ac and L)=='g */
+    "iv\200'\302\246c\232\252\202f\233\207\312\244\364b\232s\271\327\236\007" /* iven'\nend\nif ac and not af then\nk('del',a)\nif ab and s~='0' then k('hset',d */
+    "\230\220lea\227d\201t\254\214\343ae\2321\261\330\330\344\n" /* ,'released',t)end\nend\nreturn{ae and 1 or 0,0,n}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\257,b,c,d=KEYS\360\356EYS\375\356EYS[3]\356EYS[4]\307k=\365\017\307" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
-    "l=\207\364me'\301n=l\360*\033+\353h.f\210\224(l\375/\033\301N='\345s\240" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal N='redisson */
-    "_\210ck__\024ann\234\323\351b,20)\354:'\307Z=\002t\203l\243\301" /* _lock__channel'..string.sub(b,20)..':'\nlocal Z=k('hgetall',a)\nlocal  */
-    "r=\235m\355\314\230t\021'hold\256'\202\257a=\320ran\355\311,\332-1\301K=" /* r=k('hmget',d,'token','holder')\nlocal aa=k('lrange',b,0,-1)\nlocal K= */
-    "Z\360\233''\n\257b=K\261''\231K\260r\375\n\257c={\n\353h.m\242(\305ttl\243" /* Z[1]or ''\nlocal ab=K~='' and K==r[2]\nlocal ac={\nmath.min(k('pttl',a */
-    "),1e15),\312\231r\360\233'0\243b\2311\273\332\315Z\375\366\332#aa\356\n}\nf" /* ),1e15),ab and r[1]or '0',ab and 1 or 0,tonumber(Z[2])or 0,#aa,K\n}\nf */
-    "\224\204d\346 \242 ipairs(aa)do\307H=\002\314\346\202\257e\324H\232\222" /* or ad,G in ipairs(aa)do\nlocal H=k('hget',d,G)\nlocal ae\nif H then\nlocal  */
-    "Q,R,S\023\353\024(H\230^\350\022\022\263\263\263\263?\263?)$'\202ae=S\231Q*\033" /* Q,R,S=string.match(H,'^(%d+) (%d+) (%d%d%d%d%d?%d?)$')\nae=S and Q*1000 */
-    "+R/\033+S\n\304\nae=\337sco\220\316\346\322\222P=\365p\017\205p\246\303\201" /* +R/1000+S\nelse\nae=k('zscore',c,G)\nend\nlocal P=redis.pcall('pubsub', */
-    "'shardn\255\303\201N\241G)\375\307O=\305\246\303\201'n\255\303\201N\241G)\375>0\273P\231" /* 'shardnumsub',N..G)[2]\nlocal O=k('pubsub','numsub',N..G)[2]>0 or P and  */
-    "P>0\n\257f=0\n\215(\315ae\2730\3660)>n\217\204f=O\2312\2731 \214" /* P>0\nlocal af=0\nif(tonumber(ae or 0)or 0)>n then af=O and 2 or 1 end\n */
-    "ac[#ac\352]=H\2311\2730\nac[#ac\352]\006f\nac[#ac\352]=G\302\253\204c\n" /* ac[#ac+1]=H and 1 or 0\nac[#ac+1]=af\nac[#ac+1]=G\nend\nreturn ac\n */
+    "\243,b,c,\037KEYS\361,KEYS\376,KEYS[3],KEYS[4]\313k=\365\017\313" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
+    "l=\207time'\273n=l\361*\033+\337\212.f\210\223(l\376/\033\273O='\346s\242" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal O='redisson */
+    "_\210ck__\023ann\234\316\353b,20)\356:'\n\243b=\357t\203l\244\273" /* _lock__channel'..string.sub(b,20)..':'\nlocal ab=k('hgetall',a)\nlocal  */
+    "r=\235m\340\317\230t\027\366hold\267'\204\243c=\322ran\340\310,\330-1\273L\341" /* r=k('hmget',d,'token','holder')\nlocal ac=k('lrange',b,0,-1)\nlocal L=a */
+    "b\361\231''\n\243\037L\271''\232L\250r\376\n\243e={\n\337\212.m\240(\306ttl\244" /* b[1]or ''\nlocal ad=L~='' and L==r[2]\nlocal ae={\nmath.min(k('pttl',a */
+    "),1e15),\270\232r\361\231'0\244d\2321\261\330\301ab\376\367\330#ac,L\n}\n" /* ),1e15),ad and r[1]or '0',ad and 1 or 0,tonumber(ab[2])or 0,#ac,L\n}\n */
+    "f\223\202f,I \240 ipairs(ac)do\313R=\357\317,\321\243g,ah=2,\337\212.hu" /* for af,I in ipairs(ac)do\nlocal R=k('hget',d,I)\nlocal ag,ah=2,math.hu */
+    "\340\313S,T,U\021\022\023(R\261'\366^\352\020\020\272\272\272\272?\272?)%f[" /* ge\nlocal S,T,U=string.match(R or '','^(%d+) (%d+) (%d%d%d%d%d?%d?)%f[ */
+    " %z]'\335U\233ag,ah=\307S*\033+T/\033+U\n\304\225\314R\233ag,ah=\330" /*  %z]')\nif U then\nag,ah=1,S*1000+T/1000+U\nelseif not R then\nag,ah=0, */
+    "\301\336sco\220\035I\3670\204\350Q=\365p\017\205p\247\303\366shar" /* tonumber(k('zscore',c,I)or 0)\nend\nlocal Q=redis.pcall('pubsub','shar */
+    "dn\266\303\201O\241I)\376\313P=\306\247\303\366n\266\303\201O\241I)\376>0\261Q\232Q>0" /* dnumsub',O..I)[2]\nlocal P=k('pubsub','numsub',O..I)[2]>0 or Q and Q>0 */
+    "\n\243i=0\n\246h>n\217\202i=P\2322\2611 \214ae[#ae\355]\341g\nae[#ae\355" /* \nlocal ai=0\nif ah>n then ai=P and 2 or 1 end\nae[#ae+1]=ag\nae[#ae+1 */
+    "]\341i\nae[#ae\355]=I\302\260\202e\n" /* ]=ai\nae[#ae+1]=I\nend\nreturn ae\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -282,9 +285,9 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 4021, "0789a31a5fbe8df742cd78fa8cd92119d49f56a3"},
-    {{common, release_before, hand_over, release_after}, 3174, "23d217fce8a7febd56b2162a49ccbede41a69e63"},
+    {{common, acquire_before, hand_over, acquire_after}, 4097, "fb3ab36deb555a7154031fcd2575549a69ddf51b"},
+    {{common, release_before, hand_over, release_after}, 3248, "15a5df16e8db099a08b33a19af7c3f9f45070456"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 820, "7746f8a8f6c441e11d30d6c107e0db3f3c7aaae9"};
+    {inspect, nothing, nothing, nothing}, 851, "f7de5a979107490d065b43719d919bf4566c1c15"};

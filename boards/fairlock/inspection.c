@@ -24,6 +24,7 @@ static bool copy_party(struct party *party, const struct fairlock_report *report
   party->ours = report->ours;
   party->listens = report->listens;
   party->alive = report->alive;
+  party->later = report->later;
   party->seen_at = 0;
   return true;
 }
@@ -79,7 +80,8 @@ int inspection_read(struct inspection *inspection, struct session *session, cons
 static bool same_party(const struct party *a, const struct party *b)
 {
   return a->id_size == b->id_size && (a->id_size == 0 || memcmp(a->id, b->id, a->id_size) == 0) &&
-         a->ours == b->ours && a->listens == b->listens && a->alive == b->alive;
+         a->ours == b->ours && a->listens == b->listens && a->alive == b->alive &&
+         a->later == b->later;
 }
 
 bool inspection_differs(const struct inspection *a, const struct inspection *b)
@@ -123,6 +125,7 @@ const char *party_kind(const struct party *party)
 
 const char *party_condition(const struct party *party)
 {
+  if (party->later) return "unknown";
   if (!party->alive) return "dead";
   return party->listens ? "listens" : "silent";
 }
@@ -211,7 +214,7 @@ static void print_waiter(FILE *to, const struct party *waiter, size_t place, con
 {
   char *id = party_shown(waiter);
   int64_t since = party_client_since_ms(waiter);
-  enum paint how = !waiter->alive ? BAD : waiter->listens ? GOOD : DOUBTFUL;
+  enum paint how = !waiter->alive ? BAD : waiter->listens && !waiter->later ? GOOD : DOUBTFUL;
   fprintf(to, "  %4zu  %-8s  %s%-7s%s  %s", place, party_kind(waiter), paint(to, how),
           party_condition(waiter), paint(to, PLAIN), id);
   free(id);

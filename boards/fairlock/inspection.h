@@ -13,7 +13,7 @@
 struct party {
   char *id; /* allocated */
   size_t id_size;
-  bool ours, listens, alive;
+  bool ours, listens, alive, later;
 
   /* in port_clock_ms(): when we first saw the waiter; only after inspection_keep_account() */
   uint32_t seen_at;
@@ -74,7 +74,7 @@ void inspection_print_json(FILE *to, const struct inspection *inspection, const 
 /* Two more members, with commas before them: those that `fairlock list` and `status` share. */
 void inspection_print_json_age(FILE *to, int64_t age_ms, size_t waiters);
 
-/* "fairlock" or "redisson"; "listens", "silent" or "dead". */
+/* "fairlock" or "redisson"; "unknown", "listens", "silent" or "dead". */
 const char *party_kind(const struct party *party);
 const char *party_condition(const struct party *party);
 

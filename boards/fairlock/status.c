@@ -22,7 +22,7 @@ static const char *const help[] = {
     "Prints who holds each of the locks, how often, for how long, with which fencing token,\n"
     "and who waits, in order, and since when at the earliest: when its client first connected.\n"
     "A waiter listens, or is silent (cut off, but its place is kept), or dead (it will be\n"
-    "skipped).\n"
+    "skipped), or unknown (of a later release, which this one cannot read).\n"
     "\n"
     "  --json               print a JSON object for each lock, one per line\n"
     "  -q, --quiet          print nothing; exit status: 0 held (of several\n"
@@ -95,7 +95,7 @@ static void print_json(struct report *report, const char *name, const struct ins
     printf("%s{\"place\":%zu,", i > 0 ? "," : "", i + 1);
     print_json_bytes(stdout, "id", waiter->id, waiter->id_size);
     printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"client_since_ms\":", party_kind(waiter),
-           json_bool(waiter->alive), json_bool(waiter->listens));
+           waiter->later ? "null" : json_bool(waiter->alive), json_bool(waiter->listens));
     int64_t since = party_client_since_ms(waiter);
     if (since < 0) fputs("null}", stdout);
     else printf("%" PRId64 "}", since);

@@ -122,7 +122,8 @@ static void print_line(const struct watch *watch)
     const struct party *waiter = &watch->seen.waiters[i];
     char *id = party_shown(waiter);
     printf("%s%s", i == 0 ? ": " : ", ", id);
-    if (!waiter->listens || !waiter->alive) printf(" (%s)", party_condition(waiter));
+    if (!waiter->listens || !waiter->alive || waiter->later)
+      printf(" (%s)", party_condition(waiter));
     free(id);
   }
   putchar('\n');

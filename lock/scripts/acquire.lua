@@ -61,7 +61,7 @@ if ttl == -2 then -- the lock is free
   local given = hand_over(id, count and id)
   if given == true then
     local token = grant(id, lease, '1')
-    forget(id, id)
+    forget(id)
     set_head(lease)
     return {1, tonumber(token), now}
   end

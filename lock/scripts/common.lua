@@ -8,7 +8,8 @@
 --           token      the last fencing token
 --           holder     the id that got it
 --           released   the token of the last hold that was released
---           <id>       one of our waiters: when it was heard last, s and us, and its waiter timeout, ms
+--           <id>       one of our waiters: when it was heard last, s and us, and its waiter timeout,
+--                      ms; a later release may say more
 --           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
 --           woken      the Redisson waiter that was woken last, and its score then
 --           since      when that was first done, ms
@@ -71,14 +72,16 @@ local function set_head(lease)
 end
 
 -- Gives the free lock to owner, and returns the token. The first grant in each thousand seconds
--- extends the life of the notes, and, when nobody waits, drops those on waiters that have vanished.
+-- extends the life of the notes, and, when nobody waits, drops those on waiters that have vanished:
+-- the fields with a colon, as each id has one. What else a later release keeps there stays.
 local function grant(owner, lease, holds)
   local token, before = micros, tonumber(last) or 0
   if before >= tonumber(micros) and before < 2 ^ 53 then token = string.format('%.0f', before + 1) end
   local stale = string.sub(last, 1, -10) ~= string.sub(micros, 1, -10)
   if stale and not head and call('hlen', meta) > 5 then
-    call('hset', meta, 'token', last) -- if refused, the last token stays where it is
-    call('del', meta)
+    for at, field in ipairs(call('hgetall', meta)) do
+      if at % 2 == 1 and string.find(field, ':') then call('hdel', meta, field) end
+    end
   end
   call('hset', meta, 'token', token, 'holder', owner, 'released', released)
   if stale or #lease > 7 then keep(lease) end

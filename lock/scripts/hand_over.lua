@@ -1,11 +1,13 @@
 -- What acquire.lua and release.lua do when the lock is free and somebody waits.
 
-local redisson_timeout = '5000' -- a Redisson waiter not heard from for this long is dead
+-- How long somebody whose note says nothing may not be heard from: a Redisson waiter, or one of a
+-- later release whose note cannot be read
+local redisson_timeout = '5000'
 
 -- The note goes first: wherever this stops, a waiter without a note that asks again is put back in
 -- its place. The last waiter takes the keys of the queue along, so the next one is looked up before.
-local function forget(waiter, note)
-  call('hdel', meta, note)
+local function forget(waiter)
+  call('hdel', meta, waiter, 'suspect:' .. waiter)
   if not head then return end
   if waiter == head then head = call('lindex', queue, '1') end
   call('lrem', queue, '1', waiter)
@@ -29,17 +31,18 @@ local function hand_over(caller, holder)
       listens = shard and shard > 0 and 'spublish'
     end
     local note = waiter == noted and notes[4] or call('hget', meta, waiter)
-    if note then
-      local heard_s, heard_us, patience = string.match(note, '^(%d+) (%d+) (%d%d%d%d%d?%d?)$')
-      if not patience or heard_s * 1000 + heard_us / 1000 + patience <= now then
-        forget(waiter, waiter)
+    -- A later release may say more behind these three.
+    local heard_s, heard_us, patience = string.match(note or '', '^(%d+) (%d+) (%d%d%d%d%d?%d?)%f[ %z]')
+    if patience then
+      if heard_s * 1000 + heard_us / 1000 + patience <= now then
+        forget(waiter)
       elseif pending then
         return false
       elseif listens then
         call('hdel', lock, waiter) -- if HDEL is refused, then here: not while two have the lock
         local token = grant(waiter, patience, '0')
         if holder and holder ~= waiter then call('hdel', lock, holder) end
-        forget(waiter, waiter)
+        forget(waiter)
         set_head(patience)
         call(listens, channel, token .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience)
         return 'given'
@@ -91,7 +94,7 @@ local function hand_over(caller, holder)
         pending = pending or not gone
       end
       if gone then
-        forget(waiter, suspect)
+        forget(waiter)
       else
         place = place + 1
       end

@@ -2,9 +2,11 @@
 --
 -- KEYS  as in common.lua
 -- Reply {ttl, token, kind, hold count, waiters, holder, (kind, condition, waiter) for each waiter}
---   kind 1 ours, 0 Redisson's; condition 2 listens, 1 silent but in time, 0 dead
---   holder is empty, and kind and hold count are 0, when the lock is free; hold count 0 beside a
---   holder: it was handed the lock and has not confirmed it yet
+--   kind       2 ours, of a later release: its note cannot be read, and how long it may be silent is
+--              unknown; 1 ours; 0 Redisson's
+--   condition  2 listens; 1 silent, but in time, or of kind 2; 0 dead
+--   holder     empty, and kind and hold count 0, when the lock is free; hold count 0 beside a holder:
+--              it was handed the lock and has not confirmed it yet
 
 local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call = redis.call
@@ -22,18 +24,18 @@ local reply = {
 }
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)
-  local limit
-  if note then
-    local heard_s, heard_us, patience = string.match(note, '^(%d+) (%d+) (%d%d%d%d%d?%d?)$')
-    limit = patience and heard_s * 1000 + heard_us / 1000 + patience
-  else
-    limit = call('zscore', timeout, waiter)
+  local kind, limit = 2, math.huge
+  local heard_s, heard_us, patience = string.match(note or '', '^(%d+) (%d+) (%d%d%d%d%d?%d?)%f[ %z]')
+  if patience then
+    kind, limit = 1, heard_s * 1000 + heard_us / 1000 + patience
+  elseif not note then
+    kind, limit = 0, tonumber(call('zscore', timeout, waiter) or 0)
   end
   local shard = redis.pcall('pubsub', 'shardnumsub', channel .. waiter)[2] -- nil: before 7.0
   local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0 or shard and shard > 0
   local condition = 0
-  if (tonumber(limit or 0) or 0) > now then condition = listens and 2 or 1 end
-  reply[#reply + 1] = note and 1 or 0
+  if limit > now then condition = listens and 2 or 1 end
+  reply[#reply + 1] = kind
   reply[#reply + 1] = condition
   reply[#reply + 1] = waiter
 end

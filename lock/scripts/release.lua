@@ -21,7 +21,7 @@ if head then
   -- include hand_over.lua
   -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
   if held then call('pexpire', lock, '1') end
-  if token == '' and mode == '0' and not held then forget(id, id) end
+  if token == '' and mode == '0' and not held then forget(id) end
   local free = held or call('pttl', lock) == -2
   given = free and hand_over(nil, held and holder) == 'given' -- which stores `released`, too
 end

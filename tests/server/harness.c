@@ -175,6 +175,7 @@ void picture_report(const struct fairlock_report *report, void *context)
   if (report->place <= 8) copy_id(picture->waiter[report->place - 1], report);
   picture->seen++;
   picture->ours += report->ours;
+  picture->later += report->later;
   picture->alive += report->alive;
   picture->listening += report->listens;
 }

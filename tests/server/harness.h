@@ -84,7 +84,7 @@ struct picture {
   char holder[FAIRLOCK_HOLDER_ID_SIZE];
   int64_t ttl_ms, hold_count;
   uint64_t token;
-  uint32_t waiters, seen, ours, alive, listening;
+  uint32_t waiters, seen, ours, later, alive, listening;
   char waiter[8][FAIRLOCK_HOLDER_ID_SIZE];
 };
 void picture_report(const struct fairlock_report *report, void *context);

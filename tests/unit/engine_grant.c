@@ -99,10 +99,19 @@ void test_forged_grant(void)
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
 }
 
+/* A later release may say more behind what a grant needs. */
+void test_grant_that_says_more(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  push("message", CHANNEL("1"), "99 1700000000000 5000 and more");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 4000);
+}
+
 void test_grant_from_another_time(void)
 {
   queue_a(FAIRLOCK_FOREVER);
-  push("message", CHANNEL("1"), "99 5"); /* the server's clock was set back */
+  push("message", CHANNEL("1"), "99 5 5000"); /* the server's clock was set back */
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
   answer(1, 99, 0);

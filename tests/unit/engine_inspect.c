@@ -49,7 +49,21 @@ void test_inspect(void)
   CHECK(reports[0].ours && strcmp(ids[0], "h:1") == 0);
   CHECK_EQUAL(reports[1].place, 1);
   CHECK(reports[1].ours && reports[1].alive && reports[1].listens && strcmp(ids[1], "w:1") == 0);
+  CHECK(!reports[1].later && !reports[2].later);
   CHECK(!reports[2].ours && reports[2].alive && !reports[2].listens && strcmp(ids[2], "w:2") == 0);
+}
+
+/* A waiter of a later release, whose note cannot be read here. */
+void test_inspect_later_release(void)
+{
+  begin();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+  feed("*9\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n:2\r\n:1\r\n$3\r\nw:1\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(reported, 2);
+  CHECK(reports[1].ours && reports[1].later && reports[1].alive && !reports[1].listens);
 }
 
 /* An id that is too long is shown as "?", and the lock may be free although somebody waits. */

@@ -94,6 +94,7 @@ void test_denied_subscription_is_repeated(void);
 void test_denied_unsubscription(void);
 void test_subscription_without_a_message(void);
 void test_messages_that_are_not_ours(void);
+void test_messages_of_unknown_kinds(void);
 void test_messages_to_an_idle_handle(void);
 void test_message_without_a_subscription(void);
 
@@ -103,6 +104,7 @@ void test_heartbeat_and_grant(void);
 void test_grant_that_is_too_old(void);
 void test_grant_after_a_slow_greeting(void);
 void test_forged_grant(void);
+void test_grant_that_says_more(void);
 void test_grant_from_another_time(void);
 void test_grant_from_the_future(void);
 void test_unexpected_grant_is_given_back(void);
@@ -197,6 +199,7 @@ void test_long_round_trip_is_forgotten(void);
 /* engine_inspect.c */
 void test_force_release(void);
 void test_inspect(void);
+void test_inspect_later_release(void);
 void test_inspect_oddities(void);
 void test_inspect_nonsense(void);
 

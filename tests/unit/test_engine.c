@@ -36,6 +36,7 @@ const struct check_test check_tests[] = {
     {"a denied UNSUBSCRIBE", test_denied_unsubscription},
     {"a SUBSCRIBE without its message", test_subscription_without_a_message},
     {"messages that are not ours are ignored", test_messages_that_are_not_ours},
+    {"messages of unknown kinds ask", test_messages_of_unknown_kinds},
     {"messages to an idle handle", test_messages_to_an_idle_handle},
     {"a message without a subscription", test_message_without_a_subscription},
     /* engine_grant.c */
@@ -44,6 +45,7 @@ const struct check_test check_tests[] = {
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
     {"a grant after a slow greeting", test_grant_after_a_slow_greeting},
     {"a forged grant is lost when it is not confirmed", test_forged_grant},
+    {"a grant that says more", test_grant_that_says_more},
     {"a grant from another time is not believed", test_grant_from_another_time},
     {"a grant from the future", test_grant_from_the_future},
     {"an unexpected grant is given back", test_unexpected_grant_is_given_back},
@@ -132,6 +134,7 @@ const struct check_test check_tests[] = {
     /* engine_inspect.c */
     {"force-release", test_force_release},
     {"inspect", test_inspect},
+    {"an inspection of a later release's waiter", test_inspect_later_release},
     {"an inspection of odd things", test_inspect_oddities},
     {"an inspection of nonsense", test_inspect_nonsense},
     /* engine_remove.c */
