@@ -244,7 +244,10 @@ void check_execution(struct world *world, const struct execution *execution)
   check_redisson(world, lock, script >= 0 && !refused);
   if (token != 0 && lock->token != token) lock->ended = 0; /* perhaps not by a release */
   bool same = holder == lock->holder && token == lock->token;
-  if (asked.forces && holder != NULL && !same)
+  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
+  int64_t expires = hash != NULL ? hash->expires : 0;
+  /* refused half-way, it has left the hold a millisecond */
+  if (asked.forces && holder != NULL && (!same || expires < lock->expires))
     belief_end_by_force(holder, token, expiry_time(lock->expires, world->jump));
   if (party != NULL && party->device != NULL)
     follow_ours(party, execution, &asked, same, lock->expires);
@@ -253,8 +256,7 @@ void check_execution(struct world *world, const struct execution *execution)
     order_heard(party, execution->client->owner);
   else if (party != NULL && execution->reply->values[0].kind == VALUE_TEXT)
     order_leave(party); /* Redisson's, and it gave up */
-  const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
-  lock->expires = hash != NULL ? hash->expires : 0;
+  lock->expires = expires;
   peers_note_woken(world, lock);
   check_queue(world, lock);
   if (refused && script >= 0) check_dropped(world, lock);

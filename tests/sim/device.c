@@ -128,6 +128,11 @@ static int64_t asleep_until(void *owner)
 
 static const struct link_user link_user = {on_opened, on_arrived, on_broke, asleep_until};
 
+const struct device *device_of(const struct link *link)
+{
+  return link != NULL && link->user == &link_user ? link->owner : NULL;
+}
+
 static void close_link(struct device *device)
 {
   TRACE(device->world, "d%dx%d closes its connection: %s", device->index, device->incarnation,

@@ -132,12 +132,28 @@ static void choose(struct world *world)
   if (random_chance(random, 50)) take_days(profile, random);
 }
 
+/*
+ * Half of the devices are of another release, in some worlds. The kept one has faults that have been
+ * repaired since: it gives Redisson's waiters too little time, and stops half-way when it is refused
+ * a command, or a slot moves.
+ */
+static void mix_releases(struct world *world)
+{
+  struct profile *profile = &world->profile;
+  uint64_t choice = world->seed * 0x9e3779b97f4a7c15U >> 61;
+  bool suits = profile->redissons == 0 && profile->way == ONE_SERVER;
+  if (profile->faults & (FAULT_DENY | FAULT_REFUSE)) suits = false;
+  if (choice < 2) profile->other = RELEASE_LATER;
+  else if (choice == 2 && suits) profile->other = RELEASE_KEPT;
+}
+
 void choose_profile(struct world *world)
 {
   struct profile *profile = &world->profile;
   choose(world);
   bool suits = profile->devices <= 30 && profile->hold < HOUR;
   if (suits && random_chance(&world->random, 300)) add_server(profile, &world->random);
+  mix_releases(world);
 }
 
 /* The worlds of the hunt */
@@ -309,4 +325,5 @@ void choose_hunt(struct world *world)
   profile->duration = random_between(&world->random, 3, 10) * MINUTE;
   profile->think = one_of(&world->random, 50 * MS, SECOND, 20 * SECOND);
   hunts[world->seed % count](profile, &world->random);
+  mix_releases(world);
 }

@@ -35,6 +35,11 @@ struct reply {
   char scratch[64];
 };
 
+struct redis_script {
+  struct text text;
+  const char *sha1;
+};
+
 struct redis;
 
 enum redis_role { REDIS_MASTER, REDIS_REPLICA, REDIS_SENTINEL };
@@ -77,6 +82,9 @@ struct redis_host {
   void (*output)(void *context, struct redis_client *to, const void *data, size_t size);
   /* after each script; NULL: none */
   void (*executed)(void *context, const struct execution *execution);
+  /* what a client of another release runs in place of this script; NULL: the same */
+  const struct redis_script *(*replaced)(void *context, const struct redis_client *client,
+                                         const char *sha1);
   /* a WAIT has begun that ends so much later; NULL: there is no WAIT */
   void (*blocked)(void *context, int64_t ms);
   void *context;

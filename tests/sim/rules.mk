@@ -1,13 +1,24 @@
 # The simulator: thousands of engines, one server and a network in one process, in virtual time,
 # from one seed.
 SIM_SOURCES := $(filter-out tests/sim/test_%,$(wildcard tests/sim/*.c))
-SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o)
+SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/tests/sim/releases.o
 SIM_LIBS := -llua5.1 -lm
 SIM_PARTS := $(filter-out $(BUILD)/tests/sim/main.o,$(SIM_OBJECTS)) # without a program around them
 SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep
-PACKAGES += liblua5.1-0-dev
+PACKAGES += liblua5.1-0-dev xz-utils
 
 $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SANITIZER),8,60)
+
+# The scripts of other releases.
+KEPT_SCRIPTS := $(BUILD)/tests/sim/kept
+$(BUILD)/tests/sim/releases.c: tests/sim/releases.sh tests/compat/later.sed tests/compat/0.2/source.tar.xz $(wildcard lock/scripts/*.lua)
+	@mkdir -p $(KEPT_SCRIPTS)
+	xz -dc tests/compat/0.2/source.tar.xz | tar -xf - --strip-components=1 -C $(KEPT_SCRIPTS)
+	sh tests/sim/releases.sh $(KEPT_SCRIPTS)/lock/scripts > $@.new
+	mv $@.new $@
+
+$(BUILD)/tests/sim/releases.o: $(BUILD)/tests/sim/releases.c
+	$(CC) $(LIB_CFLAGS) -Itests/sim $(CPPFLAGS) -c -o $@ $<
 
 $(BUILD)/tests/sim/sim: $(SIM_OBJECTS) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)

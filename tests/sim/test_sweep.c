@@ -542,7 +542,8 @@ static void set_up(void)
                                                       .send_buffer = buffers[3],
                                                       .send_size = 512,
                                                       .client_id = "two"};
-  const struct redis_host host = {server_micros, server_output, server_executed, NULL, NULL};
+  const struct redis_host host = {
+      .micros = server_micros, .output = server_output, .executed = server_executed};
   agenda_size = 0;
   world.now = 0;
   world.operation = 0;

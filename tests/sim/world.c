@@ -122,13 +122,32 @@ static void choose_latency(struct device *device)
   else device->latency = 1 + random_around(&world->random, world->profile.latency);
 }
 
+/* Half of the devices are of the other release, if there is one. */
+static const struct redis_script *server_replaced(void *context, const struct redis_client *client,
+                                                  const char *sha1)
+{
+  const struct node *node = context;
+  const struct device *device = device_of(client->owner);
+  enum release other = node->world->profile.other;
+  if (other == RELEASE_THIS || device == NULL || device->index % 2 == 0) return NULL;
+  for (int i = 0; i < 2; i++) {
+    if (strcmp(sha1, fairlock_scripts[i].sha1) == 0) return &releases[other - 1][i];
+  }
+  return NULL;
+}
+
 static void build(struct world *world)
 {
   struct profile *profile = &world->profile;
   static const char *const hosts[NODES] = {"n0", "n1", "n2"};
   for (int i = 0; i < (profile->way == ONE_SERVER ? 1 : NODES); i++) {
     struct node *node = &world->nodes[i];
-    struct redis_host host = {server_micros, server_output, server_executed, server_blocked, node};
+    struct redis_host host = {.micros = server_micros,
+                              .output = server_output,
+                              .executed = server_executed,
+                              .replaced = server_replaced,
+                              .blocked = server_blocked,
+                              .context = node};
     *node = (struct node){world, redis_new(&host), hosts[i], 0, true};
     redis_set_reply_first(node->redis, (world->seed * 0x2545f4914f6cdd1dU) >> 63);
   }

@@ -83,6 +83,18 @@ enum way {
   BY_CLUSTER
 };
 
+/* Whose scripts half of the devices run. */
+enum release {
+  RELEASE_THIS,
+  /* that of tests/compat */
+  RELEASE_KEPT,
+  /* one that says more than we know: tests/compat/later.sed */
+  RELEASE_LATER
+};
+
+enum { OTHER_RELEASES = RELEASE_LATER };
+extern const struct redis_script releases[OTHER_RELEASES][2]; /* acquire, release */
+
 struct profile {
   int devices, locks, handles, redissons;
   int64_t duration;    /* of the time with faults */
@@ -102,6 +114,7 @@ struct profile {
   /* permille of devices with the shortest waiter timeout, and a longer response timeout */
   int tolerant;
   int alike; /* permille of devices whose client_id is a copy, or none */
+  enum release other;
   enum way way;
   int64_t move_every;   /* mean; of fail-overs */
   int64_t lag;          /* mean; of replication */
@@ -312,6 +325,7 @@ uint32_t device_clock(const struct device *device);
 int64_t device_patience(const struct device *device);
 int64_t device_round_trip(const struct device *device);
 int64_t device_when(const struct device *device, uint32_t local); /* when its clock shows that */
+const struct device *device_of(const struct link *link);          /* NULL: Redisson's, or none */
 void device_start(struct device *device);
 void device_stop(struct device *device, bool silently);
 void device_freeze(struct device *device, int64_t time);
