@@ -51,10 +51,22 @@ extern "C" {
  * The version. The Makefile, the command and the tarball take it from here; a test checks that all
  * other places agree.
  */
-#define FAIRLOCK_VERSION       "0.2.0"
-#define FAIRLOCK_VERSION_MAJOR 0
-#define FAIRLOCK_VERSION_MINOR 2
+#define FAIRLOCK_VERSION       "1.0.0-rc1"
+#define FAIRLOCK_VERSION_MAJOR 1
+#define FAIRLOCK_VERSION_MINOR 0
 #define FAIRLOCK_VERSION_PATCH 0
+
+/*
+ * The same as a number, to compare: major, then two digits each for minor, patch, and 99, or the
+ * number of a release candidate. 1.0.0-rc1 is 1000001, 1.0.0 is 1000099.
+ */
+#define FAIRLOCK_VERSION_NUMBER 1000001L
+
+/*
+ * The format of what stands in Redis: lock/FORMAT.md. All releases of one format share queues. It
+ * changes only with the major version.
+ */
+#define FAIRLOCK_FORMAT 1
 
 /* A wait without end; a time that never comes. */
 #define FAIRLOCK_FOREVER UINT32_MAX
@@ -448,6 +460,9 @@ typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *c
 
 /* struct fairlock, a handle, and struct fairlock_engine: the caller's memory, all private */
 #include "state.h"
+
+/* FAIRLOCK_VERSION of the library that is linked. In constant memory. */
+const char *fairlock_version(void);
 
 /* A line of plain words for a status, in constant memory. */
 const char *fairlock_status_text(int status);

@@ -1,5 +1,5 @@
 /*
- * What the files of the engine share. There are nine, each with one job:
+ * What the files of the engine share. There are ten, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   pipeline.c    what is under way: sequence numbers, and whose answer comes next
@@ -10,6 +10,7 @@
  *   inspect.c     looking at a lock without touching it
  *   topology.c    servers that move, and replicas
  *   events.c      tells what happens to the connection
+ *   version.c     says which release it is
  */
 #ifndef FAIRLOCK_INTERNAL_H
 #define FAIRLOCK_INTERNAL_H

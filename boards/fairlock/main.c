@@ -139,7 +139,7 @@ int main(int argc, char **argv)
     return give_help(argc - 1, argv + 1);
   }
   if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0) {
-    puts("fairlock " FAIRLOCK_VERSION);
+    printf("fairlock %s, format %d\n", fairlock_version(), FAIRLOCK_FORMAT);
     return end_output(EXIT_DONE);
   }
   if (*command == 0 || size_of_option(command) > 0)

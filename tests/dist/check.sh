@@ -29,7 +29,7 @@ verdict "tarball: it builds" [ $? -eq 0 ]
 ! grep -e -Werror "$folder/log" >"$folder/found"
 verdict "tarball: a warning is no error" [ $? -eq 0 ]
 make install DESTDIR="$folder/root" PREFIX=/usr >"$folder/log" 2>&1 &&
-  [ "$("$folder/root/usr/bin/fairlock" --version)" = "fairlock $version" ]
+  [ "$("$folder/root/usr/bin/fairlock" --version)" = "fairlock $version, format 1" ]
 verdict "tarball: it installs a command of that version" [ $? -eq 0 ]
 make help >"$folder/log" 2>&1 && grep -q '^  unit ' "$folder/log"
 verdict "tarball: make help lists its targets" [ $? -eq 0 ]

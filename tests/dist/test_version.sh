@@ -18,10 +18,15 @@ names() {
     failed=1
   fi
 }
-names "the header's numbers" "$(expand FAIRLOCK_VERSION_MAJOR.FAIRLOCK_VERSION_MINOR.FAIRLOCK_VERSION_PATCH)"
+numbers=$(expand FAIRLOCK_VERSION_MAJOR.FAIRLOCK_VERSION_MINOR.FAIRLOCK_VERSION_PATCH)
+case $version in *-rc*) last=${version##*-rc} ;; *) last=99 ;; esac
+names "the header's numbers" "$numbers$(echo "$version" | sed 's/^[0-9.]*//')"
+number=$(echo "$numbers" | awk -F . -v last="$last" '{ print $1 * 1000000 + $2 * 10000 + $3 * 100 + last "L" }')
+names "the number to compare, $number" "$([ "$(expand FAIRLOCK_VERSION_NUMBER)" = "$number" ] && echo "$version")"
 names "the Makefile, by what it writes to fairlock.pc" "$(sed -n 's/^Version: //p' "$build/fairlock.pc")"
-names "fairlock --version" "$("$build/fairlock" --version | sed 's/^fairlock //')"
+names "fairlock --version, from fairlock_version()" \
+  "$("$build/fairlock" --version | sed "s/^fairlock \(.*\), format $(expand FAIRLOCK_FORMAT)\$/\1/")"
 names "the manual" "$(sed -n 's/^\.TH FAIRLOCK 1 "" "fairlock \([^"]*\)".*/\1/p' boards/fairlock/fairlock.1)"
 names "the newest of README.md's changes" \
-  "$(sed -n '/^## Changes/,$ s/^\*\*\([0-9.]*\)\*\*.*/\1/p' README.md | head -n 1)"
+  "$(sed -n '/^## Changes/,$ s/^\*\*\([0-9.]*\(-rc[0-9]*\)*\)\*\*.*/\1/p' README.md | head -n 1)"
 exit $failed
