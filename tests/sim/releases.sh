@@ -1,7 +1,6 @@
 #!/bin/sh
 # Prints releases.c: the scripts of other releases, as the simulator's devices may use them.
-# tests/sim/releases.sh FOLDER: the lock/scripts of a kept release. Those of a later one are ours,
-# changed by tests/compat/later.sed.
+# tests/sim/releases.sh KEPT LATER: two folders of scripts.
 set -eu
 whole() { # FOLDER SCRIPT: with what it includes
   awk -v folder="$1" '
@@ -27,7 +26,7 @@ entry() {
 echo '#include "world.h"'
 for script in acquire release; do
   whole "$1" $script | text kept_$script
-  whole lock/scripts $script | sed -f tests/compat/later.sed | text later_$script
+  whole "$2" $script | text later_$script
 done
 echo 'const struct redis_script releases[OTHER_RELEASES][2] = {'
 printf '[RELEASE_KEPT - 1] = {'
@@ -36,6 +35,6 @@ for script in acquire release; do
 done
 printf '},\n[RELEASE_LATER - 1] = {'
 for script in acquire release; do
-  entry later_$script "$(whole lock/scripts $script | sed -f tests/compat/later.sed | digest)"
+  entry later_$script "$(whole "$2" $script | digest)"
 done
 echo '}};'

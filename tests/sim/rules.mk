@@ -5,16 +5,18 @@ SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/tests/sim/releases.o
 SIM_LIBS := -llua5.1 -lm
 SIM_PARTS := $(filter-out $(BUILD)/tests/sim/main.o,$(SIM_OBJECTS)) # without a program around them
 SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep
-PACKAGES += liblua5.1-0-dev xz-utils
+PACKAGES += liblua5.1-0-dev
 
 $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SANITIZER),8,60)
 
-# The scripts of other releases.
-KEPT_SCRIPTS := $(BUILD)/tests/sim/kept
-$(BUILD)/tests/sim/releases.c: tests/sim/releases.sh tests/compat/later.sed tests/compat/0.2/source.tar.xz $(wildcard lock/scripts/*.lua)
-	@mkdir -p $(KEPT_SCRIPTS)
-	xz -dc tests/compat/0.2/source.tar.xz | tar -xf - --strip-components=1 -C $(KEPT_SCRIPTS)
-	sh tests/sim/releases.sh $(KEPT_SCRIPTS)/lock/scripts > $@.new
+# The scripts of other releases: a kept one, and an invented later one.
+OTHER_RELEASES := $(BUILD)/tests/sim/releases
+$(BUILD)/tests/sim/releases.c: tests/sim/releases.sh $(addprefix tests/compat/,change.sh later.sed 0.2/source.tar.gz) $(wildcard lock/scripts/*.lua)
+	@rm -rf $(OTHER_RELEASES) && mkdir -p $(addprefix $(OTHER_RELEASES)/,kept later/lock)
+	tar -xzf tests/compat/0.2/source.tar.gz -C $(OTHER_RELEASES)/kept
+	cp -R lock/scripts $(OTHER_RELEASES)/later/lock
+	sh tests/compat/change.sh later $(OTHER_RELEASES)/later
+	sh tests/sim/releases.sh $(OTHER_RELEASES)/kept/lock/scripts $(OTHER_RELEASES)/later/lock/scripts > $@.new
 	mv $@.new $@
 
 $(BUILD)/tests/sim/releases.o: $(BUILD)/tests/sim/releases.c

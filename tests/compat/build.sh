@@ -1,0 +1,37 @@
+#!/bin/sh
+# Builds a release for the tests of this folder: tests/compat/build.sh RELEASE FOLDER, from the top
+# folder, into FOLDER/client (client.c with that release's library) and FOLDER/fairlock. RELEASE is
+# "this", a folder beside this file with a source.tar.gz, or the name of an invented release, which
+# RELEASE.sed makes of this one.
+set -eu
+here=tests/compat
+release=$1
+folder=$2
+source=$folder/source
+rm -rf "$source"
+mkdir -p "$source"
+
+if [ -f "$here/$release/source.tar.gz" ]; then
+  tar -xzf "$here/$release/source.tar.gz" -C "$source"
+else
+  mkdir -p "$source/port" "$source/boards"
+  cp -R resp lock "$source"
+  cp -R port/port.h port/posix port/openssl "$source/port"
+  cp -R boards/fairlock "$source/boards"
+fi
+if [ -f "$here/$release.sed" ]; then
+  sh $here/change.sh "$release" "$source"
+  sh "$source/lock/scripts/generate.sh" >"$folder/scripts.c"
+  mv "$folder/scripts.c" "$source/lock/scripts.c"
+fi
+
+command=boards/fairlock
+[ -d "$source/$command" ] || command=boards/host # as it was called before 1.0
+includes="-I$source/resp -I$source/port -I$source/port/posix -I$source/port/openssl -I$source/lock"
+options="-std=c11 -O1 -g -w -D_DEFAULT_SOURCE"
+library="$source/resp/*.c $source/lock/*.c $source/port/posix/*.c"
+# shellcheck disable=SC2086
+${CC:-cc} $options $includes -o "$folder/client.new" $here/client.c $library -pthread
+# shellcheck disable=SC2086
+${CC:-cc} $options $includes -o "$folder/fairlock" $source/$command/*.c $source/$command/tls/none.c $library -pthread
+mv "$folder/client.new" "$folder/client"

@@ -1,0 +1,155 @@
+/*
+ * The library of any release as a program that is driven by lines: README.md describes them. It is
+ * compiled with the public headers of each release, so it uses only what all of them have.
+ *
+ * Arguments: HOST PORT [WAITER_MS [LEASE_MS]]. The loop services the client all the time, as a
+ * device does, and so keeps leases and places in queues. It must not retry, correct or order
+ * anything by itself.
+ *
+ * One line more than others need: "contend NAME FOR_MS HOLD_MS PAUSE_MS" acquires, holds for HOLD_MS
+ * and pauses for up to PAUSE_MS, again and again, and then answers with a line for each hold, "hold
+ * ASKED BEGUN ENDED TOKEN", times of CLOCK_MONOTONIC in us, and "failed ASKED STATUS" for each
+ * acquire or release that failed; "done" is the last.
+ */
+#include "fairlock.h"
+#include "posix.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_LOCKS 16
+
+static struct fairlock_client client;
+static struct fairlock handles[MOST_LOCKS];
+static char names[MOST_LOCKS][128];
+static struct fairlock *asked; /* the handle whose acquire or release is under way */
+static int asked_what;
+
+static long long now_us(void)
+{
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+static void sleep_us(long long us)
+{
+  struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+  if (us > 0) (void)nanosleep(&time, NULL);
+}
+
+static struct fairlock *handle_of(const char *name)
+{
+  for (int i = 0; i < MOST_LOCKS; i++) {
+    if (strcmp(names[i], name) == 0) return &handles[i];
+    if (names[i][0] != 0) continue;
+    (void)snprintf(names[i], sizeof names[i], "%s", name);
+    if (fairlock_init(&handles[i], &client, names[i]) == FAIRLOCK_OK) return &handles[i];
+    break;
+  }
+  exit(1);
+}
+
+static void answer(void)
+{
+  int status = fairlock_result(asked);
+  if (status == FAIRLOCK_PENDING) return;
+  if (status == FAIRLOCK_OK && asked_what == 'a')
+    printf("held %llu\n", (unsigned long long)fairlock_token(asked));
+  else if (status == FAIRLOCK_OK) printf("released\n");
+  else if (status == FAIRLOCK_BUSY) printf("busy\n");
+  else if (status == FAIRLOCK_TIMEOUT) printf("timeout\n");
+  else if (status == FAIRLOCK_LOST) printf("lost\n");
+  else if (status == FAIRLOCK_NOT_HELD) printf("not-held\n");
+  else printf("error %d\n", status);
+  asked = NULL;
+}
+
+static void contend(struct fairlock *handle, long for_ms, long hold_ms, long pause_ms)
+{
+  long long until = now_us() + for_ms * 1000LL;
+  unsigned seed = (unsigned)getpid();
+  while (now_us() < until) {
+    long long at = now_us();
+    int status = fairlock_acquire(handle, 60000, FAIRLOCK_RENEW);
+    if (status == FAIRLOCK_OK) {
+      long long begun = now_us();
+      unsigned long long token = fairlock_token(handle);
+      sleep_us(hold_ms * 1000LL);
+      long long ended = now_us();
+      status = fairlock_release(handle);
+      printf("hold %lld %lld %lld %llu\n", at, begun, ended, token);
+    }
+    if (status != FAIRLOCK_OK) printf("failed %lld %d\n", at, status);
+    sleep_us(pause_ms > 0 ? (long long)((unsigned)rand_r(&seed) % (unsigned)(pause_ms * 1000)) : 0);
+  }
+  printf("done\n");
+}
+
+static void obey(const char *line)
+{
+  char name[128] = "";
+  char verb[16] = "";
+  long number[3] = {0};
+  if (sscanf(line, "%15s %127s %ld %ld %ld", verb, name, &number[0], &number[1], &number[2]) < 2)
+    exit(1);
+  struct fairlock *handle = handle_of(name);
+  if (strcmp(verb, "acquire") == 0) {
+    asked = handle;
+    asked_what = 'a';
+    int status = fairlock_start_acquire(handle, (uint32_t)number[0], (uint32_t)number[1]);
+    if (status != FAIRLOCK_PENDING) answer();
+  } else if (strcmp(verb, "release") == 0) {
+    asked = handle;
+    asked_what = 'r';
+    if (fairlock_start_release(handle) != FAIRLOCK_PENDING) answer();
+  } else if (strcmp(verb, "id") == 0) {
+    char id[FAIRLOCK_HOLDER_ID_SIZE];
+    fairlock_id(handle, id);
+    printf("id %s\n", id);
+  } else if (strcmp(verb, "contend") == 0) {
+    contend(handle, number[0], number[1], number[2]);
+  } else {
+    exit(1);
+  }
+}
+
+int main(int argc, char **argv)
+{
+  static unsigned char receive_buffer[1024], send_buffer[1024];
+  static char output[1 << 20]; /* no line of a contest waits for a reader */
+  static struct fairlock_config config = {.receive_buffer = receive_buffer,
+                                          .receive_size = sizeof receive_buffer,
+                                          .send_buffer = send_buffer,
+                                          .send_size = sizeof send_buffer};
+  static struct port_posix server;
+  char line[512];
+  size_t size = 0;
+  if (argc < 3) return 64;
+  (void)setvbuf(stdout, output, _IOFBF, sizeof output);
+  if (argc > 3) config.waiter_ms = (uint32_t)strtoul(argv[3], NULL, 10);
+  if (argc > 4) config.lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
+  port_posix_tcp(&server, argv[1], argv[2]);
+  if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
+  if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
+  printf("ready\n");
+  for (;;) {
+    struct pollfd lines = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (asked != NULL) answer();
+    (void)fflush(stdout);
+    if (asked != NULL || poll(&lines, 1, 0) == 0) {
+      (void)fairlock_poll(&client, 10);
+      continue;
+    }
+    if (size == sizeof line || read(STDIN_FILENO, line + size, 1) != 1) break;
+    if (line[size++] != '\n') continue;
+    line[size - 1] = 0;
+    size = 0;
+    obey(line);
+  }
+  _exit(0); /* what it holds or waits for ends with its connection and its lease */
+}

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Keeps a release for the tests of this folder: tests/compat/keep.sh COMMIT VERSION, from the top
+# folder of a clone. Writes tests/compat/VERSION/source.tar.gz: what it takes to build the library
+# and the command of that commit, and its licence. The same commit gives the same bytes, by the same
+# gzip.
+set -eu
+[ $# -eq 2 ] || { echo "usage: tests/compat/keep.sh COMMIT VERSION" >&2; exit 64; }
+commit=$(git rev-parse --verify "$1^{commit}")
+folder=tests/compat/$2
+command=boards/fairlock
+git cat-file -e "$commit:$command" 2>/dev/null || command=boards/host # as it was called before 1.0
+
+# Public headers, sources, scripts; no pages, no TLS, no ports of boards.
+files=$(git ls-tree -r --name-only "$commit" resp lock port/port.h port/posix port/openssl/port_openssl.h "$command" LICENSE |
+  grep -e '\.[ch]$' -e '\.lua$' -e '^LICENSE$' | grep -v -e '/tls/openssl\.c$')
+mkdir -p "$folder"
+# shellcheck disable=SC2086
+git archive "$commit" $files | gzip -9n >"$folder/source.tar.gz.new"
+mv "$folder/source.tar.gz.new" "$folder/source.tar.gz"
+echo "$folder/source.tar.gz: $commit, $(wc -c <"$folder/source.tar.gz") bytes"
