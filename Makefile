@@ -31,7 +31,7 @@ CORE := $(wildcard resp/*.c) $(wildcard lock/*.c)
 LIB_SOURCES := $(CORE) $(wildcard port/posix/*.c)
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/%.o)
 HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/fairlock/*.c))
-HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/posix.h lock/engine.h lock/state.h lock/fairlock.h
+HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/port_posix.h lock/engine.h lock/state.h lock/fairlock.h
 
 # TLS=openssl: the library has port/openssl, and the command rediss://. Without it, neither asks for
 # OpenSSL. The mark has what depends on it built anew when another TLS is asked for, and is what is

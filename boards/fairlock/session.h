@@ -8,7 +8,7 @@
 #include "fairlock.h"
 #include "options.h"
 #include "port_openssl.h"
-#include "posix.h"
+#include "port_posix.h"
 #include "url.h"
 
 #define PASSWORD_SIZE 1024

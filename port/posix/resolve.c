@@ -18,7 +18,7 @@
 
 #include "resolve.h"
 
-#include "posix.h"
+#include "port_posix.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -14,7 +14,7 @@
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 #undef _GNU_SOURCE        /* its strerror_r() is another one */
 
-#include "posix.h"
+#include "port_posix.h"
 #include "resolve.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ _Static_assert(LONGEST_LIMIT_MS <= PORT_WAIT_MAX_MS, "recv() would wait longer t
 _Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char) && sizeof(atomic_int) == sizeof(int),
                "there is no room for the atomics");
 
-/* posix.h has to compile as C99 and C++, so it cannot say _Atomic. */
+/* port_posix.h has to compile as C99 and C++, so it cannot say _Atomic. */
 static atomic_uchar *send_blocked(struct port_posix *posix)
 {
   return (atomic_uchar *)&posix->send_blocked;

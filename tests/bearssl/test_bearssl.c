@@ -10,7 +10,7 @@
 #include "keys.h"
 #include "peer.h"
 #include "port_bearssl.h"
-#include "posix.h"
+#include "port_posix.h"
 #include "secure.h"
 #include "support/clock.h"
 #include "support/loopback.h"

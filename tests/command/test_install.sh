@@ -14,7 +14,7 @@ test_install() {
   printed "$version"
   cat >"$dir/program.c" <<'EOF'
 #include <fairlock.h>
-#include <posix.h>
+#include <port_posix.h>
 #include <stdio.h>
 
 static char receive[512], send[512];

@@ -27,6 +27,8 @@ fi
 
 command=boards/fairlock
 [ -d "$source/$command" ] || command=boards/host # as it was called before 1.0
+posix=$source/port/posix
+[ -f "$posix/port_posix.h" ] || echo '#include "posix.h"' >"$posix/port_posix.h" # as it was called before 1.0
 includes="-I$source/resp -I$source/port -I$source/port/posix -I$source/port/openssl -I$source/lock"
 options="-std=c11 -O1 -g -w -D_DEFAULT_SOURCE"
 library="$source/resp/*.c $source/lock/*.c $source/port/posix/*.c"

@@ -12,7 +12,7 @@
  * acquire or release that failed; "done" is the last.
  */
 #include "fairlock.h"
-#include "posix.h"
+#include "port_posix.h"
 
 #include <poll.h>
 #include <stdio.h>

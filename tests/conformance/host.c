@@ -4,7 +4,7 @@
  */
 #include "conformance.h"
 #include "peer.h"
-#include "posix.h"
+#include "port_posix.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include "conformance.h"
 #include "peer.h"
 #include "port_openssl.h"
-#include "posix.h"
+#include "port_posix.h"
 #include "support/loopback.h"
 #include "support/process.h"
 

@@ -23,7 +23,7 @@
 #include <sys/types.h>
 
 #include "fairlock.h"
-#include "posix.h"
+#include "port_posix.h"
 #include "support/clock.h"
 #include "url.h"
 

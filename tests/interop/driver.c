@@ -14,7 +14,7 @@
 #define _GNU_SOURCE
 #include "fairlock.h"
 #include "lab.h"
-#include "posix.h"
+#include "port_posix.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * what people write themselves: SET NX PX, asked again each 10 ms, and compare-and-delete.
  */
 #include "fairlock.h"
-#include "posix.h"
+#include "port_posix.h"
 #include "support/clock.h"
 
 #include <hiredis/hiredis.h>

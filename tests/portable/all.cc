@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "fairlock.h"
 #include "port.h"
-#include "posix.h"
+#include "port_posix.h"
 #include "resp.h"
 #if __has_include("port_openssl.h")
 #include "port_openssl.h"

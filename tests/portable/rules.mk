@@ -77,7 +77,7 @@ PACKAGES_ALL += $(PACKAGES_STATIC)
 $(STATIC_TEST): | $(BUILD)/redis-server
 
 # Tasks that share a client once more, on port/zephyr and port/sockets: zephyr/kernel.h here stands
-# in for Zephyr's, and the posix.h of tests/server/sockets comes before port/posix's.
+# in for Zephyr's, and the port_posix.h of tests/server/sockets comes before port/posix's.
 ZEPHYR := $(BUILD)/tests/portable/zephyr
 ZEPHYR_TEST := $(ZEPHYR)/threads
 ZEPHYR_SOURCES := $(CORE) port/zephyr/threads.c port/sockets/sockets.c tests/server/test_threads.c tests/server/harness.c

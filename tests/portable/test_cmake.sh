@@ -11,7 +11,7 @@ module=$PWD/boards/cmake
 posix_program() {
   cat >"$1/program.c" <<'END_OF_C'
 #include <fairlock.h>
-#include <posix.h>
+#include <port_posix.h>
 #include <stdio.h>
 
 static unsigned char receive[FAIRLOCK_RECEIVE_SIZE(8, 0)], send[512];

@@ -1,6 +1,6 @@
 /* A contender on the host: contender_host PORT ROUNDS PARTIES. */
 #include "contender.h"
-#include "posix.h"
+#include "port_posix.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 #include "check.h"
 #include "fairlock.h"
-#include "posix.h"
+#include "port_posix.h"
 #include "support/clock.h"
 #include "support/loopback.h"
 #include "support/process.h"

@@ -14,7 +14,7 @@ $(BUILD)/tests/server/test_loops: | $(BUILD)/examples/epoll $(BUILD)/examples/li
 $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
-# Two suites once more, on port/sockets: the posix.h of tests/server/sockets comes before
+# Two suites once more, on port/sockets: the port_posix.h of tests/server/sockets comes before
 # port/posix's.
 SOCKETS := $(BUILD)/tests/server/sockets
 SOCKETS_TESTS := $(SOCKETS)/threads $(SOCKETS)/transport

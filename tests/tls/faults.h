@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "posix.h"
+#include "port_posix.h"
 
 struct faults {
   struct port_transport transport;

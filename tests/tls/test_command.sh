@@ -218,7 +218,7 @@ test_install() {
   cat >"$dir/program.c" <<'EOF'
 #include <fairlock.h>
 #include <port_openssl.h>
-#include <posix.h>
+#include <port_posix.h>
 #include <stdio.h>
 
 static char receive[512], send[512];

@@ -13,7 +13,7 @@
 
 #include "check.h"
 #include "fairlock.h"
-#include "posix.h"
+#include "port_posix.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
  * Acquires all the locks, holds them until a line or the end of its input comes, and releases them.
  */
 #include "fairlock.h"
-#include "posix.h"
+#include "port_posix.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include "fairlock.h"
-#include "posix.h"
+#include "port_posix.h"
 
 #include <errno.h>
 #include <stdio.h>

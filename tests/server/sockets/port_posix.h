@@ -3,8 +3,8 @@
  * folder before that one: they and the harness then run on it as they are. IPv4's loopback is the
  * only host.
  */
-#ifndef POSIX_H
-#define POSIX_H
+#ifndef PORT_POSIX_H
+#define PORT_POSIX_H
 
 #include "port_sockets.h"
 
