@@ -76,6 +76,23 @@ SUITES += $(STATIC_TEST)
 PACKAGES_ALL += $(PACKAGES_STATIC)
 $(STATIC_TEST): | $(BUILD)/redis-server
 
+# Other systems.
+SYSTEMS_TEST := tests/portable/test_systems.sh
+PACKAGES_SYSTEMS := file qemu-user redis-tools
+SUITES += $(SYSTEMS_TEST)
+PACKAGES_ALL += $(PACKAGES_SYSTEMS)
+$(SYSTEMS_TEST): | all $(BUILD)/redis-server $(BUILD)/zig/ready
+
+$(BUILD)/zig/ready: tests/portable/zig.txt
+	@python3 -m pip --version >/dev/null 2>&1 || sh tests/tools/need.sh python3-pip
+	rm -rf $(@D) && python3 -m pip -q install --root-user-action=ignore --require-hashes --only-binary :all: --no-deps --target $(@D) -r $<
+	@touch $@
+
+.PHONY: systems
+systems: $(SYSTEMS_TEST) ## compile for macOS, BSDs, Windows and Linux on other processors, and run what qemu-user can
+	@sh tests/tools/need.sh $(PACKAGES_SYSTEMS)
+	@sh tests/tools/run.sh $<
+
 # Tasks that share a client once more, on port/zephyr and port/sockets: zephyr/kernel.h here stands
 # in for Zephyr's, and the port_posix.h of tests/server/sockets comes before port/posix's.
 ZEPHYR := $(BUILD)/tests/portable/zephyr
