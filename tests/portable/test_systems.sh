@@ -1,8 +1,8 @@
 #!/bin/sh
 # Other systems: the library and the command compiled for each, with warnings as errors, and the
-# objects of the core for Windows. Programs for Linux on other processors run, too: qemu-user translates them, and
-# they contend with this machine's for one lock on a real server. Of the others only that they
-# compile and link is shown.
+# objects of the core for Windows. Programs for Linux on other processors run, too: qemu-user
+# translates them, and they contend with this machine's for one lock on a real server. Of the others
+# only that they compile and link is shown.
 # shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -28,7 +28,7 @@ is() {
 
 test_macos() {
   for processor in aarch64 x86_64; do
-    compile $processor-macos
+    compile "$processor-macos"
     is "$dir/$processor-macos" 'Mach-O 64-bit'
   done
 }
