@@ -202,9 +202,10 @@ static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms
 }
 
 /* Blocks until what the task waits for has come. Called, and returns, with the mutex locked. */
-static void finish(struct fairlock_client *client, const struct fairlock *handle)
+static void finish(struct fairlock_client *client, struct fairlock *handle)
 {
   struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
+  if (handle != NULL) handle->awaited = true;
   port_event_init(&self.event);
   /* cppcheck-suppress autoVariables ; it is taken out again below */
   client->blocked = &self;
@@ -354,7 +355,7 @@ static int start(struct fairlock_client *client, int status)
 }
 
 /* Waits for the end of what was begun, if it was, and unlocks the mutex. */
-static int complete(struct fairlock_client *client, const struct fairlock *handle, int status)
+static int complete(struct fairlock_client *client, struct fairlock *handle, int status)
 {
   if (status == FAIRLOCK_PENDING) {
     finish(client, handle);
@@ -435,6 +436,17 @@ int fairlock_cancel(struct fairlock *handle)
   int status = fairlock_engine_cancel(handle, port_clock_ms());
   attend(client);
   wake_blocked(client);
+  return unlock(client, status);
+}
+
+int fairlock_take_over(struct fairlock *handle)
+{
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = FAIRLOCK_OK;
+  if (handle->result == FAIRLOCK_PENDING || occupied(client, handle)) status = FAIRLOCK_IN_PROGRESS;
+  else if (handle->holds == 0) status = FAIRLOCK_NOT_HELD;
+  else handle->task = port_task_self();
   return unlock(client, status);
 }
 

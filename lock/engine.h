@@ -214,6 +214,16 @@ struct resp_event;
 typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 
 /*
+ * Called once for each operation that was begun with FAIRLOCK_PENDING, when its result is there:
+ * fairlock_result() gives this status from then on. Any call that services the client, begins
+ * something or cancels may end operations of any handle; the one that began an operation, before it
+ * returns. An operation that a call waits for, as fairlock_acquire() does, ends with that call, and
+ * not here. Same rules as for fairlock_lost_fn, which is called first when a loss ends the
+ * operation: put the handle on a list or wake a task, and act on the result later.
+ */
+typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
+
+/*
  * What a client needs to know. Kept by pointer, not copied: it must stay valid and unchanged as
  * long as the client is used, and may be const, in flash. Where a member may be 0 or NULL, its
  * comment says what that means.
@@ -286,6 +296,12 @@ struct fairlock_config {
 
   /* handed to lost */
   void *lost_context;
+
+  /* NULL: none */
+  fairlock_ended_fn ended;
+
+  /* handed to ended */
+  void *ended_context;
 };
 
 /*

@@ -22,7 +22,8 @@
  * Tasks. Several tasks may share a client, and with it one connection; every function may be called
  * from any of them, at any time, but never from an interrupt. A handle is one holder: use one for
  * each task that wants the lock. The functions that block service the client (send, receive, keep
- * time) for all of its tasks; if a task is inside fairlock_run(), that one does.
+ * time) for all of its tasks; if a task is inside fairlock_run(), that one does. A hold is for the
+ * task that acquired it to release, or for one that has taken it over.
  *
  * Processes. After a fork() the client and its handles stay the parent's: in the child all their
  * functions return at once, with FAIRLOCK_FORKED or with 0 or "" (fairlock_poll(): about 19 hours),
@@ -207,6 +208,22 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
 int fairlock_release(struct fairlock *handle);
 
 /*
+ * Makes the calling task the one whose hold this is, as a thread pool or a coroutine needs it: from
+ * then on it releases and re-enters, and every other task gets FAIRLOCK_WRONG_TASK. A lost hold, or
+ * one that is still being released, is taken over in the same way; the token stays the same. No I/O.
+ *
+ * It is safe when the two tasks have agreed: the one that gives has made its last call with handle,
+ * no longer acts as the holder, and has passed handle on by something that orders the two (a queue,
+ * a mutex, the start or the end of a thread). Nothing checks that; a task that takes what nobody
+ * gives acts as the holder beside another. While handle is on its way, some task has to service the
+ * client, or the lease ends.
+ *   FAIRLOCK_OK           the hold is the calling task's
+ *   FAIRLOCK_NOT_HELD     there is none: any task may acquire
+ *   FAIRLOCK_IN_PROGRESS  an operation is under way, or another task is inside one
+ */
+int fairlock_take_over(struct fairlock *handle);
+
+/*
  * Milliseconds for which it is still safe to act as the holder; 0: not held. No I/O. Ask before
  * each step that must not be done twice, and still pass the token on: a task that is paused after
  * it has asked does not notice that the hold ends. Redisson: isHeldByCurrentThread(),
@@ -255,6 +272,10 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
  * The same without blocking, for a superloop: begin an operation, service the client with
  * fairlock_poll(), and look at the result. Each returns FAIRLOCK_PENDING when the operation was
  * begun, or its final status.
+ *
+ * Any fairlock_poll() may end any operation, of whichever handle, and so may a call that begins
+ * another one. A loop with few handles looks at the result of each. One with many sets `ended` of
+ * struct fairlock_config, keeps a list of what has ended, and looks at that.
  */
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 int fairlock_start_release(struct fairlock *handle);

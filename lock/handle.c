@@ -81,15 +81,18 @@ static bool nothing_there(const struct fairlock *handle)
 }
 
 /*
- * Ends the operation, if there is one. When it was given up, the reason for that is its result, not
- * what came of leaving the queue.
+ * Ends the operation, if there is one, and tells the caller: no other place does. When it was given
+ * up, the reason for that is its result, not what came of leaving the queue.
  */
 static void finish(struct fairlock *handle, int result)
 {
+  const struct fairlock_config *config = handle->engine->config;
   if (!pending(handle)) return;
   if (holding(handle) && handle->phase != HELD) set_phase(handle, HELD);
   handle->result = handle->leave_result < 0 ? handle->leave_result : (int8_t)result;
   handle->leave_result = FAIRLOCK_OK;
+  if (config->ended != NULL && !handle->awaited)
+    config->ended(handle, handle->result, config->ended_context);
 }
 
 /* A handle that is being removed ends with FAIRLOCK_OK, whatever became of its leave. */
@@ -120,8 +123,8 @@ static void lose(struct fairlock *handle)
   handle->flags &= (uint8_t)~UNCONFIRMED;
   handle->flags |= OWED;
   engine->counters.losses++;
-  finish(handle, FAIRLOCK_LOST);
   if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
+  finish(handle, FAIRLOCK_LOST);
 }
 
 /*
@@ -361,6 +364,7 @@ static int begin(struct fairlock *handle, enum phase phase)
 {
   set_phase(handle, phase);
   handle->result = FAIRLOCK_PENDING;
+  handle->awaited = false;
   handle->answered_at = handle->engine->now;
   send_now(handle);
   reschedule(handle);

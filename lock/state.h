@@ -23,6 +23,9 @@ struct fairlock {
   /* why it leaves the queue, and the operation's result when it has; 0: it does not */
   int8_t leave_result;
 
+  /* a call that blocks returns the operation's result, so `ended` does not tell it: client.c */
+  bool awaited;
+
   uint16_t holds;
   uint16_t name_size;
 

@@ -133,7 +133,10 @@ uint32_t port_clock_ms(void);
  */
 void port_idle(uint32_t ms);
 
-/* A number for the calling task: different for each task, never 0. */
+/*
+ * A number for the calling task: different for each task, never 0. A new task may have that of one
+ * that has ended, as where its memory is used again; the client takes it for the same task.
+ */
 uintptr_t port_task_self(void);
 
 /* A non-recursive mutex. */

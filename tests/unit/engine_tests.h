@@ -216,6 +216,12 @@ void test_remove_offline(void);
 void test_remove_offline_for_long(void);
 void test_remove_with_a_subscription_unanswered(void);
 
+/* engine_ended.c */
+void test_told_of_each_operation(void);
+void test_not_told_of_what_was_not_begun(void);
+void test_told_of_a_cancelled_wait(void);
+void test_told_of_a_loss_first(void);
+
 /* engine_refusals.c */
 void test_init_refuses(void);
 void test_arguments(void);

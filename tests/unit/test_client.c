@@ -249,6 +249,7 @@ static int connect_beside_another_task(void *context, uint32_t timeout_ms)
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_IN_PROGRESS);
   return PORT_WOULD_BLOCK;
 }
 
@@ -563,6 +564,99 @@ static void test_close_waits_for_send(void)
   fairlock_client_deinit(&client);
 }
 
+static unsigned told;
+static int told_status;
+
+static void note_end(struct fairlock *which, int status, void *context)
+{
+  CHECK(which == &handle && context == &told);
+  told_status = status;
+  told++;
+}
+
+/* A call that waits returns the result itself; what was only begun is told. */
+static void test_told_of_what_nobody_waits_for(void)
+{
+  struct fairlock_config telling = config;
+  telling.ended = note_end;
+  telling.ended_context = &told;
+  told = 0;
+  set_up();
+  CHECK_EQUAL(fairlock_client_init(&client, &telling, &transport), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_force_release(&client, "gate", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(told, 0);
+  CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(told, 1);
+  CHECK_EQUAL(told_status, FAIRLOCK_OK);
+  says = "*3\r\n:0\r\n:500\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(told, 1);
+  fairlock_client_deinit(&client);
+}
+
+/* Another task: its calls with the handle. */
+static void *be_another_task(void *context)
+{
+  (void)context;
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_WRONG_TASK);
+  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_IN_PROGRESS);
+  return NULL;
+}
+
+static void test_take_over(void)
+{
+  pthread_t thread;
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(pthread_create(&thread, NULL, be_another_task, NULL), 0);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  CHECK_EQUAL(fairlock_token(&handle), 0);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+}
+
+/* A hold that was lost has to be released, too, and that is then the other task's to do. */
+static void *take_over_a_loss(void *context)
+{
+  (void)context;
+  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_LOST);
+  return NULL;
+}
+
+static void test_take_over_a_loss(void)
+{
+  pthread_t thread;
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
+  handle.ends_at = port_clock_ms();
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(pthread_create(&thread, NULL, take_over_a_loss, NULL), 0);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  fairlock_client_deinit(&client);
+}
+
 /*
  * A forked process can do nothing with the client, and neither locks its mutex nor uses its
  * transport. tests/server/test_fork.c forks; here the process only takes itself for another one.
@@ -597,6 +691,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
@@ -639,5 +734,8 @@ const struct check_test check_tests[] = {
     {"client id before and after the greeting", test_id_before_and_after_the_greeting},
     {"client acquire waits for a late leave", test_acquire_waits_for_a_late_leave},
     {"client two tasks with one handle", test_two_tasks_with_one_handle},
+    {"client tells of what nobody waits for", test_told_of_what_nobody_waits_for},
+    {"client hold taken over", test_take_over},
+    {"client lost hold taken over", test_take_over_a_loss},
     {"client close waits for send", test_close_waits_for_send},
     {0}};

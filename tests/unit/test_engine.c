@@ -149,6 +149,11 @@ const struct check_test check_tests[] = {
     {"taken out offline", test_remove_offline},
     {"taken out offline for long", test_remove_offline_for_long},
     {"taken out with a SUBSCRIBE unanswered", test_remove_with_a_subscription_unanswered},
+    /* engine_ended.c */
+    {"told of each operation that ends, once", test_told_of_each_operation},
+    {"not told of what was not begun", test_not_told_of_what_was_not_begun},
+    {"told of a cancelled wait", test_told_of_a_cancelled_wait},
+    {"told of a loss before the operation that it ends", test_told_of_a_loss_first},
     /* engine_refusals.c */
     {"init refuses what cannot work", test_init_refuses},
     {"arguments and misuse", test_arguments},
