@@ -9,7 +9,7 @@
  *
  * Checked: the client keeps to the contract of port.h (mutex, signals, the order of the transport's
  * calls, sizes, times); each call that blocks returns a result, and, once the server falls silent,
- * in bounded time; no task is left in a wait without end, and none spins without waiting;
+ * in bounded time; the end of each operation that was only begun is told, once; no task is left in a wait without end, and none spins without waiting;
  * everything can be taken out again at the end.
  */
 #include <pthread.h>
@@ -41,7 +41,8 @@ static struct fairlock_client client;
 static struct fairlock_config config;
 static struct fairlock handles[HANDLES];
 static bool there[HANDLES], leaving[HANDLES];
-static unsigned users[HANDLES]; /* tasks inside a call */
+static unsigned users[HANDLES];                /* tasks inside a call */
+static unsigned begun[HANDLES], told[HANDLES]; /* operations that no call waits for */
 static uint32_t now, start;
 
 static enum line line;
@@ -412,6 +413,20 @@ static void lost(struct fairlock *handle, void *context)
   CHECK(handle >= handles && handle < handles + HANDLES);
 }
 
+static void ended(struct fairlock *handle, int status, void *context)
+{
+  CHECK(context == &told && inside());
+  CHECK(handle >= handles && handle < handles + HANDLES);
+  CHECK(handle->result == status && status != FAIRLOCK_PENDING);
+  told[handle - handles]++;
+}
+
+/* Notes whether an operation was begun. */
+static void began(unsigned which, int status)
+{
+  if (status == FAIRLOCK_PENDING) begun[which]++;
+}
+
 static void put_in(unsigned which)
 {
   const struct witness_lock *lock = &witness_locks[which];
@@ -432,7 +447,9 @@ static void take_out(unsigned which)
   leaving[which] = false;
   CHECK(status <= FAIRLOCK_OK && status != FAIRLOCK_INVALID && status != FAIRLOCK_NOT_HELD);
   there[which] = status != FAIRLOCK_OK;
-  if (!there[which]) witness.numbers[which] = 0;
+  if (there[which]) return;
+  witness.numbers[which] = 0;
+  CHECK(told[which] == (config.ended != NULL ? begun[which] : 0));
 }
 
 static void look(struct fairlock *handle)
@@ -480,14 +497,14 @@ static int call(unsigned what, unsigned which)
     return fairlock_inspect(&client, lock->name, next() % 8 == 1 ? 0 : lock->size,
                             next() % 8 == 1 ? NULL : report, &config);
   case 6:
-    (void)fairlock_start_acquire(handle, next() * 16, FAIRLOCK_RENEW);
+    began(which, fairlock_start_acquire(handle, next() * 16, FAIRLOCK_RENEW));
     break;
   case 7:
-    (void)fairlock_start_release(handle);
+    began(which, fairlock_start_release(handle));
     break;
   case 8:
-    (void)(next() % 2 ? fairlock_start_force_release(handle)
-                      : fairlock_start_inspect(handle, report, &config));
+    began(which, next() % 2 ? fairlock_start_force_release(handle)
+                            : fairlock_start_inspect(handle, report, &config));
     break;
   case 9:
     (void)fairlock_poll(&client, next() % 2 ? 0 : next() * 16);
@@ -601,6 +618,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   memset(handles, 0, sizeof handles);
   memset(there, 0, sizeof there);
   memset(users, 0, sizeof users);
+  memset(begun, 0, sizeof begun);
+  memset(told, 0, sizeof told);
   hostile.input = data;
   hostile.left = size;
   hostile.witness = &witness;
@@ -615,6 +634,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   config.password = choices & 2 ? "secret" : NULL;
   config.lost = choices & 4 ? lost : NULL;
   config.lost_context = &config;
+  config.ended = choices & 16 ? NULL : ended;
+  config.ended_context = &told;
   hostile.selects = config.database > 0;
   start = now = 0xfffff000U;
   line = DOWN;

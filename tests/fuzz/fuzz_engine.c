@@ -12,6 +12,7 @@
  *     for no longer than that;
  *   - a hold does not change its token; its hold count changes by the caller's operations only; it
  *     is lost once;
+ *   - the caller is told of the end of each operation, once, when its result is there;
  *   - an operation that is over stays over; one that goes on without a useful answer is over after
  *     offline_ms; a wait with a limit is over soon after it;
  *   - the lists hold each handle that they should, once, in the order of the requests;
@@ -49,6 +50,7 @@ struct caller {
   bool acquires;  /* the operation is to end with a hold */
   bool endless;   /* the wait has no limit, or the operation none that is known */
   bool touched;   /* by an operation in this step */
+  bool under_way; /* its end has not been told */
   uint32_t began; /* the operation */
   /* ms after which it must be over, with whatever answers, while round trips take no time */
   uint32_t limit;
@@ -173,8 +175,17 @@ static void lost(struct fairlock *handle, void *context)
   callers[handle - handles].losses++;
 }
 
+static void ended(struct fairlock *handle, int status, void *context)
+{
+  struct caller *caller = &callers[handle - handles];
+  CHECK(context == &config);
+  CHECK(caller->under_way && handle->result == status && status != FAIRLOCK_PENDING);
+  caller->under_way = false;
+}
+
 static void began(struct caller *caller, uint32_t limit)
 {
+  caller->under_way = true;
   caller->acquires = false;
   caller->began = now;
   caller->answered = now;
@@ -435,6 +446,7 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
 static void check_verdict(const struct fairlock *handle, struct caller *caller)
 {
   CHECK(handle->result <= FAIRLOCK_PENDING && handle->result >= FAIRLOCK_WRONG_SHARD);
+  CHECK(caller->under_way == (handle->result == FAIRLOCK_PENDING));
   if (caller->result == FAIRLOCK_PENDING && handle->result == FAIRLOCK_OK && caller->acquires) {
     CHECK(holding(handle) || handle->phase == LOST);
   }
@@ -623,6 +635,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   hostile.selects = config.database > 0;
   config.lost = choices & 32 ? NULL : lost;
   config.lost_context = &config;
+  config.ended = ended;
+  config.ended_context = &config;
   start = now = 0xfffff000U;
   unseen = 0;
   backlog_start = backlog_end = 0;

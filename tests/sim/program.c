@@ -35,6 +35,7 @@ static void started(struct party *party, enum job job, uint32_t bound_ms)
 {
   party->job = job;
   party->stamp++;
+  party->under_way = party->handle.result == FAIRLOCK_PENDING;
   progress_started(party, bound_ms);
 }
 
@@ -43,11 +44,25 @@ static void bad_status(struct party *party, const char *operation, int status)
   world_fail(party->world, "%s: %s gives %s", party->id, operation, fairlock_status_name(status));
 }
 
-/* Losses: told by the engine */
+/* Losses, and ends of operations: told by the engine */
+
+static struct party *party_of(struct fairlock *handle)
+{
+  return (struct party *)(void *)((char *)handle - offsetof(struct party, handle));
+}
+
+/* Once for each operation, when its result is there. */
+static void on_ended(struct fairlock *handle, int status, void *context)
+{
+  struct party *party = party_of(handle);
+  if (!party->under_way || status != handle->result || status == FAIRLOCK_PENDING)
+    world_fail(context, "%s is told of an end that is none", party->id);
+  party->under_way = false;
+}
 
 static void on_lost(struct fairlock *handle, void *context)
 {
-  struct party *party = (struct party *)(void *)((char *)handle - offsetof(struct party, handle));
+  struct party *party = party_of(handle);
   struct world *world = context;
   const struct lock *lock = party->lock;
   world->counters.losses++;
@@ -272,6 +287,8 @@ void program_look(struct party *party)
 {
   int result = party->handle.result;
   if (result == FAIRLOCK_PENDING) return;
+  if (party->under_way)
+    world_fail(party->world, "%s is not told that its operation has ended", party->id);
   switch (party->job) {
   case JOB_ACQUIRE:
     acquired(party, result);
@@ -303,5 +320,7 @@ void program_start(struct party *party)
   struct device *device = party->device;
   device->config.lost = on_lost;
   device->config.lost_context = party->world;
+  device->config.ended = on_ended;
+  device->config.ended_context = party->world;
   rest(party);
 }

@@ -52,6 +52,7 @@ static struct {
   int fault_at[2];     /* operations that fail               */
   enum fault fault[2]; /* and how                            */
   int hit;             /* faults that fitted their operation */
+  int begun, told;     /* operations of the client's that no call waits for, and their ends */
   bool trace;
   bool broken; /* a promise is */
   char why[160];
@@ -364,6 +365,15 @@ static void other_releases(void *object)
   (void)fairlock_release(&other_door); /* LOST, when it was forced */
 }
 
+/* Told when an operation has ended that no call waits for. */
+static void on_ended(struct fairlock *handle, int status, void *context)
+{
+  (void)context;
+  if (handle != &door || status != handle->result)
+    fail("the client is told of an end that is none");
+  world.told++;
+}
+
 /* Scenarios. Each returns whether its results are possible ones. */
 
 static bool one_of_them(int status, int a, int b, int c)
@@ -454,6 +464,7 @@ static bool cancel(void)
   other_acquires();
   plan(world.now + 600, other_releases, NULL);
   if (fairlock_start_acquire(&door, FAIRLOCK_FOREVER, 300) != FAIRLOCK_PENDING) return false;
+  world.begun++;
   int64_t end = world.now + 500;
   while (world.now < end && fairlock_result(&door) == FAIRLOCK_PENDING) {
     (void)fairlock_poll(&client, (uint32_t)(end - world.now));
@@ -536,7 +547,8 @@ static void set_up(void)
                                                 .receive_size = 200,
                                                 .send_buffer = buffers[1],
                                                 .send_size = 512,
-                                                .client_id = "one"};
+                                                .client_id = "one",
+                                                .ended = on_ended};
   static const struct fairlock_config other_config = {.receive_buffer = buffers[2],
                                                       .receive_size = 512,
                                                       .send_buffer = buffers[3],
@@ -548,6 +560,7 @@ static void set_up(void)
   world.now = 0;
   world.operation = 0;
   world.hit = 0;
+  world.begun = world.told = 0;
   world.broken = false;
   world.redis = redis_new(&host);
   set_up_client(&client, &wire, &door, &config);
@@ -591,6 +604,7 @@ static int run(int scenario, int limit_factor)
   if (!good) fail("a result is not a possible one");
   if (took > of->limit * limit_factor) fail("it takes too long");
   int hit = world.hit;
+  if (world.told != world.begun) fail("not each end of an operation is told once");
   if (!world.broken) check_end();
   take_down();
   world.hit = hit;

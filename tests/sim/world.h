@@ -212,6 +212,7 @@ struct party {
   enum job job;
   uint32_t stamp; /* of the job's next step */
   bool last;      /* the release ends the hold */
+  bool under_way; /* its operation; told when it has ended */
 };
 
 struct lock {
