@@ -31,7 +31,7 @@ CORE := $(wildcard resp/*.c) $(wildcard lock/*.c)
 LIB_SOURCES := $(CORE) $(wildcard port/posix/*.c)
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/%.o)
 HOST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard boards/fairlock/*.c))
-HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/port_posix.h lock/engine.h lock/state.h lock/fairlock.h
+HEADERS := resp/resp.h port/port.h port/posix/port_types.h port/posix/port_posix.h lock/engine.h lock/state.h lock/fairlock.h lock/fairlock.hpp
 
 # TLS=openssl: the library has port/openssl, and the command rediss://. Without it, neither asks for
 # OpenSSL. The mark has what depends on it built anew when another TLS is asked for, and is what is
@@ -54,7 +54,7 @@ $(BUILD)/liblock.a: $(LIB_OBJECTS) $(TLS_MARK)
 
 # The public headers in one folder, as a program that uses the library finds them.
 $(BUILD)/include: $(HEADERS) $(TLS_MARK)
-	rm -rf $@ && mkdir -p $@ && cp $(filter %.h,$^) $@
+	rm -rf $@ && mkdir -p $@ && cp $(filter %.h %.hpp,$^) $@
 
 $(BUILD)/fairlock: $(HOST_OBJECTS) $(BUILD)/liblock.a $(TLS_MARK)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(TLS_LIBS) $(LDLIBS)
@@ -156,7 +156,7 @@ TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture
 LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh \
   $(BUILD)/tests/server/test_far $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
-  $(LIBRARY_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(ZEPHYR_TEST) tests/command/test_plain.sh
+  $(LIBRARY_TEST) $(CXX_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(ZEPHYR_TEST) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 $(if $(filter-out $(SUITES),$(ONLY_ALL)),$(error no suites: $(filter-out $(SUITES),$(ONLY_ALL))))
 

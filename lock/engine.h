@@ -219,7 +219,8 @@ typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
  * something or cancels may end operations of any handle; the one that began an operation, before it
  * returns. An operation that a call waits for, as fairlock_acquire() does, ends with that call, and
  * not here. Same rules as for fairlock_lost_fn, which is called first when a loss ends the
- * operation: put the handle on a list or wake a task, and act on the result later.
+ * operation: put the handle on a list or wake a task, and act on the result later. A loop looks at
+ * its list after whatever it has begun, too, before it sleeps.
  */
 typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
 

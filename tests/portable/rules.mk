@@ -58,10 +58,15 @@ SUITES += $(LIBRARY_TEST)
 PACKAGES_ALL += $(PACKAGES_LIBRARY)
 $(LIBRARY_TEST): | all $(BUILD)/redis-server
 
+# And fairlock.hpp.
+CXX_TEST := tests/portable/test_cxx.sh
+SUITES += $(CXX_TEST)
+$(CXX_TEST): | all $(BUILD)/examples/guard $(BUILD)/redis-server
+
 .PHONY: library-tests
-library-tests: $(LIBRARY_TEST) ## use all of the library from C++
+library-tests: $(LIBRARY_TEST) $(CXX_TEST) ## use all of the library from C++, and fairlock.hpp
 	@sh tests/tools/need.sh $(PACKAGES_LIBRARY)
-	@sh tests/tools/run.sh $<
+	@sh tests/tools/run.sh $^
 
 # The library without an operating system.
 CORE_TEST := tests/portable/test_core.sh

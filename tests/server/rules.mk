@@ -9,7 +9,7 @@ $(BUILD)/tests/server/dialect.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-ser
 $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late: $(BUILD)/tests/server/story.o
 
 $(BUILD)/tests/server/test_loops.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"'
-$(BUILD)/tests/server/test_loops: | $(BUILD)/examples/epoll $(BUILD)/examples/libuv
+$(BUILD)/tests/server/test_loops: | $(addprefix $(BUILD)/examples/,epoll libuv coroutine)
 
 $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)

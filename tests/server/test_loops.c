@@ -7,6 +7,8 @@
  * and the socket does not tell which. The suite counts three things: the heartbeats, by the scripts
  * that the server ran; how often the program slept, by what the kernel notes of it (a process that
  * sleeps gives up the processor voluntarily); and what the program says.
+ *
+ * A loop with many locks does not look at each: it is told which have ended.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,13 +35,18 @@ struct program {
   FILE *lines;
 };
 
-static bool program_start(struct program *program, const char *path)
+static bool program_run(struct program *program, const char *const words[])
 {
-  const char *words[] = {path, server.port_text, "loop", "200", WAITER_MS, NULL};
   int output;
   program->pid = spawn_program(words, NULL, &output);
   program->lines = fdopen(output, "r");
   return CHECK(program->lines != NULL);
+}
+
+static bool program_start(struct program *program, const char *path)
+{
+  const char *words[] = {path, server.port_text, "loop", "200", WAITER_MS, NULL};
+  return program_run(program, words);
 }
 
 static void program_end(struct program *program)
@@ -139,6 +146,47 @@ static void live_through_restart(const char *path)
   CHECK(nothing_left(&redis, "loop"));
 }
 
+/* 200 locks in one loop. A part of them is held elsewhere at first. */
+static void test_coroutines(void)
+{
+  enum { JOBS = 200, HELD = 20 };
+  static struct fairlock some[HELD];
+  static char names[HELD][8];
+  const char *words[] = {EXAMPLES "/coroutine", server.port_text, "co", "200", "50", NULL};
+  struct program program;
+  char line[100];
+  unsigned jobs = 0;
+  unsigned operations = 0;
+  unsigned looked_at = 0;
+  unsigned turns = 0;
+  begin();
+  client_open(&holder, server.port);
+  for (int i = 0; i < HELD; i++) {
+    (void)snprintf(names[i], sizeof names[i], "co%d", 7 * i);
+    CHECK_EQUAL(fairlock_init(&some[i], &holder.client, names[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_try_acquire(&some[i], 60000), FAIRLOCK_OK);
+  }
+  if (!program_run(&program, words)) return;
+  for (int i = 0; i < HELD; i++)
+    CHECK(queue_reaches(&redis, names[i], 1));
+  for (int i = 0; i < HELD; i++) {
+    CHECK_EQUAL(fairlock_release(&some[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_deinit(&some[i]), FAIRLOCK_OK);
+  }
+  if (says(&program, line))
+    CHECK_EQUAL(sscanf(line, "%u jobs of co: %u operations, %u locks looked at, in %u turns", &jobs,
+                       &operations, &looked_at, &turns),
+                4);
+  printf("# %s", line);
+  CHECK_EQUAL(jobs, JOBS);
+  CHECK(operations >= 3 * JOBS); /* to acquire, release, take out */
+  CHECK_EQUAL(looked_at, operations);
+  program_end(&program);
+  client_close(&holder);
+  for (int i = 0; i < HELD; i++)
+    CHECK(nothing_left(&redis, names[i]));
+}
+
 static void test_epoll(void)
 {
   wait_behind(EXAMPLES "/epoll");
@@ -164,5 +212,6 @@ const struct check_test check_tests[] = {
     {"loops: libuv waits behind a holder", test_libuv},
     {"loops: epoll lives through a restart of the server", test_epoll_restart},
     {"loops: libuv lives through a restart of the server", test_libuv_restart},
+    {"loops: a lock each for 200 coroutines", test_coroutines},
     {NULL, NULL},
 };
