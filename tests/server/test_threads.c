@@ -2,6 +2,7 @@
  * Many threads on one client: acquire, try, time out, are cancelled, re-enter and release at
  * random, while others poll, inspect and cut the connection. What the lock protects is a plain
  * counter, so that a second holder shows in it, and, under the thread sanitizer, a missing barrier.
+ * And a pool of threads, in which one acquires and another one releases.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -329,6 +330,92 @@ static void test_send_blocks_beside(void)
   client_close(&client);
 }
 
+/* What passes handles from thread to thread, and with them what the giver has written. */
+struct queue {
+  pthread_mutex_t mutex;
+  pthread_cond_t filled;
+  struct fairlock *items[THREADS];
+  int size;
+};
+
+#define EMPTY_QUEUE                                                                                \
+  {                                                                                                \
+    .mutex = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER                         \
+  }
+
+static void put(struct queue *queue, struct fairlock *handle)
+{
+  (void)pthread_mutex_lock(&queue->mutex);
+  queue->items[queue->size++] = handle;
+  (void)pthread_cond_signal(&queue->filled);
+  (void)pthread_mutex_unlock(&queue->mutex);
+}
+
+static struct fairlock *take(struct queue *queue)
+{
+  (void)pthread_mutex_lock(&queue->mutex);
+  while (queue->size == 0)
+    (void)pthread_cond_wait(&queue->filled, &queue->mutex);
+  struct fairlock *handle = queue->items[--queue->size];
+  (void)pthread_mutex_unlock(&queue->mutex);
+  return handle;
+}
+
+static struct queue held = EMPTY_QUEUE;
+static struct queue unheld = EMPTY_QUEUE;
+
+/* One of the pool: works for the holds that others have acquired. NULL ends it. */
+static void *work_for_others(void *context)
+{
+  (void)context;
+  for (struct fairlock *handle = take(&held); handle != NULL; handle = take(&held)) {
+    int status = fairlock_release(handle);
+    if (status != FAIRLOCK_WRONG_TASK) complain("release before taking over", status);
+    status = fairlock_take_over(handle);
+    if (status != FAIRLOCK_OK) complain("take over", status);
+    work(handle);
+    status = fairlock_release(handle);
+    if (status != FAIRLOCK_OK) complain("release", status);
+    put(&unheld, handle);
+  }
+  return NULL;
+}
+
+static void test_pool(void)
+{
+  enum { POOL = 4, HANDLES = 3, HOLDS = 500 };
+  pthread_t thread[POOL];
+  begin();
+  client_open(&client, server.port);
+  inside = 0;
+  held_rounds = 0;
+  last_token = 0;
+  atomic_store(&bad, 0);
+  for (int i = 0; i < HANDLES; i++) {
+    CHECK_EQUAL(fairlock_init(&handles[i], &client.client, "pool"), FAIRLOCK_OK);
+    put(&unheld, &handles[i]);
+  }
+  for (int i = 0; i < POOL; i++)
+    CHECK_EQUAL(pthread_create(&thread[i], NULL, work_for_others, NULL), 0);
+  for (int i = 0; i < HOLDS; i++) {
+    struct fairlock *handle = take(&unheld);
+    CHECK_EQUAL(fairlock_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    put(&held, handle);
+  }
+  for (int i = 0; i < HANDLES; i++)
+    (void)take(&unheld);
+  for (int i = 0; i < POOL; i++)
+    put(&held, NULL);
+  for (int i = 0; i < POOL; i++)
+    CHECK_EQUAL(pthread_join(thread[i], NULL), 0);
+  CHECK_EQUAL(atomic_load(&bad), 0);
+  CHECK_EQUAL(held_rounds, HOLDS);
+  for (int i = 0; i < HANDLES; i++)
+    CHECK_EQUAL(fairlock_deinit(&handles[i]), FAIRLOCK_OK);
+  client_close(&client);
+  CHECK(nothing_left(&redis, "pool"));
+}
+
 const struct check_test check_tests[] = {
     {"threads: stress without fairlock_run", test_without_runner},
     {"threads: stress with fairlock_run", test_with_runner},
@@ -336,5 +423,6 @@ const struct check_test check_tests[] = {
     {"threads: waits on different locks of one client", test_different_locks},
     {"threads: fairlock_stop", test_stop},
     {"threads: a send that blocks beside a recv", test_send_blocks_beside},
+    {"threads: a pool takes holds over", test_pool},
     {NULL, NULL},
 };
