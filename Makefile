@@ -248,7 +248,7 @@ misra: ## count deviations from MISRA C:2012 in resp/ and lock/; clearly more th
 
 .PHONY: format
 format: ## lay out the C sources
-	@clang-format -i $$(sh tests/tools/sources.sh '*.c' '*.h')
+	@clang-format -i $$(sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' 'boards/*.cc')
 
 .PHONY: size
 size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3, whose growth by more than 2 % fails

@@ -40,7 +40,7 @@
 
 #ifndef FAIRLOCK_LOCK_FAILED
 #ifdef __cpp_exceptions
-/* What lock() does when it cannot have the lock. */
+/* What lock() does when it cannot have the lock; see above. */
 #define FAIRLOCK_LOCK_FAILED(status) throw std::system_error(status, fair::category())
 #else
 #define FAIRLOCK_LOCK_FAILED(status) std::abort()

@@ -48,7 +48,7 @@ EOF
 test_destdir_and_uninstall() {
   expect 0 make install BUILD="$build" DESTDIR="$dir/root" PREFIX=/opt/fair
   grep -q '^prefix=/opt/fair$' "$dir/root/opt/fair/lib/pkgconfig/fairlock.pc" || fail "the prefix is wrong"
-  [ "$(find "$dir/root" -type f | wc -l)" = 15 ] || fail "files: $(find "$dir/root" -type f)"
+  [ "$(find "$dir/root" -type f | wc -l)" = 16 ] || fail "files: $(find "$dir/root" -type f)"
   expect 0 make uninstall BUILD="$build" DESTDIR="$dir/root" PREFIX=/opt/fair
   [ -z "$(find "$dir/root" -type f)" ] || fail "left: $(find "$dir/root" -type f)"
 }

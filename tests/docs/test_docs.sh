@@ -18,9 +18,9 @@ verdict "docs: make docs has nothing to say but where they are" [ "$(cat "$folde
 
 # All but those that are private to the library, or to a port.
 missing=
-for header in lock/*.h resp/*.h port/*.h port/*/*.h; do
+for header in lock/*.h lock/*.hpp resp/*.h port/*.h port/*/*.h; do
   case $header in */port_types.h | port/template_types.h | port/posix/resolve.h | lock/internal.h | lock/state.h | lock/scripts.h) continue ;; esac
-  page=$(basename "$header" .h | sed 's/_/__/g')_8h.html
+  page=$(basename "$header" | sed 's/_/__/g; s/\./_8/').html
   [ -e "$html/$page" ] || missing="$missing $header"
 done
 echo "none for$missing" >"$folder/log"
@@ -46,10 +46,12 @@ refuses "a member without a comment fails" lock/engine.h '  /\* NULL: the server
   '  const char *undescribed;\n' 'undescribed (variable) of struct fairlock_config is not documented'
 refuses "a status without a comment fails" lock/engine.h '  /\* done \*/' \
   '  FAIRLOCK_UNDESCRIBED = 9,\n' 'engine.h:[0-9]*: .*has_no_comment'
+refuses "a function of C++ without a comment fails" lock/fairlock.hpp '  /\* fairlock_token() \*/' \
+  '  int undescribed() noexcept;\n' 'undescribed.*is not documented'
 refuses "a macro without a comment fails" resp/resp.h '/\* Room for the digits' \
   '#define RESP_UNDESCRIBED 1\n' 'RESP_UNDESCRIBED.*is not documented'
-refuses "a struct without a comment fails" port/port.h '/\* A number for the calling task' \
+refuses "a struct without a comment fails" port/port.h '/\* A non-recursive mutex' \
   'struct port_undescribed {\n  int number;\n};\n' 'port_undescribed is not documented'
-refuses "a name that is not there fails" port/port.h '/\* A number for the calling task' \
+refuses "a name that is not there fails" port/port.h '/\* A non-recursive mutex' \
   '/* See @ref port_nowhere(). */\nint port_undescribed(void);\n' 'port_nowhere'
 exit $failed

@@ -5,8 +5,8 @@ set -u
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 files=$(
-  git diff --name-only --relative --diff-filter=d HEAD -- '*.c' '*.h'
-  git ls-files --others --exclude-standard '*.c' '*.h'
+  git diff --name-only --relative --diff-filter=d HEAD -- '*.c' '*.h' '*.hpp' 'boards/*.cc'
+  git ls-files --others --exclude-standard '*.c' '*.h' '*.hpp' 'boards/*.cc'
 )
 # shellcheck disable=SC2086
 if [ -z "$files" ] || clang-format --dry-run -Werror $files 2>"$log"; then

@@ -144,7 +144,7 @@ check "MISRA C:2012, as tests/MISRA.md has it" sh tests/tools/misra.sh
 # shellcheck disable=SC2086
 check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
 # shellcheck disable=SC2046
-check clang-format clang-format --dry-run -Werror $(sh tests/tools/sources.sh '*.c' '*.h')
+check clang-format clang-format --dry-run -Werror $(sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' 'boards/*.cc')
 # shellcheck disable=SC2086
 check shellcheck shellcheck -S warning -s sh $scripts
 check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run
