@@ -123,6 +123,7 @@ static void engine()
   CHECK(fairlock_engine_remove(&door, 3) == FAIRLOCK_OK);
   CHECK(std::strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
   CHECK(fairlock_status_text(FAIRLOCK_LOST)[0] != 0);
+  CHECK(std::strcmp(fairlock_version(), FAIRLOCK_VERSION) == 0);
 }
 
 static void port()

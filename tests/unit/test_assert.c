@@ -147,6 +147,11 @@ static void call_cancel(void)
   (void)fairlock_cancel(handle);
 }
 
+static void call_take_over(void)
+{
+  (void)fairlock_take_over(handle);
+}
+
 static void call_force_release(void)
 {
   (void)fairlock_force_release(client, "door", 4);
@@ -247,6 +252,7 @@ static const struct {
              CALL(hold_count),
              CALL(token),
              CALL(cancel),
+             CALL(take_over),
              CALL(force_release),
              CALL(inspect),
              CALL(start_acquire),
