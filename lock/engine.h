@@ -216,11 +216,11 @@ typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 /*
  * Called once for each operation that was begun with FAIRLOCK_PENDING, when its result is there:
  * fairlock_result() gives this status from then on. Any call that services the client, begins
- * something or cancels may end operations of any handle; the one that began an operation, before it
- * returns. An operation that a call waits for, as fairlock_acquire() does, ends with that call, and
- * not here. Same rules as for fairlock_lost_fn, which is called first when a loss ends the
- * operation: put the handle on a list or wake a task, and act on the result later. A loop looks at
- * its list after whatever it has begun, too, before it sleeps.
+ * something or cancels may end operations of any handle; so this may come before the call that
+ * began the operation has returned. An operation that a call waits for, as fairlock_acquire()
+ * does, ends with that call, and not here. Same rules as for fairlock_lost_fn, which is called
+ * first when a loss ends the operation: put the handle on a list or wake a task, and act on the
+ * result later. A loop looks at its list after whatever it has begun, too, before it sleeps.
  */
 typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
 

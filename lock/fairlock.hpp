@@ -7,7 +7,7 @@
  *     fair::mutex door(client, "door:7");
  *
  *     fair::hold held(door, std::chrono::seconds(10));   waits in line for up to 10 s
- *     if (held) ...                                      held.token(); released at the end of the block
+ *     if (held) ...                                      has held.token(); released with its scope
  *     else ...                                           held.status() says why
  *
  *     std::lock_guard<fair::mutex> guard(door);          the standard's way: lock() may throw
