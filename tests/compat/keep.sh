@@ -15,6 +15,6 @@ files=$(git ls-tree -r --name-only "$commit" resp lock port/port.h port/posix po
   grep -e '\.[ch]$' -e '\.lua$' -e '^LICENSE$' | grep -v -e '/tls/openssl\.c$')
 mkdir -p "$folder"
 # shellcheck disable=SC2086
-git archive "$commit" $files | gzip -9n >"$folder/source.tar.gz.new"
+sh "$(dirname "$0")/../dist/pack.sh" "$commit" '' $files | gzip -9n >"$folder/source.tar.gz.new"
 mv "$folder/source.tar.gz.new" "$folder/source.tar.gz"
 echo "$folder/source.tar.gz: $commit, $(wc -c <"$folder/source.tar.gz") bytes"

@@ -27,6 +27,10 @@ names "the Makefile, by what it writes to fairlock.pc" "$(sed -n 's/^Version: //
 names "fairlock --version, from fairlock_version()" \
   "$("$build/fairlock" --version | sed "s/^fairlock \(.*\), format $(expand FAIRLOCK_FORMAT)\$/\1/")"
 names "the manual" "$(sed -n 's/^\.TH FAIRLOCK 1 "" "fairlock \([^"]*\)".*/\1/p' boards/fairlock/fairlock.1)"
+names "boards/cmake/README.md, the tarball to fetch" \
+  "$(sed -n 's/.*fairlock-\([0-9].*\)\.tar\.gz.*/\1/p' boards/cmake/README.md)"
+names "boards/cmake/README.md, what find_package() asks for" \
+  "$([ "$(sed -n 's/^find_package(fairlock \([0-9.]*\) .*/\1/p' boards/cmake/README.md)" = "${numbers%.*}" ] && echo "$version")"
 names "the newest of README.md's changes" \
   "$(sed -n '/^## Changes/,$ s/^\*\*\([0-9.]*\(-rc[0-9]*\)*\)\*\*.*/\1/p' README.md | head -n 1)"
 exit $failed

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Whether this commit can be released: tests/dist/release_check.sh [STEP]..., from the top folder of
+# a clone. Prints a verdict for each step, or for those that are named, and passes if all are good
+# and none was left out. QUICK=1 leaves out the suites.
+# shellcheck source=tests/support/verdicts.sh disable=SC2154
+set -u
+. tests/support/verdicts.sh
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES BUILD
+version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
+today=$(date -u +%Y-%m-%d)
+left_out=
+
+# The versions and dates of README.md's changes, newest first: "1.0.0 2026-12-01".
+changes() {
+  sed -n '/^## Changes/,$ s/^\*\*\([0-9][^*]*\)\*\*\( [0-9-]*\.\)\{0,1\}.*/\1\2/p' README.md | sed 's/\.$//'
+}
+
+step_clean() {
+  git status --porcelain >"$folder/log" && [ ! -s "$folder/log" ]
+}
+
+# There is no tag of this version, or it is of this commit.
+step_tag() {
+  tagged=$(git rev-parse -q --verify "refs/tags/v$version^{commit}") || return 0
+  echo "v$version is $tagged already" >"$folder/log"
+  [ "$tagged" = "$(git rev-parse HEAD)" ]
+}
+
+step_version() {
+  make -s -j2 all build/fairlock.pc >"$folder/log" 2>&1 && sh tests/dist/test_version.sh >"$folder/log" 2>&1
+}
+
+# Each entry has a date that there is, and none a later one than those above it, or than today.
+step_changes() {
+  changes >"$folder/changes"
+  after=$today
+  : >"$folder/log"
+  while read -r entry date; do
+    if [ "$(date -u -d "$date" +%Y-%m-%d 2>/dev/null)" != "$date" ] || [ -z "$date" ]; then
+      echo "$entry: no date, as in **$entry** $today." >>"$folder/log"
+    elif [ "$(printf '%s\n' "$date" "$after" | sort | tail -n 1)" != "$after" ]; then
+      echo "$entry: $date is after $after" >>"$folder/log"
+    else
+      after=$date
+    fi
+  done <"$folder/changes"
+  head -n 1 "$folder/changes" | grep -q "^$version " || echo "the first entry is not that of $version" >>"$folder/log"
+  [ ! -s "$folder/log" ]
+}
+
+# The release before this one is in tests/compat, and is what its commit has, if that is in this
+# clone. The archive names its commit.
+step_kept() {
+  last=$(changes | sed -n 's/^\([0-9.]*\) .*/\1/p' | grep -vxF "${version%%-*}" | head -n 1)
+  for kept in "$last" "${last%.0}"; do [ ! -d "tests/compat/$kept" ] || break; done
+  archive=tests/compat/$kept/source.tar.gz
+  {
+    echo "the last release, $last, should be in tests/compat/$last: tests/compat/keep.sh"
+    commit=$(gzip -dc "$archive" | git get-tar-commit-id) && tar -xzf "$archive" -C "$folder" lock/engine.h || return 1
+    grep "define FAIRLOCK_VERSION *\"$last\"" "$folder/lock/engine.h" || return 1
+    git cat-file -e "$commit^{commit}" || return 0
+    git_dir=$(git rev-parse --absolute-git-dir)
+    keep=$(pwd)/tests/compat/keep.sh
+    mkdir "$folder/kept"
+    (cd "$folder/kept" && GIT_DIR=$git_dir sh "$keep" "$commit" "$kept")
+  } >"$folder/log" 2>&1
+  cmp "$archive" "$folder/kept/$archive" >>"$folder/log" 2>&1
+}
+
+step_abi() {
+  make -s abi >"$folder/log" 2>&1
+}
+
+step_sizes() {
+  make -s size >"$folder/log" 2>&1 && make -s build/tests/qemu/sizes >"$folder/log" 2>&1 &&
+    build/tests/qemu/sizes >"$folder/log" 2>&1
+}
+
+# The tarball is the same wherever it is made, what is said of it is true, and it can be built.
+step_dist() {
+  make -s dist dist-tests dist-check >"$folder/log" 2>&1
+}
+
+step_suites() {
+  CI=true bash .ci/run >build/release-check.log 2>&1 </dev/null
+  status=$?
+  tail -n 40 build/release-check.log >"$folder/log"
+  return $status
+}
+
+[ -e .git ] || { echo "make release-check needs a clone of the repository: it looks at a commit" >&2; exit 1; }
+echo "fairlock $version, commit $(git rev-parse --short HEAD)"
+[ $# -gt 0 ] || set -- clean tag version changes kept abi sizes dist suites clean
+for step; do
+  if [ "$step" = suites ] && [ "${QUICK:-}" = 1 ]; then
+    echo "skip release: suites"
+    left_out=$step
+    continue
+  fi
+  rm -f "$folder/log"
+  verdict "release: $step" "step_$step"
+done
+if [ -n "$left_out" ]; then
+  echo "this is no pass: $left_out was left out" >&2
+  failed=1
+fi
+exit $failed

@@ -1,0 +1,122 @@
+#!/bin/sh
+# make release-check finds what a release lacks: each fault is planted in a clone of this one, which
+# has what is here, committed or not.
+# shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319
+set -u
+. tests/support/verdicts.sh
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES BUILD GIT_DIR
+export GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@localhost GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@localhost
+export CFLAGS=-O0
+if [ ! -e .git ]; then
+  echo "skip release-check: not a clone"
+  exit 0
+fi
+clone=$folder/clone
+git clone -q . "$clone" 2>"$folder/log"
+git ls-files --cached --others --exclude-standard >"$folder/files"
+while read -r file; do
+  rm -f "$clone/$file"
+  [ ! -e "$file" ] || { mkdir -p "$clone/$(dirname "$file")" && cp "$file" "$clone/$file"; }
+done <"$folder/files"
+cd "$clone" || exit 1
+git add -A
+git commit -q --allow-empty -m 'Test'
+base=$(git rev-parse HEAD)
+version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
+git tag -d "v$version" >/dev/null 2>&1
+
+# check STEP...: what it says is in $folder/log
+check() {
+  sh tests/dist/release_check.sh "$@" >"$folder/log" 2>&1
+}
+
+# good WHAT STEP: and then all is as it was
+good() {
+  check "$2" && grep -q "^ok release: $2" "$folder/log"
+  verdict "release-check: $1" [ $? -eq 0 ]
+  restore
+}
+
+# bad WHAT STEP WORDS: the step fails, and says the words
+bad() {
+  ! check "$2" && grep -q "^not ok release: $2" "$folder/log" && grep -q -e "$3" "$folder/log"
+  verdict "release-check: $1" [ $? -eq 0 ]
+  restore
+}
+
+restore() {
+  git tag -d "v$version" >/dev/null 2>&1
+  git reset -q --hard "$base"
+  git clean -qfd
+}
+
+good "a clean tree" clean
+echo >>README.md
+bad "a changed file" clean 'README.md'
+touch untracked
+bad "an untracked file" clean 'untracked'
+
+good "no tag yet" tag
+git tag "v$version"
+good "a tag of this commit" tag
+git tag "v$version"
+git commit -q --allow-empty -m 'Another'
+bad "a tag of another commit" tag "v$version is $base already"
+
+# One place of the version at a time.
+check version
+verdict "release-check: one version everywhere" [ $? -eq 0 ]
+restore
+sed -i 's/^\(.TH FAIRLOCK 1 "" "fairlock \)[^"]*/\19.8.7/' boards/fairlock/fairlock.1
+bad "another version in the manual" version 'not ok version: the manual'
+sed -i "s/fairlock-$version\\.tar\\.gz/fairlock-9.8.7.tar.gz/" boards/cmake/README.md
+bad "another version on the page of CMake" version 'not ok version: boards/cmake/README.md'
+sed -i "s/^\\*\\*$version\\*\\*/**9.8.7**/" README.md
+bad "another version under Changes" version 'not ok version: the newest of README.md'
+sed -i 's/^\(.define FAIRLOCK_VERSION_NUMBER\).*/\1 9080799L/' lock/engine.h
+bad "another number to compare" version 'not ok version: the number to compare'
+
+# dated DATE: the newest entry
+dated() {
+  sed -i "s/^\\*\\*$version\\*\\*.*/**$version**$1 What is new./" README.md
+}
+good "dated entries" changes
+dated " $(date -u +%Y-%m-%d)."
+good "an entry of today" changes
+dated ''
+bad "no date" changes "$version: no date"
+dated ' 2027.'
+bad "a year alone" changes "$version: no date"
+dated ' 2026-02-30.'
+bad "a date that there is not" changes "$version: no date"
+dated " $(date -u -d '3 days' +%Y-%m-%d)."
+bad "a date to come" changes "$version: .* is after"
+dated ' 2001-01-01.'
+bad "an entry that is older than the one before" changes ' is after 2001-01-01'
+sed -i "/^\\*\\*$version\\*\\*/,/^\$/d" README.md
+bad "no entry" changes "the first entry is not that of $version"
+
+good "the last release is kept" kept
+rm -r tests/compat/[0-9]*
+bad "it is not" kept 'should be in tests/compat/'
+kept=$(ls -d tests/compat/[0-9]* | tail -n 1)
+: >"$kept/source.tar.gz"
+bad "an empty archive" kept 'should be in tests/compat/'
+if git cat-file -e "$(gzip -dc "$kept/source.tar.gz" | git get-tar-commit-id)" 2>/dev/null; then
+  gzip -dc "$kept/source.tar.gz" | sed 's/The license\|the License/THE LICENSE/' | gzip -9n >"$folder/changed.gz"
+  mv "$folder/changed.gz" "$kept/source.tar.gz"
+  bad "an archive that its commit does not make" kept 'differ'
+else
+  echo "# the commit of $kept is not in this clone"
+fi
+
+! QUICK=1 check clean suites && grep -q '^skip release: suites' "$folder/log" && grep -q 'this is no pass' "$folder/log"
+verdict "release-check: without the suites it does not pass" [ $? -eq 0 ]
+sed -i 's|^step_suites() {|&\n  return 0|' tests/dist/release_check.sh
+git commit -qam 'Suites that pass'
+check clean suites
+verdict "release-check: with them it does" [ $? -eq 0 ]
+restore
+sed -i 's|^step_suites() {|&\n  return 1|' tests/dist/release_check.sh
+bad "suites that fail" suites 'not ok release: suites'
+exit $failed
