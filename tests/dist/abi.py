@@ -9,7 +9,11 @@ for the debugger; abidw (libabigail) reads from it what a program that includes 
 functions, types, members, enumerators. The preprocessor tells the macros. abidiff would not do as
 the judge: the library is static, so what is private may change, and it cannot be told that the
 rest of a struct is. Private is what the earlier release's headers call so: a file in its opening
-comment, a struct in the comment above it, and the members below "the rest is private".
+comment, a struct in the comment above it, and members by "the rest is private", as for the pages
+(tests/docs/filter.awk).
+
+What the command promises is read from its manual, where both releases have one: options, variables,
+exit statuses, and the names in its JSON and metrics.
 """
 
 import collections
@@ -22,6 +26,7 @@ import xml.etree.ElementTree
 
 # What a program includes; they include the others. Before 1.0, port_posix.h had another name.
 ROOTS = ["lock/fairlock.h", "port/posix/port_posix.h|port/posix/posix.h", "port/openssl/port_openssl.h"]
+MANUAL = "boards/fairlock/fairlock.1"
 FOLDERS = ["resp", "port", "port/posix", "port/openssl", "lock"]
 
 # Macros that may change: the version, and room that the program provides when it is compiled anew.
@@ -70,6 +75,28 @@ class Header:
         return len(self.lines) + 1
 
 
+def read_manual(path):
+    """The names that a user of the command relies on."""
+    names = set()
+    section = item = previous = ""
+    with open(path, encoding="utf-8") as file:
+        for line in file.read().replace("\\-", "-").split("\n"):
+            names.update("variable " + name for name in re.findall(r"\bFAIRLOCK_[A-Z_]+", line))
+            if line.startswith((".SH", ".SS")):
+                section, item = line[4:], ""
+            elif previous == ".TP":
+                ours = section.startswith(("fairlock ", "Options "))
+                options = re.findall(r"(?<![\w-])--?[A-Za-z][a-z-]*", line) if ours else []
+                names.update(f"option {option} ({section})" for option in options)
+                names.update(f"{section.lower()} {number}" for number in re.findall(r"^\.B (\d+)$", line))
+                item = options[-1] if options else ""
+            elif line.startswith(".BR ") and item in ("--json", "--metrics-file"):
+                bold = [word.strip('"') for word in re.findall(r'"[^"]*"?|[^" ]+', line[4:])[::2]]
+                names.update(f"{word} of {item} ({section})" for word in bold if re.fullmatch(r"[a-z_]+", word))
+            previous = line
+    return dict.fromkeys(names, "")
+
+
 class Release:
     """What the public headers below a folder declare."""
 
@@ -89,6 +116,8 @@ class Release:
                 "-fno-eliminate-unused-debug-types", "-o", built, file)
             tree = run("abidw", "--load-all-types", "--no-corpus-path", "--no-comp-dir-path", built)
         self._read(xml.etree.ElementTree.fromstring(tree))
+        manual = os.path.join(folder, MANUAL)
+        self.manual = read_manual(manual) if os.path.exists(manual) else None
 
     def _write(self, file, definitions):
         with open(file, "w", encoding="utf-8") as out:
@@ -202,6 +231,8 @@ class Comparison:
         for name in old.enums.keys() & new.enums.keys():
             self._names(f"enum {name}:", old.enums[name], new.enums[name])
         self._names("struct", dict.fromkeys(old.structs, ""), dict.fromkeys(new.structs, ""))
+        if old.manual is not None and new.manual is not None:
+            self._names("command:", old.manual, new.manual)
         for name in old.structs.keys() & new.structs.keys():
             self._struct(name, old.structs[name], new.structs[name])
 

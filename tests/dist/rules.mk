@@ -11,7 +11,7 @@ PACKAGES_ALL += $(PACKAGES_ABI)
 $(ABI_TEST): | $(BUILD)/liblock.a
 
 .PHONY: abi
-abi: $(BUILD)/liblock.a ## compare public headers and library with the last release; what lock/STABILITY.md forbids fails
+abi: $(BUILD)/liblock.a ## compare public headers, library and manual with the last release; what lock/STABILITY.md forbids fails
 	@sh tests/tools/need.sh $(PACKAGES_ABI)
 	@sh tests/dist/abi.sh $<
 
