@@ -8,6 +8,7 @@ $(if $(shell command -v $(CC)),,$(shell INSTALL='$(INSTALL)' sh tests/tools/need
 BUILD ?= build/static
 CFLAGS ?= -Os
 LDFLAGS += -static -s
+PIC ?=
 endif
 
 CC ?= cc
@@ -47,14 +48,20 @@ TLS_LIBS := -lssl -lcrypto
 endif
 
 .PHONY: all
-all: $(BUILD)/liblock.a $(BUILD)/fairlock $(BUILD)/include ## build the library and the fairlock command
+all: $(BUILD)/liblock.a $(BUILD)/fairlock $(BUILD)/include/fairlock ## build the library and the fairlock command
+
+# Position-independent, so that it can become a part of a shared object. PIC= leaves this to the
+# compiler.
+PIC ?= -fPIC
+$(LIB_OBJECTS): LIB_CFLAGS += $(PIC)
 
 $(BUILD)/liblock.a: $(LIB_OBJECTS) $(TLS_MARK)
 	rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
-# The public headers in one folder, as a program that uses the library finds them.
-$(BUILD)/include: $(HEADERS) $(TLS_MARK)
-	rm -rf $@ && mkdir -p $@ && cp $(filter %.h %.hpp,$^) $@
+# The public headers, as a program that uses the library finds them: <fairlock/fairlock.h>. They
+# include each other from their own folder, so a program may have an engine.h or a port.h, too.
+$(BUILD)/include/fairlock: $(HEADERS) $(TLS_MARK)
+	rm -rf $(@D) && mkdir -p $@ && cp $(filter %.h %.hpp,$^) $@
 
 $(BUILD)/fairlock: $(HOST_OBJECTS) $(BUILD)/liblock.a $(TLS_MARK)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(TLS_LIBS) $(LDLIBS)

@@ -2,6 +2,9 @@
  * A fair distributed lock over Redis: whoever asks first is served first, whether it is a
  * microcontroller, a Linux process, or a Java service that uses Redisson's fair lock.
  *
+ *     #include <fairlock/fairlock.h>         firmware, which compiles the sources: "fairlock.h"
+ *     #include <fairlock/port_posix.h>
+ *
  *     struct port_posix socket;
  *     struct fairlock_client client;
  *     struct fairlock door;

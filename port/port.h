@@ -17,8 +17,8 @@
  *
  * port/README.md says what each supplies and needs.
  */
-#ifndef PORT_H
-#define PORT_H
+#ifndef FAIRLOCK_PORT_H
+#define FAIRLOCK_PORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

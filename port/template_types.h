@@ -7,8 +7,8 @@
  * functions alone. Where the RTOS allows it, put the memory of its objects here, so that nothing is
  * allocated: each call that waits makes an event and destroys it.
  */
-#ifndef PORT_TYPES_H
-#define PORT_TYPES_H
+#ifndef FAIRLOCK_PORT_TYPES_H
+#define FAIRLOCK_PORT_TYPES_H
 
 /* FreeRTOS: a SemaphoreHandle_t and a StaticSemaphore_t; Zephyr: a struct k_mutex */
 struct port_mutex {

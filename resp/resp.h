@@ -29,8 +29,8 @@
  * specification"). RESP3's streamed strings and aggregates ("$?", "*?") are refused: no server
  * sends them.
  */
-#ifndef RESP_H
-#define RESP_H
+#ifndef FAIRLOCK_RESP_H
+#define FAIRLOCK_RESP_H
 
 #include <stdbool.h>
 #include <stddef.h>

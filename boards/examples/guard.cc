@@ -4,8 +4,8 @@
  *
  *     guard PORT NAME THREADS
  */
-#include "fairlock.hpp"
-#include "port_posix.h"
+#include <fairlock/fairlock.hpp>
+#include <fairlock/port_posix.h>
 
 #include <cstdio>
 #include <cstdlib>

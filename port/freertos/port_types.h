@@ -2,8 +2,8 @@
  * The mutex and the event of the threads port for FreeRTOS. Private to threads.c; here for their
  * sizes.
  */
-#ifndef PORT_TYPES_H
-#define PORT_TYPES_H
+#ifndef FAIRLOCK_PORT_TYPES_H
+#define FAIRLOCK_PORT_TYPES_H
 
 #include "FreeRTOS.h"
 #include "semphr.h"

@@ -1,6 +1,6 @@
 /* The mutex and the event of a POSIX threads port. Private to threads.c; here for their sizes. */
-#ifndef PORT_TYPES_H
-#define PORT_TYPES_H
+#ifndef FAIRLOCK_PORT_TYPES_H
+#define FAIRLOCK_PORT_TYPES_H
 
 #include <pthread.h>
 #include <stdbool.h>

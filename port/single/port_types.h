@@ -1,6 +1,6 @@
 /* A program with one task needs neither a mutex nor an event. */
-#ifndef PORT_TYPES_H
-#define PORT_TYPES_H
+#ifndef FAIRLOCK_PORT_TYPES_H
+#define FAIRLOCK_PORT_TYPES_H
 
 struct port_mutex {
   char unused;

@@ -4,17 +4,19 @@
 set -u
 . tests/support/lib.sh
 
-test_install() {
-  expect 0 make install BUILD="$build" PREFIX="$dir/prefix"
-  expect 0 "$dir/prefix/bin/fairlock" run a true
-  [ -s "$dir/prefix/share/man/man1/fairlock.1" ] || fail "no manual"
-  PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig
+# install FOLDER VARIABLE=VALUE...: with its pkg-config files in FOLDER
+install() {
+  PKG_CONFIG_PATH=$1/pkgconfig
   export PKG_CONFIG_PATH
-  expect 0 pkg-config --modversion fairlock
-  printed "$version"
-  cat >"$dir/program.c" <<'EOF'
-#include <fairlock.h>
-#include <port_posix.h>
+  shift
+  expect 0 make install BUILD="$build" "$@"
+}
+
+# program >FILE: takes the lock of the server whose port is its argument
+program() {
+  cat <<'EOF'
+#include <fairlock/fairlock.h>
+#include <fairlock/port_posix.h>
 #include <stdio.h>
 
 static char receive[512], send[512];
@@ -37,21 +39,99 @@ int main(int argc, char **argv)
   return 0;
 }
 EOF
-  cd "$dir" || fail "no $dir"
-  expect 0 cc -Wall -Werror -o program program.c $(pkg-config --cflags --libs fairlock)
-  expect 0 ./program $port
+}
+
+# works OPTION... FILE: that program, compiled so
+works() {
+  rm -f "$dir/program"
+  expect 0 cc -Wall -Werror -o "$dir/program" "$@" $(pkg-config --libs fairlock)
+  expect 0 "$dir/program" $port
   printed "token $(redis hget 'fairlock:{a}' token)"
-  printf '#include <fairlock.h>\nint main() { return FAIRLOCK_OK; }\n' >program.cc
-  ! command -v c++ >out || expect 0 c++ -Wall -o program++ program.cc $(pkg-config --cflags fairlock)
+}
+
+test_install() {
+  install "$dir/prefix/lib" PREFIX="$dir/prefix"
+  expect 0 "$dir/prefix/bin/fairlock" run a true
+  [ -s "$dir/prefix/share/man/man1/fairlock.1" ] || fail "no manual"
+  expect 0 pkg-config --modversion fairlock
+  printed "$version"
+  program >"$dir/program.c"
+  works $(pkg-config --cflags fairlock) "$dir/program.c"
+  printf '#include <fairlock/fairlock.h>\nint main() { return FAIRLOCK_OK; }\n' >"$dir/program.cc"
+  ! command -v c++ >"$dir/out" ||
+    expect 0 c++ -Wall -o "$dir/program++" "$dir/program.cc" $(pkg-config --cflags fairlock)
+}
+
+# Headers of the program's own that are called as ours, with the guards that such headers have.
+test_headers_of_the_same_names() {
+  install "$dir/prefix/lib" PREFIX="$dir/prefix"
+  mkdir "$dir/own"
+  for header in "$dir"/prefix/include/fairlock/*.h; do
+    name=$(basename "$header" .h)
+    [ "$name" != port_posix ] || continue
+    guard=$(echo "$name" | tr a-z A-Z)_H
+    [ "$name" != fairlock ] || guard=OWN_H
+    printf '%s\n' "#ifndef $guard" "#define $guard" "struct own_$name { int own; };" '#endif' >"$dir/own/$name.h"
+    echo "#include \"$name.h\"" >>"$dir/includes"
+    echo "struct own_$name own_$name;" >>"$dir/uses"
+  done
+  [ "$(wc -l <"$dir/uses")" -ge 6 ] || fail "only $(cat "$dir/uses")"
+  program | cat "$dir/includes" - "$dir/uses" >"$dir/before.c"
+  program | cat - "$dir/includes" "$dir/uses" >"$dir/after.c"
+  for file in before after; do
+    works -I"$dir/own" $(pkg-config --cflags fairlock) "$dir/$file.c"
+    works $(pkg-config --cflags fairlock) -I"$dir/own" "$dir/$file.c"
+  done
+}
+
+# What a compiler finds by itself is not named.
+test_prefix_of_the_system() {
+  install "$dir/root/usr/lib" DESTDIR="$dir/root" PREFIX=/usr
+  expect 0 pkg-config --cflags fairlock
+  [ -z "$(tr -d ' \n' <"$dir/out")" ] || fail "$(cat "$dir/out")"
+}
+
+# removes VARIABLE=VALUE...: uninstall, told of the same folders, all and nothing else
+removes() {
+  for folder in $(find "$dir" -type d -name pkgconfig) $(find "$dir" -type d -path '*/fairlock'); do
+    echo kept >"$folder/fairlock-other.pc"
+  done
+  expect 0 make uninstall BUILD="$build" "$@"
+  find "$dir" -mindepth 2 -type f ! -name fairlock-other.pc ! -path "$dir/$port/*" >"$dir/left"
+  [ ! -s "$dir/left" ] || fail "left: $(cat "$dir/left")"
+  [ "$(find "$dir" -name fairlock-other.pc | wc -l)" = 3 ] || fail "it removed what is not its own"
 }
 
 test_destdir_and_uninstall() {
-  expect 0 make install BUILD="$build" DESTDIR="$dir/root" PREFIX=/opt/fair
+  install "$dir/root/opt/fair/lib" DESTDIR="$dir/root" PREFIX=/opt/fair
   grep -q '^prefix=/opt/fair$' "$dir/root/opt/fair/lib/pkgconfig/fairlock.pc" || fail "the prefix is wrong"
   [ "$(find "$dir/root" -type f | wc -l)" = 16 ] || fail "files: $(find "$dir/root" -type f)"
-  expect 0 make uninstall BUILD="$build" DESTDIR="$dir/root" PREFIX=/opt/fair
-  [ -z "$(find "$dir/root" -type f)" ] || fail "left: $(find "$dir/root" -type f)"
+  removes DESTDIR="$dir/root" PREFIX=/opt/fair
+}
+
+# Debian's folder of libraries, below PREFIX.
+test_libdir() {
+  install "$dir/prefix/lib/x86_64-linux-gnu" PREFIX="$dir/prefix" LIBDIR=lib/x86_64-linux-gnu
+  expect 0 pkg-config --libs fairlock
+  printed "-L$dir/prefix/lib/x86_64-linux-gnu "
+  [ ! -e "$dir/prefix/lib/liblock.a" ] && [ ! -e "$dir/prefix/lib/pkgconfig" ] || fail "there is something in lib, too"
+  program >"$dir/program.c"
+  works $(pkg-config --cflags fairlock) "$dir/program.c"
+  removes PREFIX="$dir/prefix" LIBDIR=lib/x86_64-linux-gnu
+}
+
+# Each folder by its own path.
+test_all_folders() {
+  set -- PREFIX="$dir/prefix" BINDIR="$dir/1" LIBDIR="$dir/2" INCLUDEDIR="$dir/3" DATADIR="$dir/4" MANDIR="$dir/5"
+  install "$dir/2" "$@"
+  [ ! -e "$dir/prefix" ] || fail "in the prefix: $(find "$dir/prefix")"
+  for file in 1/fairlock 2/liblock.a 3/fairlock/fairlock.h 4/bash-completion/completions/fairlock 5/man1/fairlock.1; do
+    [ -s "$dir/$file" ] || fail "no $file"
+  done
+  program >"$dir/program.c"
+  works $(pkg-config --cflags fairlock) "$dir/program.c"
+  removes "$@"
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests install destdir_and_uninstall
+run_tests install headers_of_the_same_names prefix_of_the_system destdir_and_uninstall libdir all_folders

@@ -6,13 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine.h"
-#include "fairlock.h"
-#include "port.h"
-#include "port_posix.h"
-#include "resp.h"
-#if __has_include("port_openssl.h")
-#include "port_openssl.h"
+#include <fairlock/engine.h>
+#include <fairlock/fairlock.h>
+#include <fairlock/port.h>
+#include <fairlock/port_posix.h>
+#include <fairlock/resp.h>
+#if __has_include(<fairlock/port_openssl.h>)
+#include <fairlock/port_openssl.h>
 #define HAS_TLS 1
 #else
 #define HAS_TLS 0

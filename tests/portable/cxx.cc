@@ -12,8 +12,8 @@
 #define FAIRLOCK_LOCK_FAILED(status) lock_failed(status)
 #endif
 
-#include "fairlock.hpp"
-#include "port_posix.h"
+#include <fairlock/fairlock.hpp>
+#include <fairlock/port_posix.h>
 
 #include <cmath>
 #include <cstring>

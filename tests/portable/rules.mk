@@ -53,7 +53,7 @@ portable: avr big-endian ## run the unit suites on processors unlike the host
 
 # The library as programs link it, from C++ too.
 LIBRARY_TEST := tests/portable/test_library.sh
-PACKAGES_LIBRARY := g++ clang binutils redis-tools
+PACKAGES_LIBRARY := g++ clang binutils python3-dev redis-tools
 SUITES += $(LIBRARY_TEST)
 PACKAGES_ALL += $(PACKAGES_LIBRARY)
 $(LIBRARY_TEST): | all $(BUILD)/redis-server
@@ -64,7 +64,7 @@ SUITES += $(CXX_TEST)
 $(CXX_TEST): | all $(BUILD)/examples/guard $(BUILD)/redis-server
 
 .PHONY: library-tests
-library-tests: $(LIBRARY_TEST) $(CXX_TEST) ## use all of the library from C++, and fairlock.hpp
+library-tests: $(LIBRARY_TEST) $(CXX_TEST) ## use all of the library from C++, fairlock.hpp, and in a module of Python's
 	@sh tests/tools/need.sh $(PACKAGES_LIBRARY)
 	@sh tests/tools/run.sh $^
 

@@ -10,8 +10,8 @@ module=$PWD/boards/cmake
 # posix_program FOLDER: takes the lock of a server, whose port is its argument
 posix_program() {
   cat >"$1/program.c" <<'END_OF_C'
-#include <fairlock.h>
-#include <port_posix.h>
+#include <fairlock/fairlock.h>
+#include <fairlock/port_posix.h>
 #include <stdio.h>
 
 static unsigned char receive[FAIRLOCK_RECEIVE_SIZE(8, 0)], send[512];
@@ -75,6 +75,21 @@ test_part_of_a_build() {
   nm -g --defined-only "$build/liblock.a" | awk 'NF == 3 { print $3 }' | grep '^[a-z]*_' | grep -v '^port_openssl' | sort -u >"$dir/make"
   diff "$dir/make" "$dir/cmake" >"$dir/different" || fail "other names than in make's library: $(cat "$dir/different")"
   [ ! -e "$dir/user/build/fairlock/libfairlock_core.a" ] || fail "it compiles what nobody links"
+  for folder in "$dir/user/build/fairlock" "$build"; do
+    ls "$folder/include" "$folder/include/fairlock" | grep -vx -e port_openssl.h -e '.*:' >"$dir/$(basename "$folder")"
+  done
+  diff "$dir/$(basename "$build")" "$dir/fairlock" >"$dir/different" || fail "other headers: $(cat "$dir/different")"
+}
+
+# A shared object of a larger build, with headers called as ours.
+test_in_a_shared_object() {
+  project "$dir/user" "add_subdirectory($module fairlock)" 'add_library(plugin MODULE plugin.c)' \
+    'target_include_directories(plugin BEFORE PRIVATE .)' \
+    'target_link_options(plugin PRIVATE -Wl,-z,text)' 'target_link_libraries(plugin PRIVATE fairlock::fairlock)'
+  for name in engine port port_types resp state; do echo '#error the wrong one' >"$dir/user/$name.h"; done
+  mv "$dir/user/program.c" "$dir/user/plugin.c"
+  echo 'int main(void) { return 0; }' >"$dir/user/program.c"
+  built_by_cmake "$dir/user"
 }
 
 # As from a server, but from a file: only what the library needs is in it.
@@ -85,15 +100,24 @@ test_fetched() {
   takes_the_lock "$dir/user/build/program"
 }
 
-# Into $dir/there, and from there to $dir/prefix, as a package manager may.
+# installed VARIABLE=VALUE...: into $dir/there, and from there to $dir/prefix, as a package manager
+# may
 installed() {
-  expect 0 make -s install BUILD="$build" PREFIX="$dir/there"
+  expect 0 make -s install BUILD="$build" PREFIX="$dir/there" "$@"
   mv "$dir/there" "$dir/prefix"
 }
 
 test_installed() {
   installed
   project "$dir/user" "$(page 3)" "if(NOT fairlock_VERSION STREQUAL \"$version\")" 'message(FATAL_ERROR "version ${fairlock_VERSION}")' 'endif()'
+  built_by_cmake "$dir/user" -DCMAKE_PREFIX_PATH="$dir/prefix"
+  takes_the_lock "$dir/user/build/program"
+}
+
+# As Debian has it.
+test_installed_to_other_folders() {
+  installed LIBDIR="lib/$(gcc -print-multiarch)" INCLUDEDIR="$dir/there/usr/include"
+  project "$dir/user" "$(page 3)"
   built_by_cmake "$dir/user" -DCMAKE_PREFIX_PATH="$dir/prefix"
   takes_the_lock "$dir/user/build/program"
 }
@@ -106,14 +130,17 @@ finds() {
 }
 
 # Of another second number it is another interface; a higher third one is the same, with less wrong.
+# A candidate counts as what it is a candidate for: CMake can ask for numbers only.
 test_installed_versions() {
   installed
   mkdir "$dir/user"
   series=${version%.*}
-  for wanted in '' "$version" "$version EXACT" "$series" "$series.0" "${version%%.*}...9"; do
+  numbers=${version%%-*}
+  exact=$([ "$numbers" != "$version" ] || echo "$version EXACT")
+  for wanted in '' "$numbers" "$exact" "$series" "$series.0" "${version%%.*}...9"; do
     finds "$wanted" || fail "$version is not good enough for '$wanted': $(cat "$dir/err")"
   done
-  for wanted in "$series.99" "${version%%.*}.99" 99 "0...<$version" 99...100; do
+  for wanted in "$series.99" "${version%%.*}.99" 99 "0...<$numbers" 99...100; do
     ! finds "$wanted" || fail "$version is taken for '$wanted'"
     said "version: $version"
   done
@@ -125,7 +152,7 @@ test_installed_versions() {
 test_openssl() {
   link='target_link_libraries(program PRIVATE fairlock::openssl)'
   project "$dir/part" 'set(FAIRLOCK_TLS openssl)' "add_subdirectory($module fairlock)" "$link"
-  sed -i 's|^int main.*|#include <port_openssl.h>\nvoid *volatile used = port_openssl_init;\n&|' "$dir/part/program.c"
+  sed -i 's|^int main.*|#include <fairlock/port_openssl.h>\nvoid *volatile used = port_openssl_init;\n&|' "$dir/part/program.c"
   built_by_cmake "$dir/part"
   takes_the_lock "$dir/part/build/program"
   tls=$dir/tls # not in $build, which would go on with TLS
@@ -286,7 +313,7 @@ add_executable(program program.c)
 target_link_libraries(program PRIVATE fairlock zephyr)
 END_OF_CMAKE
   posix_program "$dir/user"
-  sed -i -e 's/posix\.h/port_sockets.h/' -e 's/struct port_posix /struct port_sockets /' \
+  sed -i -e 's|fairlock/port_posix\.h|port_sockets.h|' -e 's|fairlock/fairlock\.h|fairlock.h|' -e 's/struct port_posix /struct port_sockets /' \
     -e 's/port_posix_tcp.*/port_sockets_init(\&server, 0x7f000001, (uint16_t)atoi(argv[argc - 1]));/' \
     -e 's/<stdio\.h>/<stdio.h>\n#include <stdlib.h>/' "$dir/user/program.c"
   built_by_cmake "$dir/user"
@@ -298,5 +325,5 @@ END_OF_CMAKE
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests part_of_a_build fetched installed installed_versions openssl cortex_m3 own_threads \
+run_tests part_of_a_build in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
   component_of_esp_idf module_of_zephyr

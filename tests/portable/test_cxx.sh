@@ -11,7 +11,7 @@ build_cxx() {
   program=$1 source=$2
   shift 2
   tls=
-  [ ! -e "$build/include/port_openssl.h" ] || tls="-lssl -lcrypto"
+  [ ! -e "$build/include/fairlock/port_openssl.h" ] || tls="-lssl -lcrypto"
   expect 0 "$@" $strict -I"$build/include" -o "$dir/$program" "$source" "$build/liblock.a" $tls -pthread
 }
 
@@ -42,8 +42,8 @@ test_destroyed_without_a_server() {
 # Without exceptions and without a word from the program, lock() never comes back without the lock.
 test_aborts_by_default() {
   cat >"$dir/aborts.cc" <<'END'
-#include "fairlock.hpp"
-#include "port_posix.h"
+#include <fairlock/fairlock.hpp>
+#include <fairlock/port_posix.h>
 
 int main()
 {

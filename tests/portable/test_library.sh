@@ -1,6 +1,6 @@
 #!/bin/sh
-# The library as programs link it: all of it can be used from C++, and it takes no names but its
-# own.
+# The library as programs link it: all of it can be used from C++, it takes no names but its own,
+# and it can become a part of a shared object.
 # shellcheck source=tests/support/lib.sh disable=SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -13,7 +13,7 @@ compile_cxx() {
 use_from_cxx() {
   compile_cxx "$1"
   tls=
-  [ ! -e "$build/include/port_openssl.h" ] || tls="-lssl -lcrypto"
+  [ ! -e "$build/include/fairlock/port_openssl.h" ] || tls="-lssl -lcrypto"
   expect 0 "$1" -o "$dir/all" "$dir/all.o" "$build/liblock.a" $tls -pthread
   expect 0 "$dir/all" "$port"
 }
@@ -28,9 +28,9 @@ test_used_from_cxx_with_clang() {
 
 # What the headers declare, as the compiler sees it: "/* FILE:LINE:NC */ extern int NAME (...);"
 declared() {
-  for header in "$build"/include/*.h; do echo "#include \"$header\""; done >"$dir/headers.c"
+  for header in "$build"/include/fairlock/*.h; do echo "#include <fairlock/${header##*/}>"; done >"$dir/headers.c"
   expect 0 gcc -std=c11 -I"$build/include" -aux-info "$dir/declared" -c -o "$dir/headers.o" "$dir/headers.c"
-  grep -F "/* $build/include/" "$dir/declared" | sed 's/^[^*]*\*[^*]*\*\/ *//; s/ (.*//; s/.*[ *]//' | sort -u
+  grep -F "/* $build/include/fairlock/" "$dir/declared" | sed 's/^[^*]*\*[^*]*\*\/ *//; s/ (.*//; s/.*[ *]//' | sort -u
 }
 
 test_all_functions_are_used_from_cxx() {
@@ -51,5 +51,46 @@ test_symbols_have_a_prefix() {
   [ -z "$others" ] || fail "symbols without a prefix: $others"
 }
 
+# python_with_headers: the first Python that has them
+python_with_headers() {
+  for python in python3 /usr/bin/python3; do
+    headers=$($python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+    [ ! -e "$headers/Python.h" ] || return 0
+  done
+  fail "no Python has its headers"
+}
+
+# module OPTION...: one of Python's. -z text: nothing in its code is changed when it is loaded.
+module() {
+  expect 0 cc -shared -fPIC -Wall -Wextra -Werror -I"$build/include" -I"$headers" -o "$dir/doors.so" tests/portable/doors.c \
+    -L"$build" -llock -pthread -Wl,-z,text "$@"
+}
+
+# With two threads that take turns over one client. It may show what it has of the library, or not.
+test_in_a_shared_object() {
+  python_with_headers
+  module
+  module -Wl,--exclude-libs,ALL
+  nm -D --defined-only "$dir/doors.so" | awk '{ print $NF }' >"$dir/symbols"
+  [ "$(cat "$dir/symbols")" = PyInit_doors ] || fail "it shows $(tr '\n' ' ' <"$dir/symbols")"
+  cat >"$dir/turns.py" <<'EOF'
+import sys, threading
+import doors
+doors.open(sys.argv[1])
+tokens = [], []
+def take(tokens):
+    for turn in range(100):
+        tokens.append(doors.turn())
+threads = [threading.Thread(target=take, args=[list]) for list in tokens]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert all(list == sorted(list) for list in tokens)
+print(len(set(tokens[0] + tokens[1])), "turns", max(tokens[0] + tokens[1]))
+EOF
+  PYTHONPATH=$dir expect 0 timeout 60 $python "$dir/turns.py" "$port"
+  printed "200 turns $(redis hget 'fairlock:{door}' token)"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests used_from_cxx_with_gcc used_from_cxx_with_clang all_functions_are_used_from_cxx symbols_have_a_prefix
+run_tests used_from_cxx_with_gcc used_from_cxx_with_clang all_functions_are_used_from_cxx symbols_have_a_prefix \
+  in_a_shared_object

@@ -153,7 +153,7 @@ each_of() {
 
 test_make_builds_what_the_readme_says() {
   expect 0 make BUILD="$build"
-  for file in liblock.a fairlock include/fairlock.h include/port_types.h; do
+  for file in liblock.a fairlock include/fairlock/fairlock.h include/fairlock/port_types.h; do
     [ -e "$build/$file" ] || fail "no $file"
   done
 }
@@ -194,7 +194,8 @@ test_c_of_the_ports_page_compiles() {
     grep -v '^#' "$dir/block"
     echo '}'
   } >"$dir/example.c"
-  expect 0 cc -std=c11 -Wall -Wextra -Werror -Iport -Iport/posix -Iport/openssl -Iport/conformance \
+  expect 0 make "$dir/tls/include/fairlock" BUILD="$dir/tls" TLS=openssl
+  expect 0 cc -std=c11 -Wall -Wextra -Werror -I"$dir/tls/include" -Iport -Iport/posix -Iport/conformance \
     -c -o "$dir/example.o" "$dir/example.c"
 }
 

@@ -216,9 +216,9 @@ test_install() {
   PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig
   export PKG_CONFIG_PATH
   cat >"$dir/program.c" <<'EOF'
-#include <fairlock.h>
-#include <port_openssl.h>
-#include <port_posix.h>
+#include <fairlock/fairlock.h>
+#include <fairlock/port_openssl.h>
+#include <fairlock/port_posix.h>
 #include <stdio.h>
 
 static char receive[512], send[512];

@@ -11,9 +11,8 @@
  *
  * Acquires all the locks, holds them until a line or the end of its input comes, and releases them.
  */
-#include "fairlock.h"
-#include "port_posix.h"
-
+#include <fairlock/fairlock.h>
+#include <fairlock/port_posix.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  * The loop is one thread. With several, each operation but the first of a coroutine that has moved
  * to another thread begins with fairlock_take_over().
  */
-#include "fairlock.h"
-#include "port_posix.h"
+#include <fairlock/fairlock.h>
+#include <fairlock/port_posix.h>
 
 #include <coroutine>
 #include <cstdio>

@@ -11,10 +11,9 @@
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
-#include "fairlock.h"
-#include "port_posix.h"
-
 #include <errno.h>
+#include <fairlock/fairlock.h>
+#include <fairlock/port_posix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>

@@ -12,9 +12,8 @@
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
-#include "fairlock.h"
-#include "port_posix.h"
-
+#include <fairlock/fairlock.h>
+#include <fairlock/port_posix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>

@@ -1,6 +1,6 @@
 /* The types of a port that is wrong on purpose; see ../faulty.c. */
-#ifndef PORT_TYPES_H
-#define PORT_TYPES_H
+#ifndef FAIRLOCK_PORT_TYPES_H
+#define FAIRLOCK_PORT_TYPES_H
 
 #include <pthread.h>
 #include <stdbool.h>
