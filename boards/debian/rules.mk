@@ -7,7 +7,7 @@ DEB_TREE := $(DEB)/fairlock-$(VERSION)
 PACKAGES_DEB := build-essential debhelper libssl-dev
 
 .PHONY: deb
-deb: ## make Debian packages of the command and of the library, in build/deb
+deb: ## make Debian packages of the command and of the library in build/deb
 	@sh tests/tools/need.sh $(PACKAGES_DEB)
 	@rm -rf $(DEB) && mkdir -p $(DEB_TREE)
 	@sh tests/tools/sources.sh '*' | tar -cf - -T - | tar -xf - -C $(DEB_TREE)

@@ -39,7 +39,7 @@ $(BUILD)/%.cmake: boards/cmake/%.cmake.in FORCE
 FORCE:
 
 .PHONY: install
-install: all $(PC_FILES) $(CMAKE_FILES) ## install headers, library, command, man page and completions below PREFIX (and DESTDIR); BINDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR
+install: all $(PC_FILES) $(CMAKE_FILES) ## install headers, library, command, man page and completions below PREFIX (and DESTDIR), or where BINDIR, LIBDIR, INCLUDEDIR, DATADIR and MANDIR say
 	$(INSTALLER) -d $(TO_BIN) $(TO_PKGCONFIG) $(TO_CMAKE) $(TO_INCLUDE) $(TO_MAN) $(TO_BASH) $(TO_ZSH)
 	$(INSTALLER) -m 755 $(BUILD)/fairlock $(TO_BIN)/fairlock
 	$(INSTALLER) -m 644 $(BUILD)/liblock.a $(TO_LIB)/liblock.a
