@@ -118,7 +118,7 @@ $(BUILD)/tests/unit/test_unpack: $(BUILD)/tests/sim/sha1.o
 # One suite in several files; its fixture is that of two others, too.
 ENGINE_TESTS := $(wildcard tests/unit/engine_*.c)
 $(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
-$(BUILD)/tests/unit/test_events $(BUILD)/tests/unit/test_topology: $(BUILD)/tests/unit/engine_fixture.o
+$(addprefix $(BUILD)/tests/unit/test_,credentials events topology): $(BUILD)/tests/unit/engine_fixture.o
 
 $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)

@@ -259,6 +259,14 @@ void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log)
   fairlock_engine_keep_log(&client->engine, log);
 }
 
+void fairlock_use_credentials(struct fairlock_client *client,
+                              struct fairlock_credentials *credentials)
+{
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
+  FAIRLOCK_ASSERT(credentials != NULL && credentials->function != NULL);
+  fairlock_engine_use_credentials(&client->engine, credentials);
+}
+
 int fairlock_connect(struct fairlock_client *client)
 {
   if (forked(client)) return FAIRLOCK_FORKED;

@@ -44,6 +44,8 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   size_t id = config->client_id != NULL ? strlen(config->client_id) : 0;
   memset(engine, 0, sizeof *engine);
   engine->config = config;
+  engine->user = config->user;
+  engine->password = config->password;
   engine->window = SEQUENCES;
   fairlock_set_timeouts(engine);
   engine->connect_ms = config_or(config->connect_ms, engine->waiter_ms);
@@ -148,6 +150,7 @@ void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
   engine->reads = 0;
   engine->writing = true;
   engine->request_done = 0;
+  if (engine->credentials != NULL) engine->credentials->authentication->opened(engine);
 }
 
 void fairlock_engine_fail(struct fairlock_engine *engine, int status)
@@ -247,8 +250,9 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->send_end = 0;
   engine->receive_end = 0;
   fairlock_pipeline_end(engine);
-  /* retrying does not change the certificates */
-  if (failed) fail_all(engine, engine->last_error, engine->last_error == FAIRLOCK_UNTRUSTED);
+  /* certificates that were never trusted do not change by retrying; others may be changing */
+  bool never = engine->last_error == FAIRLOCK_UNTRUSTED && engine->id_size == 0;
+  if (failed) fail_all(engine, engine->last_error, never);
   else fairlock_reschedule_all(engine);
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
@@ -291,9 +295,14 @@ static uint32_t connection_limit(const struct fairlock_engine *engine);
  */
 static bool begin_request(struct fairlock_engine *engine)
 {
+  struct fairlock *handle;
   if (engine->writing) return true;
-  struct fairlock *handle = next_to_send(engine);
-  if (handle == NULL || reached(engine->now, connection_limit(engine))) return false;
+  if (reached(engine->now, connection_limit(engine))) return false;
+  do {
+    handle = next_to_send(engine);
+    if (handle == NULL) return false;
+    /* without credentials there is no AUTH for now, and another handle is next */
+  } while (handle->phase == AUTHENTICATING && !engine->credentials->authentication->ask(engine));
   fairlock_freeze_request(handle);
   engine->request_done = 0;
   engine->writing = true;

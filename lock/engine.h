@@ -151,7 +151,10 @@ enum fairlock_status {
   /* no connection to the server. Check address and network; try again */
   FAIRLOCK_UNREACHABLE = -9,
 
-  /* NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL */
+  /*
+   * NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL. Or a function that gives
+   * credentials has none
+   */
   FAIRLOCK_DENIED = -10,
 
   /* the server does not speak RESP3, or lacks a command. Redis 6.2 or newer is needed */
@@ -204,6 +207,7 @@ enum fairlock_status {
 };
 
 struct fairlock;
+struct fairlock_credentials;
 struct fairlock_engine;
 struct resp_event;
 
@@ -249,7 +253,7 @@ struct fairlock_config {
    */
   const char *client_id;
 
-  /* NULL: the server's default user */
+  /* NULL: the server's default user. Where these two change: struct fairlock_credentials */
   const char *user;
 
   /* NULL: no authentication */
@@ -358,6 +362,7 @@ struct fairlock_topology {
   uint16_t state;       /* what is known of the servers */
   uint8_t redirections; /* in a row */
   bool several;         /* seeds */
+  bool asks;            /* the connection is, or will be, to a Sentinel */
 };
 
 /* What a log reports of the connection. */
@@ -429,7 +434,7 @@ struct fairlock_counters {
   /* connections made */
   uint32_t connects;
 
-  /* scripts sent */
+  /* scripts sent, and AUTHs on standing connections */
   uint32_t requests;
 };
 
@@ -478,6 +483,70 @@ typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *c
 /* struct fairlock, a handle, and struct fairlock_engine: the caller's memory, all private */
 #include "state.h"
 
+/* User and password for one server, as a function gives them. */
+struct fairlock_login {
+  /* said to the function: they are for a Sentinel, which has other users than the master */
+  bool sentinel;
+
+  /* said to the function: what it gave last for this purpose was refused. Do not give it again */
+  bool refused;
+
+  /* to be set. NULL, as they are before: the default user; no authentication */
+  const char *user;
+  const char *password;
+
+  /*
+   * to be set: for how long from now they are valid, in ms; more than FAIRLOCK_DURATION_MAX_MS
+   * counts as that. 0, as it is before: no end is known
+   */
+  uint32_t valid_ms;
+};
+
+/*
+ * Gives user and password: fills in login, and returns true. False: there are none now. The strings
+ * must stay unchanged until the function is called again. Called at each greeting, in whichever task
+ * services the client, inside the engine: it must be short, wait for nothing (a token is fetched by
+ * a task of yours, and kept), and call no function of the library.
+ */
+typedef bool (*fairlock_credentials_fn)(struct fairlock_login *login, void *context);
+
+/*
+ * Credentials that change: see fairlock_use_credentials(). The caller's memory, which must stay
+ * valid, and where it is, as long as the client. Programs without them link none of this.
+ *
+ * A connection begins with what the function gives then. If it has none, or the server says
+ * WRONGPASS or NOAUTH, the connection is given up, and another one is made after the usual pause; so
+ * too when a request is answered by NOAUTH. Meanwhile holds and waits go on as without a connection:
+ * a wait ends after offline_ms, as FAIRLOCK_DENIED. What cannot wait ends at once.
+ *
+ * If what was given has an end, the function is asked again when three quarters of that time have
+ * passed, and the standing connection says AUTH. Subscriptions and requests under way are not
+ * touched. If there is nothing new, or the server refuses it, the connection goes on as the user
+ * that it was, and this is tried again after half of what is left, after 1 s at least; after the
+ * end, every 5 s, until the server closes the connection.
+ */
+struct fairlock_credentials {
+  /* called when user and password are needed */
+  fairlock_credentials_fn function;
+
+  /* handed to function */
+  void *context;
+
+  /* the rest is private */
+  const struct fairlock_authentication *authentication;
+
+  /* what was given last, to a Sentinel if `sentinel`, ends; 0: no end is known */
+  uint32_t valid_ms;
+  uint32_t given_at;
+  bool sentinel;
+
+  /* what was given last was refused: by a server, by a Sentinel */
+  bool refused[2];
+
+  /* sends the AUTH */
+  struct fairlock handle;
+};
+
 /* FAIRLOCK_VERSION of the library that is linked. In constant memory. */
 const char *fairlock_version(void);
 
@@ -504,6 +573,13 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
  * log. log must stay valid as long as the engine.
  */
 void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log);
+
+/*
+ * Asks credentials->function for user and password from now on, not the configuration and the
+ * topology. Call it before the first operation. credentials must stay valid as long as the engine.
+ */
+void fairlock_engine_use_credentials(struct fairlock_engine *engine,
+                                     struct fairlock_credentials *credentials);
 
 /*
  * The cluster slot of the lock called name, 0 to 16383: CRC16 of the name, or of the part within

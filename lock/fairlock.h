@@ -136,6 +136,16 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
 void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log);
 
 /*
+ * Makes the client ask credentials->function for user and password whenever it needs them, instead
+ * of taking them from the configuration and the topology: for tokens that expire, and passwords that
+ * are rotated. See struct fairlock_credentials. credentials, with function and context set, stays
+ * the caller's. Call it after fairlock_client_init(), before the first operation. Credentials that
+ * were set before no longer count. A program that does not call it links none of it.
+ */
+void fairlock_use_credentials(struct fairlock_client *client,
+                              struct fairlock_credentials *credentials);
+
+/*
  * Makes handle a view of the lock called name, a string, which stays the caller's.
  * fairlock_init_bytes() takes any bytes. Returns FAIRLOCK_OK, _INVALID (empty) or _TOO_LONG (does
  * not fit the receive buffer).
@@ -185,8 +195,11 @@ int fairlock_start_deinit(struct fairlock *handle);
  *                         wait_ms is 0, as soon as the server or its connection refuses) there was
  *                         no useful answer, for this reason
  *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL
- *                         the server does not serve us; see fairlock_error()
- *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once
+ *                         the server does not serve us; see fairlock_error(). With credentials that
+ *                         change, a wait ends by WRONGPASS or NOAUTH only after offline_ms
+ *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once if this
+ *                         client has never been connected, else after offline_ms: certificates may
+ *                         be changing
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 

@@ -45,6 +45,7 @@ static const struct {
     [LOST] = {0, 0, 0},
     [FORCING] = {KIND_FORCE, 1, 1},
     [INSPECTING] = {KIND_INSPECT, 0, 1},
+    [AUTHENTICATING] = {KIND_AUTH, 0, 1},
 };
 
 static bool pending(const struct fairlock *handle)
@@ -761,7 +762,7 @@ void fairlock_on_broken(struct fairlock *handle)
   fairlock_pipeline_forget(handle);
   fairlock_pipeline_keep_kinds(handle, 0);
   handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING);
-  if (handle->phase == REMOVING && nothing_there(handle)) {
+  if (handle->phase == AUTHENTICATING || (handle->phase == REMOVING && nothing_there(handle))) {
     become_free(handle, FAIRLOCK_OK);
     return;
   }

@@ -1,5 +1,5 @@
 /*
- * What the files of the engine share. There are ten, each with one job:
+ * What the files of the engine share. There are eleven, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   pipeline.c    what is under way: sequence numbers, and whose answer comes next
@@ -10,6 +10,7 @@
  *   inspect.c     looking at a lock without touching it
  *   topology.c    servers that move, and replicas
  *   events.c      tells what happens to the connection
+ *   credentials.c user and password that change
  *   version.c     says which release it is
  */
 #ifndef FAIRLOCK_INTERNAL_H
@@ -81,7 +82,10 @@ enum phase {
   FORCING,
 
   /* asks who holds and who waits */
-  INSPECTING
+  INSPECTING,
+
+  /* of credentials.c: says AUTH at its time, on this connection only */
+  AUTHENTICATING
 };
 
 static inline bool waiting(const struct fairlock *handle)
@@ -120,7 +124,8 @@ enum kind {
   KIND_LEAVE = 8,
 
   KIND_FORCE = 16,
-  KIND_INSPECT = 32
+  KIND_INSPECT = 32,
+  KIND_AUTH = 64
 };
 
 enum flags {
@@ -250,6 +255,13 @@ struct fairlock_router {
   bool (*closed)(struct fairlock_engine *engine);
 };
 
+/* What credentials that change need. credentials.c defines it, for the same reason. */
+struct fairlock_authentication {
+  void (*opened)(struct fairlock_engine *engine);
+  bool (*ask)(struct fairlock_engine *engine);
+  void (*write)(const struct fairlock_engine *engine, struct resp_writer *writer);
+};
+
 /* engine.c */
 
 /* Sets waiter_ms and response_ms, which follow the configuration and the measured round trip. */
@@ -303,19 +315,19 @@ uint32_t fairlock_ends_in(const struct fairlock *handle);
 void fairlock_write_text(struct resp_writer *writer, const char *text);
 void fairlock_write_command(struct resp_writer *writer, const char *name, int words);
 size_t fairlock_channel_size(const struct fairlock *handle);
-void fairlock_write_hello(struct resp_writer *writer, const char *user, const char *password,
-                          const char *client_name);
+void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer);
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 
 /* HELLO, [ROLE], [SELECT database], TIME. Here so that without a topology there is no ROLE. */
-static inline void fairlock_write_greeting(struct resp_writer *writer,
-                                           const struct fairlock_config *config, bool role)
+static inline void fairlock_write_greeting(const struct fairlock_engine *engine,
+                                           struct resp_writer *writer, bool role)
 {
-  fairlock_write_hello(writer, config->user, config->password, config->client_name);
+  uint32_t database = engine->config->database;
+  fairlock_write_hello(engine, writer);
   if (role) fairlock_write_command(writer, "ROLE", 1);
-  if (config->database > 0) {
+  if (database > 0) {
     fairlock_write_command(writer, "SELECT", 2);
-    resp_write_bulk_number(writer, config->database);
+    resp_write_bulk_number(writer, database);
   }
   fairlock_write_command(writer, "TIME", 1);
 }

@@ -336,8 +336,7 @@ void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event)
     engine->id_is_next = false;
     engine->addressee = NULL;
   }
-  const struct fairlock_topology *topology = engine->topology;
-  if (topology != NULL && topology->router->event(engine, event)) return;
+  if (engine->filter != NULL && engine->filter(engine, event)) return;
   if (event->depth == 1) on_element(engine, event);
   if (!event->last || engine->value_type == RESP_PUSH) return;
   bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;

@@ -3,7 +3,8 @@
  *
  * A request that does not fit the send buffer is written again from its start for each piece, and
  * the writer skips what was already sent. So it may depend on nothing but engine->request, the
- * handle's name and the configuration, none of which changes meanwhile. Whatever comes from the
+ * handle's name, user and password, and the configuration, none of which changes meanwhile. Whatever
+ * comes from the
  * caller is sent as the payload of a bulk string, with its length in front, so none of it can be
  * read as a command.
  */
@@ -173,16 +174,16 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 }
 
 /* HELLO 3 [AUTH user password] [SETNAME name] */
-void fairlock_write_hello(struct resp_writer *writer, const char *user, const char *password,
-                          const char *client_name)
+void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
+  const char *client_name = engine->config->client_name;
   fairlock_write_command(writer, "HELLO",
-                         2 + (password != NULL ? 3 : 0) + (client_name != NULL ? 2 : 0));
+                         2 + (engine->password != NULL ? 3 : 0) + (client_name != NULL ? 2 : 0));
   fairlock_write_text(writer, "3");
-  if (password != NULL) {
+  if (engine->password != NULL) {
     fairlock_write_text(writer, "AUTH");
-    fairlock_write_text(writer, user != NULL ? user : "default");
-    fairlock_write_text(writer, password);
+    fairlock_write_text(writer, engine->user != NULL ? engine->user : "default");
+    fairlock_write_text(writer, engine->password);
   }
   if (client_name != NULL) {
     fairlock_write_text(writer, "SETNAME");
@@ -193,7 +194,9 @@ void fairlock_write_hello(struct resp_writer *writer, const char *user, const ch
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   if (engine->request.handle == NULL) {
-    fairlock_write_greeting(writer, engine->config, false);
+    fairlock_write_greeting(engine, writer, false);
+  } else if (engine->request.kind == KIND_AUTH) {
+    engine->credentials->authentication->write(engine, writer);
   } else {
     write_request(writer, &engine->request);
   }

@@ -249,6 +249,14 @@ struct fairlock_engine {
   fairlock_report_fn report;
   void *report_context;
 
+  struct fairlock_credentials *credentials; /* NULL: the configuration's */
+
+  /* sent by the next greeting or AUTH: the configuration's, or by topology.c and credentials.c */
+  const char *user, *password;
+
+  /* looks at each event before reply.c does, which does not see it if true; NULL: nobody does */
+  bool (*filter)(struct fairlock_engine *engine, struct resp_event *event);
+
   struct resp_decoder decoder;
   struct fairlock_counters counters; /* by all */
 

@@ -39,20 +39,17 @@ enum state {
   /* the connection is, or will be, to `address`, not to a seed */
   AWAY = 4,
 
-  /* the connection is, or will be, to a Sentinel */
-  ASKS = 8,
-
   /* of this connection's server: a node of a cluster, a replica, knows SSUBSCRIBE (since 7.0) */
-  CLUSTER = 16,
-  REPLICA = 32,
-  SHARDED = 64,
+  CLUSTER = 8,
+  REPLICA = 16,
+  SHARDED = 32,
 
   /* the reply to a script that holds has come, and waits for the WAIT's */
-  SCRIPT_DONE = 128,
+  SCRIPT_DONE = 64,
 
   /* this connection's server has to show that it is in a replication group; it has */
-  PROVES = 256,
-  REPLICATED = 512
+  PROVES = 128,
+  REPLICATED = 256
 };
 
 /* What follows the last such character, or all of the text when it has none. */
@@ -94,6 +91,7 @@ static bool all_in_slot(const struct fairlock_engine *engine, int64_t slot)
   const struct fairlock *handle = engine->first;
   while (handle != NULL &&
          (handle->phase == FREE || (ending(handle) && handle->result != FAIRLOCK_PENDING) ||
+          handle->phase == AUTHENTICATING ||
           fairlock_slot(handle->name, handle->name_size) == slot))
     handle = fairlock_schedule_next(handle, true);
   return handle == NULL;
@@ -154,7 +152,7 @@ static bool route_greeting(struct fairlock_engine *engine, const struct resp_eve
   if (event->depth == 1) route_hello(engine, event);
   if (!event->last || engine->value_type != RESP_MAP) return false;
   engine->sharded = (~topology->state & (CLUSTER | SHARDED)) == 0;
-  if (topology->state & ASKS) fairlock_greeting_goes_on(engine, RESOLVING);
+  if (topology->asks) fairlock_greeting_goes_on(engine, RESOLVING);
   else if (topology->cluster && !(topology->state & CLUSTER))
     refuse(engine, FAIRLOCK_REFUSED, "not a node of a cluster");
   else if ((topology->state & (CLUSTER | REPLICA)) == REPLICA)
@@ -313,16 +311,15 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
 {
   const struct fairlock_topology *topology = engine->topology;
   bool greeting = engine->request.handle == NULL;
-  if (greeting && topology->state & ASKS) {
-    fairlock_write_hello(writer, topology->sentinel_user, topology->sentinel_password,
-                         engine->config->client_name);
+  if (greeting && topology->asks) {
+    fairlock_write_hello(engine, writer);
     fairlock_write_command(writer, "SENTINEL", 3);
     fairlock_write_text(writer, "GET-MASTER-ADDR-BY-NAME");
     fairlock_write_text(writer, topology->service);
     return;
   }
   if (greeting) {
-    fairlock_write_greeting(writer, engine->config, topology->state & PROVES);
+    fairlock_write_greeting(engine, writer, topology->state & PROVES);
     return;
   }
   fairlock_write_output(engine, writer);
@@ -338,8 +335,17 @@ static void choose_seed(struct fairlock_topology *topology)
   bool more = topology->aim != NULL && topology->aim(topology->aim_context, NULL);
   topology->several |= more;
   topology->state = more ? MORE : 0;
-  if (topology->service != NULL) topology->state |= ASKS;
-  else if (topology->several && !topology->cluster) topology->state |= PROVES;
+  if (topology->several && topology->service == NULL && !topology->cluster)
+    topology->state |= PROVES;
+}
+
+/* Who we are on the next connection, which is to a Sentinel, or not. */
+static void choose_user(struct fairlock_engine *engine, bool asks)
+{
+  struct fairlock_topology *topology = engine->topology;
+  topology->asks = asks;
+  engine->user = asks ? topology->sentinel_user : engine->config->user;
+  engine->password = asks ? topology->sentinel_password : engine->config->password;
 }
 
 /*
@@ -354,6 +360,7 @@ static bool closed(struct fairlock_engine *engine)
   engine->sharded = false;
   if (moved) topology->state = (uint16_t)(AWAY | (more ? MORE : 0));
   else choose_seed(topology);
+  choose_user(engine, topology->service != NULL && !moved);
   if (at_once) engine->backoff_ms = 0;
   if (engine->backoff_ms > PAUSE_MAX_MS) engine->backoff_ms = PAUSE_MAX_MS;
   return moved || more;
@@ -376,11 +383,13 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   topology->redirections = 0;
   topology->several = false;
   engine->topology = topology;
+  if (engine->filter == NULL) engine->filter = route_event;
   engine->synced = topology->replicas > 0;
   if (engine->synced) engine->window = 1;
   if (config->connect_ms == 0) engine->connect_ms = CONNECT_MS;
   if (config->offline_ms == 0) engine->offline_ms = OFFLINE_MS;
   choose_seed(topology);
+  choose_user(engine, topology->service != NULL);
   return FAIRLOCK_OK;
 }
 

@@ -82,6 +82,12 @@ static void count_connections(fairlock_log_event event, int, const char *, void 
   if (event == FAIRLOCK_LOG_CONNECTED) ++*static_cast<int *>(context);
 }
 
+/* As of a server without users. */
+static bool give_credentials(fairlock_login *login, void *)
+{
+  return !login->refused;
+}
+
 /* Nobody answers. */
 static void engine()
 {
@@ -98,6 +104,9 @@ static void engine()
   log.function = count_connections;
   log.context = &connections;
   fairlock_engine_keep_log(&engine, &log);
+  fairlock_credentials credentials = fairlock_credentials();
+  credentials.function = give_credentials;
+  fairlock_engine_use_credentials(&engine, &credentials);
   CHECK(fairlock_slot("123456789", 9) == 12739);
   fairlock_engine_connect(&engine, 0);
   CHECK(fairlock_engine_wants(&engine, 0) == FAIRLOCK_CONNECT);
@@ -202,6 +211,9 @@ static void client(const char *service)
   log.function = count_connections;
   log.context = &connections;
   fairlock_keep_log(&client, &log);
+  fairlock_credentials credentials = fairlock_credentials();
+  credentials.function = give_credentials;
+  fairlock_use_credentials(&client, &credentials);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
   CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);

@@ -86,6 +86,7 @@ void test_greeting_with_everything(void)
   config.user = "user";
   config.client_name = "name";
   config.database = 3;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   fairlock_engine_opening(&engine, now);
   fairlock_engine_opened(&engine, now);
   CHECK(sends("*7\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$4\r\nuser\r\n$4\r\npass\r\n$"

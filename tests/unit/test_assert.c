@@ -85,6 +85,20 @@ static void call_keep_log(void)
   else fairlock_keep_log(&good, NULL);
 }
 
+static bool no_credentials(struct fairlock_login *login, void *context)
+{
+  (void)login;
+  (void)context;
+  return false;
+}
+
+static void call_use_credentials(void)
+{
+  static struct fairlock_credentials credentials = {.function = no_credentials};
+  if (client != NULL) fairlock_use_credentials(client, &credentials);
+  else fairlock_use_credentials(&good, NULL);
+}
+
 static void call_connect(void)
 {
   (void)fairlock_connect(client);
@@ -241,6 +255,7 @@ static const struct {
              CALL(client_deinit),
              CALL(follow),
              CALL(keep_log),
+             CALL(use_credentials),
              CALL(connect),
              CALL(init),
              CALL(init_bytes),

@@ -1,0 +1,163 @@
+/*
+ * User and password from a function of the caller: asked for at each greeting, and again before
+ * they end, for an AUTH on the standing connection.
+ *
+ * The AUTH is the request of a handle that is here for nothing else. So it is due by the schedule,
+ * goes out between other requests, and has a sequence number, by which its answer is known. It begins
+ * no hold, and waits for nobody; without a connection it wants nothing.
+ *
+ * The engine calls this file through pointers alone, so a program that does not call
+ * fairlock_use_credentials() links none of it.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+/* The soonest that an AUTH is said again after one that was accepted, and after one that was not. */
+#define SOONEST_AUTH_MS 500U
+#define AUTH_RETRY_MS   1000U
+
+/* How often what has ended is tried to be replaced. */
+#define LATE_RETRY_MS 5000U
+
+static bool ask(struct fairlock_engine *engine, bool sentinel)
+{
+  struct fairlock_credentials *credentials = engine->credentials;
+  struct fairlock_login login = {.sentinel = sentinel, .refused = credentials->refused[sentinel]};
+  credentials->sentinel = sentinel;
+  if (!credentials->function(&login, credentials->context)) return false;
+  credentials->refused[sentinel] = false;
+  engine->user = login.user;
+  engine->password = login.password;
+  credentials->given_at = engine->now;
+  credentials->valid_ms =
+      login.valid_ms < FAIRLOCK_DURATION_MAX_MS ? login.valid_ms : FAIRLOCK_DURATION_MAX_MS;
+  return true;
+}
+
+/* The next AUTH is due after this time. */
+static void schedule(struct fairlock *handle, uint32_t in_ms)
+{
+  struct fairlock_engine *engine = handle->engine;
+  handle->sends_at = engine->now + in_ms;
+  fairlock_schedule_remove(handle);
+  fairlock_schedule_insert(handle, engine->now + fairlock_due_in(handle));
+}
+
+/* The server has accepted what was given, or is about to be asked to. */
+static void use(struct fairlock_credentials *credentials)
+{
+  struct fairlock *handle = &credentials->handle;
+  uint32_t wait = credentials->valid_ms / 4 * 3;
+  handle->phase = credentials->valid_ms > 0 ? AUTHENTICATING : FREE;
+  handle->ends_at = credentials->given_at + credentials->valid_ms;
+  schedule(handle, wait > SOONEST_AUTH_MS ? wait : SOONEST_AUTH_MS);
+}
+
+/* There is nothing new, or the server has refused it: the connection goes on with what it has. */
+static void try_later(struct fairlock *handle)
+{
+  uint32_t now = handle->engine->now;
+  bool over = due(now, handle->ends_at);
+  uint32_t half = (handle->ends_at - now) / 2;
+  schedule(handle, over ? LATE_RETRY_MS : half > AUTH_RETRY_MS ? half : AUTH_RETRY_MS);
+}
+
+/* Keeps the error's text for fairlock_error(). */
+static void keep_text(struct fairlock_engine *engine, const void *text, size_t size)
+{
+  if (size >= sizeof engine->error) size = sizeof engine->error - 1;
+  if (size > 0) memcpy(engine->error, text, size);
+  engine->error[size] = 0;
+}
+
+static void opened(struct fairlock_engine *engine)
+{
+  static const char none[] = "no credentials at present";
+  bool sentinel = engine->topology != NULL && engine->topology->asks;
+  if (ask(engine, sentinel)) {
+    use(engine->credentials);
+    return;
+  }
+  keep_text(engine, none, sizeof none - 1);
+  fairlock_engine_fail(engine, FAIRLOCK_DENIED);
+}
+
+/* Asks for what the next AUTH says. */
+static bool ask_again(struct fairlock_engine *engine)
+{
+  bool given = ask(engine, false) && engine->password != NULL;
+  if (!given) try_later(&engine->credentials->handle);
+  return given;
+}
+
+static void write_auth(const struct fairlock_engine *engine, struct resp_writer *writer)
+{
+  fairlock_write_command(writer, "AUTH", 3);
+  fairlock_write_text(writer, engine->user != NULL ? engine->user : "default");
+  fairlock_write_text(writer, engine->password);
+}
+
+/* The server does not accept what was given last. */
+static bool refuses(const struct resp_event *event)
+{
+  return fairlock_begins(event, "WRONGPASS") || fairlock_begins(event, "NOAUTH");
+}
+
+/* An event of the answer to an AUTH. */
+static void on_auth(struct fairlock_engine *engine, const struct resp_event *event, bool error)
+{
+  struct fairlock_credentials *credentials = engine->credentials;
+  if (!error && event->type != RESP_SIMPLE_STRING) {
+    fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
+    return;
+  }
+  fairlock_pipeline_count(engine);
+  (void)fairlock_pipeline_answered(&credentials->handle);
+  if (!error) {
+    use(credentials);
+    return;
+  }
+  credentials->refused[false] = refuses(event);
+  keep_text(engine, event->data, event->size);
+  try_later(&credentials->handle);
+}
+
+/* Looks at an event before the topology and the engine do. True: they must not see it. */
+static bool filter(struct fairlock_engine *engine, struct resp_event *event)
+{
+  struct fairlock_credentials *credentials = engine->credentials;
+  const struct fairlock_topology *topology = engine->topology;
+  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
+  bool push = engine->value_type == RESP_PUSH;
+  if (!push && fairlock_next_answered(engine) == &credentials->handle &&
+      fairlock_pipeline_expects(engine)) {
+    on_auth(engine, event, error);
+    return true;
+  }
+  if (error && refuses(event)) {
+    credentials->refused[credentials->sentinel] = true;
+    keep_text(engine, event->data, event->size);
+    fairlock_engine_fail(engine, FAIRLOCK_DENIED);
+    /* who waits for a connection goes on waiting; a request is sent again on the next one */
+    if (engine->stage < UP) return true;
+  }
+  return topology != NULL && topology->router->event(engine, event);
+}
+
+static const struct fairlock_authentication authentication = {opened, ask_again, write_auth};
+
+void fairlock_engine_use_credentials(struct fairlock_engine *engine,
+                                     struct fairlock_credentials *credentials)
+{
+  struct fairlock *handle = &credentials->handle;
+  if (engine->credentials != NULL) fairlock_schedule_remove(&engine->credentials->handle);
+  memset(handle, 0, sizeof *handle);
+  handle->engine = engine;
+  fairlock_schedule_insert(handle, engine->now + FAR);
+  credentials->authentication = &authentication;
+  credentials->refused[false] = false;
+  credentials->refused[true] = false;
+  engine->credentials = credentials;
+  engine->filter = filter;
+}
