@@ -112,6 +112,7 @@ static void on_event(enum fairlock_log_event kind, int status, const char *text,
   /* what a log is told of these are only the status's words */
   bool ended = kind == FAIRLOCK_LOG_NOT_CONNECTED || kind == FAIRLOCK_LOG_DISCONNECTED;
   if (ended && failed) session_current_reason(hold->session, event.text);
+  else if (ended && status == FAIRLOCK_DENIED) session_no_password(hold->session, event.text);
   else if (!ended && text != NULL) snprintf(event.text, sizeof event.text, "%s", text);
   _Static_assert(sizeof event <= _POSIX_PIPE_BUF, "a pipe takes it whole, or not at all");
   ssize_t written = write(hold->events, &event, sizeof event);
@@ -230,7 +231,8 @@ static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
 static bool asks_again(int why)
 {
   return why == FAIRLOCK_UNAVAILABLE || why == FAIRLOCK_READONLY || why == FAIRLOCK_OOM ||
-         why == FAIRLOCK_MISCONF || why == FAIRLOCK_UNSYNCED;
+         why == FAIRLOCK_MISCONF || why == FAIRLOCK_UNSYNCED || why == FAIRLOCK_DENIED ||
+         why == FAIRLOCK_UNTRUSTED;
 }
 
 /* Reports once why a server refuses for now. One that cannot be reached may soon be back. */

@@ -121,6 +121,47 @@ static int read_password(char *password, const char *path)
   return EXIT_NO_INPUT;
 }
 
+/* The file can be read again, and a new password may be in it then; a pipe is read once. */
+static const char *changing(const char *path)
+{
+  struct stat status;
+  return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? path : NULL;
+}
+
+/*
+ * Reads a password anew. Returns what is wrong, or NULL. While somebody rewrites the file it may be
+ * missing or empty, and what it has become may be no file.
+ */
+static const char *read_again(char *password, const char *path)
+{
+  struct stat status;
+  const char *wrong = NULL;
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0) return strerror(errno);
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) wrong = "it is no longer a file";
+  else wrong = read_first_line(file, password, PASSWORD_SIZE);
+  (void)close(file);
+  return wrong;
+}
+
+/* Gives the client what it needs for a connection. */
+static bool give_login(struct fairlock_login *login, void *context)
+{
+  struct session *session = context;
+  bool sentinel = login->sentinel;
+  const char *path = sentinel ? session->sentinel_password_file : session->password_file;
+  const char *wrong = NULL;
+  if (path != NULL)
+    wrong = read_again(sentinel ? session->sentinel_password : session->password, path);
+  pthread_mutex_lock(&session->addresses.mutex);
+  snprintf(session->no_password, sizeof session->no_password, "%s%s",
+           wrong != NULL ? "password file: " : "", wrong != NULL ? wrong : "");
+  pthread_mutex_unlock(&session->addresses.mutex);
+  login->user = sentinel ? session->topology.sentinel_user : session->config.user;
+  login->password = sentinel ? session->topology.sentinel_password : session->config.password;
+  return wrong == NULL;
+}
+
 /* Overwrites a value where it lies: what was there can still be read in /proc/PID/environ. */
 static void wipe(char *value)
 {
@@ -189,6 +230,7 @@ static int choose_password(struct session *session, const struct command_line *l
   session->config.user = session->url.user;
   if (line->password_file != NULL) {
     session->config.password = session->password;
+    session->password_file = changing(line->password_file);
     return read_password(session->password, line->password_file);
   }
   session->config.password = session->url.password;
@@ -217,6 +259,7 @@ static int choose_sentinel_password(struct session *session, const struct comman
     topology->sentinel_user = from_environment("FAIRLOCK_SENTINEL_USER");
   if (line->sentinel_password_file != NULL) {
     topology->sentinel_password = session->sentinel_password;
+    session->sentinel_password_file = changing(line->sentinel_password_file);
     return read_password(session->sentinel_password, line->sentinel_password_file);
   }
   topology->sentinel_password = session->given_sentinel_password;
@@ -520,7 +563,13 @@ int session_open(struct session *session)
   }
   note_addresses(session);
   int status = fairlock_client_init(&session->client, config, &session->noting);
-  return status == FAIRLOCK_OK ? follow(session) : status;
+  if (status != FAIRLOCK_OK) return status;
+  if (session->password_file != NULL || session->sentinel_password_file != NULL) {
+    session->credentials.function = give_login;
+    session->credentials.context = session;
+    fairlock_use_credentials(&session->client, &session->credentials);
+  }
+  return follow(session);
 }
 
 int session_connect(struct session *session)
@@ -531,11 +580,20 @@ int session_connect(struct session *session)
   return status == FAIRLOCK_OK ? EXIT_DONE : session_complain(session, status);
 }
 
-bool session_may_pass(const struct session *session, int status)
+/* A password that was good is refused: the file and the server do not change at the same moment. */
+static bool changes(struct session *session)
+{
+  return session->credentials.function != NULL &&
+         fairlock_last_error(&session->client) == FAIRLOCK_DENIED &&
+         fairlock_read_counters(&session->client).connects > 0;
+}
+
+bool session_may_pass(struct session *session, int status)
 {
   bool follows = session->url.seeds != NULL;
   return status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE ||
-         (status == FAIRLOCK_READONLY && follows);
+         (status == FAIRLOCK_READONLY && follows) ||
+         (status == FAIRLOCK_DENIED && changes(session));
 }
 
 int exit_status_of(int status)
@@ -644,9 +702,20 @@ static const char *advice(const struct session *session, int status, const char 
   }
 }
 
+void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE])
+{
+  pthread_mutex_lock(&session->addresses.mutex);
+  memcpy(text, session->no_password, sizeof session->no_password);
+  pthread_mutex_unlock(&session->addresses.mutex);
+}
+
 void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE])
 {
   switch (status) {
+  case FAIRLOCK_DENIED:
+    session_no_password(session, text);
+    if (text[0] == 0) fairlock_error(&session->client, text);
+    break;
   case FAIRLOCK_UNREACHABLE:
     reason_of_address(session, text);
     break;

@@ -43,6 +43,13 @@ struct session {
   char *given_password, *given_sentinel_password;
   char password[PASSWORD_SIZE];
   char sentinel_password[PASSWORD_SIZE];
+
+  /* where these two are read at each connection; NULL: they do not change */
+  const char *password_file, *sentinel_password_file;
+  struct fairlock_credentials credentials;
+
+  /* why there was none for the last connection; "": there was. Guarded as the addresses are */
+  char no_password[FAIRLOCK_ERROR_SIZE];
   struct port_posix socket;
 
   /* around the socket, if the URL asks for it */
@@ -108,9 +115,12 @@ void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR
 
 /*
  * Whether a failure to connect may pass by itself. That of a demoted master may if the URL names
- * Sentinels or nodes, which know its successor.
+ * Sentinels or nodes, which know its successor; a password that was accepted once may be changing.
  */
-bool session_may_pass(const struct session *session, int status);
+bool session_may_pass(struct session *session, int status);
+
+/* Why there was no password for the last connection; "": there was, or none is needed. */
+void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE]);
 
 /* The exit status that stands for a status of the library's. */
 int exit_status_of(int status);
