@@ -14,8 +14,10 @@
 
 #include <limits.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <string.h>
 
 /* More than this in one call of send() would only wait here. */
@@ -90,25 +92,33 @@ static int outcome(struct port_openssl *tls, int result)
   }
 }
 
+/* The reason in "error:0A000086:SSL routines::certificate verify failed", which is put into words. */
+static const char *reason(unsigned long error, char *words, size_t size)
+{
+  ERR_error_string_n(error, words, size);
+  return strrchr(words, ':') != NULL ? strrchr(words, ':') + 1 : words;
+}
+
 void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE])
 {
   char words[256] = "";
   const char *from = words;
+  const char *before = "";
   text[0] = 0;
   if (forked(tls)) return;
   lock(tls);
-  if (tls->verify_error != X509_V_OK) {
+  bool failed = tls->error != 0 || tls->verify_error != X509_V_OK;
+  if (failed && tls->stale != 0) {
+    before = "the new files cannot be used: ";
+    from = reason(tls->stale, words, sizeof words);
+  } else if (tls->verify_error != X509_V_OK) {
     from = X509_verify_cert_error_string(tls->verify_error);
-  } else if (tls->error != 0) { /* "error:0A000086:SSL routines::certificate verify failed" */
-    ERR_error_string_n(tls->error, words, sizeof words);
-    from = strrchr(words, ':') != NULL ? strrchr(words, ':') + 1 : words;
+  } else if (tls->error != 0) {
+    from = reason(tls->error, words, sizeof words);
   }
   if (tls->mute) from = "the server does not answer in TLS";
   unlock(tls);
-  size_t size = strlen(from);
-  if (size >= PORT_OPENSSL_ERROR_SIZE) size = PORT_OPENSSL_ERROR_SIZE - 1;
-  memcpy(text, from, size);
-  text[size] = 0;
+  (void)snprintf(text, PORT_OPENSSL_ERROR_SIZE, "%s%s", before, from);
 }
 
 /* Records. These are called, and return, with the mutex locked, which they unlock meanwhile. */
@@ -158,7 +168,7 @@ static uint32_t left(uint32_t began, uint32_t timeout_ms)
   return passed < timeout_ms ? timeout_ms - passed : 0;
 }
 
-/* The connection's life */
+/* The files */
 
 static void forget_session(struct port_openssl *tls)
 {
@@ -166,12 +176,119 @@ static void forget_session(struct port_openssl *tls)
   tls->session = NULL;
 }
 
+/* A key that needs a passphrase is refused: there is nobody to ask for it. */
+static int no_passphrase(char *text, int size, int writing, void *context)
+{
+  (void)text;
+  (void)size;
+  (void)writing;
+  (void)context;
+  return -1;
+}
+
+static bool load_cas(SSL_CTX *settings, const struct port_openssl_config *config)
+{
+  if (config->ca_file == NULL && config->ca_folder == NULL)
+    return SSL_CTX_set_default_verify_paths(settings) == 1;
+  return SSL_CTX_load_verify_locations(settings, config->ca_file, config->ca_folder) == 1;
+}
+
+/* Returns NULL, or which file cannot be used. */
+static const char *load_files(SSL_CTX *settings, const struct port_openssl_config *config)
+{
+  const char *certificate = config->certificate;
+  const char *key = config->key != NULL ? config->key : certificate;
+  if (!load_cas(settings, config))
+    return config->ca_file != NULL ? config->ca_file : config->ca_folder;
+  if (certificate == NULL) return config->key;
+  if (SSL_CTX_use_certificate_chain_file(settings, certificate) != 1) return certificate;
+  if (SSL_CTX_use_PrivateKey_file(settings, key, SSL_FILETYPE_PEM) != 1) return key;
+  return SSL_CTX_check_private_key(settings) == 1 ? NULL : key;
+}
+
+static const char *set_up(SSL_CTX *settings, const struct port_openssl_config *config)
+{
+  if (settings == NULL || SSL_CTX_set_min_proto_version(settings, TLS1_2_VERSION) != 1)
+    return "TLS";
+  (void)SSL_CTX_set_options(settings, SSL_OP_NO_RENEGOTIATION);
+  /* the caller may offer the rest of its data again from another address */
+  (void)SSL_CTX_set_mode(settings, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_default_passwd_cb(settings, no_passphrase);
+  SSL_CTX_set_verify(settings, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
+  return load_files(settings, config);
+}
+
+/* Adds what is in the file. The bytes may be those of a key, of which no copy is left. */
+static bool add_file(EVP_MD_CTX *hash, const char *name)
+{
+  unsigned char part[512];
+  size_t got = 1;
+  FILE *file = fopen(name, "rb");
+  if (file == NULL) return false;
+  (void)setvbuf(file, NULL, _IONBF, 0);
+  while (got > 0) {
+    got = fread(part, 1, sizeof part, file);
+    (void)EVP_DigestUpdate(hash, part, got);
+  }
+  OPENSSL_cleanse(part, sizeof part);
+  bool whole = ferror(file) == 0;
+  (void)fclose(file);
+  return whole;
+}
+
+/* A hash of the files, by which a change is noticed. False: one of them cannot be read. */
+static bool hash_files(const struct port_openssl_config *config,
+                       unsigned char sum[PORT_OPENSSL_SUM_SIZE])
+{
+  const char *const names[] = {config->ca_file, config->certificate, config->key};
+  EVP_MD_CTX *hash = EVP_MD_CTX_new();
+  bool good = hash != NULL && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1;
+  for (size_t i = 0; good && i < sizeof names / sizeof names[0]; i++)
+    good = names[i] == NULL || add_file(hash, names[i]);
+  good = good && EVP_DigestFinal_ex(hash, sum, NULL) == 1;
+  EVP_MD_CTX_free(hash);
+  return good;
+}
+
+/* Returns NULL, or which file cannot be used: then the settings stay what they were. */
+static const char *load(struct port_openssl *tls, const unsigned char sum[PORT_OPENSSL_SUM_SIZE])
+{
+  ERR_clear_error();
+  SSL_CTX *settings = SSL_CTX_new(TLS_client_method());
+  const char *wrong = set_up(settings, &tls->config);
+  if (wrong == NULL) {
+    SSL_CTX *old = tls->settings;
+    tls->settings = settings;
+    settings = old;
+    memcpy(tls->sum, sum, sizeof tls->sum);
+  }
+  SSL_CTX_free(settings);
+  return wrong;
+}
+
+/*
+ * Reads the files again if they have changed, and a folder always. Who is trusted, and who we are,
+ * then counts from the beginning: a session would be resumed without looking at either. Files that
+ * cannot be used, perhaps because they are being written, leave things as they are.
+ */
+static void renew(struct port_openssl *tls)
+{
+  unsigned char sum[PORT_OPENSSL_SUM_SIZE] = {0};
+  bool read = hash_files(&tls->config, sum);
+  tls->stale = 0;
+  if (read && memcmp(sum, tls->sum, sizeof sum) == 0 && tls->config.ca_folder == NULL) return;
+  if (load(tls, sum) == NULL) forget_session(tls);
+  else tls->stale = ERR_peek_error();
+}
+
+/* The connection's life */
+
 /* Makes OpenSSL ask for this name or address, and check the server's certificate against it. */
 static bool ask_for(const struct port_openssl *tls, const char *name)
 {
   if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls->ssl), name) == 1) return true;
   /* OpenSSL would not check an empty name */
-  if (*name == 0) return tls->insecure;
+  if (*name == 0) return tls->config.insecure;
   SSL_set_hostflags(tls->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   return SSL_set1_host(tls->ssl, name) == 1 && SSL_set_tlsext_host_name(tls->ssl, name) == 1;
 }
@@ -180,9 +297,11 @@ static bool ask_for(const struct port_openssl *tls, const char *name)
 static void find_name(struct port_openssl *tls)
 {
   char name[PORT_OPENSSL_HOST_SIZE] = "";
-  size_t size = tls->name != NULL ? strlen(tls->name) : 0;
-  if (size > 0 && size < sizeof name) memcpy(name, tls->name, size + 1); /* no name is longer */
-  else if (tls->name == NULL && tls->host != NULL) tls->host(tls->below->context, name);
+  size_t size = tls->config.name != NULL ? strlen(tls->config.name) : 0;
+  if (size > 0 && size < sizeof name)
+    memcpy(name, tls->config.name, size + 1); /* no name is longer */
+  else if (tls->config.name == NULL && tls->config.host != NULL)
+    tls->config.host(tls->below->context, name);
   if (strcmp(name, tls->asked_for) != 0) forget_session(tls);
   memcpy(tls->asked_for, name, sizeof name);
 }
@@ -192,6 +311,7 @@ static int begin(struct port_openssl *tls)
 {
   BIO *in = BIO_new(BIO_s_mem());
   BIO *out = BIO_new(BIO_s_mem());
+  renew(tls);
   tls->ssl = SSL_new(tls->settings);
   tls->broken = false;
   tls->outgoing_start = tls->outgoing_end = 0;
@@ -375,51 +495,10 @@ static bool tls_aim(void *context, const char *address)
 
 /* Set-up */
 
-/* A key that needs a passphrase is refused: there is nobody to ask for it. */
-static int no_passphrase(char *text, int size, int writing, void *context)
-{
-  (void)text;
-  (void)size;
-  (void)writing;
-  (void)context;
-  return -1;
-}
-
-static bool load_cas(SSL_CTX *settings, const struct port_openssl_config *config)
-{
-  if (config->ca_file == NULL && config->ca_folder == NULL)
-    return SSL_CTX_set_default_verify_paths(settings) == 1;
-  return SSL_CTX_load_verify_locations(settings, config->ca_file, config->ca_folder) == 1;
-}
-
-/* Returns NULL, or which file cannot be used. */
-static const char *load_files(SSL_CTX *settings, const struct port_openssl_config *config)
-{
-  const char *certificate = config->certificate;
-  const char *key = config->key != NULL ? config->key : certificate;
-  if (!load_cas(settings, config))
-    return config->ca_file != NULL ? config->ca_file : config->ca_folder;
-  if (certificate == NULL) return config->key;
-  if (SSL_CTX_use_certificate_chain_file(settings, certificate) != 1) return certificate;
-  if (SSL_CTX_use_PrivateKey_file(settings, key, SSL_FILETYPE_PEM) != 1) return key;
-  return SSL_CTX_check_private_key(settings) == 1 ? NULL : key;
-}
-
-static const char *set_up(SSL_CTX *settings, const struct port_openssl_config *config)
-{
-  if (settings == NULL || SSL_CTX_set_min_proto_version(settings, TLS1_2_VERSION) != 1)
-    return "TLS";
-  (void)SSL_CTX_set_options(settings, SSL_OP_NO_RENEGOTIATION);
-  /* the caller may offer the rest of its data again from another address */
-  (void)SSL_CTX_set_mode(settings, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_default_passwd_cb(settings, no_passphrase);
-  SSL_CTX_set_verify(settings, config->insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-  return load_files(settings, config);
-}
-
 const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
                               const struct port_transport *below)
 {
+  unsigned char sum[PORT_OPENSSL_SUM_SIZE] = {0};
   memset(tls, 0, sizeof *tls);
   port_mutex_init(&tls->mutex);
   tls->transport.connect = tls_connect;
@@ -429,16 +508,10 @@ const char *port_openssl_init(struct port_openssl *tls, const struct port_openss
   tls->transport.context = tls;
   tls->transport.aim = below->aim != NULL ? tls_aim : NULL;
   tls->below = below;
-  tls->name = config->name;
-  tls->host = config->host;
-  tls->insecure = config->insecure;
-  ERR_clear_error();
-  tls->settings = SSL_CTX_new(TLS_client_method());
-  const char *wrong = set_up(tls->settings, config);
-  if (wrong == NULL) return NULL;
-  tls->error = ERR_peek_error();
-  SSL_CTX_free(tls->settings);
-  tls->settings = NULL;
+  tls->config = *config;
+  (void)hash_files(config, sum);
+  const char *wrong = load(tls, sum);
+  if (wrong != NULL) tls->error = ERR_peek_error();
   return wrong;
 }
 

@@ -14,6 +14,12 @@
  * connecting ends with PORT_UNTRUSTED. The struct is the caller's memory and must not move; OpenSSL
  * allocates more. A connection to the same name as the last one resumes its session, by a ticket;
  * the server's certificate is then not checked again, as is usual with resumption.
+ *
+ * The files are read again at each connection, so certificates, keys and CAs can be renewed while the
+ * client runs. If they have changed, no session is resumed. While they cannot be used, because one is
+ * missing or certificate and key do not fit yet, the last ones that could be are used. A folder of
+ * CAs may have changed unnoticed, so with one no session is ever resumed. The system's CAs are read
+ * again only when a file has changed.
  */
 #ifndef PORT_OPENSSL_H
 #define PORT_OPENSSL_H
@@ -28,7 +34,12 @@ extern "C" {
 #define PORT_OPENSSL_HOST_SIZE  256
 #define PORT_OPENSSL_ERROR_SIZE 64
 
-/* Members that are NULL or false have the meaning given. Files are PEM. */
+/* Private: a hash of files. */
+#define PORT_OPENSSL_SUM_SIZE 32
+
+/*
+ * Members that are NULL or false have the meaning given. Files are PEM; their names must stay valid.
+ */
 struct port_openssl_config {
   /* CAs to trust, in a file, or in a folder as c_rehash(1) makes it. Both NULL: the system's */
   const char *ca_file;
@@ -69,15 +80,18 @@ struct port_openssl {
   /* the transport that is wrapped */
   const struct port_transport *below;
 
-  const char *name;
-  void (*host)(const void *context, char host[PORT_OPENSSL_HOST_SIZE]);
-  bool insecure;
+  struct port_openssl_config config;
 
   /* guards what follows; not held while `below` is called */
   struct port_mutex mutex;
   bool locked;
 
+  /* made from the files of this hash */
   struct ssl_ctx_st *settings;
+  unsigned char sum[PORT_OPENSSL_SUM_SIZE];
+
+  /* OpenSSL's error: why the files that there are now could not be used. 0: they could */
+  unsigned long stale;
 
   /* NULL: no connection */
   struct ssl_st *ssl;
@@ -114,7 +128,7 @@ struct port_openssl {
 
 /*
  * Makes tls ready, around a transport that is not connected. Reads the files, opens no connection.
- * config itself need not stay valid. Returns NULL, or which of config's files cannot be used
+ * config is copied. Returns NULL, or which of config's files cannot be used
  * ("TLS": OpenSSL itself); port_openssl_error() then says why, and there is nothing to deinit.
  */
 const char *port_openssl_init(struct port_openssl *tls, const struct port_openssl_config *config,
@@ -130,8 +144,9 @@ void port_openssl_deinit(struct port_openssl *tls);
 
 /*
  * Why TLS failed last, as OpenSSL says it, or "the server does not answer in TLS" when the client
- * gave up during the handshake; "" when TLS did not fail, and in a forked process. May be
- * called by any task.
+ * gave up during the handshake; if it failed with old files because there are new ones that cannot be
+ * used, the reason for that. "" when TLS did not fail, and in a forked process. May be called by any
+ * task.
  */
 void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE]);
 

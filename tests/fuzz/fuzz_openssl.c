@@ -337,7 +337,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   char text[PORT_OPENSSL_ERROR_SIZE];
   /* a folder is not read before it is needed */
-  struct port_openssl_config config = {.name = "host", .ca_folder = "."};
+  struct port_openssl_config config = {.name = "host"};
   input = data;
   input_size = size;
   if (settings == NULL) settings_make();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the certificates that the tests of TLS need, by the openssl command: certificates.sh FOLDER.
-# ca signs all but stranger, which is a client's of another CA. All servers are localhost and
-# 127.0.0.1, but for elsewhere, which is redis.example.
+# ca signs all but stranger, which is a client's of another CA, and moved, a server's of that. All
+# servers are localhost and 127.0.0.1, but for elsewhere, which is redis.example.
 set -eu
 folder=$1
 rm -rf "$folder"
@@ -56,7 +56,7 @@ certificate() {
 
 authority ca
 authority others
-for name in server elsewhere expired future client stranger; do
+for name in server elsewhere expired future client stranger moved; do
   key $name EC ec_paramgen_curve:P-256
 done
 key rsa RSA rsa_keygen_bits:2048
@@ -69,6 +69,7 @@ certificate expired ca server $long_ago 20210101000000Z
 certificate future ca server 20470101000000Z $some_day
 certificate client ca client $long_ago $some_day
 certificate stranger others client $long_ago $some_day
+certificate moved others server $long_ago $some_day
 cat client.crt client.key >client.both
 openssl pkey -in client.key -aes128 -passout pass:secret -out client.locked
 cp ca.crt "hashed/$(openssl x509 -hash -noout -in ca.crt).0"

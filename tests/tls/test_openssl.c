@@ -308,6 +308,209 @@ static void test_certificate_changes(void)
   safe_close(&safe);
 }
 
+/* Files that change: the client is given copies of the others. */
+
+#define OUR_CA          FILE_OF("our.ca")
+#define OUR_CERTIFICATE FILE_OF("our.crt")
+#define OUR_KEY         FILE_OF("our.key")
+
+/* A new file takes the place of the old one at once. NULL: there is none any more. */
+static void put(const char *to, const char *name)
+{
+  char from[512], next[512], bytes[8192];
+  (void)snprintf(from, sizeof from, FILE_OF("%s"), name != NULL ? name : "none");
+  (void)snprintf(next, sizeof next, "%s.next", to);
+  if (name == NULL) {
+    CHECK(remove(to) == 0);
+    return;
+  }
+  FILE *file = fopen(from, "r");
+  FILE *copy = fopen(next, "w");
+  if (file == NULL || copy == NULL) give_up(from);
+  size_t size = fread(bytes, 1, sizeof bytes, file);
+  CHECK(fwrite(bytes, 1, size, copy) == size);
+  (void)fclose(file);
+  (void)fclose(copy);
+  CHECK(rename(next, to) == 0);
+}
+
+/* The server trusts the clients of this CA, and no others. */
+static void trust_clients_of(const char *ca)
+{
+  CHECK(raw_run(&redis, "CONFIG SET tls-ca-cert-file " FILE_OF("%s.crt") " tls-auth-clients yes",
+                ca));
+}
+
+/* A holder with files of its own, and a waiter. */
+struct pair {
+  struct safe safe[2];
+  struct fairlock door[2];
+  uint64_t token;
+  uint32_t connects[2]; /* when they were cut off last */
+};
+static struct pair pair;
+
+static void start_pair(void)
+{
+  start();
+  put(OUR_CA, "ca.crt");
+  put(OUR_CERTIFICATE, "client.crt");
+  put(OUR_KEY, "client.key");
+  config.ca_file = OUR_CA;
+  config.certificate = OUR_CERTIFICATE;
+  config.key = OUR_KEY;
+  trust_clients_of("ca");
+  for (int i = 0; i < 2; i++) {
+    safe_open(&pair.safe[i]);
+    CHECK_EQUAL(fairlock_init(&pair.door[i], &pair.safe[i].client.client, "door"), FAIRLOCK_OK);
+  }
+  CHECK_EQUAL(fairlock_acquire(&pair.door[0], 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&pair.door[1], FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+              FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "door") == 1, service_for(&pair.safe[1].client, 10));
+  pair.token = fairlock_token(&pair.door[0]);
+}
+
+static void service_pair(int ms)
+{
+  int64_t until = now_ms() + ms;
+  while (now_ms() < until) {
+    for (int i = 0; i < 2; i++)
+      (void)fairlock_poll(&pair.safe[i].client.client, 5);
+  }
+}
+
+static uint32_t connects(int i)
+{
+  return fairlock_read_counters(&pair.safe[i].client.client).connects;
+}
+
+static void cut_off(void)
+{
+  for (int i = 0; i < 2; i++)
+    pair.connects[i] = connects(i);
+  raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
+  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+/* Both are connected again, and nothing was lost. */
+static void pair_goes_on(void)
+{
+  AWAIT(connects(0) > pair.connects[0] && connects(1) > pair.connects[1], service_pair(10));
+  AWAIT(listeners(&redis, "door") == 1, service_pair(10));
+  CHECK_EQUAL(fairlock_result(&pair.door[1]), FAIRLOCK_PENDING);
+  CHECK_EQUAL(atomic_load(&pair.safe[0].client.losses), 0);
+  CHECK_EQUAL((int64_t)fairlock_token(&pair.door[0]), (int64_t)pair.token);
+}
+
+static bool is_refused(int i, const char *why)
+{
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  port_openssl_error(&pair.safe[i].tls, text);
+  return strcmp(text, why) == 0 &&
+         fairlock_last_error(&pair.safe[i].client.client) == FAIRLOCK_UNTRUSTED;
+}
+
+/* Neither gets in, for this reason, and both go on trying. */
+static void pair_is_refused(const char *why)
+{
+  AWAIT(is_refused(0, why) && is_refused(1, why), service_pair(10));
+  CHECK_EQUAL(fairlock_result(&pair.door[1]), FAIRLOCK_PENDING);
+}
+
+static void end_pair(void)
+{
+  CHECK_EQUAL(fairlock_start_release(&pair.door[0]), FAIRLOCK_PENDING);
+  AWAIT(fairlock_result(&pair.door[1]) == FAIRLOCK_OK, service_pair(10));
+  CHECK(fairlock_token(&pair.door[1]) > pair.token);
+  CHECK_EQUAL(fairlock_release(&pair.door[1]), FAIRLOCK_OK);
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQUAL(fairlock_deinit(&pair.door[i]), FAIRLOCK_OK);
+    safe_close(&pair.safe[i]);
+  }
+}
+
+static bool resumed(const struct safe *safe)
+{
+  return SSL_session_reused(safe->tls.ssl) == 1;
+}
+
+/* Our certificate is replaced, key first, and the server no longer takes the old one. */
+static void test_our_certificate(void)
+{
+  start_pair();
+  for (int round = 0; round < 6; round++) {
+    bool back = round % 2 == 1;
+    trust_clients_of(back ? "ca" : "others");
+    cut_off();
+    pair_is_refused("tlsv1 alert unknown ca");
+    put(OUR_KEY, back ? "client.key" : "stranger.key");
+    pair_is_refused("the new files cannot be used: key values mismatch");
+    put(OUR_CERTIFICATE, back ? "client.crt" : "stranger.crt");
+    pair_goes_on();
+  }
+  end_pair();
+}
+
+/* The server gets a certificate of another CA. */
+static void test_new_ca(void)
+{
+  start_pair();
+  for (int round = 0; round < 6; round++) {
+    bool back = round % 2 == 1;
+    serve_with(back ? "server" : "moved", "TLSv1.2 TLSv1.3", "yes");
+    cut_off();
+    pair_is_refused(back ? "self-signed certificate in certificate chain"
+                         : "unable to get local issuer certificate");
+    put(OUR_CA, NULL);
+    pair_is_refused("the new files cannot be used: No such file or directory");
+    put(OUR_CA, back ? "ca.crt" : "others.crt");
+    pair_goes_on();
+  }
+  end_pair();
+}
+
+/* What cannot be read leaves everything as it was; what has changed is not resumed. */
+static void test_no_old_session(void)
+{
+  char text[PORT_OPENSSL_ERROR_SIZE];
+  start_pair();
+  service_pair(100);
+  cut_off();
+  pair_goes_on();
+  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
+  put(OUR_CERTIFICATE, NULL);
+  cut_off();
+  pair_goes_on();
+  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
+  port_openssl_error(&pair.safe[0].tls, text);
+  CHECK(text[0] == 0);
+  put(OUR_CERTIFICATE, "client.crt");
+  cut_off();
+  pair_goes_on();
+  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
+  /* the same certificate, with more in its file */
+  put(OUR_CERTIFICATE, "client.both");
+  cut_off();
+  pair_goes_on();
+  CHECK(!resumed(&pair.safe[0]) && !resumed(&pair.safe[1]));
+  cut_off();
+  pair_goes_on();
+  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
+  end_pair();
+  /* of a folder nobody knows whether it has changed */
+  config.ca_file = NULL;
+  config.ca_folder = FILE_OF("hashed");
+  safe_open(&pair.safe[0]);
+  for (int i = 0; i < 3; i++) {
+    locks(&pair.safe[0]);
+    CHECK(!resumed(&pair.safe[0]));
+    cut_off();
+    service_for(&pair.safe[0].client, 50);
+  }
+  safe_close(&pair.safe[0]);
+}
+
 /* Tasks that send while another receives. */
 #define TASKS  6
 #define ROUNDS 40
@@ -389,7 +592,7 @@ static void uses(int index, void *context)
   right = right && fairlock_try_acquire(&door, 10000) == FAIRLOCK_OK;
   right = right && fairlock_release(&door) == FAIRLOCK_OK;
   raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  safe->tls.name = "other.test";
+  safe->tls.config.name = "other.test";
   right = right && fairlock_try_acquire(&door, 10000) == FAIRLOCK_UNTRUSTED;
   port_openssl_error(&safe->tls, text);
   right = right && strcmp(text, "hostname mismatch") == 0;
@@ -459,6 +662,9 @@ const struct check_test check_tests[] = {
     {"tls: only one side has TLS", test_only_one_side_has_tls},
     {"tls: sessions are resumed", test_resumption},
     {"tls: the certificate changes", test_certificate_changes},
+    {"tls: our certificate is replaced", test_our_certificate},
+    {"tls: the server's CA is replaced", test_new_ca},
+    {"tls: no session with what was replaced", test_no_old_session},
     {"tls: many tasks", test_many_tasks},
     {"tls: fork", test_fork},
     {"tls: fork, and use the transport", test_fork_and_use},
