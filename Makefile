@@ -151,6 +151,7 @@ packages: ## install the Debian packages that the tests need
 BUSY := tests/mutants/test_mutants.sh $(BUILD)/tests/sim/sim
 LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh \
   $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
+  $(BUILD)/tests/server/test_rotation \
   $(BUILD)/tests/qemu/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \
   $(BUILD)/tests/chaos/chaos
 

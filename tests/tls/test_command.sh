@@ -247,5 +247,49 @@ EOF
   [ -z "$(find "$dir/prefix" -type f)" ] || fail "left: $(find "$dir/prefix" -type f)"
 }
 
+# ours NAME: our certificate, and its key in the same file
+ours() {
+  cat "$certificates/$1.crt" "$certificates/$1.key" >"$dir/new"
+  mv "$dir/new" "$dir/ours"
+}
+
+# Certificates are replaced under a holder and a waiter, which the server cuts off.
+test_rotation() {
+  stop_server
+  start_tls server
+  cp "$certificates/ca.crt" "$dir/cas"
+  ours client
+  redis config set tls-ca-cert-file "$certificates/ca.crt" tls-auth-clients yes >/dev/null
+  run --verbose --cacert "$dir/cas" --cert "$dir/ours" a sh -c 'until [ -e "$0/end" ]; do sleep 0.1; done; exit 5' "$dir" 2>"$dir/err" &
+  holder=$!
+  eventually held a
+  token=$(redis hget 'fairlock:{a}' token)
+  run -w 100 --cacert "$dir/cas" --cert "$dir/ours" a true 2>"$dir/err1" &
+  waiter=$!
+  eventually waits 1 a
+  redis config set tls-ca-cert-file "$certificates/others.crt" >/dev/null
+  redis client kill type normal skipme yes >/dev/null
+  redis client kill type pubsub >/dev/null
+  eventually grep -q 'not connected: .*tlsv1 alert unknown ca' "$dir/err"
+  eventually grep -q 'ours is not: tlsv1 alert unknown ca; trying again' "$dir/err1"
+  ours stranger
+  eventually listened a
+  redis config set tls-cert-file "$certificates/moved.crt" tls-key-file "$certificates/moved.key" >/dev/null
+  redis client kill type normal skipme yes >/dev/null
+  redis client kill type pubsub >/dev/null
+  eventually grep -q 'not connected: .*certificate' "$dir/err"
+  cp "$certificates/others.crt" "$dir/cas"
+  eventually listened a
+  [ "$(redis hget 'fairlock:{a}' token)" = "$token" ] || fail "another holder"
+  touch "$dir/end"
+  ends 5 $holder
+  ends 0 $waiter
+}
+
+# listened NAME: a waiter does
+listened() {
+  [ -n "$(redis pubsub channels "redisson_lock__channel:{$1}*")" ]
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests commands trust certificate_of_ours misuse key_for_devices sentinel cluster install
+run_tests commands trust certificate_of_ours rotation misuse key_for_devices sentinel cluster install
