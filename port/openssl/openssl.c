@@ -118,7 +118,8 @@ void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_S
   }
   if (tls->mute) from = "the server does not answer in TLS";
   unlock(tls);
-  (void)snprintf(text, PORT_OPENSSL_ERROR_SIZE, "%s%s", before, from);
+  /* cut, if need be */
+  if (snprintf(text, PORT_OPENSSL_ERROR_SIZE, "%s%s", before, from) < 0) text[0] = 0;
 }
 
 /* Records. These are called, and return, with the mutex locked, which they unlock meanwhile. */

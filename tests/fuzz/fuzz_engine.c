@@ -25,6 +25,10 @@
  * enough replicas, never because of a message. The address that the transport is given is in the
  * caller's memory.
  *
+ * In a part of the inputs a function gives user and password, or none, and says how long they last.
+ * It is called once for a greeting or an AUTH, and what it gave before is gone then; an AUTH goes out
+ * between requests, and only when the greeting was answered.
+ *
  * Reading and writing beyond the buffers, which are exactly as large as was said, is the
  * sanitizers' affair.
  */
@@ -77,6 +81,12 @@ static unsigned reports;
 static struct fairlock_topology topology;
 static unsigned seeds, turn;
 static bool follows, goes_anywhere, was_redirected;
+
+/* Credentials that change. What was given last is freed at the next call. */
+static struct fairlock_credentials credentials;
+static bool changes;
+static char *given;
+static unsigned asked;
 
 static struct hostile hostile;
 static uint8_t backlog[HOSTILE_SIZE]; /* what the server has said, but was not delivered yet */
@@ -367,6 +377,7 @@ static void check_sequences(const struct fairlock *handle, const struct fairlock
 
 static bool is_there(const struct fairlock *handle)
 {
+  if (handle == &credentials.handle) return changes;
   return handle >= handles && handle < handles + HANDLES && callers[handle - handles].there;
 }
 
@@ -377,12 +388,13 @@ static void check_awaiting(void)
   for (const struct fairlock *handle = engine.oldest; handle != NULL; handle = handle->next) {
     CHECK(is_there(handle));
     check_sequences(handle, previous);
-    CHECK(++found <= HANDLES);
+    CHECK(++found <= HANDLES + 1);
     previous = handle;
   }
   CHECK(found == 0 || engine.youngest == previous);
   for (int i = 0; i < HANDLES; i++)
     if (callers[i].there && handles[i].unanswered > 0) CHECK(found-- > 0);
+  if (changes && credentials.handle.unanswered > 0) CHECK(found-- > 0);
   CHECK(found == 0);
 }
 
@@ -393,12 +405,13 @@ static void check_schedule(void)
   unsigned found = 0;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     CHECK(is_there(handle));
-    CHECK(++found <= HANDLES);
+    CHECK(++found <= HANDLES + 1);
     if (handle->up == NULL) CHECK(handle == engine.first);
     else CHECK((handle->up->left == handle) != (handle->up->right == handle));
   }
   for (int i = 0; i < HANDLES; i++)
     if (callers[i].there) CHECK(found-- > 0);
+  if (changes) CHECK(found-- > 0);
   CHECK(found == 0);
 }
 
@@ -488,6 +501,7 @@ static void check_deadline(void)
   static struct fairlock handles_kept[HANDLES];
   static struct caller callers_kept[HANDLES];
   static struct fairlock_topology topology_kept;
+  static struct fairlock_credentials credentials_kept;
   uint32_t before[2 * HANDLES + 2];
   uint32_t after[2 * HANDLES + 2];
   if (engine.broken) return;
@@ -501,6 +515,7 @@ static void check_deadline(void)
   memcpy(handles_kept, handles, sizeof handles);
   memcpy(callers_kept, callers, sizeof callers);
   topology_kept = topology;
+  credentials_kept = credentials;
   look(before, now);
   fairlock_engine_tick(&engine, then);
   look(after, then);
@@ -509,6 +524,7 @@ static void check_deadline(void)
   memcpy(handles, handles_kept, sizeof handles);
   memcpy(callers, callers_kept, sizeof callers);
   topology = topology_kept;
+  credentials = credentials_kept;
 }
 
 static void check(void)
@@ -613,6 +629,21 @@ static void follow(void)
   witness.replicas = topology.replicas;
 }
 
+static bool give(struct fairlock_login *login, void *context)
+{
+  static const uint32_t valid[] = {0, 1, 1000, 5000, 60000, UINT32_MAX};
+  CHECK(context == &credentials);
+  CHECK(login->sentinel == (follows && topology.service != NULL && !was_redirected));
+  free(given);
+  given = malloc(64);
+  CHECK(given != NULL);
+  (void)snprintf(given, 64, "password %u, which is longer than 32 characters", asked);
+  login->user = asked % 3 == 0 ? "user" : NULL;
+  login->password = asked % 5 != 4 ? given : NULL;
+  login->valid_ms = valid[asked % 6];
+  return ++asked % 4 != 3;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -650,6 +681,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   memset(&topology, 0, sizeof topology);
   follows = (choices & 64) != 0;
   if (follows) follow();
+  changes = (choices & 128) != 0;
+  asked = choices / 2;
+  credentials.function = give;
+  credentials.context = &credentials;
+  if (changes) fairlock_engine_use_credentials(&engine, &credentials);
+  witness.credentials = changes;
   while (hostile.left > 0) {
     witness_step(&witness);
     step();
@@ -662,5 +699,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   free(config.receive_buffer);
   free(config.send_buffer);
   free(topology.address);
+  free(given);
+  given = NULL;
   return 0;
 }

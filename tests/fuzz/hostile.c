@@ -79,7 +79,9 @@ static size_t put_error(struct hostile *hostile, uint8_t *to)
   static const char *const errors[] = {"-NOSCRIPT x\r\n", "-OOM x\r\n",   "-NOPERM x\r\n",
                                        "-READONLY x\r\n", "-LOADING\r\n", "-ERR what\r\n",
                                        "!3\r\nOOM\r\n",   "-\r\n"};
-  return put_text(to, errors[hostile_next(hostile) % 8]);
+  unsigned choice = hostile_next(hostile);
+  if (choice >= 224) return put_text(to, choice % 2 == 0 ? "-WRONGPASS x\r\n" : "-NOAUTH x\r\n");
+  return put_text(to, errors[choice % 8]);
 }
 
 static size_t put_greeting(const struct hostile *hostile, uint8_t *to)
@@ -221,6 +223,8 @@ static size_t put_honest(struct hostile *hostile, uint8_t *to)
   const struct witness_request *request = &witness->requests[witness->first];
   unsigned choice = hostile_next(hostile);
   int64_t token = (int64_t)hostile->tokens[choice / 4 % WITNESS_LOCKS];
+  if (request->script == 'A')
+    return put_text(to, choice % 4 != 1 ? "+OK\r\n" : choice < 128 ? "-WRONGPASS\r\n" : "-OOM\r\n");
   if (request->script == 'w') return put_text(to, choice % 8 != 1 ? ":2\r\n" : ":0\r\n");
   if (request->script == 's' || request->script == 'u') return put_subscribed(hostile, request, to);
   if (request->script == 'i')

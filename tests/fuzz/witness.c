@@ -98,6 +98,7 @@ void witness_init(struct witness *witness, uint32_t now)
   witness->replicas = 0;
   witness->sharded = false;
   witness->sentinel = false;
+  witness->credentials = false;
   witness_connected(witness, 0);
   witness_step(witness);
 }
@@ -245,6 +246,17 @@ static bool take_wait(struct witness *witness)
          elements[2].is_number && elements[2].number > 0;
 }
 
+/* AUTH user password, between requests. */
+static bool take_auth(struct witness *witness)
+{
+  struct witness_request *request = &witness->requests[witness->last];
+  memset(request, 0, sizeof *request);
+  request->script = 'A';
+  if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
+  return witness->credentials && !witness->subscribing && witness->sent.count == 3 &&
+         witness->greeted == witness->greetings;
+}
+
 /*
  * The handle whose channel this is; 0: none of ours. Names of one size are not told apart: none was
  * asked for.
@@ -291,6 +303,7 @@ static bool take_command(struct witness *witness)
   if (is(name, "SENTINEL")) return witness->sentinel && witness->last == 0;
   if (is(name, "WAIT")) return take_wait(witness);
   if (witness->wait_due) return false;
+  if (is(name, "AUTH")) return take_auth(witness);
   const char *on = witness->sharded ? "SSUBSCRIBE" : "SUBSCRIBE";
   if (is(name, on) || is(name, witness->sharded ? "SUNSUBSCRIBE" : "UNSUBSCRIBE"))
     return take_subscription(witness, is(name, on));
@@ -397,7 +410,7 @@ static void take_answer(struct witness *witness)
     take_waited(witness);
     return;
   }
-  if (request->script == 'i' || superseded(witness, request)) return;
+  if (request->script == 'i' || request->script == 'A' || superseded(witness, request)) return;
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
   bool holds = elements[0].number == 1 && request->lease > 0;

@@ -29,7 +29,7 @@ extern const struct witness_lock witness_locks[WITNESS_LOCKS];
 /* A script, a SUBSCRIBE or an UNSUBSCRIBE that was sent. */
 struct witness_request {
   uint32_t number; /* of the handle's id; 0 for an inspection, which names none */
-  /* 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE; 'w' WAIT */
+  /* 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE; 'w' WAIT; 'A' AUTH */
   char script;
   int64_t expires, mode, lease, token;
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
@@ -94,6 +94,7 @@ struct witness {
   uint32_t replicas; /* what each WAIT asks for; 0: there is none */
   bool sharded;      /* channels belong to shards */
   bool sentinel;     /* the connection is to a Sentinel */
+  bool credentials;  /* a function gives them */
 
   bool wait_due;                 /* a script was sent that needs a WAIT, and nothing since */
   bool waits;                    /* the answer to a script has come, and the WAIT's has not: */
