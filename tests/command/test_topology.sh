@@ -257,6 +257,72 @@ test_sentinel_passwords() {
   printed "FAIRLOCK_URL=redis+sentinel://lock@$sentinels/door"
 }
 
+# A rotation
+
+# note NAME PASSWORD: it is in the file
+note() {
+  echo "$2" >"$dir/new"
+  chmod 600 "$dir/new"
+  mv "$dir/new" "$dir/$1"
+}
+
+# hold_and_wait OPTION...: sets holder, whose command ends with status 5 when $dir/end is there, and waiter
+hold_and_wait() {
+  run --verbose "$@" a sh -c 'until [ -e "$0/end" ]; do sleep 0.1; done; exit 5' "$dir" 2>"$dir/err" &
+  holder=$!
+  eventually held a
+  token=$(redis hget 'fairlock:{a}' token)
+  run -w 100 "$@" a true 2>"$dir/err1" &
+  waiter=$!
+  eventually listened a
+}
+
+# listened NAME: a waiter does
+listened() {
+  [ -n "$(
+    redis pubsub channels "redisson_lock__channel:{$1}*"
+    redis pubsub shardchannels "redisson_lock__channel:{$1}*" | grep -v ERR
+  )" ]
+}
+
+# goes_on: the holder holds, and the waiter waits, as before
+goes_on() {
+  eventually listened a
+  held a || fail "the hold is gone"
+  [ "$(redis hget 'fairlock:{a}' token)" = "$token" ] || fail "another holder"
+  waits 1 a || fail "the waiter has left"
+}
+
+end_both() {
+  : >"$dir/end"
+  ends 5 $holder
+  ends 0 $waiter
+  ! grep -q secret "$dir/err" "$dir/err1" || fail "a password in its messages: $(grep -h secret "$dir/err" "$dir/err1")"
+}
+
+# Sentinel and master change their passwords, and each file comes at another time.
+test_sentinel_rotation() {
+  redis acl setuser lock on '>secret' allkeys allchannels +@all >"$dir/out"
+  start_sentinels 1 'user default off' 'user warden on >watch +@all' "$(sentinel_rules | sed 's/^/user /')"
+  note ours secret
+  note theirs pw
+  hold_and_wait --url "redis+sentinel://lock@$sentinels/door" --sentinel-user lock --password-file "$dir/ours" \
+    --sentinel-password-file "$dir/theirs"
+  for i in 1 2 3 4; do
+    redis-cli -p $sentinel --no-auth-warning --user warden --pass watch acl setuser lock resetpass ">secret$i" >"$dir/out"
+    redis acl setuser lock resetpass ">secret$i" >"$dir/out"
+    redis client kill user lock >"$dir/out"
+    sleep 0.3
+    note theirs "secret$i"
+    sleep 0.3
+    note ours "secret$i"
+    goes_on
+  done
+  end_both
+  said "redis+sentinel://$sentinels/door ($sentinels): refused: WRONGPASS"
+  said "redis+sentinel://$sentinels/door (127.0.0.1:$port): refused: WRONGPASS"
+}
+
 # A cluster
 
 # start_cluster: three masters instead of the server; sets first, second, third (their ports) and servers
@@ -361,6 +427,33 @@ test_cluster() {
 }
 
 # fairlock list asks each master for its own keys, and finds each lock once.
+# All nodes change the password, one after the other, and send us from one to the other.
+test_cluster_rotation() {
+  start_cluster
+  on_nodes acl setuser lock on '>secret' allkeys allchannels +@all
+  note ours secret
+  port=$(on_node a)
+  other=$first
+  [ $other -ne $port ] || other=$second
+  hold_and_wait --url "redis+cluster://lock@127.0.0.1:$other" --password-file "$dir/ours"
+  for i in 1 2 3 4; do
+    on_nodes acl setuser lock resetpass ">secret$i"
+    redis client kill user lock >"$dir/out"
+    sleep 0.3
+    note ours "secret$i"
+    goes_on
+  done
+  end_both
+  said "127.0.0.1:$other: refused: WRONGPASS"
+}
+
+# on_nodes WORD...: the command, on each node of the cluster
+on_nodes() {
+  for node in $first $second $third; do
+    redis-cli -p $node "$@" >"$dir/out" || fail "$(cat "$dir/out")"
+  done
+}
+
 test_list_in_cluster() {
   start_cluster
   names='a b c d {x}y plain'
@@ -578,5 +671,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service refusing_master no_sentinel no_cluster dead_master_is_named master_killed begun_in_failover sentinel_passwords cluster \
+run_tests sentinels unknown_service refusing_master no_sentinel no_cluster dead_master_is_named master_killed begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
   list_in_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules
