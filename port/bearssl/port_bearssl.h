@@ -32,6 +32,10 @@
  * steps when its time is up, but a single step takes up to 12 million, whatever timeout_ms says:
  * 0.2 s at 72 MHz. Each connection makes a full handshake, with all checks: Redis resumes sessions
  * only by tickets, which BearSSL does not support.
+ *
+ * Certificates that change. What `chain`, `private_key` and `ca` point at, and the bytes of the key
+ * that `pinned` names, are read in handshakes only. `entropy` is called before each, when nothing
+ * else uses them: there a program may write others of the same kind and number in their place.
  */
 #ifndef PORT_BEARSSL_H
 #define PORT_BEARSSL_H

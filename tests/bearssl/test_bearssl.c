@@ -558,6 +558,37 @@ static void test_client_certificate_refused(void)
   server_stop(&server);
 }
 
+static br_x509_certificate our_chain[1];
+static br_ec_private_key our_key;
+static bool renewed;
+
+/* Before a handshake: the new certificate, when there is one. */
+static bool entropy_and_renewal(void *data, size_t size)
+{
+  our_chain[0] = renewed ? CLIENT[0] : STRANGER[0];
+  our_key = renewed ? CLIENT_KEY : STRANGER_KEY;
+  return entropy(data, size);
+}
+
+/* Certificate and key of the client are replaced between two connections. */
+static void test_client_certificate_replaced(void)
+{
+  struct link *link = link_new();
+  serve("server", "yes");
+  pin(link, &SERVER[0].pkey);
+  renewed = false;
+  certify(link, our_chain, &our_key);
+  link->config.entropy = entropy_and_renewal;
+  link_to(link, &server);
+  CHECK_EQUAL(link_connect(link), PORT_UNTRUSTED);
+  CHECK_EQUAL(port_bearssl_error(&link->tls), BR_ERR_RECV_FATAL_ALERT + 48);
+  renewed = true;
+  CHECK_EQUAL(link_connect(link), PORT_OK);
+  CHECK(answers(link));
+  link_free(link);
+  server_stop(&server);
+}
+
 /* A server without TLS waits for more: the client gives up in the end. */
 static void test_plain_server(void)
 {
@@ -1173,6 +1204,7 @@ const struct check_test check_tests[] = {
     {"bearssl_client_certificate", test_client_certificate},
     {"bearssl_client_certificate_missing", test_client_certificate_missing},
     {"bearssl_client_certificate_refused", test_client_certificate_refused},
+    {"bearssl_client_certificate_replaced", test_client_certificate_replaced},
     {"bearssl_plain_server", test_plain_server},
     {"bearssl_other_protocol", test_says_http},
     {"bearssl_aim", test_aim},
