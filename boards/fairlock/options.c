@@ -139,7 +139,9 @@ bool good_name(const struct command_line *line, const char *name)
   return false;
 }
 
-/* Thousandths of what text says, rounded up. UINT64_MAX: too much. */
+/*
+ * Thousandths of what text says, rounded up; an s may follow the number. UINT64_MAX: too much.
+ */
 static bool parse_thousandths(const char *text, uint64_t *value)
 {
   uint64_t sum = 0;
@@ -150,6 +152,8 @@ static bool parse_thousandths(const char *text, uint64_t *value)
   for (; *text != 0; text++) {
     if (*text == '.' && !point) {
       point = true;
+    } else if (*text == 's' && digits && text[1] == 0) {
+      break;
     } else if (*text < '0' || *text > '9') {
       return false;
     } else {
@@ -174,7 +178,7 @@ bool parse_seconds(const struct command_line *line, const char *option, const ch
 {
   uint64_t value = 0;
   if (!parse_thousandths(text, &value)) {
-    misused(line, "%s needs a number of seconds, such as 10 or 0.5, not '%s'", option, text);
+    misused(line, "%s needs a number of seconds, such as 10, 0.5 or 10s, not '%s'", option, text);
     return false;
   }
   if (value < least || value > most) {

@@ -71,8 +71,8 @@ int misused(const struct command_line *line, const char *format, ...);
 bool good_name(const struct command_line *line, const char *name);
 
 /*
- * Seconds with or without a fraction, as milliseconds, rounded up. Complains and returns false
- * unless it is least to most ms.
+ * Seconds with or without a fraction and an s behind them, as milliseconds, rounded up. Complains
+ * and returns false unless it is least to most ms.
  */
 bool parse_seconds(const struct command_line *line, const char *option, const char *text,
                    uint32_t least, uint32_t most, uint32_t *ms);

@@ -2,10 +2,10 @@
  * `fairlock run`: runs a command under a lock, as flock(1) does.
  *
  * This process is the command's parent, and knows nothing of the server: keeper.c, in another
- * process, holds the lock. This file waits for news from it and for signals, in three stages: until
- * the lock is acquired, until the command has ended, until the lock is released. The command gets
- * every signal meant for it and, where it needs it, the terminal; its exit status is ours, unless
- * the lock was lost.
+ * process, holds the lock. This file waits for news from it and for signals, in stages: until the
+ * lock is acquired, until the command has ended and --at-least is over, until the lock is released.
+ * The command gets every signal meant for it and, where it needs it, the terminal; its exit status
+ * is ours, unless the lock was lost.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -41,6 +41,8 @@ struct run {
   int conflict_status; /* -E                                     */
   int lost_status;     /* --lost-exit-code                       */
   const char *metrics_file;
+  uint32_t at_least_ms; /* --at-least; 0: no longer than the command runs */
+  uint32_t acquired_at; /* in port_clock_ms() */
 
   /* events that were told since a connection was made */
   struct keeper_event told[MOST_TOLD];
@@ -54,6 +56,8 @@ struct run {
   bool acquiring;     /* the keeper may have something to give back */
   int keeper_stopped; /* looks in a row at which it was, while we waited for the lock */
   bool stopped;       /* the command is, by job control         */
+  bool ended;         /* the command has                        */
+  bool hurried;       /* a signal ends --at-least               */
   bool lost;
 };
 
@@ -83,6 +87,8 @@ static const char *const help[] = {
     "                       kill: SIGKILL; ignore: let it run on\n"
     "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
     "                       Default: a sixth of it, at most 5\n"
+    "  --at-least SECONDS   keep the lock for this long even if COMMAND ends sooner: for jobs\n"
+    "                       that machines with different clocks start\n"
     "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
     "  --metrics-file FILE  write counters to FILE, every 10 s and at the end, in Prometheus's\n"
     "                       format; as JSON if its name ends with .json\n"
@@ -109,6 +115,7 @@ static const char *const help[] = {
 enum {
   OPTION_LEASE = OPTION_OWN,
   OPTION_KILL_AFTER,
+  OPTION_AT_LEAST,
   OPTION_ON_LOST,
   OPTION_LOST_STATUS,
   OPTION_METRICS_FILE,
@@ -128,6 +135,7 @@ static const struct option options[] = {
     {"shared", no_argument, NULL, 's'},
     {"lease", required_argument, NULL, OPTION_LEASE},
     {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
+    {"at-least", required_argument, NULL, OPTION_AT_LEAST},
     {"on-lost", required_argument, NULL, OPTION_ON_LOST},
     {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
     {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
@@ -181,6 +189,9 @@ static bool take_option(struct run *run, struct given *given, int option)
     given->kill_after = true;
     return parse_seconds(line, "--kill-after", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
                          &run->lock.kill_after_ms);
+  case OPTION_AT_LEAST:
+    return parse_seconds(line, "--at-least", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
+                         &run->at_least_ms);
   case OPTION_ON_LOST:
     return parse_on_lost(line, optarg, &run->lock.on_lost);
   case OPTION_LOST_STATUS:
@@ -405,10 +416,15 @@ static bool ends_wait(int number)
   }
 }
 
+/* While the terminal is ours, it stops all of our group, and we have caught its signal. */
+static void stop_with_group(int number)
+{
+  if (number == SIGTSTP && !signals_ignored_before(number)) (void)raise(SIGSTOP);
+}
+
 static void on_signal_waiting(struct run *run, int number)
 {
-  if (number == SIGTSTP && !signals_ignored_before(number))
-    (void)raise(SIGSTOP); /* the terminal has stopped the rest of our group */
+  stop_with_group(number);
   if (!ends_wait(number) || run->cancelled_by != 0) return;
   run->cancelled_by = number;
   if (run->acquiring) keeper_cancel(&run->keeper);
@@ -496,6 +512,7 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
       if (run->lock.verbose)
         complain("%s is acquired by %s, token %llu", run->shown, event.keeper.owner,
                  (unsigned long long)event.keeper.token);
+      run->acquired_at = port_clock_ms();
       *acquired = event.keeper;
       return true;
     default:
@@ -586,8 +603,16 @@ static bool has_ended(struct run *run)
   }
 }
 
+/* Whoever sends one of these wants us gone soon: --at-least does not hold us up. */
+static bool hurries(int number)
+{
+  bool hurry = number == SIGINT || number == SIGTERM || number == SIGQUIT;
+  return hurry && !signals_ignored_before(number);
+}
+
 static void on_signal_running(struct run *run, int number)
 {
+  if (hurries(number)) run->hurried = true;
   if (number == SIGCONT) resume(run);
   else if (number != SIGCHLD) forward(run, number);
 }
@@ -596,14 +621,15 @@ static void on_lost(struct run *run, const struct keeper_message *message)
 {
   static const char *const actions[] = {"ending the command", "killing the command",
                                         "the command continues without it"};
-  const char *action = actions[run->lock.on_lost];
+  const char *action = run->ended ? "the command has ended" : actions[run->lock.on_lost];
   bool known = run->lost;
   run->lost = true;
   metrics_hold_ended(&run->lock.metrics);
   if (known && message->news == KEEPER_LOST) return;
   if (message->news == KEEPER_GONE) {
-    complain("the process that keeps %s was killed; killing the command", run->shown);
-    forward(run, SIGKILL);
+    complain("the process that keeps %s was killed; %s", run->shown,
+             run->ended ? action : "killing the command");
+    if (!run->ended) forward(run, SIGKILL);
   } else if (message->status == FAIRLOCK_LOST) {
     complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
              action);
@@ -659,6 +685,7 @@ static int supervise(struct run *run)
   do
     reaped = waitpid(run->child.pid, &status, 0);
   while (reaped < 0 && errno == EINTR);
+  run->ended = true;
   bool was_lent = run->terminal.lent;
   terminal_take_back(&run->terminal);
   if (reaped < 0) return EXIT_SYSTEM;
@@ -668,8 +695,32 @@ static int supervise(struct run *run)
    * The terminal would have signalled our whole group, and a script or make that started us relies
    * on that.
    */
-  if (was_lent && (number == SIGINT || number == SIGQUIT)) signals_tell_group(number);
+  if (was_lent && (number == SIGINT || number == SIGQUIT)) {
+    run->hurried = true;
+    signals_tell_group(number);
+  }
   return 128 + number;
+}
+
+/*
+ * Holds on to the lock until --at-least is over; the keeper renews it meanwhile. Nothing less would
+ * do: a lease that has been given cannot be made shorter, nor is one kept without us.
+ */
+static void outwait(struct run *run)
+{
+  bool told = !run->lock.verbose;
+  for (;;) {
+    uint32_t kept = port_clock_ms() - run->acquired_at;
+    if (run->lost || run->hurried || kept >= run->at_least_ms) return;
+    uint32_t left = run->at_least_ms - kept;
+    if (!told) complain("%s is kept for another %g s", run->shown, left / 1000.0);
+    told = true;
+    struct event event = await(run, (int)left);
+    if (event.keeper.news != 0) on_lost(run, &event.keeper);
+    if (event.keeper.news == KEEPER_GONE) hang_up(run);
+    stop_with_group(event.signal);
+    run->hurried = hurries(event.signal);
+  }
 }
 
 /* Third: giving the lock back */
@@ -682,9 +733,8 @@ static int on_released(struct run *run, const struct keeper_message *message, in
     return status;
   }
   if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_LOST) {
-    complain(
-        "%s was lost while the command ran: its lease ran out, it was broken, or its key deleted",
-        run->shown);
+    complain("%s was lost %s: its lease ran out, it was broken, or its key deleted", run->shown,
+             run->at_least_ms > 0 ? "before its time was over" : "while the command ran");
     return run->lost_status;
   }
   const char *why = fairlock_status_text(message->status);
@@ -747,7 +797,9 @@ static int run_under_lock(struct run *run)
   if (run->cancelled_by != 0) return release(run, 128 + run->cancelled_by);
   if (too_late(run)) return release(run, run->lost_status);
   if (!start(run, &acquired)) return release(run, EXIT_SYSTEM);
-  return release(run, supervise(run));
+  status = supervise(run);
+  outwait(run);
+  return release(run, status);
 }
 
 int run_command(int argc, char **argv)

@@ -15,6 +15,79 @@ test_status_of_command() {
   unheld a || fail "the lock is still held"
 }
 
+# alone PID: it has no child but its keeper
+alone() {
+  [ "$(wc -w <"/proc/$1/task/$1/children")" = 1 ]
+}
+
+# kept_by COMMAND...: runs it with --at-least in the background, and waits until it has ended
+kept_by() {
+  run --lease 1 --at-least "$least" a -- sh -c ': >"$0"; "$@"' "$dir/began" "$@" 2>"$dir/err" &
+  keeping=$!
+  eventually test -e "$dir/began"
+  rm "$dir/began"
+  eventually alone $keeping
+}
+
+# --at-least keeps the lock when the command has ended, however it ended, and renews it.
+test_at_least() {
+  began=$(now_ms)
+  least=5s
+  kept_by sh -c 'exit 7'
+  token=$(redis hget 'fairlock:{a}' token)
+  held a || fail "it is not kept"
+  expect 1 "$fairlock" run -n a true
+  ends 7 $keeping
+  [ $(($(now_ms) - began)) -ge 5000 ] || fail "it was kept for $(($(now_ms) - began)) ms"
+  [ "$(redis hget 'fairlock:{a}' token)" = "$token" ] || fail "somebody else has had it"
+  unheld a || fail "it is kept for ever"
+  # it counts from when the lock was acquired, so this one has been kept for long enough
+  expect 0 "$fairlock" run --verbose --at-least 0.2 a sleep 0.3
+  ! grep kept "$dir/err" || fail "it was kept for longer"
+  expect 0 "$fairlock" run --verbose --at-least 0.3 a true
+  said 'a is kept for another 0.'
+}
+
+# Who asks the command to end, or fairlock when it has ended, does not have to wait.
+test_at_least_is_ended() {
+  least=600
+  for signal in TERM INT QUIT; do
+    kept_by sh -c 'exit 7'
+    kill -HUP $keeping
+    kill -USR1 $keeping
+    sleep 0.1
+    held a || fail "it is not kept"
+    kill -$signal $keeping
+    ends 7 $keeping
+    unheld a || fail "it is still held"
+    run --at-least 600 a -- sh -c 'trap "exit 3" '$signal'; : >"$0"; while :; do sleep 0.05; done' "$dir/began" &
+    running=$!
+    eventually test -e "$dir/began"
+    rm "$dir/began"
+    kill -$signal $running
+    ends 3 $running
+    unheld a || fail "it is still held"
+  done
+}
+
+# A loss meanwhile is a loss, but there is no command to end.
+test_at_least_is_lost() {
+  least=600
+  kept_by true
+  redis del a >"$dir/out"
+  ends 79 $keeping
+  said 'a is lost: '
+  said '; the command has ended'
+  kept_by true
+  kill -9 "$(keeper_of $keeping)"
+  ends 79 $keeping
+  said 'the process that keeps a was killed; the command has ended'
+  # fairlock itself is killed: the keeper releases the lock
+  kept_by true
+  kill -9 $keeping
+  eventually unheld a
+}
+
 test_command_cannot_be_executed() {
   expect 69 "$fairlock" run a /no/such/command
   said /no/such/command
@@ -301,9 +374,11 @@ test_terminal_comes_back() {
 
 test_terminal_interrupts() {
   # Ctrl-C ends the command, and the script around it as well
-  (sleep 1; printf '\003'; sleep 0.3) | tty "sh -c \"'$fairlock' run a sleep 30; echo not interrupted\"; true"
-  ! grep -q 'not interrupted' "$dir/out" || fail "the script went on"
-  eventually unheld a
+  for option in --verbose --at-least=600; do
+    (sleep 1; printf '\003'; sleep 0.3) | tty "sh -c \"'$fairlock' run $option a sleep 30; echo not interrupted\"; true"
+    ! grep -q 'not interrupted' "$dir/out" || fail "the script went on"
+    eventually unheld a
+  done
 }
 
 # As a shell does it: the job is stopped, and continued in the foreground. The lock stays held, for
@@ -334,7 +409,7 @@ EOF
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status_of_command command_cannot_be_executed system_error environment \
+run_tests status_of_command at_least at_least_is_ended at_least_is_lost command_cannot_be_executed system_error environment \
   password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
   keeper_closes_what_it_inherits shell conflict waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \

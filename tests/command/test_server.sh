@@ -40,7 +40,7 @@ test_usage() {
   misuse '-c takes one STRING' run -c true a true
   misuse 'no shared locks' run -s a true
   misuse 'give one of them' run -n -w 1 a true
-  for bad in '' x 1x -1 1e3 0x10 ' 1' 1,5 . inf nan; do misuse 'needs a number of seconds' run -w "$bad" a true; done
+  for bad in '' x 1x -1 1e3 0x10 ' 1' 1,5 . inf nan s .s 1ss 1s1 1m; do misuse 'needs a number of seconds' run -w "$bad" a true; done
   misuse 'needs 0 to 1073741 seconds' run -w 1073742 a true
   misuse 'needs 0 to 1073741 seconds' run -w 99999999999999999999999999999999 a true
   misuse '--lease needs 0.1 to' run --lease 0.09 a true
@@ -60,7 +60,7 @@ test_usage() {
   misuse 'one lock at a time' break a b
   misuse 'one lock at a time' watch a b
   misuse '-i needs' watch -i 0 a
-  expect 0 "$fairlock" run -w 1. --lease .5 --kill-after 0.0001 a true
+  expect 0 "$fairlock" run -w 1. --lease .5 --kill-after 0.0001 --at-least .1s a true
 }
 
 test_help() {

@@ -230,15 +230,15 @@ static void fuzz_parts(const uint8_t *data, size_t size)
 /* Numbers */
 
 /*
- * Milliseconds of digits with at most one point among them, rounded up; UINT64_MAX: not that, or
- * too many.
+ * Milliseconds of digits with at most one point among them, and perhaps an s behind them, rounded
+ * up; UINT64_MAX: not that, or too many.
  */
 static uint64_t reference_ms(const char *text)
 {
   size_t whole = strspn(text, "0123456789");
   size_t part = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
-  if (whole + part == 0 || text[whole + (text[whole] == '.' ? 1 + part : 0)] != 0)
-    return UINT64_MAX;
+  const char *end = text + whole + (text[whole] == '.' ? 1 + part : 0);
+  if (whole + part == 0 || (*end != 0 && strcmp(end, "s") != 0)) return UINT64_MAX;
   while (whole > 1 && *text == '0') {
     text++;
     whole--;
