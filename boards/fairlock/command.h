@@ -13,7 +13,8 @@
  *               pass on to it signals and the terminal; metrics.c writes down what was counted;
  *               system.c has what only some systems can do
  *   status.c, watch.c, break.c   those subcommands; inspection.c reads, text.c prints any bytes
- *   list.c      `fairlock list`; query.c asks the server what the library does not
+ *   list.c      `fairlock list`; query.c asks the server what the library does not;
+ *               list_metrics.c writes metrics of all locks; exposition.c, those of run, too
  */
 #ifndef COMMAND_H
 #define COMMAND_H

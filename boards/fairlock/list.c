@@ -7,7 +7,7 @@
  * locks of that page as `fairlock status` does, before the next page. What it keeps, to print it
  * sorted at the end, are the locks that are held or waited for, without the ids of those who wait.
  * In a cluster each master is asked for its own keys; one that does not answer does not end the
- * list.
+ * list. What is printed of them is decided at the end; list_metrics.c has the metrics.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -18,14 +18,20 @@
 #include <string.h>
 
 #include "command.h"
+#include "exposition.h"
 #include "inspection.h"
+#include "list.h"
 #include "query.h"
 #include "text.h"
 
-#define USAGE "fairlock list [--json] [OPTION]... [PATTERN]"
+#define USAGE "fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]"
 
 /* Keys that the server looks at for a page. */
 #define PAGE "1000"
+
+/* Locks with metrics of their own, unless --metrics-locks says otherwise, and at most. */
+#define METRICS_LOCKS      100U
+#define MOST_METRICS_LOCKS 999U
 
 /* Candidates whose requests are under way together. */
 #define BATCH 256U
@@ -37,20 +43,37 @@ static const char *const help[] = {
     "how long so far, and how many wait. PATTERN is a shell pattern with *, ? and [...]: quote\n"
     "it. A lock that Redisson holds and nobody waits for is not found.\n"
     "\n"
-    "  --json               print a JSON object for each lock, one per line\n",
+    "  --json               print a JSON object for each lock, one per line\n"
+    "  -0, --null           print only the names, unchanged, a zero byte after each, as\n"
+    "                       xargs -0 reads them\n"
+    "  --metrics            print how many locks are held, how many wait, and for how long, in\n"
+    "                       Prometheus's format\n"
+    "  --metrics-file FILE  write that to FILE instead, also when no server can be reached\n"
+    "  --metrics-locks N    metrics by lock for at most N locks, those that most wait for.\n"
+    "                       Default: 100\n",
     common_help,
     "\n"
-    "Exit status: 0, also without any locks, or 64 usage, 66 no password file, 75 server\n"
-    "unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong\n"
-    "node of a cluster. What cannot be read, a lock or a master of a cluster, is named on\n"
+    "Exit status: 0, also without any locks, or 64 usage, 66 no password file, 71 no output, 75\n"
+    "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the\n"
+    "wrong node of a cluster. What cannot be read, a lock or a master of a cluster, is named on\n"
     "stderr; the rest is listed.\n",
     NULL,
 };
 
-enum { OPTION_JSON = OPTION_OWN };
+enum { OPTION_JSON = OPTION_OWN, OPTION_METRICS, OPTION_METRICS_FILE, OPTION_METRICS_LOCKS };
 
 static const struct option options[] = {
-    COMMON_OPTIONS, {"json", no_argument, NULL, OPTION_JSON}, {0}};
+    COMMON_OPTIONS,
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"null", no_argument, NULL, '0'},
+    {"metrics", no_argument, NULL, OPTION_METRICS},
+    {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
+    {"metrics-locks", required_argument, NULL, OPTION_METRICS_LOCKS},
+    {0},
+};
+
+/* How the list is printed. */
+enum form { TEXT, JSON, NAMES, METRICS };
 
 /* A key that belongs to a lock. */
 struct candidate {
@@ -63,23 +86,16 @@ struct candidate {
   bool other, plain, in_braces;
 };
 
-/* A lock that is held or waited for, as it was read. */
-struct entry {
-  char *name; /* allocated, as is server */
-  size_t size;
-  char *server;
-  struct inspection inspection; /* without waiters */
-  size_t waiters;
-  int64_t age_ms; /* -1: unknown */
-};
-
 struct list {
   struct session session; /* reads locks */
   struct session second;  /* finds them */
   struct query query;
   const char *pattern; /* NULL: all */
-  bool json;
+  enum form form;
+  const char *metrics_file; /* NULL: none */
+  uint32_t metrics_locks;
   int status; /* the exit status, as far as it is known */
+  bool read;  /* a page of keys was */
   char **masters;
   size_t master_count;
   char cursor[32];
@@ -259,13 +275,32 @@ static int look_at(struct list *list, struct candidate *first, size_t count)
 
 /* Locks */
 
-static int64_t age_ms(const struct list *list, const struct inspection *inspection)
+/* The server's time now. */
+static int64_t now_ms(const struct list *list)
 {
-  int64_t now = list->server_ms + (int64_t)(uint32_t)(port_clock_ms() - list->asked_at);
-  return inspection_age_ms(inspection, now);
+  return list->server_ms + (int64_t)(uint32_t)(port_clock_ms() - list->asked_at);
 }
 
-/* Keeps the lock for print_entries(). Of its waiters only the number stays. */
+/*
+ * How long the first of the living in line whose id tells it has waited, at most, by the same
+ * clock: since its client came. -1: unknown.
+ */
+static int64_t wait_ms(const struct list *list, const struct inspection *inspection)
+{
+  bool waited_for = false;
+  for (size_t i = 0; i < inspection->waiter_count; i++) {
+    const struct party *waiter = &inspection->waiters[i];
+    if (!waiter->alive) continue;
+    waited_for = true;
+    int64_t since = party_client_since_ms(waiter);
+    if (since < 0) continue;
+    int64_t waited = now_ms(list) - since;
+    return waited > 0 ? waited : 0;
+  }
+  return waited_for ? -1 : 0;
+}
+
+/* Keeps the lock for the end. Of its waiters only the number stays. */
 static void add_entry(struct list *list, const char *name, size_t size,
                       struct inspection *inspection)
 {
@@ -281,7 +316,8 @@ static void add_entry(struct list *list, const char *name, size_t size,
   entry->size = size;
   entry->server = copied(server, strlen(server));
   entry->waiters = inspection->waiter_count;
-  entry->age_ms = age_ms(list, inspection);
+  entry->age_ms = inspection_age_ms(inspection, now_ms(list));
+  entry->wait_ms = wait_ms(list, inspection);
   inspection_forget_waiters(inspection);
   entry->inspection = *inspection;
   memset(inspection, 0, sizeof *inspection);
@@ -289,7 +325,7 @@ static void add_entry(struct list *list, const char *name, size_t size,
 
 static void print_entry(const struct list *list, const struct entry *entry)
 {
-  if (list->json) {
+  if (list->form == JSON) {
     inspection_print_json(stdout, &entry->inspection, entry->name, entry->size, entry->server);
     inspection_print_json_age(stdout, entry->age_ms, entry->waiters);
     puts("}");
@@ -312,20 +348,24 @@ static int compare(const void *a, const void *b)
   return order != 0 ? order : (one->size > other->size) - (one->size < other->size);
 }
 
-/* Sorted by name, each once: SCAN may tell of a key twice. */
-static void print_entries(struct list *list)
+static void forget(struct entry *entry)
+{
+  inspection_clear(&entry->inspection);
+  free(entry->name);
+  free(entry->server);
+}
+
+/* By name, each once: SCAN may tell of a key twice. */
+static void sort_entries(struct list *list)
 {
   struct entry *entries = list->entries;
+  size_t kept = 0;
   if (list->entry_count > 0) qsort(entries, list->entry_count, sizeof *entries, compare);
   for (size_t i = 0; i < list->entry_count; i++) {
-    if (i == 0 || compare(&entries[i - 1], &entries[i]) != 0) print_entry(list, &entries[i]);
+    if (kept > 0 && compare(&entries[kept - 1], &entries[i]) == 0) forget(&entries[i]);
+    else entries[kept++] = entries[i];
   }
-  for (size_t i = 0; i < list->entry_count; i++) {
-    inspection_clear(&entries[i].inspection);
-    free(entries[i].name);
-    free(entries[i].server);
-  }
-  free(entries);
+  list->entry_count = kept;
 }
 
 /* Whether the failure concerns this lock alone, such as a key of a wrong type, a count below 0. */
@@ -486,6 +526,7 @@ static int scan(struct list *list)
   memcpy(list->cursor, "0", 2);
   do {
     status = read_page(list);
+    if (status == FAIRLOCK_OK) list->read = true;
     if (status == FAIRLOCK_OK) status = show_page(list, &goes_on);
   } while (status == FAIRLOCK_OK && goes_on && strcmp(list->cursor, "0") != 0);
   if (status != FAIRLOCK_OK) query_failed(list, status);
@@ -520,14 +561,13 @@ static void list_cluster(struct list *list)
   free(list->masters);
 }
 
-static int list_locks(struct list *list)
+/* Reads the locks of all servers into list->entries; list->status says how far it came. */
+static void read_servers(struct list *list)
 {
   char address[ADDRESS_SIZE];
-  int status = session_connect(&list->session);
-  if (status != EXIT_DONE) return status;
   session_address(&list->session, FAIRLOCK_OK, address);
   list->query.session = &list->second;
-  status = query_open(&list->query, address);
+  int status = query_open(&list->query, address);
   if (status != FAIRLOCK_OK) {
     query_failed(list, status);
   } else if (list->query.cluster) {
@@ -537,9 +577,107 @@ static int list_locks(struct list *list)
     query_close(&list->query);
   }
   free(list->page);
-  print_entries(list);
-  fairlock_client_deinit(&list->session.client);
+}
+
+/* Output */
+
+/* A name with a zero byte would be read as two others. */
+static void print_bytes(const struct entry *entry)
+{
+  if (memchr(entry->name, 0, entry->size) == NULL) {
+    fwrite(entry->name, 1, entry->size, stdout);
+    putchar(0);
+    return;
+  }
+  char *shown = bytes_shown(entry->name, entry->size);
+  complain("%s has a zero byte in its name, and is left out", shown);
+  free(shown);
+}
+
+/* The URL, with the database unless it is the one that there always is. Printable; to be freed. */
+static char *server_shown(const struct list *list)
+{
+  const struct url *url = &list->session.url;
+  char text[sizeof url->shown + 16];
+  unsigned long number = url->database;
+  const char *begin = url->path != NULL ? "?db=" : "/";
+  if (number == 0) snprintf(text, sizeof text, "%s", url->shown);
+  else snprintf(text, sizeof text, "%s%s%lu", url->shown, begin, number);
+  return bytes_shown(text, strlen(text));
+}
+
+static void put_metrics(struct list *list, int64_t took_ms)
+{
+  char *server = server_shown(list);
+  const struct list_metrics metrics = {.server = server,
+                                       .entries = list->entries,
+                                       .count = list->entry_count,
+                                       .most = list->metrics_locks,
+                                       .read = list->read,
+                                       .whole = list->status == EXIT_DONE,
+                                       .took_ms = took_ms};
+  if (list->metrics_file != NULL) {
+    const char *why = exposition_replace(list->metrics_file, list_metrics_write, &metrics);
+    if (why != NULL) {
+      complain("cannot write metrics to %s: %s", list->metrics_file, why);
+      list->status = EXIT_SYSTEM;
+    }
+  } else if (!list_metrics_write(stdout, &metrics)) {
+    complain("out of memory");
+    list->status = EXIT_SYSTEM;
+  }
+  free(server);
+}
+
+static int list_locks(struct list *list)
+{
+  uint32_t began = port_clock_ms();
+  list->status = session_connect(&list->session);
+  if (list->status == EXIT_DONE) {
+    read_servers(list);
+    fairlock_client_deinit(&list->session.client);
+  }
+  sort_entries(list);
+  if (list->form == METRICS) put_metrics(list, port_clock_ms() - began);
+  for (size_t i = 0; i < list->entry_count; i++) {
+    if (list->form == NAMES) print_bytes(&list->entries[i]);
+    else if (list->form != METRICS) print_entry(list, &list->entries[i]);
+    forget(&list->entries[i]);
+  }
+  free(list->entries);
   return end_output(list->status);
+}
+
+/* The command line */
+
+static bool take_form(struct list *list, const struct command_line *line, enum form form)
+{
+  bool other = list->form != TEXT && list->form != form;
+  list->form = form;
+  if (other) misused(line, "give one of --json, --null and --metrics");
+  return !other;
+}
+
+static bool take_option(struct list *list, const struct command_line *line, int option)
+{
+  switch (option) {
+  case OPTION_JSON:
+    return take_form(list, line, JSON);
+  case '0':
+    return take_form(list, line, NAMES);
+  case OPTION_METRICS_FILE:
+    list->metrics_file = optarg;
+    if (*optarg != 0) return take_form(list, line, METRICS);
+    misused(line, "--metrics-file needs the name of a file");
+    return false;
+  case OPTION_METRICS:
+    return take_form(list, line, METRICS);
+  case OPTION_METRICS_LOCKS:
+    return parse_count(line, "--metrics-locks", optarg, MOST_METRICS_LOCKS, &list->metrics_locks) &&
+           take_form(list, line, METRICS);
+  default:
+    return false;
+  }
 }
 
 int list_command(int argc, char **argv)
@@ -547,10 +685,9 @@ int list_command(int argc, char **argv)
   static struct list list;
   struct command_line line = {.command = "list", .usage = USAGE};
   int option;
-  while ((option = next_option(&line, argc, argv, ":", options, help)) != -1) {
-    if (option != OPTION_JSON) return EXIT_USAGE;
-    list.json = true;
-  }
+  list.metrics_locks = METRICS_LOCKS;
+  while ((option = next_option(&line, argc, argv, ":0", options, help)) != -1)
+    if (!take_option(&list, &line, option)) return EXIT_USAGE;
   if (optind + 1 < argc)
     return misused(&line, "one PATTERN at a time: '%s' is one too many (quote it)",
                    argv[optind + 1]);

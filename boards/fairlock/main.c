@@ -17,7 +17,7 @@ static const char help[] =
     "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
     "       fairlock status [--json|--quiet] [OPTION]... NAME...\n"
     "       fairlock watch [OPTION]... NAME\n"
-    "       fairlock list [--json] [OPTION]... [PATTERN]\n"
+    "       fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]\n"
     "       fairlock break [OPTION]... NAME\n"
     "\n"
     "A fair lock over Redis: first come, first served, among machines.\n"

@@ -1,7 +1,6 @@
 /*
- * Writes counters and times to a file: in the text format of Prometheus, as the textfile collector
- * of its node_exporter reads it, or as JSON if the file's name ends with .json. A reader never sees
- * half of it: a new file is written next to the old one, and renamed.
+ * Writes counters and times to a file: in the text format of Prometheus, or as JSON if the file's
+ * name ends with .json.
  *
  * The keeper counts, and must never wait for a disk; so it puts its numbers into shared memory, and
  * the process that runs the command writes the file.
@@ -10,18 +9,15 @@
 
 #include "metrics.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "command.h"
+#include "exposition.h"
 #include "port.h"
 #include "text.h"
 
@@ -39,15 +35,15 @@ struct metrics_shared {
 static const struct {
   const char *name, *help, *label, *json;
 } counted[COUNTERS] = {
-    {"acquires", "Times that the lock was acquired.", NULL, "acquires"},
-    {"waits", "Acquisitions that had to wait in line.", NULL, "waits"},
-    {"handovers", "Acquisitions that had to wait, by how they were found out.", "by=\"message\"",
-     "granted"},
-    {"handovers", NULL, "by=\"asking\"", "polled"},
-    {"renewals", "Times that the lease was renewed.", NULL, "renewals"},
-    {"losses", "Holds that were lost.", NULL, "losses"},
-    {"connects", "Connections made to servers.", NULL, "connects"},
-    {"requests", "Scripts sent to servers.", NULL, "requests"},
+    {"acquires_total", "Times that the lock was acquired.", NULL, "acquires"},
+    {"waits_total", "Acquisitions that had to wait in line.", NULL, "waits"},
+    {"handovers_total", "Acquisitions that had to wait, by how they were found out.",
+     "by=\"message\"", "granted"},
+    {"handovers_total", NULL, "by=\"asking\"", "polled"},
+    {"renewals_total", "Times that the lease was renewed.", NULL, "renewals"},
+    {"losses_total", "Holds that were lost.", NULL, "losses"},
+    {"connects_total", "Connections made to servers.", NULL, "connects"},
+    {"requests_total", "Scripts sent to servers.", NULL, "requests"},
 };
 
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters)
@@ -86,33 +82,14 @@ static uint32_t held_ms(const struct metrics *metrics)
 
 /* Prometheus */
 
-/* Printable text as the value of a label. */
-static void print_label(FILE *to, const char *text)
-{
-  for (; *text != 0; text++) {
-    if (*text == '"' || *text == '\\') fputc('\\', to);
-    fputc(*text, to);
-  }
-}
-
 /* The name of a sample, with labels. help: NULL if another sample has begun the metric. */
 static void begin_sample(FILE *to, const char *name, const char *type, const char *help,
                          const char *lock, const char *label)
 {
-  const char *end = strcmp(type, "counter") == 0 ? "_total" : "";
-  if (help != NULL) {
-    fprintf(to, "# HELP fairlock_%s%s %s\n", name, end, help);
-    fprintf(to, "# TYPE fairlock_%s%s %s\n", name, end, type);
-  }
-  fprintf(to, "fairlock_%s%s{lock=\"", name, end);
-  print_label(to, lock);
+  if (help != NULL) exposition_begin(to, name, type, help);
+  fprintf(to, "fairlock_%s{lock=\"", name);
+  exposition_print_label(to, lock);
   fprintf(to, "\"%s%s} ", label != NULL ? "," : "", label != NULL ? label : "");
-}
-
-/* Thousandths, as a number with a point. */
-static void print_seconds(FILE *to, int64_t ms)
-{
-  fprintf(to, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
 }
 
 static void write_gauge(FILE *to, const char *name, const char *help, const char *lock,
@@ -125,7 +102,7 @@ static void write_gauge(FILE *to, const char *name, const char *help, const char
 static void write_time(FILE *to, const char *name, const char *help, const char *lock, int64_t ms)
 {
   begin_sample(to, name, "gauge", help, lock, NULL);
-  print_seconds(to, ms);
+  exposition_print_seconds(to, ms);
   fputc('\n', to);
 }
 
@@ -158,17 +135,17 @@ static void write_json(FILE *to, const struct metrics *metrics)
     fprintf(to, ",\"%s\":%lu", counted[i].json,
             (unsigned long)atomic_load(&metrics->shared->counters[i]));
   fprintf(to, ",\"held\":%s,\"wait_seconds\":", is_held(metrics) ? "true" : "false");
-  print_seconds(to, waited_ms(metrics));
+  exposition_print_seconds(to, waited_ms(metrics));
   fputs(",\"hold_seconds\":", to);
-  print_seconds(to, held_ms(metrics));
+  exposition_print_seconds(to, held_ms(metrics));
   fputs(",\"start_time_seconds\":", to);
-  print_seconds(to, metrics->started_ms);
+  exposition_print_seconds(to, metrics->started_ms);
   if (metrics->stopped_ms == 0) {
     fputs(",\"end_time_seconds\":null,\"exit_status\":null}\n", to);
     return;
   }
   fputs(",\"end_time_seconds\":", to);
-  print_seconds(to, metrics->stopped_ms);
+  exposition_print_seconds(to, metrics->stopped_ms);
   fprintf(to, ",\"exit_status\":%d}\n", metrics->exit_status);
 }
 
@@ -180,53 +157,24 @@ static bool is_json(const char *path)
   return size > 5 && strcmp(path + size - 5, ".json") == 0;
 }
 
-/* Writes a new file. Returns whether all of it was written. */
-static bool write_new(const struct metrics *metrics, const char *temporary)
+static bool write_metrics(FILE *to, const void *context)
 {
-  (void)unlink(temporary); /* left by a process that had our number and was killed */
-  int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+  const struct metrics *metrics = context;
   char *lock = printable(metrics->lock, strlen(metrics->lock));
-  if (file == NULL || lock == NULL) {
-    free(lock);
-    if (file != NULL) (void)fclose(file);
-    else if (descriptor >= 0) (void)close(descriptor);
-    return false;
-  }
-  if (is_json(metrics->path)) write_json(file, metrics);
-  else write_text(file, metrics, lock);
+  if (lock == NULL) return false;
+  if (is_json(metrics->path)) write_json(to, metrics);
+  else write_text(to, metrics, lock);
   free(lock);
-  bool written = !ferror(file);
-  return fclose(file) == 0 && written;
-}
-
-/*
- * Only a file gives way to a new one: to take the place of a device, a pipe or a link (/dev/stdout
- * is one) would destroy it. A folder refuses by itself.
- */
-static bool may_replace(const char *path)
-{
-  struct stat there;
-  return lstat(path, &there) != 0 || S_ISREG(there.st_mode) || S_ISDIR(there.st_mode);
+  return true;
 }
 
 static void write_file(struct metrics *metrics)
 {
   if (metrics->path == NULL) return;
-  size_t size = strlen(metrics->path) + 24;
-  char *temporary = malloc(size);
-  if (temporary != NULL) {
-    snprintf(temporary, size, "%s.%ld", metrics->path, (long)getpid());
-    bool may = may_replace(metrics->path);
-    bool done = may && write_new(metrics, temporary) && rename(temporary, metrics->path) == 0;
-    int error = errno;
-    if (may && !done) (void)unlink(temporary);
-    if (!done && !metrics->complained) {
-      complain("cannot write metrics to %s: %s", metrics->path,
-               may ? strerror(error) : "Not a regular file");
-      metrics->complained = true;
-    }
-    free(temporary);
+  const char *why = exposition_replace(metrics->path, write_metrics, metrics);
+  if (why != NULL && !metrics->complained) {
+    complain("cannot write metrics to %s: %s", metrics->path, why);
+    metrics->complained = true;
   }
   metrics->written = port_clock_ms();
 }

@@ -101,12 +101,20 @@ test_names() {
   same "$(jq -s length "$dir/out")" 7
   same "$(jq -r 'select(.name | startswith("new")) | .name' "$dir/out")" "$nasty"
   same "$(jq -r 'select(.name_hex) | .name_hex' "$dir/out")" "$(printf %s "$binary" | od -An -v -tx1 | tr -d ' \n')"
+  # as they are, for xargs -0
+  expect 0 "$fairlock" list -0
+  "$fairlock" list --null | xargs -0 "$fairlock" status --json >"$dir/status"
+  same "$(jq -s -c 'map([.name, .name_hex, .held])' "$dir/status")" "$("$fairlock" list --json | jq -s -c 'map([.name, .name_hex, .held])')"
   # a NUL byte, which no command line can give
   redis eval "redis.call('hset', 'n\0l', 'me:1', 1) redis.call('hset', 'fairlock:{n\0l}', 'token', 1)" 0 >"$dir/out"
   for pattern in 'n?l' 'n*' '*'; do
     expect 0 "$fairlock" list --json "$pattern"
     same "$(jq -c 'select(.name | startswith("n\u0000")) | [.name, .held]' "$dir/out")" '["n\u0000l",true]'
   done
+  cp "$dir/out" "$dir/json"
+  expect 0 "$fairlock" list -0
+  said 'n\x00l has a zero byte in its name, and is left out'
+  same "$(tr -d -c '\000' <"$dir/out" | wc -c)" "$(($(wc -l <"$dir/json") - 1))"
 }
 
 test_patterns() {

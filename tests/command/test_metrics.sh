@@ -1,5 +1,6 @@
 #!/bin/sh
-# What fairlock run --metrics-file writes, as a parser of Prometheus's own reads it, and as JSON.
+# What fairlock run --metrics-file and fairlock list --metrics write, as a parser of Prometheus's own
+# reads it, and as JSON.
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2034,SC2046,SC2086,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -159,5 +160,142 @@ test_no_regular_file() {
   [ -s "$dir/there" ] || fail "the file is not written"
 }
 
+# lists OPTION...: the samples of fairlock list --metrics, which exits with $status
+lists() {
+  expect "${status:-0}" "$fairlock" list --metrics "$@"
+  cp "$dir/out" "$dir/m.prom"
+  samples "$dir/m.prom" >"$dir/samples" || fail "it cannot be parsed: $(cat "$dir/m.prom")"
+}
+
+# values METRIC: of its samples, in order, the labels but the server's before each
+values() {
+  sed -n "s/^fairlock_$1{\(.*\)} \(.*\)/\1 \2/p" "$dir/samples" | sed 's/,*server=[^, ]*//; s/^,//; s/^ //' | tr '\n' ';'
+}
+
+# within METRIC LEAST MOST: its only sample is
+within() {
+  sed -n "s/^fairlock_$1{.*} //p" "$dir/samples" |
+    awk -v least="$2" -v most="$3" '$1 >= least && $1 <= most { good++ } END { exit NR != 1 || good != 1 }' ||
+    fail "$1 is not from $2 to $3: $(cat "$dir/samples")"
+}
+
+test_of_a_server() {
+  lists
+  same "$(values locks)" 'state=free 0.0;state=held 0.0;'
+  same "$(values list_success)$(values waiters)$(values oldest_wait_seconds)$(values locks_left_out)" '1.0;0.0;0.0;0.0;'
+  same "$(grep -c lock= "$dir/samples")" 0
+  run a sleep 60 &
+  eventually held a
+  run a sleep 60 &
+  eventually waits 1 a
+  run a sleep 60 &
+  eventually waits 2 a
+  sleep 0.5
+  lists a
+  has "fairlock_lock_held{lock=a,server=redis://127.0.0.1:$port} 1.0"
+  same "$(values locks)" 'state=free 0.0;state=held 1.0;'
+  same "$(values lock_waiters)$(values waiters)" 'lock=a 2.0;2.0;'
+  within lock_hold_seconds 0.5 60
+  within lock_oldest_wait_seconds 0.5 60
+  # the hold began before the wait
+  awk '/_hold_/ { hold = $2 } /_lock_oldest_/ { wait = $2 } /_oldest_wait_/ { max = $2 } END { exit hold < wait || wait != max }' \
+    "$dir/samples" || fail "$(cat "$dir/samples")"
+  within lock_lease_remaining_seconds 1 30
+  within list_duration_seconds 0 60
+  lists b
+  same "$(values locks)" 'state=free 0.0;state=held 0.0;'
+  # no sample is one of fairlock run's: a collector takes both files
+  expect 0 "$fairlock" run --metrics-file "$dir/run.prom" b true
+  sed -n 's/^# TYPE //p' "$dir/m.prom" "$dir/run.prom" | sort | uniq -d >"$dir/twice"
+  same "$(cat "$dir/twice")" ''
+}
+
+# What Redisson does not tell is left out; a hold without end, and a lock that is passed on, are told.
+test_of_others() {
+  redis hset r redisson:1 1 >"$dir/out"
+  redis rpush 'redisson_lock_queue:{r}' redisson:2 dead:3 >"$dir/out"
+  redis zadd 'redisson_lock_timeout:{r}' 99999999999999 redisson:2 >"$dir/out"
+  redis rpush 'redisson_lock_queue:{dead}' dead:4 >"$dir/out"
+  lists
+  same "$(values locks)" 'state=free 1.0;state=held 1.0;'
+  same "$(values lock_held)" 'lock=r 1.0;lock=dead 0.0;'
+  same "$(values lock_waiters)" 'lock=r 2.0;lock=dead 1.0;'
+  same "$(values lock_oldest_wait_seconds)" 'lock=dead 0.0;'
+  same "$(values lock_hold_seconds)" ''
+  same "$(values lock_lease_remaining_seconds)" 'lock=r inf;'
+}
+
+# However many locks there are, the number of samples has a limit; the sums are of all.
+test_many_locks() {
+  redis eval "for i = 1, 300 do local name = 'lock' .. i
+    redis.call('hset', 'fairlock:{' .. name .. '}', 'token', 1) redis.call('hset', name, 'me:1', 1)
+    if i > 200 then redis.call('rpush', 'redisson_lock_queue:{' .. name .. '}', unpack({'a:1', 'b:2', 'c:3'}, 1, i == 256 and 3 or 1)) end
+    end" 0 >"$dir/out"
+  lists
+  same "$(values locks)$(values waiters)$(values locks_left_out)" 'state=free 0.0;state=held 300.0;102.0;200.0;'
+  same "$(values lock_held | tr ';' '\n' | sed 's/^lock=lock\(2[0-9][1-9]\|2[1-9]0\|300\) 1.0$/good/' | sort | uniq -c | sed 's/^ *//')" '100 good'
+  lists --metrics-locks 1
+  same "$(values locks)$(values waiters)$(values lock_waiters)$(values locks_left_out)" 'state=free 0.0;state=held 300.0;102.0;lock=lock256 3.0;299.0;'
+  lists --metrics-locks 0
+  same "$(values lock_held)$(values locks_left_out)" '300.0;'
+  lists --metrics-locks 999
+  same "$(values locks_left_out)$(grep -c fairlock_lock_held "$dir/samples")" '0.0;300'
+}
+
+test_names_in_a_list() {
+  nasty=$(printf 'new\nline \033[2J"\\\t')
+  for name in "$nasty" "$(printf 'bad \377\301')" 'Tür ✓' 'a,b="c"} 7'; do
+    redis hset "$name" me:1 1 >"$dir/out"
+    redis hset "fairlock:{$name}" token 1 >"$dir/out"
+  done
+  lists
+  for shown in 'new\x0aline \x1b[2J"\\\x09' 'bad \xff\xc1' 'Tür ✓' 'a,b="c"} 7'; do
+    has "fairlock_lock_held{lock=$shown,server=redis://127.0.0.1:$port} 1.0"
+  done
+}
+
+# A part that cannot be read, or all, is told, and changes the exit status.
+test_unreadable() {
+  redis hset a me:1 1 >"$dir/out"
+  redis hset 'fairlock:{a}' token 1 >"$dir/out"
+  redis set m 1 >"$dir/out"
+  redis hset 'fairlock:{m}' token 1 >"$dir/out"
+  status=76
+  lists
+  same "$(values list_success)$(values lock_held)" '0.0;lock=a 1.0;'
+  expect 76 "$fairlock" list --metrics-file "$dir/n.prom"
+  [ ! -s "$dir/out" ] || fail "$(cat "$dir/out")"
+  grep -v _seconds "$dir/n.prom" >"$dir/without_times"
+  grep -v _seconds "$dir/m.prom" | cmp -s - "$dir/without_times" || fail "$(cat "$dir/n.prom")"
+  same "$(echo "$dir"/n.prom*)" "$dir/n.prom"
+  stop_server
+  for url in redis://127.0.0.1:$port/3 redis+cluster://127.0.0.1:$port,localhost:$port/3 "unix://$dir/$port/socket?db=3"; do
+    status=75
+    lists --url "$url"
+    same "$(wc -l <"$dir/samples")" 2
+    grep -qxF "fairlock_list_success{server=\"$url\"} 0" "$dir/m.prom" || fail "$(cat "$dir/m.prom")"
+    expect 75 "$fairlock" list --metrics-file "$dir/n.prom" --url "$url"
+    grep -q '^fairlock_list_success{.*} 0$' "$dir/n.prom" || fail "$(cat "$dir/n.prom")"
+  done
+  # a password is nobody's business
+  lists --url "redis://me:secret@127.0.0.1:$port"
+  ! grep -e me -e secret "$dir/samples" | grep -v -e _time || fail "$(cat "$dir/samples")"
+}
+
+test_list_cannot_be_written() {
+  expect 71 "$fairlock" list --metrics-file "$dir/none/m.prom"
+  said "cannot write metrics to $dir/none/m.prom: No such file or directory"
+  expect 71 sh -c "exec '$fairlock' list --metrics >/dev/full"
+  for words in '--json --metrics' '--null --metrics' '--metrics-file x --json' '--metrics-locks 1 -0'; do
+    expect 64 "$fairlock" list $words
+    said 'give one of --json, --null and --metrics'
+  done
+  for bad in '' x -1 1000; do
+    expect 64 "$fairlock" list --metrics-locks "$bad"
+    said '--metrics-locks needs a number from 0 to 999'
+  done
+  expect 64 "$fairlock" list --metrics-file ''
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests text while_it_runs not_acquired json names no_file no_regular_file
+run_tests of_a_server of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json names no_file no_regular_file

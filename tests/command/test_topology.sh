@@ -529,6 +529,9 @@ test_list_without_a_master() {
       ! grep -q "some or all locks of 127.0.0.1:$node " "$dir/err" || fail "$(cat "$dir/err")"
     done
   done
+  expect 75 "$fairlock" list --metrics --url redis+cluster://127.0.0.1:$first
+  printed "fairlock_list_success{server=\"redis+cluster://127.0.0.1:$first\"} 0"
+  printed 'state="held"} 0'
   # the others have noticed, and serve no key
   for node in $first $third; do redis-cli -p $node config set cluster-node-timeout 1000 >"$dir/out"; done
   for node in $first $third; do eventually sh -c "redis-cli -p $node cluster info | grep -q cluster_state:fail"; done

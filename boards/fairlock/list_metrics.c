@@ -1,0 +1,162 @@
+/*
+ * `fairlock list --metrics`: how the locks of a server are. The sums are of all locks. The number
+ * of locks has no bound, and a monitoring system keeps each series for weeks: so only some locks,
+ * those that most wait for, have samples of their own.
+ *
+ * No name is one of metrics.c: a collector refuses the same sample in two files.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "exposition.h"
+#include "list.h"
+#include "text.h"
+
+#define ABSENT  (-1)
+#define ENDLESS INT64_MAX
+
+enum metric { HELD, WAITERS, OLDEST_WAIT, HOLD, LEASE, METRICS };
+
+/* In the order of enum metric. */
+static const struct {
+  const char *name, *help;
+  bool time;
+} by_lock[METRICS] = {
+    {"lock_held", "Whether the lock is held, 0 or 1.", false},
+    {"lock_waiters", "How many stand in line for the lock.", false},
+    {"lock_oldest_wait_seconds", "How long the first in line has waited, at most.", true},
+    {"lock_hold_seconds", "How long the hold has lasted.", true},
+    {"lock_lease_remaining_seconds", "When the hold ends if it is not renewed.", true},
+};
+
+/* A count, or milliseconds. ABSENT: it has none, or it is not known. */
+static int64_t value_of(const struct entry *entry, enum metric metric)
+{
+  const struct inspection *inspection = &entry->inspection;
+  switch (metric) {
+  case HELD:
+    return inspection->held;
+  case WAITERS:
+    return (int64_t)entry->waiters;
+  case OLDEST_WAIT:
+    return entry->wait_ms;
+  case HOLD:
+    return inspection->held ? entry->age_ms : ABSENT;
+  default:
+    if (!inspection->held) return ABSENT;
+    return inspection->ttl_ms < 0 ? ENDLESS : inspection->ttl_ms;
+  }
+}
+
+static void print_value(FILE *to, int64_t value, bool time)
+{
+  if (value == ENDLESS) fputs("+Inf", to);
+  else if (time) exposition_print_seconds(to, value);
+  else fprintf(to, "%" PRId64, value);
+  fputc('\n', to);
+}
+
+/* A sample up to its value. label: one more, or NULL; lock: the value of another, or NULL. */
+static void begin_sample(FILE *to, const char *name, const struct list_metrics *metrics,
+                         const char *label, const char *lock)
+{
+  fprintf(to, "fairlock_%s{server=\"", name);
+  exposition_print_label(to, metrics->server);
+  fprintf(to, "\"%s%s", label != NULL ? "," : "", label != NULL ? label : "");
+  if (lock != NULL) {
+    fputs(",lock=\"", to);
+    exposition_print_label(to, lock);
+    fputc('"', to);
+  }
+  fputs("} ", to);
+}
+
+static void write_gauge(FILE *to, const char *name, const char *help,
+                        const struct list_metrics *metrics, int64_t value, bool time)
+{
+  exposition_begin(to, name, "gauge", help);
+  begin_sample(to, name, metrics, NULL, NULL);
+  print_value(to, value, time);
+}
+
+static void write_sums(FILE *to, const struct list_metrics *metrics)
+{
+  static const char *const states[] = {"state=\"free\"", "state=\"held\""};
+  int64_t locks[2] = {0};
+  int64_t waiters = 0;
+  int64_t oldest = 0;
+  for (size_t i = 0; i < metrics->count; i++) {
+    const struct entry *entry = &metrics->entries[i];
+    locks[entry->inspection.held]++;
+    waiters += (int64_t)entry->waiters;
+    if (entry->wait_ms > oldest) oldest = entry->wait_ms;
+  }
+  exposition_begin(to, "locks", "gauge", "Locks that are held, or free but waited for.");
+  for (int held = 0; held < 2; held++) {
+    begin_sample(to, "locks", metrics, states[held], NULL);
+    print_value(to, locks[held], false);
+  }
+  write_gauge(to, "waiters", "How many stand in line for all locks.", metrics, waiters, false);
+  write_gauge(to, "oldest_wait_seconds", "The longest fairlock_lock_oldest_wait_seconds.", metrics,
+              oldest, true);
+}
+
+static int compare(const void *a, const void *b)
+{
+  const struct entry *one = *(const struct entry *const *)a;
+  const struct entry *other = *(const struct entry *const *)b;
+  if (one->waiters != other->waiters) return one->waiters < other->waiters ? 1 : -1;
+  if (one->age_ms != other->age_ms) return one->age_ms < other->age_ms ? 1 : -1;
+  return (one > other) - (one < other); /* by name, as they are in the list */
+}
+
+/* The locks, those that get samples of their own first; NULL when there is no memory. */
+static const struct entry **ranked(const struct list_metrics *metrics)
+{
+  const struct entry **locks = malloc((metrics->count + 1) * sizeof *locks);
+  for (size_t i = 0; i < metrics->count && locks != NULL; i++)
+    locks[i] = &metrics->entries[i];
+  if (locks != NULL) qsort(locks, metrics->count, sizeof *locks, compare);
+  return locks;
+}
+
+static void write_metric(FILE *to, const struct list_metrics *metrics, const struct entry **locks,
+                         size_t count, enum metric metric)
+{
+  exposition_begin(to, by_lock[metric].name, "gauge", by_lock[metric].help);
+  for (size_t i = 0; i < count; i++) {
+    int64_t value = value_of(locks[i], metric);
+    if (value == ABSENT) continue;
+    char *lock = bytes_shown(locks[i]->name, locks[i]->size);
+    begin_sample(to, by_lock[metric].name, metrics, NULL, lock);
+    free(lock);
+    print_value(to, value, by_lock[metric].time);
+  }
+}
+
+static bool write_locks(FILE *to, const struct list_metrics *metrics)
+{
+  size_t count = metrics->count < metrics->most ? metrics->count : metrics->most;
+  const struct entry **locks = ranked(metrics);
+  if (locks == NULL) return false;
+  for (int metric = 0; metric < METRICS; metric++)
+    write_metric(to, metrics, locks, count, (enum metric)metric);
+  free(locks);
+  write_gauge(to, "locks_left_out", "Locks without samples of their own.", metrics,
+              (int64_t)(metrics->count - count), false);
+  return true;
+}
+
+bool list_metrics_write(FILE *to, const void *context)
+{
+  const struct list_metrics *metrics = context;
+  write_gauge(to, "list_success", "Whether all could be read, 0 or 1.", metrics, metrics->whole,
+              false);
+  write_gauge(to, "list_duration_seconds", "How long it took to read.", metrics, metrics->took_ms,
+              true);
+  if (!metrics->read) return true;
+  write_sums(to, metrics);
+  return write_locks(to, metrics);
+}
