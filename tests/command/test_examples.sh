@@ -6,7 +6,7 @@ set -u
 
 # example NAME: writes it to a file of that name in $dir
 example() {
-  sed -n '/^\.\\" example: '"$1"'$/,/^\.EE$/p' boards/fairlock/fairlock.1 | sed '1,2d;$d;s/\\-/-/g' >"$dir/$1"
+  sed 's/\\-/-/g' boards/fairlock/fairlock.1 | sed -n '/^\.\\" example: '"$1"'$/,/^\.EE$/p' | sed '1,2d;$d' >"$dir/$1"
   [ -s "$dir/$1" ] || fail "the manual has no example $1"
   ! grep -q '\\' "$dir/$1" || fail "roff is left: $(cat "$dir/$1")"
 }
@@ -58,25 +58,57 @@ test_sentinel() {
 
 test_cron() {
   with_fairlock
-  program nightly sleep
+  program nightly
   example cron
   cd "$dir" || fail "no $dir"
   [ "$(grep -c '^[A-Z_]*=[^ ]*$' cron)" = 1 ] || fail "$(cat cron)"
   job=$(sed -n 's/^[0-9*]* [0-9*]* [0-9*]* [0-9*]* [0-9*]*  *//p' cron)
   case $job in *%*) fail "a % is the end of a line to cron" ;; esac
-  expect 0 /bin/sh -c "$job"
-  ran "$(printf 'nightly\nsleep 60')"
-  run nightly tail -f /dev/null &
-  eventually held nightly
-  expect 1 /bin/sh -c "$job"
+  job=$(echo "$job" | sed 's/at-least 60/at-least 5/')
+  /bin/sh -c "$job" >out 2>err &
+  first=$!
+  eventually grep -qx nightly ran
+  expect 1 /bin/sh -c "$job" # a minute fast
+  ends 0 $first
+  unheld nightly || fail "it is held"
+  ran nightly
   [ ! -s out ] || fail "mail: $(cat out)"
   [ ! -s err ] || fail "mail: $(cat err)"
+}
+
+# The script locks itself once, with its arguments and exit status; while it runs, another is turned
+# away; and one that is started under another lock takes its own.
+test_script() {
+  with_fairlock
+  example nightly.sh
+  cd "$dir" || fail "no $dir"
+  chmod +x nightly.sh
+  expect 0 ./nightly.sh 'a b' '$(c)'
+  [ "$(cat out)" = "nightly a b \$(c), token $(redis hget 'fairlock:{nightly}' token)" ] || fail "$(cat out)"
+  echo '[ $# -lt 2 ] || exit 7; touch began; tail -f /dev/null' >>nightly.sh
+  expect 7 ./nightly.sh 1 2
+  env --default-signal ./nightly.sh &
+  first=$!
+  eventually test -e began
+  rm began
+  expect 1 ./nightly.sh
+  kill $first
+  ends 143 $first
+  # one that starts it, and another that comes back to a lock that waits for it
+  head -n 2 nightly.sh | sed 's/nightly/outer/g' >outer.sh
+  echo '[ "$1" = back ] || ./nightly.sh 1 2; echo "inner $?, $FAIRLOCK_NAME"' >>outer.sh
+  head -n 2 nightly.sh | sed 's/nightly/between/g' >between.sh
+  echo './outer.sh back' >>between.sh
+  sed -i 's|^\[ "$1" = back.*|&; [ "$1" = back ] \|\| ./between.sh; echo "between $?"|; s/run -n/run/' outer.sh
+  chmod +x outer.sh between.sh
+  expect 0 ./outer.sh one
+  [ "$(sed 's/, token .*//' out)" = "$(printf 'nightly 1 2\ninner 7, outer\nbetween 80')" ] || fail "$(cat out)"
 }
 
 # unit NAME: an example with paths in $dir, as systemd accepts it
 unit() {
   example "$1"
-  sed -i "s|/usr/local/bin|$dir|g; s|/etc/fairlock|$dir|" "$dir/$1"
+  sed -i "s|/usr/local/bin|$dir|g; s|/etc/fairlock|$dir|; s|/var/lib/prometheus/node-exporter|$dir|" "$dir/$1"
 }
 
 # start_of UNIT: the command that it executes
@@ -87,10 +119,13 @@ start_of() {
 test_systemd() {
   with_fairlock
   program backup scheduler
-  for name in backup.service backup.timer scheduler.service; do unit $name; done
-  expect 0 systemd-analyze verify --man=no "$dir/backup.service" "$dir/backup.timer" "$dir/scheduler.service"
+  units='backup.service backup.timer scheduler.service fairlock-metrics.service fairlock-metrics.timer'
+  for name in $units; do unit $name; done
+  expect 0 systemd-analyze verify --man=no $(printf "$dir/%s " $units)
   [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
-  expect 0 systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' "$dir/backup.timer")"
+  for timer in backup fairlock-metrics; do
+    expect 0 systemd-analyze calendar "$(sed -n 's/^OnCalendar=//p' "$dir/$timer.timer")"
+  done
   # systemd would complain of a setting that it does not know
   sed 's/^KillMode=/KillModus=/' "$dir/backup.service" >"$dir/wrong.service"
   systemd-analyze verify --man=no "$dir/wrong.service" >"$dir/out" 2>"$dir/err"
@@ -101,6 +136,8 @@ test_systemd() {
   expect 0 sh -c "$(start_of backup.service)"
   ran backup
   [ ! -s "$dir/err" ] || fail "$(cat "$dir/err")"
+  expect 0 sh -c "$(start_of fairlock-metrics.service)"
+  grep -q '^fairlock_list_success{.*} 1$' "$dir/fairlock.prom" || fail "$(cat "$dir/fairlock.prom")"
   "$fairlock" run --password-file "$dir/password" backup tail -f /dev/null &
   password=secret
   eventually held backup
@@ -153,23 +190,20 @@ test_cronjob() {
   expect 0 python yaml -c '
 import sys, yaml
 job = yaml.safe_load(open(sys.argv[1]))
-assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob"), job
-assert len(job["spec"]["schedule"].split()) == 5, job
 pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-assert pod["restartPolicy"] in ("OnFailure", "Never"), pod
-(container,) = pod["containers"]
-assert set(container) == {"name", "image", "command", "env"}, container
-assert [set(entry) for entry in container["env"]] == [{"name", "value"}, {"name", "valueFrom"}], container
-assert set(container["env"][1]["valueFrom"]["secretKeyRef"]) == {"name", "key"}, container
+(container,), (volume,) = pod["containers"], pod["volumes"]
+(mount,) = container["volumeMounts"]
+assert mount["name"] == volume["name"] and volume["secret"]["defaultMode"] == 0o400, pod
+assert mount["mountPath"] + "/password" in container["command"], container
 print("\n".join(container["command"]))
-print("\n".join(entry["name"] for entry in container["env"]), file=sys.stderr)
 ' "$dir/cronjob.yaml"
-  [ "$(cat "$dir/err")" = "$(printf 'FAIRLOCK_URL\nFAIRLOCK_PASSWORD')" ] || fail "$(cat "$dir/err")"
   cp "$dir/out" "$dir/command"
   cd "$dir" || fail "no $dir"
+  sed -i "s|^/redis/|$dir/|" command
   while read -r argument; do set -- "$@" "$argument"; done <./command
   redis config set requirepass secret >out
-  expect 0 env FAIRLOCK_PASSWORD=secret "$@"
+  (umask 077 && echo secret >password)
+  expect 0 "$@"
   ran nightly
 }
 
@@ -185,4 +219,4 @@ test_make() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests shell sentinel cron systemd stopped_service leader cronjob make
+run_tests shell sentinel cron script systemd stopped_service leader cronjob make
