@@ -159,7 +159,8 @@ LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tes
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
 # other compilers and other systems.
 TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
-  tests/fuzz/names.sh $(DOCS_TEST) $(PAGES_TEST) $(wildcard tests/tools/test_*.sh) $(DIST_TESTS) $(DIFFERENTIAL) $(DEMO_TEST) \
+  tests/fuzz/names.sh $(DOCS_TEST) $(PAGES_TEST) $(OPERATORS_TEST) \
+  $(wildcard tests/tools/test_*.sh) $(DIST_TESTS) $(DIFFERENTIAL) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
 LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh \
   $(BUILD)/tests/server/test_far $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
