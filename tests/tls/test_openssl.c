@@ -421,6 +421,7 @@ static void pair_is_refused(const char *why)
 static void end_pair(void)
 {
   CHECK_EQUAL(fairlock_start_release(&pair.door[0]), FAIRLOCK_PENDING);
+  AWAIT(fairlock_result(&pair.door[0]) == FAIRLOCK_OK, service_pair(10));
   AWAIT(fairlock_result(&pair.door[1]) == FAIRLOCK_OK, service_pair(10));
   CHECK(fairlock_token(&pair.door[1]) > pair.token);
   CHECK_EQUAL(fairlock_release(&pair.door[1]), FAIRLOCK_OK);
