@@ -54,9 +54,8 @@ static struct fairlock *handle_of(const char *name)
   exit(1);
 }
 
-static void answer(void)
+static void answer(int status)
 {
-  int status = fairlock_result(asked);
   if (status == FAIRLOCK_PENDING) return;
   if (status == FAIRLOCK_OK && asked_what == 'a')
     printf("held %llu\n", (unsigned long long)fairlock_token(asked));
@@ -90,6 +89,17 @@ static void contend(struct fairlock *handle, long for_ms, long hold_ms, long pau
   printf("done\n");
 }
 
+/* A word for each waiter, in order. Releases without a format do not tell the unknown. */
+static void print_waiter(const struct fairlock_report *report, void *context)
+{
+  (void)context;
+  const char *word = report->alive ? "alive" : "dead";
+#ifdef FAIRLOCK_FORMAT
+  if (report->later) word = "unknown";
+#endif
+  if (report->place > 0) printf(" %s", word);
+}
+
 static void obey(const char *line)
 {
   char name[128] = "";
@@ -101,16 +111,24 @@ static void obey(const char *line)
   if (strcmp(verb, "acquire") == 0) {
     asked = handle;
     asked_what = 'a';
-    int status = fairlock_start_acquire(handle, (uint32_t)number[0], (uint32_t)number[1]);
-    if (status != FAIRLOCK_PENDING) answer();
+    answer(fairlock_start_acquire(handle, (uint32_t)number[0], (uint32_t)number[1]));
   } else if (strcmp(verb, "release") == 0) {
     asked = handle;
     asked_what = 'r';
-    if (fairlock_start_release(handle) != FAIRLOCK_PENDING) answer();
+    answer(fairlock_start_release(handle));
   } else if (strcmp(verb, "id") == 0) {
     char id[FAIRLOCK_HOLDER_ID_SIZE];
     fairlock_id(handle, id);
     printf("id %s\n", id);
+  } else if (strcmp(verb, "force") == 0) {
+    int status = fairlock_force_release(&client, name, strlen(name));
+    if (status == FAIRLOCK_OK) printf("forced\n");
+    else printf("error %d\n", status);
+  } else if (strcmp(verb, "inspect") == 0) {
+    printf("waiters");
+    int status = fairlock_inspect(&client, name, strlen(name), print_waiter, NULL);
+    if (status != FAIRLOCK_OK) printf(" error %d", status);
+    printf("\n");
   } else if (strcmp(verb, "contend") == 0) {
     contend(handle, number[0], number[1], number[2]);
   } else {
@@ -139,7 +157,7 @@ int main(int argc, char **argv)
   printf("ready\n");
   for (;;) {
     struct pollfd lines = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (asked != NULL) answer();
+    if (asked != NULL) answer(fairlock_result(asked));
     (void)fflush(stdout);
     if (asked != NULL || poll(&lines, 1, 0) == 0) {
       (void)fairlock_poll(&client, 10);

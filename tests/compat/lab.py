@@ -52,6 +52,24 @@ def until(condition, what, seconds=SOON):
         time.sleep(0.005)
 
 
+def kept_releases():
+    """The names of the folders of this one that keep a release."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    return sorted(name for name in os.listdir(here)
+                  if os.path.exists(os.path.join(here, name, "source.tar.gz")))
+
+
+def fails(release, what):
+    """What is known to fail with this kept release: the words behind `what`, which begins a line of
+    its file "fails" -> the next word, a number, or "". Lines that begin otherwise say why."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), release, "fails")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split() for line in file if line.startswith(what + " ")]
+    return {words[1]: " ".join(words[2:]) for words in lines}
+
+
 class Failed(Exception):
     """A check that failed, in words."""
 

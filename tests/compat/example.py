@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+"""A second client, written from lock/FORMAT.md alone: no line of it, nor of its script, comes from
+the library. It shows that the page suffices, and it is what the peer's own test breaks. It is no
+client for use: it makes no new connection when one has broken, and no request of it expires.
+
+Arguments and lines: README.md.
+"""
+
+import os
+import re
+import select
+import sys
+import time
+import uuid
+
+sys.dont_write_bytecode = True  # not into the tree
+import lab
+
+SCRIPT = r"""
+local lock, queue, timeout, notes = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local verb, id, lease, patience, count, token = unpack(ARGV)
+local call, CHAIN, DAY, FORTNIGHT, GONE = redis.call, 300000, 86400000, 1209600000, 5000
+local clock = call('time')
+local micros = clock[1] .. string.format('%06d', clock[2])
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+-- Each key is read before any is written.
+local hold = call('hgetall', lock)
+local holder, held = hold[1], hold[2]
+local last = tonumber(call('hget', notes, 'token')) or 0
+call('llen', queue)
+call('zcard', timeout)
+
+local function keep(lease)
+  if call('pttl', notes) < lease + DAY then call('pexpire', notes, lease + 2 * DAY) end
+end
+
+local function remove(waiter)
+  call('hdel', notes, waiter, 'suspect:' .. waiter)
+  call('lrem', queue, 1, waiter)
+  call('zrem', timeout, waiter)
+end
+
+local function tell_first(lease)
+  local first = call('lindex', queue, 0)
+  if first then call('zadd', timeout, 'XX', now + lease + CHAIN + 100, first) end
+end
+
+local function own(owner, lease, count)
+  local new = micros
+  if last >= tonumber(micros) and last < 2 ^ 53 then new = string.format('%.0f', last + 1) end
+  call('hset', notes, 'token', new, 'holder', owner)
+  keep(lease)
+  call('del', lock)
+  call('hset', lock, owner, count)
+  call('pexpire', lock, lease)
+  remove(owner)
+  tell_first(lease)
+  return new
+end
+
+local function listens(channel)
+  if call('pubsub', 'numsub', channel)[2] > 0 then return 'publish' end
+  local shard = redis.pcall('pubsub', 'shardnumsub', channel)
+  return not shard.err and shard[2] > 0 and 'spublish'
+end
+
+-- True: it is the caller's.
+local function hand_over(caller)
+  local passed, blocked = {}, false
+  for _, waiter in ipairs(call('lrange', queue, 0, -1)) do
+    if waiter == caller then break end
+    local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
+    local by = listens(channel)
+    local note = call('hget', notes, waiter)
+    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) (%d%d%d%d%d?%d?) ')
+    if s and s * 1000 + us / 1000 + silent <= now then
+      remove(waiter)
+    elseif s and by then
+      if blocked then return false end
+      local new = own(waiter, silent, 0)
+      call(by, channel, new .. ' ' .. string.format('%.0f', now) .. ' ' .. silent)
+      return false
+    elseif s then
+      passed[#passed + 1] = waiter
+    elseif by then
+      if blocked then return false end
+      local woken = waiter .. ' ' .. call('zscore', timeout, waiter)
+      local since = tonumber(call('hget', notes, 'since')) or 0
+      if call('hget', notes, 'woken') ~= woken or since + 3 * GONE < now then
+        call('hset', notes, 'woken', woken, 'since', string.format('%.0f', now))
+        since = now
+        keep(0)
+      end
+      if since + GONE > now then
+        for _, before in ipairs(passed) do call('zincrby', timeout, CHAIN, before) end
+        call('lrem', queue, 1, waiter)
+        call('lpush', queue, waiter)
+        call(by, channel, '0')
+        return false
+      end
+      remove(waiter)
+    else
+      local score = call('zscore', timeout, waiter) or '0'
+      local seen, since = string.match(call('hget', notes, 'suspect:' .. waiter) or '', '(%S+) (%d+)')
+      if seen ~= score then
+        since = string.format('%.0f', now)
+        call('hset', notes, 'suspect:' .. waiter, score .. ' ' .. since)
+        keep(0)
+      end
+      if since + GONE <= now or tonumber(score) <= now then remove(waiter) else blocked = true end
+    end
+  end
+  return not blocked
+end
+
+local function end_hold(with_token)
+  if with_token then
+    call('hset', notes, 'released', with_token)
+    keep(0)
+  end
+  call('del', lock)
+  hand_over()
+end
+
+local function acquire()
+  if holder == id then
+    if last > tonumber(token) then return string.format('%.0f', last) end -- a hold or a claim
+    call('hset', notes, 'released', token) -- given up before
+    call('del', lock)
+    holder = nil
+  end
+  if not holder and hand_over(id) then return own(id, lease, 1) end
+  if holder then call('hdel', notes, 'woken') end
+  if patience == '0' then return false end
+  local score, place = call('zscore', timeout, id), call('lpos', queue, id)
+  if not (score and place) then
+    place = call('rpush', queue, id)
+    call('zadd', timeout, now + math.max(call('pttl', lock), 0) + place * CHAIN, id)
+  elseif tonumber(score) < now + (place + 1) * CHAIN then
+    call('zadd', timeout, now + (place + 1) * CHAIN, id)
+  end
+  call('pexpire', queue, FORTNIGHT)
+  call('pexpire', timeout, FORTNIGHT)
+  call('hset', notes, id, clock[1] .. ' ' .. clock[2] .. ' ' .. patience)
+  keep(0)
+  return false
+end
+
+if verb == 'acquire' then
+  return acquire()
+elseif verb == 'set' then
+  if holder ~= id or tonumber(token) ~= last then return false end
+  if held == '0' or call('pttl', lock) < tonumber(lease) then call('pexpire', lock, lease) end
+  call('hset', lock, id, count)
+  keep(call('pttl', lock))
+  tell_first(call('pttl', lock))
+  return token
+elseif verb == 'release' then
+  if holder == id and tonumber(token) == last then
+    end_hold(token)
+    return token
+  end
+  return call('hget', notes, 'released') == token and token
+elseif verb == 'leave' then
+  remove(id)
+  if holder == id then end_hold(string.format('%.0f', last)) end
+elseif verb == 'force' then
+  if holder then end_hold() end
+elseif verb == 'inspect' then
+  local words = {}
+  for _, waiter in ipairs(call('lrange', queue, 0, -1)) do
+    local note = call('hget', notes, waiter)
+    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) (%d%d%d%d%d?%d?) ')
+    if s then words[#words + 1] = s * 1000 + us / 1000 + silent > now and 'alive' or 'dead'
+    elseif note then words[#words + 1] = 'unknown'
+    else words[#words + 1] = tonumber(call('zscore', timeout, waiter)) > now and 'alive' or 'dead'
+    end
+  end
+  return table.concat(words, ' ')
+end
+return false
+"""
+
+GRANT = re.compile(r"(\d+) (\d+) (\d+)( .*)?", re.DOTALL)
+
+
+class Handle:
+    def __init__(self, client, name):
+        braced = name if "{" in name else "{" + name + "}"
+        self.name = name
+        self.keys = [name, "redisson_lock_queue:" + braced, "redisson_lock_timeout:" + braced,
+                     "fairlock:" + braced]
+        self.id = "%s:%d" % (client.uuid, len(client.handles) + 1)
+        self.channel = "redisson_lock__channel:%s:%s" % (braced, self.id)
+        self.count = 0
+        self.token = "0"  # the last one, of a hold or given up
+        self.lease = 0
+        self.renew_at = float("inf")
+
+
+class Client:
+    def __init__(self, port, waiter_ms=5000, lease_ms=30000):
+        self.commands = lab.Redis(port)
+        self.messages = lab.Redis(port)
+        self.waiter_ms, self.lease_ms = waiter_ms, lease_ms
+        self.uuid = uuid.uuid4().hex
+        self.handles = {}
+
+    def run(self, handle, verb, patience=0, count=0):
+        return self.commands.call("EVAL", SCRIPT, 4, *handle.keys, verb, handle.id, handle.lease,
+                                  patience, count, handle.token)
+
+    def renew(self):
+        for handle in self.handles.values():
+            if time.monotonic() >= handle.renew_at:
+                handle.renew_at = time.monotonic() + handle.lease / 3000
+                if not self.run(handle, "set", count=handle.count):
+                    handle.renew_at = float("inf")  # lost
+
+    def held(self, handle, token, count, renewed):
+        handle.token, handle.count = token, count
+        handle.renew_at = time.monotonic() + handle.lease / 3000 if renewed else float("inf")
+        return "held " + token
+
+    def acquire(self, handle, wait_ms, lease_ms):
+        handle.lease = lease_ms or self.lease_ms
+        if handle.count > 0:
+            if not self.run(handle, "set", count=handle.count + 1):
+                return "lost"
+            return self.held(handle, handle.token, handle.count + 1, not lease_ms)
+        if wait_ms == 0:
+            token = self.run(handle, "acquire")
+            return self.held(handle, token, 1, not lease_ms) if token else "busy"
+        self.messages.call("SUBSCRIBE", handle.channel)
+        token = self.wait(handle, time.monotonic() + wait_ms / 1000)
+        if not token:
+            self.run(handle, "leave")
+        self.messages.send("UNSUBSCRIBE", handle.channel)
+        while self.messages.read()[0] != "unsubscribe":
+            pass
+        return self.held(handle, token, 1, not lease_ms) if token else "timeout"
+
+    def wait(self, handle, end):
+        beat_at = 0
+        while time.monotonic() < end:
+            self.renew()
+            if time.monotonic() >= beat_at:
+                beat_at = time.monotonic() + self.waiter_ms * 2 / 5000
+                token = self.run(handle, "acquire", self.waiter_ms)
+                if token:
+                    return self.confirm(handle, token)
+            message = self.messages.message(max(0, min(end, beat_at, time.monotonic() + 0.1) -
+                                                   time.monotonic()))
+            grant = message and GRANT.fullmatch(message[2])
+            if grant and self.confirm(handle, grant[1]):
+                return grant[1]
+            if message:
+                beat_at = 0
+        return None
+
+    def confirm(self, handle, token):
+        before, handle.token = handle.token, token
+        confirmed = self.run(handle, "set", count=1)
+        handle.token = before
+        return confirmed
+
+    def release(self, handle):
+        if handle.count == 0:
+            return "not-held"
+        handle.count -= 1
+        if handle.count > 0:
+            return "released" if self.run(handle, "set", count=handle.count) else "lost"
+        handle.renew_at = float("inf")
+        return "released" if self.run(handle, "release") else "lost"
+
+    def obey(self, verb, name, *numbers):
+        handle = self.handles.get(name)
+        if handle is None:
+            handle = self.handles[name] = Handle(self, name)
+        if verb == "acquire":
+            return self.acquire(handle, *map(int, numbers))
+        if verb == "release":
+            return self.release(handle)
+        if verb == "id":
+            return "id " + handle.id
+        if verb == "force":
+            self.run(handle, "force")
+            return "forced"
+        if verb == "inspect":
+            return "waiters " + self.run(handle, "inspect")
+        return "unsupported"
+
+
+def main():
+    client = Client(int(sys.argv[2]), *map(int, sys.argv[3:]))
+    print("ready", flush=True)
+    kept = b""
+    while True:
+        client.renew()
+        if not select.select([0], [], [], 0.05)[0]:
+            continue
+        some = os.read(0, 4096)
+        if not some:
+            return
+        kept += some
+        while b"\n" in kept:
+            line, kept = kept.split(b"\n", 1)
+            try:
+                answer = client.obey(*line.decode().split())
+            except lab.Refused as error:
+                answer = "error %s" % error
+            print(answer, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1030 @@
+#!/usr/bin/env python3
+"""The other side: whether a client, in any language, keeps lock/FORMAT.md.
+
+peer.py [--port PORT] [--list] [CHECK...] -- PROGRAM [ARGUMENT...]
+
+Runs PROGRAM with a server (its own, build/redis-server, unless --port names one for it alone) and
+tells it by lines what to do (README.md). It plays all others itself, by raw commands: holders,
+waiters of this format, of a later one, of Redisson's, and dead ones. Each check is one rule; it
+prints "ok NAME", "not ok NAME: why", or "skip NAME: why" where the program has no such verb. CHECK:
+parts of names of checks. --list prints the rules.
+
+A check has a lock, connections and programs of its own, so some run side by side.
+"""
+
+import concurrent.futures
+import re
+import sys
+import time
+
+sys.dont_write_bytecode = True  # not into the tree
+import lab
+from lab import Failed, until
+
+CHAIN, DAY = 300000, 86400000
+PATIENT = 600000  # the longest waiter timeout: no heartbeat comes by the clock meanwhile
+BRISK = 2000  # the shortest one
+CHECKS = {}
+
+# What a peer that gives the lock to an id does: ARGV id, TTL, count, what the message says more,
+# or "-" for none.
+GIVE = """
+local call, t = redis.call, redis.call('time')
+local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+local last = tonumber(call('hget', KEYS[4], 'token')) or 0
+local token = string.format('%.0f', math.max(last + 1, t[1] * 1000000 + t[2]))
+call('hset', KEYS[4], 'token', token, 'holder', ARGV[1])
+call('pexpire', KEYS[4], ARGV[2] + 172800000)
+call('del', KEYS[1])
+call('hset', KEYS[1], ARGV[1], ARGV[3])
+call('pexpire', KEYS[1], ARGV[2])
+call('hdel', KEYS[4], ARGV[1])
+call('lrem', KEYS[2], 1, ARGV[1])
+call('zrem', KEYS[3], ARGV[1])
+local message = token .. ' ' .. now .. ' ' .. ARGV[2] .. ARGV[4]
+if ARGV[4] ~= '-' then
+  call('publish', 'redisson_lock__channel' .. string.sub(KEYS[2], 20) .. ':' .. ARGV[1], message)
+end
+return {token, message}
+"""
+
+# How much a score is above the end of the lock's TTL, and a millisecond in which TIME may differ.
+OVER = """
+local t = redis.call('time')
+local ends = t[1] * 1000 + math.floor(t[2] / 1000) + redis.call('pttl', KEYS[1])
+return redis.call('zscore', KEYS[2], ARGV[1]) - ends + 1
+"""
+
+
+def check(function):
+    CHECKS[function.__name__] = function
+    return function
+
+
+def require(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+class Skipped(Exception):
+    """The program cannot do this."""
+
+
+class Waiter:
+    """A waiter that the peer plays."""
+
+    def __init__(self, stage, name, note, listens, score):
+        self.id = name
+        self.stage = stage
+        self.channel = stage.channel(name)
+        self.connection = lab.Redis(stage.port)
+        if listens:
+            self.connection.call(listens, self.channel)
+        stage.call("RPUSH", stage.queue, name)
+        place = stage.call("LLEN", stage.queue) - 1
+        stage.call("ZADD", stage.timeout, score or stage.now_ms() + 60000 + place * CHAIN, name)
+        if note:
+            stage.call("HSET", stage.notes, name, note)
+
+    def hears(self, seconds=lab.SOON):
+        message = self.connection.message(seconds)
+        require(message, "%s is told nothing" % self.id)
+        return message[2]
+
+    def hears_grant(self):
+        text = self.hears()
+        grant = re.fullmatch(r"(\d+) (\d+) (\d+)( .*)?", text)
+        require(grant, "%s is told '%s', no grant" % (self.id, text))
+        return grant
+
+    def gone(self):
+        stage = self.stage
+        left = (stage.call("LPOS", stage.queue, self.id), stage.call("ZSCORE", stage.timeout, self.id),
+                stage.call("HGET", stage.notes, self.id))
+        require(left == (None, None, None), "%s leaves place, score, note %s" % (self.id, left))
+
+
+class Stage:
+    """One check: a lock, and who plays with it."""
+
+    def __init__(self, port, words, lock):
+        braced = lock if "{" in lock else "{%s}" % lock
+        self.port, self.words, self.lock = port, words, lock
+        self.queue, self.timeout = "redisson_lock_queue:" + braced, "redisson_lock_timeout:" + braced
+        self.notes, self.channels = "fairlock:" + braced, "redisson_lock__channel:" + braced + ":"
+        self.redis = lab.Redis(port)
+        self.call = self.redis.call
+        self.programs = []
+
+    def channel(self, name):
+        return self.channels + name
+
+    def program(self, waiter_ms=PATIENT, lease_ms=30000):
+        program = lab.Program(self.words, self.port, waiter_ms, lease_ms)
+        self.programs.append(program)
+        program.say("id", self.lock)
+        program.id = program.expect("id")[0]
+        return program
+
+    def end(self):
+        for program in self.programs:
+            program.end()
+
+    def now_us(self):
+        seconds, micros = self.call("TIME")
+        return int(seconds) * 1000000 + int(micros)
+
+    def now_ms(self):
+        return self.now_us() // 1000
+
+    # What the server holds.
+
+    def holders(self):
+        words = self.call("HGETALL", self.lock)
+        return dict(zip(words[::2], words[1::2]))
+
+    def note(self, field):
+        return self.call("HGET", self.notes, field)
+
+    def line(self):
+        return self.call("LRANGE", self.queue, 0, -1)
+
+    def score(self, name):
+        return float(self.call("ZSCORE", self.timeout, name) or 0)
+
+    def require_score(self, name, more):
+        """The score is now, what is left of the lock's TTL, and `more`, within 5 s."""
+        over = self.call("EVAL", OVER, 2, self.lock, self.timeout, name) - more
+        require(0 <= over < 5000, "the score is off by %d ms" % over)
+
+    def ttl_at_least(self, key, least):
+        ttl = self.call("PTTL", key)
+        require(ttl >= least, "the TTL of %s is %d" % (key, ttl))
+
+    def heard_ms(self, name):
+        words = (self.note(name) or "0 0").split()
+        return int(words[0]) * 1000 + int(words[1]) / 1000
+
+    # What others do.
+
+    def give(self, name, ttl=60000, count=1, more="-"):
+        keys = (self.lock, self.queue, self.timeout, self.notes)
+        return self.call("EVAL", GIVE, 4, *keys, name, ttl, count, more)
+
+    def others_hold(self):
+        return self.give("other:1")[0]
+
+    def waiter(self, name="waiter:1", timeout=20000, more="", listens="SUBSCRIBE", ago=0):
+        us = self.now_us() - ago * 1000
+        note = "%d %06d %d%s" % (us // 1000000, us % 1000000, timeout, more)
+        return Waiter(self, name, note, listens, None)
+
+    def unknown(self, name="unknown:1", listens="SUBSCRIBE"):
+        return Waiter(self, name, "L2 at 1700000000 for 5000", listens, None)
+
+    def redisson(self, name="redisson:1", listens="SUBSCRIBE", score=None):
+        return Waiter(self, name, None, listens, score)
+
+    # What the program does.
+
+    def holds(self, program, lease=20000):
+        program.say("acquire", self.lock, 0, lease)
+        return int(program.expect("held")[0])
+
+    def releases(self, program):
+        program.say("release", self.lock)
+        program.expect("released")
+
+    def loses(self, program):
+        program.say("release", self.lock)
+        line = " ".join(program.hear())
+        require(line in ("lost", "not-held"), "it says %s to the release of a lost hold" % line)
+
+    def waits(self, program, wait=60000, lease=20000):
+        program.say("acquire", self.lock, wait, lease)
+        until(lambda: self.note(program.id), "a note of %s" % program.id)
+
+    def busy(self, program):
+        program.say("acquire", self.lock, 0, 20000)
+        program.expect("busy")
+
+    def told(self, program, text):
+        require(self.call("PUBLISH", self.channel(program.id), text) == 1, "the waiter does not listen")
+
+    def asks_when_told(self, text):
+        """A program that waits takes the free lock when it is told this."""
+        program = self.program()
+        self.others_hold()
+        self.waits(program)
+        self.call("DEL", self.lock)
+        self.told(program, text)
+        program.expect("held")
+
+
+# Keys, ids, tokens.
+
+@check
+def hold(stage):
+    """The lock hash has one field, the holder's id, and the hold count 1."""
+    program = stage.program()
+    stage.holds(program)
+    require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def lease(stage):
+    """The lock hash's TTL is the lease."""
+    stage.holds(stage.program(), 20000)
+    ttl = stage.call("PTTL", stage.lock)
+    require(10000 < ttl <= 20000, "the TTL is %d" % ttl)
+
+
+@check
+def ids(stage):
+    """An id contains a colon and no space, and no two clients have the same."""
+    first, second = stage.program().id, stage.program().id
+    require(":" in first and first != second, "ids %s and %s" % (first, second))
+
+
+@check
+def braces(stage):
+    """The other keys of a lock whose name contains a brace have no braces of their own."""
+    stage.__init__(stage.port, stage.words, "{rack}" + stage.lock)
+    stage.others_hold()
+    stage.waits(stage.program())
+    require(stage.call("LLEN", stage.queue) == 1, "it is not in %s" % stage.queue)
+
+
+@check
+def any_name(stage):
+    """A name is any bytes."""
+    stage.__init__(stage.port, stage.words, stage.lock + ':*[ü]?"\\%s\'')
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.waiter()
+    stage.releases(program)
+    waiter.hears_grant()
+
+
+@check
+def token_of_time(stage):
+    """Without an earlier one, a token is the server's time in microseconds."""
+    before = stage.now_us()
+    token = stage.holds(stage.program())
+    require(before <= token <= stage.now_us(), "the token is %d" % token)
+
+
+@check
+def token_after_last(stage):
+    """A token is one more than the last, where that is larger than the time."""
+    last = stage.now_us() + 10 ** 12
+    stage.call("HSET", stage.notes, "token", last)
+    token = stage.holds(stage.program())
+    require(token == last + 1, "%d follows %d" % (token, last))
+
+
+@check
+def token_below_2_53(stage):
+    """A last token of 2^53 or more does not count."""
+    stage.call("HSET", stage.notes, "token", 2 ** 53)
+    token = stage.holds(stage.program())
+    require(token < 2 ** 53 - 1, "the token is %d" % token)
+
+
+@check
+def token_noted(stage):
+    """`token` and `holder` are those of the last hold."""
+    program = stage.program()
+    token = stage.holds(program)
+    noted = stage.note("token"), stage.note("holder")
+    require(noted == (str(token), program.id), "token and holder are %s" % (noted,))
+
+
+@check
+def release_noted(stage):
+    """A release removes the lock hash, and `released` is its token."""
+    program = stage.program()
+    token = stage.holds(program)
+    stage.releases(program)
+    require(stage.holders() == {}, "the lock hash stays")
+    require(stage.note("released") == str(token), "released is %s" % stage.note("released"))
+
+
+@check
+def given_up(stage):
+    """A hold that comes back with a token that was released before is not taken again."""
+    program = stage.program()
+    token = stage.holds(program)
+    stage.releases(program)
+    stage.call("HSET", stage.lock, program.id, 1)
+    stage.call("PEXPIRE", stage.lock, 20000)
+    require(stage.holds(program) > token, "it is held with the old token")
+
+
+@check
+def notes_stay(stage):
+    """After a grant, the notes' TTL is the lease and a day at least."""
+    stage.holds(stage.program(), 20000)
+    stage.ttl_at_least(stage.notes, DAY + 19000)
+
+
+@check
+def notes_of_waiters_stay(stage):
+    """After a waiter's note, the notes' TTL is a day at least."""
+    stage.others_hold()
+    stage.call("DEL", stage.notes)
+    stage.waits(stage.program())
+    until(lambda: stage.call("PTTL", stage.notes) > DAY - 1000, "a TTL of a day", 3)
+
+
+@check
+def notes_not_cut(stage):
+    """No script makes the notes' TTL shorter than the lease and a day."""
+    stage.call("HSET", stage.notes, "later", "yes")
+    stage.call("PEXPIRE", stage.notes, 20 * DAY)
+    program = stage.program()
+    stage.holds(program, 20000)
+    stage.ttl_at_least(stage.notes, DAY + 19000)
+    stage.releases(program)
+    stage.ttl_at_least(stage.notes, DAY)
+
+
+@check
+def later_fields_stay(stage):
+    """A clean-up leaves fields without a colon alone."""
+    stage.call("HSET", stage.notes, "token", 1000000, "later", "yes", "a:1", 1, "b:1", 1, "c:1", 1,
+               "suspect:d:1", 1, "e:1", 1)
+    program = stage.program()
+    stage.holds(program)
+    stage.releases(program)
+    require(stage.note("later") == "yes", "the field is gone")
+
+
+@check
+def wrong_type(stage):
+    """Each key is read before any is written: one of a wrong type is an error that changes nothing."""
+    stage.call("SET", stage.notes, "a string")
+    program = stage.program()
+    program.say("acquire", stage.lock, 0, 20000)
+    program.expect("error")
+    require(stage.call("EXISTS", stage.lock) == 0, "the lock hash was written")
+
+
+# Queueing.
+
+@check
+def busy(stage):
+    """A try for a lock that somebody holds changes nothing."""
+    stage.others_hold()
+    program = stage.program()
+    stage.busy(program)
+    require(stage.holders() == {"other:1": "1"} and stage.line() == [], "it changed something")
+
+
+@check
+def queue(stage):
+    """A waiter queues at the end; queue and scores have a TTL."""
+    stage.others_hold()
+    stage.waiter()
+    program = stage.program()
+    stage.waits(program)
+    require(stage.line() == ["waiter:1", program.id], "the queue is %s" % stage.line())
+    stage.ttl_at_least(stage.queue, DAY)
+    stage.ttl_at_least(stage.timeout, DAY)
+
+
+@check
+def score(stage):
+    """Its score is now, the lock's TTL, and the chain for each place, its own too."""
+    stage.others_hold()
+    stage.waiter()
+    program = stage.program()
+    stage.waits(program)
+    stage.require_score(program.id, 2 * CHAIN)
+
+
+@check
+def score_kept(stage):
+    """Its score is raised when it asks: to now and one chain for each place from 1."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program)
+    stage.call("ZADD", stage.timeout, "XX", stage.now_ms() - CHAIN, program.id)
+    stage.call("HSET", stage.notes, program.id, "1700000000 0 %d" % PATIENT)  # our client looks then
+    stage.told(program, "0")
+    until(lambda: stage.score(program.id) > stage.now_ms() + CHAIN - 10000, "a score of one chain", 5)
+
+
+@check
+def note(stage):
+    """Its note is when it was heard, s and us, and its timeout of 4 to 6 digits."""
+    stage.others_hold()
+    program = stage.program(20000)
+    stage.waits(program)
+    text = stage.note(program.id)
+    words = re.fullmatch(r"(\d+) (\d+) (\d{4,6})( .*)?", text)
+    require(words and int(words[3]) >= BRISK, "the note is '%s'" % text)
+    require(abs(stage.heard_ms(program.id) - stage.now_ms()) < 15000, "heard at '%s'" % text)
+
+
+def commands_of(stage, program):
+    """MONITOR's lines that name the program's id, until its note is there, each in small letters."""
+    monitor = lab.Redis(stage.port)
+    monitor.call("MONITOR")
+    stage.waits(program)
+    stage.call("ECHO", "end of " + stage.lock)
+    lines = []
+    while True:
+        line = monitor.stream.line().decode()
+        if "end of " + stage.lock in line:
+            return lines
+        if program.id in line:
+            lines.append(line.lower())
+
+
+def place_of(lines, pattern):
+    return next((at for at, line in enumerate(lines) if re.search(pattern, line)), -1)
+
+
+@check
+def listens_first(stage):
+    """It subscribes before it queues."""
+    stage.others_hold()
+    program = stage.program()
+    lines = commands_of(stage, program)
+    require(0 <= place_of(lines, r'\] "s?subscribe"') < place_of(lines, '"rpush"'), "it queues first")
+
+
+@check
+def note_last(stage):
+    """It has its place and its score before its note."""
+    stage.others_hold()
+    program = stage.program()
+    lines = commands_of(stage, program)
+    scored = max(place_of(lines, '"rpush"'), place_of(lines, '"zadd" .*"[0-9]{13}'))
+    require(0 < scored < place_of(lines, '"hset"'), "the note is first")
+
+
+@check
+def heartbeat(stage):
+    """It asks so often that one heartbeat of two may be lost."""
+    stage.others_hold()
+    program = stage.program(BRISK)
+    stage.waits(program)
+    times = [stage.heard_ms(program.id)]
+    while len(times) < 5:
+        until(lambda: stage.heard_ms(program.id) > times[-1], "another heartbeat", 10)
+        times.append(stage.heard_ms(program.id))
+    shortest = min(after - before for before, after in zip(times, times[1:]))
+    require(shortest <= BRISK / 2, "heartbeats every %d ms" % shortest)
+
+
+@check
+def leave(stage):
+    """A wait that ends removes place, score and note together."""
+    stage.others_hold()
+    program = stage.program()
+    waiter = stage.waiter("behind:1")
+    stage.waits(program, 500)
+    program.expect("timeout")
+    require(stage.line() == [waiter.id], "the queue is %s" % stage.line())
+    require(stage.score(program.id) == 0 and stage.note(program.id) is None, "score or note stays")
+
+
+@check
+def leave_ends_claim(stage):
+    """A wait that ends gives back a claim that it has not heard of."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program, 2000)
+    stage.give(program.id, count=0)
+    if program.hear()[0] == "held":
+        stage.releases(program)
+    require(stage.holders() == {}, "the claim stays")
+
+
+# Messages.
+
+@check
+def grant(stage):
+    """A grant by message: it holds, with that token, and confirms the claim to count 1."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program)
+    token = stage.give(program.id, count=0, more="")[0]
+    require(program.expect("held") == [token], "it holds with another token")
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    require(stage.note("token") == token, "there is another token")
+
+
+@check
+def confirmation(stage):
+    """The confirmation makes the TTL the lease, a shorter one too."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program, lease=5000)
+    stage.give(program.id, count=0, more="")
+    program.expect("held")
+    until(lambda: 0 < stage.call("PTTL", stage.lock) <= 5000, "a TTL of 5 s", 3)
+
+
+@check
+def grant_says_more(stage):
+    """More words in a grant are passed over."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program)
+    token = stage.give(program.id, count=0, more=" more words")[0]
+    # One that only asks finds its claim, too: on the server that looks the same.
+    require(program.expect("held") == [token], "it holds with another token")
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+
+
+@check
+def grant_lost(stage):
+    """A claim whose message was lost is found by the next heartbeat, and confirmed."""
+    stage.others_hold()
+    program = stage.program(BRISK)
+    stage.waits(program)
+    token = stage.give(program.id, count=0)[0]
+    require(program.expect("held") == [token], "it holds with another token")
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+
+
+@check
+def grant_late(stage):
+    """A grant that comes again after the release begins nothing."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program)
+    _, message = stage.give(program.id, count=0, more="")
+    program.expect("held")
+    stage.releases(program)
+    stage.others_hold()
+    stage.call("PUBLISH", stage.channel(program.id), message)
+    program.say("acquire", stage.lock, 1000, 20000)
+    until(lambda: stage.note(program.id), "a note")
+    stage.call("PUBLISH", stage.channel(program.id), message)
+    program.expect("timeout")
+    require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def grant_false(stage):
+    """A grant without a claim takes nothing from the holder."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program, 1500)
+    stage.told(program, "%d %d 20000" % (stage.now_us(), stage.now_ms()))
+    if program.hear()[0] == "held":
+        stage.loses(program)
+    require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def ask_zero(stage):
+    """A waiter that is told "0" asks at once."""
+    stage.asks_when_told("0")
+
+
+@check
+def ask_unknown(stage):
+    """So does one that is told what it does not know."""
+    stage.asks_when_told("news")
+
+
+@check
+def ask_empty(stage):
+    """So does one that is told nothing, by an empty message."""
+    stage.asks_when_told("")
+
+
+@check
+def ask_half(stage):
+    """So does one that is told what begins as a grant does."""
+    stage.asks_when_told("1700000000000000 1700000000000 x5000")
+
+
+@check
+def ask_long(stage):
+    """So does one that is told more than it expected."""
+    stage.asks_when_told("news " * 4000)
+
+
+@check
+def holder_is_deaf(stage):
+    """A holder ignores all messages."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program)
+    stage.give(program.id, count=0, more="")
+    program.expect("held")
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    for text in "0", "news", "", "%d %d 20000" % (stage.now_us(), stage.now_ms()):
+        stage.call("PUBLISH", stage.channel(program.id), text)
+    time.sleep(0.5)
+    require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
+    stage.releases(program)
+
+
+# Handing over.
+
+@check
+def handover(stage):
+    """A release hands the lock to the first waiter: count 0, its timeout, a token, a message."""
+    program = stage.program()
+    token = stage.holds(program)
+    waiter = stage.waiter(timeout=20000)
+    stage.releases(program)
+    grant = waiter.hears_grant()
+    require(stage.holders() == {waiter.id: "0"}, "the lock hash is %s" % stage.holders())
+    ttl = stage.call("PTTL", stage.lock)
+    require(10000 < ttl <= 20000 and grant[3] == "20000", "the claim is %d ms, or %s" % (ttl, grant[3]))
+    noted = stage.note("token"), stage.note("holder")
+    require(noted == (grant[1], waiter.id) and int(grant[1]) > token, "the notes say %s" % (noted,))
+    require(abs(int(grant[2]) - stage.now_ms()) < 15000, "the grant is of %s" % grant[2])
+
+
+@check
+def handover_removes(stage):
+    """Who is handed the lock loses place, score and note together."""
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.waiter()
+    stage.releases(program)
+    waiter.hears_grant()
+    waiter.gone()
+
+
+@check
+def handover_notes_release(stage):
+    """`released` is set by a release that hands over, too."""
+    program = stage.program()
+    token = stage.holds(program)
+    stage.waiter()
+    stage.releases(program)
+    require(stage.note("released") == str(token), "released is %s" % stage.note("released"))
+
+
+@check
+def handover_scores_next(stage):
+    """The next in line gets a score of now, the claim, the chain and 100 ms."""
+    program = stage.program()
+    stage.holds(program)
+    waiter, after = stage.waiter(timeout=20000), stage.waiter("waiter:2")
+    stage.call("ZADD", stage.timeout, "XX", 9 * 10 ** 12, after.id)
+    stage.releases(program)
+    waiter.hears_grant()
+    stage.require_score(after.id, CHAIN + 100)
+
+
+@check
+def order(stage):
+    """The first in line is served first, whoever it is."""
+    first, second = stage.program(), stage.program()
+    stage.holds(first)
+    waiter = stage.waiter()
+    stage.waits(second)
+    last = stage.waiter("waiter:2")
+    stage.releases(first)
+    waiter.hears_grant()
+    require(second.silent(0.2), "the second in line was served, too")
+    stage.give(second.id, count=0, more="")
+    second.expect("held")
+    stage.releases(second)
+    last.hears_grant()
+
+
+@check
+def no_overtaking(stage):
+    """Who finds the lock free hands it to the first in line, and queues behind."""
+    waiter = stage.waiter()
+    program = stage.program()
+    stage.waits(program)
+    waiter.hears_grant()
+    require(stage.holders() == {waiter.id: "0"}, "the lock hash is %s" % stage.holders())
+    require(stage.line() == [program.id], "the queue is %s" % stage.line())
+
+
+@check
+def try_does_not_overtake(stage):
+    """So does one that only tries."""
+    waiter = stage.waiter()
+    stage.busy(stage.program())
+    waiter.hears_grant()
+
+
+@check
+def claim_runs_out(stage):
+    """A claim that is not confirmed ends, and the next heartbeat takes the lock."""
+    first, second = stage.program(), stage.program(BRISK)
+    stage.holds(first)
+    waiter = stage.waiter(timeout=BRISK)
+    stage.waits(second)
+    stage.releases(first)
+    waiter.hears_grant()
+    second.expect("held")
+    require(stage.holders() == {second.id: "1"}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def longer_note(stage):
+    """A waiter whose note says more is handed the lock."""
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.waiter(more=" more words")
+    stage.releases(program)
+    waiter.hears_grant()
+
+
+@check
+def shard_channel(stage):
+    """A waiter that listens by SSUBSCRIBE is handed the lock by SPUBLISH."""
+    try:
+        stage.call("PUBSUB", "SHARDNUMSUB")
+    except lab.Refused:
+        raise Skipped("this server has no shard channels") from None
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.waiter(listens="SSUBSCRIBE")
+    stage.releases(program)
+    waiter.hears_grant()
+
+
+@check
+def dead(stage):
+    """A waiter whose time has passed is removed: place, score and note."""
+    waiter = stage.waiter(timeout=5000, ago=5100)
+    program = stage.program()
+    stage.holds(program)
+    waiter.gone()
+
+
+@check
+def silent(stage):
+    """A waiter that is alive and does not listen is passed over, and keeps its place."""
+    waiter = stage.waiter(listens=None)
+    stage.holds(stage.program())
+    require(stage.line() == [waiter.id] and stage.note(waiter.id), "it lost its place")
+
+
+@check
+def unknown_note(stage):
+    """A waiter whose note cannot be read is woken, keeps place and note, and is waited for."""
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.unknown()
+    stage.releases(program)
+    require(waiter.hears() == "0", "it was told something else")
+    stage.busy(program)
+    require(stage.line() == [waiter.id] and stage.note(waiter.id), "it lost its place")
+
+
+@check
+def unknown_note_gone(stage):
+    """If it does not come within 5 s, it is removed: place, score and note."""
+    waiter = stage.unknown()
+    program = stage.program(BRISK)
+    stage.waits(program)
+    require(waiter.hears() == "0", "it was told something else")
+    program.expect("held")
+    waiter.gone()
+
+
+@check
+def unknown_note_silent(stage):
+    """If it does not listen, it is noted as a suspect, and waited for, 5 s."""
+    waiter = stage.unknown(listens=None)
+    began = stage.now_ms()
+    program = stage.program(BRISK)
+    stage.waits(program)
+    require(stage.note("suspect:" + waiter.id), "no suspect is noted")
+    program.expect("held")
+    require(stage.now_ms() - began > 4500, "it was not waited for")
+    waiter.gone()
+
+
+@check
+def redisson(stage):
+    """A Redisson waiter is woken, and takes the lock itself; nobody overtakes it."""
+    program = stage.program(BRISK)
+    stage.holds(program)
+    waiter = stage.redisson()
+    score = stage.call("ZSCORE", stage.timeout, waiter.id)
+    stage.releases(program)
+    require(waiter.hears() == "0", "it was told something else")
+    require(stage.note("woken") == "%s %s" % (waiter.id, score), "woken is %s" % stage.note("woken"))
+    require(abs(int(stage.note("since")) - stage.now_ms()) < 15000, "since is %s" % stage.note("since"))
+    stage.waits(program)
+    require(stage.holders() == {} and stage.line() == [waiter.id, program.id], "it was overtaken")
+
+
+@check
+def redisson_gone(stage):
+    """A Redisson waiter that was woken 5 s ago, and has not come, is removed."""
+    waiter = stage.redisson()
+    program = stage.program(BRISK)
+    stage.waits(program)
+    program.expect("held")
+    waiter.gone()
+
+
+@check
+def redisson_woken_anew(stage):
+    """That it was woken more than 15 s ago does not count: scores come again."""
+    waiter = stage.redisson()
+    woken = "%s %s" % (waiter.id, stage.call("ZSCORE", stage.timeout, waiter.id))
+    stage.call("HSET", stage.notes, "woken", woken, "since", stage.now_ms() - 20000)
+    stage.busy(stage.program())
+    require(waiter.hears() == "0" and stage.line() == [waiter.id], "it was removed")
+
+
+@check
+def redisson_has_come(stage):
+    """Who finds the lock held removes `woken`: who was woken has come."""
+    stage.others_hold()
+    stage.call("HSET", stage.notes, "woken", "redisson:1 1", "since", stage.now_ms())
+    stage.waits(stage.program())
+    require(stage.note("woken") is None, "woken stays")
+
+
+@check
+def redisson_silent(stage):
+    """One that does not listen is noted as a suspect, and the lock waits for it, 5 s."""
+    waiter = stage.redisson(listens=None)
+    score = stage.call("ZSCORE", stage.timeout, waiter.id)
+    began = stage.now_ms()
+    program = stage.program(BRISK)
+    stage.waits(program)
+    words = (stage.note("suspect:" + waiter.id) or "- 0").split()
+    require(words[0] == score and abs(int(words[1]) - began) < 15000, "the suspect is %s" % words)
+    program.expect("held")
+    require(stage.now_ms() - began > 4500, "it was not waited for")
+    waiter.gone()
+    require(stage.note("suspect:" + waiter.id) is None, "the suspect stays")
+
+
+@check
+def redisson_past(stage):
+    """One that does not listen, and whose score has passed, is removed at once."""
+    waiter = stage.redisson(listens=None, score=stage.now_ms() - 1)
+    stage.holds(stage.program())
+    waiter.gone()
+
+
+@check
+def redisson_to_the_front(stage):
+    """A Redisson waiter is put before those who are passed over; they get one chain more."""
+    program = stage.program()
+    stage.holds(program)
+    silent, waiter = stage.waiter(listens=None), stage.redisson()
+    score = 9 * 10 ** 12
+    stage.call("ZADD", stage.timeout, "XX", score, silent.id)
+    stage.releases(program)
+    require(waiter.hears() == "0", "it was told something else")
+    require(stage.line() == [waiter.id, silent.id], "the queue is %s" % stage.line())
+    require(stage.score(silent.id) == score + CHAIN, "the score is %d" % stage.score(silent.id))
+
+
+# Holding.
+
+@check
+def renewal(stage):
+    """A hold that is renewed outlasts its lease, and count and token stay."""
+    program = stage.program(lease_ms=1500)
+    token = stage.holds(program, 0)
+    time.sleep(3)
+    require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
+    require(stage.note("token") == str(token), "there is another token")
+    stage.ttl_at_least(stage.notes, DAY)
+
+
+@check
+def renewal_scores_first(stage):
+    """A renewal sets the score of the first in line to now, the lease, the chain and 100 ms."""
+    program = stage.program(lease_ms=3000)
+    stage.holds(program, 0)
+    waiter = stage.waiter()
+    stage.call("ZADD", stage.timeout, "XX", 9 * 10 ** 12, waiter.id)
+    until(lambda: stage.score(waiter.id) < 9 * 10 ** 12, "another score", 5)
+    stage.require_score(waiter.id, CHAIN + 100)
+
+
+@check
+def lost_hold(stage):
+    """A hold that somebody else has taken is not taken back, and its release says so."""
+    program = stage.program(lease_ms=1500)
+    stage.holds(program, 0)
+    stage.others_hold()
+    time.sleep(1)
+    stage.loses(program)
+    require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
+
+
+@check
+def late_release(stage):
+    """A release after the lease ends nobody else's hold, and is not noted as one."""
+    program = stage.program()
+    token = stage.holds(program, 500)
+    until(lambda: not stage.holders(), "the end of the lease", 5)
+    stage.others_hold()
+    stage.loses(program)
+    require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
+    require(stage.note("released") != str(token), "it is noted as released")
+
+
+@check
+def reentry(stage):
+    """Re-entry counts to 2 with the same token, and the first release back to 1."""
+    program = stage.program()
+    token = stage.holds(program)
+    program.say("acquire", stage.lock, 0, 20000)
+    line = program.hear()
+    if line == ["unsupported"]:
+        raise Skipped("no re-entry")
+    require(line == ["held", str(token)] and stage.holders() == {program.id: "2"}, "it is %s" % line)
+    stage.releases(program)
+    require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
+    stage.releases(program)
+    require(stage.holders() == {}, "the lock hash is %s" % stage.holders())
+
+
+# What a client need not have.
+
+@check
+def force(stage):
+    """A forced release ends anybody's hold, hands over, and does not set `released`."""
+    token = stage.others_hold()
+    waiter = stage.waiter()
+    program = stage.program()
+    program.say("force", stage.lock)
+    if program.hear() != ["forced"]:
+        raise Skipped("no force")
+    waiter.hears_grant()
+    require(stage.note("released") != token, "released is %s" % token)
+
+
+@check
+def inspection(stage):
+    """An inspection calls a waiter whose note cannot be read unknown, not dead."""
+    stage.others_hold()
+    stage.waiter("longer:1", more=" more words")
+    stage.waiter("dead:1", timeout=5000, ago=5100)
+    stage.unknown()
+    stage.redisson()
+    program = stage.program()
+    program.say("inspect", stage.lock)
+    line = program.hear()
+    if line == ["unsupported"]:
+        raise Skipped("no inspection")
+    require(line == ["waiters", "alive", "dead", "unknown", "alive"], "it says " + " ".join(line))
+
+
+def judge(name, port, words, lock=None):
+    """(verdict, why) of a check of this program."""
+    stage = None
+    try:
+        stage = Stage(port, words, lock or name)
+        CHECKS[name](stage)
+        return "ok", ""
+    except Skipped as skipped:
+        return "skip", str(skipped)
+    except (Failed, lab.Refused, OSError, ValueError) as failure:
+        return "not ok", str(failure) or type(failure).__name__
+    finally:
+        if stage:
+            stage.end()
+
+
+def side_by_side(function, values, most=12):
+    with concurrent.futures.ThreadPoolExecutor(most) as pool:
+        return list(pool.map(function, values))
+
+
+def run(words, port, names):
+    """name -> (verdict, why), for these checks of this program."""
+    lab.Redis(port).call("FLUSHALL")
+    return dict(zip(names, side_by_side(lambda name: judge(name, port, words), names)))
+
+
+def main(arguments):
+    if "--list" in arguments:
+        for name, function in CHECKS.items():
+            print("%-24s %s" % (name, function.__doc__))
+        return 0
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    mine, words = arguments[:at], arguments[at + 1:]
+    if not words:
+        print(__doc__, file=sys.stderr)
+        return 64
+    port = int(mine[1]) if mine[:1] == ["--port"] else lab.Server().port
+    parts = mine[2:] if mine[:1] == ["--port"] else mine
+    names = [name for name in CHECKS if not parts or any(part in name for part in parts)]
+    results = run(words, port, names)
+    for name, (verdict, why) in results.items():
+        print("%s %s%s" % (verdict, name, ": " + why if why else ""))
+    return 0 if results and all(verdict != "not ok" for verdict, _ in results.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
