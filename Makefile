@@ -153,7 +153,7 @@ LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tes
   $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/server/test_rotation \
   $(BUILD)/tests/qemu/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \
-  $(BUILD)/tests/chaos/chaos
+  $(BUILD)/tests/chaos/chaos $(COMPAT_TESTS)
 
 # `make test` shows in less than five minutes that this machine's build works. What only `make
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
@@ -162,17 +162,17 @@ TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture
   tests/fuzz/names.sh $(DOCS_TEST) $(PAGES_TEST) $(OPERATORS_TEST) \
   $(wildcard tests/tools/test_*.sh) $(DIST_TESTS) $(DIFFERENTIAL) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
-LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh \
+LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(BUILD)/tests/server/test_far $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
   $(LIBRARY_TEST) $(CXX_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(ZEPHYR_TEST) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 $(if $(filter-out $(SUITES),$(ONLY_ALL)),$(error no suites: $(filter-out $(SUITES),$(ONLY_ALL))))
 
-# `make test` has a part of the first two, and 40 s of the chaos.
+# `make test` has a part of the first two and of those of compat, and 40 s of the chaos.
 PARTED := $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
 IN_ORDER = $(patsubst %,"nice %",$(filter $1,$(BUSY))) $(filter $1,$(LONG)) $(filter-out $(BUSY) $(LONG),$1)
-TESTED := $(call IN_ORDER,$(filter-out $(ONLY_ALL),$(SUITES))) $(PARTED:%="% killed_master")
+TESTED := $(call IN_ORDER,$(filter-out $(ONLY_ALL),$(SUITES))) $(PARTED:%="% killed_master") $(COMPAT_SHORT)
 TESTED_ALL := "env TIME=120 $(CHAOS)" $(call IN_ORDER,$(ONLY_ALL))
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
@@ -180,7 +180,7 @@ PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 test: ## see that this machine's build works, in less than 5 minutes
 	@sh tests/tools/need.sh $(PACKAGES)
 	@echo "building the suites"
-	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_ALL),$(SUITES)) $(PARTED) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_ALL),$(SUITES)) $(PARTED) $(COMPAT_CLIENTS) $(BUILD)/redis-server
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED)
 
 .PHONY: test-all

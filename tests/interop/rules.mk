@@ -24,8 +24,9 @@ $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
 	@touch $@
 
 .PHONY: interop
-interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## test together with Redisson, from Maven Central
-	@sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)")
+interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/redis-server ## test together with Redisson, from Maven Central
+	@sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
+	  $(COMPAT_REDISSON)
 
 .PHONY: bench-redisson
 bench-redisson: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(BUILD)/redis-server ## measure side by side with Redisson
