@@ -448,7 +448,7 @@ def killed_holder(pair, server):
 def let_in(pair, server):
     """Two of the first, who hold for 20 ms each and never pause, let one of the second in."""
     one, other = pair.split("+")
-    name, seconds = "starve." + pair, 6
+    name, seconds = "starve." + pair, 8
     pushers = [program_of(one, server.port) for _ in range(2)]
     waiter = program_of(other, server.port)
     for program in pushers:
@@ -465,7 +465,7 @@ def let_in(pair, server):
     for program in [*pushers, waiter]:
         program.end()
     say("# %s: let in after %.0f ms, of %d s" % (pair, ms, seconds))
-    return within(pair, "let_in_ms", ms, 3000)
+    return within(pair, "let_in_ms", ms, 6000)
 
 
 SCENES = [in_order, commands, killed_waiter, stopped_waiter, killed_holder, let_in]
