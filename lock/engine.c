@@ -208,12 +208,22 @@ void fairlock_greeted(struct fairlock_engine *engine)
   fairlock_reschedule_all(engine);
 }
 
+/*
+ * What gives up when there will be no connection for now. Certificates do not change by retrying,
+ * unless they are being replaced: who has a place in the queue or a hold waits for that.
+ */
+static bool gives_up(const struct fairlock *handle, int status)
+{
+  bool comes = handle->phase == QUEUEING && !(handle->flags & QUEUED);
+  return handle->phase == TRYING || asking(handle) || (comes && status == FAIRLOCK_UNTRUSTED);
+}
+
 /* There will be no connection for now. all: what could wait for one fails, too. */
 static void fail_all(struct fairlock_engine *engine, int status, bool all)
 {
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
-    if (all || handle->phase == TRYING || asking(handle)) fairlock_on_failed(handle, status);
+    if (all || gives_up(handle, status)) fairlock_on_failed(handle, status);
   }
   fairlock_reschedule_all(engine);
 }
@@ -250,9 +260,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->send_end = 0;
   engine->receive_end = 0;
   fairlock_pipeline_end(engine);
-  /* certificates that were never trusted do not change by retrying; others may be changing */
-  bool never = engine->last_error == FAIRLOCK_UNTRUSTED && engine->id_size == 0;
-  if (failed) fail_all(engine, engine->last_error, never);
+  if (failed) fail_all(engine, engine->last_error, false);
   else fairlock_reschedule_all(engine);
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }

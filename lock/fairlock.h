@@ -197,9 +197,8 @@ int fairlock_start_deinit(struct fairlock *handle);
  *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL
  *                         the server does not serve us; see fairlock_error(). With credentials that
  *                         change, a wait ends by WRONGPASS or NOAUTH only after offline_ms
- *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once if this
- *                         client has never been connected, else after offline_ms: certificates may
- *                         be changing
+ *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once; after
+ *                         offline_ms if it has its place in the queue: certificates may be changing
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 
