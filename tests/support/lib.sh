@@ -87,7 +87,7 @@ start_server() {
   [ -x "$build/redis-server" ] || fail "there is no $build/redis-server: make it first"
   password=
   port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
-  while :; do
+  for attempt in 1 2 3 4 5 6 7 8 9 10; do
     mkdir -p "$dir/$port"
     "$build/redis-server" --port "$port" --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
       --unixsocket "$dir/$port/socket" "$@" >"$dir/$port/log" 2>&1 &
@@ -106,6 +106,7 @@ start_server() {
     kill -9 $server 2>/dev/null
     port=$((port + 1)) # somebody else's
   done
+  fail "no server starts, $attempt times: $(cat "$dir/$((port - 1))/log")"
 }
 
 stop_server() {
