@@ -63,23 +63,16 @@ static void try_later(struct fairlock *handle)
   schedule(handle, over ? LATE_RETRY_MS : half > AUTH_RETRY_MS ? half : AUTH_RETRY_MS);
 }
 
-/* Keeps the error's text for fairlock_error(). */
-static void keep_text(struct fairlock_engine *engine, const void *text, size_t size)
-{
-  if (size >= sizeof engine->error) size = sizeof engine->error - 1;
-  if (size > 0) memcpy(engine->error, text, size);
-  engine->error[size] = 0;
-}
-
 static void opened(struct fairlock_engine *engine)
 {
   static const char none[] = "no credentials at present";
+  const struct resp_event reason = {.data = (const uint8_t *)none, .size = sizeof none - 1};
   bool sentinel = engine->topology != NULL && engine->topology->asks;
   if (ask(engine, sentinel)) {
     use(engine->credentials);
     return;
   }
-  keep_text(engine, none, sizeof none - 1);
+  fairlock_keep_error(engine, &reason);
   fairlock_engine_fail(engine, FAIRLOCK_DENIED);
 }
 
@@ -119,7 +112,7 @@ static void on_auth(struct fairlock_engine *engine, const struct resp_event *eve
     return;
   }
   credentials->refused[false] = refuses(event);
-  keep_text(engine, event->data, event->size);
+  fairlock_keep_error(engine, event);
   try_later(&credentials->handle);
 }
 
@@ -137,7 +130,7 @@ static bool filter(struct fairlock_engine *engine, struct resp_event *event)
   }
   if (error && refuses(event)) {
     credentials->refused[credentials->sentinel] = true;
-    keep_text(engine, event->data, event->size);
+    fairlock_keep_error(engine, event);
     fairlock_engine_fail(engine, FAIRLOCK_DENIED);
     /* who waits for a connection goes on waiting; a request is sent again on the next one */
     if (engine->stage < UP) return true;

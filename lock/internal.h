@@ -334,6 +334,7 @@ static inline void fairlock_write_greeting(const struct fairlock_engine *engine,
 
 /* reply.c */
 bool fairlock_begins(const struct resp_event *event, const char *words);
+void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event);
 void fairlock_answered(struct fairlock_engine *engine, int status);
 void fairlock_keep_number(struct fairlock_engine *engine, const struct resp_event *event,
                           uint32_t index);

@@ -87,7 +87,7 @@ static int classify(const struct resp_event *event)
 }
 
 /* Keeps the error's text for fairlock_error(). */
-static void keep_error(struct fairlock_engine *engine, const struct resp_event *event)
+void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
   if (size > 0) memcpy(engine->error, event->data, size);
@@ -171,7 +171,7 @@ static void on_error(struct fairlock_engine *engine, struct resp_event *event)
   bool unknown = engine->stage == UP && fairlock_begins(event, "NOSCRIPT");
   /* a script not known yet, or a redirection: not carried out, and no error for the caller */
   bool repeat = unknown || engine->broken;
-  if (!repeat) keep_error(engine, event);
+  if (!repeat) fairlock_keep_error(engine, event);
   if (engine->stage < UP) {
     fairlock_refused(engine, status);
     return;

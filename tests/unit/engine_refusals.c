@@ -253,6 +253,11 @@ void test_status_words(void)
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
 }
 
+void test_version_of_the_library(void)
+{
+  CHECK(strcmp(fairlock_version(), FAIRLOCK_VERSION) == 0);
+}
+
 void test_error_text_has_an_end(void)
 {
   set_up();

@@ -232,6 +232,7 @@ void test_script_stopped_while_its_slot_moves(void);
 void test_redis_6_2_says_where_first(void);
 void test_an_error_that_may_pass_is_waited_out(void);
 void test_status_words(void);
+void test_version_of_the_library(void);
 void test_error_text_has_an_end(void);
 
 #endif

@@ -206,6 +206,25 @@ static void test_log(void)
   fairlock_client_deinit(&client);
 }
 
+static bool give_none(struct fairlock_login *login, void *context)
+{
+  int *asked = context;
+  (*asked)++;
+  return login->password != NULL; /* there is none yet */
+}
+
+/* Whoever has no credentials at present is not let in. */
+static void test_no_credentials(void)
+{
+  int asked = 0;
+  struct fairlock_credentials credentials = {.function = give_none, .context = &asked};
+  set_up();
+  fairlock_use_credentials(&client, &credentials);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_DENIED);
+  CHECK_EQUAL(asked, 1);
+  fairlock_client_deinit(&client);
+}
+
 static const char *aimed_at = "";
 
 static bool aim(void *context, const char *address)
@@ -722,6 +741,7 @@ const struct check_test check_tests[] = {
     {"client untrusted", test_untrusted},
     {"client untrusted by the server", test_untrusted_by_the_server},
     {"client log", test_log},
+    {"credentials: none at present", test_no_credentials},
     {"client forked", test_forked},
     {"client follow", test_follow},
     {"a grant while the handle is taken out", test_grant_while_taken_out},

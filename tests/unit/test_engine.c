@@ -165,6 +165,7 @@ const struct check_test check_tests[] = {
     {"Redis 6.2 says where a script stopped first", test_redis_6_2_says_where_first},
     {"an error that may pass is waited out", test_an_error_that_may_pass_is_waited_out},
     {"status words", test_status_words},
+    {"version of the library", test_version_of_the_library},
     {"the text of an error has an end", test_error_text_has_an_end},
     {NULL, NULL},
 };
