@@ -385,12 +385,17 @@ static uint32_t connects(int i)
   return fairlock_read_counters(&pair.safe[i].client.client).connects;
 }
 
+static void end_connections(void)
+{
+  raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
+  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
 static void cut_off(void)
 {
   for (int i = 0; i < 2; i++)
     pair.connects[i] = connects(i);
-  raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+  end_connections();
 }
 
 /* Both are connected again, and nothing was lost. */
@@ -506,7 +511,7 @@ static void test_no_old_session(void)
   for (int i = 0; i < 3; i++) {
     locks(&pair.safe[0]);
     CHECK(!resumed(&pair.safe[0]));
-    cut_off();
+    end_connections();
     service_for(&pair.safe[0].client, 50);
   }
   safe_close(&pair.safe[0]);
