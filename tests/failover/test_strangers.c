@@ -69,6 +69,7 @@ static void test_seeds_of_a_group(void)
   CHECK(raw_open(&replica, other.port));
   CHECK(raw_run(&replica, "REPLICAOF 127.0.0.1 %d", server.port));
   AWAIT(strstr(raw_text(&redis, "INFO replication"), "state=online") != NULL, sleep_ms(50));
+  AWAIT(strstr(raw_text(&replica, "INFO replication"), "link_status:up") != NULL, sleep_ms(50));
   CHECK_EQUAL(try_at("redis", server.port, other.port, text), FAIRLOCK_OK);
   CHECK_EQUAL(try_at("redis", other.port, server.port, text), FAIRLOCK_OK);
   CHECK(raw_run(&replica, "REPLICAOF NO ONE"));
