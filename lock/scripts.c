@@ -72,9 +72,9 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'r'}, /* \267: "er" */
     {'a', 'd'}, /* \270: "ad" */
     {'~', '='}, /* \271: "~=" */
-    {'%', 'd'}, /* \272: "%d" */
-    {0204, 0224}, /* \273: ")\nlocal " */
-    {'e', 'x'}, /* \274: "ex" */
+    {0204, 0224}, /* \272: ")\nlocal " */
+    {'e', 'x'}, /* \273: "ex" */
+    {'%', 'd'}, /* \274: "%d" */
     {'t', 0242}, /* \275: "ton" */
     {0275, 0266}, /* \276: "tonum" */
     {0276, 'b'}, /* \277: "tonumb" */
@@ -98,7 +98,7 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'I', 0204}, /* \321: "I)\n" */
     {0207, 'l'}, /* \322: "k('l" */
     {0221, '0'}, /* \323: "000" */
-    {0274, 'p'}, /* \324: "exp" */
+    {0273, 'p'}, /* \324: "exp" */
     {0324, 'i'}, /* \325: "expi" */
     {0325, 0220}, /* \326: "expire" */
     {'\'', 0253}, /* \327: "'0'" */
@@ -111,28 +111,28 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0207, 'z'}, /* \336: "k('z" */
     {'m', 'a'}, /* \337: "ma" */
     {'g', 'e'}, /* \340: "ge" */
-    {'=', 'a'}, /* \341: "=a" */
-    {0235, 0227}, /* \342: "k('hse" */
-    {0260, '{'}, /* \343: "return{" */
-    {'n', '}'}, /* \344: "n}" */
-    {0220, 'd'}, /* \345: "red" */
-    {0345, 0320}, /* \346: "redis" */
-    {'c', 't'}, /* \347: "ct" */
-    {0214, 0224}, /* \350: "end\nlocal " */
-    {0332, ' '}, /* \351: "+) " */
-    {'(', 0272}, /* \352: "(%d" */
+    {'[', '1'}, /* \341: "[1" */
+    {'=', 'a'}, /* \342: "=a" */
+    {0235, 0227}, /* \343: "k('hse" */
+    {0260, '{'}, /* \344: "return{" */
+    {'n', '}'}, /* \345: "n}" */
+    {0220, 'd'}, /* \346: "red" */
+    {0346, 0320}, /* \347: "redis" */
+    {'c', 't'}, /* \350: "ct" */
+    {0214, 0224}, /* \351: "end\nlocal " */
+    {0332, ' '}, /* \352: "+) " */
     {0334, '('}, /* \353: "string.sub(" */
     {'i', 0222}, /* \354: "ind" */
     {'+', '1'}, /* \355: "+1" */
     {0241, '\''}, /* \356: "..'" */
     {0235, 0340}, /* \357: "k('hge" */
-    {'[', '1'}, /* \360: "[1" */
-    {0360, ']'}, /* \361: "[1]" */
-    {0306, 0326}, /* \362: "k('pexpire" */
-    {0230, '1'}, /* \363: ",'1" */
-    {0204, 0246}, /* \364: ")\nif a" */
-    {0346, '.'}, /* \365: "redis." */
-    {0201, '\''}, /* \366: "','" */
+    {0341, ']'}, /* \360: "[1]" */
+    {0306, 0326}, /* \361: "k('pexpire" */
+    {0230, '1'}, /* \362: ",'1" */
+    {0204, 0246}, /* \363: ")\nif a" */
+    {0347, '.'}, /* \364: "redis." */
+    {0201, '\''}, /* \365: "','" */
+    {0352, '('}, /* \366: "+) (" */
     {')', 0231}, /* \367: ")or " */
     {0237, ','}, /* \370: "',d," */
     {0235, 0312}, /* \371: "k('hdel" */
@@ -149,135 +149,135 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'f', 0203}, /* \004: "fal" */
     {04, 0227}, /* \005: "false" */
     {'H', '('}, /* \006: "H(" */
-    {0342, 0317}, /* \007: "k('hset',d" */
+    {0343, 0317}, /* \007: "k('hset',d" */
     {'f', 'u'}, /* \010: "fu" */
     {010, 'n'}, /* \011: "fun" */
     {0, 0},
-    {011, 0347}, /* \013: "funct" */
+    {011, 0350}, /* \013: "funct" */
     {013, 'i'}, /* \014: "functi" */
     {014, 0242}, /* \015: "function" */
     {015, ' '}, /* \016: "function " */
     {0206, 'l'}, /* \017: "call" */
-    {0351, 0352}, /* \020: "+) (%d" */
-    {'=', 0265}, /* \021: "=string." */
-    {0337, 't'}, /* \022: "mat" */
-    {'c', 'h'}, /* \023: "ch" */
-    {'=', 0301}, /* \024: "=tonumber(" */
-    {')', 0216}, /* \025: ")then" */
-    {'o', 'k'}, /* \026: "ok" */
-    {026, 0200}, /* \027: "oken" */
-    {0322, 0354}, /* \030: "k('lind" */
-    {030, 0274}, /* \031: "k('lindex" */
-    {031, 0310}, /* \032: "k('lindex',b" */
-    {'1', 0323}, /* \033: "1000" */
-    {0304, '\n'}, /* \034: "else\n" */
-    {0315, ','}, /* \035: "',c," */
-    {',', 0344}, /* \036: ",n}" */
-    {'d', '='}, /* \037: "d=" */
+    {'=', 0265}, /* \020: "=string." */
+    {0337, 't'}, /* \021: "mat" */
+    {'c', 'h'}, /* \022: "ch" */
+    {'=', 0301}, /* \023: "=tonumber(" */
+    {')', 0216}, /* \024: ")then" */
+    {'o', 'k'}, /* \025: "ok" */
+    {025, 0200}, /* \026: "oken" */
+    {0322, 0354}, /* \027: "k('lind" */
+    {027, 0273}, /* \030: "k('lindex" */
+    {030, 0310}, /* \031: "k('lindex',b" */
+    {'1', 0323}, /* \032: "1000" */
+    {0304, '\n'}, /* \033: "else\n" */
+    {0315, ','}, /* \034: "',c," */
+    {',', 0345}, /* \035: ",n}" */
+    {'d', '='}, /* \036: "d=" */
+    {'i', 0250}, /* \037: "i==" */
 };
 
 static const uint8_t common[] =
-    "\243,b,c,\037KEYS\361,KEYS\376,KEYS[3],KEYS[4]\313e,f,g\333,i\021" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
-    "\022\023(ARGV\361\230^(%S\020\351(%-?\272\020\351?\352*)$'\273j=3\221\323\313" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
-    "k=\365\017\311\314e\003#g>15\003#h>15\261\265f\354(ARGV\361\230 %-?0\272" /* k=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' %-?0%d */
-    "'\025\n\331\365\267r\223_\220ply\205ERR m\203f\223med \220quest'\204\350" /* ')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "l=\207time'\273m=l\361\241\334\205\221\221\253\241l\376,-6\273n\024" /* l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2],-6)\nlocal n=tonumber( */
-    "\353m\372-4)\335n>\301f\025 \343-2,\330\344\350o=\032" /* string.sub(m,1,-4))\nif n>tonumber(f)then return{-2,0,n}end\nlocal o=k('lindex',b */
-    "\230\253\273p=o\232\336sco\220\315\305\273q=h\271\327\232e\261o\261e\313" /* ,'0')\nlocal p=o and k('zscore',c,e)\nlocal q=h~='0' and e or o or e\nlocal  */
-    "r=\235m\340\317\230t\027\366\220lea\227d\366w\027\201q\273s,t,u=r\361\231'0\201r\376" /* r=k('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
-    "\231'0\201r[3]\313\016\002h\273w,x=\306ttl\237)\333\355728\221\323\311" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=k('pttl',d),h+172800000\nif  */
-    "w<h+864\221\323\232\365p\017\205p\326\370x)\2711\233\225w<0\236\207\312" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then k('del */
-    "\237\254\362\370x\374\350\016y(h\335o\236\365" /* ',d)end\nk('pexpire',d,x)\nend\nend\nlocal function y(h)\nif o then redis. */
-    "p\017\205z\270d\315\230XX\201n+h+j\355\221,o\254\350\016z(A\333,B\273" /* pcall('zadd',c,'XX',n+h+j+100,o)end\nend\nlocal function z(A,h,B)\nlocal  */
-    "i,C=m,\301s\3670\311C>\024m)a\222 C<2^53\236i\021f\223\022" /* i,C=m,tonumber(s)or 0\nif C>=tonumber(m)and C<2^53 then i=string.format */
+    "\243,b,c,\036KEYS\360,KEYS\376,KEYS[3],KEYS[4]\313e,f,g\333,i\020" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
+    "\021\022(ARGV\360\230^(%S\366\274\366%-?\274\366\274\352?(\274*)$'\272j=3\221\323\313" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
+    "k=\364\017\311\314e\003#g>15\003#h>15\261\265f\354(ARGV\360\230 %-?0\274" /* k=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' %-?0%d */
+    "'\024\n\331\364\267r\223_\220ply\205ERR m\203f\223med \220quest'\204\351" /* ')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
+    "l=\207time'\272m=l\360\241\334\205\221\221\253\241l\376,-6\272n\023" /* l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2],-6)\nlocal n=tonumber( */
+    "\353m\372-4)\335n>\301f\024 \344-2,\330\345\351o=\031" /* string.sub(m,1,-4))\nif n>tonumber(f)then return{-2,0,n}end\nlocal o=k('lindex',b */
+    "\230\253\272p=o\232\336sco\220\315\305\272q=h\271\327\232e\261o\261e\313" /* ,'0')\nlocal p=o and k('zscore',c,e)\nlocal q=h~='0' and e or o or e\nlocal  */
+    "r=\235m\340\317\230t\026\365\220lea\227d\365w\026\201q\272s,t,u=r\360\231'0\201r\376" /* r=k('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
+    "\231'0\201r[3]\313\016\002h\272w,x=\306ttl\237)\333\355728\221\323\311" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=k('pttl',d),h+172800000\nif  */
+    "w<h+864\221\323\232\364p\017\205p\326\370x)\2711\233\225w<0\236\207\312" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then k('del */
+    "\237\254\361\370x\374\351\016y(h\335o\236\364" /* ',d)end\nk('pexpire',d,x)\nend\nend\nlocal function y(h)\nif o then redis. */
+    "p\017\205z\270d\315\230XX\201n+h+j\355\221,o\254\351\016z(A\333,B\272" /* pcall('zadd',c,'XX',n+h+j+100,o)end\nend\nlocal function z(A,h,B)\nlocal  */
+    "i,C=m,\301s\3670\311C>\023m)a\222 C<2^53\236i\020f\223\021" /* i,C=m,tonumber(s)or 0\nif C>=tonumber(m)and C<2^53 then i=string.format */
     "\205%.0f\201C\355\254\224D=\353s\372-10)\271\353m\372-10\335" /* ('%.0f',C+1)end\nlocal D=string.sub(s,1,-10)~=string.sub(m,1,-10)\nif  */
     "D\232\314o\232\235l\200\237)>5\233f\231E,F \240 ipairs(\357t\203l\237))d" /* D and not o and k('hlen',d)>5 then\nfor E,F in ipairs(k('hgetall',d))d */
-    "o\311E%2\2501\232\265f\354(F\230:'\025 \371\370F\254\214\214\007" /* o\nif E%2==1 and string.find(F,':')then k('hdel',d,F)end\nend\nend\nk('hset',d */
-    "\230t\027\201i\230hold\267\201A\230\220lea\227d\201t\335D\003#h>7\236\002h\254\342t" /* ,'token',i,'holder',A,'released',t)\nif D or#h>7 then v(h)end\nk('hset */
-    "\244,A,B\335\365p\017\205p\326\244\333)\2711\233\207\312\244\204\362" /* ',a,A,B)\nif redis.pcall('pexpire',a,h)~=1 then\nk('del',a)\nk('pexpire */
+    "o\311E%2\2501\232\265f\354(F\230:'\024 \371\370F\254\214\214\007" /* o\nif E%2==1 and string.find(F,':')then k('hdel',d,F)end\nend\nend\nk('hset',d */
+    "\230t\026\201i\230hold\267\201A\230\220lea\227d\201t\335D\003#h>7\236\002h\254\343t" /* ,'token',i,'holder',A,'released',t)\nif D or#h>7 then v(h)end\nk('hset */
+    "\244,A,B\335\364p\017\205p\326\244\333)\2711\233\207\312\244\204\361" /* ',a,A,B)\nif redis.pcall('pexpire',a,h)~=1 then\nk('del',a)\nk('pexpire */
     "\244\333\374\331i\302" /* ',a,h)\nend\nreturn i\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\224G='5\221\253\313\016\006\321\371\370I\230suspe\347:\316\321\225\314" /* local G='5000'\nlocal function H(I)\nk('hdel',d,I,'suspect:'..I)\nif not  */
-    "o\236\331\214\225I\250o\236o=\032\363'\254\322\220m\310\363\201" /* o then return end\nif I==o then o=k('lindex',b,'1')end\nk('lrem',b,'1', */
-    "\321\336\220m\035\321\350\016J(K,L\273M,N=\330\005\nwhil" /* I)\nk('zrem',c,I)\nend\nlocal function J(K,L)\nlocal M,N=0,false\nwhil */
-    "e \245ue do\313I=o\311M>0\236I=\032,M\254\225\314I\261I\250" /* e true do\nlocal I=o\nif M>0 then I=k('lindex',b,M)end\nif not I or I== */
-    "K\236\331\314N \350O='\346s\242_\210ck__\023ann\234\316\353" /* K then return not N end\nlocal O='redisson_lock__channel'..string.sub( */
-    "b,20)\356:\316I\313P=\306\247\303\366n\266\303\201O)\376>0\232'p\247l\320h'\311\314" /* b,20)..':'..I\nlocal P=k('pubsub','numsub',O)[2]>0 and 'publish'\nif not  */
-    "P\233\224Q=\365p\017\205p\247\303\366shardn\266\303\201O)\376\nP=Q\232Q>0\232" /* P then\nlocal Q=redis.pcall('pubsub','shardnumsub',O)[2]\nP=Q and Q>0 and  */
-    "'sp\247l\320h'\302\224R=I\250q\232r[4]\231\357\317,I\273S,T,U\021" /* 'spublish'\nend\nlocal R=I==q and r[4]or k('hget',d,I)\nlocal S,T,U=string. */
-    "\022\023(R\261'\366^\352\020\020\272\272\272\272?\272?)%f[ %z]'\335U\233\225S" /* match(R or '','^(%d+) (%d+) (%d%d%d%d%d?%d?)%f[ %z]')\nif U then\nif S */
-    "*\033+T/\033+U<\373\233\006\321\304\225N\233\331\005\n\304\225P\233" /* *1000+T/1000+U<=n then\nH(I)\nelseif N then\nreturn false\nelseif P then\n */
-    "\371\244,I\273i=z(I,U\230\253\335L\232L\271I\236\371\244,L\254" /* k('hdel',a,I)\nlocal i=z(I,U,'0')\nif L and L~=I then k('hdel',a,L)end\n */
+    "\224G='5\221\253\313\016\006\321\371\370I\230suspe\350:\316\321\225\314" /* local G='5000'\nlocal function H(I)\nk('hdel',d,I,'suspect:'..I)\nif not  */
+    "o\236\331\214\225I\250o\236o=\031\362'\254\322\220m\310\362\201" /* o then return end\nif I==o then o=k('lindex',b,'1')end\nk('lrem',b,'1', */
+    "\321\336\220m\034\321\351\016J(K,L\272M,N=\330\005\nwhil" /* I)\nk('zrem',c,I)\nend\nlocal function J(K,L)\nlocal M,N=0,false\nwhil */
+    "e \245ue do\313I=o\311M>0\236I=\031,M\254\225\314I\261I\250" /* e true do\nlocal I=o\nif M>0 then I=k('lindex',b,M)end\nif not I or I== */
+    "K\236\331\314N \351O='\347s\242_\210ck__\022ann\234\316\353" /* K then return not N end\nlocal O='redisson_lock__channel'..string.sub( */
+    "b,20)\356:\316I\313P=\306\247\303\365n\266\303\201O)\376>0\232'p\247l\320h'\311\314" /* b,20)..':'..I\nlocal P=k('pubsub','numsub',O)[2]>0 and 'publish'\nif not  */
+    "P\233\224Q=\364p\017\205p\247\303\365shardn\266\303\201O)\376\nP=Q\232Q>0\232" /* P then\nlocal Q=redis.pcall('pubsub','shardnumsub',O)[2]\nP=Q and Q>0 and  */
+    "'sp\247l\320h'\302\224R=I\250q\232r[4]\231\357\317,I\272S,T,U\020" /* 'spublish'\nend\nlocal R=I==q and r[4]or k('hget',d,I)\nlocal S,T,U=string. */
+    "\021\022(R\261'\365^(\274\366\274\366\341-9]\274\274\274\274?\274?)%f[ %z]'\335U\233\225" /* match(R or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif U then\nif  */
+    "S*\032+T/\032+U<\373\233\006\321\304\225N\233\331\005\n\304\225P\233" /* S*1000+T/1000+U<=n then\nH(I)\nelseif N then\nreturn false\nelseif P then\n */
+    "\371\244,I\272i=z(I,U\230\253\335L\232L\271I\236\371\244,L\254" /* k('hdel',a,I)\nlocal i=z(I,U,'0')\nif L and L~=I then k('hdel',a,L)end\n */
     "\006\321y(U\204k(P,O,i\001\353m\372-4)\001U\204\331'giv\200'\n" /* H(I)\ny(U)\nk(P,O,i..' '..string.sub(m,1,-4)..' '..U)\nreturn 'given'\n */
-    "\034M=M\355\302\304\313p=\336sco\220\035I\367\327\313V,W='susp" /* else\nM=M+1\nend\nelse\nlocal p=k('zscore',c,I)or '0'\nlocal V,W='susp */
-    "e\347:\316I,\005\311P\233\225N\236\331\005 \350X=I\001" /* ect:'..I,false\nif P then\nif N then return false end\nlocal X=I..' '.. */
-    "p\313Y\024\357\317\230s\240ce')\3670\311u\271X\261Y+3*G<n\261Y>" /* p\nlocal Y=tonumber(k('hget',d,'since'))or 0\nif u~=X or Y+3*G<n or Y> */
-    "n\233\007\230w\027\201X\230s\240ce\201n\204\0020\204\034W=Y+G<\373\302\225" /* n then\nk('hset',d,'woken',X,'since',n)\nv(0)\nelse\nW=Y+G<=n\nend\nif  */
-    "\314W\233f\231Z=\330M-1 do\n\336\240crby\035j,\032,Z)\374\225" /* not W then\nfor Z=0,M-1 do\nk('zincrby',c,j,k('lindex',b,Z))\nend\nif  */
+    "\033M=M\355\302\304\313p=\336sco\220\034I\367\327\313V,W='susp" /* else\nM=M+1\nend\nelse\nlocal p=k('zscore',c,I)or '0'\nlocal V,W='susp */
+    "e\350:\316I,\005\311P\233\225N\236\331\005 \351X=I\001" /* ect:'..I,false\nif P then\nif N then return false end\nlocal X=I..' '.. */
+    "p\313Y\023\357\317\230s\240ce')\3670\311u\271X\261Y+3*G<n\261Y>" /* p\nlocal Y=tonumber(k('hget',d,'since'))or 0\nif u~=X or Y+3*G<n or Y> */
+    "n\233\007\230w\026\201X\230s\240ce\201n\204\0020\204\033W=Y+G<\373\302\225" /* n then\nk('hset',d,'woken',X,'since',n)\nv(0)\nelse\nW=Y+G<=n\nend\nif  */
+    "\314W\233f\231Z=\330M-1 do\n\336\240crby\034j,\031,Z)\374\225" /* not W then\nfor Z=0,M-1 do\nk('zincrby',c,j,k('lindex',b,Z))\nend\nif  */
     "M>0\233\322\220m\310\372\321\322push\310,\321o=I\302\371\370V\204k(" /* M>0 then\nk('lrem',b,1,I)\nk('lpush',b,I)\no=I\nend\nk('hdel',d,V)\nk( */
-    "P,O\230\253\204\331\005\302\034\243a,Y\021\022\023(\357\317," /* P,O,'0')\nreturn false\nend\nelse\nlocal aa,Y=string.match(k('hget',d, */
-    "V\367'\366(%S\020\332'\364a\271p\261\301Y)>n\233\007,V,p" /* V)or '','(%S+) (%d+)')\nif aa~=p or tonumber(Y)>n then\nk('hset',d,V,p */
+    "P,O\230\253\204\331\005\302\033\243a,Y\020\021\022(\357\317," /* P,O,'0')\nreturn false\nend\nelse\nlocal aa,Y=string.match(k('hget',d, */
+    "V\367'\365(%S\366\274\332'\363a\271p\261\301Y)>n\233\007,V,p" /* V)or '','(%S+) (%d+)')\nif aa~=p or tonumber(Y)>n then\nk('hset',d,V,p */
     "\001n\204\0020\204Y\373\302W=Y+G<\373\261\301p)<\373\nN=N\261\314W\302" /* ..' '..n)\nv(0)\nY=n\nend\nW=Y+G<=n or tonumber(p)<=n\nN=N or not W\nend\n */
-    "\225W\233\006\321\034M=M\355\302\214\214\214" /* if W then\nH(I)\nelse\nM=M+1\nend\nend\nend\nend\n */
+    "\225W\233\006\321\033M=M\355\302\214\214\214" /* if W then\nH(I)\nelse\nM=M+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\243b\021\022\023(g\230^-(.*)'\204\243c\024i\3670\n\243\037" /* local ab=string.match(g,'^-(.*)')\nlocal ac=tonumber(i)or 0\nlocal ad= */
-    "\337\212.m\240(\306ttl\244),1e15\204\243e=\270\271-2\232\357t\244\305\273C" /* math.min(k('pttl',a),1e15)\nlocal ae=ad~=-2 and k('hget',a,e)\nlocal C */
-    "\024s\3670\n\243f\341e\232\252\202b\232\252(C>ac\232C<2^53\204\243" /* =tonumber(s)or 0\nlocal af=ae and not ab and not(C>ac and C<2^53)\nlocal a */
-    "g\341e\232\252\202f\226(i\250s\261\252\202b\364f\233t=s\n\007\230\220le" /* g=ae and not af and(i==s or not ab)\nif af then\nt=s\nk('hset',d,'rele */
-    "a\227d\201t\204\0020\204\270=-2\n\304\246g\233\243h\341e\250\327\226\202b\n\246h\003" /* ased',t)\nv(0)\nad=-2\nelseif ag then\nlocal ah=ae=='0' and ab\nif ah or */
-    "\202d<\301h\025\n\362\244\333\204\270=h\302\362\370\270\35572" /*  ad<tonumber(h)then\nk('pexpire',a,h)\nad=h\nend\nk('pexpire',d,ad+172 */
-    "8\221\323\204y(\270\273B\341b\261'1'\n\246e\271B\226(ah\003\202e\271\327\025 \342" /* 800000)\ny(ad)\nlocal B=ab or '1'\nif ae~=B and(ah or ae~='0')then k('hse */
-    "t\244\305,B\254\343\307C\036\n\304\246b\233\343-\307\330\344\302\246" /* t',a,e,B)end\nreturn{1,C,n}\nelseif ab then\nreturn{-1,0,n}\nend\nif a */
-    "c>C\236s=\327\241i \214\246d\250-2\233\225\314o\236\343\307\301" /* c>C then s='0'..i end\nif ad==-2 then\nif not o then return{1,tonumber( */
-    "z(e\333\363'))\036\214" /* z(e,h,'1')),n}end\n */
+    "\243b\020\021\022(g\230^-(.*)'\204\243c\023i\3670\n\243\036" /* local ab=string.match(g,'^-(.*)')\nlocal ac=tonumber(i)or 0\nlocal ad= */
+    "\337\212.m\240(\306ttl\244),1e15\204\243e=\270\271-2\232\357t\244\305\272C" /* math.min(k('pttl',a),1e15)\nlocal ae=ad~=-2 and k('hget',a,e)\nlocal C */
+    "\023s\3670\n\243f\342e\232\252\202b\232\252(C>ac\232C<2^53\204\243" /* =tonumber(s)or 0\nlocal af=ae and not ab and not(C>ac and C<2^53)\nlocal a */
+    "g\342e\232\252\202f\226(\037s\261\252\202b\363f\233t=s\n\007\230\220le" /* g=ae and not af and(i==s or not ab)\nif af then\nt=s\nk('hset',d,'rele */
+    "a\227d\201t\204\0020\204\270=-2\n\304\246g\233\243h\342e\250\327\226\202b\n\246h\003" /* ased',t)\nv(0)\nad=-2\nelseif ag then\nlocal ah=ae=='0' and ab\nif ah or */
+    "\202d<\301h\024\n\361\244\333\204\270=h\302\361\370\270\35572" /*  ad<tonumber(h)then\nk('pexpire',a,h)\nad=h\nend\nk('pexpire',d,ad+172 */
+    "8\221\323\204y(\270\272B\342b\261'1'\n\246e\271B\226(ah\003\202e\271\327\024 \343" /* 800000)\ny(ad)\nlocal B=ab or '1'\nif ae~=B and(ah or ae~='0')then k('hse */
+    "t\244\305,B\254\344\307C\035\n\304\246b\233\344-\307\330\345\302\246" /* t',a,e,B)end\nreturn{1,C,n}\nelseif ab then\nreturn{-1,0,n}\nend\nif a */
+    "c>C\236s=\327\241i \214\246d\250-2\233\225\314o\236\344\307\301" /* c>C then s='0'..i end\nif ad==-2 then\nif not o then return{1,tonumber( */
+    "z(e\333\362'))\035\214" /* z(e,h,'1')),n}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\243i=J(e,ae\232e\364i\250\245ue\233\224i=z(e\333\363'\204\006e\204y(" /* local ai=J(e,ae and e)\nif ai==true then\nlocal i=z(e,h,'1')\nH(e)\ny( */
-    "h\204\343\307\301i)\036\302\246i\217\202\037\306ttl\244)\304\246e\236" /* h)\nreturn{1,tonumber(i),n}\nend\nif ai then ad=k('pttl',a)elseif ae then  */
-    "\207\312\244\254\304\225u\233\336sco\220\315\305\204\371\237\230w\027'\374" /* k('del',a)end\nelseif u then\nk('zscore',c,e)\nk('hdel',d,'woken')\nend\n */
-    "\225g\250\327\236\343\330\270\036\214\243j=\314p\261\353r[4]\231" /* if g=='0' then return{0,ad,n}end\nlocal aj=not p or string.sub(r[4]or  */
-    "'\201\3078)\271\353m\3728\364j\233\224Z=p\226(\322pos\310\305\230MA" /* '',1,8)~=string.sub(m,1,8)\nif aj then\nlocal Z=p and(k('lpos',b,e,'MA */
-    "XLEN\201\033)\223(\032,\033)a\222 \033)\335Z\233\243k\373+(Z\355" /* XLEN',1000)or(k('lindex',b,1000)and 1000))\nif Z then\nlocal ak=n+(Z+1 */
-    ")*j\311\301p)<ak\236\336\270d\035ak\305\254\034\336\270d\315\230XX\201" /* )*j\nif tonumber(p)<ak then k('zadd',c,ak,e)end\nelse\nk('zadd',c,'XX', */
-    "0\305\273M=\207rpush\310\305\204\336\270d\035n+\337\212.\337x(\270,0)+M*j\305\374" /* 0,e)\nlocal M=k('rpush',b,e)\nk('zadd',c,n+math.max(ad,0)+M*j,e)\nend\n */
-    "\362\310\3632096\221\221\253\204\362\315\3632096\221\221\253\374\007" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
-    "\305,l\361\001l\376\001g\364j\236\0020\254\225o\232o\271e\217\202\037" /* ,e,l[1]..' '..l[2]..' '..g)\nif aj then v(0)end\nif o and o~=e then ad= */
-    "-1 \214\343\330\270\036\n" /* -1 end\nreturn{0,ad,n}\n */
+    "\243i=J(e,ae\232e\363\037\245ue\233\224i=z(e\333\362'\204\006e\204y(" /* local ai=J(e,ae and e)\nif ai==true then\nlocal i=z(e,h,'1')\nH(e)\ny( */
+    "h\204\344\307\301i)\035\302\246i\217\202\036\306ttl\244)\304\246e\236" /* h)\nreturn{1,tonumber(i),n}\nend\nif ai then ad=k('pttl',a)elseif ae then  */
+    "\207\312\244\254\304\225u\233\336sco\220\315\305\204\371\237\230w\026'\374" /* k('del',a)end\nelseif u then\nk('zscore',c,e)\nk('hdel',d,'woken')\nend\n */
+    "\225g\250\327\236\344\330\270\035\214\243j=\314p\261\353r[4]\231" /* if g=='0' then return{0,ad,n}end\nlocal aj=not p or string.sub(r[4]or  */
+    "'\201\3078)\271\353m\3728\363j\233\224Z=p\226(\322pos\310\305\230MA" /* '',1,8)~=string.sub(m,1,8)\nif aj then\nlocal Z=p and(k('lpos',b,e,'MA */
+    "XLEN\201\032)\223(\031,\032)a\222 \032)\335Z\233\243k\373+(Z\355" /* XLEN',1000)or(k('lindex',b,1000)and 1000))\nif Z then\nlocal ak=n+(Z+1 */
+    ")*j\311\301p)<ak\236\336\270d\034ak\305\254\033\336\270d\315\230XX\201" /* )*j\nif tonumber(p)<ak then k('zadd',c,ak,e)end\nelse\nk('zadd',c,'XX', */
+    "0\305\272M=\207rpush\310\305\204\336\270d\034n+\337\212.\337x(\270,0)+M*j\305\374" /* 0,e)\nlocal M=k('rpush',b,e)\nk('zadd',c,n+math.max(ad,0)+M*j,e)\nend\n */
+    "\361\310\3622096\221\221\253\204\361\315\3622096\221\221\253\374\007" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
+    "\305,l\360\001l\376\001g\363j\236\0020\254\225o\232o\271e\217\202\036" /* ,e,l[1]..' '..l[2]..' '..g)\nif aj then v(0)end\nif o and o~=e then ad= */
+    "-1 \214\344\330\270\035\n" /* -1 end\nreturn{0,ad,n}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\243b=\357t\244\305\204\243c,L\341b\226(i\250''\261i\250s)\305\311g\271\327\233" /* local ab=k('hget',a,e)\nlocal ac,L=ab and(i=='' or i==s),e\nif g~='0' then\n */
-    "\243\037\357t\203l\244\204ac,L=#\270>\330\270\361\n\215#\270>2\236\207\312\244\254" /* local ad=k('hgetall',a)\nac,L=#ad>0,ad[1]\nif#ad>2 then k('del',a)end\n */
-    "\214\243e\341c\003(i\271''\232t\250i\364c\226\202b\236t=s \214\243" /* end\nlocal ae=ac or(i~='' and t==i)\nif ac and ab then t=s end\nlocal a */
+    "\243b=\357t\244\305\204\243c,L\342b\226(\037''\261\037s)\305\311g\271\327\233" /* local ab=k('hget',a,e)\nlocal ac,L=ab and(i=='' or i==s),e\nif g~='0' then\n */
+    "\243\036\357t\203l\244\204ac,L=#\270>\330\270\360\n\215#\270>2\236\207\312\244\254" /* local ad=k('hgetall',a)\nac,L=#ad>0,ad[1]\nif#ad>2 then k('del',a)end\n */
+    "\214\243e\342c\003(i\271''\232t\250i\363c\226\202b\236t=s \214\243" /* end\nlocal ae=ac or(i~='' and t==i)\nif ac and ab then t=s end\nlocal a */
     "f=\005\311o\233" /* f=false\nif o then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\246c\236\362\244\363'\254\225i\250''\232g\250\327\232\252\202c\236" /* if ac then k('pexpire',a,'1')end\nif i=='' and g=='0' and not ac then  */
-    "\006e\254\243g\341c\261\306ttl\244)\250-2\naf\341g\232J(nil,ac\232L)\250'g" /* H(e)end\nlocal ag=ac or k('pttl',a)==-2\naf=ag and J(nil,ac and L)=='g */
-    "iv\200'\302\246c\232\252\202f\233\207\312\244\364b\232s\271\327\236\007" /* iven'\nend\nif ac and not af then\nk('del',a)\nif ab and s~='0' then k('hset',d */
-    "\230\220lea\227d\201t\254\214\343ae\2321\261\330\330\344\n" /* ,'released',t)end\nend\nreturn{ae and 1 or 0,0,n}\n */
+    "\246c\236\361\244\362'\254\225\037''\232g\250\327\232\252\202c\236" /* if ac then k('pexpire',a,'1')end\nif i=='' and g=='0' and not ac then  */
+    "\006e\254\243g\342c\261\306ttl\244)\250-2\naf\342g\232J(nil,ac\232L)\250'g" /* H(e)end\nlocal ag=ac or k('pttl',a)==-2\naf=ag and J(nil,ac and L)=='g */
+    "iv\200'\302\246c\232\252\202f\233\207\312\244\363b\232s\271\327\236\007" /* iven'\nend\nif ac and not af then\nk('del',a)\nif ab and s~='0' then k('hset',d */
+    "\230\220lea\227d\201t\254\214\344ae\2321\261\330\330\345\n" /* ,'released',t)end\nend\nreturn{ae and 1 or 0,0,n}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\243,b,c,\037KEYS\361,KEYS\376,KEYS[3],KEYS[4]\313k=\365\017\313" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
-    "l=\207time'\273n=l\361*\033+\337\212.f\210\223(l\376/\033\273O='\346s\242" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal O='redisson */
-    "_\210ck__\023ann\234\316\353b,20)\356:'\n\243b=\357t\203l\244\273" /* _lock__channel'..string.sub(b,20)..':'\nlocal ab=k('hgetall',a)\nlocal  */
-    "r=\235m\340\317\230t\027\366hold\267'\204\243c=\322ran\340\310,\330-1\273L\341" /* r=k('hmget',d,'token','holder')\nlocal ac=k('lrange',b,0,-1)\nlocal L=a */
-    "b\361\231''\n\243\037L\271''\232L\250r\376\n\243e={\n\337\212.m\240(\306ttl\244" /* b[1]or ''\nlocal ad=L~='' and L==r[2]\nlocal ae={\nmath.min(k('pttl',a */
-    "),1e15),\270\232r\361\231'0\244d\2321\261\330\301ab\376\367\330#ac,L\n}\n" /* ),1e15),ad and r[1]or '0',ad and 1 or 0,tonumber(ab[2])or 0,#ac,L\n}\n */
+    "\243,b,c,\036KEYS\360,KEYS\376,KEYS[3],KEYS[4]\313k=\364\017\313" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
+    "l=\207time'\272n=l\360*\032+\337\212.f\210\223(l\376/\032\272O='\347s\242" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal O='redisson */
+    "_\210ck__\022ann\234\316\353b,20)\356:'\n\243b=\357t\203l\244\272" /* _lock__channel'..string.sub(b,20)..':'\nlocal ab=k('hgetall',a)\nlocal  */
+    "r=\235m\340\317\230t\026\365hold\267'\204\243c=\322ran\340\310,\330-1\272L\342" /* r=k('hmget',d,'token','holder')\nlocal ac=k('lrange',b,0,-1)\nlocal L=a */
+    "b\360\231''\n\243\036L\271''\232L\250r\376\n\243e={\n\337\212.m\240(\306ttl\244" /* b[1]or ''\nlocal ad=L~='' and L==r[2]\nlocal ae={\nmath.min(k('pttl',a */
+    "),1e15),\270\232r\360\231'0\244d\2321\261\330\301ab\376\367\330#ac,L\n}\n" /* ),1e15),ad and r[1]or '0',ad and 1 or 0,tonumber(ab[2])or 0,#ac,L\n}\n */
     "f\223\202f,I \240 ipairs(ac)do\313R=\357\317,\321\243g,ah=2,\337\212.hu" /* for af,I in ipairs(ac)do\nlocal R=k('hget',d,I)\nlocal ag,ah=2,math.hu */
-    "\340\313S,T,U\021\022\023(R\261'\366^\352\020\020\272\272\272\272?\272?)%f[" /* ge\nlocal S,T,U=string.match(R or '','^(%d+) (%d+) (%d%d%d%d%d?%d?)%f[ */
-    " %z]'\335U\233ag,ah=\307S*\033+T/\033+U\n\304\225\314R\233ag,ah=\330" /*  %z]')\nif U then\nag,ah=1,S*1000+T/1000+U\nelseif not R then\nag,ah=0, */
-    "\301\336sco\220\035I\3670\204\350Q=\365p\017\205p\247\303\366shar" /* tonumber(k('zscore',c,I)or 0)\nend\nlocal Q=redis.pcall('pubsub','shar */
-    "dn\266\303\201O\241I)\376\313P=\306\247\303\366n\266\303\201O\241I)\376>0\261Q\232Q>0" /* dnumsub',O..I)[2]\nlocal P=k('pubsub','numsub',O..I)[2]>0 or Q and Q>0 */
-    "\n\243i=0\n\246h>n\217\202i=P\2322\2611 \214ae[#ae\355]\341g\nae[#ae\355" /* \nlocal ai=0\nif ah>n then ai=P and 2 or 1 end\nae[#ae+1]=ag\nae[#ae+1 */
-    "]\341i\nae[#ae\355]=I\302\260\202e\n" /* ]=ai\nae[#ae+1]=I\nend\nreturn ae\n */
+    "\340\313S,T,U\020\021\022(R\261'\365^(\274\366\274\366\341-9]\274\274\274\274?\274?)" /* ge\nlocal S,T,U=string.match(R or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) */
+    "%f[ %z]'\335U\233ag,ah=\307S*\032+T/\032+U\n\304\225\314R\233ag,a" /* %f[ %z]')\nif U then\nag,ah=1,S*1000+T/1000+U\nelseif not R then\nag,a */
+    "h=\330\301\336sco\220\034I\3670\204\351Q=\364p\017\205p\247\303\365" /* h=0,tonumber(k('zscore',c,I)or 0)\nend\nlocal Q=redis.pcall('pubsub',' */
+    "shardn\266\303\201O\241I)\376\313P=\306\247\303\365n\266\303\201O\241I)\376>0\261Q\232" /* shardnumsub',O..I)[2]\nlocal P=k('pubsub','numsub',O..I)[2]>0 or Q and  */
+    "Q>0\n\243i=0\n\246h>n\217\202i=P\2322\2611 \214ae[#ae\355]\342g\nae[#a" /* Q>0\nlocal ai=0\nif ah>n then ai=P and 2 or 1 end\nae[#ae+1]=ag\nae[#a */
+    "e\355]\342i\nae[#ae\355]=I\302\260\202e\n" /* e+1]=ai\nae[#ae+1]=I\nend\nreturn ae\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -285,9 +285,9 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 4097, "fb3ab36deb555a7154031fcd2575549a69ddf51b"},
-    {{common, release_before, hand_over, release_after}, 3248, "15a5df16e8db099a08b33a19af7c3f9f45070456"},
+    {{common, acquire_before, hand_over, acquire_after}, 4100, "1ce9d4d0bf6c20068ac0e31e09dd662da23192bc"},
+    {{common, release_before, hand_over, release_after}, 3251, "1bb059a130ab08379c225a77634f7ee3b154717c"},
 };
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 851, "f7de5a979107490d065b43719d919bf4566c1c15"};
+    {inspect, nothing, nothing, nothing}, 854, "b14d844d1c515ec1483eb1e388c2b05bf78d23b3"};

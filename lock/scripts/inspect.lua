@@ -25,7 +25,7 @@ local reply = {
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)
   local kind, limit = 2, math.huge
-  local heard_s, heard_us, patience = string.match(note or '', '^(%d+) (%d+) (%d%d%d%d%d?%d?)%f[ %z]')
+  local heard_s, heard_us, patience = string.match(note or '', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
   if patience then
     kind, limit = 1, heard_s * 1000 + heard_us / 1000 + patience
   elseif not note then

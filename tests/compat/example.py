@@ -73,7 +73,7 @@ local function hand_over(caller)
     local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
     local by = listens(channel)
     local note = call('hget', notes, waiter)
-    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) (%d%d%d%d%d?%d?) ')
+    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) ')
     if s and s * 1000 + us / 1000 + silent <= now then
       remove(waiter)
     elseif s and by then
@@ -96,6 +96,7 @@ local function hand_over(caller)
         for _, before in ipairs(passed) do call('zincrby', timeout, CHAIN, before) end
         call('lrem', queue, 1, waiter)
         call('lpush', queue, waiter)
+        call('hdel', notes, 'suspect:' .. waiter)
         call(by, channel, '0')
         return false
       end
@@ -171,7 +172,7 @@ elseif verb == 'inspect' then
   local words = {}
   for _, waiter in ipairs(call('lrange', queue, 0, -1)) do
     local note = call('hget', notes, waiter)
-    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) (%d%d%d%d%d?%d?) ')
+    local s, us, silent = string.match((note or '') .. ' ', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) ')
     if s then words[#words + 1] = s * 1000 + us / 1000 + silent > now and 'alive' or 'dead'
     elseif note then words[#words + 1] = 'unknown'
     else words[#words + 1] = tonumber(call('zscore', timeout, waiter)) > now and 'alive' or 'dead'

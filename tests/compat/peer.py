@@ -422,7 +422,7 @@ def note(stage):
     program = stage.program(20000)
     stage.waits(program)
     text = stage.note(program.id)
-    words = re.fullmatch(r"(\d+) (\d+) (\d{4,6})( .*)?", text)
+    words = re.fullmatch(r"(\d+) (\d+) ([1-9]\d{3,5})( .*)?", text)
     require(words and int(words[3]) >= BRISK, "the note is '%s'" % text)
     require(abs(stage.heard_ms(program.id) - stage.now_ms()) < 15000, "heard at '%s'" % text)
 
