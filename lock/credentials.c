@@ -87,8 +87,7 @@ static bool ask_again(struct fairlock_engine *engine)
 static void write_auth(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   fairlock_write_command(writer, "AUTH", 3);
-  fairlock_write_text(writer, engine->user != NULL ? engine->user : "default");
-  fairlock_write_text(writer, engine->password);
+  fairlock_write_login(engine, writer);
 }
 
 /* The server does not accept what was given last. */
@@ -121,7 +120,7 @@ static bool filter(struct fairlock_engine *engine, struct resp_event *event)
 {
   struct fairlock_credentials *credentials = engine->credentials;
   const struct fairlock_topology *topology = engine->topology;
-  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
+  bool error = is_error(engine);
   bool push = engine->value_type == RESP_PUSH;
   if (!push && fairlock_next_answered(engine) == &credentials->handle &&
       fairlock_pipeline_expects(engine)) {

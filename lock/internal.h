@@ -174,6 +174,12 @@ static inline bool redirected(const struct fairlock_engine *engine)
   return engine->broken && engine->failure == FAIRLOCK_OK;
 }
 
+/* What comes is an error, not an answer or a push. */
+static inline bool is_error(const struct fairlock_engine *engine)
+{
+  return engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
+}
+
 /* a is at or after b. */
 static inline bool reached(uint32_t a, uint32_t b)
 {
@@ -315,6 +321,7 @@ uint32_t fairlock_ends_in(const struct fairlock *handle);
 void fairlock_write_text(struct resp_writer *writer, const char *text);
 void fairlock_write_command(struct resp_writer *writer, const char *name, int words);
 size_t fairlock_channel_size(const struct fairlock *handle);
+void fairlock_write_login(const struct fairlock_engine *engine, struct resp_writer *writer);
 void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer);
 void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
 

@@ -339,7 +339,7 @@ void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event)
   if (engine->filter != NULL && engine->filter(engine, event)) return;
   if (event->depth == 1) on_element(engine, event);
   if (!event->last || engine->value_type == RESP_PUSH) return;
-  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
+  bool error = is_error(engine);
   if (engine->stage == UP && !fairlock_pipeline_expects(engine)) {
     bad_reply(engine);
   } else if (error) {

@@ -4,9 +4,8 @@
  * A request that does not fit the send buffer is written again from its start for each piece, and
  * the writer skips what was already sent. So it may depend on nothing but engine->request, the
  * handle's name, user and password, and the configuration, none of which changes meanwhile. Whatever
- * comes from the
- * caller is sent as the payload of a bulk string, with its length in front, so none of it can be
- * read as a command.
+ * comes from the caller is sent as the payload of a bulk string, with its length in front, so none
+ * of it can be read as a command.
  */
 #include "internal.h"
 
@@ -173,6 +172,13 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   write_argument(writer, request);
 }
 
+/* The two words behind AUTH, in a greeting and alone. */
+void fairlock_write_login(const struct fairlock_engine *engine, struct resp_writer *writer)
+{
+  fairlock_write_text(writer, engine->user != NULL ? engine->user : "default");
+  fairlock_write_text(writer, engine->password);
+}
+
 /* HELLO 3 [AUTH user password] [SETNAME name] */
 void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
@@ -182,8 +188,7 @@ void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writ
   fairlock_write_text(writer, "3");
   if (engine->password != NULL) {
     fairlock_write_text(writer, "AUTH");
-    fairlock_write_text(writer, engine->user != NULL ? engine->user : "default");
-    fairlock_write_text(writer, engine->password);
+    fairlock_write_login(engine, writer);
   }
   if (client_name != NULL) {
     fairlock_write_text(writer, "SETNAME");

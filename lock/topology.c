@@ -290,7 +290,7 @@ static bool route_event(struct fairlock_engine *engine, struct resp_event *event
     route_push(engine, event);
     return engine->broken;
   }
-  bool error = engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
+  bool error = is_error(engine);
   bool proves = engine->stage > GREETING && engine->topology->state & PROVES;
   /* a user of a cluster needs no right to ask for the role */
   if (error && !(proves && engine->topology->state & CLUSTER)) return route_error(engine, event);

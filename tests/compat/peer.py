@@ -505,15 +505,21 @@ def leave_ends_claim(stage):
 
 # Messages.
 
-@check
-def grant(stage):
-    """A grant by message: it holds, with that token, and confirms the claim to count 1."""
+def holds_by_message(stage, more):
+    """A waiter is sent a grant, with these words behind it. Returns the token."""
     stage.others_hold()
     program = stage.program()
     stage.waits(program)
-    token = stage.give(program.id, count=0, more="")[0]
+    token = stage.give(program.id, count=0, more=more)[0]
     require(program.expect("held") == [token], "it holds with another token")
     until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    return token
+
+
+@check
+def grant(stage):
+    """A grant by message: it holds, with that token, and confirms the claim to count 1."""
+    token = holds_by_message(stage, "")
     require(stage.note("token") == token, "there is another token")
 
 
@@ -531,13 +537,8 @@ def confirmation(stage):
 @check
 def grant_says_more(stage):
     """More words in a grant are passed over."""
-    stage.others_hold()
-    program = stage.program()
-    stage.waits(program)
-    token = stage.give(program.id, count=0, more=" more words")[0]
     # One that only asks finds its claim, too: on the server that looks the same.
-    require(program.expect("held") == [token], "it holds with another token")
-    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    holds_by_message(stage, " more words")
 
 
 @check
