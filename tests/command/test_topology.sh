@@ -24,8 +24,8 @@ is_new() {
 
 # start_sentinel LINE...: sets sentinel (its port); the lines are of its configuration
 start_sentinel() {
-  sentinel=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
-  while :; do
+  for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    sentinel=$(draw_port 16000)
     mkdir -p "$dir/$sentinel"
     printf '%s\n' "port $sentinel" 'bind 127.0.0.1' "dir $dir/$sentinel" "$@" >"$dir/$sentinel/conf"
     "$build/redis-server" "$dir/$sentinel/conf" --sentinel >"$dir/$sentinel/log" 2>&1 &
@@ -38,8 +38,8 @@ start_sentinel() {
       sleep 0.05
     done
     kill -9 $sentinel_pid 2>/dev/null
-    sentinel=$((sentinel + 1)) # somebody else's
   done
+  fail "no Sentinel starts, $attempt times: $(cat "$dir/$sentinel/log")"
 }
 
 # start_sentinels COUNT LINE...: of the master at $port; sets sentinels, "host:port,host:port", and

@@ -108,7 +108,7 @@ test_seeds() {
 
 # The server's text may be anything, and is printed as a terminal can show it.
 test_hostile_text() {
-  port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+  port=$(draw_port 10000)
   printf -- '-ERR \033[2J\377 text\r\n' | nc -l 127.0.0.1 "$port" >"$dir/asked" &
   listener=$!
   sleep 0.5

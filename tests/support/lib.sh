@@ -82,31 +82,42 @@ answers() {
   [ "$(redis ping)" = PONG ]
 }
 
-# start_server OPTION...: sets port, server (its process) and FAIRLOCK_URL
+# draw_port FIRST: one of 6000. A cluster's bus is 10000 above, and still below the ports that the system gives to
+# whoever connects, which begin at 32768.
+draw_port() {
+  echo $(($1 + $(od -An -N2 -tu2 /dev/urandom) % 6000))
+}
+
+# try_server OPTION...: whether a server starts at $port; sets server (its process) and FAIRLOCK_URL
+try_server() {
+  mkdir -p "$dir/$port"
+  "$build/redis-server" --port "$port" --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
+    --unixsocket "$dir/$port/socket" "$@" >"$dir/$port/log" 2>&1 &
+  server=$!
+  echo $server >>"$top/pids"
+  tries=100
+  while kill -0 $server 2>/dev/null && [ $tries -gt 0 ]; do
+    if grep -q -i 'ready to accept' "$dir/$port/log"; then
+      FAIRLOCK_URL=redis://127.0.0.1:$port
+      export FAIRLOCK_URL
+      return
+    fi
+    tries=$((tries - 1))
+    sleep 0.05
+  done
+  kill -9 $server 2>/dev/null
+  return 1
+}
+
+# start_server OPTION...: sets port, server and FAIRLOCK_URL (a port may be somebody else's)
 start_server() {
   [ -x "$build/redis-server" ] || fail "there is no $build/redis-server: make it first"
   password=
-  port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
   for attempt in 1 2 3 4 5 6 7 8 9 10; do
-    mkdir -p "$dir/$port"
-    "$build/redis-server" --port "$port" --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
-      --unixsocket "$dir/$port/socket" "$@" >"$dir/$port/log" 2>&1 &
-    server=$!
-    echo $server >>"$top/pids"
-    tries=100
-    while kill -0 $server 2>/dev/null && [ $tries -gt 0 ]; do
-      if grep -q -i 'ready to accept' "$dir/$port/log"; then
-        FAIRLOCK_URL=redis://127.0.0.1:$port
-        export FAIRLOCK_URL
-        return
-      fi
-      tries=$((tries - 1))
-      sleep 0.05
-    done
-    kill -9 $server 2>/dev/null
-    port=$((port + 1)) # somebody else's
+    port=$(draw_port 10000)
+    try_server "$@" && return
   done
-  fail "no server starts, $attempt times: $(cat "$dir/$((port - 1))/log")"
+  fail "no server starts, $attempt times: $(cat "$dir/$port/log")"
 }
 
 stop_server() {

@@ -15,13 +15,20 @@ tls_options() {
 
 # start_tls CERTIFICATE OPTION...: a server as start_server's, with TLS at tls_port, too
 start_tls() {
-  tls_port=$((32000 + $(od -An -N2 -tu2 /dev/urandom) % 700))
   shown=$1
   shift
-  start_server --tls-port $tls_port --tls-cert-file "$certificates/$shown.crt" --tls-key-file "$certificates/$shown.key" \
-    --tls-ca-cert-file "$certificates/ca.crt" --tls-auth-clients no "$@"
-  FAIRLOCK_URL=rediss://127.0.0.1:$tls_port
-  export FAIRLOCK_URL
+  password=
+  for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    port=$(draw_port 10000)
+    tls_port=$(draw_port 16000)
+    if try_server --tls-port $tls_port --tls-cert-file "$certificates/$shown.crt" \
+      --tls-key-file "$certificates/$shown.key" --tls-ca-cert-file "$certificates/ca.crt" --tls-auth-clients no "$@"; then
+      FAIRLOCK_URL=rediss://127.0.0.1:$tls_port
+      export FAIRLOCK_URL
+      return
+    fi
+  done
+  fail "no server starts, $attempt times: $(cat "$dir/$port/log")"
 }
 
 test_commands() {
@@ -157,7 +164,7 @@ test_sentinel() {
   stop_server
   start_tls server --tls-replication yes
   master=$tls_port
-  tls_port=$((31000 + $(od -An -N2 -tu2 /dev/urandom) % 900))
+  tls_port=$(draw_port 16000)
   { printf '%s\n' 'port 0' 'tls-replication yes' "sentinel monitor door 127.0.0.1 $master 1" "dir $dir"; tls_options server; } >"$dir/conf"
   "$build/redis-server" "$dir/conf" --sentinel >"$dir/log" 2>&1 &
   echo $! >>"$top/pids"
