@@ -259,15 +259,22 @@ misra: ## count deviations from MISRA C:2012 in resp/ and lock/; clearly more th
 format: ## lay out the C sources
 	@clang-format -i $$(sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' 'boards/*.cc')
 
+# The other processors: their stack alone.
+STACK_OF = sh tests/tools/stack.sh $1 $(shell sed -n 's/^CPU := //p' boards/$2/board.mk)
+
 .PHONY: size
-size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3, whose growth by more than 2 % fails
+size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3, whose growth by more than 2 % fails; the stack for Cortex-M0 and RISC-V, too
 	@sh tests/tools/size.sh $(CC)
 	@mkdir -p $(BUILD)
 	@if command -v arm-none-eabi-gcc >/dev/null; then \
 	  sh tests/tools/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb >$(BUILD)/size.txt; status=$$?; \
 	  cat $(BUILD)/size.txt; [ $$status -eq 0 ] && \
-	  sh tests/tools/check_size.sh $(BUILD)/size.txt "$$(arm-none-eabi-gcc -dumpfullversion)"; \
-	else echo "Cortex-M3: install gcc-arm-none-eabi and libnewlib-arm-none-eabi"; fi
+	  sh tests/tools/check_size.sh $(BUILD)/size.txt "$$(arm-none-eabi-gcc -dumpfullversion)" && \
+	  echo "Cortex-M0" && $(call STACK_OF,arm-none-eabi-gcc,mps2-an385-m0); \
+	else echo "Cortex-M3 and M0: install gcc-arm-none-eabi and libnewlib-arm-none-eabi"; fi
+	@if command -v riscv64-unknown-elf-gcc >/dev/null; then \
+	  echo "RISC-V" && $(call STACK_OF,riscv64-unknown-elf-gcc,riscv-virt); \
+	else echo "RISC-V: install gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf"; fi
 
 .PHONY: scripts
 scripts: ## write lock/scripts.c anew from lock/scripts/*.lua

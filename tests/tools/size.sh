@@ -1,8 +1,7 @@
 #!/bin/sh
 # Prints what the library costs: tests/tools/size.sh CC [FLAG...] Flash (text) by part, and of linked
-# programs; RAM by public struct; the worst stack of each public function along the call graph,
-# without what is called through pointers (the port, the caller's own functions), each beside its
-# aim. Then, in a clone, what has changed since the last commit, symbol by symbol.
+# programs; RAM by public struct, each beside its aim; the worst stack of each public function
+# (stack.sh). Then, in a clone, what has changed since the last commit, symbol by symbol.
 set -eu
 cc=$1
 shift
@@ -22,7 +21,7 @@ compile() {
   done
 }
 
-compile "$out" "$@" -fcallgraph-info=su
+compile "$out" "$@"
 
 text() {
   (cd "$out" && for part in "$@"; do echo "$part.o"; done | xargs "$size" | awk 'NR > 1 {sum += $1} END {print sum + 0}')
@@ -140,35 +139,7 @@ row "struct fairlock, each lock" "$lock_ram" 96
 row "receive buffer, names of up to 16 bytes" "$receive_ram"
 row "client, one lock, that and 256 to send" $((client_ram + lock_ram + receive_ram + 256)) 1024
 
-echo "stack, worst of each public function, bytes"
-cat "$out"/*.ci | awk -v FS='"' '
-  /^node:/ {
-    name = $2
-    label = $4
-    if (match(label, /[0-9]+ bytes/)) own[name] = substr(label, RSTART, RLENGTH - 6) + 0
-    next
-  }
-  /^edge:/ { if (!(($2, $4) in seen)) { seen[$2, $4] = 1; callees[$2] = callees[$2] "\n" $4 } }
-  function deepest(name,  list, n, i, most, depth, next_name) {
-    if (name in worst) return worst[name]
-    if (name in busy) { recursion = recursion " " name; return 0 }
-    busy[name] = 1
-    n = split(callees[name], list, "\n")
-    most = 0
-    for (i = 2; i <= n; i++) {
-      depth = deepest(list[i])
-      if (depth > most) { most = depth; next_name = list[i] }
-    }
-    delete busy[name]
-    via[name] = next_name
-    return worst[name] = own[name] + most
-  }
-  END {
-    for (name in own) if (name ~ /^fairlock_/ || name ~ /^resp_/) print deepest(name), name
-    if (recursion != "") print "recursion:" recursion
-  }' | sort -rn >"$out/stack"
-grep '^recursion' "$out/stack" && exit 1
-grep -v fairlock_engine "$out/stack" | head -5 | while read -r bytes name; do row "$name" "$bytes" 400; done
+sh tests/tools/stack.sh "$cc" "$@"
 
 git rev-parse -q --verify HEAD >"$out/commit" 2>/dev/null || exit 0
 mkdir "$out/before"

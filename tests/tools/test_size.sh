@@ -1,6 +1,7 @@
 #!/bin/sh
 # The gates of sizes fail beyond their thresholds, and pass below: tests/tools/check_size.sh, and that
-# of the boards, tests/qemu/sizes.sh.
+# of the boards, tests/qemu/sizes.sh. The bound of the stack counts what it should, and fails where it
+# would be none: tests/tools/stack.sh, with faults planted in the lists and in the source.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319
 set -u
 . tests/support/verdicts.sh
@@ -75,4 +76,94 @@ for ram in 12288 12289; do
   echo $? >>"$folder/statuses"
 done
 verdict "size: 12 KB of RAM pass, and a byte more fails" [ "$(tr '\n' ' ' <"$folder/statuses")" = "0 1 " ]
+
+# measured BOUND BYTES: the table of a board that has measured so much, held against itself
+measured() {
+  printf '# image flash ram stack bound measured\nboard:superloop 30000 9000 400 %d %d\n' "$1" "$2" >"$folder/boards"
+  sh tests/qemu/sizes.sh build "$folder/boards" "$folder/boards" >"$folder/log" 2>&1
+}
+measured 868 868
+verdict "size: a stack that is as deep as its bound passes" [ $? -eq 0 ]
+! measured 868 872
+verdict "size: one that is deeper fails, whatever the table says" [ $? -eq 0 ]
+verdict "size: it says so" grep -q '^# more stack measured than its bound' "$folder/log"
+measured 0 3904
+verdict "size: an image without a bound passes" [ $? -eq 0 ]
+
+# The bound of the stack.
+mkdir "$folder/graphs"
+KEEP=$folder/graphs sh tests/tools/stack.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb >"$folder/stack" 2>"$folder/log"
+verdict "stack: the library has a bound" [ $? -eq 0 ]
+# of NAME COLUMN: what the table says
+of() {
+  awk -v name="$1" -v column="$2" '$1 == name { print $column }' "$folder/stack"
+}
+missing=$(sed -n 's/^[a-z][^(]*[ *]\(fairlock_[a-z_]*\)(.*/\1/p' lock/fairlock.h | while read -r name; do
+  [ -n "$(of "$name" 2)" ] || echo "$name"; done)
+verdict "stack: each function of fairlock.h has a line" [ -z "$missing" ]
+verdict "stack: what is followed is called through pointers" [ "$(of fairlock_poll 3)" -gt "$(of fairlock_poll 2)" ]
+verdict "stack: the depth of a callback is told" [ "$(of caller:lost 2)" -gt 100 ]
+verdict "stack: a log is not called by who keeps none" [ "$(of caller:log 2)" = - ]
+
+# graphs OPTION...: the analysis of those graphs
+graphs() {
+  awk -f tests/tools/stack.awk -v whole=1 "$@" "$folder/graphs/objects.taken" "$folder"/graphs/*.ci >"$folder/result" 2>"$folder/log"
+}
+# planted NAME SED TEXT: the list with this change fails, and why
+planted() {
+  sed "$2" lock/calls.txt >"$folder/calls.txt"
+  ! cmp -s lock/calls.txt "$folder/calls.txt" && ! graphs -v roots=fairlock_poll "$folder/calls.txt"
+  verdict "stack: $1 fails" [ $? -eq 0 ]
+  verdict "stack: $1: it says so" grep -q "$3" "$folder/log"
+}
+graphs -v roots=fairlock_poll lock/calls.txt
+verdict "stack: the list as it is passes" [ $? -eq 0 ]
+planted "a call that is not listed" '/^client.c:attend/d' 'that no list has: client.c:attend send (lock/client.c:'
+planted "a line whose call is gone" 's/^client.c:attend | send/client.c:attend | send_all/' 'no such call any more: client.c:attend send_all'
+planted "a target that is gone" 's/topology.c:closed/topology.c:closes/' 'no such function: topology.c:closes'
+planted "a target that is forgotten" 's/ credentials.c:filter$//' 'its address is taken.*credentials.c:filter'
+planted "a call that is listed twice" '/^client.c:attend/{p;}' 'twice: client.c:attend send'
+planted "recursion through a pointer" 's/caller:log$/fairlock_engine_tick events.c:after_event/' '^stack: recursion: .*events.c:after_event'
+
+# with TEXT NAME WHY: the library with this function, too, fails
+with() {
+  echo "$1" >"$folder/more.c"
+  (cd "$folder" && arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -Os -fcallgraph-info=su -c more.c)
+  ! graphs -v roots="fairlock_poll more" lock/calls.txt "$folder/more.ci"
+  verdict "stack: $2 fails" [ $? -eq 0 ]
+  verdict "stack: $2: it says so" grep -q "$3" "$folder/log"
+}
+with 'void more(unsigned n) { volatile char text[n + 1]; text[n] = 0; }' "a frame that depends on an argument" \
+  'more: a frame whose size is not fixed: .*dynamic'
+with 'unsigned more(unsigned n) { volatile unsigned text[4] = {n}; return n > 9 ? n : text[more(n + 1) & 3]; }' "recursion" \
+  'recursion: more'
+
+# A whole program: each frame has to be known.
+echo 'void known(void); void unknown(void); void more(void) { volatile char text[40] = {0}; known(); unknown(); text[0] = 1; }' \
+  >"$folder/more.c"
+(cd "$folder" && arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -Os -fcallgraph-info=su -c more.c)
+echo 'known | frame | 100' >"$folder/frames.txt"
+! awk -f tests/tools/stack.awk -v image=1 -v roots=more "$folder/frames.txt" "$folder/more.ci" >"$folder/result" 2>"$folder/log"
+verdict "stack: a frame that is not known fails" [ $? -eq 0 ]
+verdict "stack: it says whose" grep -q 'its frame is not known: unknown' "$folder/log"
+echo 'unknown | frame | 200' >>"$folder/frames.txt"
+awk -f tests/tools/stack.awk -v image=1 -v roots=more "$folder/frames.txt" "$folder/more.ci" >"$folder/result" 2>"$folder/log"
+verdict "stack: one that is listed counts" [ "$(awk '$1 == "call" { print $3 - 200 }' "$folder/result")" = \
+  "$(sed -n 's/.*n\([0-9]*\) bytes (static).*/\1/p' "$folder/more.ci")" ]
+echo ' libgcc.a(_new.o)' >"$folder/more.map"
+! awk -f tests/tools/stack.awk -v image=1 -v roots=more "$folder/frames.txt" "$folder/more.map" "$folder/more.ci" \
+  >"$folder/result" 2>"$folder/log"
+verdict "stack: an object of the compiler's whose frame is not known fails" [ $? -eq 0 ]
+printf '%s\n' 'struct table { int (*run)(int); };' 'int more(const struct table *table, int n)' '{' \
+  '  return n + table->run(n);' '}' >"$folder/more.c"
+arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -Os -fcallgraph-info=su -o "$folder/more.o" -c "$folder/more.c"
+! awk -f tests/tools/stack.awk -v image=1 -v roots=more "$folder/frames.txt" "$folder/more.ci" >"$folder/result" 2>"$folder/log"
+verdict "stack: a program's call through a pointer that is not listed fails" [ $? -eq 0 ]
+verdict "stack: it says which" grep -q 'that no list has: more.c:more run' "$folder/log"
+echo 'more.c:more | run | caller:any_one' >>"$folder/frames.txt"
+! awk -f tests/tools/stack.awk -v image=1 -v roots=more "$folder/frames.txt" "$folder/more.ci" >"$folder/result" 2>"$folder/log"
+verdict "stack: a callback of which no list says what it is fails" [ $? -eq 0 ]
+echo 'caller:any_one | any | -' >>"$folder/frames.txt"
+awk -f tests/tools/stack.awk -v image=1 -v roots=more "$folder/frames.txt" "$folder/more.ci" >"$folder/result" 2>"$folder/log"
+verdict "stack: one that there is not passes" [ $? -eq 0 ]
 exit $failed
