@@ -1,6 +1,5 @@
-# Adds up what an image holds of each part, from the linker's map, and the worst stack of the
-# library's public functions, from the compiler's call graphs: awk -f sizes.awk -v row=NAME
-# IMAGE.map FILE.ci... Prints: row codec engine scripts client port lwip tls other flash ram stack
+# Adds up what an image holds of each part, from the linker's map: awk -f sizes.awk -v row=NAME
+# IMAGE.map Prints: row codec engine scripts client port lwip tls other flash ram
 
 function hex(text,  i, n) {
   text = tolower(substr(text, 3))
@@ -37,32 +36,7 @@ FILENAME ~ /\.map$/ {
   next
 }
 
-# The call graphs: nodes with their frame, and edges.
-/^node:/ {
-  split($0, field, "\"")
-  if (match(field[4], /[0-9]+ bytes/)) own[field[2]] = substr(field[4], RSTART, RLENGTH - 6) + 0
-  next
-}
-/^edge:/ {
-  split($0, field, "\"")
-  callees[field[2]] = callees[field[2]] "\n" field[4]
-}
-
-function deepest(name,  list, n, i, most, depth) {
-  if (name in worst) return worst[name]
-  worst[name] = own[name]
-  n = split(callees[name], list, "\n")
-  for (i = 2; i <= n; i++) {
-    depth = deepest(list[i])
-    if (depth > most) most = depth
-  }
-  return worst[name] = own[name] + most
-}
-
 END {
-  for (name in own) {
-    if (name ~ /^fairlock_/ && deepest(name) > stack) stack = deepest(name)
-  }
   print row, flash["codec"] + 0, flash["engine"] + 0, flash["scripts"] + 0, flash["client"] + 0, flash["port"] + 0, \
-    flash["lwip"] + 0, flash["tls"] + 0, flash["other"] + 0, total, ram, stack
+    flash["lwip"] + 0, flash["tls"] + 0, flash["other"] + 0, total, ram
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Prints what the superloop costs on each board: boards/common/sizes.sh BUILD. The images must have
 # been built. Bytes of flash by part, and in all; of RAM, the stack's 2 KB included; of stack: the
-# worst of the library's public functions by the call graph, without the port, and the deepest that
-# was measured on the running board, all included. With TLS, the thousands of instructions of a
-# handshake.
+# worst of the library's public functions, the bound of the whole image (boards/common/bound.sh), and
+# the deepest that was measured on the running board. With TLS, the thousands of instructions of a
+# handshake. Fails, when all is printed, if a board has measured more than its bound.
 set -eu
 build=$1
 rows=
@@ -15,15 +15,17 @@ for run in "$build"/firmware/*/run; do
   done
 done
 measured=$(mktemp)
-trap 'rm -f "$measured"' EXIT
+trap 'rm -f "$measured" "$measured".*' EXIT
 # shellcheck disable=SC2086
 "$build/tests/qemu/measure_stack" $rows >"$measured"
-{
-  echo "# image codec engine scripts client port lwip tls other flash ram stack measured handshake"
-  for row in $rows; do
-    folder=$build/firmware/${row%:*}
-    printf '%s %s\n' "$(awk -f boards/common/sizes.awk -v row="$row" "$folder/${row#*:}.map" \
-      "$folder"/single/lock/*.ci "$folder"/single/resp/*.ci)" "$(sed -n "s/^$row //p" "$measured")"
-  done
-} | awk '{for (i = 1; i <= NF; i++) if (i == 1) printf "%-28s", ($1 == "#" ? $1 " " $2 : $1)
-  else if ($1 != "#" || i > 2) printf " %8s", $i; print ""}'
+sh boards/common/bound.sh "$build" check
+echo "# image codec engine scripts client port lwip tls other flash ram stack bound measured handshake" >"$measured.table"
+for row in $rows; do
+  folder=$build/firmware/${row%:*}
+  flash=$(awk -f boards/common/sizes.awk -v row="$row" "$folder/${row#*:}.map")
+  stack=$(sh boards/common/bound.sh "$build" "$row")
+  echo "$flash $stack $(sed -n "s/^$row //p" "$measured")" >>"$measured.table"
+done
+awk '{for (i = 1; i <= NF; i++) if (i == 1) printf "%-28s", ($1 == "#" ? $1 " " $2 : $1)
+  else if ($1 != "#" || i > 2) printf " %8s", $i; print ""}' "$measured.table"
+awk -f boards/common/bound.awk "$measured.table"
