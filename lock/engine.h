@@ -32,6 +32,24 @@
  * handle waits or holds, tick at least once a month: after 49 days the clock has wrapped around,
  * and the end of a hold that passed long ago would seem to be still to come.
  *
+ * Work. No call loops for longer than this, with n handles. Schedule: to change when a handle is due
+ * costs log n steps as a rule, and n at worst.
+ *   add, acquire, release, cancel, remove, force   one such change, and n to leave the list of those
+ *               that await answers; inspect: n
+ *   tick        one for each handle that is due, and a few looks at it. The square of n at worst:
+ *               when many holds end while many others wait to send, or after weeks without a tick
+ *   deadline    the handles that wait for room to send; wants: without a connection, n
+ *   output      the requests that fill the send buffer, each with a change of the schedule. A request
+ *               that does not fit is written again from its start by each call, so an EVAL of 4.3 KB
+ *               that leaves through FAIRLOCK_SEND_MIN bytes is gone through some 130 times
+ *   received    each value in the bytes that are there, receive_size at most: n for a message, an
+ *               answer or an error, and for MOVED the bytes of n names; report is called for each
+ *               entry of an inspection. The end of a greeting, also by a refusal: as closed
+ *   closed      each handle, with a change: the square of n at worst
+ *   remaining_ms, ready, connect, opening, opened, sent, fail, input   no loop; opened, with
+ *               credentials: one change
+ *   slot        the bytes of the name
+ *
  * None of these functions may be called by two tasks at the same time for one engine.
  */
 #ifndef FAIRLOCK_ENGINE_H

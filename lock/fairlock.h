@@ -57,6 +57,20 @@
  *   connect           twice connect_ms, and response_ms
  *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
  *
+ * What a call does meanwhile is bounded by the handles of the client (n), the tasks inside its
+ * blocking calls (t), and the bytes that are sent and received; engine.h says how the engine's share
+ * grows. Waiters of other clients cost nothing, except in an inspection.
+ *   remaining_ms, token, hold_count, result, id, error and the like   no loop; wants: n
+ *   init              the bytes of the name; log n as a rule, n at worst
+ *   take_over         t
+ *   start_..., cancel one operation: n, t; then what is due, and all that there is to send: one
+ *                     send() of the transport for each part that it takes
+ *   poll              the same up to three times, without the operation, and two receives with what
+ *                     they bring, up to receive_size bytes each
+ *   acquire, release, deinit, connect, force_release, inspect, run
+ *                     turns of the same, until the result is there; of an inspection, report is
+ *                     called once for the holder and once for each waiter
+ *
  * Statuses are those of enum fairlock_status, in engine.h.
  */
 #ifndef FAIRLOCK_H

@@ -171,7 +171,8 @@ void resp_decoder_init(struct resp_decoder *decoder, uint32_t limit);
 /*
  * Takes the next event from size bytes at data. *used is always set: the number of bytes that must
  * not be offered again. Returns RESP_EVENT, RESP_MORE or an error of enum resp_status. In a buffer
- * that holds limit + RESP_OVERHEAD bytes, RESP_MORE always leaves room to receive more.
+ * that holds limit + RESP_OVERHEAD bytes, RESP_MORE always leaves room to receive more. Work: one
+ * value is looked at, and one that is not whole yet is again by the next call, from its start.
  */
 int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used,
                 struct resp_event *event);
@@ -180,7 +181,8 @@ int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, siz
  * Writer. It writes a window of a message that may be longer than the buffer: the bytes from `skip`
  * on, as many as there is room for. To send a message in pieces, write it again for each piece,
  * with `skip` moved on by what was sent: this needs one number of state, and no memory for the
- * message.
+ * message. What it costs is time: each piece goes through the message from its start. A function
+ * copies the bytes that there is room for; a number takes 20 digits at most.
  */
 struct resp_writer {
   /* the caller's, and its size */
