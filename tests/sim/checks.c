@@ -263,10 +263,9 @@ void check_execution(struct world *world, const struct execution *execution)
   check_idle(world, lock);
   check_covers(lock);
   bool free_now = lock->holder == NULL;
-  if (free_now && world_ordered(world) && script == FAIRLOCK_SCRIPT_RELEASE && !refused &&
-      execution->reply->values[1].integer != -2) {
+  bool hands_over = script == FAIRLOCK_SCRIPT_RELEASE || (asked.acquires && asked.mode >= 0);
+  if (free_now && world_ordered(world) && script >= 0 && hands_over && !refused && !void_one)
     check_handover(world, lock);
-  }
 }
 
 /* The server loses its data, or another takes over */
