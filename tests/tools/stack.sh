@@ -30,28 +30,30 @@ done | sort -u >"$out/objects.taken"
 
 roots=$(cat lock/fairlock.h lock/engine.h resp/resp.h |
   sed -n 's/^[a-z][^(]*[ *]\(\(fairlock\|resp\)_[a-z_]*\)(.*/\1/p' | tr '\n' ' ')
-# column NAME WITHOUT: the depths, of a program without these files
+# What a program may use: the option, and the file that only those link who do.
+options="following=topology.c log=events.c credentials=credentials.c"
+# column NAME: the depths in a program that uses this of the options alone
 column() {
-  awk -f tests/tools/stack.awk -v whole=1 -v roots="$roots" -v without="$2" lock/calls.txt "$out/objects.taken" \
+  without=
+  for option in $options; do
+    [ -e "lock/${option#*=}" ]
+    case $1 in "${option%=*}" | all) ;; *) without="$without ${option#*=}" ;; esac
+  done
+  awk -f tests/tools/stack.awk -v whole=1 -v roots="$roots" -v without="$without" lock/calls.txt "$out/objects.taken" \
     "$out"/*.ci >"$out/column"
   sed "s/^/$1 /" "$out/column"
 }
-{
-  column plain 'topology.c events.c credentials.c'
-  column following 'events.c credentials.c'
-  column log 'topology.c credentials.c'
-  column credentials 'topology.c events.c'
-  column all ''
-} >"$out/depths"
+columns="plain $(for option in $options; do printf '%s ' "${option%=*}"; done)all"
+for name in $columns; do column "$name"; done >"$out/depths"
 
 table() {
-  awk -v kind="$1" '
+  awk -v kind="$1" -v columns="$columns" '
     $2 == kind { depth[$3, $1] = $4 >= 0 ? $4 : "-"; names[$3] = 1 }
     END {
-      columns = split("plain following log credentials all", column, " ")
+      count = split(columns, column, " ")
       for (name in names) {
         printf "%-44s", name
-        for (i = 1; i <= columns; i++) {
+        for (i = 1; i <= count; i++) {
           if (!((name, column[i]) in depth)) depth[name, column[i]] = "-"
           printf " %11s", depth[name, column[i]]
         }
@@ -59,9 +61,12 @@ table() {
       }
     }' "$out/depths" >"$out/table"
 }
-printf '%-44s %11s %11s %11s %11s %11s\n' "stack, worst of each function, bytes" plain following log credentials all
+printf '%-44s' "stack, worst of each function, bytes"
+# shellcheck disable=SC2086
+printf ' %11s' $columns
+echo
 table call
-sort -k6,6nr -k1,1 "$out/table"
+sort -k2,2nr -k1,1 "$out/table"
 echo "what the library does not bring, and how deep the stack is where it is called"
 table outside
 sort "$out/table"
