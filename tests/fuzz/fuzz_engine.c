@@ -194,7 +194,7 @@ static void ended(struct fairlock *handle, int status, void *context)
   caller->under_way = false;
 }
 
-static void asked(struct fairlock *handle, void *context)
+static void was_asked(struct fairlock *handle, void *context)
 {
   CHECK(context == &config);
   CHECK(handle->holds > 0 && callers[handle - handles].there);
@@ -677,7 +677,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   config.lost_context = &config;
   config.ended = ended;
   config.ended_context = &config;
-  config.asked = choices & 128 ? asked : NULL;
+  config.asked = choices & 128 ? was_asked : NULL;
   config.asked_context = &config;
   start = now = 0xfffff000U;
   unseen = 0;
