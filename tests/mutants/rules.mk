@@ -2,7 +2,7 @@
 # What the script copies has to be there when it runs.
 MUTANTS_TEST := tests/mutants/test_mutants.sh
 SUITES += $(MUTANTS_TEST)
-$(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock \
+$(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock $(BUILD)/tests/server/test_break \
   $(BUILD)/redis-server
 
 # What the kill matrix asks: the programs of matrix.sh.

@@ -224,6 +224,21 @@ static void test_hold(void)
   CHECK(tells("connected OK\n"));
 }
 
+/* A message whose text is an array. */
+static void push_nested(const char *channel, const char *text)
+{
+  uint8_t bytes[256];
+  struct resp_writer writer;
+  resp_writer_init(&writer, bytes, sizeof bytes - 1, 0);
+  resp_write_header(&writer, RESP_PUSH, 3);
+  resp_write_bulk(&writer, "message", 7);
+  resp_write_bulk(&writer, channel, strlen(channel));
+  resp_write_header(&writer, RESP_ARRAY, 1);
+  resp_write_bulk(&writer, text, strlen(text));
+  bytes[writer.used] = 0;
+  feed((char *)bytes);
+}
+
 /* A holder is asked by the token of its hold, whether or not it wants to be told. */
 static void test_asked(void)
 {
@@ -242,6 +257,7 @@ static void test_asked(void)
   push("message", CHANNEL("1"), "x");
   push("message", CHANNEL("2"), "77");
   push("other", CHANNEL("1"), "77");
+  push_nested(CHANNEL("1"), "77");
   CHECK(tells(""));
 }
 
