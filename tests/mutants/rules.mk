@@ -2,8 +2,8 @@
 # What the script copies has to be there when it runs.
 MUTANTS_TEST := tests/mutants/test_mutants.sh
 SUITES += $(MUTANTS_TEST)
-$(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock $(BUILD)/tests/server/test_break \
-  $(BUILD)/redis-server
+$(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock \
+  $(BUILD)/tests/server/test_break $(BUILD)/redis-server
 
 # What the kill matrix asks: the programs of matrix.sh.
 ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(DIFFERENTIAL) \

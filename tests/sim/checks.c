@@ -213,12 +213,16 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
                      INT64_MAX);
 }
 
-/* A hold has ended, or changed its owner: only a request that forces it may do that, and names it. */
-static void check_broken(struct world *world, const struct lock *lock, bool forces, uint64_t named,
+/* Who asks changes nothing, and who names a hold ends no other. token: of the hold until now. */
+static void check_broken(struct world *world, const struct lock *lock,
+                         const struct execution *execution, const struct asked *asked,
                          uint64_t token)
 {
-  if (!forces) world_fail(world, "%s: a holder that was asked has lost it", lock->text[0]);
-  if (named != 0 && named != token)
+  const struct value *values = execution->reply->values;
+  bool done = values[0].kind != VALUE_ERROR && values[1].integer == 1;
+  if (!asked->forces && execution->wrote)
+    world_fail(world, "%s: asking has changed something", lock->text[0]);
+  if (asked->forces && done && asked->token != 0 && asked->token != token)
     world_fail(world, "%s: another hold than the one that was named was ended", lock->text[0]);
 }
 
@@ -259,8 +263,7 @@ void check_execution(struct world *world, const struct execution *execution)
   bool same = holder == lock->holder && token == lock->token;
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   int64_t expires = hash != NULL ? hash->expires : 0;
-  if (!same && script == FAIRLOCK_SCRIPT_BREAK && holder != NULL)
-    check_broken(world, lock, asked.forces, asked.token, token);
+  if (script == FAIRLOCK_SCRIPT_BREAK) check_broken(world, lock, execution, &asked, token);
   /* refused half-way, it has left the hold a millisecond */
   if (asked.forces && holder != NULL && (!same || expires < lock->expires))
     belief_end_by_force(holder, token, expiry_time(lock->expires, world->jump));
