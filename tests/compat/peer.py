@@ -595,6 +595,12 @@ def ask_unknown(stage):
 
 
 @check
+def ask_token(stage):
+    """So does one that is told a token: that asks a holder to release."""
+    stage.asks_when_told("1700000000000000")
+
+
+@check
 def ask_empty(stage):
     """So does one that is told nothing, by an empty message."""
     stage.asks_when_told("")
