@@ -297,7 +297,7 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
 
 /*
  * Asks the holder of the lock called name to release it: its client calls `asked` of its
- * configuration, and decides. token: as above. Returns at once, not when the hold has ended.
+ * configuration, and decides. token: as above. Does not wait for the end of the hold.
  *   FAIRLOCK_OK        the message was sent to a holder that listens. It may be lost, or ignored
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now
  *   FAIRLOCK_BUSY      it has that hold, and its holder cannot be told: it does not listen, or is
