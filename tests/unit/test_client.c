@@ -353,6 +353,15 @@ static void test_hold(void)
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  /* somebody else's hold: it is ended, then one cannot be asked */
+  CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_PENDING);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_PENDING);
+  says = "*3\r\n:0\r\n:1\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
