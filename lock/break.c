@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The argument that break.lua describes. */
-static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
+static void write_break(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock_hold *hold = request->handle->by.hold;
   const char *holder = hold->holder != NULL ? hold->holder : "*";
@@ -20,9 +20,9 @@ static void write_words(struct resp_writer *writer, const struct fairlock_reques
   if (hold->token != 0) fairlock_write_number(writer, ' ', (int64_t)hold->token);
 }
 
-static const struct fairlock_breaking breaking = {&fairlock_break_script, write_words};
+static const struct fairlock_breaking breaking = {&fairlock_break_script, write_break};
 
-static int begin(struct fairlock *handle, struct fairlock_hold *hold, int8_t mode, uint32_t now)
+static int begin_breaking(struct fairlock *handle, struct fairlock_hold *hold, int8_t mode, uint32_t now)
 {
   handle->engine->now = now;
   int status = fairlock_begin_query(handle, FORCING);
@@ -35,10 +35,10 @@ static int begin(struct fairlock *handle, struct fairlock_hold *hold, int8_t mod
 
 int fairlock_engine_force(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now)
 {
-  return begin(handle, hold, -1, now);
+  return begin_breaking(handle, hold, -1, now);
 }
 
 int fairlock_engine_ask(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now)
 {
-  return begin(handle, hold, -2, now);
+  return begin_breaking(handle, hold, -2, now);
 }
