@@ -375,7 +375,9 @@ test_terminal_comes_back() {
 test_terminal_interrupts() {
   # Ctrl-C ends the command, and the script around it as well
   for option in --verbose --at-least=600; do
-    (sleep 1; printf '\003'; sleep 0.3) | tty "sh -c \"'$fairlock' run $option a sleep 30; echo not interrupted\"; true"
+    rm -f "$dir/started"
+    ( (eventually test -s "$dir/started"); printf '\003'; (eventually unheld a)) |
+      tty "sh -c \"'$fairlock' run $option a sh -c 'echo yes >$dir/started; exec sleep 30'; echo not interrupted\"; true"
     ! grep -q 'not interrupted' "$dir/out" || fail "the script went on"
     eventually unheld a
   done
