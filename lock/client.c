@@ -334,7 +334,8 @@ int fairlock_deinit(struct fairlock *handle)
 static int refusal(const struct fairlock_client *client, const struct fairlock *handle)
 {
   if (occupied(client, handle)) return FAIRLOCK_IN_PROGRESS;
-  return handle->holds > 0 && handle->task != port_task_self() ? FAIRLOCK_WRONG_TASK : FAIRLOCK_OK;
+  return handle->holds > 0 && handle->by.task != port_task_self() ? FAIRLOCK_WRONG_TASK
+                                                                  : FAIRLOCK_OK;
 }
 
 static int begin_acquire(struct fairlock_client *client, struct fairlock *handle, uint32_t wait_ms,
@@ -343,7 +344,7 @@ static int begin_acquire(struct fairlock_client *client, struct fairlock *handle
   int status = refusal(client, handle);
   if (status != FAIRLOCK_OK) return status;
   status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
-  if (status == FAIRLOCK_PENDING) handle->task = port_task_self();
+  if (status == FAIRLOCK_PENDING) handle->by.task = port_task_self();
   return status;
 }
 
@@ -397,12 +398,21 @@ int fairlock_start_release(struct fairlock *handle)
   return start(client, status);
 }
 
-int fairlock_start_force_release(struct fairlock *handle)
+int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
-  if (!occupied(client, handle)) status = fairlock_engine_force(handle, port_clock_ms());
+  if (!occupied(client, handle)) status = fairlock_engine_force(handle, hold, port_clock_ms());
+  return start(client, status);
+}
+
+int fairlock_start_ask(struct fairlock *handle, struct fairlock_hold *hold)
+{
+  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
+  struct fairlock_client *client = lock_client_of(handle);
+  int status = FAIRLOCK_IN_PROGRESS;
+  if (!occupied(client, handle)) status = fairlock_engine_ask(handle, hold, port_clock_ms());
   return start(client, status);
 }
 
@@ -454,7 +464,7 @@ int fairlock_take_over(struct fairlock *handle)
   int status = FAIRLOCK_OK;
   if (handle->result == FAIRLOCK_PENDING || occupied(client, handle)) status = FAIRLOCK_IN_PROGRESS;
   else if (handle->holds == 0) status = FAIRLOCK_NOT_HELD;
-  else handle->task = port_task_self();
+  else handle->by.task = port_task_self();
   return unlock(client, status);
 }
 
@@ -506,14 +516,27 @@ static int dismiss(struct fairlock *visitor, int status)
   return status;
 }
 
-int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size)
+static int break_hold(struct fairlock_client *client, const void *name, size_t size, uint64_t token,
+                      int (*begin)(struct fairlock *, struct fairlock_hold *, uint32_t))
 {
   struct fairlock visitor;
+  struct fairlock_hold hold = {.token = token};
   int status = fairlock_init_bytes(&visitor, client, name, size);
   if (status != FAIRLOCK_OK) return status;
   lock(client);
-  status = fairlock_engine_force(&visitor, port_clock_ms());
+  status = begin(&visitor, &hold, port_clock_ms());
   return dismiss(&visitor, complete(client, &visitor, status));
+}
+
+int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size,
+                           uint64_t token)
+{
+  return break_hold(client, name, size, token, fairlock_engine_force);
+}
+
+int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, uint64_t token)
+{
+  return break_hold(client, name, size, token, fairlock_engine_ask);
 }
 
 int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,

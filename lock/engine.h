@@ -247,6 +247,13 @@ typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
 
 /*
+ * Called when an operator asks the holder to release (fairlock_ask(), `fairlock break --ask`). The
+ * hold goes on: the program decides. Once for each message; one may be lost, so an operator may ask
+ * again. Same rules as for fairlock_lost_fn.
+ */
+typedef void (*fairlock_asked_fn)(struct fairlock *handle, void *context);
+
+/*
  * What a client needs to know. Kept by pointer, not copied: it must stay valid and unchanged as
  * long as the client is used, and may be const, in flash. Where a member may be 0 or NULL, its
  * comment says what that means.
@@ -325,6 +332,15 @@ struct fairlock_config {
 
   /* handed to ended */
   void *ended_context;
+
+  /*
+   * NULL: none. A handle of a client that has it listens to its channel while it holds, also after
+   * a try; but a hold of a fixed lease only for as long as its connection lasts
+   */
+  fairlock_asked_fn asked;
+
+  /* handed to asked */
+  void *asked_context;
 };
 
 /*
@@ -404,7 +420,13 @@ enum fairlock_log_event {
    * the server has refused something, for now or for good. text: its message, which begins with a
    * code such as NOPERM, cut to FAIRLOCK_ERROR_SIZE - 1 characters
    */
-  FAIRLOCK_LOG_REFUSED
+  FAIRLOCK_LOG_REFUSED,
+
+  /*
+   * an operator asks a holder to release, see fairlock_asked_fn. text: the token of the hold. Without
+   * `asked` in the configuration, only a holder that has waited in the queue listens
+   */
+  FAIRLOCK_LOG_ASKED
 };
 
 /*
@@ -467,10 +489,13 @@ struct fairlock_report {
   /* a client of this library; false: Redisson */
   bool ours;
 
-  /* a waiter: a handover would reach it */
+  /* a waiter: a handover would reach it. The holder: so would fairlock_ask() */
   bool listens;
 
-  /* a waiter: heard from in time, or that cannot be known */
+  /*
+   * a waiter: heard from in time, or that cannot be known. The holder: the same; false when two
+   * renewals of its lease are missing
+   */
   bool alive;
 
   /* a waiter of a later release: when it was heard from cannot be read here */
@@ -490,6 +515,31 @@ struct fairlock_report {
 
   /* place 0: the fencing token; 0: free, or a holder without one */
   uint64_t token;
+
+  /* place 0: the whole lease; 0: free, or not known: Redisson's, of an earlier release, re-entered */
+  uint32_t lease_ms;
+
+  /* place 0: how long ago the holder was last heard, by the server's clock; -1: not known */
+  int64_t unheard_ms;
+
+  /* place 0: the lease is renewed at each third of it, as with FAIRLOCK_RENEW; false: or not known */
+  bool renews;
+};
+
+/*
+ * Which hold an operator means: one that has this token and this holder. The caller's memory, which
+ * stays unchanged until the operation has ended.
+ */
+struct fairlock_hold {
+  /* its fencing token; 0: any, or none */
+  uint64_t token;
+
+  /* the id of its holder, as of struct fairlock_report, and ended by NUL; NULL: whoever it is */
+  const char *holder;
+
+  /* the rest is private */
+  const struct fairlock_breaking *breaking;
+  int8_t mode;
 };
 
 /*
@@ -638,16 +688,19 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *   release   one level. After the last one the caller no longer holds, whatever the result is
  *   cancel    ends a wait; the acquire ends with FAIRLOCK_CANCELLED, unless it has just ended
  *             otherwise. Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when there is no wait
- *   force     ends the hold, whoever has it. FAIRLOCK_NOT_HELD when the lock was free
+ *   force     ends the hold. FAIRLOCK_NOT_HELD: the lock is free, or has another hold
+ *   ask       asks the holder to release, see fairlock_asked_fn. FAIRLOCK_NOT_HELD as above;
+ *             FAIRLOCK_BUSY: the lock has that hold, but its holder does not listen
  *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply made no sense, or was
  *             incomplete, and so is the report
- * force and inspect need a handle that is neither held nor waiting.
+ * force, ask and inspect need a handle that is neither held nor waiting.
  */
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
                             uint32_t now);
 int fairlock_engine_release(struct fairlock *handle, uint32_t now);
 int fairlock_engine_cancel(struct fairlock *handle, uint32_t now);
-int fairlock_engine_force(struct fairlock *handle, uint32_t now);
+int fairlock_engine_force(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
+int fairlock_engine_ask(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
 int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
                             uint32_t now);
 

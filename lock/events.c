@@ -12,13 +12,24 @@ static void log_event(const struct fairlock_log *log, enum fairlock_log_event ev
   log->function(event, status, text, log->context);
 }
 
-static void log_refusal(const struct fairlock_log *log, const struct resp_event *event)
+static void log_text(const struct fairlock_log *log, enum fairlock_log_event kind, int status,
+                     const struct resp_event *event)
 {
   char text[FAIRLOCK_ERROR_SIZE];
   size_t size = event->size < sizeof text ? event->size : sizeof text - 1;
   memcpy(text, event->data, size);
   text[size] = 0;
-  log_event(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, text);
+  log_event(log, kind, status, text);
+}
+
+/* The event was the text of a message that asks a holder to release: the token of its hold. */
+static bool asks_holder(const struct fairlock_engine *engine, const struct resp_event *event)
+{
+  const struct fairlock *handle = engine->addressee;
+  int64_t token;
+  if (engine->value_type != RESP_PUSH || engine->push_type != PUSH_MESSAGE) return false;
+  if (engine->element != 3 || event->depth != 1 || handle == NULL || !holding(handle)) return false;
+  return resp_parse_number(event->data, event->size, &token) && (uint64_t)token == handle->token;
 }
 
 /* The event has been dealt with. */
@@ -32,7 +43,9 @@ static void after_event(struct fairlock_engine *engine, const struct resp_event 
     log_event(log, FAIRLOCK_LOG_CONNECTED, FAIRLOCK_OK, NULL);
   }
   /* a NOSCRIPT refuses nothing: the engine sends the script and goes on */
-  if (error && !redirected(engine) && !fairlock_begins(event, "NOSCRIPT")) log_refusal(log, event);
+  if (error && !redirected(engine) && !fairlock_begins(event, "NOSCRIPT"))
+    log_text(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, event);
+  if (asks_holder(engine, event)) log_text(log, FAIRLOCK_LOG_ASKED, FAIRLOCK_OK, event);
 }
 
 /* The connection has ended; the topology has not chosen the next one yet. */

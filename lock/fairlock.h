@@ -53,7 +53,7 @@
  *                     and response_ms to leave the queue
  *   try_acquire       an answer; without one, connect_ms and twice response_ms
  *   release, deinit   an answer; without one, offline_ms
- *   force_release, inspect  the same as release
+ *   force_release, ask, inspect  the same as release
  *   connect           twice connect_ms, and response_ms
  *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
  *
@@ -280,13 +280,31 @@ uint64_t fairlock_token(struct fairlock *handle);
 int fairlock_cancel(struct fairlock *handle);
 
 /*
- * Ends the hold of the lock called name, whoever has it, and hands the lock to the next in line:
- * for an operator. The holder finds out at its next renewal or release, and until then believes
- * that it holds; so does a waiter whose grant is on its way. Where that matters, fence with the
- * token. Returns FAIRLOCK_OK, FAIRLOCK_NOT_HELD (the lock was free), or a failure as for
- * fairlock_acquire(). Redisson: forceUnlock().
+ * Ends the hold of the lock called name, and hands the lock to the next in line: for an operator.
+ * token: only a hold with this fencing token, as fairlock_inspect() has reported it; 0: whoever
+ * holds. The holder finds out at its next renewal or release, and until then believes that it
+ * holds; so does a waiter whose grant is on its way. Where that matters, fence with the token.
+ * Returns
+ *   FAIRLOCK_OK        that hold is ended
+ *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. The same if
+ *                      the connection broke after that hold was ended, and before we knew
+ *   others             as for fairlock_acquire(). With token 0, a request that was carried out
+ *                      before the connection broke is repeated, and then may end the next hold
+ * Redisson: forceUnlock().
  */
-int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size);
+int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size,
+                           uint64_t token);
+
+/*
+ * Asks the holder of the lock called name to release it: its client calls `asked` of its
+ * configuration, and decides. token: as above. Does not wait for the end of the hold.
+ *   FAIRLOCK_OK        the message was sent to a holder that listens. It may be lost, or ignored
+ *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now
+ *   FAIRLOCK_BUSY      it has that hold, and its holder cannot be told: it does not listen, or is
+ *                      Redisson's
+ *   others             as for fairlock_acquire()
+ */
+int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, uint64_t token);
 
 /*
  * Reports who holds the lock called name, and who waits, in order, without touching it: see
@@ -308,7 +326,8 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
  */
 int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 int fairlock_start_release(struct fairlock *handle);
-int fairlock_start_force_release(struct fairlock *handle);
+int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold);
+int fairlock_start_ask(struct fairlock *handle, struct fairlock_hold *hold);
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
 
 /* The result of the handle's last operation; FAIRLOCK_PENDING while it is under way. */

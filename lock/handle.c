@@ -25,8 +25,7 @@
 
 /*
  * The request of each phase: its kind, what it adds to the hold count, and how many may await their
- * answers: a waiter and a holder go on for a while without them. With a force-release, the 1 makes
- * the mode -1.
+ * answers: a waiter and a holder go on for a while without them.
  */
 static const struct {
   uint8_t kind;
@@ -43,7 +42,7 @@ static const struct {
     [LEAVING] = {KIND_LEAVE, 0, 1},
     [REMOVING] = {KIND_LEAVE, 0, 1},
     [LOST] = {0, 0, 0},
-    [FORCING] = {KIND_FORCE, 1, 1},
+    [FORCING] = {KIND_FORCE, 0, 1},
     [INSPECTING] = {KIND_INSPECT, 0, 1},
     [AUTHENTICATING] = {KIND_AUTH, 0, 1},
 };
@@ -444,12 +443,6 @@ int fairlock_begin_query(struct fairlock *handle, enum phase phase)
   return begin(handle, phase);
 }
 
-int fairlock_engine_force(struct fairlock *handle, uint32_t now)
-{
-  handle->engine->now = now;
-  return fairlock_begin_query(handle, FORCING);
-}
-
 /*
  * A handle is taken out when nothing of it can be left on the server and the server sends it no
  * more messages. The leave also ends the subscription; without a connection there is none.
@@ -508,15 +501,19 @@ void fairlock_freeze_request(struct fairlock *handle)
   struct fairlock_request *request = &engine->request;
   uint8_t kind = fairlock_kind(handle);
   uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
+  /* a holder that wants to be asked listens, too */
+  bool listens = handle->phase == QUEUEING ||
+                 (engine->config->asked != NULL && kind & (KIND_ACQUIRE | KIND_KEEP));
   request->handle = handle;
   request->kind = kind;
   request->mode = handle->phase == QUEUEING
                       ? (int32_t)engine->waiter_ms
                       : -((int32_t)handle->holds + requests[handle->phase].change);
-  request->token = kind & (KIND_FORCE | KIND_LEAVE) ? 0 : handle->token;
+  request->token = kind & KIND_LEAVE ? 0 : handle->token;
   request->lease_ms = kind & (KIND_ACQUIRE | KIND_KEEP) ? lease_asked(handle) : 0;
-  request->subscribe = handle->phase == (subscription == SUBSCRIBED ? REMOVING : QUEUEING) &&
-                       !(subscription & SUBSCRIBING);
+  request->renews = request->lease_ms != 0 && handle->flags & RENEWS;
+  request->subscribe =
+      subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
   request->eval = (engine->eval & kind) != 0;
   /* sending the text once is enough: the server keeps the script, and requests keep their order */
   engine->eval &= (uint8_t)~kind;
@@ -647,7 +644,8 @@ static void reply_useful(struct fairlock *handle, uint32_t sent_at)
   if (waiting(handle)) reply_waiting(handle, done, sent_at);
   else if (holding(handle)) reply_held(handle, done, sent_at);
   else if (ending(handle)) reply_ending(handle, done, sent_at);
-  else become_free(handle, handle->phase == FORCING && !done ? FAIRLOCK_NOT_HELD : FAIRLOCK_OK);
+  else if (done || handle->phase == INSPECTING) become_free(handle, FAIRLOCK_OK);
+  else become_free(handle, handle->engine->values[1] != 0 ? FAIRLOCK_BUSY : FAIRLOCK_NOT_HELD);
 }
 
 static void reply(struct fairlock *handle, int status, uint32_t sent_at)
@@ -736,15 +734,19 @@ static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32
 }
 
 /*
- * A message came on the handle's channel. token 0: "ask now"; otherwise the lock was granted at the
- * server's time `at`, for claim_ms.
+ * A message came on the handle's channel. claim_ms 0: "ask now", or, to the holder with this token,
+ * "please release"; otherwise the lock was granted at the server's time `at`, for claim_ms.
  */
 void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
 {
   if (waiting(handle)) {
     send_now(handle); /* asks, or confirms the grant */
-    if (token != 0) on_grant(handle, token, at, claim_ms);
-  } else if (handle->phase == FREE && token != 0) {
+    if (claim_ms != 0) on_grant(handle, token, at, claim_ms);
+  } else if (holding(handle)) {
+    const struct fairlock_config *config = handle->engine->config;
+    if (config->asked != NULL && claim_ms == 0 && token == handle->token)
+      config->asked(handle, config->asked_context);
+  } else if (handle->phase == FREE && claim_ms != 0) {
     handle->flags |= OWED;
     leave(handle, FAIRLOCK_OK);
   }

@@ -11,6 +11,28 @@ enum { HOLDER = 5 };
 
 _Static_assert(HOLDER <= VALUES, "there is room for the numbers before the holder");
 
+/* The sum that inspect.lua describes. */
+static void take_kind(struct fairlock_report *report, uint64_t kind)
+{
+  report->ours = (kind & 1) != 0;
+  report->listens = (kind & 2) != 0;
+  report->renews = (kind & 4) != 0;
+  report->lease_ms = (uint32_t)(kind >> 3);
+}
+
+/*
+ * Each request that a holder is heard by sets what is left of its lease to the whole of it. A longer
+ * rest than that comes from elsewhere, and says nothing. A handover that is not confirmed has no
+ * lease yet.
+ */
+static void judge(struct fairlock_report *report)
+{
+  int64_t unheard_ms = (int64_t)report->lease_ms - report->ttl_ms;
+  bool known = report->lease_ms > 0 && report->ttl_ms >= 0 && unheard_ms >= 0;
+  report->unheard_ms = known ? unheard_ms : -1;
+  report->alive = !(known && report->renews && 3 * unheard_ms > 2 * (int64_t)report->lease_ms);
+}
+
 /* Takes an element: five numbers and the holder, then two numbers and the id for each waiter. */
 static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -28,10 +50,10 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   if (engine->element == HOLDER) {
     report.ttl_ms = values[0];
     report.token = (uint64_t)values[1];
-    report.ours = values[2] == 1;
+    take_kind(&report, (uint64_t)values[2]);
     report.hold_count = values[3];
     report.waiters = (uint32_t)values[4];
-    report.alive = true;
+    judge(&report);
     if (report.id_size == 0) report.id = NULL;
   } else {
     report.place = (engine->element - HOLDER) / 3;

@@ -8,6 +8,7 @@
  *   request.c     what the engine says: requests to bytes
  *   reply.c       what the server says: events of the decoder to replies and messages
  *   inspect.c     looking at a lock without touching it
+ *   break.c       ending somebody else's hold, or asking for its end
  *   topology.c    servers that move, and replicas
  *   events.c      tells what happens to the connection
  *   credentials.c user and password that change
@@ -78,7 +79,7 @@ enum phase {
   /* the hold ended early; lasts until the caller has released as often as it had acquired */
   LOST,
 
-  /* ends somebody's hold */
+  /* ends somebody's hold, or asks its holder to */
   FORCING,
 
   /* asks who holds and who waits */
@@ -254,6 +255,12 @@ struct fairlock_inspection {
   int (*end)(struct fairlock_engine *engine);
 };
 
+/* What breaking needs. break.c defines it, for the same reason. */
+struct fairlock_breaking {
+  const struct fairlock_script *script;
+  void (*write_words)(struct resp_writer *writer, const struct fairlock_request *request);
+};
+
 /* What a topology needs. topology.c defines it, for the same reason. */
 struct fairlock_router {
   bool (*event)(struct fairlock_engine *engine, struct resp_event *event);
@@ -319,6 +326,7 @@ uint32_t fairlock_ends_in(const struct fairlock *handle);
 
 /* request.c */
 void fairlock_write_text(struct resp_writer *writer, const char *text);
+void fairlock_write_number(struct resp_writer *writer, char before, int64_t number);
 void fairlock_write_command(struct resp_writer *writer, const char *name, int words);
 size_t fairlock_channel_size(const struct fairlock *handle);
 void fairlock_write_login(const struct fairlock_engine *engine, struct resp_writer *writer);

@@ -256,26 +256,28 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
 
 /*
  * The text of a message: the token and the time of a grant, how long it lasts, and perhaps what a
- * later release adds. Anything else, such as Redisson's "0", means "ask now".
+ * later release adds; or a token alone. Anything else, such as Redisson's "0", means "ask now".
  */
 static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
   int64_t numbers[3] = {0};
   size_t start = 0;
-  for (unsigned i = 0; i < 3; i++) {
+  unsigned count = 0;
+  for (; count < 3; count++) {
     size_t end = start;
     while (end < event->size && event->data[end] != ' ')
       end++;
-    bool number = start < end && resp_parse_number(event->data + start, end - start, &numbers[i]);
-    if (!number || (uint64_t)numbers[i] > LARGEST) { /* or below 0 */
-      fairlock_on_push(engine->addressee, 0, 0, 0);
-      return;
-    }
+    bool number =
+        start < end && resp_parse_number(event->data + start, end - start, &numbers[count]);
+    if (!number || (uint64_t)numbers[count] > LARGEST) break; /* or below 0 */
     start = end < event->size ? end + 1 : end;
   }
-  uint32_t claim_ms =
-      numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2] : FAIRLOCK_WAITER_MAX_MS;
-  fairlock_on_push(engine->addressee, (uint64_t)numbers[0], numbers[1], claim_ms);
+  bool alone = count == 1 && start == event->size;
+  uint32_t claim_ms = count < 3                             ? 0
+                      : numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2]
+                                                            : FAIRLOCK_WAITER_MAX_MS;
+  uint64_t token = claim_ms != 0 || alone ? (uint64_t)numbers[0] : 0;
+  fairlock_on_push(engine->addressee, token, numbers[1], claim_ms);
 }
 
 /* An element of a message: its kind, the channel, the text. */

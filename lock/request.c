@@ -38,7 +38,7 @@ static bool braced(const struct fairlock *handle)
 }
 
 /* Writes the character and the number. */
-static void write_number(struct resp_writer *writer, char before, int64_t number)
+void fairlock_write_number(struct resp_writer *writer, char before, int64_t number)
 {
   char text[1 + RESP_NUMBER_SIZE];
   text[0] = before;
@@ -49,7 +49,7 @@ static void write_number(struct resp_writer *writer, char before, int64_t number
 static void write_id(struct resp_writer *writer, const struct fairlock *handle)
 {
   resp_write_raw(writer, handle->engine->id, handle->engine->id_size);
-  write_number(writer, ':', handle->number);
+  fairlock_write_number(writer, ':', handle->number);
 }
 
 /* Writes a key, or with the id the channel, as it stands in a bulk string. */
@@ -136,11 +136,16 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
 
 static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
 {
+  if (request->kind == KIND_FORCE) {
+    request->handle->by.hold->breaking->write_words(writer, request);
+    return;
+  }
   write_id(writer, request->handle);
-  write_number(writer, ' ', request->expires);
-  write_number(writer, ' ', request->mode);
-  write_number(writer, ' ', request->lease_ms);
-  if (request->token != 0) write_number(writer, ' ', (int64_t)request->token);
+  fairlock_write_number(writer, ' ', request->expires);
+  fairlock_write_number(writer, ' ', request->mode);
+  fairlock_write_number(writer, ' ', request->lease_ms);
+  resp_write_raw(writer, "+", request->renews);
+  if (request->token != 0) fairlock_write_number(writer, ' ', (int64_t)request->token);
 }
 
 /* The argument that common.lua describes: measured, then written. */
@@ -167,8 +172,11 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
     write_key(writer, handle, channel_name, true);
   }
   bool acquires = request->lease_ms != 0;
-  write_script(writer, handle,
-               &fairlock_scripts[acquires ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE], 8);
+  const struct fairlock_script *script =
+      request->kind == KIND_FORCE
+          ? handle->by.hold->breaking->script
+          : &fairlock_scripts[acquires ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+  write_script(writer, handle, script, 8);
   write_argument(writer, request);
 }
 

@@ -11,273 +11,292 @@
 #include "scripts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 6, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
 
 const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
     {' ', 'a'}, /* \202: " a" */
-    {'a', 'l'}, /* \203: "al" */
-    {')', '\n'}, /* \204: ")\n" */
+    {'\n', 'l'}, /* \203: "\nl" */
+    {'a', 'l'}, /* \204: "al" */
     {'(', '\''}, /* \205: "('" */
-    {'c', 0203}, /* \206: "cal" */
-    {'k', 0205}, /* \207: "k('" */
-    {'l', 'o'}, /* \210: "lo" */
-    {0210, 0206}, /* \211: "local" */
-    {'t', 'h'}, /* \212: "th" */
-    {0200, 'd'}, /* \213: "end" */
-    {0213, '\n'}, /* \214: "end\n" */
-    {'i', 'f'}, /* \215: "if" */
-    {0212, 0200}, /* \216: "then" */
-    {' ', 0216}, /* \217: " then" */
-    {'r', 'e'}, /* \220: "re" */
-    {'0', '0'}, /* \221: "00" */
+    {'c', 0204}, /* \206: "cal" */
+    {'o', 0206}, /* \207: "ocal" */
+    {' ', 't'}, /* \210: " t" */
+    {0200, 'd'}, /* \211: "end" */
+    {'i', 'f'}, /* \212: "if" */
+    {'h', 0200}, /* \213: "hen" */
+    {0203, 0207}, /* \214: "\nlocal" */
+    {0210, 0213}, /* \215: " then" */
+    {'\n', 0212}, /* \216: "\nif" */
+    {'r', 'e'}, /* \217: "re" */
+    {'0', '0'}, /* \220: "00" */
+    {'o', 'r'}, /* \221: "or" */
     {'n', 'd'}, /* \222: "nd" */
-    {'o', 'r'}, /* \223: "or" */
-    {0211, ' '}, /* \224: "local " */
-    {0215, ' '}, /* \225: "if " */
+    {'l', 0205}, /* \223: "l('" */
+    {0214, ' '}, /* \224: "\nlocal " */
+    {'s', 'e'}, /* \225: "se" */
     {0202, 0222}, /* \226: " and" */
-    {'s', 'e'}, /* \227: "se" */
+    {0216, ' '}, /* \227: "\nif " */
     {',', '\''}, /* \230: ",'" */
-    {0223, ' '}, /* \231: "or " */
-    {0226, ' '}, /* \232: " and " */
-    {0217, '\n'}, /* \233: " then\n" */
-    {'e', 'l'}, /* \234: "el" */
-    {0207, 'h'}, /* \235: "k('h" */
-    {0217, ' '}, /* \236: " then " */
-    {0201, 'd'}, /* \237: "',d" */
-    {'i', 'n'}, /* \240: "in" */
-    {'.', '.'}, /* \241: ".." */
-    {'o', 'n'}, /* \242: "on" */
-    {0211, 0202}, /* \243: "local a" */
-    {0201, 'a'}, /* \244: "',a" */
-    {'t', 'r'}, /* \245: "tr" */
-    {0215, 0202}, /* \246: "if a" */
-    {'u', 'b'}, /* \247: "ub" */
-    {'=', '='}, /* \250: "==" */
-    {'n', 'o'}, /* \251: "no" */
-    {0251, 't'}, /* \252: "not" */
-    {'0', '\''}, /* \253: "0'" */
-    {')', 0214}, /* \254: ")end\n" */
-    {0220, 't'}, /* \255: "ret" */
-    {0255, 'u'}, /* \256: "retu" */
-    {0256, 'r'}, /* \257: "retur" */
-    {0257, 'n'}, /* \260: "return" */
-    {' ', 0231}, /* \261: " or " */
-    {'s', 0245}, /* \262: "str" */
-    {0262, 0240}, /* \263: "strin" */
-    {0263, 'g'}, /* \264: "string" */
-    {0264, '.'}, /* \265: "string." */
-    {'u', 'm'}, /* \266: "um" */
-    {'e', 'r'}, /* \267: "er" */
-    {'a', 'd'}, /* \270: "ad" */
+    {'\n', 0211}, /* \231: "\nend" */
+    {'.', '.'}, /* \232: ".." */
+    {0203, 0205}, /* \233: "\nl('" */
+    {0226, ' '}, /* \234: " and " */
+    {' ', 0221}, /* \235: " or" */
+    {'e', 'l'}, /* \236: "el" */
+    {'\'', ')'}, /* \237: "')" */
+    {0201, 'd'}, /* \240: "',d" */
+    {0215, ' '}, /* \241: " then " */
+    {'i', 'n'}, /* \242: "in" */
+    {'o', 'n'}, /* \243: "on" */
+    {' ', '\''}, /* \244: " '" */
+    {'=', '='}, /* \245: "==" */
+    {'n', 'o'}, /* \246: "no" */
+    {0246, 't'}, /* \247: "not" */
+    {'s', 't'}, /* \250: "st" */
+    {'u', 'b'}, /* \251: "ub" */
+    {0214, 0202}, /* \252: "\nlocal a" */
+    {0201, 'a'}, /* \253: "',a" */
+    {0217, 't'}, /* \254: "ret" */
+    {0254, 'u'}, /* \255: "retu" */
+    {0255, 'r'}, /* \256: "retur" */
+    {0256, 'n'}, /* \257: "return" */
+    {0250, 'r'}, /* \260: "str" */
+    {0260, 0242}, /* \261: "strin" */
+    {0261, 'g'}, /* \262: "string" */
+    {0262, '.'}, /* \263: "string." */
+    {'u', 'm'}, /* \264: "um" */
+    {'e', 'r'}, /* \265: "er" */
+    {')', '\n'}, /* \266: ")\n" */
+    {'e', 'x'}, /* \267: "ex" */
+    {0216, 0202}, /* \270: "\nif a" */
     {'~', '='}, /* \271: "~=" */
-    {0204, 0224}, /* \272: ")\nlocal " */
-    {'e', 'x'}, /* \273: "ex" */
-    {'%', 'd'}, /* \274: "%d" */
-    {'t', 0242}, /* \275: "ton" */
-    {0275, 0266}, /* \276: "tonum" */
-    {0276, 'b'}, /* \277: "tonumb" */
-    {0277, 0267}, /* \300: "tonumber" */
-    {0300, '('}, /* \301: "tonumber(" */
-    {'\n', 0214}, /* \302: "\nend\n" */
-    {'s', 0247}, /* \303: "sub" */
-    {0234, 0227}, /* \304: "else" */
-    {',', 'e'}, /* \305: ",e" */
-    {0207, 'p'}, /* \306: "k('p" */
-    {'1', ','}, /* \307: "1," */
-    {0201, 'b'}, /* \310: "',b" */
-    {'\n', 0225}, /* \311: "\nif " */
-    {'d', 0234}, /* \312: "del" */
-    {'\n', 0224}, /* \313: "\nlocal " */
-    {0252, ' '}, /* \314: "not " */
-    {0201, 'c'}, /* \315: "',c" */
-    {'\'', 0241}, /* \316: "'.." */
-    {'t', 0237}, /* \317: "t',d" */
+    {')', 0211}, /* \272: ")end" */
+    {'%', 'd'}, /* \273: "%d" */
+    {0243, 0264}, /* \274: "onum" */
+    {0274, 'b'}, /* \275: "onumb" */
+    {0275, 0265}, /* \276: "onumber" */
+    {0276, '('}, /* \277: "onumber(" */
+    {0220, '0'}, /* \300: "000" */
+    {'s', 0251}, /* \301: "sub" */
+    {0236, 0225}, /* \302: "else" */
+    {'=', 'a'}, /* \303: "=a" */
+    {0223, 'h'}, /* \304: "l('h" */
+    {'1', ','}, /* \305: "1," */
+    {0201, 'b'}, /* \306: "',b" */
+    {0233, 'h'}, /* \307: "\nl('h" */
+    {',', 'e'}, /* \310: ",e" */
+    {'t', 0240}, /* \311: "t',d" */
+    {'t', 0277}, /* \312: "tonumber(" */
+    {0247, ' '}, /* \313: "not " */
+    {0201, 'c'}, /* \314: "',c" */
+    {0223, 'p'}, /* \315: "l('p" */
+    {'d', 0236}, /* \316: "del" */
+    {0235, ' '}, /* \317: " or " */
     {'i', 's'}, /* \320: "is" */
-    {'I', 0204}, /* \321: "I)\n" */
-    {0207, 'l'}, /* \322: "k('l" */
-    {0221, '0'}, /* \323: "000" */
-    {0273, 'p'}, /* \324: "exp" */
-    {0324, 'i'}, /* \325: "expi" */
-    {0325, 0220}, /* \326: "expire" */
-    {'\'', 0253}, /* \327: "'0'" */
-    {'0', ','}, /* \330: "0," */
-    {0260, ' '}, /* \331: "return " */
-    {'+', ')'}, /* \332: "+)" */
-    {',', 'h'}, /* \333: ",h" */
-    {0265, 0303}, /* \334: "string.sub" */
-    {0204, 0225}, /* \335: ")\nif " */
-    {0207, 'z'}, /* \336: "k('z" */
-    {'m', 'a'}, /* \337: "ma" */
-    {'g', 'e'}, /* \340: "ge" */
-    {'[', '1'}, /* \341: "[1" */
-    {'=', 'a'}, /* \342: "=a" */
-    {0235, 0227}, /* \343: "k('hse" */
-    {0260, '{'}, /* \344: "return{" */
-    {'n', '}'}, /* \345: "n}" */
-    {0220, 'd'}, /* \346: "red" */
-    {0346, 0320}, /* \347: "redis" */
-    {'c', 't'}, /* \350: "ct" */
-    {0214, 0224}, /* \351: "end\nlocal " */
-    {0332, ' '}, /* \352: "+) " */
-    {0334, '('}, /* \353: "string.sub(" */
-    {'i', 0222}, /* \354: "ind" */
-    {'+', '1'}, /* \355: "+1" */
-    {0241, '\''}, /* \356: "..'" */
-    {0235, 0340}, /* \357: "k('hge" */
-    {0341, ']'}, /* \360: "[1]" */
-    {0306, 0326}, /* \361: "k('pexpire" */
-    {0230, '1'}, /* \362: ",'1" */
-    {0204, 0246}, /* \363: ")\nif a" */
-    {0347, '.'}, /* \364: "redis." */
-    {0201, '\''}, /* \365: "','" */
-    {0352, '('}, /* \366: "+) (" */
-    {')', 0231}, /* \367: ")or " */
-    {0237, ','}, /* \370: "',d," */
-    {0235, 0312}, /* \371: "k('hdel" */
-    {',', 0307}, /* \372: ",1," */
-    {'=', 'n'}, /* \373: "=n" */
-    {0204, 0214}, /* \374: ")\nend\n" */
-    {'[', '2'}, /* \375: "[2" */
-    {0375, ']'}, /* \376: "[2]" */
-    {0356, ' '}, /* \377: "..' " */
+    {',', 'K'}, /* \321: ",K" */
+    {')', 0224}, /* \322: ")\nlocal " */
+    {0267, 'p'}, /* \323: "exp" */
+    {0323, 'i'}, /* \324: "expi" */
+    {0324, 0217}, /* \325: "expire" */
+    {'a', 'f'}, /* \326: "af" */
+    {',', 'o'}, /* \327: ",o" */
+    {'+', ')'}, /* \330: "+)" */
+    {',', 'h'}, /* \331: ",h" */
+    {0263, 0301}, /* \332: "string.sub" */
+    {'\n', 0302}, /* \333: "\nelse" */
+    {'m', 'a'}, /* \334: "ma" */
+    {'\'', 0244}, /* \335: "' '" */
+    {0335, 0232}, /* \336: "' '.." */
+    {0215, '\n'}, /* \337: " then\n" */
+    {0257, '{'}, /* \340: "return{" */
+    {0327, '}'}, /* \341: ",o}" */
+    {0217, 'd'}, /* \342: "red" */
+    {0342, 0320}, /* \343: "redis" */
+    {'c', 't'}, /* \344: "ct" */
+    {0257, ' '}, /* \345: "return " */
+    {0231, 0224}, /* \346: "\nend\nlocal " */
+    {0332, '('}, /* \347: "string.sub(" */
+    {')', 0221}, /* \350: ")or" */
+    {'i', 0222}, /* \351: "ind" */
+    {'+', '1'}, /* \352: "+1" */
+    {0334, 't'}, /* \353: "mat" */
+    {0220, 0300}, /* \354: "00000" */
+    {0307, 0225}, /* \355: "\nl('hse" */
+    {'[', '1'}, /* \356: "[1" */
+    {'g', 'e'}, /* \357: "ge" */
+    {')', 0270}, /* \360: ")\nif a" */
+    {0230, '1'}, /* \361: ",'1" */
+    {0311, 0230}, /* \362: "t',d,'" */
+    {'l', 'e'}, /* \363: "le" */
+    {')', 0227}, /* \364: ")\nif " */
+    {0343, '.'}, /* \365: "redis." */
+    {0201, '\''}, /* \366: "','" */
+    {0330, ' '}, /* \367: "+) " */
+    {0367, '('}, /* \370: "+) (" */
+    {'\'', 0232}, /* \371: "'.." */
+    {',', 0305}, /* \372: ",1," */
+    {0223, 'l'}, /* \373: "l('l" */
+    {'=', 'o'}, /* \374: "=o" */
+    {0356, ']'}, /* \375: "[1]" */
+    {'[', '2'}, /* \376: "[2" */
+    {0376, ']'}, /* \377: "[2]" */
     {0, 0},
-    {0377, 0316}, /* \001: "..' '.." */
-    {'v', '('}, /* \002: "v(" */
-    {' ', 0223}, /* \003: " or" */
-    {'f', 0203}, /* \004: "fal" */
-    {04, 0227}, /* \005: "false" */
-    {'H', '('}, /* \006: "H(" */
-    {0343, 0317}, /* \007: "k('hset',d" */
-    {'f', 'u'}, /* \010: "fu" */
-    {010, 'n'}, /* \011: "fun" */
+    {0232, 0336}, /* \001: "..' '.." */
+    {'w', '('}, /* \002: "w(" */
+    {0202, 'd'}, /* \003: " ad" */
+    {0304, 0357}, /* \004: "l('hge" */
+    {'f', 0204}, /* \005: "fal" */
+    {05, 0225}, /* \006: "false" */
+    {'J', '('}, /* \007: "J(" */
+    {0245, '\''}, /* \010: "=='" */
+    {0363, 'a'}, /* \011: "lea" */
     {0, 0},
-    {011, 0350}, /* \013: "funct" */
-    {013, 'i'}, /* \014: "functi" */
-    {014, 0242}, /* \015: "function" */
-    {015, ' '}, /* \016: "function " */
-    {0206, 'l'}, /* \017: "call" */
-    {'=', 0265}, /* \020: "=string." */
-    {0337, 't'}, /* \021: "mat" */
-    {'c', 'h'}, /* \022: "ch" */
-    {'=', 0301}, /* \023: "=tonumber(" */
-    {')', 0216}, /* \024: ")then" */
-    {'o', 'k'}, /* \025: "ok" */
-    {025, 0200}, /* \026: "oken" */
-    {0322, 0354}, /* \027: "k('lind" */
-    {027, 0273}, /* \030: "k('lindex" */
-    {030, 0310}, /* \031: "k('lindex',b" */
-    {'1', 0323}, /* \032: "1000" */
-    {0304, '\n'}, /* \033: "else\n" */
-    {0315, ','}, /* \034: "',c," */
-    {',', 0345}, /* \035: ",n}" */
-    {'d', '='}, /* \036: "d=" */
-    {'i', 0250}, /* \037: "i==" */
+    {011, 0225}, /* \013: "lease" */
+    {'f', 'u'}, /* \014: "fu" */
+    {014, 'n'}, /* \015: "fun" */
+    {015, 0344}, /* \016: "funct" */
+    {016, 'i'}, /* \017: "functi" */
+    {017, 0243}, /* \020: "function" */
+    {020, ' '}, /* \021: "function " */
+    {'=', 0263}, /* \022: "=string." */
+    {'c', 'h'}, /* \023: "ch" */
+    {'=', 0312}, /* \024: "=tonumber(" */
+    {0240, ','}, /* \025: "',d," */
+    {0227, 0313}, /* \026: "\nif not " */
+    {'o', 'k'}, /* \027: "ok" */
+    {027, 0200}, /* \030: "oken" */
+    {0373, 0351}, /* \031: "l('lind" */
+    {031, 0267}, /* \032: "l('lindex" */
+    {032, 0306}, /* \033: "l('lindex',b" */
+    {'1', 0300}, /* \034: "1000" */
+    {0233, 'z'}, /* \035: "\nl('z" */
+    {')', 0231}, /* \036: ")\nend" */
+    {0233, 'p'}, /* \037: "\nl('p" */
 };
 
 static const uint8_t common[] =
-    "\243,b,c,\036KEYS\360,KEYS\376,KEYS[3],KEYS[4]\313e,f,g\333,i\020" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i=string. */
-    "\021\022(ARGV\360\230^(%S\366\274\366%-?\274\366\274\352?(\274*)$'\272j=3\221\323\313" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')\nlocal j=300000\nlocal  */
-    "k=\364\017\311\314e\003#g>15\003#h>15\261\265f\354(ARGV\360\230 %-?0\274" /* k=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' %-?0%d */
-    "'\024\n\331\364\267r\223_\220ply\205ERR m\203f\223med \220quest'\204\351" /* ')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "l=\207time'\272m=l\360\241\334\205\221\221\253\241l\376,-6\272n\023" /* l=k('time')\nlocal m=l[1]..string.sub('00000'..l[2],-6)\nlocal n=tonumber( */
-    "\353m\372-4)\335n>\301f\024 \344-2,\330\345\351o=\031" /* string.sub(m,1,-4))\nif n>tonumber(f)then return{-2,0,n}end\nlocal o=k('lindex',b */
-    "\230\253\272p=o\232\336sco\220\315\305\272q=h\271\327\232e\261o\261e\313" /* ,'0')\nlocal p=o and k('zscore',c,e)\nlocal q=h~='0' and e or o or e\nlocal  */
-    "r=\235m\340\317\230t\026\365\220lea\227d\365w\026\201q\272s,t,u=r\360\231'0\201r\376" /* r=k('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
-    "\231'0\201r[3]\313\016\002h\272w,x=\306ttl\237)\333\355728\221\323\311" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=k('pttl',d),h+172800000\nif  */
-    "w<h+864\221\323\232\364p\017\205p\326\370x)\2711\233\225w<0\236\207\312" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then k('del */
-    "\237\254\361\370x\374\351\016y(h\335o\236\364" /* ',d)end\nk('pexpire',d,x)\nend\nend\nlocal function y(h)\nif o then redis. */
-    "p\017\205z\270d\315\230XX\201n+h+j\355\221,o\254\351\016z(A\333,B\272" /* pcall('zadd',c,'XX',n+h+j+100,o)end\nend\nlocal function z(A,h,B)\nlocal  */
-    "i,C=m,\301s\3670\311C>\023m)a\222 C<2^53\236i\020f\223\021" /* i,C=m,tonumber(s)or 0\nif C>=tonumber(m)and C<2^53 then i=string.format */
-    "\205%.0f\201C\355\254\224D=\353s\372-10)\271\353m\372-10\335" /* ('%.0f',C+1)end\nlocal D=string.sub(s,1,-10)~=string.sub(m,1,-10)\nif  */
-    "D\232\314o\232\235l\200\237)>5\233f\231E,F \240 ipairs(\357t\203l\237))d" /* D and not o and k('hlen',d)>5 then\nfor E,F in ipairs(k('hgetall',d))d */
-    "o\311E%2\2501\232\265f\354(F\230:'\024 \371\370F\254\214\214\007" /* o\nif E%2==1 and string.find(F,':')then k('hdel',d,F)end\nend\nend\nk('hset',d */
-    "\230t\026\201i\230hold\267\201A\230\220lea\227d\201t\335D\003#h>7\236\002h\254\343t" /* ,'token',i,'holder',A,'released',t)\nif D or#h>7 then v(h)end\nk('hset */
-    "\244,A,B\335\364p\017\205p\326\244\333)\2711\233\207\312\244\204\361" /* ',a,A,B)\nif redis.pcall('pexpire',a,h)~=1 then\nk('del',a)\nk('pexpire */
-    "\244\333\374\331i\302" /* ',a,h)\nend\nreturn i\nend\n */
+    "l\207\202,b,c,d=KEYS\375\321EYS\377\321EYS[3]\321EYS[4]\224e,f,g\331,i,j\022" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
+    "\353\023(ARGV\375\230^(%S\370\273\370%-?\273\370\273\330(%+?) ?(\273*)$\237\224k=3\354" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
+    "\224l=\365\206l\026e\235#g>15\235#h>15\317\263f\351(ARGV\375\230" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
+    " %-?0\273\237t\213\n\345\365\265r\221_\217ply\205ERR m\204f\221med \217que\250\237\346" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
+    "m=\223time\237\224n=m\375\232\332\205\354\371m\377,-6\322o\024" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
+    "\347n\372-4)\364o>\312f)t\213 \340-2,0\341\211\224p=\033" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex',b */
+    "\2300\237\224q=p\234\223zsco\217\314\310\322r=h\271'0'\234e\317p\317e\224" /* ,'0')\nlocal q=p and l('zscore',c,e)\nlocal r=h~='0' and e or p or e\nlocal  */
+    "s=\304m\357\362t\030\366\217\013d\366w\030\201r)\214\210,u,v=s\375\221\2440\201s\377" /* s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1]or '0',s[2] */
+    "\221\2440\201s[3]\224\021\002h\322x,y=\315ttl\240)\331\352728\354\227" /* or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+172800000\nif  */
+    "x<h+864\354\234\365p\206\315\325\025y)\2711\215\227x<0\241\223\316" /* x<h+86400000 and redis.pcall('pexpire',d,y)~=1 then\nif x<0 then l('del */
+    "\240\272\037\325\025y\036\346\021z(h\364p\241\365" /* ',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif p then redis. */
+    "p\206\223zadd\314\230XX\201o+h+k\352\220,p\272\346\021A(B\331,C\322" /* pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function A(B,h,C)\nlocal  */
+    "j,D=n,\312t\350 0\227D>\024n)a\222 D<2^53\241j\022f\221\353" /* j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then j=string.format */
+    "\205%.0f\201D\352\272\224E=\347t\372-10)\271\347n\372-10\364" /* ('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub(n,1,-10)\nif  */
+    "E\234\313p\234\304l\200\240)>6\337f\221 F,G \242 ipairs(\004t\204l\240))d" /* E and not p and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d))d */
+    "o\227F%2\2451\234\263f\351(G\230:\237t\213 \304\316\025G\272\231\346" /* o\nif F%2==1 and string.find(G,':')then l('hdel',d,G)end\nend\nend\nlocal  */
+    "H=j\232(C\0101'\234\336h\232i\235\244\237\355\362t\030\201j\230hold\265\201B\230\217" /* H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,'token',j,'holder',B,'re */
+    "\013d\201u\230\013\201H\364E\235#h>7\241\002h\272\355t\253,B,C\364\365" /* leased',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hset',a,B,C)\nif redis. */
+    "p\206\315\325\253\331)\2711\215\233\316\253)\037\325\253\331\036\n\345" /* pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire',a,h)\nend\nreturn  */
+    "j\231\n" /* j\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\224G='5\221\253\313\016\006\321\371\370I\230suspe\350:\316\321\225\314" /* local G='5000'\nlocal function H(I)\nk('hdel',d,I,'suspect:'..I)\nif not  */
-    "o\236\331\214\225I\250o\236o=\031\362'\254\322\220m\310\362\201" /* o then return end\nif I==o then o=k('lindex',b,'1')end\nk('lrem',b,'1', */
-    "\321\336\220m\034\321\351\016J(K,L\272M,N=\330\005\nwhil" /* I)\nk('zrem',c,I)\nend\nlocal function J(K,L)\nlocal M,N=0,false\nwhil */
-    "e \245ue do\313I=o\311M>0\236I=\031,M\254\225\314I\261I\250" /* e true do\nlocal I=o\nif M>0 then I=k('lindex',b,M)end\nif not I or I== */
-    "K\236\331\314N \351O='\347s\242_\210ck__\022ann\234\316\353" /* K then return not N end\nlocal O='redisson_lock__channel'..string.sub( */
-    "b,20)\356:\316I\313P=\306\247\303\365n\266\303\201O)\376>0\232'p\247l\320h'\311\314" /* b,20)..':'..I\nlocal P=k('pubsub','numsub',O)[2]>0 and 'publish'\nif not  */
-    "P\233\224Q=\364p\017\205p\247\303\365shardn\266\303\201O)\376\nP=Q\232Q>0\232" /* P then\nlocal Q=redis.pcall('pubsub','shardnumsub',O)[2]\nP=Q and Q>0 and  */
-    "'sp\247l\320h'\302\224R=I\250q\232r[4]\231\357\317,I\272S,T,U\020" /* 'spublish'\nend\nlocal R=I==q and r[4]or k('hget',d,I)\nlocal S,T,U=string. */
-    "\021\022(R\261'\365^(\274\366\274\366\341-9]\274\274\274\274?\274?)%f[ %z]'\335U\233\225" /* match(R or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif U then\nif  */
-    "S*\032+T/\032+U<\373\233\006\321\304\225N\233\331\005\n\304\225P\233" /* S*1000+T/1000+U<=n then\nH(I)\nelseif N then\nreturn false\nelseif P then\n */
-    "\371\244,I\272i=z(I,U\230\253\335L\232L\271I\236\371\244,L\254" /* k('hdel',a,I)\nlocal i=z(I,U,'0')\nif L and L~=I then k('hdel',a,L)end\n */
-    "\006\321y(U\204k(P,O,i\001\353m\372-4)\001U\204\331'giv\200'\n" /* H(I)\ny(U)\nk(P,O,i..' '..string.sub(m,1,-4)..' '..U)\nreturn 'given'\n */
-    "\033M=M\355\302\304\313p=\336sco\220\034I\367\327\313V,W='susp" /* else\nM=M+1\nend\nelse\nlocal p=k('zscore',c,I)or '0'\nlocal V,W='susp */
-    "e\350:\316I,\005\311P\233\225N\236\331\005 \351X=I\001" /* ect:'..I,false\nif P then\nif N then return false end\nlocal X=I..' '.. */
-    "p\313Y\023\357\317\230s\240ce')\3670\311u\271X\261Y+3*G<n\261Y>" /* p\nlocal Y=tonumber(k('hget',d,'since'))or 0\nif u~=X or Y+3*G<n or Y> */
-    "n\233\007\230w\026\201X\230s\240ce\201n\204\0020\204\033W=Y+G<\373\302\225" /* n then\nk('hset',d,'woken',X,'since',n)\nv(0)\nelse\nW=Y+G<=n\nend\nif  */
-    "\314W\233f\231Z=\330M-1 do\n\336\240crby\034j,\031,Z)\374\225" /* not W then\nfor Z=0,M-1 do\nk('zincrby',c,j,k('lindex',b,Z))\nend\nif  */
-    "M>0\233\322\220m\310\372\321\322push\310,\321o=I\302\371\370V\204k(" /* M>0 then\nk('lrem',b,1,I)\nk('lpush',b,I)\no=I\nend\nk('hdel',d,V)\nk( */
-    "P,O\230\253\204\331\005\302\033\243a,Y\020\021\022(\357\317," /* P,O,'0')\nreturn false\nend\nelse\nlocal aa,Y=string.match(k('hget',d, */
-    "V\367'\365(%S\366\274\332'\363a\271p\261\301Y)>n\233\007,V,p" /* V)or '','(%S+) (%d+)')\nif aa~=p or tonumber(Y)>n then\nk('hset',d,V,p */
-    "\001n\204\0020\204Y\373\302W=Y+G<\373\261\301p)<\373\nN=N\261\314W\302" /* ..' '..n)\nv(0)\nY=n\nend\nW=Y+G<=n or tonumber(p)<=n\nN=N or not W\nend\n */
-    "\225W\233\006\321\033M=M\355\302\214\214\214" /* if W then\nH(I)\nelse\nM=M+1\nend\nend\nend\nend\n */
+    "l\207 I='5\300'\224\021\007K)\307\316\240\321\230suspe\344:\371K\364\313" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
+    "p\241\345\211\227K\245p\241p=\033\361\237\211\233l\217m\306\361\201" /* p then return end\nif K==p then p=l('lindex',b,'1')end\nl('lrem',b,'1', */
+    "K)\035\217m\314\321)\346\021L(M,N\322O,P=0,\006\nwhi\363" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
+    "\210rue do\224K=p\227O>0\241K=\033,O\272\026K\317K\245" /*  true do\nlocal K=p\nif O>0 then K=l('lindex',b,O)end\nif not K or K== */
+    "M\241\345\313P \211\224Q='\343s\243_lock__\023ann\236\371\347" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
+    "b,20)\232':\371K\224R=\315\251\301\366n\264\301\201Q)\377>0\234'p\251l\320h'\026" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
+    "R\215\224S=\365p\206\315\251\301\366shardn\264\301\201Q)\377\nR=S\234S>0\234" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
+    "'sp\251l\320h'\346T=K\245r\234s[4]\221 \004\311\321\322U,V,W\022" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
+    "\353\023(T\235\244\366^(\273\370\273\370\356-9]\273\273\273\273?\273?)%f[ %z]\237\227W\215\227" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
+    "U*\034+V/\034+W<\374\337\007K\266\302\212 P\337\345\006\333\212 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
+    "\307\316\253\321\322j=A(K,W\2300\237\227N\234N\271K\241\304\316\253,N\272" /* \nl('hdel',a,K)\nlocal j=A(K,W,'0')\nif N and N~=K then l('hdel',a,N)end */
+    "\n\007K\266z(W)\203(R,Q,j\001\347n\372-4)\001W\266\257\244giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
+    "'\333\nO=O\352\231\333\224q=\223zsco\217\314\321\350\2440'\224X,Y='s" /* '\nelse\nO=O+1\nend\nelse\nlocal q=l('zscore',c,K)or '0'\nlocal X,Y='s */
+    "uspe\344:\371K,\006\227R\215\227P\241\345\006 \211\224Z=K\001" /* uspect:'..K,false\nif R then\nif P then return false end\nlocal Z=K..' '.. */
+    "q\252a\024\004\362s\242ce\237\350 0\227v\271Z\235\202a+3*I<o\235\202" /* q\nlocal aa=tonumber(l('hget',d,'since'))or 0\nif v~=Z or aa+3*I<o or a */
+    "a>o\215\355\362w\030\201Z\230s\242ce\201o\266\0020\266\302\nY\303a+I<\374\231\026" /* a>o then\nl('hset',d,'woken',Z,'since',o)\nw(0)\nelse\nY=aa+I<=o\nend\nif not  */
+    "Y\337f\221\202b=0,O-1 do\035\242crby\314,k,\033,ab)\036\227O>" /* Y then\nfor ab=0,O-1 do\nl('zincrby',c,k,l('lindex',b,ab))\nend\nif O> */
+    "0\215\233l\217m\306\372K)\233lpush\306\321\266p=K\231\307\316\025X)\203(R," /* 0 then\nl('lrem',b,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R, */
+    "Q\2300\237\n\345\006\231\333\252c,aa\022\353\023(\004\311,X" /* Q,'0')\nreturn false\nend\nelse\nlocal ac,aa=string.match(l('hget',d,X */
+    "\350\244\366(%S\370\273\330\237\270c\271q\235\210\277aa)>o\215\355\311,X,q" /* )or '','(%S+) (%d+)')\nif ac~=q or tonumber(aa)>o then\nl('hset',d,X,q */
+    "\001o\266\0020\266aa\374\231\nY\303a+I<\374\235\210\277q)<\374\nP=P\317\313Y\231" /* ..' '..o)\nw(0)\naa=o\nend\nY=aa+I<=o or tonumber(q)<=o\nP=P or not Y\nend */
+    "\227Y\337\007K\266\302\nO=O\352\231\231\231\231\n" /* \nif Y then\nJ(K)\nelse\nO=O+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "\243b\020\021\022(g\230^-(.*)'\204\243c\023i\3670\n\243\036" /* local ab=string.match(g,'^-(.*)')\nlocal ac=tonumber(i)or 0\nlocal ad= */
-    "\337\212.m\240(\306ttl\244),1e15\204\243e=\270\271-2\232\357t\244\305\272C" /* math.min(k('pttl',a),1e15)\nlocal ae=ad~=-2 and k('hget',a,e)\nlocal C */
-    "\023s\3670\n\243f\342e\232\252\202b\232\252(C>ac\232C<2^53\204\243" /* =tonumber(s)or 0\nlocal af=ae and not ab and not(C>ac and C<2^53)\nlocal a */
-    "g\342e\232\252\202f\226(\037s\261\252\202b\363f\233t=s\n\007\230\220le" /* g=ae and not af and(i==s or not ab)\nif af then\nt=s\nk('hset',d,'rele */
-    "a\227d\201t\204\0020\204\270=-2\n\304\246g\233\243h\342e\250\327\226\202b\n\246h\003" /* ased',t)\nv(0)\nad=-2\nelseif ag then\nlocal ah=ae=='0' and ab\nif ah or */
-    "\202d<\301h\024\n\361\244\333\204\270=h\302\361\370\270\35572" /*  ad<tonumber(h)then\nk('pexpire',a,h)\nad=h\nend\nk('pexpire',d,ad+172 */
-    "8\221\323\204y(\270\272B\342b\261'1'\n\246e\271B\226(ah\003\202e\271\327\024 \343" /* 800000)\ny(ad)\nlocal B=ab or '1'\nif ae~=B and(ah or ae~='0')then k('hse */
-    "t\244\305,B\254\344\307C\035\n\304\246b\233\344-\307\330\345\302\246" /* t',a,e,B)end\nreturn{1,C,n}\nelseif ab then\nreturn{-1,0,n}\nend\nif a */
-    "c>C\236s=\327\241i \214\246d\250-2\233\225\314o\236\344\307\301" /* c>C then s='0'..i end\nif ad==-2 then\nif not o then return{1,tonumber( */
-    "z(e\333\362'))\035\214" /* z(e,h,'1')),n}end\n */
+    "l\207\003\022\353\023(g\230^-(.*)\237\252e\024j\350 0\252f=" /* local ad=string.match(g,'^-(.*)')\nlocal ae=tonumber(j)or 0\nlocal af= */
+    "\353h.m\242(\315ttl\253),1e15)\252g\303f\271-2\234\004t\253\310\322D" /* math.min(l('pttl',a),1e15)\nlocal ag=af~=-2 and l('hget',a,e)\nlocal D */
+    "\024t\350 0\252h\303g\234\247\003\234\247(D>ae\234D<2^53)\252" /* =tonumber(t)or 0\nlocal ah=ag and not ad and not(D>ae and D<2^53)\nlocal a */
+    "i\303g\234\247\202h\226(j\245t\317\247\003\360h\337u=t\355\362\217\013" /* i=ag and not ah and(j==t or not ad)\nif ah then\nu=t\nl('hset',d,'release */
+    "d\201u\266\0020\266\326=-2\333\212\202i\215\252j\303g\0100'\226\003\270j\235\202" /* d',u)\nw(0)\naf=-2\nelseif ai then\nlocal aj=ag=='0' and ad\nif aj or a */
+    "f<\312h)t\213\037\325\253\331\266\326=h\346C\303d\235\2441'\252" /* f<tonumber(h)then\nl('pexpire',a,h)\naf=h\nend\nlocal C=ad or '1'\nlocal a */
+    "k\303g\271C\226(aj\235\202g\271'0\237\270k\215\355\362\013\201t\232(\326\245h\234" /* k=ag~=C and(aj or ag~='0')\nif ak then\nl('hset',d,'lease',t..(af==h and  */
+    "\336h\232i\235\244\237\036\227\247\202k\235#h>7\241\315\325\025\326\352728\354" /* ' '..h..i or ''))\nend\nif not ak or#h>7 then l('pexpire',d,af+172800000 */
+    "\272\nz(\326\360k\241\304\225t\253\310,C\272\n\340\305D\341\333\212\003\337" /* )end\nz(af)\nif ak then l('hset',a,e,C)end\nreturn{1,D,o}\nelseif ad then\n */
+    "\340-\3050\341\231\270e>D\215\210='0\371j \211\270f\245-2\215\026" /* return{-1,0,o}\nend\nif ae>D then t='0'..j end\nif af==-2 then\nif not  */
+    "p\241\340\305\312A(e\331\361\237)\341\211\n" /* p then return{1,tonumber(A(e,h,'1')),o}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "\243i=J(e,ae\232e\363\037\245ue\233\224i=z(e\333\362'\204\006e\204y(" /* local ai=J(e,ae and e)\nif ai==true then\nlocal i=z(e,h,'1')\nH(e)\ny( */
-    "h\204\344\307\301i)\035\302\246i\217\202\036\306ttl\244)\304\246e\236" /* h)\nreturn{1,tonumber(i),n}\nend\nif ai then ad=k('pttl',a)elseif ae then  */
-    "\207\312\244\254\304\225u\233\336sco\220\315\305\204\371\237\230w\026'\374" /* k('del',a)end\nelseif u then\nk('zscore',c,e)\nk('hdel',d,'woken')\nend\n */
-    "\225g\250\327\236\344\330\270\035\214\243j=\314p\261\353r[4]\231" /* if g=='0' then return{0,ad,n}end\nlocal aj=not p or string.sub(r[4]or  */
-    "'\201\3078)\271\353m\3728\363j\233\224Z=p\226(\322pos\310\305\230MA" /* '',1,8)~=string.sub(m,1,8)\nif aj then\nlocal Z=p and(k('lpos',b,e,'MA */
-    "XLEN\201\032)\223(\031,\032)a\222 \032)\335Z\233\243k\373+(Z\355" /* XLEN',1000)or(k('lindex',b,1000)and 1000))\nif Z then\nlocal ak=n+(Z+1 */
-    ")*j\311\301p)<ak\236\336\270d\034ak\305\254\033\336\270d\315\230XX\201" /* )*j\nif tonumber(p)<ak then k('zadd',c,ak,e)end\nelse\nk('zadd',c,'XX', */
-    "0\305\272M=\207rpush\310\305\204\336\270d\034n+\337\212.\337x(\270,0)+M*j\305\374" /* 0,e)\nlocal M=k('rpush',b,e)\nk('zadd',c,n+math.max(ad,0)+M*j,e)\nend\n */
-    "\361\310\3622096\221\221\253\204\361\315\3622096\221\221\253\374\007" /* k('pexpire',b,'1209600000')\nk('pexpire',c,'1209600000')\nend\nk('hset',d */
-    "\305,l\360\001l\376\001g\363j\236\0020\254\225o\232o\271e\217\202\036" /* ,e,l[1]..' '..l[2]..' '..g)\nif aj then v(0)end\nif o and o~=e then ad= */
-    "-1 \214\344\330\270\035\n" /* -1 end\nreturn{0,ad,n}\n */
+    "l\207\202l=L(e,ag\234e\360l\245true\215\224j=A(e\331\361\237\n\007e\266z(" /* local al=L(e,ag and e)\nif al==true then\nlocal j=A(e,h,'1')\nJ(e)\nz( */
+    "h\266\340\305\312j)\341\231\270l\215\202f=\315ttl\253)\302\212\202g\241" /* h)\nreturn{1,tonumber(j),o}\nend\nif al then af=l('pttl',a)elseif ag then  */
+    "\223\316\253\272\333\212 v\215\035sco\217\314\310)\307\316\240\230w\030\237\231" /* l('del',a)end\nelseif v then\nl('zscore',c,e)\nl('hdel',d,'woken')\nend */
+    "\227g\0100'\241\3400,\326\341\211\252m=\313q\317\347s[4]\221" /* \nif g=='0' then return{0,af,o}end\nlocal am=not q or string.sub(s[4]or */
+    "\244\201\3058)\271\347n\3728\360m\215\252b=q\226(\373pos\306\310\230" /*  '',1,8)~=string.sub(n,1,8)\nif am then\nlocal ab=q and(l('lpos',b,e,' */
+    "MAXLEN\201\034\350(\033,\034)a\222 \034)\360b\215\252n\374+(" /* MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif ab then\nlocal an=o+( */
+    "ab\352)*k\216\210\277q)<an\241\223zadd\314,an\310\272\333\035add\314\230" /* ab+1)*k\nif tonumber(q)<an then l('zadd',c,an,e)end\nelse\nl('zadd',c,' */
+    "XX\2010\310\322O=\223rpush\306\310)\035add\314\327+\353h.\334x(\326,0)+O*k\310\036" /* XX',0,e)\nlocal O=l('rpush',b,e)\nl('zadd',c,o+math.max(af,0)+O*k,e)\nend */
+    "\037\325\306\3612096\354\237\037\325\314\3612096\354\237\231\355" /* \nl('pexpire',b,'1209600000')\nl('pexpire',c,'1209600000')\nend\nl('hse */
+    "\311\310,m\375\001m\377\001g\360m\241\0020\272\227p\234p\271e\215" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif am then w(0)end\nif p and p~=e then */
+    "\202f=-1 \211\n\3400,\326\341\n" /*  af=-1 end\nreturn{0,af,o}\n */
     ;
 
 static const uint8_t release_before[] =
-    "\243b=\357t\244\305\204\243c,L\342b\226(\037''\261\037s)\305\311g\271\327\233" /* local ab=k('hget',a,e)\nlocal ac,L=ab and(i=='' or i==s),e\nif g~='0' then\n */
-    "\243\036\357t\203l\244\204ac,L=#\270>\330\270\360\n\215#\270>2\236\207\312\244\254" /* local ad=k('hgetall',a)\nac,L=#ad>0,ad[1]\nif#ad>2 then k('del',a)end\n */
-    "\214\243e\342c\003(i\271''\232t\250i\363c\226\202b\236t=s \214\243" /* end\nlocal ae=ac or(i~='' and t==i)\nif ac and ab then t=s end\nlocal a */
-    "f=\005\311o\233" /* f=false\nif o then\n */
+    "l\207\003=\004t\253\310)\252e\303d\226(j\010'\317j\245t)\252f\303e\235" /* local ad=l('hget',a,e)\nlocal ae=ad and(j=='' or j==t)\nlocal af=ae or */
+    "(j\271''\234u\245j\360e\241u=t \211\252g=\006\227p\337" /* (j~='' and u==j)\nif ae then u=t end\nlocal ag=false\nif p then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\246c\236\361\244\362'\254\225\037''\232g\250\327\232\252\202c\236" /* if ac then k('pexpire',a,'1')end\nif i=='' and g=='0' and not ac then  */
-    "\006e\254\243g\342c\261\306ttl\244)\250-2\naf\342g\232J(nil,ac\232L)\250'g" /* H(e)end\nlocal ag=ac or k('pttl',a)==-2\naf=ag and J(nil,ac and L)=='g */
-    "iv\200'\302\246c\232\252\202f\233\207\312\244\363b\232s\271\327\236\007" /* iven'\nend\nif ac and not af then\nk('del',a)\nif ab and s~='0' then k('hset',d */
-    "\230\220lea\227d\201t\254\214\344ae\2321\261\330\330\345\n" /* ,'released',t)end\nend\nreturn{ae and 1 or 0,0,n}\n */
+    "\212\202e\241\315\325\253\361\237\211\227j\010'\234\247\202e\241\007e\272\252" /* if ae then l('pexpire',a,'1')end\nif j=='' and not ae then J(e)end\nlocal a */
+    "h\303e\317\315ttl\253)\245-2\nag\303h\234L(nil,ae\234e)\010giv\200'\231\270" /* h=ae or l('pttl',a)==-2\nag=ah and L(nil,ae and e)=='given'\nend\nif a */
+    "e\234\247\202g\215\233\316\253)\216\210\271'0'\241\304\225\362\217\013d\201u\272" /* e and not ag then\nl('del',a)\nif t~='0' then l('hset',d,'released',u)end */
+    "\231\n\340\326\2341\3170,0\341\n" /* \nend\nreturn{af and 1 or 0,0,o}\n */
+    ;
+
+static const uint8_t break_before[] =
+    "l\207\003=\004t\204l\253\322N\303d\375\252e=N\234N\245\004\362" /* local ad=l('hgetall',a)\nlocal N=ad[1]\nlocal ae=N and N==l('hget',d,' */
+    "hold\265\237\252f=N\226(e\010*'\317e\245N)a\222(j\010'\235(ae\234j\245t)\364" /* holder')\nlocal af=N and(e=='*' or e==N)and(j=='' or(ae and j==t))\nif  */
+    "g\010-2'\215\224R=\006\270f\226\202e\215\224Q='\343s\243_lock" /* g=='-2' then\nlocal R=false\nif af and ae then\nlocal Q='redisson_lock */
+    "__\023ann\236\371\347b,20)\232':\371N\nR=\315\251\301\366n\264\301\201Q)\377>0\234" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
+    "'p\251l\320h'\026R\215\224S=\365p\206\315\251\301\366shardn\264\301\201Q" /* 'publish'\nif not R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q */
+    ")\377\nR=S\234S>0\234'sp\251l\320h'\231\227R\241l(R,Q,t\272\231\n\340" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
+    "R\2341\3170,\326\234\313R\2341\3170\341\231\270f\226#ad>2\241\223\316" /* R and 1 or 0,af and not R and 1 or 0,o}\nend\nif af and#ad>2 then l('del */
+    "\253\272\252g=\006\227p\226(\326\317\313N)t\213\n" /* ',a)end\nlocal ag=false\nif p and(af or not N)then\n */
+    ;
+
+static const uint8_t break_after[] =
+    "\212\202f\241\315\325\253\361\237\211\nag=L(nil,\326\234N)\010giv\200'\231\270" /* if af then l('pexpire',a,'1')end\nag=L(nil,af and N)=='given'\nend\nif a */
+    "f\234\247\202g\241\223\316\253\272\n\340\326\2341\3170,0\341\n" /* f and not ag then l('del',a)end\nreturn{af and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\243,b,c,\036KEYS\360,KEYS\376,KEYS[3],KEYS[4]\313k=\364\017\313" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal k=redis.call\nlocal  */
-    "l=\207time'\272n=l\360*\032+\337\212.f\210\223(l\376/\032\272O='\347s\242" /* l=k('time')\nlocal n=l[1]*1000+math.floor(l[2]/1000)\nlocal O='redisson */
-    "_\210ck__\022ann\234\316\353b,20)\356:'\n\243b=\357t\203l\244\272" /* _lock__channel'..string.sub(b,20)..':'\nlocal ab=k('hgetall',a)\nlocal  */
-    "r=\235m\340\317\230t\026\365hold\267'\204\243c=\322ran\340\310,\330-1\272L\342" /* r=k('hmget',d,'token','holder')\nlocal ac=k('lrange',b,0,-1)\nlocal L=a */
-    "b\360\231''\n\243\036L\271''\232L\250r\376\n\243e={\n\337\212.m\240(\306ttl\244" /* b[1]or ''\nlocal ad=L~='' and L==r[2]\nlocal ae={\nmath.min(k('pttl',a */
-    "),1e15),\270\232r\360\231'0\244d\2321\261\330\301ab\376\367\330#ac,L\n}\n" /* ),1e15),ad and r[1]or '0',ad and 1 or 0,tonumber(ab[2])or 0,#ac,L\n}\n */
-    "f\223\202f,I \240 ipairs(ac)do\313R=\357\317,\321\243g,ah=2,\337\212.hu" /* for af,I in ipairs(ac)do\nlocal R=k('hget',d,I)\nlocal ag,ah=2,math.hu */
-    "\340\313S,T,U\020\021\022(R\261'\365^(\274\366\274\366\341-9]\274\274\274\274?\274?)" /* ge\nlocal S,T,U=string.match(R or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?) */
-    "%f[ %z]'\335U\233ag,ah=\307S*\032+T/\032+U\n\304\225\314R\233ag,a" /* %f[ %z]')\nif U then\nag,ah=1,S*1000+T/1000+U\nelseif not R then\nag,a */
-    "h=\330\301\336sco\220\034I\3670\204\351Q=\364p\017\205p\247\303\365" /* h=0,tonumber(k('zscore',c,I)or 0)\nend\nlocal Q=redis.pcall('pubsub',' */
-    "shardn\266\303\201O\241I)\376\313P=\306\247\303\365n\266\303\201O\241I)\376>0\261Q\232" /* shardnumsub',O..I)[2]\nlocal P=k('pubsub','numsub',O..I)[2]>0 or Q and  */
-    "Q>0\n\243i=0\n\246h>n\217\202i=P\2322\2611 \214ae[#ae\355]\342g\nae[#a" /* Q>0\nlocal ai=0\nif ah>n then ai=P and 2 or 1 end\nae[#ae+1]=ag\nae[#a */
-    "e\355]\342i\nae[#ae\355]=I\302\260\202e\n" /* e+1]=ai\nae[#ae+1]=I\nend\nreturn ae\n */
+    "l\207\202,b,c,d=KEYS\375\321EYS\377\321EYS[3]\321EYS[4]\224l=\365\206l\224" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
+    "m=\223time\237\224o=m\375*\034+\353h.flo\221(m\377/\034\322\021R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
+    "(K\322Q='\343s\243_lock__\023ann\236\371\347b,20)\232':\371K\227\315" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
+    "\251\301\366n\264\301\201Q)\377>0\241\257\210rue \211\224S=\365p\206\315\251" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
+    "\301\366shardn\264\301\201Q)\377\n\345S\234S>0\231\252d=\004t\204l\253" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal ad=l('hgetall',a */
+    "\322s=\304m\357\362t\030\366hold\265\366\013\237\252e=\373ran\357\306" /* )\nlocal s=l('hmget',d,'token','holder','lease')\nlocal ae=l('lrange',b */
+    ",0,-1\322N\303d\375\221\244'\252f,j=0\2300'\227N\271''\234N\245s\377t\213" /* ,0,-1)\nlocal N=ad[1]or ''\nlocal af,j=0,'0'\nif N~='' and N==s[2]then */
+    "\n\326,j=\305s\375\252g\331,i\022\353\023(s[3]\221\244\366^(\273\370\273\330(%+?)$" /* \naf,j=1,s[1]\nlocal ag,h,i=string.match(s[3]or '','^(%d+) (%d+)(%+?)$ */
+    "\237\270g\245j\226#h<11\215\202f\303f+8*h+4*#i \211\227R(N)t\213\202f\303f+2 \211" /* ')\nif ag==j and#h<11 then af=af+8*h+4*#i end\nif R(N)then af=af+2 end */
+    "\231\252h={\353h.m\242(\315ttl\253),1e15),j,\326,\312ad\377\350 0,#" /* \nend\nlocal ah={math.min(l('pttl',a),1e15),j,af,tonumber(ad[2])or 0,# */
+    "ae,N}\nf\221\202i\321 \242 ipairs(ae)do\224T=\004\311\321)\252f,aj=2," /* ae,N}\nfor ai,K in ipairs(ae)do\nlocal T=l('hget',d,K)\nlocal af,aj=2, */
+    "\353h.hu\357\224U,V,W\022\353\023(T\235\244\366^(\273\370\273\370\356-9]\273\273\273" /* math.huge\nlocal U,V,W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d */
+    "\273?\273?)%f[ %z]\237\227W\337\326,aj=\305U*\034+V/\034+W\333\212 \313T\337" /* %d?%d?)%f[ %z]')\nif W then\naf,aj=1,U*1000+V/1000+W\nelseif not T then\n */
+    "\326,aj=0,\312\223zsco\217\314\321\350 0\036\252k=0\270j>o\215\202" /* af,aj=0,tonumber(l('zscore',c,K)or 0)\nend\nlocal ak=0\nif aj>o then a */
+    "k=R(K)a\222 2\3171 \211\nah[#ah\352]\303f\nah[#ah\352]\303k\nah[#ah\352]=K\231\n\257" /* k=R(K)and 2 or 1 end\nah[#ah+1]=af\nah[#ah+1]=ak\nah[#ah+1]=K\nend\nreturn */
+    "\202h\n" /*  ah\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -285,9 +304,12 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 4100, "1ce9d4d0bf6c20068ac0e31e09dd662da23192bc"},
-    {{common, release_before, hand_over, release_after}, 3251, "1bb059a130ab08379c225a77634f7ee3b154717c"},
+    {{common, acquire_before, hand_over, acquire_after}, 4274, "1679097ccaa3a8377abee1f35a9bc6e8833a8613"},
+    {{common, release_before, hand_over, release_after}, 3202, "5b4884bfdd819a9dbcacd2dc49f3679f5451e492"},
 };
 
+const struct fairlock_script fairlock_break_script = {
+    {common, break_before, hand_over, break_after}, 3489, "9a787432b7e6126d545a2f08ccdde2bc2a470eb2"};
+
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 854, "b14d844d1c515ec1483eb1e388c2b05bf78d23b3"};
+    {inspect, nothing, nothing, nothing}, 1031, "a72b6438e0ca41a9a806359fc1d5efc8a81086b0"};

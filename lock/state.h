@@ -74,8 +74,13 @@ struct fairlock {
   /* its id is "<client's id>:<number>" */
   uint32_t number;
 
-  /* the task that acquired; 0: none */
-  uintptr_t task;
+  /* it has one or the other: holds, or is to do something to somebody else's hold */
+  union {
+    /* the task that acquired; 0: none */
+    uintptr_t task;
+
+    const struct fairlock_hold *hold;
+  } by;
 
   uint64_t token;
 };
@@ -88,6 +93,9 @@ struct fairlock_request {
 
   /* a WAIT follows */
   bool wait;
+
+  /* the lease will be renewed */
+  bool renews;
 
   uint16_t sequence;
 

@@ -82,6 +82,8 @@ _fairlock()
   local offered=
   if [[ ${words[last - 1]} == --on-lost ]]; then
     offered="term kill ignore"
+  elif [[ ${words[last - 1]} == --on-ask ]]; then
+    offered="term int hup quit usr1 usr2 kill ignore"
   elif [[ ${words[last - 1]} =~ ^--(password-file|sentinel-password-file|metrics-file|cacert|cert|key)$ ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
     return

@@ -35,7 +35,14 @@ static bool take_holder(struct inspection *inspection, const struct fairlock_rep
   inspection->ttl_ms = report->ttl_ms;
   inspection->hold_count = report->hold_count;
   inspection->token = report->token;
-  return report->id == NULL || copy_party(&inspection->holder, report);
+  inspection->lease_ms = report->lease_ms;
+  inspection->unheard_ms = report->unheard_ms;
+  inspection->renews = report->renews;
+  inspection->listens = report->listens;
+  if (report->id == NULL) return true;
+  bool done = copy_party(&inspection->holder, report);
+  inspection->holder.listens = false; /* says nothing new when it changes */
+  return done;
 }
 
 /* Memory for what has come: the number that the server announces may be any. */
@@ -207,7 +214,18 @@ void inspection_print_holder(FILE *to, const struct inspection *inspection, bool
   if (with_ttl && inspection->ttl_ms < 0) fputs(", without end", to);
   if (with_ttl && inspection->ttl_ms >= 0)
     fprintf(to, ", %.1f s left", (double)inspection->ttl_ms / 1000);
+  if (with_ttl && inspection->unheard_ms >= 0)
+    fprintf(to, " of %.1f", (double)inspection->lease_ms / 1000);
+  if (with_ttl || !inspection->holder.alive) inspection_print_heard(to, inspection);
   fputc(')', to);
+}
+
+void inspection_print_heard(FILE *to, const struct inspection *inspection)
+{
+  if (inspection->unheard_ms < 0) return;
+  fprintf(to, ", heard %.1f s ago", (double)inspection->unheard_ms / 1000);
+  if (inspection->holder.alive) return;
+  fprintf(to, ", %sprobably dead%s", paint(to, BAD), paint(to, PLAIN));
 }
 
 static void print_waiter(FILE *to, const struct party *waiter, size_t place, const uint32_t *now)
@@ -260,11 +278,26 @@ void inspection_keep_account(struct inspection *inspection, const struct inspect
   }
 }
 
+static void print_json_heard(FILE *to, const struct inspection *inspection)
+{
+  bool judged = inspection->unheard_ms >= 0 && inspection->renews;
+  if (inspection->unheard_ms < 0) fputs(",\"lease_ms\":null,\"unheard_ms\":null", to);
+  else
+    fprintf(to, ",\"lease_ms\":%" PRIu32 ",\"unheard_ms\":%" PRId64, inspection->lease_ms,
+            inspection->unheard_ms);
+  fprintf(to, ",\"holder_alive\":%s,\"holder_listens\":%s",
+          !judged                    ? "null"
+          : inspection->holder.alive ? "true"
+                                     : "false",
+          inspection->listens ? "true" : "false");
+}
+
 static void print_json_holder(FILE *to, const struct inspection *inspection)
 {
   if (!inspection->held) {
     fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,"
-          "\"token\":null,\"since_ms\":null",
+          "\"token\":null,\"since_ms\":null,\"lease_ms\":null,\"unheard_ms\":null,"
+          "\"holder_alive\":null,\"holder_listens\":false",
           to);
     return;
   }
@@ -278,6 +311,7 @@ static void print_json_holder(FILE *to, const struct inspection *inspection)
   else
     fprintf(to, ",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, inspection->token,
             inspection->token / 1000);
+  print_json_heard(to, inspection);
 }
 
 void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,

@@ -25,6 +25,10 @@ struct inspection {
   int64_t ttl_ms; /* -1: the hold has no end */
   int64_t hold_count;
   uint64_t token;        /* 0: none */
+  uint32_t lease_ms;     /* 0: not known */
+  int64_t unheard_ms;    /* how long the holder has not been heard; -1: not known */
+  bool renews;           /* its lease; false: or not known */
+  bool listens;          /* it can be asked to release */
   struct party *waiters; /* in order */
   size_t waiter_count;
   size_t waiter_room; /* waiters that there is memory for */
@@ -58,6 +62,9 @@ bool inspection_begin_holder(FILE *to, const struct inspection *inspection);
 
 /* Who holds: part of a line. */
 void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl);
+
+/* When the holder was heard, and whether it seems to be dead; nothing if that is not known. */
+void inspection_print_heard(FILE *to, const struct inspection *inspection);
 
 /* A line for each waiter, at most `most`. now: says how long we have seen each; NULL: does not */
 void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,

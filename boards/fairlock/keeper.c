@@ -26,6 +26,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,8 @@ struct hold {
   int told;       /* the last reason for having to wait that was told */
   bool cancelled; /* the wait is to end */
   enum phase phase;
-  uint32_t until; /* ENDING: when to send SIGKILL; RELEASING: when to give up */
+  atomic_bool asked; /* for the lock, by an operator */
+  uint32_t until;    /* ENDING: when to send SIGKILL; RELEASING: when to give up */
 };
 
 /* Talking */
@@ -192,6 +194,24 @@ static void begin_ending(struct hold *hold, uint32_t left)
   guard_rest(hold->guard);
 }
 
+/* Called inside the client, by either thread: the other one is to look. */
+static void on_asked(struct fairlock *handle, void *context)
+{
+  struct hold *hold = context;
+  (void)handle;
+  atomic_store(&hold->asked, true);
+  ssize_t written = write(hold->wake[1], "", 1); /* full: it will wake anyway */
+  (void)written;
+}
+
+/* Passes that on to the command, once there is one. Whether it ends is its own affair. */
+static void pass_on_asked(struct hold *hold)
+{
+  if (guard_group(hold->guard) == 0 || !atomic_exchange(&hold->asked, false)) return;
+  tell_status(hold, KEEPER_ASKED, FAIRLOCK_OK);
+  if (hold->options->on_ask != 0) signal_group(hold, hold->options->on_ask);
+}
+
 /* The state of the lock */
 
 /* The other thread is inside the client; the system closes the connection. */
@@ -282,6 +302,7 @@ static void look(struct hold *hold)
   case KEEPING:
     if (left > needed_ms(hold->options)) note_deadline(hold, now, left);
     else begin_ending(hold, left);
+    if (hold->phase == KEEPING) pass_on_asked(hold);
     break;
   case ENDING:
     if (!due) break;
@@ -555,6 +576,8 @@ int keeper_start(struct keeper *keeper, struct session *session,
                         .guard = &keeper->guard,
                         .began = port_clock_ms()};
     hold.log.context = &hold;
+    session->config.asked = on_asked;
+    session->config.asked_context = &hold;
     keep(&hold);
   }
   int error = errno;

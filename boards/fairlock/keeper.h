@@ -25,6 +25,9 @@ struct keeper_options {
   uint32_t kill_after_ms;
   enum on_lost on_lost;
 
+  /* the signal for the command when an operator asks for the lock; 0: none */
+  int on_ask;
+
   /* report what happens to the connection */
   bool verbose;
 
@@ -40,6 +43,7 @@ enum keeper_news {
   /* it is not, because one of owners holds it. The keeper has ended */
   KEEPER_NESTED,
   KEEPER_FAILED, /* it is not, and will not be: status, error. The keeper has ended       */
+  KEEPER_ASKED,  /* an operator has asked for it, and the command was sent the signal for that   */
   /* it is being lost: FAIRLOCK_LOST, gone; else why it could not be renewed */
   KEEPER_LOST,
   KEEPER_RELEASED, /* status of the release. The keeper has ended                            */

@@ -333,6 +333,7 @@ static void print_entry(const struct list *list, const struct entry *entry)
   }
   inspection_print_name(stdout, entry->name, entry->size);
   if (inspection_begin_holder(stdout, &entry->inspection)) {
+    inspection_print_heard(stdout, &entry->inspection);
     fputs(entry->age_ms >= 0 ? ") for " : ")", stdout);
     if (entry->age_ms >= 0) print_span(stdout, entry->age_ms);
   }

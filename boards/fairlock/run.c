@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +86,8 @@ static const char *const help[] = {
     "  --on-lost ACTION     what to do with COMMAND when the lock cannot be kept:\n"
     "                       term (default): SIGTERM, and SIGKILL when time runs out;\n"
     "                       kill: SIGKILL; ignore: let it run on\n"
+    "  --on-ask SIGNAL      what to send COMMAND when break --ask asks for the lock: term\n"
+    "                       (default), int, hup, quit, usr1, usr2, kill, or ignore: nothing\n"
     "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
     "                       Default: a sixth of it, at most 5\n"
     "  --at-least SECONDS   keep the lock for this long even if COMMAND ends sooner: for jobs\n"
@@ -117,6 +120,7 @@ enum {
   OPTION_KILL_AFTER,
   OPTION_AT_LEAST,
   OPTION_ON_LOST,
+  OPTION_ON_ASK,
   OPTION_LOST_STATUS,
   OPTION_METRICS_FILE,
   OPTION_REPLICAS,
@@ -137,6 +141,7 @@ static const struct option options[] = {
     {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
     {"at-least", required_argument, NULL, OPTION_AT_LEAST},
     {"on-lost", required_argument, NULL, OPTION_ON_LOST},
+    {"on-ask", required_argument, NULL, OPTION_ON_ASK},
     {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
     {"metrics-file", required_argument, NULL, OPTION_METRICS_FILE},
     {"replicas", required_argument, NULL, OPTION_REPLICAS},
@@ -160,6 +165,27 @@ static bool parse_on_lost(const struct command_line *line, const char *text, enu
     return true;
   }
   misused(line, "--on-lost needs term, kill or ignore, not '%s'", text);
+  return false;
+}
+
+/* What --on-ask takes. */
+static const struct {
+  const char *name;
+  int number;
+} asking[] = {{"term", SIGTERM}, {"int", SIGINT},   {"hup", SIGHUP},   {"quit", SIGQUIT},
+              {"usr1", SIGUSR1}, {"usr2", SIGUSR2}, {"kill", SIGKILL}, {"ignore", 0}};
+
+enum { ASKING = sizeof asking / sizeof asking[0] };
+
+static bool parse_on_ask(const struct command_line *line, const char *text, int *number)
+{
+  const char *name = strncasecmp(text, "sig", 3) == 0 ? text + 3 : text;
+  for (int i = 0; i < ASKING; i++) {
+    if (strcasecmp(name, asking[i].name) != 0) continue;
+    *number = asking[i].number;
+    return true;
+  }
+  misused(line, "--on-ask needs term, int, hup, quit, usr1, usr2, kill or ignore, not '%s'", text);
   return false;
 }
 
@@ -194,6 +220,8 @@ static bool take_option(struct run *run, struct given *given, int option)
                          &run->at_least_ms);
   case OPTION_ON_LOST:
     return parse_on_lost(line, optarg, &run->lock.on_lost);
+  case OPTION_ON_ASK:
+    return parse_on_ask(line, optarg, &run->lock.on_ask);
   case OPTION_LOST_STATUS:
     return parse_exit_status(line, "--lost-exit-code", optarg, &run->lost_status);
   case OPTION_METRICS_FILE:
@@ -281,6 +309,7 @@ static int parse(struct run *run, int argc, char **argv)
   run->lock.wait_ms = FAIRLOCK_FOREVER;
   run->lock.lease_ms = LEASE_MS;
   run->lock.owners = getenv("FAIRLOCK_OWNERS");
+  run->lock.on_ask = SIGTERM;
   run->conflict_status = EXIT_CONFLICT;
   run->lost_status = EXIT_LOST;
   while ((option = next_option(&given.line, argc, argv, "+:nw:E:c:xs", options, help)) != -1) {
@@ -645,6 +674,14 @@ static void on_lost(struct run *run, const struct keeper_message *message)
   }
 }
 
+static void on_asked(const struct run *run)
+{
+  const char *signal = "nothing";
+  for (int i = 0; i < ASKING; i++)
+    if (asking[i].number == run->lock.on_ask && asking[i].number != 0) signal = asking[i].name;
+  complain("%s is asked for by an operator; sent %s to the command", run->shown, signal);
+}
+
 /* The keeper has said all it will: nothing more is read from it. */
 static void hang_up(struct run *run)
 {
@@ -673,6 +710,7 @@ static int supervise(struct run *run)
   while (!has_ended(run)) {
     struct event event = await(run, -1);
     if (event.keeper.news == 0) on_signal_running(run, event.signal);
+    else if (event.keeper.news == KEEPER_ASKED) on_asked(run);
     else on_lost(run, &event.keeper);
     if (event.keeper.news == KEEPER_GONE) hang_up(run);
   }
@@ -766,7 +804,7 @@ static int release(struct run *run, int status)
   for (;;) {
     uint32_t waited = port_clock_ms() - began;
     event = await(run, waited < patience ? (int)(patience - waited) : 0);
-    if (event.keeper.news == KEEPER_LOST) continue;
+    if (event.keeper.news == KEEPER_LOST || event.keeper.news == KEEPER_ASKED) continue;
     if (event.keeper.news != 0) break;
     if (event.signal == 0) {
       keeper_kill(&run->keeper);

@@ -43,10 +43,16 @@ elseif kept then
     call('pexpire', lock, lease)
     ttl = lease
   end
-  call('pexpire', meta, ttl + 172800000) -- always a write: WAIT waits for the last one
-  set_head(ttl)
   local holds = keeps or '1'
-  if count ~= holds and (confirms or count ~= '0') then call('hset', lock, id, holds) end
+  local changes = count ~= holds and (confirms or count ~= '0')
+  -- Always a write: WAIT waits for the last one. A grant has seen to it that the notes outlast a
+  -- lease of up to seven digits.
+  if changes then
+    call('hset', meta, 'lease', last .. (ttl == lease and ' ' .. lease .. renews or ''))
+  end
+  if not changes or #lease > 7 then call('pexpire', meta, ttl + 172800000) end
+  set_head(ttl)
+  if changes then call('hset', lock, id, holds) end
   return {1, before, now}
 elseif keeps then -- gone
   return {-1, 0, now}

@@ -1,4 +1,4 @@
--- What acquire.lua and release.lua begin with.
+-- What acquire.lua, release.lua and break.lua begin with.
 --
 -- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease. Count 0: one of our waiters
 --         was handed the lock and has not confirmed it yet; the TTL is then its waiter timeout
@@ -8,6 +8,8 @@
 --           token      the last fencing token
 --           holder     the id that got it
 --           released   the token of the last hold that was released
+--           lease      for people who look at it: the token of a hold, its lease, and a + if it is
+--                      renewed; the token alone: the hold was handed over, or its lease is not known
 --           <id>       one of our waiters: when it was heard last, s and us, and its waiter timeout,
 --                      ms; a later release may say more
 --           suspect:<id>  a Redisson waiter: its score, and when first found not listening, ms
@@ -18,7 +20,7 @@
 --           id       of the waiter or holder
 --           expires  when the request does, ms of the server's clock
 --           mode     what to do
---           lease    ms; 0 in a release
+--           lease    ms, and a + if it will be renewed; 0 in a release
 --           token    of a hold; may be left out
 -- Reply {state, value, now}
 --
@@ -33,7 +35,7 @@
 -- strings that Redis gave, because Lua and Redis are slow to format them.
 
 local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, expires, mode, lease, token = string.match(ARGV[1], '^(%S+) (%d+) (%-?%d+) (%d+) ?(%d*)$')
+local id, expires, mode, lease, renews, token = string.match(ARGV[1], '^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')
 local chain = 300000 -- Redisson's fairLockWaitTimeout
 local call = redis.call
 
@@ -78,12 +80,13 @@ local function grant(owner, lease, holds)
   local token, before = micros, tonumber(last) or 0
   if before >= tonumber(micros) and before < 2 ^ 53 then token = string.format('%.0f', before + 1) end
   local stale = string.sub(last, 1, -10) ~= string.sub(micros, 1, -10)
-  if stale and not head and call('hlen', meta) > 5 then
+  if stale and not head and call('hlen', meta) > 6 then
     for at, field in ipairs(call('hgetall', meta)) do
       if at % 2 == 1 and string.find(field, ':') then call('hdel', meta, field) end
     end
   end
-  call('hset', meta, 'token', token, 'holder', owner, 'released', released)
+  local known = token .. (holds == '1' and ' ' .. lease .. renews or '')
+  call('hset', meta, 'token', token, 'holder', owner, 'released', released, 'lease', known)
   if stale or #lease > 7 then keep(lease) end
   call('hset', lock, owner, holds)
   if redis.pcall('pexpire', lock, lease) ~= 1 then

@@ -2,8 +2,9 @@
 --
 -- KEYS  as in common.lua
 -- Reply {ttl, token, kind, hold count, waiters, holder, (kind, condition, waiter) for each waiter}
---   kind       2 ours, of a later release: its note cannot be read, and how long it may be silent is
---              unknown; 1 ours; 0 Redisson's
+--   kind       of the holder, a sum: 1 ours; 2 it listens; 4 it renews its lease; 8 * the lease, ms.
+--              A lease of 0 is not known. Of a waiter: 2 ours, of a later release: its note cannot be
+--              read, and how long it may be silent is unknown; 1 ours; 0 Redisson's
 --   condition  2 listens; 1 silent, but in time, or of kind 2; 0 dead
 --   holder     empty, and kind and hold count 0, when the lock is free; hold count 0 beside a holder:
 --              it was handed the lock and has not confirmed it yet
@@ -12,16 +13,26 @@ local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call = redis.call
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':'
+
+local function listens(waiter)
+  local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
+  if call('pubsub', 'numsub', channel)[2] > 0 then return true end
+  local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
+  return shard and shard > 0
+end
 
 local hold = call('hgetall', lock)
-local notes = call('hmget', meta, 'token', 'holder')
+local notes = call('hmget', meta, 'token', 'holder', 'lease')
 local waiters = call('lrange', queue, 0, -1)
 local holder = hold[1] or ''
-local mine = holder ~= '' and holder == notes[2]
-local reply = {
-  math.min(call('pttl', lock), 1e15), mine and notes[1] or '0', mine and 1 or 0, tonumber(hold[2]) or 0, #waiters, holder
-}
+local kind, token = 0, '0'
+if holder ~= '' and holder == notes[2] then
+  kind, token = 1, notes[1]
+  local of, lease, renews = string.match(notes[3] or '', '^(%d+) (%d+)(%+?)$')
+  if of == token and #lease < 11 then kind = kind + 8 * lease + 4 * #renews end
+  if listens(holder) then kind = kind + 2 end
+end
+local reply = {math.min(call('pttl', lock), 1e15), token, kind, tonumber(hold[2]) or 0, #waiters, holder}
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)
   local kind, limit = 2, math.huge
@@ -31,10 +42,8 @@ for _, waiter in ipairs(waiters) do
   elseif not note then
     kind, limit = 0, tonumber(call('zscore', timeout, waiter) or 0)
   end
-  local shard = redis.pcall('pubsub', 'shardnumsub', channel .. waiter)[2] -- nil: before 7.0
-  local listens = call('pubsub', 'numsub', channel .. waiter)[2] > 0 or shard and shard > 0
   local condition = 0
-  if limit > now then condition = listens and 2 or 1 end
+  if limit > now then condition = listens(waiter) and 2 or 1 end
   reply[#reply + 1] = kind
   reply[#reply + 1] = condition
   reply[#reply + 1] = waiter

@@ -1,6 +1,6 @@
--- Release, leaving the queue, and force-release.
+-- Release, and leaving the queue.
 --
--- ARGV  mode   0, or -1 to end the hold, whoever has it
+-- ARGV  mode   0
 --       token  of the hold; none to leave the queue, and to end a hold that id never learned of
 -- Reply {1, 0, now}   done (a repeated request finds it done)
 --       {0, 0, now}   not held
@@ -8,25 +8,20 @@
 -- include common.lua
 
 local count = call('hget', lock, id)
-local held, holder = count and (token == '' or token == last), id
-if mode ~= '0' then
-  local hold = call('hgetall', lock)
-  held, holder = #hold > 0, hold[1]
-  if #hold > 2 then call('del', lock) end -- no hold of anybody
-end
+local held = count and (token == '' or token == last)
 local done = held or (token ~= '' and released == token)
-if held and count then released = last end
+if held then released = last end
 local given = false
 if head then
   -- include hand_over.lua
   -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
   if held then call('pexpire', lock, '1') end
-  if token == '' and mode == '0' and not held then forget(id) end
+  if token == '' and not held then forget(id) end
   local free = held or call('pttl', lock) == -2
-  given = free and hand_over(nil, held and holder) == 'given' -- which stores `released`, too
+  given = free and hand_over(nil, held and id) == 'given' -- which stores `released`, too
 end
 if held and not given then
   call('del', lock)
-  if count and last ~= '0' then call('hset', meta, 'released', released) end
+  if last ~= '0' then call('hset', meta, 'released', released) end
 end
 return {done and 1 or 0, 0, now}

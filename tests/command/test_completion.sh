@@ -38,9 +38,15 @@ offers() {
     [ "$(wc -l <"$dir/options")" -gt 10 ] || fail "no options: $(cat "$dir/options")"
     "$1" "$fairlock" $subcommand --
     cmp -s "$dir/options" "$dir/offered" || fail "$subcommand: $(diff "$dir/options" "$dir/offered")"
+    while read -r option; do # a line of the help's text may begin like one
+      "$fairlock" $subcommand "$option" </dev/null >"$dir/said" 2>&1
+      ! grep -q 'there is no option' "$dir/said" || fail "$subcommand has no $option"
+    done <"$dir/options"
   done
   "$1" "$fairlock" run --on-lost ''
   [ "$(tr '\n' ' ' <"$dir/offered")" = 'ignore kill term ' ] || fail "$(cat "$dir/offered")"
+  "$1" "$fairlock" run --on-ask ''
+  [ "$(tr '\n' ' ' <"$dir/offered")" = 'hup ignore int kill quit term usr1 usr2 ' ] || fail "$(cat "$dir/offered")"
 }
 
 test_bash() {

@@ -44,8 +44,8 @@ test_among_other_keys() {
   expect 0 "$fairlock" list
   cp "$dir/out" "$dir/sorted"
   same "$(wc -l <"$dir/sorted")" 2
-  sed -n 1p "$dir/sorted" | grep -qx "a: held by $(redis hkeys a) (fairlock) for [0-9.]* s, 2 waiting" || fail "$(cat "$dir/sorted")"
-  sed -n 2p "$dir/sorted" | grep -qx "b c: held by $(redis hkeys 'b c') (fairlock) for [0-9.]* s, 0 waiting" || fail "$(cat "$dir/sorted")"
+  sed -n 1p "$dir/sorted" | grep -qx "a: held by $(redis hkeys a) (fairlock, heard [0-9.]* s ago) for [0-9.]* s, 2 waiting" || fail "$(cat "$dir/sorted")"
+  sed -n 2p "$dir/sorted" | grep -qx "b c: held by $(redis hkeys 'b c') (fairlock, heard [0-9.]* s ago) for [0-9.]* s, 0 waiting" || fail "$(cat "$dir/sorted")"
 }
 
 # More locks than a page of SCAN, or a batch of requests, has; those that are free are not printed.
@@ -65,9 +65,9 @@ test_json() {
   hold a
   token=$(redis hget 'fairlock:{a}' token)
   expect 0 "$fairlock" list --json
-  same "$(jq -c 'del(.ttl_ms, .age_ms)' "$dir/out")" \
-    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"holder":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"since_ms":'$((token / 1000))',"waiter_count":0}'
-  same "$(jq -c '[.ttl_ms > 0, .ttl_ms <= 30000, .age_ms >= 0, .age_ms < 60000]' "$dir/out")" '[true,true,true,true]'
+  same "$(jq -c 'del(.ttl_ms, .age_ms, .unheard_ms)' "$dir/out")" \
+    '{"name":"a","server":"127.0.0.1:'$port'","held":true,"holder":"'$(redis hkeys a)'","kind":"fairlock","hold_count":1,"token":'$token',"since_ms":'$((token / 1000))',"lease_ms":30000,"holder_alive":true,"holder_listens":true,"waiter_count":0}'
+  same "$(jq -c '[.unheard_ms >= 0, .ttl_ms > 0, .ttl_ms <= 30000, .age_ms >= 0, .age_ms < 60000]' "$dir/out")" '[true,true,true,true,true]'
   # an hour later
   redis hset 'fairlock:{a}' token $((token - 3720000000)) >"$dir/out"
   expect 0 "$fairlock" list a
@@ -188,7 +188,7 @@ test_nonsense() {
   said 'm cannot be read: '
   expect 76 "$fairlock" status m
   same "$(cat "$dir/out")" ''
-  expect 0 "$fairlock" break m
+  expect 0 "$fairlock" break --yes m
   printed 'm: broken; its holder could not be read'
   expect 0 "$fairlock" status m
   printed 'm: free'

@@ -382,7 +382,7 @@ test_keeper_is_stopped_when_granted() {
     keeper=$(keeper_of $waiter)
     freeze "$keeper"
     eventually stopped "$keeper"
-    expect 0 "$fairlock" break a
+    expect 0 "$fairlock" break --yes a
     waits 0 a || fail "the lock was not handed over"
     over 71 $waiter
     dead "$keeper" || fail "the keeper is still there"
@@ -424,7 +424,7 @@ test_keeper_wakes_up_in_line() {
   eventually waits 1 a
   keeper=$(keeper_of $waiter)
   freeze "$keeper"
-  expect 0 "$fairlock" break a
+  expect 0 "$fairlock" break --yes a
   sleep 2
   kill -CONT "$keeper"
   over 4 $waiter

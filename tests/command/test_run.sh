@@ -327,7 +327,7 @@ test_signals_end_the_wait() {
     kill -$signal $waiter
     ends $((128 + $(number_of $signal))) $waiter
     waits 0 a || fail "$signal left an entry in the queue"
-    [ "$(redis hlen 'fairlock:{a}')" -le 3 ] || fail "$signal left: $(redis hgetall 'fairlock:{a}')"
+    [ "$(redis hlen 'fairlock:{a}')" -le 4 ] || fail "$signal left: $(redis hgetall 'fairlock:{a}')"
   done
   env --default-signal --ignore-signal=HUP "$fairlock" run a true &
   waiter=$!
@@ -375,7 +375,9 @@ test_terminal_comes_back() {
 test_terminal_interrupts() {
   # Ctrl-C ends the command, and the script around it as well
   for option in --verbose --at-least=600; do
-    (sleep 1; printf '\003'; sleep 0.3) | tty "sh -c \"'$fairlock' run $option a sleep 30; echo not interrupted\"; true"
+    rm -f "$dir/started"
+    ( (eventually test -s "$dir/started"); printf '\003'; (eventually unheld a)) |
+      tty "sh -c \"'$fairlock' run $option a sh -c 'echo yes >$dir/started; exec sleep 30'; echo not interrupted\"; true"
     ! grep -q 'not interrupted' "$dir/out" || fail "the script went on"
     eventually unheld a
   done

@@ -139,7 +139,7 @@ test_options_first() {
   printed 'b: free'
   expect 0 "$fairlock" --password-file "$dir/password" status a --url redis://127.0.0.1:$port
   expect 0 "$fairlock" --url "$url" list
-  expect 1 "$fairlock" --url "$url" break a
+  expect 1 "$fairlock" --url "$url" break --yes a
   expect 75 "$fairlock" --url "$url" status --url redis://127.0.0.1:1 a # the last one counts
   expect 64 "$fairlock" --insecure --url "$url" status a
   for words in --help --version '--help status' 'status --help'; do
@@ -180,7 +180,7 @@ test_unreachable() {
   ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
   expect 75 "$fairlock" status --url redis://127.0.0.1:1 a
   expect 75 "$fairlock" watch --url redis://127.0.0.1:1 a
-  expect 75 "$fairlock" break --url redis://127.0.0.1:1 a
+  expect 75 "$fairlock" break --yes --url redis://127.0.0.1:1 a
   [ $(($(now_ms) - start)) -lt 4000 ] || fail "not at once"
   kill -STOP $server
   expect 75 "$fairlock" run -w 1 a true
@@ -480,7 +480,7 @@ test_acl() {
   said NOPERM
   expect 77 "$fairlock" run -n --url "$url" a true
   expect 77 "$fairlock" status --url "$url" a
-  expect 77 "$fairlock" break --url "$url" a
+  expect 77 "$fairlock" break --yes --url "$url" a
 }
 
 # rules_work PAGE: the ACL line of the page names the commands of test_acl, and a user made by it,

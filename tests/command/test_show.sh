@@ -41,7 +41,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"since_ms":null,"age_ms":null,"waiter_count":0,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"since_ms":null,"lease_ms":null,"unheard_ms":null,"holder_alive":null,"holder_listens":false,"age_ms":null,"waiter_count":0,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
@@ -156,7 +156,7 @@ test_names() {
     else same "$(jq -r .name_hex "$dir/out")" "$(printf %s "$name" | od -An -v -tx1 | tr -d ' \n')"; fi
     expect 0 "$fairlock" status -- "$name"
     same "$(wc -l <"$dir/out")" 1
-    expect 0 "$fairlock" break -- "$name"
+    expect 0 "$fairlock" break --yes -- "$name"
     kill $holder
     ends 79 $holder
   done
@@ -174,7 +174,7 @@ test_name_in_environment() {
 }
 
 test_break() {
-  expect 1 "$fairlock" break a
+  expect 1 "$fairlock" break --yes a
   said 'a is free'
   run --lease 1 a sleep 60 2>"$dir/err.holder" &
   holder=$!
@@ -183,13 +183,175 @@ test_break() {
   run a -- sh -c 'echo mine >$0; sleep 60' "$dir/next" &
   next=$!
   eventually waits 1 a
-  expect 0 "$fairlock" break a
+  expect 0 "$fairlock" break --yes a
   printed "a: broken; it was held by $owner (fairlock, token "
   printed '1 waiting'
   eventually test -s "$dir/next"
   ends 79 $holder
   kill $next
   ends 143 $next
+}
+
+# A hold is named: by its token, or by its holder. Another one is left alone.
+test_break_named() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  owner=$(redis hkeys a)
+  token=$(redis hget 'fairlock:{a}' token)
+  expect 64 "$fairlock" break a </dev/null
+  said 'no terminal to ask on'
+  said '--token'
+  expect 1 "$fairlock" break --token $((token - 1)) a
+  said "a is held by $owner (fairlock, token $token, "
+  said 'another hold, and nothing was done'
+  expect 1 "$fairlock" break --holder nobody:1 a
+  said 'another hold, and nothing was done'
+  held a || fail 'broken'
+  expect 0 "$fairlock" break --token $token a
+  printed "a: broken; it was held by $owner"
+  expect 1 "$fairlock" break --token $token a
+  said 'a is free'
+  ends 79 $holder
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  expect 1 "$fairlock" break --token $token a
+  said 'another hold'
+  expect 0 "$fairlock" break --holder "$(redis hkeys a)" a
+  ends 79 $holder
+  # one of Redisson's, which has no token; and one whose id nobody can name
+  for id in peer:1 'Tür 7'; do
+    redis hset a "$id" 1 >"$dir/out"
+    expect 1 "$fairlock" break --token $token a
+    expect 0 "$fairlock" break --yes a
+    printed "a: broken; it was held by $id (redisson"
+    unheld a || fail 'it is still held'
+  done
+  for words in '--token 0' '--token x' '--token 9007199254740993' '--token 1 --holder x:1' '--ask --yes' '-w 1'; do
+    expect 64 "$fairlock" break $words a
+  done
+}
+
+# answered ANSWER [COMMAND]: break asks on a terminal, and gets this answer after the command
+answered() {
+  : >"$dir/out"
+  ( (eventually grep -q 'End this hold' "$dir/out"); ${2:+"$2"}; echo "$1"; (eventually grep -q 'a: broken\|nothing was done' "$dir/out")) |
+    SHELL=/bin/sh script -qefc "env NO_COLOR=1 '$fairlock' break a" /dev/null >"$dir/out"
+}
+
+# Meanwhile the hold ends, and another begins.
+change_holder() {
+  redis del a >"$dir/answer"
+  redis hset a second:1 1 >"$dir/answer"
+}
+
+# On a terminal it asks. What it shows is what it ends.
+test_break_on_a_terminal() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  for answer in n '' no x; do
+    ! answered "$answer" || fail "broken by '$answer'"
+    printed "a: held by $(redis hkeys a) (fairlock, token $(redis hget 'fairlock:{a}' token), since "
+    printed '; 0 waiting'
+    printed 'End this hold? [y/N]'
+    printed 'nothing was done'
+    held a || fail "broken by '$answer'"
+  done
+  answered y || fail "$(cat "$dir/out")"
+  printed 'a: broken; it was held by'
+  ends 79 $holder
+  redis hset a first:1 1 >"$dir/answer"
+  ! answered y change_holder || fail "$(cat "$dir/out")"
+  printed 'a is held by second:1'
+  same "$(redis hkeys a)" second:1
+}
+
+# The holder is asked: its command gets SIGTERM, and the lock goes to the next in line.
+test_break_ask() {
+  expect 1 "$fairlock" break --ask a
+  said 'a is free'
+  for words in '' '-n'; do
+    run $words a sleep 60 2>"$dir/err.holder" &
+    holder=$!
+    eventually held a
+    owner=$(redis hkeys a)
+    run a sleep 60 &
+    next=$!
+    eventually waits 1 a
+    expect 0 "$fairlock" break --ask -w 20 a
+    printed "a: asked $owner to release it"
+    printed 'a: the hold has ended'
+    ends 143 $holder
+    grep -q 'a is asked for by an operator; sent term to the command' "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
+    kill $next
+    ends 143 $next
+  done
+}
+
+# The holder decides: it may be told by another signal, or not at all.
+test_break_ask_ignored() {
+  run --on-ask ignore a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  eventually heard_by a
+  expect 0 "$fairlock" break --ask a
+  expect 1 "$fairlock" break --ask --wait 0.5 a
+  said 'a: its holder goes on'
+  eventually grep -q 'a is asked for by an operator; sent nothing to the command' "$dir/err.holder"
+  ! dead $holder || fail 'it has ended'
+  kill $holder
+  ends 143 $holder
+  run --on-ask SIGUSR1 a -- sh -c 'trap "echo asked >$0" USR1; echo ready >$0; while :; do sleep 0.1; done' "$dir/told" &
+  holder=$!
+  eventually grep -q ready "$dir/told"
+  expect 1 "$fairlock" break --ask -w 0.5 a
+  eventually grep -q asked "$dir/told"
+  kill $holder
+  ends 143 $holder
+  # one that cannot be told
+  redis hset a peer:1 1 >"$dir/out"
+  expect 1 "$fairlock" break --ask a
+  said 'a: its holder cannot be asked: it does not listen, as it is no fairlock client'
+  expect 64 "$fairlock" run --on-ask stop a true
+}
+
+# heard_by NAME: its holder listens
+heard_by() {
+  [ "$(redis pubsub numsub "redisson_lock__channel:{$1}:$(redis hkeys "$1")" | tail -n 1)" = 1 ]
+}
+
+# A holder that has missed two renewals is told from one that has not, in text and in JSON.
+test_dead_holder() {
+  run --lease 300 a sleep 60 &
+  holder=$!
+  eventually held a
+  eventually heard_by a
+  expect 0 "$fairlock" status a
+  printed 's left of 300.0, heard '
+  ! grep -q dead "$dir/out" || fail "$(cat "$dir/out")"
+  for words in status list; do
+    expect 0 "$fairlock" $words --json a
+    same "$(json '[.lease_ms, .unheard_ms < 100000, .holder_alive, .holder_listens]')" '[300000,true,true,true]'
+  done
+  # as long after its last renewal as if it had been cut off
+  redis pexpire a 90000 >"$dir/answer"
+  expect 0 "$fairlock" status a
+  grep -q ' s left of 300\.0, heard 2[1-9][0-9]\.[0-9] s ago, probably dead)' "$dir/out" || fail "$(cat "$dir/out")"
+  expect 0 "$fairlock" list a
+  printed 's ago, probably dead) for '
+  expect 0 "$fairlock" status --json a
+  same "$(json '[.lease_ms, .unheard_ms > 200000, .holder_alive]')" '[300000,true,false]'
+  kill $holder
+  ends 143 $holder
+  redis hset a peer:1 1 >"$dir/answer"
+  redis pexpire a 9000 >"$dir/answer"
+  expect 0 "$fairlock" status --json a
+  same "$(json '[.lease_ms, .unheard_ms, .holder_alive, .holder_listens]')" '[null,null,null,false]'
+  redis del a >"$dir/answer"
+  expect 0 "$fairlock" status --json a
+  same "$(json '[.lease_ms, .unheard_ms, .holder_alive, .holder_listens]')" '[null,null,null,false]'
 }
 
 test_watch() {
@@ -238,7 +400,7 @@ test_watch_on_a_terminal() {
   printed "$(printf '\033[H\033[J')"
   printed "$(printf '\033[1ma\033[0m') on redis://127.0.0.1:$port"
   printed "held by $(redis hkeys a)"
-  printed 's left)'
+  printed 's left of 30.0, heard '
   grep -q 'at the earliest, seen for 0\.[0-9] s' "$dir/out" || fail "$(cat "$dir/out")"
   grep -q 'at the earliest, seen for 1\.[0-9] s' "$dir/out" || fail "$(cat "$dir/out")"
   kill $waiter
@@ -268,7 +430,7 @@ test_colours() {
     printed "$painted"
   done
   on_terminal "'$fairlock' list"
-  printed "${escape}[33mheld by $(redis hkeys a)${escape}[0m (fairlock) for "
+  printed "${escape}[33mheld by $(redis hkeys a)${escape}[0m (fairlock, heard "
   on_terminal "'$fairlock' list --json"
   ! grep -q "$escape" "$dir/out" || fail "colours in JSON: $(cat "$dir/out")"
   kill $holder
@@ -293,5 +455,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes names name_in_environment break watch \
+run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes names name_in_environment break break_named break_on_a_terminal break_ask \
+  break_ask_ignored dead_holder watch \
   watch_on_a_terminal colours watch_outlives_the_connection

@@ -96,14 +96,14 @@ test_sentinels() {
   expect 1 "$fairlock" run -n --url redis://127.0.0.1:$port/3 a true
   expect 0 "$fairlock" list --json --url "redis+sentinel://$sentinels/door/3"
   [ "$(jq -r '.name + " " + .server' "$dir/out")" = "a 127.0.0.1:$port" ] || fail "$(cat "$dir/out")"
-  expect 0 "$fairlock" break --url "redis+sentinel://$sentinels/door/3" a
+  expect 0 "$fairlock" break --yes --url "redis+sentinel://$sentinels/door/3" a
   ends 79 $holder
 }
 
 test_unknown_service() {
   start_sentinels 2
   url=redis+sentinel://$sentinels/window
-  for words in "run a true" "status a" "watch a" "break a"; do
+  for words in "run a true" "status a" "watch a" "break --yes a"; do
     set -- $words
     command=$1
     shift
@@ -118,7 +118,7 @@ test_refusing_master() {
   start_sentinels 1
   redis config set requirepass secret >"$dir/out"
   url=redis+sentinel://wrong:wrong@$sentinels/door
-  for words in "run a true" "status a" "break a"; do
+  for words in "run a true" "status a" "break --yes a"; do
     set -- $words
     command=$1
     shift
@@ -160,7 +160,7 @@ test_no_cluster() {
   first=$port
   start_server
   for seeds in 127.0.0.1:$first,127.0.0.1:$port 127.0.0.1:$port,127.0.0.1:$first; do
-    for words in "run a true" "run -n a true" "status a" "list" "break a"; do
+    for words in "run a true" "run -n a true" "status a" "list" "break --yes a"; do
       set -- $words
       command=$1
       shift
@@ -408,7 +408,7 @@ test_cluster() {
   waiter=$!
   eventually sh -c "[ \$(redis-cli -p $(on_node a) llen 'redisson_lock_queue:{a}') = 1 ]"
   expect 1 "$fairlock" run -n --url redis://127.0.0.1:$third a true
-  expect 0 "$fairlock" break --url redis+cluster://127.0.0.1:$third a
+  expect 0 "$fairlock" break --yes --url redis+cluster://127.0.0.1:$third a
   ends 79 $holder
   ends 0 $waiter
   # a Unix socket has one address
@@ -592,7 +592,7 @@ test_cluster_rules() {
   redis-cli -p $owner acl log reset >"$dir/out"
   expect 0 "$fairlock" list --url "$url"
   printed 'a: held by '
-  expect 0 "$fairlock" break --url "$url" a
+  expect 0 "$fairlock" break --yes --url "$url" a
   ends 79 $holder
   ends 0 $waiter
   [ -z "$(redis-cli -p $owner acl log)" ] || fail "refused: $(redis-cli -p $owner acl log | tr "\n" " ")"

@@ -100,6 +100,16 @@ static void print_waiter(const struct fairlock_report *report, void *context)
   if (report->place > 0) printf(" %s", word);
 }
 
+/* Ends the hold, whoever has it. Since 1.0 it can be named by its token. */
+static int force(const char *name)
+{
+#ifdef FAIRLOCK_FORMAT
+  return fairlock_force_release(&client, name, strlen(name), 0);
+#else
+  return fairlock_force_release(&client, name, strlen(name));
+#endif
+}
+
 static void obey(const char *line)
 {
   char name[128] = "";
@@ -121,7 +131,7 @@ static void obey(const char *line)
     fairlock_id(handle, id);
     printf("id %s\n", id);
   } else if (strcmp(verb, "force") == 0) {
-    int status = fairlock_force_release(&client, name, strlen(name));
+    int status = force(name);
     if (status == FAIRLOCK_OK) printf("forced\n");
     else printf("error %d\n", status);
   } else if (strcmp(verb, "inspect") == 0) {

@@ -9,4 +9,4 @@ s/^call('hset', meta, id, time\[1\] .. ' ' .. time\[2\] .. ' ' .. mode)$/call('h
 s/^\( *\)call(listens, channel, token .. .*patience)$/\1call(listens, channel, 'news')\n\1call(listens, channel, token .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience .. ' more')/
 
 ## lock/scripts/common.lua
-s/'token', token, 'holder', owner, 'released', released)/'token', token, 'holder', owner, 'released', released, 'later', token)/
+s/'lease', known)/'lease', known, 'later', token)/

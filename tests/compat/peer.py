@@ -301,6 +301,17 @@ def token_noted(stage):
 
 
 @check
+def lease_noted(stage):
+    """A lease that is noted with the token of the hold is the one it has, with a + if it is renewed."""
+    program = stage.program(lease_ms=40000)
+    for lease, words in (20000, "20000"), (0, "40000+"):
+        token = stage.holds(program, lease)
+        noted = (stage.note("lease") or "").split(" ", 1)
+        require(noted[0] != str(token) or noted[1:] in ([], [words]), "the lease is %s" % noted)
+        stage.releases(program)
+
+
+@check
 def release_noted(stage):
     """A release removes the lock hash, and `released` is its token."""
     program = stage.program()
@@ -595,6 +606,12 @@ def ask_unknown(stage):
 
 
 @check
+def ask_token(stage):
+    """So does one that is told a token: that asks a holder to release."""
+    stage.asks_when_told("1700000000000000")
+
+
+@check
 def ask_empty(stage):
     """So does one that is told nothing, by an empty message."""
     stage.asks_when_told("")
@@ -614,18 +631,34 @@ def ask_long(stage):
 
 @check
 def holder_is_deaf(stage):
-    """A holder ignores all messages."""
+    """A holder ignores all messages but its own token; that of another hold, too."""
     stage.others_hold()
     program = stage.program()
     stage.waits(program)
     stage.give(program.id, count=0, more="")
-    program.expect("held")
+    token = int(program.expect("held")[0])
     until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
-    for text in "0", "news", "", "%d %d 20000" % (stage.now_us(), stage.now_ms()):
+    for text in "0", "news", "", "%d %d 20000" % (stage.now_us(), stage.now_ms()), str(token - 1):
         stage.call("PUBLISH", stage.channel(program.id), text)
     time.sleep(0.5)
     require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
     stage.releases(program)
+
+
+@check
+def holder_is_asked(stage):
+    """A holder that is told its token, so asked to release, decides: it goes on, or releases."""
+    stage.others_hold()
+    program = stage.program()
+    stage.waits(program)
+    token = stage.give(program.id, count=0, more="")[0]
+    program.expect("held")
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    stage.call("PUBLISH", stage.channel(program.id), token)
+    time.sleep(0.5)
+    if stage.holders() == {program.id: "1"}:
+        stage.releases(program)
+    require(stage.holders() == {} and stage.note("released") == token, "the hold ends otherwise than by a release")
 
 
 # Handing over.

@@ -408,6 +408,26 @@ def commands(pair, server):
                 within(pair, "shown_wrong", int(said != wanted), 0)])
 
 
+def asking(pair, server):
+    """The command of the first asks a holder of the second, which may not know what that is: it goes
+    on, and so does a waiter that is told the same. One of Redisson's has no token, and is not asked."""
+    asker, told = pair.split("+")
+    with Line(server, "asking." + pair, [told, told]) as line:
+        url = "redis://127.0.0.1:%d" % server.port
+        status = subprocess.run([lab.BUILD + "/compat/" + asker + "/fairlock", "break", "--ask", "--url", url,
+                                 line.name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                check=False).returncode
+        waiter = line.redis.call("LINDEX", "redisson_lock_queue:{%s}" % line.name, 0)
+        channel = "redisson_lock__channel:{%s}:%s" % (line.name, waiter)
+        line.redis.call("PUBLISH", channel, line.tokens[0] or 1700000000000000)
+        silent = all(program.silent(0.3) for program in line.programs)
+        line.release(line.programs[0])
+        line.served(line.programs[1])
+        tokens = line.tokens
+    good = status == (told == "redisson") and (told == "redisson" or tokens[0] < tokens[1])
+    return report(good and silent, pair + ": asking", str((status, silent, tokens)))
+
+
 def last_in(pair):
     """Redisson does not see that a lock has become free, or a waiter died, unless one of our waiters
     wakes it: so there is one behind."""
@@ -468,7 +488,7 @@ def let_in(pair, server):
     return within(pair, "let_in_ms", ms, 6000)
 
 
-SCENES = [in_order, commands, killed_waiter, stopped_waiter, killed_holder, let_in]
+SCENES = [in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
 
 
 def plays(scene, pair):
@@ -477,6 +497,8 @@ def plays(scene, pair):
     one, other = pair.split("+")
     if scene == commands:
         return one != "redisson"
+    if scene == asking:
+        return one not in ("0.2", "redisson")
     return other != "redisson" or scene in (in_order, let_in)
 
 

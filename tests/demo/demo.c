@@ -324,7 +324,7 @@ static bool scene(struct contender *self, int number, bool meddle)
   if (!look_on_for(pace_ms / 2)) return false;
   if (number == 1 && meddle) {
     screen_event("meddling: the lock is forced away from %s", self->name);
-    fairlock_force_release(&observer, lock_name, strlen(lock_name));
+    fairlock_force_release(&observer, lock_name, strlen(lock_name), 0);
   }
   if (number == 2 && all[2].stage == WAITING) kill_contender(&all[2], "is next in line");
   if (!look_on_for(pace_ms / 2)) return false;

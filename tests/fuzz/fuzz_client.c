@@ -40,6 +40,7 @@ static struct witness witness;
 static struct fairlock_client client;
 static struct fairlock_config config;
 static struct fairlock handles[HANDLES];
+static struct fairlock_hold holds[HANDLES];
 static bool there[HANDLES], leaving[HANDLES];
 static unsigned users[HANDLES];                /* tasks inside a call */
 static unsigned begun[HANDLES], told[HANDLES]; /* operations that no call waits for */
@@ -427,6 +428,12 @@ static void began(unsigned which, int status)
   if (status == FAIRLOCK_PENDING) begun[which]++;
 }
 
+static void asked(struct fairlock *handle, void *context)
+{
+  CHECK(context == &config && inside());
+  CHECK(handle >= handles && handle < handles + HANDLES && handle->holds > 0);
+}
+
 static void put_in(unsigned which)
 {
   const struct witness_lock *lock = &witness_locks[which];
@@ -492,7 +499,8 @@ static int call(unsigned what, unsigned which)
   case 3:
     return fairlock_release(handle);
   case 4:
-    return fairlock_force_release(&client, lock->name, next() % 8 == 1 ? 0 : lock->size);
+    return fairlock_force_release(&client, lock->name, next() % 8 == 1 ? 0 : lock->size,
+                                  next() % 2);
   case 5:
     return fairlock_inspect(&client, lock->name, next() % 8 == 1 ? 0 : lock->size,
                             next() % 8 == 1 ? NULL : report, &config);
@@ -503,7 +511,7 @@ static int call(unsigned what, unsigned which)
     began(which, fairlock_start_release(handle));
     break;
   case 8:
-    began(which, next() % 2 ? fairlock_start_force_release(handle)
+    began(which, next() % 2 ? fairlock_start_force_release(handle, &holds[which])
                             : fairlock_start_inspect(handle, report, &config));
     break;
   case 9:
@@ -636,6 +644,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   config.lost_context = &config;
   config.ended = choices & 16 ? NULL : ended;
   config.ended_context = &told;
+  config.asked = choices & 32 ? asked : NULL;
+  config.asked_context = &config;
   hostile.selects = config.database > 0;
   start = now = 0xfffff000U;
   line = DOWN;

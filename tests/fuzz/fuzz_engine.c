@@ -50,7 +50,8 @@ enum { HANDLES = WITNESS_LOCKS, LEASE = 1000, RECEIVE_SPARE = 64 };
 /* What the caller knows of a handle, and what must follow from it. */
 struct caller {
   bool there;
-  bool asking;    /* an inspection or a force-release: has no hold and no queue entry */
+  bool asking; /* an inspection or a force-release: has no hold and no queue entry */
+  struct fairlock_hold hold;
   bool acquires;  /* the operation is to end with a hold */
   bool endless;   /* the wait has no limit, or the operation none that is known */
   bool touched;   /* by an operation in this step */
@@ -193,6 +194,12 @@ static void ended(struct fairlock *handle, int status, void *context)
   caller->under_way = false;
 }
 
+static void was_asked(struct fairlock *handle, void *context)
+{
+  CHECK(context == &config);
+  CHECK(handle->holds > 0 && callers[handle - handles].there);
+}
+
 static void began(struct caller *caller, uint32_t limit)
 {
   caller->under_way = true;
@@ -234,8 +241,10 @@ static int release(struct caller *caller, struct fairlock *handle)
 
 static int ask_something(struct caller *caller, struct fairlock *handle, bool inspect)
 {
-  int status = inspect ? fairlock_engine_inspect(handle, report, &reports, now)
-                       : fairlock_engine_force(handle, now);
+  caller->hold.token = handle->token;
+  int status = inspect              ? fairlock_engine_inspect(handle, report, &reports, now)
+               : handle->number % 2 ? fairlock_engine_ask(handle, &caller->hold, now)
+                                    : fairlock_engine_force(handle, &caller->hold, now);
   if (status == FAIRLOCK_PENDING) began(caller, FAIRLOCK_FOREVER);
   return status;
 }
@@ -668,6 +677,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   config.lost_context = &config;
   config.ended = ended;
   config.ended_context = &config;
+  config.asked = choices & 128 ? was_asked : NULL;
+  config.asked_context = &config;
   start = now = 0xfffff000U;
   unseen = 0;
   backlog_start = backlog_end = 0;

@@ -74,7 +74,7 @@ struct audit {
 
 static uint64_t state;
 static struct raw listener;
-static char sha[3][41], audit_sha[41];
+static char sha[4][41], audit_sha[41];
 
 static uint32_t below(uint32_t limit)
 {
@@ -213,6 +213,7 @@ static void load_scripts(void)
 {
   for (int i = 0; i < 2; i++)
     load_script(&fairlock_scripts[i], sha[i]);
+  load_script(&fairlock_break_script, sha[FAIRLOCK_SCRIPT_BREAK]);
   load_script(&fairlock_inspect_script, sha[FAIRLOCK_SCRIPT_INSPECT]);
   load(audit_script, sizeof audit_script - 1, audit_sha);
 }
@@ -336,6 +337,7 @@ static bool check_answer(const struct request *request, const struct audit *befo
     return CHECK(answer == -1 || answer == -2);
   }
   bool good = CHECK(answer == 1 || answer == 0);
+  if (request->script == FAIRLOCK_SCRIPT_BREAK) return good;
   bool leaves = request->mode == 0 && (answer == 1 || request->token[0] == 0);
   if (leaves) good &= CHECK(after->count[0] == 0);
   return good;
@@ -359,7 +361,7 @@ static struct request choose_request(void)
 {
   static const char *const own[] = {"c:1", "c:2", "c:3"};
   static char token[32];
-  struct request request = {(int)below(7) / 3, PICK(own), 0, 0, ""};
+  struct request request = {(int)below(8) / 2, PICK(own), 0, 0, ""};
   struct audit audit;
   look(&audit, request.id);
   (void)snprintf(token, sizeof token, "%s",
@@ -370,8 +372,9 @@ static struct request choose_request(void)
     request.mode = modes[below(sizeof modes / sizeof modes[0])];
     request.lease = 1000 + (int)below(30000);
     if (request.mode < 0) request.token = token;
-  } else {
-    request.mode = (int)below(2) - 1;
+  } else if (request.script == FAIRLOCK_SCRIPT_BREAK) {
+    request.mode = -1 - (int)below(2);
+    if (below(2) == 0) request.id = "*";
   }
   return request;
 }
@@ -468,7 +471,9 @@ static void test_wrong_types(void)
                                             {FAIRLOCK_SCRIPT_ACQUIRE, "c:1", -2, 1000, "5"},
                                             {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 0, "5"},
                                             {FAIRLOCK_SCRIPT_RELEASE, "c:1", 0, 0, ""},
-                                            {FAIRLOCK_SCRIPT_RELEASE, "c:1", -1, 0, ""},
+                                            {FAIRLOCK_SCRIPT_BREAK, "*", -1, 0, ""},
+                                            {FAIRLOCK_SCRIPT_BREAK, "c:1", -1, 0, "5"},
+                                            {FAIRLOCK_SCRIPT_BREAK, "*", -2, 0, ""},
                                             {FAIRLOCK_SCRIPT_INSPECT, "c:1", 0, 0, ""}};
   unsigned answers = 0;
   unsigned errors = 0;

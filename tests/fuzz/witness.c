@@ -162,10 +162,10 @@ static char script_named(const struct witness_element *element)
 {
   const struct fairlock_script *scripts[] = {&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE],
                                              &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE],
-                                             &fairlock_inspect_script};
-  for (int i = 0; i < 3; i++) {
-    if (is(element, scripts[i]->sha1)) return "ari"[i];
-    if (element->size == scripts[i]->size) return "ari"[i];
+                                             &fairlock_break_script, &fairlock_inspect_script};
+  for (int i = 0; i < 4; i++) {
+    if (is(element, scripts[i]->sha1)) return "arbi"[i];
+    if (element->size == scripts[i]->size) return "arbi"[i];
   }
   return 0;
 }
@@ -190,9 +190,24 @@ static bool take_numbers(const struct witness_element *argument, struct witness_
     const uint8_t *number = text + at + 1;
     const uint8_t *end = memchr(number, ' ', size - at - 1);
     size_t length = end != NULL ? (size_t)(end - number) : size - at - 1;
+    if (count == 2 && length > 0 && number[length - 1] == '+') length--; /* of the lease */
     if (count == 4 || !resp_parse_number(number, length, numbers[count++])) return false;
   }
   return count >= 3 && request->token >= 0;
+}
+
+/* "*", and no handle's number. */
+static bool take_anyone(const uint8_t *text, size_t size)
+{
+  return size == 1 && *text == '*';
+}
+
+/* A release has no lease; one of somebody else's hold has a mode, too. */
+static bool good_request(const struct witness_request *request)
+{
+  if (request->script == 'a') return good_acquire(request);
+  bool breaks = request->script == 'b';
+  return request->lease == 0 && request->mode <= -breaks && request->mode >= -2 * breaks;
 }
 
 /* It may begin or prolong a hold, which replicas have to acknowledge. */
@@ -218,16 +233,11 @@ static bool take_script(struct witness *witness)
   const struct witness_element *argument = &elements[7];
   if (witness->sent.count != 8 || argument->size > sizeof argument->text) return false;
   const uint8_t *space = memchr(argument->text, ' ', argument->size);
-  if (space == NULL ||
-      !take_id(witness, argument->text, (size_t)(space - argument->text), &request->number) ||
-      !take_numbers(argument, request))
-    return false;
-  /* a release has no lease, and one of somebody else's hold names no token */
-  bool good = request->script == 'a'
-                  ? good_acquire(request)
-                  : request->lease == 0 &&
-                        (request->mode == 0 || (request->mode == -1 && request->token == 0));
-  if (!good) return false;
+  if (space == NULL) return false;
+  size_t size = (size_t)(space - argument->text);
+  bool good_id = request->script == 'b' ? take_anyone(argument->text, size)
+                                        : take_id(witness, argument->text, size, &request->number);
+  if (!good_id || !take_numbers(argument, request) || !good_request(request)) return false;
   witness->wait_due = needs_wait(witness, request);
   return true;
 }
@@ -413,6 +423,7 @@ static void take_answer(struct witness *witness)
   if (request->script == 'i' || request->script == 'A' || superseded(witness, request)) return;
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
+  if (request->script == 'b') return;
   bool holds = elements[0].number == 1 && request->lease > 0;
   bool waits = holds && needs_wait(witness, request);
   if (elements[0].number != -2 && !waits) witness->answered |= bit(request->number);

@@ -322,7 +322,9 @@ static int run_script(const struct plan *plan)
   if (plan->operation == UNLOCK && wanted > 0)
     acquire = true; /* which keeps the rest of the hold */
   const struct fairlock_script *script =
-      &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+      plan->operation == FORCE
+          ? &fairlock_break_script
+          : &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   fairlock_unpack(&writer, script);
@@ -330,8 +332,8 @@ static int run_script(const struct plan *plan)
   int mode = plan->operation == FORCE ? -1 : plan->operation == LOCK ? 5000 : 0;
   if (acquire && held > 0) mode = -wanted;
   bool names_token = acquire ? held > 0 : plan->operation != FORCE;
-  snprintf(argument, sizeof argument, "%s %ld %d %d%s", me, server_ms() + 2000, mode,
-           acquire ? 20000 : 0, names_token ? " " TOKEN : "");
+  snprintf(argument, sizeof argument, "%s %ld %d %d%s", plan->operation == FORCE ? "*" : me,
+           server_ms() + 2000, mode, acquire ? 20000 : 0, names_token ? " " TOKEN : "");
   raw_send(&lab.redis, SCRIPT_CALL, text, names[1], argument);
   return raw_reply(&lab.redis) && lab.redis.count > 1 ? (int)lab.redis.element[1].integer : -1;
 }

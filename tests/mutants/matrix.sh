@@ -42,6 +42,7 @@ differential sim tests/sim/test_differential
 hostile_keys real tests/fuzz/hostile_keys
 scripts real tests/server/test_scripts
 rlock real tests/server/test_rlock
+break real tests/server/test_break
 acl real tests/server/test_acl
 errors real tests/server/test_errors
 names real tests/server/test_names

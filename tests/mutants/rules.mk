@@ -3,7 +3,7 @@
 MUTANTS_TEST := tests/mutants/test_mutants.sh
 SUITES += $(MUTANTS_TEST)
 $(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock \
-  $(BUILD)/redis-server
+  $(BUILD)/tests/server/test_break $(BUILD)/redis-server
 
 # What the kill matrix asks: the programs of matrix.sh.
 ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(DIFFERENTIAL) \

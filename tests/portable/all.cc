@@ -124,7 +124,8 @@ static void engine()
   CHECK(fairlock_engine_deadline(&engine, 1) <= 1000);
   CHECK(fairlock_engine_cancel(&door, 1) == FAIRLOCK_OK);
   CHECK(fairlock_engine_release(&door, 1) == FAIRLOCK_NOT_HELD);
-  CHECK(fairlock_engine_force(&door, 1) == FAIRLOCK_PENDING);
+  fairlock_hold hold = {};
+  CHECK(fairlock_engine_force(&door, &hold, 1) == FAIRLOCK_PENDING);
   fairlock_engine_fail(&engine, FAIRLOCK_UNREACHABLE);
   CHECK(fairlock_engine_wants(&engine, 1) == FAIRLOCK_CLOSE);
   CHECK(fairlock_engine_inspect(&door, ignore_report, nullptr, 1) == FAIRLOCK_IN_PROGRESS);
@@ -237,9 +238,13 @@ static void client(const char *service)
   CHECK(fairlock_start_inspect(&visitor, count_report, &holders) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
   CHECK(holders == 2);
-  CHECK(fairlock_start_force_release(&visitor) == FAIRLOCK_PENDING);
+  fairlock_hold hold = {};
+  CHECK(fairlock_start_ask(&visitor, &hold) == FAIRLOCK_PENDING);
+  CHECK(finish(&client, &visitor) == FAIRLOCK_BUSY);
+  CHECK(fairlock_ask(&client, "door", 4, 1) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_start_force_release(&visitor, &hold) == FAIRLOCK_PENDING);
   CHECK(finish(&client, &visitor) == FAIRLOCK_OK);
-  CHECK(fairlock_force_release(&client, "door", 4) == FAIRLOCK_NOT_HELD);
+  CHECK(fairlock_force_release(&client, "door", 4, 0) == FAIRLOCK_NOT_HELD);
   CHECK(fairlock_release(&door) == FAIRLOCK_LOST);
 
   fairlock_stop(&client);

@@ -161,7 +161,7 @@ static void holds(fair::client &client)
   CHECK(other.token() == 0);
 
   fair::hold lost(door);
-  CHECK(fairlock_force_release(client.native_handle(), "door", 4) == FAIRLOCK_OK);
+  CHECK(fairlock_force_release(client.native_handle(), "door", 4, 0) == FAIRLOCK_OK);
   CHECK(lost && lost.release() == FAIRLOCK_LOST && lost.status() == FAIRLOCK_LOST);
 }
 

@@ -136,6 +136,7 @@ static void leave_and_force(void)
 {
   static struct picture picture;
   static struct fairlock tool;
+  static struct fairlock_hold hold;
   EXPECT(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   AWAIT(queue_length(&redis, NAME) == 1, service_both(1));
   flush();
@@ -151,7 +152,7 @@ static void leave_and_force(void)
   EXPECT(finish_both(&tool), FAIRLOCK_OK);
   EXPECT(strcmp(picture.holder, other_id), 0);
   flush();
-  EXPECT(fairlock_start_force_release(&tool), FAIRLOCK_PENDING);
+  EXPECT(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
   int status = finish_both(&tool);
   /* the second time it is free */
   EXPECT(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD, true);

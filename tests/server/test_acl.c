@@ -94,7 +94,7 @@ static int use_all(const char *user, bool whole)
   static struct raw peer;
   static struct fairlock one, two;
   int denied = 0;
-  int status[12];
+  int status[13];
   open_client(&first, user);
   open_client(&second, user);
   CHECK_EQUAL(fairlock_init(&one, &first.client, "acl"), FAIRLOCK_OK);
@@ -114,7 +114,8 @@ static int use_all(const char *user, bool whole)
   status[4] = inspect(&first, "acl").status;
   status[5] = fairlock_release(&one);
   status[6] = await_result(&second, &two);
-  status[7] = fairlock_force_release(&first.client, "acl", 3);
+  status[12] = fairlock_ask(&first.client, "acl", 3, fairlock_token(&two));
+  status[7] = fairlock_force_release(&first.client, "acl", 3, 0);
   status[8] = fairlock_release(&two);
   if (fairlock_remaining_ms(&one) > 0) (void)fairlock_release(&one);
   uproot_peer(&(struct raw){.socket = -1});
@@ -123,7 +124,7 @@ static int use_all(const char *user, bool whole)
   uproot_peer(&peer);
   status[10] = fairlock_deinit(&two);
   status[11] = fairlock_deinit(&one);
-  for (int i = 0; i < 12; i++) {
+  for (int i = 0; i < 13; i++) {
     denied += status[i] == FAIRLOCK_DENIED;
     int expected = i == 8 ? FAIRLOCK_LOST : i == 9 ? FAIRLOCK_BUSY : FAIRLOCK_OK;
     if (whole) CHECK_EQUAL(status[i], expected);
@@ -321,14 +322,14 @@ static void test_token_stays(void)
   make_user("denied", keys_rule, channels_rule, "hset");
   open_client(&client, "denied");
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
-  CHECK(
-      raw_run(&redis, "HSET fairlock:{acl} token 9000000000000000 a:1 1 b:1 1 c:1 1 d:1 1 e:1 1"));
+  CHECK(raw_run(&redis,
+                "HSET fairlock:{acl} token 9000000000000000 a:1 1 b:1 1 c:1 1 d:1 1 e:1 1 f:1 1"));
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_DENIED);
   CHECK_EQUAL(raw_number(&redis, "HGET fairlock:{acl} token"), 9000000000000000);
   CHECK(raw_run(&redis, "ACL SETUSER denied +hset"));
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL((int64_t)fairlock_token(&handle), 9000000000000001);
-  CHECK_EQUAL(raw_number(&redis, "HLEN fairlock:{acl}"), 3);
+  CHECK_EQUAL(raw_number(&redis, "HLEN fairlock:{acl}"), 4);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   client_close(&client);

@@ -53,14 +53,16 @@ static void ask_all(struct fairlock *handle)
   REFUSED(fairlock_cancel(handle));
   REFUSED(fairlock_release(handle));
   REFUSED(fairlock_start_release(handle));
-  REFUSED(fairlock_start_force_release(handle));
+  REFUSED(fairlock_start_force_release(handle, NULL));
+  REFUSED(fairlock_start_ask(handle, NULL));
   REFUSED(fairlock_start_inspect(handle, report, NULL));
   REFUSED(fairlock_start_deinit(handle));
   REFUSED(fairlock_deinit(handle));
   REFUSED(fairlock_connect(&client.client));
   REFUSED(fairlock_follow(&client.client, &topology));
   REFUSED(fairlock_init(&other, &client.client, "other"));
-  REFUSED(fairlock_force_release(&client.client, "door", 4));
+  REFUSED(fairlock_force_release(&client.client, "door", 4, 0));
+  REFUSED(fairlock_ask(&client.client, "door", 4, 0));
   REFUSED(fairlock_inspect(&client.client, "door", 4, report, NULL));
   REFUSED(fairlock_last_error(&client.client));
   EXPECT(fairlock_poll(&client.client, 1000) > 60000);

@@ -90,7 +90,7 @@ static void use_name(const void *name, size_t size, const char *client_id)
   CHECK_EQUAL(fairlock_release(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&second, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_force_release(&one.client, name, size), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&one.client, name, size, 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_LOST);
   CHECK_EQUAL(fairlock_deinit(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
@@ -192,7 +192,7 @@ static void test_too_long(void)
   one.config.receive_size = FAIRLOCK_RECEIVE_SIZE(100, 0);
   client_start(&one);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, name, 101), FAIRLOCK_TOO_LONG);
-  CHECK_EQUAL(fairlock_force_release(&one.client, name, 101), FAIRLOCK_TOO_LONG);
+  CHECK_EQUAL(fairlock_force_release(&one.client, name, 101, 0), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_inspect(&one.client, name, 101, picture_report, NULL), FAIRLOCK_TOO_LONG);
   CHECK_EQUAL(fairlock_read_counters(&one.client).connects, 0);
   CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, name, 100), FAIRLOCK_OK);

@@ -9,6 +9,7 @@
 
 static struct client here;
 static struct client there;
+static struct fairlock_hold anyone;
 static struct fairlock mine;
 static struct fairlock other; /* of another client */
 
@@ -215,12 +216,12 @@ static void test_reentry_lease(void)
 static void test_force_unlock(void)
 {
   open_both("force");
-  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5, 0), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   service_for(&there, 100);
-  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5, 0), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
   CHECK_EQUAL(atomic_load(&here.losses), 1);
@@ -296,7 +297,7 @@ static void test_async(void)
   CHECK_EQUAL(fairlock_start_acquire(&other, 200, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_TIMEOUT);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  CHECK_EQUAL(fairlock_start_force_release(&other), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_force_release(&other, &anyone), FAIRLOCK_IN_PROGRESS);
   service_for(&there, 50);
   CHECK_EQUAL(fairlock_start_release(&mine), FAIRLOCK_PENDING);
   CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
@@ -307,9 +308,9 @@ static void test_async(void)
   CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   CHECK(picture.held);
   CHECK(picture.token == fairlock_token(&other));
-  CHECK_EQUAL(fairlock_start_force_release(&mine), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_start_force_release(&mine, &anyone), FAIRLOCK_PENDING);
   CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_start_force_release(&mine), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_start_force_release(&mine, &anyone), FAIRLOCK_PENDING);
   CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_start_release(&other), FAIRLOCK_PENDING);
   CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_LOST);
@@ -343,7 +344,7 @@ static void test_wrong_task(void)
   CHECK_EQUAL(pthread_join(thread, &status), 0);
   CHECK_EQUAL(*(int *)status, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_WRONG_TASK);
-  CHECK_EQUAL(fairlock_force_release(&there.client, "task", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "task", 4, 0), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&other, 0, 1000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&other), FAIRLOCK_OK);
   fairlock_client_deinit(&here.client); /* with a hold that nobody can release any more */
@@ -365,7 +366,7 @@ static void test_invalid(void)
   CHECK_EQUAL(fairlock_start_acquire(&mine, 0, 99), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&here.client, "invalid", 7, NULL, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&here.client, "", 0, picture_report, NULL), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_force_release(&here.client, NULL, 3), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_force_release(&here.client, NULL, 3, 0), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_LEASE_MIN_MS), FAIRLOCK_OK);
   (void)fairlock_release(&mine);
   CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_DURATION_MAX_MS, FAIRLOCK_DURATION_MAX_MS),
@@ -386,7 +387,7 @@ static void test_deinit_held(void)
   CHECK_EQUAL(fairlock_deinit(&mine), FAIRLOCK_IN_PROGRESS);
   CHECK(fairlock_remaining_ms(&mine) > 0);
   CHECK_EQUAL(fairlock_start_inspect(&mine, picture_report, NULL), FAIRLOCK_IN_PROGRESS);
-  CHECK_EQUAL(fairlock_start_force_release(&mine), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_force_release(&mine, &anyone), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   close_both("deinit");
 }
@@ -434,7 +435,7 @@ static void test_connect(void)
   CHECK_EQUAL(fairlock_acquire(&other, 500, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
   CHECK(now_ms() - began >= 490);
   CHECK_EQUAL(inspect(&there, "nobody").status, FAIRLOCK_UNREACHABLE);
-  CHECK_EQUAL(fairlock_force_release(&there.client, "nobody", 6), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_force_release(&there.client, "nobody", 6, 0), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_deinit(&other), FAIRLOCK_OK);
   client_close(&there);
 }

@@ -23,6 +23,7 @@ static void test_sha1(void)
   begin();
   load(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
   load(&fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE]);
+  load(&fairlock_break_script);
   load(&fairlock_inspect_script);
 }
 
@@ -47,14 +48,21 @@ static void test_malformed(void)
       "id 9000000000000 123456789012345678901234567890 30000",
       "id 9000000000000 0 30000 abc",
       "id 9000000000000 0 30000 1 1",
+      "id 9000000000000 0 30000++",
+      "id 9000000000000 0 +",
+      "id 9000000000000 0 30000+ abc",
   };
   begin();
   load(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
   load(&fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE]);
-  for (size_t i = 0; i < 2 * (sizeof arguments / sizeof arguments[0]); i++) {
-    const char *argument = arguments[i / 2];
-    bool answered = raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s",
-                            fairlock_scripts[i % 2].sha1, argument);
+  load(&fairlock_break_script);
+  const struct fairlock_script *scripts[] = {&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE],
+                                             &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE],
+                                             &fairlock_break_script};
+  for (size_t i = 0; i < 3 * (sizeof arguments / sizeof arguments[0]); i++) {
+    const char *argument = arguments[i / 3];
+    bool answered =
+        raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", scripts[i % 3]->sha1, argument);
     bool said = strstr(redis.element[0].text, "ERR malformed request") != NULL;
     if (!CHECK(!answered && said)) printf("# \"%s\": %s\n", argument, redis.element[0].text);
     CHECK_EQUAL(raw_number(&redis, "DBSIZE"), 0);

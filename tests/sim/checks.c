@@ -84,7 +84,7 @@ static struct lock *lock_named(const struct world *world, struct text name)
   return index < world->profile.locks ? &world->locks[index] : NULL;
 }
 
-/* What common.lua takes; of a Redisson script only the id. */
+/* What common.lua takes; of a Redisson script only the id, and of one that breaks none. */
 struct asked {
   struct text id;
   int64_t mode;
@@ -108,12 +108,15 @@ static struct asked asked_for(const struct execution *execution, int script)
     size += space != NULL;
     rest = (struct text){rest.data + size, rest.size - size};
   }
-  asked.id = words[0];
+  /* the id of a holder is not that of who asks */
+  if (script == FAIRLOCK_SCRIPT_BREAK) asked.id.size = 0;
+  else asked.id = words[0];
   (void)resp_parse_number(words[2].data, words[2].size, &asked.mode);
+  if (words[3].size > 0 && words[3].data[words[3].size - 1] == '+') words[3].size--;
   asked.lease_ms = number_of(words[3]);
   asked.token = number_of(words[4]);
-  asked.forces = !asked.acquires && asked.mode < 0;
-  asked.releases = !asked.acquires && asked.mode == 0;
+  asked.forces = script == FAIRLOCK_SCRIPT_BREAK && asked.mode == -1;
+  asked.releases = script == FAIRLOCK_SCRIPT_RELEASE;
   return asked;
 }
 
@@ -123,6 +126,7 @@ static int script_index(const struct execution *execution)
   for (int i = 0; i < 2; i++) {
     if (memcmp(execution->sha1, fairlock_scripts[i].sha1, 40) == 0) return i;
   }
+  if (memcmp(execution->sha1, fairlock_break_script.sha1, 40) == 0) return FAIRLOCK_SCRIPT_BREAK;
   return memcmp(execution->sha1, fairlock_inspect_script.sha1, 40) == 0 ? FAIRLOCK_SCRIPT_INSPECT
                                                                         : -1;
 }
@@ -209,9 +213,22 @@ static void follow_stray(struct world *world, struct lock *lock, const struct ex
                      INT64_MAX);
 }
 
+/* Who asks changes nothing, and who names a hold ends no other. token: of the hold until now. */
+static void check_broken(struct world *world, const struct lock *lock,
+                         const struct execution *execution, const struct asked *asked,
+                         uint64_t token)
+{
+  const struct value *values = execution->reply->values;
+  bool done = values[0].kind != VALUE_ERROR && values[1].integer == 1;
+  if (!asked->forces && execution->wrote)
+    world_fail(world, "%s: asking has changed something", lock->text[0]);
+  if (asked->forces && done && asked->token != 0 && asked->token != token)
+    world_fail(world, "%s: another hold than the one that was named was ended", lock->text[0]);
+}
+
 void check_execution(struct world *world, const struct execution *execution)
 {
-  static const char *const names[] = {"redisson", "acquire", "release", "inspect"};
+  static const char *const names[] = {"redisson", "acquire", "release", "break", "inspect"};
   struct lock *lock = lock_named(world, execution->keys[0]);
   int script = script_index(execution);
   world->counters.scripts++;
@@ -226,7 +243,7 @@ void check_execution(struct world *world, const struct execution *execution)
   }
   bool refused = execution->reply->values[0].kind == VALUE_ERROR;
   bool lacks = (world->profile.faults & (FAULT_EVICT | FAULT_DENY)) != 0;
-  if (refused && script == FAIRLOCK_SCRIPT_RELEASE && !lacks)
+  if (refused && (asked.releases || asked.forces) && !lacks)
     check_whole(world, execution->reply->values[0].text);
   if (script == FAIRLOCK_SCRIPT_ACQUIRE && party != NULL && execution->client->owner != NULL)
     progress_asked(party, execution->client->owner);
@@ -246,6 +263,7 @@ void check_execution(struct world *world, const struct execution *execution)
   bool same = holder == lock->holder && token == lock->token;
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   int64_t expires = hash != NULL ? hash->expires : 0;
+  if (script == FAIRLOCK_SCRIPT_BREAK) check_broken(world, lock, execution, &asked, token);
   /* refused half-way, it has left the hold a millisecond */
   if (asked.forces && holder != NULL && (!same || expires < lock->expires))
     belief_end_by_force(holder, token, expiry_time(lock->expires, world->jump));
@@ -263,7 +281,7 @@ void check_execution(struct world *world, const struct execution *execution)
   check_idle(world, lock);
   check_covers(lock);
   bool free_now = lock->holder == NULL;
-  bool hands_over = script == FAIRLOCK_SCRIPT_RELEASE || (asked.acquires && asked.mode >= 0);
+  bool hands_over = asked.releases || asked.forces || (asked.acquires && asked.mode >= 0);
   if (free_now && world_ordered(world) && script >= 0 && hands_over && !refused && !void_one)
     check_handover(world, lock);
 }

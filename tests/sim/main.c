@@ -54,10 +54,10 @@ static void print_total(void)
   printf("# %llu fail-overs, %llu requests to a server that was no master, %llu unsynced\n",
          (unsigned long long)c->moves, (unsigned long long)c->strays,
          (unsigned long long)c->unsynced);
-  printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced\n",
+  printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced, %llu asked\n",
          (unsigned long long)c->losses, (unsigned long long)c->unknowns,
          (unsigned long long)c->timeouts, (unsigned long long)c->failures,
-         (unsigned long long)c->forced);
+         (unsigned long long)c->forced, (unsigned long long)c->asked);
 }
 
 /* One world. True when all promises were kept. */

@@ -71,6 +71,17 @@ static void on_lost(struct fairlock *handle, void *context)
   check_lost(party);
 }
 
+/* An operator asks: one that has given up belief, or begun another hold, is not asked. */
+static void on_asked(struct fairlock *handle, void *context)
+{
+  struct party *party = (struct party *)(void *)((char *)handle - offsetof(struct party, handle));
+  struct world *world = context;
+  world->counters.asked++;
+  TRACE(world, "%s is asked to release %s", party->id, party->lock->text[0]);
+  if (handle->holds == 0)
+    world_fail(world, "%s is asked, and does not hold %s", party->id, party->lock->text[0]);
+}
+
 /* Acquiring */
 
 static uint32_t choose_wait(struct world *world)
@@ -211,9 +222,18 @@ static void ask(struct party *party)
   bool force =
       (world->profile.faults & FAULT_FORCE) && !world->calm && random_chance(&world->random, 300);
   uint32_t now = device_clock(party->device);
-  int status = force ? fairlock_engine_force(&party->handle, now)
-                     : fairlock_engine_inspect(&party->handle, on_report, party, now);
-  TRACE(world, "%s %s: %s", party->id, force ? "forces" : "inspects", fairlock_status_name(status));
+  bool asks = !force && random_chance(&world->random, 300);
+  /* the present hold, an earlier one, or any */
+  uint64_t tokens[] = {party->lock->token, party->handle.token, 0};
+  party->hold = (struct fairlock_hold){.token = tokens[random_below(&world->random, 3)]};
+  int status = force  ? fairlock_engine_force(&party->handle, &party->hold, now)
+               : asks ? fairlock_engine_ask(&party->handle, &party->hold, now)
+                      : fairlock_engine_inspect(&party->handle, on_report, party, now);
+  TRACE(world, "%s %s: %s", party->id,
+        force  ? "forces"
+        : asks ? "asks"
+               : "inspects",
+        fairlock_status_name(status));
   if (status == FAIRLOCK_PENDING) started(party, JOB_ASK, 10000);
   else if (status == FAIRLOCK_IN_PROGRESS) rest(party); /* a leave goes on */
   else bad_status(party, "ask", status);
@@ -322,5 +342,7 @@ void program_start(struct party *party)
   device->config.lost_context = party->world;
   device->config.ended = on_ended;
   device->config.ended_context = party->world;
+  if (device->index % 3 == 0) device->config.asked = on_asked;
+  device->config.asked_context = party->world;
   rest(party);
 }

@@ -458,8 +458,9 @@ static void test_expiry(void)
 
 /* The scripts */
 
-static char *sources[7]; /* acquire, release, inspect, and Redisson's */
-static size_t source_sizes[7];
+static char *sources[8]; /* acquire, release, inspect, Redisson's four, and break */
+#define BREAK 7
+static size_t source_sizes[8];
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -513,10 +514,11 @@ static char *included(char *text, const char *name)
 static void load_sources(void)
 {
   static const char *const files[] = {"lock/scripts/acquire.lua", "lock/scripts/release.lua",
-                                      "lock/scripts/inspect.lua"};
+                                      "lock/scripts/inspect.lua", "lock/scripts/break.lua"};
   size_t size;
-  for (int i = 0; i < 7; i++) {
-    char *text = i < 3 ? read_file(files[i], &size) : strdup(redisson_script(i - 3));
+  for (int i = 0; i < 8; i++) {
+    bool own = i < 3 || i == BREAK;
+    char *text = own ? read_file(files[i == BREAK ? 3 : i], &size) : strdup(redisson_script(i - 3));
     if (text == NULL) abort();
     text = included(included(text, "common.lua"), "hand_over.lua");
     sources[i] = replaced(timeless(text), "redis.CALL", "redis.call");
@@ -609,13 +611,17 @@ static bool step_of_ours(int id)
   int lease = acquires ? leases[random_below(random, 3)] : 0;
   if (acquires && kind > 1)
     mode = kind == 2 ? -random_between(random, 1, 3) : timeouts[random_below(random, 3)];
-  else if (!acquires && kind == 0) mode = -1;
-  bool names = acquires ? mode < 0 || random_chance(random, 200) : kind > 2;
-  size_t size = (size_t)snprintf(argument, sizeof argument, "%s %lld %lld %d", ids[id],
-                                 (long long)expires, (long long)mode, lease);
+  bool breaks = !acquires && kind < 2;
+  if (breaks) mode = -random_between(random, 1, 2);
+  bool names = acquires ? mode < 0 || random_chance(random, 200) : kind > 2 || kind == 0;
+  size_t size =
+      (size_t)snprintf(argument, sizeof argument, "%s %lld %lld %d%s",
+                       breaks && random_chance(random, 700) ? "*" : ids[id], (long long)expires,
+                       (long long)mode, lease, acquires && random_chance(random, 500) ? "+" : "");
   if (names && token != 0)
     snprintf(argument + size, sizeof argument - size, " %lld", (long long)token);
-  if (!run_script(acquires ? 0 : 1, (const char *const[]){argument, NULL}, true)) return false;
+  int script = acquires ? 0 : breaks ? BREAK : 1;
+  if (!run_script(script, (const char *const[]){argument, NULL}, true)) return false;
   if (acquires) keep_token(id);
   return true;
 }

@@ -209,6 +209,7 @@ struct party {
 
   /* The program. */
   struct fairlock handle;
+  struct fairlock_hold hold; /* that it breaks, or asks for */
   enum job job;
   uint32_t stamp; /* of the job's next step */
   bool last;      /* the release ends the hold */
@@ -266,7 +267,7 @@ struct redisson;
 
 struct counters {
   uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects,
-      redisson_grants, forced, waiting_us, moves, unsynced, strays;
+      redisson_grants, forced, waiting_us, moves, unsynced, strays, asked;
 };
 
 struct world {

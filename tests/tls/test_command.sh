@@ -50,7 +50,7 @@ test_commands() {
   expect 0 "$fairlock" list
   printed 'a: held by '
   expect 1 "$fairlock" run -n a true
-  expect 0 "$fairlock" break a
+  expect 0 "$fairlock" break --yes a
   ends 79 $holder
   ends 0 $waiter
   # a hold outlasts a break of its connection
@@ -70,7 +70,7 @@ test_commands() {
 untrusted() {
   words=$1
   shift
-  for command in "run a true" "run -w 600 a true" "status a" "watch a" "list a" "break a"; do
+  for command in "run a true" "run -w 600 a true" "status a" "watch a" "list a" "break --yes a"; do
     set -- "$@"
     expect 77 "$fairlock" ${command%% *} "$@" ${command#* }
     said "$FAIRLOCK_URL: the server's certificate is not trusted, or ours is not: $words"

@@ -53,12 +53,15 @@ inspect=$(text inspect)
 words=$(text status)
 inspect_text=$(($(object_size scripts inspect) + $(object_size scripts nothing) + \
   $(object_size scripts fairlock_inspect_script)))
+break_text=$(($(object_size scripts break_before) + $(object_size scripts break_after) + \
+  $(object_size scripts fairlock_break_script)))
 echo "flash, bytes of text ($cc $*)"
 row "codec" "$codec" 1536
 row "engine" "$engine"
-row "scripts acquire and release" $((scripts - inspect_text))
+row "scripts acquire and release" $((scripts - inspect_text - break_text))
 row "blocking and polling functions" "$client"
 row "inspection, if it is used" $((inspect + inspect_text))
+row "breaking, if it is used" $(($(text break) + break_text))
 row "servers that move, if they are followed" "$(text topology)" 1228
 row "a log, if it is kept" "$(text events)"
 row "statuses in words, if they are used" "$words"

@@ -56,7 +56,7 @@ void test_told_of_each_operation(void)
   CHECK(told_of_a(FAIRLOCK_OK));
   release_a();
   CHECK(told_of_a(FAIRLOCK_OK));
-  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
   drain();
   answer(0, 0, 0);
   CHECK(told_of_a(FAIRLOCK_NOT_HELD));

@@ -1,20 +1,7 @@
 /*
- * Inspections, and releases by force.
+ * Inspections.
  */
 #include "engine_tests.h"
-
-void test_force_release(void)
-{
-  begin();
-  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
-  CHECK(sends(" -1 0\r\n"));
-  answer(1, 0, 0);
-  CHECK_EQUAL(a.result, FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
-  drain();
-  answer(0, 0, 0);
-  CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
-}
 
 static struct fairlock_report reports[4];
 static char ids[4][16];
@@ -51,6 +38,49 @@ void test_inspect(void)
   CHECK(reports[1].ours && reports[1].alive && reports[1].listens && strcmp(ids[1], "w:1") == 0);
   CHECK(!reports[1].later && !reports[2].later);
   CHECK(!reports[2].ours && reports[2].alive && !reports[2].listens && strcmp(ids[2], "w:2") == 0);
+}
+
+/* A holder's lease, and when it was heard last: {ttl, kind, hold count}, and what follows. */
+void test_inspect_holder(void)
+{
+  static const struct {
+    const char *ttl, *kind, *count;
+    uint32_t lease_ms;
+    int64_t unheard_ms;
+    bool listens, renews, alive;
+  } rows[] = {
+      /* 30000 * 8 + 7: it listens and renews */
+      {"30000", "240007", "1", 30000, 0, true, true, true},
+      {"20000", "240007", "1", 30000, 10000, true, true, true},
+      {"10000", "240005", "1", 30000, 20000, false, true, true},
+      {"9999", "240005", "1", 30000, 20001, false, true, false},
+      {"0", "240007", "1", 30000, 30000, true, true, false},
+      {"1000", "240001", "1", 30000, 29000, false, false, true},
+      {"30001", "240007", "1", 30000, -1, true, true, true},
+      {"-1", "240007", "1", 30000, -1, true, true, true},
+      {"1000", "1", "0", 0, -1, false, false, true},
+      {"1000", "0", "1", 0, -1, false, false, true},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    begin();
+    reported = 0;
+    CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+    drain();
+    feed("*6\r\n:");
+    feed(rows[i].ttl);
+    feed("\r\n$2\r\n42\r\n:");
+    feed(rows[i].kind);
+    feed("\r\n:");
+    feed(rows[i].count);
+    feed("\r\n:0\r\n$3\r\nh:1\r\n");
+    CHECK_EQUAL(reported, 1);
+    CHECK_EQUAL(reports[0].lease_ms, rows[i].lease_ms);
+    CHECK_EQUAL(reports[0].unheard_ms, rows[i].unheard_ms);
+    CHECK_EQUAL(reports[0].listens, rows[i].listens);
+    CHECK_EQUAL(reports[0].renews, rows[i].renews);
+    CHECK_EQUAL(reports[0].alive, rows[i].alive);
+    CHECK_EQUAL(reports[0].ours, rows[i].kind[0] != '0');
+  }
 }
 
 /* A waiter of a later release, whose note cannot be read here. */

@@ -217,7 +217,7 @@ void test_arguments(void)
               FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_engine_release(&b, now), FAIRLOCK_NOT_HELD);
   CHECK_EQUAL(fairlock_engine_cancel(&b, now), FAIRLOCK_NOT_HELD);
-  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 1000, now), FAIRLOCK_IN_PROGRESS);

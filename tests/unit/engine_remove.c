@@ -116,7 +116,7 @@ void test_remove_in_the_middle_of_a_request(void)
   config.send_size = FAIRLOCK_SEND_MIN;
   config.offline_ms = engine.offline_ms = 100;
   greet();
-  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
   fairlock_engine_output(&engine, &size, now);
   fairlock_engine_sent(&engine, size);
   pass(100);

@@ -33,7 +33,7 @@ void test_released_token_is_named(void)
   answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
-  CHECK(sends(" 0 30000 77\r\n"));
+  CHECK(sends(" 0 30000+ 77\r\n"));
 }
 
 /*

@@ -133,7 +133,7 @@ void test_messages_to_an_idle_handle(void)
 void test_message_without_a_subscription(void)
 {
   begin();
-  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
   drain();
   answer(1, 0, 0);
   grant(CHANNEL("1"), "99", 0);

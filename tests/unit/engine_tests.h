@@ -198,6 +198,16 @@ void test_long_round_trip_is_forgotten(void);
 
 /* engine_inspect.c */
 void test_force_release(void);
+void test_force_release_again(void);
+void test_ask(void);
+void test_asked(void);
+void test_asked_for_another_hold(void);
+void test_asked_nobody(void);
+void test_asked_while_waiting(void);
+void test_asked_after_a_break(void);
+void test_asked_and_denied(void);
+void test_renewal_is_announced(void);
+void test_inspect_holder(void);
 void test_inspect(void);
 void test_inspect_later_release(void);
 void test_inspect_oddities(void);

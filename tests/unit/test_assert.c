@@ -168,7 +168,12 @@ static void call_take_over(void)
 
 static void call_force_release(void)
 {
-  (void)fairlock_force_release(client, "door", 4);
+  (void)fairlock_force_release(client, "door", 4, 0);
+}
+
+static void call_ask(void)
+{
+  (void)fairlock_ask(client, "door", 4, 0);
 }
 
 static void call_inspect(void)
@@ -188,7 +193,12 @@ static void call_start_release(void)
 
 static void call_start_force_release(void)
 {
-  (void)fairlock_start_force_release(handle);
+  (void)fairlock_start_force_release(handle, NULL);
+}
+
+static void call_start_ask(void)
+{
+  (void)fairlock_start_ask(handle, NULL);
 }
 
 static void call_start_inspect(void)
@@ -269,10 +279,12 @@ static const struct {
              CALL(cancel),
              CALL(take_over),
              CALL(force_release),
+             CALL(ask),
              CALL(inspect),
              CALL(start_acquire),
              CALL(start_release),
              CALL(start_force_release),
+             CALL(start_ask),
              CALL(start_inspect),
              CALL(start_deinit),
              CALL(result),

@@ -28,6 +28,7 @@ static const struct fairlock_config config = {.receive_buffer = receive_buffer,
                                               .client_id = "id"};
 static struct fairlock_client client;
 static struct fairlock handle;
+static struct fairlock_hold anyone;
 static const char *hello = GREETING; /* what the server says first */
 static const char *says;             /* NULL: the connection is closed */
 static size_t sent;
@@ -102,7 +103,7 @@ static void test_bad_names(void)
 {
   set_up();
   CHECK_EQUAL(fairlock_init(&handle, &client, NULL), FAIRLOCK_INVALID);
-  CHECK_EQUAL(fairlock_force_release(&client, "", 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_force_release(&client, "", 0, 0), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&client, "", 0, report, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, NULL, NULL), FAIRLOCK_INVALID);
   CHECK_EQUAL(sent, 0);
@@ -116,7 +117,8 @@ static void test_nobody_there(void)
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_UNREACHABLE);
-  CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_force_release(&client, "door", 4, 0), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_ask(&client, "door", 4, 0), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sent, 0);
   fairlock_client_deinit(&client);
 }
@@ -264,7 +266,8 @@ static int connect_beside_another_task(void *context, uint32_t timeout_ms)
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, 1000), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_IN_PROGRESS);
-  CHECK_EQUAL(fairlock_start_force_release(&handle), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_IN_PROGRESS);
@@ -350,6 +353,15 @@ static void test_hold(void)
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_hold_count(&handle), 0);
+  /* somebody else's hold: it is ended, then one cannot be asked */
+  CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_PENDING);
+  says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_PENDING);
+  says = "*3\r\n:0\r\n:1\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_BUSY);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
   fairlock_client_deinit(&client);
 }
@@ -607,7 +619,7 @@ static void test_told_of_what_nobody_waits_for(void)
   says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_try_acquire(&handle, 60000), FAIRLOCK_OK);
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
-  CHECK_EQUAL(fairlock_force_release(&client, "gate", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_force_release(&client, "gate", 4, 0), FAIRLOCK_OK);
   CHECK_EQUAL(told, 0);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
   says = "*3\r\n:1\r\n:0\r\n:1000\r\n";
@@ -706,7 +718,8 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_start_force_release(&handle), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_force_release(&handle, &anyone), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_start_ask(&handle, &anyone), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_inspect(&handle, report, NULL), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_start_deinit(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_FORKED);
@@ -714,7 +727,8 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
-  CHECK_EQUAL(fairlock_force_release(&client, "door", 4), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_force_release(&client, "door", 4, 0), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_ask(&client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, report, NULL), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_last_error(&client), FAIRLOCK_FORKED);
   CHECK(fairlock_poll(&client, 1000) > 60000);

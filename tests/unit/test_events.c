@@ -15,7 +15,7 @@ static void note(enum fairlock_log_event event, int status, const char *text, vo
   static const char *const names[] = {
       [FAIRLOCK_LOG_CONNECTED] = "connected",       [FAIRLOCK_LOG_NOT_CONNECTED] = "not connected",
       [FAIRLOCK_LOG_DISCONNECTED] = "disconnected", [FAIRLOCK_LOG_REDIRECTED] = "redirected",
-      [FAIRLOCK_LOG_REFUSED] = "refused",
+      [FAIRLOCK_LOG_REFUSED] = "refused",           [FAIRLOCK_LOG_ASKED] = "asked",
   };
   const char *const words[] = {names[event],
                                " ",
@@ -224,6 +224,43 @@ static void test_hold(void)
   CHECK(tells("connected OK\n"));
 }
 
+/* A message whose text is an array. */
+static void push_nested(const char *channel, const char *text)
+{
+  uint8_t bytes[256];
+  struct resp_writer writer;
+  resp_writer_init(&writer, bytes, sizeof bytes - 1, 0);
+  resp_write_header(&writer, RESP_PUSH, 3);
+  resp_write_bulk(&writer, "message", 7);
+  resp_write_bulk(&writer, channel, strlen(channel));
+  resp_write_header(&writer, RESP_ARRAY, 1);
+  resp_write_bulk(&writer, text, strlen(text));
+  bytes[writer.used] = 0;
+  feed((char *)bytes);
+}
+
+/* A holder is asked by the token of its hold, whether or not it wants to be told. */
+static void test_asked(void)
+{
+  set_up_logged();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  push("subscribe", CHANNEL("1"), NULL);
+  push("message", CHANNEL("1"), "77"); /* it does not hold yet */
+  answer(1, 77, 0);
+  CHECK(tells("connected OK\n"));
+  push("message", CHANNEL("1"), "77");
+  CHECK(tells("asked OK 77\n"));
+  push("message", CHANNEL("1"), "76");
+  push("message", CHANNEL("1"), "77 1 5000");
+  push("message", CHANNEL("1"), "x");
+  push("message", CHANNEL("2"), "77");
+  push("other", CHANNEL("1"), "77");
+  push_nested(CHANNEL("1"), "77");
+  CHECK(tells(""));
+}
+
 /* With servers that move */
 
 static bool aim(void *context, const char *where)
@@ -323,6 +360,7 @@ const struct check_test check_tests[] = {{"events: connections", test_connection
                                          {"events: refused requests", test_refused_requests},
                                          {"events: refused at length", test_refused_at_length},
                                          {"events: hold", test_hold},
+                                         {"events: asked", test_asked},
                                          {"events: Sentinel", test_sentinel},
                                          {"events: cluster", test_cluster},
                                          {"events: replicas", test_replicas},

@@ -235,7 +235,12 @@ static int call_deinit(void)
 
 static int call_force_release(void)
 {
-  return fairlock_force_release(&idle_client, "door", 4);
+  return fairlock_force_release(&idle_client, "door", 4, 0);
+}
+
+static int call_ask(void)
+{
+  return fairlock_ask(&idle_client, "door", 4, 0);
 }
 
 static int call_inspect(void)
@@ -257,6 +262,7 @@ static const struct call {
     {"release", call_release, OFFLINE, true},
     {"deinit", call_deinit, OFFLINE, false},
     {"force_release", call_force_release, OFFLINE, false},
+    {"ask", call_ask, OFFLINE, false},
     {"inspect", call_inspect, OFFLINE, false},
 };
 

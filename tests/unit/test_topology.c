@@ -1435,7 +1435,7 @@ static void test_leave_without_wait(void)
   CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
   answer(1, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
-  CHECK_EQUAL(fairlock_engine_force(&a, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA") && strstr(output, "WAIT") == NULL);
   answer(0, 0, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);

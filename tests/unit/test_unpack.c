@@ -11,6 +11,7 @@
 
 static struct fairlock_engine engine;
 static struct fairlock handle;
+static struct fairlock_hold hold;
 static struct fairlock_config config;
 static uint8_t receive_buffer[300], send_buffer[8192];
 static char output[8192];
@@ -96,8 +97,14 @@ static void check_scripts(size_t send_size)
   CHECK_EQUAL(fairlock_engine_acquire(&handle, 0, 1000, 0), FAIRLOCK_PENDING);
   check_text(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
   set_up(send_size);
-  CHECK_EQUAL(fairlock_engine_force(&handle, 0), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&handle, 0, 1000, 0), FAIRLOCK_PENDING);
+  drain();
+  CHECK_EQUAL(fairlock_engine_cancel(&handle, 0), FAIRLOCK_OK);
+  feed("*3\r\n:0\r\n:0\r\n:1700000000000\r\n");
   check_text(&fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE]);
+  set_up(send_size);
+  CHECK_EQUAL(fairlock_engine_force(&handle, &hold, 0), FAIRLOCK_PENDING);
+  check_text(&fairlock_break_script);
   set_up(send_size);
   CHECK_EQUAL(fairlock_engine_inspect(&handle, NULL, NULL, 0), FAIRLOCK_PENDING);
   check_text(&fairlock_inspect_script);

@@ -1,0 +1,299 @@
+/*
+ * What an operator does to a hold: ends the one that it names and no other, asks its holder to
+ * release it, and sees whether the holder is alive.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+
+static struct client here;  /* holds */
+static struct client there; /* the operator's, and the next in line */
+static struct fairlock mine, next, tool;
+static int asked;
+
+static void count_asked(struct fairlock *handle, void *context)
+{
+  CHECK(handle == &mine);
+  ++*(int *)context;
+}
+
+/* here wants to be asked, or not. */
+static void begin_with(bool wants, uint32_t lease_ms)
+{
+  begin();
+  asked = 0;
+  client_prepare(&here, server.port);
+  here.config.lease_ms = lease_ms;
+  here.config.asked = wants ? count_asked : NULL;
+  here.config.asked_context = &asked;
+  client_start(&here);
+  client_open(&there, server.port);
+  CHECK_EQUAL(fairlock_init(&mine, &here.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&next, &there.client, "broken"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&tool, &there.client, "broken"), FAIRLOCK_OK);
+}
+
+static void begin_asked(bool wants)
+{
+  begin_with(wants, 30000);
+}
+
+static void end_asked(void)
+{
+  CHECK_EQUAL(fairlock_deinit(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&next), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&tool), FAIRLOCK_OK);
+  client_close(&here);
+  client_close(&there);
+}
+
+static int force(uint64_t token)
+{
+  return fairlock_force_release(&there.client, "broken", 6, token);
+}
+
+static int ask(uint64_t token)
+{
+  return fairlock_ask(&there.client, "broken", 6, token);
+}
+
+static int force_holder(const char *holder)
+{
+  struct fairlock_hold hold = {.holder = holder};
+  CHECK_EQUAL(fairlock_start_force_release(&tool, &hold), FAIRLOCK_PENDING);
+  return await_result(&there, &tool);
+}
+
+static struct fairlock_report report;
+
+static void keep_holder(const struct fairlock_report *told, void *context)
+{
+  (void)context;
+  if (told->place == 0) report = *told;
+}
+
+static void look(void)
+{
+  CHECK_EQUAL(fairlock_inspect(&there.client, "broken", 6, keep_holder, NULL), FAIRLOCK_OK);
+}
+
+static void test_only_that_hold(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(force(0), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&mine);
+  CHECK_EQUAL(force(token - 1), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(force(token + 1), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(force_holder("somebody:1"), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(force(token), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(force(token), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(force(fairlock_token(&mine)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
+  CHECK(nothing_left(&redis, "broken"));
+}
+
+/* The hold has gone to the next in line: the same request again leaves that one alone. */
+static void test_again_after_handover(void)
+{
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&mine);
+  fairlock_id(&mine, holder);
+  CHECK_EQUAL(fairlock_start_acquire(&next, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "broken") == 1, service_for(&there, 10));
+  CHECK_EQUAL(force(token), FAIRLOCK_OK);
+  CHECK_EQUAL(force(token), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(force_holder(holder), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(await_result(&there, &next), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(&next), FAIRLOCK_OK);
+  end_asked();
+  CHECK(nothing_left(&redis, "broken"));
+}
+
+/* A hold of Redisson's has no token, though the notes still have the last one; it has a holder. */
+static void test_redissons_hold(void)
+{
+  begin_asked(true);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&mine);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "HSET broken peer:1 1") && raw_run(&redis, "PEXPIRE broken 30000"));
+  CHECK_EQUAL(force(token), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(ask(token), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(ask(0), FAIRLOCK_BUSY);
+  look();
+  CHECK(!report.ours && report.alive && !report.listens);
+  CHECK_EQUAL(report.lease_ms, 0);
+  CHECK_EQUAL(report.unheard_ms, -1);
+  CHECK_EQUAL(force_holder("peer:2"), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(force_holder("peer:1"), FAIRLOCK_OK);
+  CHECK_EQUAL(force_holder("peer:1"), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(force_holder("peer:1 9"), FAIRLOCK_REFUSED); /* no id */
+  CHECK_EQUAL(asked, 0);
+  end_asked();
+}
+
+static void test_ask(void)
+{
+  begin_asked(true);
+  CHECK_EQUAL(ask(0), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&mine);
+  CHECK_EQUAL(ask(token - 1), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(ask(token), FAIRLOCK_OK);
+  AWAIT(asked > 0, service_for(&here, 10));
+  CHECK_EQUAL(asked, 1); /* messages keep their order: the first request sent none */
+  CHECK_EQUAL(ask(0), FAIRLOCK_OK);
+  AWAIT(asked > 1, service_for(&here, 10));
+  CHECK_EQUAL(asked, 2);
+  look();
+  CHECK(report.listens && report.token == token);
+  CHECK(fairlock_remaining_ms(&mine) > 0);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(ask(token), FAIRLOCK_NOT_HELD);
+  end_asked();
+  CHECK(nothing_left(&redis, "broken"));
+}
+
+/* One that has no `asked` listens only if it has waited, and ignores what it is told. */
+static void test_ask_in_vain(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(ask(fairlock_token(&mine)), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&mine, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(ask(fairlock_token(&mine)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK); /* the message comes before this is answered */
+  CHECK_EQUAL(asked, 0);
+  end_asked();
+}
+
+/* A holder in a cluster listens by shard. */
+static void test_ask_by_shard(void)
+{
+  static struct raw other;
+  char holder[FAIRLOCK_HOLDER_ID_SIZE];
+  char token[24];
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  fairlock_id(&mine, holder);
+  (void)snprintf(token, sizeof token, "%llu", (unsigned long long)fairlock_token(&mine));
+  CHECK(raw_open(&other, server.port));
+  if (raw_run(&other, "SSUBSCRIBE redisson_lock__channel:{broken}:%s", holder)) {
+    CHECK_EQUAL(ask(0), FAIRLOCK_OK);
+    if (CHECK(raw_reply(&other)))
+      CHECK_BYTES(other.element[other.count - 1].text, strlen(token), token, strlen(token));
+  } else {
+    printf("# this server has no shard channels\n");
+  }
+  raw_close(&other);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  end_asked();
+}
+
+/* What is left of the lease, as if the holder had been silent until now. */
+static void leave_ms(int ms)
+{
+  CHECK(raw_run(&redis, "PEXPIRE broken %d", ms));
+}
+
+/* A holder that renews is dead when two renewals are missing, and alive again when it renews. */
+static void test_alive(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  look();
+  CHECK(report.alive && report.renews);
+  CHECK_EQUAL(report.lease_ms, 30000);
+  CHECK(report.unheard_ms >= 0 && report.unheard_ms < 20000);
+  leave_ms(9900);
+  look();
+  CHECK(!report.alive && report.unheard_ms >= 20100 && report.unheard_ms <= 30000);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  look();
+  CHECK(report.alive && report.unheard_ms < 20000);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  look();
+  CHECK(report.id == NULL && report.lease_ms == 0 && report.unheard_ms == -1);
+  end_asked();
+}
+
+/* The same of one that is silent indeed, for as long as its lease lasts. */
+static void test_silent(void)
+{
+  begin_with(false, 9000);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  AWAIT((look(), !report.alive), sleep_ms(10));
+  CHECK(report.unheard_ms > 6000 && report.unheard_ms <= 9000 && report.ttl_ms < 3000);
+  (void)fairlock_release(&mine);
+  end_asked();
+}
+
+/* A lease that is not renewed says nothing of its holder; nor does one of another client's. */
+static void test_alive_unknown(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, 30000), FAIRLOCK_OK);
+  leave_ms(9900);
+  look();
+  CHECK(report.alive && !report.renews);
+  CHECK_EQUAL(report.lease_ms, 30000);
+  CHECK(report.unheard_ms >= 20100 && report.unheard_ms <= 30000);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "HSET fairlock:{broken} lease %s", "1700000000000000 90000+"));
+  look();
+  CHECK(report.alive && report.token == fairlock_token(&mine));
+  CHECK_EQUAL(report.lease_ms, 0);
+  CHECK_EQUAL(report.unheard_ms, -1);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  end_asked();
+}
+
+/* A handover says nothing of the lease; its confirmation does, and so does a re-entry. */
+static void test_lease_after_handover(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_acquire(&next, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&mine, 15000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "broken") == 1, service_for(&here, 10));
+  CHECK_EQUAL(fairlock_release(&next), FAIRLOCK_OK);
+  look();
+  CHECK_EQUAL(report.hold_count, 0);
+  CHECK_EQUAL(report.lease_ms, 0);
+  CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
+  AWAIT((look(), report.hold_count == 1), service_for(&here, 10));
+  CHECK(report.renews && report.alive);
+  CHECK_EQUAL(report.lease_ms, 30000);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  look();
+  CHECK_EQUAL(report.hold_count, 2);
+  CHECK_EQUAL(report.lease_ms, 30000);
+  CHECK(report.renews && report.unheard_ms < 20000);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  end_asked();
+}
+
+const struct check_test check_tests[] = {
+    {"break: only that hold", test_only_that_hold},
+    {"break: again after a handover", test_again_after_handover},
+    {"break: a hold of Redisson's", test_redissons_hold},
+    {"ask: the holder is told", test_ask},
+    {"ask: one that does not listen, or ignores it", test_ask_in_vain},
+    {"ask: by shard", test_ask_by_shard},
+    {"alive: as long as it renews", test_alive},
+    {"alive: until it is silent", test_silent},
+    {"alive: not known", test_alive_unknown},
+    {"alive: after a handover", test_lease_after_handover},
+    {NULL, NULL},
+};

@@ -1,0 +1,205 @@
+/*
+ * What an operator does to a hold: ends it, or asks its holder to release it; and the holder that is
+ * asked.
+ */
+#include "engine_tests.h"
+
+static int asked;
+
+static void count_asked(struct fairlock *handle, void *context)
+{
+  CHECK(handle == &a);
+  CHECK(context == &asked);
+  asked++;
+}
+
+/* What the request says of the holder and, behind its expiry, of the hold. */
+static bool breaks(const char *holder, const char *words)
+{
+  drain();
+  return strstr(output, holder) != NULL && strstr(output, words) != NULL;
+}
+
+void test_force_release(void)
+{
+  struct fairlock_hold named = {.token = 42};
+  struct fairlock_hold held = {.holder = "peer:1"};
+  begin();
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
+  CHECK(breaks("\r\n* 17", " -1 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_IN_PROGRESS);
+  CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_engine_force(&a, &held, now), FAIRLOCK_PENDING);
+  CHECK(breaks("\r\npeer:1 17", " -1 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  /* what its next wait asks for is its own */
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends(":1 17"));
+  CHECK(strstr(output, " 0 1000\r\n") != NULL);
+}
+
+/* A broken connection: the request that is sent again names the same hold. */
+void test_force_release_again(void)
+{
+  struct fairlock_hold named = {.token = 42};
+  begin();
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
+  CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
+  break_connection();
+  greet();
+  CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
+  answer(-2, 0, 0); /* it came after its time */
+  CHECK(breaks("\r\n* 17", " -1 0 42\r\n"));
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
+}
+
+void test_ask(void)
+{
+  struct fairlock_hold named = {.token = 42};
+  begin();
+  CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_PENDING);
+  CHECK(breaks("\r\n* 17", " -2 0 42\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_engine_ask(&a, &named, now), FAIRLOCK_PENDING);
+  drain();
+  answer(0, 1, 0); /* its holder does not listen */
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+}
+
+/* A client that wants to be asked, and a lease: held after a try. */
+static void try_a(uint32_t lease_ms)
+{
+  set_up();
+  asked = 0;
+  config.asked = count_asked;
+  config.asked_context = &asked;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, lease_ms, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+void test_asked(void)
+{
+  try_a(FAIRLOCK_RENEW);
+  uint32_t left = fairlock_engine_remaining_ms(&a, now);
+  push("message", CHANNEL("1"), "77");
+  CHECK_EQUAL(asked, 1);
+  push("message", CHANNEL("1"), "77");
+  CHECK_EQUAL(asked, 2);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), left);
+  CHECK_EQUAL(a.token, 77);
+  CHECK_EQUAL(losses, 0);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* A hold is asked for by its token; all else means something to waiters, or nothing. */
+void test_asked_for_another_hold(void)
+{
+  static const char *const messages[] = {"76", "78", "0", "", "-77", "77 x", "77 1", "x 77", "x"};
+  try_a(FAIRLOCK_RENEW);
+  for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
+    push("message", CHANNEL("1"), messages[i]);
+  grant(CHANNEL("1"), "77", 0);
+  push("message", CHANNEL("2"), "77");
+  CHECK_EQUAL(asked, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  push("message", CHANNEL("1"), "77"); /* too late */
+  drain();
+  answer(1, 0, 0);
+  push("message", CHANNEL("1"), "77");
+  CHECK_EQUAL(asked, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* Without `asked`, a holder that listens because it has waited ignores the message. */
+void test_asked_nobody(void)
+{
+  acquire_a(FAIRLOCK_RENEW);
+  push("message", CHANNEL("1"), "77");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+}
+
+/* A waiter takes it as any other message: it asks. */
+void test_asked_while_waiting(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  config.asked = count_asked;
+  asked = 0;
+  push("message", CHANNEL("1"), "77");
+  CHECK(sends("EVALSHA"));
+  CHECK_EQUAL(asked, 0);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+}
+
+/* After a new connection a holder that renews listens again; a fixed lease sends nothing. */
+void test_asked_after_a_break(void)
+{
+  try_a(FAIRLOCK_RENEW);
+  break_connection();
+  greet();
+  CHECK(sends("SUBSCRIBE\r\n"));
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  push("message", CHANNEL("1"), "77");
+  CHECK_EQUAL(asked, 1);
+  pass(10000);
+  CHECK(sends("EVALSHA") && strstr(output, "SUBSCRIBE") == NULL);
+  try_a(5000);
+  break_connection();
+  greet();
+  drain();
+  CHECK_EQUAL(output_size, 0);
+}
+
+/* Who may not listen holds all the same. */
+void test_asked_and_denied(void)
+{
+  set_up();
+  config.asked = count_asked;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-NOPERM no channel\r\n");
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* The server is told whether a lease will be renewed. */
+void test_renewal_is_announced(void)
+{
+  begin();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 30000+\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -2 30000+ 77\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -1 30000+ 77\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 77\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, 30000, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 30000\r\n"));
+}
