@@ -13,7 +13,10 @@
 #define MBEDTLS_ALLOW_PRIVATE_ACCESS /* for the number of an alert, and, in 2.28, the state */
 #include "port_mbedtls.h"
 
+#include <mbedtls/ecp.h>
+#include <mbedtls/rsa.h>
 #include <mbedtls/version.h>
+#include <mbedtls/x509.h>
 #include <string.h>
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
 #include <psa/crypto.h>
@@ -120,8 +123,10 @@ static int fail(struct port_mbedtls *tls, int result)
   tls->error = result;
   if (result == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
     tls->error = PORT_MBEDTLS_ALERT + tls->ssl.in_msg[1];
-  else if (result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == WRONG_USE)
+#ifdef MBEDTLS_X509_CRT_PARSE_C
+  if (result == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || result == WRONG_USE)
     tls->error = (int)(PORT_MBEDTLS_CERT | (mbedtls_ssl_get_verify_result(&tls->ssl) & FLAGS));
+#endif
   return is_mistrust(tls, tls->error) ? PORT_UNTRUSTED : PORT_CLOSED;
 }
 
@@ -243,6 +248,7 @@ static void forget_session(struct port_mbedtls *tls)
   tls->resumable = false;
 }
 
+#ifdef MBEDTLS_X509_CRT_PARSE_C
 /* Notes that the server has shown a certificate; Mbed TLS has checked it. */
 static int note_certificate(void *context, mbedtls_x509_crt *certificate, int depth,
                             uint32_t *flags)
@@ -254,6 +260,50 @@ static int note_certificate(void *context, mbedtls_x509_crt *certificate, int de
   tls->shown = true;
   return 0;
 }
+
+static int set_certificates(struct port_mbedtls *tls)
+{
+  const struct port_mbedtls_config *config = tls->config;
+  mbedtls_ssl_conf_authmode(&tls->settings, MBEDTLS_SSL_VERIFY_REQUIRED);
+  mbedtls_ssl_conf_verify(&tls->settings, note_certificate, tls);
+  mbedtls_ssl_conf_ca_chain(&tls->settings, config->ca, config->revoked);
+  if (config->certificate == NULL) return 0;
+  return mbedtls_ssl_conf_own_cert(&tls->settings, config->certificate, config->key);
+}
+
+static int set_name(mbedtls_ssl_context *ssl, const char *name)
+{
+  return mbedtls_ssl_set_hostname(ssl, name[0] != 0 ? name : NULL);
+}
+
+/* Whether the configuration has what it takes to know a server by its certificate. */
+static bool has_certificates(const struct port_mbedtls_config *config)
+{
+  if (config->certificate != NULL && config->key == NULL) return false;
+  if (config->psk != NULL) return true;
+  /* without a name, Mbed TLS would accept any server's */
+  if (config->ca == NULL || config->name == NULL) return false;
+  return config->name[0] != 0 && strlen(config->name) < PORT_MBEDTLS_NAME_SIZE;
+}
+#else
+static int set_certificates(struct port_mbedtls *tls)
+{
+  (void)tls;
+  return 0;
+}
+
+static int set_name(mbedtls_ssl_context *ssl, const char *name)
+{
+  (void)ssl;
+  (void)name;
+  return 0;
+}
+
+static bool has_certificates(const struct port_mbedtls_config *config)
+{
+  return config->psk != NULL;
+}
+#endif
 
 static void set_versions(mbedtls_ssl_config *settings)
 {
@@ -289,14 +339,10 @@ static int set_up(struct port_mbedtls *tls)
   if (result != 0) return result;
   set_versions(settings);
   mbedtls_ssl_conf_rng(settings, config->random, config->random_context);
-  mbedtls_ssl_conf_authmode(settings, MBEDTLS_SSL_VERIFY_REQUIRED);
-  mbedtls_ssl_conf_verify(settings, note_certificate, tls);
-  mbedtls_ssl_conf_ca_chain(settings, config->ca, config->revoked);
   mbedtls_ssl_conf_ciphersuites(settings, config->psk != NULL ? with_psk : with_certificates);
   if (config->ciphers != NULL) mbedtls_ssl_conf_ciphersuites(settings, config->ciphers);
   if (config->psk != NULL) result = set_psk(settings, config);
-  if (result == 0 && config->certificate != NULL)
-    result = mbedtls_ssl_conf_own_cert(settings, config->certificate, config->key);
+  if (result == 0) result = set_certificates(tls);
 #ifdef MBEDTLS_SSL_MAX_FRAGMENT_LENGTH
   if (result == 0) result = mbedtls_ssl_conf_max_frag_len(settings, config->fragment);
 #endif
@@ -346,7 +392,7 @@ static int prepare(struct port_mbedtls *tls)
   tls->made = true;
   find_name(tls);
   mbedtls_ssl_set_bio(&tls->ssl, tls, give, get, NULL);
-  result = mbedtls_ssl_set_hostname(&tls->ssl, tls->asked_for[0] != 0 ? tls->asked_for : NULL);
+  result = set_name(&tls->ssl, tls->asked_for);
   if (result == 0 && tls->resumable) result = mbedtls_ssl_set_session(&tls->ssl, &tls->session);
   return result;
 }
@@ -527,11 +573,8 @@ bool port_mbedtls_init(struct port_mbedtls *tls, struct port_transport *below,
   if (psa_crypto_init() != PSA_SUCCESS) return false;
 #endif
   if (config->random == NULL) return false;
-  if (config->certificate != NULL && config->key == NULL) return false;
-  if (config->psk != NULL) return config->psk_size > 0 && config->psk_identity != NULL;
-  /* without a name, Mbed TLS would accept any server's */
-  if (config->ca == NULL || config->name == NULL) return false;
-  return config->name[0] != 0 && strlen(config->name) < PORT_MBEDTLS_NAME_SIZE;
+  if (config->psk != NULL && (config->psk_size == 0 || config->psk_identity == NULL)) return false;
+  return has_certificates(config);
 }
 
 void port_mbedtls_deinit(struct port_mbedtls *tls)

@@ -60,7 +60,10 @@ extern "C" {
 #define PORT_MBEDTLS_MUTE                                                                          \
   2 /* the client gave up while the handshake went on: the server is silent */
 
-/* Kept by pointer, as are the things it points at. Members that are NULL, 0 or false: not used. */
+/*
+ * Kept by pointer, as are the things it points at. Members that are NULL, 0 or false: not used. An Mbed
+ * TLS without certificates (MBEDTLS_X509_CRT_PARSE_C) has the members that are not about them.
+ */
 struct port_mbedtls_config {
   /*
    * Mbed TLS's source of random bytes, such as mbedtls_ctr_drbg_random, and its context. All secrecy
@@ -71,11 +74,17 @@ struct port_mbedtls_config {
   int (*random)(void *context, unsigned char *data, size_t size);
   void *random_context;
 
+#ifdef MBEDTLS_X509_CRT_PARSE_C
   /* The CAs that are trusted, as mbedtls_x509_crt_parse() has read them. NULL: there is a `psk` */
   mbedtls_x509_crt *ca;
 
   /* Revoked certificates, by those CAs. NULL: none is looked for */
   mbedtls_x509_crl *revoked;
+
+  /* The client's certificate, with those up to a CA that the server trusts, and its key. */
+  mbedtls_x509_crt *certificate;
+  mbedtls_pk_context *key;
+#endif
 
   /*
    * The name that the server's certificate must have, and that the server is asked for (SNI); below
@@ -90,10 +99,6 @@ struct port_mbedtls_config {
    */
   bool names_of_nodes;
 
-  /* The client's certificate, with those up to a CA that the server trusts, and its key. */
-  mbedtls_x509_crt *certificate;
-  mbedtls_pk_context *key;
-
   /* A key that the server has, too, of 16 bytes or more that nobody can guess, and its name there. */
   const unsigned char *psk;
   size_t psk_size;
@@ -107,7 +112,8 @@ struct port_mbedtls_config {
 
   /*
    * MBEDTLS_SSL_MAX_FRAG_LEN_512 to _4096: how long records may be that the server sends, for an
-   * Mbed TLS with small buffers (MBEDTLS_SSL_IN_CONTENT_LEN). Before 3.6.3 the server's certificates
+   * Mbed TLS with small buffers (MBEDTLS_SSL_IN_CONTENT_LEN; the one to send has to have room for
+   * as much, or no connection is made). Before 3.6.3 the server's certificates
    * have to fit into one record. 0: as long as Mbed TLS takes
    */
   unsigned char fragment;

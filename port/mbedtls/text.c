@@ -5,7 +5,10 @@
 #include "port_mbedtls.h"
 
 #include <mbedtls/ctr_drbg.h>
+#include <mbedtls/ecp.h>
+#include <mbedtls/rsa.h>
 #include <mbedtls/version.h>
+#include <mbedtls/x509.h>
 
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
 #define BAD_VERSION MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION

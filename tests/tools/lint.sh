@@ -98,6 +98,11 @@ check "C99, port/mbedtls/port_mbedtls.h" gcc -std=c99 -pedantic-errors -Wall $in
 lwip="-Iboards/common -isystem build/lwip/src/include"
 check "lwIP's sources" make -s --no-print-directory build/lwip/src
 check "BearSSL's sources" make -s --no-print-directory build/bearssl/src
+check "Mbed TLS's sources" make -s --no-print-directory build/mbedtls/library build/tests/bearssl/keys/ca_der.h
+mbedtls_here="-Iport/mbedtls -Iboards/common -isystem build/mbedtls/include -DMBEDTLS_CONFIG_FILE=\"mbedtls_config.h\""
+# shellcheck disable=SC2086
+check "arm-none-eabi-gcc, Mbed TLS without certificates" each "$mbedtls" arm-none-eabi-gcc -std=c11 $warnings -Iport -Iport/single \
+  $mbedtls_here -DBY_PSK -mcpu=cortex-m3 -mthumb -Os -c -o /dev/null
 check "FreeRTOS's kernel" make -s --no-print-directory build/freertos/kernel
 
 # setting BOARD VARIABLE: what the board's fragment says.
@@ -114,7 +119,7 @@ look() {
   defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
   # shellcheck disable=SC2086
   set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/bearssl/keys \
-    -isystem build/bearssl/inc $lwip $defines
+    -isystem build/bearssl/inc $mbedtls_here $lwip $defines
   # shellcheck disable=SC2086
   check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -Os -c -o /dev/null
   # shellcheck disable=SC2086
