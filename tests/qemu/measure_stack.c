@@ -40,7 +40,8 @@ static void start(struct board *board, const char *what)
   (void)snprintf(seed, sizeof seed, "10.0.2.2:%d", server.port);
   if (strstr(image, "follow") != NULL) arguments[0] = seed;
   if (strstr(image, "pinned") != NULL) arguments[0] = secure_ec.port_text;
-  if (strstr(image, "_ca") != NULL || strstr(image, "_mbedtls") != NULL) arguments[0] = secure_rsa.port_text;
+  if (strstr(image, "_ca") != NULL || strstr(image, "_mbedtls") != NULL)
+    arguments[0] = secure_rsa.port_text;
   if (strstr(image, "uart") != NULL &&
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
     (void)bridge_start(line[0]);
