@@ -1,10 +1,11 @@
 #!/bin/sh
-# Prints how deep the stack of an image can get, by the call graphs of all that is linked into it, in
-# bytes: boards/common/bound.sh BUILD BOARD:IMAGE prints the worst of the library's public functions,
-# without what they call of the program and its port, and the bound of all: the program from its
-# start, and on it the interrupt that there is, of Cortex-M the tick's. 0: with TLS there is no bound,
-# as the calls through pointers of BearSSL and Mbed TLS are not listed. BUILD check: whether boards/common/calls.txt
-# names what is there, in the objects of the board that has all images.
+# Prints how deep the stack of an image can get, by the call graphs of all that is linked into it,
+# in bytes: boards/common/bound.sh BUILD BOARD:IMAGE prints the worst of the library's public
+# functions, without what they call of the program and its port, and the bound of all: the program
+# from its start, and on it the interrupt that there is, of Cortex-M the tick's. 0: with TLS there
+# is no bound, as the calls through pointers of BearSSL and Mbed TLS are not listed. BUILD check:
+# whether boards/common/calls.txt names what is there, in the objects of the board that has all
+# images.
 set -eu
 build=$1
 row=$2
