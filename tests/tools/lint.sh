@@ -99,7 +99,7 @@ lwip="-Iboards/common -isystem build/lwip/src/include"
 check "lwIP's sources" make -s --no-print-directory build/lwip/src
 check "BearSSL's sources" make -s --no-print-directory build/bearssl/src
 check "Mbed TLS's sources" make -s --no-print-directory build/mbedtls/library build/tests/bearssl/keys/ca_der.h
-mbedtls_here="-Iport/mbedtls -Iboards/common -isystem build/mbedtls/include -DMBEDTLS_CONFIG_FILE=\"mbedtls_config.h\""
+mbedtls_here="-Iport/mbedtls -Iboards/common -isystem build/mbedtls/include -DMBEDTLS_CONFIG_FILE=<mbedtls_config.h>"
 # shellcheck disable=SC2086
 check "arm-none-eabi-gcc, Mbed TLS without certificates" each "$mbedtls" arm-none-eabi-gcc -std=c11 $warnings -Iport -Iport/single \
   $mbedtls_here -DBY_PSK -mcpu=cortex-m3 -mthumb -Os -c -o /dev/null
