@@ -223,7 +223,7 @@ check-lock: ## after a change of lock/, within half an hour: soak, mutants, a re
 # must be told to let the others have their turn.
 SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/% $(BUILD)/tests/bearssl/%,$(SUITES))
 SANITIZED_tsan = $(SANITIZED_asan)
-SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts) $(BUILD)/tests/tls/test_records $(BUILD)/tests/bearssl/test_bearssl
+SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts) $(BUILD)/tests/tls/test_records $(BUILD)/tests/tls/mbedtls/test_records $(BUILD)/tests/bearssl/test_bearssl
 SANITIZED = $(SANITIZED_$(SANITIZER))
 sanitize-%: packages $(BUILD)/redis-server
 	@$(MAKE) --no-print-directory sanitized BUILD=$(BUILD)/$* RUNNER="$(RUNNER_$*)" \
@@ -240,7 +240,7 @@ sanitized:
 	@echo "== with $(SANITIZER)"
 	@TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/tools/run.sh $(SANITIZED)
 
-PACKAGES_LINT := clang clang-tidy clang-format cppcheck shellcheck libhiredis-dev liblua5.1-0-dev libssl-dev libuv1-dev
+PACKAGES_LINT := clang clang-tidy clang-format cppcheck shellcheck libhiredis-dev liblua5.1-0-dev libmbedtls-dev libssl-dev libuv1-dev
 PACKAGES_SANITIZE := valgrind
 
 .PHONY: sanitize

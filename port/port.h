@@ -10,7 +10,7 @@
  *                    pthreads
  *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
  *   port/lwip/, port/uart/                           transports for devices
- *   port/openssl/, port/bearssl/                     TLS around any transport
+ *   port/openssl/, port/bearssl/, port/mbedtls/      TLS around any transport
  *   port/freertos/, port/zephyr/, port/sockets/      templates
  *   port/template.c  every function, commented, to copy for a new platform, with the types
  *                    of port/template_types.h

@@ -18,6 +18,7 @@ include boards/$(BOARD)/board.mk
 OUT := $(BUILD)/firmware/$(BOARD)
 LWIP := $(BUILD)/lwip/src
 BEARSSL := $(BUILD)/bearssl
+MBEDTLS := $(BUILD)/mbedtls
 CC := $(TOOLS)gcc
 AR := $(TOOLS)ar
 
@@ -62,6 +63,15 @@ $(OUT)/bearssl/%.o: $(BEARSSL)/src/%.c
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 -I$(BEARSSL)/inc -I$(BEARSSL)/src $(CFLAGS) -c -o $@ $<
 
+# Mbed TLS as its configuration says, with its transport and what uses that.
+MBEDTLS_FLAGS := -isystem $(MBEDTLS)/include -Iboards/common -DMBEDTLS_CONFIG_FILE='"mbedtls_config.h"'
+PORT_MBEDTLS := $(OUT)/single/port/mbedtls/mbedtls.o
+$(OUT)/mbedtls/%.o: $(MBEDTLS)/library/%.c boards/common/mbedtls_config.h
+	@mkdir -p $(@D)
+	@$(CC) -std=c11 -w -I$(MBEDTLS)/library $(MBEDTLS_FLAGS) $(CFLAGS) -c -o $@ $<
+
+$(PORT_MBEDTLS) $(OUT)/single/boards/common/link_mbedtls.o: FLAGS += -Iport/mbedtls $(MBEDTLS_FLAGS)
+
 # Otherwise the loop inside memcpy would become a call of memcpy.
 $(OUT)/%/boards/common/string.o: FLAGS += -fno-tree-loop-distribute-patterns
 
@@ -74,6 +84,8 @@ $(OUT)/kernel.a: $(KERNEL)
 $(OUT)/lwip.a: $(LWIP_SOURCES:%.c=$(OUT)/lwip/%.o)
 $(OUT)/bearssl.a: $(patsubst $(BEARSSL)/src/%.c,$(OUT)/bearssl/%.o,$(wildcard $(BEARSSL)/src/*.c $(BEARSSL)/src/*/*.c))
 
+$(OUT)/mbedtls.a: $(patsubst $(MBEDTLS)/library/%.c,$(OUT)/mbedtls/%.o,$(wildcard $(MBEDTLS)/library/*.c))
+
 # Images: a main program, and what the linker takes of the libraries. None may contain a heap, or
 # functions that print or exit.
 OBJECT := $(OUT)/single
@@ -82,8 +94,13 @@ $(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boa
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
 TLS := $(OUT)/superloop_pinned.elf $(OUT)/superloop_ca.elf
 HANDSHAKES := $(OUT)/handshake_pinned.elf $(OUT)/handshake_ca.elf
+BY_MBEDTLS := $(OUT)/superloop_mbedtls.elf $(OUT)/handshake_mbedtls.elf
 $(TLS) $(HANDSHAKES): STACK := 5120
 $(TLS): $(OUT)/superloop_%.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_%.o
+$(BY_MBEDTLS): STACK := 5120
+$(BY_MBEDTLS): $(OUT)/%_mbedtls.elf: $(OBJECT)/boards/common/link_mbedtls.o $(PORT_MBEDTLS) $(OUT)/mbedtls.a
+$(OUT)/superloop_mbedtls.elf: $(OBJECT)/boards/examples/superloop.o
+$(OUT)/handshake_mbedtls.elf: $(OBJECT)/tests/qemu/handshake.o
 $(HANDSHAKES): $(OUT)/handshake_%.elf: $(OBJECT)/tests/qemu/handshake.o $(OBJECT)/boards/common/link_%.o
 $(OUT)/lowpower.elf: $(addprefix $(OBJECT)/boards/,examples/lowpower.o common/cmsdk_sleep.o)
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o

@@ -16,4 +16,7 @@
  */
 bool link_start(struct fairlock_client *client, const struct fairlock_config *config);
 
+/* With TLS: where it has the transport that it wraps, for a test to put another in between. */
+struct port_transport **link_below(void);
+
 #endif

@@ -28,13 +28,19 @@ static const struct port_bearssl_config tls_config = {
     .name = "localhost",
 };
 
+static struct port_bearssl tls;
+
 bool link_start(struct fairlock_client *client, const struct fairlock_config *config)
 {
   static struct port_lwip lwip;
-  static struct port_bearssl tls;
   const ip_addr_t host = IPADDR4_INIT(lwip_htonl(NETWORK_HOST));
   if (!network_init()) return false;
   port_lwip_init(&lwip, &network_hooks, &host, (uint16_t)board_argument_number(1, 6379));
   return port_bearssl_init(&tls, &lwip.transport, &tls_config) &&
          fairlock_client_init(client, config, &tls.transport) == FAIRLOCK_OK;
+}
+
+struct port_transport **link_below(void)
+{
+  return &tls.below;
 }

@@ -15,9 +15,19 @@ $(BUILD)/bearssl/src: port/bearssl/fetch.sh
 	sh port/bearssl/fetch.sh $(@D)
 	@touch $@
 
-# TLS in firmware: BearSSL, and the keys to trust, which are those of the tests.
+$(BUILD)/mbedtls/library: port/mbedtls/fetch.sh
+	@sh tests/tools/need.sh dpkg-dev
+	sh port/mbedtls/fetch.sh $(@D)
+	@touch $@
+
+# A CA for Mbed TLS, which reads the certificate as it is.
+$(BEARSSL_KEYS)/ca_der.h: $(BEARSSL_KEYS)/made
+	@{ echo 'static const unsigned char CA_DER[] = {'; openssl x509 -in $(@D)/ca.crt -outform DER | od -An -v -tx1 | \
+	  sed 's/ \(..\)/0x\1,/g'; echo '};'; } >$@.new && mv $@.new $@
+
+# TLS in firmware: BearSSL and Mbed TLS, and the keys to trust, which are those of the tests.
 .PHONY: firmware
-firmware: $(BUILD)/lwip/src $(BUILD)/bearssl/src $(BEARSSL_KEYS)/keys.h ## build the images of all boards, or of BOARD=
+firmware: $(BUILD)/lwip/src $(BUILD)/bearssl/src $(BUILD)/mbedtls/library $(BEARSSL_KEYS)/keys.h $(BEARSSL_KEYS)/ca_der.h ## build the images of all boards, or of BOARD=
 	@sh tests/tools/need.sh $(PACKAGES_FIRMWARE)
 	@for board in $(or $(BOARD),$(BOARDS)); do \
 	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board BUILD=$(BUILD) || exit 1; done

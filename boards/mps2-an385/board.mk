@@ -6,4 +6,5 @@ DEFINES := CLOCK_HZ=25000000 FPGAIO_BASE=0x40028000 UART_BASE=0x40004000 LINE_BA
 QEMU := qemu-system-arm -M mps2-an385
 NIC := -nic user,id=net0,model=lan9118
 IMAGES += superloop_follow superloop_uart superloop_pinned superloop_ca handshake_pinned handshake_ca \
+  superloop_mbedtls handshake_mbedtls \
   station_uart conformance conformance_uart lowpower

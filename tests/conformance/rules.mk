@@ -1,6 +1,6 @@
 # The conformance test of ports, on ours, and on a port with mistakes planted. On boards: tests/qemu.
 CONFORMANCE := $(BUILD)/tests/conformance
-CONFORMANCE_TESTS := $(addprefix $(CONFORMANCE)/,posix single sockets tls faulty)
+CONFORMANCE_TESTS := $(addprefix $(CONFORMANCE)/,posix single sockets tls mbedtls faulty)
 CONFORMANCE_FILES := port/conformance/conformance.c tests/conformance/peer.c
 CONFORMANCE_FLAGS = $(TEST_CFLAGS) -Iport/conformance -Itests/conformance $(PEER)
 PEER := -DPEER='"$(BUILD)/conformance-peer"'
@@ -21,7 +21,11 @@ $(CONFORMANCE)/single: tests/conformance/host.c port/single/threads.c $(addprefi
 $(CONFORMANCE)/single: TYPES := -Iport/single -DONE_TASK
 $(CONFORMANCE)/sockets: tests/conformance/host.c port/sockets/sockets.c $(addprefix port/posix/,clock.c threads.c)
 $(CONFORMANCE)/sockets: TYPES := -Itests/server/sockets -Iport/sockets
-$(CONFORMANCE)/tls: tests/conformance/tls.c port/openssl/openssl.c $(wildcard port/posix/*.c) | openssl $(BUILD)/tls/certificates/made
+$(CONFORMANCE)/tls: tests/conformance/tls.c tests/tls/wrap_openssl.c port/openssl/openssl.c $(wildcard port/posix/*.c) | openssl $(BUILD)/tls/certificates/made
+$(CONFORMANCE)/mbedtls: tests/conformance/tls.c tests/tls/wrap_mbedtls.c $(wildcard port/mbedtls/*.c port/posix/*.c) \
+  | mbedtls-library openssl $(BUILD)/tls/certificates/made
+$(CONFORMANCE)/mbedtls: TYPES = -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"' -DWITH_MBEDTLS -Iport/mbedtls
+$(CONFORMANCE)/mbedtls: LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto -lssl -lcrypto
 $(CONFORMANCE)/tls: TYPES = -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
 $(CONFORMANCE)/tls: LDLIBS += -lssl -lcrypto
 $(CONFORMANCE)/faulty: tests/conformance/faulty.c

@@ -1,14 +1,14 @@
 /*
- * port/conformance on port/openssl. A thread here ends TLS before the peer, which knows none: for
+ * port/conformance on port/openssl and port/mbedtls. A thread here ends TLS before the peer, which knows none: for
  * each connection that comes it makes one to the peer, and hands over what comes from either side,
  * its end and its reset included.
  */
 #include "conformance.h"
 #include "peer.h"
-#include "port_openssl.h"
 #include "port_posix.h"
 #include "support/loopback.h"
 #include "support/process.h"
+#include "tls/wrap.h"
 
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -17,11 +17,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Where certificates.sh has put them; the build says it. */
-#ifndef CERTIFICATES
-#define CERTIFICATES "build/tls/certificates"
-#endif
 
 static int listener, peer_port;
 
@@ -103,10 +98,9 @@ static void print(const char *text)
 
 int main(int count, char **arguments)
 {
-  static const struct port_openssl_config trust = {.ca_file = CERTIFICATES "/ca.crt",
-                                                   .host = port_posix_host};
+  static const struct wrap_config trust = {.ca = "ca", .name = "localhost"};
   static struct port_posix socket;
-  static struct port_openssl tls;
+  static struct wrap wrap;
   static char service[8];
   pthread_t thread;
   int port;
@@ -117,8 +111,8 @@ int main(int count, char **arguments)
   if (pthread_create(&thread, NULL, front, NULL) != 0) give_up("pthread_create");
   (void)snprintf(service, sizeof service, "%d", port);
   port_posix_tcp(&socket, "127.0.0.1", service);
-  if (port_openssl_init(&tls, &trust, &socket.transport) != NULL) give_up("port_openssl_init");
-  const struct port_conformance of = {&tls.transport, print, peer_start_task,
+  wrap_init(&wrap, &trust, &socket.transport);
+  const struct port_conformance of = {&wrap.tls.transport, print, peer_start_task,
                                       count > 1 ? arguments[1] : NULL};
   return port_conformance_run(&of) > 0;
 }

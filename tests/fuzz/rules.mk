@@ -4,8 +4,8 @@
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
-PACKAGES_FUZZ := clang libclang-rt-14-dev libssl-dev
-PACKAGES += libssl-dev
+PACKAGES_FUZZ := clang libclang-rt-14-dev libmbedtls-dev libssl-dev
+PACKAGES += libmbedtls-dev libssl-dev
 
 SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -include tests/asserts.h -fsanitize=address,undefined -fno-sanitize-recover=all
 REPLAY_MAIN ?= $(BUILD)/replay/tests/fuzz/replay.o
@@ -31,8 +31,14 @@ $(BUILD)/replay/corpus/%: tests/fuzz/corpus/%.tar.gz
 $(BUILD)/replay/fuzz_engine $(BUILD)/replay/fuzz_client: \
   $(BUILD)/replay/tests/fuzz/witness.o $(BUILD)/replay/tests/fuzz/hostile.o
 $(BUILD)/replay/fuzz_command: $(patsubst %,$(BUILD)/replay/boards/fairlock/%.o,url options text)
+$(BUILD)/replay/fuzz_openssl $(BUILD)/replay/fuzz_mbedtls: $(BUILD)/replay/tests/fuzz/tls.o
 $(BUILD)/replay/fuzz_openssl: $(BUILD)/replay/port/openssl/openssl.o
-$(BUILD)/replay/fuzz_openssl: LDLIBS += -lssl -lcrypto
+$(BUILD)/replay/fuzz_openssl $(BUILD)/replay/fuzz_mbedtls: LDLIBS += -lssl -lcrypto
+FUZZ_MBEDTLS := $(patsubst %.c,$(BUILD)/replay/%.o,$(wildcard port/mbedtls/*.c))
+$(FUZZ_MBEDTLS) $(BUILD)/replay/tests/fuzz/fuzz_mbedtls.o: CPPFLAGS += -Iport/mbedtls
+$(FUZZ_MBEDTLS) $(BUILD)/replay/tests/fuzz/fuzz_mbedtls.o: | mbedtls-library
+$(BUILD)/replay/fuzz_mbedtls: $(FUZZ_MBEDTLS)
+$(BUILD)/replay/fuzz_mbedtls: LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto
 
 # TLS: its transport, and a server of its own, with Debian's BearSSL.
 FUZZ_TLS := $(patsubst %,$(BUILD)/replay/%.o,tests/bearssl/peer $(basename $(wildcard port/bearssl/*.c)))

@@ -8,7 +8,6 @@
  */
 #include "board.h"
 #include "link.h"
-#include "port_bearssl.h"
 
 #define TIMER_CONTROL REGISTER(0x40000000) /* timer 0 of the MPS2+ boards; it counts down */
 #define TIMER_VALUE   REGISTER(0x40000004)
@@ -86,10 +85,9 @@ int main(void)
       counted_connect, counted_send, counted_recv, counted_close, NULL, NULL,
   };
   if (!link_start(&client, &config)) return 1;
-  struct port_bearssl *tls = client.transport->context;
-  below = tls->below;
+  below = *link_below();
   counted.context = below->context;
-  tls->below = &counted;
+  *link_below() = &counted;
   TIMER_RELOAD = UINT32_MAX;
   TIMER_VALUE = UINT32_MAX;
   TIMER_CONTROL = 1;

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST = 9 };
+enum { MOST = 10 };
 
 /* The harness belongs to the suites, which have tests, and print. */
 const struct check_test check_tests[] = {{0}};
@@ -40,7 +40,8 @@ static void start(struct board *board, const char *what)
   (void)snprintf(seed, sizeof seed, "10.0.2.2:%d", server.port);
   if (strstr(image, "follow") != NULL) arguments[0] = seed;
   if (strstr(image, "pinned") != NULL) arguments[0] = secure_ec.port_text;
-  if (strstr(image, "_ca") != NULL) arguments[0] = secure_rsa.port_text;
+  if (strstr(image, "_ca") != NULL || strstr(image, "_mbedtls") != NULL)
+    arguments[0] = secure_rsa.port_text;
   if (strstr(image, "uart") != NULL &&
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0) {
     (void)bridge_start(line[0]);
@@ -56,6 +57,7 @@ static int count_handshake(const char *what)
   char name[64], image[64];
   const char *kind = strstr(what, "_pinned");
   if (kind == NULL) kind = strstr(what, "_ca");
+  if (kind == NULL) kind = strstr(what, "_mbedtls");
   if (kind == NULL) return 0;
   (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(what, ":"), what);
   (void)snprintf(image, sizeof image, "handshake%s", kind);

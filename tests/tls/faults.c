@@ -66,6 +66,9 @@ static int faults_recv(void *context, void *data, size_t size, uint32_t timeout_
   if (size == 0) return PORT_CLOSED;
   int got = faults->socket.transport.recv(&faults->socket, data, size, timeout_ms);
   if (got > 0) {
+    if (faults->changed >= faults->received && faults->changed < faults->received + (size_t)got &&
+        faults->changed != 0)
+      ((unsigned char *)data)[faults->changed - faults->received] ^= 1;
     count_records(faults, data, (size_t)got);
     faults->received += (size_t)got;
   }

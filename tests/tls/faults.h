@@ -21,6 +21,9 @@ struct faults {
   /* no more than this many bytes at a time, each way; 0: as many as there are */
   size_t piece;
 
+  /* this byte of what is received comes changed; 0: none */
+  size_t changed;
+
   /* this many calls of send() take nothing */
   atomic_int blocked;
 

@@ -1,11 +1,16 @@
-# TLS by OpenSSL: the transport against a redis-server with TLS and against a peer of the test's
-# own, and the command, which is built with TLS in a folder of its own.
-TLS_TESTS := $(patsubst tests/tls/%.c,$(BUILD)/tests/tls/%,$(wildcard tests/tls/test_*.c))
+# TLS by OpenSSL and by Mbed TLS: the transport against a redis-server with TLS and against a peer of
+# the test's own; and the command, which is built with OpenSSL in a folder of its own. Suites that
+# both have to pass, records and server, are compiled for each.
 TLS_CERTIFICATES := $(BUILD)/tls/certificates
 TLS_COMMAND := $(BUILD)/tls/fairlock
-PACKAGES_TLS := libssl-dev openssl redis-tools
+TLS_BY_OPENSSL := $(addprefix $(BUILD)/tests/tls/,test_records test_server test_openssl)
+TLS_BY_MBEDTLS := $(addprefix $(BUILD)/tests/tls/mbedtls/,test_records test_server test_mbedtls)
+TLS_TESTS := $(TLS_BY_OPENSSL) $(TLS_BY_MBEDTLS)
+TLS_PARTS := peer.o faults.o safe.o
+PACKAGES_TLS := libmbedtls-dev libssl-dev openssl redis-tools
 SUITES += $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)
 PACKAGES += $(PACKAGES_TLS)
+PORT_MBEDTLS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/mbedtls/*.c))
 
 $(TLS_CERTIFICATES)/made: tests/support/certificates.sh
 	@sh tests/tools/need.sh openssl
@@ -17,13 +22,27 @@ $(TLS_COMMAND): FORCE
 $(wildcard tests/tls/test_*.sh): $(TLS_COMMAND) $(TLS_CERTIFICATES)/made
 
 $(BUILD)/tests/tls/%.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(TLS_CERTIFICATES))"'
+$(BUILD)/tests/tls/mbedtls/%.o: CPPFLAGS += -DWITH_MBEDTLS -Iport/mbedtls
+$(PORT_MBEDTLS): CPPFLAGS += -Iport/mbedtls
+$(PORT_MBEDTLS) $(addprefix $(BUILD)/tests/tls/mbedtls/,$(TLS_PARTS) wrap_mbedtls.o): | mbedtls-library
 
-$(TLS_TESTS): %: %.o $(addprefix $(BUILD)/tests/tls/,peer.o faults.o) $(BUILD)/port/openssl/openssl.o \
-  $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server $(TLS_CERTIFICATES)/made
+$(BUILD)/tests/tls/mbedtls/%.o: tests/tls/%.c
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+
+.PHONY: mbedtls-library
+mbedtls-library:
+	@sh tests/tools/need.sh libmbedtls-dev
+
+$(TLS_BY_OPENSSL): %: %.o $(addprefix $(BUILD)/tests/tls/,$(TLS_PARTS) wrap_openssl.o) $(BUILD)/port/openssl/openssl.o
+$(TLS_BY_MBEDTLS): %: %.o $(addprefix $(BUILD)/tests/tls/mbedtls/,$(TLS_PARTS) wrap_mbedtls.o) $(PORT_MBEDTLS)
+$(TLS_BY_MBEDTLS): LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto
+
+$(TLS_TESTS): $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server $(TLS_CERTIFICATES)/made
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lssl -lcrypto $(LDLIBS)
 
 .PHONY: tls-tests
-tls-tests: ## run the suites of TLS alone
+tls-tests: ## run the suites of TLS by OpenSSL and by Mbed TLS alone
 	@sh tests/tools/need.sh $(PACKAGES_TLS)
 	@$(MAKE) --no-print-directory $(TLS_TESTS) $(BUILD)/redis-server $(wildcard tests/tls/test_*.sh)
 	@sh tests/tools/run.sh $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)

@@ -1,9 +1,9 @@
 /*
- * The client with TLS by OpenSSL against a redis-server with TLS. The server serves plain
- * connections, too, by which the test looks at it and changes its certificate.
+ * What port/openssl alone has, against a redis-server with TLS: files of certificates that are read
+ * again, folders of CAs and those of the system, addresses in certificates. The rest is in
+ * test_server.c.
  */
-#include "port_openssl.h"
-#include "server/harness.h"
+#include "safe.h"
 
 #include <openssl/ssl.h>
 #include <pthread.h>
@@ -11,37 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef CERTIFICATES
-#define CERTIFICATES "build/tls/certificates" /* or as the build says */
-#endif
-#define FILE_OF(name) CERTIFICATES "/" name
-
-static int tls_port;
-
-/* The harness's client, with TLS between it and its socket. */
-struct safe {
-  struct client client;
-  struct port_openssl tls;
-};
-
 static struct port_openssl_config config;
-static uint32_t connect_ms; /* 0: the default */
-
-/* The server shows this certificate to new connections, and wants these versions. */
-static void serve_with(const char *certificate, const char *protocols, const char *clients)
-{
-  if (tls_port == 0) tls_port = free_port();
-  for (int attempt = 0; attempt < 5; attempt++, tls_port = free_port()) {
-    if (raw_run(&redis,
-                "CONFIG SET tls-cert-file " FILE_OF("%s.crt") " tls-key-file " FILE_OF(
-                    "%s.key") " tls-ca-cert-file " FILE_OF("ca.crt") " tls-protocols %s "
-                                                                     "tls-auth-clients %s tls-port "
-                                                                     "%d",
-                certificate, certificate, protocols, clients, tls_port))
-      return;
-  }
-  give_up(redis.element[0].text);
-}
 
 static void start(void)
 {
@@ -52,27 +22,13 @@ static void start(void)
   serve_with("server", "TLSv1.2 TLSv1.3", "no");
 }
 
-static void safe_open_at(struct safe *safe, const char *host, int port)
+/* safe_open(), with what is in config. */
+static void open_safe(struct safe *safe)
 {
-  client_prepare(&safe->client, port);
-  port_posix_tcp(&safe->client.socket, host, safe->client.service);
-  safe->client.config.connect_ms = connect_ms;
-  const char *wrong = port_openssl_init(&safe->tls, &config, &safe->client.socket.transport);
+  safe_prepare(safe, "127.0.0.1", tls_port);
+  const char *wrong = port_openssl_init(&safe->wrap.tls, &config, &safe->client.socket.transport);
   if (!CHECK(wrong == NULL)) give_up(wrong);
-  CHECK_EQUAL(
-      fairlock_client_init(&safe->client.client, &safe->client.config, &safe->tls.transport),
-      FAIRLOCK_OK);
-}
-
-static void safe_open(struct safe *safe)
-{
-  safe_open_at(safe, "127.0.0.1", tls_port);
-}
-
-static void safe_close(struct safe *safe)
-{
-  client_close(&safe->client);
-  port_openssl_deinit(&safe->tls);
+  safe_start(safe);
 }
 
 /* Connecting ends with this status, and this is TLS's reason. */
@@ -80,46 +36,11 @@ static void connecting_comes_to(int status, const char *why)
 {
   static struct safe safe;
   char text[PORT_OPENSSL_ERROR_SIZE];
-  safe_open(&safe);
+  open_safe(&safe);
   CHECK_EQUAL(fairlock_connect(&safe.client.client), status);
-  port_openssl_error(&safe.tls, text);
+  port_openssl_error(&safe.wrap.tls, text);
   if (!CHECK(strcmp(text, why) == 0)) check_write(text);
   safe_close(&safe);
-}
-
-static void locks(struct safe *safe)
-{
-  struct fairlock door;
-  CHECK_EQUAL(fairlock_init(&door, &safe->client.client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_acquire(&door, 5000, 10000), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
-}
-
-static void locks_by(const char *certificate, const char *protocol, const char *version)
-{
-  static struct safe safe;
-  serve_with(certificate, protocol, "no");
-  safe_open(&safe);
-  locks(&safe);
-  CHECK(strcmp(SSL_get_version(safe.tls.ssl), version) == 0);
-  safe_close(&safe);
-}
-
-static void test_locks(void)
-{
-  start();
-  locks_by("server", "TLSv1.3", "TLSv1.3");
-  locks_by("server", "TLSv1.2", "TLSv1.2");
-  locks_by("rsa", "TLSv1.3", "TLSv1.3");
-  locks_by("rsa", "TLSv1.2", "TLSv1.2");
-}
-
-static void test_old_version(void)
-{
-  start();
-  serve_with("server", "TLSv1.1", "no");
-  connecting_comes_to(FAIRLOCK_UNREACHABLE, "tlsv1 alert protocol version");
 }
 
 static void test_wrong_ca(void)
@@ -159,36 +80,29 @@ static void test_wrong_name(void)
   connecting_comes_to(FAIRLOCK_OK, "");
 }
 
-static void test_wrong_time(void)
+/* Our certificate, and its key in the same file. */
+static void test_both_in_one_file(void)
 {
   start();
-  serve_with("expired", "TLSv1.3", "no");
-  connecting_comes_to(FAIRLOCK_UNTRUSTED, "certificate has expired");
-  serve_with("future", "TLSv1.3", "no");
-  connecting_comes_to(FAIRLOCK_UNTRUSTED, "certificate is not yet valid");
+  serve_with("server", "TLSv1.2 TLSv1.3", "yes");
+  config.certificate = FILE_OF("client.both");
+  connecting_comes_to(FAIRLOCK_OK, "");
 }
 
-static void test_certificate_of_ours(void)
+/* The session is not resumed elsewhere. */
+static void test_resumption_elsewhere(void)
 {
-  static const char *const versions[] = {"TLSv1.2", "TLSv1.3"};
-  static const char *const missing[] = {"sslv3 alert handshake failure",
-                                        "tlsv13 alert certificate required"};
+  static struct safe safe;
   start();
-  for (int i = 0; i < 2; i++) {
-    serve_with("server", versions[i], "yes");
-    config.certificate = NULL;
-    config.key = NULL;
-    connecting_comes_to(FAIRLOCK_UNTRUSTED, missing[i]);
-    config.certificate = FILE_OF("stranger.crt");
-    config.key = FILE_OF("stranger.key");
-    connecting_comes_to(FAIRLOCK_UNTRUSTED, "tlsv1 alert unknown ca");
-    config.certificate = FILE_OF("client.crt");
-    config.key = FILE_OF("client.key");
-    connecting_comes_to(FAIRLOCK_OK, "");
-    config.certificate = FILE_OF("client.both");
-    config.key = NULL;
-    connecting_comes_to(FAIRLOCK_OK, "");
-  }
+  open_safe(&safe);
+  safe_locks(&safe);
+  (void)safe.wrap.tls.transport.aim(&safe.wrap.tls, NULL);
+  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+  service_for(&safe.client, 50);
+  safe.client.socket.host = "localhost";
+  safe_locks(&safe);
+  CHECK(!wrap_resumed(&safe.wrap));
+  safe_close(&safe);
 }
 
 /* The file that cannot be used, and the reason given; NULL: any reason. */
@@ -229,83 +143,6 @@ static void test_files(void)
   config.certificate = NULL;
   config.key = FILE_OF("client.key");
   refuses(config.key, "");
-}
-
-/* TLS to a server without it, and a plain client to a server with it. */
-static void test_only_one_side_has_tls(void)
-{
-  static struct safe safe;
-  static struct client client;
-  char text[PORT_OPENSSL_ERROR_SIZE];
-  start();
-  connect_ms = 500; /* Redis waits for the end of what it takes for a command */
-  safe_open_at(&safe, "127.0.0.1", server.port);
-  connect_ms = 0;
-  CHECK_EQUAL(fairlock_connect(&safe.client.client), FAIRLOCK_UNREACHABLE);
-  port_openssl_error(&safe.tls, text);
-  if (!CHECK(strcmp(text, "the server does not answer in TLS") == 0)) check_write(text);
-  safe_close(&safe);
-  client_open(&client, tls_port);
-  int status = fairlock_connect(&client.client);
-  CHECK(status == FAIRLOCK_PROTOCOL || status == FAIRLOCK_UNREACHABLE);
-  client_close(&client);
-}
-
-/* The next connection is a resumption, unless it goes elsewhere. */
-static void resumes(const char *protocol)
-{
-  static struct safe safe;
-  serve_with("server", protocol, "no");
-  safe_open(&safe);
-  locks(&safe);
-  CHECK_EQUAL(SSL_session_reused(safe.tls.ssl), 0);
-  for (int i = 0; i < 3; i++) {
-    raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-    service_for(&safe.client, 50);
-    locks(&safe);
-    CHECK_EQUAL(SSL_session_reused(safe.tls.ssl), 1);
-  }
-  (void)safe.tls.transport.aim(&safe.tls, NULL);
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  service_for(&safe.client, 50);
-  safe.client.socket.host = "localhost";
-  locks(&safe);
-  CHECK_EQUAL(SSL_session_reused(safe.tls.ssl), 0);
-  safe_close(&safe);
-}
-
-static void test_resumption(void)
-{
-  start();
-  resumes("TLSv1.3");
-  resumes("TLSv1.2");
-}
-
-/* A wait outlasts a break, and ends when the server can no longer be trusted. */
-static void test_certificate_changes(void)
-{
-  static struct safe safe;
-  struct fairlock door;
-  start();
-  safe_open(&safe);
-  CHECK(raw_run(&redis, "HSET door someone:1 1"));
-  CHECK(raw_run(&redis, "PEXPIRE door 60000"));
-  CHECK_EQUAL(fairlock_init(&door, &safe.client.client, "door"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_start_acquire(&door, FAIRLOCK_FOREVER, 10000), FAIRLOCK_PENDING);
-  AWAIT(queue_length(&redis, "door") == 1, service_for(&safe.client, 10));
-  raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  service_for(&safe.client, 500);
-  CHECK_EQUAL(fairlock_result(&door), FAIRLOCK_PENDING);
-  CHECK_EQUAL(listeners(&redis, "door"), 1);
-  serve_with("elsewhere", "TLSv1.2", "no"); /* which cannot resume a session of TLS 1.3 */
-  raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  CHECK_EQUAL(await_result(&safe.client, &door), FAIRLOCK_UNTRUSTED);
-  serve_with("server", "TLSv1.3", "no");
-  CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(queue_length(&redis, "door"), 0);
-  safe_close(&safe);
 }
 
 /* Files that change: the client is given copies of the others. */
@@ -361,7 +198,7 @@ static void start_pair(void)
   config.key = OUR_KEY;
   trust_clients_of("ca");
   for (int i = 0; i < 2; i++) {
-    safe_open(&pair.safe[i]);
+    open_safe(&pair.safe[i]);
     CHECK_EQUAL(fairlock_init(&pair.door[i], &pair.safe[i].client.client, "door"), FAIRLOCK_OK);
   }
   CHECK_EQUAL(fairlock_acquire(&pair.door[0], 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
@@ -411,7 +248,7 @@ static void pair_goes_on(void)
 static bool is_refused(int i, const char *why)
 {
   char text[PORT_OPENSSL_ERROR_SIZE];
-  port_openssl_error(&pair.safe[i].tls, text);
+  port_openssl_error(&pair.safe[i].wrap.tls, text);
   return strcmp(text, why) == 0 &&
          fairlock_last_error(&pair.safe[i].client.client) == FAIRLOCK_UNTRUSTED;
 }
@@ -434,11 +271,6 @@ static void end_pair(void)
     CHECK_EQUAL(fairlock_deinit(&pair.door[i]), FAIRLOCK_OK);
     safe_close(&pair.safe[i]);
   }
-}
-
-static bool resumed(const struct safe *safe)
-{
-  return SSL_session_reused(safe->tls.ssl) == 1;
 }
 
 /* Our certificate is replaced, key first, and the server no longer takes the old one. */
@@ -484,194 +316,46 @@ static void test_no_old_session(void)
   service_pair(100);
   cut_off();
   pair_goes_on();
-  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
+  CHECK(wrap_resumed(&pair.safe[0].wrap) && wrap_resumed(&pair.safe[1].wrap));
   put(OUR_CERTIFICATE, NULL);
   cut_off();
   pair_goes_on();
-  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
-  port_openssl_error(&pair.safe[0].tls, text);
+  CHECK(wrap_resumed(&pair.safe[0].wrap) && wrap_resumed(&pair.safe[1].wrap));
+  port_openssl_error(&pair.safe[0].wrap.tls, text);
   CHECK(text[0] == 0);
   put(OUR_CERTIFICATE, "client.crt");
   cut_off();
   pair_goes_on();
-  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
+  CHECK(wrap_resumed(&pair.safe[0].wrap) && wrap_resumed(&pair.safe[1].wrap));
   /* the same certificate, with more in its file */
   put(OUR_CERTIFICATE, "client.both");
   cut_off();
   pair_goes_on();
-  CHECK(!resumed(&pair.safe[0]) && !resumed(&pair.safe[1]));
+  CHECK(!wrap_resumed(&pair.safe[0].wrap) && !wrap_resumed(&pair.safe[1].wrap));
   cut_off();
   pair_goes_on();
-  CHECK(resumed(&pair.safe[0]) && resumed(&pair.safe[1]));
+  CHECK(wrap_resumed(&pair.safe[0].wrap) && wrap_resumed(&pair.safe[1].wrap));
   end_pair();
   /* of a folder nobody knows whether it has changed */
   config.ca_file = NULL;
   config.ca_folder = FILE_OF("hashed");
-  safe_open(&pair.safe[0]);
+  open_safe(&pair.safe[0]);
   for (int i = 0; i < 3; i++) {
-    locks(&pair.safe[0]);
-    CHECK(!resumed(&pair.safe[0]));
+    safe_locks(&pair.safe[0]);
+    CHECK(!wrap_resumed(&pair.safe[0].wrap));
     end_connections();
     service_for(&pair.safe[0].client, 50);
   }
   safe_close(&pair.safe[0]);
 }
 
-/* Tasks that send while another receives. */
-#define TASKS  6
-#define ROUNDS 40
-
-static void *works(void *context)
-{
-  struct fairlock *handle = context;
-  for (int i = 0; i < ROUNDS; i++) {
-    if (fairlock_acquire(handle, 60000, 30000) != FAIRLOCK_OK) return NULL;
-    if (fairlock_release(handle) != FAIRLOCK_OK) return NULL;
-  }
-  return handle;
-}
-
-static void *runs(void *context)
-{
-  fairlock_run(context);
-  return NULL;
-}
-
-static void share_client(const char *protocol, bool runner)
-{
-  static struct safe safe;
-  static struct fairlock handles[TASKS];
-  static char names[TASKS][16];
-  pthread_t tasks[TASKS];
-  pthread_t servant;
-  void *result;
-  serve_with("server", protocol, "no");
-  safe_open(&safe);
-  for (int i = 0; i < TASKS; i++) {
-    (void)snprintf(names[i], sizeof names[i], "door%d", i / 2);
-    CHECK_EQUAL(fairlock_init(&handles[i], &safe.client.client, names[i]), FAIRLOCK_OK);
-  }
-  if (runner) CHECK_EQUAL(pthread_create(&servant, NULL, runs, &safe.client.client), 0);
-  for (int i = 0; i < TASKS; i++)
-    CHECK_EQUAL(pthread_create(&tasks[i], NULL, works, &handles[i]), 0);
-  for (int i = 0; i < TASKS; i++) {
-    CHECK_EQUAL(pthread_join(tasks[i], &result), 0);
-    CHECK(result == &handles[i]);
-  }
-  fairlock_stop(&safe.client.client);
-  if (runner) CHECK_EQUAL(pthread_join(servant, NULL), 0);
-  safe_close(&safe);
-}
-
-static void test_many_tasks(void)
-{
-  start();
-  share_client("TLSv1.3", true);
-  share_client("TLSv1.2", false);
-}
-
-/* A child gives back what it has of its parent's connection. */
-static void leaves(int index, void *context)
-{
-  struct safe *safe = context;
-  struct fairlock door;
-  char text[PORT_OPENSSL_ERROR_SIZE];
-  (void)index;
-  bool right = fairlock_init(&door, &safe->client.client, "door") == FAIRLOCK_FORKED;
-  port_openssl_error(&safe->tls, text);
-  right = right && text[0] == 0;
-  safe_close(safe);
-  if (!right) _exit(1);
-}
-
-/* A child makes a client of its own with its parent's transport, which it has closed. */
-static void uses(int index, void *context)
-{
-  struct safe *safe = context;
-  struct client *client = &safe->client;
-  char text[PORT_OPENSSL_ERROR_SIZE];
-  struct fairlock door;
-  (void)index;
-  fairlock_client_deinit(&client->client);
-  bool right = fairlock_client_init(&client->client, &client->config, &safe->tls.transport) == 0;
-  right = right && fairlock_init(&door, &client->client, "door") == FAIRLOCK_OK;
-  right = right && fairlock_try_acquire(&door, 10000) == FAIRLOCK_OK;
-  right = right && fairlock_release(&door) == FAIRLOCK_OK;
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  safe->tls.config.name = "other.test";
-  right = right && fairlock_try_acquire(&door, 10000) == FAIRLOCK_UNTRUSTED;
-  port_openssl_error(&safe->tls, text);
-  right = right && strcmp(text, "hostname mismatch") == 0;
-  safe_close(safe);
-  if (!right) _exit(1);
-}
-
-static void test_fork_and_use(void)
-{
-  static struct safe safe;
-  start();
-  safe_open(&safe);
-  CHECK_EQUAL(reap(spawn(uses, 0, &safe)), 0); /* not connected yet */
-  locks(&safe);
-  CHECK_EQUAL(reap(spawn(uses, 0, &safe)), 0);
-  locks(&safe);
-  safe_close(&safe);
-}
-
-static void fork_beside(const char *protocol)
-{
-  static struct safe safe;
-  static struct fairlock handles[2];
-  pthread_t tasks[2];
-  pthread_t servant;
-  struct fairlock door;
-  void *result;
-  serve_with("server", protocol, "no");
-  safe_open(&safe);
-  CHECK_EQUAL(fairlock_init(&door, &safe.client.client, "hold"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_acquire(&door, 0, 60000), FAIRLOCK_OK);
-  CHECK_EQUAL(reap(spawn(leaves, 0, &safe)), 0);
-  locks(&safe);
-  CHECK_EQUAL(pthread_create(&servant, NULL, runs, &safe.client.client), 0);
-  for (int i = 0; i < 2; i++) {
-    CHECK_EQUAL(fairlock_init(&handles[i], &safe.client.client, "door"), FAIRLOCK_OK);
-    CHECK_EQUAL(pthread_create(&tasks[i], NULL, works, &handles[i]), 0);
-  }
-  for (int i = 0; i < 10; i++)
-    CHECK_EQUAL(reap(spawn(leaves, 0, &safe)), 0);
-  for (int i = 0; i < 2; i++) {
-    CHECK_EQUAL(pthread_join(tasks[i], &result), 0);
-    CHECK(result == &handles[i]);
-  }
-  fairlock_stop(&safe.client.client);
-  CHECK_EQUAL(pthread_join(servant, NULL), 0);
-  CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_read_counters(&safe.client.client).connects, 1);
-  safe_close(&safe);
-}
-
-static void test_fork(void)
-{
-  start();
-  fork_beside("TLSv1.3");
-  fork_beside("TLSv1.2");
-}
-
 const struct check_test check_tests[] = {
-    {"tls: locks", test_locks},
-    {"tls: an old version is refused", test_old_version},
-    {"tls: a CA that is not trusted", test_wrong_ca},
-    {"tls: a name that is not the server's", test_wrong_name},
-    {"tls: a certificate that is expired, or not yet valid", test_wrong_time},
-    {"tls: a certificate of ours", test_certificate_of_ours},
-    {"tls: files of no use", test_files},
-    {"tls: only one side has TLS", test_only_one_side_has_tls},
-    {"tls: sessions are resumed", test_resumption},
-    {"tls: the certificate changes", test_certificate_changes},
-    {"tls: our certificate is replaced", test_our_certificate},
-    {"tls: the server's CA is replaced", test_new_ca},
-    {"tls: no session with what was replaced", test_no_old_session},
-    {"tls: many tasks", test_many_tasks},
-    {"tls: fork", test_fork},
-    {"tls: fork, and use the transport", test_fork_and_use},
+    {"openssl: CAs in a file, a folder, and the system's", test_wrong_ca},
+    {"openssl: a name or address that is not the server's", test_wrong_name},
+    {"openssl: certificate and key in one file", test_both_in_one_file},
+    {"openssl: files of no use", test_files},
+    {"openssl: sessions are not resumed elsewhere", test_resumption_elsewhere},
+    {"openssl: our certificate is replaced", test_our_certificate},
+    {"openssl: the server's CA is replaced", test_new_ca},
+    {"openssl: no session with what was replaced", test_no_old_session},
     {0}};

@@ -9,7 +9,7 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -W
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c' port/conformance/conformance.c)
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '/fuzz_bearssl' -e '/doors\.c$')
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e mbedtls -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
@@ -19,6 +19,9 @@ freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tes
 beside=$(sh tests/tools/sources.sh port/uart/bridge.c port/conformance/peer.c 'port/sockets/*.c' 'tests/qemu/*.c' |
   grep -v -e '_board\.c$' -e '/station\.c$' -e '/handshake\.c$' -e '/qemu/conformance\.c$' -e '/freertos/')
 bearssl=$(sh tests/tools/sources.sh 'port/bearssl/*.c')
+mbedtls=$(sh tests/tools/sources.sh 'port/mbedtls/*.c')
+mbedtls_tests=$(sh tests/tools/sources.sh 'tests/tls/*.c' tests/fuzz/fuzz_mbedtls.c tests/conformance/tls.c |
+  grep -v -e openssl)
 bearssl_tests=$(sh tests/tools/sources.sh 'tests/bearssl/*.c' tests/fuzz/fuzz_bearssl.c)
 
 # check WHAT COMMAND...
@@ -74,11 +77,32 @@ check "cppcheck, BearSSL" cppcheck -q --std=c11 --enable=warning,performance,por
 # shellcheck disable=SC2086
 check "C99, port/bearssl/port_bearssl.h" gcc -std=c99 -pedantic-errors -Wall $includes -Iport/bearssl -fsyntax-only \
   -x c port/bearssl/port_bearssl.h
+# The same with Mbed TLS's.
+by="-Itests -Itests/server -Iport/conformance -Iport/mbedtls -DWITH_MBEDTLS -D_DEFAULT_SOURCE"
+for compiler in gcc clang; do
+  # shellcheck disable=SC2086
+  check "$compiler, Mbed TLS" each "$mbedtls $mbedtls_tests" $compiler -std=c11 $warnings $includes $by -O2 -c -o /dev/null
+done
+# shellcheck disable=SC2086
+check "gcc -fanalyzer, Mbed TLS" each "$mbedtls" gcc -std=c11 $warnings $includes $by -O2 -fanalyzer -c -o /dev/null
+# shellcheck disable=SC2086
+check "clang-tidy, Mbed TLS" clang-tidy -quiet $mbedtls -- -std=c11 $includes $by
+# shellcheck disable=SC2086
+check "cppcheck, Mbed TLS" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
+  --error-exitcode=1 --suppress=missingIncludeSystem $includes $by $mbedtls
+# shellcheck disable=SC2086
+check "C99, port/mbedtls/port_mbedtls.h" gcc -std=c99 -pedantic-errors -Wall $includes -Iport/mbedtls -fsyntax-only \
+  -x c port/mbedtls/port_mbedtls.h
 # The firmware, for one board with each processor. Its makefile compiles it with the same warnings
 # by gcc.
 lwip="-Iboards/common -isystem build/lwip/src/include"
 check "lwIP's sources" make -s --no-print-directory build/lwip/src
 check "BearSSL's sources" make -s --no-print-directory build/bearssl/src
+check "Mbed TLS's sources" make -s --no-print-directory build/mbedtls/library build/tests/bearssl/keys/ca_der.h
+mbedtls_here="-Iport/mbedtls -Iboards/common -isystem build/mbedtls/include -DMBEDTLS_CONFIG_FILE=<mbedtls_config.h>"
+# shellcheck disable=SC2086
+check "arm-none-eabi-gcc, Mbed TLS without certificates" each "$mbedtls" arm-none-eabi-gcc -std=c11 $warnings -Iport -Iport/single \
+  $mbedtls_here -DBY_PSK -mcpu=cortex-m3 -mthumb -Os -c -o /dev/null
 check "FreeRTOS's kernel" make -s --no-print-directory build/freertos/kernel
 
 # setting BOARD VARIABLE: what the board's fragment says.
@@ -95,7 +119,7 @@ look() {
   defines=$(setting "$board" DEFINES | sed 's/[^ ]*=/-D&/g')
   # shellcheck disable=SC2086
   set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/bearssl/keys \
-    -isystem build/bearssl/inc $lwip $defines
+    -isystem build/bearssl/inc $mbedtls_here $lwip $defines
   # shellcheck disable=SC2086
   check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -Os -c -o /dev/null
   # shellcheck disable=SC2086
