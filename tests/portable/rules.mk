@@ -98,6 +98,17 @@ systems: $(SYSTEMS_TEST) ## compile for macOS, BSDs, Windows and Linux on other 
 	@sh tests/tools/need.sh $(PACKAGES_SYSTEMS)
 	@sh tests/tools/run.sh $<
 
+# What stacks of devices do and a host's does not, on each transport over sockets.
+STACKS := $(BUILD)/tests/portable/stacks
+STACKS_TESTS := $(STACKS)/sockets
+SUITES += $(STACKS_TESTS)
+
+$(STACKS)/sockets: port/sockets/sockets.c
+$(STACKS)/sockets: STACK := -Itests/server/sockets -Iport/sockets
+$(STACKS_TESTS): tests/portable/stacks/stacks.c $(FRAME) $(SUPPORT) $(BUILD)/liblock.a $(wildcard port/*.h port/*/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(STACK) $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
 # Tasks that share a client once more, on port/zephyr and port/sockets: zephyr/kernel.h here stands
 # in for Zephyr's, and the port_posix.h of tests/server/sockets comes before port/posix's.
 ZEPHYR := $(BUILD)/tests/portable/zephyr
