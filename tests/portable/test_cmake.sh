@@ -222,7 +222,8 @@ listed() {
 }
 
 # The component of ESP-IDF, with its functions as little more than a note of what they are called
-# with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build.
+# with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build. Its
+# headers are where ESP-IDF has them: FreeRTOS's in freertos/, and poll() in sys/poll.h alone.
 test_component_of_esp_idf() {
   component=$module/esp-idf/fairlock
   mkdir "$dir/user"
@@ -246,34 +247,40 @@ macro(idf_component_register)
   set(COMPONENT_LIB component)
   add_library(component INTERFACE)
   target_include_directories(component INTERFACE ${heard_INCLUDE_DIRS})
-  add_library(clock STATIC "${CMAKE_CURRENT_SOURCE_DIR}/clock.c")
-  target_include_directories(clock PRIVATE ${OUT}.headers ${heard_INCLUDE_DIRS})
+  add_library(port STATIC ${heard_SRCS})
+  target_compile_definitions(port PRIVATE ESP_PLATFORM _DEFAULT_SOURCE)
+  target_compile_options(port PRIVATE -Wall -Wextra -Werror)
+  target_include_directories(port PRIVATE ${OUT}.headers ${heard_INCLUDE_DIRS})
 endmacro()
-function(idf_component_get_property variable component property)
-  if(NOT "${component} ${property}" STREQUAL "freertos ORIG_INCLUDE_PATH")
-    message(FATAL_ERROR "asked for ${property} of ${component}")
-  endif()
-  set(${variable} "${OUT}.headers" PARENT_SCOPE)
-endfunction()
-function(target_include_directories target scope)
-  if(target STREQUAL component)
-    set(scope INTERFACE)
-  endif()
-  _target_include_directories(${target} ${scope} ${ARGN})
-endfunction()
 END_OF_CMAKE
   printf 'include(%s)\ninclude(%s)\n' "$dir/idf.cmake" "$component/CMakeLists.txt" >"$dir/script.cmake"
   (cd "$component" && expect 0 cmake -DOUT="$dir/script" -P "$dir/script.cmake") || exit 1
   listed "$dir/script" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
-  mkdir "$dir/build.headers"
+  headers=$dir/build.headers
+  mkdir -p "$headers/freertos"
   echo '#include <stdint.h>
-int64_t esp_timer_get_time(void);' >"$dir/build.headers/esp_timer.h"
-  for name in FreeRTOS semphr task; do echo "typedef int $name;" >"$dir/build.headers/$name.h"; done
-  echo 'typedef int SemaphoreHandle_t, StaticSemaphore_t;' >>"$dir/build.headers/semphr.h"
+int64_t esp_timer_get_time(void);' >"$headers/esp_timer.h"
+  echo '#error there is sys/poll.h alone' >"$headers/poll.h"
+  cat >"$headers/freertos/FreeRTOS.h" <<'END_OF_C'
+#include <stdint.h>
+typedef uint32_t TickType_t;
+#define portMAX_DELAY UINT32_MAX
+#define pdMS_TO_TICKS(ms) ((TickType_t)(ms) / 10U)
+END_OF_C
+  cat >"$headers/freertos/semphr.h" <<'END_OF_C'
+typedef struct { int count; } StaticSemaphore_t, *SemaphoreHandle_t;
+SemaphoreHandle_t xSemaphoreCreateMutexStatic(StaticSemaphore_t *memory);
+SemaphoreHandle_t xSemaphoreCreateBinaryStatic(StaticSemaphore_t *memory);
+int xSemaphoreTake(SemaphoreHandle_t semaphore, TickType_t ticks);
+int xSemaphoreGive(SemaphoreHandle_t semaphore);
+void vSemaphoreDelete(SemaphoreHandle_t semaphore);
+END_OF_C
+  echo 'void *xTaskGetCurrentTaskHandle(void);' >"$headers/freertos/task.h"
   echo '#include <fairlock.h>
 #include <port_sockets.h>' >"$dir/user/main.c"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(esp C)' "set(OUT $dir/build)" \
     "include($dir/idf.cmake)" "add_subdirectory($component fairlock)" 'add_library(main STATIC main.c)' \
+    'target_compile_definitions(main PRIVATE ESP_PLATFORM)' "target_include_directories(main PRIVATE $headers)" \
     'target_link_libraries(main PRIVATE component)' >"$dir/user/CMakeLists.txt"
   built_by_cmake "$dir/user"
   listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
