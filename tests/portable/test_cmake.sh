@@ -221,9 +221,30 @@ listed() {
   sort "$file" | diff "$dir/wanted" - >"$dir/different" || fail "other sources: $(cat "$dir/different")"
 }
 
+# headers_of_the_example FOLDER: what it includes of ESP-IDF's, as far as it uses that
+headers_of_the_example() {
+  mkdir "$1/lwip"
+  for name in esp_event esp_netif nvs_flash protocol_examples_common; do
+    printf '#include <esp_err.h>\n' >"$1/$name.h"
+  done
+  echo 'typedef int esp_err_t;
+#define ESP_ERROR_CHECK(call) ((void)(call))' >"$1/esp_err.h"
+  echo 'esp_err_t esp_event_loop_create_default(void);' >>"$1/esp_event.h"
+  echo 'esp_err_t esp_netif_init(void);' >>"$1/esp_netif.h"
+  echo 'esp_err_t nvs_flash_init(void);' >>"$1/nvs_flash.h"
+  echo 'esp_err_t example_connect(void); void app_main(void);' >>"$1/protocol_examples_common.h"
+  echo '#include <arpa/inet.h>' >"$1/lwip/inet.h"
+  echo '#include <stdio.h>
+#define ESP_LOGE(tag, ...) (printf("%s: ", tag), printf(__VA_ARGS__))
+#define ESP_LOGW ESP_LOGE
+#define ESP_LOGI ESP_LOGE' >"$1/esp_log.h"
+  sh tests/portable/kconfig.sh "$module/esp-idf/fairlock/Kconfig" >"$1/sdkconfig.h"
+}
+
 # The component of ESP-IDF, with its functions as little more than a note of what they are called
 # with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build. Its
-# headers are where ESP-IDF has them: FreeRTOS's in freertos/, and poll() in sys/poll.h alone.
+# headers are where ESP-IDF has them: FreeRTOS's in freertos/, and poll() in sys/poll.h alone. The example compiles
+# with it.
 test_component_of_esp_idf() {
   component=$module/esp-idf/fairlock
   mkdir "$dir/user"
@@ -275,12 +296,18 @@ int xSemaphoreTake(SemaphoreHandle_t semaphore, TickType_t ticks);
 int xSemaphoreGive(SemaphoreHandle_t semaphore);
 void vSemaphoreDelete(SemaphoreHandle_t semaphore);
 END_OF_C
-  echo 'void *xTaskGetCurrentTaskHandle(void);' >"$headers/freertos/task.h"
-  echo '#include <fairlock.h>
-#include <port_sockets.h>' >"$dir/user/main.c"
+  cat >"$headers/freertos/task.h" <<'END_OF_C'
+#define pdPASS 1
+void *xTaskGetCurrentTaskHandle(void);
+int xTaskCreate(void (*task)(void *), const char *name, uint32_t stack, void *context, unsigned priority, void **handle);
+void vTaskDelay(TickType_t ticks);
+void vTaskDelete(void *task);
+END_OF_C
+  headers_of_the_example "$headers"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(esp C)' "set(OUT $dir/build)" \
-    "include($dir/idf.cmake)" "add_subdirectory($component fairlock)" 'add_library(main STATIC main.c)' \
-    'target_compile_definitions(main PRIVATE ESP_PLATFORM)' "target_include_directories(main PRIVATE $headers)" \
+    "include($dir/idf.cmake)" "add_subdirectory($component fairlock)" \
+    "add_library(main STATIC $module/esp-idf/example/main/main.c)" \
+    'target_compile_options(main PRIVATE -Wall -Wextra -Werror)' 'target_compile_definitions(main PRIVATE ESP_PLATFORM)' "target_include_directories(main PRIVATE $headers)" \
     'target_link_libraries(main PRIVATE component)' >"$dir/user/CMakeLists.txt"
   built_by_cmake "$dir/user"
   listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
