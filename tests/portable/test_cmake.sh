@@ -313,18 +313,23 @@ END_OF_C
   listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
 }
 
-# The module of Zephyr likewise. With its kernel's calls on POSIX threads, it runs here.
-test_module_of_zephyr() {
-  mkdir "$dir/user"
-  cat >"$dir/user/CMakeLists.txt" <<END_OF_CMAKE
+# on_stand_in FOLDER SOURCE: a CMake project of this program and Zephyr's module, with functions that
+# stand in for Zephyr's, and its calls on POSIX
+on_stand_in() {
+  mkdir -p "$1"
+  sh tests/portable/kconfig.sh "$module/zephyr/Kconfig" |
+    sed -e "s/\(SERVER_PORT\) .*/\1 $port/" -e 's/\(SERVER_HOST\) .*/\1 "127.0.0.1"/' >"$1/autoconf.h"
+  cat >"$1/CMakeLists.txt" <<END_OF_CMAKE
 cmake_minimum_required(VERSION 3.18...3.25)
 project(zephyr C)
 set(CMAKE_C_STANDARD 11)
 set(CONFIG_FAIRLOCK y)
+set(CONFIG_FAIRLOCK_CLIENT y)
 find_package(Threads REQUIRED)
 add_library(zephyr INTERFACE)
 target_include_directories(zephyr INTERFACE $here/tests/portable/zephyr)
-target_compile_definitions(zephyr INTERFACE _DEFAULT_SOURCE)
+target_compile_definitions(zephyr INTERFACE _DEFAULT_SOURCE CONFIG_ARCH_POSIX CONFIG_FAIRLOCK_LOG_LEVEL=3)
+target_compile_options(zephyr INTERFACE -include $1/autoconf.h -Wall -Wextra -Werror)
 target_link_libraries(zephyr INTERFACE Threads::Threads)
 macro(zephyr_library_named name)
   set(library \${name})
@@ -334,27 +339,83 @@ endmacro()
 function(zephyr_library_sources)
   target_sources(\${library} PRIVATE \${ARGN})
   string(REPLACE ";" "\\n" list "\${ARGN}")
-  file(WRITE $dir/sources "\${list}\\n")
+  file(APPEND $1/sources "\${list}\\n")
+endfunction()
+function(zephyr_library_sources_ifdef condition)
+  if(\${condition})
+    zephyr_library_sources(\${ARGN})
+  endif()
 endfunction()
 function(zephyr_include_directories)
   target_include_directories(zephyr INTERFACE \${ARGN})
 endfunction()
+file(REMOVE $1/sources)
 add_subdirectory($module/zephyr module)
-add_executable(program program.c)
+add_executable(program $2 $here/tests/portable/zephyr/stand_in.c)
 target_link_libraries(program PRIVATE fairlock zephyr)
 END_OF_CMAKE
+}
+
+# The module of Zephyr likewise. With the calls of its kernel and sockets on POSIX, it runs here: a
+# program with a client of its own, and the sample, whose client is Kconfig's.
+test_module_of_zephyr() {
+  on_stand_in "$dir/user" program.c
   posix_program "$dir/user"
-  sed -i -e 's|fairlock/port_posix\.h|port_sockets.h|' -e 's|fairlock/fairlock\.h|fairlock.h|' -e 's/struct port_posix /struct port_sockets /' \
-    -e 's/port_posix_tcp.*/port_sockets_init(\&server, 0x7f000001, (uint16_t)atoi(argv[argc - 1]));/' \
-    -e 's/<stdio\.h>/<stdio.h>\n#include <stdlib.h>/' "$dir/user/program.c"
+  sed -i -e 's|fairlock/port_posix\.h|port_zephyr.h|' -e 's|fairlock/fairlock\.h|fairlock.h|' \
+    -e 's/port_posix/port_zephyr/' "$dir/user/program.c"
   built_by_cmake "$dir/user"
-  listed "$dir/sources" "$here/port/zephyr/threads.c" "$here/port/sockets/sockets.c"
+  listed "$dir/user/sources" "$here/port/zephyr/threads.c" "$here/port/zephyr/sockets.c" "$module/zephyr/client.c"
   takes_the_lock "$dir/user/build/program"
-  for folder in $(sed -n 's/^ *\(cmake\|kconfig\): //p' "$module/zephyr/module.yml"); do
-    [ -e "$module/$folder" ] || fail "module.yml names $folder, which is not there"
+  for path in $(sed -n -e 's/^ *\(cmake\|kconfig\): //p' -e 's/^ *- //p' "$module/zephyr/module.yml"); do
+    [ -e "$module/$path" ] || fail "module.yml names $path, which is not there"
   done
+}
+
+test_sample_of_zephyr() {
+  on_stand_in "$dir/user" "$module/zephyr/sample/src/main.c"
+  built_by_cmake "$dir/user"
+  expect 0 "$dir/user/build/program"
+  printed '<inf> fairlock: connected'
+  printed done
+  [ "$(grep -c '^held, fencing token [0-9]' "$dir/out")" -eq 10 ] || fail "not ten holds: $(cat "$dir/out")"
+  printed "token $(redis hget 'fairlock:{door:7}' token)"
+  [ "$(grep -c '^released: done' "$dir/out")" -eq 10 ] || fail "not ten releases: $(cat "$dir/out")"
+  sed -i 's/\(FAIRLOCK_WAITER_MS\) .*/\1 1/' "$dir/user/autoconf.h"
+  built_by_cmake "$dir/user"
+  expect 0 "$dir/user/build/program"
+  printed '<err> fairlock: CONFIG_FAIRLOCK_...: '
+}
+
+# The program of the page, as it stands there.
+test_page_of_zephyr() {
+  on_stand_in "$dir/user" program.c
+  awk -v want=c -f tests/readme/pages.awk "$module/zephyr/README.md" >"$dir/user/program.c"
+  built_by_cmake "$dir/user"
+  expect 0 "$dir/user/build/program"
+  [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
+  [ "$(redis exists door:7)" = 0 ] || fail "it still holds"
+}
+
+# Each option that is read or set is one of Kconfig's, and the sample sets what Kconfig asks for, and
+# enough of a stack for what it calls.
+test_configuration_of_zephyr() {
+  sample=$module/zephyr/sample
+  sed -n 's/^\(menu\)\{0,1\}config /CONFIG_/p' "$module/zephyr/Kconfig" | sort -u >"$dir/there"
+  grep -oh 'CONFIG_FAIRLOCK[A-Z_]*[A-Z]' "$module"/zephyr/*.c "$module"/zephyr/*.h "$module"/zephyr/CMakeLists.txt \
+    "$module/zephyr/README.md" "$sample/README.md" "$sample/prj.conf" | grep -vx CONFIG_FAIRLOCK_LOG_LEVEL | sort -u >"$dir/named"
+  [ "$(wc -l <"$dir/named")" -gt 10 ] || fail "only $(cat "$dir/named")"
+  [ -z "$(comm -13 "$dir/there" "$dir/named")" ] || fail "not in Kconfig: $(comm -13 "$dir/there" "$dir/named")"
+  for option in FAIRLOCK NETWORKING NET_TCP NET_SOCKETS NET_IPV4; do
+    grep -qx "CONFIG_$option=y" "$sample/prj.conf" || fail "the sample does not set CONFIG_$option"
+  done
+  depends=$(grep 'depends on' "$module/zephyr/Kconfig")
+  for option in NET_TCP NET_SOCKETS NET_IPV4 'NET_SOCKETS_POLL_MAX != 1'; do
+    echo "$depends" | grep -qF "$option" || fail "nothing depends on $option"
+  done
+  ! echo "$depends" | grep -q POSIX_API || fail "it asks for POSIX_API"
+  [ "$(sed -n 's/^CONFIG_MAIN_STACK_SIZE=//p' "$sample/prj.conf")" -ge 2048 ] || fail "main() has too small a stack"
 }
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests part_of_a_build in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
-  component_of_esp_idf module_of_zephyr
+  component_of_esp_idf module_of_zephyr sample_of_zephyr page_of_zephyr configuration_of_zephyr

@@ -51,9 +51,11 @@ for compiler in gcc clang; do
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 # Zephyr is a stand-in.
-zephyr=$(sh tests/tools/sources.sh 'port/zephyr/*.c' 'tests/portable/zephyr/*.c')
-zephyr_flags="-Itests/portable/zephyr -Iport/zephyr -Iport -Iresp -Ilock -Itests \
-  -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER -D_DEFAULT_SOURCE"
+zephyr=$(sh tests/tools/sources.sh 'port/zephyr/*.c' 'boards/cmake/zephyr/*.c' 'tests/portable/zephyr/*.c')
+mkdir -p build/lint
+sh tests/portable/kconfig.sh boards/cmake/zephyr/Kconfig >build/lint/autoconf.h
+zephyr_flags="-Itests/portable/zephyr -Iport/zephyr -Iport -Iresp -Ilock -Itests -Iboards/cmake/zephyr -include build/lint/autoconf.h \
+  -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER -DCONFIG_FAIRLOCK_LOG_LEVEL=3 -D_DEFAULT_SOURCE"
 for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, Zephyr" each "$zephyr" $compiler -std=c11 $warnings $zephyr_flags -O2 -c -o /dev/null
