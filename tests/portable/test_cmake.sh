@@ -376,7 +376,7 @@ test_sample_of_zephyr() {
   built_by_cmake "$dir/user"
   expect 0 "$dir/user/build/program"
   printed '<inf> fairlock: connected'
-  printed done
+  printed 'done'
   [ "$(grep -c '^held, fencing token [0-9]' "$dir/out")" -eq 10 ] || fail "not ten holds: $(cat "$dir/out")"
   printed "token $(redis hget 'fairlock:{door:7}' token)"
   [ "$(grep -c '^released: done' "$dir/out")" -eq 10 ] || fail "not ten releases: $(cat "$dir/out")"
