@@ -11,7 +11,8 @@
  *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
  *   port/lwip/, port/uart/                           transports for devices
  *   port/openssl/, port/bearssl/, port/mbedtls/      TLS around any transport
- *   port/freertos/, port/zephyr/, port/sockets/      templates
+ *   port/zephyr/     sockets (IPv4, IPv6, names, TLS), clock, threads for Zephyr
+ *   port/freertos/, port/sockets/                    templates
  *   port/template.c  every function, commented, to copy for a new platform, with the types
  *                    of port/template_types.h
  *

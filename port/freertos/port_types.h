@@ -5,8 +5,13 @@
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H
 
+#ifdef ESP_PLATFORM
+#include "freertos/FreeRTOS.h"
+#include "freertos/semphr.h"
+#else
 #include "FreeRTOS.h"
 #include "semphr.h"
+#endif
 
 struct port_mutex {
   SemaphoreHandle_t handle;

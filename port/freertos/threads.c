@@ -13,7 +13,11 @@
  */
 #include "port.h"
 
+#ifdef ESP_PLATFORM
+#include "freertos/task.h"
+#else
 #include "task.h"
+#endif
 
 /* Longer waits are cut: port.h allows an early return, and pdMS_TO_TICKS() must not overflow. */
 #define LONGEST_MS 60000U

@@ -1,6 +1,6 @@
 /*
- * A template: a transport for an RTOS with POSIX sockets (Zephyr, NuttX, RTEMS, lwIP's socket
- * layer), IPv4, no name service. It is tested on Linux, and by `make freertos` on lwIP. Where
+ * A template: a transport for an RTOS with POSIX sockets (ESP-IDF, NuttX, RTEMS, lwIP's socket
+ * layer), IPv4, no name service. Zephyr has its own, port/zephyr. It is tested on Linux, and by `make freertos` on lwIP. Where
  * several tasks share the client, each needs a separate errno. The server must be another
  * machine: this port has no check against a socket that is connected to itself. On a full POSIX
  * system use port/posix instead.
@@ -23,8 +23,8 @@ struct port_sockets {
   uint16_t port;
   bool connected;
 
-  /* the last send() would have blocked */
-  atomic_bool send_blocked;
+  /* why the last send() would have blocked, if it would */
+  atomic_int send_lacks;
 
   /* -1: none */
   int socket;

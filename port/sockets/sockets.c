@@ -11,8 +11,12 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <unistd.h>
+#ifdef ESP_PLATFORM
+#include <sys/poll.h>
+#else
+#include <poll.h>
+#endif
 
 #include "port_sockets.h"
 
@@ -20,12 +24,56 @@
 #define MSG_NOSIGNAL 0 /* a system without signals */
 #endif
 
+/* What the last send() lacked: nothing, room in the connection's window, or the stack's memory. */
+enum { LACKS_NOTHING, LACKS_ROOM, LACKS_MEMORY };
+
+/*
+ * How long to wait, in ms, for what poll() does not tell of: for the stack's memory, or when poll()
+ * itself fails.
+ */
+#define LOOK_MS 10U
+
+/* A piece that is not made smaller when the stack lacks memory. */
+#define SMALLEST 64U
+
+static uint32_t shorter(uint32_t timeout_ms)
+{
+  return timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS;
+}
+
+/* Sleeps when poll() has failed, on what each threads port has. Nothing sets the event. */
+static void sleep_ms(uint32_t ms)
+{
+  struct port_mutex mutex;
+  struct port_event event;
+  if (ms == 0) return;
+  port_mutex_init(&mutex);
+  port_event_init(&event);
+  port_mutex_lock(&mutex);
+  port_event_wait(&event, &mutex, ms);
+  port_mutex_unlock(&mutex);
+  port_event_destroy(&event);
+  port_mutex_destroy(&mutex);
+}
+
+/*
+ * Waits for events of the socket. Returns those that came, or 0. It never returns at once because
+ * poll() fails, as it may for want of memory: the client would call again without a pause.
+ */
+static int wait_for(const struct port_sockets *sockets, short events, uint32_t timeout_ms)
+{
+  struct pollfd wanted = {.fd = sockets->socket, .events = events};
+  int ready = poll(&wanted, 1, (int)timeout_ms);
+  if (ready < 0) sleep_ms(shorter(timeout_ms));
+  return ready > 0 ? wanted.revents : 0;
+}
+
 static void shut(struct port_sockets *sockets)
 {
   if (sockets->socket >= 0) (void)close(sockets->socket);
   sockets->socket = -1;
   sockets->connected = false;
-  atomic_store(&sockets->send_blocked, false);
+  atomic_store(&sockets->send_lacks, LACKS_NOTHING);
 }
 
 /* Begins to connect. False: even that failed. */
@@ -43,17 +91,28 @@ static bool begin(struct port_sockets *sockets)
          errno == EINPROGRESS;
 }
 
+/* Why connecting failed; 0: it did not. came: the events that ended the wait for it. */
+static int connect_error(const struct port_sockets *sockets, int came)
+{
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(sockets->socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0) return error;
+  if (errno != ENOPROTOOPT) return errno;
+  /* Stacks without SO_ERROR, as Zephyr's up to 3.5, say it by poll() alone. */
+  return came & (POLLERR | POLLHUP | POLLNVAL) ? ECONNREFUSED : 0;
+}
+
 static int sockets_connect(void *context, uint32_t timeout_ms)
 {
   struct port_sockets *sockets = context;
   int error = 0;
-  socklen_t size = sizeof error;
   if (sockets->connected) return PORT_OK;
   if (sockets->socket < 0 && !begin(sockets)) error = errno;
-  struct pollfd wanted = {.fd = sockets->socket, .events = POLLOUT};
-  if (error == 0 && poll(&wanted, 1, (int)timeout_ms) <= 0) return PORT_WOULD_BLOCK;
-  if (error == 0 && getsockopt(sockets->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-    error = errno;
+  if (error == 0) {
+    int came = wait_for(sockets, POLLOUT, timeout_ms);
+    if (came == 0) return PORT_WOULD_BLOCK;
+    error = connect_error(sockets, came);
+  }
   if (error != 0) {
     shut(sockets);
     return PORT_UNREACHABLE;
@@ -62,31 +121,50 @@ static int sockets_connect(void *context, uint32_t timeout_ms)
   return PORT_OK;
 }
 
+static bool lacks_memory(int error)
+{
+  return error == ENOBUFS || error == ENOMEM;
+}
+
 static bool may_retry(int error)
 {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
+/*
+ * A stack with few buffers takes only what fits into them at once, or says that it lacks memory, and
+ * takes none.
+ */
 static int sockets_send(void *context, const void *data, size_t size)
 {
   struct port_sockets *sockets = context;
   if (!sockets->connected) return PORT_CLOSED;
-  ssize_t sent = send(sockets->socket, data, size < INT16_MAX ? size : INT16_MAX, MSG_NOSIGNAL);
-  bool blocked = sent < 0 && may_retry(errno);
-  atomic_store(&sockets->send_blocked, blocked);
+  if (size > INT16_MAX) size = INT16_MAX;
+  ssize_t sent = send(sockets->socket, data, size, MSG_NOSIGNAL);
+  while (sent < 0 && lacks_memory(errno) && size > SMALLEST) {
+    size /= 2;
+    sent = send(sockets->socket, data, size, MSG_NOSIGNAL);
+  }
+  int lacks = LACKS_NOTHING;
+  if (sent < 0 && may_retry(errno)) lacks = LACKS_ROOM;
+  if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
+  atomic_store(&sockets->send_lacks, lacks);
   if (sent > 0) return (int)sent;
-  return blocked ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  return lacks != LACKS_NOTHING ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
 
-/* poll()'s result is not looked at: recv() reports the same, and more exactly. */
+/*
+ * What came is not looked at but for room to write: recv() reports the rest, and more exactly. There
+ * may be room without memory, so that is not waited for: the client would not stop offering.
+ */
 static int sockets_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_sockets *sockets = context;
   if (!sockets->connected) return PORT_CLOSED;
-  struct pollfd wanted = {.fd = sockets->socket, .events = POLLIN};
-  if (atomic_load(&sockets->send_blocked)) wanted.events |= POLLOUT;
-  (void)poll(&wanted, 1, (int)timeout_ms);
-  if (wanted.revents & POLLOUT) atomic_store(&sockets->send_blocked, false);
+  int lacks = atomic_load(&sockets->send_lacks);
+  short events = lacks == LACKS_ROOM ? POLLIN | POLLOUT : POLLIN;
+  int came = wait_for(sockets, events, lacks == LACKS_MEMORY ? shorter(timeout_ms) : timeout_ms);
+  if (came & POLLOUT) atomic_store(&sockets->send_lacks, LACKS_NOTHING);
   ssize_t got = recv(sockets->socket, data, size < INT16_MAX ? size : INT16_MAX, 0);
   if (got > 0) return (int)got;
   return got < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;

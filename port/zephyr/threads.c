@@ -1,7 +1,9 @@
 /*
- * A template: tasks, mutex, event and clock on Zephyr. It has been compiled and run against a
- * stand-in of these calls on a host (tests/portable/zephyr), not yet against Zephyr itself; see
- * boards/cmake/README.md.
+ * Tasks, mutex, event and clock on Zephyr. The suites run it on a stand-in of these calls on a host
+ * (tests/portable/zephyr); what has been run on Zephyr itself is in boards/cmake/zephyr/README.md.
+ *
+ * A thread that is started in the memory of one that has ended, as by k_thread_create() with the same
+ * struct k_thread, is the same task for the client: it may release what that one held.
  *
  * Mutexes of Zephyr inherit priorities, so threads of any priority may share a client. From an
  * interrupt call nothing of the library.

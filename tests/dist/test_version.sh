@@ -27,6 +27,8 @@ names "the Makefile, by what it writes to fairlock.pc" "$(sed -n 's/^Version: //
 names "fairlock --version, from fairlock_version()" \
   "$("$build/fairlock" --version | sed "s/^fairlock \(.*\), format $(expand FAIRLOCK_FORMAT)\$/\1/")"
 names "the manual" "$(sed -n 's/^\.TH FAIRLOCK 1 "" "fairlock \([^"]*\)".*/\1/p' boards/fairlock/fairlock.1)"
+names "boards/cmake/esp-idf/fairlock/idf_component.yml" \
+  "$(sed -n 's/^version: "\(.*\)"$/\1/p' boards/cmake/esp-idf/fairlock/idf_component.yml)"
 names "boards/cmake/README.md, the tarball to fetch" \
   "$(sed -n 's/.*fairlock-\([0-9].*\)\.tar\.gz.*/\1/p' boards/cmake/README.md)"
 names "boards/cmake/README.md, what find_package() asks for" \

@@ -98,19 +98,54 @@ systems: $(SYSTEMS_TEST) ## compile for macOS, BSDs, Windows and Linux on other 
 	@sh tests/tools/need.sh $(PACKAGES_SYSTEMS)
 	@sh tests/tools/run.sh $<
 
-# Tasks that share a client once more, on port/zephyr and port/sockets: zephyr/kernel.h here stands
-# in for Zephyr's, and the port_posix.h of tests/server/sockets comes before port/posix's.
+# What stacks of devices do and a host's does not, on each transport over sockets.
+STACKS := $(BUILD)/tests/portable/stacks
+STACKS_TESTS := $(STACKS)/sockets $(STACKS)/zephyr
+SUITES += $(STACKS_TESTS)
+
+$(STACKS)/sockets: port/sockets/sockets.c
+$(STACKS)/sockets: STACK := -Itests/server/sockets -Iport/sockets
+$(STACKS)/zephyr: port/zephyr/sockets.c tests/portable/zephyr/stand_in.c
+$(STACKS)/zephyr: STACK = $(ZEPHYR_FLAGS)
+$(STACKS_TESTS): tests/portable/stacks/stacks.c $(FRAME) $(SUPPORT) $(BUILD)/liblock.a $(wildcard port/*.h port/*/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(STACK) $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+# port/zephyr on a stand-in for Zephyr, which comes first in the include path: tasks that share a
+# client, what test_port asks of a transport, the contract of port.h, and what is Zephyr's alone. The
+# port_posix.h there takes the place of port/posix's.
 ZEPHYR := $(BUILD)/tests/portable/zephyr
-ZEPHYR_TEST := $(ZEPHYR)/threads
-ZEPHYR_SOURCES := $(CORE) port/zephyr/threads.c port/sockets/sockets.c tests/server/test_threads.c tests/server/harness.c
-SUITES += $(ZEPHYR_TEST)
+ZEPHYR_FLAGS := -Itests/portable/zephyr -Iport/zephyr -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER
+ZEPHYR_PORT := $(wildcard port/zephyr/*.c) tests/portable/zephyr/stand_in.c
+ZEPHYR_TESTS := $(addprefix $(ZEPHYR)/,threads transport conformance zephyr)
+SUITES += $(ZEPHYR_TESTS)
 
 $(ZEPHYR)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -Iport/zephyr -Itests/portable/zephyr -Itests/server/sockets -Iport/sockets $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+	$(CC) $(ZEPHYR_FLAGS) -Iport/conformance -Itests/conformance $(TEST_CFLAGS) -MMD -MP $(CPPFLAGS) $(PEER) -c -o $@ $<
 
-$(ZEPHYR_TEST): $(ZEPHYR_SOURCES:%.c=$(ZEPHYR)/%.o) $(FRAME) $(SUPPORT) | $(BUILD)/redis-server
+zephyr_objects = $(patsubst %.c,$(ZEPHYR)/%.o,$(CORE) $(ZEPHYR_PORT) $1)
+$(ZEPHYR)/threads: $(call zephyr_objects,tests/server/test_threads.c tests/server/harness.c) | $(BUILD)/redis-server
+$(ZEPHYR)/zephyr: $(call zephyr_objects,tests/portable/zephyr/test_zephyr.c)
+$(ZEPHYR)/threads $(ZEPHYR)/zephyr: $(FRAME)
+$(ZEPHYR)/conformance: $(call zephyr_objects,tests/conformance/host.c tests/conformance/peer.c port/conformance/conformance.c) \
+  | $(BUILD)/conformance-peer
+$(addprefix $(ZEPHYR)/,threads zephyr conformance): $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+# The transport alone, with POSIX threads, which test_port looks into.
+$(ZEPHYR)/test_port: tests/unit/test_port.c port/zephyr/sockets.c tests/portable/zephyr/stand_in.c $(FRAME) $(SUPPORT) \
+  $(BUILD)/liblock.a $(wildcard port/*.h port/zephyr/*.h)
+	@mkdir -p $(@D)
+	$(CC) -Itests/portable/zephyr -Iport/posix $(ZEPHYR_FLAGS) $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+$(ZEPHYR)/transport: $(ZEPHYR)/test_port
+	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@
+	@chmod +x $@
+
+.PHONY: zephyr-tests
+zephyr-tests: $(STACKS_TESTS) $(ZEPHYR_TESTS) ## run port/zephyr on a stand-in for Zephyr, and both ports over sockets on small stacks
+	@sh tests/tools/run.sh $^
 
 # The library by CMake.
 CMAKE_TEST := tests/portable/test_cmake.sh

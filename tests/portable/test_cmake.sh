@@ -221,8 +221,30 @@ listed() {
   sort "$file" | diff "$dir/wanted" - >"$dir/different" || fail "other sources: $(cat "$dir/different")"
 }
 
+# headers_of_the_example FOLDER: what it includes of ESP-IDF's, as far as it uses that
+headers_of_the_example() {
+  mkdir "$1/lwip"
+  for name in esp_event esp_netif nvs_flash protocol_examples_common; do
+    printf '#include <esp_err.h>\n' >"$1/$name.h"
+  done
+  echo 'typedef int esp_err_t;
+#define ESP_ERROR_CHECK(call) ((void)(call))' >"$1/esp_err.h"
+  echo 'esp_err_t esp_event_loop_create_default(void);' >>"$1/esp_event.h"
+  echo 'esp_err_t esp_netif_init(void);' >>"$1/esp_netif.h"
+  echo 'esp_err_t nvs_flash_init(void);' >>"$1/nvs_flash.h"
+  echo 'esp_err_t example_connect(void); void app_main(void);' >>"$1/protocol_examples_common.h"
+  echo '#include <arpa/inet.h>' >"$1/lwip/inet.h"
+  echo '#include <stdio.h>
+#define ESP_LOGE(tag, ...) (printf("%s: ", tag), printf(__VA_ARGS__))
+#define ESP_LOGW ESP_LOGE
+#define ESP_LOGI ESP_LOGE' >"$1/esp_log.h"
+  sh tests/portable/kconfig.sh "$module/esp-idf/fairlock/Kconfig" >"$1/sdkconfig.h"
+}
+
 # The component of ESP-IDF, with its functions as little more than a note of what they are called
-# with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build.
+# with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build. Its
+# headers are where ESP-IDF has them: FreeRTOS's in freertos/, and poll() in sys/poll.h alone. The example compiles
+# with it.
 test_component_of_esp_idf() {
   component=$module/esp-idf/fairlock
   mkdir "$dir/user"
@@ -246,51 +268,68 @@ macro(idf_component_register)
   set(COMPONENT_LIB component)
   add_library(component INTERFACE)
   target_include_directories(component INTERFACE ${heard_INCLUDE_DIRS})
-  add_library(clock STATIC "${CMAKE_CURRENT_SOURCE_DIR}/clock.c")
-  target_include_directories(clock PRIVATE ${OUT}.headers ${heard_INCLUDE_DIRS})
+  add_library(port STATIC ${heard_SRCS})
+  target_compile_definitions(port PRIVATE ESP_PLATFORM _DEFAULT_SOURCE)
+  target_compile_options(port PRIVATE -Wall -Wextra -Werror)
+  target_include_directories(port PRIVATE ${OUT}.headers ${heard_INCLUDE_DIRS})
 endmacro()
-function(idf_component_get_property variable component property)
-  if(NOT "${component} ${property}" STREQUAL "freertos ORIG_INCLUDE_PATH")
-    message(FATAL_ERROR "asked for ${property} of ${component}")
-  endif()
-  set(${variable} "${OUT}.headers" PARENT_SCOPE)
-endfunction()
-function(target_include_directories target scope)
-  if(target STREQUAL component)
-    set(scope INTERFACE)
-  endif()
-  _target_include_directories(${target} ${scope} ${ARGN})
-endfunction()
 END_OF_CMAKE
   printf 'include(%s)\ninclude(%s)\n' "$dir/idf.cmake" "$component/CMakeLists.txt" >"$dir/script.cmake"
   (cd "$component" && expect 0 cmake -DOUT="$dir/script" -P "$dir/script.cmake") || exit 1
   listed "$dir/script" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
-  mkdir "$dir/build.headers"
+  headers=$dir/build.headers
+  mkdir -p "$headers/freertos"
   echo '#include <stdint.h>
-int64_t esp_timer_get_time(void);' >"$dir/build.headers/esp_timer.h"
-  for name in FreeRTOS semphr task; do echo "typedef int $name;" >"$dir/build.headers/$name.h"; done
-  echo 'typedef int SemaphoreHandle_t, StaticSemaphore_t;' >>"$dir/build.headers/semphr.h"
-  echo '#include <fairlock.h>
-#include <port_sockets.h>' >"$dir/user/main.c"
+int64_t esp_timer_get_time(void);' >"$headers/esp_timer.h"
+  echo '#error there is sys/poll.h alone' >"$headers/poll.h"
+  cat >"$headers/freertos/FreeRTOS.h" <<'END_OF_C'
+#include <stdint.h>
+typedef uint32_t TickType_t;
+#define portMAX_DELAY UINT32_MAX
+#define pdMS_TO_TICKS(ms) ((TickType_t)(ms) / 10U)
+END_OF_C
+  cat >"$headers/freertos/semphr.h" <<'END_OF_C'
+typedef struct { int count; } StaticSemaphore_t, *SemaphoreHandle_t;
+SemaphoreHandle_t xSemaphoreCreateMutexStatic(StaticSemaphore_t *memory);
+SemaphoreHandle_t xSemaphoreCreateBinaryStatic(StaticSemaphore_t *memory);
+int xSemaphoreTake(SemaphoreHandle_t semaphore, TickType_t ticks);
+int xSemaphoreGive(SemaphoreHandle_t semaphore);
+void vSemaphoreDelete(SemaphoreHandle_t semaphore);
+END_OF_C
+  cat >"$headers/freertos/task.h" <<'END_OF_C'
+#define pdPASS 1
+void *xTaskGetCurrentTaskHandle(void);
+int xTaskCreate(void (*task)(void *), const char *name, uint32_t stack, void *context, unsigned priority, void **handle);
+void vTaskDelay(TickType_t ticks);
+void vTaskDelete(void *task);
+END_OF_C
+  headers_of_the_example "$headers"
   printf '%s\n' 'cmake_minimum_required(VERSION 3.18...3.25)' 'project(esp C)' "set(OUT $dir/build)" \
-    "include($dir/idf.cmake)" "add_subdirectory($component fairlock)" 'add_library(main STATIC main.c)' \
+    "include($dir/idf.cmake)" "add_subdirectory($component fairlock)" \
+    "add_library(main STATIC $module/esp-idf/example/main/main.c)" \
+    'target_compile_options(main PRIVATE -Wall -Wextra -Werror)' 'target_compile_definitions(main PRIVATE ESP_PLATFORM)' "target_include_directories(main PRIVATE $headers)" \
     'target_link_libraries(main PRIVATE component)' >"$dir/user/CMakeLists.txt"
   built_by_cmake "$dir/user"
   listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
 }
 
-# The module of Zephyr likewise. With its kernel's calls on POSIX threads, it runs here.
-test_module_of_zephyr() {
-  mkdir "$dir/user"
-  cat >"$dir/user/CMakeLists.txt" <<END_OF_CMAKE
+# on_stand_in FOLDER SOURCE: a CMake project of this program and Zephyr's module, with functions that
+# stand in for Zephyr's, and its calls on POSIX
+on_stand_in() {
+  mkdir -p "$1"
+  sh tests/portable/kconfig.sh "$module/zephyr/Kconfig" |
+    sed -e "s/\(SERVER_PORT\) .*/\1 $port/" -e 's/\(SERVER_HOST\) .*/\1 "127.0.0.1"/' >"$1/autoconf.h"
+  cat >"$1/CMakeLists.txt" <<END_OF_CMAKE
 cmake_minimum_required(VERSION 3.18...3.25)
 project(zephyr C)
 set(CMAKE_C_STANDARD 11)
 set(CONFIG_FAIRLOCK y)
+set(CONFIG_FAIRLOCK_CLIENT y)
 find_package(Threads REQUIRED)
 add_library(zephyr INTERFACE)
 target_include_directories(zephyr INTERFACE $here/tests/portable/zephyr)
-target_compile_definitions(zephyr INTERFACE _DEFAULT_SOURCE)
+target_compile_definitions(zephyr INTERFACE _DEFAULT_SOURCE CONFIG_ARCH_POSIX CONFIG_FAIRLOCK_LOG_LEVEL=3)
+target_compile_options(zephyr INTERFACE -include $1/autoconf.h -Wall -Wextra -Werror)
 target_link_libraries(zephyr INTERFACE Threads::Threads)
 macro(zephyr_library_named name)
   set(library \${name})
@@ -300,27 +339,83 @@ endmacro()
 function(zephyr_library_sources)
   target_sources(\${library} PRIVATE \${ARGN})
   string(REPLACE ";" "\\n" list "\${ARGN}")
-  file(WRITE $dir/sources "\${list}\\n")
+  file(APPEND $1/sources "\${list}\\n")
+endfunction()
+function(zephyr_library_sources_ifdef condition)
+  if(\${condition})
+    zephyr_library_sources(\${ARGN})
+  endif()
 endfunction()
 function(zephyr_include_directories)
   target_include_directories(zephyr INTERFACE \${ARGN})
 endfunction()
+file(REMOVE $1/sources)
 add_subdirectory($module/zephyr module)
-add_executable(program program.c)
+add_executable(program $2 $here/tests/portable/zephyr/stand_in.c)
 target_link_libraries(program PRIVATE fairlock zephyr)
 END_OF_CMAKE
+}
+
+# The module of Zephyr likewise. With the calls of its kernel and sockets on POSIX, it runs here: a
+# program with a client of its own, and the sample, whose client is Kconfig's.
+test_module_of_zephyr() {
+  on_stand_in "$dir/user" program.c
   posix_program "$dir/user"
-  sed -i -e 's|fairlock/port_posix\.h|port_sockets.h|' -e 's|fairlock/fairlock\.h|fairlock.h|' -e 's/struct port_posix /struct port_sockets /' \
-    -e 's/port_posix_tcp.*/port_sockets_init(\&server, 0x7f000001, (uint16_t)atoi(argv[argc - 1]));/' \
-    -e 's/<stdio\.h>/<stdio.h>\n#include <stdlib.h>/' "$dir/user/program.c"
+  sed -i -e 's|fairlock/port_posix\.h|port_zephyr.h|' -e 's|fairlock/fairlock\.h|fairlock.h|' \
+    -e 's/port_posix/port_zephyr/' "$dir/user/program.c"
   built_by_cmake "$dir/user"
-  listed "$dir/sources" "$here/port/zephyr/threads.c" "$here/port/sockets/sockets.c"
+  listed "$dir/user/sources" "$here/port/zephyr/threads.c" "$here/port/zephyr/sockets.c" "$module/zephyr/client.c"
   takes_the_lock "$dir/user/build/program"
-  for folder in $(sed -n 's/^ *\(cmake\|kconfig\): //p' "$module/zephyr/module.yml"); do
-    [ -e "$module/$folder" ] || fail "module.yml names $folder, which is not there"
+  for path in $(sed -n -e 's/^ *\(cmake\|kconfig\): //p' -e 's/^ *- //p' "$module/zephyr/module.yml"); do
+    [ -e "$module/$path" ] || fail "module.yml names $path, which is not there"
   done
+}
+
+test_sample_of_zephyr() {
+  on_stand_in "$dir/user" "$module/zephyr/sample/src/main.c"
+  built_by_cmake "$dir/user"
+  expect 0 "$dir/user/build/program"
+  printed '<inf> fairlock: connected'
+  printed 'done'
+  [ "$(grep -c '^held, fencing token [0-9]' "$dir/out")" -eq 10 ] || fail "not ten holds: $(cat "$dir/out")"
+  printed "token $(redis hget 'fairlock:{door:7}' token)"
+  [ "$(grep -c '^released: done' "$dir/out")" -eq 10 ] || fail "not ten releases: $(cat "$dir/out")"
+  sed -i 's/\(FAIRLOCK_WAITER_MS\) .*/\1 1/' "$dir/user/autoconf.h"
+  built_by_cmake "$dir/user"
+  expect 0 "$dir/user/build/program"
+  printed '<err> fairlock: CONFIG_FAIRLOCK_...: '
+}
+
+# The program of the page, as it stands there.
+test_page_of_zephyr() {
+  on_stand_in "$dir/user" program.c
+  awk -v want=c -f tests/readme/pages.awk "$module/zephyr/README.md" >"$dir/user/program.c"
+  built_by_cmake "$dir/user"
+  expect 0 "$dir/user/build/program"
+  [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
+  [ "$(redis exists door:7)" = 0 ] || fail "it still holds"
+}
+
+# Each option that is read or set is one of Kconfig's, and the sample sets what Kconfig asks for, and
+# enough of a stack for what it calls.
+test_configuration_of_zephyr() {
+  sample=$module/zephyr/sample
+  sed -n 's/^\(menu\)\{0,1\}config /CONFIG_/p' "$module/zephyr/Kconfig" | sort -u >"$dir/there"
+  grep -oh 'CONFIG_FAIRLOCK[A-Z_]*[A-Z]' "$module"/zephyr/*.c "$module"/zephyr/*.h "$module"/zephyr/CMakeLists.txt \
+    "$module/zephyr/README.md" "$sample/README.md" "$sample/prj.conf" | grep -vx CONFIG_FAIRLOCK_LOG_LEVEL | sort -u >"$dir/named"
+  [ "$(wc -l <"$dir/named")" -gt 10 ] || fail "only $(cat "$dir/named")"
+  [ -z "$(comm -13 "$dir/there" "$dir/named")" ] || fail "not in Kconfig: $(comm -13 "$dir/there" "$dir/named")"
+  for option in FAIRLOCK NETWORKING NET_TCP NET_SOCKETS NET_IPV4; do
+    grep -qx "CONFIG_$option=y" "$sample/prj.conf" || fail "the sample does not set CONFIG_$option"
+  done
+  depends=$(grep 'depends on' "$module/zephyr/Kconfig")
+  for option in NET_TCP NET_SOCKETS NET_IPV4 'NET_SOCKETS_POLL_MAX != 1'; do
+    echo "$depends" | grep -qF "$option" || fail "nothing depends on $option"
+  done
+  ! echo "$depends" | grep -q POSIX_API || fail "it asks for POSIX_API"
+  [ "$(sed -n 's/^CONFIG_MAIN_STACK_SIZE=//p' "$sample/prj.conf")" -ge 2048 ] || fail "main() has too small a stack"
 }
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests part_of_a_build in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
-  component_of_esp_idf module_of_zephyr
+  component_of_esp_idf module_of_zephyr sample_of_zephyr page_of_zephyr configuration_of_zephyr

@@ -9,7 +9,7 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -W
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c' port/conformance/conformance.c)
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e mbedtls -e '/fuzz_bearssl' -e '/doors\.c$')
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e mbedtls -e '^tests/portable/zephyr/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
@@ -53,12 +53,21 @@ for compiler in gcc clang; do
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iport/conformance \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
-# Zephyr's kernel is one that stands in for it.
+# Zephyr is a stand-in.
+zephyr=$(sh tests/tools/sources.sh 'port/zephyr/*.c' 'boards/cmake/zephyr/*.c' 'tests/portable/zephyr/*.c')
+mkdir -p build/lint
+sh tests/portable/kconfig.sh boards/cmake/zephyr/Kconfig >build/lint/autoconf.h
+zephyr_flags="-Itests/portable/zephyr -Iport/zephyr -Iport -Iresp -Ilock -Itests -Iboards/cmake/zephyr -include build/lint/autoconf.h \
+  -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER -DCONFIG_FAIRLOCK_LOG_LEVEL=3 -D_DEFAULT_SOURCE"
 for compiler in gcc clang; do
   # shellcheck disable=SC2086
-  check "$compiler, Zephyr's threads" $compiler -std=c11 $warnings -Iport -Iport/zephyr -Itests/portable/zephyr \
-    -D_DEFAULT_SOURCE -O2 -c -o /dev/null port/zephyr/threads.c
+  check "$compiler, Zephyr" each "$zephyr" $compiler -std=c11 $warnings $zephyr_flags -O2 -c -o /dev/null
 done
+# shellcheck disable=SC2086
+check "gcc -fanalyzer, Zephyr" each "port/zephyr/threads.c port/zephyr/sockets.c" gcc -std=c11 $warnings $zephyr_flags \
+  -O2 -fanalyzer -c -o /dev/null
+# shellcheck disable=SC2086
+check "clang-tidy, Zephyr" clang-tidy -quiet $zephyr -- -std=c11 $zephyr_flags
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
 tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -34,6 +35,12 @@ static inline uint32_t k_uptime_get_32(void)
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint32_t)((uint64_t)now.tv_sec * 1000U + (uint64_t)now.tv_nsec / 1000000U);
+}
+
+static inline int32_t k_msleep(int32_t ms)
+{
+  struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+  return nanosleep(&time, NULL) == 0 ? 0 : 1;
 }
 
 static inline void *k_current_get(void)
@@ -97,6 +104,46 @@ static inline void k_sem_give(struct k_sem *sem)
   if (sem->count < sem->limit) sem->count++;
   (void)pthread_cond_signal(&sem->condition);
   (void)pthread_mutex_unlock(&sem->mutex);
+}
+
+/* A thread, without what Zephyr can do to one. Its stack is POSIX's. */
+struct k_thread {
+  pthread_t thread;
+  void (*entry)(void *first, void *second, void *third);
+  void *argument[3];
+};
+typedef struct k_thread *k_tid_t;
+
+#define K_NO_WAIT                         ((k_timeout_t){0})
+#define K_THREAD_STACK_DEFINE(name, size) static unsigned char name[size]
+#define K_THREAD_STACK_SIZEOF(name)       sizeof(name)
+
+static inline void *k_thread_entry_stand_in(void *context)
+{
+  struct k_thread *thread = context;
+  thread->entry(thread->argument[0], thread->argument[1], thread->argument[2]);
+  return NULL;
+}
+
+static inline k_tid_t k_thread_create(struct k_thread *thread, unsigned char *stack, size_t size,
+                                      void (*entry)(void *, void *, void *), void *first,
+                                      void *second, void *third, int priority, uint32_t options,
+                                      k_timeout_t delay)
+{
+  (void)stack;
+  (void)size;
+  (void)priority;
+  (void)options;
+  (void)delay;
+  *thread = (struct k_thread){.entry = entry, .argument = {first, second, third}};
+  (void)pthread_create(&thread->thread, NULL, k_thread_entry_stand_in, thread);
+  return thread;
+}
+
+static inline int k_thread_name_set(k_tid_t thread, const char *name)
+{
+  (void)thread;
+  return name != NULL ? 0 : -1;
 }
 
 #endif

@@ -1,0 +1,285 @@
+/*
+ * What TCP/IP stacks of devices do and a host's does not, on a transport over sockets: no SO_ERROR,
+ * as Zephyr up to 3.5; few buffers, so that send() takes a small piece or none; a poll() that
+ * fails, as Zephyr's with too few entries. The system's calls are wrapped here. Compiled for each
+ * such transport, by the port_posix.h that comes first in the include path.
+ */
+#undef _FORTIFY_SOURCE /* its inline functions get in the way of the wrappers */
+
+#include "check.h"
+#include "port_posix.h"
+#include "support/loopback.h"
+
+#include <sys/socket.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the wrapped calls do, and what they were asked for. */
+static struct {
+  bool no_so_error;
+  bool poll_fails;
+  int send_error;    /* 0: none */
+  size_t send_limit; /* send_error is for more than that */
+  unsigned sends;
+  size_t last_size;
+  short poll_events; /* of the last poll() */
+  int poll_ms;
+} stack;
+
+/* The system's own function, into *real: a pointer to the object that keeps it. */
+static void find(void *real, const char *name)
+{
+  void *found = dlsym(RTLD_NEXT, name);
+  memcpy(real, &found, sizeof found);
+}
+
+int getsockopt(int socket, int level, int option, void *restrict value, socklen_t *restrict size)
+{
+  static int (*real)(int, int, int, void *, socklen_t *);
+  if (real == NULL) find(&real, "getsockopt");
+  if (!stack.no_so_error || level != SOL_SOCKET || option != SO_ERROR)
+    return real(socket, level, option, value, size);
+  errno = ENOPROTOOPT;
+  return -1;
+}
+
+int poll(struct pollfd *wanted, nfds_t count, int timeout_ms)
+{
+  static int (*real)(struct pollfd *, nfds_t, int);
+  if (real == NULL) find(&real, "poll");
+  stack.poll_events = wanted->events;
+  stack.poll_ms = timeout_ms;
+  if (!stack.poll_fails) return real(wanted, count, timeout_ms);
+  errno = ENOMEM;
+  return -1;
+}
+
+ssize_t send(int socket, const void *data, size_t size, int flags)
+{
+  static ssize_t (*real)(int, const void *, size_t, int);
+  if (real == NULL) find(&real, "send");
+  stack.sends++;
+  stack.last_size = size;
+  if (stack.send_error == 0 || size <= stack.send_limit) return real(socket, data, size, flags);
+  errno = stack.send_error;
+  return -1;
+}
+
+/* A transport and the other end of its connection; -1: none. */
+static struct port_posix server;
+static int listener = -1;
+static int peer = -1;
+
+/* The transport's own calls, as the client makes them. */
+static int link_connect(uint32_t timeout_ms)
+{
+  return server.transport.connect(server.transport.context, timeout_ms);
+}
+
+static int link_send(const void *data, size_t size)
+{
+  return server.transport.send(server.transport.context, data, size);
+}
+
+static int link_recv(void *data, size_t size, uint32_t timeout_ms)
+{
+  return server.transport.recv(server.transport.context, data, size, timeout_ms);
+}
+
+/* What connect() says in the end: after ten seconds at most, PORT_WOULD_BLOCK. */
+static int connect_in_the_end(void)
+{
+  int status = PORT_WOULD_BLOCK;
+  for (int i = 0; i < 100 && status == PORT_WOULD_BLOCK; i++)
+    status = link_connect(100);
+  return status;
+}
+
+static void aim(int port)
+{
+  static char service[8];
+  memset(&stack, 0, sizeof stack);
+  (void)snprintf(service, sizeof service, "%d", port);
+  port_posix_tcp(&server, "127.0.0.1", service);
+}
+
+static void open_link(void)
+{
+  int port;
+  listener = listen_anywhere(&port);
+  aim(port);
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  peer = take_call(listener);
+  CHECK(peer >= 0);
+}
+
+static void close_link(void)
+{
+  server.transport.close(server.transport.context);
+  (void)close(peer);
+  (void)close(listener);
+}
+
+static void test_connects_without_so_error(void)
+{
+  int port;
+  listener = listen_anywhere(&port);
+  aim(port);
+  stack.no_so_error = true;
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  peer = take_call(listener);
+  CHECK_EQUAL(link_send("x", 1), 1);
+  close_link();
+}
+
+static void test_refused_without_so_error(void)
+{
+  aim(free_port());
+  stack.no_so_error = true;
+  CHECK_EQUAL(connect_in_the_end(), PORT_UNREACHABLE);
+  server.transport.close(server.transport.context);
+}
+
+/* The other end gets all that was offered, in the pieces that were taken. */
+static void sends_in_pieces(int error)
+{
+  char offered[1000], got[sizeof offered];
+  size_t done = 0, read_so_far = 0;
+  for (size_t i = 0; i < sizeof offered; i++)
+    offered[i] = (char)i;
+  open_link();
+  stack.send_error = error;
+  stack.send_limit = 130;
+  while (done < sizeof offered) {
+    int sent = link_send(offered + done, sizeof offered - done);
+    if (!CHECK(sent > 0 && sent <= 130)) break;
+    done += (size_t)sent;
+  }
+  while (read_so_far < done) {
+    ssize_t now = read(peer, got + read_so_far, done - read_so_far);
+    if (!CHECK(now > 0)) break;
+    read_so_far += (size_t)now;
+  }
+  CHECK_BYTES(got, read_so_far, offered, sizeof offered);
+  close_link();
+}
+
+static void test_few_buffers(void)
+{
+  sends_in_pieces(ENOBUFS);
+  sends_in_pieces(ENOMEM);
+}
+
+/*
+ * Not one byte is taken: the connection stays, and recv() does not wait for room to write, which
+ * there is, so that the client would offer the same again without a pause; nor for all of the time.
+ */
+static void no_buffers(int error)
+{
+  char data[1000] = {0};
+  open_link();
+  stack.send_error = error;
+  CHECK_EQUAL(link_send(data, sizeof data), PORT_WOULD_BLOCK);
+  CHECK(stack.sends < 12);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(stack.poll_events & POLLOUT, 0);
+  CHECK(stack.poll_ms > 0 && stack.poll_ms <= 10);
+  CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(stack.poll_ms, 0);
+  stack.send_error = 0;
+  CHECK_EQUAL(link_send(data, sizeof data), sizeof data);
+  CHECK_EQUAL(write(peer, "x", 1), 1);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), 1);
+  CHECK_EQUAL(stack.poll_ms, 1000);
+  close_link();
+}
+
+static void test_no_buffers(void)
+{
+  no_buffers(ENOBUFS);
+  no_buffers(ENOMEM);
+}
+
+/* Room to write is waited for when that is what was missing. */
+static void test_no_room(void)
+{
+  char data[1] = {0};
+  open_link();
+  stack.send_error = EAGAIN;
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(stack.sends, 1);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), PORT_WOULD_BLOCK);
+  CHECK(stack.poll_events & POLLOUT);
+  close_link();
+}
+
+/* Another error still ends it. */
+static void test_broken(void)
+{
+  open_link();
+  stack.send_error = EPIPE;
+  CHECK_EQUAL(link_send("x", 1), PORT_CLOSED);
+  CHECK_EQUAL(stack.sends, 1);
+  close_link();
+}
+
+/*
+ * A task that waits then sleeps, for less than a second, because nothing wakes it: without a pause
+ * it would keep the processor. What has come is received all the same.
+ */
+static void test_poll_fails_in_recv(void)
+{
+  char data[4];
+  open_link();
+  stack.poll_fails = true;
+  uint32_t before = port_clock_ms();
+  for (int i = 0; i < 10; i++)
+    CHECK_EQUAL(link_recv(data, sizeof data, 1000), PORT_WOULD_BLOCK);
+  uint32_t took = port_clock_ms() - before;
+  CHECK(took >= 20);
+  CHECK(took < 5000);
+  CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(write(peer, "ab", 2), 2);
+  int got = PORT_WOULD_BLOCK;
+  for (int i = 0; i < 100 && got == PORT_WOULD_BLOCK; i++)
+    got = link_recv(data, sizeof data, 100);
+  CHECK_EQUAL(got, 2);
+  (void)close(peer);
+  peer = -1;
+  got = PORT_WOULD_BLOCK;
+  for (int i = 0; i < 100 && got == PORT_WOULD_BLOCK; i++)
+    got = link_recv(data, sizeof data, 100);
+  CHECK_EQUAL(got, PORT_CLOSED);
+  close_link();
+}
+
+static void test_poll_fails_in_connect(void)
+{
+  int port;
+  listener = listen_anywhere(&port);
+  aim(port);
+  stack.poll_fails = true;
+  uint32_t before = port_clock_ms();
+  for (int i = 0; i < 10; i++)
+    CHECK_EQUAL(link_connect(1000), PORT_WOULD_BLOCK);
+  CHECK(port_clock_ms() - before >= 20);
+  stack.poll_fails = false;
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  peer = take_call(listener);
+  close_link();
+}
+
+const struct check_test check_tests[] = {
+    {"stack without SO_ERROR: connected", test_connects_without_so_error},
+    {"stack without SO_ERROR: refused", test_refused_without_so_error},
+    {"stack with few buffers", test_few_buffers},
+    {"stack without buffers", test_no_buffers},
+    {"stack without room", test_no_room},
+    {"stack: broken connection", test_broken},
+    {"stack whose poll fails, in recv", test_poll_fails_in_recv},
+    {"stack whose poll fails, in connect", test_poll_fails_in_connect},
+    {0}};

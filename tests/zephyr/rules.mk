@@ -1,0 +1,4 @@
+# The sample on Zephyr itself, for whoever has it. Nothing here gets it.
+.PHONY: zephyr
+zephyr: all $(BUILD)/redis-server ## build Zephyr's sample with your tree of Zephyr, ZEPHYR_BASE=, and run it in QEMU
+	@sh tests/zephyr/test_sample.sh
