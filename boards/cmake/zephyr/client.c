@@ -60,6 +60,9 @@ static void write_log(enum fairlock_log_event event, int status, const char *tex
   case FAIRLOCK_LOG_REFUSED:
     LOG_WRN("refused: %s", text);
     break;
+  case FAIRLOCK_LOG_ASKED:
+    LOG_WRN("asked to release the hold with token %s", text);
+    break;
   }
 }
 
