@@ -135,39 +135,39 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {0201, '\''}, /* \366: "','" */
     {0330, ' '}, /* \367: "+) " */
     {0367, '('}, /* \370: "+) (" */
-    {'\'', 0232}, /* \371: "'.." */
-    {',', 0305}, /* \372: ",1," */
-    {0223, 'l'}, /* \373: "l('l" */
-    {'=', 'o'}, /* \374: "=o" */
-    {0356, ']'}, /* \375: "[1]" */
-    {'[', '2'}, /* \376: "[2" */
-    {0376, ']'}, /* \377: "[2]" */
+    {'=', 0312}, /* \371: "=tonumber(" */
+    {'\'', 0232}, /* \372: "'.." */
+    {',', 0305}, /* \373: ",1," */
+    {0223, 'l'}, /* \374: "l('l" */
+    {'=', 'o'}, /* \375: "=o" */
+    {0356, ']'}, /* \376: "[1]" */
+    {'[', '2'}, /* \377: "[2" */
     {0, 0},
-    {0232, 0336}, /* \001: "..' '.." */
-    {'w', '('}, /* \002: "w(" */
-    {0202, 'd'}, /* \003: " ad" */
-    {0304, 0357}, /* \004: "l('hge" */
-    {'f', 0204}, /* \005: "fal" */
-    {05, 0225}, /* \006: "false" */
-    {'J', '('}, /* \007: "J(" */
-    {0245, '\''}, /* \010: "=='" */
-    {0363, 'a'}, /* \011: "lea" */
+    {0377, ']'}, /* \001: "[2]" */
+    {0232, 0336}, /* \002: "..' '.." */
+    {'w', '('}, /* \003: "w(" */
+    {0202, 'd'}, /* \004: " ad" */
+    {0304, 0357}, /* \005: "l('hge" */
+    {'f', 0204}, /* \006: "fal" */
+    {06, 0225}, /* \007: "false" */
+    {'J', '('}, /* \010: "J(" */
+    {0245, '\''}, /* \011: "=='" */
     {0, 0},
-    {011, 0225}, /* \013: "lease" */
-    {'f', 'u'}, /* \014: "fu" */
-    {014, 'n'}, /* \015: "fun" */
-    {015, 0344}, /* \016: "funct" */
-    {016, 'i'}, /* \017: "functi" */
-    {017, 0243}, /* \020: "function" */
-    {020, ' '}, /* \021: "function " */
-    {'=', 0263}, /* \022: "=string." */
-    {'c', 'h'}, /* \023: "ch" */
-    {'=', 0312}, /* \024: "=tonumber(" */
+    {0363, 'a'}, /* \013: "lea" */
+    {013, 0225}, /* \014: "lease" */
+    {'f', 'u'}, /* \015: "fu" */
+    {015, 'n'}, /* \016: "fun" */
+    {016, 0344}, /* \017: "funct" */
+    {017, 'i'}, /* \020: "functi" */
+    {020, 0243}, /* \021: "function" */
+    {021, ' '}, /* \022: "function " */
+    {'=', 0263}, /* \023: "=string." */
+    {'c', 'h'}, /* \024: "ch" */
     {0240, ','}, /* \025: "',d," */
     {0227, 0313}, /* \026: "\nif not " */
     {'o', 'k'}, /* \027: "ok" */
     {027, 0200}, /* \030: "oken" */
-    {0373, 0351}, /* \031: "l('lind" */
+    {0374, 0351}, /* \031: "l('lind" */
     {031, 0267}, /* \032: "l('lindex" */
     {032, 0306}, /* \033: "l('lindex',b" */
     {'1', 0300}, /* \034: "1000" */
@@ -177,122 +177,122 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
 };
 
 static const uint8_t common[] =
-    "l\207\202,b,c,d=KEYS\375\321EYS\377\321EYS[3]\321EYS[4]\224e,f,g\331,i,j\022" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
-    "\353\023(ARGV\375\230^(%S\370\273\370%-?\273\370\273\330(%+?) ?(\273*)$\237\224k=3\354" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
-    "\224l=\365\206l\026e\235#g>15\235#h>15\317\263f\351(ARGV\375\230" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
+    "l\207\202,b,c,d=KEYS\376\321EYS\001\321EYS[3]\321EYS[4]\224e,f,g\331,i,j\023" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
+    "\353\024(ARGV\376\230^(%S\370\273\370%-?\273\370\273\330(%+?) ?(\273*)$\237\224k=3\354" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
+    "\224l=\365\206l\026e\235#g>15\235#h>15\317\263f\351(ARGV\376\230" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
     " %-?0\273\237t\213\n\345\365\265r\221_\217ply\205ERR m\204f\221med \217que\250\237\346" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "m=\223time\237\224n=m\375\232\332\205\354\371m\377,-6\322o\024" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
-    "\347n\372-4)\364o>\312f)t\213 \340-2,0\341\211\224p=\033" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex',b */
+    "m=\223time\237\224n=m\376\232\332\205\354\372m\001,-6\322o\371" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
+    "\347n\373-4)\364o>\312f)t\213 \340-2,0\341\211\224p=\033" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex',b */
     "\2300\237\224q=p\234\223zsco\217\314\310\322r=h\271'0'\234e\317p\317e\224" /* ,'0')\nlocal q=p and l('zscore',c,e)\nlocal r=h~='0' and e or p or e\nlocal  */
-    "s=\304m\357\362t\030\366\217\013d\366w\030\201r)\214\210,u,v=s\375\221\2440\201s\377" /* s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1]or '0',s[2] */
-    "\221\2440\201s[3]\224\021\002h\322x,y=\315ttl\240)\331\352728\354\227" /* or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+172800000\nif  */
+    "s=\304m\357\362t\030\366\217\014d\366w\030\201r)\214\210,u,v=s\376\221\2440\201s\001" /* s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1]or '0',s[2] */
+    "\221\2440\201s[3]\224\022\003h\322x,y=\315ttl\240)\331\352728\354\227" /* or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+172800000\nif  */
     "x<h+864\354\234\365p\206\315\325\025y)\2711\215\227x<0\241\223\316" /* x<h+86400000 and redis.pcall('pexpire',d,y)~=1 then\nif x<0 then l('del */
-    "\240\272\037\325\025y\036\346\021z(h\364p\241\365" /* ',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif p then redis. */
-    "p\206\223zadd\314\230XX\201o+h+k\352\220,p\272\346\021A(B\331,C\322" /* pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function A(B,h,C)\nlocal  */
-    "j,D=n,\312t\350 0\227D>\024n)a\222 D<2^53\241j\022f\221\353" /* j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then j=string.format */
-    "\205%.0f\201D\352\272\224E=\347t\372-10)\271\347n\372-10\364" /* ('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub(n,1,-10)\nif  */
-    "E\234\313p\234\304l\200\240)>6\337f\221 F,G \242 ipairs(\004t\204l\240))d" /* E and not p and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d))d */
+    "\240\272\037\325\025y\036\346\022z(h\364p\241\365" /* ',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif p then redis. */
+    "p\206\223zadd\314\230XX\201o+h+k\352\220,p\272\346\022A(B\331,C\322" /* pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function A(B,h,C)\nlocal  */
+    "j,D=n,\312t\350 0\227D>\371n)a\222 D<2^53\241j\023f\221\353" /* j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then j=string.format */
+    "\205%.0f\201D\352\272\224E=\347t\373-10)\271\347n\373-10\364" /* ('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub(n,1,-10)\nif  */
+    "E\234\313p\234\304l\200\240)>6\337f\221 F,G \242 ipairs(\005t\204l\240))d" /* E and not p and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d))d */
     "o\227F%2\2451\234\263f\351(G\230:\237t\213 \304\316\025G\272\231\346" /* o\nif F%2==1 and string.find(G,':')then l('hdel',d,G)end\nend\nend\nlocal  */
-    "H=j\232(C\0101'\234\336h\232i\235\244\237\355\362t\030\201j\230hold\265\201B\230\217" /* H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,'token',j,'holder',B,'re */
-    "\013d\201u\230\013\201H\364E\235#h>7\241\002h\272\355t\253,B,C\364\365" /* leased',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hset',a,B,C)\nif redis. */
+    "H=j\232(C\0111'\234\336h\232i\235\244\237\355\362t\030\201j\230hold\265\201B\230\217" /* H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,'token',j,'holder',B,'re */
+    "\014d\201u\230\014\201H\364E\235#h>7\241\003h\272\355t\253,B,C\364\365" /* leased',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hset',a,B,C)\nif redis. */
     "p\206\315\325\253\331)\2711\215\233\316\253)\037\325\253\331\036\n\345" /* pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire',a,h)\nend\nreturn  */
     "j\231\n" /* j\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "l\207 I='5\300'\224\021\007K)\307\316\240\321\230suspe\344:\371K\364\313" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
+    "l\207 I='5\300'\224\022\010K)\307\316\240\321\230suspe\344:\372K\364\313" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
     "p\241\345\211\227K\245p\241p=\033\361\237\211\233l\217m\306\361\201" /* p then return end\nif K==p then p=l('lindex',b,'1')end\nl('lrem',b,'1', */
-    "K)\035\217m\314\321)\346\021L(M,N\322O,P=0,\006\nwhi\363" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
+    "K)\035\217m\314\321)\346\022L(M,N\322O,P=0,\007\nwhi\363" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
     "\210rue do\224K=p\227O>0\241K=\033,O\272\026K\317K\245" /*  true do\nlocal K=p\nif O>0 then K=l('lindex',b,O)end\nif not K or K== */
-    "M\241\345\313P \211\224Q='\343s\243_lock__\023ann\236\371\347" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
-    "b,20)\232':\371K\224R=\315\251\301\366n\264\301\201Q)\377>0\234'p\251l\320h'\026" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
-    "R\215\224S=\365p\206\315\251\301\366shardn\264\301\201Q)\377\nR=S\234S>0\234" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
-    "'sp\251l\320h'\346T=K\245r\234s[4]\221 \004\311\321\322U,V,W\022" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
-    "\353\023(T\235\244\366^(\273\370\273\370\356-9]\273\273\273\273?\273?)%f[ %z]\237\227W\215\227" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
-    "U*\034+V/\034+W<\374\337\007K\266\302\212 P\337\345\006\333\212 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
+    "M\241\345\313P \211\224Q='\343s\243_lock__\024ann\236\372\347" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
+    "b,20)\232':\372K\224R=\315\251\301\366n\264\301\201Q)\001>0\234'p\251l\320h'\026" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
+    "R\215\224S=\365p\206\315\251\301\366shardn\264\301\201Q)\001\nR=S\234S>0\234" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
+    "'sp\251l\320h'\346T=K\245r\234s[4]\221 \005\311\321\322U,V,W\023" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
+    "\353\024(T\235\244\366^(\273\370\273\370\356-9]\273\273\273\273?\273?)%f[ %z]\237\227W\215\227" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
+    "U*\034+V/\034+W<\375\337\010K\266\302\212 P\337\345\007\333\212 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
     "\307\316\253\321\322j=A(K,W\2300\237\227N\234N\271K\241\304\316\253,N\272" /* \nl('hdel',a,K)\nlocal j=A(K,W,'0')\nif N and N~=K then l('hdel',a,N)end */
-    "\n\007K\266z(W)\203(R,Q,j\001\347n\372-4)\001W\266\257\244giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
+    "\n\010K\266z(W)\203(R,Q,j\002\347n\373-4)\002W\266\257\244giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
     "'\333\nO=O\352\231\333\224q=\223zsco\217\314\321\350\2440'\224X,Y='s" /* '\nelse\nO=O+1\nend\nelse\nlocal q=l('zscore',c,K)or '0'\nlocal X,Y='s */
-    "uspe\344:\371K,\006\227R\215\227P\241\345\006 \211\224Z=K\001" /* uspect:'..K,false\nif R then\nif P then return false end\nlocal Z=K..' '.. */
-    "q\252a\024\004\362s\242ce\237\350 0\227v\271Z\235\202a+3*I<o\235\202" /* q\nlocal aa=tonumber(l('hget',d,'since'))or 0\nif v~=Z or aa+3*I<o or a */
-    "a>o\215\355\362w\030\201Z\230s\242ce\201o\266\0020\266\302\nY\303a+I<\374\231\026" /* a>o then\nl('hset',d,'woken',Z,'since',o)\nw(0)\nelse\nY=aa+I<=o\nend\nif not  */
+    "uspe\344:\372K,\007\227R\215\227P\241\345\007 \211\224Z=K\002" /* uspect:'..K,false\nif R then\nif P then return false end\nlocal Z=K..' '.. */
+    "q\252a\371\005\362s\242ce\237\350 0\227v\271Z\235\202a+3*I<o\235\202" /* q\nlocal aa=tonumber(l('hget',d,'since'))or 0\nif v~=Z or aa+3*I<o or a */
+    "a>o\215\355\362w\030\201Z\230s\242ce\201o\266\0030\266\302\nY\303a+I<\375\231\026" /* a>o then\nl('hset',d,'woken',Z,'since',o)\nw(0)\nelse\nY=aa+I<=o\nend\nif not  */
     "Y\337f\221\202b=0,O-1 do\035\242crby\314,k,\033,ab)\036\227O>" /* Y then\nfor ab=0,O-1 do\nl('zincrby',c,k,l('lindex',b,ab))\nend\nif O> */
-    "0\215\233l\217m\306\372K)\233lpush\306\321\266p=K\231\307\316\025X)\203(R," /* 0 then\nl('lrem',b,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R, */
-    "Q\2300\237\n\345\006\231\333\252c,aa\022\353\023(\004\311,X" /* Q,'0')\nreturn false\nend\nelse\nlocal ac,aa=string.match(l('hget',d,X */
+    "0\215\233l\217m\306\373K)\233lpush\306\321\266p=K\231\307\316\025X)\203(R," /* 0 then\nl('lrem',b,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R, */
+    "Q\2300\237\n\345\007\231\333\252c,aa\023\353\024(\005\311,X" /* Q,'0')\nreturn false\nend\nelse\nlocal ac,aa=string.match(l('hget',d,X */
     "\350\244\366(%S\370\273\330\237\270c\271q\235\210\277aa)>o\215\355\311,X,q" /* )or '','(%S+) (%d+)')\nif ac~=q or tonumber(aa)>o then\nl('hset',d,X,q */
-    "\001o\266\0020\266aa\374\231\nY\303a+I<\374\235\210\277q)<\374\nP=P\317\313Y\231" /* ..' '..o)\nw(0)\naa=o\nend\nY=aa+I<=o or tonumber(q)<=o\nP=P or not Y\nend */
-    "\227Y\337\007K\266\302\nO=O\352\231\231\231\231\n" /* \nif Y then\nJ(K)\nelse\nO=O+1\nend\nend\nend\nend\n */
+    "\002o\266\0030\266aa\375\231\nY\303a+I<\375\235\210\277q)<\375\nP=P\317\313Y\231" /* ..' '..o)\nw(0)\naa=o\nend\nY=aa+I<=o or tonumber(q)<=o\nP=P or not Y\nend */
+    "\227Y\337\010K\266\302\nO=O\352\231\231\231\231\n" /* \nif Y then\nJ(K)\nelse\nO=O+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "l\207\003\022\353\023(g\230^-(.*)\237\252e\024j\350 0\252f=" /* local ad=string.match(g,'^-(.*)')\nlocal ae=tonumber(j)or 0\nlocal af= */
-    "\353h.m\242(\315ttl\253),1e15)\252g\303f\271-2\234\004t\253\310\322D" /* math.min(l('pttl',a),1e15)\nlocal ag=af~=-2 and l('hget',a,e)\nlocal D */
-    "\024t\350 0\252h\303g\234\247\003\234\247(D>ae\234D<2^53)\252" /* =tonumber(t)or 0\nlocal ah=ag and not ad and not(D>ae and D<2^53)\nlocal a */
-    "i\303g\234\247\202h\226(j\245t\317\247\003\360h\337u=t\355\362\217\013" /* i=ag and not ah and(j==t or not ad)\nif ah then\nu=t\nl('hset',d,'release */
-    "d\201u\266\0020\266\326=-2\333\212\202i\215\252j\303g\0100'\226\003\270j\235\202" /* d',u)\nw(0)\naf=-2\nelseif ai then\nlocal aj=ag=='0' and ad\nif aj or a */
-    "f<\312h)t\213\037\325\253\331\266\326=h\346C\303d\235\2441'\252" /* f<tonumber(h)then\nl('pexpire',a,h)\naf=h\nend\nlocal C=ad or '1'\nlocal a */
-    "k\303g\271C\226(aj\235\202g\271'0\237\270k\215\355\362\013\201t\232(\326\245h\234" /* k=ag~=C and(aj or ag~='0')\nif ak then\nl('hset',d,'lease',t..(af==h and  */
+    "l\207\004\023\353\024(g\230^-(.*)\237\252e\371j\350 0\252f=" /* local ad=string.match(g,'^-(.*)')\nlocal ae=tonumber(j)or 0\nlocal af= */
+    "\353h.m\242(\315ttl\253),1e15)\252g\303f\271-2\234\005t\253\310\322D" /* math.min(l('pttl',a),1e15)\nlocal ag=af~=-2 and l('hget',a,e)\nlocal D */
+    "\371t\350 0\252h\303g\234\247\004\234\247(D>ae\234D<2^53)\252" /* =tonumber(t)or 0\nlocal ah=ag and not ad and not(D>ae and D<2^53)\nlocal a */
+    "i\303g\234\247\202h\226(j\245t\317\247\004\360h\337u=t\355\362\217\014" /* i=ag and not ah and(j==t or not ad)\nif ah then\nu=t\nl('hset',d,'release */
+    "d\201u\266\0030\266\326=-2\333\212\202i\215\252j\303g\0110'\226\004\270j\235\202" /* d',u)\nw(0)\naf=-2\nelseif ai then\nlocal aj=ag=='0' and ad\nif aj or a */
+    "f<\371h)t\213\037\325\253\331\266\326=h\346C\303d\235\2441'\252" /* f<=tonumber(h)then\nl('pexpire',a,h)\naf=h\nend\nlocal C=ad or '1'\nlocal a */
+    "k\303g\271C\226(aj\235\202g\271'0\237\270k\215\355\362\014\201t\232(\326\245h\234" /* k=ag~=C and(aj or ag~='0')\nif ak then\nl('hset',d,'lease',t..(af==h and  */
     "\336h\232i\235\244\237\036\227\247\202k\235#h>7\241\315\325\025\326\352728\354" /* ' '..h..i or ''))\nend\nif not ak or#h>7 then l('pexpire',d,af+172800000 */
-    "\272\nz(\326\360k\241\304\225t\253\310,C\272\n\340\305D\341\333\212\003\337" /* )end\nz(af)\nif ak then l('hset',a,e,C)end\nreturn{1,D,o}\nelseif ad then\n */
-    "\340-\3050\341\231\270e>D\215\210='0\371j \211\270f\245-2\215\026" /* return{-1,0,o}\nend\nif ae>D then t='0'..j end\nif af==-2 then\nif not  */
+    "\272\nz(\326\360k\241\304\225t\253\310,C\272\n\340\305D\341\333\212\004\337" /* )end\nz(af)\nif ak then l('hset',a,e,C)end\nreturn{1,D,o}\nelseif ad then\n */
+    "\340-\3050\341\231\270e>D\215\210='0\372j \211\270f\245-2\215\026" /* return{-1,0,o}\nend\nif ae>D then t='0'..j end\nif af==-2 then\nif not  */
     "p\241\340\305\312A(e\331\361\237)\341\211\n" /* p then return{1,tonumber(A(e,h,'1')),o}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "l\207\202l=L(e,ag\234e\360l\245true\215\224j=A(e\331\361\237\n\007e\266z(" /* local al=L(e,ag and e)\nif al==true then\nlocal j=A(e,h,'1')\nJ(e)\nz( */
+    "l\207\202l=L(e,ag\234e\360l\245true\215\224j=A(e\331\361\237\n\010e\266z(" /* local al=L(e,ag and e)\nif al==true then\nlocal j=A(e,h,'1')\nJ(e)\nz( */
     "h\266\340\305\312j)\341\231\270l\215\202f=\315ttl\253)\302\212\202g\241" /* h)\nreturn{1,tonumber(j),o}\nend\nif al then af=l('pttl',a)elseif ag then  */
     "\223\316\253\272\333\212 v\215\035sco\217\314\310)\307\316\240\230w\030\237\231" /* l('del',a)end\nelseif v then\nl('zscore',c,e)\nl('hdel',d,'woken')\nend */
-    "\227g\0100'\241\3400,\326\341\211\252m=\313q\317\347s[4]\221" /* \nif g=='0' then return{0,af,o}end\nlocal am=not q or string.sub(s[4]or */
-    "\244\201\3058)\271\347n\3728\360m\215\252b=q\226(\373pos\306\310\230" /*  '',1,8)~=string.sub(n,1,8)\nif am then\nlocal ab=q and(l('lpos',b,e,' */
-    "MAXLEN\201\034\350(\033,\034)a\222 \034)\360b\215\252n\374+(" /* MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif ab then\nlocal an=o+( */
+    "\227g\0110'\241\3400,\326\341\211\252m=\313q\317\347s[4]\221" /* \nif g=='0' then return{0,af,o}end\nlocal am=not q or string.sub(s[4]or */
+    "\244\201\3058)\271\347n\3738\360m\215\252b=q\226(\374pos\306\310\230" /*  '',1,8)~=string.sub(n,1,8)\nif am then\nlocal ab=q and(l('lpos',b,e,' */
+    "MAXLEN\201\034\350(\033,\034)a\222 \034)\360b\215\252n\375+(" /* MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif ab then\nlocal an=o+( */
     "ab\352)*k\216\210\277q)<an\241\223zadd\314,an\310\272\333\035add\314\230" /* ab+1)*k\nif tonumber(q)<an then l('zadd',c,an,e)end\nelse\nl('zadd',c,' */
     "XX\2010\310\322O=\223rpush\306\310)\035add\314\327+\353h.\334x(\326,0)+O*k\310\036" /* XX',0,e)\nlocal O=l('rpush',b,e)\nl('zadd',c,o+math.max(af,0)+O*k,e)\nend */
     "\037\325\306\3612096\354\237\037\325\314\3612096\354\237\231\355" /* \nl('pexpire',b,'1209600000')\nl('pexpire',c,'1209600000')\nend\nl('hse */
-    "\311\310,m\375\001m\377\001g\360m\241\0020\272\227p\234p\271e\215" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif am then w(0)end\nif p and p~=e then */
+    "\311\310,m\376\002m\001\002g\360m\241\0030\272\227p\234p\271e\215" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif am then w(0)end\nif p and p~=e then */
     "\202f=-1 \211\n\3400,\326\341\n" /*  af=-1 end\nreturn{0,af,o}\n */
     ;
 
 static const uint8_t release_before[] =
-    "l\207\003=\004t\253\310)\252e\303d\226(j\010'\317j\245t)\252f\303e\235" /* local ad=l('hget',a,e)\nlocal ae=ad and(j=='' or j==t)\nlocal af=ae or */
-    "(j\271''\234u\245j\360e\241u=t \211\252g=\006\227p\337" /* (j~='' and u==j)\nif ae then u=t end\nlocal ag=false\nif p then\n */
+    "l\207\004=\005t\253\310)\252e\303d\226(j\011'\317j\245t)\252f\303e\235" /* local ad=l('hget',a,e)\nlocal ae=ad and(j=='' or j==t)\nlocal af=ae or */
+    "(j\271''\234u\245j\360e\241u=t \211\252g=\007\227p\337" /* (j~='' and u==j)\nif ae then u=t end\nlocal ag=false\nif p then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\212\202e\241\315\325\253\361\237\211\227j\010'\234\247\202e\241\007e\272\252" /* if ae then l('pexpire',a,'1')end\nif j=='' and not ae then J(e)end\nlocal a */
-    "h\303e\317\315ttl\253)\245-2\nag\303h\234L(nil,ae\234e)\010giv\200'\231\270" /* h=ae or l('pttl',a)==-2\nag=ah and L(nil,ae and e)=='given'\nend\nif a */
-    "e\234\247\202g\215\233\316\253)\216\210\271'0'\241\304\225\362\217\013d\201u\272" /* e and not ag then\nl('del',a)\nif t~='0' then l('hset',d,'released',u)end */
+    "\212\202e\241\315\325\253\361\237\211\227j\011'\234\247\202e\241\010e\272\252" /* if ae then l('pexpire',a,'1')end\nif j=='' and not ae then J(e)end\nlocal a */
+    "h\303e\317\315ttl\253)\245-2\nag\303h\234L(nil,ae\234e)\011giv\200'\231\270" /* h=ae or l('pttl',a)==-2\nag=ah and L(nil,ae and e)=='given'\nend\nif a */
+    "e\234\247\202g\215\233\316\253)\216\210\271'0'\241\304\225\362\217\014d\201u\272" /* e and not ag then\nl('del',a)\nif t~='0' then l('hset',d,'released',u)end */
     "\231\n\340\326\2341\3170,0\341\n" /* \nend\nreturn{af and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t break_before[] =
-    "l\207\003=\004t\204l\253\322N\303d\375\252e=N\234N\245\004\362" /* local ad=l('hgetall',a)\nlocal N=ad[1]\nlocal ae=N and N==l('hget',d,' */
-    "hold\265\237\252f=N\226(e\010*'\317e\245N)a\222(j\010'\235(ae\234j\245t)\364" /* holder')\nlocal af=N and(e=='*' or e==N)and(j=='' or(ae and j==t))\nif  */
-    "g\010-2'\215\224R=\006\270f\226\202e\215\224Q='\343s\243_lock" /* g=='-2' then\nlocal R=false\nif af and ae then\nlocal Q='redisson_lock */
-    "__\023ann\236\371\347b,20)\232':\371N\nR=\315\251\301\366n\264\301\201Q)\377>0\234" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
+    "l\207\004=\005t\204l\253\322N\303d\376\252e=N\234N\245\005\362" /* local ad=l('hgetall',a)\nlocal N=ad[1]\nlocal ae=N and N==l('hget',d,' */
+    "hold\265\237\252f=N\226(e\011*'\317e\245N)a\222(j\011'\235(ae\234j\245t)\364" /* holder')\nlocal af=N and(e=='*' or e==N)and(j=='' or(ae and j==t))\nif  */
+    "g\011-2'\215\224R=\007\270f\226\202e\215\224Q='\343s\243_lock" /* g=='-2' then\nlocal R=false\nif af and ae then\nlocal Q='redisson_lock */
+    "__\024ann\236\372\347b,20)\232':\372N\nR=\315\251\301\366n\264\301\201Q)\001>0\234" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
     "'p\251l\320h'\026R\215\224S=\365p\206\315\251\301\366shardn\264\301\201Q" /* 'publish'\nif not R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q */
-    ")\377\nR=S\234S>0\234'sp\251l\320h'\231\227R\241l(R,Q,t\272\231\n\340" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
+    ")\001\nR=S\234S>0\234'sp\251l\320h'\231\227R\241l(R,Q,t\272\231\n\340" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
     "R\2341\3170,\326\234\313R\2341\3170\341\231\270f\226#ad>2\241\223\316" /* R and 1 or 0,af and not R and 1 or 0,o}\nend\nif af and#ad>2 then l('del */
-    "\253\272\252g=\006\227p\226(\326\317\313N)t\213\n" /* ',a)end\nlocal ag=false\nif p and(af or not N)then\n */
+    "\253\272\252g=\007\227p\226(\326\317\313N)t\213\n" /* ',a)end\nlocal ag=false\nif p and(af or not N)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\212\202f\241\315\325\253\361\237\211\nag=L(nil,\326\234N)\010giv\200'\231\270" /* if af then l('pexpire',a,'1')end\nag=L(nil,af and N)=='given'\nend\nif a */
+    "\212\202f\241\315\325\253\361\237\211\nag=L(nil,\326\234N)\011giv\200'\231\270" /* if af then l('pexpire',a,'1')end\nag=L(nil,af and N)=='given'\nend\nif a */
     "f\234\247\202g\241\223\316\253\272\n\340\326\2341\3170,0\341\n" /* f and not ag then l('del',a)end\nreturn{af and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t inspect[] =
-    "l\207\202,b,c,d=KEYS\375\321EYS\377\321EYS[3]\321EYS[4]\224l=\365\206l\224" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
-    "m=\223time\237\224o=m\375*\034+\353h.flo\221(m\377/\034\322\021R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
-    "(K\322Q='\343s\243_lock__\023ann\236\371\347b,20)\232':\371K\227\315" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
-    "\251\301\366n\264\301\201Q)\377>0\241\257\210rue \211\224S=\365p\206\315\251" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
-    "\301\366shardn\264\301\201Q)\377\n\345S\234S>0\231\252d=\004t\204l\253" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal ad=l('hgetall',a */
-    "\322s=\304m\357\362t\030\366hold\265\366\013\237\252e=\373ran\357\306" /* )\nlocal s=l('hmget',d,'token','holder','lease')\nlocal ae=l('lrange',b */
-    ",0,-1\322N\303d\375\221\244'\252f,j=0\2300'\227N\271''\234N\245s\377t\213" /* ,0,-1)\nlocal N=ad[1]or ''\nlocal af,j=0,'0'\nif N~='' and N==s[2]then */
-    "\n\326,j=\305s\375\252g\331,i\022\353\023(s[3]\221\244\366^(\273\370\273\330(%+?)$" /* \naf,j=1,s[1]\nlocal ag,h,i=string.match(s[3]or '','^(%d+) (%d+)(%+?)$ */
+    "l\207\202,b,c,d=KEYS\376\321EYS\001\321EYS[3]\321EYS[4]\224l=\365\206l\224" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
+    "m=\223time\237\224o=m\376*\034+\353h.flo\221(m\001/\034\322\022R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
+    "(K\322Q='\343s\243_lock__\024ann\236\372\347b,20)\232':\372K\227\315" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
+    "\251\301\366n\264\301\201Q)\001>0\241\257\210rue \211\224S=\365p\206\315\251" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
+    "\301\366shardn\264\301\201Q)\001\n\345S\234S>0\231\252d=\005t\204l\253" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal ad=l('hgetall',a */
+    "\322s=\304m\357\362t\030\366hold\265\366\014\237\252e=\374ran\357\306" /* )\nlocal s=l('hmget',d,'token','holder','lease')\nlocal ae=l('lrange',b */
+    ",0,-1\322N\303d\376\221\244'\252f,j=0\2300'\227N\271''\234N\245s\001t\213" /* ,0,-1)\nlocal N=ad[1]or ''\nlocal af,j=0,'0'\nif N~='' and N==s[2]then */
+    "\n\326,j=\305s\376\252g\331,i\023\353\024(s[3]\221\244\366^(\273\370\273\330(%+?)$" /* \naf,j=1,s[1]\nlocal ag,h,i=string.match(s[3]or '','^(%d+) (%d+)(%+?)$ */
     "\237\270g\245j\226#h<11\215\202f\303f+8*h+4*#i \211\227R(N)t\213\202f\303f+2 \211" /* ')\nif ag==j and#h<11 then af=af+8*h+4*#i end\nif R(N)then af=af+2 end */
-    "\231\252h={\353h.m\242(\315ttl\253),1e15),j,\326,\312ad\377\350 0,#" /* \nend\nlocal ah={math.min(l('pttl',a),1e15),j,af,tonumber(ad[2])or 0,# */
-    "ae,N}\nf\221\202i\321 \242 ipairs(ae)do\224T=\004\311\321)\252f,aj=2," /* ae,N}\nfor ai,K in ipairs(ae)do\nlocal T=l('hget',d,K)\nlocal af,aj=2, */
-    "\353h.hu\357\224U,V,W\022\353\023(T\235\244\366^(\273\370\273\370\356-9]\273\273\273" /* math.huge\nlocal U,V,W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d */
+    "\231\252h={\353h.m\242(\315ttl\253),1e15),j,\326,\312ad\001\350 0,#" /* \nend\nlocal ah={math.min(l('pttl',a),1e15),j,af,tonumber(ad[2])or 0,# */
+    "ae,N}\nf\221\202i\321 \242 ipairs(ae)do\224T=\005\311\321)\252f,aj=2," /* ae,N}\nfor ai,K in ipairs(ae)do\nlocal T=l('hget',d,K)\nlocal af,aj=2, */
+    "\353h.hu\357\224U,V,W\023\353\024(T\235\244\366^(\273\370\273\370\356-9]\273\273\273" /* math.huge\nlocal U,V,W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d */
     "\273?\273?)%f[ %z]\237\227W\337\326,aj=\305U*\034+V/\034+W\333\212 \313T\337" /* %d?%d?)%f[ %z]')\nif W then\naf,aj=1,U*1000+V/1000+W\nelseif not T then\n */
     "\326,aj=0,\312\223zsco\217\314\321\350 0\036\252k=0\270j>o\215\202" /* af,aj=0,tonumber(l('zscore',c,K)or 0)\nend\nlocal ak=0\nif aj>o then a */
     "k=R(K)a\222 2\3171 \211\nah[#ah\352]\303f\nah[#ah\352]\303k\nah[#ah\352]=K\231\n\257" /* k=R(K)and 2 or 1 end\nah[#ah+1]=af\nah[#ah+1]=ak\nah[#ah+1]=K\nend\nreturn */
@@ -304,7 +304,7 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 4274, "1679097ccaa3a8377abee1f35a9bc6e8833a8613"},
+    {{common, acquire_before, hand_over, acquire_after}, 4275, "72d225348dc600eb83d31ad607a4c24e40d64c62"},
     {{common, release_before, hand_over, release_after}, 3202, "5b4884bfdd819a9dbcacd2dc49f3679f5451e492"},
 };
 

@@ -39,7 +39,7 @@ elseif kept then
   -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
   -- hold, or from before a re-entry, may come late.
   local confirms = count == '0' and keeps
-  if confirms or ttl < tonumber(lease) then
+  if confirms or ttl <= tonumber(lease) then
     call('pexpire', lock, lease)
     ttl = lease
   end
