@@ -123,7 +123,7 @@ $(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
 $(addprefix $(BUILD)/tests/unit/test_,credentials events topology work): $(BUILD)/tests/unit/engine_fixture.o
 
 # It counts the calls between the library's files.
-$(BUILD)/tests/unit/test_work: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,fairlock_schedule_next fairlock_on_tick resp_write_raw)
+$(BUILD)/tests/unit/test_work: override LDFLAGS += $(addprefix -Wl$(comma)--wrap=,fairlock_schedule_next fairlock_on_tick resp_write_raw)
 
 $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
