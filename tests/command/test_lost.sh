@@ -289,9 +289,9 @@ test_keeper_wakes_up() {
   sleep 2
   kill -CONT "$(keeper_of $command)"
   over 4 $command
-  run --lease 3 --kill-after 1 b -- sh -c 'trap "touch $0.termed" TERM; while :; do sleep 0.02; done' "$dir/b" &
+  run --lease 3 --kill-after 1 b -- sh -c 'trap "touch $0.termed" TERM; touch $0.ready; while :; do sleep 0.02; done' "$dir/b" &
   command=$!
-  eventually held b
+  eventually test -e "$dir/b.ready"
   keeper=$(keeper_of $command)
   freeze "$keeper"
   eventually test -e "$dir/b.termed"
