@@ -398,22 +398,26 @@ int fairlock_start_release(struct fairlock *handle)
   return start(client, status);
 }
 
-int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold)
+typedef int begin_break_fn(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now);
+
+static int start_breaking(struct fairlock *handle, struct fairlock_hold *hold,
+                          begin_break_fn *begin)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
-  if (!occupied(client, handle)) status = fairlock_engine_force(handle, hold, port_clock_ms());
+  if (!occupied(client, handle)) status = begin(handle, hold, port_clock_ms());
   return start(client, status);
+}
+
+int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold)
+{
+  return start_breaking(handle, hold, fairlock_engine_force);
 }
 
 int fairlock_start_ask(struct fairlock *handle, struct fairlock_hold *hold)
 {
-  if (forked(client_of(handle))) return FAIRLOCK_FORKED;
-  struct fairlock_client *client = lock_client_of(handle);
-  int status = FAIRLOCK_IN_PROGRESS;
-  if (!occupied(client, handle)) status = fairlock_engine_ask(handle, hold, port_clock_ms());
-  return start(client, status);
+  return start_breaking(handle, hold, fairlock_engine_ask);
 }
 
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context)
@@ -517,7 +521,7 @@ static int dismiss(struct fairlock *visitor, int status)
 }
 
 static int break_hold(struct fairlock_client *client, const void *name, size_t size, uint64_t token,
-                      int (*begin)(struct fairlock *, struct fairlock_hold *, uint32_t))
+                      begin_break_fn *begin)
 {
   struct fairlock visitor;
   struct fairlock_hold hold = {.token = token};

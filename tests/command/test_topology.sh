@@ -22,24 +22,19 @@ is_new() {
 
 # Sentinels
 
-# start_sentinel LINE...: sets sentinel (its port); the lines are of its configuration
+try_sentinel() {
+  sentinel=$(draw_port 16000)
+  server_log=$dir/$sentinel/log
+  mkdir -p "$dir/$sentinel"
+  printf '%s\n' "port $sentinel" 'bind 127.0.0.1' "dir $dir/$sentinel" "$@" >"$dir/$sentinel/conf"
+  "$build/redis-server" "$dir/$sentinel/conf" --sentinel >"$server_log" 2>&1 &
+  sentinel_pid=$!
+  comes_up $sentinel_pid "$server_log" '+monitor master'
+}
+
+# start_sentinel LINE...: sets sentinel (its port) and sentinel_pid; the lines are of its configuration
 start_sentinel() {
-  for attempt in 1 2 3 4 5 6 7 8 9 10; do
-    sentinel=$(draw_port 16000)
-    mkdir -p "$dir/$sentinel"
-    printf '%s\n' "port $sentinel" 'bind 127.0.0.1' "dir $dir/$sentinel" "$@" >"$dir/$sentinel/conf"
-    "$build/redis-server" "$dir/$sentinel/conf" --sentinel >"$dir/$sentinel/log" 2>&1 &
-    sentinel_pid=$!
-    echo $sentinel_pid >>"$top/pids"
-    tries=100
-    while kill -0 $sentinel_pid 2>/dev/null && [ $tries -gt 0 ]; do
-      if grep -q '+monitor master' "$dir/$sentinel/log"; then return; fi
-      tries=$((tries - 1))
-      sleep 0.05
-    done
-    kill -9 $sentinel_pid 2>/dev/null
-  done
-  fail "no Sentinel starts, $attempt times: $(cat "$dir/$sentinel/log")"
+  until_up try_sentinel "$@"
 }
 
 # start_sentinels COUNT LINE...: of the master at $port; sets sentinels, "host:port,host:port", and

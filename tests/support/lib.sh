@@ -88,36 +88,45 @@ draw_port() {
   echo $(($1 + $(od -An -N2 -tu2 /dev/urandom) % 6000))
 }
 
-# try_server OPTION...: whether a server starts at $port; sets server (its process) and FAIRLOCK_URL
-try_server() {
-  mkdir -p "$dir/$port"
-  "$build/redis-server" --port "$port" --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
-    --unixsocket "$dir/$port/socket" "$@" >"$dir/$port/log" 2>&1 &
-  server=$!
-  echo $server >>"$top/pids"
+# comes_up PROCESS LOG WORDS: it has written these words there. It is ended if it does not within 5 s.
+comes_up() {
+  echo "$1" >>"$top/pids"
   tries=100
-  while kill -0 $server 2>/dev/null && [ $tries -gt 0 ]; do
-    if grep -q -i 'ready to accept' "$dir/$port/log"; then
-      FAIRLOCK_URL=redis://127.0.0.1:$port
-      export FAIRLOCK_URL
-      return
-    fi
+  while kill -0 "$1" 2>/dev/null && [ $tries -gt 0 ]; do
+    if grep -q -i "$3" "$2"; then return; fi
     tries=$((tries - 1))
     sleep 0.05
   done
-  kill -9 $server 2>/dev/null
+  kill -9 "$1" 2>/dev/null
   return 1
 }
 
-# start_server OPTION...: sets port, server and FAIRLOCK_URL (a port may be somebody else's)
+# until_up COMMAND...: calls it until it is true, ten times at most. It starts a server at a port that it draws, which
+# may be somebody else's, and sets server_log.
+until_up() {
+  for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    "$@" && return
+  done
+  fail "no server starts, $attempt times: $(cat "$server_log")"
+}
+
+try_server() {
+  port=$(draw_port 10000)
+  server_log=$dir/$port/log
+  mkdir -p "$dir/$port"
+  "$build/redis-server" --port "$port" --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
+    --unixsocket "$dir/$port/socket" "$@" >"$server_log" 2>&1 &
+  server=$!
+  comes_up $server "$server_log" 'ready to accept'
+}
+
+# start_server OPTION...: sets port, server (its process) and FAIRLOCK_URL
 start_server() {
   [ -x "$build/redis-server" ] || fail "there is no $build/redis-server: make it first"
   password=
-  for attempt in 1 2 3 4 5 6 7 8 9 10; do
-    port=$(draw_port 10000)
-    try_server "$@" && return
-  done
-  fail "no server starts, $attempt times: $(cat "$dir/$port/log")"
+  until_up try_server "$@"
+  FAIRLOCK_URL=redis://127.0.0.1:$port
+  export FAIRLOCK_URL
 }
 
 stop_server() {

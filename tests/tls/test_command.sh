@@ -13,22 +13,20 @@ tls_options() {
     "tls-ca-cert-file $certificates/ca.crt" 'tls-auth-clients no'
 }
 
-# start_tls CERTIFICATE OPTION...: a server as start_server's, with TLS at tls_port, too
-start_tls() {
+try_tls() {
   shown=$1
   shift
+  tls_port=$(draw_port 16000)
+  try_server --tls-port $tls_port --tls-cert-file "$certificates/$shown.crt" --tls-key-file "$certificates/$shown.key" \
+    --tls-ca-cert-file "$certificates/ca.crt" --tls-auth-clients no "$@"
+}
+
+# start_tls CERTIFICATE OPTION...: a server as start_server's, with TLS at tls_port, too
+start_tls() {
   password=
-  for attempt in 1 2 3 4 5 6 7 8 9 10; do
-    port=$(draw_port 10000)
-    tls_port=$(draw_port 16000)
-    if try_server --tls-port $tls_port --tls-cert-file "$certificates/$shown.crt" \
-      --tls-key-file "$certificates/$shown.key" --tls-ca-cert-file "$certificates/ca.crt" --tls-auth-clients no "$@"; then
-      FAIRLOCK_URL=rediss://127.0.0.1:$tls_port
-      export FAIRLOCK_URL
-      return
-    fi
-  done
-  fail "no server starts, $attempt times: $(cat "$dir/$port/log")"
+  until_up try_tls "$@"
+  FAIRLOCK_URL=rediss://127.0.0.1:$tls_port
+  export FAIRLOCK_URL
 }
 
 test_commands() {

@@ -18,40 +18,6 @@ static inline void port_posix_tcp(struct port_posix *socket, const char *host, c
   port_sockets_init(socket, 0x7f000001, (uint16_t)strtoul(service, NULL, 10));
 }
 
-static inline bool port_posix_seeds(struct port_posix *socket, const char *seeds)
-{
-  (void)seeds;
-  port_sockets_init(socket, 0x7f000001, 0);
-  return false;
-}
-
-static inline bool port_posix_unix(struct port_posix *socket, const char *path)
-{
-  (void)path;
-  port_sockets_init(socket, 0x7f000001, 0);
-  return false;
-}
-
-#define PORT_POSIX_HOST_SIZE 256
-
-static inline void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
-{
-  (void)context;
-  host[0] = 0;
-}
-
-#define PORT_POSIX_ERROR_SIZE 64
-
-static inline void port_posix_error(const struct port_posix *socket,
-                                    char text[PORT_POSIX_ERROR_SIZE])
-{
-  (void)socket;
-  text[0] = 0;
-}
-
-static inline int port_posix_fd(const struct port_posix *socket)
-{
-  return socket->socket;
-}
+#include "support/only_tcp.h"
 
 #endif

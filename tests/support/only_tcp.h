@@ -1,0 +1,45 @@
+/*
+ * What port/posix's transport has and one without Unix sockets, several addresses and texts of errors
+ * has not. For a port_posix.h that takes its place: it includes this when it has defined port_posix and
+ * port_posix_tcp().
+ */
+#ifndef ONLY_TCP_H
+#define ONLY_TCP_H
+
+static inline bool port_posix_seeds(struct port_posix *socket, const char *seeds)
+{
+  (void)seeds;
+  port_posix_tcp(socket, "127.0.0.1", "0");
+  return false;
+}
+
+static inline bool port_posix_unix(struct port_posix *socket, const char *path)
+{
+  (void)path;
+  port_posix_tcp(socket, "127.0.0.1", "0");
+  return false;
+}
+
+#define PORT_POSIX_HOST_SIZE 256
+
+static inline void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
+{
+  (void)context;
+  host[0] = 0;
+}
+
+#define PORT_POSIX_ERROR_SIZE 64
+
+static inline void port_posix_error(const struct port_posix *socket,
+                                    char text[PORT_POSIX_ERROR_SIZE])
+{
+  (void)socket;
+  text[0] = 0;
+}
+
+static inline int port_posix_fd(const struct port_posix *socket)
+{
+  return socket->socket;
+}
+
+#endif
