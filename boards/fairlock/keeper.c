@@ -76,6 +76,7 @@ struct hold {
   enum phase phase;
   atomic_bool asked; /* for the lock, by an operator */
   uint32_t until;    /* ENDING: when to send SIGKILL; RELEASING: when to give up */
+  int released;      /* RELEASING: what came of it; FAIRLOCK_PENDING: nothing yet */
 };
 
 /* Talking */
@@ -229,13 +230,25 @@ static void finish(struct hold *hold, enum keeper_news news, int status)
 
 static void begin_release(struct hold *hold)
 {
-  int status = fairlock_start_release(&hold->handle);
-  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
-  hold->until =
-      port_clock_ms() +
-      (hold->phase == ENDING || hold->phase == ENDED ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS);
+  hold->released = fairlock_start_release(&hold->handle);
+  bool late = hold->phase == ENDING || hold->phase == ENDED || hold->released != FAIRLOCK_PENDING;
+  hold->until = port_clock_ms() + (late ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS);
   hold->phase = RELEASING;
   guard_rest(hold->guard);
+}
+
+/*
+ * Ends the keeper when the release has an outcome. Of a hold that was lost, something may be left on
+ * the server: it is told before we end, if it can be.
+ */
+static void look_releasing(struct hold *hold, bool due)
+{
+  if (hold->released == FAIRLOCK_PENDING) hold->released = fairlock_result(&hold->handle);
+  if (hold->released == FAIRLOCK_PENDING && due) hold->released = FAIRLOCK_UNKNOWN;
+  if (hold->released == FAIRLOCK_PENDING) return;
+  bool lost = hold->released == FAIRLOCK_LOST;
+  if (lost && !due && fairlock_start_deinit(&hold->handle) == FAIRLOCK_PENDING) return;
+  finish(hold, KEEPER_RELEASED, hold->released);
 }
 
 /*
@@ -265,6 +278,31 @@ static void tell_why(struct hold *hold)
   tell_status(hold, KEEPER_RETRYING, why);
 }
 
+/* What is left of the wait; not 0, which would mean not to wait. */
+static uint32_t rest_of_wait(const struct hold *hold)
+{
+  uint32_t wait = hold->options->wait_ms;
+  uint32_t waited = port_clock_ms() - hold->began;
+  if (wait == FAIRLOCK_FOREVER || wait == 0) return wait;
+  return waited < wait ? wait - waited : 1;
+}
+
+static void begin_wait(struct hold *hold)
+{
+  int status = fairlock_start_acquire(&hold->handle, rest_of_wait(hold), FAIRLOCK_RENEW);
+  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
+}
+
+/*
+ * The hold has ended before the command began, as when we were stopped while the lock was handed to
+ * us. Nobody has used it, so the wait goes on.
+ */
+static void wait_again(struct hold *hold)
+{
+  (void)fairlock_start_release(&hold->handle);
+  begin_wait(hold);
+}
+
 static void look_waiting(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
@@ -274,12 +312,15 @@ static void look_waiting(struct hold *hold)
     return;
   }
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
-  if (hold->link < 0) {
+  if (hold->link < 0 || hold->cancelled) {
     begin_release(hold);
     return;
   }
   uint32_t left = fairlock_remaining_ms(&hold->handle);
-  if (left == 0) finish(hold, KEEPER_FAILED, FAIRLOCK_LOST);
+  if (left == 0) {
+    wait_again(hold);
+    return;
+  }
   /* a handover whose confirmation, for a full lease, is under way */
   if (left <= needed_ms(hold->options)) return;
   struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
@@ -294,7 +335,6 @@ static void look(struct hold *hold)
   uint32_t now = port_clock_ms();
   uint32_t left = fairlock_remaining_ms(&hold->handle);
   bool due = (int32_t)(now - hold->until) >= 0;
-  int status = fairlock_result(&hold->handle);
   switch (hold->phase) {
   case WAITING:
     look_waiting(hold);
@@ -310,8 +350,7 @@ static void look(struct hold *hold)
     hold->phase = ENDED;
     break;
   case RELEASING:
-    if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_RELEASED, status);
-    if (due) finish(hold, KEEPER_RELEASED, FAIRLOCK_UNKNOWN);
+    look_releasing(hold, due);
     break;
   default:
     break;
@@ -441,15 +480,6 @@ static int connect_to_any(struct hold *hold)
   }
 }
 
-/* What is left of the wait; not 0, which would mean not to wait. */
-static uint32_t rest_of_wait(const struct hold *hold)
-{
-  uint32_t wait = hold->options->wait_ms;
-  uint32_t waited = port_clock_ms() - hold->began;
-  if (wait == FAIRLOCK_FOREVER || wait == 0) return wait;
-  return waited < wait ? wait - waited : 1;
-}
-
 /* The two threads */
 
 static void *service_client(void *context)
@@ -520,8 +550,7 @@ static void keep(struct hold *hold)
   struct guard_orders orders = guard_orders(options);
   if (!guard_start(hold->guard, &orders)) _exit(1);
   (void)close(hold->guard->alive[0]);
-  status = fairlock_start_acquire(&hold->handle, rest_of_wait(hold), FAIRLOCK_RENEW);
-  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
+  begin_wait(hold);
   if (pthread_create(&thread, NULL, service_client, hold) != 0) end_keeper(hold, 1);
   watch_over(hold);
 }

@@ -487,10 +487,7 @@ static int on_failure(struct run *run, const struct keeper_message *message)
   }
   int status = message->status;
   if (status == FAIRLOCK_BUSY || status == FAIRLOCK_TIMEOUT) return run->conflict_status;
-  if (status != FAIRLOCK_LOST)
-    return session_failed(&run->session, status, message->address, message->error);
-  complain("%s was acquired and lost before the command could be started", run->shown);
-  return run->lost_status;
+  return session_failed(&run->session, status, message->address, message->error);
 }
 
 static void on_retrying(const struct run *run, const struct keeper_message *message)

@@ -279,6 +279,43 @@ test_keeper_is_stopped_and_ignored() {
   said 'continued without it'
 }
 
+# wakes_without_claim STATUS COMMAND...: the keeper of `run -w 60 a` wakes after its claim was broken,
+# with its heartbeat due: it asks again before it reads that it was handed the lock. COMMAND is done
+# meanwhile. What that request begins is used, or given back.
+wakes_without_claim() {
+  expected=$1
+  shift
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  run -w 60 --lease 20 a -- sh -c 'echo ready >>"$0"; exit 6' "$dir/got" &
+  waiter=$!
+  eventually waits 1 a
+  keeper=$(keeper_of $waiter)
+  freeze "$keeper"
+  kill $holder
+  ends 143 $holder
+  [ "$(redis hvals a)" = 0 ] || fail "it was not handed the lock"
+  expect 0 "$fairlock" break --token "$(redis hget 'fairlock:{a}' token)" a
+  sleep 2.5
+  "$@"
+  kill -CONT "$keeper"
+  ends "$expected" $waiter
+  eventually dead "$keeper"
+  unheld a || fail "a hold is left: $(redis hgetall a)"
+  waits 0 a || fail "a place in the queue is left"
+}
+
+test_claim_is_gone_when_the_keeper_wakes() {
+  wakes_without_claim 6 true
+  [ "$(wc -l <"$dir/got")" = 1 ] || fail "the command ran more than once"
+}
+
+test_claim_and_wait_are_gone_when_the_keeper_wakes() {
+  wakes_without_claim 143 eval 'kill $waiter'
+  [ ! -e "$dir/got" ] || fail "the command ran"
+}
+
 # If woken in time, the keeper renews, and the command goes on. If woken later, it finds the command
 # ended.
 test_keeper_wakes_up() {
