@@ -75,6 +75,7 @@ struct hold {
   bool cancelled; /* the wait is to end */
   enum phase phase;
   atomic_bool asked; /* for the lock, by an operator */
+  bool guards;       /* the command has begun, and may have ended */
   uint32_t until;    /* ENDING: when to send SIGKILL; RELEASING: when to give up */
   int released;      /* RELEASING: what came of it; FAIRLOCK_PENDING: nothing yet */
 };
@@ -205,10 +206,10 @@ static void on_asked(struct fairlock *handle, void *context)
   (void)written;
 }
 
-/* Passes that on to the command, once there is one. Whether it ends is its own affair. */
+/* Passes that on, once the command has begun. Whether it ends is its own affair. */
 static void pass_on_asked(struct hold *hold)
 {
-  if (guard_group(hold->guard) == 0 || !atomic_exchange(&hold->asked, false)) return;
+  if (!hold->guards || !atomic_exchange(&hold->asked, false)) return;
   tell_status(hold, KEEPER_ASKED, FAIRLOCK_OK);
   if (hold->options->on_ask != 0) signal_group(hold, hold->options->on_ask);
 }
@@ -400,6 +401,7 @@ static void obey(struct hold *hold)
   }
   switch (order.kind) {
   case ORDER_GUARD:
+    hold->guards = true;
     if (hold->phase == ENDING) signal_group(hold, SIGTERM);
     if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE)
       signal_group(hold, SIGKILL);

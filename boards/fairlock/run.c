@@ -671,9 +671,15 @@ static void on_lost(struct run *run, const struct keeper_message *message)
   }
 }
 
-static void on_asked(const struct run *run)
+static void on_asked(struct run *run)
 {
   const char *signal = "nothing";
+  if (run->ended) { /* --at-least keeps the lock: as if we were sent that signal now */
+    run->hurried = hurries(run->lock.on_ask);
+    complain("%s is asked for by an operator; %s", run->shown,
+             run->hurried ? "it is kept no longer" : "it is kept until its time is over");
+    return;
+  }
   for (int i = 0; i < ASKING; i++)
     if (asking[i].number == run->lock.on_ask && asking[i].number != 0) signal = asking[i].name;
   complain("%s is asked for by an operator; sent %s to the command", run->shown, signal);
@@ -751,10 +757,11 @@ static void outwait(struct run *run)
     if (!told) complain("%s is kept for another %g s", run->shown, left / 1000.0);
     told = true;
     struct event event = await(run, (int)left);
-    if (event.keeper.news != 0) on_lost(run, &event.keeper);
+    if (event.keeper.news == KEEPER_ASKED) on_asked(run);
+    else if (event.keeper.news != 0) on_lost(run, &event.keeper);
     if (event.keeper.news == KEEPER_GONE) hang_up(run);
     stop_with_group(event.signal);
-    run->hurried = hurries(event.signal);
+    if (hurries(event.signal)) run->hurried = true;
   }
 }
 

@@ -22,11 +22,16 @@ alone() {
 
 # kept_by COMMAND...: runs it with --at-least in the background, and waits until it has ended
 kept_by() {
-  run --lease 1 --at-least "$least" a -- sh -c ': >"$0"; "$@"' "$dir/began" "$@" 2>"$dir/err" &
+  run --lease 1 --at-least $least a -- sh -c ': >"$0"; "$@"' "$dir/began" "$@" 2>"$dir/err.kept" &
   keeping=$!
   eventually test -e "$dir/began"
   rm "$dir/began"
   eventually alone $keeping
+}
+
+# told WORDS: its messages have them
+told() {
+  eventually grep -qF -e "$1" "$dir/err.kept"
 }
 
 # --at-least keeps the lock when the command has ended, however it ended, and renews it.
@@ -76,16 +81,34 @@ test_at_least_is_lost() {
   kept_by true
   redis del a >"$dir/out"
   ends 79 $keeping
-  said 'a is lost: '
-  said '; the command has ended'
+  told 'a is lost: '
+  told '; the command has ended'
   kept_by true
   kill -9 "$(keeper_of $keeping)"
   ends 79 $keeping
-  said 'the process that keeps a was killed; the command has ended'
+  told 'the process that keeps a was killed; the command has ended'
   # fairlock itself is killed: the keeper releases the lock
   kept_by true
   kill -9 $keeping
   eventually unheld a
+}
+
+# Who asks for the lock meanwhile asks fairlock, as there is no command: --on-ask says whether it
+# obeys. That is no loss.
+test_at_least_is_asked() {
+  least=600
+  kept_by sh -c 'exit 7'
+  expect 0 "$fairlock" break --ask -w 20 a
+  printed 'a: the hold has ended'
+  ends 7 $keeping
+  told 'a is asked for by an operator; it is kept no longer'
+  least="600 --on-ask ignore"
+  kept_by sh -c 'exit 7'
+  expect 1 "$fairlock" break --ask -w 0.5 a
+  said 'a: its holder goes on'
+  told 'a is asked for by an operator; it is kept until its time is over'
+  kill $keeping
+  ends 7 $keeping
 }
 
 test_command_cannot_be_executed() {
