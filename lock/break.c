@@ -20,12 +20,27 @@ static void write_break(struct resp_writer *writer, const struct fairlock_reques
   if (hold->token != 0) fairlock_write_number(writer, ' ', (int64_t)hold->token);
 }
 
+/*
+ * The request can say which hold is meant: its words have no space in them, a * stands for whoever
+ * holds, and no hold has a larger token.
+ */
+static bool can_be_named(const struct fairlock_hold *hold)
+{
+  const char *holder = hold->holder != NULL ? hold->holder : "x";
+  bool good = holder[0] != 0 && !(holder[0] == '*' && holder[1] == 0);
+  for (; *holder != 0; holder++) {
+    if (*holder == ' ' || (*holder >= '\t' && *holder <= '\r')) good = false;
+  }
+  return good && hold->token <= LARGEST;
+}
+
 static const struct fairlock_breaking breaking = {&fairlock_break_script, write_break};
 
 static int begin_breaking(struct fairlock *handle, struct fairlock_hold *hold, int8_t mode,
                           uint32_t now)
 {
   handle->engine->now = now;
+  if (!can_be_named(hold)) return FAIRLOCK_INVALID;
   int status = fairlock_begin_query(handle, FORCING);
   if (status != FAIRLOCK_PENDING) return status;
   hold->breaking = &breaking;

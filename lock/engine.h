@@ -531,10 +531,15 @@ struct fairlock_report {
  * stays unchanged until the operation has ended.
  */
 struct fairlock_hold {
-  /* its fencing token; 0: any, or none */
+  /* its fencing token, at most 2^53; 0: any, or none */
   uint64_t token;
 
-  /* the id of its holder, as of struct fairlock_report, and ended by NUL; NULL: whoever it is */
+  /*
+   * the id of its holder, as of struct fairlock_report, and ended by NUL; NULL: whoever it is.
+   * FAIRLOCK_INVALID: empty, *, or with white space in it: no client makes such an id, and no
+   * request can name it. A holder without tokens, such as Redisson's, that has released the lock
+   * and taken it again meanwhile, is the same holder
+   */
   const char *holder;
 
   /* the rest is private */
@@ -688,7 +693,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *   release   one level. After the last one the caller no longer holds, whatever the result is
  *   cancel    ends a wait; the acquire ends with FAIRLOCK_CANCELLED, unless it has just ended
  *             otherwise. Returns FAIRLOCK_OK, or FAIRLOCK_NOT_HELD when there is no wait
- *   force     ends the hold. FAIRLOCK_NOT_HELD: the lock is free, or has another hold
+ *   force     ends the hold. FAIRLOCK_NOT_HELD: the lock is free, or has another hold;
+ *             FAIRLOCK_INVALID: there can be no such hold
  *   ask       asks the holder to release, see fairlock_asked_fn. FAIRLOCK_NOT_HELD as above;
  *             FAIRLOCK_BUSY: the lock has that hold, but its holder does not listen
  *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply made no sense, or was

@@ -288,6 +288,7 @@ int fairlock_cancel(struct fairlock *handle);
  *   FAIRLOCK_OK        that hold is ended
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. The same if
  *                      the connection broke after that hold was ended, and before we knew
+ *   FAIRLOCK_INVALID   token is larger than 2^53, which none is
  *   others             as for fairlock_acquire(). With token 0, a request that was carried out
  *                      before the connection broke is repeated, and then may end the next hold
  * Redisson: forceUnlock().
@@ -300,6 +301,7 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
  * configuration, and decides. token: as above. Does not wait for the end of the hold.
  *   FAIRLOCK_OK        the message was sent to a holder that listens. It may be lost, or ignored
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now
+ *   FAIRLOCK_INVALID   as above
  *   FAIRLOCK_BUSY      it has that hold, and its holder cannot be told: it does not listen, or is
  *                      Redisson's
  *   others             as for fairlock_acquire()

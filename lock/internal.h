@@ -255,6 +255,9 @@ struct fairlock_inspection {
   int (*end)(struct fairlock_engine *engine);
 };
 
+/* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
+#define LARGEST ((uint64_t)1 << 53)
+
 /* What breaking needs. break.c defines it, for the same reason. */
 struct fairlock_breaking {
   const struct fairlock_script *script;

@@ -10,9 +10,6 @@
 
 #include <string.h>
 
-/* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
-#define LARGEST ((uint64_t)1 << 53)
-
 /* The place in `values` that keeps the connection's number until the greeting is complete. */
 enum { HELLO_ID = 2 };
 

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,16 +88,17 @@ static bool is_meant(const struct breaking *breaking)
 }
 
 /*
- * From here on, that hold is meant. Without a token it is known by its holder, whose id no request
- * can name if it has spaces or NUL in it: no client makes such ids.
+ * From here on, that hold is meant, by its token or, without one, by its holder. False: a request
+ * can say neither, see struct fairlock_hold; then --yes means whoever holds.
  */
-static void mean_seen(struct breaking *breaking)
+static bool mean_seen(struct breaking *breaking)
 {
   const struct party *holder = &breaking->seen.holder;
-  bool nameable =
-      strlen(holder->id) == holder->id_size && strpbrk(holder->id, " \t\n\v\f\r") == NULL;
-  breaking->hold.token = breaking->seen.token;
-  breaking->hold.holder = breaking->seen.token == 0 && nameable ? holder->id : NULL;
+  bool nameable = breaking->readable && strlen(holder->id) == holder->id_size &&
+                  strpbrk(holder->id, " \t\n\v\f\r") == NULL && strcmp(holder->id, "*") != 0;
+  breaking->hold.token = breaking->readable ? breaking->seen.token : 0;
+  breaking->hold.holder = breaking->hold.token == 0 && nameable ? holder->id : NULL;
+  return breaking->hold.token != 0 || nameable;
 }
 
 /* Looking, and what is said about it */
@@ -121,23 +124,21 @@ static int complain_of_other(const struct breaking *breaking)
   return EXIT_CONFLICT;
 }
 
-/* Asks on the terminal. */
+/* Asks on the terminal. What was typed before does not answer. */
 static bool is_confirmed(const struct breaking *breaking)
 {
   char answer[16];
   fprintf(stderr, "%s: ", breaking->shown);
-  if (breaking->readable) {
-    inspection_print_holder(stderr, &breaking->seen, true);
-    fprintf(stderr, "; %zu waiting\n", breaking->seen.waiter_count);
-  } else {
-    fputs("its holder cannot be read\n", stderr);
-  }
+  inspection_print_holder(stderr, &breaking->seen, true);
+  fprintf(stderr, "; %zu waiting\n", breaking->seen.waiter_count);
+  (void)tcflush(STDIN_FILENO, TCIFLUSH);
   fputs("End this hold? [y/N] ", stderr);
   if (fgets(answer, sizeof answer, stdin) == NULL) {
     fputc('\n', stderr);
     return false;
   }
-  return answer[0] == 'y' || answer[0] == 'Y';
+  answer[strcspn(answer, "\r\n")] = 0;
+  return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
 }
 
 /* Doing it */
@@ -217,9 +218,13 @@ static int break_lock(struct breaking *breaking)
   if (!breaking->readable && status != FAIRLOCK_PROTOCOL)
     return session_complain(&breaking->session, status);
   bool named = is_named(breaking);
-  if (breaking->readable) {
-    if (!breaking->seen.held || !is_meant(breaking)) return complain_of_other(breaking);
-    mean_seen(breaking);
+  if (breaking->readable && (!breaking->seen.held || !is_meant(breaking)))
+    return complain_of_other(breaking);
+  if (!mean_seen(breaking) && (named || !breaking->yes)) {
+    complain("%s: its holder cannot be %s, so another hold might be meant by now: nothing was done; "
+             "--yes ends whichever it has",
+             breaking->shown, breaking->readable ? "named in a request" : "read");
+    return EXIT_CONFLICT;
   }
   if (!named && !breaking->yes && !breaking->ask && !is_confirmed(breaking)) {
     complain("nothing was done");

@@ -228,6 +228,28 @@ test_break_named() {
     printed "a: broken; it was held by $id (redisson"
     unheld a || fail 'it is still held'
   done
+  # such an id is named to nobody, least of all * to the server
+  for id in 'two words' '*'; do
+    redis hset a "$id" 1 >"$dir/out"
+    expect 1 "$fairlock" break --holder "$id" a
+    said 'a: its holder cannot be named in a request'
+    expect 1 "$fairlock" break --holder "$id" --yes a
+    expect 1 "$fairlock" break --ask a
+    held a || fail "'$id' was named"
+    expect 0 "$fairlock" break --yes a
+    unheld a || fail 'it is still held'
+  done
+  # nor is what makes no sense
+  redis hset a peer:1 1 >"$dir/out"
+  redis hset 'fairlock:{a}' token 99999999999999999999 holder peer:1 >"$dir/out"
+  for words in '--token 7' '--holder peer:1' --ask; do
+    expect 1 "$fairlock" break $words a
+    said 'a: its holder cannot be read'
+    held a || fail "broken by $words"
+  done
+  expect 0 "$fairlock" break --yes a
+  printed 'a: broken; its holder could not be read'
+  unheld a || fail 'it is still held'
   for words in '--token 0' '--token x' '--token 9007199254740993' '--token 1 --holder x:1' '--ask --yes' '-w 1'; do
     expect 64 "$fairlock" break $words a
   done
@@ -237,6 +259,14 @@ test_break_named() {
 answered() {
   : >"$dir/out"
   ( (eventually grep -q 'End this hold' "$dir/out"); ${2:+"$2"}; echo "$1"; (eventually grep -q 'a: broken\|nothing was done' "$dir/out")) |
+    SHELL=/bin/sh script -qefc "env NO_COLOR=1 '$fairlock' break a" /dev/null >"$dir/out"
+}
+
+# typed_ahead BEFORE ANSWER: the first is typed while the server, which is stopped, has not told yet
+typed_ahead() {
+  : >"$dir/out"
+  kill -STOP $server
+  ( echo "$1"; sleep 0.5; kill -CONT $server; (eventually grep -q 'End this hold' "$dir/out"); sleep 0.2; echo "$2"; (eventually grep -q 'a: broken\|nothing was done' "$dir/out")) |
     SHELL=/bin/sh script -qefc "env NO_COLOR=1 '$fairlock' break a" /dev/null >"$dir/out"
 }
 
@@ -251,7 +281,7 @@ test_break_on_a_terminal() {
   run a sleep 60 &
   holder=$!
   eventually held a
-  for answer in n '' no x; do
+  for answer in n '' no x yikes; do
     ! answered "$answer" || fail "broken by '$answer'"
     printed "a: held by $(redis hkeys a) (fairlock, token $(redis hget 'fairlock:{a}' token), since "
     printed '; 0 waiting'
@@ -259,7 +289,11 @@ test_break_on_a_terminal() {
     printed 'nothing was done'
     held a || fail "broken by '$answer'"
   done
-  answered y || fail "$(cat "$dir/out")"
+  # what was typed before the question does not answer it
+  ! typed_ahead y n || fail 'broken by what was typed before'
+  printed 'nothing was done'
+  held a || fail 'broken by what was typed before'
+  answered Yes || fail "$(cat "$dir/out")"
   printed 'a: broken; it was held by'
   ends 79 $holder
   redis hset a first:1 1 >"$dir/answer"

@@ -44,6 +44,30 @@ void test_force_release(void)
   CHECK(strstr(output, " 0 1000\r\n") != NULL);
 }
 
+/* A hold that no request can name, or that there cannot be: nothing is sent. */
+void test_force_release_of_nothing(void)
+{
+  static const char *const holders[] = {"", "*", " ", "a b", "a\tb", "a\n", "\va", "\fa", "a\r"};
+  static const char *const good[] = {"**", "x*", "*x", "\177\016\b"};
+  struct fairlock_hold hold = {.token = ((uint64_t)1 << 53) + 1};
+  begin();
+  CHECK_EQUAL(fairlock_engine_force(&a, &hold, now), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_engine_ask(&a, &hold, now), FAIRLOCK_INVALID);
+  hold.token = (uint64_t)1 << 53;
+  for (size_t i = 0; i < sizeof holders / sizeof holders[0]; i++) {
+    hold.holder = holders[i];
+    CHECK_EQUAL(fairlock_engine_force(&a, &hold, now), FAIRLOCK_INVALID);
+  }
+  drain();
+  CHECK_EQUAL(output_size, 0);
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    hold.holder = good[i];
+    CHECK_EQUAL(fairlock_engine_force(&a, &hold, now), FAIRLOCK_PENDING);
+    CHECK(breaks(good[i], " -1 0 9007199254740992\r\n"));
+    answer(0, 0, 0);
+  }
+}
+
 /* A broken connection: the request that is sent again names the same hold. */
 void test_force_release_again(void)
 {

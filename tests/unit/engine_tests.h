@@ -198,6 +198,7 @@ void test_long_round_trip_is_forgotten(void);
 
 /* engine_inspect.c */
 void test_force_release(void);
+void test_force_release_of_nothing(void);
 void test_force_release_again(void);
 void test_ask(void);
 void test_asked(void);

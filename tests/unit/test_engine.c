@@ -133,6 +133,7 @@ const struct check_test check_tests[] = {
     {"the longest offline_ms", test_longest_patience},
     /* engine_inspect.c */
     {"force-release", test_force_release},
+    {"force-release: no such hold", test_force_release_of_nothing},
     {"force-release again", test_force_release_again},
     {"ask", test_ask},
     {"asked", test_asked},
