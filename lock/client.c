@@ -252,6 +252,15 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }
 
+int fairlock_keep(struct fairlock_client *client, struct fairlock_keep *keep)
+{
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && keep != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
+  int status = fairlock_engine_keep(&client->engine, keep);
+  keep->serviced = &client->serviced;
+  return status;
+}
+
 void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
