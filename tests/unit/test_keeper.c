@@ -314,12 +314,12 @@ static void test_two_arm(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
   put_off();
+  request(&a, 0, 5000);
   request(&b, 0, FAIRLOCK_RENEW);
   CHECK(strstr(output, ARM) != NULL);
-  request(&a, 0, 5000); /* in front of which there is nothing to answer */
+  answer(1, 78, 0); /* to what was sent before */
   feed("+OK\r\n:0\r\n");
   answer(0, 1000, 0);
-  answer(1, 78, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
   CHECK_EQUAL(a.token, 78);
 }
@@ -568,18 +568,29 @@ static void test_renewals(void)
   releases(); /* the keep is over */
 }
 
-/* Two unanswered: the hold counts from the first. */
+/* Of two requests that are unanswered, the hold counts from the first. */
 static void test_two_unanswered(void)
 {
-  prepare();
+  set_up_counted();
+  config.response_ms = 3000;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
   greet();
   request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
-  CHECK_EQUAL(a.kept_since, now);
-  pass(1999);
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "EXISTS") == NULL);
+  feed("+OK\r\n+OK\r\n:0\r\n");
   push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  answer(1, 77, 0); /* to the second, which nobody awaits */
+  pass(KEEP_MS - 2001);
+  put_off();
   pass(1);
-  drain();
-  CHECK_EQUAL(a.kept_since, START);
+  CHECK(sends(" 0 0 77\r\n"));
 }
 
 static void test_held_twice(void)
@@ -700,6 +711,30 @@ static void test_topology(void)
   gives_back();
 }
 
+static bool aim(void *context, const char *address)
+{
+  (void)context;
+  return address == NULL;
+}
+
+/* There are more servers to try: nobody fails yet. */
+static void test_seeds(void)
+{
+  static struct fairlock_topology topology;
+  static char address[32];
+  set_up();
+  memset(&topology, 0, sizeof topology);
+  topology.address = address;
+  topology.address_size = sizeof address;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
 static bool give(struct fairlock_login *login, void *context)
 {
   (void)context;
@@ -777,6 +812,7 @@ const struct check_test check_tests[] = {
     {"keep: taken out", test_taken_out},
     {"keep: a small send buffer", test_small_buffer},
     {"keep: servers that move", test_topology},
+    {"keep: more servers to try", test_seeds},
     {"keep: credentials that end", test_credentials},
     {"keep: values", test_values},
     {NULL, NULL},
