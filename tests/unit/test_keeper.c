@@ -382,6 +382,12 @@ static void test_in_doubt(void)
   feed("+OK\r\n+OK\r\n:0\r\n");
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  request(&a, 0, FAIRLOCK_RENEW); /* which confirms it */
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.holds, 1);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   CHECK(sends(" 0 0 77\r\n"));
 }
