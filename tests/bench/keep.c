@@ -116,6 +116,7 @@ int only_kept_pairs(int port, int count)
 {
   open_keeper(port, KEEP_MS, "kept");
   pairs(count);
+  close_keeper();
   return 0;
 }
 
