@@ -252,7 +252,7 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }
 
-int fairlock_keep(struct fairlock_client *client, struct fairlock_keep *keep)
+int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && keep != NULL);
   if (forked(client)) return FAIRLOCK_FORKED;

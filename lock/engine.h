@@ -391,7 +391,7 @@ struct fairlock_topology {
 
   /* the rest is private */
   const struct fairlock_router *router;
-  struct fairlock_keep *keep;
+  struct fairlock_keeper *keep;
   bool (*aim)(void *context, const char *address);
   void *aim_context;
   uint16_t state;       /* what is known of the servers */
@@ -456,7 +456,7 @@ struct fairlock_log {
  * Locks that are kept: see fairlock_keep(). The caller's memory, which must stay valid as long as
  * the client. Programs that do not keep link none of this.
  */
-struct fairlock_keep {
+struct fairlock_keeper {
   /*
    * a lock is given back this long after the last acquire that went to the server, at the latest. 1
    * to two thirds of the configured lease
@@ -695,7 +695,7 @@ void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_lo
  * first operation. What is answered without the server ends in fairlock_engine_output(), which then
  * has nothing to send for it. Returns FAIRLOCK_OK or _INVALID.
  */
-int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keep *keep);
+int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep);
 
 /*
  * Asks credentials->function for user and password from now on, not the configuration and the

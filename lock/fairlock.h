@@ -168,7 +168,7 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
  * ever, and the result is there when they have returned.
  */
-int fairlock_keep(struct fairlock_client *client, struct fairlock_keep *keep);
+int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 
 /*
  * Calls log->function for each connection that is made, refused, redirected or ended, with the

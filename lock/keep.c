@@ -31,7 +31,7 @@
 /* What the server says of tracking. */
 enum { NOT_ASKED, TRACKS, REFUSES };
 
-static struct fairlock_keep *keep_of(const struct fairlock *handle)
+static struct fairlock_keeper *keep_of(const struct fairlock *handle)
 {
   return handle->engine->topology->keep;
 }
@@ -60,7 +60,7 @@ static bool put_off(struct fairlock *handle)
 }
 
 /* What has arrived has to be read first. */
-static bool unread(const struct fairlock_engine *engine, const struct fairlock_keep *keep)
+static bool unread(const struct fairlock_engine *engine, const struct fairlock_keeper *keep)
 {
   if (keep->serviced != NULL && *keep->serviced) return false;
   return engine->now - engine->drained_at >= LOOK_MS && engine->now - keep->looked_at >= LOOK_MS;
@@ -69,7 +69,7 @@ static bool unread(const struct fairlock_engine *engine, const struct fairlock_k
 /* Answers an acquire here. False: it has to be sent. */
 static bool take_back(struct fairlock *handle)
 {
-  struct fairlock_keep *keep = keep_of(handle);
+  struct fairlock_keeper *keep = keep_of(handle);
   uint32_t now = handle->engine->now;
   if (!(handle->keep & KEPT) || !may_keep(handle)) return false;
   fairlock_pipeline_withdraw(handle);
@@ -86,7 +86,7 @@ static bool take_back(struct fairlock *handle)
 /* Puts an arming in front of the request. */
 static void arm(struct fairlock *handle)
 {
-  struct fairlock_keep *keep = keep_of(handle);
+  struct fairlock_keeper *keep = keep_of(handle);
   keep->asks = keep->tracking == NOT_ASKED;
   keep->tracking = TRACKS;
   keep->arms = true;
@@ -101,7 +101,7 @@ static void arm(struct fairlock *handle)
 static bool begin_request(struct fairlock *handle)
 {
   struct fairlock_request *request = &handle->engine->request;
-  struct fairlock_keep *keep = keep_of(handle);
+  struct fairlock_keeper *keep = keep_of(handle);
   bool releases = request->kind == KIND_RELEASE;
   bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
   bool confirms = request->kind == KIND_KEEP && handle->flags & UNCONFIRMED;
@@ -135,7 +135,7 @@ static void write_arming(struct resp_writer *writer, const struct fairlock *hand
 
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer)
 {
-  const struct fairlock_keep *keep = engine->topology->keep;
+  const struct fairlock_keeper *keep = engine->topology->keep;
   struct fairlock *handle = engine->request.handle;
   if (handle != NULL) {
     if (engine->request_done == 0 && begin_request(handle)) return;
@@ -166,7 +166,7 @@ static bool is_queue(const struct fairlock *handle, const struct resp_event *eve
 /* invalidate, and an array of keys, or null for all keys. One that was cut may be any. */
 static void on_push(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  struct fairlock_keep *keep = engine->topology->keep;
+  struct fairlock_keeper *keep = engine->topology->keep;
   bool all = event->type == RESP_NULL || event->cut;
   if (event->depth == 1 && engine->element == 0)
     keep->invalidates = fairlock_begins(event, "invalidate");
@@ -187,7 +187,7 @@ static void on_push(struct fairlock_engine *engine, const struct resp_event *eve
 static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *event,
                              unsigned follow)
 {
-  struct fairlock_keep *keep = engine->topology->keep;
+  struct fairlock_keeper *keep = engine->topology->keep;
   bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
   fairlock_pipeline_count(engine);
   if (error) {
@@ -206,7 +206,7 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
 /* Looks at an event before the topology and the engine do. True: they must not see it. */
 static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
 {
-  const struct fairlock_keep *keep = engine->topology->keep;
+  const struct fairlock_keeper *keep = engine->topology->keep;
   unsigned follow = (uint16_t)(keep->arm_sequence - engine->last_received - 1);
   if (engine->value_type == RESP_PUSH) {
     on_push(engine, event);
@@ -220,7 +220,7 @@ static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
 /* The connection is closed: nobody tells of anything any more. */
 static bool closed(struct fairlock_engine *engine)
 {
-  struct fairlock_keep *keep = engine->topology->keep;
+  struct fairlock_keeper *keep = engine->topology->keep;
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
@@ -233,7 +233,7 @@ static bool closed(struct fairlock_engine *engine)
 
 static const struct fairlock_router keeper = {keep_event, write_output, closed};
 
-int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keep *keep)
+int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep)
 {
   uint32_t lease_ms = config_or(engine->config->lease_ms, LEASE_MS);
   uint32_t keep_ms = keep->keep_ms;

@@ -14,7 +14,7 @@
 
 static struct {
   struct bench_client client;
-  struct fairlock_keep keep;
+  struct fairlock_keeper keep;
   struct fairlock door;
 } keeper;
 

@@ -89,7 +89,7 @@ static unsigned seeds, turn;
 static bool follows, goes_anywhere, was_redirected;
 
 /* Locks that are kept */
-static struct fairlock_keep keep;
+static struct fairlock_keeper keep;
 static bool keeps;
 
 /* Credentials that change. What was given last is freed at the next call. */

@@ -274,7 +274,7 @@ int main(int argc, char **argv)
   char line[512], name[32];
   bool runs = true;
   bool cluster = false;
-  static struct fairlock_keep keep;
+  static struct fairlock_keeper keep;
   pthread_t runner;
   for (int i = 2; i < argc; i++) {
     if (strncmp(argv[i], "lease=", 6) == 0) config.lease_ms = (uint32_t)atoi(argv[i] + 6);

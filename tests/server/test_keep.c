@@ -16,7 +16,7 @@
 
 static struct {
   struct client client;
-  struct fairlock_keep keep;
+  struct fairlock_keeper keep;
   struct fairlock_log log;
   struct fairlock handle;
   atomic_int refusals;
@@ -425,7 +425,7 @@ static void test_values(void)
 {
   begin();
   client_open(&other, server.port);
-  struct fairlock_keep keep = {.keep_ms = 0};
+  struct fairlock_keeper keep = {.keep_ms = 0};
   CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_INVALID);
   keep.keep_ms = 20001;
   CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_INVALID);

@@ -248,7 +248,7 @@ struct device {
   struct link *link;
   bool connecting;
   struct fairlock_topology topology;
-  struct fairlock_keep keep;
+  struct fairlock_keeper keep;
   char address[16];
   int seed, target; /* the last seed, and where the next connection goes */
   int cut_from;     /* the node that it cannot reach; -1: none */

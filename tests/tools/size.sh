@@ -63,6 +63,7 @@ row "blocking and polling functions" "$client"
 row "inspection, if it is used" $((inspect + inspect_text))
 row "breaking, if it is used" $(($(text break) + break_text))
 row "servers that move, if they are followed" "$(text topology)" 1228
+row "locks that are kept, if they are" "$(text keep)"
 row "a log, if it is kept" "$(text events)"
 row "statuses in words, if they are used" "$words"
 row "data and bss of the library" "$(data)" 0
