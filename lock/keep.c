@@ -98,7 +98,7 @@ static void arm(struct fairlock *handle)
  * The request begins to be written. True: it was answered here. A hold counts from the first acquire
  * that is unanswered; one that was handed over, from its confirmation.
  */
-static bool begin_request(struct fairlock *handle)
+static bool answers(struct fairlock *handle)
 {
   struct fairlock_request *request = &handle->engine->request;
   struct fairlock_keeper *keep = keep_of(handle);
@@ -133,12 +133,12 @@ static void write_arming(struct resp_writer *writer, const struct fairlock *hand
   fairlock_write_queue(writer, handle);
 }
 
-static void write_output(struct fairlock_engine *engine, struct resp_writer *writer)
+static void write_after_arming(struct fairlock_engine *engine, struct resp_writer *writer)
 {
   const struct fairlock_keeper *keep = engine->topology->keep;
   struct fairlock *handle = engine->request.handle;
   if (handle != NULL) {
-    if (engine->request_done == 0 && begin_request(handle)) return;
+    if (engine->request_done == 0 && answers(handle)) return;
     if (keep->arms) write_arming(writer, handle, keep->asks);
   }
   if (keep->inner != NULL) keep->inner->write_output(engine, writer);
@@ -218,7 +218,7 @@ static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
 }
 
 /* The connection is closed: nobody tells of anything any more. */
-static bool closed(struct fairlock_engine *engine)
+static bool keep_closed(struct fairlock_engine *engine)
 {
   struct fairlock_keeper *keep = engine->topology->keep;
   struct fairlock *handle = engine->first;
@@ -231,7 +231,7 @@ static bool closed(struct fairlock_engine *engine)
   return keep->inner != NULL && keep->inner->closed(engine);
 }
 
-static const struct fairlock_router keeper = {keep_event, write_output, closed};
+static const struct fairlock_router keeper = {keep_event, write_after_arming, keep_closed};
 
 int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep)
 {
