@@ -472,8 +472,8 @@ struct fairlock_keeper {
   /* when it was last left time to receive */
   uint32_t looked_at;
 
-  /* whose arming awaits answers; NULL: none does */
-  struct fairlock *arming;
+  /* an arming awaits answers */
+  bool arming;
 
   /* sequence number of the last of them */
   uint16_t arm_sequence;

@@ -162,7 +162,10 @@ enum keeping {
   ARMED = 1,
 
   /* the release was put off, and the server has the hold */
-  KEPT = 2
+  KEPT = 2,
+
+  /* the server is being asked */
+  ARMING = 4
 };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };

@@ -66,12 +66,13 @@ static bool unread(const struct fairlock_engine *engine, const struct fairlock_k
   return engine->now - engine->drained_at >= LOOK_MS && engine->now - keep->looked_at >= LOOK_MS;
 }
 
-/* Answers an acquire here. False: it has to be sent. */
+/* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
 static bool take_back(struct fairlock *handle)
 {
   struct fairlock_keeper *keep = keep_of(handle);
   uint32_t now = handle->engine->now;
-  if (!(handle->keep & KEPT) || !may_keep(handle)) return false;
+  bool kept = handle->keep & KEPT && handle->flags & OWED;
+  if (!kept || !may_keep(handle)) return false;
   fairlock_pipeline_withdraw(handle);
   if (unread(handle->engine, keep)) {
     keep->looked_at = now;
@@ -90,7 +91,8 @@ static void arm(struct fairlock *handle)
   keep->asks = keep->tracking == NOT_ASKED;
   keep->tracking = TRACKS;
   keep->arms = true;
-  keep->arming = handle;
+  keep->arming = true;
+  handle->keep |= ARMING;
   keep->arm_sequence = fairlock_pipeline_put_before(handle, keep->asks ? 3 : 2);
 }
 
@@ -106,13 +108,15 @@ static bool answers(struct fairlock *handle)
   bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
   bool confirms = request->kind == KIND_KEEP && handle->flags & UNCONFIRMED;
   keep->arms = false;
+  /* renewals may go on for so long that our clock goes round */
+  if (!in_time(handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
   if (releases ? put_off(handle) : acquires && take_back(handle)) return true;
   if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
   if (request->kind != KIND_KEEP) handle->keep &= (uint8_t)~KEPT;
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
   bool useful = acquires || (handle->phase == HELD && in_time(handle));
   if (!useful || !(handle->flags & RENEWS) || handle->keep & ARMED) return false;
-  if (keep->arming == NULL && keep->tracking != REFUSES) arm(handle);
+  if (!keep->arming && keep->tracking != REFUSES) arm(handle);
   return false;
 }
 
@@ -179,6 +183,16 @@ static void on_push(struct fairlock_engine *engine, const struct resp_event *eve
   }
 }
 
+/* The handle that arms, if it is still there, is armed, or is not. */
+static void end_arming(struct fairlock_engine *engine, bool armed)
+{
+  struct fairlock *handle = engine->first;
+  for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
+    if (handle->keep & ARMING) handle->keep ^= armed ? ARMING | ARMED : ARMING;
+  }
+  engine->topology->keep->arming = false;
+}
+
 /*
  * An answer to the arming, after which so many follow: OK to CLIENT TRACKING and CACHING, then
  * whether the queue exists. What is refused for good is not asked for again on this connection, and
@@ -198,9 +212,7 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
     fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   }
   if (follow > 0) return;
-  bool armed = !error && event->integer == 0 && keep->tracking == TRACKS;
-  if (armed) keep->arming->keep |= ARMED;
-  keep->arming = NULL;
+  end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
 }
 
 /* Looks at an event before the topology and the engine do. True: they must not see it. */
@@ -210,7 +222,7 @@ static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
   unsigned follow = (uint16_t)(keep->arm_sequence - engine->last_received - 1);
   if (engine->value_type == RESP_PUSH) {
     on_push(engine, event);
-  } else if (keep->arming != NULL && follow < (keep->asks ? 3U : 2U)) {
+  } else if (keep->arming && follow < (keep->asks ? 3U : 2U)) {
     on_arming_answer(engine, event, follow);
     return true;
   }
@@ -226,7 +238,7 @@ static bool keep_closed(struct fairlock_engine *engine)
     recall(handle);
     handle->keep = 0;
   }
-  keep->arming = NULL;
+  keep->arming = false;
   keep->tracking = NOT_ASKED;
   return keep->inner != NULL && keep->inner->closed(engine);
 }

@@ -673,6 +673,65 @@ static void test_taken_out(void)
   CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
 }
 
+/*
+ * The handle was taken out, after a freeze in which its time ran out, before its arming is answered:
+ * its memory is another's by then, even another handle's.
+ */
+static void test_arming_of_one_taken_out(void)
+{
+  for (int again = 0; again < 2; again++) {
+    prepare();
+    greet();
+    acquire("+OK\r\n+OK\r\n:1\r\n", 77);
+    pass(10000);
+    CHECK(sends(ARM)); /* in front of a renewal */
+    now += 60000;
+    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+    now += DAY;
+    CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+    struct fairlock before;
+    memset(&a, 0, sizeof a);
+    if (again) CHECK_EQUAL(fairlock_engine_add(&engine, &a, "gate", 4), FAIRLOCK_OK);
+    before = a;
+    feed("+OK\r\n:0\r\n");
+    CHECK(memcmp(&a, &before, sizeof a) == 0);
+  }
+}
+
+/* Our clock has gone round since the acquire: renewals have kept the hold, which is not new. */
+static void test_clock_round_held(void)
+{
+  const uint32_t third = 10 * (DAY / 3);
+  set_up_counted();
+  config.lease_ms = 10 * DAY;
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  greet();
+  acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+  uint32_t began = now;
+  while (began - now - 1 >= third) {
+    pass(third);
+    CHECK(sends("EVALSHA"));
+    answer(1, 77, 0);
+  }
+  pass(began - now);
+  releases();
+}
+
+/* Our clock has gone round since the release was put off, and nobody has sent it for days. */
+static void test_clock_round_kept(void)
+{
+  set_up_kept();
+  uint32_t began = now;
+  skip(DAY); /* and nothing is left of it */
+  skip(began - now);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  skip(1);
+  drain();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
 static void test_small_buffer(void)
 {
   prepare();
@@ -816,6 +875,9 @@ const struct check_test check_tests[] = {
     {"keep: a subscription that is not needed", test_subscription},
     {"keep: others are not concerned", test_others},
     {"keep: taken out", test_taken_out},
+    {"keep: taken out before the arming is answered", test_arming_of_one_taken_out},
+    {"keep: our clock has gone round while held", test_clock_round_held},
+    {"keep: our clock has gone round while kept", test_clock_round_kept},
     {"keep: a small send buffer", test_small_buffer},
     {"keep: servers that move", test_topology},
     {"keep: more servers to try", test_seeds},
