@@ -101,7 +101,7 @@ long long take_reply(redisContext *peer, long long state);
 
 /*
  * System calls of `bench WHAT PORT COUNT`, which acquires and releases so often, as strace counts
- * them.
+ * them. Ends the program when that one fails.
  */
 double system_calls(const char *what, int port, int count);
 

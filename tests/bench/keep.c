@@ -18,6 +18,7 @@ static struct {
   struct fairlock door;
 } keeper;
 
+/* keep_ms 0: it does not keep. */
 static void open_keeper(int port, uint32_t keep_ms, const char *name)
 {
   memset(&keeper, 0, sizeof keeper);
@@ -26,7 +27,8 @@ static void open_keeper(int port, uint32_t keep_ms, const char *name)
   must(fairlock_client_init(&keeper.client.client, &keeper.client.config,
                             &keeper.client.socket.transport) == FAIRLOCK_OK,
        "init");
-  must(fairlock_keep(&keeper.client.client, &keeper.keep) == FAIRLOCK_OK, "keep");
+  if (keep_ms > 0)
+    must(fairlock_keep(&keeper.client.client, &keeper.keep) == FAIRLOCK_OK, "keep");
   must(fairlock_init(&keeper.door, &keeper.client.client, name) == FAIRLOCK_OK, "init");
 }
 
@@ -112,9 +114,21 @@ static double bytes_of_a_keep(int port, redisContext *peer)
   return bytes;
 }
 
+/* The same of a pair that is not kept. */
+static double bytes_of_a_pair(int port, redisContext *peer)
+{
+  open_keeper(port, 0, "sixteen-byte-nam");
+  pairs(1);
+  double before = net_bytes(peer);
+  pairs(100);
+  double bytes = (net_bytes(peer) - before) / 100;
+  close_keeper();
+  return bytes;
+}
+
 int only_kept_pairs(int port, int count)
 {
-  open_keeper(port, KEEP_MS, "kept");
+  open_keeper(port, KEEP_MS, "kept alone");
   pairs(count);
   close_keeper();
   return 0;
@@ -138,7 +152,7 @@ void bench_keep(int port)
   }
   print_value("keep.bytes", (net_bytes(peer) - before) / (41.0 * count), "of a pair; aim 0");
   double calls = (system_calls("kept", port, 1100) - system_calls("kept", port, 100)) / 1000;
-  print_value("keep.syscalls", calls, "of a pair: whether this process was forked");
+  print_value("keep.syscalls", calls, "of a pair: getpid(), whether this process was forked");
   print_row("keep.ns", &times, "of a pair; aim at most 300");
   print_row("keep.mutex", &ratio, "time of a pair over an uncontended mutex");
   close_keeper();
@@ -155,5 +169,6 @@ void bench_keep(int port)
   double keep = bytes_of_a_keep(port, peer);
   print_value("keep.cycle.bytes", keep, "of a keep, both ways");
   print_value("keep.day.bytes", keep * 86400 * 1000 / KEEP_MS, "a pair each second, kept for 20 s");
+  print_value("keep.day.plain", bytes_of_a_pair(port, peer) * 86400, "the same, not kept");
   redisFree(peer);
 }

@@ -75,7 +75,7 @@ double system_calls(const char *what, int port, int count)
         sscanf(line, "%lf %lf %lf %lf", &share, &seconds, &each, &calls) == 4)
       total = calls;
   }
-  pclose(output);
+  must(pclose(output) == 0, "system calls");
   return total;
 }
 
