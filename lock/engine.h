@@ -469,6 +469,10 @@ struct fairlock_keeper {
   /* a task receives, so what the server tells is noticed at once. NULL: nobody knows */
   const bool *serviced;
 
+  /* called when operations were answered here, for tasks that wait for that; NULL: there are none */
+  void (*answered)(void *context);
+  void *context;
+
   /* when it was last left time to receive */
   uint32_t looked_at;
 

@@ -48,6 +48,13 @@ static bool may_keep(const struct fairlock *handle)
   return handle->keep & ARMED && handle->flags & RENEWS && in_time(handle);
 }
 
+/* The operation has ended without the server. */
+static void tell(const struct fairlock *handle)
+{
+  const struct fairlock_keeper *keep = keep_of(handle);
+  if (keep->answered != NULL) keep->answered(keep->context);
+}
+
 /* Answers a release here. False: it has to be sent; perhaps it was put off before. */
 static bool put_off(struct fairlock *handle)
 {
@@ -56,6 +63,7 @@ static bool put_off(struct fairlock *handle)
   fairlock_pipeline_withdraw(handle);
   handle->keep |= KEPT;
   fairlock_put_off(handle, handle->kept_since + keep_of(handle)->keep_ms);
+  tell(handle);
   return true;
 }
 
@@ -81,6 +89,7 @@ static bool take_back(struct fairlock *handle)
   }
   handle->keep &= (uint8_t)~KEPT;
   fairlock_take_back(handle, handle->kept_since);
+  tell(handle);
   return true;
 }
 
@@ -167,11 +176,19 @@ static bool is_queue(const struct fairlock *handle, const struct resp_event *eve
   return memcmp(event->data + start, handle->name, handle->name_size) == 0;
 }
 
-/* invalidate, and an array of keys, or null for all keys. One that was cut may be any. */
+/*
+ * invalidate, and an array of keys, or null for all keys. One that was cut may be any. A message to
+ * whoever holds a lock that is kept asks for its release.
+ */
 static void on_push(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_keeper *keep = engine->topology->keep;
   bool all = event->type == RESP_NULL || event->cut;
+  struct fairlock *addressee = engine->addressee;
+  if (engine->element == 2 && addressee != NULL && addressee->keep & KEPT) {
+    recall(addressee);
+    fairlock_reschedule_all(engine);
+  }
   if (event->depth == 1 && engine->element == 0)
     keep->invalidates = fairlock_begins(event, "invalidate");
   else if (keep->invalidates && (all || event->depth == 2)) {

@@ -664,6 +664,53 @@ static void test_others(void)
   take_back(0);
 }
 
+static void never_asked(struct fairlock *handle, void *context)
+{
+  (void)handle;
+  (void)context;
+  CHECK(false);
+}
+
+/* An operator asks for the release of what is idle: the client gives it back, and asks nobody. */
+static void test_asked_while_kept(void)
+{
+  prepare();
+  config.asked = never_asked;
+  greet();
+  request(&a, 0, FAIRLOCK_RENEW);
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  put_off();
+  push("message", CHANNEL("2"), "77");
+  CHECK(sends_nothing());
+  push("message", CHANNEL("1"), "77");
+  gives_back();
+}
+
+static int told;
+
+static void count_told(void *context)
+{
+  (void)context;
+  told++;
+}
+
+/* Tasks that wait for what is answered here, while another one sends, are woken. */
+static void test_waiting_tasks_are_told(void)
+{
+  set_up_held();
+  told = 0;
+  keep.answered = count_told;
+  put_off();
+  CHECK_EQUAL(told, 1);
+  take_back(0);
+  CHECK_EQUAL(told, 2);
+  recall();
+  releases();
+  CHECK_EQUAL(told, 2);
+}
+
 static void test_taken_out(void)
 {
   set_up_kept();
@@ -874,6 +921,8 @@ const struct check_test check_tests[] = {
     {"keep: the text of a script", test_script_text},
     {"keep: a subscription that is not needed", test_subscription},
     {"keep: others are not concerned", test_others},
+    {"keep: an operator asks for an idle lock", test_asked_while_kept},
+    {"keep: tasks that wait are told", test_waiting_tasks_are_told},
     {"keep: taken out", test_taken_out},
     {"keep: taken out before the arming is answered", test_arming_of_one_taken_out},
     {"keep: our clock has gone round while held", test_clock_round_held},
