@@ -137,7 +137,7 @@ int fairlock_connect(struct fairlock_client *client);
  * the caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
  * `aim` is NULL has one address: a redirected operation then ends with FAIRLOCK_WRONG_SHARD or
  * _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or
- * without `aim`, or replicas_ms of more than half of response_ms.
+ * without `aim`, replicas_ms of more than half of response_ms, or it follows, or keeps, already.
  */
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 
@@ -155,15 +155,17 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  * fairlock_force_release() until then.
  *
  * Some task has to service the client, as for FAIRLOCK_RENEW: others wait for a device that sleeps
- * until its lease ends, as for one that is dead. For a program that does nothing but acquire and
+ * until its lease ends, as for one that is dead. A program that ends takes out its handles before,
+ * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock that is kept,
+ * by fairlock_ask(), gets it: nobody holds it. For a program that does nothing but acquire and
  * release, some acquires, ten in a second at most, take a millisecond longer to receive.
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
  * client|caching and exists. If one of them is refused, the log says so, and nothing is kept. Call
  * it after fairlock_client_init() and fairlock_follow(), before the first operation. keep, with
  * keep_ms set, stays the caller's, and must stay valid as long as the client. Returns FAIRLOCK_OK,
- * or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the configuration. A
- * program that does not call it links none of it.
+ * or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the configuration, or it
+ * keeps already. A program that does not call it links none of it.
  *
  * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
  * ever, and the result is there when they have returned.

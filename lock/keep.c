@@ -267,6 +267,7 @@ int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper 
   uint32_t lease_ms = config_or(engine->config->lease_ms, LEASE_MS);
   uint32_t keep_ms = keep->keep_ms;
   if (keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* or 0 */
+  if (engine->topology != NULL && engine->topology->router == &keeper) return FAIRLOCK_INVALID;
   memset(keep, 0, sizeof *keep);
   keep->keep_ms = keep_ms;
   keep->looked_at = engine->now - LOOK_MS;
