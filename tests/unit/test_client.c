@@ -243,6 +243,8 @@ static void test_follow(void)
   static char address[22];
   set_up();
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+  set_up();
   topology.service = "doors";
   topology.address = address;
   topology.address_size = sizeof address;
