@@ -893,7 +893,8 @@ static void test_values(void)
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_INVALID); /* twice */
   static struct fairlock_topology topology;
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL), FAIRLOCK_INVALID); /* behind it */
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL),
+              FAIRLOCK_INVALID); /* behind it */
 }
 
 const struct check_test check_tests[] = {
