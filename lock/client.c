@@ -252,6 +252,23 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }
 
+/* Another task may have sent for those that wait, and so have ended their operations. */
+static void on_answered(void *context)
+{
+  wake_blocked(context);
+}
+
+int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep)
+{
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && keep != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
+  int status = fairlock_engine_keep(&client->engine, keep);
+  keep->serviced = &client->serviced;
+  keep->answered = on_answered;
+  keep->context = client;
+  return status;
+}
+
 void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);

@@ -391,6 +391,7 @@ struct fairlock_topology {
 
   /* the rest is private */
   const struct fairlock_router *router;
+  struct fairlock_keeper *keep;
   bool (*aim)(void *context, const char *address);
   void *aim_context;
   uint16_t state;       /* what is known of the servers */
@@ -449,6 +450,52 @@ struct fairlock_log {
   void (*after_event)(struct fairlock_engine *engine, const struct resp_event *event);
   void (*after_end)(struct fairlock_engine *engine);
   bool up;
+};
+
+/*
+ * Locks that are kept: see fairlock_keep(). The caller's memory, which must stay valid as long as
+ * the client. Programs that do not keep link none of this.
+ */
+struct fairlock_keeper {
+  /*
+   * a lock is given back this long after the last acquire that went to the server, at the latest. 1
+   * to two thirds of the configured lease
+   */
+  uint32_t keep_ms;
+
+  /* the rest is private */
+  const struct fairlock_router *inner;
+
+  /* a task receives, so what the server tells is noticed at once. NULL: nobody knows */
+  const bool *serviced;
+
+  /* called when operations were answered here, for tasks that wait for that; NULL: there are none */
+  void (*answered)(void *context);
+  void *context;
+
+  /* when it was last left time to receive */
+  uint32_t looked_at;
+
+  /* an arming awaits answers */
+  bool arming;
+
+  /* sequence number of the last of them */
+  uint16_t arm_sequence;
+
+  /* what the server says of tracking, on this connection */
+  uint8_t tracking;
+
+  /* the arming has a CLIENT TRACKING in front */
+  bool asks;
+
+  /* the request that is being written has the arming in front */
+  bool arms;
+
+  /* the push under way names keys that have changed */
+  bool invalidates;
+
+  /* when no servers are followed */
+  struct fairlock_topology fixed;
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */
@@ -646,6 +693,13 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
  * log. log must stay valid as long as the engine.
  */
 void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log);
+
+/*
+ * Makes engine keep its locks. Call it after fairlock_engine_follow(), if at all, and before the
+ * first operation. What is answered without the server ends in fairlock_engine_output(), which then
+ * has nothing to send for it. Returns FAIRLOCK_OK or _INVALID.
+ */
+int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep);
 
 /*
  * Asks credentials->function for user and password from now on, not the configuration and the

@@ -137,9 +137,40 @@ int fairlock_connect(struct fairlock_client *client);
  * the caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
  * `aim` is NULL has one address: a redirected operation then ends with FAIRLOCK_WRONG_SHARD or
  * _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or
- * without `aim`, or replicas_ms of more than half of response_ms.
+ * without `aim`, replicas_ms of more than half of response_ms, or it follows, or keeps, already.
  */
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
+
+/*
+ * Makes the client keep its locks. A lock that was acquired with FAIRLOCK_RENEW, and for which
+ * nobody waits when it is released, stays the client's for a while: that release and the next
+ * acquire with FAIRLOCK_RENEW are answered here, without a byte. The hold goes on with the same
+ * fencing token, as nobody held in between. Whoever queues for the lock, a client of any release,
+ * recalls it, and has it two round trips later. While it is kept the lock is not held:
+ * fairlock_remaining_ms(), fairlock_hold_count() and fairlock_token() are 0, any task may acquire,
+ * and `lost` is not called. Others see its holder.
+ *
+ * Nothing tells of one who only tries. It is refused until the keep ends: keep->keep_ms after the
+ * last acquire that went to the server, at the latest. Nor does anything tell of a
+ * fairlock_force_release() until then.
+ *
+ * Some task has to service the client, as for FAIRLOCK_RENEW: others wait for a device that sleeps
+ * until its lease ends, as for one that is dead. A program that ends takes out its handles before,
+ * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock that is kept,
+ * by fairlock_ask(), gets it: nobody holds it. For a program that does nothing but acquire and
+ * release, some acquires, ten in a second at most, take a millisecond longer to receive.
+ *
+ * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
+ * client|caching and exists. If one of them is refused, the log says so, and nothing is kept. Call
+ * it after fairlock_client_init() and fairlock_follow(), before the first operation. keep, with
+ * keep_ms set, stays the caller's, and must stay valid as long as the client. Returns FAIRLOCK_OK,
+ * or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the configuration, or it
+ * keeps already. A program that does not call it links none of it.
+ *
+ * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
+ * ever, and the result is there when they have returned.
+ */
+int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 
 /*
  * Calls log->function for each connection that is made, refused, redirected or ended, with the

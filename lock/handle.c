@@ -557,6 +557,35 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   }
 }
 
+/* The handle sends at this time, if not before. */
+void fairlock_send_at(struct fairlock *handle, uint32_t time)
+{
+  handle->sends_at = time;
+  reschedule(handle);
+}
+
+/* The caller no longer holds, and the release is sent at this time. */
+void fairlock_put_off(struct fairlock *handle, uint32_t until)
+{
+  handle->holds = 0;
+  finish(handle, FAIRLOCK_OK);
+  fairlock_send_at(handle, until);
+}
+
+/*
+ * The caller holds again, by a lease that was asked for at sent_at. Most holds end before a quarter
+ * of what is left is over, so the first renewal waits for that.
+ */
+void fairlock_take_back(struct fairlock *handle, uint32_t sent_at)
+{
+  struct fairlock_engine *engine = handle->engine;
+  handle->flags &= (uint8_t)~OWED;
+  handle->answered_at = engine->now;
+  extend(handle, sent_at);
+  begin_hold(handle, &engine->counters.polled);
+  fairlock_send_at(handle, engine->now + (handle->ends_at - engine->now) / 4);
+}
+
 static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
 {
   if (!done || (uint64_t)handle->engine->values[1] != handle->token) {

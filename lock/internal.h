@@ -1,5 +1,5 @@
 /*
- * What the files of the engine share. There are eleven, each with one job:
+ * What the files of the engine share. There are twelve, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   pipeline.c    what is under way: sequence numbers, and whose answer comes next
@@ -11,6 +11,7 @@
  *   break.c       ending somebody else's hold, or asking for its end
  *   topology.c    servers that move, and replicas
  *   events.c      tells what happens to the connection
+ *   keep.c        locks that stay ours while nobody else wants them
  *   credentials.c user and password that change
  *   version.c     says which release it is
  */
@@ -155,6 +156,18 @@ enum flags {
   MUST_LEAVE = 128
 };
 
+/* Bits of a handle's `keep`: see keep.c. */
+enum keeping {
+  /* nobody waited when the server was asked, and nothing was pushed since */
+  ARMED = 1,
+
+  /* the release was put off, and the server has the hold */
+  KEPT = 2,
+
+  /* the server is being asked */
+  ARMING = 4
+};
+
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
 
 /* What a push is. */
@@ -264,7 +277,7 @@ struct fairlock_breaking {
   void (*write_words)(struct resp_writer *writer, const struct fairlock_request *request);
 };
 
-/* What a topology needs. topology.c defines it, for the same reason. */
+/* What a topology needs. topology.c defines it, for the same reason, and keep.c, around that. */
 struct fairlock_router {
   bool (*event)(struct fairlock_engine *engine, struct resp_event *event);
   void (*write_output)(struct fairlock_engine *engine, struct resp_writer *writer);
@@ -291,6 +304,8 @@ void fairlock_refused(struct fairlock_engine *engine, int status);
 /* pipeline.c */
 void fairlock_pipeline_send(struct fairlock *handle);
 void fairlock_pipeline_forget(struct fairlock *handle);
+void fairlock_pipeline_withdraw(struct fairlock *handle);
+uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count);
 void fairlock_pipeline_keep_kinds(struct fairlock *handle, uint8_t kinds);
 void fairlock_pipeline_end(struct fairlock_engine *engine);
 void fairlock_pipeline_count(struct fairlock_engine *engine);
@@ -321,6 +336,9 @@ void fairlock_on_failed(struct fairlock *handle, int status);
 bool fairlock_on_tick(struct fairlock *handle);
 int fairlock_begin_query(struct fairlock *handle, enum phase phase);
 void fairlock_freeze_request(struct fairlock *handle);
+void fairlock_put_off(struct fairlock *handle, uint32_t until);
+void fairlock_take_back(struct fairlock *handle, uint32_t sent_at);
+void fairlock_send_at(struct fairlock *handle, uint32_t time);
 uint8_t fairlock_kind(const struct fairlock *handle);
 bool fairlock_wants_to_send(const struct fairlock *handle, uint32_t now);
 bool fairlock_may_send(const struct fairlock *handle);
@@ -331,6 +349,7 @@ uint32_t fairlock_ends_in(const struct fairlock *handle);
 void fairlock_write_text(struct resp_writer *writer, const char *text);
 void fairlock_write_number(struct resp_writer *writer, char before, int64_t number);
 void fairlock_write_command(struct resp_writer *writer, const char *name, int words);
+void fairlock_write_queue(struct resp_writer *writer, const struct fairlock *handle);
 size_t fairlock_channel_size(const struct fairlock *handle);
 void fairlock_write_login(const struct fairlock_engine *engine, struct resp_writer *writer);
 void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer);

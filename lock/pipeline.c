@@ -71,6 +71,37 @@ void fairlock_pipeline_send(struct fairlock *handle)
   engine->counters.requests++;
 }
 
+/* The request that was numbered last is not written: as if it had never been begun. */
+void fairlock_pipeline_withdraw(struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  const struct fairlock_request *request = &engine->request;
+  fairlock_pipeline_forget(handle);
+  handle->kinds_sent &= (uint8_t)~request->kind;
+  if (request->subscribe) handle->flags &= (uint8_t)~SUBSCRIBING;
+  if (request->eval) engine->eval |= request->kind;
+  engine->last_sent = (uint16_t)(engine->last_sent - 1 - request->subscribe - request->wait);
+  handle->newest = engine->last_sent;
+  engine->counters.requests--;
+}
+
+/*
+ * So many other commands are written in front of the request that was numbered last. Returns the
+ * number of the last of them.
+ */
+uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count)
+{
+  struct fairlock_engine *engine = handle->engine;
+  struct fairlock_request *request = &engine->request;
+  request->sequence = (uint16_t)(request->sequence + count);
+  engine->last_sent = request->sequence;
+  if (request->subscribe)
+    handle->subscribe_sequence = (uint16_t)(handle->subscribe_sequence + count);
+  handle->newest = (uint16_t)(handle->newest + count);
+  handle->sequence[handle->unanswered - 1] = handle->newest;
+  return (uint16_t)(handle->newest - request->subscribe - 1);
+}
+
 /* The answers to what the handle has sent so far do not count. */
 void fairlock_pipeline_forget(struct fairlock *handle)
 {

@@ -82,6 +82,12 @@ static void write_key(struct resp_writer *writer, const struct fairlock *handle,
   resp_write_end(writer);
 }
 
+/* The key of the queue, as a bulk string. */
+void fairlock_write_queue(struct resp_writer *writer, const struct fairlock *handle)
+{
+  write_key(writer, handle, "redisson_lock_queue:", false);
+}
+
 size_t fairlock_channel_size(const struct fairlock *handle)
 {
   return name_size(handle, channel_name, true);

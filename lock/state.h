@@ -44,6 +44,9 @@ struct fairlock {
   /* sequence numbers of the unanswered requests, oldest first */
   uint16_t sequence[FAIRLOCK_UNANSWERED_MAX];
 
+  /* keep.c: what is known of the queue, and whether the release was put off */
+  uint8_t keep;
+
   /* when those requests were written */
   uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
 
@@ -73,6 +76,9 @@ struct fairlock {
 
   /* its id is "<client's id>:<number>" */
   uint32_t number;
+
+  /* keep.c: when what began or confirmed the hold was sent */
+  uint32_t kept_since;
 
   /* it has one or the other: holds, or is to do something to somebody else's hold */
   union {

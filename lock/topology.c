@@ -373,6 +373,7 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
 {
   const struct fairlock_config *config = engine->config;
   bool room = topology->address != NULL && topology->address_size > 1;
+  if (engine->topology != NULL) return FAIRLOCK_INVALID;
   if (config_or(topology->replicas_ms, REPLICAS_MS) > engine->response_ms / 2)
     return FAIRLOCK_INVALID;
   if (topology->service != NULL && (!room || aim == NULL || topology->cluster))

@@ -1,7 +1,7 @@
 /*
  * The benchmarks' main program: `bench SVG [NAME...]` runs all of them, or those named, against a
- * private server, and draws the picture to SVG. `bench pairs PORT COUNT` is for the count of system
- * calls: it only acquires and releases.
+ * private server, and draws the picture to SVG. `bench pairs PORT COUNT` and `bench kept PORT COUNT`
+ * are for the count of system calls: they only acquire and release.
  */
 #include "bench.h"
 
@@ -248,6 +248,7 @@ static const struct {
     {"many", bench_many},          {"threads", bench_threads},   {"clients", bench_clients},
     {"decode", bench_decode},      {"wait", bench_wait},         {"tls", bench_tls},
     {"server", bench_server_time}, {"waiters", bench_waiters},   {"cluster", bench_cluster},
+    {"keep", bench_keep},
 };
 
 static bool chosen(int argc, char **argv, const char *name)
@@ -261,6 +262,8 @@ static bool chosen(int argc, char **argv, const char *name)
 int main(int argc, char **argv)
 {
   if (argc == 4 && strcmp(argv[1], "pairs") == 0) return only_pairs(atoi(argv[2]), atoi(argv[3]));
+  if (argc == 4 && strcmp(argv[1], "kept") == 0)
+    return only_kept_pairs(atoi(argv[2]), atoi(argv[3]));
   if (argc < 2) return 64;
   server_start(&server, NULL);
   only_pairs(server.port, 1); /* and the server knows the scripts */

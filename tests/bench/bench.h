@@ -99,6 +99,12 @@ void append_request(redisContext *peer, const char *name, const char *id, unsign
  */
 long long take_reply(redisContext *peer, long long state);
 
+/*
+ * System calls of `bench WHAT PORT COUNT`, which acquires and releases so often, as strace counts
+ * them. Ends the program when that one fails.
+ */
+double system_calls(const char *what, int port, int count);
+
 /* The benchmarks */
 void bench_pair(int port);
 void bench_handover(int port);
@@ -113,6 +119,8 @@ void bench_memory(int port);
 void bench_tls(int port);
 void bench_waiters(int port);
 void bench_cluster(int port);
+void bench_keep(int port);
+int only_kept_pairs(int port, int count);
 
 /* What bench_growth() and bench_clients() found, for the picture. */
 struct point {

@@ -56,8 +56,7 @@ static double by_hand(redisContext *peer, int count)
   return time;
 }
 
-/* System calls of a run that only acquires and releases, as strace counts them. */
-static double system_calls(int port, int count)
+double system_calls(const char *what, int port, int count)
 {
   char self[256];
   char command[400];
@@ -66,8 +65,8 @@ static double system_calls(int port, int count)
   ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
   if (size <= 0) return 0;
   self[size] = 0;
-  snprintf(command, sizeof command, "strace -f -qq -c '%s' pairs %d %d 2>&1 >/dev/null", self, port,
-           count);
+  snprintf(command, sizeof command, "strace -f -qq -c '%s' %s %d %d 2>&1 >/dev/null", self, what,
+           port, count);
   FILE *output = popen(command, "r");
   if (output == NULL) return 0;
   while (fgets(line, sizeof line, output) != NULL) {
@@ -76,7 +75,7 @@ static double system_calls(int port, int count)
         sscanf(line, "%lf %lf %lf %lf", &share, &seconds, &each, &calls) == 4)
       total = calls;
   }
-  pclose(output);
+  must(pclose(output) == 0, "system calls");
   return total;
 }
 
@@ -110,7 +109,7 @@ void bench_pair(int port)
   double before = net_bytes(peer);
   ours(&door, 1000);
   print_value("pair.bytes", (net_bytes(peer) - before) / 1000, "both ways; aim at most 700");
-  double calls = (system_calls(port, 1100) - system_calls(port, 100)) / 1000;
+  double calls = (system_calls("pairs", port, 1100) - system_calls("pairs", port, 100)) / 1000;
   print_value("pair.syscalls", calls, "aim at most 4");
   fairlock_deinit(&door);
   bench_client_close(&client);

@@ -5,7 +5,7 @@
  * quarter of the clients is denied its channels for a while.
  *
  * Each client goes round: acquire one of the locks, write down the hold, work for a moment,
- * release. What they wrote is checked afterwards; see history.h. A storm of faults of a few seconds
+ * release. A third of them keeps the locks. What they wrote is checked afterwards; see history.h. A storm of faults of a few seconds
  * and a lull take turns, so that there is always something going on that a fault can hit. The
  * server loses all it knew with each restart: exclusion is promised, and checked, within each of
  * its lives; tokens must rise over all of them.
@@ -131,6 +131,12 @@ static void note_wait(_Atomic int64_t *worst, int64_t wait)
   if (wait > atomic_load(worst)) atomic_store(worst, wait);
 }
 
+/* Whether it keeps its locks: of those that may listen at all times, and of the others. */
+static bool keeps(int index)
+{
+  return index % 3 == 1;
+}
+
 /* Writes a hold down. NULL: no room, or the belief has ended by now. */
 static struct hold *note_hold(int index, int lock, struct fairlock *handle, int64_t called)
 {
@@ -147,6 +153,7 @@ static struct hold *note_hold(int index, int lock, struct fairlock *handle, int6
   if (at >= board->room || token == 0) return NULL;
   struct hold *hold = &holds[at];
   hold->client = index;
+  hold->keeps = keeps(index);
   hold->pid = (int)getpid();
   hold->lock = lock;
   hold->token = token;
@@ -224,6 +231,7 @@ static void go_round(int index, struct client *client, struct fairlock *handles,
 static void be_client(int index, void *context)
 {
   static struct client client;
+  static struct fairlock_keeper keeper;
   static struct fairlock handles[LOCKS];
   uint64_t random = *(const uint64_t *)context;
   client_prepare(&client, proxies[index % PROXIES].port);
@@ -234,6 +242,8 @@ static void be_client(int index, void *context)
     client.config.password = "deaf";
   }
   client_start(&client);
+  keeper.keep_ms = client.config.lease_ms / 2;
+  if (keeps(index) && fairlock_keep(&client.client, &keeper) != FAIRLOCK_OK) _exit(4);
   for (int i = 0; i < LOCKS; i++) {
     if (fairlock_init(&handles[i], &client.client, names[i]) != FAIRLOCK_OK) _exit(2);
   }
@@ -702,6 +712,10 @@ static void test_checks_bite(void)
   atomic_store(&fine[0].end_us, 0);
   CHECK_EQUAL(history_overlaps(&history), 1);
   fine[2].token = 100;
+  CHECK_EQUAL(history_tokens(&history), 2);
+  fine[0].keeps = fine[2].keeps = true; /* it has kept the lock; the other one has not */
+  CHECK_EQUAL(history_tokens(&history), 0);
+  fine[2].pid = 1;
   CHECK_EQUAL(history_tokens(&history), 2);
   fine[2].token = 99;
   CHECK_EQUAL(history_tokens(&history), 1);

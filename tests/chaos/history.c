@@ -13,11 +13,19 @@ static int compare(int64_t a, int64_t b)
   return (a > b) - (a < b);
 }
 
+/* Holds with the same token in the order in which they began. */
 static int by_token(const void *a, const void *b)
 {
   const struct hold *first = *(struct hold *const *)a, *second = *(struct hold *const *)b;
   if (first->lock != second->lock) return compare(first->lock, second->lock);
-  return compare((int64_t)first->token, (int64_t)second->token);
+  if (first->token != second->token) return compare((int64_t)first->token, (int64_t)second->token);
+  return compare(first->start_us, second->start_us);
+}
+
+/* Both are holds of a process that has kept the lock in between. */
+static bool kept(const struct hold *first, const struct hold *second)
+{
+  return first->keeps && first->pid == second->pid && first->token == second->token;
 }
 
 static int by_start(const void *a, const void *b)
@@ -108,7 +116,8 @@ static int repeated_tokens(const struct history *history)
   int found = 0;
   struct hold **sorted = sort(history, &count, by_token);
   for (size_t i = 1; i < count; i++) {
-    if (by_token(&sorted[i - 1], &sorted[i]) != 0) continue;
+    if (sorted[i - 1]->lock != sorted[i]->lock || sorted[i - 1]->token != sorted[i]->token) continue;
+    if (kept(sorted[i - 1], sorted[i])) continue;
     complain(history, "a token was given twice", sorted[i - 1], sorted[i]);
     found++;
   }
@@ -132,6 +141,7 @@ static int falling_tokens(const struct history *history)
         largest = before;
     }
     if (largest == NULL || largest->lock != hold->lock || largest->token < hold->token) continue;
+    if (kept(largest, hold)) continue;
     complain(history, "a later acquire got a token that is not larger", largest, hold);
     found++;
   }

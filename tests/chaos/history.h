@@ -20,6 +20,7 @@
 
 struct hold {
   atomic_bool written; /* all but until_us and end_us are there */
+  bool keeps; /* the process keeps its locks */
   int client, pid, lock;
   uint64_t token;
   int64_t called_us;        /* before acquire was called     */
@@ -43,7 +44,8 @@ struct history {
  * Overlaps: between two restarts of the server, in order of tokens, each belief begins after those
  * before it have ended. Tokens show between which restarts: they are microseconds of the server's
  * clock. Tokens: none is given twice, and a hold that existed before an acquire was called has a
- * smaller token than that acquire got, whatever happened to the server.
+ * smaller token than that acquire got, whatever happened to the server. A process that keeps its
+ * locks may hold again with the token it had, if nobody has got another one since.
  */
 int history_overlaps(const struct history *history);
 int history_tokens(const struct history *history);

@@ -2,7 +2,7 @@
  * The library of any release as a program that is driven by lines: README.md describes them. It is
  * compiled with the public headers of each release, so it uses only what all of them have.
  *
- * Arguments: HOST PORT [WAITER_MS [LEASE_MS]]. The loop services the client all the time, as a
+ * Arguments: HOST PORT [WAITER_MS [LEASE_MS [KEEP_MS]]]. The loop services the client all the time, as a
  * device does, and so keeps leases and places in queues. It must not retry, correct or order
  * anything by itself.
  *
@@ -163,6 +163,11 @@ int main(int argc, char **argv)
   if (argc > 4) config.lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
   port_posix_tcp(&server, argv[1], argv[2]);
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
+#ifdef FAIRLOCK_FORMAT /* and what else came with it */
+  static struct fairlock_keeper keeper;
+  if (argc > 5) keeper.keep_ms = (uint32_t)strtoul(argv[5], NULL, 10);
+  if (argc > 5 && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) return 1;
+#endif
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   printf("ready\n");
   for (;;) {

@@ -270,10 +270,10 @@ class Redisson:
         pass
 
 
-def program_of(release, port):
+def program_of(release, port, *arguments):
     if release == "redisson":
         return Redisson()
-    return lab.Program([lab.BUILD + "/compat/" + release + "/client"], port)
+    return lab.Program([lab.BUILD + "/compat/" + release + "/client"], port, *arguments)
 
 
 def say(line):
@@ -488,7 +488,32 @@ def let_in(pair, server):
     return within(pair, "let_in_ms", ms, 6000)
 
 
-SCENES = [in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
+def recalled(pair, server):
+    """A waiter of the second recalls what one of the first keeps for 20 s, again and again."""
+    one, other = pair.split("+")
+    name, redis, kept, recalls = "kept." + pair, lab.Redis(server.port), [], []
+    keeper, waiter = program_of(one, server.port, 5000, 30000, 20000), program_of(other, server.port)
+    for _ in range(5):
+        tokens = set()
+        for _ in range(3):
+            keeper.say("acquire", name, 60000, 0)
+            tokens.update(keeper.expect("held"))
+            keeper.say("release", name)
+            keeper.expect("released")
+        kept.append(len(tokens) == 1 and redis.call("EXISTS", name) == 1)
+        began = lab.NOW()
+        waiter.say("acquire", name, 60000, 20000)
+        waiter.expect("held")
+        recalls.append((lab.NOW() - began) * 1000)
+        waiter.say("release", name)
+        waiter.expect("released")
+    for program in [keeper, waiter]:
+        program.end()
+    say("# %s: recalled in %.0f ms" % (pair, statistics.median(recalls)))
+    return all([report(all(kept), pair + ": kept"), within(pair, "recall_ms", max(recalls), 10000)])
+
+
+SCENES = [recalled, in_order, commands, asking, killed_waiter, stopped_waiter, killed_holder, let_in]
 
 
 def plays(scene, pair):
@@ -497,7 +522,7 @@ def plays(scene, pair):
     one, other = pair.split("+")
     if scene == commands:
         return one != "redisson"
-    if scene == asking:
+    if scene in (recalled, asking):
         return one not in ("0.2", "redisson")
     return other != "redisson" or scene in (in_order, let_in)
 

@@ -24,6 +24,7 @@ const char *connect_by_url(struct client *client, const struct connection *conne
 {
   static char seeds[400], address[263];
   static struct fairlock_topology topology;
+  static struct fairlock_keeper keeper;
   static const char *const schemes[] = {"redis://", "redis+cluster://", "redis+sentinel://"};
   const char *rest = NULL;
   for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
@@ -49,7 +50,10 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   client->config.password = connection->password;
   if (!port_posix_seeds(&client->socket, seeds)) return "no list of host:port";
   client_start(client);
-  return fairlock_follow(&client->client, &topology) == FAIRLOCK_OK ? NULL : "not to be followed";
+  if (fairlock_follow(&client->client, &topology) != FAIRLOCK_OK) return "not to be followed";
+  keeper.keep_ms = connection->keep_ms;
+  bool good = keeper.keep_ms == 0 || fairlock_keep(&client->client, &keeper) == FAIRLOCK_OK;
+  return good ? NULL : "not to be kept";
 }
 
 /*
@@ -70,6 +74,7 @@ static struct hold *note_hold(const struct order *order, int index, struct fairl
   if (at >= CONTEST_LOG) _exit(2);
   struct hold *hold = &order->contest->hold[at];
   hold->client = index;
+  hold->keeps = order->connection->keep_ms > 0;
   hold->pid = (int)getpid();
   hold->lock = 0;
   hold->called_us = called;

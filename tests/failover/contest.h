@@ -23,6 +23,8 @@ struct connection {
   int replicas;
   /* the lease of holds with FAIRLOCK_RENEW; 0: 30 s */
   uint32_t lease_ms;
+  /* 0: it does not keep its locks */
+  uint32_t keep_ms;
   /* NULL: none */
   const char *password, *sentinel_user, *sentinel_password;
 };

@@ -60,3 +60,39 @@ void scene_end(void)
   CHECK_EQUAL(contest_disorder(&contest, 1, WAITERS), 0);
   rig_stop(&rig);
 }
+
+/* Its last two holds have one token, so it has kept the lock in between. */
+static bool has_kept(void)
+{
+  size_t used = atomic_load(contest.used);
+  if (used < 2) return false;
+  const struct hold *last = &contest.hold[used - 1];
+  return atomic_load(&last->written) && last[0].token == last[-1].token;
+}
+
+void scene_keeper(const struct connection *connection)
+{
+  struct connection keeping = *connection;
+  keeping.keep_ms = 15000;
+  contest_begin(&contest, DOOR);
+  (void)contest_round(&contest, &keeping, FAIRLOCK_RENEW, 20);
+  AWAIT(has_kept(), sleep_ms(5));
+}
+
+void scene_keeper_ends(const struct connection *connection)
+{
+  uint64_t token = contest.hold[atomic_load(contest.used) - 1].token;
+  int64_t until = now_ms() + MOVED_SOON;
+  while ((!has_kept() || contest.hold[atomic_load(contest.used) - 1].token == token) &&
+         now_ms() < until)
+    sleep_ms(5);
+  CHECK(has_kept());
+  int waiter = contest_pass(&contest, connection, FAIRLOCK_RENEW, 20);
+  CHECK(contest_over(&contest, waiter));
+  CHECK_EQUAL(atomic_load(&contest.contender[waiter].status), FAIRLOCK_OK);
+  CHECK_EQUAL(atomic_load(&contest.contender[waiter].released), FAIRLOCK_OK);
+  CHECK(contest_end(&contest));
+  CHECK_EQUAL(contest_overlaps(&contest), 0);
+  CHECK_EQUAL(contest_tokens(&contest), 0);
+  rig_stop(&rig);
+}

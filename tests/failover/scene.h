@@ -26,6 +26,14 @@ void scene_gather(const struct connection *connection, int node);
  */
 bool scene_renewed(int node);
 
+/*
+ * Starts a contender that keeps the lock and takes it again and again, and waits until it has kept
+ * it. scene_keeper_ends(): since the servers moved it has gone on and kept the lock there, a waiter
+ * has recalled it, and no two have believed.
+ */
+void scene_keeper(const struct connection *connection);
+void scene_keeper_ends(const struct connection *connection);
+
 /* The holder lets go. All went well: in order, no two believers, tokens rise, nobody failed. */
 void scene_end(void);
 

@@ -112,6 +112,39 @@ static void test_resharding(void)
   scene_end();
 }
 
+/* Moves what is left of a slot, and ends the move. */
+static bool move_rest(int slot, int from, int to)
+{
+  int left = (int)raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot);
+  while (left > 0)
+    left = cluster_move_key(&rig, slot, from, to);
+  return left == 0 && cluster_move_end(&rig, slot, from, to);
+}
+
+/* Nobody tells a keeper that its slot has moved: it finds out when it next asks. */
+static void test_keeper(void)
+{
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, DOOR), from = cluster_owner(&rig, slot), to = (from + 1) % 3;
+  struct connection connection = scene_connection(from, 0);
+  scene_keeper(&connection);
+  CHECK(cluster_move_begin(&rig, slot, from, to));
+  CHECK(move_rest(slot, from, to));
+  scene_keeper_ends(&connection);
+}
+
+/* The same when its node is demoted. */
+static void test_keeper_failover(void)
+{
+  cluster_start(&rig, NULL);
+  int slot = cluster_slot(&rig, DOOR), owner = cluster_owner(&rig, slot);
+  struct connection connection = scene_connection(owner, 0);
+  scene_keeper(&connection);
+  CHECK(cluster_fail_over(&rig, owner + 3, ""));
+  CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
+  scene_keeper_ends(&connection);
+}
+
 static void test_resharding_in_one_go(void)
 {
   cluster_start(&rig, NULL);
@@ -122,15 +155,6 @@ static void test_resharding_in_one_go(void)
   CHECK_EQUAL(cluster_move_slot(&rig, slot, from, to), can);
   CHECK(scene_renewed(can ? to : from));
   scene_end();
-}
-
-/* Moves what is left of a slot, and ends the move. */
-static bool move_rest(int slot, int from, int to)
-{
-  int left = (int)raw_number(node_raw(&rig.node[from]), "CLUSTER COUNTKEYSINSLOT %d", slot);
-  while (left > 0)
-    left = cluster_move_key(&rig, slot, from, to);
-  return left == 0 && cluster_move_end(&rig, slot, from, to);
 }
 
 /*
@@ -376,6 +400,8 @@ const struct check_test check_tests[] = {
     {"cluster_failover_forced", test_failover_forced},
     {"cluster_takeover", test_takeover},
     {"cluster_resharding", test_resharding},
+    {"cluster_keeper", test_keeper},
+    {"cluster_keeper_failover", test_keeper_failover},
     {"cluster_resharding_in_one_go", test_resharding_in_one_go},
     {"cluster_handover_in_resharding", test_handover_in_resharding},
     {"cluster_dead_waiters_in_resharding", test_dead_waiters_in_resharding},

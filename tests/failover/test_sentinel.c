@@ -20,6 +20,16 @@ static void test_killed_master(void)
   scene_end();
 }
 
+static void test_keeper(void)
+{
+  sentinels_start(&rig, NULL);
+  struct connection connection = scene_connection(3, 1);
+  scene_keeper(&connection);
+  node_kill(&rig.node[0]);
+  if (!CHECK(sentinels_promote(&rig, 0) > 0)) return;
+  scene_keeper_ends(&connection);
+}
+
 static void test_frozen_master(void)
 {
   sentinels_start(&rig, NULL);
@@ -234,6 +244,7 @@ static void test_split_both(void)
 
 const struct check_test check_tests[] = {
     {"sentinel_killed_master", test_killed_master},
+    {"sentinel_keeper", test_keeper},
     {"sentinel_frozen_master_wakes", test_frozen_master},
     {"sentinel_manual_failover", test_manual_failover},
     {"sentinel_first_dead", test_first_sentinel_dead},

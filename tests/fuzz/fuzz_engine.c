@@ -29,6 +29,10 @@
  * It is called once for a greeting or an AUTH, and what it gave before is gone then; an AUTH goes out
  * between requests, and only when the greeting was answered.
  *
+ * In a part of the inputs the engine keeps its locks. Then a hold may also begin without an answer:
+ * the one that was released last, with its token and for no longer than it was believed in, while
+ * the witness has seen the server say that nobody waits, and no push since.
+ *
  * Reading and writing beyond the buffers, which are exactly as large as was said, is the
  * sanitizers' affair.
  */
@@ -63,6 +67,7 @@ struct caller {
   uint32_t lease;    /* that was asked for last, ms */
   int result;        /* after the last step */
   uint64_t token;    /* of the hold after the last step; 0: none */
+  uint64_t kept;     /* the token of the hold that was put off last; 0: none */
   uint32_t until;    /* how long it may be believed in */
   uint16_t holds;
   unsigned losses, wins; /* of holds */
@@ -82,6 +87,10 @@ static unsigned reports;
 static struct fairlock_topology topology;
 static unsigned seeds, turn;
 static bool follows, goes_anywhere, was_redirected;
+
+/* Locks that are kept */
+static struct fairlock_keeper keep;
+static bool keeps;
 
 /* Credentials that change. What was given last is freed at the next call. */
 static struct fairlock_credentials credentials;
@@ -438,12 +447,20 @@ static void check_hold(const struct fairlock *handle, struct caller *caller)
   uint32_t until = 0;
   if (held == 0) {
     if (caller->token != 0 && holding(handle)) caller->until = now;
+    if (handle->keep & KEPT) caller->kept = handle->token;
     if (!holding(handle)) caller->token = 0;
     return;
   }
   CHECK(handle->token != 0 && handle->holds > 0);
   bool allowed = witness_allows(&witness, handle->number, handle->token, &until);
   if (caller->token == 0) {
+    /* one that was kept: the belief in it has not ended */
+    bool back = keeps && handle->token == caller->kept && (int32_t)(caller->until - now) > 0;
+    if (!allowed && back) {
+      CHECK(witness.armed[handle - handles]);
+      allowed = true;
+      until = caller->until;
+    }
     /* nobody else can begin a hold */
     CHECK(allowed);
     /* and only one that was asked for */
@@ -662,7 +679,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   hostile.witness = &witness;
   memset(&config, 0, sizeof config);
   unsigned choices = next();
-  config.receive_size = FAIRLOCK_RECEIVE_SIZE(3U, 2U) + next() % RECEIVE_SPARE;
+  unsigned spare = next();
+  config.receive_size = FAIRLOCK_RECEIVE_SIZE(3U, 2U) + spare % RECEIVE_SPARE;
   config.send_size = FAIRLOCK_SEND_MIN + next();
   config.receive_buffer = malloc(config.receive_size);
   config.send_buffer = malloc(config.send_size);
@@ -698,6 +716,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   credentials.context = &credentials;
   if (changes) fairlock_engine_use_credentials(&engine, &credentials);
   witness.credentials = changes;
+  keeps = spare >= 3 * RECEIVE_SPARE;
+  keep.keep_ms = 1 + spare * 70;
+  if (keeps) CHECK(fairlock_engine_keep(&engine, &keep) == FAIRLOCK_OK);
+  witness.keeps = keeps;
   while (hostile.left > 0) {
     witness_step(&witness);
     step();

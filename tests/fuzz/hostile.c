@@ -46,6 +46,26 @@ static size_t put_any_answer(struct hostile *hostile, uint8_t *to)
                     hostile_next(hostile) % 8 != 0 ? hostile->now : next_number(hostile));
 }
 
+/* The queue of a lock has changed; or another key, or all of them. */
+static size_t put_invalidation(struct hostile *hostile, uint8_t *to)
+{
+  static const char *const keys[] = {"redisson_lock_queue:{n}", "redisson_lock_queue:a{b",
+                                     "redisson_lock_queue:{m}", "redisson_lock_timeout:{n}", "n"};
+  unsigned choice = hostile_next(hostile);
+  struct resp_writer writer;
+  resp_writer_init(&writer, to, HOSTILE_SIZE, 0);
+  resp_write_header(&writer, RESP_PUSH, 2);
+  resp_write_bulk(&writer, "invalidate", 10);
+  if (choice % 8 == 7) {
+    resp_write_raw(&writer, "_\r\n", 3);
+    return writer.used;
+  }
+  resp_write_header(&writer, RESP_ARRAY, 1);
+  if (choice % 8 == 6) resp_write_bulk(&writer, "redisson_lock_queue:{\0\r\n}", 25);
+  else resp_write_bulk(&writer, keys[choice % 5], strlen(keys[choice % 5]));
+  return writer.used;
+}
+
 /* On the channel of a handle, or, sometimes, of one that does not exist. */
 static size_t put_push(struct hostile *hostile, uint8_t *to)
 {
@@ -53,7 +73,9 @@ static size_t put_push(struct hostile *hostile, uint8_t *to)
   char channel[256];
   char message[3 * RESP_NUMBER_SIZE + 2];
   struct resp_writer writer;
-  unsigned which = hostile_next(hostile) % (WITNESS_LOCKS + 1) % WITNESS_LOCKS;
+  unsigned first = hostile_next(hostile);
+  unsigned which = first % (WITNESS_LOCKS + 1) % WITNESS_LOCKS;
+  if (first >= 224) return put_invalidation(hostile, to);
   uint32_t number = hostile->witness->numbers[which] + (hostile_next(hostile) % 16 == 1);
   size_t channel_size = witness_channel(hostile->witness, which, number, channel);
   size_t size = resp_format_number(message, next_number(hostile));
@@ -225,6 +247,8 @@ static size_t put_honest(struct hostile *hostile, uint8_t *to)
   int64_t token = (int64_t)hostile->tokens[choice / 4 % WITNESS_LOCKS];
   if (request->script == 'A')
     return put_text(to, choice % 4 != 1 ? "+OK\r\n" : choice < 128 ? "-WRONGPASS\r\n" : "-OOM\r\n");
+  if (request->script == 'c') return put_text(to, choice % 16 != 1 ? "+OK\r\n" : "-ERR x\r\n");
+  if (request->script == 'e') return put_text(to, choice % 4 != 1 ? ":0\r\n" : ":1\r\n");
   if (request->script == 'w') return put_text(to, choice % 8 != 1 ? ":2\r\n" : ":0\r\n");
   if (request->script == 's' || request->script == 'u') return put_subscribed(hostile, request, to);
   if (request->script == 'i')

@@ -99,6 +99,7 @@ void witness_init(struct witness *witness, uint32_t now)
   witness->sharded = false;
   witness->sentinel = false;
   witness->credentials = false;
+  witness->keeps = false;
   witness_connected(witness, 0);
   witness_step(witness);
 }
@@ -116,6 +117,9 @@ void witness_connected(struct witness *witness, unsigned greetings)
   witness->greeting = false;
   witness->wait_due = false;
   witness->waits = false;
+  witness->tracks = true;
+  witness->arming = 0;
+  memset(witness->armed, 0, sizeof witness->armed);
 }
 
 void witness_step(struct witness *witness)
@@ -242,6 +246,24 @@ static bool take_script(struct witness *witness)
   return true;
 }
 
+/* The lock whose queue this key is: 1 to WITNESS_LOCKS. */
+static bool take_queue(const struct witness_element *key, uint32_t *which)
+{
+  static const char channel[] = "redisson_lock__channel:";
+  static const char queue[] = "redisson_lock_queue:";
+  for (uint32_t i = 0; i < WITNESS_LOCKS; i++) {
+    const struct witness_lock *lock = &witness_locks[i];
+    const char *name = lock->channel + sizeof channel - 1;
+    size_t size = lock->channel_size - sizeof channel; /* less the colon behind it */
+    if (key->size != sizeof queue - 1 + size || memcmp(key->text, queue, sizeof queue - 1) != 0)
+      continue;
+    if (memcmp(key->text + sizeof queue - 1, name, size) != 0) continue;
+    *which = i + 1;
+    return true;
+  }
+  return false;
+}
+
 /* WAIT replicas milliseconds, behind each script that needs one and nowhere else. */
 static bool take_wait(struct witness *witness)
 {
@@ -254,6 +276,33 @@ static bool take_wait(struct witness *witness)
   witness->wait_due = false;
   return elements[1].is_number && elements[1].number == witness->replicas &&
          elements[2].is_number && elements[2].number > 0;
+}
+
+/*
+ * In front of a request: perhaps CLIENT TRACKING ON OPTIN, once on a connection, then CLIENT CACHING
+ * YES and EXISTS with the queue of a lock.
+ */
+static bool take_arming(struct witness *witness)
+{
+  const struct witness_element *elements = witness->sent.elements;
+  struct witness_request *request = &witness->requests[witness->last];
+  bool asks = is(&elements[1], "TRACKING");
+  memset(request, 0, sizeof *request);
+  request->script = is(&elements[0], "EXISTS") ? 'e' : 'c';
+  if (witness->last + 1 < WITNESS_REQUESTS) witness->last++;
+  if (!witness->keeps || witness->subscribing || witness->greeted < witness->greetings)
+    return false;
+  if (request->script == 'c') {
+    bool good =
+        asks ? witness->sent.count == 4 && is(&elements[2], "ON") && is(&elements[3], "OPTIN")
+             : witness->sent.count == 3 && is(&elements[1], "CACHING") && is(&elements[2], "YES");
+    if (witness->arming != 0) return false;
+    witness->arming = !asks;
+    return good;
+  }
+  if (witness->arming != 1 || witness->sent.count != 2) return false;
+  witness->arming = 2;
+  return take_queue(&elements[1], &request->number);
 }
 
 /* AUTH user password, between requests. */
@@ -313,7 +362,10 @@ static bool take_command(struct witness *witness)
   if (is(name, "SENTINEL")) return witness->sentinel && witness->last == 0;
   if (is(name, "WAIT")) return take_wait(witness);
   if (witness->wait_due) return false;
-  if (is(name, "AUTH")) return take_auth(witness);
+  if (is(name, "CLIENT") || is(name, "EXISTS")) return take_arming(witness);
+  if (witness->arming == 1) return false;
+  if (is(name, "AUTH")) return witness->arming == 0 && take_auth(witness);
+  witness->arming = 0;
   const char *on = witness->sharded ? "SSUBSCRIBE" : "SUBSCRIBE";
   if (is(name, on) || is(name, witness->sharded ? "SUNSUBSCRIBE" : "UNSUBSCRIBE"))
     return take_subscription(witness, is(name, on));
@@ -384,6 +436,13 @@ static bool superseded(const struct witness *witness, const struct witness_reque
   return false;
 }
 
+/* Who waits for this lock, the server does not say any more. which: 0 for all. */
+static void disarm(struct witness *witness, uint32_t which)
+{
+  for (uint32_t i = 0; i < WITNESS_LOCKS; i++)
+    if (which == 0 || which == i + 1) witness->armed[i] = false;
+}
+
 /* The next answer is to a SUBSCRIBE or an UNSUBSCRIBE. */
 static bool subscription_next(const struct witness *witness)
 {
@@ -420,7 +479,10 @@ static void take_answer(struct witness *witness)
     take_waited(witness);
     return;
   }
-  if (request->script == 'i' || request->script == 'A' || superseded(witness, request)) return;
+  if (request->script == 'e')
+    witness->armed[request->number - 1] =
+        witness->tracks && witness->received.type == RESP_INTEGER && witness->received.integer == 0;
+  if (strchr("iAce", request->script) != NULL || superseded(witness, request)) return;
   if (witness->received.type != RESP_ARRAY || witness->received.count != 3) return;
   take_time(witness, elements[2].number, request->seen_at);
   if (request->script == 'b') return;
@@ -438,8 +500,10 @@ static void take_answer(struct witness *witness)
 /* An error takes the place of an answer, also of one to a SUBSCRIBE. */
 static void take_error(struct witness *witness)
 {
-  if (witness->first < witness->last && witness->requests[witness->first++].script == 'w')
-    witness->waits = false;
+  if (witness->first == witness->last) return;
+  char script = witness->requests[witness->first++].script;
+  if (script == 'w') witness->waits = false;
+  if (script == 'c') witness->tracks = false;
 }
 
 /*
@@ -497,6 +561,21 @@ static void take_push(struct witness *witness)
     take_grant(witness, number, &elements[2]);
 }
 
+/* invalidate, and keys, or null; a key that is not known, or too long to be, may be any. */
+static void take_invalidation(struct witness *witness, const struct resp_event *event)
+{
+  struct witness_element key;
+  uint32_t which;
+  if (event->depth == 1 && witness->received.count == 1)
+    witness->invalidates = is(&witness->received.elements[0], "invalidate");
+  if (event->depth == 0 || !witness->invalidates || witness->received.count < 2) return;
+  if (event->type == RESP_NULL) disarm(witness, 0);
+  if (event->depth == 1 || event->size > sizeof key.text) return;
+  key.size = event->size;
+  if (event->size > 0) memcpy(key.text, event->data, event->size);
+  if (take_queue(&key, &which)) disarm(witness, which);
+}
+
 static bool take_received(struct witness *witness, const struct resp_event *event)
 {
   bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
@@ -505,6 +584,7 @@ static bool take_received(struct witness *witness, const struct resp_event *even
    * named.
    */
   if (witness->received.type == RESP_PUSH) {
+    take_invalidation(witness, event);
     if (event->depth == 1 && (witness->received.count == 2 || witness->received.count == 3))
       take_push(witness);
     return true;

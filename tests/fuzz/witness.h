@@ -29,7 +29,10 @@ extern const struct witness_lock witness_locks[WITNESS_LOCKS];
 /* A script, a SUBSCRIBE or an UNSUBSCRIBE that was sent. */
 struct witness_request {
   uint32_t number; /* of the handle's id; 0 for an inspection, which names none */
-  /* 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE; 'w' WAIT; 'A' AUTH */
+  /*
+   * 'a' acquire, 'r' release, 'i' inspect; 's' SUBSCRIBE, 'u' UNSUBSCRIBE; 'w' WAIT; 'A' AUTH; 'c'
+   * CLIENT, 'e' EXISTS
+   */
   char script;
   int64_t expires, mode, lease, token;
   uint32_t seen_at; /* when its first byte was seen, which is not before it was written */
@@ -95,6 +98,13 @@ struct witness {
   bool sharded;      /* channels belong to shards */
   bool sentinel;     /* the connection is to a Sentinel */
   bool credentials;  /* a function gives them */
+
+  /* locks that are kept: whether it may, and is said to, be told of each queue */
+  bool keeps;
+  bool tracks;               /* CLIENT was never refused on this connection */
+  unsigned arming;           /* 0, or how much of an arming was seen: CACHING 1, EXISTS 2 */
+  bool armed[WITNESS_LOCKS]; /* nobody waited, and no push has come since */
+  bool invalidates;          /* the push under way does */
 
   bool wait_due;                 /* a script was sent that needs a WAIT, and nothing since */
   bool waits;                    /* the answer to a script has come, and the WAIT's has not: */

@@ -7,7 +7,7 @@
  * ends at the end of stdin, without giving anything back. It must not retry, correct or order
  * anything by itself.
  *
- * Arguments: PORT [lease=MS] [run=0|1] [cluster=1]. run=1, the default: a thread of its own keeps
+ * Arguments: PORT [lease=MS] [keep=MS] [run=0|1] [cluster=1]. run=1, the default: a thread of its own keeps
  * leases alive; run=0 leaves that to the calls that block, as a small device would. cluster=1: the
  * port is that of a node of a cluster. The passes then do not work: they have one node in mind.
  */
@@ -274,9 +274,11 @@ int main(int argc, char **argv)
   char line[512], name[32];
   bool runs = true;
   bool cluster = false;
+  static struct fairlock_keeper keep;
   pthread_t runner;
   for (int i = 2; i < argc; i++) {
     if (strncmp(argv[i], "lease=", 6) == 0) config.lease_ms = (uint32_t)atoi(argv[i] + 6);
+    if (strncmp(argv[i], "keep=", 5) == 0) keep.keep_ms = (uint32_t)atoi(argv[i] + 5);
     if (strcmp(argv[i], "run=0") == 0) runs = false;
     if (strcmp(argv[i], "cluster=1") == 0) cluster = true;
   }
@@ -286,6 +288,7 @@ int main(int argc, char **argv)
   else if (!port_posix_seeds(&server, seed)) return 1;
   if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
   if (cluster && fairlock_follow(&client, &topology) != FAIRLOCK_OK) return 1;
+  if (keep.keep_ms > 0 && fairlock_keep(&client, &keep) != FAIRLOCK_OK) return 1;
   if (fairlock_connect(&client) != FAIRLOCK_OK) return 1;
   if (runs && pthread_create(&runner, NULL, keep_alive, &client) != 0) return 1;
   printf("ready %lld\n", (long long)now_ns());

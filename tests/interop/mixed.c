@@ -23,6 +23,8 @@
 #define WOKEN_MS  1500 /* shorter than any poll: ours come every 2 s, theirs when the lease ends */
 #define LEASE_MS  3000 /* of holders that are killed */
 #define PATIENT_S 60
+#define KEEP_MS   2000
+#define SECOND_NS (int64_t)1000000000
 
 static struct lab lab;
 static struct driver *ours, *ours_2, *java, *java_2; /* for all tests */
@@ -521,6 +523,34 @@ static void test_killed_redisson_holder_before_redisson(void)
                            ours) > 0);
 }
 
+/* A lock of ours that is kept: a Redisson waiter recalls it, and one that tries waits for its end. */
+static void test_redisson_recalls_our_kept_lock(void)
+{
+  char options[32];
+  snprintf(options, sizeof options, "keep=%d", KEEP_MS);
+  struct driver *keeper = driver_start(&lab, OURS, lab.server.port, options);
+  int64_t most = 0;
+  for (int i = 0; i < 20; i++) {
+    CHECK(field(tell(keeper, "k kept lock"), 0) > 0);
+    CHECK(released(keeper, "k", "kept"));
+    CHECK_EQUAL(raw_number(&lab.redis, "EXISTS kept"), 1);
+    int64_t began = now_ns();
+    CHECK(field(tell(java, "j kept lock"), 0) > 0);
+    int64_t took = now_ns() - began;
+    if (took > most) most = took;
+    CHECK(released(java, "j", "kept"));
+  }
+  print_ms("kept lock of ours, recalled by Redisson, at most", most);
+  CHECK(most < KEEP_MS / 2 * (int64_t)1000000);
+  bool tried = false;
+  for (int64_t began = now_ns(); !tried && now_ns() < began + 10 * SECOND_NS;) {
+    CHECK(field(tell(keeper, "k kept lock"), 0) > 0 && released(keeper, "k", "kept"));
+    tried = field(tell(java, "j kept try"), 0) == 1;
+  }
+  CHECK(tried && released(java, "j", "kept"));
+  driver_kill(keeper);
+}
+
 const struct check_test check_tests[] = {
     {"redisson_sees_our_hold", test_redisson_sees_our_hold},
     {"we_see_redissons_hold", test_we_see_redissons_hold},
@@ -537,6 +567,7 @@ const struct check_test check_tests[] = {
     {"stopped_redisson_waiter_before_ours", test_stopped_redisson_waiter_before_ours},
     {"killed_redisson_holder_before_ours", test_killed_redisson_holder_before_ours},
     {"our_killed_holder_before_redisson", test_our_killed_holder_before_redisson},
+    {"redisson_recalls_our_kept_lock", test_redisson_recalls_our_kept_lock},
     {"killed_redisson_holder_before_redisson", test_killed_redisson_holder_before_redisson},
     {0},
 };

@@ -107,6 +107,9 @@ static void engine()
   fairlock_credentials credentials = fairlock_credentials();
   credentials.function = give_credentials;
   fairlock_engine_use_credentials(&engine, &credentials);
+  fairlock_keeper keeper = fairlock_keeper();
+  keeper.keep_ms = 1000;
+  CHECK(fairlock_engine_keep(&engine, &keeper) == FAIRLOCK_OK);
   CHECK(fairlock_slot("123456789", 9) == 12739);
   fairlock_engine_connect(&engine, 0);
   CHECK(fairlock_engine_wants(&engine, 0) == FAIRLOCK_CONNECT);
@@ -216,6 +219,9 @@ static void client(const char *service)
   fairlock_credentials credentials = fairlock_credentials();
   credentials.function = give_credentials;
   fairlock_use_credentials(&client, &credentials);
+  fairlock_keeper keeper = fairlock_keeper();
+  keeper.keep_ms = 1000;
+  CHECK(fairlock_keep(&client, &keeper) == FAIRLOCK_OK);
   CHECK(fairlock_connect(&client) == FAIRLOCK_OK);
   CHECK(connections == 1);
   CHECK(fairlock_init(&door, &client, "door") == FAIRLOCK_OK);

@@ -162,6 +162,53 @@ static void test_low_power(void)
   CHECK(nothing_left(&redis, "door:7"));
 }
 
+/*
+ * Sixteen rounds of a device on a slow line, while a host asks twice; it gets the lock each time.
+ * keep_ms 0: the device does not keep. Returns the bytes that went over the line.
+ */
+static unsigned rounds_on_a_slow_line(const char *keep_ms, unsigned *waited)
+{
+  int line[2];
+  unsigned bytes = 0;
+  const char *const arguments[] = {"-", "16", keep_ms, NULL};
+  if (!CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) == 0)) return 0;
+  pid_t bridge = bridge_start(line[0]);
+  board_start_with_line(&board, "mps2-an385", "keep", arguments, line[1]);
+  (void)close(line[0]);
+  (void)close(line[1]);
+  CHECK(board_says(&board, "round 4"));
+  CHECK_EQUAL(actor_do(&actor, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(board_says(&board, "round 10"));
+  CHECK_EQUAL(actor_do(&actor, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(board_says(&board, "line: "));
+  CHECK_EQUAL(sscanf(board.line, "line: %u bytes for 16 rounds, which waited %u", &bytes, waited), 2);
+  CHECK_EQUAL(board_ends(&board), 0);
+  CHECK_EQUAL(reap(bridge), 0);
+  CHECK(nothing_left(&redis, "door:7"));
+  return bytes;
+}
+
+/* What the board saves that keeps its lock, with the scripts known to the server. */
+static void test_keep(void)
+{
+  unsigned kept_waited = 0;
+  unsigned plain_waited = 0;
+  begin();
+  actor_start(&actor, server.port, "door:7");
+  CHECK_EQUAL(actor_do(&actor, 'a', 0, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  unsigned plain = rounds_on_a_slow_line("0", &plain_waited);
+  unsigned kept = rounds_on_a_slow_line("15000", &kept_waited);
+  printf("# 16 rounds at 9600 baud, two of them asked for by a host: %u bytes and a wait of %u ms, "
+         "%u and %u ms if it keeps\n",
+         plain, plain_waited, kept, kept_waited);
+  CHECK(plain > 16 * 500);
+  CHECK(kept < plain / 2);
+  actor_end(&actor);
+}
+
 static void run_tasks(const char *name, const char *runner)
 {
   const char *const arguments[] = {server.port_text, "50", runner, NULL};
@@ -190,6 +237,7 @@ const struct check_test check_tests[] = {
     {"qemu_superloop_over_a_serial_line", test_superloop_uart},
     {"qemu_serial_line_faults", test_serial_line_faults},
     {"qemu_low_power", test_low_power},
+    {"qemu_keep_on_a_slow_line", test_keep},
     {"qemu_tasks_share_a_client_with_runner", test_tasks_with_runner},
     {"qemu_tasks_share_a_client_without_runner", test_tasks_without_runner},
     {0},

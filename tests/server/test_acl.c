@@ -144,6 +144,29 @@ static void test_minimal(void)
   CHECK(raw_run(&redis, "ACL DELUSER minimal"));
 }
 
+/* What a program needs besides that keeps its locks. */
+static void test_keeper(void)
+{
+  static struct client client;
+  static struct fairlock_keeper keeper = {.keep_ms = 10000};
+  struct fairlock handle;
+  begin();
+  make_user("keeper", keys_rule, channels_rule, NULL);
+  CHECK(raw_run(&redis, "ACL SETUSER keeper +client|tracking +client|caching +exists"));
+  CHECK(raw_run(&redis, "ACL LOG RESET"));
+  open_client(&client, "keeper");
+  CHECK_EQUAL(fairlock_keep(&client.client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "acl"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS acl"), 1);
+  CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(&redis, "EXISTS acl"), 0);
+  CHECK_EQUAL(raw_number(&redis, "ACL LOG"), 0);
+  client_close(&client);
+  CHECK(raw_run(&redis, "ACL DELUSER keeper"));
+}
+
 /* What the rules do not name stays forbidden: other commands, other keys, other channels. */
 static void test_no_more(void)
 {
@@ -451,6 +474,7 @@ static void test_no_time(void)
 
 const struct check_test check_tests[] = {
     {"acl: a user with the minimal rules", test_minimal},
+    {"acl: a program that keeps its locks", test_keeper},
     {"acl: the minimal rules allow no more", test_no_more},
     {"acl: each rule is needed", test_each_is_needed},
     {"acl: NOPERM for a command", test_no_command},

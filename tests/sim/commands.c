@@ -520,6 +520,7 @@ static void ping(const struct call *call)
 static void flushall(const struct call *call)
 {
   store_flush(&call->redis->store);
+  tracking_flush(call->redis);
   reply_text(call->reply, VALUE_STATUS, text_of("OK"));
 }
 
@@ -579,6 +580,29 @@ static const struct command *command_named(struct text name)
   return NULL;
 }
 
+/* Whether the command has changed its key, as far as its reply shows that. */
+static bool has_changed(const struct call *call)
+{
+  const struct value *value = &call->reply->values[0];
+  bool always = text_is(call->argv[0], "rpush") || text_is(call->argv[0], "lpush") ||
+                text_is(call->argv[0], "hset") || text_is(call->argv[0], "zadd");
+  if (value->kind == VALUE_INTEGER) return always || value->integer > 0;
+  return value->kind == VALUE_TEXT;
+}
+
+/* Tells those that have the keys tracked, and has keys tracked. */
+static void track(const struct call *call, int flags)
+{
+  struct redis *redis = call->redis;
+  bool all = text_is(call->argv[0], "del") || text_is(call->argv[0], "exists");
+  if (flags & KEYLESS || call->reply->values[0].kind == VALUE_ERROR) return;
+  for (int i = 1; i < (all ? call->argc : 2); i++) {
+    if (flags & WRITES && has_changed(call)) redis_changed(redis, call->argv[i]);
+    if (flags == READS && redis->caches != NULL && !redis->scripting)
+      tracking_read(redis->caches, call->argv[i]);
+  }
+}
+
 bool command_execute(struct redis *redis, const struct text *argv, int argc, struct reply *reply)
 {
   struct call call = {redis, argv, argc, reply};
@@ -608,5 +632,6 @@ bool command_execute(struct redis *redis, const struct text *argv, int argc, str
   }
   if (command->flags & WRITES) redis->dirty = true;
   command->run(&call);
+  track(&call, command->flags);
   return true;
 }

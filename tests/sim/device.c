@@ -174,6 +174,17 @@ static void follow(struct device *device)
     world_fail(device->world, "%s does not follow", device->client_id);
 }
 
+/* Keeps its locks, for any time that is allowed. */
+static void keep(struct device *device)
+{
+  struct world *world = device->world;
+  uint32_t most = config_or(device->config.lease_ms, LEASE_MS) / 3 * 2;
+  if (world->profile.keepers == 0 || !random_chance(&world->random, world->profile.keepers)) return;
+  device->keep.keep_ms = (uint32_t)random_between(&world->random, 1, most);
+  if (fairlock_engine_keep(&device->engine, &device->keep) != FAIRLOCK_OK)
+    world_fail(world, "%s does not keep", device->client_id);
+}
+
 /* Sends what there is. The connection sometimes takes only a part, and then nothing for a while. */
 static void flush(struct device *device, uint32_t now)
 {
@@ -204,6 +215,7 @@ static void look_at(struct party *party)
   int64_t until = held > 0 ? device_when(device, party->handle.ends_at) : 0;
   check_belief(party, held > 0, until, party->handle.token);
   program_look(party);
+  check_kept(party);
 }
 
 /* A device that wants attention again and again while no time passes would drain its battery. */
@@ -390,6 +402,7 @@ void device_start(struct device *device)
     return;
   }
   if (world->profile.way != ONE_SERVER) follow(device);
+  keep(device);
   if (device_patience(device) > world->longest) world->longest = device_patience(device);
   int64_t handles = random_between(random, 1, world->profile.handles);
   for (int i = 0; i < handles; i++)

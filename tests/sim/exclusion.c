@@ -162,6 +162,10 @@ static void begin_belief(struct party *party, uint64_t token)
     lock->believers = party;
   }
   check_token_own(party, token);
+  if (party->device != NULL && token == party->belief.token) {
+    party->world->counters.taken_back++;
+    check_taken_back(party);
+  }
   party->belief.holds = true;
   party->belief.token = token;
   check_token_believed(party, token);

@@ -140,7 +140,9 @@ static void evict(struct world *world)
   struct store *store = redis_store(world->redis);
   struct key *key = store_find(store, lock->keys[which]);
   TRACE(world, "the server evicts %s", lock->text[which]);
-  if (key != NULL) store_remove(store, key);
+  if (key == NULL) return;
+  store_remove(store, key);
+  redis_changed(world->redis, lock->keys[which]);
 }
 
 static void cause(struct world *world, unsigned kind)

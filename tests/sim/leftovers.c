@@ -73,6 +73,10 @@ static void check_orphan(void *object, uint32_t stamp)
   if (party->gone || !holds || party->belief.holds || party->loss.told == lock->token) return;
   if (lock->token == lock->revived) return;
   if (party->job != JOB_IDLE && party->job != JOB_ASK) return;
+  if (party->kept.is || party->kept.ended > world->now - time_to_give_back(device)) {
+    world_later(world, time_to_give_back(device), check_orphan, party, stamp);
+    return;
+  }
   /* what is in doubt lives for longer when the engine has not heard the server's time for hours */
   int64_t since = world->now - time_to_give_back(device) - device->engine.in_doubt_ms * MS;
   if (could_not_give_back(party, since)) return;

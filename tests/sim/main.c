@@ -54,6 +54,8 @@ static void print_total(void)
   printf("# %llu fail-overs, %llu requests to a server that was no master, %llu unsynced\n",
          (unsigned long long)c->moves, (unsigned long long)c->strays,
          (unsigned long long)c->unsynced);
+  printf("# %llu times kept, %llu taken back\n", (unsigned long long)c->kept,
+         (unsigned long long)c->taken_back);
   printf("# %llu losses, %llu unknown, %llu time-outs, %llu failures, %llu forced, %llu asked\n",
          (unsigned long long)c->losses, (unsigned long long)c->unknowns,
          (unsigned long long)c->timeouts, (unsigned long long)c->failures,

@@ -48,6 +48,7 @@ void order_heard(struct party *party, struct link *link)
     party->place.latest = ++lock->queue.count;
     if (!party->place.uncertain) party->place.earliest = party->place.latest;
     enqueue(party);
+    check_recalled(lock);
   } else if (party->device != NULL && !party_alive(party)) {
     party->place.latest = ++lock->queue.count;
     order_leave(party);

@@ -147,6 +147,13 @@ static void mix_releases(struct world *world)
   else if (choice == 2 && suits) profile->other = RELEASE_KEPT;
 }
 
+/* Not by chance: all else in the world stays as it was. */
+static void choose_keepers(struct world *world)
+{
+  static const int permille[] = {0, 0, 0, 0, 0, 300, 700, 1000};
+  world->profile.keepers = permille[world->seed * 0xd1342543de82ef95U >> 61];
+}
+
 void choose_profile(struct world *world)
 {
   struct profile *profile = &world->profile;
@@ -154,6 +161,7 @@ void choose_profile(struct world *world)
   bool suits = profile->devices <= 30 && profile->hold < HOUR;
   if (suits && random_chance(&world->random, 300)) add_server(profile, &world->random);
   mix_releases(world);
+  choose_keepers(world);
 }
 
 /* The worlds of the hunt */
@@ -326,4 +334,5 @@ void choose_hunt(struct world *world)
   profile->think = one_of(&world->random, 50 * MS, SECOND, 20 * SECOND);
   hunts[world->seed % count](profile, &world->random);
   mix_releases(world);
+  choose_keepers(world);
 }

@@ -202,7 +202,8 @@ static void released(struct party *party, int result)
     next_step(party, JOB_HOLD, hold_time(world));
     return;
   }
-  check_release(party, result);
+  if (result == FAIRLOCK_OK && kept_now(party)) party->kept.token = party->repetition.releasing;
+  else check_release(party, result);
   rest(party);
 }
 

@@ -14,6 +14,7 @@
  *   peers.c       Redisson's waiters and ours share a queue, and drop nobody
  *   progress.c    whoever asks gets a result, and a free lock its next holder
  *   leftovers.c   nothing is left behind
+ *   kept.c        a lock that is kept is nobody's: whoever waits gets it
  *
  *   observe.c     what the server's memory shows, and the excuses that concern all promises
  *   checks.c      asks all of them, after each script
@@ -285,6 +286,20 @@ void check_gone_holds(const struct party *party);
 void check_wanted(struct party *party, uint64_t token); /* or given back in time */
 void check_subscriptions(struct world *world);
 void check_nothing_left(struct world *world, bool swept);
+
+/* kept.c */
+
+struct kept {
+  bool is;        /* when it was last looked at */
+  int64_t ended;  /* when it was seen not to be any more */
+  uint64_t token; /* of the last hold that was kept: one may believe in it again */
+};
+
+bool kept_now(const struct party *party);
+bool kept_hold(const struct party *party, uint64_t token);
+void check_kept(struct party *party);
+void check_taken_back(const struct party *party);
+void check_recalled(struct lock *lock); /* somebody has queued for it */
 
 /* checks.c */
 

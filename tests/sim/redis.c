@@ -101,6 +101,19 @@ void send_reply(struct redis_client *client, const struct reply *reply)
 
 /* Subscriptions */
 
+void send_push(struct redis_client *client, const void *data, size_t size)
+{
+  struct redis *redis = client->redis;
+  if (client != redis->asking) {
+    redis->host.output(redis->host.context, client, data, size);
+    return;
+  }
+  redis->later = realloc(redis->later, redis->later_size + size);
+  if (redis->later == NULL) abort();
+  memcpy(redis->later + redis->later_size, data, size);
+  redis->later_size += size;
+}
+
 static void push(struct redis_client *client, const char *kind, struct text channel,
                  const struct text *message, int64_t count)
 {
@@ -114,14 +127,8 @@ static void push(struct redis_client *client, const char *kind, struct text chan
   if (message != NULL) resp_write_bulk(&writer, message->data, message->size);
   else resp_write_header(&writer, RESP_INTEGER, count);
   if (writer.total > sizeof buffer) abort();
-  if (message == NULL || client != redis->asking) {
-    redis->host.output(redis->host.context, client, buffer, writer.used);
-    return;
-  }
-  redis->later = realloc(redis->later, redis->later_size + writer.used);
-  if (redis->later == NULL) abort();
-  memcpy(redis->later + redis->later_size, buffer, writer.used);
-  redis->later_size += writer.used;
+  if (message == NULL) redis->host.output(redis->host.context, client, buffer, writer.used);
+  else send_push(client, buffer, writer.used);
 }
 
 static int64_t subscription(const struct redis_client *client, struct text name, bool shard)
@@ -293,6 +300,8 @@ void redis_execute(struct redis_client *client, const struct text *argv, int arg
   reply_clear(reply);
   refresh(redis);
   redis->scripting = false;
+  redis->caches = client->caches ? client : NULL;
+  client->caches = false;
   bool evaluates = text_is(argv[0], "EVALSHA") || text_is(argv[0], "EVAL");
   if (redis->refusal != NULL && (evaluates || (redis->refuses_all && !text_is(argv[0], "HELLO")))) {
     reply_error(reply, redis->refusal);
@@ -306,7 +315,8 @@ void redis_execute(struct redis_client *client, const struct text *argv, int arg
     hello(client, argv, argc, reply);
   } else if (text_is(argv[0], "SELECT") || text_is(argv[0], "AUTH")) {
     reply_text(reply, VALUE_STATUS, text_of("OK"));
-  } else if (!subscribe(client, argv, argc) && !command_execute(redis, argv, argc, reply)) {
+  } else if (!tracking_execute(client, argv, argc, reply) && !subscribe(client, argv, argc) &&
+             !command_execute(redis, argv, argc, reply)) {
     reply_error(reply, "ERR unknown command");
   }
 }
@@ -407,6 +417,7 @@ void redis_free(struct redis *redis)
     }
     dict_free(all);
   }
+  tracking_free(redis);
   reply_free(&redis->inner);
   free(redis->later);
   free(redis);
@@ -481,6 +492,7 @@ void redis_disconnect(struct redis_client *client)
   while (client->subscribed > 0)
     part(client, client->channels[0].channel, client->channels[0].shard);
   role_forget(client);
+  tracking_forget(client);
   free(client->channels);
   free(client->pending);
   free(client);

@@ -63,6 +63,9 @@ struct redis_client {
   bool blocked;   /* in WAIT, ... */
   int64_t until;  /* ... till then; microseconds of the server's clock */
   struct redis_client *next_blocked;
+  bool tracks, caches; /* CLIENT TRACKING; CLIENT CACHING, for the next command */
+  struct dict tracked;
+  struct redis_client *next_tracking;
 };
 
 /* What a script was called with, and what it said. */
@@ -120,6 +123,9 @@ void redis_set_refusal(struct redis *redis, const char *error, bool all);
  * one that has moved.
  */
 void redis_set_migrating(struct redis *redis, bool migrating);
+
+/* The key was changed from outside: those that have it tracked are told. */
+void redis_changed(struct redis *redis, struct text key);
 
 /* Scripts with four keys, as ours have, may not run this command; NULL ends that. */
 void redis_set_denied(struct redis *redis, const char *command);

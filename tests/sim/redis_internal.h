@@ -38,6 +38,9 @@ struct redis {
   const char *master;    /* host, of whoever is it */
   uint64_t acknowledged; /* by the replica */
   struct redis_client *blocked;
+  struct dict tracked; /* key -> who is told when it changes */
+  struct redis_client *tracking;
+  struct redis_client *caches; /* whose command reads what it wants to have tracked */
 };
 
 void reply_clear(struct reply *reply);
@@ -59,6 +62,17 @@ void send_reply(struct redis_client *client, const struct reply *reply);
 bool role_execute(struct redis_client *client, const struct text *argv, int argc,
                   struct reply *reply);
 void role_forget(struct redis_client *client);
+
+/* A push; to the client that asks, after its reply if the server does so. */
+void send_push(struct redis_client *client, const void *data, size_t size);
+
+/* tracking.c: CLIENT TRACKING and CACHING. False: it is not such a command. */
+bool tracking_execute(struct redis_client *client, const struct text *argv, int argc,
+                      struct reply *reply);
+void tracking_read(struct redis_client *client, struct text key);
+void tracking_flush(struct redis *redis);
+void tracking_forget(struct redis_client *client);
+void tracking_free(struct redis *redis);
 
 /* script.c */
 void script_open(struct redis *redis);

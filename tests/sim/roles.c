@@ -123,6 +123,8 @@ bool role_execute(struct redis_client *client, const struct text *argv, int argc
     wait_for(client, argv, argc, reply);
   } else if (evaluates && moved && argc > 3) {
     send_elsewhere(redis, argv[3], reply);
+  } else if (text_is(argv[0], "EXISTS") && moved && argc > 1) {
+    send_elsewhere(redis, argv[1], reply);
   } else if (text_is(argv[0], "ROLE")) {
     /* the two servers replicate each other from the beginning */
     reply_add(reply, VALUE_ARRAY, 3);

@@ -32,7 +32,7 @@ $(DIFFERENTIAL): $(DIFFERENTIAL).o $(BUILD)/tests/server/dialect.o $(SIM_PARTS) 
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 # The sweep uses port/single, and the client layer is compiled for that.
-SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client sweep_threads store redis roles commands script sha1)
+SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client sweep_threads store redis roles commands tracking script sha1)
 $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client sweep_threads): INCLUDES := -Iresp -Iport -Iport/single -Ilock
 
 $(BUILD)/tests/sim/sweep_client.o: lock/client.c

@@ -1,7 +1,7 @@
 /*
  * The small Redis of the simulator against the real one: random commands, conversions between Lua
  * and replies, and random sequences of the lock's own scripts and Redisson's, with the contents of
- * all keys compared after each step.
+ * all keys, and what a client is told that has the queue tracked, compared after each step.
  *
  * Both get the same commands, in the same millisecond or nearly so. The scripts take the time from
  * their last two arguments, and what is left of a lease is rounded, so that nothing depends on how
@@ -17,6 +17,7 @@
 #include "support/server.h"
 #include "world.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@
 
 static struct {
   struct server server;
-  int commands, listener; /* connections */
+  int commands, listener, tracker; /* connections */
 } real;
 
 static bool start_server(void)
@@ -38,15 +39,18 @@ static bool start_server(void)
   server_start(&real.server, NULL);
   real.commands = dial(real.server.port);
   real.listener = dial(real.server.port);
-  return real.commands >= 0 && real.listener >= 0;
+  real.tracker = dial(real.server.port);
+  return real.commands >= 0 && real.listener >= 0 && real.tracker >= 0;
 }
 
 /* The small one */
 
 static struct redis *mini;
-static struct redis_client *mini_commands, *mini_listener;
+static struct redis_client *mini_commands, *mini_listener, *mini_tracker;
 static char told[BUFFER]; /* what the listener was sent */
 static size_t told_size;
+static char tracked[BUFFER]; /* what the tracker was sent */
+static size_t tracked_size;
 
 static int64_t wall_micros(void *context)
 {
@@ -59,6 +63,10 @@ static int64_t wall_micros(void *context)
 static void on_output(void *context, struct redis_client *to, const void *data, size_t size)
 {
   (void)context;
+  if (to == mini_tracker && tracked_size + size <= sizeof tracked) {
+    memcpy(tracked + tracked_size, data, size);
+    tracked_size += size;
+  }
   if (to != mini_listener || told_size + size > sizeof told) return;
   memcpy(told + told_size, data, size);
   told_size += size;
@@ -72,6 +80,7 @@ static bool start(void)
   mini = redis_new(&host);
   mini_commands = redis_connect(mini, NULL);
   mini_listener = redis_connect(mini, NULL);
+  mini_tracker = redis_connect(mini, NULL);
   return true;
 }
 
@@ -569,6 +578,62 @@ static bool same_messages(void)
   return listen_to(0, play.listens[0]);
 }
 
+/* Tells both trackers, as bytes, so that all they are sent is in the order in which it is. */
+static bool tell_tracker(const char *words)
+{
+  char text[200];
+  struct text argv[8];
+  int argc = 0;
+  uint8_t bytes[400];
+  struct resp_writer writer;
+  snprintf(text, sizeof text, "%s", words);
+  for (char *word = strtok(text, " "); word != NULL; word = strtok(NULL, " "))
+    argv[argc++] = text_of(word);
+  resp_writer_init(&writer, bytes, sizeof bytes, 0);
+  resp_write_header(&writer, RESP_ARRAY, argc);
+  for (int i = 0; i < argc; i++)
+    resp_write_bulk(&writer, argv[i].data, argv[i].size);
+  return redis_receive(mini_tracker, bytes, writer.used) && real_send(real.tracker, argv, argc);
+}
+
+/* Both trackers were sent the same since the last time. A PING marks the end. */
+static bool same_tracked(void)
+{
+  static char got[BUFFER];
+  size_t end = 0;
+  if (!tell_tracker("PING")) return CHECK("no tracker" == NULL);
+  while (end < tracked_size) {
+    ssize_t size = read(real.tracker, got + end, tracked_size - end);
+    if (size <= 0) return CHECK("the tracker is gone" == NULL);
+    end += (size_t)size;
+  }
+  bool equal = memcmp(got, tracked, tracked_size) == 0;
+  if (!equal) printf("# small:\n%.*s# real:\n%.*s", (int)end, tracked, (int)end, got);
+  tracked_size = 0;
+  return CHECK(equal);
+}
+
+/* The queue is tracked from now on, in some cases. */
+static bool track(void)
+{
+  if (!random_chance(&random_state, 300)) return true;
+  return tell_tracker("CLIENT CACHING YES") && tell_tracker("EXISTS redisson_lock_queue:{L}");
+}
+
+/* What HELLO says depends on the server. */
+static bool begin_tracking(void)
+{
+  char got[4096];
+  if (mini_tracker->tracks) return true;
+  if (!tell_tracker("HELLO 3")) return false;
+  struct pollfd poll_fd = {.fd = real.tracker, .events = POLLIN};
+  do {
+    if (read(real.tracker, got, sizeof got) <= 0) return false;
+  } while (poll(&poll_fd, 1, 100) > 0);
+  tracked_size = 0;
+  return tell_tracker("CLIENT TRACKING ON OPTIN") && same_tracked();
+}
+
 static bool run_script(int script, const char *const *arguments, bool ours_too)
 {
   char seconds[24];
@@ -666,7 +731,7 @@ static void test_scripts(void)
 {
   struct random *random = &random_state;
   struct text keys[4];
-  if (!start()) return;
+  if (!start() || !CHECK(begin_tracking())) return;
   load_sources();
   for (int i = 0; i < 4; i++)
     keys[i] = text_of(key_names[i]);
@@ -679,7 +744,8 @@ static void test_scripts(void)
     }
     for (int j = 0; j < 50; j++) {
       play.micros += random_around(random, random_chance(random, 100) ? 4000000 : 100000);
-      if (!random_step() || !same_contents(keys, 4) || !same_messages()) return;
+      if (!track() || !random_step() || !same_contents(keys, 4) || !same_messages()) return;
+      if (!same_tracked()) return;
     }
   }
 }

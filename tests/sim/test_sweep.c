@@ -139,6 +139,7 @@ struct late {
 static struct wire wire, other_wire;
 static struct fairlock_client client, other_client;
 static struct fairlock door, other_door;
+static struct fairlock_keeper keeper;
 
 /* What the client believes, the server must cover. */
 static void look(void)
@@ -365,6 +366,27 @@ static void other_releases(void *object)
   (void)fairlock_release(&other_door); /* LOST, when it was forced */
 }
 
+static bool other_waits;
+
+static void other_goes_on(void *object)
+{
+  (void)fairlock_poll(&other_client, 0);
+  if (fairlock_result(&other_door) == FAIRLOCK_PENDING) {
+    plan(world.now + 20, other_goes_on, object);
+    return;
+  }
+  other_waits = false;
+  if (fairlock_result(&other_door) != FAIRLOCK_OK || fairlock_release(&other_door) != FAIRLOCK_OK)
+    fail("the other client cannot wait");
+}
+
+static void other_comes(void)
+{
+  other_waits = true;
+  (void)fairlock_start_acquire(&other_door, FAIRLOCK_FOREVER, 60000);
+  plan(world.now, other_goes_on, NULL);
+}
+
 /* Told when an operation has ended that no call waits for. */
 static void on_ended(struct fairlock *handle, int status, void *context)
 {
@@ -452,6 +474,21 @@ static bool renew(void)
   return released();
 }
 
+/* Pairs that may cost nothing, and one who waits in between. */
+static bool keep(void)
+{
+  for (int i = 0; i < 6; i++) {
+    if (!acquired(FAIRLOCK_FOREVER)) return false;
+    pass_all(world.now + 40);
+    if (!released()) return false;
+    if (i == 2) other_comes();
+    int64_t end = world.now + 1500;
+    while (world.now < end || other_waits)
+      (void)fairlock_poll(&client, 50);
+  }
+  return true;
+}
+
 static int finish(void)
 {
   while (fairlock_result(&door) == FAIRLOCK_PENDING)
@@ -525,6 +562,7 @@ static const struct scenario {
     {"time-out", time_out, 10000},
     {"inspect", inspect, 12000},
     {"force", force, 12000},
+    {"keep", keep, 60000},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
@@ -540,7 +578,7 @@ static void set_up_client(struct fairlock_client *which, struct wire *on, struct
   if (fairlock_init(handle, which, LOCK) != FAIRLOCK_OK) abort();
 }
 
-static void set_up(void)
+static void set_up(bool keeps)
 {
   static uint8_t buffers[4][512];
   static const struct fairlock_config config = {.receive_buffer = buffers[0],
@@ -564,6 +602,8 @@ static void set_up(void)
   world.broken = false;
   world.redis = redis_new(&host);
   set_up_client(&client, &wire, &door, &config);
+  keeper.keep_ms = 4000;
+  if (keeps && fairlock_keep(&client, &keeper) != FAIRLOCK_OK) abort();
   set_up_client(&other_client, &other_wire, &other_door, &other_config);
   wire.faulty = true;
 }
@@ -597,7 +637,7 @@ static void check_end(void)
 static int run(int scenario, int limit_factor)
 {
   const struct scenario *of = &scenarios[scenario];
-  set_up();
+  set_up(of->run == keep);
   bool good = of->run();
   int operations = world.operation;
   int64_t took = world.now;

@@ -14,10 +14,11 @@ void check_token_given(const struct party *party, uint64_t token)
   lock->tokens.given = token;
 }
 
-/* A handle's tokens rise in every world. */
+/* A handle's tokens rise in every world, but for a hold that was kept and is taken back. */
 void check_token_own(const struct party *party, uint64_t token)
 {
   if (party->device == NULL || token > party->belief.token) return;
+  if (token == party->belief.token && kept_hold(party, token)) return;
   world_fail(party->world, "%s believes in token %llu of %s after %llu of its own", party->id,
              (unsigned long long)token, party->lock->text[0],
              (unsigned long long)party->belief.token);
@@ -34,6 +35,7 @@ void check_token_believed(struct party *party, uint64_t token)
 {
   struct lock *lock = party->lock;
   if (party->device == NULL || belief_excused(party) || brought_back(party, token)) return;
+  if (token == lock->tokens.believed && kept_hold(party, token)) return;
   if (token <= lock->tokens.believed) {
     world_fail(party->world, "%s believes in token %llu of %s after %llu", party->id,
                (unsigned long long)token, lock->text[0], (unsigned long long)lock->tokens.believed);

@@ -113,7 +113,8 @@ struct profile {
   int patient; /* permille of devices with a waiter timeout of their own */
   /* permille of devices with the shortest waiter timeout, and a longer response timeout */
   int tolerant;
-  int alike; /* permille of devices whose client_id is a copy, or none */
+  int keepers; /* permille of devices that keep their locks */
+  int alike;   /* permille of devices whose client_id is a copy, or none */
   enum release other;
   enum way way;
   int64_t move_every;   /* mean; of fail-overs */
@@ -206,6 +207,7 @@ struct party {
   struct peer peer;
   struct progress progress;
   struct left left;
+  struct kept kept;
 
   /* The program. */
   struct fairlock handle;
@@ -246,6 +248,7 @@ struct device {
   struct link *link;
   bool connecting;
   struct fairlock_topology topology;
+  struct fairlock_keeper keep;
   char address[16];
   int seed, target; /* the last seed, and where the next connection goes */
   int cut_from;     /* the node that it cannot reach; -1: none */
@@ -267,7 +270,7 @@ struct redisson;
 
 struct counters {
   uint64_t grants, waits, scripts, losses, unknowns, timeouts, failures, faults, connects,
-      redisson_grants, forced, waiting_us, moves, unsynced, strays, asked;
+      redisson_grants, forced, waiting_us, moves, unsynced, strays, asked, kept, taken_back;
 };
 
 struct world {

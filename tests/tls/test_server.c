@@ -315,6 +315,45 @@ static void test_fork(void)
     fork_beside(versions[i]);
 }
 
+/* A kept lock costs nothing, and one who waits, without TLS, recalls it: a push is read at once. */
+static void keep_by(const char *protocol)
+{
+  static struct safe safe;
+  struct fairlock_keeper keeper = {.keep_ms = 20000};
+  struct fairlock door;
+  struct actor actor;
+  pthread_t servant;
+  serve_with("server", protocol, "no");
+  safe_open(&safe, &config);
+  CHECK_EQUAL(fairlock_keep(&safe.client.client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&door, &safe.client.client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(pthread_create(&servant, NULL, runs, &safe.client.client), 0);
+  actor_start(&actor, server.port, "door");
+  for (uint32_t round = 1; round <= 3; round++) {
+    uint32_t before = fairlock_read_counters(&safe.client.client).requests;
+    for (int i = 0; i < 100; i++) {
+      CHECK_EQUAL(fairlock_acquire(&door, 10000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+      CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
+    }
+    CHECK(fairlock_read_counters(&safe.client.client).requests - before < 10);
+    CHECK_EQUAL(actor_do(&actor, 'a', 10000, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
+    CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  }
+  actor_end(&actor);
+  CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
+  fairlock_stop(&safe.client.client);
+  CHECK_EQUAL(pthread_join(servant, NULL), 0);
+  safe_close(&safe);
+  CHECK(nothing_left(&redis, "door"));
+}
+
+static void test_keep(void)
+{
+  start();
+  for (int i = 0; i < VERSIONS; i++)
+    keep_by(versions[i]);
+}
+
 const struct check_test check_tests[] = {
     {"tls: locks", test_locks},
     {"tls: an old version is refused", test_old_version},
@@ -326,6 +365,7 @@ const struct check_test check_tests[] = {
     {"tls: sessions are resumed", test_resumption},
     {"tls: the certificate changes", test_certificate_changes},
     {"tls: many tasks", test_many_tasks},
+    {"tls: a lock that is kept", test_keep},
     {"tls: fork", test_fork},
     {"tls: fork, and use the transport", test_fork_and_use},
     {0}};

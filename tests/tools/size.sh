@@ -63,6 +63,7 @@ row "blocking and polling functions" "$client"
 row "inspection, if it is used" $((inspect + inspect_text))
 row "breaking, if it is used" $(($(text break) + break_text))
 row "servers that move, if they are followed" "$(text topology)" 1228
+row "locks that are kept, if they are" "$(text keep)"
 row "a log, if it is kept" "$(text events)"
 row "statuses in words, if they are used" "$words"
 row "data and bss of the library" "$(data)" 0
@@ -76,6 +77,7 @@ void port_idle(uint32_t ms) { (void)ms; }
 const struct fairlock_config *volatile config;
 const struct port_transport *volatile transport;
 struct fairlock_topology *volatile topology;
+struct fairlock_keeper *volatile keeper;
 const char *volatile name;
 volatile uint32_t number;
 void _start(void);
@@ -119,6 +121,7 @@ echo "linked programs, bytes of text: the library, and what of the C library it 
 program "a superloop: start, poll, release" 10240 9216 "$loop" "$@"
 program "try and release alone" '' '' 'fairlock_try_acquire(&door, number) + fairlock_release(&door)' "$@"
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
+program "the superloop, keeping its lock" '' '' "fairlock_keep(&client, keeper) + $loop" "$@"
 ;;
 esac
 

@@ -70,6 +70,13 @@ static void call_follow(void)
   else (void)fairlock_follow(&good, NULL);
 }
 
+static void call_keep(void)
+{
+  static struct fairlock_keeper keeper = {.keep_ms = 1000};
+  if (client != NULL) (void)fairlock_keep(client, &keeper);
+  else (void)fairlock_keep(&good, NULL);
+}
+
 static void ignore_event(enum fairlock_log_event event, int status, const char *text, void *context)
 {
   (void)event;
@@ -264,6 +271,7 @@ static const struct {
 } calls[] = {CALL(client_init),
              CALL(client_deinit),
              CALL(follow),
+             CALL(keep),
              CALL(keep_log),
              CALL(use_credentials),
              CALL(connect),

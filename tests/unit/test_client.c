@@ -243,6 +243,8 @@ static void test_follow(void)
   static char address[22];
   set_up();
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+  set_up();
   topology.service = "doors";
   topology.address = address;
   topology.address_size = sizeof address;
@@ -251,6 +253,34 @@ static void test_follow(void)
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_OK);
   CHECK(aimed_at == NULL); /* the first seed */
   transport.aim = NULL;
+  fairlock_client_deinit(&client);
+}
+
+/* Without blocking, what costs nothing is over when the call that begins it has returned. */
+static void test_keep(void)
+{
+  static struct fairlock_keeper keeper = {.keep_ms = 10000};
+  set_up();
+  CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  fairlock_poll(&client, 0);
+  says = "+OK\r\n+OK\r\n:0\r\n*3\r\n:1\r\n:5\r\n:1000\r\n";
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+  size_t before = sent;
+  for (int i = 0; i < 100; i++) {
+    CHECK_EQUAL(fairlock_start_release(&handle), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_token(&handle), 0);
+    CHECK_EQUAL(fairlock_start_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+    fairlock_poll(&client, 0); /* receives, if nobody has for a while */
+    CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_token(&handle), 5);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  }
+  CHECK_EQUAL(sent, before);
   fairlock_client_deinit(&client);
 }
 
@@ -696,6 +726,7 @@ static void test_forked(void)
 {
   static struct fairlock other;
   static struct fairlock_topology topology;
+  static struct fairlock_keeper keeper = {.keep_ms = 1000};
   char text[FAIRLOCK_ERROR_SIZE + FAIRLOCK_HOLDER_ID_SIZE];
   set_up();
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
@@ -726,6 +757,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_take_over(&handle), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_ask(&client, "door", 4, 0), FAIRLOCK_FORKED);
@@ -758,6 +790,7 @@ const struct check_test check_tests[] = {
     {"credentials: none at present", test_no_credentials},
     {"client forked", test_forked},
     {"client follow", test_follow},
+    {"client keep", test_keep},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},
     {"client lease is over", test_lease_is_over},

@@ -193,12 +193,16 @@ static void test_follow_refuses(void)
   topology.replicas_ms = 1000;
   topology.replicas = UINT32_MAX;
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds),
+              FAIRLOCK_INVALID); /* twice */
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   topology.service = "doors";
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL), FAIRLOCK_INVALID);
   topology.address_size = 1;
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
   topology.address_size = 2;
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   topology.cluster = true;
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
   topology.cluster = false;

@@ -1,0 +1,281 @@
+/*
+ * Locks that stay ours while nobody else wants them: what was released is kept, and acquired again
+ * without a byte, until somebody queues for it.
+ *
+ * A release that is put off. The last release of a hold is told to the caller as done, and its
+ * request waits: the handle is RELEASING, and sends when the keep ends. An acquire before that takes
+ * the hold back, with its token. Both are answered here, when their requests would be written: this
+ * file stands between the engine and the connection, through struct fairlock_router as topology.c
+ * does, and around that.
+ *
+ * The server tells. It tracks the key of the queue (CLIENT TRACKING ON OPTIN), and pushes
+ * "invalidate" when the key changes: whoever waits has put itself into the queue. The arming, CLIENT
+ * CACHING and EXISTS in front of a request, asks for that, and finds out whether somebody waits
+ * already. A push does not say what has changed; it ends the keep, and the release is sent. A queue
+ * stays armed until there is a push, or the connection ends.
+ *
+ * Time. Nobody who only tries is seen in the queue, so the keep ends keep_ms after what began or
+ * confirmed the hold was sent. That is at most two thirds of the lease, so a third of it is left
+ * whenever a hold is taken back. Only renewed holds are kept: theirs is the configured lease.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+/*
+ * When nobody has received for this long, and nobody is about to, what has arrived is read before a
+ * hold is taken back: the program may do nothing but acquire and release.
+ */
+#define LOOK_MS 100U
+
+/* What the server says of tracking. */
+enum { NOT_ASKED, TRACKS, REFUSES };
+
+static struct fairlock_keeper *keep_of(const struct fairlock *handle)
+{
+  return handle->engine->topology->keep;
+}
+
+/* The keep of the hold has not ended. */
+static bool in_time(const struct fairlock *handle)
+{
+  return handle->engine->now - handle->kept_since < keep_of(handle)->keep_ms;
+}
+
+/* The lock may be ours without the server's being asked. */
+static bool may_keep(const struct fairlock *handle)
+{
+  return handle->keep & ARMED && handle->flags & RENEWS && in_time(handle);
+}
+
+/* The operation has ended without the server. */
+static void tell(const struct fairlock *handle)
+{
+  const struct fairlock_keeper *keep = keep_of(handle);
+  if (keep->answered != NULL) keep->answered(keep->context);
+}
+
+/* Answers a release here. False: it has to be sent; perhaps it was put off before. */
+static bool put_off(struct fairlock *handle)
+{
+  bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
+  if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(handle)) return false;
+  fairlock_pipeline_withdraw(handle);
+  handle->keep |= KEPT;
+  fairlock_put_off(handle, handle->kept_since + keep_of(handle)->keep_ms);
+  tell(handle);
+  return true;
+}
+
+/* What has arrived has to be read first. */
+static bool unread(const struct fairlock_engine *engine, const struct fairlock_keeper *keep)
+{
+  if (keep->serviced != NULL && *keep->serviced) return false;
+  return engine->now - engine->drained_at >= LOOK_MS && engine->now - keep->looked_at >= LOOK_MS;
+}
+
+/* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
+static bool take_back(struct fairlock *handle)
+{
+  struct fairlock_keeper *keep = keep_of(handle);
+  uint32_t now = handle->engine->now;
+  bool kept = handle->keep & KEPT && handle->flags & OWED;
+  if (!kept || !may_keep(handle)) return false;
+  fairlock_pipeline_withdraw(handle);
+  if (unread(handle->engine, keep)) {
+    keep->looked_at = now;
+    fairlock_send_at(handle, now + 1); /* with 0, the caller would not receive */
+    return true;
+  }
+  handle->keep &= (uint8_t)~KEPT;
+  fairlock_take_back(handle, handle->kept_since);
+  tell(handle);
+  return true;
+}
+
+/* Puts an arming in front of the request. */
+static void arm(struct fairlock *handle)
+{
+  struct fairlock_keeper *keep = keep_of(handle);
+  keep->asks = keep->tracking == NOT_ASKED;
+  keep->tracking = TRACKS;
+  keep->arms = true;
+  keep->arming = true;
+  handle->keep |= ARMING;
+  keep->arm_sequence = fairlock_pipeline_put_before(handle, keep->asks ? 3 : 2);
+}
+
+/*
+ * The request begins to be written. True: it was answered here. A hold counts from the first acquire
+ * that is unanswered; one that was handed over, from its confirmation.
+ */
+static bool answers(struct fairlock *handle)
+{
+  struct fairlock_request *request = &handle->engine->request;
+  struct fairlock_keeper *keep = keep_of(handle);
+  bool releases = request->kind == KIND_RELEASE;
+  bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
+  bool confirms = request->kind == KIND_KEEP && handle->flags & UNCONFIRMED;
+  keep->arms = false;
+  /* renewals may go on for so long that our clock goes round */
+  if (!in_time(handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
+  if (releases ? put_off(handle) : acquires && take_back(handle)) return true;
+  if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
+  if (request->kind != KIND_KEEP) handle->keep &= (uint8_t)~KEPT;
+  if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
+  bool useful = acquires || (handle->phase == HELD && in_time(handle));
+  if (!useful || !(handle->flags & RENEWS) || handle->keep & ARMED) return false;
+  if (!keep->arming && keep->tracking != REFUSES) arm(handle);
+  return false;
+}
+
+static void write_client(struct resp_writer *writer, const char *command, const char *value,
+                         const char *mode)
+{
+  fairlock_write_command(writer, "CLIENT", mode != NULL ? 4 : 3);
+  fairlock_write_text(writer, command);
+  fairlock_write_text(writer, value);
+  if (mode != NULL) fairlock_write_text(writer, mode);
+}
+
+static void write_arming(struct resp_writer *writer, const struct fairlock *handle, bool asks)
+{
+  if (asks) write_client(writer, "TRACKING", "ON", "OPTIN");
+  write_client(writer, "CACHING", "YES", NULL);
+  fairlock_write_command(writer, "EXISTS", 2);
+  fairlock_write_queue(writer, handle);
+}
+
+static void write_after_arming(struct fairlock_engine *engine, struct resp_writer *writer)
+{
+  const struct fairlock_keeper *keep = engine->topology->keep;
+  struct fairlock *handle = engine->request.handle;
+  if (handle != NULL) {
+    if (engine->request_done == 0 && answers(handle)) return;
+    if (keep->arms) write_arming(writer, handle, keep->asks);
+  }
+  if (keep->inner != NULL) keep->inner->write_output(engine, writer);
+  else fairlock_write_output(engine, writer);
+}
+
+/* What the server says */
+
+/* Nobody knows any more whether somebody waits. A lock that is kept is released for real. */
+static void recall(struct fairlock *handle)
+{
+  handle->keep &= (uint8_t)~ARMED;
+  if (handle->keep & KEPT && handle->phase == RELEASING) handle->sends_at = handle->engine->now;
+}
+
+/* The key is that of the queue of the handle's lock: what comes before the name, perhaps a brace. */
+static bool is_queue(const struct fairlock *handle, const struct resp_event *event)
+{
+  size_t start = sizeof "redisson_lock_queue:" - 1;
+  if (event->size == start + handle->name_size + 2) start++;
+  else if (event->size != start + handle->name_size) return false;
+  return memcmp(event->data + start, handle->name, handle->name_size) == 0;
+}
+
+/*
+ * invalidate, and an array of keys, or null for all keys. One that was cut may be any. A message to
+ * whoever holds a lock that is kept asks for its release.
+ */
+static void on_push(struct fairlock_engine *engine, const struct resp_event *event)
+{
+  struct fairlock_keeper *keep = engine->topology->keep;
+  bool all = event->type == RESP_NULL || event->cut;
+  struct fairlock *addressee = engine->addressee;
+  if (engine->element == 2 && addressee != NULL && addressee->keep & KEPT) {
+    recall(addressee);
+    fairlock_reschedule_all(engine);
+  }
+  if (event->depth == 1 && engine->element == 0)
+    keep->invalidates = fairlock_begins(event, "invalidate");
+  else if (keep->invalidates && (all || event->depth == 2)) {
+    struct fairlock *handle = engine->first;
+    for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
+      if (handle->keep & ARMED && (all || is_queue(handle, event))) recall(handle);
+    }
+    fairlock_reschedule_all(engine);
+  }
+}
+
+/* The handle that arms, if it is still there, is armed, or is not. */
+static void end_arming(struct fairlock_engine *engine, bool armed)
+{
+  struct fairlock *handle = engine->first;
+  for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
+    if (handle->keep & ARMING) handle->keep ^= armed ? ARMING | ARMED : ARMING;
+  }
+  engine->topology->keep->arming = false;
+}
+
+/*
+ * An answer to the arming, after which so many follow: OK to CLIENT TRACKING and CACHING, then
+ * whether the queue exists. What is refused for good is not asked for again on this connection, and
+ * the log is told once.
+ */
+static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *event,
+                             unsigned follow)
+{
+  struct fairlock_keeper *keep = engine->topology->keep;
+  bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
+  fairlock_pipeline_count(engine);
+  if (error) {
+    bool told = keep->tracking == REFUSES;
+    if (follow > 0 || fairlock_begins(event, "NOPERM")) keep->tracking = REFUSES;
+    if (told) event->type = RESP_NULL;
+  } else if (event->type != (follow > 0 ? RESP_SIMPLE_STRING : RESP_INTEGER)) {
+    fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
+  }
+  if (follow > 0) return;
+  end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
+}
+
+/* Looks at an event before the topology and the engine do. True: they must not see it. */
+static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
+{
+  const struct fairlock_keeper *keep = engine->topology->keep;
+  unsigned follow = (uint16_t)(keep->arm_sequence - engine->last_received - 1);
+  if (engine->value_type == RESP_PUSH) {
+    on_push(engine, event);
+  } else if (keep->arming && follow < (keep->asks ? 3U : 2U)) {
+    on_arming_answer(engine, event, follow);
+    return true;
+  }
+  return keep->inner != NULL && keep->inner->event(engine, event);
+}
+
+/* The connection is closed: nobody tells of anything any more. */
+static bool keep_closed(struct fairlock_engine *engine)
+{
+  struct fairlock_keeper *keep = engine->topology->keep;
+  struct fairlock *handle = engine->first;
+  for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
+    recall(handle);
+    handle->keep = 0;
+  }
+  keep->arming = false;
+  keep->tracking = NOT_ASKED;
+  return keep->inner != NULL && keep->inner->closed(engine);
+}
+
+static const struct fairlock_router keeper = {keep_event, write_after_arming, keep_closed};
+
+int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep)
+{
+  uint32_t lease_ms = config_or(engine->config->lease_ms, LEASE_MS);
+  uint32_t keep_ms = keep->keep_ms;
+  if (keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* or 0 */
+  if (engine->topology != NULL && engine->topology->router == &keeper) return FAIRLOCK_INVALID;
+  memset(keep, 0, sizeof *keep);
+  keep->keep_ms = keep_ms;
+  keep->looked_at = engine->now - LOOK_MS;
+  if (engine->topology == NULL) engine->topology = &keep->fixed;
+  keep->inner = engine->topology->router;
+  engine->topology->router = &keeper;
+  engine->topology->keep = keep;
+  /* the filter of credentials asks the topology's router */
+  if (engine->credentials == NULL) engine->filter = keep_event;
+  return FAIRLOCK_OK;
+}

@@ -1,0 +1,454 @@
+/*
+ * Locks that are kept (fairlock_keep()): pairs of an acquire and a release that cost nothing, and
+ * all that ends a keep, on a real server, which tracks the queue. A time that is checked is a bound
+ * that a broken keep would miss by far.
+ */
+#include "harness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/proxy.h"
+
+#define KEEP_MS 3000
+#define PAIRS   1000
+
+static struct {
+  struct client client;
+  struct fairlock_keeper keep;
+  struct fairlock_log log;
+  struct fairlock handle;
+  atomic_int refusals;
+  pthread_t thread;
+  bool serviced;
+} keeper;
+
+static struct client other;
+static struct fairlock waiter;
+static struct proxy proxy;
+
+static void count_refusal(enum fairlock_log_event event, int status, const char *text,
+                          void *context)
+{
+  (void)status;
+  (void)text;
+  (void)context;
+  if (event == FAIRLOCK_LOG_REFUSED) atomic_fetch_add(&keeper.refusals, 1);
+}
+
+static void *run_client(void *context)
+{
+  (void)context;
+  fairlock_run(&keeper.client.client);
+  return NULL;
+}
+
+static void keeper_prepare(int port)
+{
+  memset(&keeper, 0, sizeof keeper);
+  client_prepare(&keeper.client, port);
+}
+
+/* serviced: a task receives all the time; else only who acquires and releases. */
+static void keeper_start(const char *name, bool serviced)
+{
+  client_start(&keeper.client);
+  keeper.keep.keep_ms = KEEP_MS;
+  keeper.log.function = count_refusal;
+  CHECK_EQUAL(fairlock_keep(&keeper.client.client, &keeper.keep), FAIRLOCK_OK);
+  fairlock_keep_log(&keeper.client.client, &keeper.log);
+  CHECK_EQUAL(fairlock_init(&keeper.handle, &keeper.client.client, name), FAIRLOCK_OK);
+  keeper.serviced = serviced;
+  if (serviced) CHECK_EQUAL(pthread_create(&keeper.thread, NULL, run_client, NULL), 0);
+}
+
+static void keeper_open(int port, const char *name, bool serviced)
+{
+  keeper_prepare(port);
+  keeper_start(name, serviced);
+}
+
+static void keeper_close(void)
+{
+  CHECK_EQUAL(fairlock_deinit(&keeper.handle), FAIRLOCK_OK);
+  if (keeper.serviced) {
+    fairlock_stop(&keeper.client.client);
+    CHECK_EQUAL(pthread_join(keeper.thread, NULL), 0);
+  }
+  CHECK_EQUAL(atomic_load(&keeper.client.losses), 0);
+  client_close(&keeper.client);
+}
+
+static void waiter_open(const char *name)
+{
+  client_open(&other, server.port);
+  CHECK_EQUAL(fairlock_init(&waiter, &other.client, name), FAIRLOCK_OK);
+}
+
+static void waiter_close(void)
+{
+  CHECK_EQUAL(fairlock_deinit(&waiter), FAIRLOCK_OK);
+  client_close(&other);
+}
+
+/* Acquires and releases. Returns the token. */
+static uint64_t pair(void)
+{
+  CHECK_EQUAL(fairlock_acquire(&keeper.handle, 10000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  uint64_t token = fairlock_token(&keeper.handle);
+  CHECK(fairlock_remaining_ms(&keeper.handle) > 0);
+  CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+  return token;
+}
+
+/* Held by somebody, says the server, and by nobody here. */
+static bool kept(const char *name)
+{
+  CHECK_EQUAL(fairlock_remaining_ms(&keeper.handle), 0);
+  CHECK_EQUAL(fairlock_hold_count(&keeper.handle), 0);
+  CHECK_EQUAL(fairlock_token(&keeper.handle), 0);
+  CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_NOT_HELD);
+  return raw_number(&redis, "EXISTS %s", name) == 1;
+}
+
+static bool given_back_within(const char *name, int ms)
+{
+  int64_t until = now_ms() + ms;
+  while (raw_number(&redis, "EXISTS %s", name) == 1 && now_ms() < until)
+    sleep_ms(2);
+  return raw_number(&redis, "EXISTS %s", name) == 0;
+}
+
+static void test_pairs_cost_nothing(void)
+{
+  for (int serviced = 0; serviced < 2; serviced++) {
+    begin();
+    proxy_start(&proxy, server.port);
+    keeper_open(proxy.port, "free", serviced);
+    int64_t began = now_ms();
+    uint64_t token = pair();
+    int64_t out = atomic_load(&proxy.control->bytes_to_server);
+    int64_t in = atomic_load(&proxy.control->bytes_to_client);
+    int64_t scripts = scripts_run(&redis);
+    int same = 0;
+    for (int i = 0; i < PAIRS; i++)
+      same += pair() == token;
+    if (now_ms() < began + KEEP_MS) { /* a machine that is not much too slow */
+      CHECK_EQUAL(same, PAIRS);
+      CHECK_EQUAL(atomic_load(&proxy.control->bytes_to_server), out);
+      CHECK_EQUAL(atomic_load(&proxy.control->bytes_to_client), in);
+      CHECK_EQUAL(scripts_run(&redis), scripts);
+      CHECK_EQUAL(fairlock_read_counters(&keeper.client.client).acquisitions, PAIRS + 1);
+      CHECK(fairlock_read_counters(&keeper.client.client).requests <= 2); /* EVALSHA, EVAL */
+    }
+    keeper_close();
+    CHECK(nothing_left(&redis, "free"));
+    proxy_stop(&proxy);
+  }
+}
+
+/* Nothing is given back before the keep ends, and then it is, without another call. */
+static void test_ends_in_time(void)
+{
+  begin();
+  keeper_open(server.port, "ends", true);
+  int64_t began = now_ms();
+  pair();
+  while (now_ms() < began + KEEP_MS / 2) {
+    CHECK(kept("ends"));
+    pair();
+    sleep_ms(20);
+  }
+  CHECK(given_back_within("ends", SOON));
+  CHECK(now_ms() >= began + KEEP_MS - 10);
+  keeper_close();
+  CHECK(nothing_left(&redis, "ends"));
+}
+
+/* Whoever waits gets it at once, with a newer token. */
+static void test_recalled(void)
+{
+  begin();
+  keeper_open(server.port, "recalled", true);
+  waiter_open("recalled");
+  for (int i = 0; i < 20; i++) {
+    uint64_t token = pair();
+    int64_t began = now_ms();
+    CHECK_EQUAL(fairlock_acquire(&waiter, SOON, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK(now_ms() < began + KEEP_MS / 2);
+    CHECK(fairlock_token(&waiter) > token);
+    CHECK_EQUAL(fairlock_acquire(&keeper.handle, 0, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+    CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+  }
+  waiter_close();
+  keeper_close();
+  CHECK(nothing_left(&redis, "recalled"));
+}
+
+/* One in use is given back at its next release. */
+static void test_recalled_in_use(void)
+{
+  begin();
+  keeper_open(server.port, "in use", true);
+  pair();
+  struct actor actor;
+  actor_start(&actor, server.port, "in use");
+  CHECK_EQUAL(fairlock_acquire(&keeper.handle, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  actor_tell(&actor, 'a', SOON, 0);
+  CHECK(queue_reaches(&redis, "in use", 1));
+  sleep_ms(50);
+  CHECK(fairlock_remaining_ms(&keeper.handle) > 0);
+  CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&actor, KEEP_MS / 2).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&actor);
+  keeper_close();
+}
+
+/* A program that does nothing but acquire and release lets others have their turn. */
+static void test_only_pairs(void)
+{
+  begin();
+  keeper_open(server.port, "only pairs", false);
+  struct actor actor;
+  actor_start(&actor, server.port, "only pairs");
+  pair();
+  actor_tell(&actor, 'a', SOON, 0);
+  CHECK(queue_reaches(&redis, "only pairs", 1));
+  int64_t began = now_ms();
+  struct event event = {.status = FAIRLOCK_PENDING};
+  while (event.status == FAIRLOCK_PENDING && now_ms() < began + KEEP_MS / 2) {
+    int status = fairlock_acquire(&keeper.handle, 100, FAIRLOCK_RENEW);
+    if (status == FAIRLOCK_OK) CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+    event = actor_hear(&actor, 0);
+  }
+  CHECK_EQUAL(event.status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
+  actor_end(&actor);
+  keeper_close();
+}
+
+/* One who only tries has its turn when the keep ends, though the keeper goes on all the time. */
+static void test_tries(void)
+{
+  begin();
+  keeper_open(server.port, "tries", true);
+  waiter_open("tries");
+  int64_t began = now_ms();
+  int status = FAIRLOCK_BUSY;
+  while (status == FAIRLOCK_BUSY && now_ms() < began + SOON) {
+    pair();
+    sleep_ms(5);
+    status = fairlock_try_acquire(&waiter, FAIRLOCK_RENEW);
+  }
+  CHECK_EQUAL(status, FAIRLOCK_OK);
+  CHECK(now_ms() >= began + KEEP_MS - 10);
+  CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+  waiter_close();
+  keeper_close();
+}
+
+/* A break ends the keep: what is kept is released on the next connection. */
+static void test_break(void)
+{
+  begin();
+  proxy_start(&proxy, server.port);
+  keeper_open(proxy.port, "break", true);
+  for (int i = 0; i < 5; i++) {
+    uint64_t token = pair();
+    CHECK(kept("break"));
+    proxy_sever(&proxy);
+    CHECK(given_back_within("break", KEEP_MS / 2));
+    CHECK(pair() > token);
+    token = pair();
+    proxy_sever(&proxy);
+    CHECK(pair() >= token); /* before, or after the client has noticed */
+  }
+  keeper_close();
+  CHECK(nothing_left(&redis, "break"));
+  proxy_stop(&proxy);
+}
+
+/* All keys are gone, and the keeper is told. */
+static void test_flushed(void)
+{
+  begin();
+  keeper_open(server.port, "flushed", true);
+  pair();
+  CHECK(kept("flushed"));
+  uint32_t requests = fairlock_read_counters(&keeper.client.client).requests;
+  CHECK(raw_run(&redis, "FLUSHALL"));
+  AWAIT(fairlock_read_counters(&keeper.client.client).requests > requests, sleep_ms(2));
+  waiter_open("flushed");
+  CHECK_EQUAL(fairlock_try_acquire(&waiter, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&keeper.handle, FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+  waiter_close();
+  keeper_close();
+}
+
+/* Another handle of the same client waits like anybody else. */
+static void test_same_client(void)
+{
+  begin();
+  keeper_open(server.port, "same", true);
+  struct fairlock second;
+  CHECK_EQUAL(fairlock_init(&second, &keeper.client.client, "same"), FAIRLOCK_OK);
+  pair();
+  CHECK(kept("same"));
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_acquire(&second, SOON, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(now_ms() < began + KEEP_MS / 2);
+  CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
+  keeper_close();
+}
+
+static void *pair_of_another(void *context)
+{
+  *(uint64_t *)context = pair();
+  return NULL;
+}
+
+/* What is kept is nobody's: any task may acquire it. */
+static void test_another_task(void)
+{
+  begin();
+  keeper_open(server.port, "task", true);
+  pthread_t thread;
+  uint64_t token = pair();
+  uint64_t others = 0;
+  CHECK_EQUAL(fairlock_take_over(&keeper.handle), FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(pthread_create(&thread, NULL, pair_of_another, &others), 0);
+  CHECK_EQUAL(pthread_join(thread, NULL), 0);
+  CHECK(others == token);
+  keeper_close();
+}
+
+#define TASKS 4
+
+/* Tasks of one client that keep a lock each, and now and then wait for that of the next. */
+static void *many_pairs(void *context)
+{
+  struct fairlock *handle = context;
+  for (int i = 0; i < 500; i++) {
+    CHECK_EQUAL(fairlock_acquire(handle, SOON, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_release(handle), FAIRLOCK_OK);
+  }
+  return NULL;
+}
+
+static void test_tasks(void)
+{
+  static struct fairlock handles[TASKS];
+  static const char *const names[] = {"tasks", "tasks", "task 2", "task 3"};
+  pthread_t threads[TASKS];
+  for (int serviced = 0; serviced < 2; serviced++) {
+    begin();
+    keeper_open(server.port, "task 1", serviced);
+    for (int i = 0; i < TASKS; i++) {
+      CHECK_EQUAL(fairlock_init(&handles[i], &keeper.client.client, names[i]), FAIRLOCK_OK);
+      CHECK_EQUAL(pthread_create(&threads[i], NULL, many_pairs, &handles[i]), 0);
+    }
+    for (int i = 0; i < TASKS; i++) {
+      CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+      CHECK_EQUAL(fairlock_deinit(&handles[i]), FAIRLOCK_OK);
+    }
+    keeper_close();
+    CHECK(nothing_left(&redis, "tasks"));
+  }
+}
+
+/* Only renewed holds are kept. */
+static void test_own_lease(void)
+{
+  begin();
+  keeper_open(server.port, "own lease", true);
+  CHECK_EQUAL(fairlock_try_acquire(&keeper.handle, 5000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+  CHECK(!kept("own lease"));
+  uint64_t token = pair();
+  CHECK(kept("own lease"));
+  CHECK_EQUAL(fairlock_try_acquire(&keeper.handle, 5000), FAIRLOCK_OK);
+  CHECK(fairlock_token(&keeper.handle) > token);
+  CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+  CHECK(!kept("own lease"));
+  keeper_close();
+}
+
+/* A keeper that has died costs what a dead holder costs. */
+static void test_lease_of_the_dead(void)
+{
+  begin();
+  keeper_prepare(server.port);
+  keeper.client.config.lease_ms = 4600;
+  keeper_start("dead", false);
+  pair();
+  CHECK(kept("dead"));
+  fairlock_client_deinit(&keeper.client.client);
+  waiter_open("dead");
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_acquire(&waiter, SOON, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(now_ms() < began + 4600 + 5000);
+  CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+  waiter_close();
+}
+
+/* Without the rights, everything is as without a keep, and the log says so once. */
+static void test_refused(void)
+{
+  static const char *const rights[] = {"-client", "-client +client|tracking", "-exists"};
+  for (int i = 0; i < 3; i++) {
+    char rule[100];
+    begin();
+    snprintf(rule, sizeof rule, "ACL SETUSER mute on >secret ~* &* +@all %s", rights[i]);
+    CHECK(raw_run(&redis, rule));
+    keeper_prepare(server.port);
+    keeper.client.config.user = "mute";
+    keeper.client.config.password = "secret";
+    keeper_start("refused", true);
+    uint64_t token = 0;
+    for (int round = 0; round < 5; round++) {
+      uint64_t next = pair();
+      CHECK(next > token);
+      token = next;
+      CHECK(!kept("refused"));
+    }
+    CHECK_EQUAL(atomic_load(&keeper.refusals), 1);
+    keeper_close();
+    CHECK(raw_run(&redis, "ACL DELUSER mute"));
+  }
+}
+
+static void test_values(void)
+{
+  begin();
+  client_open(&other, server.port);
+  struct fairlock_keeper keep = {.keep_ms = 0};
+  CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_INVALID);
+  keep.keep_ms = 20001;
+  CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_INVALID);
+  keep.keep_ms = 20000;
+  CHECK_EQUAL(fairlock_keep(&other.client, &keep), FAIRLOCK_OK);
+  client_close(&other);
+}
+
+const struct check_test check_tests[] = {
+    {"keep: pairs cost nothing", test_pairs_cost_nothing},
+    {"keep: ends in time", test_ends_in_time},
+    {"keep: a waiter recalls it", test_recalled},
+    {"keep: recalled while in use", test_recalled_in_use},
+    {"keep: a program of nothing but pairs", test_only_pairs},
+    {"keep: one who only tries", test_tries},
+    {"keep: the connection breaks", test_break},
+    {"keep: all keys are deleted", test_flushed},
+    {"keep: another handle of the same client", test_same_client},
+    {"keep: another task", test_another_task},
+    {"keep: tasks that share a client", test_tasks},
+    {"keep: a lease of its own", test_own_lease},
+    {"keep: a keeper that is dead", test_lease_of_the_dead},
+    {"keep: tracking is refused", test_refused},
+    {"keep: values", test_values},
+    {NULL, NULL},
+};

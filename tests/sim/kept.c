@@ -1,0 +1,96 @@
+/*
+ * A lock that is kept is nobody's: whoever waits gets it. A device that has been told of a waiter
+ * neither keeps the lock nor takes it back, and gives it back at once. One that cannot be told is
+ * like any holder that is cut off: the others wait for its lease, which the server ends.
+ */
+#include "world.h"
+
+#include "internal.h"
+
+/* The device keeps the lock, and has not been told that it should not. */
+bool kept_now(const struct party *party)
+{
+  return party->handle.phase == RELEASING && !(~party->handle.keep & (KEPT | ARMED));
+}
+
+bool kept_hold(const struct party *party, uint64_t token)
+{
+  return party->kept.token == token;
+}
+
+/* On the server, which drops those that are dead. */
+static bool in_queue(const struct party *party)
+{
+  const struct key *queue = store_find(redis_store(party->world->redis), party->lock->keys[1]);
+  return queue != NULL && list_find(&queue->list, text_of(party->id), INT64_MAX) >= 0;
+}
+
+/*
+ * A waiter that the device has been told of; NULL: there is none. The device has been connected to
+ * the master since before that waited, and all that was sent to it has come.
+ */
+static const struct party *told_of(const struct party *party)
+{
+  const struct world *world = party->world;
+  const struct link *link = party->device->link;
+  if (link == NULL || link->server == NULL || link->lost_down || link->node != world->master)
+    return NULL;
+  if (!world_ordered(world) || link->waiting > 0 || link->down_free >= world->now) return NULL;
+  const struct party *other = party->lock->queue.first;
+  for (; other != NULL; other = other->place.after) {
+    int64_t arrived = other->place.arrived;
+    if (other == party || arrived <= link->opened || arrived <= world->moved_at) continue;
+    if (in_queue(other)) return other;
+  }
+  return NULL;
+}
+
+void check_kept(struct party *party)
+{
+  struct world *world = party->world;
+  bool now = kept_now(party);
+  if (party->kept.is && !now) party->kept.ended = world->now;
+  if (!party->kept.is && now) world->counters.kept++;
+  party->kept.is = now;
+  const struct party *waiter = now ? told_of(party) : NULL;
+  if (waiter == NULL) return;
+  world_fail(world, "%s keeps %s, and %s waits", party->id, party->lock->text[0], waiter->id);
+}
+
+void check_taken_back(const struct party *party)
+{
+  const struct party *waiter = told_of(party);
+  if (waiter == NULL) return;
+  world_fail(party->world, "%s takes %s back, and %s waits", party->id, party->lock->text[0],
+             waiter->id);
+}
+
+/* What the device sends may take longer. */
+static bool sends_slowly(const struct party *party)
+{
+  const struct world *world = party->world;
+  return world->profile.synced || world->profile.split > 0 || party->device->blocked > 0;
+}
+
+/* Two trips, and some time to spare, after somebody has queued. */
+static void check_given_back(void *object, uint32_t stamp)
+{
+  const struct party *party = object;
+  const struct lock *lock = party->lock;
+  bool holds = lock->holder == party && (uint32_t)lock->token == stamp;
+  if (party->gone || !holds || !kept_hold(party, lock->token) || party->belief.holds) return;
+  if (sends_slowly(party) || told_of(party) == NULL || party->job != JOB_IDLE) return;
+  int64_t since = party->world->now - SECOND - 3 * device_round_trip(party->device);
+  if (party->kept.ended > since || party->progress.started > since) return;
+  if (!progress_goes_through(party, since)) return;
+  world_fail(party->world, "%s has not given back %s, which was recalled", party->id,
+             lock->text[0]);
+}
+
+void check_recalled(struct lock *lock)
+{
+  struct party *party = lock->holder;
+  if (party == NULL || party->device == NULL || !kept_hold(party, lock->token)) return;
+  world_later(party->world, 2 * SECOND + 4 * device_round_trip(party->device), check_given_back,
+              party, (uint32_t)lock->token);
+}

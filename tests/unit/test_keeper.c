@@ -1,0 +1,942 @@
+/*
+ * Locks that are kept: what is answered without the server, what ends that, and what the server may
+ * say to an arming. As in test_engine.c, the test plays the server.
+ */
+#include "engine_tests.h"
+
+#define ASK "*4\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\nON\r\n$5\r\nOPTIN\r\n"
+#define ARM                                                                                        \
+  "*3\r\n$6\r\nCLIENT\r\n$7\r\nCACHING\r\n$3\r\nYES\r\n"                                           \
+  "*2\r\n$6\r\nEXISTS\r\n$26\r\nredisson_lock_queue:{door}\r\n"
+#define KEEP_MS 20000U
+
+static struct fairlock_keeper keep;
+static struct fairlock_log journal;
+static int refusals, ends;
+
+static void note(enum fairlock_log_event event, int status, const char *text, void *context)
+{
+  (void)status;
+  (void)text;
+  (void)context;
+  refusals += event == FAIRLOCK_LOG_REFUSED;
+}
+
+static void count_end(struct fairlock *handle, int status, void *context)
+{
+  CHECK_EQUAL(handle->result, status);
+  ++*(int *)context;
+}
+
+static void set_up_counted(void)
+{
+  set_up();
+  ends = 0;
+  config.ended = count_end;
+  config.ended_context = &ends;
+}
+
+static void prepare(void)
+{
+  set_up_counted();
+  refusals = 0;
+  journal.function = note;
+  fairlock_engine_keep_log(&engine, &journal);
+  memset(&keep, 0xff, sizeof keep); /* what is private need not be set */
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+}
+
+/* a tries, and the server answers the arming with this and the acquire with the token. */
+static void acquire(const char *arming, int64_t token)
+{
+  request(&a, 0, FAIRLOCK_RENEW);
+  feed(arming);
+  answer(1, token, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, token);
+}
+
+static void set_up_held(void)
+{
+  prepare();
+  greet();
+  acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+}
+
+/* Time goes by, and nobody receives. */
+static void skip(uint32_t ms)
+{
+  now += ms;
+  fairlock_engine_tick(&engine, now);
+}
+
+/* There was something to do, and it is done without a byte. */
+static bool costs_nothing(void)
+{
+  CHECK(fairlock_engine_wants(&engine, now) & FAIRLOCK_SEND);
+  drain();
+  return output_size == 0 && fairlock_engine_wants(&engine, now) == FAIRLOCK_RECEIVE;
+}
+
+static void put_off(void)
+{
+  int before = ends;
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(costs_nothing());
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(ends, before + 1);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_NOT_HELD);
+}
+
+static void set_up_kept(void)
+{
+  set_up_held();
+  put_off();
+}
+
+static void take_back(uint32_t wait_ms)
+{
+  int before = ends;
+  CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(costs_nothing());
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(ends, before + 1);
+  CHECK_EQUAL(a.token, 77);
+  CHECK_EQUAL(a.holds, 1);
+}
+
+/* The release of a hold with this token is sent, and what comes of it concerns nobody. */
+static void gives_back(void)
+{
+  int before = ends;
+  CHECK(sends(" 0 0 77\r\n"));
+  CHECK(strstr(output, "EXISTS") == NULL);
+  answer(0, 0, 0);
+  CHECK_EQUAL(losses, 0);
+  CHECK_EQUAL(ends, before);
+  CHECK(sends_nothing());
+}
+
+/* A release that is sent at once. */
+static void releases(void)
+{
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 77\r\n"));
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void invalidate(const char *name)
+{
+  uint8_t text[400];
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text - 1, 0);
+  resp_write_header(&writer, RESP_PUSH, 2);
+  resp_write_bulk(&writer, "invalidate", 10);
+  resp_write_header(&writer, RESP_ARRAY, 1);
+  resp_write_bulk(&writer, name, strlen(name));
+  text[writer.used] = 0;
+  feed((char *)text);
+}
+
+static void recall(void)
+{
+  invalidate("redisson_lock_queue:{door}");
+}
+
+static void test_pairs(void)
+{
+  prepare();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(ASK ARM "*8\r\n$7\r\nEVALSHA"));
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  answer(1, 77, 0);
+  for (int i = 0; i < 100; i++) {
+    put_off();
+    pass(100);
+    take_back(i % 2 == 0 ? 0 : FAIRLOCK_FOREVER);
+    CHECK(fairlock_engine_remaining_ms(&a, now) > 10000);
+  }
+  CHECK_EQUAL(engine.counters.requests, 1);
+  CHECK_EQUAL(engine.counters.acquisitions, 101);
+  CHECK_EQUAL(engine.counters.polled, 0);
+  put_off();
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), KEEP_MS - 10000);
+  pass(KEEP_MS - 10001);
+  CHECK(sends_nothing());
+  pass(1);
+  gives_back();
+}
+
+/* The queue stays tracked, so the next acquire needs no arming. */
+static void test_next_keep(void)
+{
+  set_up_kept();
+  pass(KEEP_MS);
+  gives_back();
+  request(&a, 0, FAIRLOCK_RENEW);
+  CHECK(strstr(output, "EXISTS") == NULL);
+  answer(1, 77, 0);
+  pass(KEEP_MS - 1);
+  drain(); /* a renewal */
+  put_off();
+}
+
+static void test_recalled(void)
+{
+  set_up_kept();
+  recall();
+  gives_back();
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK); /* nothing is left */
+  set_up_kept();
+  recall();
+  recall();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(ARM "*8\r\n$7\r\nEVALSHA"));  /* and no CLIENT TRACKING again */
+  CHECK(strstr(output, " 77\r\n") != NULL); /* it ends the old hold, too */
+  feed("+OK\r\n:1\r\n");
+  answer(0, 1000, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA")); /* leaves */
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
+}
+
+static void test_recalled_in_use(void)
+{
+  set_up_held();
+  recall();
+  CHECK(sends_nothing());
+  releases();
+  set_up_kept();
+  take_back(0);
+  recall();
+  releases();
+}
+
+/* Before the answer to the arming, it is about an earlier one. */
+static void test_push_before_the_answer(void)
+{
+  prepare();
+  greet();
+  request(&a, 0, FAIRLOCK_RENEW);
+  feed("+OK\r\n+OK\r\n");
+  recall();
+  feed(":0\r\n");
+  answer(1, 77, 0);
+  put_off();
+}
+
+static void test_which_is_recalled(void)
+{
+  set_up_kept();
+  invalidate("redisson_lock_queue:{gate}");
+  invalidate("redisson_lock_queue:{doors}");
+  invalidate("door");
+  invalidate("redisson_lock_timeout:{door}");
+  feed(">2\r\n$6\r\nothers\r\n*1\r\n$26\r\nredisson_lock_queue:{door}\r\n");
+  feed(">2\r\n$6\r\nothers\r\n_\r\n");
+  CHECK(sends_nothing());
+  feed(">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\nx\r\n$26\r\nredisson_lock_queue:{door}\r\n");
+  gives_back();
+  set_up_kept();
+  feed(">2\r\n$10\r\ninvalidate\r\n_\r\n");
+  gives_back();
+}
+
+/* A key that does not fit the buffer may be any. */
+static void test_long_key_recalls(void)
+{
+  char name[330];
+  memset(name, 'x', sizeof name - 1);
+  name[sizeof name - 1] = 0;
+  set_up_kept();
+  invalidate(name);
+  gives_back();
+}
+
+static void test_name_with_a_brace(void)
+{
+  prepare();
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "{x}door", 7), FAIRLOCK_OK);
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends("$27\r\nredisson_lock_queue:{x}door\r\n"));
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  answer(1, 77, 0);
+  put_off();
+  invalidate("redisson_lock_queue:{y}door");
+  CHECK(sends_nothing());
+  invalidate("redisson_lock_queue:{x}door");
+  CHECK(sends(" 0 0 77\r\n"));
+}
+
+static void test_somebody_waits_already(void)
+{
+  prepare();
+  greet();
+  acquire("+OK\r\n+OK\r\n:1\r\n", 77);
+  releases();
+}
+
+/* The handle cares no more, and there is another by then. */
+static void test_arming_unanswered(void)
+{
+  prepare();
+  greet();
+  request(&a, 0, FAIRLOCK_RENEW);
+  feed("+OK\r\n+OK\r\n");
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  drain();
+  feed(":0\r\n");
+  answer(1, 77, 0);
+  answer(1, 0, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+}
+
+/* One arms at a time; the other's request is answered all the same. */
+static void test_two_arm(void)
+{
+  prepare();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  answer(1, 77, 0);
+  answer(0, 1000, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
+  put_off();
+  request(&a, 0, 5000);
+  request(&b, 0, FAIRLOCK_RENEW);
+  CHECK(strstr(output, ARM) != NULL);
+  answer(1, 78, 0); /* to what was sent before */
+  feed("+OK\r\n:0\r\n");
+  answer(0, 1000, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
+  CHECK_EQUAL(a.token, 78);
+}
+
+static void test_break(void)
+{
+  set_up_kept();
+  break_connection();
+  pass(50);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT);
+  greet();
+  gives_back();
+  set_up_kept();
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  pass(50);
+  greet();
+  CHECK(sends(ASK ARM));
+  CHECK(strstr(output, " 77\r\n") != NULL);
+}
+
+/* With an arming under way. */
+static void test_break_while_arming(void)
+{
+  prepare();
+  greet();
+  request(&a, 0, FAIRLOCK_RENEW);
+  feed("+OK\r\n");
+  break_connection();
+  pass(50);
+  greet();
+  CHECK(sends(ASK ARM));
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+static void test_break_in_use(void)
+{
+  set_up_held();
+  break_connection();
+  pass(50);
+  greet();
+  CHECK(sends(ASK ARM)); /* in front of the renewal that asks whether the hold is still there */
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  answer(1, 77, 0);
+  put_off();
+}
+
+/* An acquire of the broken connection may still arrive. */
+static void test_in_doubt(void)
+{
+  prepare();
+  greet();
+  request(&a, 0, FAIRLOCK_RENEW);
+  break_connection();
+  pass(50);
+  greet();
+  drain();
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  request(&a, 0, FAIRLOCK_RENEW); /* which confirms it */
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.holds, 1);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 77\r\n"));
+}
+
+static void test_refused(void)
+{
+  static const char *const answers[] = {
+      "-ERR unknown subcommand 'TRACKING'\r\n-ERR no tracking\r\n:0\r\n",
+      "+OK\r\n-NOPERM client|caching\r\n:0\r\n",
+      "+OK\r\n+OK\r\n-NOPERM exists\r\n",
+      "+OK\r\n+OK\r\n!13\r\nNOPERM exists\r\n",
+  };
+  for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+    prepare();
+    greet();
+    acquire(answers[i], 77);
+    CHECK_EQUAL(refusals, 1);
+    CHECK_EQUAL(engine.last_error, FAIRLOCK_OK);
+    CHECK(engine.error[0] == 0);
+    releases();
+    request(&a, 0, FAIRLOCK_RENEW);
+    CHECK(strstr(output, "CLIENT") == NULL);
+    answer(1, 78, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+    break_connection();
+    pass(50);
+    greet();
+    CHECK(sends(ASK)); /* another server may know it */
+  }
+}
+
+/* Only this time. */
+static void test_refused_for_now(void)
+{
+  prepare();
+  greet();
+  acquire("+OK\r\n+OK\r\n-TRYAGAIN\r\n", 77);
+  releases();
+  acquire("+OK\r\n:0\r\n", 77);
+  put_off();
+}
+
+static void test_nonsense(void)
+{
+  static const char *const answers[] = {":1\r\n", "+OK\r\n:1\r\n", "+OK\r\n+OK\r\n+OK\r\n",
+                                        "+OK\r\n+OK\r\n*3\r\n:1\r\n:77\r\n:0\r\n"};
+  for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+    prepare();
+    greet();
+    request(&a, 0, FAIRLOCK_RENEW);
+    feed(answers[i]);
+    CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+    CHECK_EQUAL(engine.failure, FAIRLOCK_PROTOCOL);
+  }
+}
+
+/* Neither is a hold with a lease of its own kept, nor is a kept one enough for it. */
+static void test_own_lease(void)
+{
+  prepare();
+  greet();
+  request(&a, 0, 5000);
+  CHECK(strstr(output, "EXISTS") == NULL);
+  answer(1, 77, 0);
+  releases();
+  acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+  put_off();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 5000 77\r\n"));
+  answer(1, 78, 0);
+  CHECK_EQUAL(a.token, 78);
+  drain(); /* confirms: a message might have granted it */
+  answer(1, 78, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 78\r\n"));
+}
+
+/* The end of the keep has come, and its release was not sent yet. */
+static void test_too_late(void)
+{
+  set_up_kept();
+  now += KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  skip(0);
+  CHECK(sends(" 77\r\n"));
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  set_up_held();
+  pass(KEEP_MS);
+  CHECK(sends("EVALSHA")); /* renews */
+  answer(1, 77, 0);
+  releases();
+}
+
+/* An acquire that finds out first whether it was recalled. */
+static void looks(void)
+{
+  skip(100);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(costs_nothing());
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_deadline(&engine, now), 1);
+}
+
+static void test_look(void)
+{
+  static bool serviced;
+  set_up_kept();
+  looks();
+  recall();
+  skip(1);
+  CHECK(sends(" 77\r\n"));
+  set_up_kept();
+  looks();
+  skip(1);
+  CHECK(costs_nothing()); /* it has been given the time to look */
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  put_off();
+  keep.serviced = &serviced;
+  serviced = true;
+  skip(100);
+  take_back(0);
+  put_off();
+  serviced = false;
+  looks();
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  CHECK(sends(" 0 0\r\n")); /* leaves, and so ends the hold */
+}
+
+/* A hold that was handed over counts from its confirmation; heartbeats arm nothing. */
+static void test_handover(void)
+{
+  prepare();
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(ASK ARM "*2\r\n$9\r\nSUBSCRIBE"));
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, 30000, 0);
+  recall(); /* by our own place in the queue */
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "EXISTS") == NULL);
+  answer(0, 28000, 0);
+  pass(1000);
+  grant(CHANNEL("1"), "77", 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK(sends(ARM)); /* in front of the confirmation */
+  feed("+OK\r\n:0\r\n");
+  answer(1, 77, 0);
+  pass(KEEP_MS - 1);
+  drain();
+  put_off();
+}
+
+/* It is not kept before the answer to the confirmation has come. */
+static void test_unconfirmed(void)
+{
+  prepare();
+  greet();
+  request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, 30000, 0);
+  grant(CHANNEL("1"), "77", 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 77\r\n"));
+}
+
+/* The first renewal waits, as most holds do not last; and a hold that lasts is renewed. */
+static void test_renewals(void)
+{
+  set_up_kept();
+  pass(15000);
+  take_back(0);
+  pass(3600);
+  CHECK(sends_nothing());
+  pass(100);
+  CHECK(sends(" -1 30000+ 77\r\n"));
+  answer(1, 77, 0);
+  CHECK(fairlock_engine_remaining_ms(&a, now) > 29000);
+  pass(10000);
+  CHECK(sends(" -1 30000+ 77\r\n"));
+  answer(1, 77, 0);
+  releases(); /* the keep is over */
+}
+
+/* Of two requests that are unanswered, the hold counts from the first. */
+static void test_two_unanswered(void)
+{
+  set_up_counted();
+  config.response_ms = 3000;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  greet();
+  request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  CHECK(strstr(output, "EXISTS") == NULL);
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  answer(1, 77, 0); /* to the second, which nobody awaits */
+  pass(KEEP_MS - 2001);
+  put_off();
+  pass(1);
+  CHECK(sends(" 0 0 77\r\n"));
+}
+
+static void test_held_twice(void)
+{
+  set_up_kept();
+  take_back(0);
+  request(&a, 0, FAIRLOCK_RENEW);
+  CHECK(strstr(output, " -2 30000+ 77\r\n") != NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.holds, 2);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -1 30000+ 77\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.holds, 1);
+  put_off();
+}
+
+/* Another's acquire needs the text of the script; what is answered here does not use that up. */
+static void test_script_text(void)
+{
+  set_up_kept();
+  request(&b, 0, 5000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  feed("-NOSCRIPT x\r\n");
+  CHECK(sends("$4\r\nEVAL\r\n"));
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  answer(0, 1000, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
+}
+
+/* A SUBSCRIBE that was not needed is sent when it is. */
+static void test_subscription(void)
+{
+  set_up_kept();
+  take_back(FAIRLOCK_FOREVER);
+  put_off();
+  recall();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(ARM "*2\r\n$9\r\nSUBSCRIBE"));
+  feed("+OK\r\n:1\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(0, -1, 0);
+  CHECK(sends_nothing());
+}
+
+static void report(const struct fairlock_report *report, void *context)
+{
+  (void)report;
+  (void)context;
+}
+
+/* What does not hold a lock does not care. */
+static void test_others(void)
+{
+  set_up_kept();
+  CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
+  CHECK(sends("$7\r\nEVALSHA"));
+  feed("*6\r\n:-2\r\n:0\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n");
+  CHECK_EQUAL(b.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_force(&b, &anyone, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -1 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_OK);
+  take_back(0);
+}
+
+static void never_asked(struct fairlock *handle, void *context)
+{
+  (void)handle;
+  (void)context;
+  CHECK(false);
+}
+
+/* An operator asks for the release of what is idle: the client gives it back, and asks nobody. */
+static void test_asked_while_kept(void)
+{
+  prepare();
+  config.asked = never_asked;
+  greet();
+  request(&a, 0, FAIRLOCK_RENEW);
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  put_off();
+  push("message", CHANNEL("2"), "77");
+  CHECK(sends_nothing());
+  push("message", CHANNEL("1"), "77");
+  gives_back();
+}
+
+static int told;
+
+static void count_told(void *context)
+{
+  (void)context;
+  told++;
+}
+
+/* Tasks that wait for what is answered here, while another one sends, are woken. */
+static void test_waiting_tasks_are_told(void)
+{
+  set_up_held();
+  told = 0;
+  keep.answered = count_told;
+  put_off();
+  CHECK_EQUAL(told, 1);
+  take_back(0);
+  CHECK_EQUAL(told, 2);
+  recall();
+  releases();
+  CHECK_EQUAL(told, 2);
+}
+
+static void test_taken_out(void)
+{
+  set_up_kept();
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/*
+ * The handle was taken out, after a freeze in which its time ran out, before its arming is answered:
+ * its memory is another's by then, even another handle's.
+ */
+static void test_arming_of_one_taken_out(void)
+{
+  for (int again = 0; again < 2; again++) {
+    prepare();
+    greet();
+    acquire("+OK\r\n+OK\r\n:1\r\n", 77);
+    pass(10000);
+    CHECK(sends(ARM)); /* in front of a renewal */
+    now += 60000;
+    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+    now += DAY;
+    CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+    struct fairlock before;
+    memset(&a, 0, sizeof a);
+    if (again) CHECK_EQUAL(fairlock_engine_add(&engine, &a, "gate", 4), FAIRLOCK_OK);
+    before = a;
+    feed("+OK\r\n:0\r\n");
+    CHECK(memcmp(&a, &before, sizeof a) == 0);
+  }
+}
+
+/* Our clock has gone round since the acquire: renewals have kept the hold, which is not new. */
+static void test_clock_round_held(void)
+{
+  const uint32_t third = 10 * (DAY / 3);
+  set_up_counted();
+  config.lease_ms = 10 * DAY;
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  greet();
+  acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+  uint32_t began = now;
+  while (began - now - 1 >= third) {
+    pass(third);
+    CHECK(sends("EVALSHA"));
+    answer(1, 77, 0);
+  }
+  pass(began - now);
+  releases();
+}
+
+/* Our clock has gone round since the release was put off, and nobody has sent it for days. */
+static void test_clock_round_kept(void)
+{
+  set_up_kept();
+  uint32_t began = now;
+  skip(DAY); /* and nothing is left of it */
+  skip(began - now);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 1000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  drain();
+  skip(1);
+  drain();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
+static void test_small_buffer(void)
+{
+  prepare();
+  config.send_size = FAIRLOCK_SEND_MIN;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(ASK ARM "*8\r\n$7\r\nEVALSHA"));
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  answer(1, 77, 0);
+  put_off();
+  take_back(0);
+}
+
+/* With servers that move, and a replica that acknowledges. */
+static void test_topology(void)
+{
+  static struct fairlock_topology topology;
+  set_up_counted();
+  memset(&topology, 0, sizeof topology);
+  topology.replicas = 1;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL), FAIRLOCK_OK);
+  memset(&keep, 0, sizeof keep);
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(ASK ARM "*2\r\n$9\r\nSUBSCRIBE"));
+  CHECK(strstr(output, "WAIT") != NULL);
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  push("subscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  feed(":1\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  put_off();
+  take_back(0);
+  put_off();
+  CHECK_EQUAL(engine.last_sent, engine.last_received);
+  break_connection();
+  pass(50);
+  greet();
+  gives_back();
+}
+
+static bool aim(void *context, const char *address)
+{
+  (void)context;
+  return address == NULL;
+}
+
+/* There are more servers to try: nobody fails yet. */
+static void test_seeds(void)
+{
+  static struct fairlock_topology topology;
+  static char address[32];
+  set_up();
+  memset(&topology, 0, sizeof topology);
+  topology.address = address;
+  topology.address_size = sizeof address;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  fairlock_engine_opening(&engine, now);
+  break_connection();
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+}
+
+static bool give(struct fairlock_login *login, void *context)
+{
+  (void)context;
+  login->password = "secret";
+  login->valid_ms = 10000;
+  return true;
+}
+
+/* With credentials that end, whichever was set first. */
+static void test_credentials(void)
+{
+  static struct fairlock_credentials credentials;
+  for (int first = 0; first < 2; first++) {
+    memset(&credentials, 0, sizeof credentials);
+    credentials.function = give;
+    set_up_counted();
+    if (first == 0) fairlock_engine_use_credentials(&engine, &credentials);
+    memset(&keep, 0, sizeof keep);
+    keep.keep_ms = KEEP_MS;
+    CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+    if (first == 1) fairlock_engine_use_credentials(&engine, &credentials);
+    greet();
+    acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+    put_off();
+    pass(7500);
+    CHECK(sends("AUTH\r\n"));
+    feed("+OK\r\n");
+    take_back(0);
+    put_off();
+    recall();
+    gives_back();
+  }
+}
+
+static void test_values(void)
+{
+  set_up();
+  keep.keep_ms = 0;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_INVALID);
+  keep.keep_ms = KEEP_MS + 1;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_INVALID);
+  CHECK(engine.topology == NULL);
+  keep.keep_ms = KEEP_MS;
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_INVALID); /* twice */
+  static struct fairlock_topology topology;
+  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL),
+              FAIRLOCK_INVALID); /* behind it */
+}
+
+const struct check_test check_tests[] = {
+    {"keep: pairs that cost nothing", test_pairs},
+    {"keep: the queue stays armed", test_next_keep},
+    {"keep: recalled", test_recalled},
+    {"keep: recalled in use", test_recalled_in_use},
+    {"keep: a push before the answer to the arming", test_push_before_the_answer},
+    {"keep: which locks a push recalls", test_which_is_recalled},
+    {"keep: a key that is too long recalls", test_long_key_recalls},
+    {"keep: a name with a brace", test_name_with_a_brace},
+    {"keep: somebody waits already", test_somebody_waits_already},
+    {"keep: the arming is answered late", test_arming_unanswered},
+    {"keep: two handles arm", test_two_arm},
+    {"keep: the connection breaks", test_break},
+    {"keep: the connection breaks while arming", test_break_while_arming},
+    {"keep: the connection breaks in use", test_break_in_use},
+    {"keep: an acquire in doubt", test_in_doubt},
+    {"keep: tracking is refused", test_refused},
+    {"keep: EXISTS is refused for now", test_refused_for_now},
+    {"keep: nonsense for an arming", test_nonsense},
+    {"keep: a lease of its own", test_own_lease},
+    {"keep: too late", test_too_late},
+    {"keep: what has arrived is read first", test_look},
+    {"keep: after a handover", test_handover},
+    {"keep: before the confirmation", test_unconfirmed},
+    {"keep: renewals", test_renewals},
+    {"keep: two unanswered", test_two_unanswered},
+    {"keep: re-entry", test_held_twice},
+    {"keep: the text of a script", test_script_text},
+    {"keep: a subscription that is not needed", test_subscription},
+    {"keep: others are not concerned", test_others},
+    {"keep: an operator asks for an idle lock", test_asked_while_kept},
+    {"keep: tasks that wait are told", test_waiting_tasks_are_told},
+    {"keep: taken out", test_taken_out},
+    {"keep: taken out before the arming is answered", test_arming_of_one_taken_out},
+    {"keep: our clock has gone round while held", test_clock_round_held},
+    {"keep: our clock has gone round while kept", test_clock_round_kept},
+    {"keep: a small send buffer", test_small_buffer},
+    {"keep: servers that move", test_topology},
+    {"keep: more servers to try", test_seeds},
+    {"keep: credentials that end", test_credentials},
+    {"keep: values", test_values},
+    {NULL, NULL},
+};
