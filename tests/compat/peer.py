@@ -899,6 +899,20 @@ def redisson_silent(stage):
 
 
 @check
+def redisson_listens(stage):
+    """One that was noted as a suspect, and listens now, is woken, and no suspect any more."""
+    program = stage.program()
+    stage.holds(program)
+    waiter = stage.redisson()
+    suspect = "suspect:" + waiter.id
+    score = stage.call("ZSCORE", stage.timeout, waiter.id)
+    stage.call("HSET", stage.notes, suspect, "%s %d" % (score, stage.now_ms()))
+    stage.releases(program)
+    require(waiter.hears() == "0" and stage.line() == [waiter.id], "it was told something else, or removed")
+    require(stage.note(suspect) is None, "the suspect stays")
+
+
+@check
 def redisson_past(stage):
     """One that does not listen, and whose score has passed, is removed at once."""
     waiter = stage.redisson(listens=None, score=stage.now_ms() - 1)
