@@ -10,9 +10,10 @@ folder=tests/compat/$2
 command=boards/fairlock
 git cat-file -e "$commit:$command" 2>/dev/null || command=boards/host # as it was called before 1.0
 
-# Public headers, sources, scripts, the manual; no other pages, no TLS, no ports of boards.
-files=$(git ls-tree -r --name-only "$commit" resp lock port/port.h port/posix port/openssl/port_openssl.h "$command" LICENSE |
-  grep -e '\.[ch]$' -e '\.lua$' -e '^LICENSE$' -e '^boards/fairlock/fairlock\.1$' | grep -v -e '/tls/openssl\.c$')
+# Public headers, sources, scripts, the manual; no other pages, no TLS, and of other ports the headers.
+files=$(git ls-tree -r --name-only "$commit" resp lock port "$command" LICENSE |
+  grep -e '\.[ch]$' -e '\.hpp$' -e '\.lua$' -e '^LICENSE$' -e '^boards/fairlock/fairlock\.1$' |
+  grep -v '/tls/openssl\.c$' | awk '/^port\/posix\// || !/^port\/.*\.c$/')
 mkdir -p "$folder"
 # shellcheck disable=SC2086
 sh "$(dirname "$0")/../dist/pack.sh" "$commit" '' $files | gzip -9n >"$folder/source.tar.gz.new"
