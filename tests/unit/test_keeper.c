@@ -181,7 +181,7 @@ static void test_next_keep(void)
   gives_back();
   request(&a, 0, FAIRLOCK_RENEW);
   CHECK(strstr(output, "EXISTS") == NULL);
-  answer(1, 77, 0);
+  answer(1, 78, 0);
   pass(KEEP_MS - 1);
   drain(); /* a renewal */
   put_off();
@@ -426,7 +426,7 @@ static void test_refused_for_now(void)
   greet();
   acquire("+OK\r\n+OK\r\n-TRYAGAIN\r\n", 77);
   releases();
-  acquire("+OK\r\n:0\r\n", 77);
+  acquire("+OK\r\n:0\r\n", 78);
   put_off();
 }
 
@@ -453,16 +453,16 @@ static void test_own_lease(void)
   CHECK(strstr(output, "EXISTS") == NULL);
   answer(1, 77, 0);
   releases();
-  acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+  acquire("+OK\r\n+OK\r\n:0\r\n", 78);
   put_off();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
-  CHECK(sends(" 5000 77\r\n"));
-  answer(1, 78, 0);
-  CHECK_EQUAL(a.token, 78);
+  CHECK(sends(" 5000 78\r\n"));
+  answer(1, 79, 0);
+  CHECK_EQUAL(a.token, 79);
   drain(); /* confirms: a message might have granted it */
-  answer(1, 78, 0);
+  answer(1, 79, 0);
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
-  CHECK(sends(" 0 0 78\r\n"));
+  CHECK(sends(" 0 0 79\r\n"));
 }
 
 /* The end of the keep has come, and its release was not sent yet. */
