@@ -125,6 +125,9 @@ $(addprefix $(BUILD)/tests/unit/test_,credentials events keeper topology work): 
 # It counts the calls between the library's files.
 $(BUILD)/tests/unit/test_work: override LDFLAGS += $(addprefix -Wl$(comma)--wrap=,fairlock_schedule_next fairlock_on_tick resp_write_raw)
 
+# Its tasks do not end their sleep by themselves.
+$(BUILD)/tests/unit/test_client: override LDFLAGS += -Wl$(comma)--wrap=port_event_wait
+
 $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 

@@ -221,9 +221,10 @@ static int break_lock(struct breaking *breaking)
   if (breaking->readable && (!breaking->seen.held || !is_meant(breaking)))
     return complain_of_other(breaking);
   if (!mean_seen(breaking) && (named || !breaking->yes)) {
-    complain("%s: its holder cannot be %s, so another hold might be meant by now: nothing was done; "
-             "--yes ends whichever it has",
-             breaking->shown, breaking->readable ? "named in a request" : "read");
+    complain(
+        "%s: its holder cannot be %s, so another hold might be meant by now: nothing was done; "
+        "--yes ends whichever it has",
+        breaking->shown, breaking->readable ? "named in a request" : "read");
     return EXIT_CONFLICT;
   }
   if (!named && !breaking->yes && !breaking->ask && !is_confirmed(breaking)) {

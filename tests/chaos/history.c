@@ -116,7 +116,8 @@ static int repeated_tokens(const struct history *history)
   int found = 0;
   struct hold **sorted = sort(history, &count, by_token);
   for (size_t i = 1; i < count; i++) {
-    if (sorted[i - 1]->lock != sorted[i]->lock || sorted[i - 1]->token != sorted[i]->token) continue;
+    if (sorted[i - 1]->lock != sorted[i]->lock || sorted[i - 1]->token != sorted[i]->token)
+      continue;
     if (kept(sorted[i - 1], sorted[i])) continue;
     complain(history, "a token was given twice", sorted[i - 1], sorted[i]);
     found++;

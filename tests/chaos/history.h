@@ -20,7 +20,7 @@
 
 struct hold {
   atomic_bool written; /* all but until_us and end_us are there */
-  bool keeps; /* the process keeps its locks */
+  bool keeps;          /* the process keeps its locks */
   int client, pid, lock;
   uint64_t token;
   int64_t called_us;        /* before acquire was called     */

@@ -183,7 +183,8 @@ static unsigned rounds_on_a_slow_line(const char *keep_ms, unsigned *waited)
   CHECK_EQUAL(actor_do(&actor, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW).status, FAIRLOCK_OK);
   CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
   CHECK(board_says(&board, "line: "));
-  CHECK_EQUAL(sscanf(board.line, "line: %u bytes for 16 rounds, which waited %u", &bytes, waited), 2);
+  CHECK_EQUAL(sscanf(board.line, "line: %u bytes for 16 rounds, which waited %u", &bytes, waited),
+              2);
   CHECK_EQUAL(board_ends(&board), 0);
   CHECK_EQUAL(reap(bridge), 0);
   CHECK(nothing_left(&redis, "door:7"));

@@ -268,42 +268,16 @@ static void call_id(void)
 static const struct {
   const char *name;
   void (*run)(void);
-} calls[] = {CALL(client_init),
-             CALL(client_deinit),
-             CALL(follow),
-             CALL(keep),
-             CALL(keep_log),
-             CALL(use_credentials),
-             CALL(connect),
-             CALL(init),
-             CALL(init_bytes),
-             CALL(deinit),
-             CALL(acquire),
-             CALL(try_acquire),
-             CALL(release),
-             CALL(remaining_ms),
-             CALL(hold_count),
-             CALL(token),
-             CALL(cancel),
-             CALL(take_over),
-             CALL(force_release),
-             CALL(ask),
-             CALL(inspect),
-             CALL(start_acquire),
-             CALL(start_release),
-             CALL(start_force_release),
-             CALL(start_ask),
-             CALL(start_inspect),
-             CALL(start_deinit),
-             CALL(result),
-             CALL(poll),
-             CALL(wants),
-             CALL(run),
-             CALL(stop),
-             CALL(error),
-             CALL(last_error),
-             CALL(read_counters),
-             CALL(id)};
+} calls[] = {
+    CALL(client_init), CALL(client_deinit),   CALL(follow),        CALL(keep),
+    CALL(keep_log),    CALL(use_credentials), CALL(connect),       CALL(init),
+    CALL(init_bytes),  CALL(deinit),          CALL(acquire),       CALL(try_acquire),
+    CALL(release),     CALL(remaining_ms),    CALL(hold_count),    CALL(token),
+    CALL(cancel),      CALL(take_over),       CALL(force_release), CALL(ask),
+    CALL(inspect),     CALL(start_acquire),   CALL(start_release), CALL(start_force_release),
+    CALL(start_ask),   CALL(start_inspect),   CALL(start_deinit),  CALL(result),
+    CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
+    CALL(error),       CALL(last_error),      CALL(read_counters), CALL(id)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void run_guarded(void (*run)(void))

@@ -625,6 +625,103 @@ static void test_close_waits_for_send(void)
   fairlock_client_deinit(&client);
 }
 
+#define GIVES_UP_MS 10000 /* only when something is wrong */
+
+void __real_port_event_wait(struct port_event *event, struct port_mutex *mutex,
+                            uint32_t timeout_ms);
+void __wrap_port_event_wait(struct port_event *event, struct port_mutex *mutex,
+                            uint32_t timeout_ms);
+
+static atomic_bool sleeps, returned, gave_up;
+static bool until_woken; /* no task ends its sleep by itself */
+
+/* The linker puts it between client.c and the port (--wrap). */
+void __wrap_port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms)
+{
+  atomic_store(&sleeps, true);
+  __real_port_event_wait(event, mutex, until_woken ? 2 * GIVES_UP_MS : timeout_ms);
+}
+
+static bool comes(const atomic_bool *flag)
+{
+  uint32_t began = port_clock_ms();
+  while (!atomic_load(flag) && port_clock_ms() - began < GIVES_UP_MS)
+    let_pass(1);
+  return atomic_load(flag);
+}
+
+static int receive_until_returned(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  (void)context;
+  (void)data;
+  (void)size;
+  (void)timeout_ms;
+  atomic_store(&receiving, true);
+  if (!comes(&returned)) atomic_store(&gave_up, true);
+  return PORT_WOULD_BLOCK;
+}
+
+static int send_until_another_sleeps(void *context, const void *data, size_t size)
+{
+  atomic_store(&sending, true);
+  CHECK(comes(&sleeps));
+  return take(context, data, size);
+}
+
+static void *run(void *context)
+{
+  fairlock_run(context);
+  return NULL;
+}
+
+static void *acquire_while_another_sends(void *context)
+{
+  CHECK(comes(&sending));
+  int status = fairlock_acquire(context, 1000, FAIRLOCK_RENEW);
+  atomic_store(&returned, true);
+  return status == FAIRLOCK_OK ? context : NULL;
+}
+
+/*
+ * One task receives, a second one sends. A third one acquires what is kept: it sleeps, as the
+ * second one would send for it, and that one then ends its operation, and has to wake it.
+ */
+static void test_keep_wakes(void)
+{
+  static struct fairlock_keeper keeper = {.keep_ms = 20000};
+  static struct fairlock other;
+  pthread_t runner, third;
+  void *result;
+  set_up();
+  CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  says = "+OK\r\n+OK\r\n:0\r\n*3\r\n:1\r\n:5\r\n:1000\r\n";
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  atomic_store(&receiving, false);
+  atomic_store(&sending, false);
+  transport.recv = receive_until_returned;
+  transport.send = send_until_another_sleeps;
+  CHECK_EQUAL(pthread_create(&runner, NULL, run, &client), 0);
+  CHECK(comes(&receiving));
+  atomic_store(&sleeps, false);
+  until_woken = true;
+  CHECK_EQUAL(pthread_create(&third, NULL, acquire_while_another_sends, &handle), 0);
+  CHECK_EQUAL(fairlock_start_acquire(&other, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  CHECK_EQUAL(pthread_join(third, &result), 0);
+  CHECK(result == &handle);
+  CHECK(!atomic_load(&gave_up));
+  fairlock_stop(&client);
+  CHECK_EQUAL(pthread_join(runner, NULL), 0);
+  CHECK_EQUAL(fairlock_token(&handle), 5);
+  until_woken = false;
+  transport.recv = say;
+  transport.send = take;
+  fairlock_client_deinit(&client);
+}
+
 static unsigned told;
 static int told_status;
 
@@ -805,4 +902,5 @@ const struct check_test check_tests[] = {
     {"client hold taken over", test_take_over},
     {"client lost hold taken over", test_take_over_a_loss},
     {"client close waits for send", test_close_waits_for_send},
+    {"client keep wakes who sleeps", test_keep_wakes},
     {0}};
