@@ -263,6 +263,7 @@ int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep)
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && keep != NULL);
   if (forked(client)) return FAIRLOCK_FORKED;
   int status = fairlock_engine_keep(&client->engine, keep);
+  if (status != FAIRLOCK_OK) return status;
   keep->serviced = &client->serviced;
   keep->answered = on_answered;
   keep->context = client;
