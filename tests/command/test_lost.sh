@@ -312,7 +312,7 @@ test_claim_is_gone_when_the_keeper_wakes() {
 }
 
 test_claim_and_wait_are_gone_when_the_keeper_wakes() {
-  wakes_without_claim 143 eval 'kill $waiter'
+  wakes_without_claim 143 eval 'kill $waiter; sleep 0.5' # it has told the keeper before that wakes
   [ ! -e "$dir/got" ] || fail "the command ran"
 }
 
@@ -517,7 +517,8 @@ run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_j
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
   fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
   handover_is_confirmed_first what_is_left_in_the_background keeper_is_stopped keeper_is_stopped_no_grace \
-  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored keeper_wakes_up keeper_is_stopped_when_granted \
+  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored claim_is_gone_when_the_keeper_wakes \
+  claim_and_wait_are_gone_when_the_keeper_wakes keeper_wakes_up keeper_is_stopped_when_granted \
   keeper_is_stopped_in_line keeper_wakes_up_in_line both_are_stopped \
   both_are_killed_with_children fairlock_is_killed_and_keeper_stopped guard_ends_with_its_keeper \
   keeper_is_stopped_at_the_end fairlock_is_killed_and_nobody_reaps adopted_zombies_are_reaped

@@ -434,8 +434,8 @@ EOF
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status_of_command at_least at_least_is_ended at_least_is_lost command_cannot_be_executed system_error environment \
-  password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
+run_tests status_of_command at_least at_least_is_ended at_least_is_lost at_least_is_asked command_cannot_be_executed \
+  system_error environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
   keeper_closes_what_it_inherits shell conflict waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
