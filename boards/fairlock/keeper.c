@@ -301,6 +301,7 @@ static void begin_wait(struct hold *hold)
 static void wait_again(struct hold *hold)
 {
   (void)fairlock_start_release(&hold->handle);
+  atomic_store(&hold->asked, false); /* which meant that hold */
   begin_wait(hold);
 }
 
@@ -674,10 +675,15 @@ void keeper_unguard(struct keeper *keeper)
   guard_set_group(&keeper->guard, 0);
 }
 
-bool keeper_overdue(const struct keeper *keeper)
+bool keeper_may_begin(const struct keeper *keeper)
 {
   struct guard_orders orders = guard_orders(keeper->options);
-  return guard_overdue(&keeper->guard, &orders);
+  return guard_has_time(&keeper->guard, &orders);
+}
+
+bool keeper_let_it_end(const struct keeper *keeper)
+{
+  return guard_ran_out(&keeper->guard, spare_ms(keeper->options));
 }
 
 bool keeper_is_stopped(const struct keeper *keeper)
