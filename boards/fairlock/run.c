@@ -674,8 +674,9 @@ static void on_lost(struct run *run, const struct keeper_message *message)
 static void on_asked(struct run *run)
 {
   const char *signal = "nothing";
-  if (run->ended) { /* --at-least keeps the lock: as if we were sent that signal now */
-    run->hurried = hurries(run->lock.on_ask);
+  /* --at-least keeps the lock no longer than if somebody had sent us that signal */
+  if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) run->hurried = true;
+  if (run->ended) {
     complain("%s is asked for by an operator; %s", run->shown,
              run->hurried ? "it is kept no longer" : "it is kept until its time is over");
     return;

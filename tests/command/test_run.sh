@@ -109,6 +109,15 @@ test_at_least_is_asked() {
   told 'a is asked for by an operator; it is kept until its time is over'
   kill $keeping
   ends 7 $keeping
+  # nor is it kept when the command was asked to end
+  for end in '3 term' '137 kill'; do
+    run --at-least 600 --on-ask ${end#* } a -- sh -c 'trap "exit 3" TERM; : >"$0"; while :; do sleep 0.05; done' "$dir/began" &
+    running=$!
+    eventually test -e "$dir/began"
+    rm "$dir/began"
+    expect 0 "$fairlock" break --ask -w 20 a
+    ends ${end% *} $running
+  done
 }
 
 test_command_cannot_be_executed() {
