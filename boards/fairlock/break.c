@@ -188,6 +188,7 @@ static int await_end(struct breaking *breaking)
     bool ended = breaking->seen.token != breaking->hold.token;
     if (status == FAIRLOCK_OK && ended) break;
     if (port_clock_ms() - began >= breaking->wait_ms) {
+      if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);
       complain("%s: its holder goes on", breaking->shown);
       return EXIT_CONFLICT;
     }

@@ -120,10 +120,22 @@ bool guard_acted(const struct guard *guard)
   return atomic_load(&guard->shared->acted);
 }
 
-bool guard_overdue(const struct guard *guard, const struct guard_orders *orders)
+/* The deadline was that long ago; later: ms, negative ones as uint32_t does them. */
+static bool is_past(const struct guard *guard, uint32_t later)
 {
-  uint32_t due = atomic_load(&guard->shared->kill_at) - orders->grace_ms + orders->slack_ms;
-  return atomic_load(&guard->shared->state) == HELD && (int32_t)(port_clock_ms() - due) >= 0;
+  uint32_t due = atomic_load(&guard->shared->kill_at) + later;
+  return (int32_t)(port_clock_ms() - due) >= 0;
+}
+
+bool guard_has_time(const struct guard *guard, const struct guard_orders *orders)
+{
+  return atomic_load(&guard->shared->state) == HELD &&
+         !is_past(guard, orders->slack_ms - orders->grace_ms);
+}
+
+bool guard_ran_out(const struct guard *guard, uint32_t spare_ms)
+{
+  return atomic_load(&guard->shared->state) == HELD && is_past(guard, spare_ms);
 }
 
 void guard_signal(const struct guard *guard, int number)

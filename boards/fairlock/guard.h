@@ -49,8 +49,11 @@ void guard_rest(struct guard *guard);
 void guard_set_group(struct guard *guard, pid_t group);
 pid_t guard_group(const struct guard *guard);
 
-/* True when the deadline has passed and no keeper has done anything about it. */
-bool guard_overdue(const struct guard *guard, const struct guard_orders *orders);
+/* True when there is a deadline and it leaves time for SIGTERM and what follows. */
+bool guard_has_time(const struct guard *guard, const struct guard_orders *orders);
+
+/* True when the deadline passed spare_ms ago, and no keeper has done anything about it. */
+bool guard_ran_out(const struct guard *guard, uint32_t spare_ms);
 
 /* True when the guard had to end the command, or would have had to. */
 bool guard_acted(const struct guard *guard);

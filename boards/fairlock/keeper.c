@@ -106,6 +106,17 @@ static void tell_status(struct hold *hold, enum keeper_news news, int status)
   tell(hold, &message);
 }
 
+/*
+ * What may come any number of times is left out while fairlock, stopped, reads nothing: the link
+ * would fill up, and we would wait in tell() instead of renewing. A system calls a socket writable
+ * only while much of its buffer is free, so there is always room for what has to be told.
+ */
+static void tell_in_passing(struct hold *hold, enum keeper_news news, int status)
+{
+  struct pollfd link = {.fd = hold->link, .events = POLLOUT};
+  if (poll(&link, 1, 0) > 0 && (link.revents & POLLOUT) != 0) tell_status(hold, news, status);
+}
+
 /* Called inside the client, by either thread. */
 static void on_event(enum fairlock_log_event kind, int status, const char *text, void *context)
 {
@@ -210,7 +221,7 @@ static void on_asked(struct fairlock *handle, void *context)
 static void pass_on_asked(struct hold *hold)
 {
   if (!hold->guards || !atomic_exchange(&hold->asked, false)) return;
-  tell_status(hold, KEEPER_ASKED, FAIRLOCK_OK);
+  tell_in_passing(hold, KEEPER_ASKED, FAIRLOCK_OK);
   if (hold->options->on_ask != 0) signal_group(hold, hold->options->on_ask);
 }
 
@@ -276,7 +287,7 @@ static void tell_why(struct hold *hold)
   if (!asks_again(why) || hold->cancelled) return;
   if (why == hold->told || hold->options->wait_ms == 0) return;
   hold->told = why;
-  tell_status(hold, KEEPER_RETRYING, why);
+  tell_in_passing(hold, KEEPER_RETRYING, why);
 }
 
 /* What is left of the wait; not 0, which would mean not to wait. */
@@ -301,6 +312,7 @@ static void begin_wait(struct hold *hold)
 static void wait_again(struct hold *hold)
 {
   (void)fairlock_start_release(&hold->handle);
+  atomic_store(&hold->asked, false); /* which meant that hold */
   begin_wait(hold);
 }
 
@@ -674,10 +686,15 @@ void keeper_unguard(struct keeper *keeper)
   guard_set_group(&keeper->guard, 0);
 }
 
-bool keeper_overdue(const struct keeper *keeper)
+bool keeper_may_begin(const struct keeper *keeper)
 {
   struct guard_orders orders = guard_orders(keeper->options);
-  return guard_overdue(&keeper->guard, &orders);
+  return guard_has_time(&keeper->guard, &orders);
+}
+
+bool keeper_let_it_end(const struct keeper *keeper)
+{
+  return guard_ran_out(&keeper->guard, spare_ms(keeper->options));
 }
 
 bool keeper_is_stopped(const struct keeper *keeper)

@@ -101,10 +101,13 @@ void keeper_guard(struct keeper *keeper, pid_t group);
 void keeper_unguard(struct keeper *keeper);
 
 /*
- * True when too little of the hold is left to start a command, and the keeper has not said so,
- * because it is not running.
+ * Once it has reported the lock as acquired: false when too little of the hold is left to start a
+ * command, or none, whether or not the keeper runs, and whatever of its news was read.
  */
-bool keeper_overdue(const struct keeper *keeper);
+bool keeper_may_begin(const struct keeper *keeper);
+
+/* True when the hold has ended and the keeper has not noticed, because it is not running. */
+bool keeper_let_it_end(const struct keeper *keeper);
 
 /* True while the keeper is stopped by a signal: it can neither obey nor report. */
 bool keeper_is_stopped(const struct keeper *keeper);

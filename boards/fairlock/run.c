@@ -674,8 +674,9 @@ static void on_lost(struct run *run, const struct keeper_message *message)
 static void on_asked(struct run *run)
 {
   const char *signal = "nothing";
-  if (run->ended) { /* --at-least keeps the lock: as if we were sent that signal now */
-    run->hurried = hurries(run->lock.on_ask);
+  /* --at-least keeps the lock no longer than if somebody had sent us that signal */
+  if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) run->hurried = true;
+  if (run->ended) {
     complain("%s is asked for by an operator; %s", run->shown,
              run->hurried ? "it is kept no longer" : "it is kept until its time is over");
     return;
@@ -692,6 +693,15 @@ static void hang_up(struct run *run)
   run->keeper.link = -1;
 }
 
+static void on_unkept(struct run *run, const char *action)
+{
+  run->lost = true;
+  metrics_hold_ended(&run->lock.metrics);
+  complain("%s could not be renewed in time: the process that keeps it is not running (was it "
+           "stopped?); %s",
+           run->shown, action);
+}
+
 /*
  * If the keeper was stopped when the command had to be ended, its guard has ended it, without any
  * news.
@@ -699,12 +709,8 @@ static void hang_up(struct run *run)
 static void look_for_guard(struct run *run)
 {
   if (run->lost || !keeper_failed_to_end(&run->keeper)) return;
-  run->lost = true;
-  complain("%s could not be renewed in time: the process that keeps it is not running (was it "
-           "stopped?); %s",
-           run->shown,
-           run->lock.on_lost == ON_LOST_IGNORE ? "the command continued without it"
-                                               : "the command was ended");
+  on_unkept(run, run->lock.on_lost == ON_LOST_IGNORE ? "the command continued without it"
+                                                     : "the command was ended");
 }
 
 /* Waits for the end of the command. Returns its exit status. */
@@ -822,10 +828,13 @@ static int release(struct run *run, int status)
   return on_released(run, &event.keeper, status);
 }
 
-/* We, or the keeper, may have been stopped since it reported the lock as acquired. */
+/*
+ * We, or the keeper, may have been stopped since it reported the lock as acquired; in the first case
+ * it may have reported its loss, too, which was not read yet.
+ */
 static bool too_late(struct run *run)
 {
-  if (!keeper_overdue(&run->keeper)) return false;
+  if (keeper_may_begin(&run->keeper)) return false;
   complain("%s was acquired and lost before the command could be started", run->shown);
   run->lost = true;
   return true;
@@ -841,6 +850,7 @@ static int run_under_lock(struct run *run)
   if (!start(run, &acquired)) return release(run, EXIT_SYSTEM);
   status = supervise(run);
   outwait(run);
+  if (!run->lost && keeper_let_it_end(&run->keeper)) on_unkept(run, "the command has ended");
   return release(run, status);
 }
 

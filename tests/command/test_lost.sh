@@ -312,8 +312,51 @@ test_claim_is_gone_when_the_keeper_wakes() {
 }
 
 test_claim_and_wait_are_gone_when_the_keeper_wakes() {
-  wakes_without_claim 143 eval 'kill $waiter'
+  wakes_without_claim 143 eval 'kill $waiter; sleep 0.5' # it has told the keeper before that wakes
   [ ! -e "$dir/got" ] || fail "the command ran"
+}
+
+# The holder of a claim that has ended was asked, not the next one.
+test_asked_for_a_claim_that_is_gone() {
+  run a sleep 60 &
+  holder=$!
+  eventually held a
+  run -w 60 a -- sh -c 'echo ready >>"$0"; sleep 1; exit 6' "$dir/got" 2>"$dir/err.waiter" &
+  waiter=$!
+  eventually waits 1 a
+  keeper=$(keeper_of $waiter)
+  freeze "$keeper"
+  kill $holder
+  ends 143 $holder
+  [ "$(redis hvals a)" = 0 ] || fail "it was not handed the lock"
+  token=$(redis hget 'fairlock:{a}' token)
+  expect 0 "$fairlock" break --ask --token $token a
+  expect 0 "$fairlock" break --token $token a
+  kill -CONT "$keeper"
+  ends 6 $waiter
+  ! grep 'asked for' "$dir/err.waiter" || fail "the later hold was asked"
+}
+
+# fairlock itself is stopped while its lock is granted and lost: it must not begin the command.
+test_lost_before_the_command_begins() {
+  for action in ignore term kill; do
+    run a sleep 60 &
+    holder=$!
+    eventually held a
+    run --lease 6 --on-lost $action a -- sh -c ': >"$0"' "$dir/began" 2>"$dir/err" &
+    waiter=$!
+    eventually waits 1 a
+    freeze $waiter
+    kill $holder
+    ends 143 $holder
+    eventually eval '[ "$(redis hvals a)" = 1 ]'
+    redis del a >"$dir/out"
+    sleep 2.4 # its keeper has found out, as it renews at each third of the lease
+    kill -CONT $waiter
+    ends 79 $waiter
+    said 'a was acquired and lost before the command could be started'
+    [ ! -e "$dir/began" ] || fail "the command has begun"
+  done
 }
 
 # If woken in time, the keeper renews, and the command goes on. If woken later, it finds the command
@@ -335,6 +378,19 @@ test_keeper_wakes_up() {
   kill -CONT "$keeper"
   over 79 $command
   eventually unheld b
+}
+
+# The command has ended, and --at-least keeps the lock, but nobody renews it.
+test_keeper_is_stopped_at_least() {
+  run --lease 1 --at-least 5 a -- sh -c 'echo ready >"$0"; exit 4' "$dir/got" 2>"$dir/err.kept" &
+  command=$!
+  eventually test -s "$dir/got"
+  keeper=$(keeper_of $command)
+  eventually eval '[ "$(wc -w <"/proc/$command/task/$command/children")" = 1 ]'
+  freeze "$keeper"
+  expect 0 "$fairlock" run -w 20 a true
+  over 79 $command
+  grep -q 'could not be renewed in time: .* is not running' "$dir/err.kept" || fail "$(cat "$dir/err.kept")"
 }
 
 # Both are stopped, and only the guard is not.
@@ -517,7 +573,9 @@ run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_j
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
   fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
   handover_is_confirmed_first what_is_left_in_the_background keeper_is_stopped keeper_is_stopped_no_grace \
-  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored keeper_wakes_up keeper_is_stopped_when_granted \
+  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored claim_is_gone_when_the_keeper_wakes \
+  claim_and_wait_are_gone_when_the_keeper_wakes asked_for_a_claim_that_is_gone lost_before_the_command_begins \
+  keeper_is_stopped_at_least keeper_wakes_up keeper_is_stopped_when_granted \
   keeper_is_stopped_in_line keeper_wakes_up_in_line both_are_stopped \
   both_are_killed_with_children fairlock_is_killed_and_keeper_stopped guard_ends_with_its_keeper \
   keeper_is_stopped_at_the_end fairlock_is_killed_and_nobody_reaps adopted_zombies_are_reaped

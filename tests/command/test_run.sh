@@ -109,6 +109,15 @@ test_at_least_is_asked() {
   told 'a is asked for by an operator; it is kept until its time is over'
   kill $keeping
   ends 7 $keeping
+  # nor is it kept when the command was asked to end
+  for end in '3 term' '137 kill'; do
+    run --at-least 600 --on-ask ${end#* } a -- sh -c 'trap "exit 3" TERM; : >"$0"; while :; do sleep 0.05; done' "$dir/began" &
+    running=$!
+    eventually test -e "$dir/began"
+    rm "$dir/began"
+    expect 0 "$fairlock" break --ask -w 20 a
+    ends ${end% *} $running
+  done
 }
 
 test_command_cannot_be_executed() {
@@ -434,8 +443,8 @@ EOF
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status_of_command at_least at_least_is_ended at_least_is_lost command_cannot_be_executed system_error environment \
-  password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
+run_tests status_of_command at_least at_least_is_ended at_least_is_lost at_least_is_asked command_cannot_be_executed \
+  system_error environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
   keeper_closes_what_it_inherits shell conflict waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \

@@ -324,6 +324,40 @@ test_break_ask() {
   done
 }
 
+# Nobody knows whether the holder goes on when the server is gone.
+test_break_ask_without_a_server() {
+  run --on-ask ignore a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually held a
+  eventually heard_by a
+  "$fairlock" break --ask -w 3 a >"$dir/out" 2>"$dir/err" &
+  asking=$!
+  eventually grep -q 'a: asked' "$dir/out"
+  stop_server
+  ends 75 $asking
+  said "redis://127.0.0.1:$port"
+  kill -9 $holder
+}
+
+# A run that is stopped reads nothing of what its keeper tells, and the keeper renews all the same.
+test_break_ask_of_one_that_is_stopped() {
+  run --lease 3 --on-ask ignore a -- sh -c 'echo ready >"$0"; sleep 60' "$dir/ready" 2>"$dir/err.holder" &
+  holder=$!
+  eventually test -s "$dir/ready"
+  kill -STOP $holder
+  asked=0
+  while [ $asked -lt 400 ]; do
+    expect 0 "$fairlock" break --ask a
+    asked=$((asked + 1))
+  done
+  sleep 4
+  kill -CONT $holder
+  eventually grep -q 'a is asked for by an operator; sent nothing to the command' "$dir/err.holder"
+  ! grep -v 'is asked for' "$dir/err.holder" || fail 'it took that for a loss'
+  kill $holder
+  ends 143 $holder
+}
+
 # The holder decides: it may be told by another signal, or not at all.
 test_break_ask_ignored() {
   run --on-ask ignore a sleep 60 2>"$dir/err.holder" &
@@ -490,5 +524,5 @@ test_watch_outlives_the_connection() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes names name_in_environment break break_named break_on_a_terminal break_ask \
-  break_ask_ignored dead_holder watch \
+  break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder watch \
   watch_on_a_terminal colours watch_outlives_the_connection

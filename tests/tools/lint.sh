@@ -181,6 +181,20 @@ check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
 check clang-format clang-format --dry-run -Werror $(sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' 'boards/*.cc')
 # shellcheck disable=SC2086
 check shellcheck shellcheck -S warning -s sh $scripts
+
+# What a suite in shell does not name at its end is never run; test_plain.sh names one more.
+all_named() {
+  result=0
+  for file in $(grep -l '^run_tests ' $scripts); do
+    for name in $(sed -n 's/^test_\([a-z0-9_]*\)() {.*/\1/p' "$file"); do
+      { sed -n '/^run_tests /,$p' "$file"; cat tests/command/test_plain.sh; } | grep -qw "$name" && continue
+      echo "$file: test_$name is not run"
+      result=1
+    done
+  done
+  return $result
+}
+check "tests in shell are run" all_named
 check "shellcheck, .ci/run" shellcheck -S warning -s bash .ci/run
 check "no heap, no output, no exit in the library" sh -c \
   "! grep -nE '\\<(malloc|calloc|realloc|free|printf|puts|exit|abort)[(]' $(echo $library | sed 's/port[^ ]*//g')"
