@@ -48,7 +48,7 @@ prove() {
   name=$1
   place=$folder/run/$name
   rm -rf "$place" && mkdir -p "$place"
-  sources='' compile='' instrument='' options=''
+  sources='' compile='' instrument='' options='' solver=''
   for source in $(column 2); do
     case $source in
     */*) sources="$sources $source" ;;
@@ -69,6 +69,10 @@ prove() {
       shift
       ;;
     --apply-loop-contracts) instrument="$instrument $1" ;;
+    --external-sat-solver)
+      solver="$1 $2"
+      shift
+      ;;
     *) options="$options $1" ;;
     esac
     shift
@@ -78,7 +82,7 @@ prove() {
     return 2
   fi
   # shellcheck disable=SC2086
-  limited "$place/holds" cbmc "$place/holds.code" $checks --unwinding-assertions $options ${FAULT:+--stop-on-fail}
+  limited "$place/holds" cbmc "$place/holds.code" $checks --unwinding-assertions $options $solver ${FAULT:+--stop-on-fail}
   holds=$took
   if grep -q '^VERIFICATION FAILED' "$place/holds"; then
     sed -n -e 's/: FAILURE$//p' -e '/^Violated property/,/^$/p' "$place/holds" | head -n 20 | sed 's/^ */# /'
@@ -92,6 +96,7 @@ prove() {
   elif [ -n "${FAULT:-}" ]; then
     return 0
   fi
+  # Each place is a question of its own, for which an external solver would have to start anew.
   # shellcheck disable=SC2086
   limited "$place/reached" cbmc "$place/reached.code" --cover cover --no-standard-checks --no-malloc-may-fail \
     --drop-unused-functions $options
