@@ -533,7 +533,9 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   struct fairlock_engine *engine = handle->engine;
   int64_t value = engine->values[1];
   if (granted) {
-    if (value <= 0 || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
+    /* an older token, or none, which no server of ours says; or too late */
+    if (value <= (int64_t)handle->token ||
+        reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
       send_now(handle);
       return;
     }

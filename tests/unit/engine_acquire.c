@@ -16,6 +16,28 @@ void test_acquire_and_release(void)
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_NOT_HELD);
 }
 
+/* No server of ours gives a token twice, or an older one: such a hold is not believed in. */
+void test_token_that_is_not_newer(void)
+{
+  acquire_a(5000);
+  uint64_t token = a.token;
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, (int64_t)token - 1, 0);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  CHECK_EQUAL(a.token, token);
+  drain();
+  answer(1, (int64_t)token, 0);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  drain();
+  answer(1, (int64_t)token + 1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, token + 1);
+}
+
 void test_try_is_busy(void)
 {
   begin();
