@@ -1,0 +1,191 @@
+/*
+ * The belief: how long fairlock_engine_remaining_ms() may say that a handle holds, at any later time,
+ * after a call at any time. Too long is what loses a lock.
+ *
+ * Real time is counted here in 64 bits, and the engine sees the lower 32: so its clock wraps around
+ * wherever that does harm, and a freeze is a long step of real time. A hold is kept from one call to
+ * the next if, at the time `seen` of the last tick or of a call since then that has changed it,
+ *
+ *   - it ends at `end`, at most the longest lease after `seen`, and at most 2^30 ms before it; when a
+ *     tick has looked at it, after `seen`;
+ *   - its last useful answer came at `useful_at`, at most 2^30 ms and 19 hours before `seen`;
+ *   - the schedule looks at it by `due_at`, which is after neither `end` nor, if that has passed, the
+ *     last call.
+ *
+ * From that follows that for AWAY from `seen` on, remaining_ms() is right to the millisecond: what is
+ * left until `end`, and 0 from then on (nothing()). All other calls keep it so (kept()).
+ *
+ * Assumed, of the caller: a tick at least each AWAY, 36 days: engine.h asks for one each month; a tick
+ * at the same time before each output, and between two receptions. An answer, and the newest known
+ * time of the server, are less than 49 days old.
+ */
+#include "proof.h"
+
+#include "lock/handle.c"
+
+#define INSPECTION NULL
+#include "invariant.h"
+
+#include "codec.h"
+
+#define SPAN    ((int64_t)FAIRLOCK_DURATION_MAX_MS + 1)
+#define LONGEST (FAIRLOCK_DURATION_MAX_MS - margin(FAIRLOCK_DURATION_MAX_MS))
+#define AWAY    (UINT32_MAX - SPAN - FAR)
+
+static int64_t seen, end, useful_at, due_at; /* before the call */
+static int64_t now;                          /* of the call */
+static bool held;                            /* before the call */
+static uint64_t token;                       /* of the handle, before the call */
+
+static void any_time(const struct fairlock *handle)
+{
+  seen = nondet_int64();
+  end = nondet_int64();
+  useful_at = nondet_int64();
+  due_at = nondet_int64();
+  now = nondet_int64();
+  ASSUME(seen >= (int64_t)1 << 33 && seen <= (int64_t)1 << 34);
+  ASSUME(end >= seen - SPAN && end <= seen + LONGEST);
+  ASSUME(useful_at >= seen - SPAN - FAR && useful_at <= seen);
+  int64_t called = nondet_int64();
+  ASSUME(called >= seen && called <= now && now <= seen + AWAY);
+  ASSUME(due_at >= seen - SPAN && due_at <= (end > called ? end : called));
+  held = holding(handle);
+  token = handle->token;
+  E.now = (uint32_t)now;
+  ASSUME(handle->due == (uint32_t)due_at);
+  if (held) ASSUME(handle->ends_at == (uint32_t)end && handle->answered_at == (uint32_t)useful_at);
+  ASSUME(token <= (uint64_t)NUMBER_MAX);
+}
+
+/* The hold is as it was, or as it has to be with `now` as `seen`, which it then is; and the schedule looks at it. */
+static void kept(const struct fairlock *handle)
+{
+  uint32_t at = (uint32_t)now;
+  if (!holding(handle)) return;
+  int64_t new_end = end;
+  if (!held || handle->ends_at != (uint32_t)end || handle->answered_at != (uint32_t)useful_at) {
+    new_end = now + (int32_t)(handle->ends_at - at);
+    CHECK(new_end >= now - SPAN && new_end <= now + LONGEST);
+    CHECK(at - handle->answered_at <= SPAN + FAR);
+    seen = now;
+  }
+  if (handle->due == (uint32_t)due_at) return;
+  int64_t new_due = now + (int32_t)(handle->due - at);
+  CHECK(new_due >= now - SPAN && new_due <= (new_end > now ? new_end : now));
+}
+
+/* For AWAY from `seen` on, and not before `now`, the belief lasts until the limit at most. */
+static void belief(const struct fairlock *handle, int64_t limit)
+{
+  int64_t then = nondet_int64();
+  ASSUME(then >= now && then <= seen + AWAY);
+  uint32_t left = fairlock_engine_remaining_ms(handle, (uint32_t)then);
+  CHECK(left == 0 || (holding(handle) && then + left <= limit));
+  REACHED(left > 0);
+}
+
+/* What is kept is enough. */
+static void nothing(struct fairlock *handle)
+{
+  if (held) belief(handle, end);
+}
+
+/* The lease that a request of this phase has asked for. */
+static uint32_t asked_for(const struct fairlock *handle)
+{
+  if (handle->phase != REENTERING) return handle->lease_ms;
+  return config_or(handle->reentry_lease_ms, renewed_lease(handle));
+}
+
+/* Any answer to the handle's request, whenever that was sent. */
+static void answer(struct fairlock *handle)
+{
+  int status = nondet_int();
+  int64_t sent_at = nondet_int64();
+  uint32_t lease_ms = asked_for(handle);
+  bool confirms = handle->flags & UNCONFIRMED;
+  bool renews = handle->flags & RENEWS || handle->phase == REENTERING;
+  ASSUME(status == FAIRLOCK_PENDING || good_status(status));
+  ASSUME(sent_at >= 0 && sent_at <= seen && now - sent_at < UINT32_MAX);
+  ASSUME(end > seen || now == seen);
+  fairlock_on_reply(handle, status, (uint32_t)sent_at);
+  bool useful = status == FAIRLOCK_OK && E.values[0] == 1;
+  /* what this request allows; what an earlier one did, if this one does not set the lease */
+  int64_t limit = useful ? sent_at + lease_ms - margin(lease_ms) : end;
+  if (held && renews && !confirms && limit < end) limit = end;
+  CHECK(handle->token >= token);
+  CHECK(IMPLIES(holding(handle) && !held, useful && handle->token > token));
+  kept(handle);
+  belief(handle, limit);
+}
+
+/* A message: any token, time and claim. */
+static void message(struct fairlock *handle)
+{
+  uint64_t new_token = nondet_uint64();
+  int64_t at = nondet_int64();
+  uint32_t claim_ms = nondet_uint32();
+  int64_t asked_at = nondet_int64();
+  ASSUME(new_token <= (uint64_t)NUMBER_MAX && at >= 0 && at <= NUMBER_MAX);
+  ASSUME(claim_ms <= FAIRLOCK_WAITER_MAX_MS);
+  ASSUME(asked_at >= 0 && asked_at <= now && now - asked_at < UINT32_MAX && (uint32_t)asked_at == E.asked_at);
+  fairlock_on_push(handle, new_token, at, claim_ms);
+  int64_t limit = end;
+  if (holding(handle) && !held) {
+    /* the server's time was server_now when it was asked, or later */
+    int64_t claim = at - E.server_now + claim_ms;
+    CHECK(claim >= 0 && claim <= UINT32_MAX);
+    limit = asked_at + claim - margin((uint32_t)claim);
+    if (limit > now + claim_ms - margin(claim_ms)) limit = now + claim_ms - margin(claim_ms);
+    CHECK(new_token > token && handle->token == new_token);
+  }
+  CHECK(handle->token >= token);
+  kept(handle);
+  belief(handle, limit);
+}
+
+/* All other calls: none begins a belief, or makes it last longer. */
+static void any_other(struct fairlock *handle)
+{
+  uint32_t a = nondet_uint32();
+  uint32_t b = nondet_uint32();
+  int status = nondet_int();
+  ASSUME(good_status(status));
+  switch (nondet_uint8()) {
+  case 1: fairlock_engine_acquire(handle, a, b, (uint32_t)now); break;
+  case 2: fairlock_engine_release(handle, (uint32_t)now); break;
+  case 3: fairlock_engine_cancel(handle, (uint32_t)now); break;
+  case 4: fairlock_engine_force(handle, (uint32_t)now); break;
+  case 5: fairlock_on_broken(handle); reschedule(handle); break;
+  case 6: fairlock_on_failed(handle, status); reschedule(handle); break;
+  case 7: fairlock_on_subscribed(handle, status); break;
+  case 8: fairlock_freeze_request(handle); break;
+  default: fairlock_engine_remove(handle, (uint32_t)now); break;
+  }
+  if (handle->engine == NULL) return;
+  CHECK(handle->token == token);
+  CHECK(IMPLIES(holding(handle), held && handle->ends_at == (uint32_t)end));
+  kept(handle);
+  if (held) belief(handle, end);
+}
+
+/* A tick, however late: what is still believed in afterwards has time left. */
+static void ticked(struct fairlock *handle)
+{
+  int64_t next = nondet_int64();
+  ASSUME(next >= seen && next <= seen + FAR && (uint32_t)next == E.next);
+  fairlock_engine_tick(&E, (uint32_t)now);
+  CHECK(handle->token == token);
+  CHECK(IMPLIES(holding(handle), held && end > now && handle->ends_at == (uint32_t)end));
+  REACHED(holding(handle) && end == now + 1);
+  REACHED(held && !holding(handle));
+  kept(handle);
+}
+
+void harness(void)
+{
+  any_state();
+  any_time(&H[0]);
+  CALL(&H[0]);
+}
