@@ -12,8 +12,8 @@
  *   - the schedule looks at it by `due_at`, which is after neither `end` nor, if that has passed, the
  *     last call.
  *
- * From that follows that for AWAY from `seen` on, remaining_ms() is right to the millisecond: what is
- * left until `end`, and 0 from then on (nothing()). All other calls keep it so (kept()).
+ * From that follows that for AWAY from `seen` on, remaining_ms() says at most what is left
+ * until `end`, and 0 from then on (nothing()). All other calls keep it so (kept()).
  *
  * Assumed, of the caller: a tick at least each AWAY, 36 days: engine.h asks for one each month; a tick
  * at the same time before each output, and between two receptions. An answer, and the newest known
@@ -58,37 +58,33 @@ static void any_time(const struct fairlock *handle)
   ASSUME(token <= (uint64_t)NUMBER_MAX);
 }
 
-/* The hold is as it was, or as it has to be with `now` as `seen`, which it then is; and the schedule looks at it. */
-static void kept(const struct fairlock *handle)
+/*
+ * The hold, if there is one, is as it was, or as it has to be with `now` as `seen`; the schedule looks
+ * at it; and it ends at the limit, or before.
+ */
+static void kept(const struct fairlock *handle, int64_t limit)
 {
   uint32_t at = (uint32_t)now;
-  if (!holding(handle)) return;
   int64_t new_end = end;
+  if (!holding(handle)) return;
   if (!held || handle->ends_at != (uint32_t)end || handle->answered_at != (uint32_t)useful_at) {
     new_end = now + (int32_t)(handle->ends_at - at);
     CHECK(new_end >= now - SPAN && new_end <= now + LONGEST);
     CHECK(at - handle->answered_at <= SPAN + FAR);
-    seen = now;
   }
+  CHECK(new_end <= limit);
+  REACHED(new_end > now);
   if (handle->due == (uint32_t)due_at) return;
   int64_t new_due = now + (int32_t)(handle->due - at);
   CHECK(new_due >= now - SPAN && new_due <= (new_end > now ? new_end : now));
 }
 
-/* For AWAY from `seen` on, and not before `now`, the belief lasts until the limit at most. */
-static void belief(const struct fairlock *handle, int64_t limit)
-{
-  int64_t then = nondet_int64();
-  ASSUME(then >= now && then <= seen + AWAY);
-  uint32_t left = fairlock_engine_remaining_ms(handle, (uint32_t)then);
-  CHECK(left == 0 || (holding(handle) && then + left <= limit));
-  REACHED(left > 0);
-}
-
-/* What is kept is enough. */
+/* What is kept is enough: for AWAY from `seen` on, the belief lasts until the end. */
 static void nothing(struct fairlock *handle)
 {
-  if (held) belief(handle, end);
+  uint32_t left = fairlock_engine_remaining_ms(handle, (uint32_t)now);
+  CHECK(left <= (held && now < end ? end - now : 0));
+  REACHED(left == LONGEST);
 }
 
 /* The lease that a request of this phase has asked for. */
@@ -116,33 +112,32 @@ static void answer(struct fairlock *handle)
   if (held && renews && !confirms && limit < end) limit = end;
   CHECK(handle->token >= token);
   CHECK(IMPLIES(holding(handle) && !held, useful && handle->token > token));
-  kept(handle);
-  belief(handle, limit);
+  kept(handle, limit);
 }
 
-/* A message: any token, time and claim. */
-static void message(struct fairlock *handle)
+/* A grant by message: any token, time and claim. */
+static void grant(struct fairlock *handle)
 {
   uint64_t new_token = nondet_uint64();
   int64_t at = nondet_int64();
   uint32_t claim_ms = nondet_uint32();
   int64_t asked_at = nondet_int64();
+  ASSUME(waiting(handle)); /* others: any_other() */
   ASSUME(new_token <= (uint64_t)NUMBER_MAX && at >= 0 && at <= NUMBER_MAX);
   ASSUME(claim_ms <= FAIRLOCK_WAITER_MAX_MS);
   ASSUME(asked_at >= 0 && asked_at <= now && now - asked_at < UINT32_MAX && (uint32_t)asked_at == E.asked_at);
-  fairlock_on_push(handle, new_token, at, claim_ms);
-  int64_t limit = end;
-  if (holding(handle) && !held) {
-    /* the server's time was server_now when it was asked, or later */
-    int64_t claim = at - E.server_now + claim_ms;
-    CHECK(claim >= 0 && claim <= UINT32_MAX);
-    limit = asked_at + claim - margin((uint32_t)claim);
-    if (limit > now + claim_ms - margin(claim_ms)) limit = now + claim_ms - margin(claim_ms);
-    CHECK(new_token > token && handle->token == new_token);
-  }
-  CHECK(handle->token >= token);
-  kept(handle);
-  belief(handle, limit);
+  ASSUME(E.server_now >= 0);
+  on_grant(handle, new_token, at, claim_ms);
+  if (!holding(handle)) return;
+  CHECK(new_token > token && handle->token == new_token);
+  /* no later than the claim allows, by the server's time: server_now when it was asked, or later */
+  int64_t claim = at - E.server_now + claim_ms;
+  CHECK(claim >= 0 && claim <= UINT32_MAX);
+  uint32_t left = handle->ends_at - (uint32_t)now;
+  CHECK(left <= claim_ms - margin(claim_ms) && left <= E.waiter_ms && left <= handle->lease_ms);
+  CHECK(now + left <= asked_at + claim - margin((uint32_t)claim));
+  CHECK(handle->answered_at == (uint32_t)now);
+  REACHED(left > 1000);
 }
 
 /* All other calls: none begins a belief, or makes it last longer. */
@@ -161,13 +156,13 @@ static void any_other(struct fairlock *handle)
   case 6: fairlock_on_failed(handle, status); reschedule(handle); break;
   case 7: fairlock_on_subscribed(handle, status); break;
   case 8: fairlock_freeze_request(handle); break;
+  case 9: if (!waiting(handle)) fairlock_on_push(handle, nondet_uint64(), nondet_int64(), a); break;
   default: fairlock_engine_remove(handle, (uint32_t)now); break;
   }
   if (handle->engine == NULL) return;
   CHECK(handle->token == token);
   CHECK(IMPLIES(holding(handle), held && handle->ends_at == (uint32_t)end));
-  kept(handle);
-  if (held) belief(handle, end);
+  kept(handle, end);
 }
 
 /* A tick, however late: what is still believed in afterwards has time left. */
@@ -180,7 +175,7 @@ static void ticked(struct fairlock *handle)
   CHECK(IMPLIES(holding(handle), held && end > now && handle->ends_at == (uint32_t)end));
   REACHED(holding(handle) && end == now + 1);
   REACHED(held && !holding(handle));
-  kept(handle);
+  kept(handle, end);
 }
 
 void harness(void)
