@@ -28,6 +28,10 @@
 
 #include "codec.h"
 
+#ifndef OTHER
+#define OTHER 0
+#endif
+
 #define SPAN    ((int64_t)FAIRLOCK_DURATION_MAX_MS + 1)
 #define LONGEST (FAIRLOCK_DURATION_MAX_MS - margin(FAIRLOCK_DURATION_MAX_MS))
 #define AWAY    (UINT32_MAX - SPAN - FAR)
@@ -115,28 +119,32 @@ static void answer(struct fairlock *handle)
   kept(handle, limit);
 }
 
-/* A grant by message: any token, time and claim. */
+/*
+ * A grant by message: any token, time and claim. Only the grant's age by the server's clock counts,
+ * so that clock's newest known time may be 0; it was asked for `elapsed` ago.
+ */
 static void grant(struct fairlock *handle)
 {
   uint64_t new_token = nondet_uint64();
   int64_t at = nondet_int64();
   uint32_t claim_ms = nondet_uint32();
-  int64_t asked_at = nondet_int64();
-  ASSUME(waiting(handle)); /* others: any_other() */
-  ASSUME(new_token <= (uint64_t)NUMBER_MAX && at >= 0 && at <= NUMBER_MAX);
-  ASSUME(claim_ms <= FAIRLOCK_WAITER_MAX_MS);
-  ASSUME(asked_at >= 0 && asked_at <= now && now - asked_at < UINT32_MAX && (uint32_t)asked_at == E.asked_at);
-  ASSUME(E.server_now >= 0);
+  uint32_t elapsed = nondet_uint32();
+  ASSUME(waiting(handle)); /* on_push() sees to that */
+  ASSUME(at >= -TIME_MAX && at <= NUMBER_MAX && claim_ms <= FAIRLOCK_WAITER_MAX_MS);
+  E.server_now = 0;
+  E.asked_at = E.now - elapsed;
   on_grant(handle, new_token, at, claim_ms);
+  CHECK(handle->token == token || (holding(handle) && handle->token == new_token));
+  CHECK(handle->token >= token);
   if (!holding(handle)) return;
-  CHECK(new_token > token && handle->token == new_token);
-  /* no later than the claim allows, by the server's time: server_now when it was asked, or later */
-  int64_t claim = at - E.server_now + claim_ms;
-  CHECK(claim >= 0 && claim <= UINT32_MAX);
-  uint32_t left = handle->ends_at - (uint32_t)now;
-  CHECK(left <= claim_ms - margin(claim_ms) && left <= E.waiter_ms && left <= handle->lease_ms);
-  CHECK(now + left <= asked_at + claim - margin((uint32_t)claim));
-  CHECK(handle->answered_at == (uint32_t)now);
+  /* when that time was asked for, the server's clock said at most 0, and this was left of the claim */
+  CHECK(at >= 0 && at < SPAN);
+  uint32_t claim = (uint32_t)at + claim_ms;
+  uint32_t left = handle->ends_at - E.now;
+  CHECK(new_token > token && handle->answered_at == E.now);
+  CHECK((uint64_t)left + elapsed <= claim - margin(claim));
+  CHECK(left > 0 && left <= claim_ms - margin(claim_ms) && left <= E.waiter_ms);
+  CHECK(left <= handle->lease_ms - margin(handle->lease_ms));
   REACHED(left > 1000);
 }
 
@@ -147,17 +155,16 @@ static void any_other(struct fairlock *handle)
   uint32_t b = nondet_uint32();
   int status = nondet_int();
   ASSUME(good_status(status));
-  switch (nondet_uint8()) {
+  switch (OTHER) {
   case 1: fairlock_engine_acquire(handle, a, b, (uint32_t)now); break;
   case 2: fairlock_engine_release(handle, (uint32_t)now); break;
-  case 3: fairlock_engine_cancel(handle, (uint32_t)now); break;
-  case 4: fairlock_engine_force(handle, (uint32_t)now); break;
-  case 5: fairlock_on_broken(handle); reschedule(handle); break;
-  case 6: fairlock_on_failed(handle, status); reschedule(handle); break;
-  case 7: fairlock_on_subscribed(handle, status); break;
-  case 8: fairlock_freeze_request(handle); break;
-  case 9: if (!waiting(handle)) fairlock_on_push(handle, nondet_uint64(), nondet_int64(), a); break;
-  default: fairlock_engine_remove(handle, (uint32_t)now); break;
+  case 3: fairlock_engine_remove(handle, (uint32_t)now); break;
+  case 4: fairlock_on_broken(handle); reschedule(handle); break;
+  case 5: fairlock_on_failed(handle, status); reschedule(handle); break;
+  case 6: fairlock_on_subscribed(handle, status); break;
+  case 7: fairlock_freeze_request(handle); break;
+  default:
+    if (!waiting(handle)) fairlock_on_push(handle, nondet_uint64(), nondet_int64(), a);
   }
   if (handle->engine == NULL) return;
   CHECK(handle->token == token);

@@ -250,9 +250,15 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
   return nondet_bool() ? FAIRLOCK_OK : FAIRLOCK_NOT_HELD;
 }
 
-int fairlock_engine_force(struct fairlock *handle, uint32_t now)
+int fairlock_engine_force(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now)
 {
-  (void)now;
+  (void)hold, (void)now;
+  return any_status(handle);
+}
+
+int fairlock_engine_ask(struct fairlock *handle, struct fairlock_hold *hold, uint32_t now)
+{
+  (void)hold, (void)now;
   return any_status(handle);
 }
 
@@ -426,7 +432,7 @@ static void run(void)
 
 static void force_release(void)
 {
-  (void)fairlock_force_release(&K, "a", 1);
+  (void)fairlock_force_release(&K, "a", 1, nondet_uint64());
 }
 
 static void on_report(const struct fairlock_report *report, void *context)
@@ -441,11 +447,13 @@ static void inspect(void)
 
 static void start_any(void)
 {
+  static struct fairlock_hold hold;
   switch (nondet_uint8()) {
   case 0: (void)fairlock_start_acquire(&H, nondet_uint32(), nondet_uint32()); break;
   case 1: (void)fairlock_start_release(&H); break;
   case 2: (void)fairlock_start_deinit(&H); break;
-  case 3: (void)fairlock_start_force_release(&H); break;
+  case 3: (void)fairlock_start_force_release(&H, &hold); break;
+  case 4: (void)fairlock_start_ask(&H, &hold); break;
   default: (void)fairlock_start_inspect(&H, on_report, NULL);
   }
 }

@@ -53,7 +53,9 @@ static void cancel(struct fairlock *handle, uint32_t now)
 
 static void force(struct fairlock *handle, uint32_t now)
 {
-  REACHED(fairlock_engine_force(handle, now) == FAIRLOCK_PENDING);
+  int status = nondet_bool() ? fairlock_engine_force(handle, &hold_of_another, now)
+                             : fairlock_engine_ask(handle, &hold_of_another, now);
+  REACHED(status == FAIRLOCK_PENDING);
 }
 
 static void inspect(struct fairlock *handle, uint32_t now)

@@ -38,6 +38,7 @@ static struct fairlock H[HANDLES];
 static struct fairlock_config C;
 static uint8_t receive_buffer[RECEIVE_SIZE], send_buffer[SEND_SIZE];
 static const char names[HANDLES][4];
+static struct fairlock_hold hold_of_another;
 
 /* The server's numbers are at most 2^53, and its seconds are counted here in milliseconds. */
 #define NUMBER_MAX ((int64_t)1 << 53)
@@ -108,6 +109,7 @@ static bool valid_handle(const struct fairlock *h)
   /* what awaits answers does so on a connection, in the list, and no more of it than its phase may */
   HOLDS(h->unanswered <= most_unanswered(h->phase));
   HOLDS(IMPLIES(h->unanswered > 0, E.stage == UP));
+  HOLDS(IMPLIES(h->phase == FORCING, h->by.hold == &hold_of_another));
   HOLDS(IMPLIES(h->phase == INSPECTING, E.inspection != NULL && E.report != NULL));
   return true;
 }
@@ -204,6 +206,12 @@ static void on_lost(struct fairlock *handle, void *context)
   CHECK(in_heap(handle) && handle->phase == LOST);
 }
 
+static void on_asked(struct fairlock *handle, void *context)
+{
+  (void)context;
+  CHECK(in_heap(handle) && holding(handle));
+}
+
 static void on_ended(struct fairlock *handle, int result, void *context)
 {
   (void)context;
@@ -237,6 +245,7 @@ static void any_config(void)
   C.client_name = NULL;
   C.lost = nondet_bool() ? on_lost : NULL;
   C.ended = nondet_bool() ? on_ended : NULL;
+  C.asked = nondet_bool() ? on_asked : NULL;
   /* what fairlock_engine_init() lets through */
   ASSUME(C.waiter_ms == 0 ||
          (C.waiter_ms >= FAIRLOCK_WAITER_MIN_MS && C.waiter_ms <= FAIRLOCK_WAITER_MAX_MS));
@@ -292,6 +301,7 @@ static void any_state(void)
     struct fairlock any_handle;
     H[i] = any_handle;
     H[i].engine = &E;
+    H[i].by.hold = nondet_bool() ? &hold_of_another : NULL;
     H[i].name = names[i];
     H[i].name_size = 1 + nondet_uint8() % 4;
   }
