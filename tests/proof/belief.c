@@ -139,13 +139,24 @@ static void grant(struct fairlock *handle)
   if (!holding(handle)) return;
   /* when that time was asked for, the server's clock said at most 0, and this was left of the claim */
   CHECK(at >= 0 && at < SPAN);
-  uint32_t claim = (uint32_t)at + claim_ms;
+  uint32_t claim = shorter(claim_ms, E.waiter_ms);
   uint32_t left = handle->ends_at - E.now;
-  CHECK(new_token > token && handle->answered_at == E.now);
-  CHECK((uint64_t)left + elapsed <= claim - margin(claim));
-  CHECK(left > 0 && left <= claim_ms - margin(claim_ms) && left <= E.waiter_ms);
-  CHECK(left <= handle->lease_ms - margin(handle->lease_ms));
+  CHECK(new_token > token && handle->answered_at == E.now && left > 0);
+  CHECK((uint64_t)left + elapsed <= safe_part((uint32_t)at + claim)); /* grows with it: monotone() */
+  CHECK(left <= safe_part(shorter(claim, handle->lease_ms)));
   REACHED(left > 1000);
+}
+
+/* What is safe of a longer interval is not shorter, and it is shorter than the interval. */
+static void monotone(struct fairlock *handle)
+{
+  uint32_t a = nondet_uint32();
+  uint32_t b = nondet_uint32();
+  (void)handle;
+  ASSUME(a <= b && b <= 2 * SPAN);
+  CHECK(safe_part(a) <= safe_part(b));
+  CHECK(a == 0 ? safe_part(a) == 0 : safe_part(a) < a);
+  REACHED(safe_part(a) > 0);
 }
 
 /* All other calls: none begins a belief, or makes it last longer. */
@@ -172,12 +183,10 @@ static void any_other(struct fairlock *handle)
   kept(handle, end);
 }
 
-/* A tick, however late: what is still believed in afterwards has time left. */
+/* A tick that looks at the handle, however late: what is still believed in has time left. */
 static void ticked(struct fairlock *handle)
 {
-  int64_t next = nondet_int64();
-  ASSUME(next >= seen && next <= seen + FAR && (uint32_t)next == E.next);
-  fairlock_engine_tick(&E, (uint32_t)now);
+  fairlock_on_tick(handle);
   CHECK(handle->token == token);
   CHECK(IMPLIES(holding(handle), held && end > now && handle->ends_at == (uint32_t)end));
   REACHED(holding(handle) && end == now + 1);
