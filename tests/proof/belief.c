@@ -142,7 +142,8 @@ static void grant(struct fairlock *handle)
   uint32_t claim = shorter(claim_ms, E.waiter_ms);
   uint32_t left = handle->ends_at - E.now;
   CHECK(new_token > token && handle->answered_at == E.now && left > 0);
-  CHECK((uint64_t)left + elapsed <= safe_part((uint32_t)at + claim)); /* grows with it: monotone() */
+  CHECK((uint64_t)left + elapsed <=
+        safe_part((uint32_t)at + claim)); /* grows with it: monotone() */
   CHECK(left <= safe_part(shorter(claim, handle->lease_ms)));
   REACHED(left > 1000);
 }
@@ -167,13 +168,29 @@ static void any_other(struct fairlock *handle)
   int status = nondet_int();
   ASSUME(good_status(status));
   switch (OTHER) {
-  case 1: fairlock_engine_acquire(handle, a, b, (uint32_t)now); break;
-  case 2: fairlock_engine_release(handle, (uint32_t)now); break;
-  case 3: fairlock_engine_remove(handle, (uint32_t)now); break;
-  case 4: fairlock_on_broken(handle); reschedule(handle); break;
-  case 5: fairlock_on_failed(handle, status); reschedule(handle); break;
-  case 6: fairlock_on_subscribed(handle, status); break;
-  case 7: fairlock_freeze_request(handle); break;
+  case 1:
+    fairlock_engine_acquire(handle, a, b, (uint32_t)now);
+    break;
+  case 2:
+    fairlock_engine_release(handle, (uint32_t)now);
+    break;
+  case 3:
+    fairlock_engine_remove(handle, (uint32_t)now);
+    break;
+  case 4:
+    fairlock_on_broken(handle);
+    reschedule(handle);
+    break;
+  case 5:
+    fairlock_on_failed(handle, status);
+    reschedule(handle);
+    break;
+  case 6:
+    fairlock_on_subscribed(handle, status);
+    break;
+  case 7:
+    fairlock_freeze_request(handle);
+    break;
   default:
     if (!waiting(handle)) fairlock_on_push(handle, nondet_uint64(), nondet_int64(), a);
   }

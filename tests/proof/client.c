@@ -26,10 +26,10 @@ static struct port_transport T;
 static struct fairlock *handle_of_mine = &H;
 
 static bool locked, is_fork;
-static bool i_send, i_serve;                  /* the task itself does */
-static bool sending_before, serviced_before;  /* when it got the mutex */
+static bool i_send, i_serve;                 /* the task itself does */
+static bool sending_before, serviced_before; /* when it got the mutex */
 static bool transport_open;
-static enum { CLOSED, OPENING, OPEN } stage;  /* of the engine */
+static enum { CLOSED, OPENING, OPEN } stage; /* of the engine */
 static int turns;
 
 static struct fairlock_blocked other, newcomer;
@@ -187,6 +187,7 @@ static bool whole_client; /* fairlock_client_deinit(): no other task is there */
 static void closes(void *context)
 {
   (void)context;
+  if (!whole_client) mine();
   CHECK(whole_client || (locked && K.serviced && !K.sending && !i_send));
   transport_open = false;
 }
@@ -449,12 +450,23 @@ static void start_any(void)
 {
   static struct fairlock_hold hold;
   switch (nondet_uint8()) {
-  case 0: (void)fairlock_start_acquire(&H, nondet_uint32(), nondet_uint32()); break;
-  case 1: (void)fairlock_start_release(&H); break;
-  case 2: (void)fairlock_start_deinit(&H); break;
-  case 3: (void)fairlock_start_force_release(&H, &hold); break;
-  case 4: (void)fairlock_start_ask(&H, &hold); break;
-  default: (void)fairlock_start_inspect(&H, on_report, NULL);
+  case 0:
+    (void)fairlock_start_acquire(&H, nondet_uint32(), nondet_uint32());
+    break;
+  case 1:
+    (void)fairlock_start_release(&H);
+    break;
+  case 2:
+    (void)fairlock_start_deinit(&H);
+    break;
+  case 3:
+    (void)fairlock_start_force_release(&H, &hold);
+    break;
+  case 4:
+    (void)fairlock_start_ask(&H, &hold);
+    break;
+  default:
+    (void)fairlock_start_inspect(&H, on_report, NULL);
   }
 }
 
@@ -463,17 +475,38 @@ static void ask(void)
   char text[FAIRLOCK_HOLDER_ID_SIZE];
   char error[FAIRLOCK_ERROR_SIZE];
   switch (nondet_uint8()) {
-  case 0: (void)fairlock_remaining_ms(&H); break;
-  case 1: (void)fairlock_hold_count(&H); break;
-  case 2: (void)fairlock_token(&H); break;
-  case 3: (void)fairlock_result(&H); break;
-  case 4: (void)fairlock_wants(&K); break;
-  case 5: (void)fairlock_last_error(&K); break;
-  case 6: (void)fairlock_read_counters(&K); break;
-  case 7: fairlock_error(&K, error); break;
-  case 8: fairlock_stop(&K); break;
-  case 9: (void)fairlock_take_over(&H); break;
-  default: fairlock_id(&H, text);
+  case 0:
+    (void)fairlock_remaining_ms(&H);
+    break;
+  case 1:
+    (void)fairlock_hold_count(&H);
+    break;
+  case 2:
+    (void)fairlock_token(&H);
+    break;
+  case 3:
+    (void)fairlock_result(&H);
+    break;
+  case 4:
+    (void)fairlock_wants(&K);
+    break;
+  case 5:
+    (void)fairlock_last_error(&K);
+    break;
+  case 6:
+    (void)fairlock_read_counters(&K);
+    break;
+  case 7:
+    fairlock_error(&K, error);
+    break;
+  case 8:
+    fairlock_stop(&K);
+    break;
+  case 9:
+    (void)fairlock_take_over(&H);
+    break;
+  default:
+    fairlock_id(&H, text);
   }
 }
 

@@ -180,16 +180,35 @@ static void asked(struct fairlock *handle, uint32_t now)
 static void any_small(struct fairlock *handle, uint32_t now)
 {
   switch (nondet_uint8()) {
-  case 0: cancel(handle, now); break;
-  case 1: force(handle, now); break;
-  case 2: inspect(handle, now); break;
-  case 3: connect(handle, now); break;
-  case 4: opening(handle, now); break;
-  case 5: opened(handle, now); break;
-  case 6: fail(handle, now); break;
-  case 7: sent(handle, now); break;
-  case 8: input(handle, now); break;
-  default: asked(handle, now);
+  case 0:
+    cancel(handle, now);
+    break;
+  case 1:
+    force(handle, now);
+    break;
+  case 2:
+    inspect(handle, now);
+    break;
+  case 3:
+    connect(handle, now);
+    break;
+  case 4:
+    opening(handle, now);
+    break;
+  case 5:
+    opened(handle, now);
+    break;
+  case 6:
+    fail(handle, now);
+    break;
+  case 7:
+    sent(handle, now);
+    break;
+  case 8:
+    input(handle, now);
+    break;
+  default:
+    asked(handle, now);
   }
 }
 

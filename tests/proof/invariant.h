@@ -81,7 +81,8 @@ static bool good_status(int status)
 
 static bool good_lease_kept(uint32_t lease_ms)
 {
-  return lease_ms == 0 || (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
+  return lease_ms == 0 ||
+         (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
 }
 
 /* The handle: its phase, and what each phase says of the rest. */
