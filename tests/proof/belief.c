@@ -114,8 +114,8 @@ static void answer(struct fairlock *handle)
   /* what this request allows; what an earlier one did, if this one does not set the lease */
   int64_t limit = useful ? sent_at + lease_ms - margin(lease_ms) : end;
   if (held && renews && !confirms && limit < end) limit = end;
-  CHECK(handle->token >= token);
-  CHECK(IMPLIES(holding(handle) && !held, useful && handle->token > token));
+  CHECK(handle->token >= token || token == LARGEST);
+  CHECK(IMPLIES(holding(handle) && !held, useful && (handle->token > token || token == LARGEST)));
   kept(handle, limit);
 }
 
