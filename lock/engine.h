@@ -827,9 +827,9 @@ uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
 
 /*
  * Tells the engine that size bytes were received to where fairlock_engine_input() said, at most as
- * many as it said; on a connection that is open. size 0: there was nothing to receive. A late answer counts against the server only if the engine has been
- * told this since the answer was due: after a freeze of this device, the bytes that have piled up
- * are read first.
+ * many as it said; on a connection that is open. size 0: there was nothing to receive. A late
+ * answer counts against the server only if the engine has been told this since the answer was due:
+ * after a freeze of this device, the bytes that have piled up are read first.
  */
 void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
 
