@@ -5,7 +5,7 @@
  *
  * Assumed: the preconditions of engine.h, and what is proved apart: what the codec reads, writes and
  * returns (decode, writer, parse), and that a request is not empty. Not here: following servers,
- * credentials that change and a log.
+ * locks that are kept, credentials that change and a log.
  */
 #include "proof.h"
 

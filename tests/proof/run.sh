@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs the proofs that harnesses.txt lists: tests/proof/run.sh [--long | --all | NAME...]: without any,
-# all but those marked as long. For each it prints the verdict, seconds and memory, and fails unless CBMC
-# says that all holds, and that the harness reaches each place that it marks by REACHED: what is
-# proved of no run at all would hold, too. JOBS: side by side (default 2). LIMIT: seconds for one
+# all but those marked as long. For each it prints the verdict, seconds of processor time and memory,
+# and fails unless CBMC says that all holds, and that the harness reaches each place that it marks by
+# REACHED: what is proved of no run at all would hold, too. JOBS: side by side (default 2). LIMIT: seconds for one
 # (default 600). MEMORY: megabytes of address space for one (default 2048). FAULT is what
 # faults.sh has planted: then the proof has to fail. LIST=1: names those proofs, and runs none.
 #
@@ -29,7 +29,7 @@ limited() {
   log=$1
   shift
   (ulimit -v $((${MEMORY:-2048} * 1024)) &&
-    exec timeout -k 5 "${LIMIT:-600}" time -f '%e s, %M MB' -o "$log.took" "$@") >"$log" 2>&1
+    exec timeout -k 5 "${LIMIT:-600}" time -f '%U s, %M MB' -o "$log.took" "$@") >"$log" 2>&1
   result=$?
   took=$(sed -n '$s/\([0-9]*\)[0-9][0-9][0-9] MB/\1 MB/p' "$log.took")
 }
