@@ -2,8 +2,8 @@
  * The framing of the serial line, by its two ends. What of SIZE bytes of the device's has been sent
  * has come out at the bridge, byte for byte, whatever the bytes are; at each write the line takes all
  * or nothing. A byte from the bridge, doubled here as carry_in() doubles it, comes out at the device;
- * carry_in() itself is not run. When the device asks for a connection, the bridge hears it and its nonce, whatever it has
- * heard before, such as a signal that a reset has cut short.
+ * carry_in() itself is not run. When the device asks for a connection, the bridge hears it and its
+ * nonce, whatever it has heard before, such as a signal that a reset has cut short.
  *
  * Assumed: a line that neither loses nor changes bytes; SIZE bytes of data. That all is sent in the
  * end is not shown, only that it can be.
