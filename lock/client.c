@@ -1,7 +1,8 @@
 /*
  * The client: joins the engine to a port, for tasks that block, and for those that do not.
  *
- * One mutex guards the engine; the transport is called without it. Of the tasks inside a blocking
+ * One mutex guards the engine. The transport's connect(), send() and recv() are called without it;
+ * close() and aim(), which wait for nothing, with it. Of the tasks inside a blocking
  * call, one at a time services the client: it connects, receives and closes. The other tasks send
  * what they want themselves, sleep on an event of their own, and are woken when their operation is
  * over, or when nobody services the client. They sleep no longer than the engine's deadline, and

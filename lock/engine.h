@@ -726,7 +726,9 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
                         size_t size);
 
 /*
- * Takes handle out. FAIRLOCK_OK: its memory is the caller's again. FAIRLOCK_PENDING: the
+ * Takes handle out. FAIRLOCK_OK: its memory is the caller's again; if its request was being written,
+ * the engine wants the connection to be closed, keeps the address until fairlock_engine_closed(), and
+ * reads nothing there. FAIRLOCK_PENDING: the
  * subscription is being ended, or the server still has to be told that the handle no longer waits
  * or holds; call again when result is no longer FAIRLOCK_PENDING, or at any time. Offline, result
  * becomes FAIRLOCK_UNREACHABLE after offline_ms, and the handle leaves as soon as there is a
@@ -794,7 +796,8 @@ bool fairlock_engine_ready(const struct fairlock_engine *engine);
 /*
  * Tell the engine that opening begins, that it has succeeded, and that the connection is closed or
  * opening has failed. From the first call of fairlock_engine_opening(), connect_ms counts; until
- * opening ends, further calls change nothing. Without it, opening has no limit.
+ * opening ends, further calls change nothing. fairlock_engine_opened() only between
+ * fairlock_engine_opening() and _closed(), once.
  */
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);
@@ -802,24 +805,31 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
 
 /*
  * Bytes to send: *size of them, 0 for none. They stay valid until fairlock_engine_sent() or
- * _closed().
+ * _closed(). Call fairlock_engine_tick() with the same `now` before: what a freeze has ended must not
+ * be renewed. A request is shorter than SIZE_MAX.
  */
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now);
 
-/* Tells the engine that the first size bytes of the output were handed to the connection. */
+/*
+ * Tells the engine that the first size bytes of the output were handed to the connection: 1 to what
+ * fairlock_engine_output() said.
+ */
 void fairlock_engine_sent(struct fairlock_engine *engine, size_t size);
 
 /* Ends the connection for this reason, a status: the engine then wants it to be closed. */
 void fairlock_engine_fail(struct fairlock_engine *engine, int status);
 
-/* Where to put received bytes: *size of them, always at least 1. */
+/*
+ * Where to put received bytes: *size of them, at least 1 unless the engine wants the connection to be
+ * closed: then there may be no room left.
+ */
 uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
 
 /*
- * Tells the engine that size bytes were received to where fairlock_engine_input() said. size 0:
- * there was nothing to receive. A late answer counts against the server only if the engine has been
- * told this since the answer was due: after a freeze of this device, the bytes that have piled up
- * are read first.
+ * Tells the engine that size bytes were received to where fairlock_engine_input() said, at most as
+ * many as it said; on a connection that is open. size 0: there was nothing to receive. A late
+ * answer counts against the server only if the engine has been told this since the answer was due:
+ * after a freeze of this device, the bytes that have piled up are read first.
  */
 void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
 

@@ -19,7 +19,8 @@
  * have that hold, because it was given up without a release, or because a replica took over that
  * had not received the release, or had received an older one. The next acquire tells the server to
  * end that hold and to begin a new one, with a newer token than both. So an acquire ends no hold
- * that its handle believes in: none is believed in whose token is not newer than the last.
+ * that its handle believes in: none is believed in whose token is not newer than the last. (After
+ * 2^53, from which no server counts on, an answer's may be any.)
  */
 #include "internal.h"
 
@@ -527,13 +528,23 @@ void fairlock_freeze_request(struct fairlock *handle)
 
 /* Replies */
 
+/*
+ * The token that a new hold's has to be larger than. As in the scripts, tokens go on from the time
+ * after one that is too large to count from: to insist on a larger one would be to wait for ever.
+ */
+static int64_t last_token(const struct fairlock *handle)
+{
+  return handle->token < LARGEST ? (int64_t)handle->token : 0;
+}
+
 /* The reply to a waiter's request, which was sent at sent_at. */
 static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_at)
 {
   struct fairlock_engine *engine = handle->engine;
   int64_t value = engine->values[1];
   if (granted) {
-    if (value <= 0 || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
+    /* an older token, or none, which no server of ours says; or too late */
+    if (value <= last_token(handle) || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
       send_now(handle);
       return;
     }

@@ -65,7 +65,8 @@ enum port_status {
  * stay valid and in place as long as the client uses it. One task at a time is inside connect(),
  * recv() and close(), and one inside send(), which may be called while another task is inside
  * recv(), but not during connect() and close(). No function blocks, except connect() and recv() for
- * up to their time-out.
+ * up to their time-out. The client calls close() and aim() with its mutex held, so neither may call
+ * the client, nor wait for a task that does; the others without it.
  *
  * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client
  * never asks for more than PORT_WAIT_MAX_MS, so nothing has to wake it.

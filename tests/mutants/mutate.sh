@@ -10,10 +10,17 @@ case $build in
 esac
 unset MAKEFLAGS MFLAGS MAKELEVEL # those of the make that started this
 
-# mutants: the lines of mutants.txt whose name or file contains $ONLY.
+# planted: the faults that are planted for the proofs, as mutants.
+planted() {
+  sed -n '/^[^#]/s/^/proof: /p' tests/proof/faults.txt
+}
+
+# mutants: the lines of mutants.txt, and those planted, whose name or file contains $ONLY.
 mutants() {
-  grep -v -e '^#' -e '^$' tests/mutants/mutants.txt |
-    awk -F '|' -v only="${ONLY:-}" 'index($1, only) || index($2, only)'
+  {
+    grep -v -e '^#' -e '^$' tests/mutants/mutants.txt
+    planted
+  } | awk -F '|' -v only="${ONLY:-}" 'index($1, only) || index($2, only)'
 }
 
 # suite_of NAME: what has to find the mutant, by the word that its name begins with; "hunt" unless
@@ -37,8 +44,8 @@ suite_of() {
 mutate() {
   rm -rf "$1"
   mkdir -p "$1/$build/tests" "$1/$build/replay"
-  for part in Makefile port boards; do ln -s "$PWD/$part" "$1/$part"; done
-  for part in lock resp; do cp -pR "$part" "$1"; done
+  for part in Makefile boards; do ln -s "$PWD/$part" "$1/$part"; done
+  for part in lock resp port; do cp -pR "$part" "$1"; done
   mkdir "$1/tests"
   for part in tests/*; do ln -s "$PWD/$part" "$1/$part"; done
   rm "$1/tests/unit" # two of these include what may have the mutation in it
@@ -50,8 +57,14 @@ mutate() {
     if [ -e "$build/$part" ]; then cp -pR "$build/$part" "$1/$build/$part"; fi
   done
   if [ -e "$build/replay/corpus" ]; then ln -s "$PWD/$build/replay/corpus" "$1/$build/replay"; fi
+  plant "$@"
+}
+
+# plant PLACE FILE COMMAND: the mutation alone, in the sources at PLACE. False when the command
+# changes nothing.
+plant() {
   case $2 in
-  resp/*) file=$2 ;;
+  resp/* | port/*) file=$2 ;;
   *) file=lock/$2 ;;
   esac
   sed "$3" "$file" >"$1/$file"

@@ -2,7 +2,7 @@
 # Whether each mutant of mutants.txt is found by what its entry says: the simulator has to find it
 # within two minutes of processor time, or the suite of that name has to fail. In the lock as it is,
 # for which the simulator gets 20 s, it has to find nothing. Those of chaos are asked for by
-# tests/chaos/mutants.sh. ONLY=text: those whose name or file contains it, and their copies of
+# tests/chaos/mutants.sh, those of the proofs by tests/proof/faults.sh. ONLY=text: those whose name or file contains it, and their copies of
 # the tree stay in build/mutants/. Needs what it copies: make builds that first. JOBS: how many are
 # tried side by side (default 2).
 # shellcheck disable=SC3045 # ulimit -t: every sh of a system with a kernel of its own has that
@@ -50,7 +50,7 @@ if [ "${1:-}" = --one ]; then
 fi
 
 mkdir -p "$build/mutants"
-mutants | grep -v '^chaos:' >"$build/mutants/list"
+mutants | grep -v -e '^chaos:' -e '^proof:' >"$build/mutants/list"
 {
   while IFS= read -r line; do suite_of "${line%%|*}"; done <"$build/mutants/list" |
     grep -q '^hunt$' && echo --none

@@ -9,7 +9,7 @@ warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -W
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
 single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c' port/conformance/conformance.c)
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
-  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e mbedtls -e '^tests/portable/zephyr/' -e '/fuzz_bearssl' -e '/doors\.c$')
+  grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
   boards/examples/keep/keep.c   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \

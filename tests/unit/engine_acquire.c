@@ -16,6 +16,45 @@ void test_acquire_and_release(void)
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_NOT_HELD);
 }
 
+/* No server of ours gives a token twice, or an older one: such a hold is not believed in. */
+void test_token_that_is_not_newer(void)
+{
+  acquire_a(5000);
+  uint64_t token = a.token;
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, (int64_t)token - 1, 0);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  CHECK_EQUAL(a.token, token);
+  drain();
+  answer(1, (int64_t)token, 0);
+  CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  drain();
+  answer(1, (int64_t)token + 1, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, token + 1);
+}
+
+/* No server counts on from 2^53: the next token is the time, and has to be believed. */
+void test_token_after_the_largest(void)
+{
+  const int64_t tokens[] = {((int64_t)1 << 53) - 1, (int64_t)1 << 53, 1795336662097000};
+  begin();
+  for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+    CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
+    drain();
+    answer(1, tokens[i], 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_OK);
+    CHECK_EQUAL(a.token, (uint64_t)tokens[i]);
+    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+    drain();
+    answer(1, 0, 0);
+  }
+}
+
 void test_try_is_busy(void)
 {
   begin();

@@ -1,0 +1,15 @@
+/* The mutex and the event of any port, for the proof of client.c. */
+#ifndef FAIRLOCK_PORT_TYPES_H
+#define FAIRLOCK_PORT_TYPES_H
+
+#define PORT_PROCESSES 1
+
+struct port_mutex {
+  int any;
+};
+
+struct port_event {
+  int any;
+};
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * The engine: one call, from any state in which the invariant holds. Nothing is touched that must
+ * not be, and the invariant holds after it: so it does after any sequence of calls. CALL names the
+ * call, WHO the handle that it is for.
+ *
+ * Assumed: the preconditions of engine.h, and what is proved apart: what the codec reads, writes and
+ * returns (decode, writer, parse), and that a request is not empty. Not here: following servers,
+ * locks that are kept, credentials that change and a log.
+ */
+#include "proof.h"
+
+#include "lock/inspect.c"
+
+#define INSPECTION &inspection
+#include "invariant.h"
+
+#include "codec.h"
+
+#ifndef WHO
+#define WHO 0
+#endif
+
+/* The calls. `now` is any time, before or after that of the call before: the clock wraps around. */
+
+static void acquire(struct fairlock *handle, uint32_t now)
+{
+  /* what belief.c shows: no hold is believed in for longer than a lease */
+  uint32_t left = fairlock_engine_remaining_ms(handle, now);
+  ASSUME(left <= FAIRLOCK_DURATION_MAX_MS - margin(FAIRLOCK_DURATION_MAX_MS));
+  int status = fairlock_engine_acquire(handle, nondet_uint32(), nondet_uint32(), now);
+  CHECK((status == FAIRLOCK_PENDING) == (handle->result == FAIRLOCK_PENDING) ||
+        status == FAIRLOCK_IN_PROGRESS || status == FAIRLOCK_INVALID);
+  REACHED(status == FAIRLOCK_PENDING && handle->phase == QUEUEING);
+  REACHED(status == FAIRLOCK_PENDING && handle->phase == REENTERING);
+  REACHED(status == FAIRLOCK_LOST);
+}
+
+static void release(struct fairlock *handle, uint32_t now)
+{
+  int status = fairlock_engine_release(handle, now);
+  REACHED(status == FAIRLOCK_PENDING && handle->phase == RELEASING);
+  REACHED(status == FAIRLOCK_PENDING && handle->phase == RELEASE_ONE);
+  REACHED(status == FAIRLOCK_LOST && handle->holds == 0);
+}
+
+static void cancel(struct fairlock *handle, uint32_t now)
+{
+  int status = fairlock_engine_cancel(handle, now);
+  CHECK(status == FAIRLOCK_OK || status == FAIRLOCK_NOT_HELD);
+  REACHED(status == FAIRLOCK_OK && handle->phase == LEAVING);
+  REACHED(status == FAIRLOCK_OK && handle->phase == FREE);
+}
+
+static void force(struct fairlock *handle, uint32_t now)
+{
+  int status = nondet_bool() ? fairlock_engine_force(handle, &hold_of_another, now)
+                             : fairlock_engine_ask(handle, &hold_of_another, now);
+  REACHED(status == FAIRLOCK_PENDING);
+}
+
+static void inspect(struct fairlock *handle, uint32_t now)
+{
+  REACHED(fairlock_engine_inspect(handle, on_report, NULL, now) == FAIRLOCK_PENDING);
+}
+
+static void taken_out(struct fairlock *handle, uint32_t now)
+{
+  int status = fairlock_engine_remove(handle, now);
+  if (status == FAIRLOCK_OK) {
+    CHECK(handle->engine == NULL && !in_heap(handle) && E.addressee != handle);
+    CHECK(E.oldest != handle && (E.oldest == NULL || E.youngest != handle));
+    CHECK(E.broken || E.request.handle != handle);
+  }
+  REACHED(status == FAIRLOCK_OK);
+  REACHED(status == FAIRLOCK_PENDING && handle->phase == REMOVING);
+}
+
+static void add(struct fairlock *handle, uint32_t now)
+{
+  (void)now;
+  ASSUME(!is_added(handle));
+  int status = fairlock_engine_add(&E, handle, nondet_bool() ? names[0] : NULL, nondet_size());
+  CHECK((status == FAIRLOCK_OK) == in_heap(handle));
+  REACHED(status == FAIRLOCK_OK);
+}
+
+static void tick(struct fairlock *handle, uint32_t now)
+{
+  uint8_t before = handle->phase;
+  fairlock_engine_tick(&E, now);
+  REACHED(before == HELD && handle->phase == LOST);
+  REACHED(before == QUEUEING && handle->phase == LEAVING);
+}
+
+static void connect(struct fairlock *handle, uint32_t now)
+{
+  (void)handle;
+  fairlock_engine_connect(&E, now);
+  REACHED(E.connect_requested);
+}
+
+static void opening(struct fairlock *handle, uint32_t now)
+{
+  (void)handle;
+  fairlock_engine_opening(&E, now);
+  REACHED(E.stage == OPENING);
+}
+
+static void opened(struct fairlock *handle, uint32_t now)
+{
+  (void)handle;
+  ASSUME(E.stage == OPENING);
+  fairlock_engine_opened(&E, now);
+  REACHED(E.writing);
+}
+
+static void fail(struct fairlock *handle, uint32_t now)
+{
+  (void)handle, (void)now;
+  int status = nondet_int();
+  ASSUME(good_status(status));
+  fairlock_engine_fail(&E, status);
+  REACHED(E.broken);
+}
+
+static void closed(struct fairlock *handle, uint32_t now)
+{
+  int status = nondet_int();
+  uint8_t before = handle->phase;
+  ASSUME(good_status(status));
+  fairlock_engine_closed(&E, status, now);
+  CHECK(E.stage == CLOSED && !E.broken && E.request.handle == NULL && E.oldest == NULL);
+  REACHED(before == QUEUEING && handle->phase == QUEUEING);
+  REACHED(before == TRYING && handle->phase == FREE);
+}
+
+static void output(struct fairlock *handle, uint32_t now)
+{
+  size_t size;
+  const uint8_t *bytes = fairlock_engine_output(&E, &size, now);
+  CHECK(size <= SEND_SIZE && __CPROVER_r_ok(bytes, size));
+  CHECK(__CPROVER_same_object(bytes, send_buffer));
+  REACHED(size > 0 && E.request.handle == NULL);
+  REACHED(size == SEND_SIZE && E.request.handle == handle);
+}
+
+static void sent(struct fairlock *handle, uint32_t now)
+{
+  (void)handle, (void)now;
+  size_t size = nondet_size();
+  ASSUME(size > 0 && size <= E.send_end - E.send_start);
+  fairlock_engine_sent(&E, size);
+  REACHED(E.send_end == 0);
+  REACHED(E.send_end > 0);
+}
+
+static void input(struct fairlock *handle, uint32_t now)
+{
+  (void)handle, (void)now;
+  size_t size;
+  uint8_t *bytes = fairlock_engine_input(&E, &size);
+  CHECK(size > 0 || E.broken);
+  CHECK(size == 0 || __CPROVER_w_ok(bytes, size));
+  REACHED(size == 1);
+}
+
+static void asked(struct fairlock *handle, uint32_t now)
+{
+  uint32_t wait = fairlock_engine_deadline(&E, now);
+  unsigned wants = fairlock_engine_wants(&E, now);
+  CHECK(wait <= FAR);
+  CHECK(!(wants & FAIRLOCK_RECEIVE) || E.stage > OPENING);
+  CHECK(E.broken ? wants == FAIRLOCK_CLOSE && wait == 0 : !(wants & FAIRLOCK_CLOSE));
+  CHECK(IMPLIES(TREE > 0 && fairlock_engine_remaining_ms(handle, now) > 0, holding(handle)));
+  REACHED(wants == FAIRLOCK_CONNECT);
+  REACHED(wants == (FAIRLOCK_RECEIVE | FAIRLOCK_SEND));
+}
+
+/* One of those that do little. */
+static void any_small(struct fairlock *handle, uint32_t now)
+{
+  switch (nondet_uint8()) {
+  case 0:
+    cancel(handle, now);
+    break;
+  case 1:
+    force(handle, now);
+    break;
+  case 2:
+    inspect(handle, now);
+    break;
+  case 3:
+    connect(handle, now);
+    break;
+  case 4:
+    opening(handle, now);
+    break;
+  case 5:
+    opened(handle, now);
+    break;
+  case 6:
+    fail(handle, now);
+    break;
+  case 7:
+    sent(handle, now);
+    break;
+  case 8:
+    input(handle, now);
+    break;
+  default:
+    asked(handle, now);
+  }
+}
+
+/* Not called from outside, but what the rest of received() leads to: a message, and an answer. */
+
+static void pushed(struct fairlock *handle, uint32_t now)
+{
+  uint64_t token = nondet_uint64();
+  int64_t at = nondet_int64();
+  uint32_t claim_ms = nondet_uint32();
+  E.now = now;
+  /* what on_message() lets through */
+  ASSUME(token <= (uint64_t)NUMBER_MAX && at >= 0 && at <= NUMBER_MAX);
+  ASSUME(claim_ms <= FAIRLOCK_WAITER_MAX_MS);
+  fairlock_on_push(handle, token, at, claim_ms);
+  REACHED(handle->phase == HELD);
+  REACHED(handle->phase == LEAVING && handle->flags & OWED);
+}
+
+static void answered(struct fairlock *handle, uint32_t now)
+{
+  int status = nondet_int();
+  uint8_t before = handle->phase;
+  E.now = now;
+  ASSUME(E.stage == UP && fairlock_pipeline_busy(&E));
+  ASSUME(status == FAIRLOCK_PENDING || good_status(status));
+  fairlock_answered(&E, status);
+  REACHED(before == QUEUEING && handle->phase == HELD);
+  REACHED(before == HELD && handle->phase == LOST);
+  REACHED(before == RELEASING && handle->phase == FREE);
+}
+
+void harness(void)
+{
+  any_state();
+  ASSUME(TREE > 0 || HANDLES > 1 || E.first == NULL);
+  CALL(&H[WHO], nondet_uint32());
+  check_state();
+}

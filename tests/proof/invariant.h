@@ -1,0 +1,328 @@
+/*
+ * What is true of an engine and its handles between any two calls: the invariant, as code. README.md
+ * says the same in words. A harness begins with any state in which it holds (any_state()), makes one
+ * call, and checks that it holds again; so it holds after any sequence of calls.
+ *
+ * What points to what is fixed by macros, one harness for each shape, because a solver cannot choose
+ * it: HANDLES exist, 1 or 2; TREE and LIST say how they stand in the heap and among those that await
+ * answers. Everything else is any value that the invariant allows. H[0] and H[1] differ in nothing
+ * but their names, so shapes that differ only in that count once.
+ */
+#ifndef PROOF_INVARIANT_H
+#define PROOF_INVARIANT_H
+
+#include "proof.h"
+
+#include "lock/internal.h"
+
+#ifndef HANDLES
+#define HANDLES 1
+#endif
+
+/* The heap. 0: no handle is added; 1: H[0]; 2, 3: H[0] on top, H[1] to its left, to its right */
+#ifndef TREE
+#define TREE HANDLES
+#endif
+
+/* Those that await answers. 0: none; 1: H[0]; 2: H[1]; 3: H[0], H[1]; 4: H[1], H[0]; 5: none or H[0] */
+#ifndef LIST
+#define LIST (TREE > 0 ? 5 : 0)
+#endif
+
+/* The buffers: any size would do, a small one is cheaper. */
+#define RECEIVE_SIZE FAIRLOCK_RECEIVE_SIZE(4, 0)
+#define SEND_SIZE    FAIRLOCK_SEND_MIN
+
+static struct fairlock_engine E;
+static struct fairlock H[HANDLES];
+static struct fairlock_config C;
+static uint8_t receive_buffer[RECEIVE_SIZE], send_buffer[SEND_SIZE];
+static const char names[HANDLES][4];
+static struct fairlock_hold hold_of_another;
+
+/* The server's numbers are at most 2^53, and its seconds are counted here in milliseconds. */
+#define NUMBER_MAX ((int64_t)1 << 53)
+#define TIME_MAX   (NUMBER_MAX * 1000 + UINT32_MAX)
+
+/* As in handle.c: how many requests of each phase may await their answers. */
+static unsigned most_unanswered(uint8_t phase)
+{
+  if (phase == FREE || phase == LOST) return 0;
+  return phase == QUEUEING || (phase >= HELD && phase <= RELEASE_ONE) ? FAIRLOCK_UNANSWERED_MAX : 1;
+}
+
+static bool is_added(const struct fairlock *handle)
+{
+  return (TREE > 0 && handle == &H[0]) || (TREE > 1 && handle == &H[HANDLES - 1]);
+}
+
+/* Not what TREE says, but what the heap is now. */
+static bool in_heap(const struct fairlock *handle)
+{
+  const struct fairlock *top = E.first;
+  return top != NULL && (top == handle || top->left == handle || top->right == handle);
+}
+
+/* After the call, what does not hold is named. */
+static bool names_it;
+
+#define HOLDS(condition)                                                                           \
+  do {                                                                                             \
+    __CPROVER_assert(!names_it || (condition), "kept: " #condition);                               \
+    if (!(condition)) return false;                                                                \
+  } while (0)
+
+#define IMPLIES(a, b) (!(a) || (b))
+
+static bool good_status(int status)
+{
+  return status <= FAIRLOCK_OK && status >= FAIRLOCK_UNTRUSTED;
+}
+
+static bool good_lease_kept(uint32_t lease_ms)
+{
+  return lease_ms == 0 ||
+         (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
+}
+
+/* The handle: its phase, and what each phase says of the rest. */
+static bool valid_handle(const struct fairlock *h)
+{
+  bool pending = h->result == FAIRLOCK_PENDING;
+  HOLDS(h->engine == &E);
+  HOLDS(h->phase <= INSPECTING); /* AUTHENTICATING: only with credentials that change */
+
+  /* its operation: the phases of a wait, a re-entry, a release and a question are one */
+  HOLDS(pending || good_status(h->result));
+  HOLDS(IMPLIES(pending, h->phase != FREE && h->phase != HELD && h->phase != LOST));
+  HOLDS(pending || h->phase == FREE || h->phase == HELD || h->phase == LOST || ending(h));
+  HOLDS(good_status(h->leave_result) && IMPLIES(h->leave_result < 0, pending));
+
+  /* the hold count */
+  HOLDS(IMPLIES(h->phase == HELD || h->phase == REENTERING || h->phase == LOST, h->holds > 0));
+  HOLDS(IMPLIES(h->phase == REENTERING, h->holds < UINT16_MAX));
+  HOLDS(IMPLIES(h->phase == RELEASE_ONE, h->holds > 1));
+
+  /* the leases; one that was asked for is known */
+  HOLDS(good_lease_kept(h->lease_ms) && good_lease_kept(h->reentry_lease_ms));
+  HOLDS(IMPLIES(waiting(h) || holding(h), h->lease_ms != 0));
+
+  /* what awaits answers does so on a connection, in the list, and no more of it than its phase may */
+  HOLDS(h->unanswered <= most_unanswered(h->phase));
+  HOLDS(IMPLIES(h->unanswered > 0, E.stage == UP));
+  HOLDS(IMPLIES(h->phase == FORCING, h->by.hold == &hold_of_another));
+  HOLDS(IMPLIES(h->phase == INSPECTING, E.inspection != NULL && E.report != NULL));
+  return true;
+}
+
+/* The list of those that await answers: it has them all, and nobody else, and its end is known. */
+static bool valid_list(void)
+{
+  const struct fairlock *last = NULL;
+  const struct fairlock *handle = E.oldest;
+  unsigned listed = 0;
+  unsigned awaiting = 0;
+  for (unsigned i = 0; i < HANDLES; i++) {
+    if (in_heap(&H[i]) && H[i].unanswered > 0) awaiting++;
+    if (handle == NULL) continue;
+    HOLDS(handle == &H[0] || handle == &H[HANDLES - 1]);
+    HOLDS(in_heap(handle) && handle->unanswered > 0);
+    listed++;
+    last = handle;
+    handle = handle->next;
+  }
+  HOLDS(handle == NULL && listed == awaiting);
+  HOLDS(IMPLIES(last != NULL, E.youngest == last));
+  return true;
+}
+
+/* The heap, of two at most. */
+static bool valid_heap(void)
+{
+  const struct fairlock *top = E.first;
+  if (top == NULL) return true;
+  HOLDS(top == &H[0] || top == &H[HANDLES - 1]);
+  HOLDS(top->up == NULL);
+  HOLDS(top->left == NULL || top->right == NULL);
+  const struct fairlock *below = top->left != NULL ? top->left : top->right;
+  if (below == NULL) return true;
+  HOLDS(below != top && (below == &H[0] || below == &H[HANDLES - 1]));
+  HOLDS(below->up == top && below->left == NULL && below->right == NULL);
+  return true;
+}
+
+static bool valid_decoder(const struct resp_decoder *decoder)
+{
+  return decoder->limit == RECEIVE_SIZE - RESP_OVERHEAD && decoder->depth <= RESP_DEPTH;
+}
+
+/* The connection, the buffers, and the numbers that the server has told. */
+static bool valid_engine(void)
+{
+  HOLDS(E.config == &C && E.stage <= UP && E.failures <= 7 && E.id_size <= sizeof E.id);
+  HOLDS(E.send_start <= E.send_end && E.send_end <= SEND_SIZE);
+  HOLDS(IMPLIES(E.send_start == E.send_end, E.send_end == 0));
+  HOLDS(E.receive_end <= RECEIVE_SIZE && IMPLIES(!E.broken, E.receive_end < RECEIVE_SIZE));
+  HOLDS(valid_decoder(&E.decoder));
+  HOLDS(E.error[FAIRLOCK_ERROR_SIZE - 1] == 0);
+  HOLDS(good_status(E.last_error) && good_status(E.failure));
+  HOLDS(IMPLIES(E.writing, E.stage > OPENING));
+  HOLDS(E.stage != RESOLVING || E.topology != NULL);
+
+  /* times */
+  HOLDS(E.round_trip_ms <= ROUND_TRIP_MAX_MS);
+  HOLDS(E.waiter_ms >= FAIRLOCK_WAITER_MIN_MS && E.waiter_ms <= FAIRLOCK_WAITER_MAX_MS);
+  HOLDS(E.response_ms <= FAIRLOCK_WAITER_MAX_MS / 2 * 3);
+  HOLDS(E.connect_ms <= FAIRLOCK_DURATION_MAX_MS / 4 && good_wait(E.offline_ms));
+  HOLDS(E.server_now >= -3000 && E.server_now <= TIME_MAX);
+  HOLDS(E.last_expiry >= -3000 && E.last_expiry <= TIME_MAX + 2 * (int64_t)UINT32_MAX);
+  for (unsigned i = 0; i < VALUES; i++)
+    HOLDS(E.values[i] >= -2 && E.values[i] <= NUMBER_MAX);
+
+  /* the request that is being written, and the message that is being read */
+  HOLDS(IMPLIES(E.request.handle != NULL && !E.broken,
+                in_heap(E.request.handle) && E.writing && E.stage == UP));
+  HOLDS(IMPLIES(E.request.kind == KIND_INSPECT && E.request.handle != NULL, E.inspection != NULL));
+  HOLDS(IMPLIES(E.addressee != NULL, in_heap(E.addressee)));
+  return true;
+}
+
+static bool valid(void)
+{
+  unsigned inspecting = 0;
+  if (!valid_heap() || !valid_list() || !valid_engine()) return false;
+  for (unsigned i = 0; i < HANDLES; i++) {
+    if (!in_heap(&H[i])) continue;
+    if (!valid_handle(&H[i])) return false;
+    inspecting += H[i].phase == INSPECTING;
+  }
+  HOLDS(inspecting <= 1);
+  return true;
+}
+
+/* The caller's functions call nothing, and may be there or not. */
+static void on_lost(struct fairlock *handle, void *context)
+{
+  (void)context;
+  CHECK(in_heap(handle) && handle->phase == LOST);
+}
+
+static void on_asked(struct fairlock *handle, void *context)
+{
+  (void)context;
+  CHECK(in_heap(handle) && holding(handle));
+}
+
+static void on_ended(struct fairlock *handle, int result, void *context)
+{
+  (void)context;
+  CHECK(in_heap(handle) && good_status(result) && result == handle->result);
+}
+
+static void on_report(const struct fairlock_report *report, void *context)
+{
+  (void)context;
+  CHECK(report->id == NULL || report->id_size == 0 || __CPROVER_r_ok(report->id, report->id_size));
+}
+
+static struct fairlock *one_of_them(void)
+{
+  unsigned i = nondet_uint8();
+  ASSUME(i <= HANDLES);
+  return i == HANDLES ? NULL : &H[i];
+}
+
+static void any_config(void)
+{
+  struct fairlock_config any;
+  C = any;
+  C.receive_buffer = receive_buffer;
+  C.receive_size = RECEIVE_SIZE;
+  C.send_buffer = send_buffer;
+  C.send_size = SEND_SIZE;
+  C.client_id = NULL; /* the id's text: tests/unit, tests/fuzz */
+  C.user = NULL;
+  C.password = NULL;
+  C.client_name = NULL;
+  C.lost = nondet_bool() ? on_lost : NULL;
+  C.ended = nondet_bool() ? on_ended : NULL;
+  C.asked = nondet_bool() ? on_asked : NULL;
+  /* what fairlock_engine_init() lets through */
+  ASSUME(C.waiter_ms == 0 ||
+         (C.waiter_ms >= FAIRLOCK_WAITER_MIN_MS && C.waiter_ms <= FAIRLOCK_WAITER_MAX_MS));
+  uint32_t waiter_ms = config_or(C.waiter_ms, WAITER_MS);
+  ASSUME(C.response_ms <= waiter_ms / 2 * 3);
+  ASSUME(C.connect_ms <= FAIRLOCK_DURATION_MAX_MS / 4);
+  ASSUME(good_lease(C.lease_ms) && good_wait(C.offline_ms));
+}
+
+static void shape_heap(void)
+{
+  E.first = TREE > 0 ? &H[0] : NULL;
+  for (unsigned i = 0; i < HANDLES; i++) {
+    H[i].up = NULL;
+    H[i].left = NULL;
+    H[i].right = NULL;
+  }
+#if TREE > 1
+  H[1].up = &H[0];
+  if (TREE == 2) H[0].left = &H[1];
+  else H[0].right = &H[1];
+#endif
+}
+
+static void shape_list(void)
+{
+  bool first = LIST == 1 || LIST == 3 || LIST == 4 || (LIST == 5 && nondet_bool());
+  bool second = LIST >= 2 && LIST <= 4;
+  E.oldest = LIST == 2 || LIST == 4 ? &H[HANDLES - 1] : first ? &H[0] : NULL;
+  E.youngest = LIST == 3 ? &H[HANDLES - 1] : LIST == 4 ? &H[0] : E.oldest;
+  for (unsigned i = 0; i < HANDLES; i++) {
+    H[i].next = E.oldest == &H[i] && E.youngest != &H[i] ? E.youngest : NULL;
+    ASSUME((H[i].unanswered > 0) == (i == 0 ? first : second));
+  }
+}
+
+/* Any state in which the invariant holds. */
+static void any_state(void)
+{
+  struct fairlock_engine any_engine;
+  E = any_engine;
+  __CPROVER_havoc_object(receive_buffer);
+  any_config();
+  E.config = &C;
+  E.topology = NULL;
+  E.credentials = NULL;
+  E.log = NULL;
+  E.filter = NULL;
+  E.user = NULL;
+  E.password = NULL;
+  E.report = nondet_bool() ? on_report : NULL;
+  for (unsigned i = 0; i < HANDLES; i++) {
+    struct fairlock any_handle;
+    H[i] = any_handle;
+    H[i].engine = &E;
+    H[i].by.hold = nondet_bool() ? &hold_of_another : NULL;
+    H[i].name = names[i];
+    H[i].name_size = 1 + nondet_uint8() % 4;
+  }
+  shape_heap();
+  shape_list();
+  E.addressee = one_of_them();
+  E.request.handle = one_of_them();
+#ifdef INSPECTION
+  E.inspection = nondet_bool() ? INSPECTION : NULL;
+#else
+  E.inspection = NULL;
+#endif
+  ASSUME(valid());
+}
+
+/* The invariant holds: if not, what does not is named. */
+static void check_state(void)
+{
+  names_it = true;
+  (void)valid();
+}
+
+#endif
