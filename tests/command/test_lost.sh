@@ -279,16 +279,13 @@ test_keeper_is_stopped_and_ignored() {
   said 'continued without it'
 }
 
-# wakes_without_claim STATUS COMMAND...: the keeper of `run -w 60 a` wakes after its claim was broken,
-# with its heartbeat due: it asks again before it reads that it was handed the lock. COMMAND is done
-# meanwhile. What that request begins is used, or given back.
-wakes_without_claim() {
-  expected=$1
-  shift
+# hand_to_stopped ARGUMENT...: the lock a is handed to `run -w 60 ARGUMENT...`, $waiter, whose $keeper
+# is stopped; the claim has $token
+hand_to_stopped() {
   run a sleep 60 &
   holder=$!
   eventually held a
-  run -w 60 --lease 20 a -- sh -c 'echo ready >>"$0"; exit 6' "$dir/got" &
+  run -w 60 "$@" 2>"$dir/err.waiter" &
   waiter=$!
   eventually waits 1 a
   keeper=$(keeper_of $waiter)
@@ -296,7 +293,17 @@ wakes_without_claim() {
   kill $holder
   ends 143 $holder
   [ "$(redis hvals a)" = 0 ] || fail "it was not handed the lock"
-  expect 0 "$fairlock" break --token "$(redis hget 'fairlock:{a}' token)" a
+  token=$(redis hget 'fairlock:{a}' token)
+}
+
+# wakes_without_claim STATUS COMMAND...: the keeper of `run -w 60 a` wakes after its claim was broken,
+# with its heartbeat due: it asks again before it reads that it was handed the lock. COMMAND is done
+# meanwhile. What that request begins is used, or given back.
+wakes_without_claim() {
+  expected=$1
+  shift
+  hand_to_stopped --lease 20 a -- sh -c 'echo ready >>"$0"; exit 6' "$dir/got"
+  expect 0 "$fairlock" break --token $token a
   sleep 2.5
   "$@"
   kill -CONT "$keeper"
@@ -318,18 +325,7 @@ test_claim_and_wait_are_gone_when_the_keeper_wakes() {
 
 # The holder of a claim that has ended was asked, not the next one.
 test_asked_for_a_claim_that_is_gone() {
-  run a sleep 60 &
-  holder=$!
-  eventually held a
-  run -w 60 a -- sh -c 'echo ready >>"$0"; sleep 1; exit 6' "$dir/got" 2>"$dir/err.waiter" &
-  waiter=$!
-  eventually waits 1 a
-  keeper=$(keeper_of $waiter)
-  freeze "$keeper"
-  kill $holder
-  ends 143 $holder
-  [ "$(redis hvals a)" = 0 ] || fail "it was not handed the lock"
-  token=$(redis hget 'fairlock:{a}' token)
+  hand_to_stopped a -- sh -c 'echo ready >>"$0"; sleep 1; exit 6' "$dir/got"
   expect 0 "$fairlock" break --ask --token $token a
   expect 0 "$fairlock" break --token $token a
   kill -CONT "$keeper"
