@@ -262,13 +262,13 @@ struct fairlock_config {
   /* the caller's memory, for this client alone */
   void *receive_buffer;
 
-  /* at least FAIRLOCK_RECEIVE_SIZE of the longest name */
+  /* at least FAIRLOCK_RECEIVE_SIZE of the longest name; at most INT32_MAX, as a port counts in int */
   size_t receive_size;
 
   /* the caller's memory, for this client alone */
   void *send_buffer;
 
-  /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls */
+  /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls; at most INT32_MAX, as above */
   size_t send_size;
 
   /*
@@ -719,8 +719,8 @@ unsigned fairlock_slot(const void *name, size_t size);
 
 /*
  * Makes handle a view of the lock called name, which stays the caller's and must stay valid. Any
- * bytes are allowed, NUL included; 1 to FAIRLOCK_NAME_MAX. Returns FAIRLOCK_OK, _INVALID or
- * _TOO_LONG.
+ * bytes are allowed, NUL included; 1 to FAIRLOCK_NAME_MAX. A handle that is in an engine is taken out
+ * before it is added again. Returns FAIRLOCK_OK, _INVALID or _TOO_LONG.
  */
 int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name,
                         size_t size);
@@ -739,9 +739,9 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
 
 /*
- * Operations. Each returns FAIRLOCK_PENDING when it was begun; its result is in handle->result. Any
- * other value is final, and nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation is
- * under way.
+ * Operations, of a handle that was added and has not been taken out since. Each returns
+ * FAIRLOCK_PENDING when it was begun; its result is in handle->result. Any other value is final, and
+ * nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation is under way.
  *
  *   acquire   wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a
  *             re-entry never shortens the lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS
@@ -755,7 +755,8 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *             FAIRLOCK_BUSY: the lock has that hold, but its holder does not listen
  *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply made no sense, or was
  *             incomplete, and so is the report
- * force, ask and inspect need a handle that is neither held nor waiting.
+ * force, ask and inspect need a handle that is neither held nor waiting; hold and report must not be
+ * NULL. An engine has one inspection at a time: FAIRLOCK_IN_PROGRESS.
  */
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
                             uint32_t now);
@@ -766,7 +767,10 @@ int fairlock_engine_ask(struct fairlock *handle, struct fairlock_hold *hold, uin
 int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
                             uint32_t now);
 
-/* Milliseconds for which it is still safe to act as the holder. 0: not held. */
+/*
+ * Milliseconds for which it is still safe to act as the holder. 0: not held. handle was added, and
+ * has not been taken out since.
+ */
 uint32_t fairlock_engine_remaining_ms(const struct fairlock *handle, uint32_t now);
 
 /* Bits of fairlock_engine_wants(). */
@@ -797,7 +801,8 @@ bool fairlock_engine_ready(const struct fairlock_engine *engine);
  * Tell the engine that opening begins, that it has succeeded, and that the connection is closed or
  * opening has failed. From the first call of fairlock_engine_opening(), connect_ms counts; until
  * opening ends, further calls change nothing. fairlock_engine_opened() only between
- * fairlock_engine_opening() and _closed(), once.
+ * fairlock_engine_opening() and _closed(), once. status: why, FAIRLOCK_UNTRUSTED to FAIRLOCK_OK; of a
+ * connection that fairlock_engine_fail() has ended, what that was told counts.
  */
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);
@@ -816,7 +821,10 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
  */
 void fairlock_engine_sent(struct fairlock_engine *engine, size_t size);
 
-/* Ends the connection for this reason, a status: the engine then wants it to be closed. */
+/*
+ * Ends the connection for this reason, FAIRLOCK_UNTRUSTED to FAIRLOCK_OK: the engine then wants it to
+ * be closed.
+ */
 void fairlock_engine_fail(struct fairlock_engine *engine, int status);
 
 /*
@@ -829,7 +837,9 @@ uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
  * Tells the engine that size bytes were received to where fairlock_engine_input() said, at most as
  * many as it said; on a connection that is open. size 0: there was nothing to receive. A late
  * answer counts against the server only if the engine has been told this since the answer was due:
- * after a freeze of this device, the bytes that have piled up are read first.
+ * after a freeze of this device, the bytes that have piled up are read first. Call
+ * fairlock_engine_tick() at least once between two calls: an answer must not renew a hold whose end has
+ * passed unseen.
  */
 void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
 

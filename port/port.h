@@ -81,8 +81,8 @@ struct port_transport {
   int (*connect)(void *context, uint32_t timeout_ms);
 
   /*
-   * Sends up to size (> 0) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK or
-   * PORT_CLOSED. What was not taken is offered again: at once, or, after PORT_WOULD_BLOCK, when
+   * Sends up to size (1 to INT32_MAX) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK
+   * or PORT_CLOSED. What was not taken is offered again: at once, or, after PORT_WOULD_BLOCK, when
    * recv() has returned. After PORT_CLOSED the client reads nothing more: a transport that may
    * still have received something returns PORT_WOULD_BLOCK, and leaves it to recv() to return
    * PORT_CLOSED.
@@ -90,9 +90,10 @@ struct port_transport {
   int (*send)(void *context, const void *data, size_t size);
 
   /*
-   * Receives up to size (> 0) bytes. Returns how many (> 0), as soon as there is one. PORT_CLOSED,
-   * PORT_UNTRUSTED: only after all bytes that came before have been returned. PORT_WOULD_BLOCK:
-   * nothing came in time, or the last send() would have blocked and is now worth another try.
+   * Receives up to size (1 to INT32_MAX) bytes. Returns how many (> 0), as soon as there is one.
+   * PORT_CLOSED, PORT_UNTRUSTED: only after all bytes that came before have been returned.
+   * PORT_WOULD_BLOCK: nothing came in time, or the last send() would have blocked and is now worth
+   * another try.
    */
   int (*recv)(void *context, void *data, size_t size, uint32_t timeout_ms);
 

@@ -195,7 +195,7 @@ struct resp_writer {
   /* bytes of the message still to be left out before the first one kept */
   size_t skip;
 
-  /* bytes of the message so far: kept, left out, and without room */
+  /* bytes of the message so far: kept, left out, and without room; SIZE_MAX at most */
   size_t total;
 };
 
@@ -211,7 +211,8 @@ void resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
 /*
  * Writes type, number and CR LF: an integer, the head of an aggregate with that many elements
  * (pairs for a map), or the head of a payload of that many bytes, to be followed by
- * resp_write_raw() and resp_write_end().
+ * resp_write_raw() and resp_write_end(). A number of elements or bytes is 0 to RESP_MAX_LENGTH: the
+ * decoder takes no other.
  */
 void resp_write_header(struct resp_writer *writer, enum resp_type type, int64_t number);
 

@@ -214,6 +214,6 @@ static void ticked(struct fairlock *handle)
 void harness(void)
 {
   any_state();
-  any_time(&H[0]);
-  CALL(&H[0]);
+  any_time(&A);
+  CALL(&A);
 }

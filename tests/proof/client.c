@@ -11,6 +11,7 @@
  *
  * Assumed: what engine.h and port.h promise, and that an operation ends, after TURNS turns at the
  * latest: what is true at the head of a turn is the same in each (fairlock_engine_tick() checks it).
+ * Those that begin and end a handle of their own take finish() by what client_finish proves of it.
  */
 #include "proof.h"
 
@@ -403,7 +404,7 @@ static void make_handle(void)
 
 static void take_out_handle(void)
 {
-  (void)fairlock_deinit(&H);
+  REACHED(fairlock_deinit(&H) == FAIRLOCK_OK);
 }
 
 static void acquire(void)
@@ -433,7 +434,7 @@ static void run(void)
 
 static void force_release(void)
 {
-  (void)fairlock_force_release(&K, "a", 1, nondet_uint64());
+  REACHED(fairlock_force_release(&K, "a", 1, nondet_uint64()) == FAIRLOCK_OK);
 }
 
 static void on_report(const struct fairlock_report *report, void *context)
@@ -443,7 +444,7 @@ static void on_report(const struct fairlock_report *report, void *context)
 
 static void inspect(void)
 {
-  (void)fairlock_inspect(&K, "a", 1, on_report, NULL);
+  REACHED(fairlock_inspect(&K, "a", 1, on_report, NULL) == FAIRLOCK_OK);
 }
 
 static void start_any(void)
@@ -508,6 +509,30 @@ static void ask(void)
   default:
     fairlock_id(&H, text);
   }
+}
+
+/* What every function that waits does: called, and returns, with the mutex locked. */
+static void wait_for_end(void)
+{
+  if (forked(&K)) return;
+  lock(&K);
+  struct fairlock *handle = nondet_bool() ? &H : NULL;
+  finish(&K, handle);
+  mine();
+  CHECK(locked && !i_send && !i_serve && !waits(&K, handle));
+  unlock(&K, 0);
+}
+
+/* The same in its place, by what client_finish proves of it. */
+void any_finish(struct fairlock_client *client, struct fairlock *handle);
+void any_finish(struct fairlock_client *client, struct fairlock *handle)
+{
+  CHECK(client == &K && locked && !is_fork && !i_send && !i_serve);
+  mine();
+  others();
+  handle->awaited = true;
+  handle->result = (int8_t)nondet_int();
+  ASSUME(!waits(client, handle));
 }
 
 static void end_client(void)

@@ -1,7 +1,7 @@
 /*
  * The engine: one call, from any state in which the invariant holds. Nothing is touched that must
  * not be, and the invariant holds after it: so it does after any sequence of calls. CALL names the
- * call, WHO the handle that it is for.
+ * call; it is for any of the handles that exist.
  *
  * Assumed: the preconditions of engine.h, and what is proved apart: what the codec reads, writes and
  * returns (decode, writer, parse), and that a request is not empty. Not here: following servers,
@@ -15,10 +15,6 @@
 #include "invariant.h"
 
 #include "codec.h"
-
-#ifndef WHO
-#define WHO 0
-#endif
 
 /* The calls. `now` is any time, before or after that of the call before: the clock wraps around. */
 
@@ -171,7 +167,7 @@ static void asked(struct fairlock *handle, uint32_t now)
   CHECK(wait <= FAR);
   CHECK(!(wants & FAIRLOCK_RECEIVE) || E.stage > OPENING);
   CHECK(E.broken ? wants == FAIRLOCK_CLOSE && wait == 0 : !(wants & FAIRLOCK_CLOSE));
-  CHECK(IMPLIES(TREE > 0 && fairlock_engine_remaining_ms(handle, now) > 0, holding(handle)));
+  CHECK(IMPLIES(ADDED > 0 && fairlock_engine_remaining_ms(handle, now) > 0, holding(handle)));
   REACHED(wants == FAIRLOCK_CONNECT);
   REACHED(wants == (FAIRLOCK_RECEIVE | FAIRLOCK_SEND));
 }
@@ -241,10 +237,88 @@ static void answered(struct fairlock *handle, uint32_t now)
   REACHED(before == RELEASING && handle->phase == FREE);
 }
 
+/* What a tick is made of: the schedule made anew, and each handle that is due. */
+
+static void rescheduled(struct fairlock *handle, uint32_t now)
+{
+  (void)handle;
+  E.now = now;
+  fairlock_reschedule_all(&E);
+  REACHED(E.first == &A);
+  REACHED(E.first != &A);
+}
+
+static void ticked(struct fairlock *handle, uint32_t now)
+{
+  uint8_t before = handle->phase;
+  E.now = now;
+  bool moved = fairlock_on_tick(handle);
+  CHECK(E.now == now);
+  REACHED(moved && before == HELD && handle->phase == LOST);
+  REACHED(!moved);
+}
+
+/* And an output: the request of the handle that comes first, which engine.c then writes. */
+static void begun(struct fairlock *handle, uint32_t now)
+{
+  size_t end = E.send_end;
+  E.now = now;
+  ASSUME(E.first == handle && !E.writing && !E.broken && fairlock_may_send(handle));
+  fairlock_freeze_request(handle);
+  CHECK(E.now == now && E.send_end == end && !E.broken && !E.writing);
+  CHECK(E.stage == UP && E.request.handle == handle);
+  E.writing = true;
+  REACHED(E.first == handle && E.request.kind == KIND_KEEP);
+  REACHED(E.first != handle);
+}
+
+/*
+ * The same in their place, by what is proved of them: from a state that is valid to any other one.
+ * What calls them in a loop is looked at for two turns: all is as before at the head of each.
+ */
+void any_schedule(struct fairlock_engine *engine);
+bool any_tick(struct fairlock *handle);
+void any_request(struct fairlock *handle);
+
+static unsigned turns;
+
+static void any_change(void)
+{
+  uint32_t now = E.now;
+  check_state();
+  names_it = false;
+  any_state();
+  E.now = now;
+}
+
+void any_schedule(struct fairlock_engine *engine)
+{
+  CHECK(engine == &E);
+  any_change();
+}
+
+bool any_tick(struct fairlock *handle)
+{
+  CHECK(in_heap(handle));
+  any_change();
+  ASSUME(++turns <= 2);
+  return nondet_bool();
+}
+
+void any_request(struct fairlock *handle)
+{
+  size_t end = E.send_end;
+  CHECK(E.first == handle && !E.writing && !E.broken && fairlock_may_send(handle));
+  CHECK(E.send_start == 0);
+  any_change();
+  ASSUME(E.send_start == 0 && E.send_end == end && !E.broken && E.request.handle == handle);
+  E.writing = false;
+  ASSUME(++turns <= 2);
+}
+
 void harness(void)
 {
   any_state();
-  ASSUME(TREE > 0 || HANDLES > 1 || E.first == NULL);
-  CALL(&H[WHO], nondet_uint32());
+  CALL(nondet_bool() ? &A : &B, nondet_uint32());
   check_state();
 }

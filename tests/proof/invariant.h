@@ -3,10 +3,9 @@
  * says the same in words. A harness begins with any state in which it holds (any_state()), makes one
  * call, and checks that it holds again; so it holds after any sequence of calls.
  *
- * What points to what is fixed by macros, one harness for each shape, because a solver cannot choose
- * it: HANDLES exist, 1 or 2; TREE and LIST say how they stand in the heap and among those that await
- * answers. Everything else is any value that the invariant allows. H[0] and H[1] differ in nothing
- * but their names, so shapes that differ only in that count once.
+ * There are HANDLES, 1 or 2, of which the first ADDED are in the heap, the others not yet. How they stand
+ * there and among those that await answers is any way that there is. A is always the one on top: the
+ * two differ in nothing but their names.
  */
 #ifndef PROOF_INVARIANT_H
 #define PROOF_INVARIANT_H
@@ -19,25 +18,26 @@
 #define HANDLES 1
 #endif
 
-/* The heap. 0: no handle is added; 1: H[0]; 2, 3: H[0] on top, H[1] to its left, to its right */
-#ifndef TREE
-#define TREE HANDLES
-#endif
-
-/* Those that await answers. 0: none; 1: H[0]; 2: H[1]; 3: H[0], H[1]; 4: H[1], H[0]; 5: none or H[0] */
-#ifndef LIST
-#define LIST (TREE > 0 ? 5 : 0)
+#ifndef ADDED
+#define ADDED HANDLES
 #endif
 
 /* The buffers: any size would do, a small one is cheaper. */
-#define RECEIVE_SIZE FAIRLOCK_RECEIVE_SIZE(4, 0)
+#define NAME_SIZE    4
+#define RECEIVE_SIZE FAIRLOCK_RECEIVE_SIZE(NAME_SIZE, 0)
 #define SEND_SIZE    FAIRLOCK_SEND_MIN
 
 static struct fairlock_engine E;
-static struct fairlock H[HANDLES];
+/* Each an object of its own. As elements of one array they would cost a hundred times as much. */
+static struct fairlock A;
+#if HANDLES > 1
+static struct fairlock B;
+#else
+#define B A
+#endif
 static struct fairlock_config C;
 static uint8_t receive_buffer[RECEIVE_SIZE], send_buffer[SEND_SIZE];
-static const char names[HANDLES][4];
+static const char names[HANDLES][NAME_SIZE];
 static struct fairlock_hold hold_of_another;
 
 /* The server's numbers are at most 2^53, and its seconds are counted here in milliseconds. */
@@ -51,12 +51,17 @@ static unsigned most_unanswered(uint8_t phase)
   return phase == QUEUEING || (phase >= HELD && phase <= RELEASE_ONE) ? FAIRLOCK_UNANSWERED_MAX : 1;
 }
 
-static bool is_added(const struct fairlock *handle)
+static struct fairlock *one(unsigned i)
 {
-  return (TREE > 0 && handle == &H[0]) || (TREE > 1 && handle == &H[HANDLES - 1]);
+  return i == 0 ? &A : &B;
 }
 
-/* Not what TREE says, but what the heap is now. */
+static bool is_added(const struct fairlock *handle)
+{
+  return (ADDED > 0 && handle == &A) || (ADDED > 1 && handle == &B);
+}
+
+/* Not what ADDED says, but what the heap is now. */
 static bool in_heap(const struct fairlock *handle)
 {
   const struct fairlock *top = E.first;
@@ -90,6 +95,7 @@ static bool valid_handle(const struct fairlock *h)
 {
   bool pending = h->result == FAIRLOCK_PENDING;
   HOLDS(h->engine == &E);
+  HOLDS(h->name != NULL && h->name_size > 0 && h->name_size <= NAME_SIZE);
   HOLDS(h->phase <= INSPECTING); /* AUTHENTICATING: only with credentials that change */
 
   /* its operation: the phases of a wait, a re-entry, a release and a question are one */
@@ -123,16 +129,16 @@ static bool valid_list(void)
   unsigned listed = 0;
   unsigned awaiting = 0;
   for (unsigned i = 0; i < HANDLES; i++) {
-    if (in_heap(&H[i]) && H[i].unanswered > 0) awaiting++;
+    if (in_heap(one(i)) && one(i)->unanswered > 0) awaiting++;
     if (handle == NULL) continue;
-    HOLDS(handle == &H[0] || handle == &H[HANDLES - 1]);
+    HOLDS(handle == &A || handle == &B);
     HOLDS(in_heap(handle) && handle->unanswered > 0);
     listed++;
     last = handle;
     handle = handle->next;
   }
   HOLDS(handle == NULL && listed == awaiting);
-  HOLDS(IMPLIES(last != NULL, E.youngest == last));
+  HOLDS(E.youngest == last);
   return true;
 }
 
@@ -141,12 +147,12 @@ static bool valid_heap(void)
 {
   const struct fairlock *top = E.first;
   if (top == NULL) return true;
-  HOLDS(top == &H[0] || top == &H[HANDLES - 1]);
+  HOLDS(top == &A || top == &B);
   HOLDS(top->up == NULL);
   HOLDS(top->left == NULL || top->right == NULL);
   const struct fairlock *below = top->left != NULL ? top->left : top->right;
   if (below == NULL) return true;
-  HOLDS(below != top && (below == &H[0] || below == &H[HANDLES - 1]));
+  HOLDS(below != top && (below == &A || below == &B));
   HOLDS(below->up == top && below->left == NULL && below->right == NULL);
   return true;
 }
@@ -192,9 +198,9 @@ static bool valid(void)
   unsigned inspecting = 0;
   if (!valid_heap() || !valid_list() || !valid_engine()) return false;
   for (unsigned i = 0; i < HANDLES; i++) {
-    if (!in_heap(&H[i])) continue;
-    if (!valid_handle(&H[i])) return false;
-    inspecting += H[i].phase == INSPECTING;
+    if (!in_heap(one(i))) continue;
+    if (!valid_handle(one(i))) return false;
+    inspecting += one(i)->phase == INSPECTING;
   }
   HOLDS(inspecting <= 1);
   return true;
@@ -229,7 +235,7 @@ static struct fairlock *one_of_them(void)
 {
   unsigned i = nondet_uint8();
   ASSUME(i <= HANDLES);
-  return i == HANDLES ? NULL : &H[i];
+  return i == HANDLES ? NULL : i == 0 ? &A : &B;
 }
 
 static void any_config(void)
@@ -258,29 +264,28 @@ static void any_config(void)
 
 static void shape_heap(void)
 {
-  E.first = TREE > 0 ? &H[0] : NULL;
+  E.first = ADDED > 0 ? &A : NULL;
   for (unsigned i = 0; i < HANDLES; i++) {
-    H[i].up = NULL;
-    H[i].left = NULL;
-    H[i].right = NULL;
+    one(i)->up = NULL;
+    one(i)->left = NULL;
+    one(i)->right = NULL;
   }
-#if TREE > 1
-  H[1].up = &H[0];
-  if (TREE == 2) H[0].left = &H[1];
-  else H[0].right = &H[1];
+#if ADDED > 1
+  B.up = &A;
+  if (nondet_bool()) A.left = &B;
+  else A.right = &B;
 #endif
 }
 
 static void shape_list(void)
 {
-  bool first = LIST == 1 || LIST == 3 || LIST == 4 || (LIST == 5 && nondet_bool());
-  bool second = LIST >= 2 && LIST <= 4;
-  E.oldest = LIST == 2 || LIST == 4 ? &H[HANDLES - 1] : first ? &H[0] : NULL;
-  E.youngest = LIST == 3 ? &H[HANDLES - 1] : LIST == 4 ? &H[0] : E.oldest;
-  for (unsigned i = 0; i < HANDLES; i++) {
-    H[i].next = E.oldest == &H[i] && E.youngest != &H[i] ? E.youngest : NULL;
-    ASSUME((H[i].unanswered > 0) == (i == 0 ? first : second));
-  }
+  bool a = ADDED > 0 && A.unanswered > 0;
+  bool b = ADDED > 1 && B.unanswered > 0;
+  bool turned = nondet_bool();
+  E.oldest = a && !(b && turned) ? &A : b ? &B : NULL;
+  E.youngest = b && !(a && turned) ? &B : a ? &A : NULL;
+  for (unsigned i = 0; i < HANDLES; i++)
+    one(i)->next = E.youngest == one(i) ? NULL : E.oldest == one(i) ? E.youngest : one_of_them();
 }
 
 /* Any state in which the invariant holds. */
@@ -300,11 +305,11 @@ static void any_state(void)
   E.report = nondet_bool() ? on_report : NULL;
   for (unsigned i = 0; i < HANDLES; i++) {
     struct fairlock any_handle;
-    H[i] = any_handle;
-    H[i].engine = &E;
-    H[i].by.hold = nondet_bool() ? &hold_of_another : NULL;
-    H[i].name = names[i];
-    H[i].name_size = 1 + nondet_uint8() % 4;
+    *one(i) = any_handle;
+    one(i)->engine = &E;
+    one(i)->by.hold = nondet_bool() ? &hold_of_another : NULL;
+    one(i)->name = names[i];
+    one(i)->name_size = 1 + nondet_uint8() % NAME_SIZE;
   }
   shape_heap();
   shape_list();
