@@ -173,7 +173,10 @@ static bool is_queue(const struct fairlock *handle, const struct resp_event *eve
   size_t start = sizeof "redisson_lock_queue:" - 1;
   if (event->size == start + handle->name_size + 2) start++;
   else if (event->size != start + handle->name_size) return false;
-  return memcmp(event->data + start, handle->name, handle->name_size) == 0;
+  for (size_t i = 0; i < handle->name_size; i++) {
+    if (event->data[start + i] != (uint8_t)handle->name[i]) return false;
+  }
+  return true;
 }
 
 /*

@@ -290,9 +290,11 @@ hand_to_stopped() {
   eventually waits 1 a
   keeper=$(keeper_of $waiter)
   freeze "$keeper"
+  eventually stopped "$keeper"
   kill $holder
   ends 143 $holder
-  [ "$(redis hvals a)" = 0 ] || fail "it was not handed the lock"
+  claim=$(redis hvals a)
+  [ "$claim" = 0 ] || fail "it was not handed the lock, which has '$claim'"
   token=$(redis hget 'fairlock:{a}' token)
 }
 
