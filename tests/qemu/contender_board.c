@@ -1,4 +1,4 @@
-/* A contender on a board. Arguments: the server's port, how many rounds, how many parties. */
+/* A contender on a board. Arguments: the server's port, how many rounds, how many parties, keep_ms. */
 #include "board.h"
 #include "contender.h"
 #include "network.h"
@@ -11,7 +11,8 @@ int main(void)
   for (int i = 0; i < 2; i++)
     port_lwip_init(&links[i], &network_hooks, &host, (uint16_t)board_argument_number(1, 0));
   const struct contender contender = {&links[0].transport, &links[1].transport,
-                                      board_argument_number(2, 1), board_argument_number(3, 1)};
+                                      board_argument_number(2, 1), board_argument_number(3, 1),
+                                      board_argument_number(4, 0)};
   const char *trouble = contend(&contender);
   board_write(trouble != NULL ? trouble : "contended");
   board_write("\n");

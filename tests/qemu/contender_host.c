@@ -12,7 +12,7 @@ int main(int argc, char **argv)
   for (int i = 0; i < 2; i++)
     port_posix_tcp(&links[i], "127.0.0.1", argv[1]);
   const struct contender contender = {&links[0].transport, &links[1].transport,
-                                      (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3])};
+                                      (uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]), 0};
   const char *trouble = contend(&contender);
   if (trouble != NULL) fprintf(stderr, "%s\n", trouble);
   return trouble != NULL;

@@ -2,7 +2,8 @@
  * Two boards and two processes of the host contend for one lock, as contender.h says. Afterwards
  * the history in the server must show that each grant went to the next in line, that tokens rise,
  * that the counter missed none, and that there were never two inside. The same again while the host
- * is busy with other things, so that the boards get processor time late and in pieces.
+ * is busy with other things, so that the boards get processor time late and in pieces; and with
+ * boards that keep the lock.
  */
 #include "rig.h"
 
@@ -32,9 +33,10 @@ static void spin(int index, void *context)
 }
 
 /* Each entry of the history: who, token, who is next in line, or "-". */
-static void check_history(int64_t grants)
+static void check_history(int64_t grants, bool keeping)
 {
   char expected[FAIRLOCK_HOLDER_ID_SIZE] = "-";
+  char last[FAIRLOCK_HOLDER_ID_SIZE] = "-";
   unsigned long long before = 0;
   int64_t turns = 0;
   CHECK_EQUAL(raw_number(&redis, "LLEN history"), grants);
@@ -48,8 +50,10 @@ static void check_history(int64_t grants)
       CHECK(strcmp(expected, who) == 0);
       turns++;
     }
-    CHECK(token > before);
+    /* a lock that is kept keeps its token */
+    CHECK(token > before || (keeping && token == before && strcmp(last, who) == 0));
     before = token;
+    memcpy(last, who, sizeof last);
     memcpy(expected, next, sizeof expected);
   }
   CHECK(turns > grants / 5); /* or there was no contention, and no order to keep */
@@ -57,9 +61,10 @@ static void check_history(int64_t grants)
   CHECK_EQUAL(atoi(raw_text(&redis, "GET counter")), grants);
 }
 
-static void contend_with(const char *first, const char *second, char *rounds)
+/* keep_ms: of the boards; "0": they do not keep. */
+static void contend_with(const char *first, const char *second, char *rounds, const char *keep_ms)
 {
-  const char *const arguments[] = {server.port_text, rounds, "4", NULL};
+  const char *const arguments[] = {server.port_text, rounds, "4", keep_ms, NULL};
   static struct board boards[2];
   pid_t hosts[2];
   board_start(&boards[0], first, "contender", arguments);
@@ -72,7 +77,7 @@ static void contend_with(const char *first, const char *second, char *rounds)
     CHECK_EQUAL(board_ends(&boards[i]), 0);
   for (int i = 0; i < 2; i++)
     CHECK_EQUAL(reap(hosts[i]), 0);
-  check_history(4 * (int64_t)atoi(rounds));
+  check_history(4 * (int64_t)atoi(rounds), atoi(keep_ms) > 0);
   CHECK(nothing_left(&redis, "contended"));
 }
 
@@ -80,16 +85,16 @@ static void test_boards_and_processes(void)
 {
   static char rounds[] = "100";
   begin();
-  contend_with("mps2-an385", "mps2-an385", rounds);
+  contend_with("mps2-an385", "mps2-an385", rounds, "0");
 }
 
 static void test_other_processors(void)
 {
   static char rounds[] = "25";
   begin();
-  contend_with("mps2-an385-m0", "riscv-virt", rounds);
+  contend_with("mps2-an385-m0", "riscv-virt", rounds, "0");
   begin();
-  contend_with("mps2-an386", "mps2-an505", rounds);
+  contend_with("mps2-an386", "mps2-an505", rounds, "0");
 }
 
 static void test_under_load(void)
@@ -100,14 +105,22 @@ static void test_under_load(void)
   begin();
   for (int i = 0; i < 4; i++)
     spinners[i] = spawn(spin, i, &turns);
-  contend_with("mps2-an385", "riscv-virt", rounds);
+  contend_with("mps2-an385", "riscv-virt", rounds, "0");
   for (int i = 0; i < 4; i++)
     slay(spinners[i]);
+}
+
+static void test_keepers(void)
+{
+  static char rounds[] = "25";
+  begin();
+  contend_with("mps2-an385", "riscv-virt", rounds, "10000");
 }
 
 const struct check_test check_tests[] = {
     {"qemu_boards_and_processes_contend", test_boards_and_processes},
     {"qemu_other_processors_contend", test_other_processors},
     {"qemu_contend_under_load", test_under_load},
+    {"qemu_keepers_contend", test_keepers},
     {0},
 };
