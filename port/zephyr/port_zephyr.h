@@ -15,6 +15,7 @@
 #include "port.h"
 
 #include <stdatomic.h>
+#include <zephyr/net/socket.h>
 #include <zephyr/net/tls_credentials.h>
 
 #ifdef __cplusplus
@@ -36,6 +37,17 @@ struct port_zephyr {
 
   /* which of the host's addresses comes next */
   unsigned turn;
+
+  /* where it connects to */
+  union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+  } address;
+  socklen_t address_size;
+
+  /* the most that is given to the stack at once, as it lacked memory for more, in bytes; 0: all */
+  size_t piece;
 
   /* the size of a send() that TLS has to see again; 0: none */
   size_t again;
