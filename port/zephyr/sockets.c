@@ -1,7 +1,8 @@
 /*
  * A transport over Zephyr's sockets; see port_zephyr.h. A connection is opened without blocking,
- * but with TLS. Sending and receiving never block; zsock_poll() does the waiting, also for room to
- * write when the last send found none.
+ * but with TLS, and on Zephyr 3.3, whose connect() always blocks. Receiving never blocks, and sending
+ * only while Zephyr looks for a buffer; zsock_poll() does the waiting, also for room to write when the
+ * last send found none.
  */
 #include "port_zephyr.h"
 
@@ -138,8 +139,8 @@ static int begin(struct port_zephyr *zephyr)
   int error = 0;
   bool tls = zephyr->tags != NULL;
   if (!literal(zephyr) && !resolve(zephyr)) return EHOSTUNREACH;
-  zephyr->socket = zsock_socket(zephyr->address.any.sa_family, SOCK_STREAM,
-                                tls ? IPPROTO_TLS_1_2 : IPPROTO_TCP);
+  zephyr->socket =
+      zsock_socket(zephyr->address.any.sa_family, SOCK_STREAM, tls ? IPPROTO_TLS_1_2 : IPPROTO_TCP);
   if (zephyr->socket < 0) return errno;
   if (tls) error = prepare_tls(zephyr);
   else if (zsock_fcntl(zephyr->socket, SET_FLAGS, NOT_BLOCKING) != 0) error = errno;
@@ -207,7 +208,7 @@ static bool may_retry(int error)
 
 /*
  * A stack with few buffers takes only what fits into them at once, or says that it lacks memory, and
- * takes none. Zephyr 3.3 and 3.4 say so after a second, even to who does not want to wait: so there is
+ * takes none. Zephyr 3.3 and 3.4 may take a second to say so, also to who is not to wait: so there is
  * one attempt in each call, and what was too much is not tried again until the connection ends.
  * A record of TLS that was not sent whole has to be offered again as it was: the client offers the
  * same bytes, and may offer more after them.
