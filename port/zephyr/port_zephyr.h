@@ -15,7 +15,6 @@
 #include "port.h"
 
 #include <stdatomic.h>
-#include <zephyr/net/socket.h>
 #include <zephyr/net/tls_credentials.h>
 
 #ifdef __cplusplus
@@ -38,13 +37,8 @@ struct port_zephyr {
   /* which of the host's addresses comes next */
   unsigned turn;
 
-  /* where it connects to */
-  union {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-  } address;
-  socklen_t address_size;
+  /* where it connects to; not by its type, whose header would bring POSIX's names to programs */
+  uint32_t place[9];
 
   /* the most that is given to the stack at once, as it lacked memory for more, in bytes; 0: all */
   size_t piece;

@@ -44,6 +44,18 @@ enum { LACKS_NOTHING, LACKS_ROOM, LACKS_MEMORY };
 /* A piece that is not made smaller when the stack lacks memory, in bytes. */
 #define SMALLEST 64U
 
+/* Where to connect to. */
+struct place {
+  union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+  } address;
+  socklen_t size;
+};
+_Static_assert(sizeof(struct place) <= sizeof((struct port_zephyr *)NULL)->place,
+               "it is kept there");
+
 static uint32_t shorter(uint32_t timeout_ms)
 {
   return timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS;
@@ -72,25 +84,25 @@ static void shut(struct port_zephyr *zephyr)
 }
 
 /* host as an address, without the heap that a name needs. */
-static bool literal(struct port_zephyr *zephyr)
+static bool literal(const struct port_zephyr *zephyr, struct place *place)
 {
   uint16_t port = htons((uint16_t)strtoul(zephyr->service, NULL, 10));
-  memset(&zephyr->address, 0, sizeof zephyr->address);
+  memset(place, 0, sizeof *place);
   if (strchr(zephyr->host, ':') != NULL) {
-    zephyr->address.v6.sin6_family = AF_INET6;
-    zephyr->address.v6.sin6_port = port;
-    zephyr->address_size = sizeof zephyr->address.v6;
-    return zsock_inet_pton(AF_INET6, zephyr->host, &zephyr->address.v6.sin6_addr) == 1;
+    place->address.v6.sin6_family = AF_INET6;
+    place->address.v6.sin6_port = port;
+    place->size = sizeof place->address.v6;
+    return zsock_inet_pton(AF_INET6, zephyr->host, &place->address.v6.sin6_addr) == 1;
   }
-  zephyr->address.v4.sin_family = AF_INET;
-  zephyr->address.v4.sin_port = port;
-  zephyr->address_size = sizeof zephyr->address.v4;
-  return zsock_inet_pton(AF_INET, zephyr->host, &zephyr->address.v4.sin_addr) == 1;
+  place->address.v4.sin_family = AF_INET;
+  place->address.v4.sin_port = port;
+  place->size = sizeof place->address.v4;
+  return zsock_inet_pton(AF_INET, zephyr->host, &place->address.v4.sin_addr) == 1;
 }
 
 #ifdef CONFIG_DNS_RESOLVER
 /* The address of the name whose turn it is. */
-static bool resolve(struct port_zephyr *zephyr)
+static bool resolve(const struct port_zephyr *zephyr, struct place *place)
 {
   const struct zsock_addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
   struct zsock_addrinfo *list = NULL;
@@ -101,18 +113,19 @@ static bool resolve(struct port_zephyr *zephyr)
   const struct zsock_addrinfo *chosen = list;
   for (unsigned i = count > 0 ? zephyr->turn % count : 0; i > 0; i--)
     chosen = chosen->ai_next;
-  bool fits = chosen != NULL && chosen->ai_addrlen <= sizeof zephyr->address;
+  bool fits = chosen != NULL && chosen->ai_addrlen <= sizeof place->address;
   if (fits) {
-    memcpy(&zephyr->address, chosen->ai_addr, chosen->ai_addrlen);
-    zephyr->address_size = chosen->ai_addrlen;
+    memcpy(&place->address, chosen->ai_addr, chosen->ai_addrlen);
+    place->size = chosen->ai_addrlen;
   }
   zsock_freeaddrinfo(list);
   return fits;
 }
 #else
-static bool resolve(const struct port_zephyr *zephyr)
+static bool resolve(const struct port_zephyr *zephyr, struct place *place)
 {
   (void)zephyr;
+  (void)place;
   return false;
 }
 #endif
@@ -135,18 +148,20 @@ static int prepare_tls(const struct port_zephyr *zephyr)
  */
 static int begin(struct port_zephyr *zephyr)
 {
+  struct place place;
   const int on = 1;
   int error = 0;
   bool tls = zephyr->tags != NULL;
-  if (!literal(zephyr) && !resolve(zephyr)) return EHOSTUNREACH;
+  if (!literal(zephyr, &place) && !resolve(zephyr, &place)) return EHOSTUNREACH;
+  memcpy(zephyr->place, &place, sizeof place);
   zephyr->socket =
-      zsock_socket(zephyr->address.any.sa_family, SOCK_STREAM, tls ? IPPROTO_TLS_1_2 : IPPROTO_TCP);
+      zsock_socket(place.address.any.sa_family, SOCK_STREAM, tls ? IPPROTO_TLS_1_2 : IPPROTO_TCP);
   if (zephyr->socket < 0) return errno;
   if (tls) error = prepare_tls(zephyr);
   else if (zsock_fcntl(zephyr->socket, SET_FLAGS, NOT_BLOCKING) != 0) error = errno;
   if (error != 0) return error;
   (void)zsock_setsockopt(zephyr->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return zsock_connect(zephyr->socket, &zephyr->address.any, zephyr->address_size) == 0 ? 0 : errno;
+  return zsock_connect(zephyr->socket, &place.address.any, place.size) == 0 ? 0 : errno;
 }
 
 /*
@@ -156,9 +171,11 @@ static int begin(struct port_zephyr *zephyr)
  */
 static int ask_again(const struct port_zephyr *zephyr, uint32_t timeout_ms)
 {
+  struct place place;
+  memcpy(&place, zephyr->place, sizeof place);
   uint32_t began = port_clock_ms();
   for (;;) {
-    int status = zsock_connect(zephyr->socket, &zephyr->address.any, zephyr->address_size);
+    int status = zsock_connect(zephyr->socket, &place.address.any, place.size);
     uint32_t spent = port_clock_ms() - began;
     if (status == 0 || errno == EISCONN) return 0;
     if (errno != EALREADY && errno != EINPROGRESS) return errno;
