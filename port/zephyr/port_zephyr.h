@@ -37,6 +37,12 @@ struct port_zephyr {
   /* which of the host's addresses comes next */
   unsigned turn;
 
+  /* where it connects to; not by its type, whose header would bring POSIX's names to programs */
+  uint32_t place[9];
+
+  /* the most that is given to the stack at once, as it lacked memory for more, in bytes; 0: all */
+  size_t piece;
+
   /* the size of a send() that TLS has to see again; 0: none */
   size_t again;
 

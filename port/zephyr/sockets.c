@@ -1,7 +1,8 @@
 /*
  * A transport over Zephyr's sockets; see port_zephyr.h. A connection is opened without blocking,
- * but with TLS. Sending and receiving never block; zsock_poll() does the waiting, also for room to
- * write when the last send found none.
+ * but with TLS, and on Zephyr 3.3, whose connect() always blocks. Receiving never blocks, and sending
+ * only while Zephyr looks for a buffer; zsock_poll() does the waiting, also for room to write when the
+ * last send found none.
  */
 #include "port_zephyr.h"
 
@@ -40,7 +41,7 @@ enum { LACKS_NOTHING, LACKS_ROOM, LACKS_MEMORY };
  */
 #define LOOK_MS 10U
 
-/* A piece that is not made smaller when the stack lacks memory. */
+/* A piece that is not made smaller when the stack lacks memory, in bytes. */
 #define SMALLEST 64U
 
 /* Where to connect to. */
@@ -52,6 +53,8 @@ struct place {
   } address;
   socklen_t size;
 };
+_Static_assert(sizeof(struct place) <= sizeof((struct port_zephyr *)NULL)->place,
+               "it is kept there");
 
 static uint32_t shorter(uint32_t timeout_ms)
 {
@@ -76,6 +79,7 @@ static void shut(struct port_zephyr *zephyr)
   zephyr->socket = -1;
   zephyr->connected = false;
   zephyr->again = 0;
+  zephyr->piece = 0;
   atomic_store(&zephyr->send_lacks, LACKS_NOTHING);
 }
 
@@ -140,7 +144,7 @@ static int prepare_tls(const struct port_zephyr *zephyr)
 
 /*
  * Begins to connect; with TLS, connects: Zephyr makes no handshake for a socket that does not block.
- * Returns 0, or why it cannot.
+ * Returns 0 if it is connected, EINPROGRESS, or why it cannot.
  */
 static int begin(struct port_zephyr *zephyr)
 {
@@ -149,6 +153,7 @@ static int begin(struct port_zephyr *zephyr)
   int error = 0;
   bool tls = zephyr->tags != NULL;
   if (!literal(zephyr, &place) && !resolve(zephyr, &place)) return EHOSTUNREACH;
+  memcpy(zephyr->place, &place, sizeof place);
   zephyr->socket =
       zsock_socket(place.address.any.sa_family, SOCK_STREAM, tls ? IPPROTO_TLS_1_2 : IPPROTO_TCP);
   if (zephyr->socket < 0) return errno;
@@ -156,32 +161,48 @@ static int begin(struct port_zephyr *zephyr)
   else if (zsock_fcntl(zephyr->socket, SET_FLAGS, NOT_BLOCKING) != 0) error = errno;
   if (error != 0) return error;
   (void)zsock_setsockopt(zephyr->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (zsock_connect(zephyr->socket, &place.address.any, place.size) == 0) return 0;
-  return errno == EINPROGRESS ? 0 : errno;
+  return zsock_connect(zephyr->socket, &place.address.any, place.size) == 0 ? 0 : errno;
 }
 
-/* Why connecting failed; 0: it did not. came: the events that ended the wait for it. */
-static int connect_error(const struct port_zephyr *zephyr, int came)
+/*
+ * The same without SO_ERROR: Zephyr has none up to 3.5, and zsock_poll() must not be called there
+ * while it connects. It would look at the connection, which a refusal has freed, and the device would
+ * fault. To connect once more only asks how far it has come.
+ */
+static int ask_again(const struct port_zephyr *zephyr, uint32_t timeout_ms)
+{
+  struct place place;
+  memcpy(&place, zephyr->place, sizeof place);
+  uint32_t began = port_clock_ms();
+  for (;;) {
+    int status = zsock_connect(zephyr->socket, &place.address.any, place.size);
+    uint32_t spent = port_clock_ms() - began;
+    if (status == 0 || errno == EISCONN) return 0;
+    if (errno != EALREADY && errno != EINPROGRESS) return errno;
+    if (spent >= timeout_ms) return EINPROGRESS;
+    (void)k_msleep((int32_t)shorter(timeout_ms - spent));
+  }
+}
+
+/* Goes on connecting for timeout_ms. Returns what begin() does. */
+static int go_on(const struct port_zephyr *zephyr, uint32_t timeout_ms)
 {
   int error = 0;
   socklen_t size = sizeof error;
-  if (zsock_getsockopt(zephyr->socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0) return error;
-  if (errno != ENOPROTOOPT) return errno;
-  /* Zephyr has no SO_ERROR up to 3.5, and says it by its poll alone. */
-  return came & (ZSOCK_POLLERR | ZSOCK_POLLHUP | ZSOCK_POLLNVAL) ? ECONNREFUSED : 0;
+  if (zsock_getsockopt(zephyr->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+    return errno == ENOPROTOOPT ? ask_again(zephyr, timeout_ms) : errno;
+  if (error != 0) return error;
+  if (wait_for(zephyr, ZSOCK_POLLOUT, timeout_ms) == 0) return EINPROGRESS;
+  return zsock_getsockopt(zephyr->socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
 static int zephyr_connect(void *context, uint32_t timeout_ms)
 {
   struct port_zephyr *zephyr = context;
-  int error = 0;
   if (zephyr->connected) return PORT_OK;
-  if (zephyr->socket < 0) error = begin(zephyr);
-  if (error == 0) {
-    int came = wait_for(zephyr, ZSOCK_POLLOUT, timeout_ms);
-    if (came == 0) return PORT_WOULD_BLOCK;
-    error = connect_error(zephyr, came);
-  }
+  int error = zephyr->socket < 0 ? begin(zephyr) : EINPROGRESS;
+  if (error == EINPROGRESS) error = go_on(zephyr, timeout_ms);
+  if (error == EINPROGRESS) return PORT_WOULD_BLOCK;
   atomic_store(&zephyr->error, error);
   if (error != 0) {
     shut(zephyr);
@@ -204,23 +225,23 @@ static bool may_retry(int error)
 
 /*
  * A stack with few buffers takes only what fits into them at once, or says that it lacks memory, and
- * takes none. A record of TLS that was not sent whole has to be offered again as it was: the client
- * offers the same bytes, and may offer more after them.
+ * takes none. Zephyr 3.3 and 3.4 may take a second to say so, also to who is not to wait: so there is
+ * one attempt in each call, and what was too much is not tried again until the connection ends.
+ * A record of TLS that was not sent whole has to be offered again as it was: the client offers the
+ * same bytes, and may offer more after them.
  */
 static int zephyr_send(void *context, const void *data, size_t size)
 {
   struct port_zephyr *zephyr = context;
   if (!zephyr->connected) return PORT_CLOSED;
   if (size > INT16_MAX) size = INT16_MAX;
+  if (zephyr->piece != 0 && zephyr->piece < size) size = zephyr->piece;
   if (zephyr->again != 0 && zephyr->again < size) size = zephyr->again;
   ssize_t sent = zsock_send(zephyr->socket, data, size, ZSOCK_MSG_DONTWAIT);
-  while (sent < 0 && lacks_memory(errno) && size > SMALLEST) {
-    size /= 2;
-    sent = zsock_send(zephyr->socket, data, size, ZSOCK_MSG_DONTWAIT);
-  }
   int lacks = LACKS_NOTHING;
   if (sent < 0 && may_retry(errno)) lacks = LACKS_ROOM;
   if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
+  if (lacks == LACKS_MEMORY && size > SMALLEST) zephyr->piece = size / 2;
   zephyr->again = zephyr->tags != NULL && lacks == LACKS_ROOM ? size : 0;
   atomic_store(&zephyr->send_lacks, lacks);
   if (sent > 0) return (int)sent;

@@ -144,11 +144,15 @@ static void test_refused_without_so_error(void)
   server.transport.close(server.transport.context);
 }
 
-/* The other end gets all that was offered, in the pieces that were taken. */
+/*
+ * The other end gets all that was offered, in the pieces that were taken. Before the first, send() may
+ * say a few times that it would block: what it tries in the next call is then smaller.
+ */
 static void sends_in_pieces(int error)
 {
   char offered[1000], got[sizeof offered];
   size_t done = 0, read_so_far = 0;
+  int blocked = 0;
   for (size_t i = 0; i < sizeof offered; i++)
     offered[i] = (char)i;
   open_link();
@@ -156,6 +160,7 @@ static void sends_in_pieces(int error)
   stack.send_limit = 130;
   while (done < sizeof offered) {
     int sent = link_send(offered + done, sizeof offered - done);
+    if (sent == PORT_WOULD_BLOCK && done == 0 && ++blocked < 12) continue;
     if (!CHECK(sent > 0 && sent <= 130)) break;
     done += (size_t)sent;
   }
@@ -191,7 +196,7 @@ static void no_buffers(int error)
   CHECK_EQUAL(link_recv(data, sizeof data, 0), PORT_WOULD_BLOCK);
   CHECK_EQUAL(stack.poll_ms, 0);
   stack.send_error = 0;
-  CHECK_EQUAL(link_send(data, sizeof data), sizeof data);
+  CHECK(link_send(data, sizeof data) > 0);
   CHECK_EQUAL(write(peer, "x", 1), 1);
   CHECK_EQUAL(link_recv(data, sizeof data, 1000), 1);
   CHECK_EQUAL(stack.poll_ms, 1000);

@@ -18,6 +18,13 @@
 static struct port_zephyr server;
 static char service[8];
 
+/* The system's own function, into *real: a pointer to the object that keeps it. */
+static void find(void *real, const char *name)
+{
+  void *found = dlsym(RTLD_NEXT, name);
+  memcpy(real, &found, sizeof found);
+}
+
 static int connect_in_the_end(void)
 {
   int status = PORT_WOULD_BLOCK;
@@ -160,20 +167,19 @@ static void test_tls(void)
   (void)close(listener);
 }
 
-/* The sizes that were offered to send(), which says that it would block. */
+/* What was last offered to send(), how often it was called, and the error that it ends with; 0: none. */
 static size_t offered;
-static bool full;
+static unsigned sends;
+static int send_error;
 
 ssize_t send(int socket, const void *data, size_t size, int flags)
 {
   static ssize_t (*real)(int, const void *, size_t, int);
-  if (real == NULL) {
-    void *found = dlsym(RTLD_NEXT, "send");
-    memcpy(&real, &found, sizeof found);
-  }
+  if (real == NULL) find(&real, "send");
   offered = size;
-  if (!full) return real(socket, data, size, flags);
-  errno = EAGAIN;
+  sends++;
+  if (send_error == 0) return real(socket, data, size, flags);
+  errno = send_error;
   return -1;
 }
 
@@ -186,21 +192,132 @@ static void test_tls_record_again(void)
   for (int tls = 0; tls < 2; tls++) {
     if (tls) port_zephyr_tls(&server, tags, 1, NULL);
     CHECK_EQUAL(connect_in_the_end(), PORT_OK);
-    full = true;
+    send_error = EAGAIN;
     CHECK_EQUAL(server.transport.send(&server, data, 40), PORT_WOULD_BLOCK);
     CHECK_EQUAL(server.transport.send(&server, data, 60), PORT_WOULD_BLOCK);
     CHECK_EQUAL(offered, tls ? 40 : 60);
-    full = false;
+    send_error = 0;
     CHECK_EQUAL(server.transport.send(&server, data, 80), tls ? 40 : 80);
     CHECK_EQUAL(server.transport.send(&server, data, 80), 80);
-    full = true;
+    send_error = EAGAIN;
     CHECK_EQUAL(server.transport.send(&server, data, 40), PORT_WOULD_BLOCK);
     server.transport.close(&server); /* a new connection has no record begun */
     CHECK_EQUAL(connect_in_the_end(), PORT_OK);
-    full = false;
+    send_error = 0;
     CHECK_EQUAL(server.transport.send(&server, data, 80), 80);
     server.transport.close(&server);
   }
+  (void)close(listener);
+}
+
+/*
+ * Zephyr's send() may take a second to say that it lacks memory: one attempt in each call, and no
+ * second one with as much, until the connection has ended.
+ */
+static void test_attempts_without_memory(void)
+{
+  static const size_t sizes[] = {512, 256, 128, 64, 64};
+  char data[512] = {0};
+  int listener = listen_for("127.0.0.1");
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  send_error = ENOBUFS;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    sends = 0;
+    CHECK_EQUAL(server.transport.send(&server, data, sizeof data), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(sends, 1);
+    CHECK_EQUAL(offered, sizes[i]);
+  }
+  send_error = 0;
+  CHECK_EQUAL(server.transport.send(&server, data, sizeof data), 64);
+  CHECK_EQUAL(server.transport.send(&server, data, 40), 40);
+  server.transport.close(&server);
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  CHECK_EQUAL(server.transport.send(&server, data, sizeof data), sizeof data);
+  server.transport.close(&server);
+  (void)close(listener);
+}
+
+/* Zephyr up to 3.5: no SO_ERROR, and a poll() of a connection that is refused is a fault. */
+static bool old;
+static unsigned polls;
+static unsigned pending; /* so many calls of connect() say that it goes on; the first begins it */
+static unsigned connects;
+static int connect_says; /* and then it ends with this error; 0: with what it is */
+
+int getsockopt(int socket, int level, int option, void *restrict value, socklen_t *restrict size)
+{
+  static int (*real)(int, int, int, void *, socklen_t *);
+  if (real == NULL) find(&real, "getsockopt");
+  if (!old || level != SOL_SOCKET || option != SO_ERROR)
+    return real(socket, level, option, value, size);
+  errno = ENOPROTOOPT;
+  return -1;
+}
+
+int poll(struct pollfd *wanted, nfds_t count, int timeout_ms)
+{
+  static int (*real)(struct pollfd *, nfds_t, int);
+  if (real == NULL) find(&real, "poll");
+  polls++;
+  return real(wanted, count, timeout_ms);
+}
+
+int connect(int socket, const struct sockaddr *address, socklen_t size)
+{
+  static int (*real)(int, const struct sockaddr *, socklen_t);
+  if (real == NULL) find(&real, "connect");
+  connects++;
+  if (pending == 0 && connect_says == 0) return real(socket, address, size);
+  if (connects == 1) (void)real(socket, address, size);
+  errno = pending == 0 ? connect_says : connects == 1 ? EINPROGRESS : EALREADY;
+  if (pending > 0) pending--;
+  return -1;
+}
+
+/* Aims at the listener of an old Zephyr, with connect() as above. */
+static void aim_old(unsigned goes_on_for, int then)
+{
+  old = true;
+  polls = connects = 0;
+  pending = goes_on_for;
+  connect_says = then;
+}
+
+static void test_connect_without_poll(void)
+{
+  int listener = listen_for("127.0.0.1");
+  aim_old(4, 0);
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  CHECK_EQUAL(connects, 5);
+  server.transport.close(&server);
+  aim_old(2, EISCONN);
+  CHECK_EQUAL(connect_in_the_end(), PORT_OK);
+  server.transport.close(&server);
+  aim_old(3, ECONNRESET);
+  CHECK_EQUAL(connect_in_the_end(), PORT_UNREACHABLE);
+  CHECK_EQUAL(port_zephyr_error(&server), ECONNRESET);
+  CHECK_EQUAL(connects, 4);
+  CHECK_EQUAL(polls, 0);
+  aim_old(0, 0);
+  old = false;
+  (void)close(listener);
+}
+
+/* It asks now and then, not all the time, and no longer than it may. */
+static void test_connect_without_poll_in_time(void)
+{
+  int listener = listen_for("127.0.0.1");
+  aim_old(10000, 0);
+  CHECK_EQUAL(server.transport.connect(&server, 0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(connects, 2);
+  uint32_t began = port_clock_ms();
+  CHECK_EQUAL(server.transport.connect(&server, 100), PORT_WOULD_BLOCK);
+  CHECK(port_clock_ms() - began >= 100);
+  CHECK(connects <= 15);
+  CHECK_EQUAL(polls, 0);
+  aim_old(0, 0);
+  old = false;
+  server.transport.close(&server);
   (void)close(listener);
 }
 
@@ -212,4 +329,7 @@ const struct check_test check_tests[] = {
     {"zephyr: IPv6", test_ipv6},
     {"zephyr: TLS", test_tls},
     {"zephyr: TLS, a record again", test_tls_record_again},
+    {"zephyr: attempts without memory", test_attempts_without_memory},
+    {"zephyr: connect without poll", test_connect_without_poll},
+    {"zephyr: connect without poll, in time", test_connect_without_poll_in_time},
     {0}};
