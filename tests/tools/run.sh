@@ -3,7 +3,7 @@
 # NAME", "not ok NAME" or "skip NAME" for each test, "# ..." for what explains it; it may print
 # anything else. One that ends with an error but names no failed test counts as a failed test
 # itself. With CI=true a skipped test counts as failed. TEST_TIMEOUT: seconds for one program
-# (default 1800). RUNNER: what to run compiled programs with, such as valgrind. JOBS: how many run
+# (default 2400). RUNNER: what to run compiled programs with, such as valgrind. JOBS: how many run
 # side by side (default 2; most of them wait most of the time). Before each program's lines is how
 # far it is: [12/48], the twelfth that has ended. QUIET=1: says nothing of a program whose tests all
 # passed.
@@ -17,7 +17,7 @@ if [ "${1:-}" = --one ]; then
   case $program in *.sh | *' '*) ;; *) runner=${RUNNER:-} ;; esac
   began=$(date +%s)
   # shellcheck disable=SC2086
-  timeout -k 10 "${TEST_TIMEOUT:-1800}" $runner $program >"$log" 2>&1 </dev/null
+  timeout -k 10 "${TEST_TIMEOUT:-2400}" $runner $program >"$log" 2>&1 </dev/null
   status=$?
   took=$(($(date +%s) - began))
   times >"$log.times" # the second line: of what ran
