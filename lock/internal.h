@@ -255,6 +255,9 @@ static inline bool good_lease(uint32_t lease_ms)
          (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
 }
 
+/* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
+#define LARGEST ((uint64_t)1 << 53)
+
 /* Numbers of a reply that are kept. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
@@ -267,9 +270,6 @@ struct fairlock_inspection {
   void (*element)(struct fairlock_engine *engine, const struct resp_event *event);
   int (*end)(struct fairlock_engine *engine);
 };
-
-/* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
-#define LARGEST ((uint64_t)1 << 53)
 
 /* What breaking needs. break.c defines it, for the same reason. */
 struct fairlock_breaking {

@@ -222,7 +222,7 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
                              unsigned follow)
 {
   struct fairlock_keeper *keep = engine->topology->keep;
-  bool error = event->type == RESP_SIMPLE_ERROR || event->type == RESP_BULK_ERROR;
+  bool error = is_error(engine);
   fairlock_pipeline_count(engine);
   if (error) {
     bool told = keep->tracking == REFUSES;

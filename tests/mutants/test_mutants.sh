@@ -2,9 +2,9 @@
 # Whether each mutant of mutants.txt is found by what its entry says: the simulator has to find it
 # within two minutes of processor time, or the suite of that name has to fail. In the lock as it is,
 # for which the simulator gets 20 s, it has to find nothing. Those of chaos are asked for by
-# tests/chaos/mutants.sh, those of the proofs by tests/proof/faults.sh. ONLY=text: those whose name or file contains it, and their copies of
-# the tree stay in build/mutants/. Needs what it copies: make builds that first. JOBS: how many are
-# tried side by side (default 2).
+# tests/chaos/mutants.sh, those of the proofs by tests/proof/faults.sh. ONLY=text: those whose name
+# or file contains it, and their copies of the tree stay in build/mutants/. Needs what it copies:
+# make builds that first. JOBS: how many are tried side by side (default 2).
 # shellcheck disable=SC3045 # ulimit -t: every sh of a system with a kernel of its own has that
 set -u
 . tests/mutants/mutate.sh
