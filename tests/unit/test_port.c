@@ -14,8 +14,8 @@
 #include "check.h"
 #include "fairlock.h"
 #include "port_posix.h"
+#include "support/wrapped.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -64,14 +64,6 @@ static bool without_receive_limit; /* SO_RCVTIMEO is not supported            */
 static in_port_t own_port;         /* the port to bind new sockets to; 0: none */
 static in_port_t tried[16];
 static unsigned tried_count;
-
-/* A pointer to a function is not a pointer to an object, but dlsym() hands it out as one. */
-static void find_real(const char *name, void *function, size_t size)
-{
-  void *found = dlsym(RTLD_NEXT, name);
-  if (found == NULL) abort();
-  memcpy(function, &found, size);
-}
 
 static void pause_ms(long ms)
 {

@@ -9,9 +9,9 @@
 #include "check.h"
 #include "port_posix.h"
 #include "support/loopback.h"
+#include "support/wrapped.h"
 
 #include <sys/socket.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -30,17 +30,10 @@ static struct {
   int poll_ms;
 } stack;
 
-/* The system's own function, into *real: a pointer to the object that keeps it. */
-static void find(void *real, const char *name)
-{
-  void *found = dlsym(RTLD_NEXT, name);
-  memcpy(real, &found, sizeof found);
-}
-
 int getsockopt(int socket, int level, int option, void *restrict value, socklen_t *restrict size)
 {
   static int (*real)(int, int, int, void *, socklen_t *);
-  if (real == NULL) find(&real, "getsockopt");
+  if (real == NULL) find_real("getsockopt", &real, sizeof real);
   if (!stack.no_so_error || level != SOL_SOCKET || option != SO_ERROR)
     return real(socket, level, option, value, size);
   errno = ENOPROTOOPT;
@@ -50,7 +43,7 @@ int getsockopt(int socket, int level, int option, void *restrict value, socklen_
 int poll(struct pollfd *wanted, nfds_t count, int timeout_ms)
 {
   static int (*real)(struct pollfd *, nfds_t, int);
-  if (real == NULL) find(&real, "poll");
+  if (real == NULL) find_real("poll", &real, sizeof real);
   stack.poll_events = wanted->events;
   stack.poll_ms = timeout_ms;
   if (!stack.poll_fails) return real(wanted, count, timeout_ms);
@@ -61,7 +54,7 @@ int poll(struct pollfd *wanted, nfds_t count, int timeout_ms)
 ssize_t send(int socket, const void *data, size_t size, int flags)
 {
   static ssize_t (*real)(int, const void *, size_t, int);
-  if (real == NULL) find(&real, "send");
+  if (real == NULL) find_real("send", &real, sizeof real);
   stack.sends++;
   stack.last_size = size;
   if (stack.send_error == 0 || size <= stack.send_limit) return real(socket, data, size, flags);

@@ -7,8 +7,8 @@
 #include "check.h"
 #include "port_zephyr.h"
 #include "support/loopback.h"
+#include "support/wrapped.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +17,6 @@
 
 static struct port_zephyr server;
 static char service[8];
-
-/* The system's own function, into *real: a pointer to the object that keeps it. */
-static void find(void *real, const char *name)
-{
-  void *found = dlsym(RTLD_NEXT, name);
-  memcpy(real, &found, sizeof found);
-}
 
 static int connect_in_the_end(void)
 {
@@ -175,7 +168,7 @@ static int send_error;
 ssize_t send(int socket, const void *data, size_t size, int flags)
 {
   static ssize_t (*real)(int, const void *, size_t, int);
-  if (real == NULL) find(&real, "send");
+  if (real == NULL) find_real("send", &real, sizeof real);
   offered = size;
   sends++;
   if (send_error == 0) return real(socket, data, size, flags);
@@ -247,7 +240,7 @@ static int connect_says; /* and then it ends with this error; 0: with what it is
 int getsockopt(int socket, int level, int option, void *restrict value, socklen_t *restrict size)
 {
   static int (*real)(int, int, int, void *, socklen_t *);
-  if (real == NULL) find(&real, "getsockopt");
+  if (real == NULL) find_real("getsockopt", &real, sizeof real);
   if (!old || level != SOL_SOCKET || option != SO_ERROR)
     return real(socket, level, option, value, size);
   errno = ENOPROTOOPT;
@@ -257,7 +250,7 @@ int getsockopt(int socket, int level, int option, void *restrict value, socklen_
 int poll(struct pollfd *wanted, nfds_t count, int timeout_ms)
 {
   static int (*real)(struct pollfd *, nfds_t, int);
-  if (real == NULL) find(&real, "poll");
+  if (real == NULL) find_real("poll", &real, sizeof real);
   polls++;
   return real(wanted, count, timeout_ms);
 }
@@ -265,7 +258,7 @@ int poll(struct pollfd *wanted, nfds_t count, int timeout_ms)
 int connect(int socket, const struct sockaddr *address, socklen_t size)
 {
   static int (*real)(int, const struct sockaddr *, socklen_t);
-  if (real == NULL) find(&real, "connect");
+  if (real == NULL) find_real("connect", &real, sizeof real);
   connects++;
   if (pending == 0 && connect_says == 0) return real(socket, address, size);
   if (connects == 1) (void)real(socket, address, size);
