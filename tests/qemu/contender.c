@@ -19,7 +19,9 @@ static const char leave[] =
     "if redis.call('get', 'inside') ~= ARGV[1] then redis.call('incr', 'violations') end "
     "redis.call('set', 'counter', ARGV[2]) "
     "local next = redis.call('lindex', 'redisson_lock_queue:{contended}', 0) or '-' "
-    "redis.call('rpush', 'history', ARGV[1] .. ' ' .. ARGV[3] .. ' ' .. next) "
+    "local time = redis.call('time') "
+    "local ms = time[1] * 1000 + math.floor(time[2] / 1000) "
+    "redis.call('rpush', 'history', string.format('%s %s %s %d', ARGV[1], ARGV[3], next, ms)) "
     "redis.call('del', 'inside') "
     "return 1";
 
@@ -67,7 +69,7 @@ static bool receive_number(const struct port_transport *transport, int64_t *numb
 static bool ask(const struct port_transport *transport, const char *script, const char *id,
                 int64_t counter, uint64_t token, int64_t *answer)
 {
-  static uint8_t buffer[768];
+  static uint8_t buffer[1024];
   struct resp_writer writer;
   resp_writer_init(&writer, buffer, sizeof buffer, 0);
   resp_write_header(&writer, RESP_ARRAY, 6);
