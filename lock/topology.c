@@ -36,7 +36,7 @@ enum state {
   /* `address` says where to go next */
   MOVED = 2,
 
-  /* the connection is, or will be, to `address`, not to a seed */
+  /* the connection is, or will be, to `address`, a "host:port", not to a seed */
   AWAY = 4,
 
   /* of this connection's server: a node of a cluster, a replica, knows SSUBSCRIBE (since 7.0) */
@@ -60,11 +60,13 @@ static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, uint8_
   return end;
 }
 
-/* Adds to the address. False when there is no room for it. */
-static bool add(struct fairlock_topology *topology, const void *text, size_t size)
+/*
+ * Puts the text behind the first characters of the address. False, and nothing is changed, when
+ * there is no room for it, or it could not be read back.
+ */
+static bool put(struct fairlock_topology *topology, size_t at, const void *text, size_t size)
 {
-  size_t at = strlen(topology->address);
-  if (at + size >= topology->address_size) return false;
+  if (at + size >= topology->address_size || memchr(text, 0, size) != NULL) return false;
   memcpy(topology->address + at, text, size);
   topology->address[at + size] = 0;
   return true;
@@ -112,15 +114,14 @@ static void follow_moved(struct fairlock_engine *engine, const struct resp_event
   if (topology->aim == NULL || event->cut || host <= number || port == host) return;
   if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot) || !all_in_slot(engine, slot))
     return;
-  uint8_t *address = (uint8_t *)topology->address;
+  const uint8_t *address = (const uint8_t *)topology->address;
   size_t kept = 0;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
     if (topology->state & AWAY)
       kept = (size_t)(after_last(address, address + strlen(topology->address), ':') - address) - 1;
     host = port - 1;
   }
-  address[kept] = 0;
-  if (add(topology, host, (size_t)(end - host))) (void)go_to_address(engine);
+  if (put(topology, kept, host, (size_t)(end - host))) (void)go_to_address(engine);
 }
 
 /*
@@ -175,9 +176,8 @@ static void route_sentinel(struct fairlock_engine *engine, const struct resp_eve
     return;
   }
   bool host = engine->element++ == 0;
-  if (host) topology->address[0] = 0;
-  bool good = add(topology, event->data, event->size) &&
-              (host ? add(topology, ":", 1) : go_to_address(engine));
+  bool good = put(topology, host ? 0 : strlen(topology->address), event->data, event->size) &&
+              (host ? put(topology, event->size, ":", 1) : go_to_address(engine));
   if (!good) fairlock_refused(engine, FAIRLOCK_TOO_LONG);
 }
 

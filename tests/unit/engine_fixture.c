@@ -42,7 +42,12 @@ bool sends(const char *text)
 
 void feed(const char *text)
 {
-  size_t left = strlen(text);
+  feed_bytes(text, strlen(text));
+}
+
+void feed_bytes(const char *text, size_t size)
+{
+  size_t left = size;
   while (left > 0) {
     size_t room;
     uint8_t *to = fairlock_engine_input(&engine, &room);

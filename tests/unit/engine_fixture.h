@@ -33,6 +33,7 @@ int64_t server_time(void);
 void drain(void);
 bool sends(const char *text);
 void feed(const char *text);
+void feed_bytes(const char *text, size_t size);
 /* {state, value, server's time}, at `now` of the engine's clock plus `late` ms. */
 void answer(int state, int64_t value, int64_t late);
 void push(const char *kind, const char *channel, const char *text);

@@ -613,6 +613,47 @@ static void test_moved_without_room(void)
   close_connection();
 }
 
+/* The host that answered is the same when a redirection from it was not followed. */
+static void test_moved_to_another_port_later(void)
+{
+  static char room[16];
+  set_up_seeds(1);
+  memset(room, 'x', sizeof room);
+  topology.address = room + 1;
+  topology.address_size = 14;
+  follow();
+  try_a();
+  greet_node();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  greet_node();
+  drain();
+  say_moved("door", "10.0.0.71:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  try_a();
+  drain();
+  say_moved("door", ":7002");
+  CHECK(strcmp(place, "10.0.0.7:7002") == 0);
+  close_connection();
+  CHECK_EQUAL(room[0], 'x');
+  CHECK_EQUAL(room[15], 'x');
+}
+
+/* An address is a string: what follows a NUL would be lost. */
+static void test_moved_to_a_nul(void)
+{
+  static const char text[] = "-MOVED 8632 10.0.0.7\0:7001\r\n";
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_node();
+  CHECK(sends("EVALSHA"));
+  feed_bytes(text, sizeof text - 1);
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  CHECK_EQUAL(place[0], 0);
+}
+
 static void test_moved_without_aim(void)
 {
   set_up_seeds(1);
@@ -1980,6 +2021,8 @@ const struct check_test check_tests[] = {
     {"topology: moved malformed", test_moved_malformed},
     {"topology: moved too long to receive", test_moved_too_long_to_receive},
     {"topology: moved without room", test_moved_without_room},
+    {"topology: moved to another port later", test_moved_to_another_port_later},
+    {"topology: moved to a NUL", test_moved_to_a_nul},
     {"topology: moved without aim", test_moved_without_aim},
     {"topology: moved without topology", test_moved_without_topology},
     {"topology: moved in bulk", test_moved_in_bulk},
