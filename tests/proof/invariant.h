@@ -296,7 +296,11 @@ static void any_state(void)
   __CPROVER_havoc_object(receive_buffer);
   any_config();
   E.config = &C;
+#ifdef TOPOLOGY
+  E.topology = TOPOLOGY;
+#else
   E.topology = NULL;
+#endif
   E.credentials = NULL;
   E.log = NULL;
   E.filter = NULL;

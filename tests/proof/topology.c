@@ -1,0 +1,213 @@
+/*
+ * Servers that move: each call of topology.c, from any state in which the invariant and
+ * valid_topology() hold. Nothing is touched that must not be, what aim() is given is an address, and
+ * both hold afterwards.
+ *
+ * Assumed: an event as the decoder makes them, behind another value's or its own first one; what is
+ * proved of the codec and of request.c; fairlock_slot(), by what `slot` proves. aim() answers what
+ * it likes, and calls nothing.
+ */
+#include "proof.h"
+
+#include "lock/topology.c"
+
+static struct fairlock_topology T;
+#define INSPECTION NULL
+#define TOPOLOGY   &T
+#include "invariant.h"
+
+#include "codec.h"
+
+#define ADDRESS_SIZE 6
+#define TEXT_SIZE    11 /* "MOVED 1 h:7" */
+
+static const char service[] = "s";
+static char *room;
+
+/* It ends, and has a port. */
+static bool is_address(const char *text)
+{
+  bool port = false;
+  unsigned i = 0;
+  while (i < ADDRESS_SIZE && text[i] != 0) {
+    if (text[i] == ':') port = true;
+    i++;
+  }
+  return i < ADDRESS_SIZE && port;
+}
+
+static bool aim(void *context, const char *address)
+{
+  (void)context;
+  CHECK(address == NULL || (address == room && is_address(address)));
+  return nondet_bool();
+}
+
+/* The Sentinel has named a host, and a port may follow. */
+static bool half_named(void)
+{
+  return E.stage == RESOLVING && E.value_type == RESP_ARRAY && E.element > 0 && !E.broken;
+}
+
+static bool valid_topology(void)
+{
+  HOLDS(T.router == &router && E.topology == &T);
+  HOLDS(T.aim == NULL || (T.aim == aim && T.address == room && T.address_size <= ADDRESS_SIZE));
+  HOLDS(T.aim == NULL || T.address_size > 1);
+  HOLDS(T.service == NULL || (T.aim != NULL && !T.cluster));
+  HOLDS(T.state < 2 * REPLICATED && IMPLIES(T.state & PROVES, T.service == NULL));
+  HOLDS(IMPLIES(T.asks, T.service != NULL && !(T.state & AWAY)));
+  HOLDS(IMPLIES(E.stage == RESOLVING, T.asks));
+  HOLDS(IMPLIES(T.state & (AWAY | MOVED), T.aim != NULL && is_address(room)));
+  HOLDS(IMPLIES(T.state & MOVED, E.broken));
+  HOLDS(IMPLIES(half_named(), is_address(room)));
+  return true;
+}
+
+/* An event of these types has text, the others have none. */
+static bool has_text(enum resp_type type)
+{
+  return type == RESP_SIMPLE_STRING || type == RESP_SIMPLE_ERROR || type == RESP_BULK_STRING ||
+         type == RESP_BULK_ERROR || type == RESP_VERBATIM_STRING || type == RESP_DOUBLE ||
+         type == RESP_BIG_NUMBER;
+}
+
+static struct resp_event any_event(void)
+{
+  struct resp_event event;
+  event.size = nondet_size();
+  ASSUME(event.size <= TEXT_SIZE && event.depth <= RESP_DEPTH);
+  ASSUME(event.size == 0 || has_text(event.type));
+  ASSUME(IMPLIES(event.depth == 0, E.value_type == event.type && E.element == 0));
+  ASSUME(IMPLIES(event.depth > 0, !is_error(&E)));
+  /* any other value has broken the connection at its head */
+  ASSUME(IMPLIES(event.depth > 0 && E.stage == RESOLVING,
+                 E.value_type == RESP_ARRAY || E.value_type == RESP_PUSH));
+  event.data = any_bytes(TEXT_SIZE);
+  return event;
+}
+
+/* The calls. */
+
+static void event(void)
+{
+  struct resp_event any = any_event();
+  bool moved = T.state & MOVED;
+  uint8_t stage = E.stage;
+  ASSUME(E.stage > OPENING && !E.broken);
+  bool seen = route_event(&E, &any);
+  bool head = any.depth == 0 && (any.type == RESP_MAP || any.type == RESP_SET);
+  CHECK(IMPLIES(head && stage == RESOLVING, E.broken));
+  CHECK(any.size <= TEXT_SIZE && (any.size == 0 || __CPROVER_r_ok(any.data, any.size)));
+  REACHED(seen && stage == RESOLVING && !moved && T.state & MOVED);
+  REACHED(!seen && stage == UP && !moved && T.state & MOVED);
+  REACHED(seen && stage == UP && !E.broken);
+  REACHED(!seen && T.state & SCRIPT_DONE);
+}
+
+static void output(void)
+{
+  struct resp_writer writer;
+  resp_writer_init(&writer, send_buffer, SEND_SIZE, 0);
+  ASSUME(E.stage > OPENING && !E.broken);
+  write_output(&E, &writer);
+  REACHED(T.asks && E.request.handle == NULL);
+  REACHED(E.request.handle != NULL);
+}
+
+static void ended(void)
+{
+  bool away = T.state & MOVED;
+  ASSUME(E.stage == CLOSED);
+  (void)closed(&E);
+  CHECK(!(T.state & MOVED) && (bool)(T.state & AWAY) == away);
+  REACHED(away && E.backoff_ms == 0);
+  REACHED(T.asks);
+}
+
+/* The first call: it makes a topology that is valid. */
+static void followed(void)
+{
+  struct fairlock_topology any;
+  T = any;
+  E.topology = NULL;
+  ASSUME(E.stage == CLOSED);
+  T.service = nondet_bool() ? service : NULL;
+  T.address = nondet_bool() ? room : NULL;
+  ASSUME(T.address_size <= ADDRESS_SIZE);
+  int status = fairlock_engine_follow(&E, &T, nondet_bool() ? aim : NULL, NULL);
+  CHECK(status == FAIRLOCK_OK || (status == FAIRLOCK_INVALID && E.topology == NULL));
+  REACHED(status == FAIRLOCK_OK && T.asks);
+  REACHED(status == FAIRLOCK_OK && T.aim == NULL);
+  ASSUME(status == FAIRLOCK_OK);
+}
+
+/* What they are made of, as any that keep their contracts. */
+
+void *memchr(const void *text, int byte, size_t size)
+{
+  const uint8_t *at = text;
+  CHECK(size == 0 || __CPROVER_r_ok(text, size));
+  for (size_t i = 0; i < size; i++) {
+    if (at[i] == (uint8_t)byte) return (void *)&at[i];
+  }
+  return NULL;
+}
+
+unsigned any_slot(const void *name, size_t size)
+{
+  CHECK(__CPROVER_r_ok(name, size));
+  unsigned slot = nondet_uint16();
+  ASSUME(slot < 16384);
+  return slot;
+}
+
+size_t resp_format_number(char text[RESP_NUMBER_SIZE], int64_t number)
+{
+  (void)number;
+  CHECK(__CPROVER_w_ok(text, RESP_NUMBER_SIZE));
+  size_t size = 1 + nondet_uint8() % 3;
+  __CPROVER_havoc_slice(text, size);
+  return size;
+}
+
+void resp_write_bulk_number(struct resp_writer *writer, int64_t number)
+{
+  (void)writer, (void)number;
+}
+
+void fairlock_write_command(struct resp_writer *writer, const char *name, int words)
+{
+  (void)writer, (void)name, (void)words;
+}
+
+void fairlock_write_text(struct resp_writer *writer, const char *text)
+{
+  (void)writer;
+  CHECK(text != NULL);
+}
+
+void fairlock_write_number(struct resp_writer *writer, char before, int64_t number)
+{
+  (void)writer, (void)before, (void)number;
+}
+
+void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
+{
+  (void)writer;
+  CHECK(engine == &E);
+}
+
+void harness(void)
+{
+  struct fairlock_topology any;
+  T = any;
+  room = (char *)any_bytes(ADDRESS_SIZE);
+  T.address = room;
+  any_state();
+  E.filter = route_event;
+  ASSUME(valid_topology());
+  CALL();
+  check_state();
+  (void)valid_topology();
+}
