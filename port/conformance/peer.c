@@ -29,7 +29,8 @@ enum {
   MARK = 0xff,
   FILLERS = 8,
   BURST = 1 << 20,
-  BURST_MS = 100
+  BURST_MS = 100,
+  SILENT_MS = 500
 };
 
 /* What happens to a connection: it stays, the peer closes it, or the peer resets it. */
@@ -231,12 +232,26 @@ static int carry_out(int listener, int socket, const struct plan *plan)
   return listen_again(8);
 }
 
+/*
+ * Whether the connection is to be served. One that has said nothing gives way when another waits: an
+ * attempt that the port has given up may still become a connection, and stay one, when something
+ * stands between that is not told, such as QEMU's user network.
+ */
+static bool speaks(int listener, int socket)
+{
+  struct pollfd either[] = {{.fd = socket, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
+  while (poll(either, 2, -1) < 0) {
+    if (errno != EINTR) give_up("poll");
+  }
+  return poll(either, 1, SILENT_MS) != 0;
+}
+
 /* Returns the listener, which may be another one. */
 static int serve(int listener, int socket)
 {
   struct plan plan = {0};
   char command[COMMAND_SIZE];
-  enum end end = GOES_ON;
+  enum end end = speaks(listener, socket) ? GOES_ON : CLOSED;
   while (end == GOES_ON && plan.letter == 0) {
     if (recv(socket, command, sizeof command, MSG_WAITALL) == (ssize_t)sizeof command)
       end = obey(socket, command, &plan);

@@ -220,7 +220,7 @@ static bool lacks_memory(int error)
 
 static bool may_retry(int error)
 {
-  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+  return error == EAGAIN || error == EINTR;
 }
 
 /*

@@ -35,6 +35,7 @@ unpacked unit tests/unit/test_unpack
 fuzz_resp unit replay/fuzz_resp
 fuzz_engine unit replay/fuzz_engine
 fuzz_client unit replay/fuzz_client
+zephyr unit tests/portable/zephyr/zephyr
 hunt sim tests/sim/sim hunt $HUNT
 sweep sim tests/sim/test_sweep
 worlds sim tests/sim/sim

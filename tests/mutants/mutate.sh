@@ -30,6 +30,7 @@ suite_of() {
   'unit: '*) echo tests/unit/test_engine ;;
   'chaos: '*) echo tests/chaos/chaos ;;
   'fuzz_'*': '*) echo "replay/${1%%: *}" ;;
+  'zephyr: '*) echo tests/portable/zephyr/zephyr ;;
   *)
     for folder in unit sim server; do
       if [ -e "tests/$folder/test_${1%%: *}.c" ]; then echo "tests/$folder/test_${1%%: *}"; fi
@@ -43,7 +44,7 @@ suite_of() {
 # changes nothing.
 mutate() {
   rm -rf "$1"
-  mkdir -p "$1/$build/tests" "$1/$build/replay"
+  mkdir -p "$1/$build/tests/portable" "$1/$build/replay"
   for part in Makefile boards; do ln -s "$PWD/$part" "$1/$part"; done
   for part in lock resp port; do cp -pR "$part" "$1"; done
   mkdir "$1/tests"
@@ -52,7 +53,7 @@ mutate() {
   cp -pR tests/unit "$1/tests"
   for part in lock resp port boards examples liblock.a redis-server \
     tests/check.o tests/check_host.o tests/support tests/unit tests/sim tests/server \
-    tests/fuzz tests/chaos tests/failover \
+    tests/fuzz tests/chaos tests/failover tests/portable/zephyr \
     replay/lock replay/resp replay/boards replay/tests replay/liblock.a; do
     if [ -e "$build/$part" ]; then cp -pR "$build/$part" "$1/$build/$part"; fi
   done

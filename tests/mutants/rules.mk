@@ -3,11 +3,12 @@
 MUTANTS_TEST := tests/mutants/test_mutants.sh
 SUITES += $(MUTANTS_TEST)
 $(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock \
-  $(BUILD)/tests/server/test_break $(BUILD)/redis-server
+  $(BUILD)/tests/server/test_break $(BUILD)/tests/portable/zephyr/zephyr $(BUILD)/redis-server
 
 # What the kill matrix asks: the programs of matrix.sh.
 ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(DIFFERENTIAL) \
-  $(HOSTILE_KEYS) $(SERVER_TESTS) $(SOCKETS)/threads $(CHAOS) $(FAILOVER_TESTS)
+  $(HOSTILE_KEYS) $(SERVER_TESTS) $(SOCKETS)/threads $(CHAOS) $(FAILOVER_TESTS) \
+  $(BUILD)/tests/portable/zephyr/zephyr
 
 .PHONY: mutants mutants-found
 mutants: packages ## print which suite finds which mutant; ONLY=, SUITE=text: some
