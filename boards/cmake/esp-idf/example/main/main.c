@@ -7,7 +7,6 @@
 #include "esp_netif.h"
 #include "freertos/FreeRTOS.h"
 #include "freertos/task.h"
-#include "lwip/inet.h"
 #include "nvs_flash.h"
 #include "protocol_examples_common.h"
 #include "sdkconfig.h"
@@ -67,8 +66,7 @@ static void service(void *context)
 /* False: the configuration is wrong. */
 static bool start_client(void)
 {
-  uint32_t address = ntohl(inet_addr(CONFIG_FAIRLOCK_SERVER_ADDRESS));
-  port_sockets_init(&server, address, CONFIG_FAIRLOCK_SERVER_PORT);
+  port_sockets_host(&server, CONFIG_FAIRLOCK_SERVER_HOST, CONFIG_FAIRLOCK_SERVER_PORT);
   int status = fairlock_client_init(&client, &config, &server.transport);
   if (status == FAIRLOCK_OK) status = fairlock_init(&door, &client, "door:7");
   if (status != FAIRLOCK_OK) {
