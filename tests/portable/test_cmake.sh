@@ -242,7 +242,7 @@ headers_of_the_example() {
 # The component of ESP-IDF, with its functions as little more than a note of what they are called
 # with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build. Its
 # headers are where ESP-IDF has them: FreeRTOS's in freertos/, and poll() in sys/poll.h alone. The example compiles
-# with it.
+# with it, and both also with TLS, by this machine's Mbed TLS.
 test_component_of_esp_idf() {
   component=$module/esp-idf/fairlock
   mkdir "$dir/user"
@@ -309,6 +309,12 @@ END_OF_C
     'target_link_libraries(main PRIVATE component)' >"$dir/user/CMakeLists.txt"
   built_by_cmake "$dir/user"
   listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/names.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+  printf '#include <stddef.h>\nvoid esp_fill_random(void *data, size_t size);\n' >"$headers/esp_random.h"
+  echo '#define CONFIG_FAIRLOCK_TLS 1' >>"$headers/sdkconfig.h"
+  sed -i '2i set(CONFIG_FAIRLOCK_TLS y)' "$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user"
+  listed "$dir/build" "$here"/port/mbedtls/*.c "$here/port/freertos/threads.c" "$here/port/sockets/names.c" "$here/port/sockets/sockets.c" \
+    "$component/clock.c" "$component/tls.c"
 }
 
 # on_stand_in FOLDER SOURCE: a CMake project of this program and Zephyr's module, with functions that
