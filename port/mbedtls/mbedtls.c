@@ -13,11 +13,13 @@
 #define MBEDTLS_ALLOW_PRIVATE_ACCESS /* for the number of an alert, and, in 2.28, the state */
 #include "port_mbedtls.h"
 
-#include <mbedtls/ecp.h>
-#include <mbedtls/rsa.h>
 #include <mbedtls/version.h>
 #include <mbedtls/x509.h>
 #include <string.h>
+#if MBEDTLS_VERSION_NUMBER < 0x04000000
+#include <mbedtls/ecp.h>
+#include <mbedtls/rsa.h>
+#endif
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
 #include <psa/crypto.h>
 #endif
@@ -31,6 +33,14 @@ enum stage { DOWN, SHAKING, UP };
 #define WRONG_USE MBEDTLS_ERR_SSL_BAD_HS_CERTIFICATE
 #endif
 #define FLAGS 0xffffffU
+
+/* What it says of a server that does not have its certificate's key. */
+#if MBEDTLS_VERSION_NUMBER >= 0x04000000
+#define IS_WRONG_KEY(error) ((error) == PSA_ERROR_INVALID_SIGNATURE)
+#else
+#define IS_WRONG_KEY(error)                                                                        \
+  ((error) == MBEDTLS_ERR_ECP_VERIFY_FAILED || (error) == MBEDTLS_ERR_RSA_VERIFY_FAILED)
+#endif
 
 /* As much data as becomes a record that fits into `outgoing`, whatever the cipher. */
 #define SEND_MAX 512
@@ -104,8 +114,7 @@ static bool is_mistrust(const struct port_mbedtls *tls, int error)
   bool psk = tls->config->psk != NULL && tls->stage != UP;
   if (error >= PORT_MBEDTLS_CERT) return true;
   if (error < 0)
-    return error == MBEDTLS_ERR_ECP_VERIFY_FAILED || error == MBEDTLS_ERR_RSA_VERIFY_FAILED ||
-           error == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED ||
+    return IS_WRONG_KEY(error) || error == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED ||
            (psk && error == MBEDTLS_ERR_SSL_INVALID_MAC);
   /* how TLS 1.2 says that our certificate is missing: the server has already shown its own */
   if (alert == HANDSHAKE_FAILURE) return tls->shown;
@@ -338,7 +347,9 @@ static int set_up(struct port_mbedtls *tls)
       settings, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
   if (result != 0) return result;
   set_versions(settings);
+#if MBEDTLS_VERSION_NUMBER < 0x04000000
   mbedtls_ssl_conf_rng(settings, config->random, config->random_context);
+#endif
   mbedtls_ssl_conf_ciphersuites(settings, config->psk != NULL ? with_psk : with_certificates);
   if (config->ciphers != NULL) mbedtls_ssl_conf_ciphersuites(settings, config->ciphers);
   if (config->psk != NULL) result = set_psk(settings, config);
@@ -569,10 +580,13 @@ bool port_mbedtls_init(struct port_mbedtls *tls, struct port_transport *below,
   mbedtls_ssl_init(&tls->ssl);
   mbedtls_ssl_config_init(&tls->settings);
   mbedtls_ssl_session_init(&tls->session);
-#if MBEDTLS_VERSION_NUMBER >= 0x03020000 && defined(MBEDTLS_SSL_PROTO_TLS1_3)
+#if MBEDTLS_VERSION_NUMBER >= 0x04000000 ||                                                        \
+    (MBEDTLS_VERSION_NUMBER >= 0x03020000 && defined(MBEDTLS_SSL_PROTO_TLS1_3))
   if (psa_crypto_init() != PSA_SUCCESS) return false;
 #endif
+#if MBEDTLS_VERSION_NUMBER < 0x04000000
   if (config->random == NULL) return false;
+#endif
   if (config->psk != NULL && (config->psk_size == 0 || config->psk_identity == NULL)) return false;
   return has_certificates(config);
 }

@@ -1,5 +1,5 @@
 /*
- * TLS around any transport, by Mbed TLS 2.28 or 3: what Zephyr, ESP-IDF, NuttX and most vendors'
+ * TLS around any transport, by Mbed TLS 2.28, 3 or 4: what Zephyr, ESP-IDF, NuttX and most vendors'
  * SDKs have. TLS 1.2, and 1.3 where the Mbed TLS that is linked has it.
  *
  *     static struct port_lwip lwip;
@@ -69,7 +69,8 @@ struct port_mbedtls_config {
    * Mbed TLS's source of random bytes, such as mbedtls_ctr_drbg_random, and its context. All secrecy
    * depends on it. It is called by any task that connects, sends or receives, but by one at a time
    * for each transport; if others use it, too, Mbed TLS needs MBEDTLS_THREADING_C. A forked process
-   * that connects has to reseed it first.
+   * that connects has to reseed it first. Mbed TLS 4 has its own, and takes no other: both are
+   * ignored there.
    */
   int (*random)(void *context, unsigned char *data, size_t size);
   void *random_context;

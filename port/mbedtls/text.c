@@ -4,11 +4,15 @@
  */
 #include "port_mbedtls.h"
 
+#include <mbedtls/version.h>
+#include <mbedtls/x509.h>
+#if MBEDTLS_VERSION_NUMBER >= 0x04000000
+#include <psa/crypto.h>
+#else
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/ecp.h>
 #include <mbedtls/rsa.h>
-#include <mbedtls/version.h>
-#include <mbedtls/x509.h>
+#endif
 
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
 #define BAD_VERSION MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION
@@ -27,13 +31,18 @@ static const struct text errors[] = {
     {PORT_MBEDTLS_MUTE, "the server does not answer in TLS"},
     {MBEDTLS_ERR_SSL_ALLOC_FAILED, "there is not enough memory"},
     {MBEDTLS_ERR_SSL_FEATURE_UNAVAILABLE, "this Mbed TLS was built without what it takes"},
+#if MBEDTLS_VERSION_NUMBER >= 0x04000000
+    {PSA_ERROR_INSUFFICIENT_ENTROPY, "there are no random bytes"},
+    {PSA_ERROR_INVALID_SIGNATURE, "the server does not have the key that it should have"},
+#else
     {MBEDTLS_ERR_CTR_DRBG_ENTROPY_SOURCE_FAILED, "there are no random bytes"},
+    {MBEDTLS_ERR_ECP_VERIFY_FAILED, "the server does not have the key that it should have"},
+    {MBEDTLS_ERR_RSA_VERIFY_FAILED, "the server does not have the key that it should have"},
+#endif
     {MBEDTLS_ERR_SSL_INVALID_RECORD,
      "the server does not speak TLS, or sends records that are too long"},
     {MBEDTLS_ERR_SSL_INVALID_MAC, "a record was changed on its way, or the server has another key"},
     {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, "the server does not keep to the protocol"},
-    {MBEDTLS_ERR_ECP_VERIFY_FAILED, "the server does not have the key that it should have"},
-    {MBEDTLS_ERR_RSA_VERIFY_FAILED, "the server does not have the key that it should have"},
     {BAD_VERSION, "the server speaks no TLS that we do"},
 };
 

@@ -79,6 +79,10 @@ static void shut(struct port_sockets *sockets)
 /* Begins to connect. False: even that failed. */
 static bool begin(struct port_sockets *sockets)
 {
+  if (sockets->resolve != NULL && !sockets->resolve(sockets)) {
+    errno = EHOSTUNREACH;
+    return false;
+  }
   const struct sockaddr_in server = {.sin_family = AF_INET,
                                      .sin_port = htons(sockets->port),
                                      .sin_addr.s_addr = htonl(sockets->address)};
@@ -115,6 +119,7 @@ static int sockets_connect(void *context, uint32_t timeout_ms)
   }
   if (error != 0) {
     shut(sockets);
+    sockets->turn++;
     return PORT_UNREACHABLE;
   }
   sockets->connected = true;
@@ -170,9 +175,12 @@ static int sockets_recv(void *context, void *data, size_t size, uint32_t timeout
   return got < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
 
+/* An attempt that is given up has taken too long: the next address may be better. */
 static void sockets_close(void *context)
 {
-  shut(context);
+  struct port_sockets *sockets = context;
+  if (sockets->socket >= 0 && !sockets->connected) sockets->turn++;
+  shut(sockets);
 }
 
 void port_sockets_init(struct port_sockets *sockets, uint32_t address, uint16_t port)

@@ -223,7 +223,6 @@ listed() {
 
 # headers_of_the_example FOLDER: what it includes of ESP-IDF's, as far as it uses that
 headers_of_the_example() {
-  mkdir "$1/lwip"
   for name in esp_event esp_netif nvs_flash protocol_examples_common; do
     printf '#include <esp_err.h>\n' >"$1/$name.h"
   done
@@ -233,7 +232,6 @@ headers_of_the_example() {
   echo 'esp_err_t esp_netif_init(void);' >>"$1/esp_netif.h"
   echo 'esp_err_t nvs_flash_init(void);' >>"$1/nvs_flash.h"
   echo 'esp_err_t example_connect(void); void app_main(void);' >>"$1/protocol_examples_common.h"
-  echo '#include <arpa/inet.h>' >"$1/lwip/inet.h"
   echo '#include <stdio.h>
 #define ESP_LOGE(tag, ...) (printf("%s: ", tag), printf(__VA_ARGS__))
 #define ESP_LOGW ESP_LOGE
@@ -244,7 +242,7 @@ headers_of_the_example() {
 # The component of ESP-IDF, with its functions as little more than a note of what they are called
 # with; there is no ESP-IDF here. It reads a component twice: as a script, then in the build. Its
 # headers are where ESP-IDF has them: FreeRTOS's in freertos/, and poll() in sys/poll.h alone. The example compiles
-# with it.
+# with it, and both also with TLS, by this machine's Mbed TLS.
 test_component_of_esp_idf() {
   component=$module/esp-idf/fairlock
   mkdir "$dir/user"
@@ -276,7 +274,7 @@ endmacro()
 END_OF_CMAKE
   printf 'include(%s)\ninclude(%s)\n' "$dir/idf.cmake" "$component/CMakeLists.txt" >"$dir/script.cmake"
   (cd "$component" && expect 0 cmake -DOUT="$dir/script" -P "$dir/script.cmake") || exit 1
-  listed "$dir/script" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+  listed "$dir/script" "$here/port/freertos/threads.c" "$here/port/sockets/names.c" "$here/port/sockets/sockets.c" "$component/clock.c"
   headers=$dir/build.headers
   mkdir -p "$headers/freertos"
   echo '#include <stdint.h>
@@ -310,7 +308,13 @@ END_OF_C
     'target_compile_options(main PRIVATE -Wall -Wextra -Werror)' 'target_compile_definitions(main PRIVATE ESP_PLATFORM)' "target_include_directories(main PRIVATE $headers)" \
     'target_link_libraries(main PRIVATE component)' >"$dir/user/CMakeLists.txt"
   built_by_cmake "$dir/user"
-  listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+  listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/names.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+  printf '#include <stddef.h>\nvoid esp_fill_random(void *data, size_t size);\n' >"$headers/esp_random.h"
+  echo '#define CONFIG_FAIRLOCK_TLS 1' >>"$headers/sdkconfig.h"
+  sed -i '2i set(CONFIG_FAIRLOCK_TLS y)' "$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user"
+  listed "$dir/build" "$here"/port/mbedtls/*.c "$here/port/freertos/threads.c" "$here/port/sockets/names.c" "$here/port/sockets/sockets.c" \
+    "$component/clock.c" "$component/tls.c"
 }
 
 # on_stand_in FOLDER SOURCE: a CMake project of this program and Zephyr's module, with functions that

@@ -39,6 +39,14 @@ static void test_sockets(void)
   check_sharing("1");
 }
 
+/* The server's name is resolved at each connect, by lwIP. */
+static void test_sockets_by_name(void)
+{
+  begin();
+  start(server.port_text, "1", "2", "0");
+  check_shared_press(&board);
+}
+
 /* The connection is cut again and again: no call hangs, nothing is held twice. */
 static void cut(const char *sockets)
 {
@@ -90,6 +98,7 @@ static void test_conformance_by_sockets(void)
 const struct check_test check_tests[] = {
     {"freertos_tasks_share_a_client", test_hooks},
     {"freertos_tasks_share_a_client_by_sockets", test_sockets},
+    {"freertos_tasks_share_a_client_by_name", test_sockets_by_name},
     {"freertos_connection_cut_often", test_hooks_cut},
     {"freertos_connection_cut_often_by_sockets", test_sockets_cut},
     {"freertos_conformance", test_conformance_by_hooks},

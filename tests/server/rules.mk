@@ -15,9 +15,9 @@ $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 # Two suites once more, on port/sockets: the port_posix.h of tests/server/sockets comes before
-# port/posix's.
+# port/posix's. And its names.
 SOCKETS := $(BUILD)/tests/server/sockets
-SOCKETS_TESTS := $(SOCKETS)/threads $(SOCKETS)/transport
+SOCKETS_TESTS := $(SOCKETS)/threads $(SOCKETS)/transport $(SOCKETS)/names
 SUITES += $(SOCKETS_TESTS)
 
 define compile_on_sockets
@@ -35,6 +35,11 @@ $(SOCKETS)/threads: $(addprefix $(SOCKETS)/,test_threads.o harness.o) | $(BUILD)
 $(SOCKETS)/test_port: $(SOCKETS)/test_port.o
 $(SOCKETS)/threads $(SOCKETS)/test_port: $(BUILD)/port/sockets/sockets.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+
+$(SOCKETS)/names: tests/server/sockets/test_names.c $(wildcard port/sockets/*.c) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a \
+  $(wildcard port/*.h port/sockets/*.h)
+	@mkdir -p $(@D)
+	$(CC) -Iport/sockets $(TEST_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(filter %.a,$^) $(LDLIBS)
 
 $(SOCKETS)/transport: $(SOCKETS)/test_port
 	@printf '%s\n' '#!/bin/sh' 'exec $< transport:' >$@

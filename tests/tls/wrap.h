@@ -16,16 +16,21 @@
 #ifdef WITH_MBEDTLS
 #include "port_mbedtls.h"
 
+#include <mbedtls/version.h>
+#if MBEDTLS_VERSION_NUMBER < 0x04000000
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/entropy.h>
+#endif
 
 struct wrap {
   struct port_mbedtls tls;
   struct port_mbedtls_config config;
   mbedtls_x509_crt ca, certificate;
   mbedtls_pk_context key;
+#if MBEDTLS_VERSION_NUMBER < 0x04000000
   mbedtls_entropy_context entropy;
   mbedtls_ctr_drbg_context random;
+#endif
 };
 #else
 #include "port_openssl.h"

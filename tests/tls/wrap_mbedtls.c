@@ -2,7 +2,6 @@
 #include "support/process.h"
 #include "wrap.h"
 
-#include <mbedtls/version.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,7 @@ static void load_key(struct wrap *wrap, const char *name)
 {
   char path[512];
   (void)snprintf(path, sizeof path, FILE_OF("%s.key"), name);
-#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000 && MBEDTLS_VERSION_NUMBER < 0x04000000
   if (mbedtls_pk_parse_keyfile(&wrap->key, path, NULL, mbedtls_ctr_drbg_random, &wrap->random) != 0)
     give_up(path);
 #else
@@ -25,19 +24,44 @@ static void load_key(struct wrap *wrap, const char *name)
 #endif
 }
 
+/* Mbed TLS 4 has random bytes of its own. */
+#if MBEDTLS_VERSION_NUMBER >= 0x04000000
+static void init_random(struct wrap *wrap)
+{
+  (void)wrap;
+  if (psa_crypto_init() != PSA_SUCCESS) give_up("no random bytes");
+}
+
+static void free_random(struct wrap *wrap)
+{
+  (void)wrap;
+}
+#else
+static void init_random(struct wrap *wrap)
+{
+  mbedtls_entropy_init(&wrap->entropy);
+  mbedtls_ctr_drbg_init(&wrap->random);
+  if (mbedtls_ctr_drbg_seed(&wrap->random, mbedtls_entropy_func, &wrap->entropy, NULL, 0) != 0)
+    give_up("no random bytes");
+  wrap->config.random = mbedtls_ctr_drbg_random;
+  wrap->config.random_context = &wrap->random;
+}
+
+static void free_random(struct wrap *wrap)
+{
+  mbedtls_ctr_drbg_free(&wrap->random);
+  mbedtls_entropy_free(&wrap->entropy);
+}
+#endif
+
 void wrap_init(struct wrap *wrap, const struct wrap_config *config, struct port_transport *below)
 {
   memset(wrap, 0, sizeof *wrap);
   mbedtls_x509_crt_init(&wrap->ca);
   mbedtls_x509_crt_init(&wrap->certificate);
   mbedtls_pk_init(&wrap->key);
-  mbedtls_entropy_init(&wrap->entropy);
-  mbedtls_ctr_drbg_init(&wrap->random);
-  if (mbedtls_ctr_drbg_seed(&wrap->random, mbedtls_entropy_func, &wrap->entropy, NULL, 0) != 0)
-    give_up("no random bytes");
+  init_random(wrap);
   load(&wrap->ca, config->ca);
-  wrap->config.random = mbedtls_ctr_drbg_random;
-  wrap->config.random_context = &wrap->random;
   wrap->config.ca = &wrap->ca;
   wrap->config.name = config->name;
   if (config->certificate != NULL) {
@@ -55,8 +79,7 @@ void wrap_deinit(struct wrap *wrap)
   mbedtls_x509_crt_free(&wrap->ca);
   mbedtls_x509_crt_free(&wrap->certificate);
   mbedtls_pk_free(&wrap->key);
-  mbedtls_ctr_drbg_free(&wrap->random);
-  mbedtls_entropy_free(&wrap->entropy);
+  free_random(wrap);
 }
 
 static const int numbers[] = {

@@ -27,5 +27,5 @@ $(OUT)/freertos.elf: $(patsubst %.c,$(FREERTOS)/%.o,$(LIBRARY) $(SUPPORT) port/c
   $(wildcard port/freertos/*.c port/sockets/*.c tests/qemu/freertos/*.c)) \
   $(patsubst %.c,$(FREERTOS)/kernel/%.o,tasks.c queue.c list.c portable/GCC/ARM_CM3/port.c) \
   $(patsubst %.c,$(FREERTOS)/lwip/%.o,$(LWIP_SOURCES) \
-  $(addprefix api/,api_lib.c api_msg.c err.c netbuf.c sockets.c tcpip.c))
+  core/dns.c core/udp.c $(addprefix api/,api_lib.c api_msg.c err.c netbuf.c netdb.c sockets.c tcpip.c))
 	$(link)

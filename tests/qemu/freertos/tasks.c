@@ -4,8 +4,8 @@
  * sockets, port/sockets.
  *
  * Arguments: the server's port; how many rounds for each task (10); 1 if a separate task keeps
- * leases alive, 0 if the waiting tasks do; 1 to use sockets, 0 the hooks of port/freertos; 1 if the
- * connection may break; 1 to run the conformance test of ports instead, with the port of its peer.
+ * leases alive, 0 if the waiting tasks do; 1 to use sockets, 2 with the server's name, 0 the hooks of
+ * port/freertos; 1 if the connection may break; 1 to run the conformance test of ports instead, with the port of its peer.
  */
 #include "board.h"
 #include "fairlock.h"
@@ -200,14 +200,18 @@ static void start(struct task *task, TaskFunction_t run, void *context, const ch
       xTaskCreateStatic(run, name, STACK_WORDS, context, priority, task->stack, &task->memory);
 }
 
-static struct port_transport *transport(uint16_t port, bool by_sockets)
+/* By lwIP's hooks, by a socket to an address, or by one to a name that lwipopts.h lists. */
+enum { BY_HOOKS, BY_ADDRESS, BY_NAME };
+
+static struct port_transport *transport(uint16_t port, uint32_t how)
 {
   static struct port_sockets sockets;
   static struct port_lwip link;
   const ip_addr_t host = IPADDR4_INIT(lwip_htonl(NETWORK_HOST));
-  port_sockets_init(&sockets, NETWORK_HOST, port);
+  if (how == BY_NAME) port_sockets_host(&sockets, "redis.example", port);
+  else port_sockets_init(&sockets, NETWORK_HOST, port);
   port_lwip_init(&link, &port_freertos_hooks, &host, port);
-  return by_sockets ? &sockets.transport : &link.transport;
+  return how != BY_HOOKS ? &sockets.transport : &link.transport;
 }
 
 /* Both begin with lwIP's own; nothing of it is in use in between. */
@@ -236,7 +240,7 @@ int main(void)
   may_break = board_argument_number(5, 0) == 1;
   if (!start_network()) return 1;
   struct port_transport *link =
-      transport((uint16_t)board_argument_number(1, 6379), board_argument_number(4, 0) == 1);
+      transport((uint16_t)board_argument_number(1, 6379), board_argument_number(4, BY_HOOKS));
   if (board_argument_number(6, 0) == 1) conformance_start(link, MIDDLE);
   else if (!start_workers(link)) return 1;
   start(&driver, drive, NULL, "driver", HIGH);

@@ -7,13 +7,16 @@
 #include "esp_netif.h"
 #include "freertos/FreeRTOS.h"
 #include "freertos/task.h"
-#include "lwip/inet.h"
 #include "nvs_flash.h"
 #include "protocol_examples_common.h"
 #include "sdkconfig.h"
 
 #include "fairlock.h"
 #include "port_sockets.h"
+
+#ifdef CONFIG_FAIRLOCK_TLS
+#include "fairlock_esp_tls.h"
+#endif
 
 #define HOLDS   10
 #define HOLD_MS 100
@@ -64,12 +67,30 @@ static void service(void *context)
   vTaskDelete(NULL);
 }
 
+/* NULL: main/ca.pem, which is in the image, has no certificates. */
+static struct port_transport *transport(void)
+{
+  port_sockets_host(&server, CONFIG_FAIRLOCK_SERVER_HOST, CONFIG_FAIRLOCK_SERVER_PORT);
+#ifdef CONFIG_FAIRLOCK_TLS
+  extern const unsigned char ca[] __asm__("_binary_ca_pem_start");
+  extern const unsigned char end_of_ca[] __asm__("_binary_ca_pem_end");
+  static const char name[] = CONFIG_FAIRLOCK_TLS_NAME;
+  return fairlock_esp_tls(&server.transport, ca, (size_t)(end_of_ca - ca),
+                          name[0] != 0 ? name : CONFIG_FAIRLOCK_SERVER_HOST);
+#else
+  return &server.transport;
+#endif
+}
+
 /* False: the configuration is wrong. */
 static bool start_client(void)
 {
-  uint32_t address = ntohl(inet_addr(CONFIG_FAIRLOCK_SERVER_ADDRESS));
-  port_sockets_init(&server, address, CONFIG_FAIRLOCK_SERVER_PORT);
-  int status = fairlock_client_init(&client, &config, &server.transport);
+  struct port_transport *link = transport();
+  if (link == NULL) {
+    ESP_LOGE(TAG, "main/ca.pem is not a certificate");
+    return false;
+  }
+  int status = fairlock_client_init(&client, &config, link);
   if (status == FAIRLOCK_OK) status = fairlock_init(&door, &client, "door:7");
   if (status != FAIRLOCK_OK) {
     ESP_LOGE(TAG, "fairlock: %s", fairlock_status_text(status));

@@ -1,0 +1,2 @@
+/* lwIP has it under a name of its own. */
+#include "lwip/netdb.h"
