@@ -50,7 +50,7 @@ for compiler in gcc clang; do
   # shellcheck disable=SC2086
   check "$compiler, ports" each "$single" $compiler -std=c11 $warnings -Iresp -Iport -Iport/single -Ilock -O2 -c -o /dev/null
   # shellcheck disable=SC2086
-  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iport/conformance \
+  check "$compiler, host and tests" each "$host" $compiler -std=c11 $warnings $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iport/conformance -Iport/sockets \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
 done
 # Zephyr is a stand-in.
