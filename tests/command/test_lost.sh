@@ -341,7 +341,7 @@ test_lost_before_the_command_begins() {
     run a sleep 60 &
     holder=$!
     eventually held a
-    run --lease 6 --on-lost $action a -- sh -c ': >"$0"' "$dir/began" 2>"$dir/err" &
+    run --lease 3 --on-lost $action a -- sh -c ': >"$0"' "$dir/began" 2>"$dir/err" &
     waiter=$!
     eventually waits 1 a
     freeze $waiter
@@ -349,7 +349,7 @@ test_lost_before_the_command_begins() {
     ends 143 $holder
     eventually eval '[ "$(redis hvals a)" = 1 ]'
     redis del a >"$dir/out"
-    sleep 2.4 # its keeper has found out, as it renews at each third of the lease
+    sleep 3.5 # its keeper has found out, as it renews at each third of the lease, and that is over
     kill -CONT $waiter
     ends 79 $waiter
     said 'a was acquired and lost before the command could be started'
