@@ -157,6 +157,7 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
   }
   if (wants & FAIRLOCK_CONNECT) {
     fairlock_engine_opening(engine, now);
+    wait_ms = least(wait_ms, fairlock_engine_deadline(engine, now)); /* which may be sooner now */
     port_mutex_unlock(&client->mutex);
     got = transport->connect(transport->context, wait_ms);
   } else {

@@ -57,8 +57,16 @@ enum port_status {
   PORT_UNTRUSTED = -4
 };
 
-/* The longest time-out that the client hands to connect() and recv(). */
+/*
+ * The longest time-out, in ms, that the client hands to connect() and recv(), and so how often a
+ * device wakes that has nothing to do. Nobody can wake a task that is inside recv(), so what other
+ * tasks do meanwhile takes up to this much longer: to be heard by fairlock_stop(), and to give up a
+ * server that does not answer them. A program with one task loses nothing by a longer one. For all
+ * of the library: a compiler's -D, or a line of port_types.h.
+ */
+#ifndef PORT_WAIT_MAX_MS
 #define PORT_WAIT_MAX_MS 1000U
+#endif
 
 /*
  * A byte stream to one server. All functions get `context`, which belongs to the transport and must

@@ -8,6 +8,10 @@
 #ifdef ESP_PLATFORM
 #include "freertos/FreeRTOS.h"
 #include "freertos/semphr.h"
+#include "sdkconfig.h"
+
+/* for port.h */
+#define PORT_WAIT_MAX_MS CONFIG_FAIRLOCK_WAIT_MAX_MS
 #else
 #include "FreeRTOS.h"
 #include "semphr.h"

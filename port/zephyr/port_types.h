@@ -7,6 +7,9 @@
 
 #include <zephyr/kernel.h>
 
+/* for port.h */
+#define PORT_WAIT_MAX_MS CONFIG_FAIRLOCK_WAIT_MAX_MS
+
 struct port_mutex {
   struct k_mutex mutex;
 };

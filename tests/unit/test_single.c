@@ -3,6 +3,8 @@
  * is no connection it idles, and does not spin; and no call blocks for longer than
  * lock/fairlock.h says, whatever is wrong with the server.
  */
+#include <stdio.h>
+
 #include "../../port/single/port_types.h" /* in place of the one that the library's own build has */
 
 #include "../../lock/client.c"
@@ -305,8 +307,62 @@ static void test_bounds(void)
   }
 }
 
+/* ---- how often it wakes ---- */
+
+enum { WAIT = 30000, HEARTBEAT = WAITER * 2 / 5 };
+
+static unsigned requests, wakes;
+static char queued[sizeof send_buffer + 100];
+
+/* Somebody else holds the lock. */
+static int hear_waiter(void *context, const void *data, size_t size)
+{
+  char text[sizeof send_buffer + 1];
+  (void)context;
+  memcpy(text, data, size);
+  text[size] = 0;
+  char *channel = strstr(text, "redisson_lock__channel");
+  queued[0] = 0;
+  if (strstr(text, "\r\nSUBSCRIBE\r\n") != NULL && CHECK(channel != NULL)) {
+    channel[strcspn(channel, "\r")] = 0;
+    (void)snprintf(queued, sizeof queued, ">3\r\n$9\r\nsubscribe\r\n$%zu\r\n%s\r\n:1\r\n",
+                   strlen(channel), channel);
+  }
+  (void)strncat(queued, "*3\r\n:0\r\n:-1\r\n:1000\r\n", sizeof queued - strlen(queued) - 1);
+  answer = strstr(text, "HELLO") != NULL ? GREETING : queued;
+  answers_at = now_ms + 10;
+  requests++;
+  return (int)size;
+}
+
+static int wake(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  CHECK(timeout_ms <= PORT_WAIT_MAX_MS);
+  wakes++;
+  return answer_in_time(context, data, size, timeout_ms);
+}
+
+/* For each heartbeat and each answer once, and otherwise each PORT_WAIT_MAX_MS. */
+static void test_wakes(void)
+{
+  static struct port_transport line = {try_to_open, hear_waiter, wake, end_connection, NULL, NULL};
+  fault = NONE;
+  now_ms = 1000;
+  CHECK_EQUAL(fairlock_client_init(&idle_client, &idle_config, &line), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&door, &idle_client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&idle_client), FAIRLOCK_OK);
+  requests = wakes = 0;
+  CHECK_EQUAL(fairlock_acquire(&door, WAIT, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
+  CHECK(requests >= WAIT / HEARTBEAT && requests <= WAIT / HEARTBEAT + 2);
+  unsigned between = (HEARTBEAT - 1) / PORT_WAIT_MAX_MS; /* two heartbeats */
+  CHECK(wakes >= requests * 2 - 1);
+  CHECK(wakes <= requests * (2 + between));
+  fairlock_client_deinit(&idle_client);
+}
+
 const struct check_test check_tests[] = {
     {"single: no call blocks for longer than it may", test_bounds},
     {"single: an acquire without a server idles", test_acquire_idles},
     {"single: a poll without a connection idles", test_poll_idles},
+    {"single: a waiter wakes for heartbeats and answers", test_wakes},
     {0}};
