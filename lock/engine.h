@@ -560,7 +560,7 @@ struct fairlock_report {
   /* place 0: 0 when the lock is free */
   int64_t hold_count;
 
-  /* place 0: the fencing token; 0: free, or a holder without one */
+  /* place 0: the fencing token; 0: free, or a holder without one, or one that cannot be read */
   uint64_t token;
 
   /* place 0: the whole lease; 0: free, or not known: Redisson's, of an earlier release, re-entered */

@@ -285,18 +285,19 @@ static const uint8_t inspect[] =
     "m=\223time\237\224o=m\376*\034+\353h.flo\221(m\001/\034\322\022R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
     "(K\322Q='\343s\243_lock__\024ann\236\372\347b,20)\232':\372K\227\315" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
     "\251\301\366n\264\301\201Q)\001>0\241\257\210rue \211\224S=\365p\206\315\251" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
-    "\301\366shardn\264\301\201Q)\001\n\345S\234S>0\231\252d=\005t\204l\253" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal ad=l('hgetall',a */
-    "\322s=\304m\357\362t\030\366hold\265\366\014\237\252e=\374ran\357\306" /* )\nlocal s=l('hmget',d,'token','holder','lease')\nlocal ae=l('lrange',b */
-    ",0,-1\322N\303d\376\221\244'\252f,j=0\2300'\227N\271''\234N\245s\001t\213" /* ,0,-1)\nlocal N=ad[1]or ''\nlocal af,j=0,'0'\nif N~='' and N==s[2]then */
-    "\n\326,j=\305s\376\252g\331,i\023\353\024(s[3]\221\244\366^(\273\370\273\330(%+?)$" /* \naf,j=1,s[1]\nlocal ag,h,i=string.match(s[3]or '','^(%d+) (%d+)(%+?)$ */
-    "\237\270g\245j\226#h<11\215\202f\303f+8*h+4*#i \211\227R(N)t\213\202f\303f+2 \211" /* ')\nif ag==j and#h<11 then af=af+8*h+4*#i end\nif R(N)then af=af+2 end */
-    "\231\252h={\353h.m\242(\315ttl\253),1e15),j,\326,\312ad\001\350 0,#" /* \nend\nlocal ah={math.min(l('pttl',a),1e15),j,af,tonumber(ad[2])or 0,# */
-    "ae,N}\nf\221\202i\321 \242 ipairs(ae)do\224T=\005\311\321)\252f,aj=2," /* ae,N}\nfor ai,K in ipairs(ae)do\nlocal T=l('hget',d,K)\nlocal af,aj=2, */
-    "\353h.hu\357\224U,V,W\023\353\024(T\235\244\366^(\273\370\273\370\356-9]\273\273\273" /* math.huge\nlocal U,V,W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d */
-    "\273?\273?)%f[ %z]\237\227W\337\326,aj=\305U*\034+V/\034+W\333\212 \313T\337" /* %d?%d?)%f[ %z]')\nif W then\naf,aj=1,U*1000+V/1000+W\nelseif not T then\n */
-    "\326,aj=0,\312\223zsco\217\314\321\350 0\036\252k=0\270j>o\215\202" /* af,aj=0,tonumber(l('zscore',c,K)or 0)\nend\nlocal ak=0\nif aj>o then a */
-    "k=R(K)a\222 2\3171 \211\nah[#ah\352]\303f\nah[#ah\352]\303k\nah[#ah\352]=K\231\n\257" /* k=R(K)and 2 or 1 end\nah[#ah+1]=af\nah[#ah+1]=ak\nah[#ah+1]=K\nend\nreturn */
-    "\202h\n" /*  ah\n */
+    "\301\366shardn\264\301\201Q)\001\n\345S\234S>0\346\021\004(ae)" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal function ad(ae) */
+    "\252f\371\263\353\024(ae\235\244\366^\273+$\237\350 0\n\257\202f<2^5" /* \nlocal af=tonumber(string.match(ae or '','^%d+$'))or 0\nreturn af<2^5 */
+    "3\226\202f\3170\231\252g=\005t\204l\253\322s=\304m\357\362t\030" /* 3 and af or 0\nend\nlocal ag=l('hgetall',a)\nlocal s=l('hmget',d,'token */
+    "\366hold\265\366\014\237\252h=\374ran\357\306,0,-1\322N\303g\376\221\244'\252" /* ','holder','lease')\nlocal ah=l('lrange',b,0,-1)\nlocal N=ag[1]or ''\nlocal a */
+    "i,j=0,0\227N\271''\234N\245s\001t\213\nai,j=\305ad(s\376)\252j\331,i\023" /* i,j=0,0\nif N~='' and N==s[2]then\nai,j=1,ad(s[1])\nlocal aj,h,i=string. */
+    "\353\024(s[3]\221\244\366^(\273\370\273\330(%+?)$\237\270j\245s\376a\222\210\277h)<2^32" /* match(s[3]or '','^(%d+) (%d+)(%+?)$')\nif aj==s[1]and tonumber(h)<2^32 */
+    "\215\202i\303i+8*h+4*#i \211\227R(N)t\213\202i\303i+2 \211\231\252k={\353h" /*  then ai=ai+8*h+4*#i end\nif R(N)then ai=ai+2 end\nend\nlocal ak={math */
+    ".m\242(\315ttl\253),1e15),j,ai,\312ag\001\350 0,#ah,N}\nf\221\202l\321 \242 ip" /* .min(l('pttl',a),1e15),j,ai,tonumber(ag[2])or 0,#ah,N}\nfor al,K in ip */
+    "airs(ah)do\224T=\005\311\321)\252i,am=2,\353h.hu\357\224U,V," /* airs(ah)do\nlocal T=l('hget',d,K)\nlocal ai,am=2,math.huge\nlocal U,V, */
+    "W\023\353\024(T\235\244\366^(\273\370\273\370\356-9]\273\273\273\273?\273?)%f[ %z]\237\227" /* W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif  */
+    "W\337ai,am=\305U*\034+V/\034+W\333\212 \313T\337ai,am=0,\312\223" /* W then\nai,am=1,U*1000+V/1000+W\nelseif not T then\nai,am=0,tonumber(l(' */
+    "zsco\217\314\321\350 0\036\252n=0\270m>o\215\202n=R(K)a\222 2\3171 \211" /* zscore',c,K)or 0)\nend\nlocal an=0\nif am>o then an=R(K)and 2 or 1 end */
+    "\nak[#ak\352]\303i\nak[#ak\352]\303n\nak[#ak\352]=K\231\n\257\202k\n" /* \nak[#ak+1]=ai\nak[#ak+1]=an\nak[#ak+1]=K\nend\nreturn ak\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -312,4 +313,4 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3489, "9a787432b7e6126d545a2f08ccdde2bc2a470eb2"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1031, "a72b6438e0ca41a9a806359fc1d5efc8a81086b0"};
+    {inspect, nothing, nothing, nothing}, 1154, "1b668feff27cf0c8c2fcd8c0b2520b032e8e8b72"};

@@ -21,15 +21,21 @@ local function listens(waiter)
   return shard and shard > 0
 end
 
+-- What no client of this format writes is not known, and 0: a client could not read it, or not exactly.
+local function number(text)
+  local value = tonumber(string.match(text or '', '^%d+$')) or 0
+  return value < 2 ^ 53 and value or 0
+end
+
 local hold = call('hgetall', lock)
 local notes = call('hmget', meta, 'token', 'holder', 'lease')
 local waiters = call('lrange', queue, 0, -1)
 local holder = hold[1] or ''
-local kind, token = 0, '0'
+local kind, token = 0, 0
 if holder ~= '' and holder == notes[2] then
-  kind, token = 1, notes[1]
+  kind, token = 1, number(notes[1])
   local of, lease, renews = string.match(notes[3] or '', '^(%d+) (%d+)(%+?)$')
-  if of == token and #lease < 11 then kind = kind + 8 * lease + 4 * #renews end
+  if of == notes[1] and tonumber(lease) < 2 ^ 32 then kind = kind + 8 * lease + 4 * #renews end
   if listens(holder) then kind = kind + 2 end
 end
 local reply = {math.min(call('pttl', lock), 1e15), token, kind, tonumber(hold[2]) or 0, #waiters, holder}

@@ -242,6 +242,10 @@ test_break_named() {
   # nor is what makes no sense
   redis hset a peer:1 1 >"$dir/out"
   redis hset 'fairlock:{a}' token 99999999999999999999 holder peer:1 >"$dir/out"
+  expect 0 "$fairlock" status a
+  printed 'a: held by peer:1 (fairlock, without end)'
+  expect 0 "$fairlock" break --holder peer:1 a
+  redis hset a peer:1 -5 >"$dir/out"
   for words in '--token 7' '--holder peer:1' --ask; do
     expect 1 "$fairlock" break $words a
     said 'a: its holder cannot be read'

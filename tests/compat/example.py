@@ -28,8 +28,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local hold = call('hgetall', lock)
 local holder, held = hold[1], hold[2]
 local last = tonumber(call('hget', notes, 'token')) or 0
-call('llen', queue)
-call('zcard', timeout)
+call('lindex', queue, 0)
+call('zscore', timeout, id)
 
 local function keep(lease)
   if call('pttl', notes) < lease + DAY then call('pexpire', notes, lease + 2 * DAY) end

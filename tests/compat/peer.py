@@ -26,6 +26,10 @@ PATIENT = 600000  # the longest waiter timeout: no heartbeat comes by the clock 
 BRISK = 2000  # the shortest one
 CHECKS = {}
 
+# The commands that a user has the rights to use in scripts: tests/server/README.md.
+RIGHTS = set("""time publish spublish pubsub del pttl pexpire hget hmget hset hdel hgetall hlen lindex
+lrange lpos lpush rpush lrem zadd zscore zrem zincrby""".split())
+
 # What a peer that gives the lock to an id does: ARGV id, TTL, count, what the message says more,
 # or "-" for none.
 GIVE = """
@@ -438,19 +442,24 @@ def note(stage):
     require(abs(stage.heard_ms(program.id) - stage.now_ms()) < 15000, "heard at '%s'" % text)
 
 
-def commands_of(stage, program):
-    """MONITOR's lines that name the program's id, until its note is there, each in small letters."""
+def monitored(stage, act, word):
+    """MONITOR's lines with this word while something is done, each in small letters."""
     monitor = lab.Redis(stage.port)
     monitor.call("MONITOR")
-    stage.waits(program)
+    act()
     stage.call("ECHO", "end of " + stage.lock)
     lines = []
     while True:
         line = monitor.stream.line().decode()
         if "end of " + stage.lock in line:
             return lines
-        if program.id in line:
+        if word in line:
             lines.append(line.lower())
+
+
+def commands_of(stage, program):
+    """Those that name the program's id, until its note is there."""
+    return monitored(stage, lambda: stage.waits(program), program.id)
 
 
 def place_of(lines, pattern):
@@ -899,6 +908,18 @@ def redisson_silent(stage):
 
 
 @check
+def redisson_all_silent(stage):
+    """Several of them are noted at the same time, not one after the other."""
+    waiters = [stage.redisson("redisson:%d" % number, listens=None) for number in (1, 2, 3)]
+    dead = stage.waiter("dead:1", timeout=5000, ago=5100)
+    program = stage.program()
+    stage.busy(program)
+    for waiter in waiters:
+        require(stage.note("suspect:" + waiter.id), "%s is not noted" % waiter.id)
+    dead.gone()
+
+
+@check
 def redisson_listens(stage):
     """One that was noted as a suspect, and listens now, is woken, and no suspect any more."""
     program = stage.program()
@@ -1010,6 +1031,27 @@ def force(stage):
         raise Skipped("no force")
     waiter.hears_grant()
     require(stage.note("released") != token, "released is %s" % token)
+
+
+@check
+def rights(stage):
+    """Its scripts use no command but those that a user has the rights for."""
+    first, second, third = stage.program(), stage.program(), stage.program()
+
+    def take_turns():
+        stage.holds(first)
+        stage.waits(second)
+        stage.busy(third)
+        stage.releases(first)
+        second.expect("held")
+        waiters = stage.redisson(), stage.waiter()
+        stage.releases(second)
+        waiters[0].hears()
+        stage.busy(first)
+
+    lines = monitored(stage, take_turns, stage.lock)
+    used = {found[1] for found in (re.search(r'\[\d+ lua\] "(\w+)"', line) for line in lines) if found}
+    require(len(used) > 5 and not used - RIGHTS, "they use " + " ".join(sorted(used - RIGHTS)))
 
 
 @check

@@ -5,7 +5,8 @@
 # shellcheck source=tests/support/verdicts.sh disable=SC2154
 set -u
 . tests/support/verdicts.sh
-unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES BUILD
+quick=${QUICK:-}
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES BUILD QUICK
 version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
 today=$(date -u +%Y-%m-%d)
 left_out=
@@ -92,7 +93,7 @@ step_suites() {
 echo "fairlock $version, commit $(git rev-parse --short HEAD)"
 [ $# -gt 0 ] || set -- clean tag version changes kept abi sizes dist suites clean
 for step; do
-  if [ "$step" = suites ] && [ "${QUICK:-}" = 1 ]; then
+  if [ "$step" = suites ] && [ "$quick" = 1 ]; then
     echo "skip release: suites"
     left_out=$step
     continue

@@ -196,8 +196,18 @@ git tag -d "v$version" >/dev/null
 sh -e "$folder/sign.sh" >"$folder/log" 2>&1
 verdict "sign: tag and digests by ssh" [ $? -eq 0 ]
 echo "test@localhost $(cat "$HOME/key.pub")" >"$folder/signers"
-git -c gpg.ssh.allowedSignersFile="$folder/signers" verify-tag "v$version" >"$folder/log" 2>&1 &&
-  ssh-keygen -q -Y verify -f "$folder/signers" -I test@localhost -n file -s "build/fairlock-$version.tar.gz.sha256.sig" \
-    <"build/fairlock-$version.tar.gz.sha256" >>"$folder/log" 2>&1
-verdict "sign: both are good" [ $? -eq 0 ]
+git -c gpg.ssh.allowedSignersFile="$folder/signers" verify-tag "v$version" >"$folder/log" 2>&1
+verdict "sign: git verify-tag by ssh" [ $? -eq 0 ]
+cp "$HOME/key.pub" build/release-key.pub
+{
+  echo 'cd build'
+  lines .github/SECURITY.md '^sed .*release-key'
+  lines .github/SECURITY.md '^ssh-keygen -Y verify' | sed "s/1\.0\.0/$version/g"
+} >"$folder/verify.sh"
+verdict "sign: two lines to check by ssh" [ "$(wc -l <"$folder/verify.sh")" = 3 ]
+sh -e "$folder/verify.sh" >"$folder/log" 2>&1
+verdict "sign: a release is checked by ssh" [ $? -eq 0 ]
+echo >>"build/fairlock-$version.tar.gz.sha256"
+! sh -e "$folder/verify.sh" >"$folder/log" 2>&1
+verdict "sign: changed digests are not those that were signed by ssh" [ $? -eq 0 ]
 exit $failed

@@ -13,7 +13,7 @@
  *   - an id that a script has put into the queue has a score;
  *   - held means held: the lock has the id with the count asked for; a new hold has a larger token
  *     than the last one;
- *   - an inspection changes nothing.
+ *   - an inspection changes nothing, and can be read.
  *
  * Arguments: name of a test; a failure prints the seed. HOSTILE_SEED and HOSTILE_ROUNDS in the
  * environment choose others.
@@ -343,6 +343,20 @@ static bool check_answer(const struct request *request, const struct audit *befo
   return good;
 }
 
+/* What comes before the holder: numbers that a client takes, but for a count that nobody can mean. */
+static bool check_inspection(void)
+{
+  bool good = CHECK(redis.count > 6);
+  for (size_t i = 1; good && i < 6; i++) {
+    const struct raw_element *number = &redis.element[i];
+    good = CHECK(number->type == RESP_INTEGER);
+    if (i == 4) continue;
+    good = good && CHECK(number->integer >= (i == 1 ? -2 : 0)) &&
+           CHECK(number->integer <= (int64_t)1 << 53);
+  }
+  return good;
+}
+
 static void send_request(const struct request *request)
 {
   const char *name = sha[request->script];
@@ -401,6 +415,7 @@ static bool run_request(const struct request *request, unsigned *answers, unsign
   int64_t answer = number_at(1);
   int64_t value = number_at(2);
   text_at(error, sizeof error, 0);
+  if (!failed && request->script == FAIRLOCK_SCRIPT_INSPECT) good &= check_inspection();
   look(&after, request->id);
   good &= check_harmless(&before, &after);
   if (failed) {

@@ -289,6 +289,53 @@ static void test_lease_after_handover(void)
   end_asked();
 }
 
+static void look_at(const char *field, const char *value)
+{
+  CHECK(raw_run(&redis, "HSET fairlock:{broken} %s %s", field, value));
+  look();
+  CHECK(report.ours && report.id != NULL);
+}
+
+/*
+ * What no client writes into the notes is not known: the rest is shown, and the hold can be broken.
+ */
+static void test_unreadable(void)
+{
+  static const char *const tokens[] = {"",
+                                       "abc",
+                                       "-5",
+                                       "1e15",
+                                       "12 ",
+                                       "9007199254740993",
+                                       "9223372036854775808",
+                                       "99999999999999999999999999"};
+  char token[24];
+  char lease[48];
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  (void)snprintf(token, sizeof token, "%llu", (unsigned long long)fairlock_token(&mine));
+  for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+    look_at("token", tokens[i]);
+    CHECK_EQUAL((int64_t)report.token, 0);
+    CHECK_EQUAL(report.lease_ms, 0);
+  }
+  look_at("token", token);
+  CHECK_EQUAL(report.lease_ms, 30000);
+  (void)snprintf(lease, sizeof lease, "%s 4294967296+", token);
+  look_at("lease", lease);
+  CHECK_EQUAL(report.lease_ms, 0);
+  (void)snprintf(lease, sizeof lease, "%s 9999999999+", token);
+  look_at("lease", lease);
+  CHECK_EQUAL(report.lease_ms, 0);
+  CHECK(report.alive);
+  CHECK(raw_run(&redis, "HDEL fairlock:{broken} token"));
+  look();
+  CHECK_EQUAL((int64_t)report.token, 0);
+  CHECK_EQUAL(force(0), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
+  end_asked();
+}
+
 const struct check_test check_tests[] = {
     {"break: only that hold", test_only_that_hold},
     {"break: again after a handover", test_again_after_handover},
@@ -300,5 +347,6 @@ const struct check_test check_tests[] = {
     {"alive: until it is silent", test_silent},
     {"alive: not known", test_alive_unknown},
     {"alive: after a handover", test_lease_after_handover},
+    {"look: what cannot be read", test_unreadable},
     {NULL, NULL},
 };
