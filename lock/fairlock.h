@@ -168,7 +168,8 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  * keeps already. A program that does not call it links none of it.
  *
  * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
- * ever, and the result is there when they have returned.
+ * ever, and the result is there when they have returned; but an acquire that has to receive first
+ * ends in a later fairlock_poll().
  */
 int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 

@@ -165,7 +165,10 @@ enum keeping {
   KEPT = 2,
 
   /* the server is being asked */
-  ARMING = 4
+  ARMING = 4,
+
+  /* the answer waits until what has arrived was read */
+  LOOKS = 8
 };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };

@@ -67,27 +67,34 @@ static bool put_off(struct fairlock *handle)
   return true;
 }
 
-/* What has arrived has to be read first. */
-static bool unread(const struct fairlock_engine *engine, const struct fairlock_keeper *keep)
+/*
+ * What has arrived has to be read first: since nobody did for long, or since that was found out.
+ * However late the caller comes back, what was read since counts.
+ */
+static bool unread(struct fairlock *handle)
 {
+  const struct fairlock_engine *engine = handle->engine;
+  struct fairlock_keeper *keep = keep_of(handle);
+  uint32_t now = engine->now;
   if (keep->serviced != NULL && *keep->serviced) return false;
-  return engine->now - engine->drained_at >= LOOK_MS && engine->now - keep->looked_at >= LOOK_MS;
+  if (handle->keep & LOOKS) return now - engine->drained_at > now - keep->looked_at;
+  if (now - engine->drained_at < LOOK_MS || now - keep->looked_at < LOOK_MS) return false;
+  keep->looked_at = now;
+  handle->keep |= LOOKS;
+  return true;
 }
 
 /* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
 static bool take_back(struct fairlock *handle)
 {
-  struct fairlock_keeper *keep = keep_of(handle);
-  uint32_t now = handle->engine->now;
   bool kept = handle->keep & KEPT && handle->flags & OWED;
   if (!kept || !may_keep(handle)) return false;
   fairlock_pipeline_withdraw(handle);
-  if (unread(handle->engine, keep)) {
-    keep->looked_at = now;
-    fairlock_send_at(handle, now + 1); /* with 0, the caller would not receive */
+  if (unread(handle)) {
+    fairlock_send_at(handle, handle->engine->now + 1); /* with 0, the caller would not receive */
     return true;
   }
-  handle->keep &= (uint8_t)~KEPT;
+  handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   fairlock_take_back(handle, handle->kept_since);
   tell(handle);
   return true;
@@ -121,7 +128,7 @@ static bool answers(struct fairlock *handle)
   if (!in_time(handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
   if (releases ? put_off(handle) : acquires && take_back(handle)) return true;
   if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
-  if (request->kind != KIND_KEEP) handle->keep &= (uint8_t)~KEPT;
+  if (request->kind != KIND_KEEP) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
   bool useful = acquires || (handle->phase == HELD && in_time(handle));
   if (!useful || !(handle->flags & RENEWS) || handle->keep & ARMED) return false;
