@@ -157,8 +157,8 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  * Some task has to service the client, as for FAIRLOCK_RENEW: others wait for a device that sleeps
  * until its lease ends, as for one that is dead. A program that ends takes out its handles before,
  * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock that is kept,
- * by fairlock_ask(), gets it: nobody holds it. For a program that does nothing but acquire and
- * release, some acquires, ten in a second at most, take a millisecond longer to receive.
+ * by fairlock_ask(), gets it: nobody holds it. In a program that has not serviced the client for
+ * 100 ms, an acquire or a release takes up to a millisecond longer: it receives first.
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
  * client|caching and exists. If one of them is refused, the log says so, and nothing is kept. Call
@@ -168,8 +168,8 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  * keeps already. A program that does not call it links none of it.
  *
  * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
- * ever, and the result is there when they have returned; but an acquire that has to receive first
- * ends in a later fairlock_poll().
+ * ever, and the result is there when they have returned; but one that has to receive first ends in
+ * a later fairlock_poll().
  */
 int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 

@@ -167,7 +167,7 @@ enum keeping {
   /* the server is being asked */
   ARMING = 4,
 
-  /* the answer waits until what has arrived was read */
+  /* its acquire or release waits until what has arrived was read */
   LOOKS = 8
 };
 

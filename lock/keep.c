@@ -24,7 +24,7 @@
 
 /*
  * When nobody has received for this long, and nobody is about to, what has arrived is read before a
- * hold is taken back: the program may do nothing but acquire and release.
+ * hold is kept or taken back: the program may do nothing but acquire and release.
  */
 #define LOOK_MS 100U
 
@@ -55,32 +55,33 @@ static void tell(const struct fairlock *handle)
   if (keep->answered != NULL) keep->answered(keep->context);
 }
 
+/*
+ * What has arrived has to be read first: since nobody did for long, or since that was found out.
+ * However late the caller comes back, what was read since counts. True: the handle comes back.
+ */
+static bool looks(struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  struct fairlock_keeper *keep = keep_of(handle);
+  uint32_t now = engine->now, unread_ms = now - engine->drained_at;
+  if (keep->serviced != NULL && *keep->serviced) return false;
+  if (handle->keep & LOOKS ? unread_ms <= now - keep->looked_at : unread_ms < LOOK_MS) return false;
+  keep->looked_at = now;
+  handle->keep |= LOOKS;
+  fairlock_send_at(handle, now + 1); /* with 0, the caller would not receive */
+  return true;
+}
+
 /* Answers a release here. False: it has to be sent; perhaps it was put off before. */
 static bool put_off(struct fairlock *handle)
 {
   bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
   if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(handle)) return false;
   fairlock_pipeline_withdraw(handle);
-  handle->keep |= KEPT;
+  if (looks(handle)) return true;
+  handle->keep = (uint8_t)((handle->keep & ~LOOKS) | KEPT);
   fairlock_put_off(handle, handle->kept_since + keep_of(handle)->keep_ms);
   tell(handle);
-  return true;
-}
-
-/*
- * What has arrived has to be read first: since nobody did for long, or since that was found out.
- * However late the caller comes back, what was read since counts.
- */
-static bool unread(struct fairlock *handle)
-{
-  const struct fairlock_engine *engine = handle->engine;
-  struct fairlock_keeper *keep = keep_of(handle);
-  uint32_t now = engine->now;
-  if (keep->serviced != NULL && *keep->serviced) return false;
-  if (handle->keep & LOOKS) return now - engine->drained_at > now - keep->looked_at;
-  if (now - engine->drained_at < LOOK_MS || now - keep->looked_at < LOOK_MS) return false;
-  keep->looked_at = now;
-  handle->keep |= LOOKS;
   return true;
 }
 
@@ -90,10 +91,7 @@ static bool take_back(struct fairlock *handle)
   bool kept = handle->keep & KEPT && handle->flags & OWED;
   if (!kept || !may_keep(handle)) return false;
   fairlock_pipeline_withdraw(handle);
-  if (unread(handle)) {
-    fairlock_send_at(handle, handle->engine->now + 1); /* with 0, the caller would not receive */
-    return true;
-  }
+  if (looks(handle)) return true;
   handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   fairlock_take_back(handle, handle->kept_since);
   tell(handle);

@@ -508,6 +508,7 @@ static void test_look(void)
   skip(200); /* the caller is slow, and has looked */
   CHECK(costs_nothing());
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  fairlock_engine_received(&engine, 0, now);
   put_off();
   keep.serviced = &serviced;
   serviced = true;
@@ -518,6 +519,26 @@ static void test_look(void)
   looks();
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
   CHECK(sends(" 0 0\r\n")); /* leaves, and so ends the hold */
+}
+
+/* So does a release of a program that has done nothing else for a while. */
+static void test_release_looks(void)
+{
+  for (int wanted = 0; wanted <= 1; wanted++) {
+    set_up_held();
+    skip(5000);
+    CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+    CHECK(costs_nothing());
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    skip(1);
+    CHECK(costs_nothing()); /* nobody has looked */
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    if (wanted) recall();
+    else fairlock_engine_received(&engine, 0, now);
+    skip(1);
+    CHECK(wanted ? sends(" 0 0 77\r\n") : costs_nothing());
+    CHECK_EQUAL(a.result, wanted ? FAIRLOCK_PENDING : FAIRLOCK_OK);
+  }
 }
 
 /* A hold that was handed over counts from its confirmation; heartbeats arm nothing. */
@@ -923,6 +944,7 @@ const struct check_test check_tests[] = {
     {"keep: a lease of its own", test_own_lease},
     {"keep: too late", test_too_late},
     {"keep: what has arrived is read first", test_look},
+    {"keep: what has arrived is read before a release, too", test_release_looks},
     {"keep: after a handover", test_handover},
     {"keep: before the confirmation", test_unconfirmed},
     {"keep: renewals", test_renewals},
