@@ -434,12 +434,35 @@ static void test_values(void)
   client_close(&other);
 }
 
+/* Somebody queues while a program of one task works: its release is told to the server. */
+static void test_release_after_work(void)
+{
+  begin();
+  keeper_open(server.port, "work", false);
+  waiter_open("work");
+  uint64_t token = pair();
+  CHECK_EQUAL(fairlock_acquire(&keeper.handle, 10000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL((int64_t)fairlock_token(&keeper.handle), (int64_t)token);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, 20000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "work") == 1, fairlock_poll(&other.client, 5));
+  sleep_ms(200);
+  CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+  AWAIT(fairlock_result(&waiter) != FAIRLOCK_PENDING, fairlock_poll(&other.client, 5));
+  CHECK_EQUAL(fairlock_result(&waiter), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_read_counters(&other.client).granted, 1);
+  CHECK(fairlock_token(&waiter) > token);
+  CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
+  waiter_close();
+  keeper_close();
+}
+
 const struct check_test check_tests[] = {
     {"keep: pairs cost nothing", test_pairs_cost_nothing},
     {"keep: ends in time", test_ends_in_time},
     {"keep: a waiter recalls it", test_recalled},
     {"keep: recalled while in use", test_recalled_in_use},
     {"keep: a program of nothing but pairs", test_only_pairs},
+    {"keep: a release after work", test_release_after_work},
     {"keep: one who only tries", test_tries},
     {"keep: the connection breaks", test_break},
     {"keep: all keys are deleted", test_flushed},
