@@ -278,7 +278,6 @@ int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper 
   if (engine->topology != NULL && engine->topology->router == &keeper) return FAIRLOCK_INVALID;
   memset(keep, 0, sizeof *keep);
   keep->keep_ms = keep_ms;
-  keep->looked_at = engine->now - LOOK_MS;
   if (engine->topology == NULL) engine->topology = &keep->fixed;
   keep->inner = engine->topology->router;
   engine->topology->router = &keeper;
