@@ -88,6 +88,21 @@ static const int with_psk[] = {
     MBEDTLS_TLS_PSK_WITH_AES_128_CCM,
     0};
 
+#if defined(MBEDTLS_SSL_PROTO_TLS1_3) && defined(MBEDTLS_X509_CRT_PARSE_C) &&                      \
+    MBEDTLS_VERSION_NUMBER >= 0x03020000
+/*
+ * PKCS#1 before PSS: with both versions of TLS, Mbed TLS offers PSS, but refuses it from a server of
+ * TLS 1.2 with an RSA key, which takes the first that it knows. TLS 1.3 passes over PKCS#1.
+ */
+#define WITH_SIGNATURES
+static const uint16_t signatures[] = {
+    MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256, MBEDTLS_TLS1_3_SIG_ECDSA_SECP384R1_SHA384,
+    MBEDTLS_TLS1_3_SIG_ECDSA_SECP521R1_SHA512, MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA512,
+    MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA384,       MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA256,
+    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
+    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,    MBEDTLS_TLS1_3_SIG_NONE};
+#endif
+
 static size_t least(size_t a, size_t b)
 {
   return a < b ? a : b;
@@ -276,6 +291,9 @@ static int set_certificates(struct port_mbedtls *tls)
   mbedtls_ssl_conf_authmode(&tls->settings, MBEDTLS_SSL_VERIFY_REQUIRED);
   mbedtls_ssl_conf_verify(&tls->settings, note_certificate, tls);
   mbedtls_ssl_conf_ca_chain(&tls->settings, config->ca, config->revoked);
+#ifdef WITH_SIGNATURES
+  mbedtls_ssl_conf_sig_algs(&tls->settings, signatures);
+#endif
   if (config->certificate == NULL) return 0;
   return mbedtls_ssl_conf_own_cert(&tls->settings, config->certificate, config->key);
 }

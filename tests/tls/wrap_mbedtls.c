@@ -84,7 +84,11 @@ void wrap_deinit(struct wrap *wrap)
 
 static const int numbers[] = {
     [NOTHING] = 0,
+#ifdef MBEDTLS_SSL_PROTO_TLS1_3
+    [OLD_VERSION] = PORT_MBEDTLS_ALERT + 70, /* our versions are listed */
+#else
     [OLD_VERSION] = PORT_MBEDTLS_ALERT + 40, /* the old version has none of the ciphers */
+#endif
     [UNKNOWN_CA] = PORT_MBEDTLS_CERT + MBEDTLS_X509_BADCERT_NOT_TRUSTED,
     [WRONG_NAME] = PORT_MBEDTLS_CERT + MBEDTLS_X509_BADCERT_CN_MISMATCH,
     [EXPIRED] = PORT_MBEDTLS_CERT + MBEDTLS_X509_BADCERT_EXPIRED,
