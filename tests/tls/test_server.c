@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* The versions that both speak. */
-#ifdef WITH_MBEDTLS
+#if defined WITH_MBEDTLS && !defined MBEDTLS_SSL_PROTO_TLS1_3
 static const char *const versions[] = {"TLSv1.2"};
 #else
 static const char *const versions[] = {"TLSv1.2", "TLSv1.3"};
