@@ -14,7 +14,7 @@ extern "C" {
  * Wraps `below` in TLS, and returns the transport to give to the client. ca: the CAs that are
  * trusted, in PEM, with a 0 at the end that size counts. name: what the server's certificate is made
  * out to. Both stay the caller's. There is one such transport. NULL: the CAs cannot be read, or the
- * name is empty.
+ * name is empty; it may be called again.
  */
 struct port_transport *fairlock_esp_tls(struct port_transport *below, const unsigned char *ca,
                                         size_t size, const char *name);

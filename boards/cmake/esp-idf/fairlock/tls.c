@@ -26,6 +26,7 @@ static int random_bytes(void *context, unsigned char *data, size_t size)
 struct port_transport *fairlock_esp_tls(struct port_transport *below, const unsigned char *ca,
                                         size_t size, const char *name)
 {
+  mbedtls_x509_crt_free(&trusted); /* of an earlier call, which failed */
   mbedtls_x509_crt_init(&trusted);
 #if MBEDTLS_VERSION_NUMBER >= 0x04000000
   if (psa_crypto_init() != PSA_SUCCESS) return NULL;
