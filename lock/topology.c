@@ -73,12 +73,16 @@ static bool put(struct fairlock_topology *topology, size_t at, const void *text,
 }
 
 /*
- * Makes the next connection go to the address, at once. False when the transport cannot go there.
+ * Makes the next connection go to the address, at once. False when the transport cannot go there:
+ * then there is no address, as the one in its place was not this connection's.
  */
 static bool go_to_address(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
-  if (!topology->aim(topology->aim_context, topology->address)) return false;
+  if (!topology->aim(topology->aim_context, topology->address)) {
+    topology->address[0] = 0;
+    return false;
+  }
   topology->state |= MOVED;
   redirect(engine);
   return true;
@@ -117,8 +121,10 @@ static void follow_moved(struct fairlock_engine *engine, const struct resp_event
   const uint8_t *address = (const uint8_t *)topology->address;
   size_t kept = 0;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
-    if (topology->state & AWAY)
-      kept = (size_t)(after_last(address, address + strlen(topology->address), ':') - address) - 1;
+    if (topology->state & AWAY) {
+      kept = (size_t)(after_last(address, address + strlen(topology->address), ':') - address);
+      if (kept-- == 0) return; /* nobody knows any more which host that is */
+    }
     host = port - 1;
   }
   if (put(topology, kept, host, (size_t)(end - host))) (void)go_to_address(engine);

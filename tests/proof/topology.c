@@ -36,11 +36,16 @@ static bool is_address(const char *text)
   return i < ADDRESS_SIZE && port;
 }
 
+/* An address was refused that was put in the place of the one of this connection. */
+static bool refused;
+
 static bool aim(void *context, const char *address)
 {
   (void)context;
   CHECK(address == NULL || (address == room && is_address(address)));
-  return nondet_bool();
+  bool can = nondet_bool();
+  if (address != NULL) refused = !can;
+  return can;
 }
 
 /* The Sentinel has named a host, and a port may follow. */
@@ -58,8 +63,9 @@ static bool valid_topology(void)
   HOLDS(T.state < 2 * REPLICATED && IMPLIES(T.state & PROVES, T.service == NULL));
   HOLDS(IMPLIES(T.asks, T.service != NULL && !(T.state & AWAY)));
   HOLDS(IMPLIES(E.stage == RESOLVING, T.asks));
-  HOLDS(IMPLIES(T.state & (AWAY | MOVED), T.aim != NULL && is_address(room)));
-  HOLDS(IMPLIES(T.state & MOVED, E.broken));
+  HOLDS(IMPLIES(T.state & (AWAY | MOVED), T.aim != NULL));
+  HOLDS(IMPLIES(T.state & AWAY, room[0] == 0 || (is_address(room) && !refused)));
+  HOLDS(IMPLIES(T.state & MOVED, E.broken && is_address(room) && !refused));
   HOLDS(IMPLIES(half_named(), is_address(room)));
   return true;
 }
@@ -203,6 +209,7 @@ void harness(void)
   struct fairlock_topology any;
   T = any;
   room = (char *)any_bytes(ADDRESS_SIZE);
+  refused = nondet_bool();
   T.address = room;
   any_state();
   E.filter = route_event;

@@ -640,6 +640,42 @@ static void test_moved_to_another_port_later(void)
   CHECK_EQUAL(room[15], 'x');
 }
 
+/*
+ * An address that the transport refused is not that of the host that answers: a port of that host is
+ * not looked for there.
+ */
+static void test_moved_to_another_port_of_nobody(void)
+{
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_node();
+  drain();
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  greet_node();
+  drain();
+  goes_anywhere = false;
+  say_moved("door", "unknown.example:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  goes_anywhere = true;
+  try_a();
+  drain();
+  say_moved("door", ":7002");
+  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  try_a();
+  drain();
+  say_moved("door", "10.0.0.8:7003"); /* one that can be followed is */
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.8:7003") == 0);
+  greet_node();
+  drain();
+  say_moved("door", "?:7004");
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.8:7004") == 0);
+}
+
 /* An address is a string: what follows a NUL would be lost. */
 static void test_moved_to_a_nul(void)
 {
@@ -2022,6 +2058,7 @@ const struct check_test check_tests[] = {
     {"topology: moved too long to receive", test_moved_too_long_to_receive},
     {"topology: moved without room", test_moved_without_room},
     {"topology: moved to another port later", test_moved_to_another_port_later},
+    {"topology: moved to another port of nobody", test_moved_to_another_port_of_nobody},
     {"topology: moved to a NUL", test_moved_to_a_nul},
     {"topology: moved without aim", test_moved_without_aim},
     {"topology: moved without topology", test_moved_without_topology},
