@@ -46,6 +46,7 @@
 #define PATIENCE_MS      60000U
 #define LEAST_OFFLINE_MS 10000U
 #define RETRY_MS         250
+#define AWAY_MS          3000U /* what takes no longer is not worth a line */
 
 enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_CANCEL, ORDER_RELEASE };
 
@@ -70,9 +71,10 @@ struct hold {
   int events; /* where they are written; -1: nowhere */
   struct fairlock_log log;
   struct guard *guard;
-  uint32_t began; /* when the wait did */
-  int told;       /* the last reason for having to wait that was told */
-  bool cancelled; /* the wait is to end */
+  uint32_t began;      /* when the wait did */
+  int told;            /* the last reason for having to wait that was told */
+  uint32_t reached_at; /* when the server was, last: known until it cannot be */
+  bool cancelled;      /* the wait is to end */
   enum phase phase;
   atomic_bool asked; /* for the lock, by an operator */
   bool guards;       /* the command has begun, and may have ended */
@@ -280,11 +282,14 @@ static bool asks_again(int why)
          why == FAIRLOCK_UNTRUSTED;
 }
 
-/* Reports once why a server refuses for now. One that cannot be reached may soon be back. */
+/* Reports once why a server does not serve us. One that cannot be reached may soon be back. */
 static void tell_why(struct hold *hold)
 {
   int why = fairlock_last_error(&hold->session->client);
-  if (!asks_again(why) || hold->cancelled) return;
+  uint32_t now = port_clock_ms();
+  if (why != FAIRLOCK_UNREACHABLE) hold->reached_at = now;
+  bool away = now - hold->reached_at >= AWAY_MS;
+  if ((!asks_again(why) && !away) || hold->cancelled) return;
   if (why == hold->told || hold->options->wait_ms == 0) return;
   hold->told = why;
   tell_in_passing(hold, KEEPER_RETRYING, why);
@@ -301,6 +306,7 @@ static uint32_t rest_of_wait(const struct hold *hold)
 
 static void begin_wait(struct hold *hold)
 {
+  hold->reached_at = port_clock_ms();
   int status = fairlock_start_acquire(&hold->handle, rest_of_wait(hold), FAIRLOCK_RENEW);
   if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
 }

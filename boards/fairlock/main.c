@@ -12,13 +12,14 @@
 #include "command.h"
 #include "engine.h"
 #include "options.h"
+#include "system.h"
 
 static const char help[] =
     "usage: fairlock run [OPTION]... NAME [--] COMMAND [ARGUMENT]...\n"
     "       fairlock status [--json|--quiet] [OPTION]... NAME...\n"
     "       fairlock watch [OPTION]... NAME\n"
     "       fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]\n"
-    "       fairlock break [--token N|--ask|--yes] [OPTION]... NAME\n"
+    "       fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME\n"
     "\n"
     "A fair lock over Redis: first come, first served, among machines.\n"
     "\n"
@@ -129,6 +130,10 @@ static void move_subcommand(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+  if (!system_fill_standard()) {
+    complain("cannot open /dev/null: %s", strerror(errno));
+    return EXIT_SYSTEM;
+  }
   move_subcommand(argc, argv);
   const char *command = argc > 1 ? argv[1] : "";
   for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {

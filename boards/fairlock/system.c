@@ -4,6 +4,7 @@
 #include "system.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #if defined __linux__ && !defined FAIRLOCK_PLAIN_POSIX
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +160,17 @@ bool system_group_lives(pid_t group)
 {
   if (kill(-group, 0) != 0 && errno == ESRCH) return false;
   return !only_zombies(group);
+}
+
+bool system_fill_standard(void)
+{
+  for (int i = 0; i <= STDERR_FILENO; i++) {
+    if (fcntl(i, F_GETFD) >= 0) continue;
+    /* the lowest that is free, so it is i; opened for what nobody does with it */
+    int way = i == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", way | O_CLOEXEC) < 0) return false;
+  }
+  return true;
 }
 
 static bool is_among(int descriptor, const int *keep, size_t count)

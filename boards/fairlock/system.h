@@ -28,6 +28,13 @@ bool system_group_lives(pid_t group);
  */
 void system_hide_memory(void);
 
+/*
+ * Gives each standard descriptor that is closed to /dev/null, which none of our pipes and sockets can
+ * then take the place of. It still fails when it is read or written, and a program that we execute
+ * finds it closed. Returns whether all are open now.
+ */
+bool system_fill_standard(void);
+
 /* Closes all descriptors from 3 on, except the `count` ones in keep. */
 void system_close_others(const int *keep, size_t count);
 

@@ -230,6 +230,21 @@ test_keeper_closes_what_it_inherits() {
   ends 143 $command
 }
 
+# None of our pipes and sockets takes the place of a closed standard descriptor, and the command gets
+# it closed.
+test_closed_standard_descriptors() {
+  : >"$dir/in"
+  for closed in '<&-' '>&-' '2>&-' '<&- >&-' '<&- 2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+    for options in '' --verbose '--at-least 1'; do
+      eval "'$fairlock' run $options a -- sh -c 'ls -l /proc/\$\$/fd >\"\$0\"; exit 4' '$dir/fds'" \
+        "<'$dir/in' >'$dir/out' 2>'$dir/err' $closed"
+      status=$?
+      [ $status -eq 4 ] || fail "exit status $status instead of 4: run $options $closed: $(cat "$dir/err")"
+      ! grep -E ' [012] -> (pipe|socket|/dev/null)' "$dir/fds" || fail "the command has it: run $options $closed"
+    done
+  done
+}
+
 test_shell() {
   expect 3 "$fairlock" run -c 'echo "$0 is it"; exit 3' a
   printed 'is it'
@@ -445,7 +460,7 @@ EOF
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status_of_command at_least at_least_is_ended at_least_is_lost at_least_is_asked command_cannot_be_executed \
   system_error environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
-  keeper_closes_what_it_inherits shell conflict waits_its_turn \
+  keeper_closes_what_it_inherits closed_standard_descriptors shell conflict waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
   terminal_comes_back terminal_interrupts job_control

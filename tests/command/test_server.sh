@@ -287,6 +287,8 @@ test_down_while_waiting() {
   start_again
   ends 0 $waiter
   [ -e "$dir/ran" ] || fail "the command did not run"
+  said "redis://127.0.0.1:$port: the server cannot be reached: Connection refused; trying again"
+  [ "$(wc -l <"$dir/err")" = 1 ] || fail "$(cat "$dir/err")"
 }
 
 test_unreachable_while_waiting() {

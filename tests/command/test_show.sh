@@ -452,6 +452,15 @@ test_watch() {
   ends 143 $watcher
 }
 
+# Where its output is closed, its lines do not go to the server, by a connection that took its place.
+test_watch_without_an_output() {
+  for closed in '>&-' '<&- >&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+    eval "timeout 20 '$fairlock' watch a </dev/null 2>'$dir/err' $closed"
+    same "$closed $?" "$closed 71"
+  done
+  ! redis info errorstats | grep errorstat_ERR || fail "the server was sent what was for the output"
+}
+
 # on_terminal COMMAND: its output to a terminal is in $dir/out
 on_terminal() {
   TERM=xterm SHELL=/bin/sh script -qefc "$1" /dev/null </dev/null >"$dir/out"
@@ -529,4 +538,4 @@ test_watch_outlives_the_connection() {
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes names name_in_environment break break_named break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder watch \
-  watch_on_a_terminal colours watch_outlives_the_connection
+  watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection
