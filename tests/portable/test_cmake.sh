@@ -370,6 +370,9 @@ test_module_of_zephyr() {
   built_by_cmake "$dir/user"
   listed "$dir/user/sources" "$here/port/zephyr/threads.c" "$here/port/zephyr/sockets.c" "$module/zephyr/client.c"
   takes_the_lock "$dir/user/build/program"
+  nm -g --defined-only "$dir/user/build/module/libfairlock.a" |
+    awk 'NF == 3 && $3 !~ /^(fairlock|resp|port)_/ { print $3 }' >"$dir/foreign"
+  [ ! -s "$dir/foreign" ] || fail "names that a program may have as well: $(cat "$dir/foreign")"
   for path in $(sed -n -e 's/^ *\(cmake\|kconfig\): //p' -e 's/^ *- //p' "$module/zephyr/module.yml"); do
     [ -e "$module/$path" ] || fail "module.yml names $path, which is not there"
   done

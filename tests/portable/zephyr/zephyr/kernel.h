@@ -115,7 +115,7 @@ struct k_thread {
 typedef struct k_thread *k_tid_t;
 
 #define K_NO_WAIT                         ((k_timeout_t){0})
-#define K_THREAD_STACK_DEFINE(name, size) static unsigned char name[size]
+#define K_THREAD_STACK_DEFINE(name, size) unsigned char name[size]
 #define K_THREAD_STACK_SIZEOF(name)       sizeof(name)
 
 static inline void *k_thread_entry_stand_in(void *context)
