@@ -14,8 +14,8 @@
 
 #include "port.h"
 
-#include <stdatomic.h>
 #include <zephyr/net/tls_credentials.h>
+#include <zephyr/sys/atomic.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,10 +47,10 @@ struct port_zephyr {
   size_t again;
 
   /* why the last send() would have blocked, if it would */
-  atomic_int send_lacks;
+  atomic_t send_lacks;
 
   /* see port_zephyr_error() */
-  atomic_int error;
+  atomic_t error;
 
   bool connected;
 

@@ -80,7 +80,7 @@ static void shut(struct port_zephyr *zephyr)
   zephyr->connected = false;
   zephyr->again = 0;
   zephyr->piece = 0;
-  atomic_store(&zephyr->send_lacks, LACKS_NOTHING);
+  (void)atomic_set(&zephyr->send_lacks, LACKS_NOTHING);
 }
 
 /* host as an address, without the heap that a name needs. */
@@ -203,7 +203,7 @@ static int zephyr_connect(void *context, uint32_t timeout_ms)
   int error = zephyr->socket < 0 ? begin(zephyr) : EINPROGRESS;
   if (error == EINPROGRESS) error = go_on(zephyr, timeout_ms);
   if (error == EINPROGRESS) return PORT_WOULD_BLOCK;
-  atomic_store(&zephyr->error, error);
+  (void)atomic_set(&zephyr->error, error);
   if (error != 0) {
     shut(zephyr);
     zephyr->turn++;
@@ -243,7 +243,7 @@ static int zephyr_send(void *context, const void *data, size_t size)
   if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
   if (lacks == LACKS_MEMORY && size > SMALLEST) zephyr->piece = size / 2;
   zephyr->again = zephyr->tags != NULL && lacks == LACKS_ROOM ? size : 0;
-  atomic_store(&zephyr->send_lacks, lacks);
+  (void)atomic_set(&zephyr->send_lacks, lacks);
   if (sent > 0) return (int)sent;
   return lacks != LACKS_NOTHING ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
@@ -256,10 +256,10 @@ static int zephyr_recv(void *context, void *data, size_t size, uint32_t timeout_
 {
   struct port_zephyr *zephyr = context;
   if (!zephyr->connected) return PORT_CLOSED;
-  int lacks = atomic_load(&zephyr->send_lacks);
+  int lacks = (int)atomic_get(&zephyr->send_lacks);
   int events = lacks == LACKS_ROOM ? ZSOCK_POLLIN | ZSOCK_POLLOUT : ZSOCK_POLLIN;
   int came = wait_for(zephyr, events, lacks == LACKS_MEMORY ? shorter(timeout_ms) : timeout_ms);
-  if (came & ZSOCK_POLLOUT) atomic_store(&zephyr->send_lacks, LACKS_NOTHING);
+  if (came & ZSOCK_POLLOUT) (void)atomic_set(&zephyr->send_lacks, LACKS_NOTHING);
   if (size > INT16_MAX) size = INT16_MAX;
   ssize_t got = zsock_recv(zephyr->socket, data, size, ZSOCK_MSG_DONTWAIT);
   if (got > 0) return (int)got;
@@ -271,7 +271,7 @@ static void zephyr_close(void *context)
 {
   struct port_zephyr *zephyr = context;
   if (zephyr->socket >= 0 && !zephyr->connected) {
-    atomic_store(&zephyr->error, ETIMEDOUT);
+    (void)atomic_set(&zephyr->error, ETIMEDOUT);
     zephyr->turn++;
   }
   shut(zephyr);
@@ -297,5 +297,5 @@ void port_zephyr_tls(struct port_zephyr *zephyr, const sec_tag_t *tags, size_t c
 
 int port_zephyr_error(const struct port_zephyr *zephyr)
 {
-  return atomic_load(&zephyr->error);
+  return (int)atomic_get(&zephyr->error);
 }

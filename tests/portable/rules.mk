@@ -149,7 +149,7 @@ zephyr-tests: $(STACKS_TESTS) $(ZEPHYR_TESTS) ## run port/zephyr on a stand-in f
 
 # The library by CMake.
 CMAKE_TEST := tests/portable/test_cmake.sh
-PACKAGES_CMAKE := cmake binutils gcc-arm-none-eabi libmbedtls-dev libnewlib-arm-none-eabi libssl-dev redis-tools
+PACKAGES_CMAKE := cmake g++ binutils gcc-arm-none-eabi libmbedtls-dev libnewlib-arm-none-eabi libssl-dev redis-tools
 SUITES += $(CMAKE_TEST)
 PACKAGES_ALL += $(PACKAGES_CMAKE)
 $(CMAKE_TEST): | all $(BUILD)/redis-server

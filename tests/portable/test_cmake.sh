@@ -325,7 +325,7 @@ on_stand_in() {
     sed -e "s/\(SERVER_PORT\) .*/\1 $port/" -e 's/\(SERVER_HOST\) .*/\1 "127.0.0.1"/' >"$1/autoconf.h"
   cat >"$1/CMakeLists.txt" <<END_OF_CMAKE
 cmake_minimum_required(VERSION 3.18...3.25)
-project(zephyr C)
+project(zephyr C CXX)
 set(CMAKE_C_STANDARD 11)
 set(CONFIG_FAIRLOCK y)
 set(CONFIG_FAIRLOCK_CLIENT y)
@@ -370,6 +370,9 @@ test_module_of_zephyr() {
   built_by_cmake "$dir/user"
   listed "$dir/user/sources" "$here/port/zephyr/threads.c" "$here/port/zephyr/sockets.c" "$module/zephyr/client.c"
   takes_the_lock "$dir/user/build/program"
+  nm -g --defined-only "$dir/user/build/module/libfairlock.a" |
+    awk 'NF == 3 && $3 !~ /^(fairlock|resp|port)_/ { print $3 }' >"$dir/foreign"
+  [ ! -s "$dir/foreign" ] || fail "names that a program may have as well: $(cat "$dir/foreign")"
   for path in $(sed -n -e 's/^ *\(cmake\|kconfig\): //p' -e 's/^ *- //p' "$module/zephyr/module.yml"); do
     [ -e "$module/$path" ] || fail "module.yml names $path, which is not there"
   done
@@ -400,6 +403,15 @@ test_page_of_zephyr() {
   [ "$(redis exists door:7)" = 0 ] || fail "it still holds"
 }
 
+# The same as C++, as an application with CONFIG_CPP has it.
+test_page_of_zephyr_in_cxx() {
+  on_stand_in "$dir/user" program.cc
+  awk -v want=c -f tests/readme/pages.awk "$module/zephyr/README.md" >"$dir/user/program.cc"
+  built_by_cmake "$dir/user"
+  expect 0 "$dir/user/build/program"
+  [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
+}
+
 # Each option that is read or set is one of Kconfig's, and the sample sets what Kconfig asks for, and
 # enough of a stack for what it calls.
 test_configuration_of_zephyr() {
@@ -422,4 +434,5 @@ test_configuration_of_zephyr() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests part_of_a_build in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
-  component_of_esp_idf module_of_zephyr sample_of_zephyr page_of_zephyr configuration_of_zephyr
+  component_of_esp_idf module_of_zephyr sample_of_zephyr page_of_zephyr page_of_zephyr_in_cxx \
+  configuration_of_zephyr

@@ -13,7 +13,7 @@ LOG_MODULE_REGISTER(fairlock, CONFIG_FAIRLOCK_LOG_LEVEL);
 #define TEXT_OF(number) #number
 #define TEXT(number)    TEXT_OF(number)
 
-K_THREAD_STACK_DEFINE(stack, CONFIG_FAIRLOCK_STACK_SIZE);
+static K_THREAD_STACK_DEFINE(stack, CONFIG_FAIRLOCK_STACK_SIZE);
 
 static struct k_thread thread;
 static struct port_zephyr server;

@@ -115,12 +115,12 @@ struct k_thread {
 typedef struct k_thread *k_tid_t;
 
 #define K_NO_WAIT                         ((k_timeout_t){0})
-#define K_THREAD_STACK_DEFINE(name, size) static unsigned char name[size]
+#define K_THREAD_STACK_DEFINE(name, size) unsigned char name[size]
 #define K_THREAD_STACK_SIZEOF(name)       sizeof(name)
 
 static inline void *k_thread_entry_stand_in(void *context)
 {
-  struct k_thread *thread = context;
+  struct k_thread *thread = (struct k_thread *)context;
   thread->entry(thread->argument[0], thread->argument[1], thread->argument[2]);
   return NULL;
 }
@@ -135,7 +135,10 @@ static inline k_tid_t k_thread_create(struct k_thread *thread, unsigned char *st
   (void)priority;
   (void)options;
   (void)delay;
-  *thread = (struct k_thread){.entry = entry, .argument = {first, second, third}};
+  thread->entry = entry;
+  thread->argument[0] = first;
+  thread->argument[1] = second;
+  thread->argument[2] = third;
   (void)pthread_create(&thread->thread, NULL, k_thread_entry_stand_in, thread);
   return thread;
 }
