@@ -231,7 +231,8 @@ struct resp_event;
 
 /*
  * Called once when a hold is lost, in whichever task services the client, inside the engine: it
- * must be short, and call no function of the library. Set a flag, or cut the motor's power.
+ * must be short, and call no function of the library: one of this client would wait without end for
+ * the call that it is inside of. Set a flag, or cut the motor's power.
  */
 typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 
@@ -317,7 +318,8 @@ struct fairlock_config {
 
   /*
    * an operation without a useful answer for this long fails, even when its wait is longer. Four
-   * measured round trips are added. 0: twice waiter_ms; FAIRLOCK_FOREVER: only its wait ends it
+   * measured round trips are added. Attempts to connect that fail are up to 5 s apart, so one of less
+   * may end without any. 0: twice waiter_ms; FAIRLOCK_FOREVER: only its wait ends it
    */
   uint32_t offline_ms;
 

@@ -41,8 +41,9 @@ static const char *const help[] = {
     "\n"
     "Exit status: 0 the hold is ended, or was asked for (with -w: has ended); 1 the lock was\n"
     "free, or held otherwise, or the answer was no; with --ask, the holder cannot be told, or\n"
-    "goes on; 64 usage, 66 no password file, 75 server unreachable or unable to serve,\n"
-    "76 protocol error, 77 denied, 78 a replica, or the wrong node of a cluster.\n",
+    "goes on; 64 usage, 66 no password file, 71 no output (what was asked may be done), 75\n"
+    "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the\n"
+    "wrong node of a cluster.\n",
     NULL,
 };
 

@@ -289,6 +289,11 @@ static int take_arguments(struct run *run, struct given *given, int count, char 
   run->arguments = rest;
   if (given->string == NULL) {
     if (*rest == NULL) return misused(line, "there is no COMMAND to run, and no -c STRING");
+    if (!escaped && **rest == '-')
+      return misused(line,
+                     "options come before the NAME, and %s after it; if that is the COMMAND, "
+                     "write -- before it",
+                     *rest);
     return EXIT_DONE;
   }
   if (*rest != NULL)

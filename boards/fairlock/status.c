@@ -30,8 +30,8 @@ static const char *const help[] = {
     common_help,
     "\n"
     "Exit status: 0, also for a lock that is free (see --quiet), or 64 usage, 66 no password\n"
-    "file, 75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a\n"
-    "replica, or the wrong node of a cluster.\n",
+    "file, 71 no output, 75 server unreachable or unable to serve, 76 protocol error, 77\n"
+    "denied, 78 a replica, or the wrong node of a cluster.\n",
     NULL,
 };
 

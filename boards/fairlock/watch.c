@@ -33,8 +33,8 @@ static const char *const help[] = {
     common_help,
     "\n"
     "Exit status: that of the signal that ends it (Ctrl-C), or 64 usage, 66 no password file,\n"
-    "75 server unreachable at the start, 76 protocol error, 77 denied, 78 a replica, or the\n"
-    "wrong node of a cluster.\n",
+    "71 no output, 75 server unreachable at the start, 76 protocol error, 77 denied, 78 a\n"
+    "replica, or the wrong node of a cluster.\n",
     NULL,
 };
 

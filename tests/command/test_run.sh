@@ -252,6 +252,8 @@ test_shell() {
   expect 5 env SHELL=/bin/sh "$fairlock" run --command='exit 5' a
   expect 69 env SHELL=/no/shell "$fairlock" run a -c true
   expect 64 "$fairlock" run a -c 'echo' more
+  expect 64 "$fairlock" run a -w 5 true
+  said "options come before the NAME, and -w after it"
   expect 69 "$fairlock" run a -- -c true
 }
 

@@ -73,6 +73,27 @@ test_help() {
   printed "fairlock $version"
 }
 
+# A status that any subcommand may end with is in the help of each.
+test_help_names_statuses() {
+  expect 0 "$fairlock" --help
+  printed 'fairlock break [--token N|--holder ID] [--ask|--yes]'
+  for words in status list watch 'break --yes'; do
+    run --lease 1 a sleep 60 2>"$dir/err.holder" &
+    eventually held a
+    timeout 20 "$fairlock" $words a >/dev/full 2>"$dir/err"
+    status=$?
+    [ $status -eq 71 ] || fail "$words: exit status $status instead of 71"
+    kill $! 2>"$dir/err"
+    wait $!
+  done
+  for words in status list watch break; do
+    expect 0 "$fairlock" $words --help
+    for status in 64 66 71 75 76 77 78; do
+      sed -n '/^Exit status/,$p' "$dir/out" | grep -q "\<$status\>" || fail "$words --help does not name $status"
+    done
+  done
+}
+
 # Each long option of the help is in the manual, and each exit status.
 test_manual() {
   for words in run status watch list break; do
@@ -560,6 +581,6 @@ test_too_many_clients() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests usage help manual bad_urls urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
+run_tests usage help help_names_statuses manual bad_urls urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
   lies_about_waiters passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
   password_from_a_pipe acl documented_rules missing_right_to_publish server_refuses too_many_clients
