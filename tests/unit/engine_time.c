@@ -245,6 +245,25 @@ void test_three_unanswered(void)
   CHECK(sends("EVALSHA"));
 }
 
+/* When one of them is answered, the next is late by its own time. */
+void test_second_answer_is_late(void)
+{
+  set_up();
+  config.response_ms = 7000;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  join(0, -1);
+  uint32_t left = engine.response_ms;
+  CHECK(left >= 7000);
+  pass(left - 1);
+  CHECK((fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) == 0);
+  pass(1);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
 /*
  * Answers come in the order of the requests, however those of three handles lie between each other.
  */
