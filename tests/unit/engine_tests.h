@@ -191,6 +191,7 @@ void test_long_round_trip(void);
 void test_late_answers_and_the_waiter_timeout(void);
 void test_nothing_is_sent_behind_a_late_answer(void);
 void test_three_unanswered(void);
+void test_fast_clock_and_doubt(void);
 void test_second_answer_is_late(void);
 void test_answers_in_order(void);
 void test_too_many_unanswered(void);

@@ -245,6 +245,20 @@ void test_three_unanswered(void)
   CHECK(sends("EVALSHA"));
 }
 
+/*
+ * A clock of ours that runs fast makes a request expire later by the server's: what may still arrive
+ * is in doubt for so much longer.
+ */
+void test_fast_clock_and_doubt(void)
+{
+  acquire_a(60000);
+  pass(40000);
+  request(&b, 0, 1000);
+  break_connection();
+  greet_late(-400);
+  CHECK(engine.in_doubt_ms > 2400);
+}
+
 /* When one of them is answered, the next is late by its own time. */
 void test_second_answer_is_late(void)
 {

@@ -127,6 +127,7 @@ const struct check_test check_tests[] = {
     {"late answers and the waiter timeout", test_late_answers_and_the_waiter_timeout},
     {"nothing is sent behind a late answer", test_nothing_is_sent_behind_a_late_answer},
     {"three requests unanswered", test_three_unanswered},
+    {"a fast clock and what is in doubt", test_fast_clock_and_doubt},
     {"the second of two answers is late", test_second_answer_is_late},
     {"answers in order", test_answers_in_order},
     {"too many unanswered", test_too_many_unanswered},
