@@ -210,6 +210,13 @@ static void any_small(struct fairlock *handle, uint32_t now)
 
 /* Not called from outside, but what the rest of received() leads to: a message, and an answer. */
 
+/* Without a claim, the time is not looked at. */
+static bool good_message(uint64_t token, int64_t at, uint32_t claim_ms)
+{
+  return token <= (uint64_t)NUMBER_MAX && claim_ms <= FAIRLOCK_WAITER_MAX_MS &&
+         (claim_ms == 0 || (at >= 0 && at <= NUMBER_MAX));
+}
+
 static void pushed(struct fairlock *handle, uint32_t now)
 {
   uint64_t token = nondet_uint64();
@@ -217,9 +224,11 @@ static void pushed(struct fairlock *handle, uint32_t now)
   uint32_t claim_ms = nondet_uint32();
   E.now = now;
   /* what on_message() lets through */
-  ASSUME(token <= (uint64_t)NUMBER_MAX && at >= 0 && at <= NUMBER_MAX);
-  ASSUME(claim_ms <= FAIRLOCK_WAITER_MAX_MS);
+  ASSUME(good_message(token, at, claim_ms));
+  uint8_t value_type = E.value_type;
+  uint32_t element = E.element;
   fairlock_on_push(handle, token, at, claim_ms);
+  CHECK(E.value_type == value_type && E.element == element);
   REACHED(handle->phase == HELD);
   REACHED(handle->phase == LEAVING && handle->flags & OWED);
 }
@@ -235,6 +244,32 @@ static void answered(struct fairlock *handle, uint32_t now)
   REACHED(before == QUEUEING && handle->phase == HELD);
   REACHED(before == HELD && handle->phase == LOST);
   REACHED(before == RELEASING && handle->phase == FREE);
+}
+
+/* What the greeting and a SUBSCRIBE lead to. */
+static void greeted(struct fairlock *handle, uint32_t now)
+{
+  int status = nondet_int();
+  uint8_t value_type = E.value_type;
+  uint32_t element = E.element;
+  E.now = now;
+  switch (nondet_uint8()) {
+  case 0:
+    ASSUME(E.stage > OPENING && E.stage < UP && !E.broken);
+    fairlock_greeted(&E);
+    REACHED(E.stage == UP && E.id_size > 0);
+    break;
+  case 1:
+    ASSUME(E.stage > OPENING && E.stage < UP && good_status(status));
+    fairlock_refused(&E, status);
+    REACHED(handle->result == FAIRLOCK_UNSUPPORTED);
+    break;
+  default:
+    ASSUME(status == FAIRLOCK_PENDING || good_status(status));
+    fairlock_on_subscribed(handle, status);
+    CHECK(E.value_type == value_type && E.element == element);
+    REACHED(handle->flags & MUST_LEAVE);
+  }
 }
 
 /* What a tick is made of: the schedule made anew, and each handle that is due. */
@@ -314,6 +349,100 @@ void any_request(struct fairlock *handle)
   ASSUME(E.send_start == 0 && E.send_end == end && !E.broken && E.request.handle == handle);
   E.writing = false;
   ASSUME(++turns <= 2);
+}
+
+/*
+ * An event of the decoder, behind another value's or its own first one. Its text ends where the
+ * memory does. What it leads to is proved apart, and in its place is any change.
+ */
+#define TEXT_SIZE 20 /* "ERR Error running: O" */
+
+static bool has_text(enum resp_type type)
+{
+  return type == RESP_SIMPLE_STRING || type == RESP_SIMPLE_ERROR || type == RESP_BULK_STRING ||
+         type == RESP_BULK_ERROR || type == RESP_VERBATIM_STRING || type == RESP_DOUBLE ||
+         type == RESP_BIG_NUMBER;
+}
+
+static bool is_aggregate(int type)
+{
+  return type == RESP_ARRAY || type == RESP_MAP || type == RESP_SET || type == RESP_PUSH;
+}
+
+/* What the event has led to. */
+static enum { NOTHING, ANSWER, MESSAGE, SUBSCRIPTION, GREETED, REFUSED } led_to;
+
+static void event(struct fairlock *handle, uint32_t now)
+{
+  struct resp_event any;
+  (void)handle;
+  E.now = now;
+  ASSUME(E.stage > OPENING && !E.broken);
+  ASSUME(any.depth <= RESP_DEPTH && any.size <= TEXT_SIZE && (any.size == 0 || has_text(any.type)));
+  ASSUME(any.type == RESP_INTEGER || (any.integer >= 0 && any.integer <= RESP_MAX_LENGTH));
+  ASSUME(IMPLIES(any.depth > 0, is_aggregate(E.value_type)));
+  const uint8_t *text = any_bytes(TEXT_SIZE);
+  any.data = has_text(any.type) ? text + TEXT_SIZE - any.size : NULL;
+  fairlock_on_event(&E, &any);
+  REACHED(led_to == ANSWER && any.depth == 0);
+  REACHED(led_to == ANSWER && any.depth == 1);
+  REACHED(led_to == MESSAGE);
+  REACHED(led_to == SUBSCRIPTION);
+  REACHED(led_to == GREETED);
+  REACHED(led_to == REFUSED);
+  REACHED(led_to == NOTHING && E.broken);
+  REACHED(led_to == NOTHING && E.values[2] == NUMBER_MAX);
+}
+
+void any_answer(struct fairlock_engine *engine, int status);
+void any_message(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms);
+void any_subscription(struct fairlock *handle, int status);
+void any_greeting(struct fairlock_engine *engine);
+void any_refusal(struct fairlock_engine *engine, int status);
+
+/* In the middle of a value, of which the same is known as before. */
+static void any_change_within(void)
+{
+  uint8_t value_type = E.value_type;
+  uint32_t element = E.element;
+  any_change();
+  ASSUME(E.value_type == value_type && E.element == element);
+}
+
+void any_answer(struct fairlock_engine *engine, int status)
+{
+  CHECK(engine->stage == UP && fairlock_pipeline_busy(engine));
+  CHECK(status == FAIRLOCK_PENDING || good_status(status));
+  any_change();
+  led_to = ANSWER;
+}
+
+void any_message(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
+{
+  CHECK(in_heap(handle) && good_message(token, at, claim_ms));
+  any_change_within();
+  led_to = MESSAGE;
+}
+
+void any_subscription(struct fairlock *handle, int status)
+{
+  CHECK(in_heap(handle) && (status == FAIRLOCK_PENDING || good_status(status)));
+  any_change_within();
+  led_to = SUBSCRIPTION;
+}
+
+void any_greeting(struct fairlock_engine *engine)
+{
+  CHECK(engine->stage > OPENING && engine->stage < UP && !engine->broken);
+  any_change();
+  led_to = GREETED;
+}
+
+void any_refusal(struct fairlock_engine *engine, int status)
+{
+  CHECK(engine->stage > OPENING && engine->stage < UP && good_status(status));
+  any_change();
+  led_to = REFUSED;
 }
 
 void harness(void)

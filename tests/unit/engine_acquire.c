@@ -273,6 +273,14 @@ void test_braces(void)
   CHECK_EQUAL(fairlock_engine_acquire(&b, 1000, 1000, now), FAIRLOCK_PENDING);
   CHECK(sends("redisson_lock_queue:a{b\r\n"));
   CHECK(strstr(output, "redisson_lock__channel:a{b:" ID ".a2.08s7li100001:3\r\n") != NULL);
+  begin(); /* the brace may be the last character, and the first */
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "ab{", 3), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 1000, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("redisson_lock_queue:ab{\r\n"));
+  begin();
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "{ab", 3), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&b, 1000, 1000, now), FAIRLOCK_PENDING);
+  CHECK(sends("redisson_lock_queue:{ab\r\n"));
 }
 
 void test_id_is_the_servers(void)

@@ -240,6 +240,8 @@ void test_nonsense_breaks_the_connection(void)
   nonsense("+OK\r\n");
   nonsense("*2\r\n:1\r\n:1\r\n");
   nonsense("*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n");
+  nonsense("*6\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:9\r\n");
+  CHECK(engine.inspection == NULL); /* it stands behind what keeps the numbers */
   nonsense("*3\r\n:1\r\n:1\r\n+x\r\n");
   nonsense("*3\r\n:1\r\n:1\r\n:9223372036854775807\r\n");
   nonsense("*3\r\n:1\r\n:-9\r\n:1\r\n");
@@ -248,6 +250,23 @@ void test_nonsense_breaks_the_connection(void)
   acquire_a(1000);
   answer(1, 5, 0); /* nobody asked */
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+/* Of a text that is too long, the rest is cut off. */
+void test_long_error(void)
+{
+  char text[FAIRLOCK_ERROR_SIZE + 5] = "-";
+  for (size_t size = FAIRLOCK_ERROR_SIZE - 2; size <= FAIRLOCK_ERROR_SIZE + 1; size++) {
+    size_t kept = size < FAIRLOCK_ERROR_SIZE ? size : FAIRLOCK_ERROR_SIZE - 1;
+    begin();
+    request(&a, 0, 1000);
+    memset(text + 1, 'E', size);
+    memcpy(text + 1 + size, "\r\n", 3);
+    feed(text);
+    CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+    CHECK_BYTES(engine.error, kept, text + 1, kept);
+    CHECK_EQUAL(engine.error[kept], 0);
+  }
 }
 
 /*

@@ -178,6 +178,7 @@ void test_no_answer_breaks_the_connection(void);
 void test_half_an_answer_and_a_reconnect(void);
 void test_endless_bytes(void);
 void test_nonsense_breaks_the_connection(void);
+void test_long_error(void);
 void test_nonsense_is_no_answer(void);
 void test_nonsense_for_an_acquire_leaves_a_doubt(void);
 
@@ -190,6 +191,8 @@ void test_long_round_trip(void);
 void test_late_answers_and_the_waiter_timeout(void);
 void test_nothing_is_sent_behind_a_late_answer(void);
 void test_three_unanswered(void);
+void test_fast_clock_and_doubt(void);
+void test_second_answer_is_late(void);
 void test_answers_in_order(void);
 void test_too_many_unanswered(void);
 void test_ends_before_it_can_send(void);

@@ -246,6 +246,39 @@ void test_three_unanswered(void)
 }
 
 /*
+ * A clock of ours that runs fast makes a request expire later by the server's: what may still arrive
+ * is in doubt for so much longer.
+ */
+void test_fast_clock_and_doubt(void)
+{
+  acquire_a(60000);
+  pass(40000);
+  request(&b, 0, 1000);
+  break_connection();
+  greet_late(-400);
+  CHECK(engine.in_doubt_ms > 2400);
+}
+
+/* When one of them is answered, the next is late by its own time. */
+void test_second_answer_is_late(void)
+{
+  set_up();
+  config.response_ms = 7000;
+  greet();
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 60000, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  join(0, -1);
+  uint32_t left = engine.response_ms;
+  CHECK(left >= 7000);
+  pass(left - 1);
+  CHECK((fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE) == 0);
+  pass(1);
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
+/*
  * Answers come in the order of the requests, however those of three handles lie between each other.
  */
 void test_answers_in_order(void)

@@ -115,6 +115,7 @@ const struct check_test check_tests[] = {
     {"half an answer and a reconnect", test_half_an_answer_and_a_reconnect},
     {"endless bytes", test_endless_bytes},
     {"nonsense breaks the connection", test_nonsense_breaks_the_connection},
+    {"an error that is too long", test_long_error},
     {"nonsense is no answer", test_nonsense_is_no_answer},
     {"nonsense for an acquire leaves a doubt", test_nonsense_for_an_acquire_leaves_a_doubt},
     /* engine_time.c */
@@ -126,6 +127,8 @@ const struct check_test check_tests[] = {
     {"late answers and the waiter timeout", test_late_answers_and_the_waiter_timeout},
     {"nothing is sent behind a late answer", test_nothing_is_sent_behind_a_late_answer},
     {"three requests unanswered", test_three_unanswered},
+    {"a fast clock and what is in doubt", test_fast_clock_and_doubt},
+    {"the second of two answers is late", test_second_answer_is_late},
     {"answers in order", test_answers_in_order},
     {"too many unanswered", test_too_many_unanswered},
     {"ends before it can send", test_ends_before_it_can_send},

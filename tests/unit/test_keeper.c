@@ -207,6 +207,22 @@ static void test_recalled(void)
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
 }
 
+/* A release that was sent is not taken back, whatever is known of the queue by then. */
+static void test_recalled_and_not_known(void)
+{
+  set_up_kept();
+  recall();
+  CHECK(sends(" 0 0 77\r\n"));
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(ARM "*8\r\n$7\r\nEVALSHA"));
+  answer(1, 0, 0);
+  feed("+OK\r\n:0\r\n-NOSCRIPT no such script\r\n");
+  CHECK(sends("*8\r\n$4\r\nEVAL\r\n"));
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  answer(1, 78, 0);
+  CHECK_EQUAL(a.token, 78);
+}
+
 static void test_recalled_in_use(void)
 {
   set_up_held();
@@ -237,6 +253,7 @@ static void test_which_is_recalled(void)
   set_up_kept();
   invalidate("redisson_lock_queue:{gate}");
   invalidate("redisson_lock_queue:{doors}");
+  invalidate("redisson_lock_queue:{doom}");
   invalidate("door");
   invalidate("redisson_lock_timeout:{door}");
   feed(">2\r\n$6\r\nothers\r\n*1\r\n$26\r\nredisson_lock_queue:{door}\r\n");
@@ -355,6 +372,28 @@ static void test_break_while_arming(void)
   feed("+OK\r\n+OK\r\n:0\r\n");
   answer(1, 77, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* Nor does it arm any more then: what another one is told is not about its queue. */
+static void test_break_while_arming_another(void)
+{
+  prepare();
+  greet();
+  request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(strstr(output, ARM) != NULL);
+  break_connection();
+  CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+  pass(50);
+  greet();
+  drain();
+  answer(0, 0, 0); /* the leave */
+  request(&b, 0, FAIRLOCK_RENEW);
+  CHECK(strstr(output, ASK ARM) != NULL);
+  feed("+OK\r\n+OK\r\n:0\r\n");
+  answer(0, 1000, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
+  request(&a, 0, FAIRLOCK_RENEW);
+  CHECK(strstr(output, ARM) != NULL);
 }
 
 static void test_break_in_use(void)
@@ -930,6 +969,9 @@ const struct check_test check_tests[] = {
     {"keep: a push before the answer to the arming", test_push_before_the_answer},
     {"keep: which locks a push recalls", test_which_is_recalled},
     {"keep: a key that is too long recalls", test_long_key_recalls},
+    {"keep: what was recalled, and a script that is not known", test_recalled_and_not_known},
+    {"keep: the connection breaks while one arms, and another one does",
+     test_break_while_arming_another},
     {"keep: a name with a brace", test_name_with_a_brace},
     {"keep: somebody waits already", test_somebody_waits_already},
     {"keep: the arming is answered late", test_arming_unanswered},
