@@ -73,7 +73,9 @@ void port_zephyr_tcp(struct port_zephyr *zephyr, const char *host, const char *s
  * the caller's. Needs CONFIG_NET_SOCKETS_SOCKOPT_TLS.
  *
  * Zephyr's connect() does not return before the handshake has ended, so the transport's does not
- * either: it may take seconds, in which the client serves no other task. A certificate that is not
+ * either: it may take seconds, in which the client serves no other task. Up to Zephyr 3.7.0 it has
+ * no limit: a server that accepts the connection and then says nothing blocks the client for as
+ * long. port/mbedtls and port/bearssl around this transport have one. A certificate that is not
  * trusted is not told from another failure: it counts as a server that cannot be reached.
  */
 void port_zephyr_tls(struct port_zephyr *zephyr, const sec_tag_t *tags, size_t count,
