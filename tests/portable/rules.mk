@@ -115,7 +115,7 @@ $(STACKS_TESTS): tests/portable/stacks/stacks.c $(FRAME) $(SUPPORT) $(BUILD)/lib
 # client, what test_port asks of a transport, the contract of port.h, and what is Zephyr's alone. The
 # port_posix.h there takes the place of port/posix's.
 ZEPHYR := $(BUILD)/tests/portable/zephyr
-ZEPHYR_FLAGS := -Itests/portable/zephyr -Iport/zephyr -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER -DCONFIG_FAIRLOCK_WAIT_MAX_MS=1000
+ZEPHYR_FLAGS := -Itests/portable/zephyr -Iport/zephyr -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER -DCONFIG_FAIRLOCK_WAIT_MAX_MS=2500
 ZEPHYR_PORT := $(wildcard port/zephyr/*.c) tests/portable/zephyr/stand_in.c
 ZEPHYR_TESTS := $(addprefix $(ZEPHYR)/,threads transport conformance zephyr)
 SUITES += $(ZEPHYR_TESTS)
