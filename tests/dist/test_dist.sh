@@ -172,18 +172,23 @@ sh -e "$folder/sign.sh" >"$folder/log" 2>&1
 verdict "sign: tag and digests by gpg" [ $? -eq 0 ]
 git verify-tag "v$version" >"$folder/log" 2>&1 && [ "$(git rev-parse "v$version^{commit}")" = "$(git rev-parse HEAD)" ]
 verdict "sign: git verify-tag" [ $? -eq 0 ]
-# What who downloads them does.
-{
-  echo 'cd build'
-  lines .github/SECURITY.md '^gpg --verify' | sed "s/1\.0\.0/$version/g"
-  lines .github/SECURITY.md '^sha256sum ' | sed "s/1\.0\.0/$version/g"
-} >"$folder/verify.sh"
-verdict "sign: three lines to check a release" [ "$(wc -l <"$folder/verify.sh")" = 3 ]
-sh -e "$folder/verify.sh" >"$folder/log" 2>&1
-verdict "sign: a release is checked" [ $? -eq 0 ]
-echo >>"build/fairlock-$version.tar.gz.sha256"
-! sh -e "$folder/verify.sh" >"$folder/log" 2>&1
-verdict "sign: changed digests are not those that were signed" [ $? -eq 0 ]
+
+# checked BY PATTERN PATTERN: what who downloads them does, by two lines of SECURITY.md
+checked() {
+  {
+    echo 'cd build'
+    lines .github/SECURITY.md "$2"
+    lines .github/SECURITY.md "$3"
+  } | sed "s/1\.0\.0/$version/g" >"$folder/verify.sh"
+  verdict "sign: two lines to check a release by $1" [ "$(wc -l <"$folder/verify.sh")" = 3 ]
+  sh -e "$folder/verify.sh" >"$folder/log" 2>&1
+  verdict "sign: a release is checked by $1" [ $? -eq 0 ]
+  echo >>"build/fairlock-$version.tar.gz.sha256"
+  ! sh -e "$folder/verify.sh" >"$folder/log" 2>&1
+  verdict "sign: changed digests are not those that were signed by $1" [ $? -eq 0 ]
+}
+
+checked gpg '^gpg --verify' '^sha256sum '
 gpgconf --kill gpg-agent
 
 ssh-keygen -q -t ed25519 -N '' -f "$HOME/key" >"$folder/log" 2>&1
@@ -199,15 +204,5 @@ echo "test@localhost $(cat "$HOME/key.pub")" >"$folder/signers"
 git -c gpg.ssh.allowedSignersFile="$folder/signers" verify-tag "v$version" >"$folder/log" 2>&1
 verdict "sign: git verify-tag by ssh" [ $? -eq 0 ]
 cp "$HOME/key.pub" build/release-key.pub
-{
-  echo 'cd build'
-  lines .github/SECURITY.md '^sed .*release-key'
-  lines .github/SECURITY.md '^ssh-keygen -Y verify' | sed "s/1\.0\.0/$version/g"
-} >"$folder/verify.sh"
-verdict "sign: two lines to check by ssh" [ "$(wc -l <"$folder/verify.sh")" = 3 ]
-sh -e "$folder/verify.sh" >"$folder/log" 2>&1
-verdict "sign: a release is checked by ssh" [ $? -eq 0 ]
-echo >>"build/fairlock-$version.tar.gz.sha256"
-! sh -e "$folder/verify.sh" >"$folder/log" 2>&1
-verdict "sign: changed digests are not those that were signed by ssh" [ $? -eq 0 ]
+checked ssh '^sed .*release-key' '^ssh-keygen -Y verify'
 exit $failed

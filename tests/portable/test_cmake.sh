@@ -393,23 +393,23 @@ test_sample_of_zephyr() {
   printed '<err> fairlock: CONFIG_FAIRLOCK_...: '
 }
 
-# The program of the page, as it stands there.
-test_page_of_zephyr() {
-  on_stand_in "$dir/user" program.c
-  awk -v want=c -f tests/readme/pages.awk "$module/zephyr/README.md" >"$dir/user/program.c"
+# page_takes_the_lock FILE: the program of the page, as it stands there
+page_takes_the_lock() {
+  on_stand_in "$dir/user" "$1"
+  awk -v want=c -f tests/readme/pages.awk "$module/zephyr/README.md" >"$dir/user/$1"
   built_by_cmake "$dir/user"
   expect 0 "$dir/user/build/program"
   [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
   [ "$(redis exists door:7)" = 0 ] || fail "it still holds"
 }
 
-# The same as C++, as an application with CONFIG_CPP has it.
+test_page_of_zephyr() {
+  page_takes_the_lock program.c
+}
+
+# As an application with CONFIG_CPP has it.
 test_page_of_zephyr_in_cxx() {
-  on_stand_in "$dir/user" program.cc
-  awk -v want=c -f tests/readme/pages.awk "$module/zephyr/README.md" >"$dir/user/program.cc"
-  built_by_cmake "$dir/user"
-  expect 0 "$dir/user/build/program"
-  [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
+  page_takes_the_lock program.cc
 }
 
 # Each option that is read or set is one of Kconfig's, and the sample sets what Kconfig asks for, and

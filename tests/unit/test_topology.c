@@ -613,14 +613,9 @@ static void test_moved_without_room(void)
   close_connection();
 }
 
-/* The host that answered is the same when a redirection from it was not followed. */
-static void test_moved_to_another_port_later(void)
+/* Follows; a's try is sent to another node, and written there. */
+static void try_a_elsewhere(void)
 {
-  static char room[16];
-  set_up_seeds(1);
-  memset(room, 'x', sizeof room);
-  topology.address = room + 1;
-  topology.address_size = 14;
   follow();
   try_a();
   greet_node();
@@ -629,6 +624,17 @@ static void test_moved_to_another_port_later(void)
   close_connection();
   greet_node();
   drain();
+}
+
+/* The host that answered is the same when a redirection from it was not followed. */
+static void test_moved_to_another_port_later(void)
+{
+  static char room[16];
+  set_up_seeds(1);
+  memset(room, 'x', sizeof room);
+  topology.address = room + 1;
+  topology.address_size = 14;
+  try_a_elsewhere();
   say_moved("door", "10.0.0.71:7001");
   CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
   try_a();
@@ -647,14 +653,7 @@ static void test_moved_to_another_port_later(void)
 static void test_moved_to_another_port_of_nobody(void)
 {
   set_up_seeds(1);
-  follow();
-  try_a();
-  greet_node();
-  drain();
-  say_moved("door", "10.0.0.7:7001");
-  close_connection();
-  greet_node();
-  drain();
+  try_a_elsewhere();
   goes_anywhere = false;
   say_moved("door", "unknown.example:7001");
   CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
