@@ -8,6 +8,8 @@
 
 #include "resp/decode.c"
 
+#include "event.h"
+
 /* What resp_decoder_init() leaves, and each call keeps. */
 static bool is_valid(const struct resp_decoder *decoder)
 {
@@ -18,19 +20,6 @@ static bool is_valid(const struct resp_decoder *decoder)
     if (i < decoder->depth && decoder->left[i] == 0) return false;
   }
   return true;
-}
-
-/* The text of such an event is its first line. */
-static bool is_line(enum resp_type type)
-{
-  return type == RESP_SIMPLE_STRING || type == RESP_SIMPLE_ERROR || type == RESP_DOUBLE ||
-         type == RESP_BIG_NUMBER;
-}
-
-/* The text of such an event follows its length. */
-static bool is_payload(enum resp_type type)
-{
-  return type == RESP_BULK_STRING || type == RESP_BULK_ERROR || type == RESP_VERBATIM_STRING;
 }
 
 #endif

@@ -15,6 +15,7 @@
 #include "invariant.h"
 
 #include "codec.h"
+#include "event.h"
 
 /* The calls. `now` is any time, before or after that of the call before: the clock wraps around. */
 
@@ -356,13 +357,6 @@ void any_request(struct fairlock *handle)
  * memory does. What it leads to is proved apart, and in its place is any change.
  */
 #define TEXT_SIZE 20 /* "ERR Error running: O" */
-
-static bool has_text(enum resp_type type)
-{
-  return type == RESP_SIMPLE_STRING || type == RESP_SIMPLE_ERROR || type == RESP_BULK_STRING ||
-         type == RESP_BULK_ERROR || type == RESP_VERBATIM_STRING || type == RESP_DOUBLE ||
-         type == RESP_BIG_NUMBER;
-}
 
 static bool is_aggregate(int type)
 {

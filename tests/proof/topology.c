@@ -17,6 +17,7 @@ static struct fairlock_topology T;
 #include "invariant.h"
 
 #include "codec.h"
+#include "event.h"
 
 #define ADDRESS_SIZE 6
 #define TEXT_SIZE    11 /* "MOVED 1 h:7" */
@@ -71,13 +72,6 @@ static bool valid_topology(void)
 }
 
 /* An event of these types has text, the others have none. */
-static bool has_text(enum resp_type type)
-{
-  return type == RESP_SIMPLE_STRING || type == RESP_SIMPLE_ERROR || type == RESP_BULK_STRING ||
-         type == RESP_BULK_ERROR || type == RESP_VERBATIM_STRING || type == RESP_DOUBLE ||
-         type == RESP_BIG_NUMBER;
-}
-
 static struct resp_event any_event(void)
 {
   struct resp_event event;
