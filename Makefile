@@ -82,20 +82,41 @@ $(BUILD)/%.o: %.c
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
 # Without an operating system: codec, lock and the threads of a program with one task. The program
-# brings a transport, port_clock_ms() and port_idle().
+# brings a transport, port_clock_ms() and port_idle(). Each function has a section of its own, so that
+# the linker can leave out what the program does not use, and it is built for size unless the caller's
+# CFLAGS have an -O.
 CORE_FOLDER := $(BUILD)/core/$(notdir $(firstword $(CC)))
-CORE_FLAGS = $(if $(filter file,$(origin CFLAGS)),-Os -ffunction-sections -fdata-sections,$(CFLAGS))
+CORE_GIVEN = $(if $(filter file,$(origin CFLAGS)),,$(CFLAGS))
+CORE_FLAGS = -ffunction-sections -fdata-sections $(if $(filter -O%,$(CC) $(CORE_GIVEN)),,-Os) $(CORE_GIVEN)
 CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(CORE) port/single/threads.c)
+CORE_COMPILE = $(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) $(CPPFLAGS)
 
 .PHONY: core
-core: $(CORE_FOLDER)/liblock.a ## build the library without POSIX into build/core, by any compiler: CC=arm-none-eabi-gcc CFLAGS="-mcpu=cortex-m3 -Os"
+core: $(CORE_FOLDER)/liblock.a ## build the library without POSIX into build/core, by any compiler: CC=arm-none-eabi-gcc CFLAGS="-mcpu=cortex-m3 -mthumb"
 
 $(CORE_FOLDER)/liblock.a: $(CORE_OBJECTS)
 	rm -f $@ && $(if $(filter %-gcc,$(CC)),$(CC:%-gcc=%-ar),$(AR)) rcs $@ $^
 
-$(CORE_FOLDER)/%.o: %.c
+$(CORE_FOLDER)/%.o: %.c $(CORE_FOLDER)/command
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
+	$(CORE_COMPILE) -MMD -MP -c -o $@ $<
+
+# Other flags for the same compiler build all objects anew.
+$(CORE_FOLDER)/command: core-compiler
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(CORE_COMPILE))' >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# The Debian packages of a cross compiler that is missing, or finds no C library.
+PACKAGES_OF_arm-none-eabi-gcc := gcc-arm-none-eabi libnewlib-arm-none-eabi
+PACKAGES_OF_riscv64-unknown-elf-gcc := gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
+PACKAGES_OF_avr-gcc := gcc-avr avr-libc
+PACKAGES_OF_clang := clang libc6-dev
+
+.PHONY: core-compiler
+core-compiler:
+	@printf '#include <string.h>\n' | $(CORE_COMPILE) -E - >/dev/null 2>&1 || \
+	  sh tests/tools/need.sh $(PACKAGES_OF_$(notdir $(firstword $(CC))))
 
 # Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, or, if
 # only suites in ONLY_ALL need them, to PACKAGES_ALL, and its rules, in rules.mk.

@@ -70,9 +70,10 @@ library-tests: $(LIBRARY_TEST) $(CXX_TEST) ## use all of the library from C++, f
 
 # The library without an operating system.
 CORE_TEST := tests/portable/test_core.sh
-PACKAGES_CORE := clang gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
+PACKAGES_CORE := redis-tools clang gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
 SUITES += $(CORE_TEST)
 PACKAGES_ALL += $(PACKAGES_CORE)
+$(CORE_TEST): | $(BUILD)/redis-server
 
 # The command as one static program.
 STATIC_TEST := tests/portable/test_static.sh

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The library without an operating system, as `make core` builds it: by three compilers, for three
-# processors. It needs nothing but what the program brings and what moves memory.
+# processors. It needs nothing but what the program brings and what moves memory, and a program gets
+# no more of it than it uses, with the line that boards/README.md gives.
 # shellcheck source=tests/support/lib.sh disable=SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
@@ -54,9 +55,50 @@ link() {
   expect 0 "$compiler" -std=c11 "$@" -Iresp -Iport -Iport/single -Ilock -o "$dir/program" "$top/main.c" "$library"
 }
 
+cortex_m3='-mcpu=cortex-m3 -mthumb'
+
+link_cortex_m3() {
+  # shellcheck disable=SC2086
+  link arm-none-eabi-gcc $cortex_m3 -Wl,--gc-sections --specs=nosys.specs
+}
+
+flash() {
+  arm-none-eabi-size "$dir/program" | awk 'NR == 2 { print $1 }'
+}
+
 test_cortex_m() {
-  core arm-none-eabi-gcc '-mcpu=cortex-m3 -mthumb -Os -ffunction-sections'
-  link arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -Wl,--gc-sections --specs=nosys.specs
+  grep -qxF "make core CC=arm-none-eabi-gcc CFLAGS=\"$cortex_m3\"" boards/README.md || fail "the page has another line"
+  core arm-none-eabi-gcc "$cortex_m3"
+  link_cortex_m3
+  small=$(flash)
+  rm -r "$dir/build"
+  core arm-none-eabi-gcc "$cortex_m3 -Os -ffunction-sections -fdata-sections"
+  link_cortex_m3
+  [ "$small" -eq "$(flash)" ] || fail "$small bytes as the page says, and $(flash) with all flags for size"
+}
+
+# What was built with other flags is not mixed in; what nothing has changed for stays.
+test_other_flags() {
+  core arm-none-eabi-gcc "$cortex_m3"
+  link_cortex_m3
+  small=$(flash)
+  cp "$library" "$dir/before.a"
+  core arm-none-eabi-gcc "$cortex_m3"
+  [ -z "$(find "$library" -newer "$dir/before.a")" ] || fail "it was built again for nothing"
+  core arm-none-eabi-gcc "$cortex_m3 -O3"
+  link_cortex_m3
+  [ "$(flash)" -gt "$small" ] || fail "-O3 was not obeyed: $(flash) bytes, as for size"
+}
+
+# The hint names the compiler and the C library, whichever of them is missing.
+test_missing_compiler() {
+  mkdir "$dir/bin"
+  printf '%s\n' '#!/bin/sh' 'exit 1' >"$dir/bin/arm-none-eabi-gcc"
+  cp "$dir/bin/arm-none-eabi-gcc" "$dir/bin/dpkg-query"
+  chmod +x "$dir"/bin/*
+  PATH="$dir/bin:$PATH" INSTALL=0 expect 2 make -s core BUILD="$dir/build" CC=arm-none-eabi-gcc CFLAGS="$cortex_m3"
+  cat "$dir/out" >>"$dir/err"
+  for package in gcc-arm-none-eabi libnewlib-arm-none-eabi; do said $package; done
 }
 
 test_risc_v() {
@@ -112,4 +154,4 @@ END
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests cortex_m risc_v clang template
+run_tests cortex_m other_flags missing_compiler risc_v clang template

@@ -24,10 +24,10 @@ list_targets() {
 }
 
 # is_target make WORD...: each word is a target, or VARIABLE=value of a variable that the Makefile
-# or a script reads
+# or a script reads, which may have spaces within quotes
 is_target() {
   shift
-  for word; do
+  for word in $(echo "$*" | sed 's/"[^"]*"//g'); do
     case $word in
       *=*)
         grep -rqw --include=Makefile --include='*.mk' --include='*.sh' --exclude-dir=readme -e "${word%%=*}" \
@@ -275,6 +275,26 @@ EOF
   done
 }
 
+# The first table of boards/README.md has the figures of boards/sizes.txt, within 2 %, and what is left
+# for the stack of the library is more than it takes.
+test_figures_of_the_boards() {
+  sed -n 's/^| .*(`\([a-z_]*\)`) |/\1/p' boards/README.md | tr -d '|' >"$dir/quoted"
+  [ "$(wc -l <"$dir/quoted")" -eq 2 ] || fail "another table: $(cat "$dir/quoted")"
+  stack=$(sed -n 's/^The stack that a call needs is below \([0-9]*\) bytes.*/\1/p' boards/README.md)
+  awk -v stack="${stack:-0}" '
+    function near(is, was) { return is >= was * 0.98 && is <= was * 1.02 }
+    FNR == NR { if (sub(/^mps2-an385:/, "")) { for (i = 2; i <= NF; i++) figure[$1, i] = $i; most[$1] = $12 } next }
+    {
+      library = figure[$1, 2] + figure[$1, 3] + figure[$1, 4] + figure[$1, 5]
+      ram = figure[$1, 11] - 2048
+      good = near($2, library) && near($3, figure[$1, 6]) && most[$1] < stack
+      if (figure[$1, 7] > 0) good = good && near($4, figure[$1, 7]) && near($5, ram)
+      else good = good && near($4, ram)
+      if (!good) printf "%s: %d %d %d, RAM %d, stack %d\n", $1, library, figure[$1, 6], figure[$1, 7], ram, most[$1]
+    }' boards/sizes.txt "$dir/quoted" >"$dir/out"
+  [ ! -s "$dir/out" ] || fail "boards/sizes.txt says $(cat "$dir/out")"
+}
+
 # The test itself: what it does not know, and what is wrong, must not pass.
 refuses() {
   printf '%s\n' '```' "$1" '```' >"$dir/page.md"
@@ -294,4 +314,4 @@ test_unknown_lines_fail() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests make_builds_what_the_readme_says lines_of_the_readme lines_of_the_other_pages targets_in_the_text kinds_of_blocks \
-  c_of_the_ports_page_compiles a_board_of_ones_own unknown_lines_fail
+  c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards unknown_lines_fail
