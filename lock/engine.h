@@ -282,7 +282,10 @@ struct fairlock_config {
   /* NULL: the server's default user. Where these two change: struct fairlock_credentials */
   const char *user;
 
-  /* NULL: no authentication */
+  /*
+   * NULL: no authentication. Of any length: what does not fit send_buffer leaves in pieces. Redis
+   * itself takes at most 16 KB
+   */
   const char *password;
 
   /* shown by CLIENT LIST; no spaces. NULL: none */

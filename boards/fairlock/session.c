@@ -77,16 +77,16 @@ static ssize_t read_line(int file, char *line, size_t size)
   return (ssize_t)length;
 }
 
-/* The first line of the file. Returns what is wrong, or NULL. */
-static const char *read_first_line(int file, char *line, size_t size)
+/* The first line of the file: PASSWORD_SIZE bytes at line. Returns what is wrong, or NULL. */
+static const char *read_first_line(int file, char *line)
 {
-  ssize_t got = read_line(file, line, size);
+  ssize_t got = read_line(file, line, PASSWORD_SIZE);
   if (got < 0) return strerror(errno);
   if (got == 0 && is_pipe(file)) return "nobody writes to this pipe";
   char *end = memchr(line, '\n', (size_t)got);
   size_t length = end != NULL ? (size_t)(end - line) : (size_t)got;
   if (length > 0 && end != NULL && line[length - 1] == '\r') length--;
-  if (length == size) return "its first line is too long for a password";
+  if (length > PASSWORD_MAX) return "its first line is too long for a password (16384 bytes)";
   if (length == 0) return "its first line is empty";
   if (memchr(line, 0, length) != NULL) return "it has a NUL byte, which no password can have";
   line[length] = 0;
@@ -113,7 +113,7 @@ static int read_password(char *password, const char *path)
     wrong = strerror(errno);
   } else {
     warn_if_others_can_read(file, path);
-    wrong = read_first_line(file, password, PASSWORD_SIZE);
+    wrong = read_first_line(file, password);
     (void)close(file);
   }
   if (wrong == NULL) return EXIT_DONE;
@@ -139,7 +139,7 @@ static const char *read_again(char *password, const char *path)
   int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0) return strerror(errno);
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) wrong = "it is no longer a file";
-  else wrong = read_first_line(file, password, PASSWORD_SIZE);
+  else wrong = read_first_line(file, password);
   (void)close(file);
   return wrong;
 }
@@ -225,6 +225,14 @@ static bool lacks_password(const struct session *session)
   return session->config.password == NULL && from_environment("FAIRLOCK_OWNER") != NULL;
 }
 
+static int check_length(const char *password)
+{
+  if (password == NULL || strlen(password) <= PASSWORD_MAX) return EXIT_DONE;
+  complain("the password has %zu bytes, and a server takes no more than %d", strlen(password),
+           PASSWORD_MAX);
+  return EXIT_USAGE;
+}
+
 static int choose_password(struct session *session, const struct command_line *line)
 {
   session->config.user = session->url.user;
@@ -241,7 +249,7 @@ static int choose_password(struct session *session, const struct command_line *l
     if (lacks_password(session)) fputs(NOT_PASSED_ON "\n", stderr);
     return EXIT_USAGE;
   }
-  return EXIT_DONE;
+  return check_length(session->config.password);
 }
 
 /* Our user and password for the Sentinels, which have separate users. */
@@ -263,7 +271,8 @@ static int choose_sentinel_password(struct session *session, const struct comman
     return read_password(session->sentinel_password, line->sentinel_password_file);
   }
   topology->sentinel_password = session->given_sentinel_password;
-  if (topology->sentinel_user == NULL || topology->sentinel_password != NULL) return EXIT_DONE;
+  if (topology->sentinel_user == NULL || topology->sentinel_password != NULL)
+    return check_length(topology->sentinel_password);
   complain("there is a user for the Sentinels but no password: set FAIRLOCK_SENTINEL_PASSWORD, or "
            "use --sentinel-password-file");
   return EXIT_USAGE;

@@ -11,7 +11,8 @@
 #include "port_posix.h"
 #include "url.h"
 
-#define PASSWORD_SIZE 1024
+/* Room for a password and its line's end, as they are read from a file. */
+#define PASSWORD_SIZE (PASSWORD_MAX + 2)
 
 /* Room for "host:port". */
 #define ADDRESS_SIZE 272

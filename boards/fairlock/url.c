@@ -289,12 +289,36 @@ static const char *parse_unix(struct url *url, char *authority)
   return NULL;
 }
 
+/* Bytes of the password, as it is written in text. */
+static size_t password_size(char *text)
+{
+  char *authority = authority_of(text);
+  char *at = end_of_user(authority);
+  char *colon = at != NULL ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
+  return colon != NULL ? (size_t)(at - colon - 1) : 0;
+}
+
+/* What nobody sees in a message, and an editor or a secret's file has put there. */
+static const char *find_invisible(const char *text)
+{
+  for (const char *c = text; *c != 0; c++) {
+    if ((unsigned char)*c < ' ' || *c == 0x7f)
+      return "it has a line break, or another control character, in it; one that belongs to a "
+             "password is written %0A, %09 and so on";
+    if (*c == ' ' && c[1] == 0) return "it ends in a space; one that belongs to it is written %20";
+  }
+  return NULL;
+}
+
 const char *url_parse(struct url *url, const char *text)
 {
   memset(url, 0, sizeof *url);
   size_t size = strlen(text);
+  const char *wrong = find_invisible(text);
+  if (wrong != NULL) return wrong;
   if (size >= sizeof url->storage) return "it is too long";
   memcpy(url->storage, text, size + 1);
+  if (size - password_size(url->storage) >= URL_SIZE) return "it is too long";
   for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
     size_t length = strlen(schemes[i].begin);
     if (!begins(text, schemes[i].begin)) continue;

@@ -14,7 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define URL_SIZE 2048 /* the longest, its end mark included */
+/* The longest, without its password and with its end mark. */
+#define URL_SIZE 2048
+
+/* Redis takes no longer password from a client that has not logged in. */
+#define PASSWORD_MAX 16384
 
 struct url {
   const char *host;     /* of the one server; NULL: there are seeds, or a path */
@@ -26,9 +30,9 @@ struct url {
   const char *password; /* NULL: none                           */
   bool tls;
   uint32_t database;
-  char shown[2 * URL_SIZE]; /* for messages: without password  */
-  char places[URL_SIZE];    /* what seeds points to            */
-  char storage[URL_SIZE];   /* what the other pointers point into */
+  char shown[2 * URL_SIZE];                  /* for messages: without password  */
+  char places[URL_SIZE];                     /* what seeds points to            */
+  char storage[URL_SIZE + 3 * PASSWORD_MAX]; /* what the other pointers point into; %41 is a byte */
 };
 
 /* Takes text apart. Returns NULL, or what is wrong with it, in plain words. */

@@ -147,6 +147,26 @@ test_urls() {
   expect 75 "$fairlock" run -n --url "unix:///$(printf '%0300d' 1)" a true
 }
 
+# What a secret's file or an editor has put behind a URL, and nobody sees in a message.
+test_invisible_in_urls() {
+  redis config set requirepass "$(printf 'a\nb\tc ')" >"$dir/out"
+  url=redis://127.0.0.1:$port
+  for control in '\n' '\r\n' '\t' '\033' '\177'; do
+    for bad in "$url$control" "redis://:a${control}b@127.0.0.1:$port" "redis://h$control" "redis+cluster://h${control},h" "unix:///p$control"; do
+      bad=$(printf '%b.' "$bad")
+      bad=${bad%.}
+      for wrong in --url FAIRLOCK_URL; do
+        if [ $wrong = --url ]; then expect 64 "$fairlock" status --url "$bad" a
+        else expect 64 env FAIRLOCK_URL="$bad" "$fairlock" status a; fi
+        said "the URL in $wrong cannot be used: it has a line break, or another control character, in it"
+      done
+    done
+  done
+  expect 64 "$fairlock" status --url "$url " a
+  said 'it ends in a space'
+  expect 0 "$fairlock" run --url redis://:a%0ab%09c%20@127.0.0.1:$port a true
+}
+
 # Options of all subcommands may stand before the subcommand, too.
 test_options_first() {
   url=redis://:secret@127.0.0.1:$port
@@ -390,9 +410,44 @@ test_passwords() {
   expect 66 "$fairlock" run --password-file "$dir" a true
   expect 66 "$fairlock" run --password-file /dev/null a true
   said 'is empty'
-  head -c 3000 /dev/zero | tr '\0' x >"$dir/password"
-  expect 66 "$fairlock" run --password-file "$dir/password" a true
-  said 'too long'
+}
+
+# bytes COUNT: so many letters
+bytes() {
+  head -c "$1" /dev/zero | tr '\0' x
+}
+
+# As long as the token of a cloud may be, and as the server takes: by a file, the environment and a URL.
+test_long_passwords() {
+  umask 077
+  for size in 1023 1024 1100 4096 16384; do
+    redis config set requirepass "$(bytes $size)" >"$dir/out"
+    password=$(bytes $size)
+    for end in '' '\n' '\r\n'; do
+      printf '%s%b' "$password" "$end" >"$dir/password"
+      expect 0 "$fairlock" run --password-file "$dir/password" a true
+    done
+    expect 0 env FAIRLOCK_PASSWORD="$password" "$fairlock" status a
+    expect 0 env FAIRLOCK_URL=redis://:$password@127.0.0.1:$port "$fairlock" run a true
+    expect 0 "$fairlock" status --url "redis://:$(echo $password | sed 's/x/%78/g')@127.0.0.1:$port" a
+  done
+  # it is read again at each connection
+  run --lease 60 --password-file "$dir/password" a sleep 60 2>"$dir/err" &
+  holder=$!
+  eventually held a
+  redis client kill type pubsub >"$dir/out"
+  eventually sh -c "[ \$(redis-cli -p $port --no-auth-warning -a $password client list | grep -c name=fairlock) = 1 ]"
+  kill $holder
+  ends 143 $holder
+  for end in '' '\n'; do
+    printf '%s%b' "$(bytes 16385)" "$end" >"$dir/password"
+    expect 66 "$fairlock" run --password-file "$dir/password" a true
+    said 'too long'
+  done
+  expect 64 env FAIRLOCK_PASSWORD="$(bytes 16385)" "$fairlock" run a true
+  said 'the password has 16385 bytes'
+  expect 64 "$fairlock" run --url redis://:$(bytes 16385)@127.0.0.1:$port a true
+  said 'the password has 16385 bytes'
 }
 
 test_password_file_of_others() {
@@ -581,6 +636,6 @@ test_too_many_clients() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests usage help help_names_statuses manual bad_urls urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
-  lies_about_waiters passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
+run_tests usage help help_names_statuses manual bad_urls urls invisible_in_urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
+  lies_about_waiters passwords long_passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
   password_from_a_pipe acl documented_rules missing_right_to_publish server_refuses too_many_clients

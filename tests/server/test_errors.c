@@ -93,6 +93,50 @@ static void test_auth(void)
   server_stop(&own);
 }
 
+static char longest[16384 + 1];
+static int asked_for; /* times that it was */
+
+static bool give_longest(struct fairlock_login *login, void *context)
+{
+  (void)context;
+  asked_for++;
+  CHECK(!login->refused);
+  login->password = longest;
+  login->valid_ms = 1000;
+  return true;
+}
+
+/* The longest password that a server takes, through the smallest buffer: greeting, and AUTH later. */
+static void test_longest_password(void)
+{
+  static struct server own;
+  static struct fairlock_credentials credentials;
+  const char *const options[] = {"--requirepass", longest, NULL};
+  begin();
+  memset(longest, 'x', sizeof longest - 1);
+  asked_for = 0;
+  server_start(&own, options);
+  for (int i = 0; i < 2; i++) {
+    client_prepare(&client, own.port);
+    client.config.password = longest;
+    client.config.send_size = FAIRLOCK_SEND_MIN;
+    client_start(&client);
+    credentials.function = give_longest;
+    if (i == 1) fairlock_use_credentials(&client.client, &credentials);
+    CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
+    int64_t began = now_ms();
+    while (i == 1 && asked_for < 3 && now_ms() - began < SOON)
+      service_for(&client, 50);
+    CHECK_EQUAL(asked_for >= 3, i == 1); /* the AUTH of the second time was accepted */
+    CHECK_EQUAL(fairlock_init(&handle, &client.client, "errors"), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_read_counters(&client.client).connects, 1);
+    close_one();
+  }
+  server_stop(&own);
+}
+
 static void test_bad_database(void)
 {
   begin();
@@ -694,6 +738,7 @@ static void test_giant_ttl(void)
 
 const struct check_test check_tests[] = {
     {"errors: AUTH, WRONGPASS, NOAUTH", test_auth},
+    {"errors: the longest password", test_longest_password},
     {"errors: a database that is not there", test_bad_database},
     {"errors: too many clients", test_too_many_clients},
     {"errors: too many clients while waiting", test_too_many_clients_while_waiting},
