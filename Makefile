@@ -219,6 +219,15 @@ test-all: test ## all suites: `make test`, then boards, mutants, tests of tests,
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(ONLY_ALL)
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_ALL)
 
+# What needs nothing but a Debian, tried on one that has nothing else. It is kept in $(FRESH).
+FRESH := $(BUILD)/fresh
+RELEASE ?= bookworm
+
+.PHONY: fresh
+fresh: ## try this commit on a minimal Debian, RELEASE=: make demo, make and make test, or TARGET="words of one make"
+	@sh tests/tools/need.sh mmdebstrap
+	@RELEASE=$(RELEASE) sh tests/tools/fresh.sh $(FRESH) $(if $(TARGET),'$(TARGET)',demo '' test)
+
 .PHONY: unit
 unit: $(UNIT) ## run the unit tests alone
 	@sh tests/tools/run.sh $(UNIT)
@@ -320,4 +329,4 @@ help: ## list the targets
 clean: ## remove what was built
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(FRESH) -prune -o -type f -name '*.d' -print 2>/dev/null)
