@@ -88,8 +88,11 @@ static const int with_psk[] = {
     MBEDTLS_TLS_PSK_WITH_AES_128_CCM,
     0};
 
-#if defined(MBEDTLS_SSL_PROTO_TLS1_3) && defined(MBEDTLS_X509_CRT_PARSE_C) &&                      \
-    MBEDTLS_VERSION_NUMBER >= 0x03020000
+#if defined(MBEDTLS_SSL_PROTO_TLS1_3) && MBEDTLS_VERSION_NUMBER >= 0x03020000
+#define WITH_1_3
+#endif
+
+#if defined(WITH_1_3) && defined(MBEDTLS_X509_CRT_PARSE_C)
 /*
  * PKCS#1 before PSS: with both versions of TLS, Mbed TLS offers PSS, but refuses it from a server of
  * TLS 1.2 with an RSA key, which takes the first that it knows. TLS 1.3 passes over PKCS#1.
@@ -101,6 +104,15 @@ static const uint16_t signatures[] = {
     MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA384,       MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA256,
     MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
     MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,    MBEDTLS_TLS1_3_SIG_NONE};
+#endif
+
+/*
+ * From 3.6.1 on Mbed TLS throws away the tickets of TLS 1.3, which come after the handshake, unless it
+ * is told to report them.
+ */
+#if defined(WITH_1_3) && defined(MBEDTLS_SSL_SESSION_TICKETS) &&                                   \
+    defined(MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED)
+#define WITH_TICKETS
 #endif
 
 static size_t least(size_t a, size_t b)
@@ -339,11 +351,19 @@ static void set_versions(mbedtls_ssl_config *settings)
 #else
   mbedtls_ssl_conf_min_version(settings, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
 #endif
+#ifdef WITH_TICKETS
+  mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(
+      settings, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
+#endif
 }
 
 static int set_psk(mbedtls_ssl_config *settings, const struct port_mbedtls_config *config)
 {
 #ifdef MBEDTLS_KEY_EXCHANGE_SOME_PSK_ENABLED
+#ifdef WITH_1_3
+  /* no certificate takes the place of the key */
+  mbedtls_ssl_conf_tls13_key_exchange_modes(settings, MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_ALL);
+#endif
   return mbedtls_ssl_conf_psk(settings, config->psk, config->psk_size,
                               (const unsigned char *)config->psk_identity,
                               strlen(config->psk_identity));
@@ -511,6 +531,15 @@ static void take_over(struct port_mbedtls *tls)
   port_mutex_init(&tls->mutex);
 }
 
+/*
+ * Whether the server may take us without the session that was offered to it. Mbed TLS speaks no other
+ * version than the session's when it resumes one, so a server that has gone back to TLS 1.2 refuses.
+ */
+static bool spoilt_by_session(const struct port_mbedtls *tls)
+{
+  return tls->resumable && tls->error >= PORT_MBEDTLS_ALERT && tls->error < PORT_MBEDTLS_CERT;
+}
+
 static int tls_connect(void *context, uint32_t timeout_ms)
 {
   struct port_mbedtls *tls = context;
@@ -520,6 +549,7 @@ static int tls_connect(void *context, uint32_t timeout_ms)
   int status = tls->stage == DOWN ? reach(tls, timeout_ms) : PORT_OK;
   if (status == PORT_OK && tls->stage == SHAKING) status = shake_hands(tls, began, timeout_ms);
   bool failed = status != PORT_OK && status != PORT_WOULD_BLOCK;
+  bool again = failed && spoilt_by_session(tls);
   if (failed) {
     (void)flush(tls); /* the alert */
     tls->stage = DOWN;
@@ -528,6 +558,7 @@ static int tls_connect(void *context, uint32_t timeout_ms)
   unlock(tls);
   if (!failed) return status;
   tls->below->close(tls->below->context);
+  if (again) return PORT_WOULD_BLOCK; /* the next call connects once more */
   return status == PORT_UNTRUSTED ? PORT_UNTRUSTED : PORT_UNREACHABLE;
 }
 
@@ -598,8 +629,7 @@ bool port_mbedtls_init(struct port_mbedtls *tls, struct port_transport *below,
   mbedtls_ssl_init(&tls->ssl);
   mbedtls_ssl_config_init(&tls->settings);
   mbedtls_ssl_session_init(&tls->session);
-#if MBEDTLS_VERSION_NUMBER >= 0x04000000 ||                                                        \
-    (MBEDTLS_VERSION_NUMBER >= 0x03020000 && defined(MBEDTLS_SSL_PROTO_TLS1_3))
+#if MBEDTLS_VERSION_NUMBER >= 0x04000000 || defined(WITH_1_3)
   if (psa_crypto_init() != PSA_SUCCESS) return false;
 #endif
 #if MBEDTLS_VERSION_NUMBER < 0x04000000

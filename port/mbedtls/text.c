@@ -43,6 +43,9 @@ static const struct text errors[] = {
      "the server does not speak TLS, or sends records that are too long"},
     {MBEDTLS_ERR_SSL_INVALID_MAC, "a record was changed on its way, or the server has another key"},
     {MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, "the server does not keep to the protocol"},
+#ifdef MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE
+    {MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, "nothing in common with the server"},
+#endif
     {BAD_VERSION, "the server speaks no TLS that we do"},
 };
 

@@ -87,14 +87,21 @@ static void psk_comes_to(bool by_psk, const char *key, const char *identity, int
   peer_end(&peer);
 }
 
+/* Only one side has a key. Who says so depends on the version: the server, or, with TLS 1.3, we do. */
+#ifdef MBEDTLS_SSL_PROTO_TLS1_3
+#define NOTHING_IN_COMMON MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE
+#else
+#define NOTHING_IN_COMMON (PORT_MBEDTLS_ALERT + 40)
+#endif
+
 static void test_wrong_psk(void)
 {
   psk_comes_to(true, PEER_PSK, PEER_IDENTITY, FAIRLOCK_OK, 0);
   psk_comes_to(true, "another key, not that one", PEER_IDENTITY, FAIRLOCK_UNTRUSTED,
                PORT_MBEDTLS_ALERT + 20);
   psk_comes_to(true, PEER_PSK, "device 2", FAIRLOCK_UNTRUSTED, PORT_MBEDTLS_ALERT + 115);
-  /* only one side has a key: nothing in common, which may be a server that is not set up yet */
-  psk_comes_to(false, PEER_PSK, PEER_IDENTITY, FAIRLOCK_UNREACHABLE, PORT_MBEDTLS_ALERT + 40);
+  /* it may be a server that is not set up yet */
+  psk_comes_to(false, PEER_PSK, PEER_IDENTITY, FAIRLOCK_UNREACHABLE, NOTHING_IN_COMMON);
 }
 
 /* A server with certificates alone cannot take the place of one with the key. */

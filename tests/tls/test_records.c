@@ -344,6 +344,11 @@ static void test_no_tls(void)
   CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 0), PORT_WOULD_BLOCK);
   int socket = take_call(listener);
   CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 50), PORT_WOULD_BLOCK);
+  wrap.tls.transport.close(&wrap.tls);
+  CHECK(wrap_failed_by(&wrap, SILENT));
+  (void)close(socket);
+  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 1000), PORT_WOULD_BLOCK);
+  socket = take_call(listener);
   CHECK_EQUAL(send(socket, "-ERR unknown command\r\n", 22, 0), 22);
   CHECK_EQUAL(connects(), PORT_UNREACHABLE);
   CHECK(wrap_failed_by(&wrap, NOT_TLS));
