@@ -4,7 +4,7 @@
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
-PACKAGES_FUZZ := clang libclang-rt-14-dev libmbedtls-dev libssl-dev
+PACKAGES_FUZZ := clang libclang-rt-dev libmbedtls-dev libssl-dev
 PACKAGES += libmbedtls-dev libssl-dev
 
 SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -include tests/asserts.h -fsanitize=address,undefined -fno-sanitize-recover=all

@@ -19,7 +19,7 @@ $(INTEROP_PROGRAMS):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
-	@sh tests/tools/need.sh openjdk-17-jdk-headless maven
+	@sh tests/tools/need.sh default-jdk-headless maven
 	mvn -q -B -Dstyle.color=never -f tests/interop/pom.xml -Dredisson.version=$* -Doutput=$(abspath $(BUILD))/interop/$* compile
 	@touch $@
 
