@@ -141,7 +141,7 @@ comma := ,
 # One suite in several files; its fixture is that of two others, too.
 ENGINE_TESTS := $(wildcard tests/unit/engine_*.c)
 $(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
-$(addprefix $(BUILD)/tests/unit/test_,credentials events keeper topology work): $(BUILD)/tests/unit/engine_fixture.o
+$(addprefix $(BUILD)/tests/unit/test_,credentials events keeper keys topology work): $(BUILD)/tests/unit/engine_fixture.o
 
 # It counts the calls between the library's files.
 $(BUILD)/tests/unit/test_work: override LDFLAGS += $(addprefix -Wl$(comma)--wrap=,fairlock_schedule_next fairlock_on_tick resp_write_raw)

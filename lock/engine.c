@@ -72,6 +72,7 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 {
   if (name == NULL || size == 0) return FAIRLOCK_INVALID;
   if (size > FAIRLOCK_NAME_MAX) return FAIRLOCK_TOO_LONG;
+  if (!fairlock_name_is_good(name, size)) return FAIRLOCK_INVALID;
   const struct fairlock_config *config = engine->config;
   size_t id = config->client_id != NULL ? strlen(config->client_id) : 0;
   if (config->receive_size < FAIRLOCK_RECEIVE_SIZE(size, id)) return FAIRLOCK_TOO_LONG;

@@ -717,15 +717,17 @@ void fairlock_engine_use_credentials(struct fairlock_engine *engine,
  * The cluster slot of the lock called name, 0 to 16383: CRC16 of the name, or of the part within
  * its first braces (Redis cluster specification). Locks whose slots are on one node can share a
  * client; names with the same part in braces have the same slot: "{line:4}door". A name with "{}",
- * or with a brace that is not closed, cannot be locked in a cluster: as with Redisson, its keys are
- * in different slots.
+ * with a brace that is not closed, or with a "}" alone, cannot be locked in a cluster: as with
+ * Redisson, its keys are in different slots.
  */
 unsigned fairlock_slot(const void *name, size_t size);
 
 /*
  * Makes handle a view of the lock called name, which stays the caller's and must stay valid. Any
- * bytes are allowed, NUL included; 1 to FAIRLOCK_NAME_MAX. A handle that is in an engine is taken out
- * before it is added again. Returns FAIRLOCK_OK, _INVALID or _TOO_LONG.
+ * bytes are allowed, NUL included; 1 to FAIRLOCK_NAME_MAX. A name is also a key: it must not be one
+ * that something else uses, such as another lock's notes ("fairlock:{x}"). A handle that is in an
+ * engine is taken out before it is added again. Returns FAIRLOCK_OK, _TOO_LONG, or _INVALID: the
+ * name is empty, or wholly in braces, as "{x}" is, which has the queue of "x": take "{x}:lock".
  */
 int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name,
                         size_t size);

@@ -193,8 +193,8 @@ void fairlock_use_credentials(struct fairlock_client *client,
 
 /*
  * Makes handle a view of the lock called name, a string, which stays the caller's.
- * fairlock_init_bytes() takes any bytes. Returns FAIRLOCK_OK, _INVALID (empty) or _TOO_LONG (does
- * not fit the receive buffer).
+ * fairlock_init_bytes() takes any bytes. Returns FAIRLOCK_OK, _INVALID (empty, or wholly in braces:
+ * see fairlock_engine_add()) or _TOO_LONG (does not fit the receive buffer).
  */
 int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const char *name);
 int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client, const void *name,

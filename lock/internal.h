@@ -352,6 +352,7 @@ uint32_t fairlock_ends_in(const struct fairlock *handle);
 void fairlock_write_text(struct resp_writer *writer, const char *text);
 void fairlock_write_number(struct resp_writer *writer, char before, int64_t number);
 void fairlock_write_command(struct resp_writer *writer, const char *name, int words);
+bool fairlock_name_is_good(const char *name, size_t size);
 void fairlock_write_queue(struct resp_writer *writer, const struct fairlock *handle);
 size_t fairlock_channel_size(const struct fairlock *handle);
 void fairlock_write_login(const struct fairlock_engine *engine, struct resp_writer *writer);

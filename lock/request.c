@@ -25,16 +25,27 @@ void fairlock_write_command(struct resp_writer *writer, const char *name, int wo
   fairlock_write_text(writer, name);
 }
 
+/* Where the name has its first brace from `at` on; its size if there is none. */
+static size_t find_brace(const char *name, size_t size, size_t at)
+{
+  while (at < size && name[at] != '{')
+    at++;
+  return at;
+}
+
 /*
  * Redisson puts braces around the name, so that all keys of a lock share a slot, unless the name
  * has a brace of its own.
  */
 static bool braced(const struct fairlock *handle)
 {
-  for (size_t i = 0; i < handle->name_size; i++) {
-    if (handle->name[i] == '{') return false;
-  }
-  return true;
+  return find_brace(handle->name, handle->name_size, 0) == handle->name_size;
+}
+
+/* "{x}" would have the queue and the notes of "x", but not its hash: two locks, and two holders. */
+bool fairlock_name_is_good(const char *name, size_t size)
+{
+  return name[0] != '{' || name[size - 1] != '}' || find_brace(name, size, 1) < size;
 }
 
 /* Writes the character and the number. */

@@ -246,13 +246,10 @@ static int read_about(struct list *list, struct candidate *candidate)
   return status == FAIRLOCK_OK ? read_exists(list, &candidate->plain, true) : status;
 }
 
-/*
- * The same keys may belong to a lock whose name is in braces, if its own key exists, and the braces
- * leave it short enough for a name.
- */
+/* The same keys may belong to a lock whose name is in braces, if these leave it short enough. */
 static bool may_be_in_braces(const struct candidate *candidate)
 {
-  return candidate->braced && !candidate->plain && candidate->size + 2 <= FAIRLOCK_NAME_MAX;
+  return candidate->braced && candidate->size + 2 <= FAIRLOCK_NAME_MAX;
 }
 
 /* Finds out which of the candidates exist. Returns a status. */
@@ -376,11 +373,10 @@ static bool concerns_lock(int status)
          status == FAIRLOCK_WRONG_SHARD || status == FAIRLOCK_PROTOCOL;
 }
 
-static void complain_lock(struct list *list, const char *name, size_t size, int status)
+static void complain_lock(struct list *list, const char *name, size_t size, int status,
+                          const char *error)
 {
-  char error[FAIRLOCK_ERROR_SIZE];
   char *shown = bytes_shown(name, size);
-  session_error(&list->session, status, error);
   char *words = session_words(error);
   complain("%s cannot be read: %s%s", shown, fairlock_status_text(status), words);
   free(words);
@@ -409,7 +405,9 @@ static bool show_lock(struct list *list, const char *name, size_t size)
   if (status == FAIRLOCK_OK) {
     if (inspection.held || inspection.waiter_count > 0) add_entry(list, name, size, &inspection);
   } else if (concerns_lock(status)) {
-    complain_lock(list, name, size, status);
+    char error[FAIRLOCK_ERROR_SIZE];
+    session_error(&list->session, status, error);
+    complain_lock(list, name, size, status, error);
   } else {
     list->status = session_complain(&list->session, status);
   }
@@ -417,25 +415,74 @@ static bool show_lock(struct list *list, const char *name, size_t size)
   return status == FAIRLOCK_OK || concerns_lock(status);
 }
 
-/*
- * "x" and "{x}" have the same notes and queue, and cannot both be used. The lock's key shows
- * which it is; without one it is "x".
- */
-static bool show(struct list *list, const struct candidate *candidate)
+/* Takes an answer's event: the holder's id, and then its hold count. */
+static void take_hold(struct inspection *inspection, const struct resp_event *event)
 {
-  /* its notes exist, too, and it is found by them */
-  if (candidate->queue && candidate->other) return true;
-  if (!candidate->queue && !candidate->other && !candidate->plain && !candidate->in_braces)
-    return true;
-  if (!candidate->in_braces) return show_lock(list, candidate->name, candidate->size);
+  if (event->type != RESP_BULK_STRING || event->depth != 1 || event->cut) return;
+  if (!inspection->held) {
+    inspection->holder.id = copied(event->data, event->size);
+    inspection->holder.id_size = event->size;
+    inspection->held = true;
+  } else if (inspection->hold_count == 0) {
+    (void)resp_parse_number(event->data, event->size, &inspection->hold_count);
+  }
+}
+
+/* The hold in the hash called name, without its queue. Returns a status of the query's. */
+static int read_hold(struct query *query, const char *name, size_t size,
+                     struct inspection *inspection)
+{
+  const struct word hold[] = {{"HGETALL", 7}, {name, size}};
+  const struct word left[] = {{"PTTL", 4}, {name, size}};
+  struct resp_event event;
+  int status = query_ask(query, hold, 2);
+  if (status == FAIRLOCK_OK) status = query_ask(query, left, 2);
+  int failed = FAIRLOCK_OK;
+  for (int answers = 0; answers < 2 && status == FAIRLOCK_OK;) {
+    status = query_event(query, &event);
+    if (status != FAIRLOCK_OK) break;
+    if (query_is_error(&event)) failed = query_refused(query, &event);
+    if (answers == 0) take_hold(inspection, &event);
+    else if (event.type == RESP_INTEGER) inspection->ttl_ms = event.integer;
+    if (event.last) answers++;
+  }
+  return status == FAIRLOCK_OK ? failed : status;
+}
+
+/*
+ * The lock "{x}" of Redisson's has the queue of "x", so a client of ours cannot take it, and the
+ * library does not read it. Who waits for it is listed with "x". Returns a status of the query's.
+ */
+static int show_in_braces(struct list *list, const struct candidate *candidate)
+{
+  struct inspection inspection = {.unheard_ms = -1, .ttl_ms = -1};
   size_t size = candidate->size + 2;
   char *name = grown(NULL, size);
   name[0] = '{';
   memcpy(name + 1, candidate->name, candidate->size);
   name[size - 1] = '}';
-  bool goes_on = show_lock(list, name, size);
+  int status = FAIRLOCK_OK;
+  if (is_wanted(list, name, size)) {
+    status = read_hold(&list->query, name, size, &inspection);
+    if (inspection.held) add_entry(list, name, size, &inspection);
+  }
+  if (status != FAIRLOCK_OK && concerns_lock(status)) {
+    complain_lock(list, name, size, status, list->query.error);
+    status = FAIRLOCK_OK;
+  }
+  inspection_clear(&inspection);
   free(name);
-  return goes_on;
+  return status;
+}
+
+/* Shows what the candidate's keys belong to. Returns whether to go on with this server. */
+static bool show(struct list *list, const struct candidate *candidate, int *status)
+{
+  /* its notes exist, too, and it is found by them */
+  if (candidate->queue && candidate->other) return true;
+  if (candidate->in_braces) *status = show_in_braces(list, candidate);
+  if (!candidate->queue && !candidate->other && !candidate->plain) return true;
+  return *status != FAIRLOCK_OK || show_lock(list, candidate->name, candidate->size);
 }
 
 /* Reads the locks of the page. Returns the query's status; list->status has that of the rest. */
@@ -446,7 +493,7 @@ static int show_page(struct list *list, bool *goes_on)
     size_t count = list->page_count - first < BATCH ? list->page_count - first : BATCH;
     status = look_at(list, &list->page[first], count);
     for (size_t i = 0; i < count && status == FAIRLOCK_OK && *goes_on; i++)
-      *goes_on = show(list, &list->page[first + i]);
+      *goes_on = show(list, &list->page[first + i], &status);
     if (!*goes_on) break;
   }
   for (size_t i = 0; i < list->page_count; i++)

@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "engine.h"
+#include "text.h"
 #include "url.h"
 
 const char common_help[] =
@@ -128,10 +129,37 @@ int misused(const struct command_line *line, const char *format, ...)
   return EXIT_USAGE;
 }
 
+/* The name begins with the prefix, and with a brace behind it is a key of another lock. */
+static bool is_other_key(const char *name, const char *prefix)
+{
+  size_t size = strlen(prefix);
+  return strncmp(name, prefix, size) == 0 && strchr(name + size, '{') != NULL;
+}
+
+/* The name has the keys of another lock, wholly or in part: says so. */
+static bool is_taken(const struct command_line *line, const char *name)
+{
+  static const char *const prefixes[] = {
+      "fairlock:", "redisson_lock_queue:", "redisson_lock_timeout:"};
+  char *shown = bytes_shown(name, strlen(name));
+  bool taken = name[0] == '{' && name[strlen(name) - 1] == '}' && strchr(name + 1, '{') == NULL;
+  if (taken)
+    misused(line,
+            "the NAME %s is wholly in braces, and shares the queue of the lock without them, "
+            "but not its holder: take %s:lock",
+            shown, shown);
+  for (size_t i = 0; !taken && i < sizeof prefixes / sizeof prefixes[0]; i++) {
+    taken = is_other_key(name, prefixes[i]);
+    if (taken) misused(line, "the NAME %s is a key in which another lock keeps its state", shown);
+  }
+  free(shown);
+  return taken;
+}
+
 bool good_name(const struct command_line *line, const char *name)
 {
   size_t size = strlen(name);
-  if (size > 0 && size <= FAIRLOCK_NAME_MAX) return true;
+  if (size > 0 && size <= FAIRLOCK_NAME_MAX) return !is_taken(line, name);
   if (size == 0) misused(line, "the NAME of a lock cannot be empty");
   else
     misused(line, "the NAME of a lock has at most %u bytes, this one has %zu", FAIRLOCK_NAME_MAX,

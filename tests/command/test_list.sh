@@ -89,12 +89,12 @@ test_of_others() {
 test_names() {
   nasty=$(printf 'new\nline \033[2J"\\\t')
   binary=$(printf 'bad \377\301 utf-8')
-  hold "$nasty" "$binary" 'Tür ✓' '{x}' 'y{x}z' 'a}b' "$(printf '%04096d' 7)"
+  hold "$nasty" "$binary" 'Tür ✓' '{x}{y}' 'y{x}z' 'a}b' "$(printf '%04096d' 7)"
   expect 0 "$fairlock" list
   same "$(wc -l <"$dir/out")" 7
   sed 's/:.*//' "$dir/out" | LC_ALL=C sort -c || fail "not sorted: $(cat "$dir/out")"
   ! grep -q "$(printf '\033')" "$dir/out" || fail "$(cat "$dir/out")"
-  for shown in 'new\x0aline \x1b[2J"\\\x09' 'bad \xff\xc1 utf-8' 'Tür ✓' '{x}' 'y{x}z' 'a}b' "$(printf '%04096d' 7)"; do
+  for shown in 'new\x0aline \x1b[2J"\\\x09' 'bad \xff\xc1 utf-8' 'Tür ✓' '{x}{y}' 'y{x}z' 'a}b' "$(printf '%04096d' 7)"; do
     grep -qF "$shown: held by " "$dir/out" || fail "no $shown: $(cat "$dir/out")"
   done
   expect 0 "$fairlock" list --json
@@ -156,6 +156,8 @@ class Lies(socketserver.StreamRequestHandler):
             elif word == b'TIME': reply = times.pop() if times else array(sys.argv[2].encode().split())
             elif word == b'SCAN': reply = b'*2\r\n$1\r\n0\r\n*1\r\n$12\r\nfairlock:{a}\r\n'
             elif word == b'EXISTS': reply = b':1\r\n'
+            elif word == b'HGETALL': reply = b'*0\r\n'
+            elif word == b'PTTL': reply = b':-2\r\n'
             elif word == b'EVALSHA': reply = b'*6\r\n:5000\r\n$1\r\n7\r\n:1\r\n:1\r\n:0\r\n$4\r\nme:1\r\n'
             else: continue
             self.wfile.write(reply)
@@ -192,6 +194,31 @@ test_nonsense() {
   printed 'm: broken; its holder could not be read'
   expect 0 "$fairlock" status m
   printed 'm: free'
+}
+
+# A lock of Redisson's whose name is wholly in braces has the queue of another: each is shown as what it is.
+test_wholly_in_braces() {
+  hold x
+  redis eval "redis.call('hset', '{x}', 'java:7', 2) redis.call('pexpire', '{x}', 60000)
+    redis.call('hset', '{free}', 'java:8', 1) redis.call('rpush', 'redisson_lock_queue:{free}', 'java:9')" 0 >"$dir/out"
+  expect 0 "$fairlock" list
+  same "$(sed 's/ for [0-9].*,/,/; s/held by [^j(]* (fairlock.*),/held by us,/' "$dir/out" | cut -c 1-60)" 'free: free, 1 waiting
+x: held by us, 0 waiting
+{free}: held by java:8 (redisson), 0 waiting
+{x}: held by java:7 (redisson), 0 waiting'
+  expect 0 "$fairlock" list --json '{x}'
+  same "$(jq -c '[.name, .kind, .holder, .hold_count, .token, .waiter_count]' "$dir/out")" '["{x}","redisson","java:7",2,null,0]'
+  [ "$(jq .ttl_ms "$dir/out")" -gt 1000 ] || fail "$(cat "$dir/out")"
+  for command in 'status {x}' 'watch {x}' 'break --yes {x}' 'run {x} -- true'; do
+    # shellcheck disable=SC2086
+    expect 64 "$fairlock" $command
+    said '{x} is wholly in braces, and shares the queue of the lock without them, but not its holder: take {x}:lock'
+  done
+  for key in fairlock redisson_lock_queue redisson_lock_timeout; do
+    expect 64 "$fairlock" run "$key:{x}" -- true
+    said "$key:{x} is a key in which another lock keeps its state"
+    expect 0 "$fairlock" run "$key:x" -- true
+  done
 }
 
 # A key that stands where a lock's in braces would, with a name longer than any lock's: no lock's, and no end.
@@ -250,4 +277,4 @@ test_urls() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests among_other_keys many json of_others names patterns unreadable lies_about_time nonsense too_long_in_braces rights urls
+run_tests among_other_keys many json of_others names wholly_in_braces patterns unreadable lies_about_time nonsense too_long_in_braces rights urls

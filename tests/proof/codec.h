@@ -48,4 +48,10 @@ size_t fairlock_channel_size(const struct fairlock *handle)
   return nondet_size();
 }
 
+bool fairlock_name_is_good(const char *name, size_t size)
+{
+  CHECK(name != NULL && size > 0 && size <= FAIRLOCK_NAME_MAX);
+  return nondet_bool();
+}
+
 #endif

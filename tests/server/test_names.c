@@ -121,7 +121,7 @@ static void test_names(void)
       NAME("door:{tag}"),
       NAME("{"),
       NAME("}"),
-      NAME("{}"),
+      NAME("{}{}"),
       NAME("a{b"),
       NAME("a}b{c}d"),
       NAME("with blanks and  more "),
@@ -177,6 +177,26 @@ static void test_longest_name(void)
   CHECK_EQUAL(fairlock_release(&second), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&first), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&second), FAIRLOCK_OK);
+  client_close(&one);
+}
+
+/*
+ * "{x}" would have the queue of "x", and another hash, so both could be held at once: no call takes
+ * it, and nothing is sent.
+ */
+static void test_wholly_in_braces(void)
+{
+  static struct client one;
+  struct fairlock handle;
+  begin();
+  client_prepare(&one, server.port);
+  client_start(&one);
+  CHECK_EQUAL(fairlock_init(&handle, &one.client, "{x}"), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_init_bytes(&handle, &one.client, "{\0}", 3), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_force_release(&one.client, "{x}", 3, 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_ask(&one.client, "{x}", 3, 0), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_inspect(&one.client, "{x}", 3, picture_report, NULL), FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_read_counters(&one.client).connects, 0);
   client_close(&one);
 }
 
@@ -314,6 +334,7 @@ const struct check_test check_tests[] = {
     {"names: of all kinds", test_names},
     {"names: from 1 to 512 bytes", test_long_names},
     {"names: the longest", test_longest_name},
+    {"names: wholly in braces", test_wholly_in_braces},
     {"names: too long for the buffer", test_too_long},
     {"names: the smallest buffers", test_buffers},
     {"names: client ids", test_client_ids},
