@@ -4,7 +4,7 @@
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317
 set -u
 . tests/support/verdicts.sh
-unset CI JOBS QUIET RUNNER TEST_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
+unset CI JOBS QUIET RETRY RUNNER TEST_TIMEOUT MAKEFLAGS MFLAGS MAKELEVEL
 
 # suite NAME LINE...: a program
 suite() {
@@ -18,6 +18,7 @@ suite bad 'echo ok one' 'echo not ok two'
 suite broken 'echo ok one' 'exit 3'
 suite empty :
 suite skips 'echo ok one' 'echo skip two'
+suite flaky "[ -e $folder/seen ] || { : >$folder/seen; echo '# why it failed'; echo not ok one; exit; }" 'echo ok one' 'echo ok two'
 
 # runs NAME STATUS LAST-LINE SUITE...
 runs() {
@@ -33,7 +34,19 @@ runs() {
 }
 runs "what is good passes" 0 '4 passed, 0 failed, 0 skipped' good good
 runs "a failed test fails" 1 '3 passed, 1 failed, 0 skipped' good bad
-verdict "run: its suite is named" grep -q "^failed in: $folder/bad.sh" "$folder/log"
+verdict "run: its suite is named, and was run again" grep -qx "failed twice: $folder/bad.sh" "$folder/log"
+runs "what passes alone has failed all the same" 1 '2 passed, 1 failed, 0 skipped' good flaky
+verdict "run: and is told from a fault" grep -qx "failed once, passed alone, a race or a deadline: $folder/flaky.sh" "$folder/log"
+rm "$folder/seen"
+RETRY=1
+export RETRY
+runs "with RETRY=1 it passes" 0 '4 passed, 0 failed, 0 skipped' good flaky
+verdict "run: and is named, with what it said" [ "$(grep -cx -e "failed once, passed alone, a race or a deadline: $folder/flaky.sh" \
+  -e '# why it failed' -e '\[alone\].*' "$folder/log")" -eq 3 ]
+runs "but a fault fails" 1 '3 passed, 1 failed, 0 skipped' good bad
+runs "where many fail, none is run again" 1 '6 passed, 6 failed, 0 skipped' bad bad bad bad bad bad
+verdict "run: and each is named" [ "$(grep -cx "failed: $folder/bad.sh" "$folder/log")" -eq 6 ]
+unset RETRY
 runs "an exit status fails" 1 '1 passed, 1 failed, 0 skipped' broken
 runs "a suite without a test fails" 1 '2 passed, 1 failed, 0 skipped' good empty
 runs "a skipped test passes" 0 '1 passed, 0 failed, 1 skipped' skips
@@ -47,7 +60,7 @@ runs "twelve of them" 0 '24 passed, 0 failed, 0 skipped' good good good good goo
 grep -o '^\[[0-9]*/12\] /' "$folder/log" | sort -u >"$folder/numbers"
 verdict "run: it says how far it is, with each number once" [ "$(wc -l <"$folder/numbers")" -eq 12 ]
 QUIET=1 sh tests/tools/run.sh "$folder/good.sh" "$folder/bad.sh" >"$folder/log" 2>&1
-verdict "run: QUIET shows what failed alone" [ "$(grep -c '^\[' "$folder/log")" -eq 1 ]
+verdict "run: QUIET shows what failed alone" [ "$(grep -c '^\[[0-9]' "$folder/log")" -eq 1 ]
 
 # lists TARGET: the programs that it runs, without what stands around their names
 lists() {
