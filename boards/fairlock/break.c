@@ -287,7 +287,7 @@ int break_command(int argc, char **argv)
   static struct breaking breaking;
   struct command_line line = {.command = "break", .usage = USAGE};
   int option;
-  while ((option = next_option(&line, argc, argv, ":w:", options, help)) != -1) {
+  while ((option = next_option(&line, argc, argv, ":hw:", options, help)) != -1) {
     if (!take_option(&breaking, &line, option)) return EXIT_USAGE;
   }
   if (optind == argc) return misused(&line, "the NAME of a lock is missing");

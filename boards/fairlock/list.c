@@ -734,7 +734,7 @@ int list_command(int argc, char **argv)
   struct command_line line = {.command = "list", .usage = USAGE};
   int option;
   list.metrics_locks = METRICS_LOCKS;
-  while ((option = next_option(&line, argc, argv, ":0", options, help)) != -1)
+  while ((option = next_option(&line, argc, argv, ":h0", options, help)) != -1)
     if (!take_option(&list, &line, option)) return EXIT_USAGE;
   if (optind + 1 < argc)
     return misused(&line, "one PATTERN at a time: '%s' is one too many (quote it)",

@@ -12,6 +12,7 @@
 #include "command.h"
 #include "engine.h"
 #include "options.h"
+#include "signals.h"
 #include "system.h"
 
 static const char help[] =
@@ -130,6 +131,7 @@ static void move_subcommand(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+  signals_outlive_limits();
   if (!system_fill_standard()) {
     complain("cannot open /dev/null: %s", strerror(errno));
     return EXIT_SYSTEM;

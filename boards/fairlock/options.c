@@ -34,7 +34,7 @@ const char common_help[] =
     "  --key FILE           its key. Default: $FAIRLOCK_KEY, in the same file\n"
     "  --sni NAME           TLS: the server's name. Default: $FAIRLOCK_SNI, the host's\n"
     "  --insecure           TLS: do not check the server's certificate\n"
-    "  --help               print this\n";
+    "  -h, --help           print this\n";
 
 static char *take_url(char *argument)
 {

@@ -11,8 +11,8 @@
 
 /* Values of the options that every subcommand has, for getopt_long(). */
 enum {
-  OPTION_HELP = 256,
-  OPTION_URL,
+  OPTION_HELP = 'h',
+  OPTION_URL = 256,
   OPTION_PASSWORD_FILE,
   OPTION_SENTINEL_USER,
   OPTION_SENTINEL_PASSWORD_FILE,

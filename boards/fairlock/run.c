@@ -75,8 +75,9 @@ static const char *const help[] = {
     "Waits in line for the lock NAME, runs COMMAND while it is held, and releases it.\n"
     "\n"
     "  -n, --nonblock       do not wait: fail if the lock is held, or others wait for it\n"
-    "  -w, --wait SECONDS   wait at most this long (fractions are allowed). Default: as long\n"
-    "                       as the server gives a useful answer once a minute\n"
+    "  -w, --wait SECONDS   wait for the lock for at most this long (fractions are allowed).\n"
+    "                       Default: as long as the server gives a useful answer once a minute\n"
+    "  --timeout SECONDS    the same. It does not limit COMMAND: see timeout(1) for that\n"
     "  -E, --conflict-exit-code N\n"
     "                       exit status when -n or -w ends the wait. Default: 1\n"
     "  -c, --command STRING run STRING with $SHELL -c, or /bin/sh\n"
@@ -317,7 +318,7 @@ static int parse(struct run *run, int argc, char **argv)
   run->lock.on_ask = SIGTERM;
   run->conflict_status = EXIT_CONFLICT;
   run->lost_status = EXIT_LOST;
-  while ((option = next_option(&given.line, argc, argv, "+:nw:E:c:xs", options, help)) != -1) {
+  while ((option = next_option(&given.line, argc, argv, "+:hnw:E:c:xs", options, help)) != -1) {
     if (!take_option(run, &given, option)) return EXIT_USAGE;
   }
   int status = take_arguments(run, &given, argc - optind, argv + optind);
@@ -342,6 +343,7 @@ static bool same_event(const struct keeper_event *a, const struct keeper_event *
  */
 static bool is_new_event(struct run *run, const struct keeper_event *event)
 {
+  if (event->event == FAIRLOCK_LOG_ASKED) return true; /* each time */
   if (event->event == FAIRLOCK_LOG_CONNECTED) {
     run->told_count = 0;
     return true;
@@ -371,6 +373,9 @@ static void tell_event(const struct run *run, const struct keeper_event *event)
     break;
   case FAIRLOCK_LOG_REDIRECTED:
     complain_of(event->at_ms, "%s: redirected%s", place, words);
+    break;
+  case FAIRLOCK_LOG_ASKED:
+    complain_of(event->at_ms, "%s: an operator asks for the hold with token%s", place, words + 1);
     break;
   default:
     complain_of(event->at_ms, "%s: refused%s", place, words);

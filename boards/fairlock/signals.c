@@ -23,6 +23,7 @@ static const int ignored[] = {SIGPIPE, SIGTTOU};
 
 static struct sigaction before[CAUGHT];
 static struct sigaction before_ignored[IGNORED];
+static struct sigaction before_limits;
 static sigset_t mask_before;
 static volatile sig_atomic_t continued;
 static int queue[2] = {-1, -1};
@@ -40,6 +41,14 @@ static void handle(int number)
 static bool prepare_descriptor(int descriptor)
 {
   return fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 && fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0;
+}
+
+void signals_outlive_limits(void)
+{
+  struct sigaction action = {0};
+  sigemptyset(&action.sa_mask);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, &before_limits);
 }
 
 int signals_catch(void)
@@ -82,6 +91,7 @@ void signals_restore(void)
     sigaction(caught[i], &before[i], NULL);
   for (size_t i = 0; i < IGNORED; i++)
     sigaction(ignored[i], &before_ignored[i], NULL);
+  sigaction(SIGXFSZ, &before_limits, NULL);
   sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 

@@ -6,6 +6,12 @@
 #include <stdbool.h>
 
 /*
+ * To be called first. From now on a write to a file that may not grow any more (ulimit -f) fails,
+ * and no longer ends us.
+ */
+void signals_outlive_limits(void);
+
+/*
  * From now on the signals that concern us are queued: SIGCHLD, SIGCONT, and those that are passed
  * on to the command. Returns a descriptor that is readable when there are any, or -1 with errno
  * set.

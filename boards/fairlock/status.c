@@ -130,7 +130,7 @@ int status_command(int argc, char **argv)
   static struct report report;
   struct command_line line = {.command = "status", .usage = USAGE};
   int option;
-  while ((option = next_option(&line, argc, argv, ":q", options, help)) != -1) {
+  while ((option = next_option(&line, argc, argv, ":hq", options, help)) != -1) {
     if (option != OPTION_JSON && option != 'q') return EXIT_USAGE;
     if (option == 'q') report.quiet = true;
     else report.json = true;

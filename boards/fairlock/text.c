@@ -35,13 +35,25 @@ static size_t decode(const unsigned char *bytes, size_t size, uint32_t *characte
   return length;
 }
 
-/* Control characters, and the marks that change the direction of writing, are not. */
+/*
+ * What is there without being seen, and would make two names look the same: control characters,
+ * line separators, those that change the direction of writing, and all others of Unicode's property
+ * Default_Ignorable_Code_Point, which have no shape and no width.
+ */
+static const struct {
+  uint32_t first, last;
+} unseen[] = {
+    {0x0000, 0x001f}, {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x061c, 0x061c},
+    {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
+    {0x2060, 0x206f}, {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+    {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
 static bool is_printable(uint32_t character)
 {
-  if (character < ' ' || (character >= 0x7f && character < 0xa0)) return false;
-  if (character >= 0x2028 && character <= 0x202e) return false;
-  return character != 0x200e && character != 0x200f &&
-         !(character >= 0x2066 && character <= 0x2069);
+  for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++)
+    if (character >= unseen[i].first && character <= unseen[i].last) return false;
+  return true;
 }
 
 char *printable(const void *bytes, size_t size)
@@ -80,6 +92,16 @@ char *bytes_shown(const void *bytes, size_t size)
   exit(EXIT_SYSTEM);
 }
 
+/* JSON has 16 bits for a character: two surrogates stand for one that needs more. */
+static void print_json_escape(FILE *to, uint32_t character)
+{
+  uint32_t beyond = character - 0x10000;
+  if (character < 0x10000) fprintf(to, "\\u%04x", (unsigned)character);
+  else
+    fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 | beyond >> 10),
+            (unsigned)(0xdc00 | (beyond & 0x3ff)));
+}
+
 /* Prints what goes between a string's quotes. Returns false if some bytes had to be replaced. */
 static bool print_json_text(FILE *to, const unsigned char *bytes, size_t size)
 {
@@ -94,7 +116,7 @@ static bool print_json_text(FILE *to, const unsigned char *bytes, size_t size)
     } else if (character == '"' || character == '\\') {
       fprintf(to, "\\%c", (int)character);
     } else if (!is_printable(character)) {
-      fprintf(to, "\\u%04x", (unsigned)character);
+      print_json_escape(to, character);
     } else {
       fwrite(bytes, 1, length, to);
     }

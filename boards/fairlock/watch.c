@@ -170,7 +170,7 @@ int watch_command(int argc, char **argv)
   struct command_line line = {.command = "watch", .usage = USAGE};
   int option;
   watch.interval_ms = INTERVAL_MS;
-  while ((option = next_option(&line, argc, argv, ":i:", options, help)) != -1) {
+  while ((option = next_option(&line, argc, argv, ":hi:", options, help)) != -1) {
     if (option != 'i' || !parse_seconds(&line, "-i", optarg, 10, 3600000, &watch.interval_ms))
       return EXIT_USAGE;
   }

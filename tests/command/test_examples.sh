@@ -56,6 +56,19 @@ test_sentinel() {
   said 'a user for the Sentinels but no password'
 }
 
+# What hangs has its time, which -w is not, and the lock is free then.
+test_hangs() {
+  with_fairlock
+  program nightly
+  echo 'exec sleep 60' >>"$dir/nightly"
+  example hangs
+  cd "$dir" || fail "no $dir"
+  sed -i 's/-w 600/-w 0.1/; s/3600/2/' hangs
+  expect 124 timeout 30 sh ./hangs
+  ran nightly
+  expect 0 "$fairlock" run -n nightly true
+}
+
 test_cron() {
   with_fairlock
   program nightly
@@ -219,4 +232,4 @@ test_make() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests shell sentinel cron script systemd stopped_service leader cronjob make
+run_tests shell sentinel hangs cron script systemd stopped_service leader cronjob make

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What fairlock run --metrics-file and fairlock list --metrics write, as a parser of Prometheus's own
 # reads it, and as JSON.
-# shellcheck source=tests/support/lib.sh disable=SC2016,SC2034,SC2046,SC2086,SC2154,SC1091,SC2317
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2034,SC2046,SC2086,SC2154,SC1091,SC2317,SC3045
 set -u
 . tests/support/lib.sh
 
@@ -140,6 +140,27 @@ test_no_file() {
     jq -e .name "$dir/m.json" >"$dir/out" || fail "half a file"
   done
   wait $runner
+}
+
+# Under a limit for the size of files: a message, nothing of the file, and the same status.
+test_limited_size() {
+  for words in "5 run --metrics-file $dir/m.prom a sh -c 'exit 5'" "71 list --metrics-file $dir/m.prom" "71 list --metrics"; do
+    (
+      ulimit -c 0
+      ulimit -f 1
+      eval "'$fairlock' ${words#* } >'$dir/small'"
+      echo "status $?"
+    ) 2>&1 | cat >"$dir/err"
+    said "status ${words%% *}"
+    said ': File too large'
+    same "$(find "$dir" -name 'm.prom*')" ''
+  done
+  # COMMAND has the limit, and what it does to who exceeds it
+  expect 153 sh -c 'ulimit -c 0; ulimit -f 1; exec "$0" run a head -c 3000 /dev/zero >"$1"' "$fairlock" "$dir/small"
+  # a job is not ended because --verbose has filled its log
+  head -c 2000 /dev/zero >"$dir/log"
+  expect 7 sh -c 'ulimit -c 0; ulimit -f 1; exec "$0" run --verbose a sh -c "exit 7" 2>>"$1"' "$fairlock" "$dir/log"
+  same "$(wc -c <"$dir/log")" 2000
 }
 
 # What is no file is not replaced by one: root would lose /dev/stdout, which is a link, or /dev/null.
@@ -298,4 +319,4 @@ test_list_cannot_be_written() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests of_a_server of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json names no_file no_regular_file
+run_tests of_a_server of_others many_locks names_in_a_list unreadable list_cannot_be_written text while_it_runs not_acquired json names no_file limited_size no_regular_file

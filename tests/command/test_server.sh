@@ -64,7 +64,7 @@ test_usage() {
 }
 
 test_help() {
-  for words in --help -h help 'help run' 'run --help' 'status --help' 'watch --help' 'list --help' 'break --help' 'help break'; do
+  for words in --help -h help 'help run' 'run -h' 'status -h' 'watch -h' 'list -h' 'break -h' 'run -n -h a' 'run --help' 'status --help' 'watch --help' 'list --help' 'break --help' 'help break'; do
     expect 0 "$fairlock" $words
     printed 'usage: fairlock'
     [ ! -s "$dir/err" ] || fail "messages: $(cat "$dir/err")"

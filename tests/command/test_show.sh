@@ -141,6 +141,27 @@ test_status_of_any_bytes() {
   printed 'x"\\\x09\x1b[2J\xffé\xe2\x80\xae\x7f (redisson'
 }
 
+# What has no width, and what changes the direction of writing, is shown as bytes: U+00AD, 034F, 061C, 115F, 180E, 200B,
+# 200C, 200D, 200E, 200F, 2028, 202A, 2060, 2064, 2066, 206F, 3164, FE0F, FEFF, FFF9, 1D173, E0041, E01EF.
+test_unseen_characters() {
+  for bytes in c2ad cd8f d89c e1859f e1a08e e2808b e2808c e2808d e2808e e2808f e280a8 e280aa e281a0 e281a4 e281a6 e281af \
+    e385a4 efb88f efbbbf efbfb9 f09d85b3 f3a08181 f3a087af; do
+    shown=$(echo $bytes | sed 's/../\\x&/g')
+    name=$(printf 'a%bb' "$(printf '\\0%o' $(echo $bytes | sed 's/../0x& /g'))")
+    redis hset "$name" me:1 1 >"$dir/out"
+    for words in status 'status --json' 'run --verbose -n'; do
+      "$fairlock" $words "$name" $([ "${words#run}" = "$words" ] || echo true) >"$dir/out" 2>&1
+      ! LC_ALL=C grep -q '[^ -~]' "$dir/out" || fail "$words, $shown: $(cat "$dir/out")"
+      [ "$words" = 'status --json' ] || printed "a${shown}b"
+    done
+    expect 0 "$fairlock" status --json "$name"
+    same "$(jq -r .name "$dir/out")" "$name"
+    same "$(json '.name_hex')" null
+  done
+  expect 0 "$fairlock" status 'é ✓ 日本 א ا' # and what is seen, as it is
+  printed 'é ✓ 日本 א ا: free'
+}
+
 test_names() {
   long=$(printf '%0512d' 7)
   longest=$(printf '%04096d' 7)
@@ -536,6 +557,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes names name_in_environment break break_named break_on_a_terminal break_ask \
+run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection

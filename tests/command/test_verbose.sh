@@ -106,6 +106,21 @@ test_seeds() {
   for seed in 1 234 4; do said "(127.0.0.1:$seed): not connected: the server cannot be reached"; done
 }
 
+# An operator's request is one, each time that it comes, and nothing that the server refuses.
+test_asked() {
+  run --verbose --on-ask ignore a sleep 60 2>"$dir/err.holder" &
+  holder=$!
+  eventually counts 1 'a is acquired' "$dir/err.holder"
+  for count in 1 2; do
+    expect 0 "$fairlock" break --ask a
+    eventually counts $count ': an operator asks for the hold with token ' "$dir/err.holder"
+    eventually counts $count 'a is asked for by an operator; sent nothing' "$dir/err.holder"
+  done
+  kill $holder
+  ends 143 $holder
+  ! grep -q refused "$dir/err.holder" || fail "$(cat "$dir/err.holder")"
+}
+
 # The server's text may be anything, and is printed as a terminal can show it.
 test_hostile_text() {
   port=$(draw_port 10000)
@@ -139,4 +154,4 @@ test_nobody_reads() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests run not_acquired times refused connections seeds hostile_text nobody_reads
+run_tests run not_acquired times refused asked connections seeds hostile_text nobody_reads
