@@ -8,9 +8,9 @@
  *   2. Fill in the functions. port.h is the contract; the comments here say where ports go wrong.
  *   3. Compile with -Iport -I<folder of your port_types.h>, and link exactly one of each function.
  *
- * Files that exist already can be linked instead: port/posix/threads.c needs nothing but pthreads,
- * port/posix/socket.c, with resolve.c, nothing but BSD sockets, poll() and getaddrinfo(), and so on,
- * file by file.
+ * Files that exist already can be linked instead, file by file: port/posix/threads.c, with process.c,
+ * needs nothing but pthreads, port/posix/socket.c, with resolve.c and process.c, nothing but BSD
+ * sockets, poll() and getaddrinfo(), and so on.
  *
  * A port must never call back into the client, hold a lock over a call that blocks, or guess: when
  * it does not know whether a byte was sent, the connection is PORT_CLOSED. The client sorts out

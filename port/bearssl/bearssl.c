@@ -212,6 +212,7 @@ static void take_over(struct port_bearssl *tls)
 {
   if (!port_mutex_forked(&tls->mutex)) return;
   tls->stage = DOWN;
+  port_mutex_destroy(&tls->mutex);
   port_mutex_init(&tls->mutex);
   port_event_init(&tls->pause);
 }

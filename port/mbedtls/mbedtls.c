@@ -528,6 +528,7 @@ static void take_over(struct port_mbedtls *tls)
   }
   tls->locked = false;
   tls->stage = DOWN; /* so that end() sends nothing */
+  port_mutex_destroy(&tls->mutex);
   port_mutex_init(&tls->mutex);
 }
 

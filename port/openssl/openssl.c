@@ -404,6 +404,7 @@ static void take_over(struct port_openssl *tls)
   tls->locked = false;
   tls->flushing = false;
   tls->broken = true; /* so that end() sends nothing */
+  port_mutex_destroy(&tls->mutex);
   port_mutex_init(&tls->mutex);
   end(tls);
 }

@@ -11,7 +11,7 @@
 struct port_mutex {
   pthread_mutex_t mutex;
 
-  /* the process that has made it: not a pid_t, because lwIP has another <sys/types.h> */
+  /* the note of the process that has made it; see process.h */
   long process;
 
   /* set events whose tasks are woken after the unlocking; guarded by the mutex */

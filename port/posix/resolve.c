@@ -19,6 +19,7 @@
 #include "resolve.h"
 
 #include "port_posix.h"
+#include "process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,12 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/types.h>
-#include <unistd.h>
 
-#ifdef PORT_POSIX_NO_THREADS
-#define getpid() 0
-#else
+#ifndef PORT_POSIX_NO_THREADS
 #include <pthread.h>
 #endif
 
@@ -54,8 +51,8 @@ struct port_posix_lookup {
   struct addrinfo *addresses;
   uint32_t answered_at;
 
-  /* that the thread is in */
-  pid_t process;
+  /* that the thread is in: a note */
+  long process;
 
   /* in text, behind the host */
   const char *service;
@@ -66,6 +63,7 @@ static void release(struct port_posix_lookup *lookup)
 {
   if (atomic_fetch_sub(&lookup->owners, 1) > 1) return;
   if (lookup->addresses != NULL) freeaddrinfo(lookup->addresses);
+  port_posix_forget_process(lookup->process);
   free(lookup);
 }
 
@@ -123,7 +121,7 @@ struct port_posix_lookup *port_posix_resolve(const char *host, const char *servi
   memset(lookup, 0, sizeof *lookup);
   atomic_init(&lookup->owners, 2);
   atomic_init(&lookup->answered, false);
-  lookup->process = getpid();
+  lookup->process = port_posix_note_process();
   memcpy(lookup->text, host, host_size);
   memcpy(lookup->text + host_size, service, service_size);
   lookup->service = lookup->text + host_size;
@@ -165,6 +163,6 @@ int port_posix_take_answer(struct port_posix_lookup *lookup, struct addrinfo **a
 /* In a forked process there is no thread that would ever be done with it. */
 void port_posix_give_up(struct port_posix_lookup *lookup)
 {
-  if (lookup->process != getpid()) atomic_store(&lookup->owners, 1);
+  if (port_posix_forked(lookup->process)) atomic_store(&lookup->owners, 1);
   release(lookup);
 }

@@ -13,6 +13,7 @@
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
 #include "port.h"
+#include "process.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -33,13 +34,13 @@ uintptr_t port_task_self(void)
 void port_mutex_init(struct port_mutex *mutex)
 {
   (void)pthread_mutex_init(&mutex->mutex, NULL);
-  mutex->process = getpid();
+  mutex->process = port_posix_note_process();
   mutex->to_wake = NULL;
 }
 
 bool port_mutex_forked(const struct port_mutex *mutex)
 {
-  return mutex->process != getpid();
+  return port_posix_forked(mutex->process);
 }
 
 void port_mutex_lock(struct port_mutex *mutex)
@@ -73,8 +74,12 @@ void port_mutex_unlock(struct port_mutex *mutex)
 
 void port_mutex_destroy(struct port_mutex *mutex)
 {
+  long process = mutex->process;
   /* in a forked process it may be locked for ever */
   if (!port_mutex_forked(mutex)) (void)pthread_mutex_destroy(&mutex->mutex);
+  /* first: another thread may fork() now, and the child must not forget it once more */
+  mutex->process = 0;
+  port_posix_forget_process(process);
 }
 
 void port_event_init(struct port_event *event)

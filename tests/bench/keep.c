@@ -151,7 +151,7 @@ void bench_keep(int port)
   }
   print_value("keep.bytes", (net_bytes(peer) - before) / (41.0 * count), "of a pair; aim 0");
   double calls = (system_calls("kept", port, 1100) - system_calls("kept", port, 100)) / 1000;
-  print_value("keep.syscalls", calls, "of a pair: getpid(), whether this process was forked");
+  print_value("keep.syscalls", calls, "of a pair; aim 0");
   print_row("keep.ns", &times, "of a pair; aim at most 300");
   print_row("keep.mutex", &ratio, "time of a pair over an uncontended mutex");
   close_keeper();

@@ -44,7 +44,7 @@ $(BUILD)/replay/fuzz_mbedtls: LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto
 FUZZ_TLS := $(patsubst %,$(BUILD)/replay/%.o,tests/bearssl/peer $(basename $(wildcard port/bearssl/*.c)))
 $(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: CPPFLAGS += -Iport/bearssl -Itests/bearssl
 $(FUZZ_TLS) $(BUILD)/replay/tests/fuzz/fuzz_bearssl.o: | bearssl-library
-$(BUILD)/replay/fuzz_bearssl: $(FUZZ_TLS) $(BUILD)/replay/port/posix/threads.o
+$(BUILD)/replay/fuzz_bearssl: $(FUZZ_TLS) $(BUILD)/replay/port/posix/threads.o $(BUILD)/replay/port/posix/process.o
 $(BUILD)/replay/fuzz_bearssl: LDLIBS += -lbearssl
 
 # The scripts, against a real server.

@@ -3,9 +3,15 @@
  * it back, and the parent notices nothing of it, whatever its other threads did at the moment of
  * the fork.
  */
+#define _GNU_SOURCE 1 /* unshare() */
+
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "harness.h"
 
@@ -19,6 +25,7 @@ static struct fairlock door;
 static struct answers {
   int wrong; /* calls that said something else than they have to */
   int line;  /* of the first of them */
+  bool unpermitted;
   bool done;
 } * answers;
 
@@ -138,6 +145,73 @@ static void test_holder(void)
   client_close(&client);
 }
 
+/*
+ * From here on, a child is process 1 of a new PID namespace. Those who are not root may make one in a
+ * namespace of users, where the system lets them.
+ */
+static bool separate(void)
+{
+  return unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0;
+}
+
+/* The exit status of such a child that calls run(); 0 is all right. */
+static int run_as_process_1(void (*run)(void))
+{
+  int status = -1;
+  if (!separate()) {
+    answers->unpermitted = true;
+    return 0;
+  }
+  pid_t pid = fork();
+  if (pid == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    run();
+    _exit(0);
+  }
+  return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+static void child_process_1(void)
+{
+  EXPECT(getpid() == 1);
+  child(false, &door);
+}
+
+/* A process 1 that holds, as the program of a container does. */
+static void holding_process_1(void)
+{
+  EXPECT(getpid() == 1);
+  client_open(&client, server.port);
+  EXPECT(fairlock_init(&door, &client.client, "door") == FAIRLOCK_OK);
+  EXPECT(fairlock_acquire(&door, 0, 60000) == FAIRLOCK_OK);
+  EXPECT(run_as_process_1(child_process_1) == 0);
+  EXPECT(fairlock_remaining_ms(&door) > 0);
+  EXPECT(fairlock_release(&door) == FAIRLOCK_OK);
+  EXPECT(fairlock_deinit(&door) == FAIRLOCK_OK);
+  client_close(&client);
+}
+
+static void make_process_1(int index, void *context)
+{
+  (void)index;
+  (void)context;
+  EXPECT(run_as_process_1(holding_process_1) == 0);
+}
+
+/* The child has the number of its parent. */
+static void test_namespaces(void)
+{
+  begin();
+  if (answers == NULL) answers = share(sizeof *answers);
+  memset(answers, 0, sizeof *answers);
+  pid_t pid = spawn(make_process_1, 0, NULL);
+  CHECK_EQUAL(reap(pid), 0);
+  slay(pid);
+  if (!CHECK_EQUAL(answers->wrong, 0)) CHECK_EQUAL(answers->line, 0);
+  if (answers->unpermitted) check_skip("a new PID namespace is not permitted");
+  else CHECK(answers->done);
+}
+
 /* A wait goes on in the parent. */
 static void test_waiter(void)
 {
@@ -252,6 +326,7 @@ static void test_while_connecting(void)
 
 const struct check_test check_tests[] = {
     {"fork: beside a hold", test_holder},
+    {"fork: as process 1 of a PID namespace", test_namespaces},
     {"fork: beside a wait", test_waiter},
     {"fork: beside threads", test_threads},
     {"fork: while another thread connects", test_while_connecting},
