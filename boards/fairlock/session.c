@@ -664,6 +664,9 @@ static const char *advice_unreachable(const struct session *session, const char 
       is_reason(reason, gai_strerror(EAI_FAIL)))
     return "The name cannot be resolved here: check it, and this machine's resolver (DNS, "
            "/etc/hosts).";
+  if (session->url.tls && strcmp(reason, mute) == 0) return "Is it stopped, or busy?";
+  if (session->url.tls && strcmp(reason, "the server closed TLS") == 0)
+    return "Is it being stopped, or does it end connections? See its log.";
   if (session->url.tls)
     return "Does that port speak TLS? If not, write redis instead of rediss in the URL.";
   if (strcmp(reason, mute) == 0)

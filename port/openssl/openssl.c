@@ -86,6 +86,7 @@ static int outcome(struct port_openssl *tls, int result)
   case SSL_ERROR_WANT_WRITE:
     return PORT_WOULD_BLOCK;
   case SSL_ERROR_ZERO_RETURN: /* the server closed TLS in good order */
+    tls->ended = true;
     return PORT_CLOSED;
   default:
     return fail(tls);
@@ -116,6 +117,7 @@ void port_openssl_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_S
   } else if (tls->error != 0) {
     from = reason(tls->error, words, sizeof words);
   }
+  if (tls->ended) from = "the server closed TLS";
   if (tls->mute) from = "the server does not answer in TLS";
   unlock(tls);
   /* cut, if need be */
@@ -383,6 +385,7 @@ static int reach(struct port_openssl *tls, uint32_t timeout_ms)
   tls->error = 0;
   tls->verify_error = X509_V_OK;
   tls->mute = false;
+  tls->ended = false;
   if (status == PORT_OK) status = begin(tls);
   unlock(tls);
   return status;

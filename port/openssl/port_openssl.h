@@ -113,6 +113,9 @@ struct port_openssl {
   /* the client gave up during the handshake, in which nothing was wrong */
   bool mute;
 
+  /* the server has closed the last connection, as TLS wants it */
+  bool ended;
+
   /* why TLS failed last: OpenSSL's error and X509_V_ERR; 0: TLS did not fail */
   unsigned long error;
   long verify_error;
@@ -143,8 +146,8 @@ const char *port_openssl_init(struct port_openssl *tls, const struct port_openss
 void port_openssl_deinit(struct port_openssl *tls);
 
 /*
- * Why TLS failed last, as OpenSSL says it, or "the server does not answer in TLS" when the client
- * gave up during the handshake; if it failed with old files because there are new ones that cannot be
+ * Why TLS failed last, as OpenSSL says it; "the server does not answer in TLS" when the client gave
+ * up during the handshake; "the server closed TLS" when it did so in good order. If it failed with old files because there are new ones that cannot be
  * used, the reason for that. "" when TLS did not fail, and in a forked process. May be called by any
  * task.
  */

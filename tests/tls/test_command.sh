@@ -64,6 +64,22 @@ test_commands() {
   done
 }
 
+# What the server has closed is not said to be silent.
+test_closed() {
+  stop_server
+  start_tls server
+  FAIRLOCK_CACERT=$certificates/ca.crt
+  export FAIRLOCK_CACERT
+  run --verbose a sleep 60 2>"$dir/err" &
+  holder=$!
+  eventually grep -q 'a is acquired' "$dir/err"
+  redis client kill type pubsub >"$dir/out"
+  eventually grep -q ': disconnected: ' "$dir/err"
+  said ': disconnected: the server cannot be reached: the server closed TLS'
+  kill $holder
+  ends 143 $holder
+}
+
 # untrusted WORDS OPTION...: every subcommand says so, and ends
 untrusted() {
   words=$1
@@ -297,4 +313,4 @@ listened() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests commands trust certificate_of_ours rotation misuse key_for_devices sentinel cluster install
+run_tests commands closed trust certificate_of_ours rotation misuse key_for_devices sentinel cluster install
