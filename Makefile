@@ -194,7 +194,7 @@ TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture
 LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(BUILD)/tests/server/test_far $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
-  $(LIBRARY_TEST) $(CXX_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(ZEPHYR_TESTS) tests/command/test_plain.sh
+  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(ZEPHYR_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 $(if $(filter-out $(SUITES),$(ONLY_ALL)),$(error no suites: $(filter-out $(SUITES),$(ONLY_ALL))))
 

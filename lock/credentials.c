@@ -146,7 +146,7 @@ void fairlock_engine_use_credentials(struct fairlock_engine *engine,
   if (engine->credentials != NULL) fairlock_schedule_remove(&engine->credentials->handle);
   memset(handle, 0, sizeof *handle);
   handle->engine = engine;
-  fairlock_schedule_insert(handle, engine->now + FAR);
+  fairlock_schedule_insert(handle, engine->now + HORIZON_MS);
   credentials->authentication = &authentication;
   credentials->refused[false] = false;
   credentials->refused[true] = false;

@@ -81,7 +81,7 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
   handle->name = name;
   handle->name_size = (uint16_t)size;
   handle->number = ++engine->last_number;
-  fairlock_schedule_insert(handle, engine->now + FAR);
+  fairlock_schedule_insert(handle, engine->now + HORIZON_MS);
   return FAIRLOCK_OK;
 }
 
@@ -406,7 +406,7 @@ uint32_t fairlock_judged_at(const struct fairlock_engine *engine)
 static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
   const struct fairlock *oldest = fairlock_pipeline_oldest(engine);
-  uint32_t limit = engine->now + FAR;
+  uint32_t limit = engine->now + HORIZON_MS;
   if (engine->stage == CLOSED) {
     bool pausing = engine->now - engine->stage_began < engine->backoff_ms;
     return pausing ? engine->stage_began + engine->backoff_ms : limit;
@@ -445,7 +445,7 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   engine->now = now;
   if (engine->drained_at != now && due(now, engine->next + OVERSLEPT_MS)) engine->overslept = true;
   /* the caller has been away for longer than the schedule is good for */
-  if (engine->next + FAR - now - 1 >= 2 * FAR) fairlock_reschedule_all(engine);
+  if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_reschedule_all(engine);
   uint32_t limit = connection_limit(engine);
   bool dead = engine->stage != CLOSED && reached(fairlock_judged_at(engine), limit);
   if (dead) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
@@ -455,11 +455,11 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
     bool moved = is_due && fairlock_on_tick(handle);
     handle = moved ? engine->first : fairlock_schedule_next(handle, is_due);
   }
-  engine->next = dead ? now + FAR : next_due(engine);
+  engine->next = dead ? now + HORIZON_MS : next_due(engine);
 }
 
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now)
 {
   uint32_t wait = next_due(engine) - now;
-  return engine->broken || wait > FAR ? 0 : wait;
+  return engine->broken || wait > HORIZON_MS ? 0 : wait;
 }

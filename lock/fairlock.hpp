@@ -99,7 +99,7 @@ class client
 public:
   /* fairlock_client_init(): status() says what came of it. Both stay the caller's. */
   client(const fairlock_config &config, port_transport &transport) noexcept
-      : status_(fairlock_client_init(&client_, &config, &transport))
+      : client_(), status_(fairlock_client_init(&client_, &config, &transport))
   {
   }
 
@@ -277,7 +277,7 @@ public:
 
 private:
   mutex(fairlock_client *of, int usable, const char *name, std::chrono::milliseconds lease) noexcept
-      : client_(of), lease_ms_(to_ms(lease)),
+      : handle_(), client_(of), lease_ms_(to_ms(lease)),
         unusable_(usable != FAIRLOCK_OK ? usable : fairlock_init(&handle_, of, name)),
         status_(unusable_)
   {

@@ -107,7 +107,7 @@ static void become_free(struct fairlock *handle, int result)
   /* a late leave must not end the next wait */
   fairlock_pipeline_keep_kinds(handle, KIND_LEAVE);
   handle->in_doubt &= KIND_LEAVE;
-  handle->flags &= removed ? 0 : SUBSCRIBED | SUBSCRIBING;
+  handle->flags = (uint8_t)(handle->flags & (removed ? 0 : SUBSCRIBED | SUBSCRIBING));
   finish(handle, removed ? FAIRLOCK_OK : result);
 }
 
@@ -287,7 +287,7 @@ static uint32_t patience_ends(const struct fairlock *handle)
   const struct fairlock_engine *engine = handle->engine;
   uint32_t patience = engine->offline_ms;
   if (handle->phase == TRYING) patience = engine->connect_ms + engine->response_ms;
-  if (!pending(handle) || patience == FAIRLOCK_FOREVER) return engine->now + FAR;
+  if (!pending(handle) || patience == FAIRLOCK_FOREVER) return engine->now + HORIZON_MS;
   patience += 4 * engine->round_trip_ms;
   if (patience > FAIRLOCK_DURATION_MAX_MS) patience = FAIRLOCK_DURATION_MAX_MS;
   return silent_since(handle) + patience;
@@ -319,7 +319,7 @@ static uint32_t sooner(const struct fairlock_engine *engine, uint32_t in_ms, uin
 uint32_t fairlock_ends_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  uint32_t in_ms = sooner(engine, FAR, patience_ends(handle));
+  uint32_t in_ms = sooner(engine, HORIZON_MS, patience_ends(handle));
   if (limited(handle))
     in_ms = over(handle, engine->now) ? 0 : sooner(engine, in_ms, handle->ends_at);
   if (engine->stage == UP && handle->in_doubt != 0 && !ending(handle))
@@ -799,7 +799,8 @@ void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint3
 void fairlock_on_broken(struct fairlock *handle)
 {
   uint8_t kinds = fairlock_in_flight(handle);
-  handle->in_doubt |= kinds & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE);
+  handle->in_doubt =
+      (uint8_t)(handle->in_doubt | (kinds & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE)));
   handle->answered_at = silent_since(handle);
   fairlock_pipeline_forget(handle);
   fairlock_pipeline_keep_kinds(handle, 0);

@@ -41,7 +41,7 @@
  * When nothing is due, the caller comes back after this time. Kept short on purpose: a time that
  * seems to lie further ahead has passed, so even a tick that comes weeks late is seen to be late.
  */
-#define FAR (FAIRLOCK_DURATION_MAX_MS / 16)
+#define HORIZON_MS (FAIRLOCK_DURATION_MAX_MS / 16)
 
 static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
 {

@@ -213,7 +213,8 @@ static void end_arming(struct fairlock_engine *engine, bool armed)
 {
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
-    if (handle->keep & ARMING) handle->keep ^= armed ? ARMING | ARMED : ARMING;
+    if (handle->keep & ARMING)
+      handle->keep = (uint8_t)(handle->keep ^ (armed ? ARMING | ARMED : ARMING));
   }
   engine->topology->keep->arming = false;
 }

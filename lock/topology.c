@@ -421,7 +421,7 @@ unsigned fairlock_slot(const void *name, size_t size)
   }
   for (; begin < end; begin++) {
     crc ^= (unsigned)text[begin] << 8;
-    for (int bit = 0; bit < 8; bit++)
+    for (int shift = 0; shift < 8; shift++)
       crc = crc & 0x8000U ? crc << 1 ^ 0x1021U : crc << 1;
     crc &= 0xffffU;
   }

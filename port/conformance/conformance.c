@@ -46,7 +46,7 @@ static void note(const char *what)
   broken = true;
 }
 
-static bool expect(bool condition, const char *what)
+static bool require(bool condition, const char *what)
 {
   if (!condition) note(what);
   return condition;
@@ -79,9 +79,9 @@ static int try_connect(uint32_t timeout_ms)
 {
   uint32_t began = port_clock_ms();
   int status = port->transport->connect(port->transport->context, timeout_ms);
-  expect(since(began) <= timeout_ms + SLACK_MS, "connect() took much longer than asked");
-  expect(status == PORT_OK || (status <= PORT_WOULD_BLOCK && status >= PORT_UNTRUSTED),
-         "connect() returned what is no status");
+  require(since(began) <= timeout_ms + SLACK_MS, "connect() took much longer than asked");
+  require(status == PORT_OK || (status <= PORT_WOULD_BLOCK && status >= PORT_UNTRUSTED),
+          "connect() returned what is no status");
   return status;
 }
 
@@ -89,9 +89,9 @@ static int try_send(const void *bytes, size_t size)
 {
   uint32_t began = port_clock_ms();
   int sent = port->transport->send(port->transport->context, bytes, size);
-  expect(since(began) <= SLACK_MS, "send() blocked");
-  expect(sent != 0, "send() returned 0");
-  expect(sent <= (int)size && sent >= PORT_CLOSED, "send() returned what is no status");
+  require(since(began) <= SLACK_MS, "send() blocked");
+  require(sent != 0, "send() returned 0");
+  require(sent <= (int)size && sent >= PORT_CLOSED, "send() returned what is no status");
   return sent;
 }
 
@@ -99,10 +99,10 @@ static int try_recv(void *bytes, size_t size, uint32_t timeout_ms)
 {
   uint32_t began = port_clock_ms();
   int got = port->transport->recv(port->transport->context, bytes, size, timeout_ms);
-  expect(since(began) <= timeout_ms + SLACK_MS, "recv() took much longer than asked");
-  expect(got != 0, "recv() returned 0");
-  expect(got <= (int)size && got >= PORT_UNTRUSTED && got != PORT_UNREACHABLE,
-         "recv() returned what is no status");
+  require(since(began) <= timeout_ms + SLACK_MS, "recv() took much longer than asked");
+  require(got != 0, "recv() returned 0");
+  require(got <= (int)size && got >= PORT_UNTRUSTED && got != PORT_UNREACHABLE,
+          "recv() returned what is no status");
   return got;
 }
 
@@ -184,7 +184,7 @@ static bool call(char letter, uint32_t number, uint32_t ms)
 static bool peer_agrees(void)
 {
   uint8_t answer = 0;
-  return expect(receive(&answer, 1) == 1 && answer == 'k', "the peer does not answer");
+  return require(receive(&answer, 1) == 1 && answer == 'k', "the peer does not answer");
 }
 
 /* The peer's time. */
@@ -192,7 +192,7 @@ static bool ask_time(uint32_t after_ms, uint32_t *time)
 {
   uint8_t digits[TIME_SIZE];
   if (!command('T', 0, after_ms)) return false;
-  if (!expect(receive(digits, TIME_SIZE) == TIME_SIZE, "the peer does not say the time"))
+  if (!require(receive(digits, TIME_SIZE) == TIME_SIZE, "the peer does not say the time"))
     return false;
   *time = 0;
   for (int i = 0; i < TIME_SIZE; i++)
@@ -218,7 +218,7 @@ static void clock_never_goes_back(void)
   uint32_t last = began;
   while (last - began < 300 && !broken) {
     uint32_t now = port_clock_ms();
-    expect(now - last < UINT32_MAX / 2, "it went back");
+    require(now - last < UINT32_MAX / 2, "it went back");
     last = now;
   }
 }
@@ -243,8 +243,8 @@ static void clock_keeps_time(void)
   answered[1] = port_clock_ms();
   uint32_t passed = last - first;
   uint32_t leeway = passed / 100 + 2;
-  expect(answered[1] - asked[0] + leeway >= passed, "it is slow, or stands still in a wait");
-  expect(asked[1] - answered[0] <= passed + leeway, "it is fast");
+  require(answered[1] - asked[0] + leeway >= passed, "it is slow, or stands still in a wait");
+  require(asked[1] - answered[0] <= passed + leeway, "it is fast");
 }
 
 /* connect() and close() */
@@ -271,9 +271,9 @@ static void connect_is_refused(void)
   do {
     status = try_connect(200);
   } while (status == PORT_WOULD_BLOCK && since(began) < 2500);
-  expect(status != PORT_OK, "PORT_OK where nobody listens");
-  expect(status == PORT_OK || status == PORT_UNREACHABLE || status == PORT_CLOSED,
-         "no PORT_UNREACHABLE where nobody listens");
+  require(status != PORT_OK, "PORT_OK where nobody listens");
+  require(status == PORT_OK || status == PORT_UNREACHABLE || status == PORT_CLOSED,
+          "no PORT_UNREACHABLE where nobody listens");
   hang_up();
   (void)call_peer();
 }
@@ -285,7 +285,7 @@ static void connect_keeps_to_its_time(void)
   hang_up();
   uint32_t began = port_clock_ms();
   for (uint32_t i = 0; since(began) < 600 && !broken; i++)
-    expect(try_connect(i % 2 * 100) != PORT_OK, "PORT_OK where nobody answers");
+    require(try_connect(i % 2 * 100) != PORT_OK, "PORT_OK where nobody answers");
   hang_up();
   (void)call_peer();
 }
@@ -304,12 +304,12 @@ static void close_leaves_nothing(void)
   static const char fresh[] = {'n', 'e', 'w', '!'};
   for (int i = 0; i < 3 && !broken; i++) {
     if (!call('D', 300, 0)) return;
-    expect(receive(data, 1) == 1, "the peer does not send");
+    require(receive(data, 1) == 1, "the peer does not send");
     pass(100);
     hang_up();
     if (!call('E', 0, 0) || !send_all(fresh, sizeof fresh)) return;
-    expect(receive(data, sizeof fresh) == sizeof fresh && memcmp(data, fresh, sizeof fresh) == 0,
-           "something of the old connection came out of the next");
+    require(receive(data, sizeof fresh) == sizeof fresh && memcmp(data, fresh, sizeof fresh) == 0,
+            "something of the old connection came out of the next");
     hang_up();
   }
 }
@@ -324,10 +324,10 @@ static void bytes_arrive(void)
     for (size_t i = 0; i < size; i++)
       data[i] = (uint8_t)value++;
     if (!send_all(data, size)) return;
-    expect(receive(echoed, size) == size, "not all of an echo came");
-    expect(broken || memcmp(data, echoed, size) == 0, "an echo is not what was sent");
+    require(receive(echoed, size) == size, "not all of an echo came");
+    require(broken || memcmp(data, echoed, size) == 0, "an echo is not what was sent");
   }
-  expect(broken || value > 256, "not every byte was tried");
+  require(broken || value > 256, "not every byte was tried");
 }
 
 /* The bytes come one by one: a recv() that collects gets some of them together. */
@@ -340,11 +340,11 @@ static void recv_returns_with_the_first_byte(void)
   while (got < 5 && since(began) < SOON_MS && !broken) {
     int some = try_recv(data, sizeof data, PORT_WAIT_MAX_MS);
     if (some > 0) got += some;
-    else if (!expect(some == PORT_WOULD_BLOCK, "the connection was closed")) break;
+    else if (!require(some == PORT_WOULD_BLOCK, "the connection was closed")) break;
     alone += some == 1;
   }
-  expect(got == 5, "not all bytes came");
-  expect(alone >= 2, "recv() waits for more when it has something");
+  require(got == 5, "not all bytes came");
+  require(alone >= 2, "recv() waits for more when it has something");
 }
 
 static void recv_waits(void)
@@ -352,12 +352,12 @@ static void recv_waits(void)
   uint32_t rounds = 0;
   uint32_t time;
   if (!call_peer() || !ask_time(0, &time)) return;
-  expect(try_recv(data, sizeof data, 0) == PORT_WOULD_BLOCK, "nothing came, and recv() says else");
+  require(try_recv(data, sizeof data, 0) == PORT_WOULD_BLOCK, "nothing came, and recv() says else");
   uint32_t began = port_clock_ms();
   for (; since(began) < 300 && !broken; rounds++)
-    expect(try_recv(data, sizeof data, 50) == PORT_WOULD_BLOCK,
-           "nothing came, and recv() says else");
-  expect(rounds <= 300, "recv() returns at once instead of waiting");
+    require(try_recv(data, sizeof data, 50) == PORT_WOULD_BLOCK,
+            "nothing came, and recv() says else");
+  require(rounds <= 300, "recv() returns at once instead of waiting");
 }
 
 /* Sends the pattern from *total on until the port is full. False: it never is, or fails. */
@@ -368,7 +368,7 @@ static bool fill(uint32_t *total)
       data[i] = (uint8_t)((*total + i) % PATTERN);
     int sent = try_send(data, sizeof data);
     if (sent == PORT_WOULD_BLOCK) return true;
-    if (!expect(sent > 0, "the connection was closed")) return false;
+    if (!require(sent > 0, "the connection was closed")) return false;
     *total += (uint32_t)sent;
   }
   return false;
@@ -387,13 +387,13 @@ static void wait_for_room(uint32_t *total)
   while (full && !told && since(began) < SOON_MS && !broken) {
     uint32_t before = *total;
     uint32_t now = port_clock_ms();
-    expect(try_recv(echoed, 1, 500) == PORT_WOULD_BLOCK, "nothing came, and recv() says else");
+    require(try_recv(echoed, 1, 500) == PORT_WOULD_BLOCK, "nothing came, and recv() says else");
     bool early = since(now) < 500;
     full = fill(total);
     told = early && *total > before;
   }
-  expect(*total > filled, "the peer reads, and there is no room");
-  expect(told, "recv() does not return when there is room again");
+  require(*total > filled, "the peer reads, and there is no room");
+  require(told, "recv() does not return when there is room again");
 }
 
 static void send_does_not_block(void)
@@ -401,10 +401,10 @@ static void send_does_not_block(void)
   static const uint8_t mark = MARK;
   uint32_t total = 0;
   if (!call('L', 0, 3000)) return;
-  if (expect(fill(&total), "the way to the peer is never full")) wait_for_room(&total);
+  if (require(fill(&total), "the way to the peer is never full")) wait_for_room(&total);
   if (broken || !send_all(&mark, 1)) return;
   uint8_t answer = 0;
-  expect(receive(&answer, 1) == 1 && answer == 'k', "not all that send() took arrived");
+  require(receive(&answer, 1) == 1 && answer == 'k', "not all that send() took arrived");
 }
 
 /* The bytes may come together with the end of the connection, or in pieces. */
@@ -420,10 +420,10 @@ static void last_byte_comes_before_the_end(void)
     do {
       got = try_recv(data, 64, 200);
       for (int j = 0; j < got; j++)
-        expect(data[j] == total++ % PATTERN, "what came is not what was sent");
+        require(data[j] == total++ % PATTERN, "what came is not what was sent");
     } while ((got > 0 || got == PORT_WOULD_BLOCK) && since(began) < SOON_MS && !broken);
-    expect(got == PORT_CLOSED, "no PORT_CLOSED when the peer has closed");
-    expect(total == sizes[i], "PORT_CLOSED before the last byte");
+    require(got == PORT_CLOSED, "no PORT_CLOSED when the peer has closed");
+    require(total == sizes[i], "PORT_CLOSED before the last byte");
     hang_up();
   }
 }
@@ -435,7 +435,7 @@ static void reset_is_noticed(void)
   uint32_t began = port_clock_ms();
   while (got == PORT_WOULD_BLOCK && since(began) < SOON_MS && !broken)
     got = try_recv(data, sizeof data, 200);
-  expect(got == PORT_CLOSED, "no PORT_CLOSED when the peer has reset the connection");
+  require(got == PORT_CLOSED, "no PORT_CLOSED when the peer has reset the connection");
   hang_up();
   (void)call_peer();
 }
@@ -472,7 +472,7 @@ static void prepare(void (*run)(void))
 
 static bool start(void)
 {
-  return expect(port->start(second_task, NULL), "there is no second task");
+  return require(port->start(second_task, NULL), "there is no second task");
 }
 
 /* Waits for the end of the second task. If it does not end, what it uses is not destroyed. */
@@ -486,7 +486,7 @@ static void join(void)
     done = shared.done;
     port_mutex_unlock(&shared.mutex);
   }
-  if (!expect(done, "the second task does not end")) return;
+  if (!require(done, "the second task does not end")) return;
   port_event_destroy(&shared.event);
   port_mutex_destroy(&shared.mutex);
 }
@@ -499,14 +499,14 @@ static void tell_task(void)
 static void task_has_a_name(void)
 {
   uintptr_t self = port_task_self();
-  expect(self != 0, "it is 0");
-  expect(self == port_task_self(), "it changes");
+  require(self != 0, "it is 0");
+  require(self == port_task_self(), "it changes");
   if (port->start == NULL) return;
   prepare(tell_task);
   if (!start()) return;
   join();
-  expect(shared.task != 0, "it is 0");
-  expect(shared.task != self, "two tasks have the same");
+  require(shared.task != 0, "it is 0");
+  require(shared.task != self, "two tasks have the same");
 }
 
 /* Stays inside long enough for the other task to find it there, however tasks are switched. */
@@ -531,7 +531,7 @@ static void mutex_shuts_out(void)
   if (!start()) return;
   enter_often();
   join();
-  expect(!shared.clash, "two tasks were inside");
+  require(!shared.clash, "two tasks were inside");
 }
 
 /* Waits until the event is set. Returns how long that took. */
@@ -560,8 +560,8 @@ static void event_wakes(void)
   if (!start()) return;
   uint32_t took = wait_until_set();
   join();
-  expect(shared.set, "the mutex is not free while a task waits");
-  expect(took < SOON_MS / 2, "setting it wakes nobody");
+  require(shared.set, "the mutex is not free while a task waits");
+  require(took < SOON_MS / 2, "setting it wakes nobody");
 }
 
 static void event_is_not_lost(void)
@@ -571,7 +571,7 @@ static void event_is_not_lost(void)
   port_event_set(&shared.event);
   uint32_t began = port_clock_ms();
   port_event_wait(&shared.event, &shared.mutex, SOON_MS / 2);
-  expect(since(began) < SOON_MS / 4, "set before the wait, it is lost");
+  require(since(began) < SOON_MS / 4, "set before the wait, it is lost");
   port_mutex_unlock(&shared.mutex);
   port_event_destroy(&shared.event);
   port_mutex_destroy(&shared.mutex);
@@ -589,9 +589,9 @@ static void event_waits(void)
   for (; since(began) < 300 && !broken; rounds++) {
     uint32_t now = port_clock_ms();
     port_event_wait(&event, &mutex, 50);
-    expect(since(now) <= 50 + SLACK_MS, "it took much longer than asked");
+    require(since(now) <= 50 + SLACK_MS, "it took much longer than asked");
   }
-  expect(rounds <= 600, "it returns at once instead of waiting");
+  require(rounds <= 600, "it returns at once instead of waiting");
   port_mutex_unlock(&mutex);
   port_event_destroy(&event);
   port_mutex_destroy(&mutex);
@@ -624,7 +624,7 @@ static void send_goes_beside_recv(void)
     (void)try_recv(data, sizeof data, PORT_WAIT_MAX_MS);
   shared.inside = false;
   join();
-  expect(shared.took_ms < 300, "send() waits for the end of recv()");
+  require(shared.took_ms < 300, "send() waits for the end of recv()");
 }
 
 /* The rules */

@@ -6,7 +6,15 @@
 
 #include "port_lwip.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* For port_lwip_init(). */
 extern const struct port_lwip_hooks port_freertos_hooks;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

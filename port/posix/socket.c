@@ -99,7 +99,16 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 static bool may_retry(int error)
 {
-  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+  switch (error) {
+  case EAGAIN:
+#if EWOULDBLOCK != EAGAIN
+  case EWOULDBLOCK:
+#endif
+  case EINTR:
+    return true;
+  default:
+    return false;
+  }
 }
 
 /*

@@ -10,7 +10,9 @@
 
 #include "port.h"
 
-#include <stdatomic.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* A transport over a socket. */
 struct port_sockets {
@@ -30,8 +32,8 @@ struct port_sockets {
   uint16_t port;
   bool connected;
 
-  /* why the last send() would have blocked, if it would */
-  atomic_int send_lacks;
+  /* why the last send() would have blocked. Two tasks share it: touched only atomically */
+  int send_lacks;
 
   /* -1: none */
   int socket;
@@ -51,5 +53,9 @@ void port_sockets_init(struct port_sockets *sockets, uint32_t address, uint16_t 
  * it finds are tried in turn, one with each attempt.
  */
 void port_sockets_host(struct port_sockets *sockets, const char *host, uint16_t port);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <unistd.h>
 #ifdef ESP_PLATFORM
 #include <sys/poll.h>
@@ -35,6 +36,14 @@ enum { LACKS_NOTHING, LACKS_ROOM, LACKS_MEMORY };
 
 /* A piece that is not made smaller when the stack lacks memory. */
 #define SMALLEST 64U
+
+_Static_assert(sizeof(atomic_int) == sizeof(int), "there is no room for the atomic");
+
+/* port_sockets.h has to compile as C99 and C++, so it cannot say _Atomic. */
+static atomic_int *send_lacks(struct port_sockets *sockets)
+{
+  return (atomic_int *)&sockets->send_lacks;
+}
 
 static uint32_t shorter(uint32_t timeout_ms)
 {
@@ -73,7 +82,7 @@ static void shut(struct port_sockets *sockets)
   if (sockets->socket >= 0) (void)close(sockets->socket);
   sockets->socket = -1;
   sockets->connected = false;
-  atomic_store(&sockets->send_lacks, LACKS_NOTHING);
+  atomic_store(send_lacks(sockets), LACKS_NOTHING);
 }
 
 /* Begins to connect. False: even that failed. */
@@ -133,7 +142,16 @@ static bool lacks_memory(int error)
 
 static bool may_retry(int error)
 {
-  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+  switch (error) {
+  case EAGAIN:
+#if EWOULDBLOCK != EAGAIN
+  case EWOULDBLOCK:
+#endif
+  case EINTR:
+    return true;
+  default:
+    return false;
+  }
 }
 
 /*
@@ -153,7 +171,7 @@ static int sockets_send(void *context, const void *data, size_t size)
   int lacks = LACKS_NOTHING;
   if (sent < 0 && may_retry(errno)) lacks = LACKS_ROOM;
   if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
-  atomic_store(&sockets->send_lacks, lacks);
+  atomic_store(send_lacks(sockets), lacks);
   if (sent > 0) return (int)sent;
   return lacks != LACKS_NOTHING ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
@@ -166,10 +184,10 @@ static int sockets_recv(void *context, void *data, size_t size, uint32_t timeout
 {
   struct port_sockets *sockets = context;
   if (!sockets->connected) return PORT_CLOSED;
-  int lacks = atomic_load(&sockets->send_lacks);
+  int lacks = atomic_load(send_lacks(sockets));
   short events = lacks == LACKS_ROOM ? POLLIN | POLLOUT : POLLIN;
   int came = wait_for(sockets, events, lacks == LACKS_MEMORY ? shorter(timeout_ms) : timeout_ms);
-  if (came & POLLOUT) atomic_store(&sockets->send_lacks, LACKS_NOTHING);
+  if (came & POLLOUT) atomic_store(send_lacks(sockets), LACKS_NOTHING);
   ssize_t got = recv(sockets->socket, data, size < INT16_MAX ? size : INT16_MAX, 0);
   if (got > 0) return (int)got;
   return got < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;

@@ -12,8 +12,8 @@
 
 enum state { IDLE, OPENING, OPENED, ENDED };
 
-/* Values of `heard`; from NONCE on, it counts the bytes of the nonce. */
-enum heard { DATA, ESCAPE, NONCE };
+/* Values of `heard`; from HEARD_NONCE on, it counts the bytes of the nonce. */
+enum heard { HEARD_DATA, HEARD_ESCAPE, HEARD_NONCE };
 
 /* Sends what is left of the signal. True: all of it is out. */
 static bool flush(struct port_uart *uart)
@@ -50,23 +50,23 @@ static void obey(struct port_uart *uart)
 static bool take(struct port_uart *uart, uint8_t byte)
 {
   switch (uart->heard) {
-  case DATA:
-    if (byte == DLE) uart->heard = ESCAPE;
+  case HEARD_DATA:
+    if (byte == DLE) uart->heard = HEARD_ESCAPE;
     return byte != DLE;
-  case ESCAPE:
-    uart->heard = byte == OPEN || byte == CLOSE ? NONCE : DATA;
+  case HEARD_ESCAPE:
+    uart->heard = byte == OPEN || byte == CLOSE ? HEARD_NONCE : HEARD_DATA;
     uart->letter = byte;
     uart->ours = true;
     return byte == DLE;
   default:
     if (byte < 'A' || byte > 'P') { /* the signal was cut short */
-      uart->heard = byte == DLE ? ESCAPE : DATA;
+      uart->heard = byte == DLE ? HEARD_ESCAPE : HEARD_DATA;
       return false;
     }
-    uart->ours = uart->ours && byte == uart->nonce[uart->heard - NONCE];
+    uart->ours = uart->ours && byte == uart->nonce[uart->heard - HEARD_NONCE];
     uart->heard++;
-    if (uart->heard < NONCE + PORT_UART_NONCE) return false;
-    uart->heard = DATA;
+    if (uart->heard < HEARD_NONCE + PORT_UART_NONCE) return false;
+    uart->heard = HEARD_DATA;
     if (uart->ours) obey(uart);
     return false;
   }
@@ -105,7 +105,7 @@ static void make_nonce(struct port_uart *uart)
  * Data of the new connection must not be lost, so this reads a byte at a time, and none after the
  * connection is open.
  */
-static int uart_connect(void *context, uint32_t timeout_ms)
+static int serial_connect(void *context, uint32_t timeout_ms)
 {
   struct port_uart *uart = context;
   uint32_t began = port_clock_ms();
@@ -143,7 +143,7 @@ static bool put(struct port_uart *uart, uint8_t byte)
   return true;
 }
 
-static int uart_send(void *context, const void *data, size_t size)
+static int serial_send(void *context, const void *data, size_t size)
 {
   struct port_uart *uart = context;
   const uint8_t *bytes = data;
@@ -155,7 +155,7 @@ static int uart_send(void *context, const void *data, size_t size)
   return sent > 0 ? (int)sent : PORT_WOULD_BLOCK;
 }
 
-static int uart_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int serial_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_uart *uart = context;
   uint32_t began = port_clock_ms();
@@ -168,7 +168,7 @@ static int uart_recv(void *context, void *data, size_t size, uint32_t timeout_ms
   return PORT_WOULD_BLOCK;
 }
 
-static void uart_close(void *context)
+static void serial_close(void *context)
 {
   struct port_uart *uart = context;
   if (uart->state == OPENING || uart->state == OPENED) signal(uart, CLOSE, false);
@@ -183,7 +183,7 @@ static void uart_close(void *context)
 void port_uart_init(struct port_uart *uart, const struct port_uart_line *line, uint32_t start)
 {
   *uart = (struct port_uart){
-      .transport = {uart_connect, uart_send, uart_recv, uart_close, uart, NULL},
+      .transport = {serial_connect, serial_send, serial_recv, serial_close, uart, NULL},
       .line = line,
       .number = (uint16_t)((start ^ start >> 16) * 40503U),
       .state = IDLE,

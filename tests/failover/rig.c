@@ -142,7 +142,7 @@ static bool stands(struct raw *raw)
   char byte;
   if (raw->socket <= 0) return false;
   ssize_t got = recv(raw->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+  return got > 0 || (got < 0 && errno == EAGAIN);
 }
 
 /* Not through the network, so that it does not depend on what the test does there. */

@@ -7,11 +7,9 @@ PACKAGES_BIG_ENDIAN := gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user redis
 # flash at the start: QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
 AVR := $(BUILD)/avr
 AVR_SUITES := $(AVR)/test_resp $(AVR)/test_engine
-AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
+AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 AVR_FLAGS := -mmcu=atmega2560 -std=c11 -Os -g -ffunction-sections -Iresp -Iport -Iport/single -Ilock -Itests
 AVR_LAYOUT := -Wl,--gc-sections,--defsym=__stack=0xffff,--defsym=__DATA_REGION_LENGTH__=0xfe00,--defsym=__do_copy_data=0
-# Not elsewhere: gcc 5 warns of x |= (uint8_t)y.
-$(AVR)/resp/%.o: AVR_WARNINGS += -Wconversion
 AVR_LIBRARY := $(patsubst %.c,$(AVR)/%.o,$(CORE) port/single/threads.c)
 
 .PRECIOUS: $(AVR)/%.o
@@ -63,9 +61,16 @@ CXX_TEST := tests/portable/test_cxx.sh
 SUITES += $(CXX_TEST)
 $(CXX_TEST): | all $(BUILD)/examples/guard $(BUILD)/redis-server
 
+# And beside the headers of other systems.
+NAMES_TEST := tests/portable/test_names.sh
+PACKAGES_NAMES := g++ clang gcc-arm-none-eabi libnewlib-arm-none-eabi libbearssl-dev libmbedtls-dev libssl-dev redis-tools
+SUITES += $(NAMES_TEST)
+PACKAGES_ALL += $(PACKAGES_NAMES)
+$(NAMES_TEST): | $(BUILD)/lwip/src $(BUILD)/redis-server
+
 .PHONY: library-tests
-library-tests: $(LIBRARY_TEST) $(CXX_TEST) ## use all of the library from C++, fairlock.hpp, and in a module of Python's
-	@sh tests/tools/need.sh $(PACKAGES_LIBRARY)
+library-tests: $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) ## use all of the library from C++, fairlock.hpp, in a module of Python's, and beside others' headers
+	@sh tests/tools/need.sh $(PACKAGES_LIBRARY) $(PACKAGES_NAMES)
 	@sh tests/tools/run.sh $^
 
 # The library without an operating system.

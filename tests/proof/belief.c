@@ -34,7 +34,7 @@
 
 #define SPAN    ((int64_t)FAIRLOCK_DURATION_MAX_MS + 1)
 #define LONGEST (FAIRLOCK_DURATION_MAX_MS - margin(FAIRLOCK_DURATION_MAX_MS))
-#define AWAY    (UINT32_MAX - SPAN - FAR)
+#define AWAY    (UINT32_MAX - SPAN - HORIZON_MS)
 
 static int64_t seen, end, useful_at, due_at; /* before the call */
 static int64_t now;                          /* of the call */
@@ -50,7 +50,7 @@ static void any_time(const struct fairlock *handle)
   now = nondet_int64();
   ASSUME(seen >= (int64_t)1 << 33 && seen <= (int64_t)1 << 34);
   ASSUME(end >= seen - SPAN && end <= seen + LONGEST);
-  ASSUME(useful_at >= seen - SPAN - FAR && useful_at <= seen);
+  ASSUME(useful_at >= seen - SPAN - HORIZON_MS && useful_at <= seen);
   int64_t called = nondet_int64();
   ASSUME(called >= seen && called <= now && now <= seen + AWAY);
   ASSUME(due_at >= seen - SPAN && due_at <= (end > called ? end : called));
@@ -74,7 +74,7 @@ static void kept(const struct fairlock *handle, int64_t limit)
   if (!held || handle->ends_at != (uint32_t)end || handle->answered_at != (uint32_t)useful_at) {
     new_end = now + (int32_t)(handle->ends_at - at);
     CHECK(new_end >= now - SPAN && new_end <= now + LONGEST);
-    CHECK(at - handle->answered_at <= SPAN + FAR);
+    CHECK(at - handle->answered_at <= SPAN + HORIZON_MS);
   }
   CHECK(new_end <= limit);
   REACHED(new_end > now);

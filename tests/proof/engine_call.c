@@ -165,7 +165,7 @@ static void asked(struct fairlock *handle, uint32_t now)
 {
   uint32_t wait = fairlock_engine_deadline(&E, now);
   unsigned wants = fairlock_engine_wants(&E, now);
-  CHECK(wait <= FAR);
+  CHECK(wait <= HORIZON_MS);
   CHECK(!(wants & FAIRLOCK_RECEIVE) || E.stage > OPENING);
   CHECK(E.broken ? wants == FAIRLOCK_CLOSE && wait == 0 : !(wants & FAIRLOCK_CLOSE));
   CHECK(IMPLIES(ADDED > 0 && fairlock_engine_remaining_ms(handle, now) > 0, holding(handle)));

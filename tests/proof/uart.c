@@ -53,7 +53,7 @@ static const struct port_uart_line line = {line_read, line_write, line_wait, NUL
 
 static bool is_valid(const struct port_uart *uart)
 {
-  return uart->state <= ENDED && uart->heard < NONCE + PORT_UART_NONCE &&
+  return uart->state <= ENDED && uart->heard < HEARD_NONCE + PORT_UART_NONCE &&
          uart->sent <= uart->size && uart->size <= sizeof uart->signal;
 }
 
@@ -75,7 +75,7 @@ void harness(void)
   int result = 0;
   switch (nondet_int()) {
   case 0:
-    result = uart_connect(&uart, timeout_ms);
+    result = serial_connect(&uart, timeout_ms);
     CHECK(result == PORT_OK || result == PORT_WOULD_BLOCK || result == PORT_UNREACHABLE);
     CHECK((result == PORT_OK) == (uart.state == OPENED));
     REACHED(result == PORT_OK && any.state != OPENED);
@@ -83,7 +83,7 @@ void harness(void)
     REACHED(result == PORT_UNREACHABLE);
     break;
   case 1:
-    result = uart_send(&uart, data, size);
+    result = serial_send(&uart, data, size);
     CHECK(result == PORT_WOULD_BLOCK || result == PORT_CLOSED ||
           (result > 0 && (size_t)result <= size));
     CHECK((result == PORT_CLOSED) == (any.state != OPENED));
@@ -91,7 +91,7 @@ void harness(void)
     REACHED(result == 1 && uart.half);
     break;
   case 2:
-    result = uart_recv(&uart, data, size, timeout_ms);
+    result = serial_recv(&uart, data, size, timeout_ms);
     CHECK(result == PORT_WOULD_BLOCK || result == PORT_CLOSED ||
           (result > 0 && (size_t)result <= size));
     REACHED(result == SIZE);
@@ -99,7 +99,7 @@ void harness(void)
     REACHED(result == PORT_WOULD_BLOCK);
     break;
   default:
-    uart_close(&uart);
+    serial_close(&uart);
     CHECK(uart.state == IDLE);
     REACHED(any.state == OPENED && uart.sent < uart.size);
   }
