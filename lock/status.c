@@ -20,7 +20,7 @@ static const char *const texts[] = {
     "no answer came: the release was carried out, or the lease will end the hold",
     "the server cannot be reached",
     "the server refuses this user",
-    "the server lacks what we need: Redis 6.2 or newer",
+    "the server lacks RESP3, or a command of Redis 6.2",
     "the server cannot serve now",
     "the server is a read-only replica",
     "the server is out of memory",

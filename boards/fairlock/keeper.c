@@ -274,12 +274,12 @@ static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
   guard_deadline(hold->guard, now + left - spare_ms(hold->options));
 }
 
-/* Whether the library goes on asking a server that refuses for this reason. */
+/* Whether the library goes on asking a server that does not serve us for this reason. */
 static bool asks_again(int why)
 {
   return why == FAIRLOCK_UNAVAILABLE || why == FAIRLOCK_READONLY || why == FAIRLOCK_OOM ||
          why == FAIRLOCK_MISCONF || why == FAIRLOCK_UNSYNCED || why == FAIRLOCK_DENIED ||
-         why == FAIRLOCK_UNTRUSTED;
+         why == FAIRLOCK_UNTRUSTED || why == FAIRLOCK_PROTOCOL;
 }
 
 /* Reports once why a server does not serve us. One that cannot be reached may soon be back. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -674,26 +675,73 @@ static const char *advice_unreachable(const struct session *session, const char 
            "URL?";
   if (*reason != 0)
     return "Does that port want TLS? Then write rediss instead of redis in the URL. Or is it not a "
-           "Redis server?";
+           "Redis server, or a proxy that does not speak RESP3?";
   return "Is it running there? Name the right one with --url or FAIRLOCK_URL.";
+}
+
+/* Whether text has these words, which are in small letters, in letters of any case. */
+static bool contains(const char *text, const char *words)
+{
+  size_t size = strlen(words);
+  while (*text != 0 && strncasecmp(text, words, size) != 0)
+    text++;
+  return *text != 0;
+}
+
+/* The password has white space at its end, where nobody sees it. */
+static bool is_padded(const char *password)
+{
+  size_t size = password != NULL ? strlen(password) : 0;
+  return size > 0 && isspace((unsigned char)password[size - 1]);
+}
+
+static const char *advice_denied(const struct session *session, const char *words)
+{
+  bool wrong = contains(words, "wrongpass");
+  if (lacks_password(session)) return NOT_PASSED_ON;
+  if (wrong && is_padded(session->config.password))
+    return "The password ends in white space, which counts: if that is not meant, take it out "
+           "(--url, FAIRLOCK_PASSWORD, --password-file).";
+  if (wrong && is_padded(session->topology.sentinel_password))
+    return "The password for the Sentinels ends in white space, which counts: if that is not "
+           "meant, take it out (FAIRLOCK_SENTINEL_PASSWORD, --sentinel-password-file).";
+  return "Check the user and password (--url, FAIRLOCK_PASSWORD, --password-file) and the user's "
+         "rules (ACL LIST; ACL LOG has the command that was refused).";
+}
+
+/* What a server before Redis 6, or a proxy, says to HELLO 3; NULL: something else. */
+static const char *advice_unsupported(const char *words)
+{
+  bool unknown = contains(words, "unknown command") || contains(words, "unsupported command");
+  if (contains(words, "noproto") || (unknown && contains(words, "hello")))
+    return "It does not speak RESP3 (HELLO 3), which fairlock needs: it is older than Redis 6, or "
+           "a "
+           "proxy without it. Name the server behind the proxy with --url or FAIRLOCK_URL.";
+  if (unknown)
+    return "It lacks a command that fairlock needs: HELLO 3 (RESP3), SUBSCRIBE, EVALSHA and EVAL, "
+           "for example. Is it a proxy, or was a command renamed? Name the server itself with "
+           "--url or FAIRLOCK_URL.";
+  return NULL;
 }
 
 static const char *advice(const struct session *session, int status, const char *words)
 {
+  const char *unsupported = advice_unsupported(words);
   switch (status) {
   case FAIRLOCK_UNREACHABLE:
     return advice_unreachable(session, words);
   case FAIRLOCK_DENIED:
-    if (lacks_password(session)) return NOT_PASSED_ON;
-    return "Check the user and password (--url, FAIRLOCK_PASSWORD, --password-file) and the user's "
-           "rules (ACL LIST; ACL LOG has the command that was refused).";
+    return advice_denied(session, words);
+  case FAIRLOCK_REFUSED:
+    return unsupported;
   case FAIRLOCK_UNTRUSTED:
     return "Check the trusted CAs (--cacert, --cacertdir), the server's name (--sni), and our "
            "certificate (--cert, --key).";
   case FAIRLOCK_UNSUPPORTED:
   case FAIRLOCK_PROTOCOL:
-    return "Is it a Redis server, 6.2 or newer (for redis+sentinel://, a Sentinel; with TLS, "
-           "rediss://)? See --url.";
+    if (unsupported != NULL) return unsupported;
+    return "Is it a Redis server, 6.2 or newer, or a proxy that speaks RESP3 (for "
+           "redis+sentinel://, a Sentinel; with TLS, rediss://)? See --url.";
   case FAIRLOCK_UNAVAILABLE:
     return "It is loading its data, busy with a script, has reached maxclients, "
            "or its cluster has a part without a master (CLUSTER INFO). Try again "

@@ -356,6 +356,64 @@ test_not_a_server_of_ours() {
   said 'Is it a Redis server'
 }
 
+# answers_with ANSWER TO_HELLO: a server on port $other, which says ANSWER, or what a server says to HELLO and TIME
+answers_with() {
+  rm -f "$dir/at"
+  python3 - "$dir/at" "$1" "${2:-}" 2>"$dir/answers" <<'END' &
+import socketserver, sys, threading
+place, answer, to_hello = sys.argv[1:]
+said = {b"HELLO": to_hello or "%1\r\n+id\r\n:1", b"TIME": "*2\r\n$10\r\n1700000000\r\n$1\r\n5"}
+class Session(socketserver.StreamRequestHandler):
+    def handle(self):
+        while count := self.rfile.readline():
+            words = []
+            for _ in range(int(count[1:])):
+                words.append(self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2])
+            self.wfile.write(said.get(words[0], answer).encode() + b"\r\n")
+socketserver.ThreadingTCPServer.daemon_threads = True
+server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
+threading.Timer(120, server.shutdown).start()
+with open(place + ".new", "w") as file:
+    print(server.server_address[1], file=file)
+import os
+os.rename(place + ".new", place)
+server.serve_forever()
+END
+  echo $! >>"$top/pids"
+  eventually test -s "$dir/at"
+  other=$(cat "$dir/at")
+}
+
+# One that waits for a server whose answers make no sense says so at once, and once.
+test_nonsense_while_waiting() {
+  answers_with ':7'
+  run --url redis://127.0.0.1:$other a true 2>"$dir/err" &
+  waiter=$!
+  eventually test -s "$dir/err"
+  sleep 3
+  [ "$(cat "$dir/err")" = "fairlock: redis://127.0.0.1:$other: the server sent something that makes no sense; trying again" ] ||
+    fail "$(cat "$dir/err")"
+  kill $waiter
+  ends 143 $waiter
+}
+
+# A server before Redis 6, and a proxy, which say so in several ways: what they lack is RESP3.
+test_without_resp3() {
+  for words in 'NOPROTO unsupported protocol version' 'NOPROTO sorry, this protocol version is not supported.' \
+    "ERR unknown command 'HELLO', with args beginning with: '3' " "ERR unsupported command 'hello'" "unsupported command 'HELLO'"; do
+    answers_with ':7' "-$words"
+    for command in 'run -n a true' 'run a true' 'status a' list; do
+      expect 76 timeout 20 "$fairlock" --url redis://127.0.0.1:$other $command
+      said "$words"
+      said 'It does not speak RESP3 (HELLO 3), which fairlock needs'
+      ! grep -q '6\.2 or newer' "$dir/err" || fail "$(cat "$dir/err")"
+    done
+  done
+  answers_with "-ERR unsupported command 'EVALSHA'"
+  expect 76 timeout 20 "$fairlock" run -n --url redis://127.0.0.1:$other a true
+  said 'It lacks a command that fairlock needs'
+}
+
 # lies COUNT: a server on port $other that says that COUNT wait for the lock, and tells of two.
 lies() {
   rm -f "$dir/replies"
@@ -393,6 +451,16 @@ test_passwords() {
   said 'Check the user and password'
   expect 77 "$fairlock" run --url redis://:wrong@127.0.0.1:$port a true
   said WRONGPASS
+  ! grep -q 'white space' "$dir/err" || fail "$(cat "$dir/err")"
+  for end in %20 %09 %0A %0d; do
+    expect 77 "$fairlock" run -n --url "redis://:wrong$end@127.0.0.1:$port" a true
+    said 'The password ends in white space, which counts'
+  done
+  expect 77 env FAIRLOCK_PASSWORD="$password " "$fairlock" status a
+  said 'The password ends in white space, which counts'
+  (umask 077 && echo "$password " >"$dir/padded")
+  expect 77 "$fairlock" list --password-file "$dir/padded"
+  said 'The password ends in white space, which counts'
   expect 0 "$fairlock" run --url redis://:s%3Ae%2Fc%40r%25t@127.0.0.1:$port a true
   expect 0 "$fairlock" run --url redis://default:s:e%2fc@r%25t@127.0.0.1:$port a true
   expect 0 env FAIRLOCK_PASSWORD="$password" "$fairlock" run a true
@@ -637,5 +705,5 @@ test_too_many_clients() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests usage help help_names_statuses manual bad_urls urls invisible_in_urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
-  lies_about_waiters passwords long_passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
+  lies_about_waiters nonsense_while_waiting without_resp3 passwords long_passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
   password_from_a_pipe acl documented_rules missing_right_to_publish server_refuses too_many_clients
