@@ -84,13 +84,12 @@ inline const std::error_category &category() noexcept
 template <class Rep, class Period>
 std::uint32_t to_ms(const std::chrono::duration<Rep, Period> &time) noexcept
 {
-  using std::chrono::milliseconds;
-  if (!(time > time.zero())) return 0; /* nor for one that is no number */
-  /* compared as a double, because any other unit may overflow */
-  const std::chrono::duration<double, std::milli> rough(time);
-  if (rough.count() >= FAIRLOCK_DURATION_MAX_MS) return FAIRLOCK_FOREVER;
-  const milliseconds whole = std::chrono::duration_cast<milliseconds>(time);
-  return static_cast<std::uint32_t>(whole.count()) + (whole < time ? 1U : 0U);
+  /* as a double, because any other unit may overflow */
+  const double ms = std::chrono::duration<double, std::milli>(time).count();
+  if (!(ms > 0)) return 0; /* nor for one that is no number */
+  if (ms >= FAIRLOCK_DURATION_MAX_MS) return FAIRLOCK_FOREVER;
+  const std::uint32_t whole = static_cast<std::uint32_t>(ms);
+  return whole + (whole < ms ? 1U : 0U);
 }
 
 /* A client: one connection to one server. Outlives its mutexes. */
@@ -205,11 +204,19 @@ public:
     return acquire(wait) == FAIRLOCK_OK;
   }
 
-  /* The same until then. A clock that is set meanwhile is not looked at again. */
+  /*
+   * The same until then: without end if that is 12.4 days or more away, however far. A clock that is
+   * set meanwhile is not looked at again.
+   */
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
   {
+    typedef std::chrono::duration<double, std::milli> rough;
     const typename Clock::time_point now = Clock::now();
+    const double left = (rough(end.time_since_epoch()) - rough(now.time_since_epoch())).count();
+    /* times that are further apart may overflow, even when they are only compared */
+    if (left >= FAIRLOCK_DURATION_MAX_MS) return acquire() == FAIRLOCK_OK;
+    if (!(left > -1.0 * FAIRLOCK_DURATION_MAX_MS)) return try_lock();
     return end > now ? try_lock_for(end - now) : try_lock();
   }
 

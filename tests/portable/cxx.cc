@@ -82,10 +82,64 @@ static void durations()
   CHECK(fair::to_ms(milliseconds(most)) == FAIRLOCK_FOREVER);
   CHECK(fair::to_ms(hours::max()) == FAIRLOCK_FOREVER);
   CHECK(fair::to_ms(nanoseconds::max()) == FAIRLOCK_FOREVER);
+  CHECK(fair::to_ms(duration<std::int64_t, std::atto>::max()) == 9224);
+  CHECK(fair::to_ms(duration<std::int64_t, std::peta>::max()) == FAIRLOCK_FOREVER);
+  CHECK(fair::to_ms(duration<std::int64_t, std::peta>::min()) == 0);
+  typedef duration<std::int64_t, std::ratio<999999937, 1000000000000000>> odd;
+  CHECK(fair::to_ms(odd(1000000000000)) - 999999937 <= 1);
   CHECK(fair::to_ms(seconds_of_any_kind(0.0101)) == 11);
   CHECK(fair::to_ms(seconds_of_any_kind(std::numeric_limits<double>::infinity())) ==
         FAIRLOCK_FOREVER);
   CHECK(fair::to_ms(seconds_of_any_kind(std::numeric_limits<double>::quiet_NaN())) == 0);
+}
+
+/* It waits, for as long as another holds, and is not over at once. */
+template <class Clock, class Duration>
+static void waits_until(fair::mutex &door, fair::mutex &other,
+                        std::chrono::time_point<Clock, Duration> end)
+{
+  CHECK(door.try_lock());
+  CHECK(other.try_lock_until(end));
+  CHECK(door.release() == FAIRLOCK_LOST); /* its lease had to end */
+  other.unlock();
+}
+
+template <class Clock, class Duration>
+static void is_over_at(fair::mutex &other, std::chrono::time_point<Clock, Duration> end)
+{
+  CHECK(!other.try_lock_until(end) && other.status() == FAIRLOCK_BUSY);
+}
+
+/* Times that the clock's own unit cannot count to. */
+static void ends_of_time(fair::client &client)
+{
+  using namespace std::chrono;
+  typedef time_point<steady_clock, hours> in_hours;
+  typedef time_point<system_clock, seconds> in_seconds;
+  typedef time_point<system_clock, duration<int, std::ratio<86400>>> in_days;
+  typedef time_point<steady_clock, duration<double>> in_any_seconds;
+  const duration<double> infinity(std::numeric_limits<double>::infinity());
+  fair::mutex door(client, "door", milliseconds(300)), other(client, "door", seconds(30));
+  waits_until(door, other, in_hours::max());
+  waits_until(door, other, in_seconds::max());
+  waits_until(door, other, in_seconds(hours(24 * 365 * 400))); /* of the year 2369 */
+  waits_until(door, other, in_days::max());
+  waits_until(door, other, in_any_seconds(infinity));
+  waits_until(door, other, steady_clock::time_point::max());
+  waits_until(door, other, system_clock::now() + hours(24 * 13));
+  fair::mutex long_held(client, "door", seconds(30));
+  CHECK(long_held.try_lock());
+  is_over_at(other, in_hours::min());
+  is_over_at(other, in_seconds::min());
+  is_over_at(other, in_days::min());
+  is_over_at(other, in_any_seconds(-infinity));
+  is_over_at(other, steady_clock::time_point::min());
+  CHECK(!other.try_lock_for(hours::min()) && other.status() == FAIRLOCK_BUSY);
+  CHECK(!other.try_lock_for(nanoseconds(1)) && other.status() == FAIRLOCK_TIMEOUT);
+  long_held.unlock();
+  CHECK(door.try_lock());
+  CHECK(other.try_lock_for(hours::max()));
+  other.unlock();
 }
 
 /* The standard's own ways to lock. */
@@ -285,6 +339,7 @@ int main(int argc, char **argv)
   fair::client client(config, socket.transport);
   CHECK(client.status() == FAIRLOCK_OK);
   standard_locks(client);
+  ends_of_time(client);
   holds(client);
   threads(client);
   destroyed(client);

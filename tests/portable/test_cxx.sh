@@ -22,6 +22,10 @@ use_by() {
     expect 0 "$dir/all" $port
     build_cxx bare tests/portable/cxx.cc "$1" -std=c++$standard -fno-exceptions -fno-rtti
     expect 0 "$dir/bare" $port
+    [ "$1" != g++ ] || {
+      build_cxx undefined tests/portable/cxx.cc "$1" -std=c++$standard -fsanitize=undefined -fno-sanitize-recover=all
+      expect 0 "$dir/undefined" $port
+    }
     ! nm -C "$dir/bare" | grep -q 'typeinfo for fair\|__cxa_throw' || fail "it needs exceptions or RTTI"
   done
 }
