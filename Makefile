@@ -1,10 +1,18 @@
 # fairlock: `make` builds the library and the command; `make help` lists the rest.
 
+# $(call needs,TARGET...,NAME...): these targets, goals or suites, need these packages of Debian, or
+# what other targets need, by their names; a name with a / of which nothing is known needs nothing.
+# PROGRAM=PACKAGE: unless the program is there, wherever it comes from. What the goals need is asked
+# for at the end of this file: at once, before anything is made.
+needs = $(foreach target,$1,$(eval NEEDS.$(target) += $2))
+packages = $(sort $(foreach name,$1,$(if $(NEEDS.$(name)),$(call packages,$(NEEDS.$(name))),$(if $(findstring /,$(name)),,$(name)))))
+GOALS := $(or $(MAKECMDGOALS),all)
+
 # STATIC=1: one static program to copy anywhere, in build/static, made with musl.
 # Where musl is the system's own, CC=cc does.
 ifdef STATIC
 CC := musl-gcc
-$(if $(shell command -v $(CC)),,$(shell INSTALL='$(INSTALL)' sh tests/tools/need.sh musl-tools >&2))
+$(call needs,$(GOALS),$(CC)=musl-tools)
 BUILD ?= build/static
 CFLAGS ?= -Os
 LDFLAGS += -static -s
@@ -71,11 +79,19 @@ $(TLS_MARK):
 	@mkdir -p $(@D) && rm -f $(BUILD)/tls.*
 	@touch $@
 
-$(BUILD)/port/openssl/openssl.o: | openssl
+$(BUILD)/port/openssl/openssl.o: | openssl-library
 
-.PHONY: openssl
-openssl:
-	@printf '#include <openssl/ssl.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || sh tests/tools/need.sh libssl-dev
+# Asked for only where the compiler does not find it, because it need not be Debian's. musl's compiler
+# does not find Debian's, which is made for another C library.
+FINDS_OPENSSL = printf '\043include <openssl/ssl.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1
+$(call needs,openssl-library,libssl-dev)
+
+.PHONY: openssl-library
+openssl-library:
+	@$(FINDS_OPENSSL) || $(if $(STATIC),{ echo '$(STATIC_TLS)' >&2; exit 1; },sh tests/tools/need.sh $(NEEDS.$@))
+
+STATIC_TLS := STATIC=1 TLS=openssl needs an OpenSSL whose libssl.a is made for the C library of CC=$(CC), which finds none. \
+  On Alpine: apk add openssl-dev openssl-libs-static, and CC=cc. On Debian: CC=gcc with libssl-dev, for machines with the same glibc
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -107,22 +123,18 @@ $(CORE_FOLDER)/command: core-compiler
 	@printf '%s\n' '$(subst ','\'',$(CORE_COMPILE))' >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-# The Debian packages of a cross compiler that is missing, or finds no C library.
-PACKAGES_OF_arm-none-eabi-gcc := gcc-arm-none-eabi libnewlib-arm-none-eabi
-PACKAGES_OF_riscv64-unknown-elf-gcc := gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
-PACKAGES_OF_avr-gcc := gcc-avr avr-libc
-PACKAGES_OF_clang := clang libc6-dev
+# Asked for where the compiler is missing, or finds no C library. Cross compilers are where they are used.
+$(call needs,compiler/clang,clang libc6-dev)
 
 .PHONY: core-compiler
 core-compiler:
 	@printf '#include <string.h>\n' | $(CORE_COMPILE) -E - >/dev/null 2>&1 || \
-	  sh tests/tools/need.sh $(PACKAGES_OF_$(notdir $(firstword $(CC))))
+	  sh tests/tools/need.sh $(NEEDS.compiler/$(notdir $(firstword $(CC))))
 
-# Tests. A folder of tests adds its programs to SUITES, the packages it needs to PACKAGES, or, if
-# only suites in ONLY_ALL need them, to PACKAGES_ALL, and its rules, in rules.mk.
+# Tests. A folder of tests adds its programs to SUITES, and says what they need, in rules.mk.
 SUITES := $(wildcard tests/tools/test_*.sh)
-PACKAGES := redis-tools
-PACKAGES_ALL := cppcheck
+$(call needs,tests/tools/test_need.sh,$(BUILD)/redis-server)
+$(call needs,tests/tools/test_misra.sh,misra)
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o
 SUPPORT := $(BUILD)/tests/support/support.a
@@ -159,10 +171,11 @@ $(UNIT): %: %.o $(FRAME) $(BUILD)/liblock.a
 override SERVER := $(if $(findstring /,$(SERVER)),$(abspath $(SERVER)),$(SERVER))
 export SERVER
 INSTALLED_SERVER = $(BUILD)/servers/installed/redis-server
+$(call needs,$(BUILD)/redis-server,redis-tools)
 
 $(BUILD)/redis-server: Makefile
 	@mkdir -p $(dir $(INSTALLED_SERVER))
-	@sh tests/tools/need.sh redis-tools
+	@sh tests/tools/need.sh $(NEEDS.$@)
 	@ln -sf "$$(command -v redis-server || command -v redis-check-rdb || command -v valkey-server)" $(INSTALLED_SERVER)
 	@printf '%s\n' '#!/bin/sh' 'exec "$${SERVER:-$(abspath $(INSTALLED_SERVER))}" "$$@"' >$@.new
 	@chmod +x $@.new
@@ -171,8 +184,12 @@ $(BUILD)/redis-server: Makefile
 include $(wildcard tests/*/rules.mk boards/*/rules.mk)
 
 .PHONY: packages
-packages: ## install the Debian packages that the tests need
-	@sh tests/tools/need.sh $(PACKAGES) $(PACKAGES_ALL)
+packages: ## install the Debian packages that `make test-all` needs
+	@:
+
+.PHONY: print-packages
+print-packages:
+	@echo $(call packages,$(or $(TARGET),$(patsubst NEEDS.%,%,$(filter NEEDS.%,$(.VARIABLES)))))
 
 # The order of the suites: first the two that keep a processor busy for a minute and more, which
 # have to leave it to the others, because these sleep most of the time; then those that take a
@@ -194,7 +211,7 @@ TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture
 LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
   $(BUILD)/tests/server/test_far $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
-  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(ZEPHYR_TESTS) tests/command/test_plain.sh
+  $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(DEB_TEST) $(ZEPHYR_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 $(if $(filter-out $(SUITES),$(ONLY_ALL)),$(error no suites: $(filter-out $(SUITES),$(ONLY_ALL))))
 
@@ -205,16 +222,22 @@ TESTED := $(call IN_ORDER,$(filter-out $(ONLY_ALL),$(SUITES))) $(PARTED:%="% kil
 TESTED_ALL := "env TIME=120 $(CHAOS)" $(call IN_ORDER,$(ONLY_ALL))
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
+$(call needs,test,$(filter-out $(ONLY_ALL),$(SUITES)) $(PARTED) $(COMPAT_TESTS))
+$(call needs,test-rest,$(ONLY_ALL) $(CHAOS))
+$(call needs,test-all packages,test test-rest)
+
 .PHONY: test
 test: ## see that this machine's build works, in less than 5 minutes
-	@sh tests/tools/need.sh $(PACKAGES)
 	@echo "building the suites"
 	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_ALL),$(SUITES)) $(PARTED) $(COMPAT_CLIENTS) $(BUILD)/redis-server
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED)
 
 .PHONY: test-all
 test-all: test ## all suites: `make test`, then boards, mutants, tests of tests, long waits, chaos
-	@sh tests/tools/need.sh $(PACKAGES_ALL)
+	@$(MAKE) --no-print-directory test-rest
+
+.PHONY: test-rest
+test-rest: ## what `make test-all` runs after `make test`
 	@echo "building the other suites"
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(ONLY_ALL)
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_ALL)
@@ -223,9 +246,10 @@ test-all: test ## all suites: `make test`, then boards, mutants, tests of tests,
 FRESH := $(BUILD)/fresh
 RELEASE ?= bookworm
 
+$(call needs,fresh,mmdebstrap)
+
 .PHONY: fresh
 fresh: ## try this commit on a minimal Debian, RELEASE=: make demo, make and make test, or TARGET="words of one make"
-	@sh tests/tools/need.sh mmdebstrap
 	@RELEASE=$(RELEASE) sh tests/tools/fresh.sh $(FRESH) $(if $(TARGET),'$(TARGET)',demo '' test)
 
 .PHONY: unit
@@ -235,17 +259,18 @@ unit: $(UNIT) ## run the unit tests alone
 # After each edit: all that is quick. test_port waits in real time, and the sweep's pairs of faults
 # take long.
 CHECKED = $(filter-out %/test_port,$(UNIT)) $(VERSION_TEST) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep
-PACKAGES_CHECK := liblua5.1-0-dev original-awk
+$(call needs,check,$(CHECKED) tests/server/test_generated.sh)
 
 .PHONY: check
 check: ## after each edit, within 20 s: compile, quick unit suites, a few simulated worlds, layout, what is generated
-	@sh tests/tools/need.sh $(PACKAGES_CHECK)
 	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(CHECKED)
 	@QUIET=1 sh tests/tools/run.sh $(filter-out $(BUILD)/tests/sim/%,$(CHECKED)) tests/server/test_generated.sh \
 	  $(if $(wildcard .git),$(if $(shell command -v clang-format),tests/tools/format.sh)) \
 	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
 
 # After a change of lock/, besides the suites themselves.
+$(call needs,check-lock,soak mutants-found server-tests chaos coverage)
+
 .PHONY: check-lock
 check-lock: ## after a change of lock/, within half an hour: soak, mutants, a real server, chaos, coverage
 	@for target in "soak TIME=300" mutants-found server-tests chaos coverage; do \
@@ -258,7 +283,11 @@ SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)
 SANITIZED_tsan = $(SANITIZED_asan)
 SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts) $(BUILD)/tests/tls/test_records $(BUILD)/tests/tls/mbedtls/test_records $(BUILD)/tests/bearssl/test_bearssl
 SANITIZED = $(SANITIZED_$(SANITIZER))
-sanitize-%: packages $(BUILD)/redis-server
+$(foreach sanitizer,asan tsan valgrind,$(call needs,sanitize-$(sanitizer),$(SANITIZED_$(sanitizer))))
+$(call needs,sanitize-valgrind,valgrind)
+$(call needs,sanitize,sanitize-asan sanitize-tsan sanitize-valgrind)
+
+sanitize-%: $(BUILD)/redis-server
 	@$(MAKE) --no-print-directory sanitized BUILD=$(BUILD)/$* RUNNER="$(RUNNER_$*)" \
 	  CFLAGS="-g -fno-omit-frame-pointer -include tests/asserts.h $(CFLAGS_$*)" SANITIZER=$*
 
@@ -273,25 +302,27 @@ sanitized:
 	@echo "== with $(SANITIZER)"
 	@TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/tools/run.sh $(SANITIZED)
 
-PACKAGES_LINT := clang clang-tidy clang-format cppcheck shellcheck libhiredis-dev liblua5.1-0-dev libmbedtls-dev libssl-dev libuv1-dev
-PACKAGES_SANITIZE := valgrind
-
 .PHONY: sanitize
 sanitize: ## run the suites with ASan and UBSan, with TSan, and in valgrind
-	@sh tests/tools/need.sh $(PACKAGES_SANITIZE)
 	@$(MAKE) --no-print-directory sanitize-asan
 	@$(MAKE) --no-print-directory sanitize-tsan
 	@$(MAKE) --no-print-directory sanitize-valgrind
 
+# It compiles all there is, and makes the sources that that needs.
+$(call needs,lint,clang clang-tidy clang-format cppcheck shellcheck firmware freertos loops bearssl-library mbedtls-library \
+  openssl-library $(BUILD)/tests/sim/sim $(BUILD)/tests/peers/contender)
+
 .PHONY: lint
-lint: packages ## compile with gcc and clang, analyse, and check the layout of the sources
-	@sh tests/tools/need.sh $(PACKAGES_LINT)
+lint: ## compile with gcc and clang, analyse, and check the layout of the sources
 	@sh tests/tools/lint.sh
+
+$(call needs,misra,cppcheck)
 
 .PHONY: misra
 misra: ## count deviations from MISRA C:2012 in resp/ and lock/; clearly more than tests/MISRA.md has fail
-	@sh tests/tools/need.sh cppcheck
 	@sh tests/tools/misra.sh
+
+$(call needs,format,clang-format)
 
 .PHONY: format
 format: ## lay out the C sources
@@ -309,10 +340,10 @@ size: ## print flash, RAM, stack, and what changed since the last commit, for th
 	  cat $(BUILD)/size.txt; [ $$status -eq 0 ] && \
 	  sh tests/tools/check_size.sh $(BUILD)/size.txt "$$(arm-none-eabi-gcc -dumpfullversion)" && \
 	  echo "Cortex-M0" && $(call STACK_OF,arm-none-eabi-gcc,mps2-an385-m0); \
-	else echo "Cortex-M3 and M0: install gcc-arm-none-eabi and libnewlib-arm-none-eabi"; fi
+	else echo "Cortex-M3 and M0: install $(NEEDS.compiler/arm-none-eabi-gcc)"; fi
 	@if command -v riscv64-unknown-elf-gcc >/dev/null; then \
 	  echo "RISC-V" && $(call STACK_OF,riscv64-unknown-elf-gcc,riscv-virt); \
-	else echo "RISC-V: install gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf"; fi
+	else echo "RISC-V: install $(NEEDS.compiler/riscv64-unknown-elf-gcc)"; fi
 
 .PHONY: scripts
 scripts: ## write lock/scripts.c anew from lock/scripts/*.lua
@@ -328,5 +359,13 @@ help: ## list the targets
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf $(BUILD)
+
+# Not when make only looks (-n, -p with -q, -t), nor again in the makes that this one starts. An
+# INSTALL=0 that make was told is not in the environment of $(shell).
+LOOKS := $(foreach letter,n q t,$(findstring $(letter),$(filter-out --%,$(firstword -$(MAKEFLAGS)))))
+ASK := $(if $(strip $(LOOKS)),,$(filter-out $(PACKAGES_ASKED),$(call packages,$(foreach goal,$(GOALS),$(NEEDS.$(goal))))))
+$(if $(ASK),$(if $(filter-out 0,$(shell INSTALL='$(INSTALL)' sh tests/tools/need.sh $(ASK) >&2; echo $$?)),\
+  $(error not without these packages)))
+export PACKAGES_ASKED += $(ASK)
 
 -include $(shell find $(BUILD) -path $(FRESH) -prune -o -type f -name '*.d' -print 2>/dev/null)

@@ -1,22 +1,22 @@
 # Firmware: `make firmware` builds the images of all boards, `make firmware BOARD=mps2-an385` those
 # of one.
-PACKAGES_FIRMWARE := qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi dpkg-dev \
-  qemu-system-misc gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
-PACKAGES_ALL += $(PACKAGES_FIRMWARE)
+$(call needs,compiler/arm-none-eabi-gcc,gcc-arm-none-eabi libnewlib-arm-none-eabi)
+$(call needs,compiler/riscv64-unknown-elf-gcc,gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf)
+$(call needs,$(BUILD)/lwip/src $(BUILD)/bearssl/src $(BUILD)/mbedtls/library,dpkg-dev)
+$(call needs,firmware,compiler/arm-none-eabi-gcc compiler/riscv64-unknown-elf-gcc qemu-system-arm qemu-system-misc \
+  openssl $(BUILD)/lwip/src)
+$(call needs,board-demo,firmware $(BUILD)/redis-server)
 BOARDS := $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk))
 
 $(BUILD)/lwip/src: port/lwip/fetch.sh
-	@sh tests/tools/need.sh dpkg-dev
 	sh port/lwip/fetch.sh $(@D)
 	@touch $@
 
 $(BUILD)/bearssl/src: port/bearssl/fetch.sh
-	@sh tests/tools/need.sh dpkg-dev
 	sh port/bearssl/fetch.sh $(@D)
 	@touch $@
 
 $(BUILD)/mbedtls/library: port/mbedtls/fetch.sh
-	@sh tests/tools/need.sh dpkg-dev
 	sh port/mbedtls/fetch.sh $(@D)
 	@touch $@
 
@@ -28,7 +28,6 @@ $(BEARSSL_KEYS)/ca_der.h: $(BEARSSL_KEYS)/made
 # TLS in firmware: BearSSL and Mbed TLS, and the keys to trust, which are those of the tests.
 .PHONY: firmware
 firmware: $(BUILD)/lwip/src $(BUILD)/bearssl/src $(BUILD)/mbedtls/library $(BEARSSL_KEYS)/keys.h $(BEARSSL_KEYS)/ca_der.h ## build the images of all boards, or of BOARD=
-	@sh tests/tools/need.sh $(PACKAGES_FIRMWARE)
 	@for board in $(or $(BOARD),$(BOARDS)); do \
 	  $(MAKE) --no-print-directory -f boards/common/firmware.mk BOARD=$$board BUILD=$(BUILD) || exit 1; done
 

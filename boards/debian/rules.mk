@@ -4,11 +4,10 @@
 DEB := $(BUILD)/deb
 DEB_VERSION := $(subst -rc,~rc,$(VERSION))-1
 DEB_TREE := $(DEB)/fairlock-$(VERSION)
-PACKAGES_DEB := build-essential debhelper libssl-dev
+$(call needs,deb,build-essential debhelper openssl-library)
 
 .PHONY: deb
 deb: ## make Debian packages of the command and of the library in build/deb
-	@sh tests/tools/need.sh $(PACKAGES_DEB)
 	@rm -rf $(DEB) && mkdir -p $(DEB_TREE)
 	@sh tests/tools/sources.sh '*' | tar -cf - -T - | tar -xf - -C $(DEB_TREE)
 	@cp -R $(DEB_TREE)/boards/debian $(DEB_TREE)/debian

@@ -1,7 +1,9 @@
 # The examples for hosts: event loops, several slots of a cluster, and C++. They see the library as
 # any program of a host's does. Those for firmware are in boards/common/firmware.mk.
-PACKAGES += libuv1-dev g++
 LOOPS := $(BUILD)/examples/epoll $(BUILD)/examples/libuv $(BUILD)/examples/coroutine
+$(call needs,$(BUILD)/examples/libuv,libuv1-dev)
+$(call needs,$(BUILD)/examples/coroutine $(BUILD)/examples/guard,g++)
+$(call needs,loops,$(LOOPS))
 EXAMPLE_CFLAGS = -std=c11 $(WARNINGS) -I$(BUILD)/include $(CFLAGS)
 EXAMPLE_CXXFLAGS = $(filter-out -Wmissing-prototypes,$(WARNINGS)) -I$(BUILD)/include $(CFLAGS)
 
@@ -9,17 +11,14 @@ $(BUILD)/examples/libuv: LDLIBS += -luv
 
 $(BUILD)/examples/%: boards/examples/loops/%.c $(BUILD)/liblock.a | $(BUILD)/include/fairlock
 	@mkdir -p $(@D)
-	@sh tests/tools/need.sh libuv1-dev
 	$(CC) $(EXAMPLE_CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/examples/coroutine: boards/examples/loops/coroutine.cc $(BUILD)/liblock.a | $(BUILD)/include/fairlock
 	@mkdir -p $(@D)
-	@sh tests/tools/need.sh g++
 	$(CXX) -std=c++20 $(EXAMPLE_CXXFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/examples/guard: boards/examples/guard.cc lock/fairlock.hpp $(BUILD)/liblock.a | $(BUILD)/include/fairlock
 	@mkdir -p $(@D)
-	@sh tests/tools/need.sh g++
 	$(CXX) -std=c++11 $(EXAMPLE_CXXFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $(filter-out %.hpp,$^) $(LDLIBS)
 
 $(BUILD)/examples/slots: boards/examples/cluster/slots.c $(BUILD)/liblock.a | $(BUILD)/include/fairlock

@@ -3,12 +3,13 @@
 BEARSSL_TEST := $(BUILD)/tests/bearssl/test_bearssl
 BEARSSL_KEYS := $(BUILD)/tests/bearssl/keys
 SUITES += $(BEARSSL_TEST)
-PACKAGES_BEARSSL := libbearssl-dev openssl redis-tools
-PACKAGES += $(PACKAGES_BEARSSL)
+$(call needs,bearssl-library,libbearssl-dev)
+$(call needs,$(BEARSSL_KEYS)/made,openssl)
+$(call needs,$(BEARSSL_TEST),bearssl-library $(BEARSSL_KEYS)/made $(BUILD)/redis-server)
+$(call needs,bearssl,$(BEARSSL_TEST))
 PORT_BEARSSL := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/bearssl/*.c))
 
 $(BEARSSL_KEYS)/made: tests/support/certificates.sh
-	@sh tests/tools/need.sh openssl
 	sh $< $(@D)
 
 # Certificates and keys as C.
@@ -27,7 +28,7 @@ $(PORT_BEARSSL) $(BUILD)/tests/bearssl/peer.o: | bearssl-library
 
 .PHONY: bearssl-library
 bearssl-library:
-	@sh tests/tools/need.sh $(PACKAGES_BEARSSL)
+	@sh tests/tools/need.sh $(NEEDS.$@)
 
 $(BEARSSL_TEST): %: %.o $(BUILD)/tests/bearssl/peer.o $(BUILD)/tests/bearssl/secure.o $(PORT_BEARSSL) \
   $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server

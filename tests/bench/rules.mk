@@ -1,8 +1,8 @@
 # The benchmarks: `make bench` prints rows, and draws growth.svg.
 BENCH_OBJECTS := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%.o,$(wildcard tests/bench/*.c))
 SUITES += tests/bench/decode_cycles.sh
-PACKAGES_ALL += valgrind
-PACKAGES_BENCH := libhiredis-dev libssl-dev openssl redis-tools strace
+$(call needs,tests/bench/decode_cycles.sh,valgrind)
+$(call needs,bench,libhiredis-dev strace openssl-library $(BUILD)/tls/certificates/made $(BUILD)/redis-server tests/bench/decode_cycles.sh)
 
 $(BUILD)/tests/bench/tls.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'
 
@@ -15,7 +15,6 @@ $(BUILD)/tests/bench/bench: $(BENCH_OBJECTS) $(BUILD)/tests/server/harness.o $(B
 
 .PHONY: bench
 bench: ## measure against the limit: ratios to hiredis and redis-benchmark, bytes, memory
-	@sh tests/tools/need.sh $(PACKAGES_BENCH)
 	@$(MAKE) --no-print-directory $(BUILD)/tests/bench/bench
 	@$(BUILD)/tests/bench/bench $(BUILD)/growth.svg $(ONLY)
 	@sh tests/bench/decode_cycles.sh | sed -n 's/^# //p'

@@ -2,7 +2,7 @@
 # short run.
 CHAOS := $(BUILD)/tests/chaos/chaos
 SUITES += $(CHAOS) tests/chaos/mutants.sh
-PACKAGES += redis-tools
+$(call needs,chaos $(CHAOS) tests/chaos/mutants.sh,$(BUILD)/redis-server)
 
 $(CHAOS).o $(CHAOS:chaos=history).o: CPPFLAGS += -Itests/server
 

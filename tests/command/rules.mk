@@ -2,7 +2,9 @@
 # server.
 COMMAND_TESTS := $(wildcard tests/command/test_*.sh)
 SUITES += $(COMMAND_TESTS)
-PACKAGES += redis-tools jq pkgconf netcat-openbsd bsdutils coreutils zsh systemd python3-yaml python3-prometheus-client
+$(call needs,$(COMMAND_TESTS),$(BUILD)/redis-server jq pkgconf netcat-openbsd bsdutils coreutils zsh systemd \
+  python3-yaml python3-prometheus-client)
+$(call needs,command-tests,$(COMMAND_TESTS))
 
 $(BUILD)/tests/command/adopt: $(BUILD)/tests/command/adopt.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^

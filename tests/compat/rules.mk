@@ -4,7 +4,8 @@ RELEASES := this later strange $(patsubst tests/compat/%/source.tar.gz,%,$(wildc
 COMPAT_CLIENTS := $(RELEASES:%=$(COMPAT)/%/client)
 COMPAT_TESTS := $(wildcard tests/compat/test_*.py)
 SUITES += $(COMPAT_TESTS)
-PACKAGES += python3
+$(call needs,$(COMPAT_TESTS),python3 $(BUILD)/redis-server)
+$(call needs,compat,$(COMPAT_TESTS))
 
 # What `make test` runs of them: 20 s.
 COMPAT_SHORT := "tests/compat/test_peer.py this" "env TIME=2 tests/compat/test_releases.py in_order this+later"
@@ -17,7 +18,6 @@ $(COMPAT_TESTS): | $(COMPAT_CLIENTS) $(BUILD)/redis-server
 
 .PHONY: compat
 compat: $(COMPAT_CLIENTS) $(BUILD)/redis-server ## releases and other clients in one queue, and each against the format; CLIENT="program": one of yours
-	@sh tests/tools/need.sh python3
 	@$(if $(CLIENT),tests/compat/peer.py -- $(CLIENT),JOBS=1 sh tests/tools/run.sh $(COMPAT_TESTS))
 
 # With Redisson, which tests/interop gets.

@@ -5,6 +5,9 @@ CONFORMANCE_FILES := port/conformance/conformance.c tests/conformance/peer.c
 CONFORMANCE_FLAGS = $(TEST_CFLAGS) -Iport/conformance -Itests/conformance $(PEER)
 PEER := -DPEER='"$(BUILD)/conformance-peer"'
 SUITES += $(CONFORMANCE_TESTS)
+$(call needs,$(addprefix $(CONFORMANCE)/,tls mbedtls),openssl-library $(BUILD)/tls/certificates/made)
+$(call needs,$(CONFORMANCE)/mbedtls,mbedtls-library)
+$(call needs,conformance,$(CONFORMANCE_TESTS))
 
 # The other end, on a host.
 $(BUILD)/conformance-peer: $(BUILD)/port/conformance/peer.o
@@ -21,9 +24,9 @@ $(CONFORMANCE)/single: tests/conformance/host.c port/single/threads.c $(addprefi
 $(CONFORMANCE)/single: TYPES := -Iport/single -DONE_TASK
 $(CONFORMANCE)/sockets: tests/conformance/host.c port/sockets/sockets.c $(addprefix port/posix/,clock.c threads.c process.c)
 $(CONFORMANCE)/sockets: TYPES := -Itests/server/sockets -Iport/sockets
-$(CONFORMANCE)/tls: tests/conformance/tls.c tests/tls/wrap_openssl.c port/openssl/openssl.c $(wildcard port/posix/*.c) | openssl $(BUILD)/tls/certificates/made
+$(CONFORMANCE)/tls: tests/conformance/tls.c tests/tls/wrap_openssl.c port/openssl/openssl.c $(wildcard port/posix/*.c) | openssl-library $(BUILD)/tls/certificates/made
 $(CONFORMANCE)/mbedtls: tests/conformance/tls.c tests/tls/wrap_mbedtls.c $(wildcard port/mbedtls/*.c port/posix/*.c) \
-  | mbedtls-library openssl $(BUILD)/tls/certificates/made
+  | mbedtls-library openssl-library $(BUILD)/tls/certificates/made
 $(CONFORMANCE)/mbedtls: TYPES = -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"' -DWITH_MBEDTLS -Iport/mbedtls
 $(CONFORMANCE)/mbedtls: LDLIBS += -lmbedtls -lmbedx509 -lmbedcrypto -lssl -lcrypto
 $(CONFORMANCE)/tls: TYPES = -DCERTIFICATES='"$(abspath $(BUILD)/tls/certificates)"'

@@ -3,7 +3,10 @@ DEMO := $(BUILD)/tests/demo/demo
 DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen timeline verdict)
 DEMO_TEST := $(BUILD)/tests/demo/test_verdict
 SUITES += $(DEMO_TEST) tests/demo/check.sh tests/demo/test_picture.sh
-PACKAGES_ALL += libxml2-utils
+$(call needs,demo demo-failover demo-picture,$(firstword $(CC))=gcc $(firstword $(CC))=libc6-dev)
+$(call needs,demo,$(if $(URL),,$(BUILD)/redis-server))
+$(call needs,demo-failover demo-picture tests/demo/check.sh,$(BUILD)/redis-server)
+$(call needs,demo-picture tests/demo/check.sh tests/demo/test_picture.sh,libxml2-utils)
 export BUILD
 
 $(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/fairlock
@@ -24,22 +27,18 @@ $(DEMO)-failover: $(BUILD)/tests/demo/failover.o $(patsubst %,$(BUILD)/tests/fai
 
 .PHONY: demo
 demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for a server of yours)
-	@command -v $(firstword $(CC)) >/dev/null || sh tests/tools/need.sh gcc libc6-dev
-	@$(if $(URL),,sh tests/tools/need.sh redis-tools)
 	@test -x $(DEMO) || echo "building ..."
 	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
 	@$(DEMO) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
 
 .PHONY: demo-failover
 demo-failover: ## the same on a master with replicas and Sentinels; the master is killed in the middle
-	@sh tests/tools/need.sh gcc libc6-dev redis-tools
 	@$(MAKE) --no-print-directory -s $(DEMO) $(DEMO)-failover $(BUILD)/redis-server
 	@$(DEMO)-failover $(DEMO)
 
 # The committed picture changes only if the check of it finds nothing in the new one.
 .PHONY: demo-picture
 demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds
-	@sh tests/tools/need.sh gcc libc6-dev redis-tools libxml2-utils
 	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
 	@$(DEMO) --server $(BUILD)/redis-server --pace 900 --svg $(BUILD)/timeline.svg
 	@sh tests/demo/picture.sh $(BUILD)/timeline.svg >/dev/null

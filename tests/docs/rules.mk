@@ -3,7 +3,6 @@ DOCS := $(BUILD)/docs
 
 .PHONY: docs
 docs: ## make pages of the public headers in build/docs/html; a name without a comment fails
-	@command -v doxygen >/dev/null || sh tests/tools/need.sh doxygen
 	@rm -rf $(DOCS) && mkdir -p $(DOCS)
 	@(cat tests/docs/Doxyfile; echo 'PROJECT_NUMBER=$(VERSION)'; echo 'OUTPUT_DIRECTORY=$(DOCS)') | doxygen -
 	@echo $(DOCS)/html/index.html
@@ -11,4 +10,4 @@ docs: ## make pages of the public headers in build/docs/html; a name without a c
 # It fails when it should.
 DOCS_TEST := tests/docs/test_docs.sh
 SUITES += $(DOCS_TEST)
-PACKAGES_ALL += doxygen
+$(call needs,docs $(DOCS_TEST),doxygen=doxygen)

@@ -2,7 +2,7 @@
 FAILOVER_TESTS := $(patsubst tests/failover/%.c,$(BUILD)/tests/failover/%,$(wildcard tests/failover/test_*.c))
 FAILOVER_OBJECTS := $(patsubst %,$(BUILD)/tests/failover/%.o,cluster contest net rig scene sender)
 SUITES += $(FAILOVER_TESTS)
-PACKAGES += redis-tools
+$(call needs,failover $(FAILOVER_TESTS),$(BUILD)/redis-server)
 
 $(FAILOVER_OBJECTS) $(FAILOVER_TESTS:=.o): CPPFLAGS += -Itests/server
 $(BUILD)/tests/failover/rig.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'

@@ -4,8 +4,10 @@
 FUZZ := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZ:%=$(BUILD)/replay/%)
 SUITES += $(REPLAYS) tests/fuzz/names.sh
-PACKAGES_FUZZ := clang libclang-rt-dev libmbedtls-dev libssl-dev
-PACKAGES += libmbedtls-dev libssl-dev
+$(call needs,$(addprefix $(BUILD)/replay/,fuzz_openssl fuzz_mbedtls),openssl-library)
+$(call needs,$(BUILD)/replay/fuzz_mbedtls,mbedtls-library)
+$(call needs,$(BUILD)/replay/fuzz_bearssl,bearssl-library)
+$(call needs,fuzz fuzzers corpus,clang libclang-rt-dev $(REPLAYS))
 
 SANITIZE_FUZZ := -g -O1 -fno-omit-frame-pointer -include tests/asserts.h -fsanitize=address,undefined -fno-sanitize-recover=all
 REPLAY_MAIN ?= $(BUILD)/replay/tests/fuzz/replay.o
@@ -50,7 +52,7 @@ $(BUILD)/replay/fuzz_bearssl: LDLIBS += -lbearssl
 # The scripts, against a real server.
 HOSTILE_KEYS := $(BUILD)/tests/fuzz/hostile_keys
 SUITES += $(HOSTILE_KEYS)
-PACKAGES += redis-tools
+$(call needs,$(HOSTILE_KEYS),$(BUILD)/redis-server)
 $(HOSTILE_KEYS): $(HOSTILE_KEYS).o $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblock.a | $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
@@ -59,7 +61,6 @@ fuzz: fuzzers ## fuzz each target for TIME seconds (60), or only TARGET=engine; 
 	@sh tests/fuzz/fuzz.sh $(BUILD)/fuzz $(or $(TIME),60) $(if $(TARGET),fuzz_$(TARGET),$(FUZZ))
 
 fuzzers:
-	@sh tests/tools/need.sh $(PACKAGES_FUZZ)
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz CC=clang REPLAY_MAIN= \
 	  CFLAGS="$(SANITIZE_FUZZ) -fsanitize=fuzzer-no-link" LDFLAGS=-fsanitize=fuzzer $(FUZZ:%=$(BUILD)/fuzz/replay/%)
 
@@ -72,9 +73,10 @@ corpus: fuzzers ## pack tests/fuzz/corpus again, with what make fuzz has learned
 COVERED = $(filter $(BUILD)/tests/unit/% $(BUILD)/replay/% $(BUILD)/tests/sim/% \
   $(if $(ALL),$(BUILD)/tests/fuzz/% $(BUILD)/tests/server/%),$(SUITES))
 
+$(call needs,coverage,gcc $$(COVERED) $(BUILD)/redis-server)
+
 .PHONY: coverage covered
-coverage: packages ## print which lines and branches of resp/ and lock/ the suites reach; an unexplained gap fails
-	@sh tests/tools/need.sh gcc
+coverage: ## print which lines and branches of resp/ and lock/ the suites reach; an unexplained gap fails
 	@$(MAKE) --no-print-directory covered BUILD=$(BUILD)/coverage CC=gcc CFLAGS="-O0 -g --coverage" \
 	  LDFLAGS=--coverage REPLAY_LIBRARY=$(BUILD)/coverage/liblock.a SANITIZER=coverage
 

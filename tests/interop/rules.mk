@@ -7,6 +7,9 @@ INTEROP_PROGRAMS := $(INTEROP)/driver $(INTEROP)/mixed $(INTEROP)/differential $
 REDISSON_READY := $(REDISSON:%=$(BUILD)/interop/%/ready)
 export BUILD
 
+$(call needs,interop/redisson,default-jdk-headless maven)
+$(call needs,interop bench-redisson,interop/redisson python3 $(BUILD)/redis-server)
+
 $(INTEROP)/driver: $(INTEROP)/driver.o $(INTEROP_LAB) $(BUILD)/liblock.a
 $(INTEROP)/mixed: $(INTEROP)/mixed.o $(BUILD)/tests/check.o $(INTEROP_LAB)
 $(INTEROP)/differential: $(INTEROP)/differential.o $(BUILD)/tests/check.o $(INTEROP_LAB) $(BUILD)/liblock.a
@@ -19,7 +22,6 @@ $(INTEROP_PROGRAMS):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
-	@sh tests/tools/need.sh default-jdk-headless maven
 	mvn -q -B -Dstyle.color=never -f tests/interop/pom.xml -Dredisson.version=$* -Doutput=$(abspath $(BUILD))/interop/$* compile
 	@touch $@
 

@@ -15,7 +15,6 @@ fi
 
 version=1.37.0
 checksum=85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9
-python3 -m pip --version >/dev/null 2>&1 || sh "$tools/need.sh" python3-pip
 echo "kubernetes-validate==$version --hash=sha256:$checksum" >wheel.txt
 python3 -m pip -q download --no-deps --require-hashes --only-binary :all: -r wheel.txt
 python3 -m zipfile -e ./*.whl wheel

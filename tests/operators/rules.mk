@@ -2,9 +2,9 @@
 # is in `make test-all` only.
 OPERATORS_TEST := tests/operators/test_operators.sh
 OPERATORS_TOOLS := $(BUILD)/operators
-PACKAGES_OPERATORS := redis-tools python3-yaml python3-jsonschema
 SUITES += $(OPERATORS_TEST)
-PACKAGES_ALL += $(PACKAGES_OPERATORS)
+$(call needs,$(OPERATORS_TEST),$(BUILD)/redis-server python3-yaml python3-jsonschema pip3=python3-pip)
+$(call needs,operators,$(OPERATORS_TEST))
 
 $(OPERATORS_TOOLS)/ready: tests/operators/get_tools.sh
 	sh $< $(@D)
@@ -14,6 +14,5 @@ $(OPERATORS_TEST): $(BUILD)/fairlock $(BUILD)/redis-server $(OPERATORS_TOOLS)/re
 
 .PHONY: operators
 operators: ## run the suite of the examples for operators alone: metrics, alerts, a CronJob
-	@sh tests/tools/need.sh $(PACKAGES_OPERATORS)
 	@$(MAKE) --no-print-directory $(OPERATORS_TEST)
 	@sh tests/tools/run.sh $(OPERATORS_TEST)

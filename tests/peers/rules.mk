@@ -6,6 +6,10 @@ PEERS_REDISSON := $(lastword $(REDISSON))
 PEERS_PROGRAMS := $(addprefix $(BUILD)/tests/peers/,peers test_analyse contender)
 PEERS_READY := $(PEERS)/go $(PEERS)/python/ready $(PEERS)/node/ready $(PEERS)/java/Contender.class $(PEERS)/etcd/ready
 
+$(call needs,$(BUILD)/tests/peers/contender,libhiredis-dev)
+$(call needs,bench-peers peers-page,go=golang-go python3 pip3=python3-pip npm=nodejs npm=npm interop/redisson \
+  $(BUILD)/tests/peers/contender $(BUILD)/redis-server)
+
 $(BUILD)/tests/peers/peers: $(patsubst %,$(BUILD)/tests/peers/%.o,peers analyse draw) $(BUILD)/tests/svg.o $(SUPPORT)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm $(LDLIBS)
 
@@ -16,16 +20,13 @@ $(BUILD)/tests/peers/contender: $(BUILD)/tests/peers/contender.o $(SUPPORT) $(BU
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lhiredis $(LDLIBS)
 
 $(PEERS)/go: tests/peers/go/contender.go tests/peers/go/go.mod tests/peers/go/go.sum
-	@command -v go >/dev/null || sh tests/tools/need.sh golang-go
 	cd tests/peers/go && go build -o $(abspath $@) .
 
 $(PEERS)/python/ready: tests/peers/python/requirements.txt
-	@python3 -m pip --version >/dev/null 2>&1 || sh tests/tools/need.sh python3-pip
 	rm -rf $(@D) && python3 -m pip -q install --root-user-action=ignore --require-hashes --only-binary :all: --target $(@D) -r $<
 	@touch $@
 
 $(PEERS)/node/ready: tests/peers/node/package.json tests/peers/node/package-lock.json
-	@command -v npm >/dev/null || sh tests/tools/need.sh nodejs npm
 	mkdir -p $(@D) && cp $^ $(@D) && cd $(@D) && npm ci --silent --ignore-scripts
 	@touch $@
 
@@ -40,7 +41,6 @@ $(PEERS)/etcd/ready:
 # The redirection leaves the table alone on stdout.
 .PHONY: bench-peers
 bench-peers: ## compare with Redlock libraries, redis-py, Redisson and etcd (ONLY=redsync: some): the table, and build/peers.svg
-	@sh tests/tools/need.sh libhiredis-dev redis-tools
 	@$(MAKE) --no-print-directory $(PEERS_PROGRAMS) $(PEERS_READY) $(BUILD)/redis-server >&2
 	@$(BUILD)/tests/peers/test_analyse >&2
 	@rm -rf $(PEERS)/etcd.data $(PEERS)/log

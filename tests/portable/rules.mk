@@ -1,7 +1,10 @@
 # The unit suites on processors unlike the host: an AVR, whose int and size_t have 16 bits, and one
 # that is big-endian. And the library as other programs see it.
-PACKAGES_AVR := gcc-avr avr-libc qemu-system-misc
-PACKAGES_BIG_ENDIAN := gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user redis-tools
+$(call needs,compiler/avr-gcc,gcc-avr avr-libc)
+$(call needs,compiler/s390x-linux-gnu-gcc,gcc-s390x-linux-gnu libc6-dev-s390x-cross)
+$(call needs,avr,compiler/avr-gcc qemu-system-misc)
+$(call needs,big-endian,compiler/s390x-linux-gnu-gcc qemu-user $(BUILD)/redis-server)
+$(call needs,portable,avr big-endian)
 
 # All of the library but the port of POSIX. Its data is put where it is used, not copied there from
 # flash at the start: QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
@@ -32,7 +35,6 @@ $(AVR_SUITES): %: %.elf
 
 .PHONY: avr
 avr: ## run the unit suites of codec and engine with an int of 16 bits, on a simulated AVR
-	@sh tests/tools/need.sh $(PACKAGES_AVR)
 	@$(MAKE) --no-print-directory $(AVR_SUITES)
 	@sh tests/tools/run.sh $(AVR_SUITES)
 
@@ -42,7 +44,6 @@ BIG_ENDIAN_SUITES := $(UNIT:$(BUILD)/%=$(BIG_ENDIAN)/%) $(BIG_ENDIAN)/tests/serv
 
 .PHONY: big-endian
 big-endian: ## run the unit suites on a simulated big-endian processor (s390x)
-	@sh tests/tools/need.sh $(PACKAGES_BIG_ENDIAN)
 	@$(MAKE) --no-print-directory CC=s390x-linux-gnu-gcc AR=s390x-linux-gnu-ar BUILD=$(BIG_ENDIAN) $(BIG_ENDIAN_SUITES)
 	@RUNNER='qemu-s390x -L /usr/s390x-linux-gnu' sh tests/tools/run.sh $(BIG_ENDIAN_SUITES)
 
@@ -51,57 +52,54 @@ portable: avr big-endian ## run the unit suites on processors unlike the host
 
 # The library as programs link it, from C++ too.
 LIBRARY_TEST := tests/portable/test_library.sh
-PACKAGES_LIBRARY := g++ clang binutils python3-dev redis-tools
 SUITES += $(LIBRARY_TEST)
-PACKAGES_ALL += $(PACKAGES_LIBRARY)
+$(call needs,$(LIBRARY_TEST),g++ clang binutils python3-dev $(BUILD)/redis-server)
 $(LIBRARY_TEST): | all $(BUILD)/redis-server
 
 # And fairlock.hpp.
 CXX_TEST := tests/portable/test_cxx.sh
 SUITES += $(CXX_TEST)
+$(call needs,$(CXX_TEST),g++ clang $(BUILD)/redis-server)
 $(CXX_TEST): | all $(BUILD)/examples/guard $(BUILD)/redis-server
 
 # And beside the headers of other systems.
 NAMES_TEST := tests/portable/test_names.sh
-PACKAGES_NAMES := g++ clang gcc-arm-none-eabi libnewlib-arm-none-eabi libbearssl-dev libmbedtls-dev libssl-dev redis-tools
 SUITES += $(NAMES_TEST)
-PACKAGES_ALL += $(PACKAGES_NAMES)
+$(call needs,$(NAMES_TEST),g++ clang compiler/arm-none-eabi-gcc bearssl-library mbedtls-library openssl-library $(BUILD)/lwip/src \
+  $(BUILD)/redis-server)
 $(NAMES_TEST): | $(BUILD)/lwip/src $(BUILD)/redis-server
+
+$(call needs,library-tests,$(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST))
 
 .PHONY: library-tests
 library-tests: $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) ## use all of the library from C++, fairlock.hpp, in a module of Python's, and beside others' headers
-	@sh tests/tools/need.sh $(PACKAGES_LIBRARY) $(PACKAGES_NAMES)
 	@sh tests/tools/run.sh $^
 
 # The library without an operating system.
 CORE_TEST := tests/portable/test_core.sh
-PACKAGES_CORE := redis-tools clang gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf
 SUITES += $(CORE_TEST)
-PACKAGES_ALL += $(PACKAGES_CORE)
+$(call needs,$(CORE_TEST),$(foreach compiler,clang arm-none-eabi-gcc riscv64-unknown-elf-gcc,compiler/$(compiler)) $(BUILD)/redis-server)
 $(CORE_TEST): | $(BUILD)/redis-server
 
 # The command as one static program.
 STATIC_TEST := tests/portable/test_static.sh
-PACKAGES_STATIC := musl-tools binutils redis-tools
 SUITES += $(STATIC_TEST)
-PACKAGES_ALL += $(PACKAGES_STATIC)
+$(call needs,$(STATIC_TEST),musl-tools binutils $(BUILD)/redis-server)
 $(STATIC_TEST): | $(BUILD)/redis-server
 
 # Other systems.
 SYSTEMS_TEST := tests/portable/test_systems.sh
-PACKAGES_SYSTEMS := file qemu-user redis-tools
 SUITES += $(SYSTEMS_TEST)
-PACKAGES_ALL += $(PACKAGES_SYSTEMS)
+$(call needs,$(SYSTEMS_TEST),file qemu-user python3 pip3=python3-pip $(BUILD)/redis-server)
+$(call needs,systems,$(SYSTEMS_TEST))
 $(SYSTEMS_TEST): | all $(BUILD)/redis-server $(BUILD)/zig/ready
 
 $(BUILD)/zig/ready: tests/portable/zig.txt
-	@python3 -m pip --version >/dev/null 2>&1 || sh tests/tools/need.sh python3-pip
 	rm -rf $(@D) && python3 -m pip -q install --root-user-action=ignore --require-hashes --only-binary :all: --no-deps --target $(@D) -r $<
 	@touch $@
 
 .PHONY: systems
 systems: $(SYSTEMS_TEST) ## compile for macOS, BSDs, Windows and Linux on other processors, and run what qemu-user can
-	@sh tests/tools/need.sh $(PACKAGES_SYSTEMS)
 	@sh tests/tools/run.sh $<
 
 # What stacks of devices do and a host's does not, on each transport over sockets.
@@ -125,6 +123,7 @@ ZEPHYR_FLAGS := -Itests/portable/zephyr -Iport/zephyr -DCONFIG_ARCH_POSIX -DCONF
 ZEPHYR_PORT := $(wildcard port/zephyr/*.c) tests/portable/zephyr/stand_in.c
 ZEPHYR_TESTS := $(addprefix $(ZEPHYR)/,threads transport conformance zephyr)
 SUITES += $(ZEPHYR_TESTS)
+$(call needs,$(ZEPHYR)/threads zephyr-tests,$(BUILD)/redis-server)
 
 $(ZEPHYR)/%.o: %.c
 	@mkdir -p $(@D)
@@ -155,12 +154,11 @@ zephyr-tests: $(STACKS_TESTS) $(ZEPHYR_TESTS) ## run port/zephyr on a stand-in f
 
 # The library by CMake.
 CMAKE_TEST := tests/portable/test_cmake.sh
-PACKAGES_CMAKE := cmake g++ binutils gcc-arm-none-eabi libmbedtls-dev libnewlib-arm-none-eabi libssl-dev redis-tools
 SUITES += $(CMAKE_TEST)
-PACKAGES_ALL += $(PACKAGES_CMAKE)
+$(call needs,$(CMAKE_TEST),cmake g++ binutils compiler/arm-none-eabi-gcc mbedtls-library openssl-library $(BUILD)/redis-server)
+$(call needs,cmake-tests,$(CMAKE_TEST))
 $(CMAKE_TEST): | all $(BUILD)/redis-server
 
 .PHONY: cmake-tests
 cmake-tests: $(CMAKE_TEST) ## build the library by CMake, for this machine and Cortex-M3
-	@sh tests/tools/need.sh $(PACKAGES_CMAKE)
 	@sh tests/tools/run.sh $<

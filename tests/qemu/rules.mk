@@ -8,6 +8,12 @@ ON_TARGET := $(foreach board,mps2-an385 mps2-an385-m0 riscv-virt,$(foreach suite
   $(BUILD)/tests/qemu/$(suite)-$(board)))
 IMAGE_TESTS := $(BUILD)/tests/qemu/no_heap $(BUILD)/tests/qemu/sizes
 SUITES += $(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS)
+$(call needs,$(BUILD)/tests/qemu/test_lwip,$(BUILD)/lwip/src)
+$(call needs,$(BUILD)/tests/qemu/test_uart,$(BUILD)/redis-server)
+$(call needs,$(ON_TARGET),firmware)
+$(call needs,size-boards size-table $(QEMU_TESTS) $(IMAGE_TESTS),firmware $(BUILD)/redis-server)
+$(call needs,qemu-tests,$(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS))
+$(call needs,freertos,firmware cargo=cargo-web $(BUILD)/redis-server)
 
 $(addprefix $(BUILD)/tests/qemu/,rig.o measure_stack.o) $(QEMU_TESTS:%=%.o) $(FREERTOS_TEST).o: CPPFLAGS += -Itests/server \
   -DFIRMWARE='"$(BUILD)/firmware"' -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'

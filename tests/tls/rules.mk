@@ -7,19 +7,22 @@ TLS_BY_OPENSSL := $(addprefix $(BUILD)/tests/tls/,test_records test_server test_
 TLS_BY_MBEDTLS := $(addprefix $(BUILD)/tests/tls/mbedtls/,test_records test_server test_mbedtls)
 TLS_TESTS := $(TLS_BY_OPENSSL) $(TLS_BY_MBEDTLS)
 TLS_PARTS := peer.o faults.o safe.o
-PACKAGES_TLS := libmbedtls-dev libssl-dev openssl redis-tools
 SUITES += $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)
-PACKAGES += $(PACKAGES_TLS)
+$(call needs,mbedtls-library,libmbedtls-dev)
+$(call needs,$(TLS_CERTIFICATES)/made,openssl)
+$(call needs,$(TLS_TESTS) $(wildcard tests/tls/test_*.sh),openssl-library $(TLS_CERTIFICATES)/made $(BUILD)/redis-server)
+$(call needs,$(TLS_BY_MBEDTLS),mbedtls-library)
+$(call needs,$(wildcard tests/tls/test_*.sh),jq pkgconf)
+$(call needs,tls-tests,$(TLS_TESTS) $(wildcard tests/tls/test_*.sh))
 PORT_MBEDTLS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/mbedtls/*.c))
 
 $(TLS_CERTIFICATES)/made: tests/support/certificates.sh
-	@sh tests/tools/need.sh openssl
 	sh $< $(@D)
 
 $(TLS_COMMAND): FORCE
 	@$(MAKE) --no-print-directory -s TLS=openssl BUILD=$(BUILD)/tls all
 
-$(wildcard tests/tls/test_*.sh): $(TLS_COMMAND) $(TLS_CERTIFICATES)/made
+$(wildcard tests/tls/test_*.sh): $(TLS_COMMAND) $(TLS_CERTIFICATES)/made | all
 
 $(BUILD)/tests/tls/%.o: CPPFLAGS += -DCERTIFICATES='"$(abspath $(TLS_CERTIFICATES))"'
 $(BUILD)/tests/tls/mbedtls/%.o: CPPFLAGS += -DWITH_MBEDTLS -Iport/mbedtls
@@ -32,7 +35,7 @@ $(BUILD)/tests/tls/mbedtls/%.o: tests/tls/%.c
 
 .PHONY: mbedtls-library
 mbedtls-library:
-	@sh tests/tools/need.sh libmbedtls-dev
+	@sh tests/tools/need.sh $(NEEDS.$@)
 
 $(TLS_BY_OPENSSL): %: %.o $(addprefix $(BUILD)/tests/tls/,$(TLS_PARTS) wrap_openssl.o) $(BUILD)/port/openssl/openssl.o
 $(TLS_BY_MBEDTLS): %: %.o $(addprefix $(BUILD)/tests/tls/mbedtls/,$(TLS_PARTS) wrap_mbedtls.o) $(PORT_MBEDTLS)
@@ -43,6 +46,5 @@ $(TLS_TESTS): $(BUILD)/tests/server/harness.o $(FRAME) $(SUPPORT) $(BUILD)/liblo
 
 .PHONY: tls-tests
 tls-tests: ## run the suites of TLS by OpenSSL and by Mbed TLS alone
-	@sh tests/tools/need.sh $(PACKAGES_TLS)
 	@$(MAKE) --no-print-directory $(TLS_TESTS) $(BUILD)/redis-server $(wildcard tests/tls/test_*.sh)
 	@sh tests/tools/run.sh $(TLS_TESTS) $(wildcard tests/tls/test_*.sh)

@@ -96,7 +96,11 @@ make_base() {
     set -- "$@" --customize-hook='cp -R /usr/local/share/ca-certificates "$1/usr/local/share" && chroot "$1" update-ca-certificates'
   fi
   set -- "$@" "$release" "$making/root"
-  [ ! -s "$making/sources" ] || set -- "$@" "$making/sources"
+  if [ -s "$making/sources" ]; then
+    # By the name that Debian gives it, and our scripts look for.
+    # shellcheck disable=SC2016
+    set -- --customize-hook='cd "$1/etc/apt/sources.list.d" && if [ -e 0000sources.sources ]; then mv 0000sources.sources debian.sources; fi' "$@" "$making/sources"
+  fi
   mmdebstrap "$@" >"$making/log" 2>&1 || { cat "$making/log" >&2 && exit 1; }
   mv -T "$making/root" "$base" || [ -e "$base" ]
   rm -rf "$making"

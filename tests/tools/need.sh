@@ -1,11 +1,23 @@
 #!/bin/sh
-# Sees to it that Debian packages are installed: tests/tools/need.sh PACKAGE... As root, or by sudo
-# without a password, it installs what is missing; otherwise it prints the line that does, and
-# fails. So it does for everybody with INSTALL=0 in the environment. It waits for 10 minutes for another package manager to end. No package it is used for
-# starts a service. Where there is no apt, it looks for what the packages have, by packages.txt, and
-# installs nothing: if anything is missing, it says how that package manager is asked for it.
+# Sees to it that Debian packages are installed: tests/tools/need.sh PACKAGE... PROGRAM=PACKAGE is one
+# that is needed only where nothing else has brought PROGRAM. As root, or by sudo without a password,
+# it installs what is missing; otherwise it prints the line that does, and fails. So it does for
+# everybody with INSTALL=0 in the environment. It waits for 10 minutes for another package manager to
+# end. No package it is used for starts a service. Where there is no apt, it looks for what the
+# packages have, by packages.txt, and installs nothing: if anything is missing, it says how that
+# package manager is asked for it.
 set -eu
 missing=
+for package; do
+  shift
+  case $package in
+    *=*) if command -v "${package%%=*}" >/dev/null; then continue; fi ;;
+  esac
+  case " $* " in
+    *" ${package#*=} "*) ;; # once
+    *) set -- "$@" "${package#*=}" ;;
+  esac
+done
 
 # there ENTRY: what the second column of packages.txt says is on this machine
 there() {

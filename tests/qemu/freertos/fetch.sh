@@ -6,7 +6,6 @@ set -eu
 crate=freertos-next
 version=0.12.0
 checksum=b7824fb42660c16e1b3b573eef99c2fe5c5cba6294a631c309084635f6bfcbb0
-command -v cargo >/dev/null || sh tests/tools/need.sh cargo-web
 rm -rf "$1" && mkdir -p "$1/crates" && cd "$1/crates"
 : >lib.rs
 cat >Cargo.toml <<EOF
