@@ -276,12 +276,13 @@ check-lock: ## after a change of lock/, within half an hour: soak, mutants, a re
 	@for target in "soak TIME=300" mutants-found server-tests chaos coverage; do \
 	  echo "### make $$target"; $(MAKE) --no-print-directory $$target || exit 1; done
 
-# The same suites again under the sanitizers and valgrind, each with a build of its own. Valgrind,
-# 30 times slower, gets those without deadlines of a server's. It runs one thread at a time, and
-# must be told to let the others have their turn.
+# The suites again under the sanitizers and valgrind, each with a build of its own. Races need
+# threads, so TSan gets the suites that start some. Valgrind, 30 times slower, gets the unit suites. It
+# runs one thread at a time, and must be told to let the others have their turn.
+THREADED := $(notdir $(basename $(shell grep -l pthread_create tests/unit/*.c tests/server/*.c tests/tls/*.c tests/bearssl/*.c))) threads
 SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/% $(BUILD)/tests/bearssl/%,$(SUITES))
-SANITIZED_tsan = $(SANITIZED_asan)
-SANITIZED_valgrind = $(UNIT) $(addprefix $(BUILD)/tests/server/test_,acl names order rlock scripts) $(BUILD)/tests/tls/test_records $(BUILD)/tests/tls/mbedtls/test_records $(BUILD)/tests/bearssl/test_bearssl
+SANITIZED_tsan = $(foreach suite,$(SANITIZED_asan),$(if $(filter $(THREADED),$(notdir $(suite))),$(suite)))
+SANITIZED_valgrind = $(UNIT)
 SANITIZED = $(SANITIZED_$(SANITIZER))
 $(foreach sanitizer,asan tsan valgrind,$(call needs,sanitize-$(sanitizer),$(SANITIZED_$(sanitizer))))
 $(call needs,sanitize-valgrind,valgrind)
@@ -298,9 +299,9 @@ RUNNER_valgrind := valgrind -q --fair-sched=yes --error-exitcode=99 --leak-check
 
 .PHONY: sanitized
 sanitized:
-	@$(MAKE) --no-print-directory $(SANITIZED) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(SANITIZED) $(BUILD)/redis-server
 	@echo "== with $(SANITIZER)"
-	@TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/tools/run.sh $(SANITIZED)
+	@JOBS=$${JOBS:-$(if $(RUNNER),2,6)} TSAN_OPTIONS=halt_on_error=1 RUNNER="$(RUNNER)" sh tests/tools/run.sh $(call IN_ORDER,$(SANITIZED))
 
 .PHONY: sanitize
 sanitize: ## run the suites with ASan and UBSan, with TSan, and in valgrind
@@ -350,10 +351,21 @@ scripts: ## write lock/scripts.c anew from lock/scripts/*.lua
 	@mkdir -p $(BUILD)
 	sh lock/scripts/generate.sh > $(BUILD)/scripts.c.new && mv $(BUILD)/scripts.c.new lock/scripts.c
 
+# Those that everybody needs, and those before a release; all others are for a change.
+EVERYDAY := all demo check test install format size clean
+AT_RELEASE := abi bench-peers corpus deb demo-picture dist dist-check dist-tests mutants mutants-found peers-page \
+  proof-faults proof-long release-check servers size-table soak test-busy
+TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
+AS_LIST := while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
+
 .PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort -u | \
-	  while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
+	@echo 'Every day:'
+	@for name in $(EVERYDAY); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
+	@echo 'For a change, the suites of one part:'
+	@$(TARGETS) | grep -vE "^($(subst $() ,|,$(EVERYDAY) $(AT_RELEASE)))$$(printf '\t')" | $(AS_LIST)
+	@echo 'Before a release:'
+	@for name in $(AT_RELEASE); do $(TARGETS) | grep "^$$name$$(printf '\t')"; done | $(AS_LIST)
 	@echo 'A target that needs packages says which and installs them; with INSTALL=0 it stops and says how.'
 
 .PHONY: clean

@@ -81,7 +81,7 @@ coverage: ## print which lines and branches of resp/ and lock/ the suites reach;
 	  LDFLAGS=--coverage REPLAY_LIBRARY=$(BUILD)/coverage/liblock.a SANITIZER=coverage
 
 covered:
-	@$(MAKE) --no-print-directory -s $(COVERED) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(COVERED) $(BUILD)/redis-server
 	@find $(BUILD) -name '*.gcda' -delete
-	@sh tests/tools/run.sh $(COVERED)
+	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(COVERED)
 	@sh tests/tools/coverage.sh $(BUILD) $(CORE)

@@ -13,7 +13,7 @@ trap 'exit 1' INT TERM HUP
 
 # sum LOG FOLDER: "ok not-ok skipped" of the programs from tests/FOLDER, or of all
 sum() {
-  awk -v folder="tests/$2" '/^\[[0-9]+\/[0-9]+\] / { on = index($2, folder) } on && /^   [0-9]+ ok, / { ok += $1; bad += $3; skip += $6 }
+  awk -v folder="tests/$2" '/^\[[0-9]+\/[0-9]+\] / { on = index($2, folder) } /^\[alone\] / { on = 0 } on && /^   [0-9]+ ok, / { ok += $1; bad += $3; skip += $6 }
     END { print ok + 0, bad + 0, skip + 0 }' "$1"
 }
 
