@@ -45,6 +45,7 @@
  */
 #define PATIENCE_MS      60000U
 #define LEAST_OFFLINE_MS 10000U
+#define LEAST_CONNECT_MS 1000U
 #define RETRY_MS         250
 #define AWAY_MS          3000U /* what takes no longer is not worth a line */
 
@@ -72,6 +73,9 @@ struct hold {
   struct fairlock_log log;
   struct guard *guard;
   uint32_t began;      /* when the wait did */
+  atomic_int refused;  /* why no server served us so far; FAIRLOCK_OK: none has said so */
+  atomic_bool settled; /* whether one serves us: the thread that sets this has found out */
+  int found[2];        /* a pipe; its second end is closed when one does */
   int told;            /* the last reason for having to wait that was told */
   uint32_t reached_at; /* when the server was, last: known until it cannot be */
   bool cancelled;      /* the wait is to end */
@@ -493,11 +497,54 @@ static int connect_to_any(struct hold *hold)
   struct pollfd link = {.fd = hold->link, .events = POLLIN};
   for (bool told = false;; told = true) {
     int status = fairlock_connect(&hold->session->client);
+    atomic_store(&hold->refused, status);
     if (!session_may_pass(hold->session, status) || port_clock_ms() - hold->began >= patience)
       return status;
     if (!told) tell_status(hold, KEEPER_RETRYING, status);
     if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* the other end is gone: there are no orders yet */
   }
+}
+
+/*
+ * A thread: one attempt to connect may take longer than the whole wait, so it is cut short here.
+ * Nothing can be left behind, as nothing was asked for.
+ */
+static void *limit_search(void *context)
+{
+  struct hold *hold = context;
+  uint32_t patience = patience_ms(hold->options);
+  /* an attempt that ends together with the wait may still say why it has failed */
+  uint32_t limit = (patience < LEAST_CONNECT_MS ? LEAST_CONNECT_MS : patience) + RETRY_MS;
+  struct pollfd found = {.fd = hold->found[0]};
+  for (;;) {
+    uint32_t passed = port_clock_ms() - hold->began;
+    uint32_t left = passed < limit ? limit - passed : 0;
+    if (poll(&found, 1, (int)(left < PORT_WAIT_MAX_MS ? left : PORT_WAIT_MAX_MS)) > 0) return NULL;
+    if (left == 0) break;
+  }
+  if (atomic_exchange(&hold->settled, true)) return NULL;
+  int why = atomic_load(&hold->refused);
+  finish(hold, KEEPER_FAILED, why != FAIRLOCK_OK ? why : FAIRLOCK_UNREACHABLE);
+  return NULL;
+}
+
+/* Finds a server, and asks it whether we would wait for ourselves. Returns, or ends the keeper. */
+static void find_server(struct hold *hold)
+{
+  const struct keeper_options *options = hold->options;
+  pthread_t limiter;
+  bool limited = options->wait_ms > 0 && pipe(hold->found) == 0 &&
+                 pthread_create(&limiter, NULL, limit_search, hold) == 0;
+  int status = connect_to_any(hold);
+  bool nested = status == FAIRLOCK_OK && is_nested(hold);
+  while (atomic_exchange(&hold->settled, true))
+    (void)poll(NULL, 0, -1); /* time is up: the other thread ends us */
+  if (nested) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
+  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (!limited) return;
+  (void)close(hold->found[1]);
+  (void)pthread_join(limiter, NULL);
+  (void)close(hold->found[0]);
 }
 
 /* The two threads */
@@ -561,9 +608,8 @@ static void keep(struct hold *hold)
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   if (hold->events >= 0) fairlock_keep_log(&session->client, &hold->log);
   if (!make_wake(hold)) _exit(1);
-  status = connect_to_any(hold);
-  if (status == FAIRLOCK_OK && is_nested(hold)) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
-  if (status == FAIRLOCK_OK) status = fairlock_init(&hold->handle, &session->client, options->name);
+  find_server(hold);
+  status = fairlock_init(&hold->handle, &session->client, options->name);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   tell_status(hold, KEEPER_CONNECTED, FAIRLOCK_OK);
   if (!read_all(hold->link, &order, sizeof order)) _exit(0);
@@ -584,7 +630,9 @@ static void configure(struct fairlock_config *config, const struct keeper_option
   config->lease_ms = options->lease_ms;
   config->response_ms = response_ms < 500 ? 500 : response_ms > 2000 ? 2000 : response_ms;
   config->offline_ms = offline_ms < LEAST_OFFLINE_MS ? LEAST_OFFLINE_MS : offline_ms;
-  config->connect_ms = connect_ms < 1000 ? 1000 : connect_ms > 5000 ? 5000 : connect_ms;
+  config->connect_ms = connect_ms < LEAST_CONNECT_MS ? LEAST_CONNECT_MS
+                       : connect_ms > 5000           ? 5000
+                                                     : connect_ms;
 }
 
 /* Makes the pipe of events, if there is to be one. Returns 0, or -1 with errno set. */

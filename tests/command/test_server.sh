@@ -228,6 +228,22 @@ test_unreachable() {
   kill -CONT $server
 }
 
+# A wait is no longer than -w says because one attempt to connect would take longer: to a server that
+# is silent, and to one that is silent from the greeting on, when it is asked who holds the lock.
+test_unreachable_in_time() {
+  answers_with ''
+  kill -STOP $server
+  for at in $port $other; do
+    start=$(now_ms)
+    expect 75 env FAIRLOCK_OWNERS=me:1 "$fairlock" run -w 2 --url redis://127.0.0.1:$at a true
+    took=$(($(now_ms) - start))
+    [ $took -ge 2000 ] || fail "it did not wait: $took ms"
+    [ $took -lt 3500 ] || fail "-w 2 took $took ms: $(cat "$dir/err")"
+    said "redis://127.0.0.1:$at: the server cannot be reached"
+  done
+  kill -CONT $server
+}
+
 # unreachable WORDS ADVICE ARGUMENT...: fairlock status, with the advice alone in the second line
 unreachable() {
   words=$1
@@ -356,7 +372,8 @@ test_not_a_server_of_ours() {
   said 'Is it a Redis server'
 }
 
-# answers_with ANSWER TO_HELLO: a server on port $other, which says ANSWER, or what a server says to HELLO and TIME
+# answers_with ANSWER TO_HELLO: a server on port $other, which says ANSWER, or nothing if that is empty; to HELLO and TIME
+# what a server says
 answers_with() {
   rm -f "$dir/at"
   python3 - "$dir/at" "$1" "${2:-}" 2>"$dir/answers" <<'END' &
@@ -369,7 +386,9 @@ class Session(socketserver.StreamRequestHandler):
             words = []
             for _ in range(int(count[1:])):
                 words.append(self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2])
-            self.wfile.write(said.get(words[0], answer).encode() + b"\r\n")
+            reply = said.get(words[0], answer)
+            if reply:
+                self.wfile.write(reply.encode() + b"\r\n")
 socketserver.ThreadingTCPServer.daemon_threads = True
 server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
 threading.Timer(120, server.shutdown).start()
@@ -705,5 +724,5 @@ test_too_many_clients() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests usage help help_names_statuses manual bad_urls urls invisible_in_urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
-  lies_about_waiters nonsense_while_waiting without_resp3 passwords long_passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
+  lies_about_waiters unreachable_in_time nonsense_while_waiting without_resp3 passwords long_passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
   password_from_a_pipe acl documented_rules missing_right_to_publish server_refuses too_many_clients
