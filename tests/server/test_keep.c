@@ -11,8 +11,10 @@
 
 #include "support/proxy.h"
 
-#define KEEP_MS 3000
-#define PAIRS   1000
+/* Longer than any pause that a loaded machine makes; and for who waits for its end. */
+#define KEEP_MS  15000
+#define SHORT_MS 3000
+#define PAIRS    1000
 
 static struct {
   struct client client;
@@ -54,7 +56,7 @@ static void keeper_prepare(int port)
 static void keeper_start(const char *name, bool serviced)
 {
   client_start(&keeper.client);
-  keeper.keep.keep_ms = KEEP_MS;
+  if (keeper.keep.keep_ms == 0) keeper.keep.keep_ms = KEEP_MS;
   keeper.log.function = count_refusal;
   CHECK_EQUAL(fairlock_keep(&keeper.client.client, &keeper.keep), FAIRLOCK_OK);
   fairlock_keep_log(&keeper.client.client, &keeper.log);
@@ -152,16 +154,19 @@ static void test_pairs_cost_nothing(void)
 static void test_ends_in_time(void)
 {
   begin();
-  keeper_open(server.port, "ends", true);
+  keeper_prepare(server.port);
+  keeper.keep.keep_ms = SHORT_MS;
+  keeper_start("ends", true);
   int64_t began = now_ms();
   pair();
-  while (now_ms() < began + KEEP_MS / 2) {
-    CHECK(kept("ends"));
-    pair();
+  bool still_kept = true;
+  while (still_kept && now_ms() < began + SOON) {
+    still_kept = kept("ends");
+    if (now_ms() < began + SHORT_MS - 10) CHECK(still_kept);
+    if (now_ms() < began + SHORT_MS / 2) pair();
     sleep_ms(20);
   }
-  CHECK(given_back_within("ends", SOON));
-  CHECK(now_ms() >= began + KEEP_MS - 10);
+  CHECK(!still_kept);
   keeper_close();
   CHECK(nothing_left(&redis, "ends"));
 }
@@ -233,7 +238,9 @@ static void test_only_pairs(void)
 static void test_tries(void)
 {
   begin();
-  keeper_open(server.port, "tries", true);
+  keeper_prepare(server.port);
+  keeper.keep.keep_ms = SHORT_MS;
+  keeper_start("tries", true);
   waiter_open("tries");
   int64_t began = now_ms();
   int status = FAIRLOCK_BUSY;
@@ -243,7 +250,7 @@ static void test_tries(void)
     status = fairlock_try_acquire(&waiter, FAIRLOCK_RENEW);
   }
   CHECK_EQUAL(status, FAIRLOCK_OK);
-  CHECK(now_ms() >= began + KEEP_MS - 10);
+  CHECK(now_ms() >= began + SHORT_MS - 10);
   CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
   waiter_close();
   keeper_close();
@@ -383,14 +390,13 @@ static void test_lease_of_the_dead(void)
   begin();
   keeper_prepare(server.port);
   keeper.client.config.lease_ms = 4600;
+  keeper.keep.keep_ms = SHORT_MS;
   keeper_start("dead", false);
   pair();
   CHECK(kept("dead"));
   fairlock_client_deinit(&keeper.client.client);
   waiter_open("dead");
-  int64_t began = now_ms();
   CHECK_EQUAL(fairlock_acquire(&waiter, SOON, FAIRLOCK_RENEW), FAIRLOCK_OK);
-  CHECK(now_ms() < began + 4600 + 5000);
   CHECK_EQUAL(fairlock_release(&waiter), FAIRLOCK_OK);
   waiter_close();
 }
