@@ -168,7 +168,8 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
   }
   port_mutex_lock(&client->mutex);
   now = port_clock_ms();
-  if (got == PORT_WOULD_BLOCK) got = 0;
+  engine->needs_input = got == PORT_NEEDS_INPUT;
+  if (got == PORT_WOULD_BLOCK || got == PORT_NEEDS_INPUT) got = 0;
   int failure = got == PORT_UNTRUSTED ? FAIRLOCK_UNTRUSTED : FAIRLOCK_UNREACHABLE;
   if (got < 0) fairlock_engine_fail(engine, failure); /* the next call closes it */
   else if (!(wants & FAIRLOCK_CONNECT)) fairlock_engine_received(engine, (size_t)got, now);
@@ -588,7 +589,8 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
   uint32_t now = attend(client);
   wake_blocked(client);
   uint32_t due = fairlock_engine_deadline(engine, now);
-  if (fairlock_engine_wants(engine, now) & (FAIRLOCK_CONNECT | FAIRLOCK_SEND))
+  if (!engine->needs_input &&
+      fairlock_engine_wants(engine, now) & (FAIRLOCK_CONNECT | FAIRLOCK_SEND))
     due = least(due, BLOCKED_MS);
   port_event_destroy(&event);
   port_mutex_unlock(&client->mutex);
@@ -600,6 +602,8 @@ unsigned fairlock_wants(struct fairlock_client *client)
   if (forked(client)) return 0;
   lock(client);
   unsigned wants = fairlock_engine_wants(&client->engine, port_clock_ms());
+  /* it is connected, and so writable all the time */
+  if (wants == FAIRLOCK_CONNECT && client->engine.needs_input) wants = FAIRLOCK_RECEIVE;
   port_mutex_unlock(&client->mutex);
   return wants;
 }

@@ -375,7 +375,8 @@ int fairlock_result(struct fairlock *handle);
  * Returns the number of milliseconds after which to call again, at most about 19 hours. A device
  * may sleep for that long, if arriving bytes wake it. 0: at once, there may be more to receive.
  * While bytes are unsent, or a connection is being opened, it is 10 at most, for devices that
- * nothing wakes when the transport is ready to go on.
+ * nothing wakes when the transport is ready to go on; but not while the transport waits for bytes
+ * to open it (PORT_NEEDS_INPUT).
  */
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
 
@@ -383,14 +384,15 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
  * For your event loop: what the client waits for, after fairlock_poll(client, 0). Call
  * fairlock_poll() again when that has happened, or when the time that it returned has passed. Bits
  * of enum fairlock_want:
- *   FAIRLOCK_RECEIVE   wake me when the connection is readable
+ *   FAIRLOCK_RECEIVE   wake me when the connection is readable. Also alone, while it is being
+ *                      opened and the server has to answer first, as in the handshake of TLS
  *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all that
  *                      there was to send
  *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or will be
  *   FAIRLOCK_CLOSE     call fairlock_poll() at once
  *   0                  there is no connection, and nothing to watch: only the time counts
  * Beginning an operation, or fairlock_cancel(), changes both: call fairlock_poll() afterwards. With
- * sockets, port_posix_fd() says what to watch.
+ * sockets, port_posix_fd() says what to watch, also below TLS.
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 

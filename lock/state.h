@@ -167,6 +167,9 @@ struct fairlock_engine {
   /* kinds of requests whose scripts the server does not know, until handle.c sends them */
   uint8_t eval;
 
+  /* client.c: the transport said PORT_NEEDS_INPUT when it was last asked to connect */
+  bool needs_input;
+
   /* engine.c again: while closed, no new connection for this long after `stage_began` */
   uint16_t backoff_ms;
 

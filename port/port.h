@@ -54,7 +54,14 @@ enum port_status {
    * server does not trust ours (TLS 1.3 says so after the handshake). A person has to look at it,
    * so the client ends its operations. The transport keeps the error.
    */
-  PORT_UNTRUSTED = -4
+  PORT_UNTRUSTED = -4,
+
+  /*
+   * connect(): as PORT_WOULD_BLOCK, but only bytes from the other side bring it further, as in the
+   * handshake of TLS. An event loop then waits until the connection is readable; after
+   * PORT_WOULD_BLOCK, until it is writable, which it always is once it is connected
+   */
+  PORT_NEEDS_INPUT = -5
 };
 
 /*
@@ -82,7 +89,7 @@ enum port_status {
 struct port_transport {
   /*
    * Begins to connect; when called again, says how far that has got. PORT_OK: connected.
-   * PORT_WOULD_BLOCK: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: given up; what was
+   * PORT_WOULD_BLOCK, PORT_NEEDS_INPUT: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: given up; what was
    * opened is closed again, and the next call starts over. PORT_CLOSED is treated as
    * PORT_UNREACHABLE. The client calls close() after each of these three, and then pauses.
    */

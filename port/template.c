@@ -33,8 +33,9 @@ struct template_transport {
 };
 
 /*
- * The client calls this again and again while it returns PORT_WOULD_BLOCK, limits the time of all
- * these calls together, and calls close() when that is reached; so you need no time-out here.
+ * The client calls this again and again while it returns PORT_WOULD_BLOCK (or PORT_NEEDS_INPUT, in
+ * a handshake that waits for the server), limits the time of all these calls together, and calls
+ * close() when that is reached; so you need no time-out here.
  * Switch off Nagle's algorithm (TCP_NODELAY): a request must not wait for the acknowledgement of
  * the one before.
  */

@@ -187,8 +187,8 @@ static int connect_to(struct query *query)
     int status = below->connect(below->context, STEP_MS);
     if (status == PORT_OK) return FAIRLOCK_OK;
     if (status == PORT_UNTRUSTED) return FAIRLOCK_UNTRUSTED;
-    if (status != PORT_WOULD_BLOCK || port_clock_ms() - began > CONNECT_MS)
-      return FAIRLOCK_UNREACHABLE;
+    bool goes_on = status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT;
+    if (!goes_on || port_clock_ms() - began > CONNECT_MS) return FAIRLOCK_UNREACHABLE;
   }
 }
 

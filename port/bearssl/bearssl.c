@@ -180,7 +180,8 @@ static int shake(struct port_bearssl *tls, uint32_t timeout_ms)
   br_ssl_engine_context *engine = &tls->client.eng;
   size_t room;
   int status = exchange(tls, timeout_ms);
-  if (status == PORT_WOULD_BLOCK) return status;
+  bool unsent = (br_ssl_engine_current_state(engine) & BR_SSL_SENDREC) != 0;
+  if (status == PORT_WOULD_BLOCK) return unsent ? PORT_WOULD_BLOCK : PORT_NEEDS_INPUT;
   if (status == PORT_OK) {
     if (br_ssl_engine_sendapp_buf(engine, &room) != NULL) tls->stage = UP;
     return status;

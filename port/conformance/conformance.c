@@ -80,7 +80,7 @@ static int try_connect(uint32_t timeout_ms)
   uint32_t began = port_clock_ms();
   int status = port->transport->connect(port->transport->context, timeout_ms);
   require(since(began) <= timeout_ms + SLACK_MS, "connect() took much longer than asked");
-  require(status == PORT_OK || (status <= PORT_WOULD_BLOCK && status >= PORT_UNTRUSTED),
+  require(status == PORT_OK || (status <= PORT_WOULD_BLOCK && status >= PORT_NEEDS_INPUT),
           "connect() returned what is no status");
   return status;
 }
@@ -118,7 +118,7 @@ static bool call_peer(void)
   do {
     int status = try_connect(100);
     if (status == PORT_OK) return true;
-    if (status == PORT_WOULD_BLOCK) continue;
+    if (status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT) continue;
     hang_up();
     pass(50);
   } while (since(began) < SOON_MS && !broken);
@@ -270,7 +270,7 @@ static void connect_is_refused(void)
   int status;
   do {
     status = try_connect(200);
-  } while (status == PORT_WOULD_BLOCK && since(began) < 2500);
+  } while ((status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT) && since(began) < 2500);
   require(status != PORT_OK, "PORT_OK where nobody listens");
   require(status == PORT_OK || status == PORT_UNREACHABLE || status == PORT_CLOSED,
           "no PORT_UNREACHABLE where nobody listens");

@@ -476,6 +476,12 @@ static bool is_over(const mbedtls_ssl_context *ssl)
   return ssl->state == MBEDTLS_SSL_HANDSHAKE_OVER;
 }
 
+/* Not an end: connect() is to be called again. */
+static bool goes_on(int status)
+{
+  return status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT;
+}
+
 /* Connects the transport below, and then begins a handshake. */
 static int reach(struct port_mbedtls *tls, uint32_t timeout_ms)
 {
@@ -483,7 +489,7 @@ static int reach(struct port_mbedtls *tls, uint32_t timeout_ms)
   unlock(tls);
   int status = below->connect(below->context, timeout_ms);
   lock(tls);
-  if (status == PORT_WOULD_BLOCK) return status;
+  if (goes_on(status)) return status;
   tls->error = 0;
   return status == PORT_OK ? begin(tls) : status;
 }
@@ -505,6 +511,7 @@ static int shake_hands(struct port_mbedtls *tls, uint32_t began, uint32_t timeou
     if (status == PORT_WOULD_BLOCK) {
       status = more(tls, result == MBEDTLS_ERR_SSL_WANT_READ, left(began, timeout_ms));
       if (status == PORT_CLOSED) tls->error = PORT_MBEDTLS_CUT;
+      if (status == PORT_WOULD_BLOCK && tls->outgoing_end == 0) status = PORT_NEEDS_INPUT;
     } else if (status == PORT_OK && port_clock_ms() - began > timeout_ms) {
       return PORT_WOULD_BLOCK;
     }
@@ -549,7 +556,7 @@ static int tls_connect(void *context, uint32_t timeout_ms)
   lock(tls);
   int status = tls->stage == DOWN ? reach(tls, timeout_ms) : PORT_OK;
   if (status == PORT_OK && tls->stage == SHAKING) status = shake_hands(tls, began, timeout_ms);
-  bool failed = status != PORT_OK && status != PORT_WOULD_BLOCK;
+  bool failed = status != PORT_OK && !goes_on(status);
   bool again = failed && spoilt_by_session(tls);
   if (failed) {
     (void)flush(tls); /* the alert */

@@ -364,15 +364,27 @@ static int shake(struct port_openssl *tls)
   return status == PORT_WOULD_BLOCK && sent == PORT_CLOSED ? PORT_CLOSED : status;
 }
 
+static bool all_is_sent(const struct port_openssl *tls)
+{
+  return tls->outgoing_start == tls->outgoing_end && BIO_ctrl_pending(tls->out) == 0;
+}
+
 static int shake_hands(struct port_openssl *tls, uint32_t began, uint32_t timeout_ms)
 {
   int status = shake(tls);
   for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
     int got = take(tls, left(began, timeout_ms));
+    if (got == PORT_WOULD_BLOCK && all_is_sent(tls)) return PORT_NEEDS_INPUT;
     if (got <= 0) return got;
     status = shake(tls);
   }
   return status;
+}
+
+/* Not an end: connect() is to be called again. */
+static bool goes_on(int status)
+{
+  return status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT;
 }
 
 /* Connects the transport below, and then makes the SSL object. */
@@ -380,7 +392,7 @@ static int reach(struct port_openssl *tls, uint32_t timeout_ms)
 {
   const struct port_transport *below = tls->below;
   int status = below->connect(below->context, timeout_ms);
-  if (status == PORT_WOULD_BLOCK) return status;
+  if (goes_on(status)) return status;
   lock(tls);
   tls->error = 0;
   tls->verify_error = X509_V_OK;
@@ -423,7 +435,7 @@ static int tls_connect(void *context, uint32_t timeout_ms)
     status = shake_hands(tls, began, timeout_ms);
     unlock(tls);
   }
-  if (status == PORT_OK || status == PORT_WOULD_BLOCK) return status;
+  if (status == PORT_OK || goes_on(status)) return status;
   tls->broken = true;
   tls->transport.close(tls);
   return status == PORT_UNTRUSTED ? PORT_UNTRUSTED : PORT_UNREACHABLE;

@@ -122,7 +122,7 @@ static int serial_connect(void *context, uint32_t timeout_ms)
       (void)take(uart, byte);
   } while (uart->state == OPENING && wait(uart, began, timeout_ms));
   if (uart->state == OPENED) return PORT_OK;
-  if (uart->state == OPENING) return PORT_WOULD_BLOCK;
+  if (uart->state == OPENING) return uart->sent == uart->size ? PORT_NEEDS_INPUT : PORT_WOULD_BLOCK;
   uart->state = IDLE;
   return PORT_UNREACHABLE;
 }

@@ -82,7 +82,7 @@ static double connect_once(struct port_openssl *tls)
   int status;
   do {
     status = transport->connect(tls, 1000);
-  } while (status == PORT_WOULD_BLOCK);
+  } while (status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT);
   double took = now() - begin;
   must(status == PORT_OK, "no connection");
   must(transport->send(tls, "PING\r\n", 6) == 6, "PING");

@@ -168,8 +168,8 @@ static uint8_t octet(size_t at)
 static void do_connect(uint32_t timeout_ms)
 {
   int status = tls.transport.connect(&tls, timeout_ms);
-  require(status == PORT_OK || status == PORT_WOULD_BLOCK || status == PORT_UNREACHABLE ||
-              status == PORT_UNTRUSTED,
+  require(status == PORT_OK || status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT ||
+              status == PORT_UNREACHABLE || status == PORT_UNTRUSTED,
           "connect() returns what it may");
   if (status == PORT_UNREACHABLE || status == PORT_UNTRUSTED)
     require(!net.open, "what has failed is closed");

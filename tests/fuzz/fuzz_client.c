@@ -321,7 +321,7 @@ static int connect_to(void *context, uint32_t timeout_ms)
   enter_line();
   wait_for(NULL, timeout_ms);
   leave_line();
-  if (choice == 5) return PORT_WOULD_BLOCK;
+  if (choice == 5) return timeout_ms % 2 == 0 ? PORT_WOULD_BLOCK : PORT_NEEDS_INPUT;
   line = DOWN;
   return choice == 6 ? PORT_CLOSED : PORT_UNREACHABLE;
 }

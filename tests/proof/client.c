@@ -156,8 +156,8 @@ static int connects(void *context, uint32_t timeout_ms)
   (void)context;
   CHECK(!locked && !is_fork && i_serve && !transport_open && timeout_ms <= PORT_WAIT_MAX_MS);
   int result = nondet_int();
-  ASSUME(result == PORT_OK || result == PORT_WOULD_BLOCK || result == PORT_CLOSED ||
-         result == PORT_UNREACHABLE || result == PORT_UNTRUSTED);
+  ASSUME(result == PORT_OK || result == PORT_WOULD_BLOCK || result == PORT_NEEDS_INPUT ||
+         result == PORT_CLOSED || result == PORT_UNREACHABLE || result == PORT_UNTRUSTED);
   transport_open = result == PORT_OK;
   return result;
 }

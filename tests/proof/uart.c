@@ -76,10 +76,13 @@ void harness(void)
   switch (nondet_int()) {
   case 0:
     result = serial_connect(&uart, timeout_ms);
-    CHECK(result == PORT_OK || result == PORT_WOULD_BLOCK || result == PORT_UNREACHABLE);
+    CHECK(result == PORT_OK || result == PORT_WOULD_BLOCK || result == PORT_NEEDS_INPUT ||
+          result == PORT_UNREACHABLE);
     CHECK((result == PORT_OK) == (uart.state == OPENED));
     REACHED(result == PORT_OK && any.state != OPENED);
+    CHECK((result == PORT_NEEDS_INPUT) == (uart.state == OPENING && uart.sent == uart.size));
     REACHED(result == PORT_WOULD_BLOCK);
+    REACHED(result == PORT_NEEDS_INPUT);
     REACHED(result == PORT_UNREACHABLE);
     break;
   case 1:

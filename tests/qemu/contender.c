@@ -126,9 +126,9 @@ const char *contend(const struct contender *contender)
   char id[FAIRLOCK_HOLDER_ID_SIZE];
   uint32_t began = port_clock_ms();
   int connected = PORT_WOULD_BLOCK;
-  while (connected == PORT_WOULD_BLOCK && port_clock_ms() - began < PATIENCE_MS) {
+  while ((connected == PORT_WOULD_BLOCK || connected == PORT_NEEDS_INPUT) &&
+         port_clock_ms() - began < PATIENCE_MS)
     connected = data->connect(data->context, 100);
-  }
   if (connected != PORT_OK) return "no connection";
   if (fairlock_client_init(&client, &config, contender->lock) != FAIRLOCK_OK) return "no client";
   keeper.keep_ms = contender->keep_ms;

@@ -93,7 +93,8 @@ int main(void)
   TIMER_CONTROL = 1;
   uint32_t spent = 0, longest = 0;
   int status;
-  while (status = count_call(client.transport, &spent, &longest), status == PORT_WOULD_BLOCK)
+  while (status = count_call(client.transport, &spent, &longest),
+         status == PORT_WOULD_BLOCK || status == PORT_NEEDS_INPUT)
     board_idle();
   if (status != PORT_OK) return 1;
   report("handshake ", spent);

@@ -135,7 +135,7 @@ static size_t hear(char *data, size_t size)
 static void hear_open(char nonce[4])
 {
   char asked[16];
-  CHECK_EQUAL(link_connect(0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_connect(0), PORT_NEEDS_INPUT);
   CHECK_EQUAL(hear(asked, sizeof asked), 7);
   CHECK_BYTES(asked, 3, "\0\020O", 3);
   memcpy(nonce, asked + 3, 4);
@@ -164,7 +164,7 @@ static void test_stale_bytes(void)
   say_signal('C', nonce[0] == 'A' ? "BBBB" : "AAAA");
   say("\020O", 2);
   say(nonce, 2);
-  CHECK_EQUAL(link_connect(20), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_connect(20), PORT_NEEDS_INPUT);
   say_signal('O', nonce);
   say("ours", 4);
   CHECK_EQUAL(link_connect(1000), PORT_OK);
@@ -183,7 +183,7 @@ static void test_refused(void)
   hear_open(again);
   say_signal('C', nonce);
   CHECK(memcmp(nonce, again, 4) != 0);
-  CHECK_EQUAL(link_connect(20), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_connect(20), PORT_NEEDS_INPUT);
   say_signal('O', again);
   CHECK_EQUAL(link_connect(1000), PORT_OK);
 }
@@ -322,7 +322,7 @@ static void test_bridge_reset_amid_reply(void)
   CHECK_EQUAL(raw_number(&redis, "PUBLISH news flash"), 1);
   CHECK_EQUAL(raw_number(&redis, "EXISTS nothing"), 0); /* what was published is on its way */
   port_uart_init(&uart, &line, ++starts);
-  CHECK_EQUAL(link_connect(0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_connect(0), PORT_NEEDS_INPUT);
   CHECK(kill(bridge, SIGCONT) == 0);
   CHECK_EQUAL(link_connect(SOON), PORT_OK);
   echo();

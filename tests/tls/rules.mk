@@ -3,7 +3,8 @@
 # both have to pass, records and server, are compiled for each.
 TLS_CERTIFICATES := $(BUILD)/tls/certificates
 TLS_COMMAND := $(BUILD)/tls/fairlock
-TLS_BY_OPENSSL := $(addprefix $(BUILD)/tests/tls/,test_records test_server test_openssl)
+TLS_BY_OPENSSL := $(addprefix $(BUILD)/tests/tls/,test_records test_server test_openssl test_loops)
+TLS_LOOPS := $(addprefix $(BUILD)/tls/examples/,epoll_tls libuv_tls)
 TLS_BY_MBEDTLS := $(addprefix $(BUILD)/tests/tls/mbedtls/,test_records test_server test_mbedtls)
 TLS_TESTS := $(TLS_BY_OPENSSL) $(TLS_BY_MBEDTLS)
 TLS_PARTS := peer.o faults.o safe.o
@@ -12,6 +13,7 @@ $(call needs,mbedtls-library,libmbedtls-dev)
 $(call needs,$(TLS_CERTIFICATES)/made,openssl)
 $(call needs,$(TLS_TESTS) $(wildcard tests/tls/test_*.sh),openssl-library $(TLS_CERTIFICATES)/made $(BUILD)/redis-server)
 $(call needs,$(TLS_BY_MBEDTLS),mbedtls-library)
+$(call needs,$(BUILD)/tests/tls/test_loops,$(BUILD)/examples/libuv_tls)
 $(call needs,$(wildcard tests/tls/test_*.sh),jq pkgconf)
 $(call needs,tls-tests,$(TLS_TESTS) $(wildcard tests/tls/test_*.sh))
 PORT_MBEDTLS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard port/mbedtls/*.c))
@@ -21,6 +23,13 @@ $(TLS_CERTIFICATES)/made: tests/support/certificates.sh
 
 $(TLS_COMMAND): FORCE
 	@$(MAKE) --no-print-directory -s TLS=openssl BUILD=$(BUILD)/tls all
+
+# After the command, whose library they take.
+$(TLS_LOOPS): $(TLS_COMMAND)
+	@$(MAKE) --no-print-directory -s TLS=openssl BUILD=$(BUILD)/tls $@
+
+$(BUILD)/tests/tls/test_loops.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/tls/examples"'
+$(BUILD)/tests/tls/test_loops: | $(TLS_LOOPS)
 
 $(wildcard tests/tls/test_*.sh): $(TLS_COMMAND) $(TLS_CERTIFICATES)/made | all
 

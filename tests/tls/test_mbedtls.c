@@ -255,7 +255,8 @@ static int connects(void)
 {
   const struct port_transport *tls = &safe.wrap.tls.transport;
   int status = PORT_WOULD_BLOCK;
-  AWAIT(status != PORT_WOULD_BLOCK, status = tls->connect(tls->context, 100));
+  AWAIT(status != PORT_WOULD_BLOCK && status != PORT_NEEDS_INPUT,
+        status = tls->connect(tls->context, 100));
   return status;
 }
 

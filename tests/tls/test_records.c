@@ -55,7 +55,8 @@ static int connects(void)
 {
   int status = PORT_WOULD_BLOCK;
   heard_size = 0;
-  AWAIT(status != PORT_WOULD_BLOCK, status = wrap.tls.transport.connect(&wrap.tls, 100));
+  AWAIT(status != PORT_WOULD_BLOCK && status != PORT_NEEDS_INPUT,
+        status = wrap.tls.transport.connect(&wrap.tls, 100));
   return status;
 }
 
@@ -340,14 +341,14 @@ static void test_no_tls(void)
   (void)alarm(120);
   faults_init(&faults, port);
   wrap_init(&wrap, &config, &faults.transport);
-  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 1000), PORT_WOULD_BLOCK);
-  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 0), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 1000), PORT_NEEDS_INPUT);
+  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 0), PORT_NEEDS_INPUT);
   int socket = take_call(listener);
-  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 50), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 50), PORT_NEEDS_INPUT);
   wrap.tls.transport.close(&wrap.tls);
   CHECK(wrap_failed_by(&wrap, SILENT));
   (void)close(socket);
-  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 1000), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 1000), PORT_NEEDS_INPUT);
   socket = take_call(listener);
   CHECK_EQUAL(send(socket, "-ERR unknown command\r\n", 22, 0), 22);
   CHECK_EQUAL(connects(), PORT_UNREACHABLE);
@@ -357,6 +358,27 @@ static void test_no_tls(void)
   CHECK_EQUAL(connects(), PORT_UNREACHABLE);
   CHECK(wrap_failed_by(&wrap, NOTHING)); /* it was not TLS that failed */
   wrap_deinit(&wrap);
+}
+
+/*
+ * An event loop has to know whether to wait for room to send or for bytes: the socket of a handshake
+ * has room all the time.
+ */
+static void test_says_what_it_waits_for(void)
+{
+  int port;
+  int listener = listen_anywhere(&port);
+  (void)alarm(120);
+  faults_init(&faults, port);
+  wrap_init(&wrap, &config, &faults.transport);
+  atomic_store(&faults.blocked, 1000000);
+  for (int i = 0; i < 5; i++)
+    CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, i > 0 ? 20 : 1000), PORT_WOULD_BLOCK);
+  atomic_store(&faults.blocked, 0);
+  for (int i = 0; i < 5; i++)
+    CHECK_EQUAL(wrap.tls.transport.connect(&wrap.tls, 0), PORT_NEEDS_INPUT);
+  wrap_deinit(&wrap);
+  (void)close(listener);
 }
 
 /* One task sends while another receives, and keys change. */
@@ -427,5 +449,6 @@ const struct check_test check_tests[] = {
     {"tls: good-bye of the server", test_good_bye},
     {"tls: not trusted by the server", test_not_trusted_by_the_server},
     {"tls: no TLS at the other end", test_no_tls},
+    {"tls: connecting says what it waits for", test_says_what_it_waits_for},
     {"tls: one task sends, one receives", test_full_duplex},
     {0}};

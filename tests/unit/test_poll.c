@@ -89,6 +89,9 @@ static void answer_requests(void)
   }
 }
 
+/* What connecting says meanwhile. */
+static int pending = PORT_WOULD_BLOCK;
+
 static int line_connect(void *context, uint32_t timeout_ms)
 {
   (void)context;
@@ -98,7 +101,7 @@ static int line_connect(void *context, uint32_t timeout_ms)
     opened_at = now + OPENING_MS;
     connects++;
   }
-  if ((int32_t)(now - opened_at) < 0) return PORT_WOULD_BLOCK;
+  if ((int32_t)(now - opened_at) < 0) return pending;
   connected = true;
   return PORT_OK;
 }
@@ -267,6 +270,30 @@ static void test_wants(void)
   fairlock_client_deinit(&client);
 }
 
+/* A handshake: the connection is writable all the time, and the server has to answer first. */
+static void test_wants_input(void)
+{
+  set_up();
+  pending = PORT_NEEDS_INPUT;
+  CHECK_EQUAL(fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  uint32_t due = fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_wants(&client), FAIRLOCK_RECEIVE);
+  CHECK(due > 1000);          /* the end of connect_ms */
+  pending = PORT_WOULD_BLOCK; /* an answer came, and ours to it does not fit into the line */
+  due = fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_wants(&client), FAIRLOCK_CONNECT);
+  CHECK(due <= 10);
+  pending = PORT_NEEDS_INPUT;
+  due = fairlock_poll(&client, 0);
+  now += due; /* the server is silent */
+  opened_at = now + 1;
+  (void)fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_wants(&client), 0); /* it rests */
+  CHECK(!connected);
+  pending = PORT_WOULD_BLOCK;
+  fairlock_client_deinit(&client);
+}
+
 /* More has arrived than the receive buffer holds. No further interrupt reports the rest. */
 static void test_comes_again_for_the_rest(void)
 {
@@ -285,5 +312,6 @@ const struct check_test check_tests[] = {
     {"poll: a device woken by its line acquires", test_woken_by_the_line},
     {"poll: a waiter wakes twice for a heartbeat", test_wakes_for_heartbeats},
     {"poll: wants", test_wants},
+    {"poll: what to wait for while the server has to answer first", test_wants_input},
     {"poll: comes again for the rest", test_comes_again_for_the_rest},
     {0}};

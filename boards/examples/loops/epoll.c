@@ -2,7 +2,10 @@
  * A lock in an event loop, here on epoll: acquires, waits behind the holder, holds for
  * a while, releases. Nothing in it blocks but epoll_wait().
  *
- *     epoll PORT NAME HOLD_MS [WAITER_MS]
+ *     epoll PORT NAME HOLD_MS [WAITER_MS [CA_FILE]]
+ *
+ * CA_FILE is for epoll_tls, the same program compiled WITH_TLS: TLS changes nothing in the loop, which
+ * watches the socket below it.
  *
  * The loop asks the client for three things after each fairlock_poll(): when to call again, which
  * socket to watch (port_posix_fd()), and for what (fairlock_wants()). Another timer of the loop
@@ -14,6 +17,9 @@
 #include <errno.h>
 #include <fairlock/fairlock.h>
 #include <fairlock/port_posix.h>
+#ifdef WITH_TLS
+#include <fairlock/port_openssl.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -35,6 +41,20 @@ static int epoll, timer;
 static long hold_ms;
 static unsigned by_time, by_socket; /* how often it was woken */
 static uint32_t began;
+
+/* Returns the transport for the client; NULL: the CA cannot be used. */
+static struct port_transport *way_to(const char *port, const char *ca_file)
+{
+  port_posix_tcp(&server, "127.0.0.1", port);
+#ifdef WITH_TLS
+  static struct port_openssl tls;
+  const struct port_openssl_config trust = {.ca_file = ca_file, .name = "localhost"};
+  return port_openssl_init(&tls, &trust, &server.transport) == NULL ? &tls.transport : NULL;
+#else
+  (void)ca_file;
+  return &server.transport;
+#endif
+}
 
 static void add(int fd, uint32_t events)
 {
@@ -109,8 +129,8 @@ int main(int count, char **arguments)
   if (count > 4) config.waiter_ms = (uint32_t)strtoul(arguments[4], NULL, 10);
   setvbuf(stdout, NULL, _IOLBF, 0);
   hold_ms = strtol(arguments[3], NULL, 10);
-  port_posix_tcp(&server, "127.0.0.1", arguments[1]);
-  if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
+  struct port_transport *way = way_to(arguments[1], count > 5 ? arguments[5] : NULL);
+  if (way == NULL || fairlock_client_init(&client, &config, way) != FAIRLOCK_OK) return 1;
   if (fairlock_init(&door, &client, arguments[2]) != FAIRLOCK_OK) return 1;
   epoll = epoll_create1(EPOLL_CLOEXEC);
   timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

@@ -2,7 +2,7 @@
  * The same as epoll.c in a loop of libuv: acquires, waits behind the holder, holds for a while,
  * releases. Nothing in it blocks but uv_run().
  *
- *     libuv PORT NAME HOLD_MS [WAITER_MS]
+ *     libuv PORT NAME HOLD_MS [WAITER_MS [CA_FILE]]
  *
  * Three rules of libuv matter. A socket must not be closed while it is watched, and any
  * fairlock_poll() may close it: so watching stops before it, and starts again after it. A uv_poll_t
@@ -14,6 +14,9 @@
 
 #include <fairlock/fairlock.h>
 #include <fairlock/port_posix.h>
+#ifdef WITH_TLS /* libuv_tls */
+#include <fairlock/port_openssl.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
@@ -37,6 +40,20 @@ static uint64_t hold_ms;
 static enum step step = WAITING;
 static unsigned by_time, by_socket; /* how often it was woken */
 static uint32_t began;
+
+/* Returns the transport for the client; NULL: the CA cannot be used. */
+static struct port_transport *way_to(const char *port, const char *ca_file)
+{
+  port_posix_tcp(&server, "127.0.0.1", port);
+#ifdef WITH_TLS
+  static struct port_openssl tls;
+  const struct port_openssl_config trust = {.ca_file = ca_file, .name = "localhost"};
+  return port_openssl_init(&tls, &trust, &server.transport) == NULL ? &tls.transport : NULL;
+#else
+  (void)ca_file;
+  return &server.transport;
+#endif
+}
 
 static void service(void);
 
@@ -137,8 +154,8 @@ int main(int count, char **arguments)
   if (count > 4) config.waiter_ms = (uint32_t)strtoul(arguments[4], NULL, 10);
   setvbuf(stdout, NULL, _IOLBF, 0);
   hold_ms = strtoull(arguments[3], NULL, 10);
-  port_posix_tcp(&server, "127.0.0.1", arguments[1]);
-  if (fairlock_client_init(&client, &config, &server.transport) != FAIRLOCK_OK) return 1;
+  struct port_transport *way = way_to(arguments[1], count > 5 ? arguments[5] : NULL);
+  if (way == NULL || fairlock_client_init(&client, &config, way) != FAIRLOCK_OK) return 1;
   if (fairlock_init(&door, &client, arguments[2]) != FAIRLOCK_OK) return 1;
   if (uv_loop_init(&loop) != 0) return 1;
   (void)uv_timer_init(&loop, &due_timer);
