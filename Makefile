@@ -79,7 +79,7 @@ $(TLS_MARK):
 	@mkdir -p $(@D) && rm -f $(BUILD)/tls.*
 	@touch $@
 
-$(BUILD)/port/openssl/openssl.o: | openssl-library
+$(BUILD)/port/openssl/openssl.o $(if $(TLS_LIBS),$(LIB_OBJECTS)): | openssl-library
 
 # Asked for only where the compiler does not find it, because it need not be Debian's. musl's compiler
 # does not find Debian's, which is made for another C library.

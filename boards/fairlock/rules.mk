@@ -8,32 +8,43 @@ LIBDIR ?= lib
 INCLUDEDIR ?= include
 DATADIR ?= share
 MANDIR ?= $(DATADIR)/man
-place = $(abspath $(if $(filter /%,$1),$1,$(PREFIX)/$1))
 
-TO_BIN = $(DESTDIR)$(call place,$(BINDIR))
-TO_LIB = $(DESTDIR)$(call place,$(LIBDIR))
+# A path may have spaces, at which make's own functions would split it: hide replaces them meanwhile.
+# quote is for the shell, and text for what sed puts in.
+space := $(subst ,, )
+hide = $(subst $(space),@space@,$1)
+show = $(subst @space@,$(space),$1)
+quote = '$(subst ','\'',$1)'
+text = $(subst |,\|,$(subst &,\&,$(subst \,\\,$1)))
+joined = $(abspath $(if $(filter /%,$(call hide,$1)),$(call hide,$1),$(call hide,$(PREFIX)/$1)))
+place = $(call show,$(call joined,$1))
+
+TO_BIN = $(call quote,$(DESTDIR)$(call place,$(BINDIR)))
+TO_LIB = $(call quote,$(DESTDIR)$(call place,$(LIBDIR)))
 TO_PKGCONFIG = $(TO_LIB)/pkgconfig
 TO_CMAKE = $(TO_LIB)/cmake/fairlock
-TO_INCLUDE = $(DESTDIR)$(call place,$(INCLUDEDIR))/fairlock
-TO_MAN = $(DESTDIR)$(call place,$(MANDIR))/man1
-TO_BASH = $(DESTDIR)$(call place,$(DATADIR))/bash-completion/completions
-TO_ZSH = $(DESTDIR)$(call place,$(DATADIR))/zsh/site-functions
+TO_INCLUDE = $(call quote,$(DESTDIR)$(call place,$(INCLUDEDIR))/fairlock)
+TO_MAN = $(call quote,$(DESTDIR)$(call place,$(MANDIR))/man1)
+TO_BASH = $(call quote,$(DESTDIR)$(call place,$(DATADIR))/bash-completion/completions)
+TO_ZSH = $(call quote,$(DESTDIR)$(call place,$(DATADIR))/zsh/site-functions)
 
 PC_FILES := $(BUILD)/fairlock.pc $(if $(filter openssl,$(TLS)),$(BUILD)/fairlock-openssl.pc)
-in_prefix = $(patsubst $(abspath $(PREFIX))/%,$${prefix}/%,$(call place,$1))
+prefix = $(abspath $(call hide,$(PREFIX)))
+in_prefix = $(call show,$(patsubst $(prefix)/%,$${prefix}/%,$(call joined,$1)))
+put = -e $(call quote,s|@$1@|$(call text,$2)|)
 
 $(BUILD)/%.pc: boards/fairlock/%.pc.in FORCE
 	@mkdir -p $(@D)
-	@sed -e 's|@PREFIX@|$(abspath $(PREFIX))|' -e 's|@LIBDIR@|$(call in_prefix,$(LIBDIR))|' \
-	  -e 's|@INCLUDEDIR@|$(call in_prefix,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+	@sed $(call put,PREFIX,$(call show,$(prefix))) $(call put,LIBDIR,$(call in_prefix,$(LIBDIR))) \
+	  $(call put,INCLUDEDIR,$(call in_prefix,$(INCLUDEDIR))) $(call put,VERSION,$(VERSION)) $< > $@
 
 # For find_package() of CMake.
 CMAKE_FILES := $(BUILD)/fairlockConfig.cmake $(BUILD)/fairlockConfigVersion.cmake
 
 $(BUILD)/%.cmake: boards/cmake/%.cmake.in FORCE
 	@mkdir -p $(@D)
-	@sed -e 's|@LIBDIR@|$(call place,$(LIBDIR))|' -e 's|@INCLUDEDIR@|$(call place,$(INCLUDEDIR))|' \
-	  -e 's|@VERSION@|$(VERSION)|' $< > $@
+	@sed $(call put,LIBDIR,$(call place,$(LIBDIR))) $(call put,INCLUDEDIR,$(call place,$(INCLUDEDIR))) \
+	  $(call put,VERSION,$(VERSION)) $< > $@
 
 .PHONY: FORCE
 FORCE:

@@ -44,7 +44,7 @@ EOF
 # works OPTION... FILE: that program, compiled so
 works() {
   rm -f "$dir/program"
-  expect 0 cc -Wall -Werror -o "$dir/program" "$@" $(pkg-config --libs fairlock)
+  eval expect 0 cc -Wall -Werror -o '"$dir/program" "$@"' "$(pkg-config --libs fairlock)"
   expect 0 "$dir/program" $port
   printed "token $(redis hget 'fairlock:{a}' token)"
 }
@@ -93,9 +93,8 @@ test_prefix_of_the_system() {
 
 # removes VARIABLE=VALUE...: uninstall, told of the same folders, all and nothing else
 removes() {
-  for folder in $(find "$dir" -type d -name pkgconfig) $(find "$dir" -type d -path '*/fairlock'); do
-    echo kept >"$folder/fairlock-other.pc"
-  done
+  find "$dir" -type d '(' -name pkgconfig -o -path '*/fairlock' ')' >"$dir/folders"
+  while read -r folder; do echo kept >"$folder/fairlock-other.pc"; done <"$dir/folders"
   expect 0 make uninstall BUILD="$build" "$@"
   find "$dir" -mindepth 2 -type f ! -name fairlock-other.pc ! -path "$dir/$port/*" >"$dir/left"
   [ ! -s "$dir/left" ] || fail "left: $(cat "$dir/left")"
@@ -133,5 +132,25 @@ test_all_folders() {
   removes "$@"
 }
 
+# Spaces, and what sed and the shell take for their own.
+test_paths_with_spaces() {
+  prefix="$dir/my own/&'s prefix"
+  install "$prefix/lib/my libs" PREFIX="$prefix" LIBDIR='lib/my libs' MANDIR="$dir/my man"
+  expect 0 "$prefix/bin/fairlock" run a true
+  [ -s "$dir/my man/man1/fairlock.1" ] || fail "no manual"
+  [ "$(pkg-config --variable=libdir fairlock)" = "$prefix/lib/my libs" ] || fail "libdir is $(pkg-config --variable=libdir fairlock)"
+  program >"$dir/program.c"
+  eval works "$(pkg-config --cflags fairlock)" '"$dir/program.c"'
+  removes PREFIX="$prefix" LIBDIR='lib/my libs' MANDIR="$dir/my man"
+}
+
+test_destdir_with_spaces() {
+  install "$dir/my root/opt/my prefix/lib" DESTDIR="$dir/my root" PREFIX='/opt/my prefix'
+  grep -qx 'prefix=/opt/my prefix' "$dir/my root/opt/my prefix/lib/pkgconfig/fairlock.pc" || fail "the prefix is wrong"
+  [ "$(find "$dir/my root" -type f | wc -l)" = 16 ] || fail "files: $(find "$dir/my root" -type f)"
+  removes DESTDIR="$dir/my root" PREFIX='/opt/my prefix'
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests install headers_of_the_same_names prefix_of_the_system destdir_and_uninstall libdir all_folders
+run_tests install headers_of_the_same_names prefix_of_the_system destdir_and_uninstall libdir all_folders paths_with_spaces \
+  destdir_with_spaces

@@ -84,7 +84,7 @@ $(CORE_TEST): | $(BUILD)/redis-server
 # The command as one static program.
 STATIC_TEST := tests/portable/test_static.sh
 SUITES += $(STATIC_TEST)
-$(call needs,$(STATIC_TEST),musl-tools binutils $(BUILD)/redis-server)
+$(call needs,$(STATIC_TEST),musl-tools binutils gcc openssl-library $(BUILD)/redis-server)
 $(STATIC_TEST): | $(BUILD)/redis-server
 
 # Other systems.

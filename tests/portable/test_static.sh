@@ -19,6 +19,18 @@ test_needs_no_library() {
   ! readelf -l "$static" | grep -q INTERP || fail "it needs a dynamic linker"
 }
 
+# musl's compiler does not find Debian's OpenSSL, which is for another C library. Who has no other
+# one is told, before anything is compiled, what does it.
+test_tls() {
+  expect 2 make -s STATIC=1 TLS=openssl BUILD="$dir/musl"
+  said 'CC=gcc with libssl-dev'
+  [ ! -e "$dir/musl/resp" ] || fail "it has compiled: $(find "$dir/musl")"
+  expect 0 make -s STATIC=1 TLS=openssl BUILD="$dir/static" CC=gcc
+  ! readelf -d "$dir/static/fairlock" | grep NEEDED >"$dir/out" || fail "it needs $(cat "$dir/out")"
+  start_server
+  expect 75 "$dir/static/fairlock" status --url "rediss://127.0.0.1:$port" a
+}
+
 # With names that are looked up, processes and threads: what another C library may do otherwise.
 test_takes_turns() {
   static_build
@@ -50,4 +62,4 @@ test_keeps_to_posix() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests needs_no_library takes_turns keeps_to_posix
+run_tests needs_no_library tls takes_turns keeps_to_posix

@@ -66,6 +66,19 @@ try_default_server() {
   port=6379
 }
 
+# try_line COMMAND: a server that the page starts, at a port of our own
+try_line() {
+  port=$(draw_port 10000)
+  server_log=$dir/line.log
+  sh -c "exec $1 --port $port --save ''" >"$server_log" 2>&1 &
+  comes_up $! "$server_log" 'ready to accept'
+}
+
+server_line() {
+  case $1 in *' &') ;; *) fail "it takes the terminal: $1" ;; esac
+  until_up try_line "${1% &}"
+}
+
 # A job that goes on until the file `enough` is there.
 run_line() {
   cat >backup.sh <<'EOF'
@@ -126,6 +139,7 @@ cmake_line() {
 obey() {
   case $1 in
     make | make\ *) is_target $1 ;;
+    build/redis-server*) server_line "$1" ;;
     cc\ *) compile "$1" ;;
     fairlock\ run\ *) run_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;

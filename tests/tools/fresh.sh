@@ -19,7 +19,7 @@ if [ "${1:-}" = --enter ]; then
     cp -a "$base/." "$root/top"
   top=$root/top
   cp /etc/hosts /etc/resolv.conf "$top/etc"
-  git clone -q --no-hardlinks . "$top/root/fairlock"
+  git -c advice.detachedHead=false clone -q --no-hardlinks . "$top/root/fairlock"
   mount -t proc proc "$top/proc"
   mount -t sysfs -o ro sysfs "$top/sys"
   mount -t tmpfs tmpfs "$top/dev"
