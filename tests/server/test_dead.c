@@ -32,12 +32,19 @@ static void end(const char *name)
   CHECK(nothing_left(&redis, name));
 }
 
-/* Starts an actor and lets it wait as the one at this place. */
-static void line_up(struct actor *actor, int port, const char *name, char what, int place)
+/* Starts an actor and lets it wait as the one at this place. waiter_ms 0: the default, 5 s. */
+static void line_up_for(struct actor *actor, int port, const char *name, char what, int place,
+                        uint32_t waiter_ms)
 {
-  actor_start(actor, port, name);
+  struct fairlock_config config = {.waiter_ms = waiter_ms};
+  actor_start_with(actor, port, name, &config);
   actor_tell(actor, what, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   CHECK(queue_reaches(&redis, name, place));
+}
+
+static void line_up(struct actor *actor, int port, const char *name, char what, int place)
+{
+  line_up_for(actor, port, name, what, place, 0);
 }
 
 /* Makes the waiters in our hash appear to have been last heard from long ago. */
@@ -128,8 +135,8 @@ static void killed(int count, const char *name)
   struct actor last;
   hold(name);
   for (int i = 0; i < count; i++)
-    line_up(&dead[i], server.port, name, 'c', i + 1);
-  line_up(&last, server.port, name, 'a', count + 1);
+    line_up_for(&dead[i], server.port, name, 'c', i + 1, 60000);
+  line_up_for(&last, server.port, name, 'a', count + 1, 60000);
   for (int i = 0; i < count; i++)
     slay(dead[i].pid);
   AWAIT(listeners(&redis, name) <= 1, sleep_ms(2));
@@ -138,7 +145,7 @@ static void killed(int count, const char *name)
   CHECK_EQUAL(actor_hear(&last, SOON).status, FAIRLOCK_OK);
   int64_t cost = now_ms() - began;
   printf("# %d killed: %d ms\n", count, (int)cost);
-  CHECK(cost < 2000);
+  CHECK(cost < SOON); /* and not what a waiter timeout is, or a heartbeat */
   CHECK(sane(&redis, name));
   age(name);
   CHECK_EQUAL(actor_do(&last, 'r', 0, 0).status, FAIRLOCK_OK);
@@ -180,7 +187,7 @@ static void frozen(int count, const char *name)
   CHECK_EQUAL(event.status, FAIRLOCK_OK);
   int64_t cost = now_ms() - began;
   printf("# %d frozen: %d ms\n", count, (int)cost);
-  CHECK(cost < 9000);
+  CHECK(cost < 15000);
   CHECK(sane(&redis, name));
   for (int i = 0; i < count; i++)
     CHECK_EQUAL(kill(ice[i].pid, SIGCONT), 0);
@@ -237,7 +244,7 @@ static void test_mixed(void)
     CHECK(event.token > token);
     token = event.token;
   }
-  CHECK(now_ms() - began < 9000);
+  CHECK(now_ms() - began < 15000);
   for (int i = 0; i < 12; i++) {
     if (i % 3 < 2) slay(waiter[i].pid); /* the others release first, and end then */
     actor_end(&waiter[i]);
@@ -267,6 +274,9 @@ static void test_only_dead_before(void)
   end("alone");
 }
 
+/* A waiter timeout that leaves a loaded machine 7 s more than a waiter is cut off for. */
+#define LONG_MS 10000
+
 /*
  * A waiter cut off for 3 s keeps its place, even if meanwhile the lock went past it to one that was
  * connected.
@@ -277,9 +287,9 @@ static void test_cut_off(void)
   struct actor far, near, late;
   hold("cut");
   proxy_start(&proxy, server.port);
-  line_up(&far, proxy.port, "cut", 'a', 1);
-  line_up(&near, server.port, "cut", 'a', 2);
-  line_up(&late, server.port, "cut", 'a', 3);
+  line_up_for(&far, proxy.port, "cut", 'a', 1, LONG_MS);
+  line_up_for(&near, server.port, "cut", 'a', 2, LONG_MS);
+  line_up_for(&late, server.port, "cut", 'a', 3, LONG_MS);
   atomic_store(&proxy.control->refuse, 1);
   proxy_sever(&proxy);
   sleep_ms(3000);
@@ -313,9 +323,9 @@ static void test_cut_off_at_handover(void)
   struct actor far, near, late;
   hold("passed");
   proxy_start(&proxy, server.port);
-  line_up(&far, proxy.port, "passed", 'a', 1);
-  line_up(&near, server.port, "passed", 'a', 2);
-  line_up(&late, server.port, "passed", 'a', 3);
+  line_up_for(&far, proxy.port, "passed", 'a', 1, LONG_MS);
+  line_up_for(&near, server.port, "passed", 'a', 2, LONG_MS);
+  line_up_for(&late, server.port, "passed", 'a', 3, LONG_MS);
   atomic_store(&proxy.control->refuse, 1);
   proxy_sever(&proxy);
   AWAIT(listeners(&redis, "passed") <= 2, sleep_ms(2));
@@ -351,15 +361,15 @@ static void silence(enum proxy_mode to_server, enum proxy_mode to_client, const 
   struct actor far, near;
   hold(name);
   proxy_start(&proxy, server.port);
-  line_up(&far, proxy.port, name, 'a', 1);
-  line_up(&near, server.port, name, 'a', 2);
+  line_up_for(&far, proxy.port, name, 'a', 1, LONG_MS);
+  line_up_for(&near, server.port, name, 'a', 2, LONG_MS);
   atomic_store(&proxy.control->to_server, to_server);
   atomic_store(&proxy.control->to_client, to_client);
   sleep_ms(3000);
   atomic_store(&proxy.control->to_server, PROXY_PASS);
   atomic_store(&proxy.control->to_client, PROXY_PASS);
   /* what was lost is sent again */
-  if (to_server == PROXY_DROP || to_client == PROXY_DROP) sleep_ms(2500);
+  if (to_server == PROXY_DROP || to_client == PROXY_DROP) sleep_ms(8000);
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   struct event first = actor_hear(&far, SOON);
   CHECK_EQUAL(first.status, FAIRLOCK_OK);
