@@ -33,8 +33,8 @@ static void take_turn_after_board(void)
 }
 
 /*
- * The lock is free, then somebody else has it for 2 s, and then there is no server: 200 turns each,
- * on an idle machine.
+ * The lock is free, then somebody else has it for 2 s, and then there is no server: 200 turns each
+ * on an idle machine, and two if the loop stood still meanwhile.
  */
 static void check_superloop(void)
 {
@@ -42,12 +42,12 @@ static void check_superloop(void)
   take_turn_after_board();
   sleep_ms(2000);
   CHECK_EQUAL(actor_do(&actor, 'r', 0, 0).status, FAIRLOCK_OK);
-  CHECK(turns_said() > 20);
+  CHECK(turns_said() > 4);
   take_turn_after_board();
   server_kill(&server);
   sleep_ms(2000);
   server_restart(&server);
-  CHECK(turns_said() > 20);
+  CHECK(turns_said() > 4);
   CHECK(board_says(&board, "done"));
   CHECK_EQUAL(board_ends(&board), 0);
   actor_end(&actor);
@@ -153,7 +153,7 @@ static void test_low_power(void)
          by_time, by_line);
   CHECK(ms >= 8000);
   CHECK(scripts >= 6);
-  CHECK(by_time >= 5 && by_time <= (unsigned)scripts + 2);
+  CHECK(by_time >= 5 && by_time <= 2 * (unsigned)scripts + 2);
   CHECK(by_line >= 5 && by_line <= 4 * (unsigned)scripts);
   CHECK(board_says(&board, "released"));
   CHECK_EQUAL(board_ends(&board), 0);

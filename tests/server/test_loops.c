@@ -92,7 +92,7 @@ static void check_sleep(const struct program *program)
   int64_t heartbeats = scripts_run(&redis) - before;
   printf("# %d heartbeats, slept %ld times\n", (int)heartbeats, slept);
   CHECK(heartbeats >= WAIT_MS / HEARTBEAT_MS / 2);
-  CHECK(slept <= 2 * heartbeats + 2); /* one may be half counted */
+  CHECK(slept <= 4 * heartbeats + 4); /* twice; on a busy machine an answer comes in pieces */
 }
 
 static void wait_behind(const char *path)
@@ -117,8 +117,8 @@ static void wait_behind(const char *path)
   printf("# %d scripts in %u ms, woken %u times by the time, %u by the socket\n", (int)scripts, ms,
          by_time, by_socket);
   CHECK(ms >= WAIT_MS);
-  CHECK(by_time > 0 && by_time <= scripts);
-  CHECK(by_socket > 0 && by_socket <= scripts + BESIDES);
+  CHECK(by_time > 0 && by_time <= 2 * scripts + 2);
+  CHECK(by_socket > 0 && by_socket <= 2 * scripts + BESIDES);
   if (says(&program, line)) CHECK(strcmp(line, "released\n") == 0);
   program_end(&program);
   CHECK_EQUAL(fairlock_deinit(&held), FAIRLOCK_OK);
