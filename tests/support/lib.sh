@@ -43,9 +43,9 @@ printed() {
   grep -qF -e "$1" "$dir/out" || fail "no '$1' in its output: $(cat "$dir/out")"
 }
 
-# eventually COMMAND...: within 20 s it has to succeed
+# eventually COMMAND...: within a minute it has to succeed
 eventually() {
-  tries=400
+  tries=1200
   until "$@" >/dev/null 2>&1; do
     tries=$((tries - 1))
     [ $tries -gt 0 ] || fail "never came true: $*"
@@ -88,10 +88,10 @@ draw_port() {
   echo $(($1 + $(od -An -N2 -tu2 /dev/urandom) % 6000))
 }
 
-# comes_up PROCESS LOG WORDS: it has written these words there. It is ended if it does not within 5 s.
+# comes_up PROCESS LOG WORDS: it has written these words there. It is ended if it does not within 20 s.
 comes_up() {
   echo "$1" >>"$top/pids"
-  tries=100
+  tries=400
   while kill -0 "$1" 2>/dev/null && [ $tries -gt 0 ]; do
     if grep -q -i "$3" "$2"; then return; fi
     tries=$((tries - 1))
