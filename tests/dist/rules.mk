@@ -41,6 +41,7 @@ RELEASE_TEST := tests/dist/test_release_check.sh
 SUITES += $(DIST_TEST) $(RELEASE_TEST)
 SPDX_TOOLS := $(BUILD)/spdx-tools/ready
 $(call needs,$(SPDX_TOOLS),python3 pip3=python3-pip)
+$(call needs,$(RELEASE_TEST),fresh)
 $(call needs,$(DIST_TEST) $(RELEASE_TEST),git gpg gpg-agent openssh-client $(SPDX_TOOLS))
 $(DIST_TEST): | $(SPDX_TOOLS)
 
@@ -60,8 +61,8 @@ dist-tests: $(DIST_TESTS) ## see that tarball, bill of materials, signatures, ma
 	@sh tests/tools/run.sh $(DIST_TESTS)
 
 # The suites ask for theirs, step by step, as .ci/run has them.
-$(call needs,release-check,abi dist-tests dist-check $(BUILD)/tests/qemu/sizes)
+$(call needs,release-check,fresh abi dist-tests dist-check $(BUILD)/tests/qemu/sizes)
 
 .PHONY: release-check
-release-check: ## see whether this commit can be released; QUICK=1 leaves out the suites, and then does not pass
+release-check: ## see whether this commit can be released; QUICK=1 leaves out the suites and Debian 13, and then does not pass
 	@sh tests/dist/release_check.sh

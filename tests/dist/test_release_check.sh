@@ -116,7 +116,17 @@ else
   echo "# the commit of $kept is not in this clone"
 fi
 
-! QUICK=1 check clean suites && grep -q '^skip release: suites' "$folder/log" && grep -q 'this is no pass' "$folder/log"
+# fresh STATUS: a root that is not made; it says of what release it should be
+fresh() {
+  printf '%s\n' 'shift' 'echo "make $* on $RELEASE"' "exit $1" >tests/tools/fresh.sh
+}
+fresh 0
+good "make test passes on the next Debian" trixie
+fresh 1
+bad "it fails" trixie 'make test on trixie'
+
+! QUICK=1 check clean trixie suites && grep -q '^skip release: trixie' "$folder/log" &&
+  grep -q '^skip release: suites' "$folder/log" && grep -q 'this is no pass: left out: trixie suites' "$folder/log"
 verdict "release-check: without the suites it does not pass" [ $? -eq 0 ]
 sed -i 's|^step_suites() {|&\n  return 0|' tests/dist/release_check.sh
 git commit -qam 'Suites that pass'
