@@ -27,7 +27,7 @@ $(BUILD)/interop/%/ready: tests/interop/pom.xml tests/interop/java/Driver.java
 
 .PHONY: interop
 interop: $(INTEROP_PROGRAMS) $(REDISSON_READY) $(COMPAT_CLIENTS) $(BUILD)/redis-server ## test together with Redisson, from Maven Central
-	@sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
+	@JOBS=$${JOBS:-4} sh tests/tools/run.sh $(foreach version,$(REDISSON),"$(INTEROP)/mixed $(version)" "$(INTEROP)/differential $(version)" "$(INTEROP)/in_cluster $(version)") \
 	  $(COMPAT_REDISSON)
 
 .PHONY: bench-redisson

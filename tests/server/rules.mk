@@ -67,11 +67,14 @@ $(SERVERS:%=$(BUILD)/servers/%/redis-server): $(BUILD)/servers/%/redis-server: t
 $(call needs,servers,python3 pip3=python3-pip $$(COMPARED) $(BUILD)/redis-server)
 $(call needs,servers-short,python3 pip3=python3-pip $$(TELLING) $(BUILD)/redis-server)
 
+# Without SERVERS= the oldest and the newest.
+SHORT := $(if $(filter command,$(firstword $(origin SERVERS))),$(SERVERS),$(firstword $(SERVERS)) $(lastword $(SERVERS)))
+
 .PHONY: servers servers-short
 servers: $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites of a server against each of SERVERS=, five by default
-	@$(MAKE) --no-print-directory all $(COMPARED) $(BUILD)/redis-server
-	@sh tests/server/compare.sh "$(SERVERS)" $(COMPARED)
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(COMPARED) $(BUILD)/redis-server
+	@JOBS=$${JOBS:-6} sh tests/server/compare.sh "$(SERVERS)" $(COMPARED)
 
-servers-short: $(SERVERS:%=$(BUILD)/servers/%/redis-server) ## run the suites that tell servers apart against each of SERVERS=
-	@$(MAKE) --no-print-directory all $(TELLING) $(BUILD)/redis-server
-	@sh tests/server/compare.sh "$(SERVERS)" $(TELLING)
+servers-short: $(SHORT:%=$(BUILD)/servers/%/redis-server) ## run the suites that tell servers apart against the oldest and the newest, or SERVERS=
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(TELLING) $(BUILD)/redis-server
+	@JOBS=$${JOBS:-6} sh tests/server/compare.sh "$(SHORT)" $(TELLING)

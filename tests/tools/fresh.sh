@@ -119,7 +119,7 @@ try() {
   echo "### make $* on a fresh $release"
   # shellcheck disable=SC2016
   unshare --mount --pid --ipc --uts --fork --kill-child \
-    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 ${CI:+CI="$CI"} \
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 ${CI:+CI="$CI"} ${RETRY:+RETRY="$RETRY"} \
     ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} ${no_proxy:+no_proxy="$no_proxy"} \
     sh "$0" --enter "$root" "$base" "$@" >"$log" 2>&1 </dev/null &
   inside=$!
