@@ -391,7 +391,7 @@ struct fairlock_topology {
    */
   uint32_t replicas;
 
-  /* how long they may take to acknowledge, at most half of response_ms. 0: 500 */
+  /* how long they may take to acknowledge, at most half of response_ms. 0: that, or 500 if less */
   uint32_t replicas_ms;
 
   /* the rest is private */

@@ -20,7 +20,7 @@
 
 #define CONNECT_MS  1000U
 #define OFFLINE_MS  60000U
-#define REPLICAS_MS 500U
+#define REPLICAS_MS 500U /* or less; see replicas_ms() */
 
 /* The longest pause between two rounds of the seeds. */
 #define PAUSE_MAX_MS 1000U
@@ -313,6 +313,13 @@ static bool route_event(struct fairlock_engine *engine, struct resp_event *event
 
 /* Writing */
 
+/* By default they have half of the time that an answer has, rounded up: a WAIT of 0 never ends. */
+static uint32_t replicas_ms(const struct fairlock_engine *engine)
+{
+  return config_or(engine->topology->replicas_ms,
+                   earlier(REPLICAS_MS, (engine->response_ms + 1) / 2));
+}
+
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer)
 {
   const struct fairlock_topology *topology = engine->topology;
@@ -332,7 +339,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   if (!engine->request.wait) return;
   fairlock_write_command(writer, "WAIT", 3);
   resp_write_bulk_number(writer, topology->replicas);
-  resp_write_bulk_number(writer, config_or(topology->replicas_ms, REPLICAS_MS));
+  resp_write_bulk_number(writer, replicas_ms(engine));
 }
 
 /* Chooses the next seed. */
@@ -380,8 +387,7 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   const struct fairlock_config *config = engine->config;
   bool room = topology->address != NULL && topology->address_size > 1;
   if (engine->topology != NULL) return FAIRLOCK_INVALID;
-  if (config_or(topology->replicas_ms, REPLICAS_MS) > engine->response_ms / 2)
-    return FAIRLOCK_INVALID;
+  if (topology->replicas_ms > engine->response_ms / 2) return FAIRLOCK_INVALID;
   if (topology->service != NULL && (!room || aim == NULL || topology->cluster))
     return FAIRLOCK_INVALID;
   topology->router = &router;

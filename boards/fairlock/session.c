@@ -26,9 +26,8 @@
 #include "tls.h"
 
 /* The library's defaults for one server; with a topology it has others. */
-#define CONNECT_MS  5000U
-#define OFFLINE_MS  10000U
-#define RESPONSE_MS 2000U
+#define CONNECT_MS 5000U
+#define OFFLINE_MS 10000U
 
 /* Of the host's name, in our id: leaves room for a dot and the number of a process. */
 #define HOST_MAX ((int)FAIRLOCK_ID_MAX - 12)
@@ -39,9 +38,6 @@
 
 /* Why a server cannot be reached to which there was a connection that nothing has ended. */
 static const char mute[] = "it accepts the connection, but does not answer";
-
-/* For replicas to acknowledge. */
-#define REPLICAS_MS 500U
 
 static bool is_pipe(int file)
 {
@@ -549,10 +545,7 @@ static void reason_of_address(struct session *session, char text[FAIRLOCK_ERROR_
 /* Where the servers are, and that they may move. */
 static int follow(struct session *session)
 {
-  struct fairlock_config *config = &session->config;
   struct fairlock_topology *topology = &session->topology;
-  uint32_t response_ms = config->response_ms != 0 ? config->response_ms : RESPONSE_MS;
-  topology->replicas_ms = response_ms / 2 < REPLICAS_MS ? response_ms / 2 : REPLICAS_MS;
   if (session->noting.aim != NULL) {
     topology->address = session->redirected;
     topology->address_size = sizeof session->redirected;

@@ -168,7 +168,6 @@ static void follow(struct device *device)
   if (profile->way == BY_SENTINEL) topology->service = "doors";
   topology->cluster = profile->way == BY_CLUSTER;
   topology->replicas = profile->synced;
-  if (device->engine.response_ms < 1000) topology->replicas_ms = device->engine.response_ms / 2;
   device->seed = 1;
   if (fairlock_engine_follow(&device->engine, topology, aim, device) != FAIRLOCK_OK)
     world_fail(device->world, "%s does not follow", device->client_id);

@@ -210,6 +210,7 @@ static void test_follow_refuses(void)
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
   set_up_seeds(1);
   config.response_ms = 999;
+  topology.replicas_ms = 500;
   CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, &seeds), FAIRLOCK_INVALID);
 }
@@ -1479,6 +1480,32 @@ static void test_too_few_for_too_long(void)
   CHECK_EQUAL(a.result, FAIRLOCK_UNSYNCED);
 }
 
+/* Follows with these time-outs, and waits for replicas for replicas_ms, a text, if not told else. */
+static void check_default(uint32_t waiter_ms, uint32_t response_ms, const char *replicas_ms)
+{
+  set_up_seeds(1);
+  config.waiter_ms = waiter_ms;
+  config.response_ms = response_ms;
+  topology.replicas = 2;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+  follow();
+  try_a();
+  greet_master();
+  CHECK(sends("WAIT\r\n$1\r\n2\r\n"));
+  CHECK(strstr(output, replicas_ms) != NULL);
+}
+
+/* The default fits any time for an answer. A WAIT of 0 would never end. */
+static void test_default_replicas_ms(void)
+{
+  check_default(FAIRLOCK_WAITER_MIN_MS, 0, "2\r\n$3\r\n400\r\n");
+  check_default(2500, 0, "2\r\n$3\r\n500\r\n");
+  check_default(FAIRLOCK_WAITER_MAX_MS, 0, "2\r\n$3\r\n500\r\n");
+  check_default(5000, 998, "2\r\n$3\r\n499\r\n");
+  check_default(5000, 1, "2\r\n$1\r\n1\r\n");
+}
+
 static void test_wait_in_the_queue(void)
 {
   set_up_replicas(2);
@@ -2034,6 +2061,7 @@ static void test_slot(void)
 
 const struct check_test check_tests[] = {
     {"topology: follow refuses", test_follow_refuses},
+    {"topology: default of replicas_ms", test_default_replicas_ms},
     {"topology: defaults", test_defaults},
     {"topology: sentinel greeting", test_sentinel_greeting},
     {"topology: sentinel without password", test_sentinel_without_password},
