@@ -210,7 +210,8 @@ enum fairlock_status {
 
   /*
    * MOVED: another node of the cluster has this lock. The client speaks to one node at a time, and
-   * follows only when no other lock keeps it here: see struct fairlock_topology
+   * follows only when no other lock keeps it here: see struct fairlock_topology. A release goes on in
+   * the background until it can follow, or what it ends has ended by its lease
    */
   FAIRLOCK_WRONG_SHARD = -21,
 

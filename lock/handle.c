@@ -575,6 +575,16 @@ void fairlock_send_at(struct fairlock *handle, uint32_t time)
   reschedule(handle);
 }
 
+/*
+ * The server at hand cannot end it: it is sent again after a pause, and the caller is told this. One
+ * that is to be taken out has to wait.
+ */
+void fairlock_end_later(struct fairlock *handle, int status)
+{
+  if (handle->phase != REMOVING) finish(handle, status);
+  fairlock_send_at(handle, handle->engine->now + RETRY_MS);
+}
+
 /* The caller no longer holds, and the release is sent at this time. */
 void fairlock_put_off(struct fairlock *handle, uint32_t until)
 {

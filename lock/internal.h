@@ -339,6 +339,7 @@ void fairlock_on_failed(struct fairlock *handle, int status);
 bool fairlock_on_tick(struct fairlock *handle);
 int fairlock_begin_query(struct fairlock *handle, enum phase phase);
 void fairlock_freeze_request(struct fairlock *handle);
+void fairlock_end_later(struct fairlock *handle, int status);
 void fairlock_put_off(struct fairlock *handle, uint32_t until);
 void fairlock_take_back(struct fairlock *handle, uint32_t sent_at);
 void fairlock_send_at(struct fairlock *handle, uint32_t time);

@@ -88,26 +88,39 @@ static bool go_to_address(struct fairlock_engine *engine)
   return true;
 }
 
+/* What keeps the client from leaving for another node. */
+enum hindrance { NOTHING, GIVES_BACK, IN_USE };
+
 /*
- * All locks in use are in this slot. One that only has to leave, because something of it was in
- * doubt when its operation ended, is no longer in use.
+ * What locks of other slots keep the client from leaving for the node of this one. One that only has
+ * to be given back, because its release was put off, or because something of it was in doubt when
+ * its operation ended, is no longer in use. But it is given back first, as the server at hand may be
+ * the one that has it: what was put off is sent now.
  */
-static bool all_in_slot(const struct fairlock_engine *engine, int64_t slot)
+static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slot)
 {
-  const struct fairlock *handle = engine->first;
-  while (handle != NULL &&
-         (handle->phase == FREE || (ending(handle) && handle->result != FAIRLOCK_PENDING) ||
-          handle->phase == AUTHENTICATING ||
-          fairlock_slot(handle->name, handle->name_size) == slot))
-    handle = fairlock_schedule_next(handle, true);
-  return handle == NULL;
+  enum hindrance found = NOTHING;
+  struct fairlock *handle = engine->first;
+  for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
+    if (handle->phase == FREE || handle->phase == AUTHENTICATING ||
+        fairlock_slot(handle->name, handle->name_size) == slot)
+      continue;
+    if (handle->keep & KEPT) handle->sends_at = engine->now;
+    if (!ending(handle) || handle->result == FAIRLOCK_PENDING) found = IN_USE;
+    else if (found == NOTHING &&
+             (handle->unanswered > 0 || fairlock_wants_to_send(handle, engine->now)))
+      found = GIVES_BACK;
+  }
+  fairlock_reschedule_all(engine);
+  return found;
 }
 
 /*
  * MOVED slot host:port. No host, or "?": that port of the host that answered. The request was not
- * carried out, and its handle sends it again, to that address.
+ * carried out, and its handle sends it again, to that address. True: not before others have given
+ * back here what they have to.
  */
-static void follow_moved(struct fairlock_engine *engine, const struct resp_event *event)
+static bool follow_moved(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   const uint8_t *end = event->data + event->size;
@@ -115,19 +128,21 @@ static void follow_moved(struct fairlock_engine *engine, const struct resp_event
   const uint8_t *port = after_last(host, end, ':');
   const uint8_t *number = event->data + sizeof "MOVED";
   int64_t slot;
-  if (topology->aim == NULL || event->cut || host <= number || port == host) return;
-  if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot) || !all_in_slot(engine, slot))
-    return;
+  if (event->cut || host <= number || port == host) return false;
+  if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot)) return false;
+  enum hindrance hindrance = find_hindrance(engine, slot);
+  if (hindrance != NOTHING) return hindrance == GIVES_BACK;
   const uint8_t *address = (const uint8_t *)topology->address;
   size_t kept = 0;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
     if (topology->state & AWAY) {
       kept = (size_t)(after_last(address, address + strlen(topology->address), ':') - address);
-      if (kept-- == 0) return; /* nobody knows any more which host that is */
+      if (kept-- == 0) return false; /* nobody knows any more which host that is */
     }
     host = port - 1;
   }
   if (put(topology, kept, host, (size_t)(end - host))) (void)go_to_address(engine);
+  return false;
 }
 
 /*
@@ -246,21 +261,46 @@ static void route_push(struct fairlock_engine *engine, struct resp_event *event)
     fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 
+/*
+ * A redirection that is not followed, or not yet. What ends a hold is never dropped: it is sent again
+ * later, and until there is nothing left to end. Anything else is repeated at once, if it only has to
+ * let others give back first. True: the engine must not see it.
+ */
+static bool stays(struct fairlock_engine *engine, struct resp_event *event, bool first)
+{
+  struct fairlock *listener = fairlock_next_subscribed(engine);
+  struct fairlock *handle = fairlock_next_answered(engine);
+  bool ends = listener == NULL && handle != NULL && ending(handle) &&
+              (handle->phase != REMOVING || handle->flags & OWED);
+  if (!(ends || first) || !fairlock_pipeline_expects(engine)) return false;
+  if (ends && handle->result == FAIRLOCK_PENDING) fairlock_keep_error(engine, event);
+  else event->type = RESP_NULL; /* no refusal for the log */
+  if (listener != NULL) {
+    fairlock_pipeline_count(engine);
+    fairlock_on_subscribed(listener, FAIRLOCK_PENDING);
+  } else {
+    fairlock_answered(engine, FAIRLOCK_PENDING);
+  }
+  if (ends) fairlock_end_later(handle, FAIRLOCK_WRONG_SHARD);
+  return true;
+}
+
 /* An error instead of an answer. True: the engine must not see it. */
-static bool route_error(struct fairlock_engine *engine, const struct resp_event *event)
+static bool route_error(struct fairlock_engine *engine, struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
   if (engine->stage < UP) { /* the next seed may accept us */
     if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
     return topology->state & MORE;
   }
-  if (fairlock_begins(event, "MOVED")) follow_moved(engine, event);
+  bool moved = fairlock_begins(event, "MOVED") && topology->aim != NULL;
+  bool first = moved && follow_moved(engine, event);
   /* the master was demoted in the middle of a WAIT */
   bool unblocked = fairlock_begins(event, "UNBLOCKED");
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
   if (topology->state & SCRIPT_DONE) mark_unsynced(engine);
   topology->state &= (uint16_t)~SCRIPT_DONE;
-  return unblocked;
+  return unblocked || (moved && !engine->broken && stays(engine, event, first));
 }
 
 /* An answer to a script, or to the WAIT behind it. True: the engine must not see it. */

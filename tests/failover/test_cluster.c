@@ -292,6 +292,44 @@ static void test_two_slots(void)
   rig_stop(&rig);
 }
 
+/* The name of a lock on a node. */
+static void find_name(int owner, char name[32])
+{
+  int number = 0;
+  do
+    (void)snprintf(name, 32, "scene:%d:%d", owner, number++);
+  while (cluster_owner(&rig, cluster_slot(&rig, name)) != owner);
+}
+
+/* What is kept on one node is given back there before the client goes to another. */
+static void test_kept_elsewhere(void)
+{
+  static struct client client;
+  struct fairlock door, window;
+  char name[32];
+  cluster_start(&rig, NULL);
+  int owner = cluster_owner(&rig, cluster_slot(&rig, DOOR));
+  find_name((owner + 1) % 3, name);
+  struct connection connection = scene_connection(owner, 0);
+  connection.keep_ms = 20000;
+  if (!CHECK(connect_by_url(&client, &connection) == NULL)) return;
+  CHECK_EQUAL(fairlock_init(&door, &client.client, DOOR), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&window, &client.client, name), FAIRLOCK_OK);
+  for (int i = 0; i < 5; i++) {
+    CHECK_EQUAL(fairlock_try_acquire(&door, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
+    CHECK_EQUAL(raw_number(node_raw(&rig.node[owner]), "EXISTS " DOOR), 1); /* it is kept */
+    CHECK_EQUAL(fairlock_acquire(&window, i % 2 == 0 ? 5000 : 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK_EQUAL(raw_number(node_raw(&rig.node[owner]), "EXISTS " DOOR), 0);
+    CHECK_EQUAL(fairlock_release(&window), FAIRLOCK_OK);
+  }
+  CHECK_EQUAL(fairlock_deinit(&window), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
+  CHECK_EQUAL(raw_number(node_raw(&rig.node[(owner + 1) % 3]), "EXISTS %s", name), 0);
+  client_close(&client);
+  rig_stop(&rig);
+}
+
 /* The same password on all nodes; a redirected client gives it again. */
 static void test_password(void)
 {
@@ -306,15 +344,6 @@ static void test_password(void)
   connection.password = options.password;
   scene_gather(&connection, owner);
   scene_end();
-}
-
-/* The name of a lock on a node. */
-static void find_name(int owner, char name[32])
-{
-  int number = 0;
-  do
-    (void)snprintf(name, 32, "scene:%d:%d", owner, number++);
-  while (cluster_owner(&rig, cluster_slot(&rig, name)) != owner);
 }
 
 static bool renewed(struct raw *raw, const char *name)
@@ -407,6 +436,7 @@ const struct check_test check_tests[] = {
     {"cluster_dead_waiters_in_resharding", test_dead_waiters_in_resharding},
     {"cluster_break_in_resharding", test_break_in_resharding},
     {"cluster_two_slots", test_two_slots},
+    {"cluster_kept_elsewhere", test_kept_elsewhere},
     {"cluster_password", test_password},
     {"cluster_example", test_example},
     {"cluster_split", test_split},

@@ -911,6 +911,49 @@ static void test_seeds(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
 }
 
+static bool go_anywhere(void *context, const char *address)
+{
+  (void)context;
+  return address != NULL;
+}
+
+/* b's lock is at another node: what is kept here is given back before the client goes there. */
+static void test_moved(void)
+{
+  static struct fairlock_topology topology;
+  static char address[32];
+  for (int tries = 0; tries <= 1; tries++) {
+    set_up_counted();
+    CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
+    memset(&topology, 0, sizeof topology);
+    topology.address = address;
+    topology.address_size = sizeof address;
+    CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, go_anywhere, NULL), FAIRLOCK_OK);
+    memset(&keep, 0, sizeof keep);
+    keep.keep_ms = KEEP_MS;
+    CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+    greet();
+    acquire("+OK\r\n+OK\r\n:0\r\n", 77);
+    put_off();
+    request(&b, tries ? 0 : FAIRLOCK_FOREVER, 5000);
+    if (!tries) feed("-MOVED 7226 10.0.0.8:7001\r\n"); /* to the SUBSCRIBE */
+    feed("-MOVED 7226 10.0.0.8:7001\r\n");
+    CHECK(!engine.broken);
+    CHECK(sends(" 0 0 77\r\n"));
+    answer(1, 0, 0);
+    if (!tries) feed("-MOVED 7226 10.0.0.8:7001\r\n");
+    feed("-MOVED 7226 10.0.0.8:7001\r\n");
+    CHECK(engine.broken);
+    CHECK(strcmp(address, "10.0.0.8:7001") == 0);
+    CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+    fairlock_engine_closed(&engine, FAIRLOCK_UNREACHABLE, now);
+    greet();
+    CHECK(sends("{gate}"));
+    CHECK(strstr(output, "{door}") == NULL); /* nothing is left to be given back */
+  }
+}
+
 static bool give(struct fairlock_login *login, void *context)
 {
   (void)context;
@@ -1004,6 +1047,7 @@ const struct check_test check_tests[] = {
     {"keep: a small send buffer", test_small_buffer},
     {"keep: servers that move", test_topology},
     {"keep: more servers to try", test_seeds},
+    {"keep: another lock is on another node", test_moved},
     {"keep: credentials that end", test_credentials},
     {"keep: values", test_values},
     {NULL, NULL},

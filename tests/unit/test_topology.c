@@ -815,6 +815,186 @@ static void test_moved_with_another_slot_left(void)
   CHECK(strcmp(place, "10.0.0.8:7001") == 0);
 }
 
+/* Two locks on one node: b holds `gate`, a holds `door`, whose slot moves away. */
+static void hold_both(void)
+{
+  move_beside("gate");
+  wait_a(FAIRLOCK_RENEW);
+  CHECK(sends("SSUBSCRIBE"));
+  push("ssubscribe", CHANNEL("1"), NULL);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/* What a has to give back is asked for again, not at once, and again it is elsewhere. */
+static void meets_moved(const char *request)
+{
+  pass(499);
+  CHECK(!sends(request));
+  pass(1);
+  CHECK(sends(request));
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_RECEIVE);
+}
+
+/* b releases, and nothing keeps the client on this node any more. */
+static void leave_with_b(const char *request)
+{
+  CHECK_EQUAL(fairlock_engine_release(&b, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  pass(500);
+  CHECK(sends(request));
+  say_moved("door", "10.0.0.7:7001");
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.7:7001") == 0);
+  greet_node();
+  CHECK(sends(request));
+  answer(1, 0, 0);
+  CHECK(sends("") && output_size == 0);
+  CHECK_EQUAL(fairlock_engine_remove(&b, now), FAIRLOCK_OK);
+}
+
+/* A release is not dropped: it goes to its node when that is possible. */
+static void test_moved_release(void)
+{
+  hold_both();
+  engine.error[0] = 0;
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 77\r\n"));
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_WRONG_SHARD);
+  CHECK(strncmp(engine.error, "MOVED", 5) == 0);
+  CHECK_EQUAL(engine.last_error, FAIRLOCK_OK);
+  for (int i = 0; i < 3; i++)
+    meets_moved(" 0 0 77\r\n");
+  leave_with_b(" 0 0 77\r\n");
+  CHECK_EQUAL(losses, 0);
+}
+
+/* Nor is the leave of one that is taken out, if it has something there. */
+static void test_moved_remove(void)
+{
+  hold_both();
+  now += 60000; /* the hold is lost: nobody has renewed it */
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  hold_both();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 77\r\n"));
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUNSUBSCRIBE"));
+  say_moved("door", "10.0.0.7:7001");
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  meets_moved(" 0 0\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  leave_with_b(" 0 0\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/* One that has nothing there, but its subscription, need not wait. */
+static void test_moved_remove_of_nothing(void)
+{
+  hold_both();
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  answer(1, 0, 0);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends("SUNSUBSCRIBE"));
+  say_moved("door", "10.0.0.7:7001");
+  say_moved("door", "10.0.0.7:7001");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_OK);
+}
+
+/* a gives back in the background, and is told to wait; then b asks, and a asks again. */
+static void give_back_behind(uint32_t wait_ms, uint32_t lease_ms)
+{
+  set_up_seeds(1);
+  config.offline_ms = 1000;
+  CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_add(&engine, &b, "gate", 4), FAIRLOCK_OK);
+  follow();
+  try_a();
+  greet_node();
+  drain();
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(1000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNKNOWN);
+  fairlock_engine_connect(&engine, now);
+  greet_node();
+  CHECK(sends(" 0 0 77\r\n"));
+  feed("-TRYAGAIN\r\n");
+  CHECK_EQUAL(fairlock_engine_acquire(&b, wait_ms, lease_ms, now), FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  pass(500);
+  CHECK(sends(" 0 0 77\r\n"));
+}
+
+/* What is being given back here is answered before the client goes elsewhere. */
+static void test_moved_behind_a_release(void)
+{
+  give_back_behind(0, 1000);
+  say_moved("gate", "10.0.0.8:7001");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(1, 0, 0);
+  say_moved("gate", "10.0.0.8:7001");
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.8:7001") == 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+}
+
+/* One that waits listens again, too. */
+static void test_moved_waiter_behind_a_release(void)
+{
+  give_back_behind(FAIRLOCK_FOREVER, 1000);
+  say_moved("gate", "10.0.0.8:7001");
+  say_moved("gate", "10.0.0.8:7001");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  CHECK(sends("SSUBSCRIBE"));
+  feed("-TRYAGAIN\r\n"); /* a can be given back by nobody at present */
+  say_moved("gate", "10.0.0.8:7001");
+  close_connection();
+  CHECK(strcmp(place, "10.0.0.8:7001") == 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+  greet_node();
+  CHECK(sends("SSUBSCRIBE"));
+  push("ssubscribe", "redisson_lock__channel:{gate}:" ID ".a2.08s7li100001:2", NULL);
+  answer(0, -1, 0);
+  CHECK_EQUAL(b.result, FAIRLOCK_PENDING);
+  CHECK(sends("") && output_size == 0); /* it waits */
+  pass(500);
+  CHECK(sends(" 0 0 77\r\n")); /* and here */
+}
+
+/* Two that are given back at two nodes do not wait for each other. */
+static void test_moved_two_releases(void)
+{
+  give_back_behind(0, 1000);
+  say_moved("gate", "10.0.0.8:7001");
+  drain();
+  say_moved("door", "10.0.0.7:7001"); /* b is in use */
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE, 0);
+  answer(1, 5, 0);
+  CHECK_EQUAL(fairlock_engine_release(&b, now), FAIRLOCK_PENDING);
+  pass(500);
+  CHECK(sends(" 0 0 5\r\n"));
+  CHECK(strstr(output, " 0 0 77\r\n") != NULL);
+  bool a_first = strstr(output, " 0 0 77\r\n") < strstr(output, " 0 0 5\r\n");
+  say_moved(a_first ? "door" : "gate", a_first ? "10.0.0.7:7001" : "10.0.0.8:7001");
+  say_moved(a_first ? "gate" : "door", a_first ? "10.0.0.8:7001" : "10.0.0.7:7001");
+  close_connection();
+}
+
 /* A handle that neither waits nor holds does not keep the client on its node. */
 static void test_moved_with_another_slot_not_in_use(void)
 {
@@ -2095,6 +2275,12 @@ const struct check_test check_tests[] = {
     {"topology: moved with the same slot in use", test_moved_with_the_same_slot_in_use},
     {"topology: moved with another slot not in use", test_moved_with_another_slot_not_in_use},
     {"topology: moved with another slot left", test_moved_with_another_slot_left},
+    {"topology: moved, and a release is not dropped", test_moved_release},
+    {"topology: moved, and a handle that is taken out", test_moved_remove},
+    {"topology: moved, and one with nothing there", test_moved_remove_of_nothing},
+    {"topology: moved behind a release", test_moved_behind_a_release},
+    {"topology: moved waiter behind a release", test_moved_waiter_behind_a_release},
+    {"topology: moved, and two releases", test_moved_two_releases},
     {"topology: moved round in circles", test_moved_round_in_circles},
     {"topology: seeds in turn", test_seeds_in_turn},
     {"a seed that is not trusted gives way to the next", test_seeds_untrusted},
