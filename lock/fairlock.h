@@ -145,7 +145,8 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  * Makes the client keep its locks. A lock that was acquired with FAIRLOCK_RENEW, and for which
  * nobody waits when it is released, stays the client's for a while: that release and the next
  * acquire with FAIRLOCK_RENEW are answered here, without a byte. The hold goes on with the same
- * fencing token, as nobody held in between. Whoever queues for the lock, a client of any release,
+ * fencing token, as nobody held in between. When less than two thirds of the lease are left, an
+ * acquire asks the server, for another hold. Whoever queues for the lock, a client of any release,
  * recalls it, and has it two round trips later. While it is kept the lock is not held:
  * fairlock_remaining_ms(), fairlock_hold_count() and fairlock_token() are 0, any task may acquire,
  * and `lost` is not called. Others see its holder.

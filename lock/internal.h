@@ -168,7 +168,10 @@ enum keeping {
   ARMING = 4,
 
   /* its acquire or release waits until what has arrived was read */
-  LOOKS = 8
+  LOOKS = 8,
+
+  /* its acquire, which awaits an answer, ends the hold that was kept */
+  REPLACES = 16
 };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };

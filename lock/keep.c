@@ -15,8 +15,10 @@
  * stays armed until there is a push, or the connection ends.
  *
  * Time. Nobody who only tries is seen in the queue, so the keep ends keep_ms after what began or
- * confirmed the hold was sent. That is at most two thirds of the lease, so a third of it is left
- * whenever a hold is taken back. Only renewed holds are kept: theirs is the configured lease.
+ * confirmed the hold was sent, which is at most two thirds of the lease. A hold is taken back only
+ * while two thirds of it are left, as a program that computes for half a lease, and does not service
+ * the client, relies on them. A later acquire asks the server, and begins another hold. Only renewed
+ * holds are kept: theirs is the configured lease.
  */
 #include "internal.h"
 
@@ -46,6 +48,13 @@ static bool in_time(const struct fairlock *handle)
 static bool may_keep(const struct fairlock *handle)
 {
   return handle->keep & ARMED && handle->flags & RENEWS && in_time(handle);
+}
+
+/* At least two thirds of the lease are left: as much as any acquire gives. */
+static bool lasts(const struct fairlock *handle)
+{
+  uint32_t lease_ms = handle->lease_ms;
+  return handle->engine->now - handle->kept_since + margin(lease_ms) <= lease_ms / 3;
 }
 
 /* The operation has ended without the server. */
@@ -85,11 +94,20 @@ static bool put_off(struct fairlock *handle)
   return true;
 }
 
-/* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
+/*
+ * Answers an acquire here, unless the release has been given up. False: it has to be sent. It then
+ * ends the hold that is kept, by its token, so nothing else is left of that when it has succeeded.
+ */
 static bool take_back(struct fairlock *handle)
 {
   bool kept = handle->keep & KEPT && handle->flags & OWED;
-  if (!kept || !may_keep(handle)) return false;
+  handle->keep &= (uint8_t)~REPLACES;
+  if (!kept) return false;
+  if (!may_keep(handle) || !lasts(handle)) {
+    handle->keep |= REPLACES;
+    handle->flags &= (uint8_t)~OWED;
+    return false;
+  }
   fairlock_pipeline_withdraw(handle);
   if (looks(handle)) return true;
   handle->keep &= (uint8_t) ~(KEPT | LOOKS);
@@ -241,6 +259,16 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
   end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
 }
 
+/*
+ * The acquire that was to end a hold has been answered. If it was not carried out, the hold may be
+ * there still.
+ */
+static void on_replaced(const struct fairlock_engine *engine, struct fairlock *handle)
+{
+  handle->keep ^= REPLACES;
+  if (is_error(engine) || engine->values[0] == -2) handle->flags |= OWED;
+}
+
 /* Looks at an event before the topology and the engine do. True: they must not see it. */
 static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
 {
@@ -251,6 +279,9 @@ static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
   } else if (keep->arming && follow < (keep->asks ? 3U : 2U)) {
     on_arming_answer(engine, event, follow);
     return true;
+  } else {
+    struct fairlock *handle = fairlock_next_answered(engine);
+    if (event->last && handle != NULL && handle->keep & REPLACES) on_replaced(engine, handle);
   }
   return keep->inner != NULL && keep->inner->event(engine, event);
 }

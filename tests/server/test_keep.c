@@ -191,6 +191,26 @@ static void test_recalled(void)
   CHECK(nothing_left(&redis, "recalled"));
 }
 
+/* A program that works for half of the lease, and services nothing meanwhile, loses no hold. */
+static void test_half_a_lease(void)
+{
+  enum { LEASE_MS = 4500 };
+  begin();
+  keeper_prepare(server.port);
+  keeper.client.config.lease_ms = LEASE_MS;
+  keeper_start("half", false);
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQUAL(fairlock_acquire(&keeper.handle, 10000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    uint32_t left = fairlock_remaining_ms(&keeper.handle);
+    int64_t began = now_ms();
+    CHECK(left >= LEASE_MS / 2);
+    sleep_ms(LEASE_MS / 2);
+    int status = fairlock_release(&keeper.handle);
+    if (now_ms() < began + left) CHECK_EQUAL(status, FAIRLOCK_OK); /* not slept for much longer */
+  }
+  keeper_close();
+}
+
 /* One in use is given back at its next release. */
 static void test_recalled_in_use(void)
 {
@@ -466,6 +486,7 @@ const struct check_test check_tests[] = {
     {"keep: pairs cost nothing", test_pairs_cost_nothing},
     {"keep: ends in time", test_ends_in_time},
     {"keep: a waiter recalls it", test_recalled},
+    {"keep: half of the lease", test_half_a_lease},
     {"keep: recalled while in use", test_recalled_in_use},
     {"keep: a program of nothing but pairs", test_only_pairs},
     {"keep: a release after work", test_release_after_work},
