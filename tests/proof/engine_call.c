@@ -241,7 +241,11 @@ static void answered(struct fairlock *handle, uint32_t now)
   E.now = now;
   ASSUME(E.stage == UP && fairlock_pipeline_busy(&E));
   ASSUME(status == FAIRLOCK_PENDING || good_status(status));
+  bool there = in_heap(handle);
   fairlock_answered(&E, status);
+  CHECK(in_heap(handle) == there);
+  bool goes_on = status == FAIRLOCK_PENDING && before >= RELEASING && before <= REMOVING;
+  CHECK(IMPLIES(goes_on, handle->phase == before));
   REACHED(before == QUEUEING && handle->phase == HELD);
   REACHED(before == HELD && handle->phase == LOST);
   REACHED(before == RELEASING && handle->phase == FREE);

@@ -4,8 +4,8 @@
  * both hold afterwards.
  *
  * Assumed: an event as the decoder makes them, behind another value's or its own first one; what is
- * proved of the codec and of request.c; fairlock_slot(), by what `slot` proves. aim() answers what
- * it likes, and calls nothing.
+ * proved of the codec and of request.c; fairlock_slot(), by what `slot` proves; an answer, by what
+ * `engine_answer` proves. aim() answers what it likes, and calls nothing.
  */
 #include "proof.h"
 
@@ -95,6 +95,7 @@ static void event(void)
   bool moved = T.state & MOVED;
   uint8_t stage = E.stage;
   ASSUME(E.stage > OPENING && !E.broken);
+  ASSUME(IMPLIES(T.state & SCRIPT_DONE, fairlock_pipeline_busy(&E))); /* by the WAIT */
   bool seen = route_event(&E, &any);
   bool head = any.depth == 0 && (any.type == RESP_MAP || any.type == RESP_SET);
   CHECK(IMPLIES(head && stage == RESOLVING, E.broken));
@@ -152,6 +153,26 @@ void *memchr(const void *text, int byte, size_t size)
     if (at[i] == (uint8_t)byte) return (void *)&at[i];
   }
   return NULL;
+}
+
+/*
+ * An answer may change all but the topology. It takes no handle out, and what ends a hold goes on if
+ * it was not carried out: engine_answer.
+ */
+void any_answer(struct fairlock_engine *engine, int status)
+{
+  uint32_t now = E.now;
+  bool there = in_heap(&A);
+  bool goes_on = status == FAIRLOCK_PENDING && ending(&A);
+  uint8_t phase = A.phase;
+  CHECK(engine->stage == UP && fairlock_pipeline_busy(engine));
+  CHECK(status == FAIRLOCK_PENDING || good_status(status));
+  check_state();
+  names_it = false;
+  any_state();
+  E.now = now;
+  E.filter = route_event;
+  ASSUME(in_heap(&A) == there && IMPLIES(goes_on, A.phase == phase) && valid_topology());
 }
 
 unsigned any_slot(const void *name, size_t size)
