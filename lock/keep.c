@@ -238,9 +238,23 @@ static void end_arming(struct fairlock_engine *engine, bool armed)
 }
 
 /*
+ * A part of the arming is refused, after which so many follow. What is refused for good is not asked
+ * for again on this connection. Otherwise, as while another program's script runs, all of it is, as
+ * nobody knows what of it counts; what the server says of the rest tells nothing then. The log is
+ * told once.
+ */
+static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *event,
+                              unsigned follow)
+{
+  bool for_good = fairlock_begins(event, "NOPERM") || fairlock_begins(event, "ERR");
+  if (keep->tracking != TRACKS) event->type = RESP_NULL;
+  else if (for_good) keep->tracking = REFUSES;
+  else if (follow > 0) keep->tracking = NOT_ASKED;
+}
+
+/*
  * An answer to the arming, after which so many follow: OK to CLIENT TRACKING and CACHING, then
- * whether the queue exists. What is refused for good is not asked for again on this connection, and
- * the log is told once.
+ * whether the queue exists.
  */
 static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *event,
                              unsigned follow)
@@ -248,15 +262,10 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
   struct fairlock_keeper *keep = engine->topology->keep;
   bool error = is_error(engine);
   fairlock_pipeline_count(engine);
-  if (error) {
-    bool told = keep->tracking == REFUSES;
-    if (follow > 0 || fairlock_begins(event, "NOPERM")) keep->tracking = REFUSES;
-    if (told) event->type = RESP_NULL;
-  } else if (event->type != (follow > 0 ? RESP_SIMPLE_STRING : RESP_INTEGER)) {
+  if (error) on_arming_refused(keep, event, follow);
+  else if (event->type != (follow > 0 ? RESP_SIMPLE_STRING : RESP_INTEGER))
     fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
-  }
-  if (follow > 0) return;
-  end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
+  if (follow == 0) end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
 }
 
 /*

@@ -144,6 +144,22 @@ int await_result(struct client *client, struct fairlock *handle)
   return fairlock_result(handle);
 }
 
+void keep_busy(struct raw *busy)
+{
+  CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 100"));
+  CHECK(raw_open(busy, server.port));
+  raw_send(busy, "EVAL %s 0", "while true do end");
+  AWAIT(!raw_run(&redis, "GET nothing"), sleep_ms(10));
+}
+
+void end_busy(struct raw *busy)
+{
+  CHECK(raw_run(&redis, "SCRIPT KILL"));
+  CHECK(raw_reply(busy));
+  CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 5000"));
+  raw_close(busy);
+}
+
 void service_for(struct client *client, int ms)
 {
   int64_t until = now_ms() + ms;

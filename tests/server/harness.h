@@ -74,6 +74,10 @@ const char *client_error(struct client *client);
 /* Services the client until the operation of the handle is over, or for SOON. */
 int await_result(struct client *client, struct fairlock *handle);
 
+/* The server is kept busy by a script, until that is ended, or as long as its connection is up. */
+void keep_busy(struct raw *busy);
+void end_busy(struct raw *busy);
+
 /* Services the client for a while. */
 void service_for(struct client *client, int ms);
 

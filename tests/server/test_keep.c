@@ -447,6 +447,29 @@ static void test_refused(void)
   }
 }
 
+/* A server that is busy when the queue is to be armed is asked again. */
+static void test_busy(void)
+{
+  static struct raw busy;
+  struct fairlock_client *client = &keeper.client.client;
+  begin();
+  keeper_open(server.port, "busy", false);
+  CHECK_EQUAL(fairlock_connect(client), FAIRLOCK_OK);
+  keep_busy(&busy);
+  CHECK_EQUAL(fairlock_start_acquire(&keeper.handle, 20000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  AWAIT(fairlock_last_error(client) == FAIRLOCK_UNAVAILABLE, fairlock_poll(client, 5));
+  end_busy(&busy);
+  CHECK_EQUAL(await_result(&keeper.client, &keeper.handle), FAIRLOCK_OK);
+  int64_t began = now_ms();
+  CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+  uint32_t requests = fairlock_read_counters(client).requests;
+  for (int i = 0; i < 100; i++)
+    pair();
+  if (now_ms() < began + KEEP_MS / 2)
+    CHECK_EQUAL(fairlock_read_counters(client).requests, requests);
+  keeper_close();
+}
+
 static void test_values(void)
 {
   begin();
@@ -499,6 +522,7 @@ const struct check_test check_tests[] = {
     {"keep: a lease of its own", test_own_lease},
     {"keep: a keeper that is dead", test_lease_of_the_dead},
     {"keep: tracking is refused", test_refused},
+    {"keep: the server is busy", test_busy},
     {"keep: values", test_values},
     {NULL, NULL},
 };

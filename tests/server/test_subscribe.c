@@ -11,23 +11,6 @@
 static struct client client;
 static struct fairlock handle;
 
-/* A script that runs until it is killed, or as long as its connection is up. */
-static void keep_busy(struct raw *busy)
-{
-  CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 100"));
-  CHECK(raw_open(busy, server.port));
-  raw_send(busy, "EVAL %s 0", "while true do end");
-  AWAIT(!raw_run(&redis, "GET nothing"), sleep_ms(10));
-}
-
-static void end_busy(struct raw *busy)
-{
-  CHECK(raw_run(&redis, "SCRIPT KILL"));
-  CHECK(raw_reply(busy));
-  CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 5000"));
-  raw_close(busy);
-}
-
 /* Those who come and go while the test's waiter waits. */
 struct common {
   atomic_int rounds;

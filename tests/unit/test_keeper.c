@@ -467,6 +467,30 @@ static void test_refused_for_now(void)
   put_off();
 }
 
+/*
+ * The server does something else, for now: each command of the arming may come before that ends.
+ * CLIENT CACHING is an error where CLIENT TRACKING was not carried out.
+ */
+static void test_busy(void)
+{
+  static const char *const answers[] = {
+      "-BUSY a script runs\r\n-BUSY a script runs\r\n-BUSY a script runs\r\n",
+      "-BUSY a script runs\r\n-ERR CLIENT CACHING can be called only when ...\r\n:0\r\n",
+      "+OK\r\n-BUSY a script runs\r\n:0\r\n",
+      "+OK\r\n-BUSY a script runs\r\n-NOPERM exists\r\n",
+  };
+  for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+    prepare();
+    greet();
+    acquire(answers[i], 77);
+    CHECK_EQUAL(refusals, 1);
+    releases();
+    acquire("+OK\r\n+OK\r\n:0\r\n", 78);
+    CHECK(strstr(output, ASK ARM) != NULL);
+    put_off();
+  }
+}
+
 static void test_nonsense(void)
 {
   static const char *const answers[] = {":1\r\n", "+OK\r\n:1\r\n", "+OK\r\n+OK\r\n+OK\r\n",
@@ -1071,6 +1095,7 @@ const struct check_test check_tests[] = {
     {"keep: an acquire in doubt", test_in_doubt},
     {"keep: tracking is refused", test_refused},
     {"keep: EXISTS is refused for now", test_refused_for_now},
+    {"keep: the server is busy while one arms", test_busy},
     {"keep: nonsense for an arming", test_nonsense},
     {"keep: a lease of its own", test_own_lease},
     {"keep: too late", test_too_late},
