@@ -28,8 +28,14 @@
 #include <unistd.h>
 
 enum fault {
+  /* no mistakes */
   NONE,
   ABANDONED_STAYS,
+  OVER_IPV6,
+  WAS_RESET,
+
+  PEER_WRONG,
+  RECV_GARBLES,
   CLOCK_STANDS,
   CLOCK_GOES_BACK,
   CLOCK_SLOW,
@@ -70,46 +76,65 @@ enum fault {
 static const struct planted {
   enum fault fault;
   const char *name;
-  const char *rule; /* the one that it breaks; NULL: none of all */
+  const char *rule; /* the one that is tried, and that a mistake breaks; NULL: all */
+  const char
+      *note; /* what is said about it, if that matters; after a reset, what the device had sent */
 } planted[] = {
-    {NONE, "nothing", NULL},
-    {ABANDONED_STAYS, "no mistake: an attempt that is given up becomes a connection", NULL},
-    {CLOCK_STANDS, "a clock that stands still", "clock: never goes back"},
-    {CLOCK_GOES_BACK, "a clock that goes back", "clock: never goes back"},
-    {CLOCK_SLOW, "a slow clock", "clock: keeps time"},
-    {CLOCK_FAST, "a fast clock", "clock: keeps time"},
-    {CLOCK_STOPS_IN_WAITS, "a clock that stops in waits", "clock: keeps time"},
-    {CONNECT_ZERO, "connect returns 0", "connect: reaches"},
-    {CONNECT_ONCE, "connect works once", "connect: reaches"},
-    {CONNECT_BLOCKS, "connect blocks", "connect: keeps to its time"},
-    {CONNECT_HIDES_REFUSAL, "connect hides a refusal", "connect: says that it is refused"},
+    {NONE, "nothing", NULL, NULL},
+    {ABANDONED_STAYS, "no mistake: an attempt that is given up becomes a connection", NULL, NULL},
+    {OVER_IPV6, "no mistake: over IPv6", NULL, NULL},
+    {WAS_RESET, "no mistake: a reset before, in an echo", NULL, "E00000000000000\n"},
+    {WAS_RESET, "no mistake: a reset before, in a command", "connect: reaches", "E0000"},
+    {WAS_RESET, "no mistake: a reset before, in a wait", "connect: reaches", "T00000009999999\n"},
+    {WAS_RESET, "no mistake: a reset before, while bytes come", "connect: reaches",
+     "D00010000000500\n"},
+    {WAS_RESET, "no mistake: a reset before, while nothing is read", "connect: reaches",
+     "L00000000001000\n"},
+    {WAS_RESET, "no mistake: a reset before, while nobody is let in", "connect: reaches",
+     "Q00000000001000\n"},
+    {WAS_RESET, "no mistake: a reset before, while nobody is answered", "connect: reaches",
+     "F00000000001000\n"},
+    {PEER_WRONG, "another program at the other end", "connect: reaches", "is no time"},
+    {RECV_GARBLES, "recv changes bits", "bytes arrive", "an echo is not what was sent"},
+    {RECV_GARBLES, "recv changes bits, and the clock is not blamed", "clock: keeps time",
+     "an echo is not what was sent"},
+    {CLOCK_STANDS, "a clock that stands still", "clock: never goes back", NULL},
+    {CLOCK_GOES_BACK, "a clock that goes back", "clock: never goes back", NULL},
+    {CLOCK_SLOW, "a slow clock", "clock: keeps time", NULL},
+    {CLOCK_FAST, "a fast clock", "clock: keeps time", NULL},
+    {CLOCK_STOPS_IN_WAITS, "a clock that stops in waits", "clock: keeps time", NULL},
+    {CONNECT_ZERO, "connect returns 0", "connect: reaches", NULL},
+    {CONNECT_ONCE, "connect works once", "connect: reaches", NULL},
+    {CONNECT_BLOCKS, "connect blocks", "connect: keeps to its time", NULL},
+    {CONNECT_HIDES_REFUSAL, "connect hides a refusal", "connect: says that it is refused", NULL},
     {CONNECT_BELIEVES, "connect takes a refusal for a connection",
-     "connect: says that it is refused"},
-    {SEND_ZERO, "send returns 0", "send: does not block"},
-    {SEND_BLOCKS, "send blocks", "send: does not block"},
-    {SEND_LOSES, "send loses what does not fit", "send: does not block"},
-    {SEND_CLOSED_WHEN_FULL, "send takes a full buffer for the end", "send: does not block"},
-    {SEND_SEVEN_BITS, "send changes bytes", "bytes arrive"},
-    {SEND_WAITS_FOR_RECV, "send waits for recv", "send: goes beside recv()"},
-    {RECV_DEAF, "recv never has anything", "bytes arrive"},
-    {RECV_FILLS, "recv waits until its buffer is full", "recv: returns with the first byte"},
-    {RECV_SPINS, "recv does not wait", "recv: waits"},
-    {RECV_OVERSTAYS, "recv waits for too long", "recv: waits"},
-    {RECV_ZERO, "recv returns 0", "recv: waits"},
-    {RECV_SLEEPS_THROUGH_ROOM, "recv does not tell of room", "send: does not block"},
-    {CLOSED_EARLY, "closed before the last byte", "recv: the last byte"},
-    {END_UNSEEN, "the end is not told", "recv: the last byte"},
-    {RESET_UNSEEN, "a reset is not told", "recv: tells of a reset"},
-    {CLOSE_KEEPS_DATA, "close keeps what was received", "close: leaves nothing"},
-    {CLOSE_LEAKS, "close leaves the connection open", "close: ends the connection"},
-    {TASK_ZERO, "a task is 0", "task: has a name"},
-    {TASKS_ALIKE, "tasks are alike", "task: has a name"},
-    {MUTEX_OPEN, "a mutex that lets everybody in", "mutex: shuts out"},
-    {EVENT_LOST, "an event that is lost before the wait", "event: set before"},
-    {EVENT_DEAF, "an event that wakes nobody", "event: wakes"},
-    {EVENT_SPINS, "an event that does not wait", "event: waits"},
-    {EVENT_OVERSTAYS, "an event that waits for too long", "event: waits"},
-    {EVENT_KEEPS_MUTEX, "an event that keeps the mutex", "event: wakes"},
+     "connect: says that it is refused", NULL},
+    {SEND_ZERO, "send returns 0", "send: does not block", NULL},
+    {SEND_BLOCKS, "send blocks", "send: does not block", NULL},
+    {SEND_LOSES, "send loses what does not fit", "send: does not block", NULL},
+    {SEND_CLOSED_WHEN_FULL, "send takes a full buffer for the end", "send: does not block", NULL},
+    {SEND_SEVEN_BITS, "send changes bytes", "bytes arrive", NULL},
+    {SEND_WAITS_FOR_RECV, "send waits for recv", "send: goes beside recv()", NULL},
+    {RECV_DEAF, "recv never has anything", "bytes arrive", NULL},
+    {RECV_FILLS, "recv waits until its buffer is full", "recv: returns with the first byte", NULL},
+    {RECV_SPINS, "recv does not wait", "recv: waits", NULL},
+    {RECV_OVERSTAYS, "recv waits for too long", "recv: waits", NULL},
+    {RECV_ZERO, "recv returns 0", "recv: waits", NULL},
+    {RECV_SLEEPS_THROUGH_ROOM, "recv does not tell of room", "send: does not block", NULL},
+    {CLOSED_EARLY, "closed before the last byte", "recv: the last byte", NULL},
+    {END_UNSEEN, "the end is not told", "recv: the last byte", NULL},
+    {RESET_UNSEEN, "a reset is not told", "recv: tells of a reset", NULL},
+    {CLOSE_KEEPS_DATA, "close keeps what was received", "close: leaves nothing", NULL},
+    {CLOSE_LEAKS, "close leaves the connection open", "close: ends the connection",
+     "the peer still has the connection before"},
+    {TASK_ZERO, "a task is 0", "task: has a name", NULL},
+    {TASKS_ALIKE, "tasks are alike", "task: has a name", NULL},
+    {MUTEX_OPEN, "a mutex that lets everybody in", "mutex: shuts out", NULL},
+    {EVENT_LOST, "an event that is lost before the wait", "event: set before", NULL},
+    {EVENT_DEAF, "an event that wakes nobody", "event: wakes", NULL},
+    {EVENT_SPINS, "an event that does not wait", "event: waits", NULL},
+    {EVENT_OVERSTAYS, "an event that waits for too long", "event: waits", NULL},
+    {EVENT_KEEPS_MUTEX, "an event that keeps the mutex", "event: wakes", NULL},
 };
 
 enum { COUNT = sizeof planted / sizeof *planted, OVERSTAY_MS = 3000 };
@@ -191,16 +216,23 @@ static void link_close(void *context)
   atomic_store(&link_up.full, false);
 }
 
+static int dial_peer(int socket)
+{
+  struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = link_up.port};
+  struct sockaddr_in6 six = {
+      .sin6_family = AF_INET6, .sin6_port = link_up.port, .sin6_addr = in6addr_loopback};
+  four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return fault == OVER_IPV6 ? connect(socket, (struct sockaddr *)&six, sizeof six)
+                            : connect(socket, (struct sockaddr *)&four, sizeof four);
+}
+
 static int begin(void)
 {
   const int one = 1;
-  struct sockaddr_in server = {.sin_family = AF_INET, .sin_port = link_up.port};
-  server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  link_up.socket = socket(AF_INET, SOCK_STREAM, 0);
+  link_up.socket = socket(fault == OVER_IPV6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
   if (fcntl(link_up.socket, F_SETFL, O_NONBLOCK) != 0) give_up("fcntl");
   (void)setsockopt(link_up.socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  if (connect(link_up.socket, (struct sockaddr *)&server, sizeof server) == 0) return 0;
-  return errno == EINPROGRESS ? 0 : errno;
+  return dial_peer(link_up.socket) == 0 || errno == EINPROGRESS ? 0 : errno;
 }
 
 static int link_connect(void *context, uint32_t timeout_ms)
@@ -256,11 +288,19 @@ static int link_send(void *context, const void *data, size_t size)
   return sent < 0 && may_retry() ? when_full(size) : PORT_CLOSED;
 }
 
+/* Turns '0' into '1', and back. */
+static void garble(char *data, ssize_t size)
+{
+  for (ssize_t i = 0; i < size; i++)
+    data[i] = fault == PEER_WRONG ? '-' : data[i] ^ 1;
+}
+
 static int receive(void *data, size_t size)
 {
   struct pollfd ended = {.fd = link_up.socket, .events = POLLRDHUP};
   if (fault == CLOSED_EARLY && poll(&ended, 1, 0) == 1) return PORT_CLOSED;
   ssize_t got = recv(link_up.socket, data, size, 0);
+  if (fault == RECV_GARBLES || fault == PEER_WRONG) garble(data, got);
   if (got > 0) return (int)got;
   if (got == 0)
     return fault == END_UNSEEN || fault == RESET_UNSEEN ? PORT_WOULD_BLOCK : PORT_CLOSED;
@@ -411,6 +451,16 @@ static void collect(const char *text)
   if (used + size < sizeof outcome->text) memcpy(outcome->text + used, text, size + 1);
 }
 
+/* A connection that nobody closes, as of a device that was reset after it had sent this. */
+static void leave_connection(const char *sent)
+{
+  int left = socket(AF_INET, SOCK_STREAM, 0);
+  if (left < 0 || dial_peer(left) != 0) give_up("connect");
+  if (send(left, sent, strlen(sent), MSG_NOSIGNAL) != (ssize_t)strlen(sent)) give_up("send");
+  const struct timespec soon = {.tv_nsec = 200000000}; /* the peer has begun with it */
+  (void)nanosleep(&soon, NULL);
+}
+
 /* In a process of its own. */
 static void run(int index, void *context)
 {
@@ -418,6 +468,7 @@ static void run(int index, void *context)
   outcome = &outcomes[index];
   fault = planted[index].fault;
   link_up.port = htons(outcome->port);
+  if (fault == WAS_RESET) leave_connection(planted[index].note);
   link_up.transport =
       (struct port_transport){link_connect, link_send, link_recv, link_close, NULL, NULL};
   const struct port_conformance port = {&link_up.transport, collect, peer_start_task,
@@ -439,12 +490,24 @@ static void first_note(const char *text, char note[100])
 static bool judge(const struct planted *mistake, const struct outcome *came)
 {
   char note[100];
-  bool right = came->ended && (mistake->rule == NULL ? came->broken == 0 : came->broken == 1);
+  bool harmless = mistake->fault <= WAS_RESET;
+  bool right = came->ended && came->broken == (harmless ? 0 : 1);
   first_note(came->text, note);
+  if (!harmless && mistake->note != NULL) right = right && strstr(note, mistake->note) != NULL;
   if (!right) printf("%s", came->text);
   printf("%s planted: %s", right ? "ok" : "not ok", mistake->name);
-  printf(mistake->rule != NULL ? ": \"%s\"\n" : "\n", note);
+  printf(harmless ? "\n" : ": \"%s\"\n", note);
   return right;
+}
+
+static bool has_ipv6(void)
+{
+  struct sockaddr_in6 own = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+  int made = socket(AF_INET6, SOCK_STREAM, 0);
+  bool bound = made >= 0 && bind(made, (struct sockaddr *)&own, sizeof own) == 0;
+  if (made >= 0) (void)close(made);
+  if (!bound) printf("# this machine has no IPv6\n");
+  return bound;
 }
 
 int main(int count, char **arguments)
@@ -456,6 +519,7 @@ int main(int count, char **arguments)
   (void)alarm(120);
   for (int i = 0; i < COUNT; i++) {
     if (count > 1 && strstr(planted[i].name, arguments[1]) == NULL) continue;
+    if (planted[i].fault == OVER_IPV6 && !has_ipv6()) continue;
     wanted++;
     outcomes[i].port = (in_port_t)peer_start();
     pids[i] = spawn(run, i, outcomes);
