@@ -57,6 +57,7 @@ enum fault {
   RECV_SPINS,
   RECV_OVERSTAYS,
   RECV_ZERO,
+  RECV_NEEDS_INPUT,
   RECV_SLEEPS_THROUGH_ROOM,
   CLOSED_EARLY,
   END_UNSEEN,
@@ -120,6 +121,7 @@ static const struct planted {
     {RECV_SPINS, "recv does not wait", "recv: waits", NULL},
     {RECV_OVERSTAYS, "recv waits for too long", "recv: waits", NULL},
     {RECV_ZERO, "recv returns 0", "recv: waits", NULL},
+    {RECV_NEEDS_INPUT, "recv returns what only connect may", "recv: waits", NULL},
     {RECV_SLEEPS_THROUGH_ROOM, "recv does not tell of room", "send: does not block", NULL},
     {CLOSED_EARLY, "closed before the last byte", "recv: the last byte", NULL},
     {END_UNSEEN, "the end is not told", "recv: the last byte", NULL},
@@ -304,6 +306,7 @@ static int receive(void *data, size_t size)
   if (got > 0) return (int)got;
   if (got == 0)
     return fault == END_UNSEEN || fault == RESET_UNSEEN ? PORT_WOULD_BLOCK : PORT_CLOSED;
+  if (may_retry() && fault == RECV_NEEDS_INPUT) return PORT_NEEDS_INPUT;
   if (may_retry()) return fault == RECV_ZERO ? 0 : PORT_WOULD_BLOCK;
   return fault == RESET_UNSEEN ? PORT_WOULD_BLOCK : PORT_CLOSED;
 }
