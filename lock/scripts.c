@@ -11,7 +11,7 @@
 #include "scripts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 8, "the bytes that wait");
 
 const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
@@ -21,283 +21,283 @@ const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'a', 'l'}, /* \204: "al" */
     {'(', '\''}, /* \205: "('" */
     {'c', 0204}, /* \206: "cal" */
-    {'o', 0206}, /* \207: "ocal" */
-    {' ', 't'}, /* \210: " t" */
+    {' ', 't'}, /* \207: " t" */
+    {'o', 0206}, /* \210: "ocal" */
     {0200, 'd'}, /* \211: "end" */
     {'i', 'f'}, /* \212: "if" */
     {'h', 0200}, /* \213: "hen" */
-    {0203, 0207}, /* \214: "\nlocal" */
-    {0210, 0213}, /* \215: " then" */
+    {0203, 0210}, /* \214: "\nlocal" */
+    {0207, 0213}, /* \215: " then" */
     {'\n', 0212}, /* \216: "\nif" */
     {'r', 'e'}, /* \217: "re" */
-    {'0', '0'}, /* \220: "00" */
-    {'o', 'r'}, /* \221: "or" */
-    {'n', 'd'}, /* \222: "nd" */
+    {'n', 'd'}, /* \220: "nd" */
+    {'0', '0'}, /* \221: "00" */
+    {'o', 'r'}, /* \222: "or" */
     {'l', 0205}, /* \223: "l('" */
-    {0214, ' '}, /* \224: "\nlocal " */
-    {'s', 'e'}, /* \225: "se" */
-    {0202, 0222}, /* \226: " and" */
+    {0202, 0220}, /* \224: " and" */
+    {0214, ' '}, /* \225: "\nlocal " */
+    {'s', 'e'}, /* \226: "se" */
     {0216, ' '}, /* \227: "\nif " */
     {',', '\''}, /* \230: ",'" */
     {'\n', 0211}, /* \231: "\nend" */
-    {'.', '.'}, /* \232: ".." */
-    {0203, 0205}, /* \233: "\nl('" */
-    {0226, ' '}, /* \234: " and " */
-    {' ', 0221}, /* \235: " or" */
+    {0224, ' '}, /* \232: " and " */
+    {0222, ' '}, /* \233: "or " */
+    {'.', '.'}, /* \234: ".." */
+    {0203, 0205}, /* \235: "\nl('" */
     {'e', 'l'}, /* \236: "el" */
     {'\'', ')'}, /* \237: "')" */
     {0201, 'd'}, /* \240: "',d" */
     {0215, ' '}, /* \241: " then " */
     {'i', 'n'}, /* \242: "in" */
     {'o', 'n'}, /* \243: "on" */
-    {' ', '\''}, /* \244: " '" */
-    {'=', '='}, /* \245: "==" */
-    {'n', 'o'}, /* \246: "no" */
-    {0246, 't'}, /* \247: "not" */
-    {'s', 't'}, /* \250: "st" */
-    {'u', 'b'}, /* \251: "ub" */
-    {0214, 0202}, /* \252: "\nlocal a" */
-    {0201, 'a'}, /* \253: "',a" */
-    {0217, 't'}, /* \254: "ret" */
-    {0254, 'u'}, /* \255: "retu" */
-    {0255, 'r'}, /* \256: "retur" */
-    {0256, 'n'}, /* \257: "return" */
-    {0250, 'r'}, /* \260: "str" */
-    {0260, 0242}, /* \261: "strin" */
-    {0261, 'g'}, /* \262: "string" */
-    {0262, '.'}, /* \263: "string." */
-    {'u', 'm'}, /* \264: "um" */
-    {'e', 'r'}, /* \265: "er" */
+    {'=', '='}, /* \244: "==" */
+    {'t', 'r'}, /* \245: "tr" */
+    {'u', 'b'}, /* \246: "ub" */
+    {0201, 'a'}, /* \247: "',a" */
+    {0217, 't'}, /* \250: "ret" */
+    {0250, 'u'}, /* \251: "retu" */
+    {0251, 'r'}, /* \252: "retur" */
+    {0252, 'n'}, /* \253: "return" */
+    {' ', 0233}, /* \254: " or " */
+    {'s', 0245}, /* \255: "str" */
+    {0255, 0242}, /* \256: "strin" */
+    {0256, 'g'}, /* \257: "string" */
+    {0257, '.'}, /* \260: "string." */
+    {'u', 'm'}, /* \261: "um" */
+    {'e', 'r'}, /* \262: "er" */
+    {0214, 0202}, /* \263: "\nlocal a" */
+    {'n', 'o'}, /* \264: "no" */
+    {0264, 't'}, /* \265: "not" */
     {')', '\n'}, /* \266: ")\n" */
-    {'e', 'x'}, /* \267: "ex" */
-    {0216, 0202}, /* \270: "\nif a" */
-    {'~', '='}, /* \271: "~=" */
+    {'\'', 0234}, /* \267: "'.." */
+    {'e', 'x'}, /* \270: "ex" */
+    {0216, 0202}, /* \271: "\nif a" */
     {')', 0211}, /* \272: ")end" */
     {'%', 'd'}, /* \273: "%d" */
-    {0243, 0264}, /* \274: "onum" */
+    {0243, 0261}, /* \274: "onum" */
     {0274, 'b'}, /* \275: "onumb" */
-    {0275, 0265}, /* \276: "onumber" */
+    {0275, 0262}, /* \276: "onumber" */
     {0276, '('}, /* \277: "onumber(" */
-    {0220, '0'}, /* \300: "000" */
-    {'s', 0251}, /* \301: "sub" */
-    {0236, 0225}, /* \302: "else" */
-    {'=', 'a'}, /* \303: "=a" */
+    {0236, 0226}, /* \300: "else" */
+    {0221, '0'}, /* \301: "000" */
+    {'~', '='}, /* \302: "~=" */
+    {'s', 0246}, /* \303: "sub" */
     {0223, 'h'}, /* \304: "l('h" */
-    {'1', ','}, /* \305: "1," */
+    {',', 'K'}, /* \305: ",K" */
     {0201, 'b'}, /* \306: "',b" */
-    {0233, 'h'}, /* \307: "\nl('h" */
+    {0235, 'h'}, /* \307: "\nl('h" */
     {',', 'e'}, /* \310: ",e" */
     {'t', 0240}, /* \311: "t',d" */
-    {'t', 0277}, /* \312: "tonumber(" */
-    {0247, ' '}, /* \313: "not " */
-    {0201, 'c'}, /* \314: "',c" */
-    {0223, 'p'}, /* \315: "l('p" */
+    {'1', ','}, /* \312: "1," */
+    {0201, 'c'}, /* \313: "',c" */
+    {0223, 'p'}, /* \314: "l('p" */
+    {'=', 'a'}, /* \315: "=a" */
     {'d', 0236}, /* \316: "del" */
-    {0235, ' '}, /* \317: " or " */
-    {'i', 's'}, /* \320: "is" */
-    {',', 'K'}, /* \321: ",K" */
-    {')', 0224}, /* \322: ")\nlocal " */
-    {0267, 'p'}, /* \323: "exp" */
+    {'i', 's'}, /* \317: "is" */
+    {'t', 0277}, /* \320: "tonumber(" */
+    {')', 0225}, /* \321: ")\nlocal " */
+    {0215, '\n'}, /* \322: " then\n" */
+    {0270, 'p'}, /* \323: "exp" */
     {0323, 'i'}, /* \324: "expi" */
     {0324, 0217}, /* \325: "expire" */
-    {'a', 'f'}, /* \326: "af" */
-    {',', 'o'}, /* \327: ",o" */
-    {'+', ')'}, /* \330: "+)" */
-    {',', 'h'}, /* \331: ",h" */
-    {0263, 0301}, /* \332: "string.sub" */
-    {'\n', 0302}, /* \333: "\nelse" */
-    {'m', 'a'}, /* \334: "ma" */
-    {'\'', 0244}, /* \335: "' '" */
-    {0335, 0232}, /* \336: "' '.." */
-    {0215, '\n'}, /* \337: " then\n" */
-    {0257, '{'}, /* \340: "return{" */
-    {0327, '}'}, /* \341: ",o}" */
-    {0217, 'd'}, /* \342: "red" */
-    {0342, 0320}, /* \343: "redis" */
-    {'c', 't'}, /* \344: "ct" */
-    {0257, ' '}, /* \345: "return " */
-    {0231, 0224}, /* \346: "\nend\nlocal " */
-    {0332, '('}, /* \347: "string.sub(" */
-    {')', 0221}, /* \350: ")or" */
-    {'i', 0222}, /* \351: "ind" */
-    {'+', '1'}, /* \352: "+1" */
-    {0334, 't'}, /* \353: "mat" */
-    {0220, 0300}, /* \354: "00000" */
-    {0307, 0225}, /* \355: "\nl('hse" */
-    {'[', '1'}, /* \356: "[1" */
-    {'g', 'e'}, /* \357: "ge" */
-    {')', 0270}, /* \360: ")\nif a" */
-    {0230, '1'}, /* \361: ",'1" */
-    {0311, 0230}, /* \362: "t',d,'" */
-    {'l', 'e'}, /* \363: "le" */
-    {')', 0227}, /* \364: ")\nif " */
-    {0343, '.'}, /* \365: "redis." */
-    {0201, '\''}, /* \366: "','" */
-    {0330, ' '}, /* \367: "+) " */
-    {0367, '('}, /* \370: "+) (" */
-    {'=', 0312}, /* \371: "=tonumber(" */
-    {'\'', 0232}, /* \372: "'.." */
-    {',', 0305}, /* \373: ",1," */
-    {0223, 'l'}, /* \374: "l('l" */
-    {'=', 'o'}, /* \375: "=o" */
-    {0356, ']'}, /* \376: "[1]" */
-    {'[', '2'}, /* \377: "[2" */
+    {'\'', '0'}, /* \326: "'0" */
+    {'a', 'e'}, /* \327: "ae" */
+    {',', 'o'}, /* \330: ",o" */
+    {'c', 't'}, /* \331: "ct" */
+    {'+', ')'}, /* \332: "+)" */
+    {0253, ' '}, /* \333: "return " */
+    {',', 'h'}, /* \334: ",h" */
+    {0265, ' '}, /* \335: "not " */
+    {0260, 0303}, /* \336: "string.sub" */
+    {'\n', 0300}, /* \337: "\nelse" */
+    {'m', 'a'}, /* \340: "ma" */
+    {'\'', ' '}, /* \341: "' " */
+    {0341, 0267}, /* \342: "' '.." */
+    {' ', 0222}, /* \343: " or" */
+    {0253, '{'}, /* \344: "return{" */
+    {0330, '}'}, /* \345: ",o}" */
+    {0217, 'd'}, /* \346: "red" */
+    {0346, 0317}, /* \347: "redis" */
+    {0231, 0231}, /* \350: "\nend\nend" */
+    {0336, '('}, /* \351: "string.sub(" */
+    {'i', 0220}, /* \352: "ind" */
+    {'+', '1'}, /* \353: "+1" */
+    {0340, 't'}, /* \354: "mat" */
+    {0221, 0301}, /* \355: "00000" */
+    {0307, 0226}, /* \356: "\nl('hse" */
+    {'[', '1'}, /* \357: "[1" */
+    {'g', 'e'}, /* \360: "ge" */
+    {')', 0271}, /* \361: ")\nif a" */
+    {0230, '1'}, /* \362: ",'1" */
+    {0311, 0230}, /* \363: "t',d,'" */
+    {'l', 'e'}, /* \364: "le" */
+    {')', 0227}, /* \365: ")\nif " */
+    {0347, '.'}, /* \366: "redis." */
+    {0201, '\''}, /* \367: "','" */
+    {0332, ' '}, /* \370: "+) " */
+    {0370, '('}, /* \371: "+) (" */
+    {')', 0233}, /* \372: ")or " */
+    {0223, 'l'}, /* \373: "l('l" */
+    {0357, ']'}, /* \374: "[1]" */
+    {'[', '2'}, /* \375: "[2" */
+    {0375, ']'}, /* \376: "[2]" */
+    {0234, 0342}, /* \377: "..' '.." */
     {0, 0},
-    {0377, ']'}, /* \001: "[2]" */
-    {0232, 0336}, /* \002: "..' '.." */
-    {'w', '('}, /* \003: "w(" */
-    {0202, 'd'}, /* \004: " ad" */
-    {0304, 0357}, /* \005: "l('hge" */
-    {'f', 0204}, /* \006: "fal" */
-    {06, 0225}, /* \007: "false" */
-    {'J', '('}, /* \010: "J(" */
-    {0245, '\''}, /* \011: "=='" */
+    {'w', '('}, /* \001: "w(" */
+    {0202, 'c'}, /* \002: " ac" */
+    {0304, 0360}, /* \003: "l('hge" */
+    {'J', '('}, /* \004: "J(" */
+    {'a', 'd'}, /* \005: "ad" */
+    {0364, 'a'}, /* \006: "lea" */
+    {06, 0226}, /* \007: "lease" */
+    {0225, 'f'}, /* \010: "\nlocal f" */
+    {010, 'u'}, /* \011: "\nlocal fu" */
     {0, 0},
-    {0363, 'a'}, /* \013: "lea" */
-    {013, 0225}, /* \014: "lease" */
-    {'f', 'u'}, /* \015: "fu" */
-    {015, 'n'}, /* \016: "fun" */
-    {016, 0344}, /* \017: "funct" */
-    {017, 'i'}, /* \020: "functi" */
-    {020, 0243}, /* \021: "function" */
-    {021, ' '}, /* \022: "function " */
-    {'=', 0263}, /* \023: "=string." */
-    {'c', 'h'}, /* \024: "ch" */
-    {0240, ','}, /* \025: "',d," */
-    {0227, 0313}, /* \026: "\nif not " */
-    {'o', 'k'}, /* \027: "ok" */
-    {027, 0200}, /* \030: "oken" */
-    {0374, 0351}, /* \031: "l('lind" */
-    {031, 0267}, /* \032: "l('lindex" */
-    {032, 0306}, /* \033: "l('lindex',b" */
-    {'1', 0300}, /* \034: "1000" */
-    {0233, 'z'}, /* \035: "\nl('z" */
+    {011, 'n'}, /* \013: "\nlocal fun" */
+    {013, 0331}, /* \014: "\nlocal funct" */
+    {014, 'i'}, /* \015: "\nlocal functi" */
+    {0243, ' '}, /* \016: "on " */
+    {'=', 0260}, /* \017: "=string." */
+    {'c', 'h'}, /* \020: "ch" */
+    {'=', 0320}, /* \021: "=tonumber(" */
+    {0254, '\''}, /* \022: " or '" */
+    {0240, ','}, /* \023: "',d," */
+    {'o', 'k'}, /* \024: "ok" */
+    {024, 0200}, /* \025: "oken" */
+    {'n', ','}, /* \026: "n," */
+    {0373, 0352}, /* \027: "l('lind" */
+    {027, 0270}, /* \030: "l('lindex" */
+    {030, 0306}, /* \031: "l('lindex',b" */
+    {'1', 0301}, /* \032: "1000" */
+    {'=', 'o'}, /* \033: "=o" */
+    {'u', 's'}, /* \034: "us" */
+    {0235, 'z'}, /* \035: "\nl('z" */
     {')', 0231}, /* \036: ")\nend" */
-    {0233, 'p'}, /* \037: "\nl('p" */
+    {0235, 'p'}, /* \037: "\nl('p" */
 };
 
 static const uint8_t common[] =
-    "l\207\202,b,c,d=KEYS\376\321EYS\001\321EYS[3]\321EYS[4]\224e,f,g\331,i,j\023" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
-    "\353\024(ARGV\376\230^(%S\370\273\370%-?\273\370\273\330(%+?) ?(\273*)$\237\224k=3\354" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
-    "\224l=\365\206l\026e\235#g>15\235#h>15\317\263f\351(ARGV\376\230" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
-    " %-?0\273\237t\213\n\345\365\265r\221_\217ply\205ERR m\204f\221med \217que\250\237\346" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "m=\223time\237\224n=m\376\232\332\205\354\372m\001,-6\322o\371" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
-    "\347n\373-4)\364o>\312f)t\213 \340-2,0\341\211\224p=\033" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex',b */
-    "\2300\237\224q=p\234\223zsco\217\314\310\322r=h\271'0'\234e\317p\317e\224" /* ,'0')\nlocal q=p and l('zscore',c,e)\nlocal r=h~='0' and e or p or e\nlocal  */
-    "s=\304m\357\362t\030\366\217\014d\366w\030\201r)\214\210,u,v=s\376\221\2440\201s\001" /* s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1]or '0',s[2] */
-    "\221\2440\201s[3]\224\022\003h\322x,y=\315ttl\240)\331\352728\354\227" /* or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+172800000\nif  */
-    "x<h+864\354\234\365p\206\315\325\025y)\2711\215\227x<0\241\223\316" /* x<h+86400000 and redis.pcall('pexpire',d,y)~=1 then\nif x<0 then l('del */
-    "\240\272\037\325\025y\036\346\022z(h\364p\241\365" /* ',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif p then redis. */
-    "p\206\223zadd\314\230XX\201o+h+k\352\220,p\272\346\022A(B\331,C\322" /* pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function A(B,h,C)\nlocal  */
-    "j,D=n,\312t\350 0\227D>\371n)a\222 D<2^53\241j\023f\221\353" /* j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then j=string.format */
-    "\205%.0f\201D\352\272\224E=\347t\373-10)\271\347n\373-10\364" /* ('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub(n,1,-10)\nif  */
-    "E\234\313p\234\304l\200\240)>6\337f\221 F,G \242 ipairs(\005t\204l\240))d" /* E and not p and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d))d */
-    "o\227F%2\2451\234\263f\351(G\230:\237t\213 \304\316\025G\272\231\346" /* o\nif F%2==1 and string.find(G,':')then l('hdel',d,G)end\nend\nend\nlocal  */
-    "H=j\232(C\0111'\234\336h\232i\235\244\237\355\362t\030\201j\230hold\265\201B\230\217" /* H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,'token',j,'holder',B,'re */
-    "\014d\201u\230\014\201H\364E\235#h>7\241\003h\272\355t\253,B,C\364\365" /* leased',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hset',a,B,C)\nif redis. */
-    "p\206\315\325\253\331)\2711\215\233\316\253)\037\325\253\331\036\n\345" /* pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire',a,h)\nend\nreturn  */
-    "j\231\n" /* j\nend\n */
+    "l\210\202,b,c,d=KEYS\374\305EYS\376\305EYS[3]\305EYS[4]\225e,f,g\334,i,j\017" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
+    "\354\020(ARGV\374\230^(%S\371\273\371%-?\273\371\273\332(%+?) ?(\273*)$\237\225k=3\355" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
+    "\225l=\366\206l\227\335e\343#g>15\343#h>15\254\260f\352(ARGV\374\230" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
+    " %-?0\273\237t\213\n\333\366\262r\222_\217ply\205ERR m\204f\222med \217quest\237\231\225" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
+    "m=\223time\237\225n=m\374\234\336\205\355\267m\376,-6\321o\021" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
+    "\351\026\312-4)\365o>\320f)t\213 \344-2,0\345\211\225p=\031" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex',b */
+    "\2300\237\225q=p\232\223zsco\217\313\310\321r=h\302\326'\232e\254p\254e\225" /* ,'0')\nlocal q=p and l('zscore',c,e)\nlocal r=h~='0' and e or p or e\nlocal  */
+    "s=\304m\360\363t\025\367\217\007d\367w\025\201r)\214\207,u,v=s\374\233\326\201s\376" /* s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1]or '0',s[2] */
+    "\233\326\201s[3]\015\016\001h\321x,y=\314ttl\240)\334\353728\355\227" /* or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+172800000\nif  */
+    "x<h+864\355\232\366p\206\314\325\023y)\3021\215\227x<0\241\223\316" /* x<h+86400000 and redis.pcall('pexpire',d,y)~=1 then\nif x<0 then l('del */
+    "\240\272\037\325\023y)\350\015\016z(h\365p\241\366" /* ',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif p then redis. */
+    "p\206\223z\005d\313\230XX\201o+h+k\353\221,p\272\231\015\016A(B\334,C\321" /* pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function A(B,h,C)\nlocal  */
+    "j,D=\026\320t\3720\227D>\021n)a\220 D<2^53\241j\017f\222\354" /* j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then j=string.format */
+    "\205%.0f\201D\353\272\225E=\351t,\312-10)\302\351\026\312-10\365" /* ('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub(n,1,-10)\nif  */
+    "E\232\304l\200\240)>6\322f\233F,G \242 ipairs(\003t\204l\240))do\227F%2\244" /* E and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d))do\nif F%2== */
+    "1\232\260f\352(G,p\232'^s\034pe\331:'\022:\237t\213 \304\316\023G\272\350" /* 1 and string.find(G,p and '^suspect:' or ':')then l('hdel',d,G)end\nend\nend */
+    "\225H=j\234(C\244'1'\232\342h\234i\022\237\356\363t\025\201j\230hold\262" /* \nlocal H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,'token',j,'holder */
+    "\201B\230\217\007d\201u\230\007\201H\365E\343#h>7\241\001h\272\356t\247,B,C\365" /* ',B,'released',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hset',a,B,C)\nif  */
+    "\366p\206\314\325\247\334)\3021\215\235\316\247)\037\325\247\334\036\n" /* redis.pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire',a,h)\nend\n */
+    "\333j\231\n" /* return j\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "l\207 I='5\300'\224\022\010K)\307\316\240\321\230suspe\344:\372K\364\313" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
-    "p\241\345\211\227K\245p\241p=\033\361\237\211\233l\217m\306\361\201" /* p then return end\nif K==p then p=l('lindex',b,'1')end\nl('lrem',b,'1', */
-    "K)\035\217m\314\321)\346\022L(M,N\322O,P=0,\007\nwhi\363" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
-    "\210rue do\224K=p\227O>0\241K=\033,O\272\026K\317K\245" /*  true do\nlocal K=p\nif O>0 then K=l('lindex',b,O)end\nif not K or K== */
-    "M\241\345\313P \211\224Q='\343s\243_lock__\024ann\236\372\347" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
-    "b,20)\232':\372K\224R=\315\251\301\366n\264\301\201Q)\001>0\234'p\251l\320h'\026" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
-    "R\215\224S=\365p\206\315\251\301\366shardn\264\301\201Q)\001\nR=S\234S>0\234" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
-    "'sp\251l\320h'\346T=K\245r\234s[4]\221 \005\311\321\322U,V,W\023" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
-    "\353\024(T\235\244\366^(\273\370\273\370\356-9]\273\273\273\273?\273?)%f[ %z]\237\227W\215\227" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
-    "U*\034+V/\034+W<\375\337\010K\266\302\212 P\337\345\007\333\212 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
-    "\307\316\253\321\322j=A(K,W\2300\237\227N\234N\271K\241\304\316\253,N\272" /* \nl('hdel',a,K)\nlocal j=A(K,W,'0')\nif N and N~=K then l('hdel',a,N)end */
-    "\n\010K\266z(W)\203(R,Q,j\002\347n\373-4)\002W\266\257\244giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
-    "'\333\nO=O\352\231\333\224q=\223zsco\217\314\321\350\2440'\224X,Y='s" /* '\nelse\nO=O+1\nend\nelse\nlocal q=l('zscore',c,K)or '0'\nlocal X,Y='s */
-    "uspe\344:\372K,\007\227R\215\227P\241\345\007 \211\224Z=K\002" /* uspect:'..K,false\nif R then\nif P then return false end\nlocal Z=K..' '.. */
-    "q\252a\371\005\362s\242ce\237\350 0\227v\271Z\235\202a+3*I<o\235\202" /* q\nlocal aa=tonumber(l('hget',d,'since'))or 0\nif v~=Z or aa+3*I<o or a */
-    "a>o\215\355\362w\030\201Z\230s\242ce\201o\266\0030\266\302\nY\303a+I<\375\231\026" /* a>o then\nl('hset',d,'woken',Z,'since',o)\nw(0)\nelse\nY=aa+I<=o\nend\nif not  */
-    "Y\337f\221\202b=0,O-1 do\035\242crby\314,k,\033,ab)\036\227O>" /* Y then\nfor ab=0,O-1 do\nl('zincrby',c,k,l('lindex',b,ab))\nend\nif O> */
-    "0\215\233l\217m\306\373K)\233lpush\306\321\266p=K\231\307\316\025X)\203(R," /* 0 then\nl('lrem',b,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R, */
-    "Q\2300\237\n\345\007\231\333\252c,aa\023\353\024(\005\311,X" /* Q,'0')\nreturn false\nend\nelse\nlocal ac,aa=string.match(l('hget',d,X */
-    "\350\244\366(%S\370\273\330\237\270c\271q\235\210\277aa)>o\215\355\311,X,q" /* )or '','(%S+) (%d+)')\nif ac~=q or tonumber(aa)>o then\nl('hset',d,X,q */
-    "\002o\266\0030\266aa\375\231\nY\303a+I<\375\235\210\277q)<\375\nP=P\317\313Y\231" /* ..' '..o)\nw(0)\naa=o\nend\nY=aa+I<=o or tonumber(q)<=o\nP=P or not Y\nend */
-    "\227Y\337\010K\266\302\nO=O\352\231\231\231\231\n" /* \nif Y then\nJ(K)\nelse\nO=O+1\nend\nend\nend\nend\n */
+    "l\210 I='5\301'\015\016\004K)\307\316\240\305\230s\034pe\331:\267K\365\335" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
+    "p\241\333\211\227K\244p\241p=\031\362\237\211\235l\217m\306\362\201" /* p then return end\nif K==p then p=l('lindex',b,'1')end\nl('lrem',b,'1', */
+    "K)\035\217m\313\305\036\015\016L(M,N\321O,P=0,f\204\226\nwhi\364" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
+    "\207rue do\225K=p\227O>0\241K=\031,O\272\227\335K\254K\244" /*  true do\nlocal K=p\nif O>0 then K=l('lindex',b,O)end\nif not K or K== */
+    "M\241\333\335P \211\225Q='\347s\243_lock__\020ann\236\267\351" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
+    "b,20)\234':\267K\225R=\314\246\303\367n\261\303\201Q)\376>0\232'p\246l\317h'\227\335" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
+    "R\215\225S=\366p\206\314\246\303\367shardn\261\303\201Q)\376\nR=S\232S>0\232" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
+    "'sp\246l\317h'\231\225T=K\244r\232s[4]\233\003\311\305\321U,V,W\017" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
+    "\354\020(T\022\367^(\273\371\273\371\357-9]\273\273\273\273?\273?)%f[ %z]\237\227W\215\227" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
+    "U*\032+V/\032+W<\033\322\004K\266\300\212 P\322\333f\204\226\337\212 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
+    "\307\316\247\305\321j=A(K,W\2300\237\227N\232N\302K\241\304\316\247,N\272" /* \nl('hdel',a,K)\nlocal j=A(K,W,'0')\nif N and N~=K then l('hdel',a,N)end */
+    "\n\004K\266z(W)\203(R,Q,j\377\351\026\312-4)\377W\266\333'giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
+    "'\337\nO=O\353\231\337\225q=\223zsco\217\313\305\372\326'\225X,Y='s" /* '\nelse\nO=O+1\nend\nelse\nlocal q=l('zscore',c,K)or '0'\nlocal X,Y='s */
+    "\034pe\331:\267K\305\377q\225Z=O\2440\232v\244Y\224\207\277\003\363" /* uspect:'..K,K..' '..q\nlocal Z=O==0 and v==Y and tonumber(l('hget',d,' */
+    "s\242ce\237\3720\227R\232P\241\333f\204\226 \211\227Z+3*I<o\254Z>o\322" /* since'))or 0\nif R and P then return false end\nif Z+3*I<o or Z>o then\n */
+    "Z\033\227R\215\356\363w\025\201Y\230s\242ce\201o\266\0010\266\300\263a," /* Z=o\nif R then\nl('hset',d,'woken',Y,'since',o)\nw(0)\nelse\nlocal aa, */
+    "F\017\354\020(\003\311,X\372'\367(%S\371\273\332\237\271a\302q\343\207\277" /* F=string.match(l('hget',d,X)or '','(%S+) (%d+)')\nif aa~=q or tonumber( */
+    "F)>o\215\356\311,X,q\377o\266\0010\266\300\nZ=F\350\231\227" /* F)>o then\nl('hset',d,X,q..' '..o)\nw(0)\nelse\nZ=F\nend\nend\nend\nif  */
+    "Z+I<\033\254\335R\224\207\277q)<\033\322\004K\266\300\212 R\322f\222\202b=0" /* Z+I<=o or not R and tonumber(q)<=o then\nJ(K)\nelseif R then\nfor ab=0 */
+    ",O-1 do\035\242crby\313,k,\031,ab)\036\227O>0\215\235l\217m\306" /* ,O-1 do\nl('zincrby',c,k,l('lindex',b,ab))\nend\nif O>0 then\nl('lrem',b */
+    ",1\305)\235lp\034h\306\305\266p=K\231\307\316\023X)\203(R,Q\2300\237\n\333f\204" /* ,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R,Q,'0')\nreturn fal */
+    "\226\337\nP=\245ue\nO=O\353\350\350\n" /* se\nelse\nP=true\nO=O+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t acquire_before[] =
-    "l\207\004\023\353\024(g\230^-(.*)\237\252e\371j\350 0\252f=" /* local ad=string.match(g,'^-(.*)')\nlocal ae=tonumber(j)or 0\nlocal af= */
-    "\353h.m\242(\315ttl\253),1e15)\252g\303f\271-2\234\005t\253\310\322D" /* math.min(l('pttl',a),1e15)\nlocal ag=af~=-2 and l('hget',a,e)\nlocal D */
-    "\371t\350 0\252h\303g\234\247\004\234\247(D>ae\234D<2^53)\252" /* =tonumber(t)or 0\nlocal ah=ag and not ad and not(D>ae and D<2^53)\nlocal a */
-    "i\303g\234\247\202h\226(j\245t\317\247\004\360h\337u=t\355\362\217\014" /* i=ag and not ah and(j==t or not ad)\nif ah then\nu=t\nl('hset',d,'release */
-    "d\201u\266\0030\266\326=-2\333\212\202i\215\252j\303g\0110'\226\004\270j\235\202" /* d',u)\nw(0)\naf=-2\nelseif ai then\nlocal aj=ag=='0' and ad\nif aj or a */
-    "f<\371h)t\213\037\325\253\331\266\326=h\346C\303d\235\2441'\252" /* f<=tonumber(h)then\nl('pexpire',a,h)\naf=h\nend\nlocal C=ad or '1'\nlocal a */
-    "k\303g\271C\226(aj\235\202g\271'0\237\270k\215\355\362\014\201t\232(\326\245h\234" /* k=ag~=C and(aj or ag~='0')\nif ak then\nl('hset',d,'lease',t..(af==h and  */
-    "\336h\232i\235\244\237\036\227\247\202k\235#h>7\241\315\325\025\326\352728\354" /* ' '..h..i or ''))\nend\nif not ak or#h>7 then l('pexpire',d,af+172800000 */
-    "\272\nz(\326\360k\241\304\225t\253\310,C\272\n\340\305D\341\333\212\004\337" /* )end\nz(af)\nif ak then l('hset',a,e,C)end\nreturn{1,D,o}\nelseif ad then\n */
-    "\340-\3050\341\231\270e>D\215\210='0\372j \211\270f\245-2\215\026" /* return{-1,0,o}\nend\nif ae>D then t='0'..j end\nif af==-2 then\nif not  */
-    "p\241\340\305\312A(e\331\361\237)\341\211\n" /* p then return{1,tonumber(A(e,h,'1')),o}end\n */
+    "l\210\002\017\354\020(g\230^-(.*)\237\263d\021j\3720\263e=" /* local ac=string.match(g,'^-(.*)')\nlocal ad=tonumber(j)or 0\nlocal ae= */
+    "\354h.m\242(\314ttl\247),1e15)\263f\315e\302-2\232\003t\247\310\321D" /* math.min(l('pttl',a),1e15)\nlocal af=ae~=-2 and l('hget',a,e)\nlocal D */
+    "\021t\3720\263g\315f\232\265\002\232\265(D>\005\232D<2^53)\263" /* =tonumber(t)or 0\nlocal ag=af and not ac and not(D>ad and D<2^53)\nlocal a */
+    "h\315f\232\265\202g\224(j\244t\254\265\002\361g\322u=t\356\363\217\007" /* h=af and not ag and(j==t or not ac)\nif ag then\nu=t\nl('hset',d,'release */
+    "d\201u\266\0010\266\327=-2\337\212\202h\215\263i\315f\244\326'\224\002\271i\343\202" /* d',u)\nw(0)\nae=-2\nelseif ah then\nlocal ai=af=='0' and ac\nif ai or a */
+    "e<\021h)t\213\037\325\247\334\266\327=h\231\225C\315c\0221'\263" /* e<=tonumber(h)then\nl('pexpire',a,h)\nae=h\nend\nlocal C=ac or '1'\nlocal a */
+    "j\315f\302C\224(ai\343\202f\302\326\237\271j\215\356\363\007\201t\234(\327\244h\232" /* j=af~=C and(ai or af~='0')\nif aj then\nl('hset',d,'lease',t..(ae==h and  */
+    "\342h\234i\022\237\036\227\265\202j\343#h>7\241\314\325\023\327\353728\355" /* ' '..h..i or ''))\nend\nif not aj or#h>7 then l('pexpire',d,ae+172800000 */
+    "\272\nz(\327\361j\241\304\226t\247\310,C\272\n\344\312D\345\337\212\002\322" /* )end\nz(ae)\nif aj then l('hset',a,e,C)end\nreturn{1,D,o}\nelseif ac then\n */
+    "\344-\3120\345\231\271d>D\215\207=\326\267j \211\271e\244-2\215\227\335" /* return{-1,0,o}\nend\nif ad>D then t='0'..j end\nif ae==-2 then\nif not  */
+    "p\241\344\312\320A(e\334\362\237)\345\211\n" /* p then return{1,tonumber(A(e,h,'1')),o}end\n */
     ;
 
 static const uint8_t acquire_after[] =
-    "l\207\202l=L(e,ag\234e\360l\245true\215\224j=A(e\331\361\237\n\010e\266z(" /* local al=L(e,ag and e)\nif al==true then\nlocal j=A(e,h,'1')\nJ(e)\nz( */
-    "h\266\340\305\312j)\341\231\270l\215\202f=\315ttl\253)\302\212\202g\241" /* h)\nreturn{1,tonumber(j),o}\nend\nif al then af=l('pttl',a)elseif ag then  */
-    "\223\316\253\272\333\212 v\215\035sco\217\314\310)\307\316\240\230w\030\237\231" /* l('del',a)end\nelseif v then\nl('zscore',c,e)\nl('hdel',d,'woken')\nend */
-    "\227g\0110'\241\3400,\326\341\211\252m=\313q\317\347s[4]\221" /* \nif g=='0' then return{0,af,o}end\nlocal am=not q or string.sub(s[4]or */
-    "\244\201\3058)\271\347n\3738\360m\215\252b=q\226(\374pos\306\310\230" /*  '',1,8)~=string.sub(n,1,8)\nif am then\nlocal ab=q and(l('lpos',b,e,' */
-    "MAXLEN\201\034\350(\033,\034)a\222 \034)\360b\215\252n\375+(" /* MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif ab then\nlocal an=o+( */
-    "ab\352)*k\216\210\277q)<an\241\223zadd\314,an\310\272\333\035add\314\230" /* ab+1)*k\nif tonumber(q)<an then l('zadd',c,an,e)end\nelse\nl('zadd',c,' */
-    "XX\2010\310\322O=\223rpush\306\310)\035add\314\327+\353h.\334x(\326,0)+O*k\310\036" /* XX',0,e)\nlocal O=l('rpush',b,e)\nl('zadd',c,o+math.max(af,0)+O*k,e)\nend */
-    "\037\325\306\3612096\354\237\037\325\314\3612096\354\237\231\355" /* \nl('pexpire',b,'1209600000')\nl('pexpire',c,'1209600000')\nend\nl('hse */
-    "\311\310,m\376\002m\001\002g\360m\241\0030\272\227p\234p\271e\215" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif am then w(0)end\nif p and p~=e then */
-    "\202f=-1 \211\n\3400,\326\341\n" /*  af=-1 end\nreturn{0,af,o}\n */
+    "l\210\202k=L(e,af\232e\361k\244\245ue\215\225j=A(e\334\362\237\n\004e\266z(" /* local ak=L(e,af and e)\nif ak==true then\nlocal j=A(e,h,'1')\nJ(e)\nz( */
+    "h\266\344\312\320j)\345\231\271k\215\202e=\314ttl\247)\300\212\202f\241" /* h)\nreturn{1,tonumber(j),o}\nend\nif ak then ae=l('pttl',a)elseif af then  */
+    "\223\316\247\272\337\212 v\215\035sco\217\313\310)\307\316\240\230w\025\237\231" /* l('del',a)end\nelseif v then\nl('zscore',c,e)\nl('hdel',d,'woken')\nend */
+    "\227g\244\326'\241\3440,\327\345\211\263l=\335q\254\351s[4]\233" /* \nif g=='0' then return{0,ae,o}end\nlocal al=not q or string.sub(s[4]or  */
+    "'\201\3128)\302\351\026\3128\361l\215\263b=q\224(\373pos\306\310\230M" /* '',1,8)~=string.sub(n,1,8)\nif al then\nlocal ab=q and(l('lpos',b,e,'M */
+    "AXLEN\201\032)\222(\031,\032)a\220 \032)\361b\215\263m\033+(a" /* AXLEN',1000)or(l('lindex',b,1000)and 1000))\nif ab then\nlocal am=o+(a */
+    "b\353)*k\216\207\277q)<am\241\223z\005d\313,am\310\272\337\035\005d\313\230" /* b+1)*k\nif tonumber(q)<am then l('zadd',c,am,e)end\nelse\nl('zadd',c,' */
+    "XX\2010\310\321O=\223rp\034h\306\310)\035\005d\313\330+\354h.\340x(\327,0)+O*k\310\036" /* XX',0,e)\nlocal O=l('rpush',b,e)\nl('zadd',c,o+math.max(ae,0)+O*k,e)\nend */
+    "\037\325\306\3622096\355\237\037\325\313\3622096\355\237\231\356" /* \nl('pexpire',b,'1209600000')\nl('pexpire',c,'1209600000')\nend\nl('hse */
+    "\311\310,m\374\377m\376\377g\361l\241\0010\272\227p\232p\302e\215" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif al then w(0)end\nif p and p~=e then */
+    "\202e=-1 \211\n\3440,\327\345\n" /*  ae=-1 end\nreturn{0,ae,o}\n */
     ;
 
 static const uint8_t release_before[] =
-    "l\207\004=\005t\253\310)\252e\303d\226(j\011'\317j\245t)\252f\303e\235" /* local ad=l('hget',a,e)\nlocal ae=ad and(j=='' or j==t)\nlocal af=ae or */
-    "(j\271''\234u\245j\360e\241u=t \211\252g=\007\227p\337" /* (j~='' and u==j)\nif ae then u=t end\nlocal ag=false\nif p then\n */
+    "l\210\002=\003t\247\310)\263d\315c\224(j\244''\254j\244t)\263e\315d\343" /* local ac=l('hget',a,e)\nlocal ad=ac and(j=='' or j==t)\nlocal ae=ad or */
+    "(j\302''\232u\244j\361d\241u=t \211\263f=f\204\226\227p\322" /* (j~='' and u==j)\nif ad then u=t end\nlocal af=false\nif p then\n */
     ;
 
 static const uint8_t release_after[] =
-    "\212\202e\241\315\325\253\361\237\211\227j\011'\234\247\202e\241\010e\272\252" /* if ae then l('pexpire',a,'1')end\nif j=='' and not ae then J(e)end\nlocal a */
-    "h\303e\317\315ttl\253)\245-2\nag\303h\234L(nil,ae\234e)\011giv\200'\231\270" /* h=ae or l('pttl',a)==-2\nag=ah and L(nil,ae and e)=='given'\nend\nif a */
-    "e\234\247\202g\215\233\316\253)\216\210\271'0'\241\304\225\362\217\014d\201u\272" /* e and not ag then\nl('del',a)\nif t~='0' then l('hset',d,'released',u)end */
-    "\231\n\340\326\2341\3170,0\341\n" /* \nend\nreturn{af and 1 or 0,0,o}\n */
+    "\212\202d\241\314\325\247\362\237\211\227j\244''\232\265\202d\241\004e\272\263" /* if ad then l('pexpire',a,'1')end\nif j=='' and not ad then J(e)end\nlocal a */
+    "g\315d\254\314ttl\247)\244-2\naf\315g\232L(nil,\005\232e)\244'giv\200'\231\271" /* g=ad or l('pttl',a)==-2\naf=ag and L(nil,ad and e)=='given'\nend\nif a */
+    "d\232\265\202f\215\235\316\247)\216\207\302\326'\241\304\226\363\217\007d\201u\272" /* d and not af then\nl('del',a)\nif t~='0' then l('hset',d,'released',u)end */
+    "\231\n\344\327\2321\2540,0\345\n" /* \nend\nreturn{ae and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t break_before[] =
-    "l\207\004=\005t\204l\253\322N\303d\376\252e=N\234N\245\005\362" /* local ad=l('hgetall',a)\nlocal N=ad[1]\nlocal ae=N and N==l('hget',d,' */
-    "hold\265\237\252f=N\226(e\011*'\317e\245N)a\222(j\011'\235(ae\234j\245t)\364" /* holder')\nlocal af=N and(e=='*' or e==N)and(j=='' or(ae and j==t))\nif  */
-    "g\011-2'\215\224R=\007\270f\226\202e\215\224Q='\343s\243_lock" /* g=='-2' then\nlocal R=false\nif af and ae then\nlocal Q='redisson_lock */
-    "__\024ann\236\372\347b,20)\232':\372N\nR=\315\251\301\366n\264\301\201Q)\001>0\234" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
-    "'p\251l\320h'\026R\215\224S=\365p\206\315\251\301\366shardn\264\301\201Q" /* 'publish'\nif not R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q */
-    ")\001\nR=S\234S>0\234'sp\251l\320h'\231\227R\241l(R,Q,t\272\231\n\340" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
-    "R\2341\3170,\326\234\313R\2341\3170\341\231\270f\226#ad>2\241\223\316" /* R and 1 or 0,af and not R and 1 or 0,o}\nend\nif af and#ad>2 then l('del */
-    "\253\272\252g=\007\227p\226(\326\317\313N)t\213\n" /* ',a)end\nlocal ag=false\nif p and(af or not N)then\n */
+    "l\210\002=\003t\204l\247\321N\315c\374\263d=N\232N\244\003\363" /* local ac=l('hgetall',a)\nlocal N=ac[1]\nlocal ad=N and N==l('hget',d,' */
+    "hold\262\237\263e=N\224(e\244'*'\254e\244N)a\220(j\244'\341\222(\005\232j\244t)\365" /* holder')\nlocal ae=N and(e=='*' or e==N)and(j=='' or(ad and j==t))\nif  */
+    "g\244'-2'\215\225R=f\204\226\271e\224\202d\215\225Q='\347s\243_lock" /* g=='-2' then\nlocal R=false\nif ae and ad then\nlocal Q='redisson_lock */
+    "__\020ann\236\267\351b,20)\234':\267N\nR=\314\246\303\367n\261\303\201Q)\376>0\232" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
+    "'p\246l\317h'\227\335R\215\225S=\366p\206\314\246\303\367shardn\261\303\201Q" /* 'publish'\nif not R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q */
+    ")\376\nR=S\232S>0\232'sp\246l\317h'\231\227R\241l(R,Q,t\272\231\n\344" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
+    "R\2321\2540,\327\232\335R\2321\2540\345\231\271e\224#ac>2\241\223\316" /* R and 1 or 0,ae and not R and 1 or 0,o}\nend\nif ae and#ac>2 then l('del */
+    "\247\272\263f=f\204\226\227p\224(\327\254\335N)t\213\n" /* ',a)end\nlocal af=false\nif p and(ae or not N)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\212\202f\241\315\325\253\361\237\211\nag=L(nil,\326\234N)\011giv\200'\231\270" /* if af then l('pexpire',a,'1')end\nag=L(nil,af and N)=='given'\nend\nif a */
-    "f\234\247\202g\241\223\316\253\272\n\340\326\2341\3170,0\341\n" /* f and not ag then l('del',a)end\nreturn{af and 1 or 0,0,o}\n */
+    "\212\202e\241\314\325\247\362\237\211\naf=L(nil,\327\232N)\244'giv\200'\231\271" /* if ae then l('pexpire',a,'1')end\naf=L(nil,ae and N)=='given'\nend\nif a */
+    "e\232\265\202f\241\223\316\247\272\n\344\327\2321\2540,0\345\n" /* e and not af then l('del',a)end\nreturn{ae and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t inspect[] =
-    "l\207\202,b,c,d=KEYS\376\321EYS\001\321EYS[3]\321EYS[4]\224l=\365\206l\224" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
-    "m=\223time\237\224o=m\376*\034+\353h.flo\221(m\001/\034\322\022R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
-    "(K\322Q='\343s\243_lock__\024ann\236\372\347b,20)\232':\372K\227\315" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
-    "\251\301\366n\264\301\201Q)\001>0\241\257\210rue \211\224S=\365p\206\315\251" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
-    "\301\366shardn\264\301\201Q)\001\n\345S\234S>0\346\021\004(ae)" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal function ad(ae) */
-    "\252f\371\263\353\024(ae\235\244\366^\273+$\237\350 0\n\257\202f<2^5" /* \nlocal af=tonumber(string.match(ae or '','^%d+$'))or 0\nreturn af<2^5 */
-    "3\226\202f\3170\231\252g=\005t\204l\253\322s=\304m\357\362t\030" /* 3 and af or 0\nend\nlocal ag=l('hgetall',a)\nlocal s=l('hmget',d,'token */
-    "\366hold\265\366\014\237\252h=\374ran\357\306,0,-1\322N\303g\376\221\244'\252" /* ','holder','lease')\nlocal ah=l('lrange',b,0,-1)\nlocal N=ag[1]or ''\nlocal a */
-    "i,j=0,0\227N\271''\234N\245s\001t\213\nai,j=\305ad(s\376)\252j\331,i\023" /* i,j=0,0\nif N~='' and N==s[2]then\nai,j=1,ad(s[1])\nlocal aj,h,i=string. */
-    "\353\024(s[3]\221\244\366^(\273\370\273\330(%+?)$\237\270j\245s\376a\222\210\277h)<2^32" /* match(s[3]or '','^(%d+) (%d+)(%+?)$')\nif aj==s[1]and tonumber(h)<2^32 */
-    "\215\202i\303i+8*h+4*#i \211\227R(N)t\213\202i\303i+2 \211\231\252k={\353h" /*  then ai=ai+8*h+4*#i end\nif R(N)then ai=ai+2 end\nend\nlocal ak={math */
-    ".m\242(\315ttl\253),1e15),j,ai,\312ag\001\350 0,#ah,N}\nf\221\202l\321 \242 ip" /* .min(l('pttl',a),1e15),j,ai,tonumber(ag[2])or 0,#ah,N}\nfor al,K in ip */
-    "airs(ah)do\224T=\005\311\321)\252i,am=2,\353h.hu\357\224U,V," /* airs(ah)do\nlocal T=l('hget',d,K)\nlocal ai,am=2,math.huge\nlocal U,V, */
-    "W\023\353\024(T\235\244\366^(\273\370\273\370\356-9]\273\273\273\273?\273?)%f[ %z]\237\227" /* W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif  */
-    "W\337ai,am=\305U*\034+V/\034+W\333\212 \313T\337ai,am=0,\312\223" /* W then\nai,am=1,U*1000+V/1000+W\nelseif not T then\nai,am=0,tonumber(l(' */
-    "zsco\217\314\321\350 0\036\252n=0\270m>o\215\202n=R(K)a\222 2\3171 \211" /* zscore',c,K)or 0)\nend\nlocal an=0\nif am>o then an=R(K)and 2 or 1 end */
-    "\nak[#ak\352]\303i\nak[#ak\352]\303n\nak[#ak\352]=K\231\n\257\202k\n" /* \nak[#ak+1]=ai\nak[#ak+1]=an\nak[#ak+1]=K\nend\nreturn ak\n */
+    "l\210\202,b,c,d=KEYS\374\305EYS\376\305EYS[3]\305EYS[4]\225l=\366\206l\225" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
+    "m=\223time\237\225o=m\374*\032+\354h.flo\222(m\376/\032\321fun\331i\016R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
+    "(K\321Q='\347s\243_lock__\020ann\236\267\351b,20)\234':\267K\227\314" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
+    "\246\303\367n\261\303\201Q)\376>0\241\253\207rue \211\225S=\366p\206\314\246" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
+    "\303\367shardn\261\303\201Q)\376\n\333S\232S>0\231\015\243\002(\005)" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal function ac(ad) */
+    "\263e\021\260\354\020(\005\022\367^\273+$\237\3720\n\253\202e<2^5" /* \nlocal ae=tonumber(string.match(ad or '','^%d+$'))or 0\nreturn ae<2^5 */
+    "3\224\202e\2540\231\263f=\003t\204l\247\321s=\304m\360\363t\025" /* 3 and ae or 0\nend\nlocal af=l('hgetall',a)\nlocal s=l('hmget',d,'token */
+    "\367hold\262\367\007\237\263g=\373ran\360\306,0,-1\321N\315f\374\233''\263" /* ','holder','lease')\nlocal ag=l('lrange',b,0,-1)\nlocal N=af[1]or ''\nlocal a */
+    "h,j=0,0\227N\302''\232N\244s\376t\213\nah,j=\312ac(s\374)\263i\334,i\017" /* h,j=0,0\nif N~='' and N==s[2]then\nah,j=1,ac(s[1])\nlocal ai,h,i=string. */
+    "\354\020(s[3]\233'\367^(\273\371\273\332(%+?)$\237\271i\244s\374a\220\207\277h)<2^32" /* match(s[3]or '','^(%d+) (%d+)(%+?)$')\nif ai==s[1]and tonumber(h)<2^32 */
+    "\215\202h\315h+8*h+4*#i \211\227R(N)t\213\202h\315h+2 \211\231\263j={\354h" /*  then ah=ah+8*h+4*#i end\nif R(N)then ah=ah+2 end\nend\nlocal aj={math */
+    ".m\242(\314ttl\247),1e15),j,ah,\320af\376\3720,#ag,N}\nf\222\202k\305 \242 ip" /* .min(l('pttl',a),1e15),j,ah,tonumber(af[2])or 0,#ag,N}\nfor ak,K in ip */
+    "airs(ag)do\225T=\003\311\305)\263h,\204=2,\354h.hu\360\225U,V," /* airs(ag)do\nlocal T=l('hget',d,K)\nlocal ah,al=2,math.huge\nlocal U,V, */
+    "W\017\354\020(T\022\367^(\273\371\273\371\357-9]\273\273\273\273?\273?)%f[ %z]\237\227" /* W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif  */
+    "W\322ah,\204=\312U*\032+V/\032+W\337\212 \335T\322ah,\204=0,\320\223" /* W then\nah,al=1,U*1000+V/1000+W\nelseif not T then\nah,al=0,tonumber(l(' */
+    "zsco\217\313\305\3720\036\263m=0\271l>o\215\202m=R(K)a\220 2\2541 \211" /* zscore',c,K)or 0)\nend\nlocal am=0\nif al>o then am=R(K)and 2 or 1 end */
+    "\naj[#aj\353]\315h\naj[#aj\353]\315m\naj[#aj\353]=K\231\n\253\202j\n" /* \naj[#aj+1]=ah\naj[#aj+1]=am\naj[#aj+1]=K\nend\nreturn aj\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -305,12 +305,12 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 4275, "72d225348dc600eb83d31ad607a4c24e40d64c62"},
-    {{common, release_before, hand_over, release_after}, 3202, "5b4884bfdd819a9dbcacd2dc49f3679f5451e492"},
+    {{common, acquire_before, hand_over, acquire_after}, 4271, "0fa319a9e078b8a709183d1800987de4633e53c3"},
+    {{common, release_before, hand_over, release_after}, 3198, "bccfe8a6ed6879d3e3137a8ad6292896d3b0de50"},
 };
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3489, "9a787432b7e6126d545a2f08ccdde2bc2a470eb2"};
+    {common, break_before, hand_over, break_after}, 3485, "7d62eb33cf0d72bdbcf6715ad303a13acb830db0"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1154, "1b668feff27cf0c8c2fcd8c0b2520b032e8e8b72"};
+    {inspect, nothing, nothing, nothing}, 1154, "925f946f8e6a0bc062c591a35cab252f40cdd3b9"};

@@ -74,15 +74,16 @@ local function set_head(lease)
 end
 
 -- Gives the free lock to owner, and returns the token. The first grant in each thousand seconds
--- extends the life of the notes, and, when nobody waits, drops those on waiters that have vanished:
--- the fields with a colon, as each id has one. What else a later release keeps there stays.
+-- extends the life of the notes, and drops those that no longer count: the suspects, since nobody is
+-- waited for now, and, when nobody waits, all that are on waiters: the fields with a colon, as each
+-- id has one. What else a later release keeps there stays.
 local function grant(owner, lease, holds)
   local token, before = micros, tonumber(last) or 0
   if before >= tonumber(micros) and before < 2 ^ 53 then token = string.format('%.0f', before + 1) end
   local stale = string.sub(last, 1, -10) ~= string.sub(micros, 1, -10)
-  if stale and not head and call('hlen', meta) > 6 then
+  if stale and call('hlen', meta) > 6 then
     for at, field in ipairs(call('hgetall', meta)) do
-      if at % 2 == 1 and string.find(field, ':') then call('hdel', meta, field) end
+      if at % 2 == 1 and string.find(field, head and '^suspect:' or ':') then call('hdel', meta, field) end
     end
   end
   local known = token .. (holds == '1' and ' ' .. lease .. renews or '')

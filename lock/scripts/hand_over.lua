@@ -51,51 +51,50 @@ local function hand_over(caller, holder)
       end
     else
       local score = call('zscore', timeout, waiter) or '0'
-      local suspect, gone = 'suspect:' .. waiter, false
-      if listens then
-        if pending then return false end
-        -- A Redisson waiter takes the lock itself, and only from the head of the list. It is gone
-        -- if it was woken redisson_timeout ago and has not taken it: its host lost power, and the
-        -- server has not noticed yet.
-        local waking = waiter .. ' ' .. score
-        local since = tonumber(call('hget', meta, 'since')) or 0
-        if woken ~= waking or since + 3 * redisson_timeout < now or since > now then -- scores recur
+      local suspect, waking = 'suspect:' .. waiter, waiter .. ' ' .. score
+      -- When it was first woken. That counts only while it is the head, where waking puts it: one
+      -- that is found further back has acquired since, and queued again. Scores recur.
+      local since = place == 0 and woken == waking and tonumber(call('hget', meta, 'since')) or 0
+      if listens and pending then return false end
+      if since + 3 * redisson_timeout < now or since > now then -- not woken, or long ago
+        since = now
+        if listens then
           call('hset', meta, 'woken', waking, 'since', now)
           keep(0)
         else
-          gone = since + redisson_timeout <= now
-        end
-        if not gone then
-          -- Our waiters before it that do not listen stay in the queue, behind it; its acquisition
-          -- will subtract one chain from every score, so theirs get one more.
-          for ahead = 0, place - 1 do
-            call('zincrby', timeout, chain, call('lindex', queue, ahead))
+          -- A Redisson waiter enters the queue before it listens. So one that does not listen is
+          -- suspect at first, and gone redisson_timeout after that was first seen. What was seen
+          -- during an earlier wait of its own, with another score, does not count.
+          local seen, at = string.match(call('hget', meta, suspect) or '', '(%S+) (%d+)')
+          if seen ~= score or tonumber(at) > now then
+            call('hset', meta, suspect, score .. ' ' .. now)
+            keep(0)
+          else
+            since = at
           end
-          if place > 0 then
-            call('lrem', queue, 1, waiter)
-            call('lpush', queue, waiter)
-            head = waiter
-          end
-          call('hdel', meta, suspect)
-          call(listens, channel, '0')
-          return false
         end
-      else
-        -- A Redisson waiter enters the queue before it listens. So one that does not listen is
-        -- suspect at first, and gone redisson_timeout after that was first seen. What was seen
-        -- during an earlier wait of its own, with another score, does not count.
-        local seen, since = string.match(call('hget', meta, suspect) or '', '(%S+) (%d+)')
-        if seen ~= score or tonumber(since) > now then
-          call('hset', meta, suspect, score .. ' ' .. now)
-          keep(0)
-          since = now
-        end
-        gone = since + redisson_timeout <= now or tonumber(score) <= now
-        pending = pending or not gone
       end
-      if gone then
+      -- A Redisson waiter takes the lock itself, and only from the head of the list. One that was
+      -- woken redisson_timeout ago and has not taken it is gone: its host lost power, and the server
+      -- has not noticed yet, or has noticed meanwhile.
+      if since + redisson_timeout <= now or not listens and tonumber(score) <= now then
         forget(waiter)
+      elseif listens then
+        -- Our waiters before it that do not listen stay in the queue, behind it; its acquisition
+        -- will subtract one chain from every score, so theirs get one more.
+        for ahead = 0, place - 1 do
+          call('zincrby', timeout, chain, call('lindex', queue, ahead))
+        end
+        if place > 0 then
+          call('lrem', queue, 1, waiter)
+          call('lpush', queue, waiter)
+          head = waiter
+        end
+        call('hdel', meta, suspect)
+        call(listens, channel, '0')
+        return false
       else
+        pending = true
         place = place + 1
       end
     end

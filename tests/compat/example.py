@@ -83,33 +83,35 @@ local function hand_over(caller)
       return false
     elseif s then
       passed[#passed + 1] = waiter
-    elseif by then
-      if blocked then return false end
-      local woken = waiter .. ' ' .. call('zscore', timeout, waiter)
+    else
+      local score = call('zscore', timeout, waiter) or '0'
+      local suspect, woken = 'suspect:' .. waiter, waiter .. ' ' .. score
       local since = tonumber(call('hget', notes, 'since')) or 0
-      if call('hget', notes, 'woken') ~= woken or since + 3 * GONE < now then
+      local counts = call('hget', notes, 'woken') == woken and since + 3 * GONE >= now
+      if call('lindex', queue, 0) ~= waiter then counts = false end
+      if by and blocked then return false end
+      if not counts and by then
         call('hset', notes, 'woken', woken, 'since', string.format('%.0f', now))
         since = now
         keep(0)
+      elseif not counts then
+        local seen, at = string.match(call('hget', notes, suspect) or '', '(%S+) (%d+)')
+        since = seen == score and tonumber(at) or now
+        call('hset', notes, suspect, score .. ' ' .. string.format('%.0f', since))
+        keep(0)
       end
-      if since + GONE > now then
+      if since + GONE <= now or not by and tonumber(score) <= now then
+        remove(waiter)
+      elseif by then
         for _, before in ipairs(passed) do call('zincrby', timeout, CHAIN, before) end
         call('lrem', queue, 1, waiter)
         call('lpush', queue, waiter)
-        call('hdel', notes, 'suspect:' .. waiter)
+        call('hdel', notes, suspect)
         call(by, channel, '0')
         return false
+      else
+        blocked = true
       end
-      remove(waiter)
-    else
-      local score = call('zscore', timeout, waiter) or '0'
-      local seen, since = string.match(call('hget', notes, 'suspect:' .. waiter) or '', '(%S+) (%d+)')
-      if seen ~= score then
-        since = string.format('%.0f', now)
-        call('hset', notes, 'suspect:' .. waiter, score .. ' ' .. since)
-        keep(0)
-      end
-      if since + GONE <= now or tonumber(score) <= now then remove(waiter) else blocked = true end
     end
   end
   return not blocked

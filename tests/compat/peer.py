@@ -189,6 +189,11 @@ class Stage:
     def redisson(self, name="redisson:1", listens="SUBSCRIBE", score=None):
         return Waiter(self, name, None, listens, score)
 
+    def woken(self, waiter, ago):
+        """It was woken this long ago, ms."""
+        woken = "%s %s" % (waiter.id, self.call("ZSCORE", self.timeout, waiter.id))
+        self.call("HSET", self.notes, "woken", woken, "since", self.now_ms() - ago)
+
     # What the program does.
 
     def holds(self, program, lease=20000):
@@ -876,10 +881,29 @@ def redisson_gone(stage):
 def redisson_woken_anew(stage):
     """That it was woken more than 15 s ago does not count: scores come again."""
     waiter = stage.redisson()
-    woken = "%s %s" % (waiter.id, stage.call("ZSCORE", stage.timeout, waiter.id))
-    stage.call("HSET", stage.notes, "woken", woken, "since", stage.now_ms() - 20000)
+    stage.woken(waiter, 20000)
     stage.busy(stage.program())
     require(waiter.hears() == "0" and stage.line() == [waiter.id], "it was removed")
+
+
+@check
+def redisson_turns_silent(stage):
+    """One that was woken 5 s ago, and listens no longer, is removed: that starts no other 5 s."""
+    waiter = stage.redisson(listens=None)
+    stage.woken(waiter, 7000)
+    stage.holds(stage.program())
+    waiter.gone()
+
+
+@check
+def redisson_woken_behind(stage):
+    """That it was woken counts only at the head: one that is found behind has come meanwhile."""
+    silent, waiter = stage.waiter(listens=None), stage.redisson()
+    stage.woken(waiter, 7000)
+    stage.busy(stage.program())
+    require(waiter.hears() == "0", "it was told something else")
+    require(stage.line() == [waiter.id, silent.id], "the queue is %s" % stage.line())
+    require(stage.now_ms() - int(stage.note("since")) < 6000, "since is %s" % stage.note("since"))
 
 
 @check

@@ -677,10 +677,103 @@ static void test_peer_that_waits_again(void)
   end("peer");
 }
 
+/* A free lock, and a Redisson waiter in line that was woken and does not listen. */
+static void wake_silent_peer(void)
+{
+  begin();
+  client_open(&client, server.port);
+  CHECK_EQUAL(fairlock_init(&holder, &client.client, "peer"), FAIRLOCK_OK);
+  CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{peer} peer:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{peer} 9000000000000 peer:1"));
+  CHECK(raw_run(&redis, "HSET fairlock:{peer} since 0 woken %s", "peer:1 9000000000000"));
+}
+
+/*
+ * A Redisson waiter that was woken has 5 s to come, and no more by beginning to listen, or by no
+ * longer listening.
+ */
+static void test_peer_that_changes(void)
+{
+  static struct raw peer;
+  wake_silent_peer();
+  woken_ago(1000);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_BUSY);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS fairlock:{peer} suspect:peer:1"), 0);
+  CHECK(raw_open(&peer, server.port));
+  CHECK(raw_run(&peer, "SUBSCRIBE redisson_lock__channel:{peer}:peer:1"));
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_BUSY);
+  CHECK_EQUAL(queue_length(&redis, "peer"), 1);
+  raw_close(&peer);
+  AWAIT(listeners(&redis, "peer") == 0, sleep_ms(2));
+  woken_ago(7000);
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(queue_length(&redis, "peer"), 0);
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
+  end("peer");
+}
+
+/*
+ * That it was woken counts only while it is the first in line, where waking has put it. Behind a
+ * waiter of ours that is cut off, it has come and waits again.
+ */
+static void test_peer_behind(void)
+{
+  static struct raw peer;
+  wake_silent_peer();
+  woken_ago(7000);
+  CHECK(raw_run(&redis, "LPUSH redisson_lock_queue:{peer} ours:1"));
+  CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{peer} 9000000000000 ours:1"));
+  CHECK(raw_run(&redis, "HSET fairlock:{peer} ours:1 %s", "9000000000 0 5000"));
+  CHECK(raw_open(&peer, server.port));
+  CHECK(raw_run(&peer, "SUBSCRIBE redisson_lock__channel:{peer}:peer:1"));
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_BUSY);
+  CHECK(strcmp(raw_text(&redis, "LINDEX redisson_lock_queue:{peer} 0"), "peer:1") == 0);
+  CHECK_EQUAL(queue_length(&redis, "peer"), 2);
+  /* and so it has 5 s from now on */
+  CHECK_EQUAL(fairlock_try_acquire(&holder, 60000), FAIRLOCK_BUSY);
+  CHECK_EQUAL(queue_length(&redis, "peer"), 2);
+  CHECK(raw_run(&redis, "DEL redisson_lock_queue:{peer} redisson_lock_timeout:{peer}"));
+  CHECK(raw_run(&redis, "HDEL fairlock:{peer} ours:1"));
+  raw_close(&peer);
+  end("peer");
+}
+
+/*
+ * Redisson waiters that were noted as suspects, and then came or gave up: nobody tells us. The notes
+ * do not outlast the next grant in another 1000 s, also when somebody always waits.
+ */
+static void test_suspects_that_left(void)
+{
+  struct actor waiter[2];
+  hold("suspects");
+  for (int i = 0; i < 2; i++)
+    line_up(&waiter[i], server.port, "suspects", 'a', i + 1);
+  for (int i = 0; i < 9; i++)
+    CHECK(raw_run(&redis, "HSET fairlock:{suspects} suspect:jvm:%d %s", i, "9000000000000 1"));
+  CHECK(raw_run(&redis, "HSET fairlock:{suspects} token 1000000 later:%s 1", "field"));
+  CHECK_EQUAL(fairlock_force_release(&client.client, "suspects", 8, 0), FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&waiter[0], SOON).status, FAIRLOCK_OK);
+  for (int i = 0; i < 9; i++)
+    CHECK_EQUAL(raw_number(&redis, "HEXISTS fairlock:{suspects} suspect:jvm:%d", i), 0);
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS fairlock:{suspects} later:field"), 1);
+  CHECK_EQUAL(queue_length(&redis, "suspects"), 1);
+  CHECK_EQUAL(actor_do(&waiter[0], 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_hear(&waiter[1], SOON).status, FAIRLOCK_OK);
+  CHECK_EQUAL(actor_do(&waiter[1], 'r', 0, 0).status, FAIRLOCK_OK);
+  for (int i = 0; i < 2; i++)
+    actor_end(&waiter[i]);
+  CHECK(raw_run(&redis, "HDEL fairlock:{suspects} later:field"));
+  CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_LOST);
+  end("suspects");
+}
+
 const struct check_test check_tests[] = {
     {"dead: everybody vanished", test_everybody_vanished},
     {"dead: taken out offline, with a leave owed", test_deinit_offline},
     {"dead: a Redisson waiter that waits again is not", test_peer_that_waits_again},
+    {"dead: a Redisson waiter that begins and ends to listen", test_peer_that_changes},
+    {"dead: a Redisson waiter that is woken behind another", test_peer_behind},
+    {"dead: suspects that left by themselves", test_suspects_that_left},
     {"dead: a time-out leaves no trace", test_timeout},
     {"dead: a cancel leaves no trace", test_cancel},
     {"dead: a cancel at any moment", test_cancel_race},

@@ -157,7 +157,7 @@ static bool jammed(const struct world *world, const struct lock *lock)
 /*
  * Once nothing goes wrong any more, a free lock finds its next holder within a waiter timeout and a
  * heartbeat, or, while one of ours waits, one for each Redisson waiter that listens and does
- * nothing.
+ * nothing. One that begins to listen late costs two.
  */
 void check_idle(struct world *world, struct lock *lock)
 {

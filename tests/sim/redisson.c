@@ -6,7 +6,8 @@
  * A waiter enqueues, then subscribes, sometimes seconds later, then asks again whenever it is woken
  * or the time it was told has passed. It holds with a lease of 30 s that it renews, and some give
  * up waiting. When its connection breaks it is gone; and some hang for minutes while their
- * connection is up, so that they listen and do nothing.
+ * connection is up, so that they listen and do nothing. Several are threads of one process, which
+ * share the beginning of their ids, and hang or die together.
  */
 #include "world.h"
 
@@ -107,7 +108,7 @@ enum redisson_state {
 
 struct redisson {
   struct world *world;
-  int index, incarnation;
+  int process, index, incarnation;
   enum redisson_state state;
   struct party *party;
   struct link *link;
@@ -410,7 +411,7 @@ static void start(struct redisson *redisson)
 {
   struct world *world = redisson->world;
   char id[48];
-  snprintf(id, sizeof id, "p%dx%d:1", redisson->index, ++redisson->incarnation);
+  snprintf(id, sizeof id, "p%d:%dx%d", redisson->process, redisson->index, ++redisson->incarnation);
   redisson->party =
       world_add_party(world, id, &world->locks[random_below(&world->random, world->profile.locks)]);
   redisson->state = GREETING;
@@ -427,10 +428,13 @@ void redisson_start_all(struct world *world)
   if (world->profile.redissons == 0) return;
   world->redissons = calloc((size_t)world->profile.redissons, sizeof *world->redissons);
   if (world->redissons == NULL) abort();
+  int process = 0;
   for (int i = 0; i < world->profile.redissons; i++) {
     struct redisson *redisson = &world->redissons[i];
     redisson->world = world;
     redisson->index = i;
+    redisson->process = process;
+    if (random_chance(&world->random, 400)) process++;
     redisson->latency = 1 + random_around(&world->random, world->profile.latency);
     start(redisson);
   }
@@ -441,28 +445,40 @@ void redisson_free_all(struct world *world)
   free(world->redissons);
 }
 
-/*
- * One of them is hit: its connection is closed, its power is cut, or it freezes, perhaps for so
- * long that it is as good as dead.
- */
-void redisson_crash(struct world *world)
+enum blow { CLOSED, CUT_OFF, FROZEN };
+
+/* until: when it thaws. */
+static void hit(struct redisson *redisson, enum blow blow, int64_t until)
 {
-  if (world->profile.redissons == 0) return;
-  struct redisson *redisson =
-      &world->redissons[random_below(&world->random, world->profile.redissons)];
-  if (redisson->state == DEAD || redisson->asleep_until > world->now) return;
-  int64_t kind = random_below(&world->random, 3);
-  if (kind == 2) {
-    bool long_one = random_chance(&world->random, 300);
-    redisson->asleep_until =
-        world->now + random_around(&world->random, long_one ? 2 * MINUTE : 5 * SECOND);
+  if (redisson->state == DEAD || redisson->asleep_until > redisson->world->now) return;
+  if (blow == FROZEN) {
+    redisson->asleep_until = until;
     redisson->party->peer.late = true;
     return;
   }
   struct link *link = redisson->link;
-  if (kind == 1) link_silence(link, true, true);
+  if (blow == CUT_OFF) link_silence(link, true, true);
   die(redisson);
   link_close(link);
+}
+
+/*
+ * One of them is hit, or its whole process: the connection is closed, the power is cut, or it
+ * freezes, perhaps for so long that it is as good as dead.
+ */
+void redisson_crash(struct world *world)
+{
+  if (world->profile.redissons == 0) return;
+  const struct redisson *one =
+      &world->redissons[random_below(&world->random, world->profile.redissons)];
+  enum blow blow = (enum blow)random_below(&world->random, 3);
+  bool long_one = random_chance(&world->random, 300);
+  int64_t until = world->now + random_around(&world->random, long_one ? 2 * MINUTE : 5 * SECOND);
+  bool whole = random_chance(&world->random, 500);
+  for (int i = 0; i < world->profile.redissons; i++) {
+    struct redisson *other = &world->redissons[i];
+    if (other == one || (whole && other->process == one->process)) hit(other, blow, until);
+  }
 }
 
 /* The server refuses for a while what they ask. */
