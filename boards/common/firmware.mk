@@ -103,6 +103,7 @@ $(OUT)/superloop_mbedtls.elf: $(OBJECT)/boards/examples/superloop.o
 $(OUT)/handshake_mbedtls.elf: $(OBJECT)/tests/qemu/handshake.o
 $(HANDSHAKES): $(OUT)/handshake_%.elf: $(OBJECT)/tests/qemu/handshake.o $(OBJECT)/boards/common/link_%.o
 $(OUT)/lowpower.elf: $(addprefix $(OBJECT)/boards/,examples/lowpower.o common/cmsdk_sleep.o)
+$(OUT)/reset.elf: $(OBJECT)/boards/examples/reset.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/keep.elf: $(OBJECT)/boards/examples/keep/keep.o
 $(OUT)/tasks.elf: $(OUT)/kernel/boards/examples/tasks.o
 $(OUT)/station.elf: $(OBJECT)/tests/qemu/station.o $(OBJECT)/boards/common/link_lwip.o

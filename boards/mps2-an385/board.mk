@@ -7,4 +7,4 @@ QEMU := qemu-system-arm -M mps2-an385
 NIC := -nic user,id=net0,model=lan9118
 IMAGES += superloop_follow superloop_uart superloop_pinned superloop_ca handshake_pinned handshake_ca \
   superloop_mbedtls handshake_mbedtls \
-  station_uart conformance conformance_uart lowpower keep
+  station_uart conformance conformance_uart lowpower keep reset

@@ -181,6 +181,11 @@ void board_cable(struct board *board, bool in)
   sleep_ms(50); /* it has no answer that is worth reading */
 }
 
+void board_reset(struct board *board)
+{
+  command(board, "{\"execute\": \"system_reset\"}\n");
+}
+
 void board_freeze(const struct board *board)
 {
   (void)kill(board->pid, SIGSTOP);

@@ -53,6 +53,9 @@ void board_cable(struct board *board, bool in);
 void board_freeze(const struct board *board);
 void board_thaw(const struct board *board);
 
+/* Presses its reset button: it starts anew, and no peer is told. Its RAM stays as it is. */
+void board_reset(struct board *board);
+
 /*
  * The end: by itself, with this exit status, or -1; or by a power failure, which no peer is told
  * of.

@@ -9,6 +9,7 @@
  */
 #include "rig.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,6 +214,55 @@ static void test_power_cut_of_holder(void)
   actor_end(&behind);
 }
 
+/* A board that is reset and has this lease. It holds for a minute. */
+static void start_to_be_reset(const char *lease)
+{
+  const char *const arguments[] = {server.port_text, "60000", lease, NULL};
+  begin();
+  actor_start(&behind, server.port, "door:7");
+  board_start(&board, BOARD, "reset", arguments);
+  CHECK(board_says(&board, "nothing kept"));
+  CHECK(board_says(&board, "held"));
+}
+
+/* It does not wait for the end of its own lease, and neither do those who queue. */
+static void test_reset_of_holder(void)
+{
+  start_to_be_reset("300000");
+  uint64_t token = token_said();
+  int64_t pressed = now_ms();
+  board_reset(&board);
+  CHECK(board_says(&board, "given back 0"));
+  CHECK(board_says(&board, "held"));
+  printf("# a board that was reset holds again after %d ms\n", (int)(now_ms() - pressed));
+  CHECK(token_said() > token);
+  actor_tell(&behind, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(queue_reaches(&redis, "door:7", 1));
+  board_reset(&board);
+  CHECK(board_says(&board, "given back 0"));
+  CHECK_EQUAL(actor_hear(&behind, SOON).status, FAIRLOCK_OK);
+  board_power_off(&board);
+  actor_end(&behind);
+}
+
+/* It is back on the network when its hold has ended and somebody else holds: that one keeps the lock. */
+static void test_reset_too_late(void)
+{
+  start_to_be_reset(LEASE);
+  actor_tell(&behind, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  CHECK(queue_reaches(&redis, "door:7", 1));
+  board_cable(&board, false);
+  board_reset(&board);
+  CHECK_EQUAL(actor_hear(&behind, MOVES_ON_MS).status, FAIRLOCK_OK);
+  board_cable(&board, true);
+  CHECK(board_says(&board, "given back -5"));
+  CHECK(queue_reaches(&redis, "door:7", 1));
+  CHECK_EQUAL(actor_do(&behind, 'r', 0, 0).status, FAIRLOCK_OK);
+  CHECK(board_says(&board, "held"));
+  board_power_off(&board);
+  actor_end(&behind);
+}
+
 /* A server that loses its data loses the hold, too: the holder finds out when it renews. */
 static void server_restarts(const char *name)
 {
@@ -270,6 +320,8 @@ const struct check_test check_tests[] = {
     {"qemu_waiter_frozen", test_waiter_frozen},
     {"qemu_power_cut_of_waiter", test_power_cut_of_waiter},
     {"qemu_power_cut_of_holder", test_power_cut_of_holder},
+    {"qemu_reset_of_holder", test_reset_of_holder},
+    {"qemu_reset_after_the_lease", test_reset_too_late},
     {"qemu_server_restarts", test_server_restart},
     {"qemu_no_clock_set_and_it_wraps", test_clock},
     {0},

@@ -12,7 +12,7 @@ host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
 firmware=$(sh tests/tools/sources.sh 'boards/common/*.c' boards/examples/superloop.c boards/examples/lowpower.c \
-  boards/examples/keep/keep.c   'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
+  boards/examples/keep/keep.c boards/examples/reset.c 'port/lwip/*.c' port/uart/uart.c tests/qemu/contender.c 'tests/qemu/*_board.c' tests/qemu/station.c \
   tests/qemu/handshake.c tests/qemu/conformance.c)
 kernel=$(sh tests/tools/sources.sh boards/examples/tasks.c 'boards/examples/kernel/*.c')
 freertos=$(sh tests/tools/sources.sh 'port/freertos/*.c' 'port/sockets/*.c' 'tests/qemu/freertos/*.c')
