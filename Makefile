@@ -135,6 +135,7 @@ core-compiler:
 SUITES := $(wildcard tests/tools/test_*.sh)
 $(call needs,tests/tools/test_need.sh,$(BUILD)/redis-server)
 $(call needs,tests/tools/test_misra.sh,misra)
+$(call needs,tests/tools/test_fresh.sh,mmdebstrap git=git)
 TEST_CFLAGS = $(LIB_CFLAGS) -Itests -D_DEFAULT_SOURCE
 FRAME := $(BUILD)/tests/check.o $(BUILD)/tests/check_host.o
 SUPPORT := $(BUILD)/tests/support/support.a

@@ -106,6 +106,12 @@ make_base() {
   rm -rf "$making"
   making=
 }
+# What runs that were killed have left.
+for root in "$folder"/root.*; do
+  kill -0 "${root##*.}" 2>/dev/null || rm -rf "$root"
+done
+root=
+
 key=$({ date +%Y-%m && echo "$packages" && sources && settings; } | sha256sum | cut -c 1-12)
 base=$folder/base.$release.$key
 [ -e "$base" ] || make_base
@@ -113,19 +119,22 @@ base=$folder/base.$release.$key
 # try WORD...: make WORD... in a root of its own
 try() {
   began=$(date +%s)
-  root=$(mktemp -d "$folder/root.XXXXXX")
+  root=$folder/root.$$
+  mkdir "$root"
   log=$root/log
   : >"$log"
   echo "### make $* on a fresh $release"
   # shellcheck disable=SC2016
-  unshare --mount --pid --ipc --uts --fork --kill-child \
+  setpriv --pdeathsig KILL unshare --mount --pid --ipc --uts --fork --kill-child \
     env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 ${CI:+CI="$CI"} ${RETRY:+RETRY="$RETRY"} \
     ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} ${no_proxy:+no_proxy="$no_proxy"} \
     sh "$0" --enter "$root" "$base" "$@" >"$log" 2>&1 </dev/null &
   inside=$!
-  tail -n +1 -f --pid="$inside" "$log" || true
+  tail -n +1 -f --pid="$inside" "$log" &
+  shown=$!
   status=0
   wait "$inside" || status=$?
+  wait "$shown" || true
   inside=
   asked=$(grep -c '^installing: ' "$log" || true)
   if [ "$asked" -gt 1 ]; then
