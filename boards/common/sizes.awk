@@ -32,7 +32,7 @@ FILENAME ~ /\.map$/ {
   if (!/^ / || $2 !~ /^0x/ || $3 !~ /^0x/) next
   if (output == ".text" || output == ".data") flash[part($4)] += hex($3)
   if (output == ".text" || output == ".data") total += hex($3)
-  if (output == ".data" || output == ".bss" || output == ".stack") ram += hex($3)
+  if (output == ".data" || output == ".bss" || output == ".noinit" || output == ".stack") ram += hex($3)
   next
 }
 

@@ -107,14 +107,48 @@ list_line() {
   printed backup
 }
 
-acl_line() {
-  [ "$(echo "$1" | redis)" = OK ] || fail "the server refuses: $1"
-  user="redis://locks:PASSWORD@127.0.0.1:$port"
-  expect 0 fairlock run --url "$user" door:7 -- true
-  expect 0 fairlock status --url "$user" door:7
-  [ "$(redis hget 'fairlock:{door:7}' token)" -gt 0 ] || fail "there was no hold"
-  expect 77 fairlock status --url "$user" window
+# The commands that a line with rules allows are those without which test_acl says that something
+# fails.
+same_rights() {
+  sed -n '/^static const char \*const commands/,/^}/s/[^"]*"\([a-z|]*\)"[^"]*/\1\n/gp' "$sources/tests/server/test_acl.c" |
+    sed '/^[a-z]/!d' | sort >"$dir/needed"
+  [ "$(wc -l <"$dir/needed")" -gt 20 ] || fail "test_acl's list cannot be read"
+  echo "$1" | tr -d "'" | tr ' ' '\n' | sed -n 's/^+//p' | sort >"$dir/given"
+  cmp -s "$dir/needed" "$dir/given" || fail "other rights than in tests/server/test_acl.c: $(diff "$dir/needed" "$dir/given")"
+}
+
+# use_rights URL: as the user of a page's line
+use_rights() {
+  expect 0 fairlock run --url "$1" job:7 -- true
+  expect 0 fairlock status --url "$1" job:7
+  expect 77 fairlock status --url "$1" window
   said NOPERM
+}
+
+acl_line() {
+  same_rights "$1"
+  [ "$(sh -c "redis-cli -p $port ${1#redis-cli}")" = OK ] || fail "the server refuses: $1"
+  use_rights "redis://locks:PASSWORD@127.0.0.1:$port"
+  [ "$(redis hget 'fairlock:{job:7}' token)" -gt 0 ] || fail "there was no hold"
+}
+
+# A line of an aclfile: with a server that has it, at a Unix socket.
+aclfile_line() {
+  same_rights "$1"
+  echo "$1" >"$dir/users.acl"
+  "$build/redis-server" --port 0 --unixsocket "$dir/acl.sock" --aclfile "$dir/users.acl" --save '' --dir "$dir" >"$dir/acl.log" 2>&1 &
+  echo $! >>"$top/pids"
+  eventually test -S "$dir/acl.sock"
+  use_rights "unix://locks:PASSWORD@$dir/acl.sock"
+}
+
+# A line at the head of a script, which locks itself.
+script_line() {
+  printf '%s\n' '#!/bin/sh' "$1" 'echo "token $FAIRLOCK_TOKEN of $FAIRLOCK_NAME, $*"' >"$dir/itself.sh"
+  chmod +x "$dir/itself.sh"
+  expect 0 "$dir/itself.sh" a b
+  printed ' of nightly, a b'
+  expect 1 fairlock run nightly -- env -u FAIRLOCK_NAME -u FAIRLOCK_OWNERS "$dir/itself.sh"
 }
 
 # A line that makes C of a certificate, beside one.
@@ -144,7 +178,9 @@ obey() {
     fairlock\ run\ *) run_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
     fairlock\ list\ *) list_line "$1" ;;
-    ACL\ SETUSER\ *) acl_line "$1" ;;
+    redis-cli\ ACL\ SETUSER\ *) acl_line "$1" ;;
+    user\ *) aclfile_line "$1" ;;
+    '[ '*) script_line "$1" ;;
     sh\ port/bearssl/key.sh\ *) key_line "$1" ;;
     cmake\ *) cmake_line "$1" ;;
     version=* | git\ * | gpg\ * | ssh-keygen\ * | sed\ *release-key* | sha256sum\ * | sh\ tests/compat/keep.sh\ *) ;; # tests/dist tries these
@@ -309,6 +345,13 @@ test_figures_of_the_boards() {
   [ ! -s "$dir/out" ] || fail "boards/sizes.txt says $(cat "$dir/out")"
 }
 
+# The operator's page names each alert, and no other.
+test_alerts() {
+  sed -n 's/.*- alert: //p' boards/examples/operators/alerts.yml | sort >"$dir/there"
+  grep -o '\<Fairlock[A-Z][A-Za-z]*' lock/PRODUCTION.md | sort -u >"$dir/named"
+  [ -s "$dir/there" ] && cmp -s "$dir/there" "$dir/named" || fail "$(diff "$dir/there" "$dir/named")"
+}
+
 # The test itself: what it does not know, and what is wrong, must not pass.
 refuses() {
   printf '%s\n' '```' "$1" '```' >"$dir/page.md"
@@ -328,4 +371,4 @@ test_unknown_lines_fail() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests make_builds_what_the_readme_says lines_of_the_readme lines_of_the_other_pages targets_in_the_text kinds_of_blocks \
-  c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards unknown_lines_fail
+  c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards alerts unknown_lines_fail
