@@ -1,7 +1,7 @@
 /*
- * The command's process. Between fork and exec it waits at a gate, a pipe, so that the keeper,
- * which ends it if we die, knows its number before the command does anything. Where the system can,
- * the kernel also kills it when we die.
+ * The command's process. It is made before anything is asked of the server, so that nothing can fail
+ * once the lock is held. Until then it waits at a gate, a pipe. The guard is its parent; where the
+ * system can, the kernel kills it when the guard is killed.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -9,59 +9,93 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "fairlock.h"
 #include "signals.h"
 #include "system.h"
 
-static void wait_at(int gate)
+/* What it is told when it may go on. */
+struct hold_words {
+  uint64_t token;
+  char owner[FAIRLOCK_HOLDER_ID_SIZE];
+};
+
+static void wait_at(int gate, struct hold_words *words)
 {
-  char byte;
   ssize_t got;
   do
-    got = read(gate, &byte, 1);
+    got = read(gate, words, sizeof *words);
   while (got < 0 && errno == EINTR);
-  if (got != 1) _exit(EXIT_SYSTEM);
+  if (got != (ssize_t)sizeof *words) _exit(EXIT_SYSTEM);
 }
 
-static void exec_child(char *const *arguments, int gate, pid_t parent)
+static bool put_into_environment(const char *name, const struct hold_words *words)
 {
+  char token[24];
+  snprintf(token, sizeof token, "%llu", (unsigned long long)words->token);
+  const char *outer = getenv("FAIRLOCK_OWNERS");
+  if (outer == NULL) outer = "";
+  size_t size = strlen(outer) + 1 + strlen(words->owner) + 1;
+  char *owners = malloc(size);
+  if (owners == NULL) return false;
+  snprintf(owners, size, "%s%s%s", outer, *outer != 0 ? " " : "", words->owner);
+  bool done = setenv("FAIRLOCK_OWNERS", owners, 1) == 0;
+  free(owners);
+  return done && setenv("FAIRLOCK_NAME", name, 1) == 0 &&
+         setenv("FAIRLOCK_OWNER", words->owner, 1) == 0 && setenv("FAIRLOCK_TOKEN", token, 1) == 0;
+}
+
+static void exec_child(const struct child *child, pid_t parent)
+{
+  struct hold_words words;
   (void)setpgid(0, 0);
   system_die_with(parent);
-  wait_at(gate);
+  (void)close(child->gate[1]);
+  wait_at(child->gate[0], &words);
+  if (!put_into_environment(child->name, &words)) {
+    complain("cannot set the environment of %s: %s", child->arguments[0], strerror(errno));
+    _exit(EXIT_SYSTEM);
+  }
   signals_restore();
-  execvp(arguments[0], arguments);
-  complain("cannot execute %s: %s", arguments[0], strerror(errno));
+  execvp(child->arguments[0], child->arguments);
+  complain("cannot execute %s: %s", child->arguments[0], strerror(errno));
   _exit(EXIT_NO_EXEC);
 }
 
-int child_start(struct child *child, char *const *arguments)
+int child_prepare(struct child *child, char *const *arguments, const char *name)
 {
-  int gate[2];
-  pid_t parent = getpid();
-  if (pipe(gate) != 0) return -1;
-  (void)fcntl(gate[0], F_SETFD, FD_CLOEXEC);
-  (void)fcntl(gate[1], F_SETFD, FD_CLOEXEC);
-  child->pid = fork();
-  if (child->pid == 0) {
-    (void)close(gate[1]);
-    exec_child(arguments, gate[0], parent);
-  }
-  int error = errno;
-  (void)close(gate[0]);
-  child->gate = gate[1];
-  if (child->pid < 0) (void)close(gate[1]);
-  else (void)setpgid(child->pid, child->pid); /* as the child does itself: either may come first */
-  errno = error;
-  return child->pid < 0 ? -1 : 0;
+  child->arguments = arguments;
+  child->name = name;
+  if (pipe(child->gate) != 0) return -1;
+  for (int i = 0; i < 2; i++)
+    (void)fcntl(child->gate[i], F_SETFD, FD_CLOEXEC);
+  return 0;
 }
 
-void child_go(struct child *child)
+pid_t child_start(const struct child *child, const int *others, int count)
 {
-  ssize_t written = write(child->gate, "", 1);
-  (void)written;
-  (void)close(child->gate);
+  pid_t parent = getpid();
+  pid_t pid = fork();
+  if (pid == 0) {
+    for (int i = 0; i < count; i++)
+      (void)close(others[i]);
+    exec_child(child, parent);
+  }
+  if (pid > 0) (void)setpgid(pid, pid); /* as the child does itself: either may come first */
+  return pid;
+}
+
+void child_go(struct child *child, const char *owner, uint64_t token)
+{
+  struct hold_words words = {.token = token};
+  snprintf(words.owner, sizeof words.owner, "%s", owner);
+  ssize_t written = write(child->gate[1], &words, sizeof words);
+  (void)written; /* it fits; if the child is gone, the guard tells */
+  (void)close(child->gate[1]);
 }

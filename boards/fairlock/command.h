@@ -8,9 +8,9 @@
  *   url.c       where the server is
  *   session.c   a client of that server; statuses to messages and exit statuses
  *   tls.h       TLS, in tls/openssl.c or tls/none.c
- *   run.c       `fairlock run`: keeper.c holds the lock in a second process, guard.c, in another,
- *               ends the command when that one cannot, child.c starts it, signals.c and terminal.c
- *               pass on to it signals and the terminal; metrics.c writes down what was counted;
+ *   run.c       `fairlock run`: keeper.c holds the lock in a second process; guard.c, in another, is
+ *               the parent of the command and ends all that it has started, child.c starts it,
+ *               signals.c and terminal.c pass on to it signals and the terminal; metrics.c writes down what was counted;
  *               system.c has what only some systems can do
  *   status.c, watch.c, break.c   those subcommands; inspection.c reads, text.c prints any bytes
  *   list.c      `fairlock list`; query.c asks the server what the library does not;

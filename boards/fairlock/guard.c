@@ -1,16 +1,22 @@
 /*
- * The guard: a child of the keeper, in a separate session, that does nothing but wait.
+ * The guard: the parent of the command. Processes that the command starts and leaves become the
+ * guard's children when their parent has ended, where the system can do that, whatever process group
+ * or session they are in. So all that the command has started descends from the guard, it can be
+ * found, and it has ended when the guard has no child.
  *
- * The keeper ends the command in time, and `fairlock run` does if the keeper dies. But either or
- * both of them can be stopped or killed, and then the lease ends while the command runs. The guard
- * knows what they know: the time at which the command must be dead, which the keeper writes down
- * after each renewal, and the command's process group. If the keeper has not ended the command in
- * time, the guard ends it a little later; if both of them are gone, at once.
+ * The keeper ends the command in time. But it, `fairlock run` or both can be stopped or killed, and
+ * then the lease ends while the command runs. The guard knows what they know: the time at which the
+ * command must be dead, which the keeper writes down after each renewal. If the keeper has not ended
+ * the command in time, the guard ends it a little later; if both of them are gone, at once; and when
+ * one of them asks it to.
  *
  * What they know is in memory that all of them share, not in messages: a process that was stopped
  * for an hour must find what is true now, not what was true then; and none may have to wait because
- * another does not read. A byte in the pipe wakes the guard when there is something new to look at.
- * A renewal does not wake it: it looks again when the old deadline comes.
+ * another does not read. A byte wakes the other when there is something new to look at. A renewal
+ * does not wake the guard: it looks again when the old deadline comes.
+ *
+ * It belongs to the session of `fairlock run`, so that the command has the terminal, and to a process
+ * group of its own, with all signals blocked.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -18,9 +24,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +38,9 @@
 
 #define DEATH_MS      5000U /* killed processes are gone by then, unless they cannot be killed */
 #define DEATH_STEP_MS 5
+#define KILL_STEP_MS  20   /* processes that were forked meanwhile are killed so much later     */
+#define GROUP_STEP_MS 50   /* how often to look whether a group is empty that nobody tells of   */
+#define STUBBORN_MS   1000 /* the same for what SIGKILL does not end                            */
 
 enum state {
   RESTING, /* no deadline                                */
@@ -38,7 +49,16 @@ enum state {
 };
 
 struct guard_shared {
-  _Atomic int group;
+  _Atomic int error;   /* why it could not start                                               */
+  _Atomic int command; /* the process, until it is reaped and after that                       */
+  _Atomic int group;   /* the same, or 0 if that number may be given to others                 */
+  _Atomic int stop;
+  _Atomic int status;
+  _Atomic bool ended; /* status is that of the command  */
+  _Atomic bool empty;
+  _Atomic bool begun;
+  _Atomic bool termed; /* all have been sent SIGTERM     */
+  _Atomic bool ending_all;
   _Atomic int state;
   _Atomic uint32_t kill_at;
   _Atomic bool acted;
@@ -48,41 +68,29 @@ struct guard_shared {
 struct watch {
   struct guard *guard;
   const struct guard_orders *orders;
-  bool termed;
-  bool done;
-  uint32_t kill_at; /* fixed once termed: a renewal does not postpone it */
+  int children; /* can be read when one of them has changed */
+  bool adopts;
+  bool termed, ordered, done;
+  uint32_t kill_at; /* fixed once termed or ordered: a renewal does not postpone it */
 };
-
-int guard_prepare(struct guard *guard)
-{
-  guard->pid = 0;
-  guard->shared =
-      mmap(NULL, sizeof *guard->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (guard->shared == MAP_FAILED) return -1;
-  if (pipe(guard->alive) == 0) {
-    for (int i = 0; i < 2; i++) {
-      (void)fcntl(guard->alive[i], F_SETFD, FD_CLOEXEC);
-      (void)fcntl(guard->alive[i], F_SETFL, O_NONBLOCK);
-    }
-    return 0;
-  }
-  int error = errno;
-  (void)munmap(guard->shared, sizeof *guard->shared);
-  errno = error;
-  return -1;
-}
 
 /* Telling it */
 
-static void wake(struct guard *guard)
+static void wake(int end)
 {
-  ssize_t written = write(guard->alive[1], "", 1); /* full: then the guard wakes up anyway */
+  ssize_t written = end < 0 ? 0 : write(end, "", 1); /* full: then it wakes up anyway */
   (void)written;
+}
+
+static void wake_guard(const struct guard *guard)
+{
+  wake(guard->run[0]);
+  wake(guard->keeper[0]);
 }
 
 static void set_state(struct guard *guard, enum state state)
 {
-  if (atomic_exchange(&guard->shared->state, (int)state) != (int)state) wake(guard);
+  if (atomic_exchange(&guard->shared->state, (int)state) != (int)state) wake_guard(guard);
 }
 
 void guard_deadline(struct guard *guard, uint32_t kill_at)
@@ -102,17 +110,61 @@ void guard_rest(struct guard *guard)
   set_state(guard, RESTING);
 }
 
-void guard_set_group(struct guard *guard, pid_t group)
+void guard_begin(struct guard *guard)
 {
-  atomic_store(&guard->shared->group, (int)group);
-  wake(guard);
+  atomic_store(&guard->shared->begun, true);
+  wake_guard(guard);
+}
+
+void guard_leave(struct guard *guard)
+{
+  atomic_store(&guard->shared->begun, false);
+  wake_guard(guard);
+}
+
+void guard_end_all(struct guard *guard)
+{
+  if (!atomic_exchange(&guard->shared->ending_all, true)) wake_guard(guard);
+}
+
+void guard_rouse(const struct guard *guard)
+{
+  if (guard->pid > 0) (void)kill(guard->pid, SIGCONT);
+}
+
+bool guard_hear(int *end)
+{
+  char bytes[64];
+  if (*end < 0) return false;
+  ssize_t got = read(*end, bytes, sizeof bytes);
+  if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return true;
+  (void)close(*end);
+  *end = -1;
+  return false;
 }
 
 /* Asking it */
 
-pid_t guard_group(const struct guard *guard)
+pid_t guard_command(const struct guard *guard)
 {
-  return (pid_t)atomic_load(&guard->shared->group);
+  return (pid_t)atomic_load(&guard->shared->command);
+}
+
+int guard_take_stop(struct guard *guard)
+{
+  return atomic_exchange(&guard->shared->stop, 0);
+}
+
+bool guard_has_ended(const struct guard *guard, int *status)
+{
+  bool ended = atomic_load(&guard->shared->ended);
+  *status = atomic_load(&guard->shared->status);
+  return ended;
+}
+
+bool guard_is_empty(const struct guard *guard)
+{
+  return atomic_load(&guard->shared->empty) || !atomic_load(&guard->shared->begun);
 }
 
 bool guard_acted(const struct guard *guard)
@@ -138,37 +190,162 @@ bool guard_ran_out(const struct guard *guard, uint32_t spare_ms)
   return atomic_load(&guard->shared->state) == HELD && is_past(guard, spare_ms);
 }
 
-void guard_signal(const struct guard *guard, int number)
+/* Signalling */
+
+static pid_t group_of(const struct guard *guard)
 {
-  pid_t group = guard_group(guard);
-  if (group == 0) return;
-  (void)kill(-group, number);
-  if (number != SIGKILL) (void)kill(-group, SIGCONT); /* a stopped command would not notice */
+  return (pid_t)atomic_load(&guard->shared->group);
 }
 
-bool guard_kill(struct guard *guard)
+void guard_forward(const struct guard *guard, int number)
+{
+  pid_t group = group_of(guard);
+  if (group != 0) (void)kill(-group, number);
+}
+
+void guard_signal_group(const struct guard *guard, int number)
+{
+  guard_forward(guard, number);
+  if (number != SIGKILL) guard_forward(guard, SIGCONT);
+}
+
+/*
+ * The group gets its signal in one go, which no process escapes that is being forked; what has left
+ * it is looked for.
+ */
+void guard_signal(const struct guard *guard, int number)
+{
+  pid_t group = group_of(guard);
+  if (!atomic_load(&guard->shared->begun)) return;
+  if (number == SIGTERM) atomic_store(&guard->shared->termed, true);
+  guard_signal_group(guard, number);
+  if (guard->pid > 0) (void)system_signal_below(guard->pid, 0, group, number);
+}
+
+bool guard_kill_group(const struct guard *guard)
 {
   struct timespec step = {0, DEATH_STEP_MS * 1000000L};
-  pid_t group = guard_group(guard);
-  if (group == 0) return true;
-  guard_signal(guard, SIGKILL);
+  pid_t group = group_of(guard);
+  if (group == 0 || guard_is_empty(guard)) return true;
+  guard_forward(guard, SIGKILL);
   for (unsigned waited = 0; waited < DEATH_MS; waited += DEATH_STEP_MS) {
-    if (!system_group_lives(group)) {
-      guard_set_group(guard, 0);
-      return true;
-    }
+    if (!system_group_lives(group)) return true;
     nanosleep(&step, NULL);
   }
   return false;
 }
 
-/* The guard itself */
+/* The guard itself: its children */
+
+static int children[2] = {-1, -1};
+
+static void on_child(int number)
+{
+  int saved = errno;
+  (void)number;
+  wake(children[1]);
+  errno = saved;
+}
+
+/* Nobody may signal the group while its number may be given to others. */
+static void note_end(struct watch *watch, pid_t command)
+{
+  struct guard_shared *shared = watch->guard->shared;
+  int status = 0;
+  atomic_store(&shared->group, 0);
+  if (waitpid(command, &status, 0) != command) return;
+  if (kill(-command, 0) == 0 || errno == EPERM) atomic_store(&shared->group, (int)command);
+  atomic_store(&shared->status, status);
+  atomic_store(&shared->ended, true);
+  wake(watch->guard->run[1]);
+}
+
+static void note_stop(struct watch *watch, pid_t child)
+{
+  siginfo_t info = {0};
+  if (waitid(P_PID, (id_t)child, &info, WSTOPPED | WNOHANG) != 0 || info.si_pid == 0) return;
+  if (child != guard_command(watch->guard)) return;
+  atomic_store(&watch->guard->shared->stop, info.si_status);
+  wake(watch->guard->run[1]);
+}
+
+static void note_empty(struct watch *watch)
+{
+  if (atomic_exchange(&watch->guard->shared->empty, true)) return;
+  wake(watch->guard->run[1]);
+  wake(watch->guard->keeper[1]);
+}
+
+/* Looks at each child that has ended or was stopped. Returns false if there is no child any more. */
+static bool look_at_children(struct watch *watch)
+{
+  for (;;) {
+    siginfo_t info = {0};
+    if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0)
+      return errno != ECHILD;
+    if (info.si_pid == 0) return true;
+    if (info.si_code == CLD_STOPPED) note_stop(watch, info.si_pid);
+    else if (info.si_pid == guard_command(watch->guard)) note_end(watch, info.si_pid);
+    else (void)waitpid(info.si_pid, NULL, WNOHANG);
+  }
+}
+
+static void look_for_empty(struct watch *watch)
+{
+  struct guard_shared *shared = watch->guard->shared;
+  pid_t group = group_of(watch->guard);
+  bool children_left = look_at_children(watch);
+  if (!atomic_load(&shared->ended)) return;
+  bool group_left = group != 0 && system_group_lives(group);
+  if (!group_left) atomic_store(&shared->group, 0);
+  if (watch->adopts ? !children_left : !group_left) note_empty(watch);
+}
+
+/* The guard itself: the deadline */
 
 /* The deadline has passed, and it was up to us to end the command. */
 static void note_action(struct watch *watch)
 {
-  if (atomic_load(&watch->guard->shared->state) == HELD)
+  if (!watch->ordered && atomic_load(&watch->guard->shared->state) == HELD)
     atomic_store(&watch->guard->shared->acted, true);
+}
+
+static void begin_term(struct watch *watch)
+{
+  watch->termed = true;
+  if (!atomic_load(&watch->guard->shared->termed)) guard_signal(watch->guard, SIGTERM);
+}
+
+/* When the deadline says that the command has to be dead; later by what the keeper has to itself. */
+static uint32_t late_deadline(const struct watch *watch)
+{
+  return atomic_load(&watch->guard->shared->kill_at) + watch->orders->slack_ms;
+}
+
+/* Somebody asks us to end all, or nobody else is left to. */
+static void take_order(struct watch *watch)
+{
+  const struct guard_orders *orders = watch->orders;
+  struct guard *guard = watch->guard;
+  bool alone = guard->run[1] < 0 && guard->keeper[1] < 0;
+  if (watch->ordered || (!alone && !atomic_load(&guard->shared->ending_all))) return;
+  uint32_t now = port_clock_ms();
+  bool earlier = watch->termed && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
+  if (!earlier) watch->kill_at = now + orders->end_ms;
+  watch->ordered = true;
+  if (orders->end_ms > 0) begin_term(watch);
+}
+
+/* Kills what there is. Returns the milliseconds until that is to be done again. */
+static int kill_all(struct watch *watch, int32_t late)
+{
+  note_action(watch);
+  if (!watch->orders->kill && !watch->ordered) {
+    watch->done = true;
+    return -1;
+  }
+  guard_signal(watch->guard, SIGKILL);
+  return late < (int32_t)DEATH_MS ? KILL_STEP_MS : STUBBORN_MS;
 }
 
 /* Does what is due. Returns the milliseconds until the next thing is, or -1 if nothing is. */
@@ -176,49 +353,145 @@ static int look(struct watch *watch)
 {
   const struct guard_orders *orders = watch->orders;
   int state = atomic_load(&watch->guard->shared->state);
-  if (watch->done || state == RESTING || guard_group(watch->guard) == 0) return -1;
-  if (!watch->termed)
-    watch->kill_at = atomic_load(&watch->guard->shared->kill_at) + orders->slack_ms;
+  if (guard_is_empty(watch->guard)) return -1;
+  take_order(watch);
+  if (!watch->ordered && (watch->done || state == RESTING)) return -1;
+  uint32_t deadline = late_deadline(watch);
+  if (!watch->ordered && !watch->termed) watch->kill_at = deadline;
+  else if (state != RESTING && orders->kill && (int32_t)(deadline - watch->kill_at) < 0)
+    watch->kill_at = deadline;
   int32_t left = (int32_t)(watch->kill_at - port_clock_ms());
-  if (left <= 0) {
-    note_action(watch);
-    if (orders->kill) (void)guard_kill(watch->guard);
-    watch->done = true;
-    return -1;
-  }
-  if (!orders->term || watch->termed || state == ENDING) return left;
+  if (left <= 0) return kill_all(watch, -left);
+  if (!orders->term || watch->termed || watch->ordered || state == ENDING) return left;
   int32_t until_term = left - (int32_t)orders->grace_ms;
   if (until_term > 0) return until_term;
   note_action(watch);
-  guard_signal(watch->guard, SIGTERM);
-  watch->termed = true;
+  begin_term(watch);
   return left;
 }
 
-static void stand(struct guard *guard, const struct guard_orders *orders)
+/* The guard itself */
+
+/* True when nobody is left to tell, and nothing to end. */
+static bool is_over(const struct watch *watch)
 {
-  struct watch watch = {.guard = guard, .orders = orders};
+  const struct guard *guard = watch->guard;
+  if (guard->run[1] >= 0) return false;
+  return atomic_load(&guard->shared->empty) ||
+         (atomic_load(&guard->shared->ended) && !atomic_load(&guard->shared->begun));
+}
+
+static void stand(struct watch *watch)
+{
+  struct guard *guard = watch->guard;
   char bytes[64];
   for (;;) {
-    if (!system_wait(guard->alive[0], look(&watch))) continue;
-    if (read(guard->alive[0], bytes, sizeof bytes) != 0) continue;
-    (void)guard_kill(guard); /* both are gone */
-    _exit(0);
+    look_for_empty(watch);
+    int ms = look(watch);
+    if (is_over(watch)) _exit(0);
+    bool polled =
+        !watch->adopts && atomic_load(&guard->shared->ended) && !atomic_load(&guard->shared->empty);
+    if (polled && (ms < 0 || ms > GROUP_STEP_MS)) ms = GROUP_STEP_MS;
+    int sources[] = {watch->children, guard->run[1], guard->keeper[1]};
+    bool can_read[3];
+    if (!system_wait(sources, can_read, 3, ms)) continue;
+    ssize_t got = can_read[0] ? read(watch->children, bytes, sizeof bytes) : 0;
+    (void)got;
+    if (can_read[1]) (void)guard_hear(&guard->run[1]);
+    if (can_read[2]) (void)guard_hear(&guard->keeper[1]);
   }
 }
 
-bool guard_start(struct guard *guard, const struct guard_orders *orders)
+static bool make_pair(int ends[2], bool is_pipe)
 {
-  guard->pid = fork();
-  if (guard->pid == 0) {
-    (void)setsid();
-    system_close_others(&guard->alive[0], 1);
-    stand(guard, orders);
+  if ((is_pipe ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) != 0) return false;
+  for (int i = 0; i < 2; i++) {
+    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(ends[i], F_SETFL, O_NONBLOCK);
   }
-  return guard->pid > 0;
+  return true;
 }
 
-void guard_end(struct guard *guard)
+/* Only the signal of a child's end reaches it. The command's process gets its own mask back. */
+static bool watch_children(void)
+{
+  struct sigaction action = {.sa_handler = on_child};
+  sigset_t others;
+  sigemptyset(&action.sa_mask);
+  sigfillset(&others);
+  sigdelset(&others, SIGCHLD);
+  return make_pair(children, true) && sigaction(SIGCHLD, &action, NULL) == 0 &&
+         sigprocmask(SIG_SETMASK, &others, NULL) == 0;
+}
+
+static void serve(struct guard *guard, const struct guard_orders *orders, const struct child *child)
+{
+  struct watch watch = {.guard = guard, .orders = orders};
+  int ends[] = {guard->run[0], guard->run[1], guard->keeper[0], guard->keeper[1]};
+  guard->pid = getpid();
+  (void)setpgid(0, 0);
+  watch.adopts = system_adopt();
+  pid_t command = watch_children() ? child_start(child, ends, 4) : -1;
+  if (command < 0) {
+    atomic_store(&guard->shared->error, errno);
+    _exit(1);
+  }
+  watch.children = children[0];
+  guard->run[0] = -1;
+  guard->keeper[0] = -1;
+  atomic_store(&guard->shared->command, (int)command);
+  atomic_store(&guard->shared->group, (int)command);
+  int kept[] = {children[0], children[1], guard->run[1], guard->keeper[1]};
+  system_let_go(kept, sizeof kept / sizeof kept[0]);
+  wake(guard->run[1]);
+  stand(&watch);
+}
+
+/* Waits until the guard has made the command's process. Returns an error number, or 0. */
+static int await_start(struct guard *guard)
+{
+  bool can_read = false;
+  while (!can_read)
+    (void)system_wait(&guard->run[0], &can_read, 1, -1);
+  if (guard_hear(&guard->run[0])) return 0;
+  int error = atomic_load(&guard->shared->error);
+  return error != 0 ? error : ECHILD;
+}
+
+int guard_start(struct guard *guard, const struct guard_orders *orders, const struct child *child)
+{
+  guard->shared =
+      mmap(NULL, sizeof *guard->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (guard->shared == MAP_FAILED) return -1;
+  if (!make_pair(guard->run, false) || !make_pair(guard->keeper, false)) return -1;
+  guard->pid = fork();
+  if (guard->pid == 0) serve(guard, orders, child);
+  if (guard->pid < 0) return -1;
+  pid_t made = guard->pid;
+  (void)close(guard->run[1]);
+  guard->run[1] = -1;
+  (void)close(guard->keeper[1]);
+  guard->keeper[1] = -1;
+  int error = await_start(guard);
+  if (error == 0) return 0;
+  (void)waitpid(made, NULL, 0);
+  errno = error;
+  return -1;
+}
+
+void guard_enter_keeper(struct guard *guard)
+{
+  (void)close(guard->run[0]);
+  guard->run[0] = -1;
+}
+
+void guard_enter_run(struct guard *guard)
+{
+  (void)close(guard->keeper[0]);
+  guard->keeper[0] = -1;
+}
+
+void guard_dismiss(struct guard *guard)
 {
   if (guard->pid <= 0) return;
   (void)kill(guard->pid, SIGKILL);

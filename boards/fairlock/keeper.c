@@ -4,9 +4,10 @@
  *
  * It is not the process that runs the command, because each has to survive the other. If that
  * process is stopped, by the terminal or otherwise, the keeper goes on renewing the lease; if it is
- * killed, the keeper kills the command and then releases the lock. If the keeper is killed, its end
- * of the link closes, and the other process kills the command. For the cases in which neither can
- * act, because it is stopped or both are killed, the keeper has a child, the guard.
+ * killed, the keeper has the command ended and then releases the lock. If the keeper is killed, its
+ * end of the link closes, and the other process has the command ended. A third one, the guard, is
+ * the parent of the command and ends it; also when neither of them can ask for that, because it is
+ * stopped or both are killed.
  *
  * Two threads. One services the client and wakes the other after each turn; the other waits for
  * that, for orders and for time, and looks at the state of the lock. The command is ended so that
@@ -49,6 +50,10 @@
 #define RETRY_MS         250
 #define AWAY_MS          3000U /* what takes no longer is not worth a line */
 
+/* While the command is ended: how often to look, and how long what is killed may take to be gone. */
+#define CLEARING_STEP_MS 50U
+#define CLEARING_MS      5000U
+
 enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_CANCEL, ORDER_RELEASE };
 
 struct order {
@@ -56,10 +61,11 @@ struct order {
 };
 
 enum phase {
-  WAITING, /* for the lock, and for enough time on it       */
-  KEEPING, /* the lock is held                               */
-  ENDING,  /* lost: SIGTERM was sent, SIGKILL will be        */
-  ENDED,   /* lost, and nothing more to do about it          */
+  WAITING,  /* for the lock, and for enough time on it       */
+  KEEPING,  /* the lock is held                               */
+  ENDING,   /* lost: SIGTERM was sent, SIGKILL will be        */
+  ENDED,    /* lost, and nothing more to do about it          */
+  CLEARING, /* fairlock was killed: its command is being ended, then the lock is released */
   RELEASING
 };
 
@@ -80,10 +86,11 @@ struct hold {
   uint32_t reached_at; /* when the server was, last: known until it cannot be */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked; /* for the lock, by an operator */
-  bool guards;       /* the command has begun, and may have ended */
-  uint32_t until;    /* ENDING: when to send SIGKILL; RELEASING: when to give up */
-  int released;      /* RELEASING: what came of it; FAIRLOCK_PENDING: nothing yet */
+  atomic_bool asked;     /* for the lock, by an operator */
+  bool guards;           /* the command has begun, and may have ended */
+  uint32_t until;        /* ENDING: when to send SIGKILL; CLEARING, RELEASING: when to give up */
+  pthread_mutex_t start; /* the other thread waits for it before it services the client */
+  int released;          /* RELEASING: what came of it; FAIRLOCK_PENDING: nothing yet */
 };
 
 /* Talking */
@@ -184,12 +191,9 @@ static struct guard_orders guard_orders(const struct keeper_options *options)
   return (struct guard_orders){.term = options->on_lost == ON_LOST_TERM,
                                .kill = options->on_lost != ON_LOST_IGNORE,
                                .grace_ms = grace_ms(options),
-                               .slack_ms = reserve_ms(options) / 2};
-}
-
-static void signal_group(const struct hold *hold, int number)
-{
-  guard_signal(hold->guard, number);
+                               .slack_ms = reserve_ms(options) / 2,
+                               .end_ms =
+                                   options->on_lost == ON_LOST_KILL ? 0 : options->kill_after_ms};
 }
 
 /* The hold is over, or will be soon; left: how long it still lasts. */
@@ -206,10 +210,10 @@ static void begin_ending(struct hold *hold, uint32_t left)
     hold->phase = ENDING;
     hold->until = port_clock_ms() + grace;
     guard_ending(hold->guard, hold->until);
-    signal_group(hold, SIGTERM);
+    guard_signal(hold->guard, SIGTERM);
     return;
   }
-  if (options->on_lost == ON_LOST_KILL) signal_group(hold, SIGKILL);
+  if (options->on_lost == ON_LOST_KILL) guard_signal(hold->guard, SIGKILL);
   guard_rest(hold->guard);
 }
 
@@ -228,22 +232,25 @@ static void pass_on_asked(struct hold *hold)
 {
   if (!hold->guards || !atomic_exchange(&hold->asked, false)) return;
   tell_in_passing(hold, KEEPER_ASKED, FAIRLOCK_OK);
-  if (hold->options->on_ask != 0) signal_group(hold, hold->options->on_ask);
+  if (hold->options->on_ask != 0) guard_signal_group(hold->guard, hold->options->on_ask);
 }
 
 /* The state of the lock */
 
 /* The other thread is inside the client; the system closes the connection. */
-static void end_keeper(struct hold *hold, int status)
-{
-  guard_end(hold->guard);
-  _exit(status);
-}
-
 static void finish(struct hold *hold, enum keeper_news news, int status)
 {
   tell_status(hold, news, status);
-  end_keeper(hold, 0);
+  _exit(0);
+}
+
+/* Before anything was asked of the server. error: a number of the system's. */
+static void give_up(struct hold *hold, const char *what, int error)
+{
+  struct keeper_message message = {.news = KEEPER_UNABLE, .status = error};
+  snprintf(message.error, sizeof message.error, "%s", what);
+  tell(hold, &message);
+  _exit(1);
 }
 
 static void begin_release(struct hold *hold)
@@ -353,6 +360,29 @@ static void look_waiting(struct hold *hold)
   tell(hold, &message);
 }
 
+/* Ends the command itself, if the hold does not last until the guard has, or there is no guard. */
+static void help_to_clear(struct hold *hold, uint32_t left)
+{
+  guard_rouse(hold->guard);
+  if (hold->guard->pid > 0) {
+    if (left <= spare_ms(hold->options)) guard_signal(hold->guard, SIGKILL);
+    return;
+  }
+  if (!guard_kill_group(hold->guard)) _exit(1); /* the lease ends the hold */
+  begin_release(hold);
+}
+
+static void look_clearing(struct hold *hold, uint32_t left, bool due)
+{
+  if (guard_is_empty(hold->guard)) {
+    begin_release(hold);
+    return;
+  }
+  if (due) _exit(1); /* it cannot be ended: the lease ends the hold */
+  note_deadline(hold, port_clock_ms(), left);
+  help_to_clear(hold, left);
+}
+
 static void look(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
@@ -369,8 +399,11 @@ static void look(struct hold *hold)
     break;
   case ENDING:
     if (!due) break;
-    signal_group(hold, SIGKILL);
+    guard_signal(hold->guard, SIGKILL);
     hold->phase = ENDED;
+    break;
+  case CLEARING:
+    look_clearing(hold, left, due);
     break;
   case RELEASING:
     look_releasing(hold, due);
@@ -393,6 +426,7 @@ static int next_look_ms(struct hold *hold)
   if (hold->phase == KEEPING)
     other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
   if (hold->phase == WAITING && left > 0) other = left;
+  if (hold->phase == CLEARING) other = CLEARING_STEP_MS;
   if (hold->phase == ENDING || hold->phase == RELEASING) {
     other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
   }
@@ -401,7 +435,7 @@ static int next_look_ms(struct hold *hold)
 
 /* Orders */
 
-/* The other end is gone: kills the command, then releases the lock. */
+/* The other end is gone: has the command ended, then releases the lock. */
 static void abandoned(struct hold *hold)
 {
   close(hold->link);
@@ -409,8 +443,9 @@ static void abandoned(struct hold *hold)
   if (hold->phase == WAITING) {
     fairlock_cancel(&hold->handle);
   } else if (hold->phase != RELEASING) {
-    if (!guard_kill(hold->guard)) end_keeper(hold, 1); /* the lease ends the hold */
-    begin_release(hold);
+    guard_end_all(hold->guard);
+    hold->phase = CLEARING;
+    hold->until = port_clock_ms() + hold->options->kill_after_ms + CLEARING_MS;
   }
 }
 
@@ -424,9 +459,9 @@ static void obey(struct hold *hold)
   switch (order.kind) {
   case ORDER_GUARD:
     hold->guards = true;
-    if (hold->phase == ENDING) signal_group(hold, SIGTERM);
+    if (hold->phase == ENDING) guard_signal(hold->guard, SIGTERM);
     if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE)
-      signal_group(hold, SIGKILL);
+      guard_signal(hold->guard, SIGKILL);
     break;
   case ORDER_CANCEL:
     hold->cancelled = true;
@@ -552,6 +587,7 @@ static void find_server(struct hold *hold)
 static void *service_client(void *context)
 {
   struct hold *hold = context;
+  (void)pthread_mutex_lock(&hold->start);
   for (;;) {
     fairlock_poll(&hold->session->client, PORT_WAIT_MAX_MS);
     ssize_t written = write(hold->wake[1], "", 1); /* full: the other thread will wake anyway */
@@ -566,29 +602,29 @@ static void watch_over(struct hold *hold)
     look(hold);
     count(hold);
     struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN},
-                               {.fd = hold->link, .events = POLLIN}};
-    if (poll(sources, 2, next_look_ms(hold)) <= 0) continue;
+                               {.fd = hold->link, .events = POLLIN},
+                               {.fd = hold->guard->keeper[0], .events = POLLIN}};
+    if (poll(sources, 3, next_look_ms(hold)) <= 0) continue;
     char turns[64];
+    if (sources[2].revents != 0 && !guard_hear(&hold->guard->keeper[0])) hold->guard->pid = 0;
     if (sources[0].revents != 0 && read(hold->wake[0], turns, sizeof turns) < 0) continue;
     if (sources[1].revents != 0) obey(hold);
   }
 }
 
 /*
- * Shares only the link and the pipes of the guard and of events with the process that started us: a
+ * Shares only the link, the guard's and the pipe of events with the process that started us: a
  * pipe that somebody reads from must not stay open because of the keeper.
  */
-static void detach(int link, int events, const struct guard *guard)
+static void detach(int link, int events, struct guard *guard)
 {
-  int kept[] = {link, events, guard->alive[0], guard->alive[1]};
+  int kept[] = {link, events, guard->keeper[0]};
   sigset_t all;
   sigfillset(&all);
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
   (void)setsid();
-  int nothing = open("/dev/null", O_RDWR);
-  for (int i = 0; i < 3 && nothing >= 0; i++)
-    (void)dup2(nothing, i);
-  system_close_others(kept, sizeof kept / sizeof kept[0]);
+  guard_enter_keeper(guard);
+  system_let_go(kept, sizeof kept / sizeof kept[0]);
 }
 
 static bool make_wake(struct hold *hold)
@@ -598,26 +634,33 @@ static bool make_wake(struct hold *hold)
          fcntl(hold->wake[1], F_SETFL, O_NONBLOCK) == 0;
 }
 
+/* All that the system can refuse, before anything is asked of the server. */
+static void prepare(struct hold *hold)
+{
+  pthread_t thread;
+  if (!make_wake(hold)) give_up(hold, "make a pipe", errno);
+  int error = pthread_mutex_init(&hold->start, NULL);
+  if (error == 0) error = pthread_mutex_lock(&hold->start);
+  if (error == 0) error = pthread_create(&thread, NULL, service_client, hold);
+  if (error != 0) give_up(hold, "start a thread", error);
+}
+
 static void keep(struct hold *hold)
 {
   struct session *session = hold->session;
   const struct keeper_options *options = hold->options;
   struct order order;
-  pthread_t thread;
   int status = session_open(session);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   if (hold->events >= 0) fairlock_keep_log(&session->client, &hold->log);
-  if (!make_wake(hold)) _exit(1);
+  prepare(hold);
   find_server(hold);
   status = fairlock_init(&hold->handle, &session->client, options->name);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   tell_status(hold, KEEPER_CONNECTED, FAIRLOCK_OK);
   if (!read_all(hold->link, &order, sizeof order)) _exit(0);
-  struct guard_orders orders = guard_orders(options);
-  if (!guard_start(hold->guard, &orders)) _exit(1);
-  (void)close(hold->guard->alive[0]);
   begin_wait(hold);
-  if (pthread_create(&thread, NULL, service_client, hold) != 0) end_keeper(hold, 1);
+  (void)pthread_mutex_unlock(&hold->start);
   watch_over(hold);
 }
 
@@ -649,41 +692,47 @@ static int make_events(bool verbose, int ends[2])
   return 0;
 }
 
-int keeper_start(struct keeper *keeper, struct session *session,
-                 const struct keeper_options *options)
+static void become_keeper(struct keeper *keeper, struct session *session, int link, int events)
+{
+  detach(link, events, &keeper->guard);
+  configure(&session->config, keeper->options);
+  struct hold hold = {.session = session,
+                      .options = keeper->options,
+                      .link = link,
+                      .events = events,
+                      .log = {.function = on_event},
+                      .guard = &keeper->guard,
+                      .began = port_clock_ms()};
+  hold.log.context = &hold;
+  session->config.asked = on_asked;
+  session->config.asked_context = &hold;
+  keep(&hold);
+}
+
+const char *keeper_start(struct keeper *keeper, struct session *session,
+                         const struct keeper_options *options, const struct child *child)
 {
   int ends[2];
   int events[2];
-  if (guard_prepare(&keeper->guard) != 0 || make_events(options->verbose, events) != 0 ||
-      socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
-    return -1;
-  (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  struct guard_orders orders = guard_orders(options);
+  keeper->options = options;
+  if (make_events(options->verbose, events) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+    return "make a pipe";
+  for (int i = 0; i < 2; i++)
+    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
   keeper->link = ends[0];
   keeper->events = events[0];
-  keeper->options = options;
+  if (guard_start(&keeper->guard, &orders, child) != 0) return "start a process";
   keeper->pid = fork();
-  if (keeper->pid == 0) {
-    detach(ends[1], events[1], &keeper->guard);
-    configure(&session->config, options);
-    struct hold hold = {.session = session,
-                        .options = options,
-                        .link = ends[1],
-                        .events = events[1],
-                        .log = {.function = on_event},
-                        .guard = &keeper->guard,
-                        .began = port_clock_ms()};
-    hold.log.context = &hold;
-    session->config.asked = on_asked;
-    session->config.asked_context = &hold;
-    keep(&hold);
-  }
+  if (keeper->pid == 0) become_keeper(keeper, session, ends[1], events[1]);
   int error = errno;
   (void)close(ends[1]);
   if (events[1] >= 0) (void)close(events[1]);
-  (void)close(keeper->guard.alive[0]);
-  if (keeper->pid < 0) (void)close(ends[0]);
+  guard_enter_run(&keeper->guard);
+  if (keeper->pid > 0) return NULL;
+  guard_dismiss(&keeper->guard);
   errno = error;
-  return keeper->pid < 0 ? -1 : 0;
+  return "start a process";
 }
 
 /* The other side */
@@ -729,15 +778,15 @@ void keeper_acquire(struct keeper *keeper)
   give_order(keeper, ORDER_ACQUIRE);
 }
 
-void keeper_guard(struct keeper *keeper, pid_t group)
+void keeper_guard(struct keeper *keeper)
 {
-  guard_set_group(&keeper->guard, group);
+  guard_begin(&keeper->guard);
   give_order(keeper, ORDER_GUARD);
 }
 
 void keeper_unguard(struct keeper *keeper)
 {
-  guard_set_group(&keeper->guard, 0);
+  guard_leave(&keeper->guard);
 }
 
 bool keeper_may_begin(const struct keeper *keeper)

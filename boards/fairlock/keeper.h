@@ -43,7 +43,9 @@ enum keeper_news {
   /* it is not, because one of owners holds it. The keeper has ended */
   KEEPER_NESTED,
   KEEPER_FAILED, /* it is not, and will not be: status, error. The keeper has ended       */
-  KEEPER_ASKED,  /* an operator has asked for it, and the command was sent the signal for that   */
+  /* the system refused what it needs: status is an error number, error what. The keeper has ended */
+  KEEPER_UNABLE,
+  KEEPER_ASKED, /* an operator has asked for it, and the command was sent the signal for that   */
   /* it is being lost: FAIRLOCK_LOST, gone; else why it could not be renewed */
   KEEPER_LOST,
   KEEPER_RELEASED, /* status of the release. The keeper has ended                            */
@@ -82,11 +84,11 @@ struct keeper {
 };
 
 /*
- * Makes the keeper, which begins to connect. session is prepared, not open; options must stay
- * valid. Returns 0, or -1 with errno set.
+ * Makes the guard with the process of the command, and the keeper, which begins to connect. session
+ * is prepared, not open; options must stay valid. Returns NULL, or what failed, with errno set.
  */
-int keeper_start(struct keeper *keeper, struct session *session,
-                 const struct keeper_options *options);
+const char *keeper_start(struct keeper *keeper, struct session *session,
+                         const struct keeper_options *options, const struct child *child);
 
 /* The next message. Blocks unless link is readable. */
 struct keeper_message keeper_news(struct keeper *keeper);
@@ -94,10 +96,10 @@ struct keeper_message keeper_news(struct keeper *keeper);
 /* Takes the next event, if any. Never blocks. */
 bool keeper_event(struct keeper *keeper, struct keeper_event *event);
 
-/* Tells it, and its guard, which process group to end when the lock is lost, or when we die. */
-void keeper_guard(struct keeper *keeper, pid_t group);
+/* Tells it, and its guard, that the command begins: it is ended when the lock is lost, or when we die. */
+void keeper_guard(struct keeper *keeper);
 
-/* The group has ended. Call it before its number is given back to the system. */
+/* The command has ended. What it has left, if anything, may go on. */
 void keeper_unguard(struct keeper *keeper);
 
 /*

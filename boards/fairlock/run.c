@@ -17,12 +17,14 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "command.h"
 #include "keeper.h"
 #include "signals.h"
+#include "system.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -33,6 +35,7 @@
 #define MOST_REPLICAS      100U
 #define MOST_TOLD          16
 #define ANSWER_MS          1000U /* a keeper that is not stopped has answered by then */
+#define MOST_ENDING_MS     6000U /* what is killed has ended by then, unless it cannot be */
 #define MOST_STOPPED       5     /* looks, ANSWER_MS apart, at which a keeper may be stopped */
 
 struct run {
@@ -54,17 +57,23 @@ struct run {
   struct child child;
   int signals;        /* readable when signals came             */
   int cancelled_by;   /* the signal that ended the wait; 0: none */
+  int ended_by;       /* the signal that ended the wait, or the command; 0: none */
+  sigset_t passed_on; /* the signals that the command got from us */
+  bool wait_all;      /* --wait-all */
   bool acquiring;     /* the keeper may have something to give back */
   int keeper_stopped; /* looks in a row at which it was, while we waited for the lock */
   bool stopped;       /* the command is, by job control         */
   bool ended;         /* the command has                        */
+  bool unguarded;     /* the guard is gone                      */
+  bool has_others;    /* we had children before the command's   */
   bool hurried;       /* a signal ends --at-least               */
   bool lost;
 };
 
-/* The result of a wait: a signal, or news from the keeper. */
+/* The result of a wait: a signal, or news from the keeper or the guard. */
 struct event {
-  int signal;                   /* 0: none */
+  int signal; /* 0: none */
+  bool guard;
   struct keeper_message keeper; /* news 0: none */
 };
 
@@ -93,6 +102,7 @@ static const char *const help[] = {
     "                       Default: a sixth of it, at most 5\n"
     "  --at-least SECONDS   keep the lock for this long even if COMMAND ends sooner: for jobs\n"
     "                       that machines with different clocks start\n"
+    "  --wait-all           keep the lock until all that COMMAND has started have ended, too\n"
     "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
     "  --metrics-file FILE  write counters to FILE, every 10 s and at the end, in Prometheus's\n"
     "                       format; as JSON if its name ends with .json\n"
@@ -106,11 +116,12 @@ static const char *const help[] = {
     "FAIRLOCK_PASSWORD, FAIRLOCK_SENTINEL_PASSWORD, and a password in FAIRLOCK_URL, are not\n"
     "passed on to it.\n"
     "\n"
-    "Exit status: COMMAND's, or 128 + the signal that ended it. Otherwise 1 (see -E) conflict\n"
-    "or time-out, 64 usage, 66 no password file, 69 COMMAND cannot be executed, 71 system error,\n"
-    "75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or\n"
-    "the wrong node of a cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock\n"
-    "run that this one runs under, 128 + a signal that ended the wait.\n",
+    "Exit status: COMMAND's. A signal that ends COMMAND, or the wait, ends fairlock, too: shells\n"
+    "call that 128 + its number. Otherwise 1 (see -E) conflict or time-out, 64 usage, 66 no\n"
+    "password file, 69 COMMAND cannot be executed, 71 system error, 75 server unreachable or\n"
+    "unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong node of a\n"
+    "cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock run that this one\n"
+    "runs under.\n",
     NULL,
 };
 
@@ -120,6 +131,7 @@ enum {
   OPTION_LEASE = OPTION_OWN,
   OPTION_KILL_AFTER,
   OPTION_AT_LEAST,
+  OPTION_WAIT_ALL,
   OPTION_ON_LOST,
   OPTION_ON_ASK,
   OPTION_LOST_STATUS,
@@ -141,6 +153,7 @@ static const struct option options[] = {
     {"lease", required_argument, NULL, OPTION_LEASE},
     {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
     {"at-least", required_argument, NULL, OPTION_AT_LEAST},
+    {"wait-all", no_argument, NULL, OPTION_WAIT_ALL},
     {"on-lost", required_argument, NULL, OPTION_ON_LOST},
     {"on-ask", required_argument, NULL, OPTION_ON_ASK},
     {"lost-exit-code", required_argument, NULL, OPTION_LOST_STATUS},
@@ -219,6 +232,8 @@ static bool take_option(struct run *run, struct given *given, int option)
   case OPTION_AT_LEAST:
     return parse_seconds(line, "--at-least", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
                          &run->at_least_ms);
+  case OPTION_WAIT_ALL:
+    return run->wait_all = true;
   case OPTION_ON_LOST:
     return parse_on_lost(line, optarg, &run->lock.on_lost);
   case OPTION_ON_ASK:
@@ -404,7 +419,7 @@ static void reap_adopted(const struct run *run)
     siginfo_t info = {0};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
     /* its end comes next, and ours soon */
-    if (info.si_pid == run->keeper.pid || info.si_pid == run->child.pid) return;
+    if (info.si_pid == run->keeper.pid || info.si_pid == run->keeper.guard.pid) return;
     (void)waitpid(info.si_pid, NULL, 0);
   }
 }
@@ -415,6 +430,23 @@ static int sooner(int a, int b)
   return b < 0 || (a >= 0 && a < b) ? a : b;
 }
 
+/* The guard was killed: the kernel may have given us what descended from it. */
+static void on_guard_gone(struct run *run)
+{
+  run->unguarded = true;
+  (void)waitpid(run->keeper.guard.pid, NULL, 0);
+  run->keeper.guard.pid = 0;
+}
+
+/* Nothing works while the guard is stopped, and nobody but us knows that it is. */
+static void look_at_guard(const struct run *run)
+{
+  siginfo_t info = {0};
+  if (run->unguarded) return;
+  int found = waitid(P_PID, (id_t)run->keeper.guard.pid, &info, WSTOPPED | WNOHANG);
+  if (found == 0 && info.si_pid != 0) guard_rouse(&run->keeper.guard);
+}
+
 /* The next event, or an empty one after ms; negative: waits without end. */
 static struct event await(struct run *run, int ms)
 {
@@ -423,18 +455,24 @@ static struct event await(struct run *run, int ms)
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
                                {.fd = run->keeper.link, .events = POLLIN},
-                               {.fd = run->keeper.events, .events = POLLIN}};
+                               {.fd = run->keeper.events, .events = POLLIN},
+                               {.fd = run->keeper.guard.run[0], .events = POLLIN}};
     int tick = metrics_tick(&run->lock.metrics);
     uint32_t waited = port_clock_ms() - began;
     int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
-    int ready = poll(sources, 3, sooner(left, tick));
+    int ready = poll(sources, 4, sooner(left, tick));
     if (ready == 0 && left == sooner(left, tick)) return event;
     if (ready <= 0) continue; /* a signal: it is queued */
     tell_events(run);
     if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
     if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
-    if (event.signal == SIGCHLD) reap_adopted(run);
-    if (event.keeper.news != 0 || event.signal != 0) return event;
+    event.guard = sources[3].revents != 0;
+    if (event.guard && !guard_hear(&run->keeper.guard.run[0])) on_guard_gone(run);
+    if (event.signal == SIGCHLD) {
+      look_at_guard(run);
+      reap_adopted(run);
+    }
+    if (event.keeper.news != 0 || event.signal != 0 || event.guard) return event;
   }
 }
 
@@ -461,13 +499,25 @@ static void stop_with_group(int number)
   if (number == SIGTSTP && !signals_ignored_before(number)) (void)raise(SIGSTOP);
 }
 
+static void end_wait(struct run *run)
+{
+  if (run->acquiring) keeper_cancel(&run->keeper);
+  else keeper_kill(&run->keeper);
+}
+
 static void on_signal_waiting(struct run *run, int number)
 {
   stop_with_group(number);
   if (!ends_wait(number) || run->cancelled_by != 0) return;
   run->cancelled_by = number;
-  if (run->acquiring) keeper_cancel(&run->keeper);
-  else keeper_kill(&run->keeper);
+  end_wait(run);
+}
+
+/* Who is ended by a signal ends by it; until then it is a status as shells show it. */
+static int ended_by(struct run *run, int number)
+{
+  run->ended_by = number;
+  return 128 + number;
 }
 
 static void reap_keeper(const struct run *run)
@@ -480,7 +530,15 @@ static int on_failure(struct run *run, const struct keeper_message *message)
   reap_keeper(run);
   if (run->lock.verbose && message->news == KEEPER_FAILED)
     complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
-  if (run->cancelled_by != 0) return 128 + run->cancelled_by;
+  if (run->cancelled_by != 0) return ended_by(run, run->cancelled_by);
+  if (message->news == KEEPER_UNABLE) {
+    complain("cannot %s: %s", message->error, strerror(message->status));
+    return EXIT_SYSTEM;
+  }
+  if (run->unguarded) {
+    complain("%s was not acquired: the process that guards the command was killed", run->shown);
+    return EXIT_SYSTEM;
+  }
   if (message->news == KEEPER_GONE) {
     complain("the process that keeps the lock has ended unexpectedly; was it killed?");
     return EXIT_SYSTEM;
@@ -526,12 +584,15 @@ static bool keeper_is_stuck(struct run *run)
 /* Returns true when the lock is held, or false, with the exit status. */
 static bool wait_for_lock(struct run *run, int *status, struct keeper_message *acquired)
 {
+  bool guarded = true;
   for (;;) {
     struct event event = await(run, ANSWER_MS);
+    if (guarded && run->unguarded) end_wait(run);
+    guarded = !run->unguarded;
     switch (event.keeper.news) {
     case 0:
       if (event.signal != 0) on_signal_waiting(run, event.signal);
-      else if (keeper_is_stuck(run)) {
+      else if (!event.guard && keeper_is_stuck(run)) {
         *status = on_failure(run, &event.keeper);
         return false;
       }
@@ -560,48 +621,27 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
 
 /* Second: the command */
 
-static bool put_into_environment(const struct run *run, const struct keeper_message *acquired)
+static void start(struct run *run, const struct keeper_message *acquired)
 {
-  char token[24];
-  snprintf(token, sizeof token, "%llu", (unsigned long long)acquired->token);
-  const char *outer = getenv("FAIRLOCK_OWNERS");
-  if (outer == NULL) outer = "";
-  size_t size = strlen(outer) + 1 + strlen(acquired->owner) + 1;
-  char *owners = malloc(size);
-  if (owners == NULL) return false;
-  snprintf(owners, size, "%s%s%s", outer, *outer != 0 ? " " : "", acquired->owner);
-  bool done = setenv("FAIRLOCK_OWNERS", owners, 1) == 0;
-  free(owners);
-  return done && setenv("FAIRLOCK_NAME", run->lock.name, 1) == 0 &&
-         setenv("FAIRLOCK_OWNER", acquired->owner, 1) == 0 &&
-         setenv("FAIRLOCK_TOKEN", token, 1) == 0;
-}
-
-static bool start(struct run *run, const struct keeper_message *acquired)
-{
-  fflush(stdout);
-  if (!put_into_environment(run, acquired) || child_start(&run->child, run->arguments) != 0) {
-    complain("cannot start a process: %s", strerror(errno));
-    return false;
-  }
-  keeper_guard(&run->keeper, run->child.pid);
+  keeper_guard(&run->keeper);
   terminal_open(&run->terminal);
-  if (terminal_talks(&run->terminal)) terminal_lend(&run->terminal, run->child.pid);
-  child_go(&run->child);
+  if (terminal_talks(&run->terminal))
+    terminal_lend(&run->terminal, guard_command(&run->keeper.guard));
+  child_go(&run->child, acquired->owner, acquired->token);
   metrics_acquired(&run->lock.metrics);
-  return true;
 }
 
-static void forward(const struct run *run, int number)
+static void forward(struct run *run, int number)
 {
-  (void)kill(-run->child.pid, number);
+  sigaddset(&run->passed_on, number);
+  guard_forward(&run->keeper.guard, number);
 }
 
 static void resume(struct run *run)
 {
   if (!run->stopped) return;
   run->stopped = false;
-  terminal_lend(&run->terminal, run->child.pid);
+  terminal_lend(&run->terminal, guard_command(&run->keeper.guard));
   forward(run, SIGCONT);
 }
 
@@ -614,7 +654,7 @@ static void on_stop(struct run *run, int number)
   bool wants_terminal = number == SIGTTIN || number == SIGTTOU;
   run->stopped = true;
   if (run->terminal.descriptor < 0 || (number != SIGTSTP && !wants_terminal)) return;
-  if (wants_terminal && terminal_lend(&run->terminal, run->child.pid)) {
+  if (wants_terminal && terminal_lend(&run->terminal, guard_command(&run->keeper.guard))) {
     resume(run);
     return;
   }
@@ -623,20 +663,13 @@ static void on_stop(struct run *run, int number)
   if (!stopped && number == SIGTSTP) resume(run); /* nobody could have us continue */
 }
 
-/* Looks at the command: true when it has ended, and is still to be reaped. */
-static bool has_ended(struct run *run)
+/* Looks at the command: true, with its status, when it has ended. */
+static bool has_ended(struct run *run, int *status)
 {
-  for (;;) {
-    siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)run->child.pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) != 0)
-      return true;
-    if (info.si_pid == 0) return false;
-    if (info.si_code != CLD_STOPPED) return true;
-    info.si_pid = 0;
-    if (waitid(P_PID, (id_t)run->child.pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
-      on_stop(run, info.si_status);
-    }
-  }
+  int number = guard_take_stop(&run->keeper.guard);
+  if (guard_has_ended(&run->keeper.guard, status) || run->unguarded) return true;
+  if (number != 0) on_stop(run, number);
+  return false;
 }
 
 /* Whoever sends one of these wants us gone soon: --at-least does not hold us up. */
@@ -663,9 +696,8 @@ static void on_lost(struct run *run, const struct keeper_message *message)
   metrics_hold_ended(&run->lock.metrics);
   if (known && message->news == KEEPER_LOST) return;
   if (message->news == KEEPER_GONE) {
-    complain("the process that keeps %s was killed; %s", run->shown,
-             run->ended ? action : "killing the command");
-    if (!run->ended) forward(run, SIGKILL);
+    complain("the process that keeps %s was killed; %s", run->shown, action);
+    if (!run->ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->keeper.guard);
   } else if (message->status == FAIRLOCK_LOST) {
     complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
              action);
@@ -686,6 +718,7 @@ static void on_asked(struct run *run)
   const char *signal = "nothing";
   /* --at-least keeps the lock no longer than if somebody had sent us that signal */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) run->hurried = true;
+  if (run->lock.on_ask != 0) sigaddset(&run->passed_on, run->lock.on_ask);
   if (run->ended) {
     complain("%s is asked for by an operator; %s", run->shown,
              run->hurried ? "it is kept no longer" : "it is kept until its time is over");
@@ -723,40 +756,118 @@ static void look_for_guard(struct run *run)
                                                      : "the command was ended");
 }
 
+/* The command has ended, and we still hold the lock. */
+static void on_event_after(struct run *run, const struct event *event)
+{
+  if (event->keeper.news == KEEPER_ASKED) on_asked(run);
+  else if (event->keeper.news != 0) on_lost(run, &event->keeper);
+  if (event->keeper.news == KEEPER_GONE) hang_up(run);
+  stop_with_group(event->signal);
+  if (hurries(event->signal)) run->hurried = true;
+}
+
+/* The same, and something that the command has started may run: it gets the signals. */
+static void on_event_of_rest(struct run *run, const struct event *event)
+{
+  on_event_after(run, event);
+  bool own = event->signal == SIGCHLD || event->signal == SIGTSTP || event->signal == SIGCONT;
+  if (event->keeper.news == 0 && event->signal != 0 && !own) forward(run, event->signal);
+}
+
+/*
+ * Without the guard nobody tells us how the command has ended: all is killed that has come to us.
+ * But a process that has become fairlock may have had children, which are not meant.
+ */
+static int end_without_guard(struct run *run)
+{
+  const struct timespec step = {0, 20 * 1000000L};
+  complain("the process that guards the command was killed; killing the command");
+  if (run->has_others || system_signal_below(getpid(), run->keeper.pid, 0, 0) < 0) {
+    (void)guard_kill_group(&run->keeper.guard);
+    return EXIT_SYSTEM;
+  }
+  uint32_t began = port_clock_ms();
+  while (system_signal_below(getpid(), run->keeper.pid, 0, SIGKILL) > 0 &&
+         port_clock_ms() - began < MOST_ENDING_MS)
+    (void)nanosleep(&step, NULL);
+  reap_adopted(run);
+  return EXIT_SYSTEM;
+}
+
+/* True if what the command has left is to be ended, as it was. */
+static bool is_to_end(const struct run *run, int status)
+{
+  if (run->lost) return run->lock.on_lost != ON_LOST_IGNORE;
+  return run->hurried ||
+         (WIFSIGNALED(status) && sigismember(&run->passed_on, WTERMSIG(status)) == 1);
+}
+
+/*
+ * What the command has left is waited for if --wait-all says so, and ended if the command was.
+ * What cannot be ended keeps the lock, as long as we have it.
+ */
+static void finish_rest(struct run *run, int status)
+{
+  const struct guard *guard = &run->keeper.guard;
+  uint32_t began = port_clock_ms();
+  uint32_t patience = run->lock.kill_after_ms + MOST_ENDING_MS;
+  bool ending = false;
+  bool told = false;
+  while (!guard_is_empty(guard) && !run->unguarded) {
+    bool ends = is_to_end(run, status);
+    if (!ends && !run->wait_all) return;
+    if (ends && !ending) {
+      began = port_clock_ms();
+      guard_end_all(&run->keeper.guard);
+    }
+    ending = ends;
+    bool stubborn = ending && port_clock_ms() - began >= patience;
+    if (stubborn && run->lost) return;
+    if (stubborn && !told)
+      complain("%s is kept: what the command has started cannot be ended", run->shown);
+    told = told || stubborn;
+    struct event event = await(run, ending && !stubborn ? (int)patience : -1);
+    on_event_of_rest(run, &event);
+  }
+}
+
+/*
+ * The terminal would have signalled our whole group, and a script or make that started us relies
+ * on that.
+ */
+static void pass_interrupt(struct run *run, int status)
+{
+  bool was_lent = run->terminal.lent;
+  terminal_take_back(&run->terminal);
+  if (!was_lent || !WIFSIGNALED(status)) return;
+  int number = WTERMSIG(status);
+  if (number != SIGINT && number != SIGQUIT) return;
+  run->hurried = true;
+  signals_tell_group(number);
+}
+
 /* Waits for the end of the command. Returns its exit status. */
 static int supervise(struct run *run)
 {
-  while (!has_ended(run)) {
+  int status = 0;
+  while (!has_ended(run, &status)) {
     struct event event = await(run, -1);
     if (event.keeper.news == 0) on_signal_running(run, event.signal);
     else if (event.keeper.news == KEEPER_ASKED) on_asked(run);
     else on_lost(run, &event.keeper);
     if (event.keeper.news == KEEPER_GONE) hang_up(run);
   }
-  look_for_guard(run);
-  /* for the processes that it has left behind */
-  if (run->lost && run->lock.on_lost != ON_LOST_IGNORE) forward(run, SIGKILL);
-  keeper_unguard(&run->keeper);
-  int status = 0;
-  pid_t reaped;
-  do
-    reaped = waitpid(run->child.pid, &status, 0);
-  while (reaped < 0 && errno == EINTR);
   run->ended = true;
-  bool was_lent = run->terminal.lent;
-  terminal_take_back(&run->terminal);
-  if (reaped < 0) return EXIT_SYSTEM;
-  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  int number = WTERMSIG(status);
-  /*
-   * The terminal would have signalled our whole group, and a script or make that started us relies
-   * on that.
-   */
-  if (was_lent && (number == SIGINT || number == SIGQUIT)) {
-    run->hurried = true;
-    signals_tell_group(number);
+  look_for_guard(run);
+  pass_interrupt(run, status);
+  bool known = guard_has_ended(&run->keeper.guard, &status);
+  if (known) finish_rest(run, status);
+  if (run->unguarded) {
+    int failed = end_without_guard(run);
+    if (!known) return failed;
   }
-  return 128 + number;
+  keeper_unguard(&run->keeper);
+  return WIFSIGNALED(status) ? ended_by(run, WTERMSIG(status)) : WEXITSTATUS(status);
 }
 
 /*
@@ -773,11 +884,7 @@ static void outwait(struct run *run)
     if (!told) complain("%s is kept for another %g s", run->shown, left / 1000.0);
     told = true;
     struct event event = await(run, (int)left);
-    if (event.keeper.news == KEEPER_ASKED) on_asked(run);
-    else if (event.keeper.news != 0) on_lost(run, &event.keeper);
-    if (event.keeper.news == KEEPER_GONE) hang_up(run);
-    stop_with_group(event.signal);
-    if (hurries(event.signal)) run->hurried = true;
+    on_event_after(run, &event);
   }
 }
 
@@ -826,6 +933,7 @@ static int release(struct run *run, int status)
     event = await(run, waited < patience ? (int)(patience - waited) : 0);
     if (event.keeper.news == KEEPER_LOST || event.keeper.news == KEEPER_ASKED) continue;
     if (event.keeper.news != 0) break;
+    if (event.signal == 0 && event.guard) continue;
     if (event.signal == 0) {
       keeper_kill(&run->keeper);
       break;
@@ -855,32 +963,48 @@ static int run_under_lock(struct run *run)
   struct keeper_message acquired;
   int status;
   if (!wait_for_lock(run, &status, &acquired)) return status;
-  if (run->cancelled_by != 0) return release(run, 128 + run->cancelled_by);
+  if (run->cancelled_by != 0) return release(run, ended_by(run, run->cancelled_by));
   if (too_late(run)) return release(run, run->lost_status);
-  if (!start(run, &acquired)) return release(run, EXIT_SYSTEM);
+  start(run, &acquired);
   status = supervise(run);
   outwait(run);
   if (!run->lost && keeper_let_it_end(&run->keeper)) on_unkept(run, "the command has ended");
   return release(run, status);
 }
 
+/* All that the system can refuse, before anything is asked of the server. Returns what failed. */
+static const char *start_all(struct run *run)
+{
+  siginfo_t info = {0};
+  if (run->shown == NULL) return "start";
+  run->signals = signals_catch();
+  if (run->signals < 0) return "make a pipe";
+  if (metrics_start(&run->lock.metrics, run->metrics_file, run->lock.name) != 0)
+    return "share memory";
+  run->has_others = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  (void)system_adopt(); /* what the guard has, if that is killed */
+  if (child_prepare(&run->child, run->arguments, run->lock.name) != 0) return "make a pipe";
+  return keeper_start(&run->keeper, &run->session, &run->lock, &run->child);
+}
+
 int run_command(int argc, char **argv)
 {
   static struct run run;
+  sigemptyset(&run.passed_on);
   int status = parse(&run, argc, argv);
   if (status != EXIT_DONE) return status;
   if (run.lock.verbose) complain_with_times();
   run.shown = printable(run.lock.name, strlen(run.lock.name));
-  run.signals = signals_catch();
-  if (run.shown == NULL || run.signals < 0 ||
-      metrics_start(&run.lock.metrics, run.metrics_file, run.lock.name) != 0 ||
-      keeper_start(&run.keeper, &run.session, &run.lock) != 0) {
-    complain("cannot start: %s", strerror(errno));
+  const char *failed = start_all(&run);
+  if (failed != NULL) {
+    complain("cannot %s: %s", failed, strerror(errno));
     return EXIT_SYSTEM;
   }
   status = run_under_lock(&run);
+  guard_dismiss(&run.keeper.guard);
   tell_events(&run);
   metrics_stopped(&run.lock.metrics, status);
   free(run.shown);
-  return status;
+  if (run.ended_by != 0 && status == 128 + run.ended_by && !run.lost) signals_end_by(run.ended_by);
+  return status; /* as process 1 of a container, too: no signal ends that */
 }

@@ -11,7 +11,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include "system.h"
 
 static const int caught[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                              SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
@@ -117,4 +120,19 @@ void signals_tell_group(int number)
   sigaction(number, &action, &own);
   (void)kill(0, number);
   sigaction(number, &own, NULL);
+}
+
+void signals_end_by(int number)
+{
+  const struct rlimit none = {0, 0};
+  struct sigaction action = {.sa_handler = SIG_DFL};
+  sigset_t own;
+  sigemptyset(&action.sa_mask);
+  sigemptyset(&own);
+  sigaddset(&own, number);
+  (void)setrlimit(RLIMIT_CORE, &none);
+  system_hide_memory(); /* where a program takes core files, no limit keeps it from that */
+  (void)sigaction(number, &action, NULL);
+  (void)sigprocmask(SIG_UNBLOCK, &own, NULL);
+  (void)raise(number);
 }

@@ -36,4 +36,10 @@ bool signals_stop_group(void);
 /* Sends a signal to the rest of our process group. */
 void signals_tell_group(int number);
 
+/*
+ * Ends this process by a signal, as whoever waits for it relies on, and leaves no core file. Returns
+ * only if the system does not let it: process 1 of a container is not ended so.
+ */
+void signals_end_by(int number);
+
 #endif

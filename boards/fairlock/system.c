@@ -35,11 +35,20 @@ void system_hide_memory(void)
   (void)prctl(PR_SET_DUMPABLE, 0);
 }
 
+bool system_adopt(void)
+{
+  return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
+
 /* A line of /proc/PID/stat. The name in it may hold anything, but nothing after it has a ')'. */
 struct process {
+  int id;
+  int parent;
   int group;
   char state;
   long threads;
+  unsigned long long start; /* tells it from a later one with the same id */
+  bool below;               /* descends from the root that is looked for  */
 };
 
 enum look { GONE, SEEN, UNKNOWN };
@@ -58,10 +67,12 @@ static enum look look_at(const char *id, struct process *process)
   line[got] = 0;
   const char *rest = strrchr(line, ')');
   if (rest == NULL) return UNKNOWN;
-  int found =
-      sscanf(rest + 1, " %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
-             &process->state, &process->group, &process->threads);
-  return found == 3 ? SEEN : UNKNOWN;
+  int found = sscanf(
+      rest + 1, " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+      &process->state, &process->parent, &process->group, &process->threads, &process->start);
+  process->id = (int)strtol(id, NULL, 10);
+  process->below = false;
+  return found == 5 ? SEEN : UNKNOWN;
 }
 
 /*
@@ -95,6 +106,130 @@ static bool only_zombies(pid_t group)
   return zombies && !others;
 }
 
+/* All processes that can be seen, in the order of their ids. */
+struct processes {
+  struct process *list;
+  size_t count, room;
+};
+
+static bool add_process(struct processes *all, const struct process *process)
+{
+  if (all->count == all->room) {
+    size_t room = all->room == 0 ? 256 : 2 * all->room;
+    struct process *list = realloc(all->list, room * sizeof *list);
+    if (list == NULL) return false;
+    all->list = list;
+    all->room = room;
+  }
+  all->list[all->count++] = *process;
+  return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+  const struct process *first = a;
+  const struct process *second = b;
+  return (first->id > second->id) - (first->id < second->id);
+}
+
+static struct process *find_process(const struct processes *all, int id)
+{
+  struct process wanted = {.id = id};
+  return bsearch(&wanted, all->list, all->count, sizeof wanted, by_id);
+}
+
+static bool list_processes(struct processes *all)
+{
+  DIR *processes = opendir("/proc");
+  bool listed = processes != NULL;
+  const struct dirent *entry;
+  all->count = 0;
+  while (listed && (entry = readdir(processes)) != NULL) {
+    struct process process;
+    if (!isdigit((unsigned char)entry->d_name[0])) continue;
+    if (look_at(entry->d_name, &process) == SEEN) listed = add_process(all, &process);
+  }
+  if (processes != NULL) (void)closedir(processes);
+  if (listed && all->count > 1) qsort(all->list, all->count, sizeof *all->list, by_id);
+  return listed && all->count > 0;
+}
+
+/* True if a parent has ended while the list was made: its children have another one by now. */
+static bool is_torn(const struct processes *all)
+{
+  for (size_t i = 0; i < all->count; i++) {
+    int parent = all->list[i].parent;
+    if (parent != 0 && find_process(all, parent) == NULL) return true;
+  }
+  return false;
+}
+
+static void mark_below(const struct processes *all, pid_t root, pid_t except)
+{
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t i = 0; i < all->count; i++) {
+      struct process *process = &all->list[i];
+      if (process->below || process->id == (int)except) continue;
+      const struct process *parent = find_process(all, process->parent);
+      if (process->parent != (int)root && (parent == NULL || !parent->below)) continue;
+      process->below = true;
+      more = true;
+    }
+  }
+}
+
+/* Signals it, unless its id belongs to another process by now. */
+static void signal_process(const struct process *process, int number)
+{
+#if defined SYS_pidfd_open && defined SYS_pidfd_send_signal
+  char id[24];
+  struct process now;
+  int handle = (int)syscall(SYS_pidfd_open, process->id, 0);
+  if (handle >= 0) {
+    snprintf(id, sizeof id, "%d", process->id);
+    if (look_at(id, &now) == SEEN && now.start == process->start)
+      (void)syscall(SYS_pidfd_send_signal, handle, number, NULL, 0);
+    (void)close(handle);
+    return;
+  }
+  if (errno == ESRCH) return;
+#endif
+  (void)kill((pid_t)process->id, number);
+}
+
+/* Returns how many run. number 0: signals none. */
+static int signal_below(const struct processes *all, pid_t group, int number)
+{
+  int living = 0;
+  for (size_t i = 0; i < all->count; i++) {
+    const struct process *process = &all->list[i];
+    if (!process->below || is_dead(process)) continue;
+    living++;
+    if (number != 0 && (group == 0 || process->group != (int)group))
+      signal_process(process, number);
+  }
+  return living;
+}
+
+#define MOST_LOOKS 3 /* at a list that processes end under */
+
+int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
+{
+  struct processes all = {0};
+  int living = -1;
+  bool listed = list_processes(&all);
+  for (int looks = 1; listed && looks < MOST_LOOKS && is_torn(&all); looks++)
+    listed = list_processes(&all);
+  if (listed) {
+    mark_below(&all, root, except);
+    living = signal_below(&all, group, number);
+    if (number != 0 && number != SIGKILL) (void)signal_below(&all, group, SIGCONT);
+  }
+  free(all.list);
+  return living;
+}
+
 #ifdef SYS_close_range
 static bool close_range_of(int first, int last)
 {
@@ -111,16 +246,16 @@ static bool close_range_of(int first, int last)
  * CLOCK_BOOTTIME runs while the machine is suspended: what became due meanwhile is due as soon
  * as it wakes.
  */
-bool system_wait(int descriptor, int ms)
+static int poll_for(struct pollfd *sources, size_t count, int ms)
 {
   struct itimerspec due = {.it_value = {ms / 1000, (long)(ms % 1000) * 1000000L}};
   int timer = ms > 0 ? timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC) : -1;
   bool timed = timer >= 0 && timerfd_settime(timer, 0, &due, NULL) == 0;
-  struct pollfd sources[] = {{.fd = descriptor, .events = POLLIN}, {.fd = timer, .events = POLLIN}};
   int wait = ms > (int)PORT_WAIT_MAX_MS ? (int)PORT_WAIT_MAX_MS : ms;
-  int ready = poll(sources, 2, timed ? -1 : wait);
+  sources[count] = (struct pollfd){.fd = timer, .events = POLLIN};
+  int ready = poll(sources, (nfds_t)(count + 1), timed ? -1 : wait);
   if (timer >= 0) (void)close(timer);
-  return ready > 0 && sources[0].revents != 0;
+  return ready;
 }
 
 #else
@@ -134,6 +269,59 @@ void system_hide_memory(void)
 {
 }
 
+#if defined __FreeBSD__
+#include <stdlib.h>
+#include <sys/procctl.h>
+
+bool system_adopt(void)
+{
+  return procctl(P_PID, getpid(), PROC_REAP_ACQUIRE, NULL) == 0;
+}
+
+/* The system lists for each process that adopts those that it would adopt, but none below another. */
+int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
+{
+  struct procctl_reaper_status status;
+  if (procctl(P_PID, root, PROC_REAP_STATUS, &status) != 0) return -1;
+  unsigned room = status.rs_descendants + 64;
+  struct procctl_reaper_pidinfo *list = calloc(room, sizeof *list);
+  struct procctl_reaper_pids all = {.rp_count = room, .rp_pids = list};
+  int living = list != NULL && procctl(P_PID, root, PROC_REAP_GETPIDS, &all) == 0 ? 0 : -1;
+  for (unsigned i = 0; living >= 0 && i < room && (list[i].pi_flags & REAPER_PIDINFO_VALID) != 0;
+       i++) {
+    pid_t id = list[i].pi_pid;
+    if (id == except) continue;
+    living++;
+    if (id != root && (list[i].pi_flags & REAPER_PIDINFO_REAPER) != 0) {
+      int more = system_signal_below(id, except, group, number);
+      if (more > 0) living += more;
+    }
+    if (number == 0 || (group != 0 && getpgid(id) == group)) continue;
+    (void)kill(id, number);
+    if (number != SIGKILL) (void)kill(id, SIGCONT);
+  }
+  free(list);
+  return living;
+}
+
+#else
+
+bool system_adopt(void)
+{
+  return false;
+}
+
+int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
+{
+  (void)root;
+  (void)except;
+  (void)group;
+  (void)number;
+  return -1;
+}
+
+#endif
+
 static bool only_zombies(pid_t group)
 {
   (void)group;
@@ -145,14 +333,27 @@ static bool close_range_of(int first, int last)
   return first > last;
 }
 
-bool system_wait(int descriptor, int ms)
+static int poll_for(struct pollfd *sources, size_t count, int ms)
 {
-  struct pollfd source = {.fd = descriptor, .events = POLLIN};
   int wait = ms > (int)PORT_WAIT_MAX_MS ? (int)PORT_WAIT_MAX_MS : ms;
-  return poll(&source, 1, wait) > 0;
+  return poll(sources, (nfds_t)count, wait);
 }
 
 #endif
+
+bool system_wait(const int *descriptors, bool *can_read, size_t count, int ms)
+{
+  struct pollfd sources[SYSTEM_WAIT_MOST + 1];
+  bool any = false;
+  for (size_t i = 0; i < count; i++)
+    sources[i] = (struct pollfd){.fd = descriptors[i], .events = POLLIN};
+  int ready = poll_for(sources, count, ms);
+  for (size_t i = 0; i < count; i++) {
+    can_read[i] = ready > 0 && sources[i].revents != 0;
+    any = any || can_read[i];
+  }
+  return any;
+}
 
 #define MOST_DESCRIPTORS 65536 /* when the system has no limit, or one that would take minutes */
 
@@ -181,7 +382,7 @@ static bool is_among(int descriptor, const int *keep, size_t count)
   return false;
 }
 
-void system_close_others(const int *keep, size_t count)
+static void close_others(const int *keep, size_t count)
 {
   long limit = sysconf(_SC_OPEN_MAX);
   int end = limit > 0 && limit < MOST_DESCRIPTORS ? (int)limit : MOST_DESCRIPTORS;
@@ -193,4 +394,12 @@ void system_close_others(const int *keep, size_t count)
   for (int i = 3; i < (rest_closed ? last : end); i++) {
     if (!is_among(i, keep, count)) (void)close(i);
   }
+}
+
+void system_let_go(const int *keep, size_t count)
+{
+  int nothing = open("/dev/null", O_RDWR);
+  for (int i = 0; i < 3 && nothing >= 0; i++)
+    (void)dup2(nothing, i);
+  close_others(keep, count);
 }

@@ -16,6 +16,21 @@
 void system_die_with(pid_t parent);
 
 /*
+ * From now on, processes below this one whose parent has ended become its children, instead of
+ * process 1's (Linux, FreeBSD). Returns whether.
+ */
+bool system_adopt(void);
+
+/*
+ * Signals each process that descends from root, but neither `except` (0: nobody) nor those of
+ * `group` (0: none), and has those that are stopped continue to notice it. number 0: signals nobody.
+ * Returns how many of all descendants run, or -1 if that cannot be known (no system_adopt(), or no
+ * /proc). Descendants that are forked meanwhile may be missed: whoever kills does it until none is
+ * left.
+ */
+int system_signal_below(pid_t root, pid_t except, pid_t group, int number);
+
+/*
  * True while a process of the group may still run. A zombie does not run, and may stay for ever if
  * process 1 does not reap it; systems that cannot tell it from a living process (no /proc) count it
  * as living.
@@ -35,14 +50,20 @@ void system_hide_memory(void);
  */
 bool system_fill_standard(void);
 
-/* Closes all descriptors from 3 on, except the `count` ones in keep. */
-void system_close_others(const int *keep, size_t count);
+/*
+ * Lets go of all descriptors but the `count` ones in keep, which are 3 or more: the standard ones
+ * become /dev/null.
+ */
+void system_let_go(const int *keep, size_t count);
+
+#define SYSTEM_WAIT_MOST 3
 
 /*
- * Waits until descriptor can be read, or ms have passed; negative: without end. Returns whether it
- * can be read; it may return false early. A suspended machine counts as time that passes; except on
- * Linux, that is noticed up to PORT_WAIT_MAX_MS after it has woken.
+ * Waits until one of at most SYSTEM_WAIT_MOST descriptors can be read, or ms have passed; negative:
+ * without end. Negative descriptors are left out. Returns whether one can be read, and in can_read
+ * which; it may return false early. A suspended machine counts as time that passes; except on Linux,
+ * that is noticed up to PORT_WAIT_MAX_MS after it has woken.
  */
-bool system_wait(int descriptor, int ms);
+bool system_wait(const int *descriptors, bool *can_read, size_t count, int ms);
 
 #endif

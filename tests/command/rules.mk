@@ -2,8 +2,8 @@
 # server.
 COMMAND_TESTS := $(wildcard tests/command/test_*.sh)
 SUITES += $(COMMAND_TESTS)
-$(call needs,$(COMMAND_TESTS),$(BUILD)/redis-server jq pkgconf netcat-openbsd bsdutils coreutils zsh systemd \
-  python3-yaml python3-prometheus-client)
+$(call needs,$(COMMAND_TESTS),$(BUILD)/redis-server bash jq pkgconf netcat-openbsd bsdutils util-linux coreutils zsh \
+  systemd python3-yaml python3-prometheus-client)
 $(call needs,command-tests,$(COMMAND_TESTS))
 
 $(BUILD)/tests/command/adopt: $(BUILD)/tests/command/adopt.o

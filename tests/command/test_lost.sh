@@ -217,11 +217,6 @@ test_what_is_left_in_the_background() {
   kill "$(cat "$dir/background")"
 }
 
-# guard_of KEEPER: the process that ends the command if the keeper cannot
-guard_of() {
-  tr -d ' ' <"/proc/$1/task/$1/children"
-}
-
 # freeze PID...: stops processes, until the end of the test at most
 freeze() {
   frozen=$*
@@ -384,7 +379,7 @@ test_keeper_is_stopped_at_least() {
   command=$!
   eventually test -s "$dir/got"
   keeper=$(keeper_of $command)
-  eventually eval '[ "$(wc -w <"/proc/$command/task/$command/children")" = 1 ]'
+  eventually eval '[ -z "$(children_of "$(guard_of $command)")" ]'
   freeze "$keeper"
   expect 0 "$fairlock" run -w 20 a true
   over 79 $command
@@ -413,7 +408,7 @@ test_both_are_killed_with_children() {
   command=$!
   eventually test -s "$dir/beats.second"
   keeper=$(keeper_of $command)
-  guard=$(guard_of "$keeper")
+  guard=$(guard_of $command)
   freeze $command "$keeper"
   kill -9 $command "$keeper"
   eventually dead "$(cat "$dir/beats.second")"
@@ -439,7 +434,7 @@ test_guard_ends_with_its_keeper() {
   run a -- sh -c 'until [ -e $0 ]; do sleep 0.02; done' "$dir/go" &
   command=$!
   eventually held a
-  guard=$(guard_of "$(keeper_of $command)")
+  guard=$(guard_of $command)
   ! dead "$guard" || fail "there is no guard"
   touch "$dir/go"
   over 0 $command
@@ -526,19 +521,26 @@ adopt() {
   "$build/tests/command/adopt" "$@"
 }
 
-# Orphans go to a process that does not reap them, like process 1 of some containers: the dead stay
-# zombies.
-test_fairlock_is_killed_and_nobody_reaps() {
-  adopt sh -c '"$0" run a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$1" & echo $! >"$1.run"; exec sleep 60' \
-    "$fairlock" "$dir/command" &
+# orphaned OPTION...: fairlock and the guard of its command are killed. Orphans go to $nobody, a process
+# that does not reap them, like process 1 of some containers: the dead stay zombies.
+orphaned() {
+  adopt sh -c 'out=$1; run=$2; shift 2; "$run" run "$@" a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$out" & echo $! >"$out.run"; exec sleep 60' \
+    - "$dir/command" "$fairlock" "$@" &
   nobody=$!
   eventually test -s "$dir/command"
   eventually test -s "$dir/command.run"
+  run=$(cat "$dir/command.run")
+  guard=$(guard_of "$run")
   start=$(now_ms)
-  kill -9 "$(cat "$dir/command.run")"
+  freeze "$run"
+  kill -9 "$guard" "$run"
+  eventually dead "$(cat "$dir/command")"
+}
+
+test_fairlock_is_killed_and_nobody_reaps() {
+  orphaned
   eventually unheld a
   [ $(($(now_ms) - start)) -lt 25000 ] || fail "only the lease has ended the hold"
-  dead "$(cat "$dir/command")" || fail "the command is still there"
   [ -e "/proc/$(cat "$dir/command")" ] || fail "somebody has reaped it: this test shows nothing"
   kill $nobody
 }
@@ -546,13 +548,7 @@ test_fairlock_is_killed_and_nobody_reaps() {
 # The same where a zombie cannot be told from a process that runs (test_plain.sh): the command is
 # killed, but its keeper cannot know, so the lease ends the hold.
 test_fairlock_is_killed_and_nobody_can_tell() {
-  adopt sh -c '"$0" run --lease 2 a -- sh -c "echo \$\$ >\$0; exec sleep 60" "$1" & echo $! >"$1.run"; exec sleep 60' \
-    "$fairlock" "$dir/command" &
-  nobody=$!
-  eventually test -s "$dir/command"
-  eventually test -s "$dir/command.run"
-  kill -9 "$(cat "$dir/command.run")"
-  eventually dead "$(cat "$dir/command")"
+  orphaned --lease 2
   [ -e "/proc/$(cat "$dir/command")" ] || fail "somebody has reaped it: this test shows nothing"
   expect 0 "$fairlock" run -w 20 a true
   kill $nobody

@@ -15,9 +15,9 @@ test_status_of_command() {
   unheld a || fail "the lock is still held"
 }
 
-# alone PID: it has no child but its keeper
+# alone PID: its command has ended
 alone() {
-  [ "$(wc -w <"/proc/$1/task/$1/children")" = 1 ]
+  [ -z "$(children_of "$(guard_of "$1")")" ]
 }
 
 # kept_by COMMAND...: runs it with --at-least in the background, and waits until it has ended
@@ -130,7 +130,7 @@ test_command_cannot_be_executed() {
 
 test_system_error() {
   expect 71 sh -c "ulimit -n 4; exec '$fairlock' run a true"
-  said 'cannot start'
+  said 'cannot make a pipe: '
   [ ! -e /dev/full ] || expect 71 sh -c "exec '$fairlock' status a >/dev/full"
 }
 
@@ -141,8 +141,10 @@ test_environment() {
   [ "$(echo "$first" | cut -d , -f 1)" = 'a b' ] || fail "name: $first"
   [ "$(sed -n 2p "$dir/out")" = "$owner" ] || fail "the owner is not the holder: $(cat "$dir/out")"
   # who it is can be read
-  FAIRLOCK_OWNER='' "$fairlock" run 'a b' -- sh -c 'echo $PPID $FAIRLOCK_OWNER' >"$dir/out"
-  read -r parent owner <"$dir/out"
+  FAIRLOCK_OWNER='' "$fairlock" run 'a b' -- sh -c 'echo $FAIRLOCK_OWNER' >"$dir/out" &
+  parent=$!
+  ends 0 $parent
+  read -r owner <"$dir/out"
   host=$(uname -n | sed 's/\..*//; s/[^A-Za-z0-9]/-/g' | cut -c 1-28)
   case $owner in
     "$host.$parent".*) ;;
@@ -219,7 +221,7 @@ test_keeper_closes_what_it_inherits() {
   command=$!
   eventually held a
   keeper=$(keeper_of $command)
-  guard=$(tr -d ' ' <"/proc/$keeper/task/$keeper/children")
+  guard=$(guard_of $command)
   [ "$(readlink "/proc/$command/fd/9")" = "$dir/inherited" ] || fail "this test shows nothing"
   for process in $keeper $guard; do
     for descriptor in "/proc/$process/fd"/*; do

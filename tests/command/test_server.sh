@@ -591,7 +591,7 @@ test_password_is_not_in_environ() {
     eventually test -s "$dir/ready"
     rm "$dir/ready"
     keeper=$(keeper_of $holder)
-    for process in $holder $keeper $(tr -d ' ' <"/proc/$keeper/task/$keeper/children"); do
+    for process in $holder $keeper $(guard_of $holder); do
       tr '\0' '\n' <"/proc/$process/environ" >"$dir/environ" 2>"$dir/denied" || continue
       grep -q TEST_MARK "$dir/environ" || fail "this test shows nothing"
       ! grep -q cr3t "$dir/environ" || fail "of $process: $(grep cr3t "$dir/environ")"
@@ -608,12 +608,12 @@ test_password_is_not_in_environ() {
   holder=$!
   eventually test -s "$dir/ready"
   keeper=$(keeper_of $holder)
-  for process in $holder $keeper $(tr -d ' ' <"/proc/$keeper/task/$keeper/children"); do
+  for process in $holder $keeper $(guard_of $holder); do
     ! $nobody cat "/proc/$process/environ" >"$dir/environ" 2>"$dir/denied" || fail "the environment of $process can be read"
     ! $nobody head -c 1 "/proc/$process/mem" >"$dir/mem" 2>"$dir/denied" || fail "the memory of $process can be read"
     grep -q 'Permission denied' "$dir/denied" || fail "$(cat "$dir/denied")"
   done
-  command=$(tr ' ' '\n' <"/proc/$holder/task/$holder/children" | grep -v -x -e "$keeper" -e '')
+  command=$(children_of "$(guard_of $holder)")
   $nobody cat "/proc/$command/environ" >"$dir/environ" || fail "this test shows nothing"
   kill $holder
   ends 143 $holder

@@ -140,7 +140,7 @@ test_no_sentinel() {
   run --url "$url" a true 2>"$dir/err" &
   waiter=$!
   eventually grep -q 'trying again' "$dir/err"
-  keeper=$(tr -d ' ' <"/proc/$waiter/task/$waiter/children")
+  keeper=$(keeper_of $waiter)
   kill -9 $waiter
   wait $waiter
   eventually sh -c "! kill -0 $keeper 2>/dev/null"

@@ -172,10 +172,24 @@ continued() {
   ! stopped "$1"
 }
 
-# keeper_of PID: the process that keeps the lock for a fairlock run; the other child is the command
+# session_of PID, children_of PID
+session_of() {
+  sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 4
+}
+children_of() {
+  tr ' ' '\n' <"/proc/$1/task/$1/children"
+}
+
+# keeper_of PID, guard_of PID: the two children of a fairlock run. The keeper, which has a session of
+# its own, keeps the lock; the guard is the parent of the command.
 keeper_of() {
-  tr ' ' '\n' <"/proc/$1/task/$1/children" | while read -r child; do
-    [ "$(cat "/proc/$child/comm")" != "${fairlock##*/}" ] || echo "$child"
+  for child in $(children_of "$1"); do
+    [ "$(session_of "$child")" != "$child" ] || echo "$child"
+  done
+}
+guard_of() {
+  for child in $(children_of "$1"); do
+    [ "$(session_of "$child")" = "$child" ] || echo "$child"
   done
 }
 

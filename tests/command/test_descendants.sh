@@ -1,0 +1,249 @@
+#!/bin/sh
+# fairlock run: whatever the command has started, in process groups and sessions of its own, too, is
+# ended with it: before anybody else holds the lock.
+# shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2089,SC2090,SC2119,SC2120,SC2154,SC1091,SC2317
+set -u
+. tests/support/lib.sh
+
+# What the descendants do: they note their ids in $1, and sleep.
+work='echo $$ >>"$1"; exec sleep 600'
+stubborn='trap "" TERM INT; echo $$ >>"$1"; while :; do sleep 600; done'
+stopped='echo $$ >>"$1"; kill -STOP $$; exec sleep 600'
+many='for i in $(seq 200); do sleep 600 & echo $! >>"$1"; done; wait'
+loop='while :; do date +%s%N >"$1.now"; mv "$1.now" "$1.beat"; echo $$ >"$1"; sleep 0.05; done'
+
+# command_of KIND: a script that is given the file of ids, and work, stubborn, stopped and many
+command_of() {
+  case $1 in
+    timeout) echo 'timeout 600 sh -c "$work" - "$1" & wait' ;;
+    session) echo 'setsid sh -c "$work" - "$1" & wait' ;;
+    monitor) echo 'exec bash -c "set -m; sh -c \"\$work\" - \"\$1\" & wait" - "$1"' ;;
+    script) echo 'script -qec "sh -c \"\$work\" - \"$1\"" /dev/null </dev/null >/dev/null; true' ;;
+    twice) echo '(setsid sh -c "$work" - "$1" & ); sh -c "$work" - "$1"; true' ;;
+    pipeline) echo 'sh -c "$work" - "$1" | sh -c "$work" - "$1" | cat' ;;
+    many) echo 'setsid sh -c "$many" - "$1" & wait' ;;
+    stubborn) echo 'setsid sh -c "$stubborn" - "$1" & wait' ;;
+    stopped) echo 'setsid sh -c "$stopped" - "$1" & wait' ;;
+  esac
+}
+kinds='timeout session monitor script twice pipeline many stubborn stopped'
+export work stubborn stopped many loop
+
+# count_of KIND: how many note their ids
+count_of() {
+  case $1 in
+    many) echo 200 ;;
+    twice | pipeline) echo 2 ;;
+    *) echo 1 ;;
+  esac
+}
+
+# begun KIND: all of its processes are there
+begun() {
+  [ -e "$dir/$1.ids" ] && [ "$(wc -l <"$dir/$1.ids")" = "$(count_of $1)" ] || return 1
+  [ $1 != stopped ] || stopped "$(cat "$dir/$1.ids")"
+}
+
+# begin OPTION...: a command of each kind, under a lock of its own each
+begin() {
+  for kind in $kinds; do
+    run --lease 6 "$@" $kind -- sh -c "$(command_of $kind)" - "$dir/$kind.ids" 2>"$dir/err.$kind" &
+    echo $! >"$dir/$kind.run"
+  done
+  for kind in $kinds; do eventually begun $kind; done
+}
+
+# each COMMAND...: for each kind, with the id of its fairlock run behind it
+each() {
+  for kind in $kinds; do "$@" "$(cat "$dir/$kind.run")"; done
+}
+
+# none_runs KIND: of its processes
+none_runs() {
+  while read -r id; do dead "$id" || return 1; done <"$dir/$1.ids"
+}
+
+# over STATUS: each fairlock run ends so, and with it all that its command has started
+over() {
+  for kind in $kinds; do
+    ends $1 "$(cat "$dir/$kind.run")"
+    [ $1 = 137 ] || none_runs $kind || fail "$kind: its command has ended, and not all that it has started"
+  done
+}
+
+# succeeded STATUS: the same, and whoever holds the lock next finds none of them running
+succeeded() {
+  for kind in $kinds; do
+    "$fairlock" run -w 60 $kind -- sh -c ": >'$dir/$kind.next'; while read -r id; do sed 's/.*) //' /proc/\$id/stat 2>/dev/null; done <'$dir/$kind.ids' |
+      grep -v '^[ZX]' >'$dir/$kind.alive'" 2>"$dir/err.next" &
+    echo $! >"$dir/$kind.waiter"
+  done
+  over $1
+  for kind in $kinds; do
+    wait "$(cat "$dir/$kind.waiter")"
+    [ -e "$dir/$kind.next" ] || fail "$kind: nobody got the lock: $(cat "$dir/err.next")"
+    [ ! -s "$dir/$kind.alive" ] || fail "$kind: the next holder works beside it: $(cat "$dir/$kind.alive")"
+  done
+}
+
+test_term() {
+  begin
+  each kill
+  succeeded 143
+}
+
+test_int() {
+  begin
+  each kill -INT
+  succeeded 130
+}
+
+test_fairlock_is_killed() {
+  begin
+  each kill -9
+  succeeded 137
+}
+
+lose() {
+  redis del $kind >/dev/null
+}
+
+# Whoever deletes a lock, or breaks it, lets the next holder begin before the last one can know.
+test_lost() {
+  begin
+  each lose
+  over 79
+}
+
+break_lock() {
+  "$fairlock" break --yes $kind >/dev/null
+}
+
+test_broken() {
+  begin
+  each break_lock
+  over 79
+}
+
+ask() {
+  "$fairlock" break --ask $kind >/dev/null
+}
+
+test_asked() {
+  begin --at-least 600
+  each ask
+  succeeded 143
+}
+
+# Nobody can renew: all have ended within the lease, while the server is still frozen.
+test_server_freezes() {
+  run --lease 6 beats -- sh -c 'setsid sh -c "$loop" - "$1" & wait' - "$dir/beats" &
+  beating=$!
+  begin
+  eventually test -s "$dir/beats.beat"
+  froze=$(now_ms)
+  kill -STOP $server
+  over 79
+  ends 79 $beating
+  dead "$(cat "$dir/beats")" || fail "it runs"
+  lived=$(($(cat "$dir/beats.beat") / 1000000 - froze))
+  [ $lived -lt 6000 ] || fail "it lived for another $lived ms"
+  kill -CONT $server
+}
+
+kill_keeper() {
+  kill -9 "$(keeper_of $1)"
+}
+
+test_keeper_is_killed() {
+  begin
+  each kill_keeper
+  over 79
+}
+
+stop_keeper() {
+  keeper=$(keeper_of $1)
+  frozen="$frozen $keeper"
+  kill -STOP "$keeper"
+}
+
+test_keeper_is_stopped() {
+  frozen=
+  trap 'kill -CONT $frozen 2>/dev/null' EXIT
+  begin
+  each stop_keeper
+  over 79
+}
+
+kill_guard() {
+  kill -9 "$(guard_of $1)"
+}
+
+# The command ends with its guard, and the rest is given to fairlock.
+test_guard_is_killed() {
+  begin
+  each kill_guard
+  succeeded 71
+}
+
+stop_guard() {
+  kill -STOP "$(guard_of $1)"
+}
+
+test_guard_cannot_be_stopped() {
+  begin
+  each stop_guard
+  each kill
+  succeeded 143
+}
+
+# What a command leaves that ends by itself goes on, without the lock.
+test_daemon() {
+  expect 3 "$fairlock" run a -- sh -c 'setsid sh -c "$work" - "$1" & until [ -s "$1" ]; do sleep 0.02; done; exit 3' - "$dir/ids"
+  unheld a || fail "the lock is still held"
+  ! dead "$(cat "$dir/ids")" || fail "it was ended"
+  kill "$(cat "$dir/ids")"
+}
+
+# leave OPTION...: a command that has ended and left something, for which --wait-all keeps the lock
+leave() {
+  rm -f "$dir/ids" "$dir/over"
+  run --lease 3 --wait-all "$@" a -- sh -c '(setsid sh -c "$work" - "$1" & ); until [ -s "$1" ]; do sleep 0.02; done; : >"$1.over"; exit 3' \
+    - "$dir/ids" 2>"$dir/err" &
+  waiting=$!
+  eventually test -e "$dir/ids.over"
+  rm "$dir/ids.over"
+  held a || fail "it is not kept"
+}
+
+test_wait_all() {
+  leave
+  sleep 4
+  expect 1 "$fairlock" run -n a true
+  kill "$(cat "$dir/ids")"
+  ends 3 $waiting
+  unheld a || fail "the lock is still held"
+  expect 5 "$fairlock" run --wait-all a -- sh -c 'exit 5'
+}
+
+test_wait_all_is_ended() {
+  for signal in TERM INT QUIT; do
+    leave
+    kill -$signal $waiting
+    ends 3 $waiting
+    dead "$(cat "$dir/ids")" || fail "$signal: it runs"
+    unheld a || fail "the lock is still held"
+  done
+  leave
+  redis del a >"$dir/out"
+  ends 79 $waiting
+  dead "$(cat "$dir/ids")" || fail "it runs without the lock"
+  leave
+  kill -9 $waiting
+  expect 0 "$fairlock" run -w 20 a true
+  dead "$(cat "$dir/ids")" || fail "it runs without the lock"
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests term int fairlock_is_killed lost broken asked server_freezes keeper_is_killed keeper_is_stopped \
+  guard_is_killed guard_cannot_be_stopped daemon wait_all wait_all_is_ended
