@@ -10,10 +10,11 @@ $(call needs,portable,avr big-endian)
 # flash at the start: QEMU 7.2 goes wrong where that copy crosses 64 KB of flash.
 AVR := $(BUILD)/avr
 AVR_SUITES := $(AVR)/test_resp $(AVR)/test_engine
-AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
+AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 AVR_FLAGS := -mmcu=atmega2560 -std=c11 -Os -g -ffunction-sections -Iresp -Iport -Iport/single -Ilock -Itests
 AVR_LAYOUT := -Wl,--gc-sections,--defsym=__stack=0xffff,--defsym=__DATA_REGION_LENGTH__=0xfe00,--defsym=__do_copy_data=0
 AVR_LIBRARY := $(patsubst %.c,$(AVR)/%.o,$(CORE) port/single/threads.c)
+$(AVR_LIBRARY): AVR_WARNINGS += -Wconversion
 
 .PRECIOUS: $(AVR)/%.o
 $(AVR)/%.o: %.c
