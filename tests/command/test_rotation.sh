@@ -49,40 +49,46 @@ keeps_secrets() {
   ! grep -q secret "$dir"/err* || fail "a password in its messages: $(grep -h secret "$dir"/err*)"
 }
 
+# told_why WORDS: the holder has said so since it had said $told lines, when this rotation began
+told_why() {
+  tail -n +$((told + 1)) "$dir/err" | grep -q "$1"
+}
+
 rotate() {
+  told=$(wc -l <"$dir/err")
   case $(($1 % 6)) in
     0) # the file comes first, and is wrong for a while
       note "secret$1"
       cut_off
-      sleep 0.3
+      eventually told_why WRONGPASS
       may "secret$1"
       ;;
     1) # the server comes first
       may "secret$1"
       cut_off
-      sleep 0.3
+      eventually told_why WRONGPASS
       note "secret$1"
       ;;
     2) # there is no user for a while
       redis acl deluser job >/dev/null
       note "secret$1"
-      sleep 0.2
+      eventually told_why WRONGPASS
       may "secret$1"
       ;;
     3) # nor a file
       may "secret$1"
       rm "$dir/password"
       cut_off
-      sleep 0.3
+      eventually told_why 'No such file'
       note "secret$1"
       ;;
     4) # written in place: empty, and in part
       may "secret$1"
       : >"$dir/password"
       cut_off
-      sleep 0.3
+      eventually told_why 'its first line is empty'
       printf secr >"$dir/password"
-      sleep 0.3
+      eventually told_why WRONGPASS
       printf 'et%s\n' "$1" >>"$dir/password"
       ;;
     *) # at the same moment
@@ -120,6 +126,11 @@ test_waiters() {
     eventually waits $i a
   done
   for i in 0 1 2 3 4 5; do rotate "$((i + 12))" 4; done
+  note secret18
+  cut_off
+  eventually grep -q 'the server refuses this user.*; trying again' "$dir/err1"
+  may secret18
+  eventually greeted 4
   still_holds a
   waits 3 a || fail "a waiter has left"
   : >"$dir/end"
@@ -130,7 +141,6 @@ test_waiters() {
   [ "$(cut -d' ' -f1 "$dir/order" | tr -d '\n')" = 123 ] || fail "in this order: $(cat "$dir/order")"
   sort -n -k2 "$dir/order" | cmp -s - "$dir/order" || fail "tokens fall: $(cat "$dir/order")"
   keeps_secrets
-  grep -q 'the server refuses this user.*; trying again' "$dir/err1" || fail "not told: $(cat "$dir/err1")"
 }
 
 # A release, too, outlasts the moment.
@@ -150,8 +160,8 @@ test_release() {
 test_ends_at_once() {
   begin
   may secret1
-  expect 77 timeout 20 "$fairlock" run --password-file "$dir/password" a true
-  expect 77 timeout 20 "$fairlock" status --password-file "$dir/password" a
+  expect 77 timeout 60 "$fairlock" run --password-file "$dir/password" a true
+  expect 77 timeout 60 "$fairlock" status --password-file "$dir/password" a
   note secret1
   hold a
   FAIRLOCK_PASSWORD=secret1 run -w 100 a true 2>"$dir/err1" &
@@ -207,8 +217,11 @@ test_watch() {
   cut_off
   eventually grep -q 'refuses this user; trying again' "$dir/out"
   note secret1
-  "$fairlock" run --password-file "$dir/password" a sleep 1
+  run --password-file "$dir/password" a sleep 60 &
+  holder=$!
   eventually grep -q 'held' "$dir/out"
+  kill $holder
+  ends 143 $holder
   kill $watcher
   wait $watcher
   keeps_secrets

@@ -78,9 +78,9 @@ test_help_names_statuses() {
   expect 0 "$fairlock" --help
   printed 'fairlock break [--token N|--holder ID] [--ask|--yes]'
   for words in status list watch 'break --yes'; do
-    run --lease 1 a sleep 60 2>"$dir/err.holder" &
+    run a sleep 60 2>"$dir/err.holder" &
     eventually held a
-    timeout 20 "$fairlock" $words a >/dev/full 2>"$dir/err"
+    timeout 60 "$fairlock" $words a >/dev/full 2>"$dir/err"
     status=$?
     [ $status -eq 71 ] || fail "$words: exit status $status instead of 71"
     kill $! 2>"$dir/err"
@@ -229,17 +229,26 @@ test_unreachable() {
 }
 
 # A wait is no longer than -w says because one attempt to connect would take longer: to a server that
-# is silent, and to one that is silent from the greeting on, when it is asked who holds the lock.
+# is silent, where a second attempt would last until 10 s, and to one that is silent from the greeting
+# on, when it is asked who holds the lock, where an answer is awaited for 10 s.
 test_unreachable_in_time() {
-  answers_with ''
+  fake_server
   kill -STOP $server
   for at in $port $other; do
-    start=$(now_ms)
-    expect 75 env FAIRLOCK_OWNERS=me:1 "$fairlock" run -w 2 --url redis://127.0.0.1:$at a true
-    took=$(($(now_ms) - start))
-    [ $took -ge 2000 ] || fail "it did not wait: $took ms"
-    [ $took -lt 3500 ] || fail "-w 2 took $took ms: $(cat "$dir/err")"
-    said "redis://127.0.0.1:$at: the server cannot be reached"
+    (
+      start=$(now_ms)
+      FAIRLOCK_OWNERS=me:1 "$fairlock" run -w 6 --url redis://127.0.0.1:$at a true 2>"$dir/err.$at"
+      echo $? $(($(now_ms) - start)) >"$dir/took.$at"
+    ) &
+    eval "at_$at=\$!"
+  done
+  for at in $port $other; do
+    eval "wait \$at_$at"
+    read -r status took <"$dir/took.$at"
+    [ "$status" -eq 75 ] || fail "exit status $status instead of 75: $(cat "$dir/err.$at")"
+    [ "$took" -ge 6000 ] || fail "it did not wait: $took ms"
+    [ "$took" -lt 9500 ] || fail "-w 6 took $took ms: $(cat "$dir/err.$at")"
+    grep -qF "redis://127.0.0.1:$at: the server cannot be reached" "$dir/err.$at" || fail "$(cat "$dir/err.$at")"
   done
   kill -CONT $server
 }
@@ -265,8 +274,11 @@ test_why_unreachable() {
   grep -q -e 'not known' -e 'resolution' "$dir/err" || fail "not in the resolver's words: $(cat "$dir/err")"
   expect 75 "$fairlock" run -n --verbose --url redis://no-such-host.invalid a true
   grep -q ': not connected: .*: .*\(not known\|resolution\)' "$dir/err" || fail "$(cat "$dir/err")"
-  expect 75 timeout 60 "$fairlock" run -w 1 --url redis://127.0.0.1:1 a true
-  said 'the server cannot be reached: Connection refused; trying again'
+  run -w 600 --url redis://127.0.0.1:1 a true 2>"$dir/err" &
+  waiter=$!
+  eventually grep -qF 'the server cannot be reached: Connection refused; trying again' "$dir/err"
+  kill $waiter
+  ends 143 $waiter
   # one of several, which is the one that is named
   expect 75 timeout 60 "$fairlock" status --url "redis+cluster://127.0.0.1:1,no-such-host.invalid:2" a
   if grep -q invalid:2 "$dir/err"; then said 'The name'; else said 'Nothing listens'; fi
@@ -320,17 +332,17 @@ test_down_for_a_moment() {
   start=$(now_ms)
   expect 75 "$fairlock" run -w 2 a true
   [ $(($(now_ms) - start)) -ge 2000 ] || fail "it did not wait"
-  expect 75 timeout 20 "$fairlock" run -n a true
+  expect 75 timeout 60 "$fairlock" run -n a true
   ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
   # what cannot pass ends the wait
   password=secret
   start_again --requirepass $password
-  expect 77 timeout 20 "$fairlock" run -w 60 --url redis://:wrong@127.0.0.1:$port a true
+  expect 77 timeout 60 "$fairlock" run -w 60 --url redis://:wrong@127.0.0.1:$port a true
   ! grep -q 'trying again' "$dir/err" || fail "$(cat "$dir/err")"
   stop_server
   password=
   start_again --replicaof 127.0.0.1 1
-  expect 78 timeout 20 "$fairlock" run -w 60 a true
+  expect 78 timeout 60 "$fairlock" run -w 60 a true
 }
 
 # The same while it stands in line: the wait goes on for as long as -w says.
@@ -352,7 +364,7 @@ test_unreachable_while_waiting() {
   run a sleep 60 2>"$dir/err.holder" &
   holder=$!
   eventually held a
-  run -w 2 a true 2>"$dir/err" &
+  run -w 10 a true 2>"$dir/err" &
   waiter=$!
   eventually waits 1 a
   stop_server
@@ -362,50 +374,16 @@ test_unreachable_while_waiting() {
   ends 143 $holder
 }
 
+# One that speaks another protocol.
 test_not_a_server_of_ours() {
-  # a server that closes at once, and one that speaks another protocol
-  command -v nc >"$dir/out" || { echo "skip not_a_server_of_ours: no nc"; return; }
-  other=$((port + 1))
-  (echo 'SSH-2.0-x'; sleep 2) | nc -l $other >"$dir/out" 2>&1 &
-  sleep 0.3
+  fake_server '' 'SSH-2.0-x\n' HELLO ''
   expect 76 "$fairlock" run --url redis://127.0.0.1:$other a true
   said 'Is it a Redis server'
 }
 
-# answers_with ANSWER TO_HELLO: a server on port $other, which says ANSWER, or nothing if that is empty; to HELLO and TIME
-# what a server says
-answers_with() {
-  rm -f "$dir/at"
-  python3 - "$dir/at" "$1" "${2:-}" 2>"$dir/answers" <<'END' &
-import socketserver, sys, threading
-place, answer, to_hello = sys.argv[1:]
-said = {b"HELLO": to_hello or "%1\r\n+id\r\n:1", b"TIME": "*2\r\n$10\r\n1700000000\r\n$1\r\n5"}
-class Session(socketserver.StreamRequestHandler):
-    def handle(self):
-        while count := self.rfile.readline():
-            words = []
-            for _ in range(int(count[1:])):
-                words.append(self.rfile.read(int(self.rfile.readline()[1:]) + 2)[:-2])
-            reply = said.get(words[0], answer)
-            if reply:
-                self.wfile.write(reply.encode() + b"\r\n")
-socketserver.ThreadingTCPServer.daemon_threads = True
-server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
-threading.Timer(120, server.shutdown).start()
-with open(place + ".new", "w") as file:
-    print(server.server_address[1], file=file)
-import os
-os.rename(place + ".new", place)
-server.serve_forever()
-END
-  echo $! >>"$top/pids"
-  eventually test -s "$dir/at"
-  other=$(cat "$dir/at")
-}
-
 # One that waits for a server whose answers make no sense says so at once, and once.
 test_nonsense_while_waiting() {
-  answers_with ':7'
+  fake_server '*' ':7\r\n'
   run --url redis://127.0.0.1:$other a true 2>"$dir/err" &
   waiter=$!
   eventually test -s "$dir/err"
@@ -420,38 +398,26 @@ test_nonsense_while_waiting() {
 test_without_resp3() {
   for words in 'NOPROTO unsupported protocol version' 'NOPROTO sorry, this protocol version is not supported.' \
     "ERR unknown command 'HELLO', with args beginning with: '3' " "ERR unsupported command 'hello'" "unsupported command 'HELLO'"; do
-    answers_with ':7' "-$words"
+    fake_server '*' ':7\r\n' HELLO "-$words\r\n"
     for command in 'run -n a true' 'run a true' 'status a' list; do
-      expect 76 timeout 20 "$fairlock" --url redis://127.0.0.1:$other $command
+      expect 76 timeout 60 "$fairlock" --url redis://127.0.0.1:$other $command
       said "$words"
       said 'It does not speak RESP3 (HELLO 3), which fairlock needs'
       ! grep -q '6\.2 or newer' "$dir/err" || fail "$(cat "$dir/err")"
     done
   done
-  answers_with "-ERR unsupported command 'EVALSHA'"
-  expect 76 timeout 20 "$fairlock" run -n --url redis://127.0.0.1:$other a true
+  fake_server '*' "-ERR unsupported command 'EVALSHA'\r\n"
+  expect 76 timeout 60 "$fairlock" run -n --url redis://127.0.0.1:$other a true
   said 'It lacks a command that fairlock needs'
 }
 
-# lies COUNT: a server on port $other that says that COUNT wait for the lock, and tells of two.
+# lies COUNT: a server that says that COUNT wait for the lock, and tells of two.
 lies() {
-  rm -f "$dir/replies"
-  mkfifo "$dir/replies"
-  nc -l 127.0.0.1 $other <"$dir/replies" | while read -r word; do
-    case $word in
-      HELLO*) printf '%%1\r\n+id\r\n:1\r\n' ;;
-      TIME*) printf '*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n' ;;
-      EVALSHA*) printf '*12\r\n:5000\r\n$1\r\n7\r\n:1\r\n:1\r\n:%s\r\n$4\r\nme:1\r\n' "$1"
-        printf ':1\r\n:2\r\n$4\r\nme:2\r\n:1\r\n:2\r\n$4\r\nme:3\r\n' ;;
-    esac
-  done >"$dir/replies" 2>"$dir/lies" &
-  sleep 0.3
+  fake_server EVALSHA "*12\r\n:5000\r\n\$1\r\n7\r\n:1\r\n:1\r\n:$1\r\n\$4\r\nme:1\r\n:1\r\n:2\r\n\$4\r\nme:2\r\n:1\r\n:2\r\n\$4\r\nme:3\r\n"
 }
 
 # Another number of waiters than announced: neither believed nor written behind what was set aside.
 test_lies_about_waiters() {
-  command -v nc >"$dir/out" || { echo "skip lies_about_waiters: no nc"; return; }
-  other=$((port + 1))
   lies 2
   expect 0 "$fairlock" status --url redis://127.0.0.1:$other a
   printed me:3
@@ -711,7 +677,9 @@ test_server_refuses() {
 }
 
 test_too_many_clients() {
-  sleep 20 | redis >"$dir/out" 2>&1 & # takes the one place that there will be
+  mkfifo "$dir/input"
+  redis <"$dir/input" >"$dir/out" 2>&1 & # takes the one place that there will be
+  exec 4>"$dir/input"
   eventually sh -c "[ \$(redis-cli -p $port client list | wc -l) -ge 2 ]"
   redis config set maxclients 1 >"$dir/out"
   eventually sh -c "redis-cli -p $port ping 2>&1 | grep -q 'max number'"

@@ -134,6 +134,17 @@ stop_server() {
   wait "$server" 2>/dev/null
 }
 
+# fake_server COMMAND ANSWER...: a server that answers so (fake.py), on a port of the system's. Sets other, its port, and
+# fake, its process.
+fake_server() {
+  rm -f "$dir/at"
+  python3 tests/support/fake.py "$dir/at" "$@" 2>"$dir/fake" &
+  fake=$!
+  echo $fake >>"$top/pids"
+  eventually test -s "$dir/at"
+  other=$(cat "$dir/at")
+}
+
 # run ...: fairlock run, with all signals as the system gives them to an interactive shell. Meant
 # for the background: its process is $!.
 run() {
