@@ -355,7 +355,7 @@ test_break_ask_without_a_server() {
   holder=$!
   eventually held a
   eventually heard_by a
-  "$fairlock" break --ask -w 60 a >"$dir/out" 2>"$dir/err" &
+  "$fairlock" break --ask -w 10 a >"$dir/out" 2>"$dir/err" &
   asking=$!
   eventually grep -q 'a: asked' "$dir/out"
   stop_server

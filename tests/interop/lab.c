@@ -173,7 +173,7 @@ bool listens_now(struct lab *lab, const char *lock, const char *id)
 
 bool listens(struct lab *lab, const char *lock, const char *id)
 {
-  for (int64_t until = now_ms() + 10000; now_ms() < until; sleep_ms(10)) {
+  for (int64_t until = now_ms() + SOON; now_ms() < until; sleep_ms(10)) {
     if (listens_now(lab, lock, id)) return true;
   }
   return false;
@@ -181,7 +181,7 @@ bool listens(struct lab *lab, const char *lock, const char *id)
 
 bool lab_queue_reaches(struct lab *lab, const char *lock, int64_t length)
 {
-  for (int64_t until = now_ms() + 10000; now_ms() < until; sleep_ms(2)) {
+  for (int64_t until = now_ms() + SOON; now_ms() < until; sleep_ms(2)) {
     if (raw_number(&lab->redis, "LLEN redisson_lock_queue:{%s}", lock) == length) return true;
   }
   return false;

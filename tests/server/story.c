@@ -170,7 +170,7 @@ static int tell(void)
 {
   hit = false;
   client_prepare(&far, proxy.port);
-  far.config.lease_ms = 1800;
+  far.config.lease_ms = 3000;
   client_start(&far);
   client_open(&near, server.port);
   EXPECT(fairlock_init(&mine, &far.client, NAME), FAIRLOCK_OK);

@@ -68,7 +68,7 @@ static void test_void_leave(void)
 {
   open_stranding("void");
   CHECK(raw_run(&redis, "HSET void other:1 1"));
-  CHECK(raw_run(&redis, "PEXPIRE void 300"));
+  CHECK(raw_run(&redis, "PEXPIRE void 60000"));
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, 60000), FAIRLOCK_PENDING);
   int64_t began = now_ms();
   while (queue_length(&redis, "void") == 0 && now_ms() < began + SOON)
@@ -77,6 +77,7 @@ static void test_void_leave(void)
   CHECK_EQUAL(fairlock_cancel(&handle), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&client, &handle), FAIRLOCK_CANCELLED);
   CHECK_EQUAL(atomic_load(&proxy.control->strand), 0);
+  CHECK(raw_run(&redis, "DEL void"));
   CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, 60000), FAIRLOCK_OK);
   service_for(&client, 3500);
   CHECK_EQUAL(raw_number(&redis, "EXISTS void"), 1);
