@@ -26,7 +26,9 @@
  * from any of them, at any time, but never from an interrupt. A handle is one holder: use one for
  * each task that wants the lock. The functions that block service the client (send, receive, keep
  * time) for all of its tasks; if a task is inside fairlock_run(), that one does. A hold is for the
- * task that acquired it to release, or for one that has taken it over.
+ * task that acquired it to release, or for one that has taken it over. A thread of POSIX that is
+ * cancelled (pthread_cancel()) inside a function finishes it first, however long it waits: end a wait
+ * by fairlock_cancel(), and fairlock_run() by fairlock_stop().
  *
  * Processes. After a fork() the client and its handles stay the parent's: in the child all their
  * functions return at once, with FAIRLOCK_FORKED or with 0 or "" (fairlock_poll(): about 19 hours),

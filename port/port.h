@@ -180,6 +180,10 @@ bool port_mutex_forked(const struct port_mutex *mutex);
  * An event that one task waits for. If it is set before the wait, it is not lost. port_event_wait()
  * is called with the mutex locked, unlocks it while it waits for at most timeout_ms, and returns
  * with it locked again. It may return early. port_event_set() is called with the same mutex locked.
+ *
+ * Where a task can be ended from outside, as by pthread_cancel(), the port holds that off while the
+ * task has the mutex, waits for an event, or is inside a function of the transport: otherwise nobody
+ * would service the client any more.
  */
 void port_event_init(struct port_event *event);
 void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms);

@@ -9,8 +9,9 @@
  * not copy it), and so must the strings, as long as the client uses the transport. Nothing is
  * opened before the client connects; close() of the transport, which fairlock_client_deinit()
  * calls, frees everything. The process may call exec() (sockets are close-on-exec) and needs
- * no handler for SIGPIPE (no function raises it). A forked process may only close() it; the
- * connection stays the parent's.
+ * no handler for SIGPIPE (no function raises it). A thread that is cancelled inside a function
+ * finishes it first; asynchronous cancellation is not allowed inside. A forked process may only
+ * close() it; the connection stays the parent's.
  */
 #ifndef PORT_POSIX_H
 #define PORT_POSIX_H

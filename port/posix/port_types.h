@@ -14,6 +14,9 @@ struct port_mutex {
   /* the note of the process that has made it; see process.h */
   long process;
 
+  /* whether the task that has locked it could be cancelled before; see cancel.h */
+  int cancel;
+
   /* set events whose tasks are woken after the unlocking; guarded by the mutex */
   struct port_event *to_wake;
 };

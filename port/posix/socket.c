@@ -14,6 +14,7 @@
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 #undef _GNU_SOURCE        /* its strerror_r() is another one */
 
+#include "cancel.h"
 #include "port_posix.h"
 #include "resolve.h"
 
@@ -450,9 +451,8 @@ static int attempt(struct port_posix *posix, uint32_t timeout_ms)
   return status;
 }
 
-static int socket_connect(void *context, uint32_t timeout_ms)
+static int try_to_connect(struct port_posix *posix, uint32_t timeout_ms)
 {
-  struct port_posix *posix = context;
   if (posix->connected) return PORT_OK;
   timeout_ms = least(timeout_ms, PORT_WAIT_MAX_MS);
   uint32_t began = port_clock_ms();
@@ -475,9 +475,8 @@ static int broken(struct port_posix *posix, int error)
   return PORT_CLOSED;
 }
 
-static int socket_send(void *context, const void *data, size_t size)
+static int send_now(struct port_posix *posix, const void *data, size_t size)
 {
-  struct port_posix *posix = context;
   if (!posix->connected) return PORT_CLOSED;
   ssize_t sent =
       send(posix->socket, data, size < INT_MAX ? size : INT_MAX, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -533,9 +532,8 @@ static int poll_receive(struct port_posix *posix, void *data, size_t size, uint3
   return receive(posix, data, size, MSG_DONTWAIT);
 }
 
-static int socket_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+static int receive_within(struct port_posix *posix, void *data, size_t size, uint32_t timeout_ms)
 {
-  struct port_posix *posix = context;
   if (!posix->connected) return PORT_CLOSED;
   timeout_ms = least(timeout_ms, PORT_WAIT_MAX_MS);
   if (timeout_ms == 0) return receive(posix, data, size, MSG_DONTWAIT);
@@ -543,9 +541,8 @@ static int socket_recv(void *context, void *data, size_t size, uint32_t timeout_
   return poll_receive(posix, data, size, timeout_ms);
 }
 
-static void socket_close(void *context)
+static void close_all(struct port_posix *posix)
 {
-  struct port_posix *posix = context;
   if (posix->socket >= 0 && !posix->connected) note(posix, ETIMEDOUT);
   /*
    * Each address gets its turn, even in a long list: the next connect begins with the address that
@@ -559,6 +556,39 @@ static void socket_close(void *context)
   if (posix->resolving) note(posix, RESOLVER(EAI_AGAIN));
   else end_lookup(posix);
   posix->resolving = false;
+}
+
+/* The transport's functions, in which no thread is ended. */
+
+static int socket_connect(void *context, uint32_t timeout_ms)
+{
+  int cancel = hold_off_cancel();
+  int status = try_to_connect(context, timeout_ms);
+  allow_cancel(cancel);
+  return status;
+}
+
+static int socket_send(void *context, const void *data, size_t size)
+{
+  int cancel = hold_off_cancel();
+  int status = send_now(context, data, size);
+  allow_cancel(cancel);
+  return status;
+}
+
+static int socket_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  int cancel = hold_off_cancel();
+  int status = receive_within(context, data, size, timeout_ms);
+  allow_cancel(cancel);
+  return status;
+}
+
+static void socket_close(void *context)
+{
+  int cancel = hold_off_cancel();
+  close_all(context);
+  allow_cancel(cancel);
 }
 
 static void init(struct port_posix *posix, const char *host, const char *service)

@@ -12,6 +12,7 @@
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
+#include "cancel.h"
 #include "port.h"
 #include "process.h"
 
@@ -45,7 +46,9 @@ bool port_mutex_forked(const struct port_mutex *mutex)
 
 void port_mutex_lock(struct port_mutex *mutex)
 {
+  int cancel = hold_off_cancel();
   (void)pthread_mutex_lock(&mutex->mutex);
+  mutex->cancel = cancel;
 }
 
 /*
@@ -60,7 +63,7 @@ static void wake(struct port_event *event)
   (void)pthread_mutex_unlock(&event->gate);
 }
 
-void port_mutex_unlock(struct port_mutex *mutex)
+static void unlock_and_wake(struct port_mutex *mutex)
 {
   struct port_event *event = mutex->to_wake;
   mutex->to_wake = NULL;
@@ -70,6 +73,13 @@ void port_mutex_unlock(struct port_mutex *mutex)
     wake(event);
     event = next;
   }
+}
+
+void port_mutex_unlock(struct port_mutex *mutex)
+{
+  int cancel = mutex->cancel;
+  unlock_and_wake(mutex);
+  allow_cancel(cancel);
 }
 
 void port_mutex_destroy(struct port_mutex *mutex)
@@ -128,10 +138,12 @@ void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_
       until.tv_nsec -= 1000000000L;
       until.tv_sec++;
     }
+    int cancel = mutex->cancel;
     event->mutex = mutex;
-    port_mutex_unlock(mutex);
+    unlock_and_wake(mutex);
     bool woken = sleep_until(event, &until);
-    port_mutex_lock(mutex);
+    (void)pthread_mutex_lock(&mutex->mutex);
+    mutex->cancel = cancel;
     if (!woken && event->set) (void)sleep_until(event, NULL);
     event->mutex = NULL;
   }
