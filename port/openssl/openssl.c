@@ -526,9 +526,11 @@ const char *port_openssl_init(struct port_openssl *tls, const struct port_openss
   tls->transport.aim = below->aim != NULL ? tls_aim : NULL;
   tls->below = below;
   tls->config = *config;
+  lock(tls); /* a thread that is cancelled is not ended inside OpenSSL: see port.h */
   (void)hash_files(config, sum);
   const char *wrong = load(tls, sum);
   if (wrong != NULL) tls->error = ERR_peek_error();
+  unlock(tls);
   return wrong;
 }
 

@@ -120,6 +120,31 @@ static void refuses(const char *file, const char *why)
   else if (!CHECK(strcmp(text, why) == 0)) check_write(text);
 }
 
+static void *init_and_connect(void *context)
+{
+  static struct safe safe;
+  bool *returned = context;
+  (void)pthread_cancel(pthread_self());
+  open_safe(&safe);
+  CHECK_EQUAL(fairlock_connect(&safe.client.client), FAIRLOCK_OK);
+  safe_close(&safe);
+  *returned = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+/* A thread that is cancelled is not ended while OpenSSL reads files, or computes. */
+static void test_cancelled(void)
+{
+  pthread_t thread;
+  bool returned = false;
+  void *result = NULL;
+  start();
+  CHECK_EQUAL(pthread_create(&thread, NULL, init_and_connect, &returned), 0);
+  CHECK_EQUAL(pthread_join(thread, &result), 0);
+  CHECK(returned && result == PTHREAD_CANCELED);
+}
+
 static void test_files(void)
 {
   memset(&config, 0, sizeof config);
@@ -354,6 +379,7 @@ const struct check_test check_tests[] = {
     {"openssl: a name or address that is not the server's", test_wrong_name},
     {"openssl: certificate and key in one file", test_both_in_one_file},
     {"openssl: files of no use", test_files},
+    {"openssl: by a thread that is cancelled", test_cancelled},
     {"openssl: sessions are not resumed elsewhere", test_resumption_elsewhere},
     {"openssl: our certificate is replaced", test_our_certificate},
     {"openssl: the server's CA is replaced", test_new_ca},
