@@ -466,6 +466,33 @@ static void test_stopped_redisson_waiter_before_ours(void)
 }
 
 /*
+ * The same with four threads of one process: each has its own 5 s, and a heartbeat. Each was told,
+ * so when the process goes on, all of them queue again.
+ */
+static void test_stopped_redisson_threads_before_ours(void)
+{
+  enum { THREADS = 4 };
+  char party[16];
+  struct driver *victim = mortal(JAVA);
+  CHECK(field(tell(ours, "a threads lock"), 0) > 0);
+  for (int i = 0; i < THREADS; i++) {
+    snprintf(party, sizeof party, "victim%d", i);
+    enqueue(victim, party, "threads", i + 1);
+  }
+  enqueue(ours_2, "b", "threads", THREADS + 1);
+  sleep_ms(1000); /* each listens, and asks once more */
+  kill(victim->pid, SIGSTOP);
+  int64_t released_at = field(tell(ours, "a threads unlock"), 0);
+  int64_t took = granted(ours_2, "b", THREADS * PATIENT_S) - released_at;
+  print_ms("4 threads of a stopped Redisson process, next is ours", took);
+  CHECK(took > 0 && took < THREADS * WINDOW_NS);
+  kill(victim->pid, SIGCONT);
+  CHECK(lab_queue_reaches(&lab, "threads", THREADS));
+  CHECK(released(ours_2, "b", "threads"));
+  driver_kill(victim);
+}
+
+/*
  * A holder is killed after a renewal. Prints how long `second`, which is next, waits for it; -1
  * when it did not get the lock within 30 s.
  */
@@ -563,6 +590,7 @@ const struct check_test check_tests[] = {
     {"killed_redisson_waiters_before_ours", test_killed_redisson_waiters_before_ours},
     {"our_killed_waiters_before_redisson", test_our_killed_waiters_before_redisson},
     {"stopped_redisson_waiter_before_ours", test_stopped_redisson_waiter_before_ours},
+    {"stopped_redisson_threads_before_ours", test_stopped_redisson_threads_before_ours},
     {"killed_redisson_holder_before_ours", test_killed_redisson_holder_before_ours},
     {"our_killed_holder_before_redisson", test_our_killed_holder_before_redisson},
     {"redisson_recalls_our_kept_lock", test_redisson_recalls_our_kept_lock},
