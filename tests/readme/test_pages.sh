@@ -117,6 +117,10 @@ same_rights() {
   cmp -s "$dir/needed" "$dir/given" || fail "other rights than in tests/server/test_acl.c: $(diff "$dir/needed" "$dir/given")"
 }
 
+test_rights() {
+  same_rights "$(sed -n '/^    ACL SETUSER lock on .*resetchannels$/,/^$/p' tests/server/README.md | tr '\n' ' ')"
+}
+
 # use_rights URL: as the user of a page's line
 use_rights() {
   expect 0 fairlock run --url "$1" job:7 -- true
@@ -371,4 +375,4 @@ test_unknown_lines_fail() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests make_builds_what_the_readme_says lines_of_the_readme lines_of_the_other_pages targets_in_the_text kinds_of_blocks \
-  c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards alerts unknown_lines_fail
+  c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards rights alerts unknown_lines_fail

@@ -21,7 +21,7 @@ static void open_client(struct client *opened, const char *user)
 
 /*
  * The commands that a user needs, for all operations, where Redisson's clients use the lock, too.
- * Keep README.md the same.
+ * README.md and lock/PRODUCTION.md have the same (tests/readme).
  */
 static const char *const commands[] = {
     "time",   "subscribe", "unsubscribe",   "evalsha",
