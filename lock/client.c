@@ -18,7 +18,18 @@
 
 #include <string.h>
 
-#ifndef FAIRLOCK_ASSERT
+#ifdef FAIRLOCK_ASSERT
+#include "internal.h" /* the schedule */
+
+/* Whether the memory is that of a handle of this client, which would be in the schedule twice. */
+static bool in_use(const struct fairlock_client *client, const struct fairlock *memory)
+{
+  const struct fairlock *handle = client->engine.first;
+  while (handle != NULL && handle != memory)
+    handle = fairlock_schedule_next(handle, true);
+  return handle != NULL;
+}
+#else
 #define FAIRLOCK_ASSERT(condition) ((void)0)
 #endif
 
@@ -306,6 +317,7 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
   FAIRLOCK_ASSERT(handle != NULL);
   if (forked(client)) return FAIRLOCK_FORKED;
   lock(client);
+  FAIRLOCK_ASSERT(!in_use(client, handle));
   int status = fairlock_engine_add(&client->engine, handle, name, size);
   return unlock(client, status);
 }

@@ -47,8 +47,8 @@
  * initialised: the checks would cost every program flash. While you develop, compile the library
  * with a macro FAIRLOCK_ASSERT(condition) that stops the program when the condition does not hold:
  * put it into a separate header that includes no system header, and compile with -include.
- * Uninitialised memory may go unnoticed; a handle that is initialised again before it is taken out
- * always does.
+ * Uninitialised memory may go unnoticed. Initialising a handle twice without fairlock_deinit() in
+ * between is noticed if both times are for the same client.
  *
  * How long calls block, at most. These follow from the configuration (see struct fairlock_config):
  *   acquire           wait_ms, or offline_ms if the server gives no useful answer for that long;

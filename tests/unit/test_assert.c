@@ -336,7 +336,33 @@ static void test_all_are_called(void)
   CHECK_EQUAL(found, CALLS);
 }
 
+/* Whether fairlock_init() takes this memory. */
+static bool takes(struct fairlock *memory)
+{
+  failures = 0;
+  if (setjmp(caller) == 0) CHECK_EQUAL(fairlock_init(memory, &good, "door"), FAIRLOCK_OK);
+  else port_mutex_unlock(&good.mutex);
+  return failures == 0;
+}
+
+/* A handle that is in use already, wherever in the schedule it is. */
+static void test_initialised_twice(void)
+{
+  static struct fairlock handles[5];
+  CHECK_EQUAL(fairlock_client_init(&good, &config, &transport), FAIRLOCK_OK);
+  for (int i = 0; i < 5; i++)
+    CHECK(takes(&handles[i]));
+  for (int i = 0; i < 5; i++)
+    CHECK(!takes(&handles[i]));
+  for (int i = 0; i < 5; i++) {
+    CHECK_EQUAL(fairlock_deinit(&handles[i]), FAIRLOCK_OK);
+    CHECK(takes(&handles[i]));
+  }
+  fairlock_client_deinit(&good);
+}
+
 const struct check_test check_tests[] = {{"assert: NULL", test_null},
+                                         {"assert: initialised twice", test_initialised_twice},
                                          {"assert: never initialised", test_never_initialised},
                                          {"assert: all functions are called", test_all_are_called},
                                          {0}};
