@@ -519,7 +519,7 @@ int main(int count, char **arguments)
   pid_t pids[COUNT] = {0};
   int wanted = 0;
   int right = 0;
-  (void)alarm(120);
+  (void)alarm(300);
   for (int i = 0; i < COUNT; i++) {
     if (count > 1 && strstr(planted[i].name, arguments[1]) == NULL) continue;
     if (planted[i].fault == OVER_IPV6 && !has_ipv6()) continue;

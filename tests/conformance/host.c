@@ -24,7 +24,7 @@ int main(int count, char **arguments)
   port.start = peer_start_task;
 #endif
   if (count > 1) port.only = arguments[1];
-  (void)alarm(120);
+  (void)alarm(300);
   (void)snprintf(service, sizeof service, "%d", peer_start());
   port_posix_tcp(&peer, "127.0.0.1", service);
   return port_conformance_run(&port) > 0;

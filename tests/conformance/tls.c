@@ -104,7 +104,7 @@ int main(int count, char **arguments)
   static char service[8];
   pthread_t thread;
   int port;
-  (void)alarm(120);
+  (void)alarm(300);
   (void)signal(SIGPIPE, SIG_IGN); /* the front's; the port raises none */
   peer_port = peer_start();
   listener = listen_anywhere(&port);

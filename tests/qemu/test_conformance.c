@@ -36,7 +36,7 @@ static void start_over_line(void)
 
 static void test_lwip(void)
 {
-  (void)alarm(180);
+  (void)alarm(300);
   start_over_lwip();
   start_over_line();
   check_conformance(&over_lwip, RULES);
