@@ -89,7 +89,7 @@ static bool go_to_address(struct fairlock_engine *engine)
 }
 
 /* What keeps the client from leaving for another node. */
-enum hindrance { NOTHING, GIVES_BACK, IN_USE };
+enum hindrance { NO_HINDRANCE, GIVES_BACK, IN_USE };
 
 /*
  * What locks of other slots keep the client from leaving for the node of this one. One that only has
@@ -99,7 +99,7 @@ enum hindrance { NOTHING, GIVES_BACK, IN_USE };
  */
 static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slot)
 {
-  enum hindrance found = NOTHING;
+  enum hindrance found = NO_HINDRANCE;
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     if (handle->phase == FREE || handle->phase == AUTHENTICATING ||
@@ -107,7 +107,7 @@ static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slo
       continue;
     if (handle->keep & KEPT) handle->sends_at = engine->now;
     if (!ending(handle) || handle->result == FAIRLOCK_PENDING) found = IN_USE;
-    else if (found == NOTHING &&
+    else if (found == NO_HINDRANCE &&
              (handle->unanswered > 0 || fairlock_wants_to_send(handle, engine->now)))
       found = GIVES_BACK;
   }
@@ -131,7 +131,7 @@ static bool follow_moved(struct fairlock_engine *engine, const struct resp_event
   if (event->cut || host <= number || port == host) return false;
   if (!resp_parse_number(number, (size_t)(host - 1 - number), &slot)) return false;
   enum hindrance hindrance = find_hindrance(engine, slot);
-  if (hindrance != NOTHING) return hindrance == GIVES_BACK;
+  if (hindrance != NO_HINDRANCE) return hindrance == GIVES_BACK;
   const uint8_t *address = (const uint8_t *)topology->address;
   size_t kept = 0;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
