@@ -206,42 +206,60 @@ LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tes
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
 # other compilers and other systems.
 TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
-  tests/fuzz/names.sh $(DOCS_TEST) $(PAGES_TEST) $(OPERATORS_TEST) \
-  $(wildcard tests/tools/test_*.sh) $(DIST_TESTS) $(DIFFERENTIAL) $(DEMO_TEST) \
+  tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
+  $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
 LONG_WAITS := $(addprefix tests/command/test_,lost.sh server.sh topology.sh) tests/demo/check.sh $(COMPAT_TESTS) \
-  $(BUILD)/tests/server/test_far $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
+  $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
 OTHER_BUILDS := $(filter-out %/test_uart,$(filter $(BUILD)/tests/qemu/%,$(SUITES))) \
   $(LIBRARY_TEST) $(CXX_TEST) $(NAMES_TEST) $(CORE_TEST) $(STATIC_TEST) $(SYSTEMS_TEST) $(CMAKE_TEST) $(DEB_TEST) $(ZEPHYR_TESTS) tests/command/test_plain.sh
 ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
-$(if $(filter-out $(SUITES),$(ONLY_ALL)),$(error no suites: $(filter-out $(SUITES),$(ONLY_ALL))))
+
+# What CI does not run, but a release asks for: suites that find no mutant that no other one finds
+# (tests/mutants/README.md), and those of what changes seldom. test_rotation has a part in `make test`.
+ONLY_RELEASE := $(addprefix $(BUILD)/tests/server/,test_hostile test_late test_far) $(SOCKETS)/threads \
+  $(wildcard tests/tools/test_*.sh) $(DOCS_TEST) $(RELEASE_TEST)
+NOT_FIRST := $(ONLY_ALL) $(ONLY_RELEASE)
+$(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUITES),$(NOT_FIRST))))
 
 # `make test` has a part of the first two and of those of compat, and 40 s of the chaos.
 PARTED := $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
 IN_ORDER = $(patsubst %,"nice %",$(filter $1,$(BUSY))) $(filter $1,$(LONG)) $(filter-out $(BUSY) $(LONG),$1)
-TESTED := $(call IN_ORDER,$(filter-out $(ONLY_ALL),$(SUITES))) $(PARTED:%="% killed_master") $(COMPAT_SHORT)
+TESTED := $(call IN_ORDER,$(filter-out $(NOT_FIRST),$(SUITES))) $(PARTED:%="% killed_master") $(COMPAT_SHORT)
 TESTED_ALL := "env TIME=120 $(CHAOS)" $(call IN_ORDER,$(ONLY_ALL))
+TESTED_RELEASE := "env ROTATIONS=100 $(BUILD)/tests/server/test_rotation" $(call IN_ORDER,$(ONLY_RELEASE))
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 
-$(call needs,test,$(filter-out $(ONLY_ALL),$(SUITES)) $(PARTED) $(COMPAT_TESTS))
+$(call needs,test test-busy,$(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_TESTS))
 $(call needs,test-rest,$(ONLY_ALL) $(CHAOS))
-$(call needs,test-all packages,test test-rest)
+$(call needs,test-release,$(ONLY_RELEASE) $(BUILD)/redis-server)
+$(call needs,test-all packages,test test-rest test-release)
 
 .PHONY: test
 test: ## see that this machine's build works, in less than 5 minutes
 	@echo "building the suites"
-	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_ALL),$(SUITES)) $(PARTED) $(COMPAT_CLIENTS) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_CLIENTS) $(BUILD)/redis-server
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED)
 
 .PHONY: test-all
 test-all: test ## all suites: `make test`, then boards, mutants, tests of tests, long waits, chaos
 	@$(MAKE) --no-print-directory test-rest
+	@$(MAKE) --no-print-directory test-release
 
 .PHONY: test-rest
 test-rest: ## what `make test-all` runs after `make test`
 	@echo "building the other suites"
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(ONLY_ALL)
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_ALL)
+
+.PHONY: test-release
+test-release: ## what `make test-all` runs last, and CI does not
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(ONLY_RELEASE) $(BUILD)/tests/server/test_rotation
+	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_RELEASE)
+
+.PHONY: test-busy
+test-busy: ## see that no test depends on speed: `make test`, or TARGET=, with all cores busy, and on one
+	@MAKE="$(MAKE)" sh tests/tools/busy.sh $(TARGET)
 
 # What needs nothing but a Debian, tried on one that has nothing else. It is kept in $(FRESH).
 FRESH := $(BUILD)/fresh
@@ -281,8 +299,9 @@ check-lock: ## after a change of lock/, within half an hour: soak, mutants, a re
 # threads, so TSan gets the suites that start some. Valgrind, 30 times slower, gets the unit suites. It
 # runs one thread at a time, and must be told to let the others have their turn.
 THREADED := $(notdir $(basename $(shell grep -l pthread_create tests/unit/*.c tests/server/*.c tests/tls/*.c tests/bearssl/*.c))) threads
-SANITIZED_asan = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/% $(BUILD)/tests/bearssl/%,$(SUITES))
-SANITIZED_tsan = $(foreach suite,$(SANITIZED_asan),$(if $(filter $(THREADED),$(notdir $(suite))),$(suite)))
+SANITIZABLE = $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/server/% $(BUILD)/tests/tls/% $(BUILD)/tests/bearssl/%,$(SUITES))
+SANITIZED_asan = $(filter-out $(ONLY_RELEASE),$(SANITIZABLE))
+SANITIZED_tsan = $(foreach suite,$(SANITIZABLE),$(if $(filter $(THREADED),$(notdir $(suite))),$(suite)))
 SANITIZED_valgrind = $(UNIT)
 SANITIZED = $(SANITIZED_$(SANITIZER))
 $(foreach sanitizer,asan tsan valgrind,$(call needs,sanitize-$(sanitizer),$(SANITIZED_$(sanitizer))))
@@ -355,7 +374,7 @@ scripts: ## write lock/scripts.c anew from lock/scripts/*.lua
 # Those that everybody needs, and those before a release; all others are for a change.
 EVERYDAY := all demo check test install format size clean
 AT_RELEASE := abi bench-peers corpus deb demo-picture dist dist-check dist-tests mutants mutants-found peers-page \
-  proof-faults proof-long release-check servers size-table soak test-busy
+  proof-faults proof-long release-check servers size-table soak test-busy test-release
 TARGETS := sed -n 's/^\([a-z][a-z-]*\):.*\#\# /\1\t/p' $(MAKEFILE_LIST) | sort -u
 AS_LIST := while IFS="$$(printf '\t')" read -r name text; do printf '  %-14s %s\n' "$$name" "$$text"; done
 

@@ -61,7 +61,7 @@ dist-tests: $(DIST_TESTS) ## see that tarball, bill of materials, signatures, ma
 	@sh tests/tools/run.sh $(DIST_TESTS)
 
 # The suites ask for theirs, step by step, as .ci/run has them.
-$(call needs,release-check,fresh abi dist-tests dist-check $(BUILD)/tests/qemu/sizes)
+$(call needs,release-check,fresh abi misra dist-tests dist-check $(BUILD)/tests/qemu/sizes)
 
 .PHONY: release-check
 release-check: ## see whether this commit can be released; QUICK=1 leaves out the suites and Debian 13, and then does not pass

@@ -179,7 +179,6 @@ check "gcc -fanalyzer" each "$library" gcc -std=c11 $warnings $includes -O2 -fan
 # shellcheck disable=SC2086
 check cppcheck cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
   --suppress=missingIncludeSystem $includes $library $single
-check "MISRA C:2012, as tests/MISRA.md has it" sh tests/tools/misra.sh
 # shellcheck disable=SC2086
 check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
 # shellcheck disable=SC2046

@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/tools/run.sh counts what suites print, says how far it is, and passes only if each suite ran
-# a test and none failed. What `make test` runs is in `make test-all`, and both know each suite.
+# a test and none failed. Each suite is in one of the three parts of `make test-all`.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2317
 set -u
 . tests/support/verdicts.sh
@@ -65,17 +65,20 @@ verdict "run: QUIET shows what failed alone" [ "$(grep -c '^\[[0-9]' "$folder/lo
 # lists TARGET: the programs that it runs, without what stands around their names
 lists() {
   make -npq help 2>/dev/null | sed -n "s/^$1 := //p" | tr -d '"' | tr ' ' '\n' |
-    grep -v -e '^$' -e '^nice$' -e '^env$' -e '^TIME=' -e '^killed_master$' \
+    grep -v -e '^$' -e '^nice$' -e '^env$' -e '^TIME=' -e '^ROTATIONS=' -e '^killed_master$' \
       -e '^this' -e '^in_order$' | sort
 }
-for target in SUITES TESTED TESTED_ALL; do lists $target >"$folder/$target"; done
+for target in SUITES TESTED TESTED_ALL TESTED_RELEASE; do lists $target >"$folder/$target"; done
 : >"$folder/log"
-sort -u "$folder/TESTED" "$folder/TESTED_ALL" | cmp - "$folder/SUITES" >"$folder/log"
+sort -u "$folder/TESTED" "$folder/TESTED_ALL" "$folder/TESTED_RELEASE" | cmp - "$folder/SUITES" >"$folder/log"
 verdict "run: make test-all, which begins with make test, runs each suite" [ $? -eq 0 ]
 comm -12 "$folder/TESTED" "$folder/TESTED_ALL" | grep -v -e '/chaos/chaos$' -e '/failover/test_sentinel$' \
   -e '/failover/test_cluster$' -e '^tests/compat/' >"$folder/log"
 verdict "run: and none twice but those of which make test has a part" \
   [ ! -s "$folder/log" -a "$(wc -l <"$folder/TESTED")" -gt 20 ]
+sort "$folder/TESTED" "$folder/TESTED_ALL" | comm -12 - "$folder/TESTED_RELEASE" | grep -v '/server/test_rotation$' >"$folder/log"
+verdict "run: what a release asks for besides is in neither, but for a part" \
+  [ ! -s "$folder/log" -a "$(wc -l <"$folder/TESTED_RELEASE")" -gt 8 ]
 sort -u "$folder/TESTED" | cmp - "$folder/TESTED" >"$folder/log"
 verdict "run: which is once for each suite, too" [ $? -eq 0 ]
 ! make -n help ONLY_ALL="tests/tools/test_nothing.sh" >"$folder/log" 2>&1
