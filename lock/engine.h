@@ -431,7 +431,8 @@ enum fairlock_log_event {
 
   /*
    * an operator asks a holder to release, see fairlock_asked_fn. text: the token of the hold. Without
-   * `asked` in the configuration, only a holder that has waited in the queue listens
+   * `asked` in the configuration, only a holder that has waited in the queue, or keeps its locks,
+   * listens
    */
   FAIRLOCK_LOG_ASKED
 };

@@ -159,8 +159,8 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  *
  * Some task has to service the client, as for FAIRLOCK_RENEW: others wait for a device that sleeps
  * until its lease ends, as for one that is dead. A program that ends takes out its handles before,
- * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock that is kept,
- * by fairlock_ask(), gets it: nobody holds it. In a program that has not serviced the client for
+ * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock, by
+ * fairlock_ask(), gets it: at once if it is kept, as nobody holds it, otherwise when it is released. In a program that has not serviced the client for
  * 100 ms, an acquire or a release takes up to a millisecond longer: it receives first.
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,

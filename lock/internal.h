@@ -168,10 +168,7 @@ enum keeping {
   ARMING = 4,
 
   /* its acquire or release waits until what has arrived was read */
-  LOOKS = 8,
-
-  /* its acquire, which awaits an answer, ends the hold that was kept */
-  REPLACES = 16
+  LOOKS = 8
 };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
@@ -312,6 +309,7 @@ void fairlock_pipeline_send(struct fairlock *handle);
 void fairlock_pipeline_forget(struct fairlock *handle);
 void fairlock_pipeline_withdraw(struct fairlock *handle);
 uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count);
+void fairlock_pipeline_subscribe(struct fairlock *handle);
 void fairlock_pipeline_keep_kinds(struct fairlock *handle, uint8_t kinds);
 void fairlock_pipeline_end(struct fairlock_engine *engine);
 void fairlock_pipeline_count(struct fairlock_engine *engine);

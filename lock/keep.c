@@ -94,20 +94,11 @@ static bool put_off(struct fairlock *handle)
   return true;
 }
 
-/*
- * Answers an acquire here, unless the release has been given up. False: it has to be sent. It then
- * ends the hold that is kept, by its token, so nothing else is left of that when it has succeeded.
- */
+/* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
 static bool take_back(struct fairlock *handle)
 {
   bool kept = handle->keep & KEPT && handle->flags & OWED;
-  handle->keep &= (uint8_t)~REPLACES;
-  if (!kept) return false;
-  if (!may_keep(handle) || !lasts(handle)) {
-    handle->keep |= REPLACES;
-    handle->flags &= (uint8_t)~OWED;
-    return false;
-  }
+  if (!kept || !may_keep(handle) || !lasts(handle)) return false;
   fairlock_pipeline_withdraw(handle);
   if (looks(handle)) return true;
   handle->keep &= (uint8_t) ~(KEPT | LOOKS);
@@ -116,10 +107,11 @@ static bool take_back(struct fairlock *handle)
   return true;
 }
 
-/* Puts an arming in front of the request. */
+/* Puts an arming in front of the request. An operator who asks for what is kept has to be heard. */
 static void arm(struct fairlock *handle)
 {
   struct fairlock_keeper *keep = keep_of(handle);
+  if (!(handle->flags & (SUBSCRIBED | SUBSCRIBING))) fairlock_pipeline_subscribe(handle);
   keep->asks = keep->tracking == NOT_ASKED;
   keep->tracking = TRACKS;
   keep->arms = true;
@@ -204,14 +196,15 @@ static bool is_queue(const struct fairlock *handle, const struct resp_event *eve
 
 /*
  * invalidate, and an array of keys, or null for all keys. One that was cut may be any. A message to
- * whoever holds a lock that is kept asks for its release.
+ * whoever does not wait asks for the lock: what is kept is released, and what is held, when the
+ * program releases it.
  */
 static void on_push(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_keeper *keep = engine->topology->keep;
   bool all = event->type == RESP_NULL || event->cut;
-  struct fairlock *addressee = engine->addressee;
-  if (engine->element == 2 && addressee != NULL && addressee->keep & KEPT) {
+  struct fairlock *addressee = engine->push_type == PUSH_MESSAGE ? engine->addressee : NULL;
+  if (engine->element == 2 && addressee != NULL && !waiting(addressee)) {
     recall(addressee);
     fairlock_reschedule_all(engine);
   }
@@ -268,16 +261,6 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
   if (follow == 0) end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
 }
 
-/*
- * The acquire that was to end a hold has been answered. If it was not carried out, the hold may be
- * there still.
- */
-static void on_replaced(const struct fairlock_engine *engine, struct fairlock *handle)
-{
-  handle->keep ^= REPLACES;
-  if (is_error(engine) || engine->values[0] == -2) handle->flags |= OWED;
-}
-
 /* Looks at an event before the topology and the engine do. True: they must not see it. */
 static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
 {
@@ -288,9 +271,6 @@ static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
   } else if (keep->arming && follow < (keep->asks ? 3U : 2U)) {
     on_arming_answer(engine, event, follow);
     return true;
-  } else {
-    struct fairlock *handle = fairlock_next_answered(engine);
-    if (event->last && handle != NULL && handle->keep & REPLACES) on_replaced(engine, handle);
   }
   return keep->inner != NULL && keep->inner->event(engine, event);
 }

@@ -102,6 +102,14 @@ uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count)
   return (uint16_t)(handle->newest - request->subscribe - 1);
 }
 
+/* A SUBSCRIBE is written in front of the request that was numbered last, which has none. */
+void fairlock_pipeline_subscribe(struct fairlock *handle)
+{
+  handle->subscribe_sequence = fairlock_pipeline_put_before(handle, 1);
+  handle->engine->request.subscribe = true;
+  handle->flags |= SUBSCRIBING;
+}
+
 /* The answers to what the handle has sent so far do not count. */
 void fairlock_pipeline_forget(struct fairlock *handle)
 {

@@ -448,6 +448,24 @@ static void test_refused(void)
   }
 }
 
+/* An operator asks for what was taken by a try: it is given back, and after a hold, too. */
+static void test_asked(void)
+{
+  begin();
+  keeper_open(server.port, "asked", true);
+  client_open(&other, server.port);
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQUAL(fairlock_try_acquire(&keeper.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    uint64_t token = fairlock_token(&keeper.handle);
+    if (i == 0) CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_ask(&other.client, "asked", 5, token), FAIRLOCK_OK);
+    if (i == 1) CHECK_EQUAL(fairlock_release(&keeper.handle), FAIRLOCK_OK);
+    CHECK(given_back_within("asked", KEEP_MS / 2));
+  }
+  client_close(&other);
+  keeper_close();
+}
+
 /* A server that is busy when the queue is to be armed is asked again. */
 static void test_busy(void)
 {
@@ -523,6 +541,7 @@ const struct check_test check_tests[] = {
     {"keep: a lease of its own", test_own_lease},
     {"keep: a keeper that is dead", test_lease_of_the_dead},
     {"keep: tracking is refused", test_refused},
+    {"keep: an operator asks", test_asked},
     {"keep: the server is busy", test_busy},
     {"keep: values", test_values},
     {NULL, NULL},

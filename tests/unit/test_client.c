@@ -261,7 +261,7 @@ static void test_keep(void)
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
-  says = "+OK\r\n+OK\r\n:0\r\n*3\r\n:1\r\n:5\r\n:1000\r\n";
+  says = "+OK\r\n+OK\r\n:0\r\n" SUBSCRIBED("subscribe") "*3\r\n:1\r\n:5\r\n:1000\r\n";
   fairlock_poll(&client, 0);
   CHECK_EQUAL(fairlock_result(&handle), FAIRLOCK_OK);
   size_t before = sent;
@@ -693,7 +693,7 @@ static void test_keep_wakes(void)
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
-  says = "+OK\r\n+OK\r\n:0\r\n*3\r\n:1\r\n:5\r\n:1000\r\n";
+  says = "+OK\r\n+OK\r\n:0\r\n" SUBSCRIBED("subscribe") "*3\r\n:1\r\n:5\r\n:1000\r\n";
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
   atomic_store(&receiving, false);
