@@ -49,7 +49,8 @@ enum state {
 };
 
 struct guard_shared {
-  _Atomic int error;   /* why it could not start                                               */
+  _Atomic int error; /* why it could not start, and whether that was for a pipe              */
+  _Atomic bool no_pipe;
   _Atomic int command; /* the process, until it is reaped and after that                       */
   _Atomic int group;   /* the same, or 0 if that number may be given to others                 */
   _Atomic int stop;
@@ -431,8 +432,10 @@ static void serve(struct guard *guard, const struct guard_orders *orders, const 
   guard->pid = getpid();
   (void)setpgid(0, 0);
   watch.adopts = system_adopt();
-  pid_t command = watch_children() ? child_start(child, ends, 4) : -1;
+  bool watches = watch_children();
+  pid_t command = watches ? child_start(child, ends, 4) : -1;
   if (command < 0) {
+    atomic_store(&guard->shared->no_pipe, !watches);
     atomic_store(&guard->shared->error, errno);
     _exit(1);
   }
@@ -458,25 +461,26 @@ static int await_start(struct guard *guard)
   return error != 0 ? error : ECHILD;
 }
 
-int guard_start(struct guard *guard, const struct guard_orders *orders, const struct child *child)
+const char *guard_start(struct guard *guard, const struct guard_orders *orders,
+                        const struct child *child)
 {
   guard->shared =
       mmap(NULL, sizeof *guard->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (guard->shared == MAP_FAILED) return -1;
-  if (!make_pair(guard->run, false) || !make_pair(guard->keeper, false)) return -1;
+  if (guard->shared == MAP_FAILED) return "share memory";
+  if (!make_pair(guard->run, false) || !make_pair(guard->keeper, false)) return "make a pipe";
   guard->pid = fork();
   if (guard->pid == 0) serve(guard, orders, child);
-  if (guard->pid < 0) return -1;
+  if (guard->pid < 0) return "start a process";
   pid_t made = guard->pid;
   (void)close(guard->run[1]);
   guard->run[1] = -1;
   (void)close(guard->keeper[1]);
   guard->keeper[1] = -1;
   int error = await_start(guard);
-  if (error == 0) return 0;
+  if (error == 0) return NULL;
   (void)waitpid(made, NULL, 0);
   errno = error;
-  return -1;
+  return atomic_load(&guard->shared->no_pipe) ? "make a pipe" : "start a process";
 }
 
 void guard_enter_keeper(struct guard *guard)

@@ -34,9 +34,10 @@ struct guard_orders {
 
 /*
  * In `fairlock run`, before the keeper is made: makes the guard, and by it the process of the
- * command. Returns 0, or -1 with errno set.
+ * command. Returns NULL, or what failed, with errno set.
  */
-int guard_start(struct guard *guard, const struct guard_orders *orders, const struct child *child);
+const char *guard_start(struct guard *guard, const struct guard_orders *orders,
+                        const struct child *child);
 
 /* In the keeper. */
 void guard_enter_keeper(struct guard *guard);

@@ -722,7 +722,8 @@ const char *keeper_start(struct keeper *keeper, struct session *session,
     (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
   keeper->link = ends[0];
   keeper->events = events[0];
-  if (guard_start(&keeper->guard, &orders, child) != 0) return "start a process";
+  const char *failed = guard_start(&keeper->guard, &orders, child);
+  if (failed != NULL) return failed;
   keeper->pid = fork();
   if (keeper->pid == 0) become_keeper(keeper, session, ends[1], events[1]);
   int error = errno;

@@ -134,6 +134,68 @@ test_system_error() {
   [ ! -e /dev/full ] || expect 71 sh -c "exec '$fairlock' status a >/dev/full"
 }
 
+# starts COMMAND...: it runs fairlock under a limit; true if the job could be run. A start that fails says what
+# the system has refused, and asks the server for nothing: the lock would be held for its lease.
+starts() {
+  "$@" run --lease 600 -n a -- true >"$dir/out" 2>"$dir/err"
+  status=$?
+  unheld a || fail "$*: the lock is left: $(redis hgetall a)"
+  [ $status -ne 0 ] || return 0
+  [ ! -e "$dir/limits" ] || grep -qE 'cannot (make a pipe|start a process|start a thread): ' "$dir/err" ||
+    fail "$*: exit status $status: $(cat "$dir/err")"
+  return 1
+}
+
+test_start_that_fails() {
+  expect 0 "$fairlock" run a true # the server knows the scripts
+  limit=4
+  until starts sh -c 'ulimit -n $0; exec "$@"' $limit "$fairlock"; do
+    limit=$((limit + 1))
+    [ $limit -lt 64 ] || fail "it needs more than 64 descriptors: $(cat "$dir/err")"
+  done
+  [ "$(id -u)" = 0 ] && command -v setpriv >"$dir/out" || return 0
+  chmod 755 "$top" "$dir"
+  cp "$fairlock" "$dir/fairlock" && chmod 755 "$dir/fairlock"
+  # each time a user who has no other process, nor one that has just ended
+  user=$((100000 + $$))
+  : >"$dir/limits"
+  limit=1
+  until starts setpriv --reuid=$((user + limit)) --regid=65534 --clear-groups prlimit --nproc=$limit "$dir/fairlock"; do
+    cat "$dir/err" >>"$dir/limits"
+    limit=$((limit + 1))
+    [ $limit -lt 16 ] || fail "it needs more than 16 processes: $(cat "$dir/err")"
+  done
+  grep -q 'cannot start a process: ' "$dir/limits" || fail "$(cat "$dir/limits")"
+  grep -q 'cannot start a thread: ' "$dir/limits" || fail "$(cat "$dir/limits")"
+}
+
+# killed_by SIGNAL COMMAND...: the signal has to end it, which a shell does not tell from an exit status
+killed_by() {
+  number=$(number_of $1)
+  shift
+  python subprocess -c 'import subprocess, sys; sys.exit(subprocess.run(sys.argv[2:]).returncode != -int(sys.argv[1]))' \
+    $number env --default-signal "$@" 2>"$dir/err" || fail "$number does not end $*: $(cat "$dir/err")"
+}
+
+# Whoever was ended by a signal ends by it, so that a shell ends its script; without a core of its own.
+test_ends_by_signal() {
+  mkdir "$dir/cores"
+  cd "$dir/cores" || fail "no folder"
+  for signal in INT TERM HUP QUIT USR1 KILL SEGV; do
+    killed_by $signal sh -c 'ulimit -c unlimited; exec "$0" run a -- sh -c "ulimit -c 0; kill -$1 \$\$"' "$fairlock" $signal
+    unheld a || fail "the lock is still held"
+  done
+  killed_by TERM "$fairlock" run --at-least 0.5 --metrics-file "$dir/metrics" a -- sh -c 'kill $$'
+  grep -q '^fairlock_exit_status.* 143$' "$dir/metrics" || fail "$(cat "$dir/metrics")"
+  redis hset a somebody:1 1 >"$dir/out"
+  for signal in INT TERM HUP QUIT USR2; do
+    (eventually waits 1 a; kill -$signal "$(cat "$dir/waiter")") &
+    killed_by $signal sh -c 'echo $$ >"$1"; ulimit -c unlimited; exec "$0" run a true' "$fairlock" "$dir/waiter"
+    waits 0 a || fail "the queue was not left"
+  done
+  rmdir "$dir/cores" || fail "a core file: $(ls)"
+}
+
 test_environment() {
   expect 0 "$fairlock" run 'a b' -- sh -c 'echo "$FAIRLOCK_NAME,$FAIRLOCK_OWNER,$FAIRLOCK_TOKEN"; redis-cli -p '"$port"' hgetall "a b"'
   first=$(sed 1q "$dir/out")
@@ -434,6 +496,17 @@ test_terminal_interrupts() {
   done
 }
 
+# The same for bash, which goes on unless a signal has ended its child: while the command runs, and
+# while it waits.
+test_bash_is_interrupted() {
+  printf '%s\n' "'$fairlock' run a sh -c 'echo yes >\"$dir/started\"; exec sleep 30'" 'echo "not interrupted"' >"$dir/two_steps"
+  ( (eventually test -s "$dir/started"); printf '\003'; (eventually unheld a)) | tty "bash '$dir/two_steps'; true"
+  ! grep 'not interrupted' "$dir/out" || fail "the script went on"
+  redis hset a somebody:1 1 >"$dir/out"
+  ( (eventually waits 1 a); printf '\003'; (eventually waits 0 a)) | tty "bash '$dir/two_steps'; true"
+  ! grep 'not interrupted' "$dir/out" || fail "the script went on"
+}
+
 # As a shell does it: the job is stopped, and continued in the foreground. The lock stays held, for
 # longer than its lease.
 test_job_control() {
@@ -463,8 +536,8 @@ EOF
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status_of_command at_least at_least_is_ended at_least_is_lost at_least_is_asked command_cannot_be_executed \
-  system_error environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
+  system_error start_that_fails ends_by_signal environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
   keeper_closes_what_it_inherits closed_standard_descriptors shell conflict waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
-  terminal_comes_back terminal_interrupts job_control
+  terminal_comes_back terminal_interrupts bash_is_interrupted job_control
