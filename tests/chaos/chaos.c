@@ -363,7 +363,7 @@ static bool deafen(void)
 }
 
 /* Another client's script runs; after a tenth of a second the server answers BUSY to all others. */
-static bool keep_busy(void)
+static bool start_busy(void)
 {
   int ms = between(&state, 200, 2500);
   if (wake_at != 0 || quiet_at != 0 || !raw_open(&busy, server.port)) return false;
@@ -372,7 +372,7 @@ static bool keep_busy(void)
   return true;
 }
 
-static void end_busy(void)
+static void stop_busy(void)
 {
   while (!raw_run(&redis, "SCRIPT KILL") && redis.count > 0 &&
          strncmp(redis.element[0].text, "NOTBUSY", 7) == 0)
@@ -449,7 +449,7 @@ static void torment(void)
   else if (fault == LATE) did = obstruct(index, PROXY_HOLD);
   else if (fault == SLOW) did = slow_down(index);
   else if (fault == STALL) did = stall_server();
-  else if (fault == BUSY) did = keep_busy();
+  else if (fault == BUSY) did = start_busy();
   else if (fault == DEAFEN) did = deafen();
   else did = forget_scripts();
   done[fault] += did;
@@ -470,7 +470,7 @@ static void relieve(int64_t now)
     (void)kill(server.pid, SIGCONT);
     wake_at = 0;
   }
-  if (quiet_at != 0 && quiet_at <= now) end_busy();
+  if (quiet_at != 0 && quiet_at <= now) stop_busy();
   if (hear_at != 0 && hear_at <= now && wake_at == 0 && quiet_at == 0) {
     CHECK(let_hear(true));
     hear_at = 0;
