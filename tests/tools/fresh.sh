@@ -60,7 +60,7 @@ clean() {
   [ -z "$inside" ] || kill -9 "$inside" 2>/dev/null || true
   [ -z "$inside" ] || wait "$inside" 2>/dev/null || true
   # shellcheck disable=SC2086
-  rm -rf ${root:+"$root"} ${making:+"$making"}
+  rm -rf ${root:+"$root"} ${making:+"$making"} || { sleep 1 && rm -rf ${root:+"$root"} ${making:+"$making"}; }
 }
 trap clean EXIT
 trap 'exit 130' INT
@@ -112,7 +112,7 @@ for root in "$folder"/root.*; do
 done
 root=
 
-key=$({ date +%Y-%m && echo "$packages" && sources && settings; } | sha256sum | cut -c 1-12)
+key=$({ date +%Y-%m && cat "$0" && sources && settings; } | sha256sum | cut -c 1-12)
 base=$folder/base.$release.$key
 [ -e "$base" ] || make_base
 
