@@ -273,11 +273,15 @@ static bool at_ease(const struct fairlock *handle)
          handle->flags & QUEUED && handle->unanswered == 0;
 }
 
-/* Since when useful answers are missing. A waiter at ease misses none before its next heartbeat. */
+/*
+ * Since when useful answers are missing. A waiter at ease misses none before its next heartbeat, and
+ * that may have come due before the last answer was read.
+ */
 static uint32_t silent_since(const struct fairlock *handle)
 {
   uint32_t now = handle->engine->now;
-  if (!at_ease(handle)) return handle->answered_at;
+  if (!at_ease(handle) || reached(handle->answered_at, handle->sends_at))
+    return handle->answered_at;
   return reached(now, handle->sends_at) ? handle->sends_at : now;
 }
 

@@ -395,6 +395,32 @@ void test_frozen_device_reads_first(void)
 }
 
 /*
+ * Two heartbeats were answered while the device was frozen for longer than offline_ms, and it reads
+ * one answer after the other. The next heartbeat is overdue by then, but no answer is.
+ */
+void test_frozen_device_reads_one_by_one(void)
+{
+  queue_a(FAIRLOCK_FOREVER);
+  engine.response_ms = 3000;
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  pass(2000);
+  CHECK(sends("EVALSHA"));
+  now += 60000;
+  fairlock_engine_tick(&engine, now);
+  answer(0, -1, -60000);
+  fairlock_engine_tick(&engine, now);
+  answer(0, -1, -60000);
+  fairlock_engine_tick(&engine, now);
+  fairlock_engine_received(&engine, 0, now);
+  pass(0);
+  CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+  CHECK(sends("EVALSHA"));
+  answer(1, 5, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+}
+
+/*
  * A round trip that was long counts less with each shorter one, and so does the time for which old
  * requests are feared.
  */
