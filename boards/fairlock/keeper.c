@@ -54,7 +54,7 @@
 #define CLEARING_STEP_MS 50U
 #define CLEARING_MS      5000U
 
-enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_CANCEL, ORDER_RELEASE };
+enum order_kind { ORDER_ACQUIRE = 1, ORDER_GUARD, ORDER_HURRY, ORDER_CANCEL, ORDER_RELEASE };
 
 struct order {
   int32_t kind;
@@ -66,6 +66,7 @@ enum phase {
   ENDING,   /* lost: SIGTERM was sent, SIGKILL will be        */
   ENDED,    /* lost, and nothing more to do about it          */
   CLEARING, /* fairlock was killed: its command is being ended, then the lock is released */
+  LASTING,  /* the same, when it has been: the lock is kept until at_least_ms are over */
   RELEASING
 };
 
@@ -86,8 +87,10 @@ struct hold {
   uint32_t reached_at; /* when the server was, last: known until it cannot be */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked;     /* for the lock, by an operator */
-  bool guards;           /* the command has begun, and may have ended */
+  atomic_bool asked; /* for the lock, by an operator */
+  bool guards;       /* the command has begun, and may have ended */
+  bool hurried;      /* at_least_ms does not count */
+  uint32_t acquired_at;
   uint32_t until;        /* ENDING: when to send SIGKILL; CLEARING, RELEASING: when to give up */
   pthread_mutex_t start; /* the other thread waits for it before it services the client */
   int released;          /* RELEASING: what came of it; FAIRLOCK_PENDING: nothing yet */
@@ -356,8 +359,29 @@ static void look_waiting(struct hold *hold)
   struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
   fairlock_id(&hold->handle, message.owner);
   hold->phase = KEEPING;
+  hold->acquired_at = now;
   note_deadline(hold, now, left);
   tell(hold, &message);
+}
+
+/* Whoever sends the command one of these when somebody asks for the lock wants it soon. */
+static bool asking_hurries(const struct keeper_options *options)
+{
+  return options->on_ask == SIGINT || options->on_ask == SIGTERM || options->on_ask == SIGQUIT ||
+         options->on_ask == SIGKILL;
+}
+
+/* The command is over, and so is fairlock. What --at-least has promised to other machines is not. */
+static void look_lasting(struct hold *hold, uint32_t left)
+{
+  const struct keeper_options *options = hold->options;
+  bool asked = atomic_exchange(&hold->asked, false) && asking_hurries(options);
+  bool lasts = hold->guards && !hold->hurried && !asked &&
+               port_clock_ms() - hold->acquired_at < options->at_least_ms;
+  hold->phase = LASTING;
+  hold->until = hold->acquired_at + options->at_least_ms;
+  guard_rest(hold->guard);
+  if (!lasts || left == 0) begin_release(hold);
 }
 
 /* Ends the command itself, if the hold does not last until the guard has, or there is no guard. */
@@ -369,13 +393,13 @@ static void help_to_clear(struct hold *hold, uint32_t left)
     return;
   }
   if (!guard_kill_group(hold->guard)) _exit(1); /* the lease ends the hold */
-  begin_release(hold);
+  look_lasting(hold, left);
 }
 
 static void look_clearing(struct hold *hold, uint32_t left, bool due)
 {
   if (guard_is_empty(hold->guard)) {
-    begin_release(hold);
+    look_lasting(hold, left);
     return;
   }
   if (due) _exit(1); /* it cannot be ended: the lease ends the hold */
@@ -405,6 +429,9 @@ static void look(struct hold *hold)
   case CLEARING:
     look_clearing(hold, left, due);
     break;
+  case LASTING:
+    look_lasting(hold, left);
+    break;
   case RELEASING:
     look_releasing(hold, due);
     break;
@@ -427,7 +454,7 @@ static int next_look_ms(struct hold *hold)
     other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
   if (hold->phase == WAITING && left > 0) other = left;
   if (hold->phase == CLEARING) other = CLEARING_STEP_MS;
-  if (hold->phase == ENDING || hold->phase == RELEASING) {
+  if (hold->phase == ENDING || hold->phase == RELEASING || hold->phase == LASTING) {
     other = (int32_t)(hold->until - now) > 0 ? hold->until - now : 0;
   }
   return (int)(other < wait ? other : wait);
@@ -462,6 +489,9 @@ static void obey(struct hold *hold)
     if (hold->phase == ENDING) guard_signal(hold->guard, SIGTERM);
     if (hold->phase == ENDED && hold->options->on_lost != ON_LOST_IGNORE)
       guard_signal(hold->guard, SIGKILL);
+    break;
+  case ORDER_HURRY:
+    hold->hurried = true;
     break;
   case ORDER_CANCEL:
     hold->cancelled = true;
@@ -783,6 +813,11 @@ void keeper_guard(struct keeper *keeper)
 {
   guard_begin(&keeper->guard);
   give_order(keeper, ORDER_GUARD);
+}
+
+void keeper_hurry(struct keeper *keeper)
+{
+  give_order(keeper, ORDER_HURRY);
 }
 
 void keeper_unguard(struct keeper *keeper)

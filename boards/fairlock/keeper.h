@@ -23,6 +23,10 @@ struct keeper_options {
   uint32_t wait_ms;   /* 0: do not wait                                            */
   uint32_t lease_ms;
   uint32_t kill_after_ms;
+
+  /* from when the lock is acquired, even if the command ends sooner; 0: no longer than it runs */
+  uint32_t at_least_ms;
+
   enum on_lost on_lost;
 
   /* the signal for the command when an operator asks for the lock; 0: none */
@@ -98,6 +102,9 @@ bool keeper_event(struct keeper *keeper, struct keeper_event *event);
 
 /* Tells it, and its guard, that the command begins: it is ended when the lock is lost, or when we die. */
 void keeper_guard(struct keeper *keeper);
+
+/* Somebody wants the end: at_least_ms does not hold it up. */
+void keeper_hurry(struct keeper *keeper);
 
 /* The command has ended. What it has left, if anything, may go on. */
 void keeper_unguard(struct keeper *keeper);

@@ -45,7 +45,6 @@ struct run {
   int conflict_status; /* -E                                     */
   int lost_status;     /* --lost-exit-code                       */
   const char *metrics_file;
-  uint32_t at_least_ms; /* --at-least; 0: no longer than the command runs */
   uint32_t acquired_at; /* in port_clock_ms() */
 
   /* events that were told since a connection was made */
@@ -231,7 +230,7 @@ static bool take_option(struct run *run, struct given *given, int option)
                          &run->lock.kill_after_ms);
   case OPTION_AT_LEAST:
     return parse_seconds(line, "--at-least", optarg, 0, FAIRLOCK_DURATION_MAX_MS,
-                         &run->at_least_ms);
+                         &run->lock.at_least_ms);
   case OPTION_WAIT_ALL:
     return run->wait_all = true;
   case OPTION_ON_LOST:
@@ -679,9 +678,15 @@ static bool hurries(int number)
   return hurry && !signals_ignored_before(number);
 }
 
+static void hurry(struct run *run)
+{
+  if (!run->hurried) keeper_hurry(&run->keeper);
+  run->hurried = true;
+}
+
 static void on_signal_running(struct run *run, int number)
 {
-  if (hurries(number)) run->hurried = true;
+  if (hurries(number)) hurry(run);
   if (number == SIGCONT) resume(run);
   else if (number != SIGCHLD) forward(run, number);
 }
@@ -717,7 +722,7 @@ static void on_asked(struct run *run)
 {
   const char *signal = "nothing";
   /* --at-least keeps the lock no longer than if somebody had sent us that signal */
-  if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) run->hurried = true;
+  if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
   if (run->lock.on_ask != 0) sigaddset(&run->passed_on, run->lock.on_ask);
   if (run->ended) {
     complain("%s is asked for by an operator; %s", run->shown,
@@ -763,7 +768,7 @@ static void on_event_after(struct run *run, const struct event *event)
   else if (event->keeper.news != 0) on_lost(run, &event->keeper);
   if (event->keeper.news == KEEPER_GONE) hang_up(run);
   stop_with_group(event->signal);
-  if (hurries(event->signal)) run->hurried = true;
+  if (hurries(event->signal)) hurry(run);
 }
 
 /* The same, and something that the command has started may run: it gets the signals. */
@@ -842,7 +847,7 @@ static void pass_interrupt(struct run *run, int status)
   if (!was_lent || !WIFSIGNALED(status)) return;
   int number = WTERMSIG(status);
   if (number != SIGINT && number != SIGQUIT) return;
-  run->hurried = true;
+  hurry(run);
   signals_tell_group(number);
 }
 
@@ -879,8 +884,8 @@ static void outwait(struct run *run)
   bool told = !run->lock.verbose;
   for (;;) {
     uint32_t kept = port_clock_ms() - run->acquired_at;
-    if (run->lost || run->hurried || kept >= run->at_least_ms) return;
-    uint32_t left = run->at_least_ms - kept;
+    if (run->lost || run->hurried || kept >= run->lock.at_least_ms) return;
+    uint32_t left = run->lock.at_least_ms - kept;
     if (!told) complain("%s is kept for another %g s", run->shown, left / 1000.0);
     told = true;
     struct event event = await(run, (int)left);
@@ -899,7 +904,7 @@ static int on_released(struct run *run, const struct keeper_message *message, in
   }
   if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_LOST) {
     complain("%s was lost %s: its lease ran out, it was broken, or its key deleted", run->shown,
-             run->at_least_ms > 0 ? "before its time was over" : "while the command ran");
+             run->lock.at_least_ms > 0 ? "before its time was over" : "while the command ran");
     return run->lost_status;
   }
   const char *why = fairlock_status_text(message->status);

@@ -87,9 +87,28 @@ test_at_least_is_lost() {
   kill -9 "$(keeper_of $keeping)"
   ends 79 $keeping
   told 'the process that keeps a was killed; the command has ended'
-  # fairlock itself is killed: the keeper releases the lock
+  # fairlock itself is killed: its keeper keeps the lock for the rest of that time
+  least=5
+  start=$(now_ms)
   kept_by true
   kill -9 $keeping
+  expect 0 "$fairlock" run -w 60 a true
+  [ $(($(now_ms) - start)) -ge 5000 ] || fail "it was kept for $(($(now_ms) - start)) ms"
+  # also if the command was running; but not for whoever asks for the lock, or has asked for the end
+  run --lease 1 --at-least 600 a -- sh -c 'trap "" TERM; : >"$0"; sleep 600' "$dir/began" &
+  running=$!
+  eventually test -e "$dir/began"
+  kill -9 $running
+  sleep 3
+  held a || fail "it is not kept"
+  expect 0 "$fairlock" break --ask -w 60 a
+  rm "$dir/began"
+  run --lease 1 --at-least 600 a -- sh -c 'trap ": >\"\$0.termed\"" TERM; : >"$0"; while :; do sleep 0.05; done' "$dir/began" &
+  running=$!
+  eventually test -e "$dir/began"
+  kill $running
+  eventually test -e "$dir/began.termed"
+  kill -9 $running
   eventually unheld a
 }
 
