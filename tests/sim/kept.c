@@ -72,6 +72,12 @@ static bool sends_slowly(const struct party *party)
   return world->profile.synced || world->profile.split > 0 || party->device->blocked > 0;
 }
 
+/* To a server that was no master any more: the master does not know, and waits for the lease. */
+static bool gave_back_elsewhere(const struct party *party)
+{
+  return party->repetition.released == party->lock->token;
+}
+
 /* Two trips, and some time to spare, after somebody has queued. */
 static void check_given_back(void *object, uint32_t stamp)
 {
@@ -79,6 +85,7 @@ static void check_given_back(void *object, uint32_t stamp)
   const struct lock *lock = party->lock;
   bool holds = lock->holder == party && (uint32_t)lock->token == stamp;
   if (party->gone || !holds || !kept_hold(party, lock->token) || party->belief.holds) return;
+  if (gave_back_elsewhere(party)) return;
   if (sends_slowly(party) || told_of(party) == NULL || party->job != JOB_IDLE) return;
   int64_t since = party->world->now - SECOND - 3 * device_round_trip(party->device);
   if (party->kept.ended > since || party->progress.started > since) return;
