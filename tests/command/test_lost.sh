@@ -17,13 +17,14 @@ last_beat_ms() {
 }
 
 test_renewed() {
-  run --lease 8 a -- sh -c 'sleep 14; exit 5' &
+  run --lease 8 a -- sh -c 'until [ -e "$0" ]; do sleep 0.05; done; exit 5' "$dir/go" &
   command=$!
   eventually held a
   token=$(redis hget 'fairlock:{a}' token)
   sleep 10
   expect 1 "$fairlock" run -n a true
   [ "$(redis hget 'fairlock:{a}' token)" = "$token" ] || fail "somebody else held the lock"
+  touch "$dir/go"
   ends 5 $command
   expect 0 "$fairlock" run -n a true
 }
@@ -50,7 +51,7 @@ test_what_a_lost_command_leaves() {
 }
 
 test_lost_exit_code() {
-  run --lease 1 --lost-exit-code 5 a -- sh -c "$polite" "$dir/got" &
+  run --lease 3 --lost-exit-code 5 a -- sh -c "$polite" "$dir/got" &
   command=$!
   eventually grep -q ready "$dir/got"
   redis del a >"$dir/out"
@@ -64,7 +65,7 @@ test_broken_just_before_the_end() {
 }
 
 test_on_lost_ignore() {
-  run --lease 1 --on-lost ignore a -- sh -c "$polite" "$dir/got" 2>"$dir/err" &
+  run --lease 3 --on-lost ignore a -- sh -c "$polite" "$dir/got" 2>"$dir/err" &
   command=$!
   eventually grep -q ready "$dir/got"
   redis del a >"$dir/out"
@@ -77,7 +78,7 @@ test_on_lost_ignore() {
 }
 
 test_on_lost_kill() {
-  run --lease 1 --on-lost kill a -- sh -c "$polite" "$dir/got" &
+  run --lease 3 --on-lost kill a -- sh -c "$polite" "$dir/got" &
   command=$!
   eventually grep -q ready "$dir/got"
   redis del a >"$dir/out"
@@ -88,16 +89,16 @@ test_on_lost_kill() {
 # The server dies: nobody can renew. The lease that the server last granted began before that, so a
 # command that last ran less than a lease later has ended in time.
 server_dies() {
-  run --lease 5 "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
+  run --lease 6 "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
   eventually test -s "$dir/beats"
-  sleep 0.5
+  sleep 1.5 # the lease, which is renewed after 2 s, ends 4.5 s from here
   stop_server
   died=$(now_ms)
   ends 79 $command
   said 'could not be renewed'
   lived=$(($(last_beat_ms "$dir/beats") - died))
-  [ $lived -lt 5000 ] || fail "the command lived for another $lived ms"
+  [ $lived -lt 6000 ] || fail "the command lived for another $lived ms"
   eventually dead "$(cat "$dir/beats.second")"
 }
 
@@ -134,7 +135,7 @@ test_short_freeze_does_no_harm() {
 }
 
 test_server_restarts_empty() {
-  run --lease 3 a -- sh -c "$polite" "$dir/got" &
+  run --lease 6 a -- sh -c "$polite" "$dir/got" &
   command=$!
   eventually grep -q ready "$dir/got"
   redis flushall >"$dir/out"
@@ -169,7 +170,7 @@ test_keeper_is_killed() {
 }
 
 test_both_are_killed() {
-  run --lease 2 a -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/command" &
+  run --lease 5 a -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/command" &
   command=$!
   eventually test -s "$dir/command"
   kill -STOP $command
@@ -179,11 +180,11 @@ test_both_are_killed() {
 }
 
 test_fairlock_is_stopped() {
-  run --lease 2 a -- sh -c 'until [ -e $0 ]; do sleep 0.02; done; exit 4' "$dir/go" &
+  run --lease 6 a -- sh -c 'until [ -e $0 ]; do sleep 0.02; done; exit 4' "$dir/go" &
   command=$!
   eventually held a
   kill -STOP $command
-  sleep 4
+  sleep 8
   expect 1 "$fairlock" run -n a true
   touch "$dir/go"
   kill -CONT $command
@@ -191,7 +192,7 @@ test_fairlock_is_stopped() {
 }
 
 test_stopped_command_is_ended() {
-  run --lease 1 a -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/command" &
+  run --lease 3 a -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/command" &
   command=$!
   eventually test -s "$dir/command"
   kill -STOP "$(cat "$dir/command")"
@@ -224,7 +225,7 @@ freeze() {
   kill -STOP "$@"
 }
 
-# over STATUS PID: it ends with that status within 20 s
+# over STATUS PID: it ends with that status, before the test gives up
 over() {
   eventually dead "$2"
   ends "$@"
@@ -237,6 +238,7 @@ keeper_is_stopped() {
   command=$!
   eventually test -s "$dir/beats.second"
   keeper=$(keeper_of $command)
+  sleep 1.5 # as in server_dies
   stopped=$(now_ms)
   freeze "$keeper"
   over 79 $command
@@ -249,11 +251,11 @@ keeper_is_stopped() {
 }
 
 test_keeper_is_stopped() {
-  keeper_is_stopped 3
+  keeper_is_stopped 6
 }
 
 test_keeper_is_stopped_no_grace() {
-  keeper_is_stopped 3 --on-lost kill
+  keeper_is_stopped 6 --on-lost kill
 }
 
 test_keeper_is_stopped_for_a_polite_command() {
@@ -266,7 +268,7 @@ test_keeper_is_stopped_for_a_polite_command() {
 }
 
 test_keeper_is_stopped_and_ignored() {
-  run --lease 1 --on-lost ignore a -- sh -c 'echo ready >"$0"; sleep 3; exit 4' "$dir/got" 2>"$dir/err" &
+  run --lease 3 --on-lost ignore a -- sh -c 'echo ready >"$0"; sleep 6; exit 4' "$dir/got" 2>"$dir/err" &
   command=$!
   eventually grep -q ready "$dir/got" # held alone is too soon: the keeper has to have told of it
   freeze "$(keeper_of $command)"
@@ -316,7 +318,7 @@ test_claim_is_gone_when_the_keeper_wakes() {
 }
 
 test_claim_and_wait_are_gone_when_the_keeper_wakes() {
-  wakes_without_claim 143 eval 'kill $waiter; sleep 0.5' # it has told the keeper before that wakes
+  wakes_without_claim 143 eval 'kill $waiter; sleep 2' # it has told the keeper before that wakes
   [ ! -e "$dir/got" ] || fail "the command ran"
 }
 
@@ -355,7 +357,7 @@ test_lost_before_the_command_begins() {
 # If woken in time, the keeper renews, and the command goes on. If woken later, it finds the command
 # ended.
 test_keeper_wakes_up() {
-  run --lease 6 a -- sh -c 'echo ready >"$0"; sleep 5; exit 4' "$dir/got" &
+  run --lease 12 a -- sh -c 'echo ready >"$0"; sleep 13; exit 4' "$dir/got" &
   command=$!
   eventually grep -q ready "$dir/got"
   freeze "$(keeper_of $command)"
@@ -375,7 +377,7 @@ test_keeper_wakes_up() {
 
 # The command has ended, and --at-least keeps the lock, but nobody renews it.
 test_keeper_is_stopped_at_least() {
-  run --lease 1 --at-least 5 a -- sh -c 'echo ready >"$0"; exit 4' "$dir/got" 2>"$dir/err.kept" &
+  run --lease 3 --at-least 9 a -- sh -c 'echo ready >"$0"; exit 4' "$dir/got" 2>"$dir/err.kept" &
   command=$!
   eventually test -s "$dir/got"
   keeper=$(keeper_of $command)
@@ -548,7 +550,7 @@ test_fairlock_is_killed_and_nobody_reaps() {
 # The same where a zombie cannot be told from a process that runs (test_plain.sh): the command is
 # killed, but its keeper cannot know, so the lease ends the hold.
 test_fairlock_is_killed_and_nobody_can_tell() {
-  orphaned --lease 2
+  orphaned --lease 5
   [ -e "/proc/$(cat "$dir/command")" ] || fail "somebody has reaped it: this test shows nothing"
   expect 0 "$fairlock" run -w 20 a true
   kill $nobody
@@ -556,7 +558,8 @@ test_fairlock_is_killed_and_nobody_can_tell() {
 
 # As process 1 of a container fairlock is given the orphans itself.
 test_adopted_zombies_are_reaped() {
-  adopt "$fairlock" run a -- sh -c '(true & echo $! >$0) & wait; sleep 1; cat /proc/$(cat $0)/stat >$0.stat' "$dir/orphan" 2>"$dir/err" &
+  adopt "$fairlock" run a -- sh -c '(true & echo $! >$0) & wait; i=0
+    while [ -e /proc/$(cat $0) ] && [ $i -lt 400 ]; do i=$((i + 1)); sleep 0.05; done; cat /proc/$(cat $0)/stat >$0.stat' "$dir/orphan" 2>"$dir/err" &
   ends 1 $!
   [ -s "$dir/orphan" ] || fail "there was no orphan"
   [ ! -s "$dir/orphan.stat" ] || fail "a zombie: $(cat "$dir/orphan.stat")"

@@ -375,34 +375,34 @@ test_waits_its_turn() {
 # It would wait for itself; also through others.
 test_nested_run_of_the_same_lock() {
   for wait in '' '-w 30' '--wait=1000'; do
-    expect 80 timeout 20 "$fairlock" run a -- "$fairlock" run $wait a true
+    expect 80 timeout 60 "$fairlock" run a -- "$fairlock" run $wait a true
     said 'a is held by the fairlock run that this one runs under: it would wait for itself'
   done
-  expect 80 timeout 20 "$fairlock" run a "$fairlock" run b "$fairlock" run a true
-  expect 80 timeout 20 "$fairlock" run 'a b' sh -c '"$0" run --url "unix://$1" "a b" true' "$fairlock" "$dir/$port/socket"
-  expect 1 timeout 20 "$fairlock" run a "$fairlock" run -n a true
+  expect 80 timeout 60 "$fairlock" run a "$fairlock" run b "$fairlock" run a true
+  expect 80 timeout 60 "$fairlock" run 'a b' sh -c '"$0" run --url "unix://$1" "a b" true' "$fairlock" "$dir/$port/socket"
+  expect 1 timeout 60 "$fairlock" run a "$fairlock" run -n a true
   waits 0 a || fail "it stands in the queue"
   unheld a || fail "the lock is still held"
 }
 
 test_nested_run_of_other_locks() {
-  expect 5 timeout 20 "$fairlock" run a "$fairlock" run b sh -c 'exit 5'
-  expect 5 timeout 20 "$fairlock" run a "$fairlock" run --url redis://127.0.0.1:$port/1 a sh -c 'exit 5'
+  expect 5 timeout 60 "$fairlock" run a "$fairlock" run b sh -c 'exit 5'
+  expect 5 timeout 60 "$fairlock" run a "$fairlock" run --url redis://127.0.0.1:$port/1 a sh -c 'exit 5'
   first=$port
   start_server
-  expect 5 timeout 20 "$fairlock" run a "$fairlock" run --url redis://127.0.0.1:$first a sh -c 'exit 5'
+  expect 5 timeout 60 "$fairlock" run a "$fairlock" run --url redis://127.0.0.1:$first a sh -c 'exit 5'
   stop_server
   port=$first
   FAIRLOCK_URL=redis://127.0.0.1:$port
   # the hold that it runs under has ended, so it gets its turn
-  expect 79 timeout 20 "$fairlock" run --lease 30 --on-lost ignore a sh -c 'redis-cli -p "$0" del a; "$1" run a true && touch "$2"' \
+  expect 79 timeout 60 "$fairlock" run --lease 30 --on-lost ignore a sh -c 'redis-cli -p "$0" del a; "$1" run a true && touch "$2"' \
     $port "$fairlock" "$dir/had_its_turn"
   [ -e "$dir/had_its_turn" ] || fail "refused, or it waited: $(cat "$dir/err")"
   # somebody else's hold is waited for
   run a sleep 60 &
   holder=$!
   eventually held a
-  expect 1 timeout 20 "$fairlock" run b "$fairlock" run -w 0.5 a true
+  expect 1 timeout 60 "$fairlock" run b "$fairlock" run -w 0.5 a true
   kill $holder
   ends 143 $holder
 }
@@ -491,16 +491,24 @@ tty() {
   SHELL=/bin/sh script -qefc "$1" /dev/null >"$dir/out"
 }
 
+# types LINE: for tty, once $dir/reads is there; its end comes when the line has been read
+types() {
+  (eventually test -e "$dir/reads")
+  echo "$1"
+  (eventually grep -q "got $1" "$dir/out")
+  rm "$dir/reads"
+}
+
 test_terminal_is_lent() {
-  (sleep 0.5; echo hello; sleep 0.5) | tty "'$fairlock' run a -- sh -c 'read -r x; echo got \$x'"
+  types hello | tty "'$fairlock' run a -- sh -c ': >$dir/reads; read -r x; echo got \$x'"
   printed 'got hello'
-  (sleep 0.5; echo again; sleep 0.5) | tty "'$fairlock' run a -- sh -c 'read -r x; echo got \$x' | cat; read -r y; echo also \$y" &
+  types again | tty "'$fairlock' run a -- sh -c ': >$dir/reads; read -r x; echo got \$x' | cat; read -r y; echo also \$y" &
   ends 0 $!
   printed 'got again'
 }
 
 test_terminal_comes_back() {
-  (sleep 1; echo hello; sleep 0.3) | tty "'$fairlock' run a true; read -r x; echo got \$x"
+  types hello | tty "'$fairlock' run a true; : >$dir/reads; read -r x; echo got \$x"
   printed 'got hello'
 }
 
@@ -531,19 +539,19 @@ test_bash_is_interrupted() {
 test_job_control() {
   cat >"$dir/jobs" <<EOF
 set -m
-'$fairlock' run --lease 2 a -- sh -c 'echo \$\$ >"$dir/command"; until [ -e "$dir/end" ]; do sleep 0.05; done; exit 6' &
+'$fairlock' run --lease 6 a -- sh -c 'echo \$\$ >"$dir/command"; until [ -e "$dir/end" ]; do sleep 0.05; done; exit 6' &
 echo \$! >"$dir/run"
 until [ -e "$dir/foreground" ]; do sleep 0.05; done
 fg
 echo "status \$?" >"$dir/status"
 EOF
-  sleep 30 | tty "sh '$dir/jobs'" &
+  (eventually test -s "$dir/status") | tty "sh '$dir/jobs'" &
   eventually test -s "$dir/command"
   eventually test -s "$dir/run"
   kill -TSTP "$(cat "$dir/run")"
   eventually stopped "$(cat "$dir/command")"
   eventually stopped "$(cat "$dir/run")"
-  sleep 4
+  sleep 8
   expect 1 "$fairlock" run -n a true
   touch "$dir/foreground"
   eventually continued "$(cat "$dir/command")"
