@@ -65,6 +65,26 @@ static void tell(const struct fairlock *handle)
 }
 
 /*
+ * The wait must not end meanwhile, however short it is and however late the caller comes back; but a
+ * server that is asked afterwards has no more time than the caller gave. A waiter re-enters nothing,
+ * so its end is noted there.
+ */
+static void suspend_wait(struct fairlock *handle)
+{
+  const struct fairlock_engine *engine = handle->engine;
+  uint32_t until = engine->now + engine->response_ms;
+  if (handle->keep & LOOKS || handle->phase != QUEUEING) return;
+  handle->reentry_lease_ms = handle->ends_at;
+  if (!reached(handle->ends_at, until)) handle->ends_at = until;
+}
+
+static void resume_wait(struct fairlock *handle)
+{
+  handle->ends_at = handle->reentry_lease_ms;
+  fairlock_send_at(handle, handle->sends_at); /* which is due as before, but its end is not */
+}
+
+/*
  * What has arrived has to be read first: since nobody did for long, or since that was found out.
  * However late the caller comes back, what was read since counts. True: the handle comes back.
  */
@@ -76,6 +96,7 @@ static bool looks(struct fairlock *handle)
   if (keep->serviced != NULL && *keep->serviced) return false;
   if (handle->keep & LOOKS ? unread_ms <= now - keep->looked_at : unread_ms < LOOK_MS) return false;
   keep->looked_at = now;
+  suspend_wait(handle);
   handle->keep |= LOOKS;
   fairlock_send_at(handle, now + 1); /* with 0, the caller would not receive */
   return true;
@@ -136,6 +157,7 @@ static bool answers(struct fairlock *handle)
   if (!in_time(handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
   if (releases ? put_off(handle) : acquires && take_back(handle)) return true;
   if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
+  if (handle->keep & LOOKS && handle->phase == QUEUEING) resume_wait(handle);
   if (request->kind != KIND_KEEP) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
   bool useful = acquires || (handle->phase == HELD && in_time(handle));

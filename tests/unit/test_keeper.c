@@ -611,6 +611,46 @@ static void test_look(void)
   CHECK(sends(" 0 0\r\n")); /* leaves, and so ends the hold */
 }
 
+/* The shortest wait is long enough for what is kept here, and no longer when it was recalled. */
+static void test_short_wait(void)
+{
+  for (int wanted = 0; wanted <= 1; wanted++) {
+    set_up_kept();
+    skip(100);
+    CHECK_EQUAL(fairlock_engine_acquire(&a, 1, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+    CHECK(costs_nothing());
+    skip(50); /* the caller is slow */
+    CHECK(costs_nothing());
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    if (wanted) recall();
+    else fairlock_engine_received(&engine, 0, now);
+    skip(1);
+    CHECK(wanted ? sends(" 77\r\n") : costs_nothing());
+    pass(1);
+    if (!wanted) CHECK_EQUAL(a.result, FAIRLOCK_OK);
+    if (!wanted) continue;
+    answer_arming("+OK\r\n:1\r\n");
+    answer(0, -1, 0);
+    CHECK(sends(" 0 0\r\n")); /* leaves */
+    answer(1, 0, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  }
+  set_up_kept();
+  skip(100);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(costs_nothing());
+  recall();
+  skip(1);
+  CHECK(sends(" 77\r\n"));
+  answer_arming("+OK\r\n:1\r\n");
+  answer(0, -1, 0);
+  pass(4998);
+  CHECK(!sends(" 0 0\r\n")); /* a heartbeat */
+  answer(0, -1, 0);
+  pass(1);
+  CHECK(sends(" 0 0\r\n")); /* a longer one is as long as ever */
+}
+
 /* So does a release of a program that has done nothing else for a while. */
 static void test_release_looks(void)
 {
@@ -1140,6 +1180,7 @@ const struct check_test check_tests[] = {
     {"keep: too late", test_too_late},
     {"keep: what has arrived is read first", test_look},
     {"keep: what has arrived is read before a release, too", test_release_looks},
+    {"keep: the shortest wait", test_short_wait},
     {"keep: two thirds of the lease", test_two_thirds},
     {"keep: renewed before it seems dead", test_late_renewal},
     {"keep: after a handover", test_handover},
