@@ -442,10 +442,20 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
   return FAIRLOCK_OK;
 }
 
+/* What is kept is given back first: keep.c then begins the query. */
 int fairlock_begin_query(struct fairlock *handle, enum phase phase)
 {
-  if (pending(handle) || handle->phase != FREE) return FAIRLOCK_IN_PROGRESS;
-  return begin(handle, phase);
+  bool kept = handle->phase == RELEASING && handle->keep & KEPT;
+  if (pending(handle) || !(kept || handle->phase == FREE)) return FAIRLOCK_IN_PROGRESS;
+  if (!kept) return begin(handle, phase);
+  handle->keep |= phase == INSPECTING ? INSPECTS : BREAKS;
+  return begin(handle, RELEASING);
+}
+
+/* The release that came before a query was answered. */
+void fairlock_continue_query(struct fairlock *handle, enum phase phase)
+{
+  begin(handle, phase);
 }
 
 /*

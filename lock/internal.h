@@ -168,7 +168,11 @@ enum keeping {
   ARMING = 4,
 
   /* its acquire or release waits until what has arrived was read */
-  LOOKS = 8
+  LOOKS = 8,
+
+  /* an inspection, or what break.c does, follows its release */
+  INSPECTS = 16,
+  BREAKS = 32
 };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
@@ -339,6 +343,7 @@ void fairlock_on_broken(struct fairlock *handle);
 void fairlock_on_failed(struct fairlock *handle, int status);
 bool fairlock_on_tick(struct fairlock *handle);
 int fairlock_begin_query(struct fairlock *handle, enum phase phase);
+void fairlock_continue_query(struct fairlock *handle, enum phase phase);
 void fairlock_freeze_request(struct fairlock *handle);
 void fairlock_end_later(struct fairlock *handle, int status);
 void fairlock_put_off(struct fairlock *handle, uint32_t until);

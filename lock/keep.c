@@ -107,6 +107,7 @@ static bool put_off(struct fairlock *handle)
 {
   bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
   if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(handle)) return false;
+  if (handle->keep & (INSPECTS | BREAKS)) return false;
   fairlock_pipeline_withdraw(handle);
   if (looks(handle)) return true;
   handle->keep = (uint8_t)((handle->keep & ~LOOKS) | KEPT);
@@ -159,6 +160,7 @@ static bool answers(struct fairlock *handle)
   if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
   if (handle->keep & LOOKS && handle->phase == QUEUEING) resume_wait(handle);
   if (request->kind != KIND_KEEP) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
+  if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
   bool useful = acquires || (handle->phase == HELD && in_time(handle));
   if (!useful || !(handle->flags & RENEWS) || handle->keep & ARMED) return false;
@@ -283,6 +285,22 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
   if (follow == 0) end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
 }
 
+/*
+ * An answer has come to its end. If it is to the release in front of a query, the query is next, and
+ * nobody cares about that answer any more.
+ */
+static void on_given_back(const struct fairlock_engine *engine)
+{
+  struct fairlock *handle = fairlock_next_answered(engine);
+  if (handle == NULL || !(handle->keep & (INSPECTS | BREAKS))) return;
+  if (handle->phase != RELEASING || handle->result != FAIRLOCK_PENDING) return;
+  if (is_error(engine) || engine->values[0] == -2)
+    return; /* it is sent again, or that is the end */
+  enum phase phase = handle->keep & INSPECTS ? INSPECTING : FORCING;
+  handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
+  fairlock_continue_query(handle, phase);
+}
+
 /* Looks at an event before the topology and the engine do. True: they must not see it. */
 static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
 {
@@ -293,6 +311,8 @@ static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
   } else if (keep->arming && follow < (keep->asks ? 3U : 2U)) {
     on_arming_answer(engine, event, follow);
     return true;
+  } else if (event->last) {
+    on_given_back(engine);
   }
   return keep->inner != NULL && keep->inner->event(engine, event);
 }
@@ -304,7 +324,7 @@ static bool keep_closed(struct fairlock_engine *engine)
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
-    handle->keep = 0;
+    handle->keep &= INSPECTS | BREAKS;
   }
   keep->arming = false;
   keep->tracking = NOT_ASKED;

@@ -863,7 +863,6 @@ static void report(const struct fairlock_report *report, void *context)
 static void test_others(void)
 {
   set_up_kept();
-  CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_IN_PROGRESS);
   CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
   CHECK(sends("$7\r\nEVALSHA"));
   feed("*6\r\n:-2\r\n:0\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n");
@@ -873,6 +872,76 @@ static void test_others(void)
   answer(1, 0, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_OK);
   take_back(0);
+}
+
+#define FREE_LOCK "*6\r\n:-2\r\n:0\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n"
+
+/* A handle whose lock is kept inspects, breaks and asks as any other that does not hold. */
+static void test_queries(void)
+{
+  for (int what = 0; what < 3; what++) {
+    set_up_kept();
+    int status = what == 0   ? fairlock_engine_inspect(&a, report, NULL, now)
+                 : what == 1 ? fairlock_engine_force(&a, &anyone, now)
+                             : fairlock_engine_ask(&a, &anyone, now);
+    CHECK_EQUAL(status, FAIRLOCK_PENDING);
+    if (what == 0)
+      CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_IN_PROGRESS);
+    CHECK(sends(" 0 0 77\r\n"));
+    answer(1, 0, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    CHECK(sends(what == 0 ? "EVALSHA" : what == 1 ? " -1 0\r\n" : " -2 0\r\n"));
+    if (what == 0) feed(FREE_LOCK);
+    else answer(0, 0, 0);
+    CHECK_EQUAL(a.result, what == 0 ? FAIRLOCK_OK : FAIRLOCK_NOT_HELD);
+    acquire("", 78);
+    put_off();
+  }
+}
+
+/* What is given back first is given back whatever comes, and the query with it. */
+static void test_query_that_waits(void)
+{
+  set_up_kept();
+  CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_PENDING);
+  CHECK(sends(" 0 0 77\r\n"));
+  answer(-2, 0, 0);
+  CHECK(sends(" 0 0 77\r\n"));
+  break_connection();
+  pass(50);
+  greet();
+  CHECK(sends(" 0 0 77\r\n"));
+  answer(0, 0, 0);
+  CHECK(sends("EVALSHA"));
+  feed(FREE_LOCK);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  acquire("+OK\r\n+OK\r\n:0\r\n", 78);
+  put_off();
+  CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+  feed("-NOPERM\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_DENIED);
+  acquire("", 79); /* and none is left of the query */
+  CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+  feed(FREE_LOCK);
+  put_off();
+}
+
+/* One that could not be given back in time has failed, and is not begun later. */
+static void test_query_that_fails(void)
+{
+  set_up_kept();
+  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
+  drain();
+  break_connection();
+  pass(10000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNKNOWN);
+  fairlock_engine_connect(&engine, now);
+  greet();
+  CHECK(sends(" 0 0 77\r\n"));
+  answer(1, 0, 0);
+  CHECK(sends_nothing());
 }
 
 static void never_asked(struct fairlock *handle, void *context)
@@ -1191,6 +1260,9 @@ const struct check_test check_tests[] = {
     {"keep: the text of a script", test_script_text},
     {"keep: a subscription that is not needed", test_subscription},
     {"keep: others are not concerned", test_others},
+    {"keep: a handle whose lock is kept inspects and breaks", test_queries},
+    {"keep: a query that waits for its release", test_query_that_waits},
+    {"keep: a query that fails", test_query_that_fails},
     {"keep: an operator asks", test_asked_for},
     {"keep: tasks that wait are told", test_waiting_tasks_are_told},
     {"keep: taken out", test_taken_out},
