@@ -232,6 +232,14 @@ test_targets_in_the_text() {
   while read -r line; do is_target $line; done <"$dir/lines"
 }
 
+# The table of tests/README.md has each target of make help.
+test_targets_on_a_fresh_machine() {
+  make -s help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vx fresh | sort >"$dir/helped"
+  sed -n '/^## On a machine that has nothing/,/^## /s/^| `\(.*\) |.*|$/`\1/p' tests/README.md | grep -o '`[^`]*`' |
+    sed 's/`\([a-z-]*\).*/\1/' | sort -u >"$dir/tried"
+  diff "$dir/helped" "$dir/tried" >"$dir/out" || fail "$(cat "$dir/out")"
+}
+
 test_kinds_of_blocks() {
   blocks kinds $pages | sort -u >"$dir/kinds"
   ! grep -vx -e '' -e c -e cmake -e text "$dir/kinds" >"$dir/out" || fail "$(cat "$dir/out")"
@@ -374,5 +382,6 @@ test_unknown_lines_fail() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests make_builds_what_the_readme_says lines_of_the_readme lines_of_the_other_pages targets_in_the_text kinds_of_blocks \
-  c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards rights alerts unknown_lines_fail
+run_tests make_builds_what_the_readme_says lines_of_the_readme lines_of_the_other_pages targets_in_the_text \
+  targets_on_a_fresh_machine kinds_of_blocks c_of_the_ports_page_compiles a_board_of_ones_own figures_of_the_boards rights alerts \
+  unknown_lines_fail
