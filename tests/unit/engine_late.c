@@ -240,3 +240,23 @@ void test_doubt_has_a_bound(void)
   pass(2200);
   CHECK(sends("SUBSCRIBE\r\n"));
 }
+
+/* What was answered, as something later was, is not in doubt: only renewals are under way. */
+void test_doubt_ends_with_later_answers(void)
+{
+  set_up();
+  config.lease_ms = 3000;
+  greet();
+  request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
+  join(0, -1);
+  pass(2000);
+  CHECK(sends("EVALSHA")); /* a heartbeat, which is unanswered yet */
+  grant(CHANNEL("1"), "77", 0);
+  CHECK(sends(" -1 3000+ 77\r\n"));
+  pass(1000);
+  CHECK(sends(" -1 3000+ 77\r\n"));
+  answer(1, 77, 0);
+  answer(1, 77, 0); /* to the confirmation */
+  break_connection();
+  CHECK_EQUAL(a.in_doubt, 0);
+}

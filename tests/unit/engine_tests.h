@@ -152,6 +152,7 @@ void test_unknown_release_and_a_refused_try(void);
 
 /* engine_late.c */
 void test_ghost_of_an_acquire(void);
+void test_doubt_ends_with_later_answers(void);
 void test_ghost_of_an_acquire_before_the_answer(void);
 void test_ghost_of_an_acquire_between_releases(void);
 void test_ghost_of_a_try(void);

@@ -8,6 +8,7 @@
 const struct check_test check_tests[] = {
     /* engine_acquire.c */
     {"acquire and release", test_acquire_and_release},
+    {"doubt ends with later answers", test_doubt_ends_with_later_answers},
     {"a token that is not newer is not believed", test_token_that_is_not_newer},
     {"a token after the largest is the time", test_token_after_the_largest},
     {"try is busy", test_try_is_busy},

@@ -837,6 +837,17 @@ static void set_up_deaf(const char *arming)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
 }
 
+/* An acquire that was not written is not in doubt, though another one's is under way. */
+static void test_withdrawn(void)
+{
+  set_up_kept();
+  request(&b, 0, 5000);
+  take_back(0);
+  break_connection();
+  CHECK_EQUAL(a.in_doubt, 0);
+  CHECK(b.in_doubt != 0);
+}
+
 /* A SUBSCRIBE that was not needed is sent when it is. */
 static void test_subscription(void)
 {
@@ -1258,6 +1269,7 @@ const struct check_test check_tests[] = {
     {"keep: two unanswered", test_two_unanswered},
     {"keep: re-entry", test_held_twice},
     {"keep: the text of a script", test_script_text},
+    {"keep: an acquire that was not written", test_withdrawn},
     {"keep: a subscription that is not needed", test_subscription},
     {"keep: others are not concerned", test_others},
     {"keep: a handle whose lock is kept inspects and breaks", test_queries},
