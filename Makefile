@@ -196,7 +196,7 @@ print-packages:
 # have to leave it to the others, because these sleep most of the time; then those that take a
 # minute. Six run side by side, so three of those that sleep do so from the beginning.
 BUSY := tests/mutants/test_mutants.sh $(BUILD)/tests/sim/sim
-LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh \
+LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh tests/command/test_descendants.sh \
   $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/server/test_rotation \
   $(BUILD)/tests/qemu/test_faults $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late \

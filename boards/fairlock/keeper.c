@@ -216,8 +216,12 @@ static void begin_ending(struct hold *hold, uint32_t left)
     guard_signal(hold->guard, SIGTERM);
     return;
   }
-  if (options->on_lost == ON_LOST_KILL) guard_signal(hold->guard, SIGKILL);
-  guard_rest(hold->guard);
+  if (options->on_lost == ON_LOST_KILL) {
+    guard_ending(hold->guard, port_clock_ms()); /* it goes on until nothing is left */
+    guard_signal(hold->guard, SIGKILL);
+  } else {
+    guard_rest(hold->guard);
+  }
 }
 
 /* Called inside the client, by either thread: the other one is to look. */

@@ -10,9 +10,10 @@ work='echo $$ >>"$1"; exec sleep 600'
 stubborn='trap "" TERM INT; echo $$ >>"$1"; while :; do sleep 600; done'
 stopped='echo $$ >>"$1"; kill -STOP $$; exec sleep 600'
 many='for i in $(seq 200); do sleep 600 & echo $! >>"$1"; done; wait'
+forking='trap "" TERM INT; echo $$ >>"$1"; sleep 0.05; sh -c "$forking" - "$1" &'
 loop='while :; do date +%s%N >"$1.now"; mv "$1.now" "$1.beat"; echo $$ >"$1"; sleep 0.05; done'
 
-# command_of KIND: a script that is given the file of ids, and work, stubborn, stopped and many
+# command_of KIND: a script that is given the file of ids, and the scripts above
 command_of() {
   case $1 in
     timeout) echo 'timeout 600 sh -c "$work" - "$1" & wait' ;;
@@ -23,24 +24,25 @@ command_of() {
     pipeline) echo 'sh -c "$work" - "$1" | sh -c "$work" - "$1" | cat' ;;
     many) echo 'setsid sh -c "$many" - "$1" & wait' ;;
     stubborn) echo 'setsid sh -c "$stubborn" - "$1" & wait' ;;
+    forking) echo 'setsid sh -c "$forking" - "$1" & sleep 600' ;;
     stopped) echo 'setsid sh -c "$stopped" - "$1" & wait' ;;
   esac
 }
-kinds='timeout session monitor script twice pipeline many stubborn stopped'
-export work stubborn stopped many loop
+kinds='timeout session monitor script twice pipeline many stubborn stopped forking'
+export work stubborn stopped many forking loop
 
 # count_of KIND: how many note their ids
 count_of() {
   case $1 in
     many) echo 200 ;;
-    twice | pipeline) echo 2 ;;
+    twice | pipeline | forking) echo 2 ;;
     *) echo 1 ;;
   esac
 }
 
 # begun KIND: all of its processes are there
 begun() {
-  [ -e "$dir/$1.ids" ] && [ "$(wc -l <"$dir/$1.ids")" = "$(count_of $1)" ] || return 1
+  [ -e "$dir/$1.ids" ] && [ "$(wc -l <"$dir/$1.ids")" -ge "$(count_of $1)" ] || return 1
   [ $1 != stopped ] || stopped "$(cat "$dir/$1.ids")"
 }
 
