@@ -223,7 +223,7 @@ static void test_break_in_resharding(void)
   CHECK(queue_reaches(node_raw(&rig.node[from]), DOOR, 1));
   if (!CHECK(connect_by_url(&client, &connection) == NULL)) return;
   CHECK_EQUAL(fairlock_init(&handle, &client.client, DOOR), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_start_acquire(&handle, 4000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_start_acquire(&handle, 10000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   int64_t until = now_ms() + MOVED_SOON;
   while (queue_length(node_raw(&rig.node[from]), DOOR) < 2 && now_ms() < until)
     fairlock_poll(&client.client, 10);
@@ -262,7 +262,7 @@ static void test_two_slots(void)
   find_neighbour(owner, name);
   int slot = cluster_slot(&rig, name);
   struct connection connection = scene_connection(to, 0);
-  connection.lease_ms = 3000;
+  connection.lease_ms = 6000;
   if (!CHECK(connect_by_url(&client, &connection) == NULL)) return;
   CHECK_EQUAL(fairlock_init(&door, &client.client, DOOR), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_init(&window, &client.client, name), FAIRLOCK_OK);
@@ -277,7 +277,7 @@ static void test_two_slots(void)
   uint32_t connects = fairlock_read_counters(&client.client).connects;
   CHECK_EQUAL(fairlock_acquire(&window, 5000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
   CHECK(strstr(client_error(&client), "MOVED") != NULL);
-  service_for(&client, 4000); /* more than the lease */
+  service_for(&client, 7000); /* more than the lease */
   CHECK(fairlock_remaining_ms(&door) > 0);
   CHECK_EQUAL(client.losses, 0);
   CHECK_EQUAL(fairlock_read_counters(&client.client).connects, connects);

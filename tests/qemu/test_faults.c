@@ -14,14 +14,14 @@
 #include <string.h>
 
 /* Of a board, as an argument and as a number: it is renewed at each third. */
-#define LEASE    "3000"
-#define LEASE_MS 3000
+#define LEASE    "5000"
+#define LEASE_MS 5000
 
 /*
  * Within this time the next waiter gets the lock after a dead holder's lease or a dead waiter's
  * timeout: the longer of the two and a heartbeat, doubled.
  */
-#define MOVES_ON_MS 15000
+#define MOVES_ON_MS 20000
 
 #define BOARD "mps2-an385"
 
@@ -248,7 +248,7 @@ static void test_reset_of_holder(void)
 /* It is back on the network when its hold has ended and somebody else holds: that one keeps the lock. */
 static void test_reset_too_late(void)
 {
-  start_to_be_reset(LEASE);
+  start_to_be_reset("3000");
   actor_tell(&behind, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   CHECK(queue_reaches(&redis, "door:7", 1));
   board_cable(&board, false);

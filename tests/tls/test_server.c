@@ -126,6 +126,16 @@ static void test_only_one_side_has_tls(void)
   client_close(&client);
 }
 
+/* Ends the connection on the server, and waits until the client has seen it. */
+static void break_connection(struct safe *safe)
+{
+  struct fairlock_client *client = &safe->client.client;
+  uint32_t before = fairlock_read_counters(client).connects;
+  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+  AWAIT(!fairlock_engine_ready(&client->engine) || fairlock_read_counters(client).connects > before,
+        service_for(&safe->client, 10));
+}
+
 /* The next connection is a resumption. */
 static void resumes(const char *protocol)
 {
@@ -135,8 +145,7 @@ static void resumes(const char *protocol)
   safe_locks(&safe);
   CHECK(!wrap_resumed(&safe.wrap));
   for (int i = 0; i < 3; i++) {
-    raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-    service_for(&safe.client, 50);
+    break_connection(&safe);
     safe_locks(&safe);
     CHECK(wrap_resumed(&safe.wrap));
   }
@@ -160,8 +169,7 @@ static void test_older_version(void)
   safe_open(&safe, &config);
   safe_locks(&safe);
   serve_with("server", versions[0], "no");
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  service_for(&safe.client, 50);
+  break_connection(&safe);
   CHECK_EQUAL(fairlock_init(&door, &safe.client.client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_try_acquire(&door, 10000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
@@ -183,7 +191,7 @@ static void test_certificate_changes(void)
   AWAIT(queue_length(&redis, "door") == 1, service_for(&safe.client, 10));
   raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
   raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  service_for(&safe.client, 500);
+  AWAIT(listeners(&redis, "door") == 1, service_for(&safe.client, 10));
   CHECK_EQUAL(fairlock_result(&door), FAIRLOCK_PENDING);
   CHECK_EQUAL(listeners(&redis, "door"), 1);
   serve_with("elsewhere", versions[0], "no"); /* which knows none of the sessions */
