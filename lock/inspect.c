@@ -88,7 +88,8 @@ int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, 
   struct fairlock_engine *engine = handle->engine;
   const struct fairlock *other = engine->first;
   for (; other != NULL; other = fairlock_schedule_next(other, true)) {
-    bool inspects = other->keep & INSPECTS && other->result == FAIRLOCK_PENDING;
+    bool inspects =
+        other->keep & INSPECTS && other->phase == RELEASING && other->result == FAIRLOCK_PENDING;
     if (other->phase == INSPECTING || inspects) return FAIRLOCK_IN_PROGRESS;
   }
   engine->now = now;

@@ -942,17 +942,25 @@ static void test_query_that_waits(void)
 /* One that could not be given back in time has failed, and is not begun later. */
 static void test_query_that_fails(void)
 {
-  set_up_kept();
-  CHECK_EQUAL(fairlock_engine_force(&a, &anyone, now), FAIRLOCK_PENDING);
-  drain();
-  break_connection();
-  pass(10000);
-  CHECK_EQUAL(a.result, FAIRLOCK_UNKNOWN);
-  fairlock_engine_connect(&engine, now);
-  greet();
-  CHECK(sends(" 0 0 77\r\n"));
-  answer(1, 0, 0);
-  CHECK(sends_nothing());
+  for (int removes = 0; removes <= 1; removes++) {
+    set_up_kept();
+    CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_PENDING);
+    drain();
+    break_connection();
+    pass(10000);
+    CHECK_EQUAL(a.result, FAIRLOCK_UNKNOWN);
+    fairlock_engine_connect(&engine, now);
+    greet();
+    if (removes) CHECK_EQUAL(fairlock_engine_remove(&a, now), FAIRLOCK_PENDING);
+    CHECK(sends(removes ? " 0 0\r\n" : " 0 0 77\r\n"));
+    CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
+    drain();
+    answer(1, 0, 0);
+    feed(FREE_LOCK);
+    CHECK_EQUAL(b.result, FAIRLOCK_OK);
+    CHECK_EQUAL(a.result, removes ? FAIRLOCK_OK : FAIRLOCK_UNKNOWN);
+    CHECK(sends_nothing());
+  }
 }
 
 static void never_asked(struct fairlock *handle, void *context)
