@@ -743,31 +743,44 @@ static void become_keeper(struct keeper *keeper, struct session *session, int li
   keep(&hold);
 }
 
-const char *keeper_start(struct keeper *keeper, struct session *session,
-                         const struct keeper_options *options, const struct child *child)
+/* Makes the keeper, when there is a guard. Returns NULL, or what failed, with errno set. */
+static const char *fork_keeper(struct keeper *keeper, struct session *session)
 {
   int ends[2];
   int events[2];
-  struct guard_orders orders = guard_orders(options);
-  keeper->options = options;
-  if (make_events(options->verbose, events) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+  if (make_events(keeper->options->verbose, events) != 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
     return "make a pipe";
-  for (int i = 0; i < 2; i++)
-    (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+  (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   keeper->link = ends[0];
   keeper->events = events[0];
-  const char *failed = guard_start(&keeper->guard, &orders, child);
-  if (failed != NULL) return failed;
   keeper->pid = fork();
   if (keeper->pid == 0) become_keeper(keeper, session, ends[1], events[1]);
   int error = errno;
   (void)close(ends[1]);
   if (events[1] >= 0) (void)close(events[1]);
   guard_enter_run(&keeper->guard);
-  if (keeper->pid > 0) return NULL;
+  errno = error;
+  return keeper->pid < 0 ? "start a process" : NULL;
+}
+
+/*
+ * The guard comes first: the command's process, which waits until the lock is held, must not have
+ * the keeper's end of the link, or nobody would notice that the keeper is gone.
+ */
+const char *keeper_start(struct keeper *keeper, struct session *session,
+                         const struct keeper_options *options, const struct child *child)
+{
+  struct guard_orders orders = guard_orders(options);
+  keeper->options = options;
+  const char *failed = guard_start(&keeper->guard, &orders, child);
+  if (failed != NULL) return failed;
+  failed = fork_keeper(keeper, session);
+  if (failed == NULL) return NULL;
+  int error = errno;
   guard_dismiss(&keeper->guard);
   errno = error;
-  return "start a process";
+  return failed;
 }
 
 /* The other side */

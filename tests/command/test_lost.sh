@@ -169,6 +169,33 @@ test_keeper_is_killed() {
   eventually dead "$(cat "$dir/beats.second")"
 }
 
+# Also while it waits: nobody else keeps its end of the link open.
+test_keeper_is_killed_in_line() {
+  redis hset a somebody:1 1 >"$dir/out"
+  run a true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  kill -9 "$(keeper_of $waiter)"
+  over 71 $waiter
+  said 'has ended unexpectedly'
+  run --url redis://127.0.0.1:1 a true 2>"$dir/err" &
+  waiter=$!
+  eventually grep -q 'trying again' "$dir/err"
+  kill $waiter
+  over 143 $waiter
+}
+
+test_guard_is_killed_in_line() {
+  redis hset a somebody:1 1 >"$dir/out"
+  run a true 2>"$dir/err" &
+  waiter=$!
+  eventually waits 1 a
+  kill -9 "$(guard_of $waiter)"
+  over 71 $waiter
+  said 'a was not acquired: the process that guards the command was killed'
+  waits 0 a || fail "the queue was not left"
+}
+
 test_both_are_killed() {
   run --lease 5 a -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/command" &
   command=$!
@@ -568,7 +595,8 @@ test_adopted_zombies_are_reaped() {
 [ $# -eq 0 ] || run_tests "$@"
 run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
-  fairlock_is_killed keeper_is_killed both_are_killed fairlock_is_stopped stopped_command_is_ended \
+  fairlock_is_killed keeper_is_killed keeper_is_killed_in_line guard_is_killed_in_line both_are_killed \
+  fairlock_is_stopped stopped_command_is_ended \
   handover_is_confirmed_first what_is_left_in_the_background keeper_is_stopped keeper_is_stopped_no_grace \
   keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored claim_is_gone_when_the_keeper_wakes \
   claim_and_wait_are_gone_when_the_keeper_wakes asked_for_a_claim_that_is_gone lost_before_the_command_begins \
