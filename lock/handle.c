@@ -448,7 +448,7 @@ int fairlock_begin_query(struct fairlock *handle, enum phase phase)
   bool kept = handle->phase == RELEASING && handle->keep & KEPT;
   if (pending(handle) || !(kept || handle->phase == FREE)) return FAIRLOCK_IN_PROGRESS;
   if (!kept) return begin(handle, phase);
-  handle->keep |= phase == INSPECTING ? INSPECTS : BREAKS;
+  handle->keep = (uint8_t)(handle->keep | (phase == INSPECTING ? INSPECTS : BREAKS));
   return begin(handle, RELEASING);
 }
 
