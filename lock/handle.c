@@ -789,8 +789,9 @@ static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32
   left = left > elapsed ? left - elapsed : 0;
   /* if more were left of the claim, the server's clock would be wrong */
   left = shorter(left, safe_part(shorter(claim_ms, handle->lease_ms)));
+  /* too late to believe in; a try that is under way may find the claim, and has to confirm it */
+  handle->flags |= left == 0 ? OWED : QUEUED;
   if (left == 0) return;
-  handle->flags |= QUEUED;
   handle->token = token;
   handle->ends_at = engine->now + left;
   handle->answered_at = engine->now;

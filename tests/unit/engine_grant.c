@@ -62,6 +62,34 @@ void test_grant_that_is_too_old(void)
 }
 
 /*
+ * A late heartbeat has put it into the queue once more, and the lock was handed to that place. The
+ * message is too old to believe in when a try is under way, which then finds the claim. It has to be
+ * confirmed, and given back if the try is too late.
+ */
+void test_try_after_a_grant_that_is_too_old(void)
+{
+  for (int held = 0; held < 2; held++) {
+    queue_a(FAIRLOCK_FOREVER);
+    CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
+    CHECK(sends("EVALSHA"));
+    answer(1, 0, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_CANCELLED);
+    CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 60000, now), FAIRLOCK_PENDING);
+    CHECK(sends(" 0 60000\r\n"));
+    now += 6000; /* frozen */
+    grant(CHANNEL("1"), "99", 5900);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    answer(held, held ? 99 : 1000, 0);
+    CHECK_EQUAL(a.result, held ? FAIRLOCK_OK : FAIRLOCK_PENDING);
+    pass(1);
+    CHECK(sends(held ? " -1 60000 99\r\n" : " 0 0\r\n"));
+    answer(1, held ? 99 : 0, 0);
+    CHECK_EQUAL(a.result, held ? FAIRLOCK_OK : FAIRLOCK_BUSY);
+    CHECK(sends_nothing());
+  }
+}
+
+/*
  * The greeting asks for the time at the moment it is sent, not at a later call that finds nothing
  * more to send.
  */

@@ -104,6 +104,7 @@ void test_message_without_a_subscription(void);
 void test_grant_to_an_earlier_place(void);
 void test_heartbeat_and_grant(void);
 void test_grant_that_is_too_old(void);
+void test_try_after_a_grant_that_is_too_old(void);
 void test_grant_after_a_slow_greeting(void);
 void test_forged_grant(void);
 void test_grant_that_says_more(void);

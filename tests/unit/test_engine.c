@@ -46,6 +46,7 @@ const struct check_test check_tests[] = {
     {"a grant to an earlier place in the queue", test_grant_to_an_earlier_place},
     {"heartbeat, grant, confirmation", test_heartbeat_and_grant},
     {"a grant that is too old is not believed", test_grant_that_is_too_old},
+    {"a try after such a grant", test_try_after_a_grant_that_is_too_old},
     {"a grant after a slow greeting", test_grant_after_a_slow_greeting},
     {"a forged grant is lost when it is not confirmed", test_forged_grant},
     {"a grant that says more", test_grant_that_says_more},
