@@ -246,10 +246,14 @@ static int read_about(struct list *list, struct candidate *candidate)
   return status == FAIRLOCK_OK ? read_exists(list, &candidate->plain, true) : status;
 }
 
-/* The same keys may belong to a lock whose name is in braces, if these leave it short enough. */
+/*
+ * The same keys may belong to a lock whose name is in braces, if these leave it short enough. It is
+ * looked for where the other one is not held: a user's rights may not reach to it, and each refusal
+ * is in the server's log.
+ */
 static bool may_be_in_braces(const struct candidate *candidate)
 {
-  return candidate->braced && candidate->size + 2 <= FAIRLOCK_NAME_MAX;
+  return candidate->braced && !candidate->plain && candidate->size + 2 <= FAIRLOCK_NAME_MAX;
 }
 
 /* Finds out which of the candidates exist. Returns a status. */
