@@ -718,6 +718,47 @@ static void test_keep_wakes(void)
   fairlock_client_deinit(&client);
 }
 
+/* The first call waits until another task sleeps beside it; each brings one answer. */
+static int answer_in_turn(void *context, void *data, size_t size, uint32_t timeout_ms)
+{
+  if (!atomic_exchange(&receiving, true)) CHECK(comes(&sleeps));
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n";
+  return say(context, data, size, timeout_ms);
+}
+
+static void *try_beside(void *context)
+{
+  CHECK(comes(&receiving));
+  int status = fairlock_try_acquire(context, FAIRLOCK_RENEW);
+  atomic_store(&returned, true);
+  return status == FAIRLOCK_OK ? context : NULL;
+}
+
+/* A task that has its answer leaves, and the one that has slept beside it receives from then on. */
+static void test_heir(void)
+{
+  static struct fairlock other;
+  pthread_t second;
+  void *result;
+  set_up();
+  CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_init(&other, &client, "gate"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_OK);
+  atomic_store(&receiving, false);
+  atomic_store(&sleeps, false);
+  atomic_store(&returned, false);
+  until_woken = true;
+  transport.recv = answer_in_turn;
+  CHECK_EQUAL(pthread_create(&second, NULL, try_beside, &other), 0);
+  CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(comes(&returned));
+  CHECK_EQUAL(pthread_join(second, &result), 0);
+  CHECK(result == &other);
+  until_woken = false;
+  transport.recv = say;
+  fairlock_client_deinit(&client);
+}
+
 static unsigned told;
 static int told_status;
 
@@ -899,4 +940,5 @@ const struct check_test check_tests[] = {
     {"client lost hold taken over", test_take_over_a_loss},
     {"client close waits for send", test_close_waits_for_send},
     {"client keep wakes who sleeps", test_keep_wakes},
+    {"client who leaves wakes another one", test_heir},
     {0}};
