@@ -63,8 +63,11 @@ static void give_back(void)
     board_write("nothing kept\n");
     return;
   }
-  int status = fairlock_start_force_release(&door, &hold);
-  if (status == FAIRLOCK_PENDING) status = finish();
+  int status;
+  do { /* as long as there is no connection: a query does not wait for one */
+    status = fairlock_start_force_release(&door, &hold);
+    if (status == FAIRLOCK_PENDING) status = finish();
+  } while (status == FAIRLOCK_UNREACHABLE);
   say("given back ", status); /* FAIRLOCK_OK, or FAIRLOCK_NOT_HELD: it had ended before */
 }
 

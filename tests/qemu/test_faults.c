@@ -248,7 +248,7 @@ static void test_reset_of_holder(void)
 /* It is back on the network when its hold has ended and somebody else holds: that one keeps the lock. */
 static void test_reset_too_late(void)
 {
-  start_to_be_reset("3000");
+  start_to_be_reset("6000");
   actor_tell(&behind, 'a', FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   CHECK(queue_reaches(&redis, "door:7", 1));
   board_cable(&board, false);
