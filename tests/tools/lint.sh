@@ -4,6 +4,8 @@
 # clang-format, shellcheck, and a few rules of our own. Prints what it finds; the exit status says whether it found any.
 set -u
 status=0
+cores=$(nproc)
+checks=
 includes="-Iresp -Iport -Iport/posix -Iport/openssl -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
@@ -34,13 +36,21 @@ check() {
   fi
 }
 
-# each FILES COMMAND...: the command for each file, all of them even if one fails
+# each FILES COMMAND...: the command for each file, as many as there are cores, all of them even if one
+# fails. No code is made: what make compiles has the same warnings.
 each() {
   files=$1
   shift
-  result=0
-  for file in $files; do "$@" "$file" || result=1; done
-  return $result
+  # shellcheck disable=SC2086
+  printf '%s\n' $files | xargs -n 1 -P "$cores" "$@"
+}
+
+# tidy FILES FLAG...: clang-tidy with these flags for the compiler
+tidy() {
+  files=$1
+  shift
+  # shellcheck disable=SC2086
+  printf '%s\n' $files | xargs -I '{}' -P "$cores" clang-tidy -quiet $checks '{}' -- "$@"
 }
 
 # warnings_of COMPILER: those that it has besides
@@ -51,12 +61,12 @@ warnings_of() {
 check "headers as installed" make -s --no-print-directory build/include/fairlock
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
-  check "$compiler, library" each "$library" $compiler -std=c11 $(warnings_of $compiler) $includes -O2 -c -o /dev/null
+  check "$compiler, library" each "$library" $compiler -std=c11 $(warnings_of $compiler) $includes -fsyntax-only
   # shellcheck disable=SC2046,SC2086
-  check "$compiler, ports" each "$single" $compiler -std=c11 $(warnings_of $compiler) -Iresp -Iport -Iport/single -Ilock -O2 -c -o /dev/null
+  check "$compiler, ports" each "$single" $compiler -std=c11 $(warnings_of $compiler) -Iresp -Iport -Iport/single -Ilock -fsyntax-only
   # shellcheck disable=SC2046,SC2086
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $(warnings_of $compiler) $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iport/conformance -Iport/sockets \
-    -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -O2 -c -o /dev/null
+    -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -fsyntax-only
 done
 # Zephyr is a stand-in.
 zephyr=$(sh tests/tools/sources.sh 'port/zephyr/*.c' 'boards/cmake/zephyr/*.c' 'tests/portable/zephyr/*.c')
@@ -66,27 +76,26 @@ zephyr_flags="-Itests/portable/zephyr -Iport/zephyr -Iport -Iresp -Ilock -Itests
   -DCONFIG_ARCH_POSIX -DCONFIG_DNS_RESOLVER -DCONFIG_FAIRLOCK_LOG_LEVEL=3 -D_DEFAULT_SOURCE"
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
-  check "$compiler, Zephyr" each "$zephyr" $compiler -std=c11 $(warnings_of $compiler) $zephyr_flags -O2 -c -o /dev/null
+  check "$compiler, Zephyr" each "$zephyr" $compiler -std=c11 $(warnings_of $compiler) $zephyr_flags -fsyntax-only
 done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, Zephyr" each "port/zephyr/threads.c port/zephyr/sockets.c" gcc -std=c11 $warnings $zephyr_flags \
   -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
-check "clang-tidy, Zephyr" clang-tidy -quiet $zephyr -- -std=c11 $zephyr_flags
+check "clang-tidy, Zephyr" tidy "$zephyr" -std=c11 $zephyr_flags
 # TLS, with BearSSL's headers as Debian installs them.
 check "keys as C" make -s --no-print-directory build/tests/bearssl/keys/keys.h
 tls="-Itests -Itests/bearssl -Iport/bearssl -Ibuild/tests/bearssl/keys -D_DEFAULT_SOURCE"
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
-  check "$compiler, BearSSL" each "$bearssl $bearssl_tests" $compiler -std=c11 $(warnings_of $compiler) $includes $tls -O2 \
-    -c -o /dev/null
+  check "$compiler, BearSSL" each "$bearssl $bearssl_tests" $compiler -std=c11 $(warnings_of $compiler) $includes $tls -fsyntax-only
 done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, BearSSL" each "$bearssl" gcc -std=c11 $warnings $includes $tls -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
-check "clang-tidy, BearSSL" clang-tidy -quiet $bearssl -- -std=c11 $includes $tls
+check "clang-tidy, BearSSL" tidy "$bearssl" -std=c11 $includes $tls
 # shellcheck disable=SC2086
-check "cppcheck, BearSSL" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
+check "cppcheck, BearSSL" cppcheck -q -j "$cores" --std=c11 --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 --suppress=missingIncludeSystem $includes $tls $bearssl
 # shellcheck disable=SC2086
 check "C99, port/bearssl/port_bearssl.h" gcc -std=c99 -pedantic-errors -Wall $includes -Iport/bearssl -fsyntax-only \
@@ -95,14 +104,14 @@ check "C99, port/bearssl/port_bearssl.h" gcc -std=c99 -pedantic-errors -Wall $in
 by="-Itests -Itests/server -Iport/conformance -Iport/mbedtls -DWITH_MBEDTLS -D_DEFAULT_SOURCE"
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
-  check "$compiler, Mbed TLS" each "$mbedtls $mbedtls_tests" $compiler -std=c11 $(warnings_of $compiler) $includes $by -O2 -c -o /dev/null
+  check "$compiler, Mbed TLS" each "$mbedtls $mbedtls_tests" $compiler -std=c11 $(warnings_of $compiler) $includes $by -fsyntax-only
 done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, Mbed TLS" each "$mbedtls" gcc -std=c11 $warnings $includes $by -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
-check "clang-tidy, Mbed TLS" clang-tidy -quiet $mbedtls -- -std=c11 $includes $by
+check "clang-tidy, Mbed TLS" tidy "$mbedtls" -std=c11 $includes $by
 # shellcheck disable=SC2086
-check "cppcheck, Mbed TLS" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
+check "cppcheck, Mbed TLS" cppcheck -q -j "$cores" --std=c11 --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 --suppress=missingIncludeSystem $includes $by $mbedtls
 # shellcheck disable=SC2086
 check "C99, port/mbedtls/port_mbedtls.h" gcc -std=c99 -pedantic-errors -Wall $includes -Iport/mbedtls -fsyntax-only \
@@ -135,9 +144,11 @@ look() {
   set -- "$@" -Iresp -Iport -Ilock -Iport/lwip -Iport/uart -Iport/bearssl -Iport/conformance -Itests -Ibuild/tests/bearssl/keys \
     -isystem build/bearssl/inc $mbedtls_here $lwip $defines
   # shellcheck disable=SC2086
-  check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -Os -c -o /dev/null
+  check "clang, $board" each "$files" clang -std=c11 $warnings "$@" -fsyntax-only
   # shellcheck disable=SC2086
-  check "clang-tidy, $board" clang-tidy -quiet -checks=-performance-no-int-to-ptr $files -- -std=c11 "$@"
+  checks=-checks=-performance-no-int-to-ptr
+  check "clang-tidy, $board" tidy "$files" -std=c11 "$@"
+  checks=
 }
 
 arm="--target=armv7m-none-eabi -mcpu=cortex-m3 -isystem /usr/include/newlib"
@@ -158,13 +169,13 @@ check "arm-none-eabi-gcc, template" each "$single" arm-none-eabi-gcc -std=c11 $w
 look riscv-virt "$riscv" $rv32 -Iport/single
 # Symbols of the linker are no objects of C's, and compared all the same.
 # shellcheck disable=SC2086
-check "cppcheck, firmware" cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr \
+check "cppcheck, firmware" cppcheck -q -j "$cores" --std=c11 --enable=warning,performance,portability --inline-suppr \
   --error-exitcode=1 --suppress=missingIncludeSystem --suppress=comparePointers \
   $includes -Iport/uart -Iport/lwip -Iport/conformance -Iboards/common $firmware $kernel $riscv $freertos $beside
 for compiler in gcc clang; do
   # shellcheck disable=SC2046,SC2086
   check "$compiler, beside the firmware" each "$beside" $compiler -std=c11 $(warnings_of $compiler) $includes -Itests -Itests/server \
-    -Itests/bearssl -Iport/uart -Iport/lwip -Iport/sockets -Iport/conformance -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -O2 -c -o /dev/null
+    -Itests/bearssl -Iport/uart -Iport/lwip -Iport/sockets -Iport/conformance -Itests/qemu/lwip $lwip -D_DEFAULT_SOURCE -fsyntax-only
 done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer, firmware's ports" each "port/lwip/tcp.c port/uart/uart.c" gcc -std=c11 $warnings $includes \
@@ -177,10 +188,10 @@ done
 # shellcheck disable=SC2086
 check "gcc -fanalyzer" each "$library" gcc -std=c11 $warnings $includes -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
-check cppcheck cppcheck -q --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+check cppcheck cppcheck -q -j "$cores" --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
   --suppress=missingIncludeSystem $includes $library $single
 # shellcheck disable=SC2086
-check clang-tidy clang-tidy -quiet $library -- -std=c11 $includes
+check clang-tidy tidy "$library" -std=c11 $includes
 # shellcheck disable=SC2046
 check clang-format clang-format --dry-run -Werror $(sh tests/tools/sources.sh '*.c' '*.h' '*.hpp' 'boards/*.cc')
 # shellcheck disable=SC2086
