@@ -790,7 +790,7 @@ static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32
   /* if more were left of the claim, the server's clock would be wrong */
   left = shorter(left, safe_part(shorter(claim_ms, handle->lease_ms)));
   /* too late to believe in; a try that is under way may find the claim, and has to confirm it */
-  handle->flags |= left == 0 ? OWED : QUEUED;
+  handle->flags = (uint8_t)(handle->flags | (left == 0 ? OWED : QUEUED));
   if (left == 0) return;
   handle->token = token;
   handle->ends_at = engine->now + left;

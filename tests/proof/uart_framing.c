@@ -79,9 +79,9 @@ static void device_to_bridge(struct port_uart *uart)
 static void bridge_to_device(struct port_uart *uart)
 {
   uint8_t byte = nondet_uint8();
-  uart->heard = DATA;
+  uart->heard = HEARD_DATA;
   if (byte == DLE) CHECK(!take(uart, byte));
-  CHECK(take(uart, byte) && uart->heard == DATA && uart->state == OPENED);
+  CHECK(take(uart, byte) && uart->heard == HEARD_DATA && uart->state == OPENED);
   REACHED(byte == DLE);
 }
 
