@@ -65,7 +65,7 @@ static void device_to_bridge(struct port_uart *uart)
   uint8_t data[SIZE];
   size_t sent = 0;
   for (int i = 0; i < 2 * SIZE; i++) {
-    int result = uart_send(uart, data + sent, SIZE - sent);
+    int result = serial_send(uart, data + sent, SIZE - sent);
     if (result > 0) sent += (size_t)result;
     CHECK(count == sent);
   }
