@@ -64,7 +64,8 @@ struct run {
   bool stopped;       /* the command is, by job control         */
   bool ended;         /* the command has                        */
   bool unguarded;     /* the guard is gone                      */
-  bool has_others;    /* we had children before the command's   */
+  bool adopts;        /* what the guard has comes to us if that is killed */
+  bool sees_all;      /* and can be told from what we had before          */
   bool hurried;       /* a signal ends --at-least               */
   bool lost;
 };
@@ -779,23 +780,32 @@ static void on_event_of_rest(struct run *run, const struct event *event)
   if (event->keeper.news == 0 && event->signal != 0 && !own) forward(run, event->signal);
 }
 
+/* Kills all that has come to us from the guard. Returns false if some of it may be left. */
+static bool kill_adopted(const struct run *run)
+{
+  const struct timespec step = {0, 20 * 1000000L};
+  uint32_t began = port_clock_ms();
+  int living = 1;
+  while (living > 0 && port_clock_ms() - began < MOST_ENDING_MS) {
+    living = system_signal_below(getpid(), run->keeper.pid, 0, SIGKILL);
+    if (living > 0) (void)nanosleep(&step, NULL);
+  }
+  reap_adopted(run);
+  return living == 0;
+}
+
 /*
- * Without the guard nobody tells us how the command has ended: all is killed that has come to us.
- * But a process that has become fairlock may have had children, which are not meant.
+ * Without the guard nobody tells us how the command has ended: all that it has started is killed.
+ * If some of that may be left, the lock is not released: the keeper is killed, and the lease ends
+ * the hold.
  */
 static int end_without_guard(struct run *run)
 {
-  const struct timespec step = {0, 20 * 1000000L};
   complain("the process that guards the command was killed; killing the command");
-  if (run->has_others || system_signal_below(getpid(), run->keeper.pid, 0, 0) < 0) {
-    (void)guard_kill_group(&run->keeper.guard);
-    return EXIT_SYSTEM;
-  }
-  uint32_t began = port_clock_ms();
-  while (system_signal_below(getpid(), run->keeper.pid, 0, SIGKILL) > 0 &&
-         port_clock_ms() - began < MOST_ENDING_MS)
-    (void)nanosleep(&step, NULL);
-  reap_adopted(run);
+  bool sees_all =
+      run->adopts && run->sees_all && system_signal_below(getpid(), run->keeper.pid, 0, 0) >= 0;
+  bool killed = sees_all ? kill_adopted(run) : guard_kill_group(&run->keeper.guard) && !run->adopts;
+  if (!killed) keeper_kill(&run->keeper);
   return EXIT_SYSTEM;
 }
 
@@ -980,14 +990,13 @@ static int run_under_lock(struct run *run)
 /* All that the system can refuse, before anything is asked of the server. Returns what failed. */
 static const char *start_all(struct run *run)
 {
-  siginfo_t info = {0};
   if (run->shown == NULL) return "start";
   run->signals = signals_catch();
   if (run->signals < 0) return "make a pipe";
   if (metrics_start(&run->lock.metrics, run->metrics_file, run->lock.name) != 0)
     return "share memory";
-  run->has_others = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-  (void)system_adopt(); /* what the guard has, if that is killed */
+  run->sees_all = system_spare_present();
+  run->adopts = system_adopt();
   if (child_prepare(&run->child, run->arguments, run->lock.name) != 0) return "make a pipe";
   return keeper_start(&run->keeper, &run->session, &run->lock, &run->child);
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -138,6 +139,15 @@ static struct process *find_process(const struct processes *all, int id)
   return bsearch(&wanted, all->list, all->count, sizeof wanted, by_id);
 }
 
+/* What system_spare_present() has found. */
+static struct processes spared;
+
+static bool is_spared(const struct process *process)
+{
+  const struct process *found = spared.count == 0 ? NULL : find_process(&spared, process->id);
+  return found != NULL && found->start == process->start;
+}
+
 static bool list_processes(struct processes *all)
 {
   DIR *processes = opendir("/proc");
@@ -170,7 +180,7 @@ static void mark_below(const struct processes *all, pid_t root, pid_t except)
     more = false;
     for (size_t i = 0; i < all->count; i++) {
       struct process *process = &all->list[i];
-      if (process->below || process->id == (int)except) continue;
+      if (process->below || process->id == (int)except || is_spared(process)) continue;
       const struct process *parent = find_process(all, process->parent);
       if (process->parent != (int)root && (parent == NULL || !parent->below)) continue;
       process->below = true;
@@ -214,15 +224,32 @@ static int signal_below(const struct processes *all, pid_t group, int number)
 
 #define MOST_LOOKS 3 /* at a list that processes end under */
 
+/* Lists all, and marks those below root. */
+static bool list_below(struct processes *all, pid_t root, pid_t except)
+{
+  bool listed = list_processes(all);
+  for (int looks = 1; listed && looks < MOST_LOOKS && is_torn(all); looks++)
+    listed = list_processes(all);
+  if (listed) mark_below(all, root, except);
+  return listed;
+}
+
+bool system_spare_present(void)
+{
+  struct processes all = {0};
+  bool listed = list_below(&all, getpid(), 0);
+  for (size_t i = 0; listed && i < all.count; i++) {
+    if (all.list[i].below) listed = add_process(&spared, &all.list[i]);
+  }
+  free(all.list);
+  return listed;
+}
+
 int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
 {
   struct processes all = {0};
   int living = -1;
-  bool listed = list_processes(&all);
-  for (int looks = 1; listed && looks < MOST_LOOKS && is_torn(&all); looks++)
-    listed = list_processes(&all);
-  if (listed) {
-    mark_below(&all, root, except);
+  if (list_below(&all, root, except)) {
     living = signal_below(&all, group, number);
     if (number != 0 && number != SIGKILL) (void)signal_below(&all, group, SIGCONT);
   }
@@ -267,6 +294,12 @@ void system_die_with(pid_t parent)
 
 void system_hide_memory(void)
 {
+}
+
+bool system_spare_present(void)
+{
+  siginfo_t info = {0};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0;
 }
 
 #if defined __FreeBSD__

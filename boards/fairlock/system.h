@@ -31,6 +31,13 @@ bool system_adopt(void);
 int system_signal_below(pid_t root, pid_t except, pid_t group, int number);
 
 /*
+ * Leaves out of system_signal_below(), from now on, what descends from this process now, and what
+ * those start: a process that has become fairlock may have had children. Returns false if it has
+ * some and they cannot be told from later ones.
+ */
+bool system_spare_present(void);
+
+/*
  * True while a process of the group may still run. A zombie does not run, and may stay for ever if
  * process 1 does not reap it; systems that cannot tell it from a living process (no /proc) count it
  * as living.

@@ -188,6 +188,30 @@ test_guard_is_killed() {
   succeeded 71
 }
 
+# parent_of PID
+parent_of() {
+  sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 2
+}
+
+# The same where a shell that had a child already has become fairlock: that child, and what it starts, is no
+# business of ours.
+test_guard_is_killed_beside_others() {
+  FAIRLOCK=$fairlock bash -c 'sleep 600 & echo $! >"$1"
+    sh -c "sleep 600 & echo \$! >\"\$1.below\"; wait" - "$1" &
+    until [ -s "$1.below" ]; do sleep 0.02; done
+    exec "$FAIRLOCK" run --lease 600 a -- sh -c "setsid sh -c \"\$work\" - \"\$1\" & wait" - "$2"' - "$dir/others" "$dir/a.ids" 2>"$dir/err" &
+  running=$!
+  eventually test -s "$dir/a.ids"
+  kill -9 "$(parent_of "$(parent_of "$(cat "$dir/a.ids")")")"
+  ends 71 $running
+  none_runs a || fail "the command's child runs without the lock"
+  unheld a || fail "the lock is still held"
+  for other in $(cat "$dir/others" "$dir/others.below"); do
+    ! dead $other || fail "a child from before was killed"
+    kill $other
+  done
+}
+
 stop_guard() {
   kill -STOP "$(guard_of $1)"
 }
@@ -248,4 +272,4 @@ test_wait_all_is_ended() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests term int fairlock_is_killed lost broken asked server_freezes keeper_is_killed keeper_is_stopped \
-  guard_is_killed guard_cannot_be_stopped daemon wait_all wait_all_is_ended
+  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped daemon wait_all wait_all_is_ended
