@@ -57,7 +57,6 @@ struct run {
   int signals;        /* readable when signals came             */
   int cancelled_by;   /* the signal that ended the wait; 0: none */
   int ended_by;       /* the signal that ended the wait, or the command; 0: none */
-  sigset_t passed_on; /* the signals that the command got from us */
   bool wait_all;      /* --wait-all */
   bool acquiring;     /* the keeper may have something to give back */
   int keeper_stopped; /* looks in a row at which it was, while we waited for the lock */
@@ -631,18 +630,12 @@ static void start(struct run *run, const struct keeper_message *acquired)
   metrics_acquired(&run->lock.metrics);
 }
 
-static void forward(struct run *run, int number)
-{
-  sigaddset(&run->passed_on, number);
-  guard_forward(&run->keeper.guard, number);
-}
-
 static void resume(struct run *run)
 {
   if (!run->stopped) return;
   run->stopped = false;
   terminal_lend(&run->terminal, guard_command(&run->keeper.guard));
-  forward(run, SIGCONT);
+  guard_forward(&run->keeper.guard, SIGCONT);
 }
 
 /*
@@ -689,7 +682,7 @@ static void on_signal_running(struct run *run, int number)
 {
   if (hurries(number)) hurry(run);
   if (number == SIGCONT) resume(run);
-  else if (number != SIGCHLD) forward(run, number);
+  else if (number != SIGCHLD) guard_forward(&run->keeper.guard, number);
 }
 
 static void on_lost(struct run *run, const struct keeper_message *message)
@@ -724,7 +717,6 @@ static void on_asked(struct run *run)
   const char *signal = "nothing";
   /* --at-least keeps the lock no longer than if somebody had sent us that signal */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
-  if (run->lock.on_ask != 0) sigaddset(&run->passed_on, run->lock.on_ask);
   if (run->ended) {
     complain("%s is asked for by an operator; %s", run->shown,
              run->hurried ? "it is kept no longer" : "it is kept until its time is over");
@@ -777,7 +769,8 @@ static void on_event_of_rest(struct run *run, const struct event *event)
 {
   on_event_after(run, event);
   bool own = event->signal == SIGCHLD || event->signal == SIGTSTP || event->signal == SIGCONT;
-  if (event->keeper.news == 0 && event->signal != 0 && !own) forward(run, event->signal);
+  if (event->keeper.news == 0 && event->signal != 0 && !own)
+    guard_forward(&run->keeper.guard, event->signal);
 }
 
 /* Kills all that has come to us from the guard. Returns false if some of it may be left. */
@@ -813,8 +806,7 @@ static int end_without_guard(struct run *run)
 static bool is_to_end(const struct run *run, int status)
 {
   if (run->lost) return run->lock.on_lost != ON_LOST_IGNORE;
-  return run->hurried ||
-         (WIFSIGNALED(status) && sigismember(&run->passed_on, WTERMSIG(status)) == 1);
+  return run->hurried || WIFSIGNALED(status); /* whoever has sent that signal */
 }
 
 /*
@@ -1004,7 +996,6 @@ static const char *start_all(struct run *run)
 int run_command(int argc, char **argv)
 {
   static struct run run;
-  sigemptyset(&run.passed_on);
   int status = parse(&run, argc, argv);
   if (status != EXIT_DONE) return status;
   if (run.lock.verbose) complain_with_times();

@@ -223,6 +223,18 @@ test_guard_cannot_be_stopped() {
   succeeded 143
 }
 
+# Somebody else kills the command's own process, as the system does when memory is short.
+test_command_is_killed() {
+  for signal in KILL SEGV USR1; do
+    rm -f "$dir/ids"
+    run --lease 600 a -- sh -c '(setsid sh -c "$work" - "$1" & ); until [ -s "$1" ]; do sleep 0.02; done; kill -"$2" $$' \
+      - "$dir/ids" $signal 2>"$dir/err" &
+    ends $((128 + $(number_of $signal))) $!
+    dead "$(cat "$dir/ids")" || fail "$signal: what it has started runs without the lock"
+    unheld a || fail "the lock is still held"
+  done
+}
+
 # What a command leaves that ends by itself goes on, without the lock.
 test_daemon() {
   expect 3 "$fairlock" run a -- sh -c 'setsid sh -c "$work" - "$1" & until [ -s "$1" ]; do sleep 0.02; done; exit 3' - "$dir/ids"
@@ -272,4 +284,4 @@ test_wait_all_is_ended() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests term int fairlock_is_killed lost broken asked server_freezes keeper_is_killed keeper_is_stopped \
-  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped daemon wait_all wait_all_is_ended
+  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped command_is_killed daemon wait_all wait_all_is_ended
