@@ -372,7 +372,7 @@ static void look_waiting(struct hold *hold)
 static bool asking_hurries(const struct keeper_options *options)
 {
   return options->on_ask == SIGINT || options->on_ask == SIGTERM || options->on_ask == SIGQUIT ||
-         options->on_ask == SIGKILL;
+         options->on_ask == SIGHUP || options->on_ask == SIGKILL;
 }
 
 /* The command is over, and so is fairlock. What --at-least has promised to other machines is not. */

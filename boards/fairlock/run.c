@@ -668,7 +668,7 @@ static bool has_ended(struct run *run, int *status)
 /* Whoever sends one of these wants us gone soon: --at-least does not hold us up. */
 static bool hurries(int number)
 {
-  bool hurry = number == SIGINT || number == SIGTERM || number == SIGQUIT;
+  bool hurry = number == SIGINT || number == SIGTERM || number == SIGQUIT || number == SIGHUP;
   return hurry && !signals_ignored_before(number);
 }
 

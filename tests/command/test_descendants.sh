@@ -235,6 +235,22 @@ test_command_is_killed() {
   done
 }
 
+# The command handles the signal that asks for its end, and ends by itself: what it leaves is ended.
+test_signal_is_handled() {
+  for signal in TERM INT QUIT HUP; do
+    rm -f "$dir/ids"
+    run --lease 600 a -- sh -c '(setsid sh -c "$work" - "$1" & ); until [ -s "$1" ]; do sleep 0.02; done
+      trap "exit 0" "$2"; : >"$1.ready"; while :; do sleep 0.05; done' - "$dir/ids" $signal 2>"$dir/err" &
+    running=$!
+    eventually test -e "$dir/ids.ready"
+    rm "$dir/ids.ready"
+    kill -$signal $running
+    ends 0 $running
+    dead "$(cat "$dir/ids")" || fail "$signal: what it has started runs without the lock"
+    unheld a || fail "the lock is still held"
+  done
+}
+
 # What a command leaves that ends by itself goes on, without the lock.
 test_daemon() {
   expect 3 "$fairlock" run a -- sh -c 'setsid sh -c "$work" - "$1" & until [ -s "$1" ]; do sleep 0.02; done; exit 3' - "$dir/ids"
@@ -265,7 +281,7 @@ test_wait_all() {
 }
 
 test_wait_all_is_ended() {
-  for signal in TERM INT QUIT; do
+  for signal in TERM INT QUIT HUP; do
     leave
     kill -$signal $waiting
     ends 3 $waiting
@@ -284,4 +300,4 @@ test_wait_all_is_ended() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests term int fairlock_is_killed lost broken asked server_freezes keeper_is_killed keeper_is_stopped \
-  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped command_is_killed daemon wait_all wait_all_is_ended
+  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped command_is_killed signal_is_handled daemon wait_all wait_all_is_ended

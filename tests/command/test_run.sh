@@ -56,9 +56,9 @@ test_at_least() {
 # Who asks the command to end, or fairlock when it has ended, does not have to wait.
 test_at_least_is_ended() {
   least=600
-  for signal in TERM INT QUIT; do
+  for signal in TERM INT QUIT HUP; do
     kept_by sh -c 'exit 7'
-    kill -HUP $keeping
+    kill -USR2 $keeping
     kill -USR1 $keeping
     sleep 0.1
     held a || fail "it is not kept"
@@ -129,8 +129,8 @@ test_at_least_is_asked() {
   kill $keeping
   ends 7 $keeping
   # nor is it kept when the command was asked to end
-  for end in '3 term' '137 kill'; do
-    run --at-least 600 --on-ask ${end#* } a -- sh -c 'trap "exit 3" TERM; : >"$0"; while :; do sleep 0.05; done' "$dir/began" &
+  for end in '3 term' '3 hup' '137 kill'; do
+    run --at-least 600 --on-ask ${end#* } a -- sh -c 'trap "exit 3" TERM HUP; : >"$0"; while :; do sleep 0.05; done' "$dir/began" &
     running=$!
     eventually test -e "$dir/began"
     rm "$dir/began"
