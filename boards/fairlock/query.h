@@ -32,7 +32,9 @@ struct query {
   struct resp_decoder decoder;
   size_t start, end, unsent;
   unsigned char received[QUERY_TEXT_MAX + RESP_OVERHEAD];
-  unsigned char send[2 * QUERY_REQUEST_MAX];
+
+  /* room for a greeting with the longest password and a user's name as long as a URL, too */
+  unsigned char send[2 * QUERY_REQUEST_MAX + URL_SIZE + PASSWORD_MAX];
 };
 
 struct word {

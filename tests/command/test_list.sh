@@ -249,5 +249,15 @@ test_urls() {
   said "redis://127.0.0.1:$port: the server cannot be reached"
 }
 
+# A password may be as long as for the other connection, and the user's name as long as a URL.
+test_long_password() {
+  password=$(head -c 16384 /dev/zero | tr '\0' p)
+  user=$(head -c 1500 /dev/zero | tr '\0' u)
+  (umask 077 && echo "$password" >"$dir/password")
+  redis acl setuser "$user" on ">$password" '~*' '&*' +@all >"$dir/out" || fail "$(cat "$dir/out")"
+  password=
+  expect 0 "$fairlock" list --json --url "redis://$user@127.0.0.1:$port" --password-file "$dir/password"
+}
+
 [ $# -eq 0 ] || run_tests "$@"
-run_tests among_other_keys many json of_others names wholly_in_braces patterns unreadable lies_about_time nonsense too_long_in_braces rights urls
+run_tests among_other_keys many json of_others names wholly_in_braces patterns unreadable lies_about_time nonsense too_long_in_braces rights urls long_password
