@@ -56,16 +56,17 @@ test_sentinel() {
   said 'a user for the Sentinels but no password'
 }
 
-# What hangs has its time, which -w is not, and the lock is free then.
+# What hangs has its time, which -w is not, and the lock is free then. What hangs in another process group is ended, too.
 test_hangs() {
   with_fairlock
   program nightly
-  echo 'exec sleep 60' >>"$dir/nightly"
+  echo 'setsid sh -c "echo \$\$ >moved; exec sleep 600" & wait' >>"$dir/nightly"
   example hangs
   cd "$dir" || fail "no $dir"
-  sed -i 's/-w 600/-w 0.1/; s/3600/2/' hangs
-  expect 124 timeout 30 sh ./hangs
+  sed -i 's/-w 600/-w 0.1/; s/4200/5/' hangs
+  expect 124 timeout -s KILL 60 sh ./hangs
   ran nightly
+  dead "$(cat moved)" || fail "a part of the job runs without the lock"
   expect 0 "$fairlock" run -n nightly true
 }
 
