@@ -388,7 +388,10 @@ static void look_lasting(struct hold *hold, uint32_t left)
   if (!lasts || left == 0) begin_release(hold);
 }
 
-/* Ends the command itself, if the hold does not last until the guard has, or there is no guard. */
+/*
+ * Ends the command itself, if the hold does not last until the guard has. Without the guard nobody
+ * can find what has left the command's group, so the lease ends the hold.
+ */
 static void help_to_clear(struct hold *hold, uint32_t left)
 {
   guard_rouse(hold->guard);
@@ -396,8 +399,8 @@ static void help_to_clear(struct hold *hold, uint32_t left)
     if (left <= spare_ms(hold->options)) guard_signal(hold->guard, SIGKILL);
     return;
   }
-  if (!guard_kill_group(hold->guard)) _exit(1); /* the lease ends the hold */
-  look_lasting(hold, left);
+  (void)guard_kill_group(hold->guard);
+  _exit(1);
 }
 
 static void look_clearing(struct hold *hold, uint32_t left, bool due)

@@ -212,6 +212,20 @@ test_guard_is_killed_beside_others() {
   done
 }
 
+# The keeper alone cannot find what has left the command's group: it does not release beside it.
+test_fairlock_and_guard_are_killed() {
+  run --lease 600 a -- sh -c 'setsid sh -c "$work" - "$1" & wait' - "$dir/ids" 2>"$dir/err" &
+  running=$!
+  eventually test -s "$dir/ids"
+  keeper=$(keeper_of $running)
+  command=$(parent_of "$(cat "$dir/ids")")
+  kill -9 $running "$(guard_of $running)"
+  eventually dead "$command"
+  eventually dead "$keeper"
+  held a || fail "it was released beside what the command has started"
+  kill "$(cat "$dir/ids")"
+}
+
 stop_guard() {
   kill -STOP "$(guard_of $1)"
 }
@@ -300,4 +314,4 @@ test_wait_all_is_ended() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests term int fairlock_is_killed lost broken asked server_freezes keeper_is_killed keeper_is_stopped \
-  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped command_is_killed signal_is_handled daemon wait_all wait_all_is_ended
+  guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped fairlock_and_guard_are_killed command_is_killed signal_is_handled daemon wait_all wait_all_is_ended
