@@ -206,7 +206,7 @@ test_guard_is_killed_beside_others() {
   ends 71 $running
   none_runs a || fail "the command's child runs without the lock"
   unheld a || fail "the lock is still held"
-  for other in $(cat "$dir/others" "$dir/others.below"); do
+  for other in "$(cat "$dir/others")" "$(cat "$dir/others.below")"; do
     ! dead $other || fail "a child from before was killed"
     kill $other
   done
