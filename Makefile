@@ -261,6 +261,13 @@ test-release: ## what `make test-all` runs last, and CI does not
 test-busy: ## see that no test depends on speed: `make test`, or TARGET=, with all cores busy, and on one
 	@MAKE="$(MAKE)" sh tests/tools/busy.sh $(TARGET)
 
+# For those that run at the same time afterwards, and must find what they share.
+$(call needs,suites,test test-rest)
+
+.PHONY: suites
+suites:
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(SUITES) $(PARTED) $(COMPAT_CLIENTS) $(INTEROP_PROGRAMS) $(BUILD)/redis-server
+
 # What needs nothing but a Debian, tried on one that has nothing else. It is kept in $(FRESH).
 FRESH := $(BUILD)/fresh
 RELEASE ?= bookworm
