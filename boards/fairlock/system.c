@@ -13,6 +13,12 @@
 #include "command.h"
 #include "port.h"
 
+static bool has_children(void)
+{
+  siginfo_t info = {0};
+  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 #if defined __linux__ && !defined FAIRLOCK_PLAIN_POSIX
 #include <ctype.h>
 #include <dirent.h>
@@ -237,6 +243,7 @@ static bool list_below(struct processes *all, pid_t root, pid_t except)
 bool system_spare_present(void)
 {
   struct processes all = {0};
+  if (!has_children()) return true; /* as nearly always: no list of the whole machine */
   bool listed = list_below(&all, getpid(), 0);
   for (size_t i = 0; listed && i < all.count; i++) {
     if (all.list[i].below) listed = add_process(&spared, &all.list[i]);
@@ -298,8 +305,7 @@ void system_hide_memory(void)
 
 bool system_spare_present(void)
 {
-  siginfo_t info = {0};
-  return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0;
+  return !has_children();
 }
 
 #if defined __FreeBSD__
