@@ -234,6 +234,7 @@ static void finish(struct fairlock_client *client, struct fairlock *handle)
     link = &(*link)->next;
   *link = self.next;
   port_event_destroy(&self.event);
+  if (handle != NULL) handle->awaited = false;
   wake_blocked(client);
 }
 
@@ -338,23 +339,11 @@ static int take_out(struct fairlock_client *client, struct fairlock *handle)
   return status;
 }
 
-/*
- * Whether a task is inside a function that waits for the end of the handle's operation, even if
- * that end has come and the task has not run since.
- */
-static bool occupied(const struct fairlock_client *client, const struct fairlock *handle)
-{
-  const struct fairlock_blocked *task = client->blocked;
-  while (task != NULL && task->handle != handle)
-    task = task->next;
-  return task != NULL;
-}
-
 int fairlock_deinit(struct fairlock *handle)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
-  int status = occupied(client, handle) ? FAIRLOCK_IN_PROGRESS : take_out(client, handle);
+  int status = handle->awaited ? FAIRLOCK_IN_PROGRESS : take_out(client, handle);
   return unlock(client, status);
 }
 
@@ -364,26 +353,25 @@ int fairlock_deinit(struct fairlock *handle)
  * Why a task may not begin an operation; FAIRLOCK_OK: it may. A hold belongs to the task that
  * acquired it.
  */
-static int refusal(const struct fairlock_client *client, const struct fairlock *handle)
+static int refusal(const struct fairlock *handle)
 {
-  if (occupied(client, handle)) return FAIRLOCK_IN_PROGRESS;
+  if (handle->awaited) return FAIRLOCK_IN_PROGRESS;
   return handle->holds > 0 && handle->by.task != port_task_self() ? FAIRLOCK_WRONG_TASK
                                                                   : FAIRLOCK_OK;
 }
 
-static int begin_acquire(struct fairlock_client *client, struct fairlock *handle, uint32_t wait_ms,
-                         uint32_t lease_ms)
+static int begin_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms)
 {
-  int status = refusal(client, handle);
+  int status = refusal(handle);
   if (status != FAIRLOCK_OK) return status;
   status = fairlock_engine_acquire(handle, wait_ms, lease_ms, port_clock_ms());
   if (status == FAIRLOCK_PENDING) handle->by.task = port_task_self();
   return status;
 }
 
-static int begin_release(struct fairlock_client *client, struct fairlock *handle)
+static int begin_release(struct fairlock *handle)
 {
-  int status = refusal(client, handle);
+  int status = refusal(handle);
   if (status != FAIRLOCK_OK) return status;
   return fairlock_engine_release(handle, port_clock_ms());
 }
@@ -411,7 +399,7 @@ int fairlock_start_deinit(struct fairlock *handle)
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
-  if (!occupied(client, handle)) status = fairlock_engine_remove(handle, port_clock_ms());
+  if (!handle->awaited) status = fairlock_engine_remove(handle, port_clock_ms());
   return start(client, status);
 }
 
@@ -419,7 +407,7 @@ int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t l
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
-  int status = begin_acquire(client, handle, wait_ms, lease_ms);
+  int status = begin_acquire(handle, wait_ms, lease_ms);
   return start(client, status);
 }
 
@@ -427,7 +415,7 @@ int fairlock_start_release(struct fairlock *handle)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
-  int status = begin_release(client, handle);
+  int status = begin_release(handle);
   return start(client, status);
 }
 
@@ -439,7 +427,7 @@ static int start_breaking(struct fairlock *handle, struct fairlock_hold *hold,
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
-  if (!occupied(client, handle)) status = begin(handle, hold, port_clock_ms());
+  if (!handle->awaited) status = begin(handle, hold, port_clock_ms());
   return start(client, status);
 }
 
@@ -458,8 +446,7 @@ int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, v
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_IN_PROGRESS;
-  if (!occupied(client, handle))
-    status = fairlock_engine_inspect(handle, report, context, port_clock_ms());
+  if (!handle->awaited) status = fairlock_engine_inspect(handle, report, context, port_clock_ms());
   return start(client, status);
 }
 
@@ -467,7 +454,7 @@ int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_m
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
-  int status = begin_acquire(client, handle, wait_ms, lease_ms);
+  int status = begin_acquire(handle, wait_ms, lease_ms);
   return complete(client, handle, status);
 }
 
@@ -480,7 +467,7 @@ int fairlock_release(struct fairlock *handle)
 {
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
-  int status = begin_release(client, handle);
+  int status = begin_release(handle);
   return complete(client, handle, status);
 }
 
@@ -499,7 +486,7 @@ int fairlock_take_over(struct fairlock *handle)
   if (forked(client_of(handle))) return FAIRLOCK_FORKED;
   struct fairlock_client *client = lock_client_of(handle);
   int status = FAIRLOCK_OK;
-  if (handle->result == FAIRLOCK_PENDING || occupied(client, handle)) status = FAIRLOCK_IN_PROGRESS;
+  if (handle->result == FAIRLOCK_PENDING || handle->awaited) status = FAIRLOCK_IN_PROGRESS;
   else if (handle->holds == 0) status = FAIRLOCK_NOT_HELD;
   else handle->by.task = port_task_self();
   return unlock(client, status);

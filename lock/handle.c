@@ -369,7 +369,6 @@ static int begin(struct fairlock *handle, enum phase phase)
 {
   set_phase(handle, phase);
   handle->result = FAIRLOCK_PENDING;
-  handle->awaited = false;
   handle->answered_at = handle->engine->now;
   send_now(handle);
   reschedule(handle);

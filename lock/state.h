@@ -23,7 +23,10 @@ struct fairlock {
   /* why it leaves the queue, and the operation's result when it has; 0: it does not */
   int8_t leave_result;
 
-  /* a call that blocks returns the operation's result, so `ended` does not tell it: client.c */
+  /*
+   * a task is inside a call that waits for the operation, even if that has ended and the task has
+   * not run since; the call returns the result, so `ended` does not tell it: client.c
+   */
   bool awaited;
 
   uint16_t holds;

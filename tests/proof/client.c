@@ -520,6 +520,7 @@ static void wait_for_end(void)
   finish(&K, handle);
   mine();
   CHECK(locked && !i_send && !i_serve && !waits(&K, handle));
+  CHECK(handle == NULL || !handle->awaited);
   unlock(&K, 0);
 }
 
@@ -530,7 +531,7 @@ void any_finish(struct fairlock_client *client, struct fairlock *handle)
   CHECK(client == &K && locked && !is_fork && !i_send && !i_serve);
   mine();
   others();
-  handle->awaited = true;
+  handle->awaited = false;
   handle->result = (int8_t)nondet_int();
   ASSUME(!waits(client, handle));
 }
