@@ -97,14 +97,14 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $<
 
-# Without an operating system: codec, lock and the threads of a program with one task. The program
+# Without an operating system: codec and lock, for a program with one task. The program
 # brings a transport, port_clock_ms() and port_idle(). Each function has a section of its own, so that
 # the linker can leave out what the program does not use, and it is built for size unless the caller's
 # CFLAGS have an -O.
 CORE_FOLDER := $(BUILD)/core/$(notdir $(firstword $(CC)))
 CORE_GIVEN = $(if $(filter file,$(origin CFLAGS)),,$(CFLAGS))
 CORE_FLAGS = -ffunction-sections -fdata-sections $(if $(filter -O%,$(CC) $(CORE_GIVEN)),,-Os) $(CORE_GIVEN)
-CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(CORE) port/single/threads.c)
+CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(CORE))
 CORE_COMPILE = $(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) $(CPPFLAGS)
 
 .PHONY: core

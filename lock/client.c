@@ -11,6 +11,9 @@
  * One task at a time sends, and also sends what others have to send meanwhile, in as few calls as
  * possible. The connection is never closed while a task sends.
  *
+ * Where the program has one task (PORT_ONE_TASK), the compiler leaves out all that is done for
+ * others.
+ *
  * A forked process has a copy of all this: of the mutex, as some task may have locked it, and of the
  * connection, which the parent uses. So every function ends there before it touches either.
  */
@@ -90,6 +93,12 @@ static int unlock(struct fairlock_client *client, int status)
   return status;
 }
 
+/* Another task is inside send(). */
+static bool sending(const struct fairlock_client *client)
+{
+  return !PORT_ONE_TASK && client->sending;
+}
+
 /*
  * Does what is due, and sends what there is, as much as it can without blocking; if another task is
  * sending, that one sends it. Returns the time. Called, and returns, with the mutex locked, which
@@ -103,7 +112,7 @@ static uint32_t attend(struct fairlock_client *client)
     uint32_t now = port_clock_ms();
     size_t size = 0;
     fairlock_engine_tick(engine, now);
-    if (client->sending || engine->broken) return now;
+    if (sending(client) || engine->broken) return now;
     const uint8_t *data = fairlock_engine_output(engine, &size, now);
     if (size == 0) return now;
     client->sending = true;
@@ -119,7 +128,7 @@ static uint32_t attend(struct fairlock_client *client)
 
 static void wake_runner(struct fairlock_client *client)
 {
-  if (client->runner != NULL) port_event_set(client->runner);
+  if (!PORT_ONE_TASK && client->runner != NULL) port_event_set(client->runner);
 }
 
 /*
@@ -139,6 +148,7 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
 static void wake_blocked(struct fairlock_client *client)
 {
   struct fairlock_blocked *heir = NULL;
+  if (PORT_ONE_TASK) return;
   for (struct fairlock_blocked *task = client->blocked; task != NULL; task = task->next) {
     if (!waits(client, task->handle)) port_event_set(&task->event);
     else if (heir == NULL) heir = task;
@@ -189,6 +199,17 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
 }
 
 /*
+ * The task with this event only waits: another one services the client, or still sends on a
+ * connection that has to be closed.
+ */
+static bool stands_aside(const struct fairlock_client *client, const struct port_event *event)
+{
+  if (PORT_ONE_TASK) return false;
+  if (client->serviced || (client->runner != NULL && client->runner != event)) return true;
+  return client->engine.broken && sending(client);
+}
+
+/*
  * What a task does while it waits: it services the client once, or, if another task does, sleeps.
  * Blocks for up to timeout_ms. Called after attend(), which returned `now`; called, and returns,
  * with the mutex locked. Returns whether there may be more to do at once.
@@ -196,9 +217,7 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
 static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now,
                              struct port_event *event)
 {
-  bool beside = client->serviced || (client->runner != NULL && client->runner != event);
-  /* what is to be closed is still in use */
-  if (client->engine.broken && client->sending) beside = true;
+  bool beside = stands_aside(client, event);
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
   /* what could not be sent: whoever is inside recv() does not watch for when it can */
   if (beside && (wait == 0 || client->engine.send_end > 0)) wait = YIELD_MS;
@@ -215,27 +234,40 @@ static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms
   return more;
 }
 
+/* Others see that the task waits, and may wake it. */
+static void begin_waiting(struct fairlock_client *client, struct fairlock_blocked *self)
+{
+  if (PORT_ONE_TASK) return;
+  self->next = client->blocked;
+  client->blocked = self;
+  wake_runner(client);
+}
+
+static void end_waiting(struct fairlock_client *client, const struct fairlock_blocked *self)
+{
+  struct fairlock_blocked **link = &client->blocked;
+  if (PORT_ONE_TASK) return;
+  while (*link != self)
+    link = &(*link)->next;
+  *link = self->next;
+  wake_blocked(client);
+}
+
 /* Blocks until what the task waits for has come. Called, and returns, with the mutex locked. */
 static void finish(struct fairlock_client *client, struct fairlock *handle)
 {
-  struct fairlock_blocked self = {.handle = handle, .next = client->blocked};
+  struct fairlock_blocked self = {.handle = handle};
   if (handle != NULL) handle->awaited = true;
   port_event_init(&self.event);
-  /* cppcheck-suppress autoVariables ; it is taken out again below */
-  client->blocked = &self;
-  wake_runner(client);
+  begin_waiting(client, &self);
   for (;;) {
     uint32_t now = attend(client);
     if (!waits(client, handle)) break;
     service_or_sleep(client, FAIRLOCK_FOREVER, now, &self.event);
   }
-  struct fairlock_blocked **link = &client->blocked;
-  while (*link != &self)
-    link = &(*link)->next;
-  *link = self.next;
-  port_event_destroy(&self.event);
   if (handle != NULL) handle->awaited = false;
-  wake_blocked(client);
+  end_waiting(client, &self);
+  port_event_destroy(&self.event);
 }
 
 /* The client's life */
@@ -355,6 +387,7 @@ int fairlock_deinit(struct fairlock *handle)
  */
 static int refusal(const struct fairlock *handle)
 {
+  if (PORT_ONE_TASK) return FAIRLOCK_OK;
   if (handle->awaited) return FAIRLOCK_IN_PROGRESS;
   return handle->holds > 0 && handle->by.task != port_task_self() ? FAIRLOCK_WRONG_TASK
                                                                   : FAIRLOCK_OK;

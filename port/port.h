@@ -8,7 +8,8 @@
  *
  *   port/posix/      sockets (IPv4, IPv6, Unix), clock, threads for any OS with BSD sockets and
  *                    pthreads
- *   port/single/     threads for a program with one task (a superloop): they do nothing but idle
+ *   port/single/     threads for a program with one task (a superloop), a header: they do nothing
+ *                    but idle
  *   port/lwip/, port/uart/                           transports for devices
  *   port/openssl/, port/bearssl/, port/mbedtls/      TLS around any transport
  *   port/zephyr/     sockets (IPv4, IPv6, names, TLS), clock, threads for Zephyr
@@ -152,6 +153,14 @@ uint32_t port_clock_ms(void);
 void port_idle(uint32_t ms);
 
 /*
+ * The functions of a threads port: task, mutex and event. A port_types.h that defines PORT_ONE_TASK
+ * as 1 says that the program has one task, and defines them itself, as inline functions; the library
+ * then leaves out what it does for other tasks. port/single/ is that.
+ */
+#ifndef PORT_ONE_TASK
+#define PORT_ONE_TASK 0
+
+/*
  * A number for the calling task: different for each task, never 0. A new task may have that of one
  * that has ended, as where its memory is used again; the client takes it for the same task.
  */
@@ -162,19 +171,6 @@ void port_mutex_init(struct port_mutex *mutex);
 void port_mutex_lock(struct port_mutex *mutex);
 void port_mutex_unlock(struct port_mutex *mutex);
 void port_mutex_destroy(struct port_mutex *mutex);
-
-/*
- * Whether this process was forked from the one that made the mutex. May be called at any time, with
- * the mutex locked or not, and touches nothing else. A mutex that another process has locked is
- * never unlocked here, so the client then neither locks it nor calls the transport, except for
- * close(). A port_types.h that defines PORT_PROCESSES says that the port has this function; without
- * it there are no processes.
- */
-#ifdef PORT_PROCESSES
-bool port_mutex_forked(const struct port_mutex *mutex);
-#else
-#define port_mutex_forked(mutex) ((void)(mutex), false)
-#endif
 
 /*
  * An event that one task waits for. If it is set before the wait, it is not lost. port_event_wait()
@@ -189,6 +185,21 @@ void port_event_init(struct port_event *event);
 void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms);
 void port_event_set(struct port_event *event);
 void port_event_destroy(struct port_event *event);
+
+#endif
+
+/*
+ * Whether this process was forked from the one that made the mutex. May be called at any time, with
+ * the mutex locked or not, and touches nothing else. A mutex that another process has locked is
+ * never unlocked here, so the client then neither locks it nor calls the transport, except for
+ * close(). A port_types.h that defines PORT_PROCESSES says that the port has this function; without
+ * it there are no processes.
+ */
+#ifdef PORT_PROCESSES
+bool port_mutex_forked(const struct port_mutex *mutex);
+#else
+#define port_mutex_forked(mutex) ((void)(mutex), false)
+#endif
 
 #ifdef __cplusplus
 }

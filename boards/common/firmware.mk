@@ -43,7 +43,7 @@ SUPPORT := $(addprefix boards/common/,stack.c string.c log.c semihosting.c netwo
 LWIP_SOURCES := $(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c tcp.c tcp_in.c \
   tcp_out.c timeouts.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c ipv4/ip4_addr.c) netif/ethernet.c
 
-SINGLE := $(patsubst %.c,$(OUT)/single/%.o,$(LIBRARY) $(SUPPORT) port/single/threads.c)
+SINGLE := $(patsubst %.c,$(OUT)/single/%.o,$(LIBRARY) $(SUPPORT))
 KERNEL := $(patsubst %.c,$(OUT)/kernel/%.o,$(LIBRARY) $(SUPPORT) boards/examples/kernel/kernel.c \
   boards/examples/kernel/threads.c)
 

@@ -1,6 +1,6 @@
 /*
  * port/conformance on the ports of hosts: compiled once for each, by the folders that come first in
- * the include path. ONE_TASK: for port/single.
+ * the include path.
  */
 #include "conformance.h"
 #include "peer.h"
@@ -20,7 +20,7 @@ int main(int count, char **arguments)
   static struct port_posix peer;
   static char service[8];
   struct port_conformance port = {.transport = &peer.transport, .write = print};
-#ifndef ONE_TASK
+#if !PORT_ONE_TASK
   port.start = peer_start_task;
 #endif
   if (count > 1) port.only = arguments[1];

@@ -20,8 +20,8 @@ $(CONFORMANCE)/peer.o: CPPFLAGS += $(PEER)
 
 # port/single and the faulty port have types of their own, so all is compiled for each.
 $(CONFORMANCE)/posix: tests/conformance/host.c $(wildcard port/posix/*.c)
-$(CONFORMANCE)/single: tests/conformance/host.c port/single/threads.c $(addprefix port/posix/,socket.c resolve.c process.c clock.c idle.c)
-$(CONFORMANCE)/single: TYPES := -Iport/single -DONE_TASK
+$(CONFORMANCE)/single: tests/conformance/host.c $(addprefix port/posix/,socket.c resolve.c process.c clock.c idle.c)
+$(CONFORMANCE)/single: TYPES := -Iport/single
 $(CONFORMANCE)/sockets: tests/conformance/host.c port/sockets/sockets.c $(addprefix port/posix/,clock.c threads.c process.c)
 $(CONFORMANCE)/sockets: TYPES := -Itests/server/sockets -Iport/sockets
 $(CONFORMANCE)/tls: tests/conformance/tls.c tests/tls/wrap_openssl.c port/openssl/openssl.c $(wildcard port/posix/*.c) | openssl-library $(BUILD)/tls/certificates/made

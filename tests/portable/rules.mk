@@ -13,7 +13,7 @@ AVR_SUITES := $(AVR)/test_resp $(AVR)/test_engine
 AVR_WARNINGS := -Wall -Wextra -Wpedantic -Wsign-conversion -Wshadow -Wmissing-prototypes $(if $(filter 1,$(WERROR)),-Werror)
 AVR_FLAGS := -mmcu=atmega2560 -std=c11 -Os -g -ffunction-sections -Iresp -Iport -Iport/single -Ilock -Itests
 AVR_LAYOUT := -Wl,--gc-sections,--defsym=__stack=0xffff,--defsym=__DATA_REGION_LENGTH__=0xfe00,--defsym=__do_copy_data=0
-AVR_LIBRARY := $(patsubst %.c,$(AVR)/%.o,$(CORE) port/single/threads.c)
+AVR_LIBRARY := $(patsubst %.c,$(AVR)/%.o,$(CORE))
 $(AVR_LIBRARY): AVR_WARNINGS += -Wconversion
 
 .PRECIOUS: $(AVR)/%.o

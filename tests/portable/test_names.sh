@@ -30,7 +30,7 @@ compile() {
 test_core() {
   prepare
   for compiler in gcc clang 'arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb'; do
-    compile "$(echo resp/*.c lock/*.c port/single/threads.c port/uart/uart.c port/conformance/conformance.c)" $compiler -std=c11 \
+    compile "$(echo resp/*.c lock/*.c port/uart/uart.c port/conformance/conformance.c)" $compiler -std=c11 \
       -Iport/single
   done
 }

@@ -50,7 +50,7 @@ test_openbsd() {
 
 # Objects: to link a program, zig would first compile all of Windows' C library, for minutes.
 test_windows_core() {
-  for source in resp/*.c lock/*.c port/single/threads.c; do
+  for source in resp/*.c lock/*.c; do
     # shellcheck disable=SC2086
     expect 0 "$zig" cc -target x86_64-windows-gnu -std=c11 -Os $warnings -Iresp -Iport -Iport/single -Ilock \
       -c -o "$dir/object.o" "$source"

@@ -33,12 +33,10 @@ $(DIFFERENTIAL): $(DIFFERENTIAL).o $(BUILD)/tests/server/dialect.o $(SIM_PARTS) 
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(SIM_LIBS) $(LDLIBS)
 
 # The sweep uses port/single, and the client layer is compiled for that.
-SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client sweep_threads store redis roles commands tracking script sha1)
-$(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client sweep_threads): INCLUDES := -Iresp -Iport -Iport/single -Ilock
+SWEEP_PARTS := $(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client store redis roles commands tracking script sha1)
+$(patsubst %,$(BUILD)/tests/sim/%.o,test_sweep sweep_client): INCLUDES := -Iresp -Iport -Iport/single -Ilock
 
 $(BUILD)/tests/sim/sweep_client.o: lock/client.c
-$(BUILD)/tests/sim/sweep_threads.o: port/single/threads.c
-$(BUILD)/tests/sim/sweep_client.o $(BUILD)/tests/sim/sweep_threads.o:
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP $(CPPFLAGS) -c -o $@ $(filter %.c,$^)
 

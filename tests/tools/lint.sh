@@ -9,7 +9,10 @@ checks=
 includes="-Iresp -Iport -Iport/posix -Iport/openssl -Ilock"
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wmissing-prototypes -Werror"
 library=$(sh tests/tools/sources.sh 'resp/*.c' 'lock/*.c' 'port/posix/*.c' 'port/openssl/*.c')
-single=$(sh tests/tools/sources.sh 'port/single/*.c' 'port/template*.c' port/conformance/conformance.c)
+single=port/conformance/conformance.c
+template=$(mktemp -d) # the folder of its port_types.h
+trap 'rm -rf "$template"' EXIT
+cp port/template_types.h "$template/port_types.h"
 host=$(sh tests/tools/sources.sh 'boards/fairlock/*.c' 'boards/examples/loops/*.c' 'boards/examples/cluster/*.c' 'tests/*.c' |
   grep -v -e '^tests/qemu/' -e '^tests/bearssl/' -e '^tests/proof/' -e mbedtls -e '^tests/portable/zephyr/' -e '/fuzz_bearssl' -e '/doors\.c$')
 scripts=$(sh tests/tools/sources.sh '*.sh')
@@ -64,6 +67,10 @@ for compiler in gcc clang; do
   check "$compiler, library" each "$library" $compiler -std=c11 $(warnings_of $compiler) $includes -fsyntax-only
   # shellcheck disable=SC2046,SC2086
   check "$compiler, ports" each "$single" $compiler -std=c11 $(warnings_of $compiler) -Iresp -Iport -Iport/single -Ilock -fsyntax-only
+  # shellcheck disable=SC2046,SC2086
+  check "$compiler, template" each port/template.c $compiler -std=c11 $(warnings_of $compiler) -Iport -I"$template" -fsyntax-only
+  # shellcheck disable=SC2046,SC2086
+  check "$compiler, library for one task" each "$(echo lock/*.c)" $compiler -std=c11 $(warnings_of $compiler) -Iresp -Iport -Iport/single -Ilock -fsyntax-only
   # shellcheck disable=SC2046,SC2086
   check "$compiler, host and tests" each "$host" $compiler -std=c11 $(warnings_of $compiler) $includes -Ibuild/include -Itests -Itests/server -Iboards/fairlock -Iport/conformance -Iport/sockets \
     -I/usr/include/lua5.1 -D_DEFAULT_SOURCE -fsyntax-only
@@ -164,7 +171,9 @@ look mps2-an385 "$freertos" $arm -Itests/qemu/freertos -Itests/qemu/freertos/pos
   -isystem build/lwip/src/include/compat/posix -isystem build/freertos/kernel/include \
   -isystem build/freertos/kernel/portable/GCC/ARM_CM3
 # shellcheck disable=SC2086
-check "arm-none-eabi-gcc, template" each "$single" arm-none-eabi-gcc -std=c11 $warnings -Iport -Iport/single -Os -c -o /dev/null
+check "arm-none-eabi-gcc, template" each port/template.c arm-none-eabi-gcc -std=c11 $warnings -Iport -I"$template" -Os -c -o /dev/null
+# shellcheck disable=SC2086
+check "arm-none-eabi-gcc, conformance" each "$single" arm-none-eabi-gcc -std=c11 $warnings -Iport -Iport/single -Os -c -o /dev/null
 # shellcheck disable=SC2086
 look riscv-virt "$riscv" $rv32 -Iport/single
 # Symbols of the linker are no objects of C's, and compared all the same.
@@ -189,7 +198,7 @@ done
 check "gcc -fanalyzer" each "$library" gcc -std=c11 $warnings $includes -O2 -fanalyzer -c -o /dev/null
 # shellcheck disable=SC2086
 check cppcheck cppcheck -q -j "$cores" --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-  --suppress=missingIncludeSystem $includes $library $single
+  --suppress=missingIncludeSystem $includes $library port/template.c $single
 # shellcheck disable=SC2086
 check clang-tidy tidy "$library" -std=c11 $includes
 # shellcheck disable=SC2046

@@ -15,7 +15,7 @@ compile() {
   folder=$1
   shift
   mkdir -p "$folder"
-  for source in resp/*.c lock/*.c port/single/threads.c; do
+  for source in resp/*.c lock/*.c; do
     # shellcheck disable=SC2086
     "$cc" $flags "$@" -c -o "$folder/$(basename "$source" .c).o" "$source"
   done
@@ -101,7 +101,7 @@ linked() {
   shift
   # shellcheck disable=SC2086
   "$cc" $flags "$@" ${uses:+"-DUSES=$uses"} -nostartfiles -static -Wl,--gc-sections -Wl,-e,_start -Wl,--allow-multiple-definition \
-    -o "$out/linked" "$out/program.c" resp/*.c lock/*.c port/single/threads.c 2>"$out/errors" || { cat "$out/errors" >&2; exit 1; }
+    -o "$out/linked" "$out/program.c" resp/*.c lock/*.c 2>"$out/errors" || { cat "$out/errors" >&2; exit 1; }
   "$size" "$out/linked" | awk 'NR > 1 {print $1}'
 }
 

@@ -8,7 +8,6 @@
 #include "../../port/single/port_types.h" /* in place of the one that the library's own build has */
 
 #include "../../lock/client.c"
-#include "../../port/single/threads.c"
 
 #include "check.h"
 
