@@ -1,15 +1,59 @@
 /*
- * All handles of an engine, in a heap by when each is next due: no handle is due later than the two
- * below it, so the one at the top is due first, and the cost of a change grows with the logarithm
- * of their number. To send is to be due, too: handle.c says when each is due, and why.
+ * All handles of an engine, by when each is next due. To send is to be due, too: handle.c says when
+ * each is due, and why.
  *
- * It is a skew heap. Nothing keeps it balanced; each merge exchanges the branches that it passes,
- * which does so on the average.
+ * In a heap: no handle is due later than the two below it, so the one at the top is due first, and
+ * the cost of a change grows with the logarithm of their number. It is a skew heap. Nothing keeps it
+ * balanced; each merge exchanges the branches that it passes, which does so on the average.
+ *
+ * A program with one task has few handles, and a list in the order in which they are due, which
+ * takes half the flash: it is the heap in which no handle has one to its left.
  *
  * Times are compared by their difference, so all of them have to lie within half a turn of the
  * clock. After a pause of days they may not, and the first tick after it makes the schedule anew.
  */
 #include "internal.h"
+
+#include "port.h" /* PORT_ONE_TASK */
+
+#if PORT_ONE_TASK
+
+void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
+{
+  struct fairlock **link = &handle->engine->first;
+  while (*link != NULL && reached(due, (*link)->due))
+    link = &(*link)->right;
+  handle->due = due;
+  handle->right = *link;
+  *link = handle;
+}
+
+void fairlock_schedule_remove(struct fairlock *handle)
+{
+  struct fairlock **link = &handle->engine->first;
+  while (*link != handle)
+    link = &(*link)->right;
+  *link = handle->right;
+}
+
+/*
+ * The handle after this one, in no particular order but each before those below it; without those
+ * below this one unless `below`. NULL: there are no more.
+ */
+struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
+{
+  return below ? handle->right : NULL;
+}
+
+/* Takes one handle off a schedule that has some. */
+static struct fairlock *take_first(struct fairlock **schedule)
+{
+  struct fairlock *handle = *schedule;
+  *schedule = handle->right;
+  return handle;
+}
+
+#else
 
 /* One heap of two. `up`: what the result will be below. */
 static struct fairlock *merge(struct fairlock *a, struct fairlock *b, struct fairlock *up)
@@ -53,10 +97,6 @@ void fairlock_schedule_remove(struct fairlock *handle)
   *link = merge(handle->left, handle->right, up);
 }
 
-/*
- * The handle after this one, in no particular order but each before those below it; without those
- * below this one unless `below`. NULL: there are no more.
- */
 struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
 {
   if (below && handle->left != NULL) return handle->left;
@@ -69,14 +109,22 @@ struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool belo
   return up != NULL ? up->right : NULL;
 }
 
+static struct fairlock *take_first(struct fairlock **schedule)
+{
+  struct fairlock *handle = *schedule;
+  *schedule = merge(handle->left, handle->right, NULL);
+  return handle;
+}
+
+#endif
+
 /* Every handle is scheduled anew: what all of them depend on has changed. */
 void fairlock_reschedule_all(struct fairlock_engine *engine)
 {
   struct fairlock *rest = engine->first;
   engine->first = NULL;
   while (rest != NULL) {
-    struct fairlock *handle = rest;
-    rest = merge(handle->left, handle->right, NULL);
+    struct fairlock *handle = take_first(&rest);
     fairlock_schedule_insert(handle, engine->now + fairlock_due_in(handle));
   }
 }

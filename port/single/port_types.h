@@ -4,7 +4,8 @@
  *
  * The client waits in the transport. Only while there is no connection does it wait for an event,
  * which nobody can set: so it idles, for as long as its deadlines allow. Do not use this where an
- * interrupt handler or a second task calls the client.
+ * interrupt handler or a second task calls the client, nor for one with thousands of locks: when each
+ * is next due stands in a list.
  */
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H

@@ -24,6 +24,7 @@ suites() {
 client unit tests/unit/test_client
 engine unit tests/unit/test_engine
 schedule unit tests/unit/test_schedule
+schedule_list unit tests/unit/test_schedule_list
 work unit tests/unit/test_work
 topology unit tests/unit/test_topology
 poll unit tests/unit/test_poll
