@@ -360,7 +360,7 @@ format: ## lay out the C sources
 STACK_OF = sh tests/tools/stack.sh $1 $(shell sed -n 's/^CPU := //p' boards/$2/board.mk)
 
 .PHONY: size
-size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3, whose growth by more than 2 % fails; the stack for Cortex-M0 and RISC-V, too
+size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3, whose growth by more than 2 %, or 64 bytes since the last release, fails; the stack for Cortex-M0 and RISC-V, too
 	@sh tests/tools/size.sh $(CC)
 	@mkdir -p $(BUILD)
 	@if command -v arm-none-eabi-gcc >/dev/null; then \

@@ -10,12 +10,13 @@ printf '%-44s %6d   aim %5d   %+d\n' 'a superloop: start, poll, release' 10200 1
   'struct fairlock, each lock' 104 96 8 'data and bss of the library' 0 0 0 >"$folder/printed"
 echo 'flash, bytes of text (cc)' >>"$folder/printed"
 
-# size SUPERLOOP LOCK DATA [VERSION]: with a page of these lines
+# size SUPERLOOP LOCK DATA [VERSION [RELEASED]]: with a page of these lines, after a release of that size
 size() {
+  printf '%s\n' '# version bytes' "0.1.0 9000" "0.2.0 ${5:-10200}" >"$folder/released.txt"
   printf '%s\n' 'For a Cortex-M3 with gcc 12.2 and such.' '' '| Cortex-M3, bytes | | aim |' '| --- | --- | --- |' \
     "| a superloop: start, poll, release | $1 | 10240 |" "| struct fairlock, each lock | $2 | 96 |" \
     "| data and bss of the library | $3 | 0 |" '' '| row | 7 | other table |' >"$folder/page.md"
-  sh tests/tools/check_size.sh "$folder/printed" "${4:-12.2.1}" "$folder/page.md" >"$folder/log" 2>&1
+  sh tests/tools/check_size.sh "$folder/printed" "${4:-12.2.1}" "$folder/page.md" "$folder/released.txt" >"$folder/log" 2>&1
 }
 size 10200 104 0
 verdict "size: what the page has passes" [ $? -eq 0 ]
@@ -37,12 +38,23 @@ verdict "size: but is told" grep -q 'only 10200 bytes' "$folder/log"
 size 9000 104 0 12.3.1
 verdict "size: another compiler's is not compared" [ $? -eq 0 ]
 verdict "size: which is said" grep -q 'not compared' "$folder/log"
+size 10200 104 0 12.2.1 10136
+verdict "size: 64 bytes more than in the last release pass" [ $? -eq 0 ]
+verdict "size: it says how many" grep -q '10200 bytes, +64 since 0.2.0$' "$folder/log"
+! size 10200 104 0 12.2.1 10135
+verdict "size: 65 fail, though the page has them" [ $? -eq 0 ]
+verdict "size: it says so" grep -q '^size: a superloop: start, poll, release: that is more than 64' "$folder/log"
+! size 10200 104 0 12.2.1 x
+verdict "size: a release without a figure fails" [ $? -eq 0 ]
+sed '/^a superloop/d' "$folder/printed" >"$folder/without"
+! sh tests/tools/check_size.sh "$folder/without" 12.2.1 "$folder/page.md" "$folder/released.txt" >"$folder/log" 2>&1
+verdict "size: a superloop that is not printed fails" [ $? -eq 0 ]
 sed '/^struct/d' "$folder/printed" >"$folder/fewer"
 mv "$folder/fewer" "$folder/printed"
 ! size 10200 104 0
 verdict "size: a line that is not printed fails" [ $? -eq 0 ]
 echo 'with gcc 12.2 ' >"$folder/page.md"
-! sh tests/tools/check_size.sh "$folder/printed" 12.2.1 "$folder/page.md" >"$folder/log" 2>&1
+! sh tests/tools/check_size.sh "$folder/printed" 12.2.1 "$folder/page.md" "$folder/released.txt" >"$folder/log" 2>&1
 verdict "size: a page without a table fails" [ $? -eq 0 ]
 
 # boards NAME COLUMN FACTOR ADDED: passes when that column of one image is so much larger
