@@ -188,11 +188,8 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
     fairlock_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
     write_key(writer, handle, channel_name, true);
   }
-  bool acquires = request->lease_ms != 0;
   const struct fairlock_script *script =
-      request->kind == KIND_FORCE
-          ? handle->by.hold->breaking->script
-          : &fairlock_scripts[acquires ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+      request->kind == KIND_FORCE ? handle->by.hold->breaking->script : &fairlock_lock_script;
   write_script(writer, handle, script, 8);
   write_argument(writer, request);
 }

@@ -15,299 +15,291 @@ _Static_assert(FAIRLOCK_UNPACK_DEPTH >= 8, "the bytes that wait");
 
 const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
-    {'\'', ','}, /* \201: "'," */
-    {' ', 'a'}, /* \202: " a" */
+    {' ', 'a'}, /* \201: " a" */
+    {'\'', ','}, /* \202: "'," */
     {'\n', 'l'}, /* \203: "\nl" */
     {'a', 'l'}, /* \204: "al" */
     {'(', '\''}, /* \205: "('" */
     {'c', 0204}, /* \206: "cal" */
     {' ', 't'}, /* \207: " t" */
-    {'o', 0206}, /* \210: "ocal" */
-    {0200, 'd'}, /* \211: "end" */
-    {'i', 'f'}, /* \212: "if" */
-    {'h', 0200}, /* \213: "hen" */
-    {0203, 0210}, /* \214: "\nlocal" */
-    {0207, 0213}, /* \215: " then" */
-    {'\n', 0212}, /* \216: "\nif" */
-    {'r', 'e'}, /* \217: "re" */
-    {'n', 'd'}, /* \220: "nd" */
+    {0200, 'd'}, /* \210: "end" */
+    {'i', 'f'}, /* \211: "if" */
+    {'h', 0200}, /* \212: "hen" */
+    {'o', 0206}, /* \213: "ocal" */
+    {0203, 0213}, /* \214: "\nlocal" */
+    {0207, 0212}, /* \215: " then" */
+    {'\n', 0211}, /* \216: "\nif" */
+    {'n', 'd'}, /* \217: "nd" */
+    {'r', 'e'}, /* \220: "re" */
     {'0', '0'}, /* \221: "00" */
     {'o', 'r'}, /* \222: "or" */
-    {'l', 0205}, /* \223: "l('" */
-    {0202, 0220}, /* \224: " and" */
+    {0201, 0217}, /* \223: " and" */
+    {'l', 0205}, /* \224: "l('" */
     {0214, ' '}, /* \225: "\nlocal " */
     {'s', 'e'}, /* \226: "se" */
-    {0216, ' '}, /* \227: "\nif " */
-    {',', '\''}, /* \230: ",'" */
-    {'\n', 0211}, /* \231: "\nend" */
-    {0224, ' '}, /* \232: " and " */
+    {'\n', 0210}, /* \227: "\nend" */
+    {0223, ' '}, /* \230: " and " */
+    {',', '\''}, /* \231: ",'" */
+    {0216, ' '}, /* \232: "\nif " */
     {0222, ' '}, /* \233: "or " */
-    {'.', '.'}, /* \234: ".." */
-    {0203, 0205}, /* \235: "\nl('" */
+    {0203, 0205}, /* \234: "\nl('" */
+    {'.', '.'}, /* \235: ".." */
     {'e', 'l'}, /* \236: "el" */
     {'\'', ')'}, /* \237: "')" */
-    {0201, 'd'}, /* \240: "',d" */
+    {0202, 'd'}, /* \240: "',d" */
     {0215, ' '}, /* \241: " then " */
-    {'i', 'n'}, /* \242: "in" */
-    {'o', 'n'}, /* \243: "on" */
-    {'=', '='}, /* \244: "==" */
-    {'t', 'r'}, /* \245: "tr" */
-    {'u', 'b'}, /* \246: "ub" */
-    {0201, 'a'}, /* \247: "',a" */
-    {0217, 't'}, /* \250: "ret" */
-    {0250, 'u'}, /* \251: "retu" */
-    {0251, 'r'}, /* \252: "retur" */
-    {0252, 'n'}, /* \253: "return" */
-    {' ', 0233}, /* \254: " or " */
-    {'s', 0245}, /* \255: "str" */
-    {0255, 0242}, /* \256: "strin" */
-    {0256, 'g'}, /* \257: "string" */
-    {0257, '.'}, /* \260: "string." */
-    {'u', 'm'}, /* \261: "um" */
-    {'e', 'r'}, /* \262: "er" */
-    {0214, 0202}, /* \263: "\nlocal a" */
-    {'n', 'o'}, /* \264: "no" */
-    {0264, 't'}, /* \265: "not" */
-    {')', '\n'}, /* \266: ")\n" */
-    {'\'', 0234}, /* \267: "'.." */
-    {'e', 'x'}, /* \270: "ex" */
-    {0216, 0202}, /* \271: "\nif a" */
-    {')', 0211}, /* \272: ")end" */
-    {'%', 'd'}, /* \273: "%d" */
-    {0243, 0261}, /* \274: "onum" */
-    {0274, 'b'}, /* \275: "onumb" */
-    {0275, 0262}, /* \276: "onumber" */
-    {0276, '('}, /* \277: "onumber(" */
-    {0236, 0226}, /* \300: "else" */
-    {0221, '0'}, /* \301: "000" */
-    {'~', '='}, /* \302: "~=" */
-    {'s', 0246}, /* \303: "sub" */
-    {0223, 'h'}, /* \304: "l('h" */
+    {'=', '='}, /* \242: "==" */
+    {'i', 'n'}, /* \243: "in" */
+    {'o', 'n'}, /* \244: "on" */
+    {'n', 'o'}, /* \245: "no" */
+    {0245, 't'}, /* \246: "not" */
+    {' ', 0233}, /* \247: " or " */
+    {'t', 'r'}, /* \250: "tr" */
+    {0216, 0201}, /* \251: "\nif a" */
+    {'u', 'b'}, /* \252: "ub" */
+    {0214, 0201}, /* \253: "\nlocal a" */
+    {0220, 't'}, /* \254: "ret" */
+    {0254, 'u'}, /* \255: "retu" */
+    {0255, 'r'}, /* \256: "retur" */
+    {0256, 'n'}, /* \257: "return" */
+    {0202, 'a'}, /* \260: "',a" */
+    {'s', 0250}, /* \261: "str" */
+    {0261, 0243}, /* \262: "strin" */
+    {0262, 'g'}, /* \263: "string" */
+    {0263, '.'}, /* \264: "string." */
+    {'u', 'm'}, /* \265: "um" */
+    {'e', 'r'}, /* \266: "er" */
+    {')', '\n'}, /* \267: ")\n" */
+    {0236, 0226}, /* \270: "else" */
+    {'e', 'x'}, /* \271: "ex" */
+    {'\'', 0235}, /* \272: "'.." */
+    {')', 0210}, /* \273: ")end" */
+    {'a', 'd'}, /* \274: "ad" */
+    {'%', 'd'}, /* \275: "%d" */
+    {0244, 0265}, /* \276: "onum" */
+    {0276, 'b'}, /* \277: "onumb" */
+    {0277, 0266}, /* \300: "onumber" */
+    {0300, '('}, /* \301: "onumber(" */
+    {0221, '0'}, /* \302: "000" */
+    {'~', '='}, /* \303: "~=" */
+    {'s', 0252}, /* \304: "sub" */
     {',', 'K'}, /* \305: ",K" */
-    {0201, 'b'}, /* \306: "',b" */
-    {0235, 'h'}, /* \307: "\nl('h" */
-    {',', 'e'}, /* \310: ",e" */
+    {0224, 'h'}, /* \306: "l('h" */
+    {0202, 'b'}, /* \307: "',b" */
+    {0234, 'h'}, /* \310: "\nl('h" */
     {'t', 0240}, /* \311: "t',d" */
-    {'1', ','}, /* \312: "1," */
-    {0201, 'c'}, /* \313: "',c" */
-    {0223, 'p'}, /* \314: "l('p" */
-    {'=', 'a'}, /* \315: "=a" */
-    {'d', 0236}, /* \316: "del" */
-    {'i', 's'}, /* \317: "is" */
-    {'t', 0277}, /* \320: "tonumber(" */
-    {')', 0225}, /* \321: ")\nlocal " */
-    {0215, '\n'}, /* \322: " then\n" */
-    {0270, 'p'}, /* \323: "exp" */
-    {0323, 'i'}, /* \324: "expi" */
-    {0324, 0217}, /* \325: "expire" */
-    {'\'', '0'}, /* \326: "'0" */
-    {'a', 'e'}, /* \327: "ae" */
+    {0215, '\n'}, /* \312: " then\n" */
+    {0224, 'p'}, /* \313: "l('p" */
+    {'d', 0236}, /* \314: "del" */
+    {'\'', '0'}, /* \315: "'0" */
+    {'1', ','}, /* \316: "1," */
+    {0202, 'c'}, /* \317: "',c" */
+    {',', 'e'}, /* \320: ",e" */
+    {'i', 's'}, /* \321: "is" */
+    {'=', 'a'}, /* \322: "=a" */
+    {'t', 0301}, /* \323: "tonumber(" */
+    {'\n', 0270}, /* \324: "\nelse" */
+    {0271, 'p'}, /* \325: "exp" */
+    {0325, 'i'}, /* \326: "expi" */
+    {0326, 0220}, /* \327: "expire" */
     {',', 'o'}, /* \330: ",o" */
     {'c', 't'}, /* \331: "ct" */
     {'+', ')'}, /* \332: "+)" */
-    {0253, ' '}, /* \333: "return " */
+    {0257, ' '}, /* \333: "return " */
     {',', 'h'}, /* \334: ",h" */
-    {0265, ' '}, /* \335: "not " */
-    {0260, 0303}, /* \336: "string.sub" */
-    {'\n', 0300}, /* \337: "\nelse" */
-    {'m', 'a'}, /* \340: "ma" */
-    {'\'', ' '}, /* \341: "' " */
-    {0341, 0267}, /* \342: "' '.." */
-    {' ', 0222}, /* \343: " or" */
-    {0253, '{'}, /* \344: "return{" */
-    {0330, '}'}, /* \345: ",o}" */
-    {0217, 'd'}, /* \346: "red" */
-    {0346, 0317}, /* \347: "redis" */
-    {0231, 0231}, /* \350: "\nend\nend" */
-    {0336, '('}, /* \351: "string.sub(" */
-    {'i', 0220}, /* \352: "ind" */
-    {'+', '1'}, /* \353: "+1" */
-    {0340, 't'}, /* \354: "mat" */
-    {0221, 0301}, /* \355: "00000" */
-    {0307, 0226}, /* \356: "\nl('hse" */
-    {'[', '1'}, /* \357: "[1" */
-    {'g', 'e'}, /* \360: "ge" */
-    {')', 0271}, /* \361: ")\nif a" */
-    {0230, '1'}, /* \362: ",'1" */
-    {0311, 0230}, /* \363: "t',d,'" */
-    {'l', 'e'}, /* \364: "le" */
-    {')', 0227}, /* \365: ")\nif " */
-    {0347, '.'}, /* \366: "redis." */
-    {0201, '\''}, /* \367: "','" */
+    {0227, 0227}, /* \335: "\nend\nend" */
+    {0246, 0201}, /* \336: "not a" */
+    {0246, ' '}, /* \337: "not " */
+    {0264, 0304}, /* \340: "string.sub" */
+    {')', 0225}, /* \341: ")\nlocal " */
+    {'m', 'a'}, /* \342: "ma" */
+    {'\'', ' '}, /* \343: "' " */
+    {0343, 0272}, /* \344: "' '.." */
+    {0257, '{'}, /* \345: "return{" */
+    {0330, '}'}, /* \346: ",o}" */
+    {0220, 'd'}, /* \347: "red" */
+    {0347, 0321}, /* \350: "redis" */
+    {' ', 0222}, /* \351: " or" */
+    {0311, 0231}, /* \352: "t',d,'" */
+    {'l', 'e'}, /* \353: "le" */
+    {0340, '('}, /* \354: "string.sub(" */
+    {'i', 0217}, /* \355: "ind" */
+    {'+', '1'}, /* \356: "+1" */
+    {0342, 't'}, /* \357: "mat" */
+    {0231, '1'}, /* \360: ",'1" */
+    {0221, 0302}, /* \361: "00000" */
+    {0310, 0226}, /* \362: "\nl('hse" */
+    {'[', '1'}, /* \363: "[1" */
+    {')', 0251}, /* \364: ")\nif a" */
+    {')', 0232}, /* \365: ")\nif " */
+    {0350, '.'}, /* \366: "redis." */
+    {0202, '\''}, /* \367: "','" */
     {0332, ' '}, /* \370: "+) " */
     {0370, '('}, /* \371: "+) (" */
-    {')', 0233}, /* \372: ")or " */
-    {0223, 'l'}, /* \373: "l('l" */
-    {0357, ']'}, /* \374: "[1]" */
-    {'[', '2'}, /* \375: "[2" */
-    {0375, ']'}, /* \376: "[2]" */
-    {0234, 0342}, /* \377: "..' '.." */
+    {'g', 'e'}, /* \372: "ge" */
+    {')', 0233}, /* \373: ")or " */
+    {'J', '('}, /* \374: "J(" */
+    {0353, 'a'}, /* \375: "lea" */
+    {0375, 0226}, /* \376: "lease" */
+    {0315, '\''}, /* \377: "'0'" */
     {0, 0},
-    {'w', '('}, /* \001: "w(" */
-    {0202, 'c'}, /* \002: " ac" */
-    {0304, 0360}, /* \003: "l('hge" */
-    {'J', '('}, /* \004: "J(" */
-    {'a', 'd'}, /* \005: "ad" */
-    {0364, 'a'}, /* \006: "lea" */
-    {06, 0226}, /* \007: "lease" */
-    {0225, 'f'}, /* \010: "\nlocal f" */
-    {010, 'u'}, /* \011: "\nlocal fu" */
+    {0224, 'l'}, /* \001: "l('l" */
+    {0363, ']'}, /* \002: "[1]" */
+    {'[', '2'}, /* \003: "[2" */
+    {03, ']'}, /* \004: "[2]" */
+    {0235, 0344}, /* \005: "..' '.." */
+    {'w', '('}, /* \006: "w(" */
+    {0225, 'f'}, /* \007: "\nlocal f" */
+    {07, 'u'}, /* \010: "\nlocal fu" */
+    {010, 'n'}, /* \011: "\nlocal fun" */
     {0, 0},
-    {011, 'n'}, /* \013: "\nlocal fun" */
-    {013, 0331}, /* \014: "\nlocal funct" */
-    {014, 'i'}, /* \015: "\nlocal functi" */
-    {0243, ' '}, /* \016: "on " */
-    {'=', 0260}, /* \017: "=string." */
+    {011, 0331}, /* \013: "\nlocal funct" */
+    {013, 'i'}, /* \014: "\nlocal functi" */
+    {0244, ' '}, /* \015: "on " */
+    {0306, 0372}, /* \016: "l('hge" */
+    {'=', 0264}, /* \017: "=string." */
     {'c', 'h'}, /* \020: "ch" */
-    {'=', 0320}, /* \021: "=tonumber(" */
-    {0254, '\''}, /* \022: " or '" */
-    {0240, ','}, /* \023: "',d," */
-    {'o', 'k'}, /* \024: "ok" */
-    {024, 0200}, /* \025: "oken" */
-    {'n', ','}, /* \026: "n," */
-    {0373, 0352}, /* \027: "l('lind" */
-    {027, 0270}, /* \030: "l('lindex" */
-    {030, 0306}, /* \031: "l('lindex',b" */
-    {'1', 0301}, /* \032: "1000" */
-    {'=', 'o'}, /* \033: "=o" */
-    {'u', 's'}, /* \034: "us" */
-    {0235, 'z'}, /* \035: "\nl('z" */
-    {')', 0231}, /* \036: ")\nend" */
-    {0235, 'p'}, /* \037: "\nl('p" */
+    {'=', 0323}, /* \021: "=tonumber(" */
+    {0322, 'e'}, /* \022: "=ae" */
+    {0247, '\''}, /* \023: " or '" */
+    {0240, ','}, /* \024: "',d," */
+    {'f', 0204}, /* \025: "fal" */
+    {025, 0226}, /* \026: "false" */
+    {'-', '2'}, /* \027: "-2" */
+    {0314, 0260}, /* \030: "del',a" */
+    {0230, 0336}, /* \031: " and not a" */
+    {'o', 'k'}, /* \032: "ok" */
+    {032, 0200}, /* \033: "oken" */
+    {0227, 0232}, /* \034: "\nend\nif " */
+    {'n', ','}, /* \035: "n," */
+    {01, 0355}, /* \036: "l('lind" */
+    {036, 0271}, /* \037: "l('lindex" */
 };
 
 static const uint8_t common[] =
-    "l\210\202,b,c,d=KEYS\374\305EYS\376\305EYS[3]\305EYS[4]\225e,f,g\334,i,j\017" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
-    "\354\020(ARGV\374\230^(%S\371\273\371%-?\273\371\273\332(%+?) ?(\273*)$\237\225k=3\355" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
-    "\225l=\366\206l\227\335e\343#g>15\343#h>15\254\260f\352(ARGV\374\230" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
-    " %-?0\273\237t\213\n\333\366\262r\222_\217ply\205ERR m\204f\222med \217quest\237\231\225" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "m=\223time\237\225n=m\374\234\336\205\355\267m\376,-6\321o\021" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
-    "\351\026\312-4)\365o>\320f)t\213 \344-2,0\345\211\225p=\031" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex',b */
-    "\2300\237\225q=p\232\223zsco\217\313\310\321r=h\302\326'\232e\254p\254e\225" /* ,'0')\nlocal q=p and l('zscore',c,e)\nlocal r=h~='0' and e or p or e\nlocal  */
-    "s=\304m\360\363t\025\367\217\007d\367w\025\201r)\214\207,u,v=s\374\233\326\201s\376" /* s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1]or '0',s[2] */
-    "\233\326\201s[3]\015\016\001h\321x,y=\314ttl\240)\334\353728\355\227" /* or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+172800000\nif  */
-    "x<h+864\355\232\366p\206\314\325\023y)\3021\215\227x<0\241\223\316" /* x<h+86400000 and redis.pcall('pexpire',d,y)~=1 then\nif x<0 then l('del */
-    "\240\272\037\325\023y)\350\015\016z(h\365p\241\366" /* ',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif p then redis. */
-    "p\206\223z\005d\313\230XX\201o+h+k\353\221,p\272\231\015\016A(B\334,C\321" /* pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function A(B,h,C)\nlocal  */
-    "j,D=\026\320t\3720\227D>\021n)a\220 D<2^53\241j\017f\222\354" /* j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then j=string.format */
-    "\205%.0f\201D\353\272\225E=\351t,\312-10)\302\351\026\312-10\365" /* ('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub(n,1,-10)\nif  */
-    "E\232\304l\200\240)>6\322f\233F,G \242 ipairs(\003t\204l\240))do\227F%2\244" /* E and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d))do\nif F%2== */
-    "1\232\260f\352(G,p\232'^s\034pe\331:'\022:\237t\213 \304\316\023G\272\350" /* 1 and string.find(G,p and '^suspect:' or ':')then l('hdel',d,G)end\nend\nend */
-    "\225H=j\234(C\244'1'\232\342h\234i\022\237\356\363t\025\201j\230hold\262" /* \nlocal H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,'token',j,'holder */
-    "\201B\230\217\007d\201u\230\007\201H\365E\343#h>7\241\001h\272\356t\247,B,C\365" /* ',B,'released',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hset',a,B,C)\nif  */
-    "\366p\206\314\325\247\334)\3021\215\235\316\247)\037\325\247\334\036\n" /* redis.pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire',a,h)\nend\n */
-    "\333j\231\n" /* return j\nend\n */
+    "l\213\201,b,c,d=KEYS\002\305EYS\004\305EYS[3]\305EYS[4]\225e,f,g\334,i,j\017" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
+    "\357\020(ARGV\002\231^(%S\371\275\371%-?\275\371\275\332(%+?) ?(\275*)$\237\225k=3\361" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
+    "\225l=\366\206l\232\337e\351#g>15\351#h>15\247\264f\355(ARGV\002\231" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
+    " %-?0\275\237t\212\n\333\366\266r\222_\220ply\205ERR m\204f\222med \220quest\237\227\225" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
+    "m=\224time\237\225n=m\002\235\340\205\361\272m\004,-6\341o\021" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
+    "\354\035\316-4)\365o>\323f)t\212 \345\027,0\346\210\225p=\037" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex */
+    "\307\2310\237\225q=p\230\224zsco\220\317\320\341r=h\303\377\230e\247p\247" /* ',b,'0')\nlocal q=p and l('zscore',c,e)\nlocal r=h~='0' and e or p or  */
+    "e\225s=\306m\372\352t\033\367\220\376d\367w\033\202r)\214\207,u,v=s\002" /* e\nlocal s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1] */
+    "\233\315\202s\004\233\315\202s[3]\014\015\006h\341x,y=\313ttl\240)\334\356" /* or '0',s[2]or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+1 */
+    "728\361\232x<h+864\361\230\366p\206\313\327\024y)\3031\215\232x" /* 72800000\nif x<h+86400000 and redis.pcall('pexpire',d,y)~=1 then\nif x */
+    "<0\241\224\314\240\273\234p\327\024y)\335\014\015z(h\365" /* <0 then l('del',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif  */
+    "p\241\366p\206\224z\274d\317\231XX\202o+h+k\356\221,p\273\227\014\015" /* p then redis.pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function  */
+    "A(B\334,C\341j,D=\035\323t\3730\232D>\021n)a\217 D<2^53\241" /* A(B,h,C)\nlocal j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then  */
+    "j\017f\222\357\205%.0f\202D\356\273\225E=\354t,\316-10)\303\354" /* j=string.format('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub( */
+    "\035\316-10\365E\230\306l\200\240)>6\312f\233F,G \243 ipairs(\016t\204l\240" /* n,1,-10)\nif E and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d */
+    "))do\232F%2\2421\230\264f\355(G,p\230'^suspe\331:'\023:\237t\212 \306\314" /* ))do\nif F%2==1 and string.find(G,p and '^suspect:' or ':')then l('hdel */
+    "\024G\273\335\225H=j\235(C\242'1'\230\344h\235i\023\237\362\352" /* ',d,G)end\nend\nend\nlocal H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,' */
+    "t\033\202j\231hold\266\202B\231\220\376d\202u\231\376\202H\365E\351#h>7\241\006h\273\362" /* token',j,'holder',B,'released',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hse */
+    "t\260,B,C\365\366p\206\313\327\260\334)\3031\215\234\030)\234p\327" /* t',a,B,C)\nif redis.pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire */
+    "\260\334)\227\n\333j\227\n" /* ',a,h)\nend\nreturn j\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "l\210 I='5\301'\015\016\004K)\307\316\240\305\230s\034pe\331:\267K\365\335" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
-    "p\241\333\211\227K\244p\241p=\031\362\237\211\235l\217m\306\362\201" /* p then return end\nif K==p then p=l('lindex',b,'1')end\nl('lrem',b,'1', */
-    "K)\035\217m\313\305\036\015\016L(M,N\321O,P=0,f\204\226\nwhi\364" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
-    "\207rue do\225K=p\227O>0\241K=\031,O\272\227\335K\254K\244" /*  true do\nlocal K=p\nif O>0 then K=l('lindex',b,O)end\nif not K or K== */
-    "M\241\333\335P \211\225Q='\347s\243_lock__\020ann\236\267\351" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
-    "b,20)\234':\267K\225R=\314\246\303\367n\261\303\201Q)\376>0\232'p\246l\317h'\227\335" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
-    "R\215\225S=\366p\206\314\246\303\367shardn\261\303\201Q)\376\nR=S\232S>0\232" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
-    "'sp\246l\317h'\231\225T=K\244r\232s[4]\233\003\311\305\321U,V,W\017" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
-    "\354\020(T\022\367^(\273\371\273\371\357-9]\273\273\273\273?\273?)%f[ %z]\237\227W\215\227" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
-    "U*\032+V/\032+W<\033\322\004K\266\300\212 P\322\333f\204\226\337\212 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
-    "\307\316\247\305\321j=A(K,W\2300\237\227N\232N\302K\241\304\316\247,N\272" /* \nl('hdel',a,K)\nlocal j=A(K,W,'0')\nif N and N~=K then l('hdel',a,N)end */
-    "\n\004K\266z(W)\203(R,Q,j\377\351\026\312-4)\377W\266\333'giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
-    "'\337\nO=O\353\231\337\225q=\223zsco\217\313\305\372\326'\225X,Y='s" /* '\nelse\nO=O+1\nend\nelse\nlocal q=l('zscore',c,K)or '0'\nlocal X,Y='s */
-    "\034pe\331:\267K\305\377q\225Z=O\2440\232v\244Y\224\207\277\003\363" /* uspect:'..K,K..' '..q\nlocal Z=O==0 and v==Y and tonumber(l('hget',d,' */
-    "s\242ce\237\3720\227R\232P\241\333f\204\226 \211\227Z+3*I<o\254Z>o\322" /* since'))or 0\nif R and P then return false end\nif Z+3*I<o or Z>o then\n */
-    "Z\033\227R\215\356\363w\025\201Y\230s\242ce\201o\266\0010\266\300\263a," /* Z=o\nif R then\nl('hset',d,'woken',Y,'since',o)\nw(0)\nelse\nlocal aa, */
-    "F\017\354\020(\003\311,X\372'\367(%S\371\273\332\237\271a\302q\343\207\277" /* F=string.match(l('hget',d,X)or '','(%S+) (%d+)')\nif aa~=q or tonumber( */
-    "F)>o\215\356\311,X,q\377o\266\0010\266\300\nZ=F\350\231\227" /* F)>o then\nl('hset',d,X,q..' '..o)\nw(0)\nelse\nZ=F\nend\nend\nend\nif  */
-    "Z+I<\033\254\335R\224\207\277q)<\033\322\004K\266\300\212 R\322f\222\202b=0" /* Z+I<=o or not R and tonumber(q)<=o then\nJ(K)\nelseif R then\nfor ab=0 */
-    ",O-1 do\035\242crby\313,k,\031,ab)\036\227O>0\215\235l\217m\306" /* ,O-1 do\nl('zincrby',c,k,l('lindex',b,ab))\nend\nif O>0 then\nl('lrem',b */
-    ",1\305)\235lp\034h\306\305\266p=K\231\307\316\023X)\203(R,Q\2300\237\n\333f\204" /* ,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R,Q,'0')\nreturn fal */
-    "\226\337\nP=\245ue\nO=O\353\350\350\n" /* se\nelse\nP=true\nO=O+1\nend\nend\nend\nend\n */
+    "l\213 I='5\302'\014\015\374K)\310\314\240\305\231suspe\331:\272K\365\337" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
+    "p\241\333\210\232K\242p\241p=\037\307\360\237\210\234l\220m\307\360\202" /* p then return end\nif K==p then p=l('lindex',b,'1')end\nl('lrem',b,'1', */
+    "K)\234z\220m\317\305)\227\014\015L(M,N\341O,P=0,\026\nwhi\353" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
+    "\207rue do\225K=p\232O>0\241K=\037\307,O\273\232\337K\247K\242" /*  true do\nlocal K=p\nif O>0 then K=l('lindex',b,O)end\nif not K or K== */
+    "M\241\333\337P \210\225Q='\350s\244_lock__\020ann\236\272\354" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
+    "b,20)\235':\272K\225R=\313\252\304\367n\265\304\202Q)\004>0\230'p\252l\321h'\232\337" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
+    "R\215\225S=\366p\206\313\252\304\367shardn\265\304\202Q)\004\nR=S\230S>0\230" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
+    "'sp\252l\321h'\227\225T=K\242r\230s[4]\233\016\311\305\341U,V,W\017" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
+    "\357\020(T\023\367^(\275\371\275\371\363-9]\275\275\275\275?\275?)%f[ %z]\237\232W\215\232" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
+    "U*1\302+V/1\302+W<=o\312\374K\267\270\211 P\312\333\026\324\211 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
+    "\310\030\305\341j=A(K,W\2310\237\232N\230N\303K\241\306\030,N\273" /* \nl('hdel',a,K)\nlocal j=A(K,W,'0')\nif N and N~=K then l('hdel',a,N)end */
+    "\n\374K\267z(W)\203(R,Q,j\005\354\035\316-4)\005W\267\333'giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
+    "'\324\nO=O\356\227\324\225q=\224zsco\220\317\305\373\377\225X,Y='s" /* '\nelse\nO=O+1\nend\nelse\nlocal q=l('zscore',c,K)or '0'\nlocal X,Y='s */
+    "uspe\331:\272K\305\005q\225Z=O\2420\230v\242Y\223\207\301\016\352" /* uspect:'..K,K..' '..q\nlocal Z=O==0 and v==Y and tonumber(l('hget',d,' */
+    "s\243ce\237\3730\232R\230P\241\333\026 \210\232Z+3*I<o\247Z>o\312" /* since'))or 0\nif R and P then return false end\nif Z+3*I<o or Z>o then\n */
+    "Z=o\232R\215\362\352w\033\202Y\231s\243ce\202o\267\0060\267\270\253a," /* Z=o\nif R then\nl('hset',d,'woken',Y,'since',o)\nw(0)\nelse\nlocal aa, */
+    "F\017\357\020(\016\311,X\373'\367(%S\371\275\332\237\251a\303q\351\207\301" /* F=string.match(l('hget',d,X)or '','(%S+) (%d+)')\nif aa~=q or tonumber( */
+    "F)>o\215\362\311,X,q\005o\267\0060\267\270\nZ=F\335\034" /* F)>o then\nl('hset',d,X,q..' '..o)\nw(0)\nelse\nZ=F\nend\nend\nend\nif  */
+    "Z+I<=o\247\337R\223\207\301q)<=o\312\374K\267\270\211 R\312f\222\201b=0" /* Z+I<=o or not R and tonumber(q)<=o then\nJ(K)\nelseif R then\nfor ab=0 */
+    ",O-1 do\234z\243crby\317,k,\037\307,ab))\034O>0\215\234l\220m\307" /* ,O-1 do\nl('zincrby',c,k,l('lindex',b,ab))\nend\nif O>0 then\nl('lrem',b */
+    ",1\305)\234lpush\307\305\267p=K\227\310\314\024X)\203(R,Q\2310\237\n\333\026" /* ,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R,Q,'0')\nreturn false */
+    "\324\nP=\250ue\nO=O\356\335\335\n" /* \nelse\nP=true\nO=O+1\nend\nend\nend\nend\n */
     ;
 
-static const uint8_t acquire_before[] =
-    "l\210\002\017\354\020(g\230^-(.*)\237\263d\021j\3720\263e=" /* local ac=string.match(g,'^-(.*)')\nlocal ad=tonumber(j)or 0\nlocal ae= */
-    "\354h.m\242(\314ttl\247),1e15)\263f\315e\302-2\232\003t\247\310\321D" /* math.min(l('pttl',a),1e15)\nlocal af=ae~=-2 and l('hget',a,e)\nlocal D */
-    "\021t\3720\263g\315f\232\265\002\232\265(D>\005\232D<2^53)\263" /* =tonumber(t)or 0\nlocal ag=af and not ac and not(D>ad and D<2^53)\nlocal a */
-    "h\315f\232\265\202g\224(j\244t\254\265\002\361g\322u=t\356\363\217\007" /* h=af and not ag and(j==t or not ac)\nif ag then\nu=t\nl('hset',d,'release */
-    "d\201u\266\0010\266\327=-2\337\212\202h\215\263i\315f\244\326'\224\002\271i\343\202" /* d',u)\nw(0)\nae=-2\nelseif ah then\nlocal ai=af=='0' and ac\nif ai or a */
-    "e<\021h)t\213\037\325\247\334\266\327=h\231\225C\315c\0221'\263" /* e<=tonumber(h)then\nl('pexpire',a,h)\nae=h\nend\nlocal C=ac or '1'\nlocal a */
-    "j\315f\302C\224(ai\343\202f\302\326\237\271j\215\356\363\007\201t\234(\327\244h\232" /* j=af~=C and(ai or af~='0')\nif aj then\nl('hset',d,'lease',t..(ae==h and  */
-    "\342h\234i\022\237\036\227\265\202j\343#h>7\241\314\325\023\327\353728\355" /* ' '..h..i or ''))\nend\nif not aj or#h>7 then l('pexpire',d,ae+172800000 */
-    "\272\nz(\327\361j\241\304\226t\247\310,C\272\n\344\312D\345\337\212\002\322" /* )end\nz(ae)\nif aj then l('hset',a,e,C)end\nreturn{1,D,o}\nelseif ac then\n */
-    "\344-\3120\345\231\271d>D\215\207=\326\267j \211\271e\244-2\215\227\335" /* return{-1,0,o}\nend\nif ad>D then t='0'..j end\nif ae==-2 then\nif not  */
-    "p\241\344\312\320A(e\334\362\237)\345\211\n" /* p then return{1,tonumber(A(e,h,'1')),o}end\n */
+static const uint8_t lock_before[] =
+    "l\213\201c=h\242\377\253d=\336c\230\357h.m\243(\313ttl\260),1e15)\253" /* local ac=h=='0'\nlocal ad=not ac and math.min(l('pttl',a),1e15)\nlocal a */
+    "e=\274\303\027\230\016t\260\320)\253f\253g\322c\251c\312af\022\223" /* e=ad~=-2 and l('hget',a,e)\nlocal af\nlocal ag=ac\nif ac then\naf=ae and */
+    "(j\242''\247j\242t\364f\241u=t \210\324\253h\017\357\020(g\231^-" /* (j=='' or j==t)\nif af then u=t end\nelse\nlocal ah=string.match(g,'^- */
+    "(.*)\237\253i\021j\3730\225D\021t\3730\253j\022" /* (.*)')\nlocal ai=tonumber(j)or 0\nlocal D=tonumber(t)or 0\nlocal aj=ae */
+    "\031h\230\246(D>ai\230D<2^53)\253k\022\031j\223(j\242t\247" /*  and not ah and not(D>ai and D<2^53)\nlocal ak=ae and not aj and(j==t or  */
+    "\336h\364j\312u=t\362\352\220\376d\202u\267\0060\267\274=\027\324\211" /* not ah)\nif aj then\nu=t\nl('hset',d,'released',u)\nw(0)\nad=-2\nelseif */
+    "\201k\215\253l\022\242\377\223\201h\251l\351\201d<\021h)t\212\234p\327" /*  ak then\nlocal al=ae=='0' and ah\nif al or ad<=tonumber(h)then\nl('pexpire */
+    "\260\334\267\274=h\227\225C\322h\0231'\253m\022\303C\223(\204\351\201e\303\315\237" /* ',a,h)\nad=h\nend\nlocal C=ah or '1'\nlocal am=ae~=C and(al or ae~='0') */
+    "\251m\215\362\352\376\202t\235(\274\242h\230\344h\235i\023\237)\034" /* \nif am then\nl('hset',d,'lease',t..(ad==h and ' '..h..i or ''))\nend\nif  */
+    "\336m\351#h>7\241\313\327\024\274\356728\361\273\nz(\274\364m\241\306" /* not am or#h>7 then l('pexpire',d,ad+172800000)end\nz(ad)\nif am then l('h */
+    "\226t\260\320,C\273\n\345\316D\346\324\211\201h\312\345-\3160\346\227\251" /* set',a,e,C)end\nreturn{1,D,o}\nelseif ah then\nreturn{-1,0,o}\nend\nif a */
+    "i>D\215\207=\315\272j \210\nag=\274\242\027\251g\230\337p\241\345\316\323" /* i>D then t='0'..j end\nag=ad==-2\nif ag and not p then return{1,tonumber( */
+    "A(e\334\360\237)\346\210\227\253n=\026\232p\223\201g\312" /* A(e,h,'1')),o}end\nend\nlocal an=false\nif p and ag then\n */
     ;
 
-static const uint8_t acquire_after[] =
-    "l\210\202k=L(e,af\232e\361k\244\245ue\215\225j=A(e\334\362\237\n\004e\266z(" /* local ak=L(e,af and e)\nif ak==true then\nlocal j=A(e,h,'1')\nJ(e)\nz( */
-    "h\266\344\312\320j)\345\231\271k\215\202e=\314ttl\247)\300\212\202f\241" /* h)\nreturn{1,tonumber(j),o}\nend\nif ak then ae=l('pttl',a)elseif af then  */
-    "\223\316\247\272\337\212 v\215\035sco\217\313\310)\307\316\240\230w\025\237\231" /* l('del',a)end\nelseif v then\nl('zscore',c,e)\nl('hdel',d,'woken')\nend */
-    "\227g\244\326'\241\3440,\327\345\211\263l=\335q\254\351s[4]\233" /* \nif g=='0' then return{0,ae,o}end\nlocal al=not q or string.sub(s[4]or  */
-    "'\201\3128)\302\351\026\3128\361l\215\263b=q\224(\373pos\306\310\230M" /* '',1,8)~=string.sub(n,1,8)\nif al then\nlocal ab=q and(l('lpos',b,e,'M */
-    "AXLEN\201\032)\222(\031,\032)a\220 \032)\361b\215\263m\033+(a" /* AXLEN',1000)or(l('lindex',b,1000)and 1000))\nif ab then\nlocal am=o+(a */
-    "b\353)*k\216\207\277q)<am\241\223z\005d\313,am\310\272\337\035\005d\313\230" /* b+1)*k\nif tonumber(q)<am then l('zadd',c,am,e)end\nelse\nl('zadd',c,' */
-    "XX\2010\310\321O=\223rp\034h\306\310)\035\005d\313\330+\354h.\340x(\327,0)+O*k\310\036" /* XX',0,e)\nlocal O=l('rpush',b,e)\nl('zadd',c,o+math.max(ae,0)+O*k,e)\nend */
-    "\037\325\306\3622096\355\237\037\325\313\3622096\355\237\231\356" /* \nl('pexpire',b,'1209600000')\nl('pexpire',c,'1209600000')\nend\nl('hse */
-    "\311\310,m\374\377m\376\377g\361l\241\0010\272\227p\232p\302e\215" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif al then w(0)end\nif p and p~=e then */
-    "\202e=-1 \211\n\3440,\327\345\n" /*  ae=-1 end\nreturn{0,ae,o}\n */
-    ;
-
-static const uint8_t release_before[] =
-    "l\210\002=\003t\247\310)\263d\315c\224(j\244''\254j\244t)\263e\315d\343" /* local ac=l('hget',a,e)\nlocal ad=ac and(j=='' or j==t)\nlocal ae=ad or */
-    "(j\302''\232u\244j\361d\241u=t \211\263f=f\204\226\227p\322" /* (j~='' and u==j)\nif ad then u=t end\nlocal af=false\nif p then\n */
-    ;
-
-static const uint8_t release_after[] =
-    "\212\202d\241\314\325\247\362\237\211\227j\244''\232\265\202d\241\004e\272\263" /* if ad then l('pexpire',a,'1')end\nif j=='' and not ad then J(e)end\nlocal a */
-    "g\315d\254\314ttl\247)\244-2\naf\315g\232L(nil,\005\232e)\244'giv\200'\231\271" /* g=ad or l('pttl',a)==-2\naf=ag and L(nil,ad and e)=='given'\nend\nif a */
-    "d\232\265\202f\215\235\316\247)\216\207\302\326'\241\304\226\363\217\007d\201u\272" /* d and not af then\nl('del',a)\nif t~='0' then l('hset',d,'released',u)end */
-    "\231\n\344\327\2321\2540,0\345\n" /* \nend\nreturn{ae and 1 or 0,0,o}\n */
+static const uint8_t lock_after[] =
+    "\211\201c\215\251f\241\313\327\260\360\237\210\232j\242''\031f\241" /* if ac then\nif af then l('pexpire',a,'1')end\nif j=='' and not af then  */
+    "\374e\273\253o\322f\247\313ttl\260)\242\027\nan\322o\230L(nil,af\230e)\242'g" /* J(e)end\nlocal ao=af or l('pttl',a)==-2\nan=ao and L(nil,af and e)=='g */
+    "iv\200'\324\nan=L(e,ae\230e\364n\242\250ue\215\225j=A(e\334\360\237\n\374" /* iven'\nelse\nan=L(e,ae and e)\nif an==true then\nlocal j=A(e,h,'1')\nJ( */
+    "e\267z(h\267\345\316\323j)\346\227\251n\215\201d=\313ttl\260)\270\211" /* e)\nz(h)\nreturn{1,tonumber(j),o}\nend\nif an then ad=l('pttl',a)elseif */
+    "\201e\241\224\030\273\335\251c\215\251f\031n\215\234" /*  ae then l('del',a)end\nend\nend\nif ac then\nif af and not an then\nl(' */
+    "\030)\216\207\303\377\241\306\226\352\220\376d\202u\273\227\n\345(af\247" /* del',a)\nif t~='0' then l('hset',d,'released',u)end\nend\nreturn{(af or  */
+    "j\303''\230u\242j)a\217 1\2470,0\346\034v\031g\215\234zsco\220\317" /* j~='' and u==j)and 1 or 0,0,o}\nend\nif v and not ag then\nl('zscore',c */
+    "\320)\310\314\240\231w\033\237\034g\242\377\241\3450,\274\346\210\253" /* ,e)\nl('hdel',d,'woken')\nend\nif g=='0' then return{0,ad,o}end\nlocal a */
+    "p=\337q\247\354s[4]\233'\202\3168)\303\354\035\3168\364p\215\253" /* p=not q or string.sub(s[4]or '',1,8)~=string.sub(n,1,8)\nif ap then\nlocal a */
+    "b=q\223(\001pos\307\320\231MAXLEN\2021\302)\222(\037\307,1\302)a\217 1\302)\364" /* b=q and(l('lpos',b,e,'MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif a */
+    "b\215\253q=o+(ab\356)*k\216\207\301q)<aq\241\224z\274d\317,aq\320\273" /* b then\nlocal aq=o+(ab+1)*k\nif tonumber(q)<aq then l('zadd',c,aq,e)end */
+    "\324\234z\274d\317\231XX\2020\320\341O=\224rpush\307\320)\234z\274d\317\330+\357" /* \nelse\nl('zadd',c,'XX',0,e)\nlocal O=l('rpush',b,e)\nl('zadd',c,o+mat */
+    "h.\342x(\274,0)+O*k\320)\227\234p\327\307\3602096\361\237\234p\327\317\360" /* h.max(ad,0)+O*k,e)\nend\nl('pexpire',b,'1209600000')\nl('pexpire',c,'1 */
+    "2096\361\237\227\362\311\320,m\002\005m\004\005g\364p\241\006" /* 209600000')\nend\nl('hset',d,e,m[1]..' '..m[2]..' '..g)\nif ap then w( */
+    "0\273\232p\230p\303e\215\201d=-1 \210\n\3450,\274\346\n" /* 0)end\nif p and p~=e then ad=-1 end\nreturn{0,ad,o}\n */
     ;
 
 static const uint8_t break_before[] =
-    "l\210\002=\003t\204l\247\321N\315c\374\263d=N\232N\244\003\363" /* local ac=l('hgetall',a)\nlocal N=ac[1]\nlocal ad=N and N==l('hget',d,' */
-    "hold\262\237\263e=N\224(e\244'*'\254e\244N)a\220(j\244'\341\222(\005\232j\244t)\365" /* holder')\nlocal ae=N and(e=='*' or e==N)and(j=='' or(ad and j==t))\nif  */
-    "g\244'-2'\215\225R=f\204\226\271e\224\202d\215\225Q='\347s\243_lock" /* g=='-2' then\nlocal R=false\nif ae and ad then\nlocal Q='redisson_lock */
-    "__\020ann\236\267\351b,20)\234':\267N\nR=\314\246\303\367n\261\303\201Q)\376>0\232" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
-    "'p\246l\317h'\227\335R\215\225S=\366p\206\314\246\303\367shardn\261\303\201Q" /* 'publish'\nif not R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q */
-    ")\376\nR=S\232S>0\232'sp\246l\317h'\231\227R\241l(R,Q,t\272\231\n\344" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
-    "R\2321\2540,\327\232\335R\2321\2540\345\231\271e\224#ac>2\241\223\316" /* R and 1 or 0,ae and not R and 1 or 0,o}\nend\nif ae and#ac>2 then l('del */
-    "\247\272\263f=f\204\226\227p\224(\327\254\335N)t\213\n" /* ',a)end\nlocal af=false\nif p and(ae or not N)then\n */
+    "l\213\201c=\016t\204l\260\341N\322c\002\253d=N\230N\242\016\352" /* local ac=l('hgetall',a)\nlocal N=ac[1]\nlocal ad=N and N==l('hget',d,' */
+    "hold\266\237\253e=N\223(e\242'*'\247e\242N)a\217(j\242'\343\222(\274\230j\242t)\365" /* holder')\nlocal ae=N and(e=='*' or e==N)and(j=='' or(ad and j==t))\nif  */
+    "g\242'\027'\215\225R=\026\251e\223\201d\215\225Q='\350s\244_lock" /* g=='-2' then\nlocal R=false\nif ae and ad then\nlocal Q='redisson_lock */
+    "__\020ann\236\272\354b,20)\235':\272N\nR=\313\252\304\367n\265\304\202Q)\004>0\230" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
+    "'p\252l\321h'\232\337R\215\225S=\366p\206\313\252\304\367shardn\265\304\202Q" /* 'publish'\nif not R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q */
+    ")\004\nR=S\230S>0\230'sp\252l\321h'\034R\241l(R,Q,t\273\227\n\345" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
+    "R\2301\2470,ae\230\337R\2301\2470\346\227\251e\223#ac>2\241\224\030" /* R and 1 or 0,ae and not R and 1 or 0,o}\nend\nif ae and#ac>2 then l('del',a */
+    "\273\253f=\026\232p\223(ae\247\337N)t\212\n" /* )end\nlocal af=false\nif p and(ae or not N)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\212\202e\241\314\325\247\362\237\211\naf=L(nil,\327\232N)\244'giv\200'\231\271" /* if ae then l('pexpire',a,'1')end\naf=L(nil,ae and N)=='given'\nend\nif a */
-    "e\232\265\202f\241\223\316\247\272\n\344\327\2321\2540,0\345\n" /* e and not af then l('del',a)end\nreturn{ae and 1 or 0,0,o}\n */
+    "\211\201e\241\313\327\260\360\237\210\naf=L(nil,ae\230N)\242'giv\200'\227\251" /* if ae then l('pexpire',a,'1')end\naf=L(nil,ae and N)=='given'\nend\nif a */
+    "e\031f\241\224\030\273\n\345ae\2301\2470,0\346\n" /* e and not af then l('del',a)end\nreturn{ae and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t inspect[] =
-    "l\210\202,b,c,d=KEYS\374\305EYS\376\305EYS[3]\305EYS[4]\225l=\366\206l\225" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
-    "m=\223time\237\225o=m\374*\032+\354h.flo\222(m\376/\032\321fun\331i\016R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
-    "(K\321Q='\347s\243_lock__\020ann\236\267\351b,20)\234':\267K\227\314" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
-    "\246\303\367n\261\303\201Q)\376>0\241\253\207rue \211\225S=\366p\206\314\246" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
-    "\303\367shardn\261\303\201Q)\376\n\333S\232S>0\231\015\243\002(\005)" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal function ac(ad) */
-    "\263e\021\260\354\020(\005\022\367^\273+$\237\3720\n\253\202e<2^5" /* \nlocal ae=tonumber(string.match(ad or '','^%d+$'))or 0\nreturn ae<2^5 */
-    "3\224\202e\2540\231\263f=\003t\204l\247\321s=\304m\360\363t\025" /* 3 and ae or 0\nend\nlocal af=l('hgetall',a)\nlocal s=l('hmget',d,'token */
-    "\367hold\262\367\007\237\263g=\373ran\360\306,0,-1\321N\315f\374\233''\263" /* ','holder','lease')\nlocal ag=l('lrange',b,0,-1)\nlocal N=af[1]or ''\nlocal a */
-    "h,j=0,0\227N\302''\232N\244s\376t\213\nah,j=\312ac(s\374)\263i\334,i\017" /* h,j=0,0\nif N~='' and N==s[2]then\nah,j=1,ac(s[1])\nlocal ai,h,i=string. */
-    "\354\020(s[3]\233'\367^(\273\371\273\332(%+?)$\237\271i\244s\374a\220\207\277h)<2^32" /* match(s[3]or '','^(%d+) (%d+)(%+?)$')\nif ai==s[1]and tonumber(h)<2^32 */
-    "\215\202h\315h+8*h+4*#i \211\227R(N)t\213\202h\315h+2 \211\231\263j={\354h" /*  then ah=ah+8*h+4*#i end\nif R(N)then ah=ah+2 end\nend\nlocal aj={math */
-    ".m\242(\314ttl\247),1e15),j,ah,\320af\376\3720,#ag,N}\nf\222\202k\305 \242 ip" /* .min(l('pttl',a),1e15),j,ah,tonumber(af[2])or 0,#ag,N}\nfor ak,K in ip */
-    "airs(ag)do\225T=\003\311\305)\263h,\204=2,\354h.hu\360\225U,V," /* airs(ag)do\nlocal T=l('hget',d,K)\nlocal ah,al=2,math.huge\nlocal U,V, */
-    "W\017\354\020(T\022\367^(\273\371\273\371\357-9]\273\273\273\273?\273?)%f[ %z]\237\227" /* W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif  */
-    "W\322ah,\204=\312U*\032+V/\032+W\337\212 \335T\322ah,\204=0,\320\223" /* W then\nah,al=1,U*1000+V/1000+W\nelseif not T then\nah,al=0,tonumber(l(' */
-    "zsco\217\313\305\3720\036\263m=0\271l>o\215\202m=R(K)a\220 2\2541 \211" /* zscore',c,K)or 0)\nend\nlocal am=0\nif al>o then am=R(K)and 2 or 1 end */
-    "\naj[#aj\353]\315h\naj[#aj\353]\315m\naj[#aj\353]=K\231\n\253\202j\n" /* \naj[#aj+1]=ah\naj[#aj+1]=am\naj[#aj+1]=K\nend\nreturn aj\n */
+    "l\213\201,b,c,d=KEYS\002\305EYS\004\305EYS[3]\305EYS[4]\225l=\366\206l\225" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
+    "m=\224time\237\225o=m\002*1\302+\357h.flo\222(m\004/1\302\341fun\331i\015R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
+    "(K\341Q='\350s\244_lock__\020ann\236\272\354b,20)\235':\272K\232\313" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
+    "\252\304\367n\265\304\202Q)\004>0\241\257\207rue \210\225S=\366p\206\313\252" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
+    "\304\367shardn\265\304\202Q)\004\n\333S\230S>0\227\014\244\201c(\274)" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal function ac(ad) */
+    "\253e\021\264\357\020(\274\023\367^\275+$\237\3730\n\257\201e<2^5" /* \nlocal ae=tonumber(string.match(ad or '','^%d+$'))or 0\nreturn ae<2^5 */
+    "3\223\201e\2470\227\253f=\016t\204l\260\341s=\306m\372\352t\033" /* 3 and ae or 0\nend\nlocal af=l('hgetall',a)\nlocal s=l('hmget',d,'token */
+    "\367hold\266\367\376\237\253g=\001ran\372\307,0,-1\341N\322f\002\233''\253" /* ','holder','lease')\nlocal ag=l('lrange',b,0,-1)\nlocal N=af[1]or ''\nlocal a */
+    "h,j=0,0\232N\303''\230N\242s\004t\212\nah,j=\316ac(s\002)\253i\334,i\017" /* h,j=0,0\nif N~='' and N==s[2]then\nah,j=1,ac(s[1])\nlocal ai,h,i=string. */
+    "\357\020(s[3]\233'\367^(\275\371\275\332(%+?)$\237\251i\242s\002a\217\207\301h)<2^32" /* match(s[3]or '','^(%d+) (%d+)(%+?)$')\nif ai==s[1]and tonumber(h)<2^32 */
+    "\215\201h\322h+8*h+4*#i \210\232R(N)t\212\201h\322h+2 \210\227\253j={\357h" /*  then ah=ah+8*h+4*#i end\nif R(N)then ah=ah+2 end\nend\nlocal aj={math */
+    ".m\243(\313ttl\260),1e15),j,ah,\323af\004\3730,#ag,N}\nf\222\201k\305 \243 ip" /* .min(l('pttl',a),1e15),j,ah,tonumber(af[2])or 0,#ag,N}\nfor ak,K in ip */
+    "airs(ag)do\225T=\016\311\305)\253h,\204=2,\357h.hu\372\225U,V," /* airs(ag)do\nlocal T=l('hget',d,K)\nlocal ah,al=2,math.huge\nlocal U,V, */
+    "W\017\357\020(T\023\367^(\275\371\275\371\363-9]\275\275\275\275?\275?)%f[ %z]\237\232" /* W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif  */
+    "W\312ah,\204=\316U*1\302+V/1\302+W\324\211 \337T\312ah,\204=0,\323\224" /* W then\nah,al=1,U*1000+V/1000+W\nelseif not T then\nah,al=0,tonumber(l(' */
+    "zsco\220\317\305\3730)\227\253m=0\251l>o\215\201m=R(K)a\217 2\2471 \210" /* zscore',c,K)or 0)\nend\nlocal am=0\nif al>o then am=R(K)and 2 or 1 end */
+    "\naj[#aj\356]\322h\naj[#aj\356]\322m\naj[#aj\356]=K\227\n\257\201j\n" /* \naj[#aj+1]=ah\naj[#aj+1]=am\naj[#aj+1]=K\nend\nreturn aj\n */
     ;
 
 static const uint8_t nothing[] = "";
 
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
-const struct fairlock_script fairlock_scripts[] = {
-    {{common, acquire_before, hand_over, acquire_after}, 4271, "0fa319a9e078b8a709183d1800987de4633e53c3"},
-    {{common, release_before, hand_over, release_after}, 3198, "bccfe8a6ed6879d3e3137a8ad6292896d3b0de50"},
-};
+const struct fairlock_script fairlock_lock_script = {
+    {common, lock_before, hand_over, lock_after}, 4714, "2dd549ee84b5ddb1bdc32cfd50cd346edd6b6292"};
 
 const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3485, "7d62eb33cf0d72bdbcf6715ad303a13acb830db0"};

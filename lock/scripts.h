@@ -19,13 +19,6 @@
  */
 #define FAIRLOCK_UNPACK_DEPTH 8
 
-enum {
-  FAIRLOCK_SCRIPT_ACQUIRE,
-  FAIRLOCK_SCRIPT_RELEASE,
-  FAIRLOCK_SCRIPT_BREAK,
-  FAIRLOCK_SCRIPT_INSPECT
-};
-
 /* A script's text is that of its parts, packed as scripts.c describes, each ended by a 0. */
 struct fairlock_script {
   const uint8_t *part[4];
@@ -46,10 +39,10 @@ struct fairlock_script {
 extern const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2];
 
 /*
- * acquire and release; the others stand apart, so that firmware which never breaks or inspects does
- * not link them.
+ * Acquire and release are one, the others stand apart, so that firmware which never breaks or
+ * inspects does not link them.
  */
-extern const struct fairlock_script fairlock_scripts[2];
+extern const struct fairlock_script fairlock_lock_script;
 extern const struct fairlock_script fairlock_break_script;
 extern const struct fairlock_script fairlock_inspect_script;
 

@@ -1,4 +1,4 @@
--- What acquire.lua, release.lua and break.lua begin with.
+-- What lock.lua and break.lua begin with.
 --
 -- KEYS  1 lock, a hash: holder id -> hold count; its TTL is the lease. Count 0: one of our waiters
 --         was handed the lock and has not confirmed it yet; the TTL is then its waiter timeout

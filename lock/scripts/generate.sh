@@ -9,24 +9,24 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 # Those that change something begin with common.lua, and take hand_over.lua in where they say so.
-for script in acquire release break; do
+for script in lock break; do
   sed '/^ *-- include hand_over.lua/,$d' "$script.lua" >"$dir/${script}_before.lua"
   sed '1,/^ *-- include hand_over.lua/d' "$script.lua" >"$dir/${script}_after.lua"
 done
 cp common.lua hand_over.lua inspect.lua "$dir"
-parts='common hand_over acquire_before acquire_after release_before release_after break_before break_after inspect'
+parts='common hand_over lock_before lock_after break_before break_after inspect'
 
 # The scripts' own names may be the same.
-for script in acquire release break inspect; do
+for script in lock break inspect; do
   $awk -v mode=names -f shorten.awk common.lua hand_over.lua "$script.lua" >"$dir/$script.names"
 done
 for part in $parts; do
   names=$dir/${part%_*}.names
-  [ -f "$names" ] || names=$dir/acquire.names
+  [ -f "$names" ] || names=$dir/lock.names
   $awk -v mode=text -v names="$names" -f shorten.awk "$dir/$part.lua" >"$dir/$part"
 done
 
-# The pairs are those of acquire and release: the others are linked only where they are used.
+# The pairs are those of acquire and release, which are one script: the others are linked only where they are used.
 depth=$(sed -n 's/^#define FAIRLOCK_UNPACK_DEPTH //p' ../scripts.h)
 (
   cd "$dir"
@@ -48,7 +48,7 @@ constant() {
 
 entry() {
   set -- common "$1_before" hand_over "$1_after"
-  printf '    {{%s, %s, %s, %s}, %d, "%s"}' "$@" "$(size "$@")" "$(sha "$@")"
+  printf '    {%s, %s, %s, %s}, %d, "%s"};\n' "$@" "$(size "$@")" "$(sha "$@")"
 }
 
 cat <<'END'
@@ -69,13 +69,9 @@ END
 cat "$dir/packed"
 printf '\nstatic const uint8_t nothing[] = "";\n\n'
 printf '_Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == %s, "redisson_timeout of hand_over.lua");\n\n' "$(constant redisson_timeout)"
-printf 'const struct fairlock_script fairlock_scripts[] = {\n'
-entry acquire
-printf ',\n'
-entry release
-printf ',\n};\n\n'
-printf 'const struct fairlock_script fairlock_break_script = {\n'
-entry break | sed 's/{{/{/; s/}$//'
-printf '};\n\n'
-printf 'const struct fairlock_script fairlock_inspect_script = {\n'
+printf 'const struct fairlock_script fairlock_lock_script = {\n'
+entry lock
+printf '\nconst struct fairlock_script fairlock_break_script = {\n'
+entry break
+printf '\nconst struct fairlock_script fairlock_inspect_script = {\n'
 printf '    {inspect, nothing, nothing, nothing}, %d, "%s"};\n' "$(size inspect)" "$(sha inspect)"

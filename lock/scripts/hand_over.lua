@@ -1,4 +1,4 @@
--- What acquire.lua and release.lua do when the lock is free and somebody waits.
+-- What lock.lua and break.lua do when the lock is free and somebody waits.
 
 -- How long somebody whose note says nothing may not be heard from: a Redisson waiter, or one of a
 -- later release whose note cannot be read

@@ -194,8 +194,7 @@ int format_request(char **text, const char *name, const char *id, unsigned long 
   char argument[200];
   long long expires = ((long long)time(NULL) + 100) * 1000;
   bool acquires = token == 0;
-  const struct fairlock_script *script =
-      &fairlock_scripts[acquires ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+  const struct fairlock_script *script = &fairlock_lock_script;
   if (acquires) snprintf(argument, sizeof argument, "%s %lld 5000 30000", id, expires);
   else snprintf(argument, sizeof argument, "%s %lld 0 0 %llu", id, expires, token);
   return redisFormatCommand(text,

@@ -2,7 +2,7 @@ An invented future release that keeps the rules of lock/FORMAT.md: tests/compat/
 What 1.x may add without a new major version: notes say more, grants say more, there is a message of
 a kind that is not known yet, and fields more.
 
-## lock/scripts/acquire.lua
+## lock/scripts/lock.lua
 s/^call('hset', meta, id, time\[1\] .. ' ' .. time\[2\] .. ' ' .. mode)$/call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' more words')/
 
 ## lock/scripts/hand_over.lua

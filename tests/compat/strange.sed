@@ -2,7 +2,7 @@ Another invented release, which breaks a rule of lock/FORMAT.md: a note of its b
 that no other release knows. Nothing but that: what it is for is to see how others treat a waiter
 whose note they cannot read. tests/compat/change.sh makes it.
 
-## lock/scripts/acquire.lua
+## lock/scripts/lock.lua
 s/^call('hset', meta, id, time\[1\]/call('hset', meta, id, 'L2 ' .. time[1]/
 s/string.sub(notes\[4\] or '', 1, 8)/string.sub(notes[4] or '', 4, 11)/
 

@@ -29,6 +29,14 @@
 
 #include "scripts.h"
 
+/* What a request asks for: the first two are one script. */
+enum {
+  FAIRLOCK_SCRIPT_ACQUIRE,
+  FAIRLOCK_SCRIPT_RELEASE,
+  FAIRLOCK_SCRIPT_BREAK,
+  FAIRLOCK_SCRIPT_INSPECT
+};
+
 #define NAME    "k"
 #define QUEUE   "redisson_lock_queue:{" NAME "}"
 #define TIMEOUT "redisson_lock_timeout:{" NAME "}"
@@ -212,7 +220,7 @@ static void load_script(const struct fairlock_script *script, char name[41])
 static void load_scripts(void)
 {
   for (int i = 0; i < 2; i++)
-    load_script(&fairlock_scripts[i], sha[i]);
+    load_script(&fairlock_lock_script, sha[i]);
   load_script(&fairlock_break_script, sha[FAIRLOCK_SCRIPT_BREAK]);
   load_script(&fairlock_inspect_script, sha[FAIRLOCK_SCRIPT_INSPECT]);
   load(audit_script, sizeof audit_script - 1, audit_sha);

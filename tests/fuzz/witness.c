@@ -164,12 +164,11 @@ static bool take_id(const struct witness *witness, const uint8_t *text, size_t s
 /* Either the script's hash, or a text that is as long as the script. */
 static char script_named(const struct witness_element *element)
 {
-  const struct fairlock_script *scripts[] = {&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE],
-                                             &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE],
-                                             &fairlock_break_script, &fairlock_inspect_script};
-  for (int i = 0; i < 4; i++) {
-    if (is(element, scripts[i]->sha1)) return "arbi"[i];
-    if (element->size == scripts[i]->size) return "arbi"[i];
+  const struct fairlock_script *scripts[] = {&fairlock_lock_script, &fairlock_break_script,
+                                             &fairlock_inspect_script};
+  for (int i = 0; i < 3; i++) {
+    if (is(element, scripts[i]->sha1)) return "abi"[i];
+    if (element->size == scripts[i]->size) return "abi"[i];
   }
   return 0;
 }
@@ -241,7 +240,9 @@ static bool take_script(struct witness *witness)
   size_t size = (size_t)(space - argument->text);
   bool good_id = request->script == 'b' ? take_anyone(argument->text, size)
                                         : take_id(witness, argument->text, size, &request->number);
-  if (!good_id || !take_numbers(argument, request) || !good_request(request)) return false;
+  if (!good_id || !take_numbers(argument, request)) return false;
+  if (request->script == 'a' && request->lease == 0) request->script = 'r'; /* the same script */
+  if (!good_request(request)) return false;
   witness->wait_due = needs_wait(witness, request);
   return true;
 }

@@ -322,9 +322,7 @@ static int run_script(const struct plan *plan)
   if (plan->operation == UNLOCK && wanted > 0)
     acquire = true; /* which keeps the rest of the hold */
   const struct fairlock_script *script =
-      plan->operation == FORCE
-          ? &fairlock_break_script
-          : &fairlock_scripts[acquire ? FAIRLOCK_SCRIPT_ACQUIRE : FAIRLOCK_SCRIPT_RELEASE];
+      plan->operation == FORCE ? &fairlock_break_script : &fairlock_lock_script;
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text - 1, 0);
   fairlock_unpack(&writer, script);

@@ -21,8 +21,7 @@ static void load(const struct fairlock_script *script)
 static void test_sha1(void)
 {
   begin();
-  load(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
-  load(&fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE]);
+  load(&fairlock_lock_script);
   load(&fairlock_break_script);
   load(&fairlock_inspect_script);
 }
@@ -53,16 +52,13 @@ static void test_malformed(void)
       "id 9000000000000 0 30000+ abc",
   };
   begin();
-  load(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
-  load(&fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE]);
+  load(&fairlock_lock_script);
   load(&fairlock_break_script);
-  const struct fairlock_script *scripts[] = {&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE],
-                                             &fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE],
-                                             &fairlock_break_script};
-  for (size_t i = 0; i < 3 * (sizeof arguments / sizeof arguments[0]); i++) {
-    const char *argument = arguments[i / 3];
+  const struct fairlock_script *scripts[] = {&fairlock_lock_script, &fairlock_break_script};
+  for (size_t i = 0; i < 2 * (sizeof arguments / sizeof arguments[0]); i++) {
+    const char *argument = arguments[i / 2];
     bool answered =
-        raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", scripts[i % 3]->sha1, argument);
+        raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", scripts[i % 2]->sha1, argument);
     bool said = strstr(redis.element[0].text, "ERR malformed request") != NULL;
     if (!CHECK(!answered && said)) printf("# \"%s\": %s\n", argument, redis.element[0].text);
     CHECK_EQUAL(raw_number(&redis, "DBSIZE"), 0);
@@ -80,8 +76,8 @@ static void test_first_in_line_looks_late(void)
       "return redis.call('zscore', KEYS[2], 'peer') - 300000 "
       "- redis.call('pttl', KEYS[1]) - t[1] * 1000 - math.floor(t[2] / 1000)";
   begin();
-  load(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
-  const char *sha1 = fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE].sha1;
+  load(&fairlock_lock_script);
+  const char *sha1 = fairlock_lock_script.sha1;
   CHECK(raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", sha1, "id 9000000000000 0 30000"));
   char token[32], renewal[64];
   (void)snprintf(token, sizeof token, "%s", raw_text(&redis, "HGET notes token"));

@@ -96,8 +96,7 @@ struct asked {
 
 static struct asked asked_for(const struct execution *execution, int script)
 {
-  struct asked asked = {.id = execution->arguments[0],
-                        .acquires = script == FAIRLOCK_SCRIPT_ACQUIRE};
+  struct asked asked = {.id = execution->arguments[0], .acquires = script == ASKS_ACQUIRE};
   struct text words[5] = {{"", 0}};
   struct text rest = asked.id;
   if (script < 0) return asked;
@@ -109,26 +108,37 @@ static struct asked asked_for(const struct execution *execution, int script)
     rest = (struct text){rest.data + size, rest.size - size};
   }
   /* the id of a holder is not that of who asks */
-  if (script == FAIRLOCK_SCRIPT_BREAK) asked.id.size = 0;
+  if (script == ASKS_BREAK) asked.id.size = 0;
   else asked.id = words[0];
   (void)resp_parse_number(words[2].data, words[2].size, &asked.mode);
   if (words[3].size > 0 && words[3].data[words[3].size - 1] == '+') words[3].size--;
   asked.lease_ms = number_of(words[3]);
   asked.token = number_of(words[4]);
-  asked.forces = script == FAIRLOCK_SCRIPT_BREAK && asked.mode == -1;
-  asked.releases = script == FAIRLOCK_SCRIPT_RELEASE;
+  asked.forces = script == ASKS_BREAK && asked.mode == -1;
+  asked.releases = script == ASKS_RELEASE;
   return asked;
+}
+
+int asks_of_lock(struct text request)
+{
+  const char *word = request.data;
+  size_t size = request.size;
+  for (int i = 0; i < 3; i++) {
+    const char *space = memchr(word, ' ', size);
+    if (space == NULL) return ASKS_ACQUIRE;
+    size -= (size_t)(space + 1 - word);
+    word = space + 1;
+  }
+  return size > 0 && word[0] == '0' && (size == 1 || word[1] == ' ') ? ASKS_RELEASE : ASKS_ACQUIRE;
 }
 
 /* Which of ours it is; -1: Redisson's. */
 static int script_index(const struct execution *execution)
 {
-  for (int i = 0; i < 2; i++) {
-    if (memcmp(execution->sha1, fairlock_scripts[i].sha1, 40) == 0) return i;
-  }
-  if (memcmp(execution->sha1, fairlock_break_script.sha1, 40) == 0) return FAIRLOCK_SCRIPT_BREAK;
-  return memcmp(execution->sha1, fairlock_inspect_script.sha1, 40) == 0 ? FAIRLOCK_SCRIPT_INSPECT
-                                                                        : -1;
+  if (memcmp(execution->sha1, fairlock_lock_script.sha1, 40) == 0)
+    return asks_of_lock(execution->arguments[0]);
+  if (memcmp(execution->sha1, fairlock_break_script.sha1, 40) == 0) return ASKS_BREAK;
+  return memcmp(execution->sha1, fairlock_inspect_script.sha1, 40) == 0 ? ASKS_INSPECT : -1;
 }
 
 static void trace_execution(struct world *world, const struct execution *execution,
@@ -234,7 +244,7 @@ void check_execution(struct world *world, const struct execution *execution)
   world->counters.scripts++;
   if (lock == NULL || world->failed) return;
   trace_execution(world, execution, names[script + 1]);
-  if (script == FAIRLOCK_SCRIPT_INSPECT) return;
+  if (script == ASKS_INSPECT) return;
   struct asked asked = asked_for(execution, script);
   struct party *party = party_named(world, asked.id);
   if (execution->client->redis != world->redis) {
@@ -245,7 +255,7 @@ void check_execution(struct world *world, const struct execution *execution)
   bool lacks = (world->profile.faults & (FAULT_EVICT | FAULT_DENY)) != 0;
   if (refused && (asked.releases || asked.forces) && !lacks)
     check_whole(world, execution->reply->values[0].text);
-  if (script == FAIRLOCK_SCRIPT_ACQUIRE && party != NULL && execution->client->owner != NULL)
+  if (script == ASKS_ACQUIRE && party != NULL && execution->client->owner != NULL)
     progress_asked(party, execution->client->owner);
   bool leaves = party != NULL && asked.releases && asked.token == 0;
   bool void_one = !refused && execution->reply->values[1].integer == -2;
@@ -263,7 +273,7 @@ void check_execution(struct world *world, const struct execution *execution)
   bool same = holder == lock->holder && token == lock->token;
   const struct key *hash = store_find(redis_store(world->redis), lock->keys[0]);
   int64_t expires = hash != NULL ? hash->expires : 0;
-  if (script == FAIRLOCK_SCRIPT_BREAK) check_broken(world, lock, execution, &asked, token);
+  if (script == ASKS_BREAK) check_broken(world, lock, execution, &asked, token);
   /* refused half-way, it has left the hold a millisecond */
   if (asked.forces && holder != NULL && (!same || expires < lock->expires))
     belief_end_by_force(holder, token, expiry_time(lock->expires, world->jump));

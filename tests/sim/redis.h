@@ -87,7 +87,7 @@ struct redis_host {
   void (*executed)(void *context, const struct execution *execution);
   /* what a client of another release runs in place of this script; NULL: the same */
   const struct redis_script *(*replaced)(void *context, const struct redis_client *client,
-                                         const char *sha1);
+                                         const char *sha1, struct text request);
   /* a WAIT has begun that ends so much later; NULL: there is no WAIT */
   void (*blocked)(void *context, int64_t ms);
   void *context;

@@ -28,15 +28,14 @@ entry() {
 echo '#include "world.h"'
 for script in acquire release; do
   whole "$1" $script | text kept_$script
-  whole "$2" $script | text later_$script
 done
+whole "$2" lock | text later_lock
 echo 'const struct redis_script releases[OTHER_RELEASES][2] = {'
 printf '[RELEASE_KEPT - 1] = {'
 for script in acquire release; do
   entry kept_$script "$(whole "$1" $script | digest)"
 done
 printf '},\n[RELEASE_LATER - 1] = {'
-for script in acquire release; do
-  entry later_$script "$(whole "$2" $script | digest)"
-done
+entry later_lock "$(whole "$2" lock | digest)" # acquires
+entry later_lock "$(whole "$2" lock | digest)" # and releases
 echo '}};'

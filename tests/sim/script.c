@@ -290,12 +290,12 @@ static const char *hash_of(struct text text)
  * and the checks need not know.
  */
 static struct entry *replace(const struct redis_client *client, struct entry *entry,
-                             const char *digest, struct reply *reply)
+                             const char *digest, struct text request, struct reply *reply)
 {
   struct redis *redis = client->redis;
   const struct redis_script *other = NULL;
   if (redis->host.replaced != NULL)
-    other = redis->host.replaced(redis->host.context, client, digest);
+    other = redis->host.replaced(redis->host.context, client, digest, request);
   if (other == NULL) return entry;
   entry = dict_find(&redis->scripts, text_of(other->sha1));
   return entry != NULL ? entry : load(redis, other->text, other->sha1, reply);
@@ -321,7 +321,7 @@ void script_eval(struct redis_client *client, bool by_hash, const struct text *a
     return;
   }
   if (entry == NULL) entry = load(redis, argv[1], digest, reply);
-  if (entry != NULL) entry = replace(client, entry, digest, reply);
+  if (entry != NULL) entry = replace(client, entry, digest, argv[argc - 1], reply);
   if (entry == NULL) return;
   for (int i = 0; i < keys && redis->migrating; i++) {
     if (store_find(&redis->store, argv[3 + i]) != NULL) continue;

@@ -467,9 +467,9 @@ static void test_expiry(void)
 
 /* The scripts */
 
-static char *sources[8]; /* acquire, release, inspect, Redisson's four, and break */
-#define BREAK 7
-static size_t source_sizes[8];
+static char *sources[7]; /* acquire and release, inspect, Redisson's four, and break */
+#define BREAK 6
+static size_t source_sizes[7];
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -522,12 +522,12 @@ static char *included(char *text, const char *name)
 
 static void load_sources(void)
 {
-  static const char *const files[] = {"lock/scripts/acquire.lua", "lock/scripts/release.lua",
-                                      "lock/scripts/inspect.lua", "lock/scripts/break.lua"};
+  static const char *const files[] = {"lock/scripts/lock.lua", "lock/scripts/inspect.lua",
+                                      "lock/scripts/break.lua"};
   size_t size;
-  for (int i = 0; i < 8; i++) {
-    bool own = i < 3 || i == BREAK;
-    char *text = own ? read_file(files[i == BREAK ? 3 : i], &size) : strdup(redisson_script(i - 3));
+  for (int i = 0; i < 7; i++) {
+    bool own = i < 2 || i == BREAK;
+    char *text = own ? read_file(files[i == BREAK ? 2 : i], &size) : strdup(redisson_script(i - 2));
     if (text == NULL) abort();
     text = included(included(text, "common.lua"), "hand_over.lua");
     sources[i] = replaced(timeless(text), "redis.CALL", "redis.call");
@@ -685,7 +685,7 @@ static bool step_of_ours(int id)
                        (long long)mode, lease, acquires && random_chance(random, 500) ? "+" : "");
   if (names && token != 0)
     snprintf(argument + size, sizeof argument - size, " %lld", (long long)token);
-  int script = acquires ? 0 : breaks ? BREAK : 1;
+  int script = breaks ? BREAK : 0;
   if (!run_script(script, (const char *const[]){argument, NULL}, true)) return false;
   if (acquires) keep_token(id);
   return true;
@@ -699,14 +699,14 @@ static bool step_of_peer(int id)
   switch (random_below(random, 6)) {
   case 0:
   case 1:
-    return run_script(4, (const char *const[]){ids[id], "redisson_lock__channel:{L}:", now, NULL},
+    return run_script(3, (const char *const[]){ids[id], "redisson_lock__channel:{L}:", now, NULL},
                       false);
   case 2:
-    return run_script(5, (const char *const[]){ids[id], "300000", NULL}, false);
+    return run_script(4, (const char *const[]){ids[id], "300000", NULL}, false);
   case 3:
-    return run_script(6, (const char *const[]){ids[id], "35000", NULL}, false);
+    return run_script(5, (const char *const[]){ids[id], "35000", NULL}, false);
   default:
-    return run_script(3, (const char *const[]){ids[id], "35000", "300000", now, NULL}, false);
+    return run_script(2, (const char *const[]){ids[id], "35000", "300000", now, NULL}, false);
   }
 }
 
@@ -716,7 +716,7 @@ static bool random_step(void)
   int64_t kind = random_below(random, 100);
   int id = (int)random_below(random, IDS);
   if (kind < 15) return listen_to(id, random_chance(random, 700));
-  if (kind < 20) return run_script(2, (const char *const[]){NULL}, true);
+  if (kind < 20) return run_script(1, (const char *const[]){NULL}, true);
   if (kind < 25)
     return ask((const struct text[]){text_of("DEL"), text_of(key_names[0])},
                2); /* the lease ends */

@@ -124,16 +124,14 @@ static void choose_latency(struct device *device)
 
 /* Half of the devices are of the other release, if there is one. */
 static const struct redis_script *server_replaced(void *context, const struct redis_client *client,
-                                                  const char *sha1)
+                                                  const char *sha1, struct text request)
 {
   const struct node *node = context;
   const struct device *device = device_of(client->owner);
   enum release other = node->world->profile.other;
   if (other == RELEASE_THIS || device == NULL || device->index % 2 == 0) return NULL;
-  for (int i = 0; i < 2; i++) {
-    if (strcmp(sha1, fairlock_scripts[i].sha1) == 0) return &releases[other - 1][i];
-  }
-  return NULL;
+  if (strcmp(sha1, fairlock_lock_script.sha1) != 0) return NULL;
+  return &releases[other - 1][asks_of_lock(request)];
 }
 
 static void build(struct world *world)
@@ -249,7 +247,7 @@ static void sweep(struct world *world)
       struct lock *lock = &world->locks[i];
       sweeper->lock = lock;
       char text[16384];
-      const struct fairlock_script *source = &fairlock_scripts[script];
+      const struct fairlock_script *source = &fairlock_lock_script;
       struct resp_writer writer;
       resp_writer_init(&writer, text, sizeof text, 0);
       fairlock_unpack(&writer, source);
@@ -260,9 +258,8 @@ static void sweep(struct world *world)
                              lock->keys[1],
                              lock->keys[2],
                              lock->keys[3],
-                             text_of(script == FAIRLOCK_SCRIPT_ACQUIRE
-                                         ? "sweeper:1 9999999999999 0 100"
-                                         : "sweeper:1 9999999999999 0 0")};
+                             text_of(script == ASKS_ACQUIRE ? "sweeper:1 9999999999999 0 100"
+                                                            : "sweeper:1 9999999999999 0 0")};
       redis_execute(client, argv, 8, &reply);
     }
   }

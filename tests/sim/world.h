@@ -92,6 +92,12 @@ enum release {
   RELEASE_LATER
 };
 
+/* What a request asks for: the first two are one script of ours, and two of the release kept. */
+enum { ASKS_ACQUIRE, ASKS_RELEASE, ASKS_BREAK, ASKS_INSPECT };
+
+/* ASKS_RELEASE, as the request has no lease, or ASKS_ACQUIRE. */
+int asks_of_lock(struct text request);
+
 enum { OTHER_RELEASES = RELEASE_LATER };
 extern const struct redis_script releases[OTHER_RELEASES][2]; /* acquire, release */
 

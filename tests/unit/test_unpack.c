@@ -95,13 +95,13 @@ static void check_scripts(size_t send_size)
 {
   set_up(send_size);
   CHECK_EQUAL(fairlock_engine_acquire(&handle, 0, 1000, 0), FAIRLOCK_PENDING);
-  check_text(&fairlock_scripts[FAIRLOCK_SCRIPT_ACQUIRE]);
+  check_text(&fairlock_lock_script);
   set_up(send_size);
   CHECK_EQUAL(fairlock_engine_acquire(&handle, 0, 1000, 0), FAIRLOCK_PENDING);
   drain();
   CHECK_EQUAL(fairlock_engine_cancel(&handle, 0), FAIRLOCK_OK);
   feed("*3\r\n:0\r\n:0\r\n:1700000000000\r\n");
-  check_text(&fairlock_scripts[FAIRLOCK_SCRIPT_RELEASE]);
+  check_text(&fairlock_lock_script);
   set_up(send_size);
   CHECK_EQUAL(fairlock_engine_force(&handle, &hold, 0), FAIRLOCK_PENDING);
   check_text(&fairlock_break_script);

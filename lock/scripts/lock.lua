@@ -1,0 +1,141 @@
+-- First acquisition, re-entry, release of one level of it, a waiter's heartbeat, the confirmation
+-- of a grant, and renewal; and, in a request without a lease, release and leaving the queue. One
+-- script, so that a server knows all of it or nothing.
+--
+-- With a lease:
+-- ARGV  mode   0 try; -n only if held, and then n times; else wait in the queue, with this waiter
+--              timeout, ms: a waiter that is not heard from for this long is dead
+--       token  of the hold (mode -n), or of an earlier hold that id gave up and that may still exist
+-- Reply {1, token, now}   held
+--       {0, ttl, now}     not now; the lock's ttl if id tries or is first in line, else -1
+--       {-1, 0, now}      the hold that the caller believes in is gone
+--       {-2, 0, now}      expired: the request came after its time
+--
+-- Without one:
+-- ARGV  mode   0
+--       token  of the hold; none to leave the queue, and to end a hold that id never learned of
+-- Reply {1, 0, now}   done (a repeated request finds it done)
+--       {0, 0, now}   not held
+--       {-2, 0, now}  expired: the request came after its time
+-- include common.lua
+
+local ends = lease == '0' -- a release, or leaving the queue
+local ttl = not ends and math.min(call('pttl', lock), 1e15) -- somebody else's may be larger than any number here
+local count = ttl ~= -2 and call('hget', lock, id)
+local held
+local free = ends -- or may be handed over
+
+if ends then
+  held = count and (token == '' or token == last)
+  if held then released = last end
+else
+  local keeps = string.match(mode, '^-(.*)') -- how many times
+  local earlier = tonumber(token) or 0
+  local before = tonumber(last) or 0
+
+  -- What of id's hold there is:
+  --   in the lock   mode   token, of the request           hold
+  --   no            -n     any                             gone
+  --   yes           -n     not the newest                  gone
+  --   yes           -n     the newest                      kept
+  --   yes           other  older than the newest, or none  kept: this request has come before
+  --   yes           other  the newest, or a later one      given up, and not taken again: its token
+  --                        has been used, and its release may still come. So is an older hold that a
+  --                        fail-over has brought back, and one whose token was evicted
+  -- Not in the lock, and another mode: id wants a first one.
+  local given_up = count and not keeps and not (before > earlier and before < 2 ^ 53)
+  local kept = count and not given_up and (token == last or not keeps)
+
+  if given_up then
+    released = last
+    call('hset', meta, 'released', released)
+    keep(0)
+    ttl = -2
+  elseif kept then
+    -- Only the first confirmation of a grant may shorten the lease. It names the token, so a late
+    -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
+    -- hold, or from before a re-entry, may come late.
+    local confirms = count == '0' and keeps
+    if confirms or ttl <= tonumber(lease) then
+      call('pexpire', lock, lease)
+      ttl = lease
+    end
+    local holds = keeps or '1'
+    local changes = count ~= holds and (confirms or count ~= '0')
+    -- Always a write: WAIT waits for the last one. A grant has seen to it that the notes outlast a
+    -- lease of up to seven digits.
+    if changes then
+      call('hset', meta, 'lease', last .. (ttl == lease and ' ' .. lease .. renews or ''))
+    end
+    if not changes or #lease > 7 then call('pexpire', meta, ttl + 172800000) end
+    set_head(ttl)
+    if changes then call('hset', lock, id, holds) end
+    return {1, before, now}
+  elseif keeps then -- gone
+    return {-1, 0, now}
+  end
+  -- This server took over without the newest token, and perhaps without other notes: the 0 makes
+  -- them stale.
+  if earlier > before then last = '0' .. token end
+
+  free = ttl == -2
+  if free and not head then return {1, tonumber(grant(id, lease, '1')), now} end
+end
+
+local given = false
+if head and free then
+  -- include hand_over.lua
+  if ends then
+    -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
+    if held then call('pexpire', lock, '1') end
+    if token == '' and not held then forget(id) end
+    local may = held or call('pttl', lock) == -2
+    given = may and hand_over(nil, held and id) == 'given' -- which stores `released`, too
+  else
+    given = hand_over(id, count and id)
+    if given == true then
+      local token = grant(id, lease, '1')
+      forget(id)
+      set_head(lease)
+      return {1, tonumber(token), now}
+    end
+    if given then ttl = call('pttl', lock) elseif count then call('del', lock) end
+  end
+end
+
+if ends then
+  if held and not given then
+    call('del', lock)
+    if last ~= '0' then call('hset', meta, 'released', released) end
+  end
+  return {(held or token ~= '' and released == token) and 1 or 0, 0, now}
+end
+
+-- The waiter that was woken has come, and may wait again with the same score.
+if woken and not free then
+  call('zscore', timeout, id) -- each key is read before any is written
+  call('hdel', meta, 'woken')
+end
+if mode == '0' then return {0, ttl, now} end
+
+-- A note from the current hundred seconds shows that the place in the queue has been checked in
+-- them: the note is written last.
+local old = not score or string.sub(notes[4] or '', 1, 8) ~= string.sub(micros, 1, 8)
+if old then
+  local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
+  if ahead then
+    local need = now + (ahead + 1) * chain
+    if tonumber(score) < need then call('zadd', timeout, need, id) end
+  else
+    call('zadd', timeout, 'XX', 0, id) -- changes nothing; if refused, leaves no entry without score
+    local place = call('rpush', queue, id)
+    call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
+  end
+  -- If all waiters vanish, what they leave behind expires after a fortnight: no lease is longer.
+  call('pexpire', queue, '1209600000')
+  call('pexpire', timeout, '1209600000')
+end
+call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode)
+if old then keep(0) end
+if head and head ~= id then ttl = -1 end
+return {0, ttl, now}
