@@ -179,8 +179,8 @@ enum fairlock_status {
   FAIRLOCK_UNSUPPORTED = -11,
 
   /*
-   * LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, TRYAGAIN, or the server has reached maxclients. Try
-   * later
+   * LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, or the server has reached maxclients; with
+   * fairlock_follow() also what a cluster says while a slot moves (TRYAGAIN, ASK). Try later
    */
   FAIRLOCK_UNAVAILABLE = -12,
 

@@ -384,6 +384,7 @@ static inline void fairlock_write_greeting(const struct fairlock_engine *engine,
 bool fairlock_begins(const struct resp_event *event, const char *words);
 void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event);
 void fairlock_answered(struct fairlock_engine *engine, int status);
+void fairlock_on_error(struct fairlock_engine *engine, const struct resp_event *event, int status);
 void fairlock_keep_number(struct fairlock_engine *engine, const struct resp_event *event,
                           uint32_t index);
 void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event);

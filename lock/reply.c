@@ -44,9 +44,7 @@ _Static_assert(FAIRLOCK_WRONG_SHARD == -025, "as above");
  * string, which takes the least flash. "ERR max number of clients reached" is said to a connection
  * that is one too many, before anything is asked on it. Redis 7.0 says "ERR The user executing the
  * script can't ..." for NOPERM in a script, 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL
- * failure in script: ...". A script that uses a key it has removed, while the slot moves, stops with
- * "ERR Script attempted ...", in 6.2 with "Lua script attempted ...", in Valkey 9 with "ERR
- * Attempted ...": it passes when the slot has moved.
+ * failure in script: ...". What a cluster says while a slot moves is known to topology.c.
  */
 /* clang-format off */
 static const char errors[] =
@@ -62,12 +60,7 @@ static const char errors[] =
     UNAVAILABLE "BUSY\0"
     UNAVAILABLE "MASTERDOWN\0"
     UNAVAILABLE "CLUSTERDOWN\0"
-    UNAVAILABLE "TRYAGAIN\0"
-    UNAVAILABLE "ASK\0"
     UNAVAILABLE "ERR max\0"
-    UNAVAILABLE "ERR Script attempted\0"
-    UNAVAILABLE "ERR Attempted\0"
-    UNAVAILABLE "Lua script attempted\0"
     READ_ONLY "READONLY\0"
     NO_MEMORY "OOM\0"
     NO_WRITES "MISCONF\0"
@@ -159,12 +152,10 @@ void fairlock_answered(struct fairlock_engine *engine, int status)
   fairlock_on_reply(handle, status, sent_at);
 }
 
-/* An error instead of an answer. */
-static void on_error(struct fairlock_engine *engine, struct resp_event *event)
+/* An error instead of an answer, which means this status. */
+void fairlock_on_error(struct fairlock_engine *engine, const struct resp_event *event, int status)
 {
   struct fairlock *handle = fairlock_next_subscribed(engine);
-  strip_place(event);
-  int status = classify(event);
   bool unknown = engine->stage == UP && fairlock_begins(event, "NOSCRIPT");
   /* a script not known yet, or a redirection: not carried out, and no error for the caller */
   bool repeat = unknown || engine->broken;
@@ -335,14 +326,15 @@ void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event)
     engine->id_is_next = false;
     engine->addressee = NULL;
   }
+  bool error = is_error(engine);
+  if (error) strip_place(event);
   if (engine->filter != NULL && engine->filter(engine, event)) return;
   if (event->depth == 1) on_element(engine, event);
   if (!event->last || engine->value_type == RESP_PUSH) return;
-  bool error = is_error(engine);
   if (engine->stage == UP && !fairlock_pipeline_expects(engine)) {
     bad_reply(engine);
   } else if (error) {
-    on_error(engine, event);
+    fairlock_on_error(engine, event, classify(event));
   } else if (engine->stage < UP) {
     on_greeting(engine);
   } else {

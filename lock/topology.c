@@ -285,6 +285,21 @@ static bool stays(struct fairlock_engine *engine, struct resp_event *event, bool
   return true;
 }
 
+/*
+ * What a cluster says while a slot moves: it passes when the slot has moved. A script that uses a key
+ * that it has removed stops with one of the last three, in this order in Redis, in Valkey 9, and in
+ * Redis 6.2.
+ */
+static bool slot_moves(const struct resp_event *event)
+{
+  static const char *const words[] = {"TRYAGAIN", "ASK", "ERR Script attempted", "ERR Attempted",
+                                      "Lua script attempted"};
+  size_t i = 0;
+  while (i < sizeof words / sizeof *words && !fairlock_begins(event, words[i]))
+    i++;
+  return i < sizeof words / sizeof *words;
+}
+
 /* An error instead of an answer. True: the engine must not see it. */
 static bool route_error(struct fairlock_engine *engine, struct resp_event *event)
 {
@@ -300,6 +315,10 @@ static bool route_error(struct fairlock_engine *engine, struct resp_event *event
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
   if (topology->state & SCRIPT_DONE) mark_unsynced(engine);
   topology->state &= (uint16_t)~SCRIPT_DONE;
+  if (slot_moves(event) && fairlock_pipeline_expects(engine)) {
+    fairlock_on_error(engine, event, FAIRLOCK_UNAVAILABLE);
+    return true;
+  }
   return unblocked || (moved && !engine->broken && stays(engine, event, first));
 }
 

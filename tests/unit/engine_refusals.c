@@ -46,19 +46,8 @@ static const struct refusal {
     {IN_A_SCRIPT, "-ERR ACL failure in script: No permissions to access a key\r\n", FAIRLOCK_DENIED,
      ENDS, NULL},
 
-    /* Redis 7 and later, Valkey 9, Redis 6.2 */
-    {SLOT_MOVES,
-     "-ERR Script attempted to access a non local key in a cluster node script: "
-     "0123, on @user_script:5.\r\n",
-     FAIRLOCK_UNAVAILABLE, WAITS, NULL},
-    {SLOT_MOVES,
-     "-ERR Attempted to access a non local key in a cluster node script: on "
-     "@user_script:5.\r\n",
-     FAIRLOCK_UNAVAILABLE, WAITS, NULL},
-    {SLOT_MOVES,
-     CALL_6_2 "7: @user_script: 7: Lua script attempted to access a non local key "
-              "in a cluster node\r\n",
-     FAIRLOCK_UNAVAILABLE, WAITS, NULL},
+    /* to a client that does not follow the cluster */
+    {SLOT_MOVES, "-ASK 8632 10.0.0.7:7001\r\n", FAIRLOCK_REFUSED, ENDS, NULL},
 
     /* Redis 6.2 says where a script stopped before it says why */
     {REDIS_6_2, CALL_6_2 "7: @user_script: 7: -OOM command not allowed\r\n", FAIRLOCK_OOM, WAITS,
@@ -137,7 +126,7 @@ void test_denied_inside_a_script(void)
   refuse_all(IN_A_SCRIPT);
 }
 
-void test_script_stopped_while_its_slot_moves(void)
+void test_slot_that_moves_is_not_followed(void)
 {
   refuse_all(SLOT_MOVES);
 }

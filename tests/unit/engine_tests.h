@@ -247,7 +247,7 @@ void test_arguments(void);
 void test_greeting_refused(void);
 void test_requests_refused(void);
 void test_denied_inside_a_script(void);
-void test_script_stopped_while_its_slot_moves(void);
+void test_slot_that_moves_is_not_followed(void);
 void test_redis_6_2_says_where_first(void);
 void test_an_error_that_may_pass_is_waited_out(void);
 void test_status_words(void);

@@ -1481,10 +1481,32 @@ static void test_unsubscribe_without_shards(void)
 
 /* Errors that pass, and masters that are none any more */
 
+static void test_migrating_slot_unasked(void)
+{
+  set_up_seeds(1);
+  follow();
+  try_a();
+  greet_node();
+  drain();
+  feed("-TRYAGAIN Multiple keys\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_UNAVAILABLE);
+  feed("-TRYAGAIN Multiple keys\r\n");
+  CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CLOSE);
+}
+
 static void test_migrating_slot(void)
 {
-  static const char *const errors[] = {"-ASK 8632 10.0.0.7:7001\r\n", "-TRYAGAIN Multiple keys\r\n",
-                                       "-CLUSTERDOWN Hash slot\r\n", "-MASTERDOWN Link\r\n"};
+  static const char *const errors[] = {
+      "-ASK 8632 10.0.0.7:7001\r\n", "-TRYAGAIN Multiple keys\r\n", "-CLUSTERDOWN Hash slot\r\n",
+      "-MASTERDOWN Link\r\n",
+      /* a script has removed a key: Redis 7, Valkey 9, Redis 6.2 */
+      "-ERR Script attempted to access a non local key in a "
+      "cluster node script: 0123, on @user_script:5.\r\n",
+      "-ERR Attempted to access a non local key in a cluster node "
+      "script: on @user_script:5.\r\n",
+      "-ERR Error running script (call to f_0123): "
+      "@user_script:7: @user_script: 7: Lua script attempted to "
+      "access a non local key in a cluster node\r\n"};
   for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
     set_up_seeds(1);
     follow();
@@ -2309,6 +2331,7 @@ const struct check_test check_tests[] = {
      test_shard_is_gone_before_the_next_answer},
     {"topology: unsubscribe without shards", test_unsubscribe_without_shards},
     {"topology: migrating slot", test_migrating_slot},
+    {"topology: migrating slot of which nobody asked", test_migrating_slot_unasked},
     {"topology: readonly", test_readonly},
     {"topology: wait for replicas", test_wait_for_replicas},
     {"topology: wait for a partial release", test_wait_for_a_partial_release},
