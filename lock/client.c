@@ -115,11 +115,11 @@ static uint32_t attend(struct fairlock_client *client)
     if (sending(client) || engine->broken) return now;
     const uint8_t *data = fairlock_engine_output(engine, &size, now);
     if (size == 0) return now;
-    client->sending = true;
+    if (!PORT_ONE_TASK) client->sending = true;
     port_mutex_unlock(&client->mutex);
     int sent = transport->send(transport->context, data, size);
     port_mutex_lock(&client->mutex);
-    client->sending = false;
+    if (!PORT_ONE_TASK) client->sending = false;
     if (sent == PORT_WOULD_BLOCK) return now;
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
     else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* it is closed in the next turn */
