@@ -157,7 +157,7 @@ $(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
 $(addprefix $(BUILD)/tests/unit/test_,credentials events keeper keys topology work): $(BUILD)/tests/unit/engine_fixture.o
 
 # It counts the calls between the library's files.
-$(BUILD)/tests/unit/test_work: override LDFLAGS += $(addprefix -Wl$(comma)--wrap=,fairlock_schedule_next fairlock_on_tick resp_write_raw)
+$(BUILD)/tests/unit/test_work: override LDFLAGS += $(addprefix -Wl$(comma)--wrap=,fairlock_schedule_next fairlock_handle_on_tick resp_write_raw)
 
 # Its tasks do not end their sleep by themselves.
 $(BUILD)/tests/unit/test_client: override LDFLAGS += -Wl$(comma)--wrap=port_event_wait

@@ -14,10 +14,10 @@ static void write_break(struct resp_writer *writer, const struct fairlock_reques
   const struct fairlock_hold *hold = request->handle->by.hold;
   const char *holder = hold->holder != NULL ? hold->holder : "*";
   resp_write_raw(writer, holder, strlen(holder));
-  fairlock_write_number(writer, ' ', request->expires);
-  fairlock_write_number(writer, ' ', hold->mode);
-  fairlock_write_number(writer, ' ', 0);
-  if (hold->token != 0) fairlock_write_number(writer, ' ', (int64_t)hold->token);
+  fairlock_request_write_number(writer, ' ', request->expires);
+  fairlock_request_write_number(writer, ' ', hold->mode);
+  fairlock_request_write_number(writer, ' ', 0);
+  if (hold->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)hold->token);
 }
 
 /*
@@ -41,7 +41,7 @@ static int begin_breaking(struct fairlock *handle, struct fairlock_hold *hold, i
 {
   handle->engine->now = now;
   if (!can_be_named(hold)) return FAIRLOCK_INVALID;
-  int status = fairlock_begin_query(handle, FORCING);
+  int status = fairlock_handle_begin_query(handle, FORCING);
   if (status != FAIRLOCK_PENDING) return status;
   hold->breaking = &breaking;
   hold->mode = mode;

@@ -41,7 +41,7 @@ static void schedule(struct fairlock *handle, uint32_t in_ms)
   struct fairlock_engine *engine = handle->engine;
   handle->sends_at = engine->now + in_ms;
   fairlock_schedule_remove(handle);
-  fairlock_schedule_insert(handle, engine->now + fairlock_due_in(handle));
+  fairlock_schedule_insert(handle, engine->now + fairlock_handle_due_in(handle));
 }
 
 /* The server has accepted what was given, or is about to be asked to. */
@@ -72,7 +72,7 @@ static void opened(struct fairlock_engine *engine)
     use(engine->credentials);
     return;
   }
-  fairlock_keep_error(engine, &reason);
+  fairlock_reply_note_error(engine, &reason);
   fairlock_engine_fail(engine, FAIRLOCK_DENIED);
 }
 
@@ -86,14 +86,14 @@ static bool ask_again(struct fairlock_engine *engine)
 
 static void write_auth(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
-  fairlock_write_command(writer, "AUTH", 3);
-  fairlock_write_login(engine, writer);
+  fairlock_request_write_command(writer, "AUTH", 3);
+  fairlock_request_write_login(engine, writer);
 }
 
 /* The server does not accept what was given last. */
 static bool refuses(const struct resp_event *event)
 {
-  return fairlock_begins(event, "WRONGPASS") || fairlock_begins(event, "NOAUTH");
+  return fairlock_reply_begins(event, "WRONGPASS") || fairlock_reply_begins(event, "NOAUTH");
 }
 
 /* An event of the answer to an AUTH. */
@@ -111,7 +111,7 @@ static void on_auth(struct fairlock_engine *engine, const struct resp_event *eve
     return;
   }
   credentials->refused[false] = refuses(event);
-  fairlock_keep_error(engine, event);
+  fairlock_reply_note_error(engine, event);
   try_later(&credentials->handle);
 }
 
@@ -122,14 +122,14 @@ static bool filter(struct fairlock_engine *engine, struct resp_event *event)
   const struct fairlock_topology *topology = engine->topology;
   bool error = is_error(engine);
   bool push = engine->value_type == RESP_PUSH;
-  if (!push && fairlock_next_answered(engine) == &credentials->handle &&
+  if (!push && fairlock_pipeline_next_answered(engine) == &credentials->handle &&
       fairlock_pipeline_expects(engine)) {
     on_auth(engine, event, error);
     return true;
   }
   if (error && refuses(event)) {
     credentials->refused[credentials->sentinel] = true;
-    fairlock_keep_error(engine, event);
+    fairlock_reply_note_error(engine, event);
     fairlock_engine_fail(engine, FAIRLOCK_DENIED);
     /* who waits for a connection goes on waiting; a request is sent again on the next one */
     if (engine->stage < UP) return true;

@@ -20,7 +20,7 @@ static uint32_t longer(uint32_t a, uint32_t b)
   return a > b ? a : b;
 }
 
-void fairlock_set_timeouts(struct fairlock_engine *engine)
+void fairlock_engine_set_timeouts(struct fairlock_engine *engine)
 {
   const struct fairlock_config *config = engine->config;
   uint32_t waiter_ms = config_or(config->waiter_ms, WAITER_MS);
@@ -47,7 +47,7 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   engine->user = config->user;
   engine->password = config->password;
   engine->window = SEQUENCES;
-  fairlock_set_timeouts(engine);
+  fairlock_engine_set_timeouts(engine);
   engine->connect_ms = config_or(config->connect_ms, engine->waiter_ms);
   engine->offline_ms = config_or(config->offline_ms, 2 * engine->waiter_ms);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
@@ -72,7 +72,7 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 {
   if (name == NULL || size == 0) return FAIRLOCK_INVALID;
   if (size > FAIRLOCK_NAME_MAX) return FAIRLOCK_TOO_LONG;
-  if (!fairlock_name_is_good(name, size)) return FAIRLOCK_INVALID;
+  if (!fairlock_request_name_is_good(name, size)) return FAIRLOCK_INVALID;
   const struct fairlock_config *config = engine->config;
   size_t id = config->client_id != NULL ? strlen(config->client_id) : 0;
   if (config->receive_size < FAIRLOCK_RECEIVE_SIZE(size, id)) return FAIRLOCK_TOO_LONG;
@@ -120,7 +120,7 @@ static void set_stage(struct fairlock_engine *engine, enum stage stage)
 }
 
 /* The next part of the greeting is answered next; its time goes on. */
-void fairlock_greeting_goes_on(struct fairlock_engine *engine, enum stage stage)
+void fairlock_engine_advance_greeting(struct fairlock_engine *engine, enum stage stage)
 {
   engine->stage = (uint8_t)stage;
 }
@@ -196,7 +196,7 @@ static void make_id(struct fairlock_engine *engine)
  * connections have expired. The wait for that is never longer than the longest life of a request,
  * whatever this server's clock says: it may be another server by now.
  */
-void fairlock_greeted(struct fairlock_engine *engine)
+void fairlock_engine_greeted(struct fairlock_engine *engine)
 {
   int64_t wait = engine->last_expiry - engine->server_now + 1;
   if (wait < 0) wait = 0;
@@ -206,7 +206,7 @@ void fairlock_greeted(struct fairlock_engine *engine)
   set_stage(engine, UP);
   engine->connect_requested = false;
   engine->counters.connects++;
-  fairlock_reschedule_all(engine);
+  fairlock_schedule_all(engine);
 }
 
 /*
@@ -224,13 +224,13 @@ static void fail_all(struct fairlock_engine *engine, int status, bool all)
 {
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
-    if (all || gives_up(handle, status)) fairlock_on_failed(handle, status);
+    if (all || gives_up(handle, status)) fairlock_handle_on_failed(handle, status);
   }
-  fairlock_reschedule_all(engine);
+  fairlock_schedule_all(engine);
 }
 
 /* The server refused the greeting. */
-void fairlock_refused(struct fairlock_engine *engine, int status)
+void fairlock_engine_refused(struct fairlock_engine *engine, int status)
 {
   fairlock_engine_fail(engine, status);
   if (status == FAIRLOCK_UNAVAILABLE) return;
@@ -243,7 +243,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   bool failed = engine->stage != UP;
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true))
-    fairlock_on_broken(handle);
+    fairlock_handle_on_broken(handle);
   set_stage(engine, CLOSED);
   if (engine->log != NULL) engine->log->after_end(engine);
   if (engine->broken) engine->last_error = engine->failure;
@@ -262,7 +262,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->receive_end = 0;
   fairlock_pipeline_end(engine);
   if (failed) fail_all(engine, engine->last_error, false);
-  else fairlock_reschedule_all(engine);
+  else fairlock_schedule_all(engine);
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
@@ -272,7 +272,7 @@ static bool connection_needed(const struct fairlock_engine *engine, uint32_t now
   const struct fairlock *handle = engine->first;
   if (now - engine->stage_began < engine->backoff_ms) return false;
   if (engine->connect_requested) return true;
-  while (handle != NULL && !fairlock_wants_to_send(handle, now))
+  while (handle != NULL && !fairlock_handle_wants_to_send(handle, now))
     handle = fairlock_schedule_next(handle, true);
   return handle != NULL;
 }
@@ -281,7 +281,8 @@ static bool connection_needed(const struct fairlock_engine *engine, uint32_t now
 static struct fairlock *next_to_send(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->first;
-  bool sends = handle != NULL && !fairlock_pipeline_full(engine) && fairlock_may_send(handle);
+  bool sends =
+      handle != NULL && !fairlock_pipeline_full(engine) && fairlock_handle_may_send(handle);
   return sends ? handle : NULL;
 }
 
@@ -312,7 +313,7 @@ static bool begin_request(struct fairlock_engine *engine)
     if (handle == NULL) return false;
     /* without credentials there is no AUTH for now, and another handle is next */
   } while (handle->phase == AUTHENTICATING && !engine->credentials->authentication->ask(engine));
-  fairlock_freeze_request(handle);
+  fairlock_handle_freeze_request(handle);
   engine->request_done = 0;
   engine->writing = true;
   return true;
@@ -329,7 +330,7 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
       resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end,
                        engine->request_done);
       if (engine->topology != NULL) engine->topology->router->write_output(engine, &writer);
-      else fairlock_write_output(engine, &writer);
+      else fairlock_request_write_output(engine, &writer);
       engine->send_end += writer.used;
       engine->request_done += writer.used;
       if (engine->request_done < writer.total) continue;
@@ -377,7 +378,7 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
     status = resp_decode(&engine->decoder, buffer + start, end - start, &used, &event);
     start += used;
     if (status != RESP_EVENT) break;
-    fairlock_on_event(engine, &event);
+    fairlock_reply_on_event(engine, &event);
     if (engine->log != NULL) engine->log->after_event(engine, &event);
   }
   if (status < 0) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
@@ -393,7 +394,7 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
  * The time up to which the server's silence is certain: after a freeze of this device, what has
  * piled up has to be read before.
  */
-uint32_t fairlock_judged_at(const struct fairlock_engine *engine)
+uint32_t fairlock_engine_read_until(const struct fairlock_engine *engine)
 {
   return engine->stage > OPENING ? engine->drained_at : engine->now;
 }
@@ -433,8 +434,8 @@ static uint32_t next_due(const struct fairlock_engine *engine)
   uint32_t next = connection_limit(engine);
   const struct fairlock *handle = engine->first;
   while (handle != NULL) {
-    bool sends = fairlock_may_send(handle);
-    next = earlier(next, sends ? engine->now + fairlock_ends_in(handle) : handle->due);
+    bool sends = fairlock_handle_may_send(handle);
+    next = earlier(next, sends ? engine->now + fairlock_handle_ends_in(handle) : handle->due);
     handle = fairlock_schedule_next(handle, sends);
   }
   return next;
@@ -445,14 +446,14 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   engine->now = now;
   if (engine->drained_at != now && due(now, engine->next + OVERSLEPT_MS)) engine->overslept = true;
   /* the caller has been away for longer than the schedule is good for */
-  if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_reschedule_all(engine);
+  if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_schedule_all(engine);
   uint32_t limit = connection_limit(engine);
-  bool dead = engine->stage != CLOSED && reached(fairlock_judged_at(engine), limit);
+  bool dead = engine->stage != CLOSED && reached(fairlock_engine_read_until(engine), limit);
   if (dead) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
   struct fairlock *handle = engine->first;
   while (handle != NULL) {
     bool is_due = reached(now, handle->due);
-    bool moved = is_due && fairlock_on_tick(handle);
+    bool moved = is_due && fairlock_handle_on_tick(handle);
     handle = moved ? engine->first : fairlock_schedule_next(handle, is_due);
   }
   engine->next = dead ? now + HORIZON_MS : next_due(engine);

@@ -36,9 +36,9 @@ static const struct {
     [FREE] = {0, 0, 0},
     [QUEUEING] = {KIND_ACQUIRE, 0, FAIRLOCK_UNANSWERED_MAX},
     [TRYING] = {KIND_ACQUIRE, 0, 1},
-    [HELD] = {KIND_KEEP, 0, FAIRLOCK_UNANSWERED_MAX},
-    [REENTERING] = {KIND_KEEP, 1, FAIRLOCK_UNANSWERED_MAX},
-    [RELEASE_ONE] = {KIND_KEEP, -1, FAIRLOCK_UNANSWERED_MAX},
+    [HELD] = {KIND_IF_HELD, 0, FAIRLOCK_UNANSWERED_MAX},
+    [REENTERING] = {KIND_IF_HELD, 1, FAIRLOCK_UNANSWERED_MAX},
+    [RELEASE_ONE] = {KIND_IF_HELD, -1, FAIRLOCK_UNANSWERED_MAX},
     [RELEASING] = {KIND_RELEASE, -1, 1},
     [LEAVING] = {KIND_LEAVE, 0, 1},
     [REMOVING] = {KIND_LEAVE, 0, 1},
@@ -78,7 +78,7 @@ static void set_phase(struct fairlock *handle, enum phase phase)
 static bool nothing_there(const struct fairlock *handle)
 {
   return !(handle->flags & (QUEUED | UNCONFIRMED | OWED)) &&
-         !((fairlock_in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
+         !((fairlock_pipeline_in_flight(handle) | handle->in_doubt) & KIND_ACQUIRE);
 }
 
 /*
@@ -105,7 +105,7 @@ static void become_free(struct fairlock *handle, int result)
   set_phase(handle, FREE);
   handle->holds = 0;
   /* a late leave must not end the next wait */
-  fairlock_pipeline_keep_kinds(handle, KIND_LEAVE);
+  fairlock_pipeline_limit_kinds(handle, KIND_LEAVE);
   handle->in_doubt &= KIND_LEAVE;
   handle->flags = (uint8_t)(handle->flags & (removed ? 0 : SUBSCRIBED | SUBSCRIBING));
   finish(handle, removed ? FAIRLOCK_OK : result);
@@ -266,7 +266,7 @@ static bool over(const struct fairlock *handle, uint32_t now)
 /* The schedule */
 
 /* Waits for its next heartbeat, and every one so far was answered. */
-static bool at_ease(const struct fairlock *handle)
+static bool heartbeats_answered(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   return engine->stage == UP && engine->last_error == FAIRLOCK_OK && handle->phase == QUEUEING &&
@@ -274,13 +274,13 @@ static bool at_ease(const struct fairlock *handle)
 }
 
 /*
- * Since when useful answers are missing. A waiter at ease misses none before its next heartbeat, and
+ * Since when useful answers are missing. A waiter whose heartbeats were answered misses none before its next heartbeat, and
  * that may have come due before the last answer was read.
  */
 static uint32_t silent_since(const struct fairlock *handle)
 {
   uint32_t now = handle->engine->now;
-  if (!at_ease(handle) || reached(handle->answered_at, handle->sends_at))
+  if (!heartbeats_answered(handle) || reached(handle->answered_at, handle->sends_at))
     return handle->answered_at;
   return reached(now, handle->sends_at) ? handle->sends_at : now;
 }
@@ -298,18 +298,18 @@ static uint32_t patience_ends(const struct fairlock *handle)
 }
 
 /* It has something to send at this time, and does not wait for an answer. */
-bool fairlock_wants_to_send(const struct fairlock *handle, uint32_t now)
+bool fairlock_handle_wants_to_send(const struct fairlock *handle, uint32_t now)
 {
   return handle->unanswered < requests[handle->phase].most && due(now, handle->sends_at);
 }
 
 /* The same, and it may: there is a connection, and no leave is in doubt that would end its wait. */
-bool fairlock_may_send(const struct fairlock *handle)
+bool fairlock_handle_may_send(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   bool held_back = waiting(handle) && handle->in_doubt & KIND_LEAVE;
   return engine->stage == UP && !(held_back && !doubt_over(engine, engine->now)) &&
-         fairlock_wants_to_send(handle, engine->now);
+         fairlock_handle_wants_to_send(handle, engine->now);
 }
 
 /* The sooner of in_ms from now and this time, in ms from now. */
@@ -320,7 +320,7 @@ static uint32_t sooner(const struct fairlock_engine *engine, uint32_t in_ms, uin
 }
 
 /* How soon something of the handle ends, whether or not it sends. */
-uint32_t fairlock_ends_in(const struct fairlock *handle)
+uint32_t fairlock_handle_ends_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   uint32_t in_ms = sooner(engine, HORIZON_MS, patience_ends(handle));
@@ -332,11 +332,11 @@ uint32_t fairlock_ends_in(const struct fairlock *handle)
 }
 
 /* How soon the schedule has to look at the handle. */
-uint32_t fairlock_due_in(const struct fairlock *handle)
+uint32_t fairlock_handle_due_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  if (fairlock_may_send(handle)) return 0;
-  uint32_t in_ms = fairlock_ends_in(handle);
+  if (fairlock_handle_may_send(handle)) return 0;
+  uint32_t in_ms = fairlock_handle_ends_in(handle);
   bool waits = due(engine->now, handle->sends_at); /* for an answer, or a connection */
   return waits ? in_ms : sooner(engine, in_ms, handle->sends_at);
 }
@@ -348,7 +348,7 @@ uint32_t fairlock_due_in(const struct fairlock *handle)
 static void reschedule(struct fairlock *handle)
 {
   uint32_t now = handle->engine->now;
-  uint32_t in_ms = fairlock_due_in(handle);
+  uint32_t in_ms = fairlock_handle_due_in(handle);
   if (in_ms == 0 ? reached(now, handle->due) : handle->due == now + in_ms) return;
   fairlock_schedule_remove(handle);
   fairlock_schedule_insert(handle, now + in_ms);
@@ -442,7 +442,7 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
 }
 
 /* What is kept is given back first: keep.c then begins the query. */
-int fairlock_begin_query(struct fairlock *handle, enum phase phase)
+int fairlock_handle_begin_query(struct fairlock *handle, enum phase phase)
 {
   bool kept = handle->phase == RELEASING && handle->keep & KEPT;
   if (pending(handle) || !(kept || handle->phase == FREE)) return FAIRLOCK_IN_PROGRESS;
@@ -452,7 +452,7 @@ int fairlock_begin_query(struct fairlock *handle, enum phase phase)
 }
 
 /* The release that came before a query was answered. */
-void fairlock_continue_query(struct fairlock *handle, enum phase phase)
+void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase)
 {
   begin(handle, phase);
 }
@@ -503,28 +503,28 @@ static uint32_t next_by_clock(const struct fairlock *handle)
 }
 
 /* The kind of request that the handle sends in its phase. */
-uint8_t fairlock_kind(const struct fairlock *handle)
+uint8_t fairlock_handle_kind(const struct fairlock *handle)
 {
   return requests[handle->phase].kind;
 }
 
 /* Puts what the handle wants into engine->request. */
-void fairlock_freeze_request(struct fairlock *handle)
+void fairlock_handle_freeze_request(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   struct fairlock_request *request = &engine->request;
-  uint8_t kind = fairlock_kind(handle);
+  uint8_t kind = fairlock_handle_kind(handle);
   uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
   /* a holder that wants to be asked listens, too */
   bool listens = handle->phase == QUEUEING ||
-                 (engine->config->asked != NULL && kind & (KIND_ACQUIRE | KIND_KEEP));
+                 (engine->config->asked != NULL && kind & (KIND_ACQUIRE | KIND_IF_HELD));
   request->handle = handle;
   request->kind = kind;
   request->mode = handle->phase == QUEUEING
                       ? (int32_t)engine->waiter_ms
                       : -((int32_t)handle->holds + requests[handle->phase].change);
   request->token = kind & KIND_LEAVE ? 0 : handle->token;
-  request->lease_ms = kind & (KIND_ACQUIRE | KIND_KEEP) ? lease_asked(handle) : 0;
+  request->lease_ms = kind & (KIND_ACQUIRE | KIND_IF_HELD) ? lease_asked(handle) : 0;
   request->renews = request->lease_ms != 0 && handle->flags & RENEWS;
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
@@ -582,7 +582,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
 }
 
 /* The handle sends at this time, if not before. */
-void fairlock_send_at(struct fairlock *handle, uint32_t time)
+void fairlock_handle_send_at(struct fairlock *handle, uint32_t time)
 {
   handle->sends_at = time;
   reschedule(handle);
@@ -592,32 +592,32 @@ void fairlock_send_at(struct fairlock *handle, uint32_t time)
  * The server at hand cannot end it: it is sent again after a pause, and the caller is told this. One
  * that is to be taken out has to wait.
  */
-void fairlock_end_later(struct fairlock *handle, int status)
+void fairlock_handle_end_later(struct fairlock *handle, int status)
 {
   if (handle->phase != REMOVING) finish(handle, status);
-  fairlock_send_at(handle, handle->engine->now + RETRY_MS);
+  fairlock_handle_send_at(handle, handle->engine->now + RETRY_MS);
 }
 
 /* The caller no longer holds, and the release is sent at this time. */
-void fairlock_put_off(struct fairlock *handle, uint32_t until)
+void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until)
 {
   handle->holds = 0;
   finish(handle, FAIRLOCK_OK);
-  fairlock_send_at(handle, until);
+  fairlock_handle_send_at(handle, until);
 }
 
 /*
  * The caller holds again, by a lease that was asked for at sent_at. Most holds end before a quarter
  * of what is left is over, so the first renewal waits for that.
  */
-void fairlock_take_back(struct fairlock *handle, uint32_t sent_at)
+void fairlock_handle_resume_hold(struct fairlock *handle, uint32_t sent_at)
 {
   struct fairlock_engine *engine = handle->engine;
   handle->flags &= (uint8_t)~OWED;
   handle->answered_at = engine->now;
   extend(handle, sent_at);
   begin_hold(handle, &engine->counters.polled);
-  fairlock_send_at(handle, engine->now + (handle->ends_at - engine->now) / 4);
+  fairlock_handle_send_at(handle, engine->now + (handle->ends_at - engine->now) / 4);
 }
 
 static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
@@ -741,7 +741,7 @@ static void reply(struct fairlock *handle, int status, uint32_t sent_at)
  * A request of the handle's present phase, sent at sent_at, was answered. FAIRLOCK_PENDING: it was
  * not carried out, and has to be sent again.
  */
-void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
+void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
 {
   reply(handle, status, sent_at);
   reschedule(handle);
@@ -752,7 +752,7 @@ void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
  * the next connection. When it was refused for good, a waiter that may not listen does not wait, and
  * a subscription that the server does not end lasts until the connection ends.
  */
-void fairlock_on_subscribed(struct fairlock *handle, int status)
+void fairlock_handle_on_subscribed(struct fairlock *handle, int status)
 {
   handle->flags &= (uint8_t)~SUBSCRIBING;
   if (status == FAIRLOCK_OK) handle->flags ^= SUBSCRIBED;
@@ -766,7 +766,7 @@ void fairlock_on_subscribed(struct fairlock *handle, int status)
 }
 
 /* It may have a hold that does not count, because too few replicas have it. */
-void fairlock_on_unsynced(struct fairlock *handle)
+void fairlock_handle_on_too_few_replicas(struct fairlock *handle)
 {
   if (waiting(handle)) handle->flags |= OWED;
 }
@@ -779,7 +779,7 @@ static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32
   /* of the grant, against the newest time we know */
   uint64_t age = (uint64_t)(at - engine->server_now);
   /* our leave, which has crossed this grant, may have ended it */
-  if (fairlock_in_flight(handle) & KIND_LEAVE) return;
+  if (fairlock_pipeline_in_flight(handle) & KIND_LEAVE) return;
   if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* or below 0 */
   if (token <= handle->token) return; /* the clock of a server that took over is behind */
   if (claim_ms > engine->waiter_ms) claim_ms = engine->waiter_ms;
@@ -801,7 +801,8 @@ static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32
  * A message came on the handle's channel. claim_ms 0: "ask now", or, to the holder with this token,
  * "please release"; otherwise the lock was granted at the server's time `at`, for claim_ms.
  */
-void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
+void fairlock_handle_on_message(struct fairlock *handle, uint64_t token, int64_t at,
+                                uint32_t claim_ms)
 {
   if (waiting(handle)) {
     send_now(handle); /* asks, or confirms the grant */
@@ -820,14 +821,14 @@ void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint3
 /* The connection and time */
 
 /* The connection broke. What was under way may have been carried out, or may still be. */
-void fairlock_on_broken(struct fairlock *handle)
+void fairlock_handle_on_broken(struct fairlock *handle)
 {
-  uint8_t kinds = fairlock_in_flight(handle);
+  uint8_t kinds = fairlock_pipeline_in_flight(handle);
   handle->in_doubt =
       (uint8_t)(handle->in_doubt | (kinds & (KIND_ACQUIRE | KIND_LEAVE | KIND_RELEASE)));
   handle->answered_at = silent_since(handle);
   fairlock_pipeline_forget(handle);
-  fairlock_pipeline_keep_kinds(handle, 0);
+  fairlock_pipeline_limit_kinds(handle, 0);
   handle->flags &= (uint8_t) ~(SUBSCRIBED | SUBSCRIBING);
   if (handle->phase == AUTHENTICATING || (handle->phase == REMOVING && nothing_there(handle))) {
     become_free(handle, FAIRLOCK_OK);
@@ -845,9 +846,9 @@ void fairlock_on_broken(struct fairlock *handle)
 }
 
 /* There will be no connection for now: what cannot wait for one fails. */
-void fairlock_on_failed(struct fairlock *handle, int status)
+void fairlock_handle_on_failed(struct fairlock *handle, int status)
 {
-  uint8_t sent = fairlock_in_flight(handle) | handle->in_doubt;
+  uint8_t sent = fairlock_pipeline_in_flight(handle) | handle->in_doubt;
   if (waiting(handle)) {
     /* the leave gets this much time before it has failed, too */
     handle->answered_at += handle->engine->response_ms;
@@ -864,15 +865,16 @@ void fairlock_on_failed(struct fairlock *handle, int status)
  * Does what is due. False when that changes nothing: the handle wants to send and has to wait, or
  * what has come in has to be read first.
  */
-bool fairlock_on_tick(struct fairlock *handle)
+bool fairlock_handle_on_tick(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   uint32_t due_before = handle->due;
   /* the heartbeat has come due since the last tick: had this device been frozen, it could not ask */
-  if (at_ease(handle) && reached(handle->sends_at, engine->next)) send_now(handle);
+  if (heartbeats_answered(handle) && reached(handle->sends_at, engine->next)) send_now(handle);
   expire(handle);
-  if (due(fairlock_judged_at(engine), patience_ends(handle)))
-    fairlock_on_failed(handle, engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
+  if (due(fairlock_engine_read_until(engine), patience_ends(handle)))
+    fairlock_handle_on_failed(handle,
+                              engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
   if (!ending(handle) && doubt_over(engine, engine->now)) {
     /* the acquire may have been carried out */
     if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;

@@ -39,8 +39,8 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
   const int64_t *values = engine->values;
   struct fairlock_report report = {0};
   if (engine->element < HOLDER || engine->element % 3 != HOLDER % 3) {
-    fairlock_keep_number(engine, event,
-                         engine->element < HOLDER ? engine->element : engine->element % 3);
+    fairlock_reply_note_number(engine, event,
+                               engine->element < HOLDER ? engine->element : engine->element % 3);
     return;
   }
   if (event->type != RESP_BULK_STRING) engine->malformed = true;
@@ -96,5 +96,5 @@ int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, 
   engine->inspection = &inspection;
   engine->report = report;
   engine->report_context = context;
-  return fairlock_begin_query(handle, INSPECTING);
+  return fairlock_handle_begin_query(handle, INSPECTING);
 }

@@ -117,7 +117,7 @@ enum kind {
   KIND_ACQUIRE = 1,
 
   /* renews, confirms, re-enters, releases one level: only if held */
-  KIND_KEEP = 2,
+  KIND_IF_HELD = 2,
 
   /* ends the hold with a token */
   KIND_RELEASE = 4,
@@ -301,12 +301,12 @@ struct fairlock_authentication {
 /* engine.c */
 
 /* Sets waiter_ms and response_ms, which follow the configuration and the measured round trip. */
-void fairlock_set_timeouts(struct fairlock_engine *engine);
+void fairlock_engine_set_timeouts(struct fairlock_engine *engine);
 
-void fairlock_greeting_goes_on(struct fairlock_engine *engine, enum stage stage);
-uint32_t fairlock_judged_at(const struct fairlock_engine *engine);
-void fairlock_greeted(struct fairlock_engine *engine);
-void fairlock_refused(struct fairlock_engine *engine, int status);
+void fairlock_engine_advance_greeting(struct fairlock_engine *engine, enum stage stage);
+uint32_t fairlock_engine_read_until(const struct fairlock_engine *engine);
+void fairlock_engine_greeted(struct fairlock_engine *engine);
+void fairlock_engine_refused(struct fairlock_engine *engine, int status);
 
 /* pipeline.c */
 void fairlock_pipeline_send(struct fairlock *handle);
@@ -314,7 +314,7 @@ void fairlock_pipeline_forget(struct fairlock *handle);
 void fairlock_pipeline_withdraw(struct fairlock *handle);
 uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count);
 void fairlock_pipeline_subscribe(struct fairlock *handle);
-void fairlock_pipeline_keep_kinds(struct fairlock *handle, uint8_t kinds);
+void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds);
 void fairlock_pipeline_end(struct fairlock_engine *engine);
 void fairlock_pipeline_count(struct fairlock_engine *engine);
 uint32_t fairlock_pipeline_answered(struct fairlock *handle);
@@ -323,70 +323,73 @@ bool fairlock_pipeline_full(const struct fairlock_engine *engine);
 bool fairlock_pipeline_busy(const struct fairlock_engine *engine);
 bool fairlock_pipeline_expects(const struct fairlock_engine *engine);
 const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine);
-struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine);
-struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine);
-bool fairlock_subscription_next(const struct fairlock *handle);
-uint8_t fairlock_in_flight(const struct fairlock *handle);
+struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine);
+struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine);
+bool fairlock_pipeline_subscription_next(const struct fairlock *handle);
+uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle);
 
 /* schedule.c */
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due);
 void fairlock_schedule_remove(struct fairlock *handle);
 struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
-void fairlock_reschedule_all(struct fairlock_engine *engine);
+void fairlock_schedule_all(struct fairlock_engine *engine);
 
 /* handle.c */
-void fairlock_on_reply(struct fairlock *handle, int status, uint32_t sent_at);
-void fairlock_on_push(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms);
-void fairlock_on_subscribed(struct fairlock *handle, int status);
-void fairlock_on_unsynced(struct fairlock *handle);
-void fairlock_on_broken(struct fairlock *handle);
-void fairlock_on_failed(struct fairlock *handle, int status);
-bool fairlock_on_tick(struct fairlock *handle);
-int fairlock_begin_query(struct fairlock *handle, enum phase phase);
-void fairlock_continue_query(struct fairlock *handle, enum phase phase);
-void fairlock_freeze_request(struct fairlock *handle);
-void fairlock_end_later(struct fairlock *handle, int status);
-void fairlock_put_off(struct fairlock *handle, uint32_t until);
-void fairlock_take_back(struct fairlock *handle, uint32_t sent_at);
-void fairlock_send_at(struct fairlock *handle, uint32_t time);
-uint8_t fairlock_kind(const struct fairlock *handle);
-bool fairlock_wants_to_send(const struct fairlock *handle, uint32_t now);
-bool fairlock_may_send(const struct fairlock *handle);
-uint32_t fairlock_due_in(const struct fairlock *handle);
-uint32_t fairlock_ends_in(const struct fairlock *handle);
+void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at);
+void fairlock_handle_on_message(struct fairlock *handle, uint64_t token, int64_t at,
+                                uint32_t claim_ms);
+void fairlock_handle_on_subscribed(struct fairlock *handle, int status);
+void fairlock_handle_on_too_few_replicas(struct fairlock *handle);
+void fairlock_handle_on_broken(struct fairlock *handle);
+void fairlock_handle_on_failed(struct fairlock *handle, int status);
+bool fairlock_handle_on_tick(struct fairlock *handle);
+int fairlock_handle_begin_query(struct fairlock *handle, enum phase phase);
+void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase);
+void fairlock_handle_freeze_request(struct fairlock *handle);
+void fairlock_handle_end_later(struct fairlock *handle, int status);
+void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until);
+void fairlock_handle_resume_hold(struct fairlock *handle, uint32_t sent_at);
+void fairlock_handle_send_at(struct fairlock *handle, uint32_t time);
+uint8_t fairlock_handle_kind(const struct fairlock *handle);
+bool fairlock_handle_wants_to_send(const struct fairlock *handle, uint32_t now);
+bool fairlock_handle_may_send(const struct fairlock *handle);
+uint32_t fairlock_handle_due_in(const struct fairlock *handle);
+uint32_t fairlock_handle_ends_in(const struct fairlock *handle);
 
 /* request.c */
-void fairlock_write_text(struct resp_writer *writer, const char *text);
-void fairlock_write_number(struct resp_writer *writer, char before, int64_t number);
-void fairlock_write_command(struct resp_writer *writer, const char *name, int words);
-bool fairlock_name_is_good(const char *name, size_t size);
-void fairlock_write_queue(struct resp_writer *writer, const struct fairlock *handle);
-size_t fairlock_channel_size(const struct fairlock *handle);
-void fairlock_write_login(const struct fairlock_engine *engine, struct resp_writer *writer);
-void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer);
-void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer);
+void fairlock_request_write_text(struct resp_writer *writer, const char *text);
+void fairlock_request_write_number(struct resp_writer *writer, char before, int64_t number);
+void fairlock_request_write_command(struct resp_writer *writer, const char *name, int words);
+bool fairlock_request_name_is_good(const char *name, size_t size);
+void fairlock_request_write_queue(struct resp_writer *writer, const struct fairlock *handle);
+size_t fairlock_request_channel_size(const struct fairlock *handle);
+void fairlock_request_write_login(const struct fairlock_engine *engine, struct resp_writer *writer);
+void fairlock_request_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer);
+void fairlock_request_write_output(const struct fairlock_engine *engine,
+                                   struct resp_writer *writer);
 
 /* HELLO, [ROLE], [SELECT database], TIME. Here so that without a topology there is no ROLE. */
-static inline void fairlock_write_greeting(const struct fairlock_engine *engine,
-                                           struct resp_writer *writer, bool role)
+static inline void fairlock_request_write_greeting(const struct fairlock_engine *engine,
+                                                   struct resp_writer *writer, bool role)
 {
   uint32_t database = engine->config->database;
-  fairlock_write_hello(engine, writer);
-  if (role) fairlock_write_command(writer, "ROLE", 1);
+  fairlock_request_write_hello(engine, writer);
+  if (role) fairlock_request_write_command(writer, "ROLE", 1);
   if (database > 0) {
-    fairlock_write_command(writer, "SELECT", 2);
+    fairlock_request_write_command(writer, "SELECT", 2);
     resp_write_bulk_number(writer, database);
   }
-  fairlock_write_command(writer, "TIME", 1);
+  fairlock_request_write_command(writer, "TIME", 1);
 }
 
 /* reply.c */
-bool fairlock_begins(const struct resp_event *event, const char *words);
-void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event);
-void fairlock_answered(struct fairlock_engine *engine, int status);
-void fairlock_on_error(struct fairlock_engine *engine, const struct resp_event *event, int status);
-void fairlock_keep_number(struct fairlock_engine *engine, const struct resp_event *event,
-                          uint32_t index);
-void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event);
+bool fairlock_reply_begins(const struct resp_event *event, const char *words);
+void fairlock_reply_note_error(struct fairlock_engine *engine, const struct resp_event *event);
+void fairlock_reply_answered(struct fairlock_engine *engine, int status);
+void fairlock_reply_on_error(struct fairlock_engine *engine, const struct resp_event *event,
+                             int status);
+void fairlock_reply_note_number(struct fairlock_engine *engine, const struct resp_event *event,
+                                uint32_t index);
+void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *event);
 
 #endif

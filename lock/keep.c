@@ -81,7 +81,8 @@ static void suspend_wait(struct fairlock *handle)
 static void resume_wait(struct fairlock *handle)
 {
   handle->ends_at = handle->reentry_lease_ms;
-  fairlock_send_at(handle, handle->sends_at); /* which is due as before, but its end is not */
+  fairlock_handle_send_at(handle,
+                          handle->sends_at); /* which is due as before, but its end is not */
 }
 
 /*
@@ -98,12 +99,12 @@ static bool looks(struct fairlock *handle)
   keep->looked_at = now;
   suspend_wait(handle);
   handle->keep |= LOOKS;
-  fairlock_send_at(handle, now + 1); /* with 0, the caller would not receive */
+  fairlock_handle_send_at(handle, now + 1); /* with 0, the caller would not receive */
   return true;
 }
 
 /* Answers a release here. False: it has to be sent; perhaps it was put off before. */
-static bool put_off(struct fairlock *handle)
+static bool delay_release(struct fairlock *handle)
 {
   bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
   if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(handle)) return false;
@@ -111,20 +112,20 @@ static bool put_off(struct fairlock *handle)
   fairlock_pipeline_withdraw(handle);
   if (looks(handle)) return true;
   handle->keep = (uint8_t)((handle->keep & ~LOOKS) | KEPT);
-  fairlock_put_off(handle, handle->kept_since + keep_of(handle)->keep_ms);
+  fairlock_handle_delay_release(handle, handle->kept_since + keep_of(handle)->keep_ms);
   tell(handle);
   return true;
 }
 
 /* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
-static bool take_back(struct fairlock *handle)
+static bool resume_hold(struct fairlock *handle)
 {
   bool kept = handle->keep & KEPT && handle->flags & OWED;
   if (!kept || !may_keep(handle) || !lasts(handle)) return false;
   fairlock_pipeline_withdraw(handle);
   if (looks(handle)) return true;
   handle->keep &= (uint8_t) ~(KEPT | LOOKS);
-  fairlock_take_back(handle, handle->kept_since);
+  fairlock_handle_resume_hold(handle, handle->kept_since);
   tell(handle);
   return true;
 }
@@ -152,14 +153,14 @@ static bool answers(struct fairlock *handle)
   struct fairlock_keeper *keep = keep_of(handle);
   bool releases = request->kind == KIND_RELEASE;
   bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
-  bool confirms = request->kind == KIND_KEEP && handle->flags & UNCONFIRMED;
+  bool confirms = request->kind == KIND_IF_HELD && handle->flags & UNCONFIRMED;
   keep->arms = false;
   /* renewals may go on for so long that our clock goes round */
   if (!in_time(handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
-  if (releases ? put_off(handle) : acquires && take_back(handle)) return true;
+  if (releases ? delay_release(handle) : acquires && resume_hold(handle)) return true;
   if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
   if (handle->keep & LOOKS && handle->phase == QUEUEING) resume_wait(handle);
-  if (request->kind != KIND_KEEP) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
+  if (request->kind != KIND_IF_HELD) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
   bool useful = acquires || (handle->phase == HELD && in_time(handle));
@@ -171,18 +172,18 @@ static bool answers(struct fairlock *handle)
 static void write_client(struct resp_writer *writer, const char *command, const char *value,
                          const char *mode)
 {
-  fairlock_write_command(writer, "CLIENT", mode != NULL ? 4 : 3);
-  fairlock_write_text(writer, command);
-  fairlock_write_text(writer, value);
-  if (mode != NULL) fairlock_write_text(writer, mode);
+  fairlock_request_write_command(writer, "CLIENT", mode != NULL ? 4 : 3);
+  fairlock_request_write_text(writer, command);
+  fairlock_request_write_text(writer, value);
+  if (mode != NULL) fairlock_request_write_text(writer, mode);
 }
 
 static void write_arming(struct resp_writer *writer, const struct fairlock *handle, bool asks)
 {
   if (asks) write_client(writer, "TRACKING", "ON", "OPTIN");
   write_client(writer, "CACHING", "YES", NULL);
-  fairlock_write_command(writer, "EXISTS", 2);
-  fairlock_write_queue(writer, handle);
+  fairlock_request_write_command(writer, "EXISTS", 2);
+  fairlock_request_write_queue(writer, handle);
 }
 
 static void write_after_arming(struct fairlock_engine *engine, struct resp_writer *writer)
@@ -194,7 +195,7 @@ static void write_after_arming(struct fairlock_engine *engine, struct resp_write
     if (keep->arms) write_arming(writer, handle, keep->asks);
   }
   if (keep->inner != NULL) keep->inner->write_output(engine, writer);
-  else fairlock_write_output(engine, writer);
+  else fairlock_request_write_output(engine, writer);
 }
 
 /* What the server says */
@@ -230,16 +231,16 @@ static void on_push(struct fairlock_engine *engine, const struct resp_event *eve
   struct fairlock *addressee = engine->push_type == PUSH_MESSAGE ? engine->addressee : NULL;
   if (engine->element == 2 && addressee != NULL && !waiting(addressee)) {
     recall(addressee);
-    fairlock_reschedule_all(engine);
+    fairlock_schedule_all(engine);
   }
   if (event->depth == 1 && engine->element == 0)
-    keep->invalidates = fairlock_begins(event, "invalidate");
+    keep->invalidates = fairlock_reply_begins(event, "invalidate");
   else if (keep->invalidates && (all || event->depth == 2)) {
     struct fairlock *handle = engine->first;
     for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
       if (handle->keep & ARMED && (all || is_queue(handle, event))) recall(handle);
     }
-    fairlock_reschedule_all(engine);
+    fairlock_schedule_all(engine);
   }
 }
 
@@ -263,7 +264,7 @@ static void end_arming(struct fairlock_engine *engine, bool armed)
 static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *event,
                               unsigned follow)
 {
-  bool for_good = fairlock_begins(event, "NOPERM") || fairlock_begins(event, "ERR");
+  bool for_good = fairlock_reply_begins(event, "NOPERM") || fairlock_reply_begins(event, "ERR");
   if (keep->tracking != TRACKS) event->type = RESP_NULL;
   else if (for_good) keep->tracking = REFUSES;
   else if (follow > 0) keep->tracking = NOT_ASKED;
@@ -291,14 +292,14 @@ static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *
  */
 static void on_given_back(const struct fairlock_engine *engine)
 {
-  struct fairlock *handle = fairlock_next_answered(engine);
+  struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   if (handle == NULL || !(handle->keep & (INSPECTS | BREAKS))) return;
   if (handle->phase != RELEASING || handle->result != FAIRLOCK_PENDING) return;
   if (is_error(engine) || engine->values[0] == -2)
     return; /* it is sent again, or that is the end */
   enum phase phase = handle->keep & INSPECTS ? INSPECTING : FORCING;
   handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
-  fairlock_continue_query(handle, phase);
+  fairlock_handle_continue_query(handle, phase);
 }
 
 /* Looks at an event before the topology and the engine do. True: they must not see it. */

@@ -59,7 +59,7 @@ void fairlock_pipeline_send(struct fairlock *handle)
   struct fairlock_request *request = &engine->request;
   unsigned n = handle->unanswered;
   request->expires = expiry(engine);
-  handle->kinds_sent = fairlock_in_flight(handle) | request->kind;
+  handle->kinds_sent = fairlock_pipeline_in_flight(handle) | request->kind;
   if (request->subscribe) handle->subscribe_sequence = ++engine->last_sent;
   handle->newest = ++engine->last_sent;
   handle->sequence[n] = handle->newest;
@@ -118,7 +118,7 @@ void fairlock_pipeline_forget(struct fairlock *handle)
 }
 
 /* Of what the handle has sent so far, only these kinds would do harm if they were carried out late. */
-void fairlock_pipeline_keep_kinds(struct fairlock *handle, uint8_t kinds)
+void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds)
 {
   handle->kinds_sent &= kinds;
 }
@@ -131,7 +131,7 @@ void fairlock_pipeline_end(struct fairlock_engine *engine)
 }
 
 /* Kinds of requests of this connection whose answers have not come. */
-uint8_t fairlock_in_flight(const struct fairlock *handle)
+uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle)
 {
   return comes_after(handle->newest, handle->engine->last_received) ? handle->kinds_sent : 0;
 }
@@ -185,7 +185,7 @@ uint32_t fairlock_pipeline_answered(struct fairlock *handle)
   handle->sent_at[0] = handle->sent_at[1];
   handle->sent_at[1] = handle->sent_at[2];
   if (handle->unanswered > 0) {
-    handle->kinds_sent = fairlock_kind(handle); /* older ones have been answered, too */
+    handle->kinds_sent = fairlock_handle_kind(handle); /* older ones have been answered, too */
     enlist(handle);
   }
   return sent_at;
@@ -202,7 +202,7 @@ void fairlock_pipeline_expect_wait(struct fairlock *handle)
  * The handle whose request is answered next, or NULL when no handle cares about that answer any
  * more.
  */
-struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine)
+struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->oldest;
   bool its = handle != NULL && handle->sequence[0] == (uint16_t)(engine->last_received + 1);
@@ -210,7 +210,7 @@ struct fairlock *fairlock_next_answered(const struct fairlock_engine *engine)
 }
 
 /* The SUBSCRIBE or UNSUBSCRIBE of the handle is answered next. */
-bool fairlock_subscription_next(const struct fairlock *handle)
+bool fairlock_pipeline_subscription_next(const struct fairlock *handle)
 {
   uint16_t expected = (uint16_t)(handle->engine->last_received + 1);
   return handle->flags & SUBSCRIBING && handle->subscribe_sequence == expected;
@@ -220,12 +220,12 @@ bool fairlock_subscription_next(const struct fairlock *handle)
  * The handle whose SUBSCRIBE or UNSUBSCRIBE is answered next, or NULL. It is the first in the list,
  * whose script follows; unless it no longer cares about that script's answer.
  */
-struct fairlock *fairlock_next_subscribed(const struct fairlock_engine *engine)
+struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->oldest;
-  if (handle != NULL && fairlock_subscription_next(handle)) return handle;
+  if (handle != NULL && fairlock_pipeline_subscription_next(handle)) return handle;
   handle = engine->first;
-  while (handle != NULL && !fairlock_subscription_next(handle))
+  while (handle != NULL && !fairlock_pipeline_subscription_next(handle))
     handle = fairlock_schedule_next(handle, true);
   return handle;
 }

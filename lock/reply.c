@@ -14,7 +14,7 @@
 enum { HELLO_ID = 2 };
 
 /* The text of the event begins with these words. */
-bool fairlock_begins(const struct resp_event *event, const char *words)
+bool fairlock_reply_begins(const struct resp_event *event, const char *words)
 {
   size_t i;
   for (i = 0; words[i] != 0; i++) {
@@ -71,13 +71,13 @@ static const char errors[] =
 static int classify(const struct resp_event *event)
 {
   for (const char *row = errors; *row != 0; row += strlen(row) + 1) {
-    if (fairlock_begins(event, row + 1)) return -*row;
+    if (fairlock_reply_begins(event, row + 1)) return -*row;
   }
   return FAIRLOCK_REFUSED;
 }
 
 /* Keeps the error's text for fairlock_error(). */
-void fairlock_keep_error(struct fairlock_engine *engine, const struct resp_event *event)
+void fairlock_reply_note_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
   if (size > 0) memcpy(engine->error, event->data, size);
@@ -99,14 +99,14 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
   if (reached(engine->now, engine->next) || sample > ROUND_TRIP_MAX_MS) return;
   if (sample > engine->round_trip_ms) engine->round_trip_ms = sample;
   else engine->round_trip_ms -= (engine->round_trip_ms - sample + 7) / 8;
-  fairlock_set_timeouts(engine);
+  fairlock_engine_set_timeouts(engine);
 }
 
 /* The SUBSCRIBE or UNSUBSCRIBE of the handle was answered. */
 static void on_subscription_answer(struct fairlock *handle, int status)
 {
   fairlock_pipeline_count(handle->engine);
-  fairlock_on_subscribed(handle, status);
+  fairlock_handle_on_subscribed(handle, status);
 }
 
 /*
@@ -116,7 +116,7 @@ static void on_subscription_answer(struct fairlock *handle, int status)
  */
 static void strip_place(struct resp_event *event)
 {
-  if (!fairlock_begins(event, "ERR Error running")) return;
+  if (!fairlock_reply_begins(event, "ERR Error running")) return;
   for (size_t i = 9; i < event->size; i++) {
     if (event->data[i] < 'A' || event->data[i] > 'Z') continue;
     event->data += i;
@@ -137,9 +137,9 @@ static void set_server_time(struct fairlock_engine *engine, int64_t server_now, 
  * The next request was answered, with this status. FAIRLOCK_OK: the reply is in engine->values,
  * {state, value, now}.
  */
-void fairlock_answered(struct fairlock_engine *engine, int status)
+void fairlock_reply_answered(struct fairlock_engine *engine, int status)
 {
-  struct fairlock *handle = fairlock_next_answered(engine);
+  struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   fairlock_pipeline_count(engine);
   if (handle == NULL) return;
   uint32_t sent_at = fairlock_pipeline_answered(handle);
@@ -149,19 +149,20 @@ void fairlock_answered(struct fairlock_engine *engine, int status)
     /* expired: we had estimated the server's time wrongly, and know it now */
     if (engine->values[0] == -2) status = FAIRLOCK_PENDING;
   }
-  fairlock_on_reply(handle, status, sent_at);
+  fairlock_handle_on_reply(handle, status, sent_at);
 }
 
 /* An error instead of an answer, which means this status. */
-void fairlock_on_error(struct fairlock_engine *engine, const struct resp_event *event, int status)
+void fairlock_reply_on_error(struct fairlock_engine *engine, const struct resp_event *event,
+                             int status)
 {
-  struct fairlock *handle = fairlock_next_subscribed(engine);
-  bool unknown = engine->stage == UP && fairlock_begins(event, "NOSCRIPT");
+  struct fairlock *handle = fairlock_pipeline_next_subscribed(engine);
+  bool unknown = engine->stage == UP && fairlock_reply_begins(event, "NOSCRIPT");
   /* a script not known yet, or a redirection: not carried out, and no error for the caller */
   bool repeat = unknown || engine->broken;
-  if (!repeat) fairlock_keep_error(engine, event);
+  if (!repeat) fairlock_reply_note_error(engine, event);
   if (engine->stage < UP) {
-    fairlock_refused(engine, status);
+    fairlock_engine_refused(engine, status);
     return;
   }
   if (repeat) status = FAIRLOCK_PENDING;
@@ -169,9 +170,9 @@ void fairlock_on_error(struct fairlock_engine *engine, const struct resp_event *
     on_subscription_answer(handle, status);
     return;
   }
-  handle = fairlock_next_answered(engine);
-  if (unknown && handle != NULL) engine->eval |= fairlock_kind(handle);
-  fairlock_answered(engine, status);
+  handle = fairlock_pipeline_next_answered(engine);
+  if (unknown && handle != NULL) engine->eval |= fairlock_handle_kind(handle);
+  fairlock_reply_answered(engine, status);
 }
 
 /* True when the reply is an array of so many numbers; if not, the connection breaks. */
@@ -185,16 +186,16 @@ static bool is_array(struct fairlock_engine *engine, uint32_t size)
 /* The answer to a request of ours: {state, value, now}, or to an inspection. */
 static void on_answer(struct fairlock_engine *engine)
 {
-  const struct fairlock *handle = fairlock_next_answered(engine);
+  const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   int status = FAIRLOCK_OK;
-  if (handle == NULL && fairlock_next_subscribed(engine) != NULL) {
+  if (handle == NULL && fairlock_pipeline_next_subscribed(engine) != NULL) {
     bad_reply(engine);
     return;
   }
   if (handle != NULL && handle->phase == INSPECTING) status = engine->inspection->end(engine);
   /* a bad array breaks the connection, and the request counts as unanswered */
   else if (handle != NULL && !is_array(engine, 3)) return;
-  fairlock_answered(engine, status);
+  fairlock_reply_answered(engine, status);
 }
 
 /*
@@ -205,25 +206,25 @@ static void on_greeting(struct fairlock_engine *engine)
   if (engine->stage < GREETING) {
     bad_reply(engine);
   } else if (engine->stage == GREETING && engine->value_type != RESP_MAP) {
-    fairlock_refused(engine, FAIRLOCK_UNSUPPORTED);
+    fairlock_engine_refused(engine, FAIRLOCK_UNSUPPORTED);
   } else if (engine->stage == GREETING && engine->config->database > 0) {
-    fairlock_greeting_goes_on(engine, SELECTING);
+    fairlock_engine_advance_greeting(engine, SELECTING);
   } else if (engine->stage < TIMING) {
-    fairlock_greeting_goes_on(engine, TIMING);
+    fairlock_engine_advance_greeting(engine, TIMING);
   } else if (is_array(engine, 2)) {
     /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
     measure(engine, engine->filled_at);
     set_server_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000,
                     engine->filled_at);
-    fairlock_greeted(engine);
+    fairlock_engine_greeted(engine);
   }
 }
 
 /* An element of HELLO's map: the number of this connection is kept, for the client's id. */
 static void on_hello_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  if (engine->id_is_next) fairlock_keep_number(engine, event, HELLO_ID);
-  engine->id_is_next = engine->element % 2 == 0 && fairlock_begins(event, "id");
+  if (engine->id_is_next) fairlock_reply_note_number(engine, event, HELLO_ID);
+  engine->id_is_next = engine->element % 2 == 0 && fairlock_reply_begins(event, "id");
 }
 
 /* The handle that listens on this channel: its id ends the name. */
@@ -239,7 +240,7 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
   while (handle != NULL && handle->number != number)
     handle = fairlock_schedule_next(handle, true);
   if (handle == NULL || !(handle->flags & (SUBSCRIBED | SUBSCRIBING))) return NULL;
-  return fairlock_channel_size(handle) == event->size ? handle : NULL;
+  return fairlock_request_channel_size(handle) == event->size ? handle : NULL;
 }
 
 /*
@@ -265,7 +266,7 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
                       : numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2]
                                                             : FAIRLOCK_WAITER_MAX_MS;
   uint64_t token = claim_ms != 0 || alone ? (uint64_t)numbers[0] : 0;
-  fairlock_on_push(engine->addressee, token, numbers[1], claim_ms);
+  fairlock_handle_on_message(engine->addressee, token, numbers[1], claim_ms);
 }
 
 /* An element of a message: its kind, the channel, the text. */
@@ -273,22 +274,23 @@ static void on_push_element(struct fairlock_engine *engine, const struct resp_ev
 {
   struct fairlock *handle = engine->addressee;
   if (engine->element == 0) {
-    engine->push_type = fairlock_begins(event, "message")       ? PUSH_MESSAGE
-                        : fairlock_begins(event, "subscribe")   ? PUSH_SUBSCRIBE
-                        : fairlock_begins(event, "unsubscribe") ? PUSH_SUBSCRIBE
-                                                                : PUSH_OTHER;
+    engine->push_type = fairlock_reply_begins(event, "message")       ? PUSH_MESSAGE
+                        : fairlock_reply_begins(event, "subscribe")   ? PUSH_SUBSCRIBE
+                        : fairlock_reply_begins(event, "unsubscribe") ? PUSH_SUBSCRIBE
+                                                                      : PUSH_OTHER;
   } else if (engine->element == 1) {
     engine->addressee = find_addressee(engine, event);
     handle = engine->addressee;
-    if (handle != NULL && engine->push_type == PUSH_SUBSCRIBE && fairlock_subscription_next(handle))
+    if (handle != NULL && engine->push_type == PUSH_SUBSCRIBE &&
+        fairlock_pipeline_subscription_next(handle))
       on_subscription_answer(handle, FAIRLOCK_OK);
   } else if (engine->element == 2 && engine->push_type == PUSH_MESSAGE && handle != NULL) {
     on_message(engine, event);
   }
 }
 
-void fairlock_keep_number(struct fairlock_engine *engine, const struct resp_event *event,
-                          uint32_t index)
+void fairlock_reply_note_number(struct fairlock_engine *engine, const struct resp_event *event,
+                                uint32_t index)
 {
   int64_t value = event->integer;
   bool number = event->type == RESP_INTEGER;
@@ -300,7 +302,7 @@ void fairlock_keep_number(struct fairlock_engine *engine, const struct resp_even
 
 static void on_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
-  const struct fairlock *handle = fairlock_next_answered(engine);
+  const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   if (engine->value_type == RESP_PUSH) {
     on_push_element(engine, event);
   } else if (engine->stage == GREETING) {
@@ -308,12 +310,12 @@ static void on_element(struct fairlock_engine *engine, const struct resp_event *
   } else if (engine->stage == UP && handle != NULL && handle->phase == INSPECTING) {
     engine->inspection->element(engine, event);
   } else {
-    fairlock_keep_number(engine, event, engine->element);
+    fairlock_reply_note_number(engine, event, engine->element);
   }
   engine->element++;
 }
 
-void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event)
+void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->type == RESP_ATTRIBUTE) {
     bad_reply(engine); /* none was asked for */
@@ -334,7 +336,7 @@ void fairlock_on_event(struct fairlock_engine *engine, struct resp_event *event)
   if (engine->stage == UP && !fairlock_pipeline_expects(engine)) {
     bad_reply(engine);
   } else if (error) {
-    fairlock_on_error(engine, event, classify(event));
+    fairlock_reply_on_error(engine, event, classify(event));
   } else if (engine->stage < UP) {
     on_greeting(engine);
   } else {

@@ -13,16 +13,16 @@
 
 static const char channel_name[] = "redisson_lock__channel:";
 
-void fairlock_write_text(struct resp_writer *writer, const char *text)
+void fairlock_request_write_text(struct resp_writer *writer, const char *text)
 {
   resp_write_bulk(writer, text, strlen(text));
 }
 
 /* Writes the header of a command of so many words, and the first of them, its name. */
-void fairlock_write_command(struct resp_writer *writer, const char *name, int words)
+void fairlock_request_write_command(struct resp_writer *writer, const char *name, int words)
 {
   resp_write_header(writer, RESP_ARRAY, words);
-  fairlock_write_text(writer, name);
+  fairlock_request_write_text(writer, name);
 }
 
 /* Where the name has its first brace from `at` on; its size if there is none. */
@@ -43,13 +43,13 @@ static bool braced(const struct fairlock *handle)
 }
 
 /* "{x}" would have the queue and the notes of "x", but not its hash: two locks, and two holders. */
-bool fairlock_name_is_good(const char *name, size_t size)
+bool fairlock_request_name_is_good(const char *name, size_t size)
 {
   return name[0] != '{' || name[size - 1] != '}' || find_brace(name, size, 1) < size;
 }
 
 /* Writes the character and the number. */
-void fairlock_write_number(struct resp_writer *writer, char before, int64_t number)
+void fairlock_request_write_number(struct resp_writer *writer, char before, int64_t number)
 {
   char text[1 + RESP_NUMBER_SIZE];
   text[0] = before;
@@ -60,7 +60,7 @@ void fairlock_write_number(struct resp_writer *writer, char before, int64_t numb
 static void write_id(struct resp_writer *writer, const struct fairlock *handle)
 {
   resp_write_raw(writer, handle->engine->id, handle->engine->id_size);
-  fairlock_write_number(writer, ':', handle->number);
+  fairlock_request_write_number(writer, ':', handle->number);
 }
 
 /* Writes a key, or with the id the channel, as it stands in a bulk string. */
@@ -94,12 +94,12 @@ static void write_key(struct resp_writer *writer, const struct fairlock *handle,
 }
 
 /* The key of the queue, as a bulk string. */
-void fairlock_write_queue(struct resp_writer *writer, const struct fairlock *handle)
+void fairlock_request_write_queue(struct resp_writer *writer, const struct fairlock *handle)
 {
   write_key(writer, handle, "redisson_lock_queue:", false);
 }
 
-size_t fairlock_channel_size(const struct fairlock *handle)
+size_t fairlock_request_channel_size(const struct fairlock *handle)
 {
   return name_size(handle, channel_name, true);
 }
@@ -118,14 +118,14 @@ static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
     for (;;) {
       uint8_t code = (uint8_t)(byte - FAIRLOCK_FIRST_CODE);
       if (code >= FAIRLOCK_PAIRS || byte == '\n') break;
-      waiting[count++] = fairlock_pairs[code][1];
-      byte = fairlock_pairs[code][0];
+      waiting[count++] = fairlock_script_pairs[code][1];
+      byte = fairlock_script_pairs[code][0];
     }
     resp_write_raw(writer, &byte, 1);
   }
 }
 
-void fairlock_unpack(struct resp_writer *writer, const struct fairlock_script *script)
+void fairlock_request_unpack(struct resp_writer *writer, const struct fairlock_script *script)
 {
   for (unsigned i = 0; i < sizeof script->part / sizeof script->part[0]; i++)
     unpack_part(writer, script->part[i]);
@@ -136,15 +136,15 @@ static void write_script(struct resp_writer *writer, const struct fairlock *hand
                          const struct fairlock_script *script, int words)
 {
   bool eval = handle->engine->request.eval;
-  fairlock_write_command(writer, eval ? "EVAL" : "EVALSHA", words);
+  fairlock_request_write_command(writer, eval ? "EVAL" : "EVALSHA", words);
   if (eval) {
     resp_write_header(writer, RESP_BULK_STRING, script->size);
-    fairlock_unpack(writer, script);
+    fairlock_request_unpack(writer, script);
     resp_write_end(writer);
   } else {
-    fairlock_write_text(writer, script->sha1);
+    fairlock_request_write_text(writer, script->sha1);
   }
-  fairlock_write_text(writer, "4");
+  fairlock_request_write_text(writer, "4");
   resp_write_bulk(writer, handle->name, handle->name_size);
   write_key(writer, handle, "redisson_lock_queue:", false);
   write_key(writer, handle, "redisson_lock_timeout:", false);
@@ -158,11 +158,11 @@ static void write_words(struct resp_writer *writer, const struct fairlock_reques
     return;
   }
   write_id(writer, request->handle);
-  fairlock_write_number(writer, ' ', request->expires);
-  fairlock_write_number(writer, ' ', request->mode);
-  fairlock_write_number(writer, ' ', request->lease_ms);
+  fairlock_request_write_number(writer, ' ', request->expires);
+  fairlock_request_write_number(writer, ' ', request->mode);
+  fairlock_request_write_number(writer, ' ', request->lease_ms);
   resp_write_raw(writer, "+", request->renews);
-  if (request->token != 0) fairlock_write_number(writer, ' ', (int64_t)request->token);
+  if (request->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)request->token);
 }
 
 /* The argument that common.lua describes: measured, then written. */
@@ -185,7 +185,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   }
   if (request->subscribe) {
     const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
-    fairlock_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
+    fairlock_request_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
     write_key(writer, handle, channel_name, true);
   }
   const struct fairlock_script *script =
@@ -195,33 +195,33 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 }
 
 /* The two words behind AUTH, in a greeting and alone. */
-void fairlock_write_login(const struct fairlock_engine *engine, struct resp_writer *writer)
+void fairlock_request_write_login(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
-  fairlock_write_text(writer, engine->user != NULL ? engine->user : "default");
-  fairlock_write_text(writer, engine->password);
+  fairlock_request_write_text(writer, engine->user != NULL ? engine->user : "default");
+  fairlock_request_write_text(writer, engine->password);
 }
 
 /* HELLO 3 [AUTH user password] [SETNAME name] */
-void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
+void fairlock_request_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   const char *client_name = engine->config->client_name;
-  fairlock_write_command(writer, "HELLO",
-                         2 + (engine->password != NULL ? 3 : 0) + (client_name != NULL ? 2 : 0));
-  fairlock_write_text(writer, "3");
+  fairlock_request_write_command(
+      writer, "HELLO", 2 + (engine->password != NULL ? 3 : 0) + (client_name != NULL ? 2 : 0));
+  fairlock_request_write_text(writer, "3");
   if (engine->password != NULL) {
-    fairlock_write_text(writer, "AUTH");
-    fairlock_write_login(engine, writer);
+    fairlock_request_write_text(writer, "AUTH");
+    fairlock_request_write_login(engine, writer);
   }
   if (client_name != NULL) {
-    fairlock_write_text(writer, "SETNAME");
-    fairlock_write_text(writer, client_name);
+    fairlock_request_write_text(writer, "SETNAME");
+    fairlock_request_write_text(writer, client_name);
   }
 }
 
-void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
+void fairlock_request_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   if (engine->request.handle == NULL) {
-    fairlock_write_greeting(engine, writer, false);
+    fairlock_request_write_greeting(engine, writer, false);
   } else if (engine->request.kind == KIND_AUTH) {
     engine->credentials->authentication->write(engine, writer);
   } else {

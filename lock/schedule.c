@@ -119,12 +119,12 @@ static struct fairlock *take_first(struct fairlock **schedule)
 #endif
 
 /* Every handle is scheduled anew: what all of them depend on has changed. */
-void fairlock_reschedule_all(struct fairlock_engine *engine)
+void fairlock_schedule_all(struct fairlock_engine *engine)
 {
   struct fairlock *rest = engine->first;
   engine->first = NULL;
   while (rest != NULL) {
     struct fairlock *handle = take_first(&rest);
-    fairlock_schedule_insert(handle, engine->now + fairlock_due_in(handle));
+    fairlock_schedule_insert(handle, engine->now + fairlock_handle_due_in(handle));
   }
 }

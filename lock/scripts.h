@@ -36,7 +36,7 @@ struct fairlock_script {
  */
 #define FAIRLOCK_FIRST_CODE 128U
 #define FAIRLOCK_PAIRS      160U
-extern const uint8_t fairlock_pairs[FAIRLOCK_PAIRS][2];
+extern const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2];
 
 /*
  * Acquire and release are one, the others stand apart, so that firmware which never breaks or
@@ -47,6 +47,6 @@ extern const struct fairlock_script fairlock_break_script;
 extern const struct fairlock_script fairlock_inspect_script;
 
 /* Writes the script's text, unpacked. In request.c. */
-void fairlock_unpack(struct resp_writer *writer, const struct fairlock_script *script);
+void fairlock_request_unpack(struct resp_writer *writer, const struct fairlock_script *script);
 
 #endif

@@ -108,10 +108,10 @@ static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slo
     if (handle->keep & KEPT) handle->sends_at = engine->now;
     if (!ending(handle) || handle->result == FAIRLOCK_PENDING) found = IN_USE;
     else if (found == NO_HINDRANCE &&
-             (handle->unanswered > 0 || fairlock_wants_to_send(handle, engine->now)))
+             (handle->unanswered > 0 || fairlock_handle_wants_to_send(handle, engine->now)))
       found = GIVES_BACK;
   }
-  fairlock_reschedule_all(engine);
+  fairlock_schedule_all(engine);
   return found;
 }
 
@@ -153,8 +153,8 @@ static void route_hello(struct fairlock_engine *engine, const struct resp_event 
 {
   struct fairlock_topology *topology = engine->topology;
   const uint8_t *version = event->data;
-  if (fairlock_begins(event, "cluster")) topology->state |= CLUSTER;
-  if (fairlock_begins(event, "replica")) topology->state |= REPLICA;
+  if (fairlock_reply_begins(event, "cluster")) topology->state |= CLUSTER;
+  if (fairlock_reply_begins(event, "replica")) topology->state |= REPLICA;
   if (event->size > 2 && (version[1] == '.' ? version[0] >= '7' : version[2] == '.'))
     topology->state |= SHARDED;
 }
@@ -164,7 +164,7 @@ static void refuse(struct fairlock_engine *engine, int status, const char *why)
 {
   memcpy(engine->error, why, strlen(why) + 1);
   if (engine->topology->state & MORE) fairlock_engine_fail(engine, status);
-  else fairlock_refused(engine, status);
+  else fairlock_engine_refused(engine, status);
 }
 
 /* True when the rest of the greeting is not for this server. */
@@ -174,7 +174,7 @@ static bool route_greeting(struct fairlock_engine *engine, const struct resp_eve
   if (event->depth == 1) route_hello(engine, event);
   if (!event->last || engine->value_type != RESP_MAP) return false;
   engine->sharded = (~topology->state & (CLUSTER | SHARDED)) == 0;
-  if (topology->asks) fairlock_greeting_goes_on(engine, RESOLVING);
+  if (topology->asks) fairlock_engine_advance_greeting(engine, RESOLVING);
   else if (topology->cluster && !(topology->state & CLUSTER))
     refuse(engine, FAIRLOCK_REFUSED, "not a node of a cluster");
   else if ((topology->state & (CLUSTER | REPLICA)) == REPLICA)
@@ -199,7 +199,7 @@ static void route_sentinel(struct fairlock_engine *engine, const struct resp_eve
   bool host = engine->element++ == 0;
   bool good = put(topology, host ? 0 : strlen(topology->address), event->data, event->size) &&
               (host ? put(topology, event->size, ":", 1) : go_to_address(engine));
-  if (!good) fairlock_refused(engine, FAIRLOCK_TOO_LONG);
+  if (!good) fairlock_engine_refused(engine, FAIRLOCK_TOO_LONG);
 }
 
 /*
@@ -220,8 +220,8 @@ static void route_role(struct fairlock_engine *engine, const struct resp_event *
 
 static void mark_unsynced(const struct fairlock_engine *engine)
 {
-  struct fairlock *handle = fairlock_next_answered(engine);
-  if (handle != NULL) fairlock_on_unsynced(handle);
+  struct fairlock *handle = fairlock_pipeline_next_answered(engine);
+  if (handle != NULL) fairlock_handle_on_too_few_replicas(handle);
 }
 
 /* The channel is that of the handle, whose number ends it. */
@@ -257,7 +257,7 @@ static void route_push(struct fairlock_engine *engine, struct resp_event *event)
   }
   /* nobody has asked: the slot has gone to another node */
   if (engine->sharded && engine->element == 1 && engine->push_type == PUSH_SUBSCRIBE &&
-      !listens_on(fairlock_next_subscribed(engine), event))
+      !listens_on(fairlock_pipeline_next_subscribed(engine), event))
     fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 
@@ -268,20 +268,20 @@ static void route_push(struct fairlock_engine *engine, struct resp_event *event)
  */
 static bool stays(struct fairlock_engine *engine, struct resp_event *event, bool first)
 {
-  struct fairlock *listener = fairlock_next_subscribed(engine);
-  struct fairlock *handle = fairlock_next_answered(engine);
+  struct fairlock *listener = fairlock_pipeline_next_subscribed(engine);
+  struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   bool ends = listener == NULL && handle != NULL && ending(handle) &&
               (handle->phase != REMOVING || handle->flags & OWED);
   if (!(ends || first) || !fairlock_pipeline_expects(engine)) return false;
-  if (ends && handle->result == FAIRLOCK_PENDING) fairlock_keep_error(engine, event);
+  if (ends && handle->result == FAIRLOCK_PENDING) fairlock_reply_note_error(engine, event);
   else event->type = RESP_NULL; /* no refusal for the log */
   if (listener != NULL) {
     fairlock_pipeline_count(engine);
-    fairlock_on_subscribed(listener, FAIRLOCK_PENDING);
+    fairlock_handle_on_subscribed(listener, FAIRLOCK_PENDING);
   } else {
-    fairlock_answered(engine, FAIRLOCK_PENDING);
+    fairlock_reply_answered(engine, FAIRLOCK_PENDING);
   }
-  if (ends) fairlock_end_later(handle, FAIRLOCK_WRONG_SHARD);
+  if (ends) fairlock_handle_end_later(handle, FAIRLOCK_WRONG_SHARD);
   return true;
 }
 
@@ -295,7 +295,7 @@ static bool slot_moves(const struct resp_event *event)
   static const char *const words[] = {"TRYAGAIN", "ASK", "ERR Script attempted", "ERR Attempted",
                                       "Lua script attempted"};
   size_t i = 0;
-  while (i < sizeof words / sizeof *words && !fairlock_begins(event, words[i]))
+  while (i < sizeof words / sizeof *words && !fairlock_reply_begins(event, words[i]))
     i++;
   return i < sizeof words / sizeof *words;
 }
@@ -308,15 +308,15 @@ static bool route_error(struct fairlock_engine *engine, struct resp_event *event
     if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
     return topology->state & MORE;
   }
-  bool moved = fairlock_begins(event, "MOVED") && topology->aim != NULL;
+  bool moved = fairlock_reply_begins(event, "MOVED") && topology->aim != NULL;
   bool first = moved && follow_moved(engine, event);
   /* the master was demoted in the middle of a WAIT */
-  bool unblocked = fairlock_begins(event, "UNBLOCKED");
+  bool unblocked = fairlock_reply_begins(event, "UNBLOCKED");
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
   if (topology->state & SCRIPT_DONE) mark_unsynced(engine);
   topology->state &= (uint16_t)~SCRIPT_DONE;
   if (slot_moves(event) && fairlock_pipeline_expects(engine)) {
-    fairlock_on_error(engine, event, FAIRLOCK_UNAVAILABLE);
+    fairlock_reply_on_error(engine, event, FAIRLOCK_UNAVAILABLE);
     return true;
   }
   return unblocked || (moved && !engine->broken && stays(engine, event, first));
@@ -326,7 +326,7 @@ static bool route_error(struct fairlock_engine *engine, struct resp_event *event
 static bool route_answer(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
-  struct fairlock *handle = fairlock_next_answered(engine);
+  struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   topology->redirections = 0;
   if (topology->state & SCRIPT_DONE) {
     bool enough = event->integer >= (int64_t)topology->replicas;
@@ -335,13 +335,13 @@ static bool route_answer(struct fairlock_engine *engine, const struct resp_event
     /* or the WAIT is not written to its end */
     bool asked_for = !engine->writing;
     if (event->type != RESP_INTEGER || !asked_for) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
-    else fairlock_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
+    else fairlock_reply_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
     return true;
   }
   if (!engine->synced || handle == NULL || !(waiting(handle) || holding(handle))) return false;
   if (event->depth != 1 || engine->element != 2 || !event->last || engine->values[0] != 1)
     return false;
-  fairlock_keep_number(engine, event, 2);
+  fairlock_reply_note_number(engine, event, 2);
   if (engine->value_type != RESP_ARRAY || engine->malformed) return false;
   topology->state |= SCRIPT_DONE;
   fairlock_pipeline_expect_wait(handle);
@@ -384,19 +384,19 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   const struct fairlock_topology *topology = engine->topology;
   bool greeting = engine->request.handle == NULL;
   if (greeting && topology->asks) {
-    fairlock_write_hello(engine, writer);
-    fairlock_write_command(writer, "SENTINEL", 3);
-    fairlock_write_text(writer, "GET-MASTER-ADDR-BY-NAME");
-    fairlock_write_text(writer, topology->service);
+    fairlock_request_write_hello(engine, writer);
+    fairlock_request_write_command(writer, "SENTINEL", 3);
+    fairlock_request_write_text(writer, "GET-MASTER-ADDR-BY-NAME");
+    fairlock_request_write_text(writer, topology->service);
     return;
   }
   if (greeting) {
-    fairlock_write_greeting(engine, writer, topology->state & PROVES);
+    fairlock_request_write_greeting(engine, writer, topology->state & PROVES);
     return;
   }
-  fairlock_write_output(engine, writer);
+  fairlock_request_write_output(engine, writer);
   if (!engine->request.wait) return;
-  fairlock_write_command(writer, "WAIT", 3);
+  fairlock_request_write_command(writer, "WAIT", 3);
   resp_write_bulk_number(writer, topology->replicas);
   resp_write_bulk_number(writer, replicas_ms(engine));
 }

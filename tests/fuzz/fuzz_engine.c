@@ -517,7 +517,7 @@ static void look(uint32_t seen[2 * HANDLES + 2], uint32_t at)
             : 0;
   }
   seen[2 * HANDLES] = fairlock_engine_wants(&engine, at) & ~(unsigned)FAIRLOCK_SEND;
-  seen[2 * HANDLES + 1] = engine.first != NULL && fairlock_may_send(engine.first);
+  seen[2 * HANDLES + 1] = engine.first != NULL && fairlock_handle_may_send(engine.first);
 }
 
 /* Nothing is due before the deadline: ticks until the last moment before it, and back. */

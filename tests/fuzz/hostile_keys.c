@@ -213,7 +213,7 @@ static void load_script(const struct fairlock_script *script, char name[41])
   static char text[1 << 13];
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text, 0);
-  fairlock_unpack(&writer, script);
+  fairlock_request_unpack(&writer, script);
   load(text, writer.used, name);
 }
 

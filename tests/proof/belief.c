@@ -109,7 +109,7 @@ static void answer(struct fairlock *handle)
   ASSUME(status == FAIRLOCK_PENDING || good_status(status));
   ASSUME(sent_at >= 0 && sent_at <= seen && now - sent_at < UINT32_MAX);
   ASSUME(end > seen || now == seen);
-  fairlock_on_reply(handle, status, (uint32_t)sent_at);
+  fairlock_handle_on_reply(handle, status, (uint32_t)sent_at);
   bool useful = status == FAIRLOCK_OK && E.values[0] == 1;
   /* what this request allows; what an earlier one did, if this one does not set the lease */
   int64_t limit = useful ? sent_at + lease_ms - margin(lease_ms) : end;
@@ -178,21 +178,21 @@ static void any_other(struct fairlock *handle)
     fairlock_engine_remove(handle, (uint32_t)now);
     break;
   case 4:
-    fairlock_on_broken(handle);
+    fairlock_handle_on_broken(handle);
     reschedule(handle);
     break;
   case 5:
-    fairlock_on_failed(handle, status);
+    fairlock_handle_on_failed(handle, status);
     reschedule(handle);
     break;
   case 6:
-    fairlock_on_subscribed(handle, status);
+    fairlock_handle_on_subscribed(handle, status);
     break;
   case 7:
-    fairlock_freeze_request(handle);
+    fairlock_handle_freeze_request(handle);
     break;
   default:
-    if (!waiting(handle)) fairlock_on_push(handle, nondet_uint64(), nondet_int64(), a);
+    if (!waiting(handle)) fairlock_handle_on_message(handle, nondet_uint64(), nondet_int64(), a);
   }
   if (handle->engine == NULL) return;
   CHECK(handle->token == token);
@@ -203,7 +203,7 @@ static void any_other(struct fairlock *handle)
 /* A tick that looks at the handle, however late: what is still believed in has time left. */
 static void ticked(struct fairlock *handle)
 {
-  fairlock_on_tick(handle);
+  fairlock_handle_on_tick(handle);
   CHECK(handle->token == token);
   CHECK(IMPLIES(holding(handle), held && end > now && handle->ends_at == (uint32_t)end));
   REACHED(holding(handle) && end == now + 1);

@@ -28,7 +28,7 @@ bool resp_parse_number(const void *text, size_t size, int64_t *number)
 }
 
 /* Writes any part of a request of any length: as much as there is room for. */
-void fairlock_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
+void fairlock_request_write_output(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   size_t rest = nondet_size();
   size_t written = nondet_size();
@@ -42,13 +42,13 @@ void fairlock_write_output(const struct fairlock_engine *engine, struct resp_wri
   writer->total = writer->skip + written + rest;
 }
 
-size_t fairlock_channel_size(const struct fairlock *handle)
+size_t fairlock_request_channel_size(const struct fairlock *handle)
 {
   CHECK(in_heap(handle));
   return nondet_size();
 }
 
-bool fairlock_name_is_good(const char *name, size_t size)
+bool fairlock_request_name_is_good(const char *name, size_t size)
 {
   CHECK(name != NULL && size > 0 && size <= FAIRLOCK_NAME_MAX);
   return nondet_bool();

@@ -228,7 +228,7 @@ static void pushed(struct fairlock *handle, uint32_t now)
   ASSUME(good_message(token, at, claim_ms));
   uint8_t value_type = E.value_type;
   uint32_t element = E.element;
-  fairlock_on_push(handle, token, at, claim_ms);
+  fairlock_handle_on_message(handle, token, at, claim_ms);
   CHECK(E.value_type == value_type && E.element == element);
   REACHED(handle->phase == HELD);
   REACHED(handle->phase == LEAVING && handle->flags & OWED);
@@ -242,7 +242,7 @@ static void answered(struct fairlock *handle, uint32_t now)
   ASSUME(E.stage == UP && fairlock_pipeline_busy(&E));
   ASSUME(status == FAIRLOCK_PENDING || good_status(status));
   bool there = in_heap(handle);
-  fairlock_answered(&E, status);
+  fairlock_reply_answered(&E, status);
   CHECK(in_heap(handle) == there);
   bool goes_on = status == FAIRLOCK_PENDING && before >= RELEASING && before <= REMOVING;
   CHECK(IMPLIES(goes_on, handle->phase == before));
@@ -261,17 +261,17 @@ static void greeted(struct fairlock *handle, uint32_t now)
   switch (nondet_uint8()) {
   case 0:
     ASSUME(E.stage > OPENING && E.stage < UP && !E.broken);
-    fairlock_greeted(&E);
+    fairlock_engine_greeted(&E);
     REACHED(E.stage == UP && E.id_size > 0);
     break;
   case 1:
     ASSUME(E.stage > OPENING && E.stage < UP && good_status(status));
-    fairlock_refused(&E, status);
+    fairlock_engine_refused(&E, status);
     REACHED(handle->result == FAIRLOCK_UNSUPPORTED);
     break;
   default:
     ASSUME(status == FAIRLOCK_PENDING || good_status(status));
-    fairlock_on_subscribed(handle, status);
+    fairlock_handle_on_subscribed(handle, status);
     CHECK(E.value_type == value_type && E.element == element);
     REACHED(handle->flags & MUST_LEAVE);
   }
@@ -283,7 +283,7 @@ static void rescheduled(struct fairlock *handle, uint32_t now)
 {
   (void)handle;
   E.now = now;
-  fairlock_reschedule_all(&E);
+  fairlock_schedule_all(&E);
   REACHED(E.first == &A);
   REACHED(E.first != &A);
 }
@@ -292,7 +292,7 @@ static void ticked(struct fairlock *handle, uint32_t now)
 {
   uint8_t before = handle->phase;
   E.now = now;
-  bool moved = fairlock_on_tick(handle);
+  bool moved = fairlock_handle_on_tick(handle);
   CHECK(E.now == now);
   REACHED(moved && before == HELD && handle->phase == LOST);
   REACHED(!moved);
@@ -303,12 +303,12 @@ static void begun(struct fairlock *handle, uint32_t now)
 {
   size_t end = E.send_end;
   E.now = now;
-  ASSUME(E.first == handle && !E.writing && !E.broken && fairlock_may_send(handle));
-  fairlock_freeze_request(handle);
+  ASSUME(E.first == handle && !E.writing && !E.broken && fairlock_handle_may_send(handle));
+  fairlock_handle_freeze_request(handle);
   CHECK(E.now == now && E.send_end == end && !E.broken && !E.writing);
   CHECK(E.stage == UP && E.request.handle == handle);
   E.writing = true;
-  REACHED(E.first == handle && E.request.kind == KIND_KEEP);
+  REACHED(E.first == handle && E.request.kind == KIND_IF_HELD);
   REACHED(E.first != handle);
 }
 
@@ -348,7 +348,7 @@ bool any_tick(struct fairlock *handle)
 void any_request(struct fairlock *handle)
 {
   size_t end = E.send_end;
-  CHECK(E.first == handle && !E.writing && !E.broken && fairlock_may_send(handle));
+  CHECK(E.first == handle && !E.writing && !E.broken && fairlock_handle_may_send(handle));
   CHECK(E.send_start == 0);
   any_change();
   ASSUME(E.send_start == 0 && E.send_end == end && !E.broken && E.request.handle == handle);
@@ -381,7 +381,7 @@ static void event(struct fairlock *handle, uint32_t now)
   ASSUME(IMPLIES(any.depth > 0, is_aggregate(E.value_type)));
   const uint8_t *text = any_bytes(TEXT_SIZE);
   any.data = has_text(any.type) ? text + TEXT_SIZE - any.size : NULL;
-  fairlock_on_event(&E, &any);
+  fairlock_reply_on_event(&E, &any);
   REACHED(led_to == ANSWER && any.depth == 0);
   REACHED(led_to == ANSWER && any.depth == 1);
   REACHED(led_to == MESSAGE);

@@ -197,23 +197,23 @@ void resp_write_bulk_number(struct resp_writer *writer, int64_t number)
   (void)writer, (void)number;
 }
 
-void fairlock_write_command(struct resp_writer *writer, const char *name, int words)
+void fairlock_request_write_command(struct resp_writer *writer, const char *name, int words)
 {
   (void)writer, (void)name, (void)words;
 }
 
-void fairlock_write_text(struct resp_writer *writer, const char *text)
+void fairlock_request_write_text(struct resp_writer *writer, const char *text)
 {
   (void)writer;
   CHECK(text != NULL);
 }
 
-void fairlock_write_number(struct resp_writer *writer, char before, int64_t number)
+void fairlock_request_write_number(struct resp_writer *writer, char before, int64_t number)
 {
   (void)writer, (void)before, (void)number;
 }
 
-void fairlock_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
+void fairlock_request_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   (void)writer;
   CHECK(engine == &E);

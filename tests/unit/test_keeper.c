@@ -95,7 +95,7 @@ static bool costs_nothing(void)
   return output_size == 0 && fairlock_engine_wants(&engine, now) == FAIRLOCK_RECEIVE;
 }
 
-static void put_off(void)
+static void delay_release(void)
 {
   int before = ends;
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
@@ -109,10 +109,10 @@ static void put_off(void)
 static void set_up_kept(void)
 {
   set_up_held();
-  put_off();
+  delay_release();
 }
 
-static void take_back(uint32_t wait_ms)
+static void resume_hold(uint32_t wait_ms)
 {
   int before = ends;
   CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
@@ -183,15 +183,15 @@ static void test_pairs(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   answer(1, 77, 0);
   for (int i = 0; i < 100; i++) {
-    put_off();
+    delay_release();
     pass(95);
-    take_back(i % 2 == 0 ? 0 : FAIRLOCK_FOREVER);
+    resume_hold(i % 2 == 0 ? 0 : FAIRLOCK_FOREVER);
     CHECK(fairlock_engine_remaining_ms(&a, now) >= 20000);
   }
   CHECK_EQUAL(engine.counters.requests, 1);
   CHECK_EQUAL(engine.counters.acquisitions, 101);
   CHECK_EQUAL(engine.counters.polled, 0);
-  put_off();
+  delay_release();
   CHECK_EQUAL(fairlock_engine_deadline(&engine, now), KEEP_MS - 9500);
   pass(KEEP_MS - 9501);
   CHECK(sends_nothing());
@@ -210,7 +210,7 @@ static void test_next_keep(void)
   answer(1, 78, 0);
   pass(KEEP_MS - 1);
   drain(); /* a renewal */
-  put_off();
+  delay_release();
 }
 
 static void test_recalled(void)
@@ -256,7 +256,7 @@ static void test_recalled_in_use(void)
   CHECK(sends_nothing());
   releases();
   set_up_kept();
-  take_back(0);
+  resume_hold(0);
   recall();
   releases();
 }
@@ -271,7 +271,7 @@ static void test_push_before_the_answer(void)
   recall();
   answer_arming(":0\r\n");
   answer(1, 77, 0);
-  put_off();
+  delay_release();
 }
 
 static void test_which_is_recalled(void)
@@ -313,7 +313,7 @@ static void test_name_with_a_brace(void)
   CHECK(sends("$27\r\nredisson_lock_queue:{x}door\r\n"));
   answer_arming("+OK\r\n+OK\r\n:0\r\n");
   answer(1, 77, 0);
-  put_off();
+  delay_release();
   invalidate("redisson_lock_queue:{y}door");
   CHECK(sends_nothing());
   invalidate("redisson_lock_queue:{x}door");
@@ -357,7 +357,7 @@ static void test_two_arm(void)
   answer(0, 1000, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(b.result, FAIRLOCK_BUSY);
-  put_off();
+  delay_release();
   request(&a, 0, 5000);
   request(&b, 0, FAIRLOCK_RENEW);
   CHECK(strstr(output, ARM) != NULL);
@@ -432,7 +432,7 @@ static void test_break_in_use(void)
   CHECK(sends(ASK ARM)); /* in front of the renewal that asks whether the hold is still there */
   answer_arming("+OK\r\n+OK\r\n:0\r\n");
   answer(1, 77, 0);
-  put_off();
+  delay_release();
 }
 
 /* An acquire of the broken connection may still arrive. */
@@ -493,7 +493,7 @@ static void test_refused_for_now(void)
   acquire("+OK\r\n+OK\r\n-TRYAGAIN\r\n", 77);
   releases();
   acquire("+OK\r\n:0\r\n", 78);
-  put_off();
+  delay_release();
 }
 
 /*
@@ -516,7 +516,7 @@ static void test_busy(void)
     releases();
     acquire("+OK\r\n+OK\r\n:0\r\n", 78);
     CHECK(strstr(output, ASK ARM) != NULL);
-    put_off();
+    delay_release();
   }
 }
 
@@ -544,7 +544,7 @@ static void test_own_lease(void)
   answer(1, 77, 0);
   releases();
   acquire("+OK\r\n+OK\r\n:0\r\n", 78);
-  put_off();
+  delay_release();
   CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
   CHECK(sends(" 5000 78\r\n"));
   answer(1, 79, 0);
@@ -599,12 +599,12 @@ static void test_look(void)
   CHECK(costs_nothing());
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   fairlock_engine_received(&engine, 0, now);
-  put_off();
+  delay_release();
   keep.serviced = &serviced;
   serviced = true;
   skip(100);
-  take_back(0);
-  put_off();
+  resume_hold(0);
+  delay_release();
   serviced = false;
   looks();
   CHECK_EQUAL(fairlock_engine_cancel(&a, now), FAIRLOCK_OK);
@@ -679,13 +679,13 @@ static void test_two_thirds(void)
 {
   set_up_kept();
   pass(9529); /* a third, less the margin for two clocks */
-  take_back(0);
+  resume_hold(0);
   CHECK(fairlock_engine_remaining_ms(&a, now) >= 20000);
-  put_off();
+  delay_release();
   pass(1);
-  take_back(0);
+  resume_hold(0);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 20000);
-  put_off();
+  delay_release();
   pass(1);
   request(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW);
   CHECK(strstr(output, " 77\r\n") != NULL);
@@ -698,7 +698,7 @@ static void test_two_thirds(void)
   answer(1, 0, 0);
   request(&a, 0, FAIRLOCK_RENEW);
   answer(1, 79, 0);
-  put_off();
+  delay_release();
 }
 
 /*
@@ -709,7 +709,7 @@ static void test_late_renewal(void)
 {
   set_up_kept();
   pass(9530);
-  take_back(0);
+  resume_hold(0);
   pass(19999 - 9530);
   CHECK(sends(" -1 30000+ 77\r\n"));
 }
@@ -737,7 +737,7 @@ static void test_handover(void)
   answer(1, 77, 0);
   pass(KEEP_MS - 1);
   drain();
-  put_off();
+  delay_release();
 }
 
 /* It is not kept before the answer to the confirmation has come. */
@@ -759,7 +759,7 @@ static void test_renewals(void)
 {
   set_up_kept();
   pass(9000);
-  take_back(0);
+  resume_hold(0);
   pass(5100);
   CHECK(sends_nothing());
   pass(100);
@@ -792,7 +792,7 @@ static void test_two_unanswered(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   answer(1, 77, 0); /* to the second, which nobody awaits */
   pass(KEEP_MS - 2001);
-  put_off();
+  delay_release();
   pass(1);
   CHECK(sends(" 0 0 77\r\n"));
 }
@@ -800,7 +800,7 @@ static void test_two_unanswered(void)
 static void test_held_twice(void)
 {
   set_up_kept();
-  take_back(0);
+  resume_hold(0);
   request(&a, 0, FAIRLOCK_RENEW);
   CHECK(strstr(output, " -2 30000+ 77\r\n") != NULL);
   answer(1, 77, 0);
@@ -809,7 +809,7 @@ static void test_held_twice(void)
   CHECK(sends(" -1 30000+ 77\r\n"));
   answer(1, 77, 0);
   CHECK_EQUAL(a.holds, 1);
-  put_off();
+  delay_release();
 }
 
 /* Another's acquire needs the text of the script; what is answered here does not use that up. */
@@ -842,7 +842,7 @@ static void test_withdrawn(void)
 {
   set_up_kept();
   request(&b, 0, 5000);
-  take_back(0);
+  resume_hold(0);
   break_connection();
   CHECK_EQUAL(a.in_doubt, 0);
   CHECK(b.in_doubt != 0);
@@ -852,9 +852,9 @@ static void test_withdrawn(void)
 static void test_subscription(void)
 {
   set_up_deaf("+OK\r\n+OK\r\n:0\r\n");
-  put_off();
-  take_back(FAIRLOCK_FOREVER);
-  put_off();
+  delay_release();
+  resume_hold(FAIRLOCK_FOREVER);
+  delay_release();
   recall();
   CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   CHECK(sends(ARM "*2\r\n$9\r\nSUBSCRIBE"));
@@ -882,7 +882,7 @@ static void test_others(void)
   CHECK(sends(" -1 0\r\n"));
   answer(1, 0, 0);
   CHECK_EQUAL(b.result, FAIRLOCK_OK);
-  take_back(0);
+  resume_hold(0);
 }
 
 #define FREE_LOCK "*6\r\n:-2\r\n:0\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n"
@@ -906,7 +906,7 @@ static void test_queries(void)
     else answer(0, 0, 0);
     CHECK_EQUAL(a.result, what == 0 ? FAIRLOCK_OK : FAIRLOCK_NOT_HELD);
     acquire("", 78);
-    put_off();
+    delay_release();
   }
 }
 
@@ -927,7 +927,7 @@ static void test_query_that_waits(void)
   feed(FREE_LOCK);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   acquire("+OK\r\n+OK\r\n:0\r\n", 78);
-  put_off();
+  delay_release();
   CHECK_EQUAL(fairlock_engine_inspect(&a, report, NULL, now), FAIRLOCK_PENDING);
   drain();
   feed("-NOPERM\r\n");
@@ -936,7 +936,7 @@ static void test_query_that_waits(void)
   CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
   drain();
   feed(FREE_LOCK);
-  put_off();
+  delay_release();
 }
 
 /* One that could not be given back in time has failed, and is not begun later. */
@@ -978,7 +978,7 @@ static void test_asked_for(void)
 {
   set_up_held();
   config.asked = never_asked;
-  put_off();
+  delay_release();
   push("message", CHANNEL("2"), "77");
   push("others", CHANNEL("1"), "77");
   CHECK(sends_nothing());
@@ -1004,9 +1004,9 @@ static void test_waiting_tasks_are_told(void)
   set_up_held();
   told = 0;
   keep.answered = count_told;
-  put_off();
+  delay_release();
   CHECK_EQUAL(told, 1);
-  take_back(0);
+  resume_hold(0);
   CHECK_EQUAL(told, 2);
   recall();
   releases();
@@ -1089,8 +1089,8 @@ static void test_small_buffer(void)
   CHECK(sends(ASK ARM "*2\r\n$9\r\nSUBSCRIBE"));
   answer_arming("+OK\r\n+OK\r\n:0\r\n");
   answer(1, 77, 0);
-  put_off();
-  take_back(0);
+  delay_release();
+  resume_hold(0);
 }
 
 /* With servers that move, and a replica that acknowledges. */
@@ -1114,9 +1114,9 @@ static void test_topology(void)
   CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
   feed(":1\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
-  put_off();
-  take_back(0);
-  put_off();
+  delay_release();
+  resume_hold(0);
+  delay_release();
   CHECK_EQUAL(engine.last_sent, engine.last_received);
   break_connection();
   pass(50);
@@ -1172,7 +1172,7 @@ static void test_moved(void)
     CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
     greet();
     acquire("+OK\r\n+OK\r\n:0\r\n", 77);
-    put_off();
+    delay_release();
     request(&b, tries ? 0 : FAIRLOCK_FOREVER, 5000);
     if (!tries) feed("-MOVED 7226 10.0.0.8:7001\r\n"); /* to the SUBSCRIBE */
     feed("-MOVED 7226 10.0.0.8:7001\r\n");
@@ -1214,12 +1214,12 @@ static void test_credentials(void)
     if (first == 1) fairlock_engine_use_credentials(&engine, &credentials);
     greet();
     acquire("+OK\r\n+OK\r\n:0\r\n", 77);
-    put_off();
+    delay_release();
     pass(7500);
     CHECK(sends("AUTH\r\n"));
     feed("+OK\r\n");
-    take_back(0);
-    put_off();
+    resume_hold(0);
+    delay_release();
     recall();
     gives_back();
   }

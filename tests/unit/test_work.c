@@ -13,10 +13,10 @@ static struct fairlock more[HANDLES];
 static unsigned looks, bytes;
 
 struct fairlock *__real_fairlock_schedule_next(const struct fairlock *handle, bool below);
-bool __real_fairlock_on_tick(struct fairlock *handle);
+bool __real_fairlock_handle_on_tick(struct fairlock *handle);
 void __real_resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
 struct fairlock *__wrap_fairlock_schedule_next(const struct fairlock *handle, bool below);
-bool __wrap_fairlock_on_tick(struct fairlock *handle);
+bool __wrap_fairlock_handle_on_tick(struct fairlock *handle);
 void __wrap_resp_write_raw(struct resp_writer *writer, const void *data, size_t size);
 
 struct fairlock *__wrap_fairlock_schedule_next(const struct fairlock *handle, bool below)
@@ -25,10 +25,10 @@ struct fairlock *__wrap_fairlock_schedule_next(const struct fairlock *handle, bo
   return __real_fairlock_schedule_next(handle, below);
 }
 
-bool __wrap_fairlock_on_tick(struct fairlock *handle)
+bool __wrap_fairlock_handle_on_tick(struct fairlock *handle)
 {
   looks++;
-  return __real_fairlock_on_tick(handle);
+  return __real_fairlock_handle_on_tick(handle);
 }
 
 void __wrap_resp_write_raw(struct resp_writer *writer, const void *data, size_t size)
@@ -56,7 +56,7 @@ static void queue_all(uint32_t wait_ms, int holders)
   greet();
   drain();
   for (int i = 0; i < HANDLES; i++) {
-    const struct fairlock *next = fairlock_next_subscribed(&engine);
+    const struct fairlock *next = fairlock_pipeline_next_subscribed(&engine);
     if (!CHECK(next != NULL)) return;
     number[resp_format_number(number, next->number)] = 0;
     push("subscribe", channel, NULL);
