@@ -74,9 +74,19 @@ try_line() {
   comes_up $! "$server_log" 'ready to accept'
 }
 
+# The lines behind it use the server that the test has put where the command looks for one.
 server_line() {
   case $1 in *' &') ;; *) fail "it takes the terminal: $1" ;; esac
+  before=$port
   until_up try_line "${1% &}"
+  port=$before
+}
+
+# The packages that a newcomer installs: those with which make fresh tries README.md's other lines,
+# less git and its certificates, by which it gets its clone.
+packages_line() {
+  tried=$(sed -n 's/^packages=//p' "$sources/tests/tools/fresh.sh" | tr ',' '\n' | grep -vx -e git -e ca-certificates | sort)
+  [ "$(echo "${1#sudo apt-get install }" | tr ' ' '\n' | sort)" = "$tried" ] || fail "make fresh tries it with $tried"
 }
 
 # A job that goes on until the file `enough` is there.
@@ -177,11 +187,13 @@ cmake_line() {
 obey() {
   case $1 in
     make | make\ *) is_target $1 ;;
+    sudo\ make\ *) is_target ${1#sudo } ;;
+    sudo\ apt-get\ install\ *) packages_line "$1" ;;
     build/redis-server*) server_line "$1" ;;
     cc\ *) compile "$1" ;;
     fairlock\ run\ *) run_line "$1" ;;
     fairlock\ status\ *) status_line "$1" ;;
-    fairlock\ list\ *) list_line "$1" ;;
+    fairlock\ list | fairlock\ list\ *) list_line "$1" ;;
     redis-cli\ ACL\ SETUSER\ *) acl_line "$1" ;;
     user\ *) aclfile_line "$1" ;;
     '[ '*) script_line "$1" ;;
@@ -374,6 +386,8 @@ test_unknown_lines_fail() {
   list_targets
   refuses 'rm -rf fairlock' 'what is to be done'
   refuses 'make fairlok' 'no target fairlok'
+  refuses 'sudo make fairlok' 'no target fairlok'
+  refuses 'sudo apt-get install make gcc' 'make fresh tries it with'
   refuses 'make build/tests/unit/test_enigne' 'no target build/tests/unit/test_enigne'
   refuses 'make sim SEEED=17' 'nothing reads SEEED'
   refuses '' 'no lines'
