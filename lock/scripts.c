@@ -11,287 +11,287 @@
 #include "scripts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 8, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 6, "the bytes that wait");
 
 const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
-    {' ', 'a'}, /* \201: " a" */
-    {'\'', ','}, /* \202: "'," */
-    {'\n', 'l'}, /* \203: "\nl" */
-    {'a', 'l'}, /* \204: "al" */
-    {'(', '\''}, /* \205: "('" */
-    {'c', 0204}, /* \206: "cal" */
-    {' ', 't'}, /* \207: " t" */
+    {'\'', ','}, /* \201: "'," */
+    {'\n', 'l'}, /* \202: "\nl" */
+    {'a', 'l'}, /* \203: "al" */
+    {'(', '\''}, /* \204: "('" */
+    {'f', ' '}, /* \205: "f " */
+    {'c', 0203}, /* \206: "cal" */
+    {'t', 'h'}, /* \207: "th" */
     {0200, 'd'}, /* \210: "end" */
-    {'i', 'f'}, /* \211: "if" */
-    {'h', 0200}, /* \212: "hen" */
+    {'i', 0205}, /* \211: "if " */
+    {0207, 0200}, /* \212: "then" */
     {'o', 0206}, /* \213: "ocal" */
-    {0203, 0213}, /* \214: "\nlocal" */
-    {0207, 0212}, /* \215: " then" */
-    {'\n', 0211}, /* \216: "\nif" */
+    {0213, ' '}, /* \214: "ocal " */
+    {0202, 0214}, /* \215: "\nlocal " */
+    {'\n', 0211}, /* \216: "\nif " */
     {'n', 'd'}, /* \217: "nd" */
-    {'r', 'e'}, /* \220: "re" */
-    {'0', '0'}, /* \221: "00" */
-    {'o', 'r'}, /* \222: "or" */
-    {0201, 0217}, /* \223: " and" */
-    {'l', 0205}, /* \224: "l('" */
-    {0214, ' '}, /* \225: "\nlocal " */
-    {'s', 'e'}, /* \226: "se" */
-    {'\n', 0210}, /* \227: "\nend" */
-    {0223, ' '}, /* \230: " and " */
-    {',', '\''}, /* \231: ",'" */
-    {0216, ' '}, /* \232: "\nif " */
-    {0222, ' '}, /* \233: "or " */
-    {0203, 0205}, /* \234: "\nl('" */
+    {' ', 0212}, /* \220: " then" */
+    {'r', 'e'}, /* \221: "re" */
+    {'0', '0'}, /* \222: "00" */
+    {'a', 0217}, /* \223: "and" */
+    {'o', 'r'}, /* \224: "or" */
+    {0223, ' '}, /* \225: "and " */
+    {'l', 0204}, /* \226: "l('" */
+    {'s', 'e'}, /* \227: "se" */
+    {0224, ' '}, /* \230: "or " */
+    {'\n', 0210}, /* \231: "\nend" */
+    {' ', 0225}, /* \232: " and " */
+    {',', '\''}, /* \233: ",'" */
+    {0202, 0204}, /* \234: "\nl('" */
     {'.', '.'}, /* \235: ".." */
     {'e', 'l'}, /* \236: "el" */
     {'\'', ')'}, /* \237: "')" */
-    {0202, 'd'}, /* \240: "',d" */
-    {0215, ' '}, /* \241: " then " */
-    {'=', '='}, /* \242: "==" */
-    {'i', 'n'}, /* \243: "in" */
-    {'o', 'n'}, /* \244: "on" */
-    {'n', 'o'}, /* \245: "no" */
-    {0245, 't'}, /* \246: "not" */
-    {' ', 0233}, /* \247: " or " */
-    {'t', 'r'}, /* \250: "tr" */
-    {0216, 0201}, /* \251: "\nif a" */
+    {0201, 'd'}, /* \240: "',d" */
+    {'=', '='}, /* \241: "==" */
+    {'i', 'n'}, /* \242: "in" */
+    {0220, ' '}, /* \243: " then " */
+    {' ', 0230}, /* \244: " or " */
+    {'o', 'n'}, /* \245: "on" */
+    {'t', 'r'}, /* \246: "tr" */
+    {'n', 'o'}, /* \247: "no" */
+    {0247, 't'}, /* \250: "not" */
+    {0250, ' '}, /* \251: "not " */
     {'u', 'b'}, /* \252: "ub" */
-    {0214, 0201}, /* \253: "\nlocal a" */
-    {0220, 't'}, /* \254: "ret" */
-    {0254, 'u'}, /* \255: "retu" */
-    {0255, 'r'}, /* \256: "retur" */
-    {0256, 'n'}, /* \257: "return" */
-    {0202, 'a'}, /* \260: "',a" */
-    {'s', 0250}, /* \261: "str" */
-    {0261, 0243}, /* \262: "strin" */
-    {0262, 'g'}, /* \263: "string" */
-    {0263, '.'}, /* \264: "string." */
-    {'u', 'm'}, /* \265: "um" */
-    {'e', 'r'}, /* \266: "er" */
-    {')', '\n'}, /* \267: ")\n" */
-    {0236, 0226}, /* \270: "else" */
-    {'e', 'x'}, /* \271: "ex" */
-    {'\'', 0235}, /* \272: "'.." */
+    {0221, 't'}, /* \253: "ret" */
+    {0253, 'u'}, /* \254: "retu" */
+    {0254, 'r'}, /* \255: "retur" */
+    {0255, 'n'}, /* \256: "return" */
+    {0201, 'a'}, /* \257: "',a" */
+    {'s', 0246}, /* \260: "str" */
+    {0260, 0242}, /* \261: "strin" */
+    {0261, 'g'}, /* \262: "string" */
+    {0262, '.'}, /* \263: "string." */
+    {'u', 'm'}, /* \264: "um" */
+    {'e', 'r'}, /* \265: "er" */
+    {')', '\n'}, /* \266: ")\n" */
+    {0236, 0227}, /* \267: "else" */
+    {'e', 'x'}, /* \270: "ex" */
+    {'\'', 0235}, /* \271: "'.." */
+    {')', 0216}, /* \272: ")\nif " */
     {')', 0210}, /* \273: ")end" */
-    {'a', 'd'}, /* \274: "ad" */
-    {'%', 'd'}, /* \275: "%d" */
-    {0244, 0265}, /* \276: "onum" */
-    {0276, 'b'}, /* \277: "onumb" */
-    {0277, 0266}, /* \300: "onumber" */
-    {0300, '('}, /* \301: "onumber(" */
-    {0221, '0'}, /* \302: "000" */
+    {'%', 'd'}, /* \274: "%d" */
+    {'t', 0245}, /* \275: "ton" */
+    {0275, 0264}, /* \276: "tonum" */
+    {0276, 'b'}, /* \277: "tonumb" */
+    {0277, 0265}, /* \300: "tonumber" */
+    {0300, '('}, /* \301: "tonumber(" */
+    {0222, '0'}, /* \302: "000" */
     {'~', '='}, /* \303: "~=" */
     {'s', 0252}, /* \304: "sub" */
-    {',', 'K'}, /* \305: ",K" */
-    {0224, 'h'}, /* \306: "l('h" */
-    {0202, 'b'}, /* \307: "',b" */
-    {0234, 'h'}, /* \310: "\nl('h" */
-    {'t', 0240}, /* \311: "t',d" */
-    {0215, '\n'}, /* \312: " then\n" */
-    {0224, 'p'}, /* \313: "l('p" */
-    {'d', 0236}, /* \314: "del" */
-    {'\'', '0'}, /* \315: "'0" */
-    {'1', ','}, /* \316: "1," */
-    {0202, 'c'}, /* \317: "',c" */
+    {')', 0215}, /* \305: ")\nlocal " */
+    {0226, 'h'}, /* \306: "l('h" */
+    {'1', ','}, /* \307: "1," */
+    {0201, 'b'}, /* \310: "',b" */
+    {0234, 'h'}, /* \311: "\nl('h" */
+    {'t', 0240}, /* \312: "t',d" */
+    {0220, '\n'}, /* \313: " then\n" */
+    {0226, 'p'}, /* \314: "l('p" */
+    {'d', 0236}, /* \315: "del" */
+    {'\'', '0'}, /* \316: "'0" */
+    {0201, 'c'}, /* \317: "',c" */
     {',', 'e'}, /* \320: ",e" */
     {'i', 's'}, /* \321: "is" */
-    {'=', 'a'}, /* \322: "=a" */
-    {'t', 0301}, /* \323: "tonumber(" */
-    {'\n', 0270}, /* \324: "\nelse" */
-    {0271, 'p'}, /* \325: "exp" */
-    {0325, 'i'}, /* \326: "expi" */
-    {0326, 0220}, /* \327: "expire" */
-    {',', 'o'}, /* \330: ",o" */
-    {'c', 't'}, /* \331: "ct" */
-    {'+', ')'}, /* \332: "+)" */
-    {0257, ' '}, /* \333: "return " */
-    {',', 'h'}, /* \334: ",h" */
-    {0227, 0227}, /* \335: "\nend\nend" */
-    {0246, 0201}, /* \336: "not a" */
-    {0246, ' '}, /* \337: "not " */
-    {0264, 0304}, /* \340: "string.sub" */
-    {')', 0225}, /* \341: ")\nlocal " */
-    {'m', 'a'}, /* \342: "ma" */
-    {'\'', ' '}, /* \343: "' " */
-    {0343, 0272}, /* \344: "' '.." */
-    {0257, '{'}, /* \345: "return{" */
-    {0330, '}'}, /* \346: ",o}" */
-    {0220, 'd'}, /* \347: "red" */
-    {0347, 0321}, /* \350: "redis" */
-    {' ', 0222}, /* \351: " or" */
-    {0311, 0231}, /* \352: "t',d,'" */
-    {'l', 'e'}, /* \353: "le" */
-    {0340, '('}, /* \354: "string.sub(" */
-    {'i', 0217}, /* \355: "ind" */
-    {'+', '1'}, /* \356: "+1" */
-    {0342, 't'}, /* \357: "mat" */
-    {0231, '1'}, /* \360: ",'1" */
-    {0221, 0302}, /* \361: "00000" */
-    {0310, 0226}, /* \362: "\nl('hse" */
-    {'[', '1'}, /* \363: "[1" */
-    {')', 0251}, /* \364: ")\nif a" */
-    {')', 0232}, /* \365: ")\nif " */
-    {0350, '.'}, /* \366: "redis." */
-    {0202, '\''}, /* \367: "','" */
-    {0332, ' '}, /* \370: "+) " */
-    {0370, '('}, /* \371: "+) (" */
-    {'g', 'e'}, /* \372: "ge" */
-    {')', 0233}, /* \373: ")or " */
-    {'J', '('}, /* \374: "J(" */
-    {0353, 'a'}, /* \375: "lea" */
-    {0375, 0226}, /* \376: "lease" */
-    {0315, '\''}, /* \377: "'0'" */
+    {',', 'h'}, /* \322: ",h" */
+    {'\n', 0267}, /* \323: "\nelse" */
+    {0270, 'p'}, /* \324: "exp" */
+    {0324, 'i'}, /* \325: "expi" */
+    {0325, 0221}, /* \326: "expire" */
+    {',', 'o'}, /* \327: ",o" */
+    {'c', 't'}, /* \330: "ct" */
+    {'+', ')'}, /* \331: "+)" */
+    {0256, ' '}, /* \332: "return " */
+    {0231, 0215}, /* \333: "\nend\nlocal " */
+    {0231, 0216}, /* \334: "\nend\nif " */
+    {0263, 0304}, /* \335: "string.sub" */
+    {'m', 'a'}, /* \336: "ma" */
+    {'\'', ' '}, /* \337: "' " */
+    {0337, 0271}, /* \340: "' '.." */
+    {0256, '{'}, /* \341: "return{" */
+    {0327, '}'}, /* \342: ",o}" */
+    {0221, 'd'}, /* \343: "red" */
+    {0343, 0321}, /* \344: "redis" */
+    {',', 'G'}, /* \345: ",G" */
+    {0312, 0233}, /* \346: "t',d,'" */
+    {'l', 'e'}, /* \347: "le" */
+    {0335, '('}, /* \350: "string.sub(" */
+    {'i', 0217}, /* \351: "ind" */
+    {'+', '1'}, /* \352: "+1" */
+    {0233, '1'}, /* \353: ",'1" */
+    {0222, 0302}, /* \354: "00000" */
+    {0311, 0227}, /* \355: "\nl('hse" */
+    {'[', '1'}, /* \356: "[1" */
+    {0344, '.'}, /* \357: "redis." */
+    {0201, '\''}, /* \360: "','" */
+    {0331, ' '}, /* \361: "+) " */
+    {0361, '('}, /* \362: "+) (" */
+    {'g', 'e'}, /* \363: "ge" */
+    {')', 0230}, /* \364: ")or " */
+    {0212, ' '}, /* \365: "then " */
+    {'A', '('}, /* \366: "A(" */
+    {0347, 'a'}, /* \367: "lea" */
+    {0367, 0227}, /* \370: "lease" */
+    {0232, 0251}, /* \371: " and not " */
+    {0316, '\''}, /* \372: "'0'" */
+    {',', 0307}, /* \373: ",1," */
+    {0226, 'l'}, /* \374: "l('l" */
+    {0356, ']'}, /* \375: "[1]" */
+    {'[', '2'}, /* \376: "[2" */
+    {0376, ']'}, /* \377: "[2]" */
     {0, 0},
-    {0224, 'l'}, /* \001: "l('l" */
-    {0363, ']'}, /* \002: "[1]" */
-    {'[', '2'}, /* \003: "[2" */
-    {03, ']'}, /* \004: "[2]" */
-    {0235, 0344}, /* \005: "..' '.." */
-    {'w', '('}, /* \006: "w(" */
-    {0225, 'f'}, /* \007: "\nlocal f" */
-    {07, 'u'}, /* \010: "\nlocal fu" */
-    {010, 'n'}, /* \011: "\nlocal fun" */
+    {0235, 0340}, /* \001: "..' '.." */
+    {'v', '('}, /* \002: "v(" */
+    {'B', '='}, /* \003: "B=" */
+    {'f', 'u'}, /* \004: "fu" */
+    {04, 'n'}, /* \005: "fun" */
+    {05, 0330}, /* \006: "funct" */
+    {06, 'i'}, /* \007: "functi" */
+    {07, 0245}, /* \010: "function" */
+    {010, ' '}, /* \011: "function " */
     {0, 0},
-    {011, 0331}, /* \013: "\nlocal funct" */
-    {013, 'i'}, /* \014: "\nlocal functi" */
-    {0244, ' '}, /* \015: "on " */
-    {0306, 0372}, /* \016: "l('hge" */
-    {'=', 0264}, /* \017: "=string." */
-    {'c', 'h'}, /* \020: "ch" */
-    {'=', 0323}, /* \021: "=tonumber(" */
-    {0322, 'e'}, /* \022: "=ae" */
-    {0247, '\''}, /* \023: " or '" */
-    {0240, ','}, /* \024: "',d," */
-    {'f', 0204}, /* \025: "fal" */
-    {025, 0226}, /* \026: "false" */
-    {'-', '2'}, /* \027: "-2" */
-    {0314, 0260}, /* \030: "del',a" */
-    {0230, 0336}, /* \031: " and not a" */
-    {'o', 'k'}, /* \032: "ok" */
-    {032, 0200}, /* \033: "oken" */
-    {0227, 0232}, /* \034: "\nend\nif " */
-    {'n', ','}, /* \035: "n," */
-    {01, 0355}, /* \036: "l('lind" */
-    {036, 0271}, /* \037: "l('lindex" */
+    {',', 'K'}, /* \013: ",K" */
+    {0306, 0363}, /* \014: "l('hge" */
+    {'=', 0263}, /* \015: "=string." */
+    {0336, 't'}, /* \016: "mat" */
+    {'c', 'h'}, /* \017: "ch" */
+    {'=', 0301}, /* \020: "=tonumber(" */
+    {'=', 'D'}, /* \021: "=D" */
+    {0244, '\''}, /* \022: " or '" */
+    {0240, ','}, /* \023: "',d," */
+    {'f', 0203}, /* \024: "fal" */
+    {024, 0227}, /* \025: "false" */
+    {'-', '2'}, /* \026: "-2" */
+    {0315, 0257}, /* \027: "del',a" */
+    {'o', 'k'}, /* \030: "ok" */
+    {030, 0200}, /* \031: "oken" */
+    {0374, 0351}, /* \032: "l('lind" */
+    {032, 0270}, /* \033: "l('lindex" */
+    {033, 0310}, /* \034: "l('lindex',b" */
+    {'1', 0302}, /* \035: "1000" */
+    {0220, 0215}, /* \036: " then\nlocal " */
+    {'=', 'o'}, /* \037: "=o" */
 };
 
 static const uint8_t common[] =
-    "l\213\201,b,c,d=KEYS\002\305EYS\004\305EYS[3]\305EYS[4]\225e,f,g\334,i,j\017" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
-    "\357\020(ARGV\002\231^(%S\371\275\371%-?\275\371\275\332(%+?) ?(\275*)$\237\225k=3\361" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
-    "\225l=\366\206l\232\337e\351#g>15\351#h>15\247\264f\355(ARGV\002\231" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
-    " %-?0\275\237t\212\n\333\366\266r\222_\220ply\205ERR m\204f\222med \220quest\237\227\225" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "m=\224time\237\225n=m\002\235\340\205\361\272m\004,-6\341o\021" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
-    "\354\035\316-4)\365o>\323f)t\212 \345\027,0\346\210\225p=\037" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal p=l('lindex */
-    "\307\2310\237\225q=p\230\224zsco\220\317\320\341r=h\303\377\230e\247p\247" /* ',b,'0')\nlocal q=p and l('zscore',c,e)\nlocal r=h~='0' and e or p or  */
-    "e\225s=\306m\372\352t\033\367\220\376d\367w\033\202r)\214\207,u,v=s\002" /* e\nlocal s=l('hmget',d,'token','released','woken',r)\nlocal t,u,v=s[1] */
-    "\233\315\202s\004\233\315\202s[3]\014\015\006h\341x,y=\313ttl\240)\334\356" /* or '0',s[2]or '0',s[3]\nlocal function w(h)\nlocal x,y=l('pttl',d),h+1 */
-    "728\361\232x<h+864\361\230\366p\206\313\327\024y)\3031\215\232x" /* 72800000\nif x<h+86400000 and redis.pcall('pexpire',d,y)~=1 then\nif x */
-    "<0\241\224\314\240\273\234p\327\024y)\335\014\015z(h\365" /* <0 then l('del',d)end\nl('pexpire',d,y)\nend\nend\nlocal function z(h)\nif  */
-    "p\241\366p\206\224z\274d\317\231XX\202o+h+k\356\221,p\273\227\014\015" /* p then redis.pcall('zadd',c,'XX',o+h+k+100,p)end\nend\nlocal function  */
-    "A(B\334,C\341j,D=\035\323t\3730\232D>\021n)a\217 D<2^53\241" /* A(B,h,C)\nlocal j,D=n,tonumber(t)or 0\nif D>=tonumber(n)and D<2^53 then  */
-    "j\017f\222\357\205%.0f\202D\356\273\225E=\354t,\316-10)\303\354" /* j=string.format('%.0f',D+1)end\nlocal E=string.sub(t,1,-10)~=string.sub( */
-    "\035\316-10\365E\230\306l\200\240)>6\312f\233F,G \243 ipairs(\016t\204l\240" /* n,1,-10)\nif E and l('hlen',d)>6 then\nfor F,G in ipairs(l('hgetall',d */
-    "))do\232F%2\2421\230\264f\355(G,p\230'^suspe\331:'\023:\237t\212 \306\314" /* ))do\nif F%2==1 and string.find(G,p and '^suspect:' or ':')then l('hdel */
-    "\024G\273\335\225H=j\235(C\242'1'\230\344h\235i\023\237\362\352" /* ',d,G)end\nend\nend\nlocal H=j..(C=='1' and ' '..h..i or '')\nl('hset',d,' */
-    "t\033\202j\231hold\266\202B\231\220\376d\202u\231\376\202H\365E\351#h>7\241\006h\273\362" /* token',j,'holder',B,'released',u,'lease',H)\nif E or#h>7 then w(h)end\nl('hse */
-    "t\260,B,C\365\366p\206\313\327\260\334)\3031\215\234\030)\234p\327" /* t',a,B,C)\nif redis.pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire */
-    "\260\334)\227\n\333j\227\n" /* ',a,h)\nend\nreturn j\nend\n */
+    "l\214a,b,c,d=KEYS\375\013EYS\377\013EYS[3]\013EYS[4]\215e,f,g\322,i,j\015" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
+    "\016\017(ARGV\375\233^(%S\362\274\362%-?\274\362\274\331(%+?) ?(\274*)$\237\215k=3\354" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
+    "\215l=\357\206l\216\251e \224#g>15 \224#h>15\244\263f\351(ARGV\375\233" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
+    " %-?0\274\237\212\n\332\357\265r\224_\221ply\204ERR m\203f\224med \221quest\237\333" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
+    "m=\226time\237\215n=m\375\235\335\204\354\271m\377,-6\305o\020" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
+    "\350n\373-4)\272o>\301f)\365\341\026,0\342\210\215f=\034" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal f=l('lindex',b */
+    "\2330\237\215p=\205\225\226zsco\221\317\320\305q=h\303\372\232e\244\205\230e\215" /* ,'0')\nlocal p=f and l('zscore',c,e)\nlocal q=h~='0' and e or f or e\nlocal  */
+    "r=\306m\363\346t\031\360\221\370d\360w\031\201q\305s,t,u=r\375\230\316\201r\377" /* r=l('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
+    "\230\316\201r[3]\215\011\002h\305w,x=\314ttl\240)\322\352728\354\216" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=l('pttl',d),h+172800000\nif  */
+    "w<h+864\354\232\357p\206\314\326\023x)\3031\220\216w<0\243\226\315" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then l('del */
+    "\240\273\234p\326\023x)\231\333\011w(h\272\205\365\357" /* ',d)end\nl('pexpire',d,x)\nend\nend\nlocal function w(h)\nif f then redis. */
+    "p\206\226zadd\317\233XX\201o+h+k\352\222,f\273\333\011x(y\322,z\305" /* pcall('zadd',c,'XX',o+h+k+100,f)end\nend\nlocal function x(y,h,z)\nlocal  */
+    "j,A=n,\301s\3640\216A>\020n)\225A<2^53\243j\015f\224\016" /* j,A=n,tonumber(s)or 0\nif A>=tonumber(n)and A<2^53 then j=string.format */
+    "\204%.0f\201A\352\273\215\003\350s\373-10)\303\350n\373-10\272" /* ('%.0f',A+1)end\nlocal B=string.sub(s,1,-10)~=string.sub(n,1,-10)\nif  */
+    "B\232\306l\200\240)>6\313f\230C,D \242 ipairs(\014t\203l\240))do\216C%2\241" /* B and l('hlen',d)>6 then\nfor C,D in ipairs(l('hgetall',d))do\nif C%2== */
+    "1\232\263f\351(D,\205\225'^suspe\330:'\022:\237\365\306\315\023D\273\231" /* 1 and string.find(D,f and '^suspect:' or ':')then l('hdel',d,D)end\nend */
+    "\333D=j\235(z\241'1'\232\340h\235i\022\237\355\346t\031\201j\233" /* \nend\nlocal D=j..(z=='1' and ' '..h..i or '')\nl('hset',d,'token',j,' */
+    "hold\265\201y\233\221\370d\201t\233\370\201D\272B \224#h>7\243\002h\273\355t\257" /* holder',y,'released',t,'lease',D)\nif B or#h>7 then v(h)end\nl('hset',a */
+    ",y,z\272\357p\206\314\326\257\322)\3031\220\234\027)\234p\326\257" /* ,y,z)\nif redis.pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire',a */
+    "\322)\231\n\332j\231\n" /* ,h)\nend\nreturn j\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "l\213 I='5\302'\014\015\374K)\310\314\240\305\231suspe\331:\272K\365\337" /* local I='5000'\nlocal function J(K)\nl('hdel',d,K,'suspect:'..K)\nif not  */
-    "p\241\333\210\232K\242p\241p=\037\307\360\237\210\234l\220m\307\360\202" /* p then return end\nif K==p then p=l('lindex',b,'1')end\nl('lrem',b,'1', */
-    "K)\234z\220m\317\305)\227\014\015L(M,N\341O,P=0,\026\nwhi\353" /* K)\nl('zrem',c,K)\nend\nlocal function L(M,N)\nlocal O,P=0,false\nwhile */
-    "\207rue do\225K=p\232O>0\241K=\037\307,O\273\232\337K\247K\242" /*  true do\nlocal K=p\nif O>0 then K=l('lindex',b,O)end\nif not K or K== */
-    "M\241\333\337P \210\225Q='\350s\244_lock__\020ann\236\272\354" /* M then return not P end\nlocal Q='redisson_lock__channel'..string.sub( */
-    "b,20)\235':\272K\225R=\313\252\304\367n\265\304\202Q)\004>0\230'p\252l\321h'\232\337" /* b,20)..':'..K\nlocal R=l('pubsub','numsub',Q)[2]>0 and 'publish'\nif not  */
-    "R\215\225S=\366p\206\313\252\304\367shardn\265\304\202Q)\004\nR=S\230S>0\230" /* R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q)[2]\nR=S and S>0 and  */
-    "'sp\252l\321h'\227\225T=K\242r\230s[4]\233\016\311\305\341U,V,W\017" /* 'spublish'\nend\nlocal T=K==r and s[4]or l('hget',d,K)\nlocal U,V,W=string. */
-    "\357\020(T\023\367^(\275\371\275\371\363-9]\275\275\275\275?\275?)%f[ %z]\237\232W\215\232" /* match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif W then\nif  */
-    "U*1\302+V/1\302+W<=o\312\374K\267\270\211 P\312\333\026\324\211 R\215" /* U*1000+V/1000+W<=o then\nJ(K)\nelseif P then\nreturn false\nelseif R then */
-    "\310\030\305\341j=A(K,W\2310\237\232N\230N\303K\241\306\030,N\273" /* \nl('hdel',a,K)\nlocal j=A(K,W,'0')\nif N and N~=K then l('hdel',a,N)end */
-    "\n\374K\267z(W)\203(R,Q,j\005\354\035\316-4)\005W\267\333'giv\200" /* \nJ(K)\nz(W)\nl(R,Q,j..' '..string.sub(n,1,-4)..' '..W)\nreturn 'given */
-    "'\324\nO=O\356\227\324\225q=\224zsco\220\317\305\373\377\225X,Y='s" /* '\nelse\nO=O+1\nend\nelse\nlocal q=l('zscore',c,K)or '0'\nlocal X,Y='s */
-    "uspe\331:\272K\305\005q\225Z=O\2420\230v\242Y\223\207\301\016\352" /* uspect:'..K,K..' '..q\nlocal Z=O==0 and v==Y and tonumber(l('hget',d,' */
-    "s\243ce\237\3730\232R\230P\241\333\026 \210\232Z+3*I<o\247Z>o\312" /* since'))or 0\nif R and P then return false end\nif Z+3*I<o or Z>o then\n */
-    "Z=o\232R\215\362\352w\033\202Y\231s\243ce\202o\267\0060\267\270\253a," /* Z=o\nif R then\nl('hset',d,'woken',Y,'since',o)\nw(0)\nelse\nlocal aa, */
-    "F\017\357\020(\016\311,X\373'\367(%S\371\275\332\237\251a\303q\351\207\301" /* F=string.match(l('hget',d,X)or '','(%S+) (%d+)')\nif aa~=q or tonumber( */
-    "F)>o\215\362\311,X,q\005o\267\0060\267\270\nZ=F\335\034" /* F)>o then\nl('hset',d,X,q..' '..o)\nw(0)\nelse\nZ=F\nend\nend\nend\nif  */
-    "Z+I<=o\247\337R\223\207\301q)<=o\312\374K\267\270\211 R\312f\222\201b=0" /* Z+I<=o or not R and tonumber(q)<=o then\nJ(K)\nelseif R then\nfor ab=0 */
-    ",O-1 do\234z\243crby\317,k,\037\307,ab))\034O>0\215\234l\220m\307" /* ,O-1 do\nl('zincrby',c,k,l('lindex',b,ab))\nend\nif O>0 then\nl('lrem',b */
-    ",1\305)\234lpush\307\305\267p=K\227\310\314\024X)\203(R,Q\2310\237\n\333\026" /* ,1,K)\nl('lpush',b,K)\np=K\nend\nl('hdel',d,X)\nl(R,Q,'0')\nreturn false */
-    "\324\nP=\250ue\nO=O\356\335\335\n" /* \nelse\nP=true\nO=O+1\nend\nend\nend\nend\n */
+    "l\214z='5\302'\215\011\366G)\311\315\240\345\233suspe\330:\271G\272\251" /* local z='5000'\nlocal function A(G)\nl('hdel',d,G,'suspect:'..G)\nif not  */
+    "\205\365\332\210\216G\241\205\365f=\034\353\237\210\234l\221m\310\353\201" /* f then return end\nif G==f then f=l('lindex',b,'1')end\nl('lrem',b,'1', */
+    "G)\234z\221m\317\345)\333\011H(I,J\305K,L=0,\025\nwhi\347" /* G)\nl('zrem',c,G)\nend\nlocal function H(I,J)\nlocal K,L=0,false\nwhile */
+    " \246ue do\215G=f\216K>0\243G=\034\013\273\216\251G\244G\241" /*  true do\nlocal G=f\nif K>0 then G=l('lindex',b,K)end\nif not G or G== */
+    "I\243\332\251L \210\215M='\344s\245_lock__\017ann\236\271\350" /* I then return not L end\nlocal M='redisson_lock__channel'..string.sub( */
+    "b,20)\235':\271G\215N=\314\252\304\360n\264\304\201M)\377>0\232'p\252l\321h'\216\251" /* b,20)..':'..G\nlocal N=l('pubsub','numsub',M)[2]>0 and 'publish'\nif not  */
+    "N\036O=\357p\206\314\252\304\360shardn\264\304\201M)\377\nN=O\232O>0\232" /* N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and O>0 and  */
+    "'sp\252l\321h'\333I=G\241q\232r[4]\230\014\312\345\305q,O,P\015" /* 'spublish'\nend\nlocal I=G==q and r[4]or l('hget',d,G)\nlocal q,O,P=string. */
+    "\016\017(I\022\360^(\274\362\274\362\356-9]\274\274\274\274?\274?)%f[ %z]\237\216P\220\216" /* match(I or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nif  */
+    "q*\035+O/\035+P<\037\313\366G\266\267\211L\313\332\025\323\211N\220" /* q*1000+O/1000+P<=o then\nA(G)\nelseif L then\nreturn false\nelseif N then */
+    "\311\027\345\305j=x(G,P\2330\237\216J\232J\303G\243\306\027,J\273" /* \nl('hdel',a,G)\nlocal j=x(G,P,'0')\nif J and J~=G then l('hdel',a,J)end */
+    "\n\366G\266w(P)\202(N,M,j\001\350n\373-4)\001P\266\332'giv\200" /* \nA(G)\nw(P)\nl(N,M,j..' '..string.sub(n,1,-4)..' '..P)\nreturn 'given */
+    "'\323\nK=K\352\231\323\215p=\226zsco\221\317\345\364\372\215q,I='s" /* '\nelse\nK=K+1\nend\nelse\nlocal p=l('zscore',c,G)or '0'\nlocal q,I='s */
+    "uspe\330:\271G\345\001p\215O=K\2410\232u\241I\232\301\014\346" /* uspect:'..G,G..' '..p\nlocal O=K==0 and u==I and tonumber(l('hget',d,' */
+    "s\242ce\237\3640\216N\232L\243\332\025 \210\216O+3*z<o\244O>o\313" /* since'))or 0\nif N and L then return false end\nif O+3*z<o or O>o then\n */
+    "O\037\216N\220\355\346w\031\201I\233s\242ce\201o\266\0020\266\267\215I,C" /* O=o\nif N then\nl('hset',d,'woken',I,'since',o)\nv(0)\nelse\nlocal I,C */
+    "\015\016\017(\014\312,q\364'\360(%S\362\274\331\237\216I\303p\244\301C" /* =string.match(l('hget',d,q)or '','(%S+) (%d+)')\nif I~=p or tonumber(C */
+    ")>o\220\355\312,q,p\001o\266\0020\266\267\nO=C\231\231\334" /* )>o then\nl('hset',d,q,p..' '..o)\nv(0)\nelse\nO=C\nend\nend\nend\nif  */
+    "O+z<\037\244\251N\232\301p)<\037\313\366G\266\267\211N\313f\230z=0\013" /* O+z<=o or not N and tonumber(p)<=o then\nA(G)\nelseif N then\nfor z=0,K */
+    "-1 do\234z\242crby\317,k,\034,z))\334K>0\220\234l\221m\310\373" /* -1 do\nl('zincrby',c,k,l('lindex',b,z))\nend\nif K>0 then\nl('lrem',b,1, */
+    "G)\234lpush\310\345\266f=G\231\311\315\023q)\202(N,M\2330\237\n\332\025\323" /* G)\nl('lpush',b,G)\nf=G\nend\nl('hdel',d,q)\nl(N,M,'0')\nreturn false\nelse */
+    "\nL=\246ue\nK=K\352\231\231\231\231\n" /* \nL=true\nK=K+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t lock_before[] =
-    "l\213\201c=h\242\377\253d=\336c\230\357h.m\243(\313ttl\260),1e15)\253" /* local ac=h=='0'\nlocal ad=not ac and math.min(l('pttl',a),1e15)\nlocal a */
-    "e=\274\303\027\230\016t\260\320)\253f\253g\322c\251c\312af\022\223" /* e=ad~=-2 and l('hget',a,e)\nlocal af\nlocal ag=ac\nif ac then\naf=ae and */
-    "(j\242''\247j\242t\364f\241u=t \210\324\253h\017\357\020(g\231^-" /* (j=='' or j==t)\nif af then u=t end\nelse\nlocal ah=string.match(g,'^- */
-    "(.*)\237\253i\021j\3730\225D\021t\3730\253j\022" /* (.*)')\nlocal ai=tonumber(j)or 0\nlocal D=tonumber(t)or 0\nlocal aj=ae */
-    "\031h\230\246(D>ai\230D<2^53)\253k\022\031j\223(j\242t\247" /*  and not ah and not(D>ai and D<2^53)\nlocal ak=ae and not aj and(j==t or  */
-    "\336h\364j\312u=t\362\352\220\376d\202u\267\0060\267\274=\027\324\211" /* not ah)\nif aj then\nu=t\nl('hset',d,'released',u)\nw(0)\nad=-2\nelseif */
-    "\201k\215\253l\022\242\377\223\201h\251l\351\201d<\021h)t\212\234p\327" /*  ak then\nlocal al=ae=='0' and ah\nif al or ad<=tonumber(h)then\nl('pexpire */
-    "\260\334\267\274=h\227\225C\322h\0231'\253m\022\303C\223(\204\351\201e\303\315\237" /* ',a,h)\nad=h\nend\nlocal C=ah or '1'\nlocal am=ae~=C and(al or ae~='0') */
-    "\251m\215\362\352\376\202t\235(\274\242h\230\344h\235i\023\237)\034" /* \nif am then\nl('hset',d,'lease',t..(ad==h and ' '..h..i or ''))\nend\nif  */
-    "\336m\351#h>7\241\313\327\024\274\356728\361\273\nz(\274\364m\241\306" /* not am or#h>7 then l('pexpire',d,ad+172800000)end\nz(ad)\nif am then l('h */
-    "\226t\260\320,C\273\n\345\316D\346\324\211\201h\312\345-\3160\346\227\251" /* set',a,e,C)end\nreturn{1,D,o}\nelseif ah then\nreturn{-1,0,o}\nend\nif a */
-    "i>D\215\207=\315\272j \210\nag=\274\242\027\251g\230\337p\241\345\316\323" /* i>D then t='0'..j end\nag=ad==-2\nif ag and not p then return{1,tonumber( */
-    "A(e\334\360\237)\346\210\227\253n=\026\232p\223\201g\312" /* A(e,h,'1')),o}end\nend\nlocal an=false\nif p and ag then\n */
+    "l\214y=h\241\372\215\003\251y\232\336\207.m\242(\314ttl\257),1e15\305D=" /* local y=h=='0'\nlocal B=not y and math.min(l('pttl',a),1e15)\nlocal D= */
+    "B\303\026\232\014t\257\320\305E\215F=y\216y\313E\021 \223(j\241''\244" /* B~=-2 and l('hget',a,e)\nlocal E\nlocal F=y\nif y then\nE=D and(j=='' or  */
+    "j\241s\272E\243t=s \210\323\215G\015\016\017(g\233^-(.*)\237\215" /* j==s)\nif E then t=s end\nelse\nlocal G=string.match(g,'^-(.*)')\nlocal  */
+    "H\020j\3640\215A\020s\3640\215I\021\371G\232\250" /* H=tonumber(j)or 0\nlocal A=tonumber(s)or 0\nlocal I=D and not G and not */
+    "(A>H\232A<2^53\305J\021\371I \223(j\241s\244\251G\272I\313t" /* (A>H and A<2^53)\nlocal J=D and not I and(j==s or not G)\nif I then\nt */
+    "=s\355\346\221\370d\201t\266\0020\266\003\026\323\211J\036I\021\241\372" /* =s\nl('hset',d,'released',t)\nv(0)\nB=-2\nelseif J then\nlocal I=D=='0' */
+    "\232G\216I\244B<\020h)\212\234p\326\257\322\266\003h\333" /*  and G\nif I or B<=tonumber(h)then\nl('pexpire',a,h)\nB=h\nend\nlocal  */
+    "z=G\0221'\215J\021\303z \223(I\244D\303\316\237\216J\220\355\346\370" /* z=G or '1'\nlocal J=D~=z and(I or D~='0')\nif J then\nl('hset',d,'lease */
+    "\201s\235(B\241h\232\340h\235i\022\237)\334\251J \224#h>7\243\314\326" /* ',s..(B==h and ' '..h..i or ''))\nend\nif not J or#h>7 then l('pexpire */
+    "\023B\352728\354\273\nw(B\272J\243\306\227t\257\320,z\273\n\341\307A\342" /* ',d,B+172800000)end\nw(B)\nif J then l('hset',a,e,z)end\nreturn{1,A,o} */
+    "\323\211G\313\341-\3070\342\334H>A\243s=\316\271j \210\nF=B\241\026" /* \nelseif G then\nreturn{-1,0,o}\nend\nif H>A then s='0'..j end\nF=B==-2 */
+    "\216F\371\205\365\341\307\301x(e\322\353\237)\342\210\333" /* \nif F and not f then return{1,tonumber(x(e,h,'1')),o}end\nend\nlocal  */
+    "i=\025\216\205\225F\313" /* i=false\nif f and F then\n */
     ;
 
 static const uint8_t lock_after[] =
-    "\211\201c\215\251f\241\313\327\260\360\237\210\232j\242''\031f\241" /* if ac then\nif af then l('pexpire',a,'1')end\nif j=='' and not af then  */
-    "\374e\273\253o\322f\247\313ttl\260)\242\027\nan\322o\230L(nil,af\230e)\242'g" /* J(e)end\nlocal ao=af or l('pttl',a)==-2\nan=ao and L(nil,af and e)=='g */
-    "iv\200'\324\nan=L(e,ae\230e\364n\242\250ue\215\225j=A(e\334\360\237\n\374" /* iven'\nelse\nan=L(e,ae and e)\nif an==true then\nlocal j=A(e,h,'1')\nJ( */
-    "e\267z(h\267\345\316\323j)\346\227\251n\215\201d=\313ttl\260)\270\211" /* e)\nz(h)\nreturn{1,tonumber(j),o}\nend\nif an then ad=l('pttl',a)elseif */
-    "\201e\241\224\030\273\335\251c\215\251f\031n\215\234" /*  ae then l('del',a)end\nend\nend\nif ac then\nif af and not an then\nl(' */
-    "\030)\216\207\303\377\241\306\226\352\220\376d\202u\273\227\n\345(af\247" /* del',a)\nif t~='0' then l('hset',d,'released',u)end\nend\nreturn{(af or  */
-    "j\303''\230u\242j)a\217 1\2470,0\346\034v\031g\215\234zsco\220\317" /* j~='' and u==j)and 1 or 0,0,o}\nend\nif v and not ag then\nl('zscore',c */
-    "\320)\310\314\240\231w\033\237\034g\242\377\241\3450,\274\346\210\253" /* ,e)\nl('hdel',d,'woken')\nend\nif g=='0' then return{0,ad,o}end\nlocal a */
-    "p=\337q\247\354s[4]\233'\202\3168)\303\354\035\3168\364p\215\253" /* p=not q or string.sub(s[4]or '',1,8)~=string.sub(n,1,8)\nif ap then\nlocal a */
-    "b=q\223(\001pos\307\320\231MAXLEN\2021\302)\222(\037\307,1\302)a\217 1\302)\364" /* b=q and(l('lpos',b,e,'MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif a */
-    "b\215\253q=o+(ab\356)*k\216\207\301q)<aq\241\224z\274d\317,aq\320\273" /* b then\nlocal aq=o+(ab+1)*k\nif tonumber(q)<aq then l('zadd',c,aq,e)end */
-    "\324\234z\274d\317\231XX\2020\320\341O=\224rpush\307\320)\234z\274d\317\330+\357" /* \nelse\nl('zadd',c,'XX',0,e)\nlocal O=l('rpush',b,e)\nl('zadd',c,o+mat */
-    "h.\342x(\274,0)+O*k\320)\227\234p\327\307\3602096\361\237\234p\327\317\360" /* h.max(ad,0)+O*k,e)\nend\nl('pexpire',b,'1209600000')\nl('pexpire',c,'1 */
-    "2096\361\237\227\362\311\320,m\002\005m\004\005g\364p\241\006" /* 209600000')\nend\nl('hset',d,e,m[1]..' '..m[2]..' '..g)\nif ap then w( */
-    "0\273\232p\230p\303e\215\201d=-1 \210\n\3450,\274\346\n" /* 0)end\nif p and p~=e then ad=-1 end\nreturn{0,ad,o}\n */
+    "\211y\220\216E\243\314\326\257\353\237\210\216j\241''\371E\243\366" /* if y then\nif E then l('pexpire',a,'1')end\nif j=='' and not E then A( */
+    "e\273\215q=E\244\314ttl\257)\241\026\ni=q\232H(nil,E\232e)\241'giv\200'\323" /* e)end\nlocal q=E or l('pttl',a)==-2\ni=q and H(nil,E and e)=='given'\nelse */
+    "\ni=H(e,D\232e\272i\241\246ue\036j=x(e\322\353\237\n\366e\266w(h\266\341" /* \ni=H(e,D and e)\nif i==true then\nlocal j=x(e,h,'1')\nA(e)\nw(h)\nreturn{ */
+    "\307\301j)\342\334i\243\003\314ttl\257)\267\211D\243\226\027\273" /* 1,tonumber(j),o}\nend\nif i then B=l('pttl',a)elseif D then l('del',a)end */
+    "\231\334y\220\216E\371i\220\234\027\272s\303\372\243" /* \nend\nend\nif y then\nif E and not i then\nl('del',a)\nif s~='0' then  */
+    "\306\227\346\221\370d\201t\273\231\n\341(E\244j\303''\232t\241j)\2251\244" /* l('hset',d,'released',t)end\nend\nreturn{(E or j~='' and t==j)and 1 or  */
+    "0,0\342\334u\371F\220\234zsco\221\317\320)\311\315\240\233w\031\237" /* 0,0,o}\nend\nif u and not F then\nl('zscore',c,e)\nl('hdel',d,'woken') */
+    "\334g\241\372\243\3410,B\342\210\215a=\251p\244\350r[" /* \nend\nif g=='0' then return{0,B,o}end\nlocal a=not p or string.sub(r[ */
+    "4]\230'\201\3078)\303\350n\3738\272a\036z=p \223(\374pos\310\320" /* 4]or '',1,8)~=string.sub(n,1,8)\nif a then\nlocal z=p and(l('lpos',b,e */
+    "\233MAXLEN\201\035)\224(\034,\035)\225\035)\272z\036h\037+(" /* ,'MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif z then\nlocal h=o+( */
+    "z\352)*k\216\301p)<h\243\226zadd\317\322\320\273\323\234zadd\317\233XX" /* z+1)*k\nif tonumber(p)<h then l('zadd',c,h,e)end\nelse\nl('zadd',c,'XX */
+    "\2010\320\305K=\226rpush\310\320)\234zadd\317\327+\336\207.\336x(B,0)+K*k\320)\231" /* ',0,e)\nlocal K=l('rpush',b,e)\nl('zadd',c,o+math.max(B,0)+K*k,e)\nend */
+    "\234p\326\310\3532096\354\237\234p\326\317\3532096\354\237\231\355" /* \nl('pexpire',b,'1209600000')\nl('pexpire',c,'1209600000')\nend\nl('hse */
+    "\312\320,m\375\001m\377\001g\272a\243\0020\273\216\205\225f\303e\243" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif a then v(0)end\nif f and f~=e then  */
+    "\003-1 \210\n\3410,B\342\n" /* B=-1 end\nreturn{0,B,o}\n */
     ;
 
 static const uint8_t break_before[] =
-    "l\213\201c=\016t\204l\260\341N\322c\002\253d=N\230N\242\016\352" /* local ac=l('hgetall',a)\nlocal N=ac[1]\nlocal ad=N and N==l('hget',d,' */
-    "hold\266\237\253e=N\223(e\242'*'\247e\242N)a\217(j\242'\343\222(\274\230j\242t)\365" /* holder')\nlocal ae=N and(e=='*' or e==N)and(j=='' or(ad and j==t))\nif  */
-    "g\242'\027'\215\225R=\026\251e\223\201d\215\225Q='\350s\244_lock" /* g=='-2' then\nlocal R=false\nif ae and ad then\nlocal Q='redisson_lock */
-    "__\020ann\236\272\354b,20)\235':\272N\nR=\313\252\304\367n\265\304\202Q)\004>0\230" /* __channel'..string.sub(b,20)..':'..N\nR=l('pubsub','numsub',Q)[2]>0 and  */
-    "'p\252l\321h'\232\337R\215\225S=\366p\206\313\252\304\367shardn\265\304\202Q" /* 'publish'\nif not R then\nlocal S=redis.pcall('pubsub','shardnumsub',Q */
-    ")\004\nR=S\230S>0\230'sp\252l\321h'\034R\241l(R,Q,t\273\227\n\345" /* )[2]\nR=S and S>0 and 'spublish'\nend\nif R then l(R,Q,t)end\nend\nreturn{ */
-    "R\2301\2470,ae\230\337R\2301\2470\346\227\251e\223#ac>2\241\224\030" /* R and 1 or 0,ae and not R and 1 or 0,o}\nend\nif ae and#ac>2 then l('del',a */
-    "\273\253f=\026\232p\223(ae\247\337N)t\212\n" /* )end\nlocal af=false\nif p and(ae or not N)then\n */
+    "l\214m=\014t\203l\257\305J=m\375\215h=J\232J\241\014\346hol" /* local m=l('hgetall',a)\nlocal J=m[1]\nlocal h=J and J==l('hget',d,'hol */
+    "d\265\237\215t=J \223(e\241'*'\244e\241J)\223(j\241'\337\224(h\232j\241s)\272g\241'" /* der')\nlocal t=J and(e=='*' or e==J)and(j=='' or(h and j==s))\nif g==' */
+    "\026'\036N=\025\216t\232h\036M='\344s\245_lock__\017an" /* -2' then\nlocal N=false\nif t and h then\nlocal M='redisson_lock__chan */
+    "n\236\271\350b,20)\235':\271J\nN=\314\252\304\360n\264\304\201M)\377>0\232'p\252" /* nel'..string.sub(b,20)..':'..J\nN=l('pubsub','numsub',M)[2]>0 and 'pub */
+    "l\321h'\216\251N\036O=\357p\206\314\252\304\360shardn\264\304\201M)\377" /* lish'\nif not N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2] */
+    "\nN=O\232O>0\232'sp\252l\321h'\334N\243l(N,M,s\273\231\n\341" /* \nN=O and O>0 and 'spublish'\nend\nif N then l(N,M,s)end\nend\nreturn{ */
+    "N\2321\2440,t\371N\2321\2440\342\334t \223#m>2\243\226\027" /* N and 1 or 0,t and not N and 1 or 0,o}\nend\nif t and#m>2 then l('del',a */
+    "\273\215i=\025\216\205\223(t\244\251J)\212\n" /* )end\nlocal i=false\nif f and(t or not J)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\211\201e\241\313\327\260\360\237\210\naf=L(nil,ae\230N)\242'giv\200'\227\251" /* if ae then l('pexpire',a,'1')end\naf=L(nil,ae and N)=='given'\nend\nif a */
-    "e\031f\241\224\030\273\n\345ae\2301\2470,0\346\n" /* e and not af then l('del',a)end\nreturn{ae and 1 or 0,0,o}\n */
+    "\211t\243\314\326\257\353\237\210\ni=H(nil,t\232J)\241'giv\200'\334t\371" /* if t then l('pexpire',a,'1')end\ni=H(nil,t and J)=='given'\nend\nif t and not  */
+    "i\243\226\027\273\n\341t\2321\2440,0\342\n" /* i then l('del',a)end\nreturn{t and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t inspect[] =
-    "l\213\201,b,c,d=KEYS\002\305EYS\004\305EYS[3]\305EYS[4]\225l=\366\206l\225" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
-    "m=\224time\237\225o=m\002*1\302+\357h.flo\222(m\004/1\302\341fun\331i\015R" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function R */
-    "(K\341Q='\350s\244_lock__\020ann\236\272\354b,20)\235':\272K\232\313" /* (K)\nlocal Q='redisson_lock__channel'..string.sub(b,20)..':'..K\nif l('p */
-    "\252\304\367n\265\304\202Q)\004>0\241\257\207rue \210\225S=\366p\206\313\252" /* ubsub','numsub',Q)[2]>0 then return true end\nlocal S=redis.pcall('pub */
-    "\304\367shardn\265\304\202Q)\004\n\333S\230S>0\227\014\244\201c(\274)" /* sub','shardnumsub',Q)[2]\nreturn S and S>0\nend\nlocal function ac(ad) */
-    "\253e\021\264\357\020(\274\023\367^\275+$\237\3730\n\257\201e<2^5" /* \nlocal ae=tonumber(string.match(ad or '','^%d+$'))or 0\nreturn ae<2^5 */
-    "3\223\201e\2470\227\253f=\016t\204l\260\341s=\306m\372\352t\033" /* 3 and ae or 0\nend\nlocal af=l('hgetall',a)\nlocal s=l('hmget',d,'token */
-    "\367hold\266\367\376\237\253g=\001ran\372\307,0,-1\341N\322f\002\233''\253" /* ','holder','lease')\nlocal ag=l('lrange',b,0,-1)\nlocal N=af[1]or ''\nlocal a */
-    "h,j=0,0\232N\303''\230N\242s\004t\212\nah,j=\316ac(s\002)\253i\334,i\017" /* h,j=0,0\nif N~='' and N==s[2]then\nah,j=1,ac(s[1])\nlocal ai,h,i=string. */
-    "\357\020(s[3]\233'\367^(\275\371\275\332(%+?)$\237\251i\242s\002a\217\207\301h)<2^32" /* match(s[3]or '','^(%d+) (%d+)(%+?)$')\nif ai==s[1]and tonumber(h)<2^32 */
-    "\215\201h\322h+8*h+4*#i \210\232R(N)t\212\201h\322h+2 \210\227\253j={\357h" /*  then ah=ah+8*h+4*#i end\nif R(N)then ah=ah+2 end\nend\nlocal aj={math */
-    ".m\243(\313ttl\260),1e15),j,ah,\323af\004\3730,#ag,N}\nf\222\201k\305 \243 ip" /* .min(l('pttl',a),1e15),j,ah,tonumber(af[2])or 0,#ag,N}\nfor ak,K in ip */
-    "airs(ag)do\225T=\016\311\305)\253h,\204=2,\357h.hu\372\225U,V," /* airs(ag)do\nlocal T=l('hget',d,K)\nlocal ah,al=2,math.huge\nlocal U,V, */
-    "W\017\357\020(T\023\367^(\275\371\275\371\363-9]\275\275\275\275?\275?)%f[ %z]\237\232" /* W=string.match(T or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif  */
-    "W\312ah,\204=\316U*1\302+V/1\302+W\324\211 \337T\312ah,\204=0,\323\224" /* W then\nah,al=1,U*1000+V/1000+W\nelseif not T then\nah,al=0,tonumber(l(' */
-    "zsco\220\317\305\3730)\227\253m=0\251l>o\215\201m=R(K)a\217 2\2471 \210" /* zscore',c,K)or 0)\nend\nlocal am=0\nif al>o then am=R(K)and 2 or 1 end */
-    "\naj[#aj\356]\322h\naj[#aj\356]\322m\naj[#aj\356]=K\227\n\257\201j\n" /* \naj[#aj+1]=ah\naj[#aj+1]=am\naj[#aj+1]=K\nend\nreturn aj\n */
+    "l\214a,b,c,d=KEYS\375\013EYS\377\013EYS[3]\013EYS[4]\215l=\357\206l\215" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
+    "m=\226time\237\215o=m\375*\035+\336\207.flo\224(m\377/\035\305\011N" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function N */
+    "(G\305M='\344s\245_lock__\017ann\236\271\350b,20)\235':\271G\216\314" /* (G)\nlocal M='redisson_lock__channel'..string.sub(b,20)..':'..G\nif l('p */
+    "\252\304\360n\264\304\201M)\377>0\243\332\246ue \210\215O=\357p\206\314\252" /* ubsub','numsub',M)[2]>0 then return true end\nlocal O=redis.pcall('pub */
+    "\304\360shardn\264\304\201M)\377\n\332O\232O>0\333\011e(f\305" /* sub','shardnumsub',M)[2]\nreturn O and O>0\nend\nlocal function e(f)\nlocal  */
+    "g\020\263\016\017(\205\230'\360^\274+$\237\3640\n\332g<2^53\232g\244" /* g=tonumber(string.match(f or '','^%d+$'))or 0\nreturn g<2^53 and g or  */
+    "0\333m=\014t\203l\257\305r=\306m\363\346t\031\360hold\265\360" /* 0\nend\nlocal m=l('hgetall',a)\nlocal r=l('hmget',d,'token','holder',' */
+    "\370\237\215f=\374ran\363\310,0,-1\305J=m\375\230''\215b,j=0,0\216" /* lease')\nlocal f=l('lrange',b,0,-1)\nlocal J=m[1]or ''\nlocal b,j=0,0\nif  */
+    "J\303''\232J\241r\377\212\nb,j=\307e(r\375\305e\322,i\015\016\017(r[3]\230" /* J~='' and J==r[2]then\nb,j=1,e(r[1])\nlocal e,h,i=string.match(r[3]or  */
+    "'\360^(\274\362\274\331(%+?)$\237\216e\241r\375\225\301h)<2^32\243b=b+8*h+" /* '','^(%d+) (%d+)(%+?)$')\nif e==r[1]and tonumber(h)<2^32 then b=b+8*h+ */
+    "4*#i \210\216N(J)\365b=b+2 \210\333e={\336\207.m\242(\314ttl\257),1e" /* 4*#i end\nif N(J)then b=b+2 end\nend\nlocal e={math.min(l('pttl',a),1e */
+    "15),j,b,\301m\377\3640,#f,J}\nf\230a\345 \242 ipairs(f)do\215I=\014" /* 15),j,b,tonumber(m[2])or 0,#f,J}\nfor a,G in ipairs(f)do\nlocal I=l('hge */
+    "\312\345\305b,a=2,\336\207.hu\363\215q,O,P\015\016\017(I\022\360^(\274" /* t',d,G)\nlocal b,a=2,math.huge\nlocal q,O,P=string.match(I or '','^(%d */
+    "\362\274\362\356-9]\274\274\274\274?\274?)%f[ %z]\237\216P\313b,a=\307q*\035+O/\035+" /* +) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nb,a=1,q*1000+O/1000+ */
+    "P\323\211\251I\313b,a=0,\301\226zsco\221\317\345\3640)\333" /* P\nelseif not I then\nb,a=0,tonumber(l('zscore',c,G)or 0)\nend\nlocal  */
+    "c=0\216a>o\243c=N(G)\2252\2441 \210\ne[#e\352]=b\ne[#e\352]=c\ne[#e\352]=G" /* c=0\nif a>o then c=N(G)and 2 or 1 end\ne[#e+1]=b\ne[#e+1]=c\ne[#e+1]=G */
+    "\231\n\332e\n" /* \nend\nreturn e\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -299,10 +299,10 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4714, "2dd549ee84b5ddb1bdc32cfd50cd346edd6b6292"};
+    {common, lock_before, hand_over, lock_after}, 4629, "f3a958e81fb89bffc795a89785172eaf49127b3b"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3485, "7d62eb33cf0d72bdbcf6715ad303a13acb830db0"};
+    {common, break_before, hand_over, break_after}, 3463, "b4a7dde2657099f091153f7785160677ef3dec2e"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1154, "925f946f8e6a0bc062c591a35cab252f40cdd3b9"};
+    {inspect, nothing, nothing, nothing}, 1112, "c5cb2b93da303cea155ce905b69f9410b1f0b80f"};

@@ -16,14 +16,18 @@ done
 cp common.lua hand_over.lua inspect.lua "$dir"
 parts='common hand_over lock_before lock_after break_before break_after inspect'
 
-# The scripts' own names may be the same.
-for script in lock break inspect; do
-  $awk -v mode=names -f shorten.awk common.lua hand_over.lua "$script.lua" >"$dir/$script.names"
-done
+in_order() {
+  echo "common.lua $1_before.lua hand_over.lua $1_after.lua"
+}
+
+(
+  cd "$dir"
+  # shellcheck disable=SC2046
+  $awk -v mode=names -f "$OLDPWD/shorten.awk" program=lock $(in_order lock) program=break $(in_order break) \
+    program=inspect inspect.lua >names
+)
 for part in $parts; do
-  names=$dir/${part%_*}.names
-  [ -f "$names" ] || names=$dir/lock.names
-  $awk -v mode=text -v names="$names" -f shorten.awk "$dir/$part.lua" >"$dir/$part"
+  $awk -v mode=text -v names="$dir/names" -f shorten.awk "$dir/$part.lua" >"$dir/$part"
 done
 
 # The pairs are those of acquire and release, which are one script: the others are linked only where they are used.

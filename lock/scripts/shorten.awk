@@ -2,17 +2,56 @@
 # local names of one or two letters, the same in every file. Lines stay, so that an error message
 # leads to its place.
 #
-#     awk -v mode=names -f shorten.awk FILE...                  prints "long short" for each local name
-#     awk -v mode=text -v names=NAMES -f shorten.awk FILE       prints FILE shortened, by that list
+#     awk -v mode=names -f shorten.awk [program=NAME FILE...]...   prints "long short" for each local name
+#     awk -v mode=text -v names=NAMES -f shorten.awk FILE          prints FILE shortened, by that list
+#
+# A program is its files in the order in which they are put together. Few letters pack better than
+# many: two names have the same one if, in each program, the last use of the one comes before the
+# first of the other. So whatever either means where it is used, the other is not used there.
 #
 # It knows as much Lua as our scripts use: single quoted strings without escapes, comments that go
 # to the end of the line, names after "local", in a function's parameters and before "in" or "=" of
 # a for.
 
 function declare(name) {
-  if (name !~ /^[A-Za-z_][A-Za-z0-9_]*$/ || name in short) return
-  short[name] = letters(count++)
-  if (mode == "names") print name, short[name]
+  if (name !~ /^[A-Za-z_][A-Za-z0-9_]*$/ || name in declared) return
+  declared[name] = 1
+  order[++count] = name
+}
+
+# Where the words of a line, outside of strings, stand in their program.
+function note_words(line,  parts, n, i, code, word) {
+  n = split(line, parts, "'")
+  for (i = 1; i <= n; i += 2) {
+    code = parts[i]
+    while (match(code, /[A-Za-z_][A-Za-z0-9_]*/)) {
+      word = substr(code, RSTART, RLENGTH)
+      if (!((program, word) in first)) first[program, word] = NR + i / 100
+      latest[program, word] = NR + (i + 1) / 100
+      code = substr(code, RSTART + RLENGTH)
+    }
+  }
+}
+
+function meet(a, b,  p) {
+  for (p in programs)
+    if ((p, a) in first && (p, b) in first && first[p, a] <= latest[p, b] && first[p, b] <= latest[p, a]) return 1
+  return 0
+}
+
+# Each name gets the first letter that no name has which it meets.
+function name_all(  i, j, n) {
+  for (i = 1; i <= count; i++) {
+    n = 0
+    for (j = 1; j < i; j++) {
+      if (short[order[j]] == letters(n) && meet(order[i], order[j])) {
+        n++
+        j = 0
+      }
+    }
+    short[order[i]] = letters(n)
+    print order[i], short[order[i]]
+  }
 }
 
 function letters(n,  alphabet) {
@@ -73,11 +112,17 @@ BEGIN {
   sub(/^[ \t]+/, "")
   if ($0 == "") next
   if (mode == "names") {
+    programs[program] = 1
     declarations($0)
+    note_words($0)
     next
   }
   n = split($0, parts, "'")
   line = ""
   for (i = 1; i <= n; i++) line = line (i % 2 ? shortened(parts[i]) : "'" parts[i] "'")
   print line
+}
+
+END {
+  if (mode == "names") name_all()
 }
