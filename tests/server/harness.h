@@ -81,6 +81,18 @@ void end_busy(struct raw *busy);
 /* Services the client for a while. */
 void service_for(struct client *client, int ms);
 
+/* Services the client until so many stand in line for the lock, or for SOON. */
+void service_until_queued(struct client *client, const char *name, int64_t length);
+
+/*
+ * Ends all connections but that of `redis`, and services the client until it has seen that, or for
+ * SOON.
+ */
+void break_connection(struct client *client);
+
+/* The second half of it: `connects` is what the client had counted before its connection ended. */
+void service_until_broken(struct client *client, uint32_t connects);
+
 /* All that fairlock_inspect() reports. */
 struct picture {
   int status;

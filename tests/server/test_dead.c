@@ -424,23 +424,26 @@ static void test_lost_message(void)
 /* The lock comes just when the waiter has given up: it goes on at once to the next, or is free. */
 static void test_grant_after_timeout(void)
 {
+  enum { WAIT_MS = 5000 };
   struct proxy proxy;
   static struct client other;
   struct fairlock waiter;
   struct actor next;
   hold("late");
   proxy_start(&proxy, server.port);
-  client_open(&other, proxy.port);
+  client_prepare(&other, proxy.port);
+  other.config.waiter_ms = 120000; /* so does the claim of the lock that it is handed */
+  client_start(&other);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "late"), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_start_acquire(&waiter, 1500, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  service_for(&other, 200);
+  CHECK_EQUAL(fairlock_start_acquire(&waiter, WAIT_MS, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  service_until_queued(&other, "late", 1);
   line_up(&next, server.port, "late", 'a', 2);
   atomic_store(&proxy.control->to_client, PROXY_HOLD);
   /* the lock goes to the waiter, who hears nothing */
   CHECK_EQUAL(fairlock_release(&holder), FAIRLOCK_OK);
   AWAIT(atomic_load(&proxy.control->messages) != 0, sleep_ms(2));
-  service_for(&other, 1500); /* until its time is over, and it has left */
-  CHECK_EQUAL(actor_hear(&next, 2500).status, FAIRLOCK_OK);
+  service_for(&other, WAIT_MS); /* until its time is over, and it has left */
+  CHECK_EQUAL(actor_hear(&next, SOON).status, FAIRLOCK_OK);
   atomic_store(&proxy.control->to_client, PROXY_PASS);
   CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_TIMEOUT);
   CHECK_EQUAL(fairlock_remaining_ms(&waiter), 0);
@@ -538,12 +541,13 @@ static void test_cancel_offline(void)
   client_open(&other, proxy.port);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "offline"), FAIRLOCK_OK);
   for (int i = 0; i < 2; i++) {
-    CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 1000, FAIRLOCK_RENEW),
+    CHECK_EQUAL(fairlock_start_acquire(&waiter, i == 0 ? FAIRLOCK_FOREVER : 3000, FAIRLOCK_RENEW),
                 FAIRLOCK_PENDING);
     AWAIT(queue_length(&redis, "offline") == 1, fairlock_poll(&other.client, 10));
+    uint32_t connects = fairlock_read_counters(&other.client).connects;
     atomic_store(&proxy.control->refuse, 1);
     proxy_sever(&proxy);
-    service_for(&other, 100);
+    service_until_broken(&other, connects);
     if (i == 0) CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
     int result = await_result(&other, &waiter);
     CHECK(result == FAIRLOCK_CANCELLED || result == FAIRLOCK_UNREACHABLE ||
@@ -579,7 +583,7 @@ static void test_deinit_offline(void)
   AWAIT(queue_length(&redis, "owed") == 1, fairlock_poll(&other.client, 10));
   atomic_store(&proxy.control->refuse, 1);
   proxy_sever(&proxy);
-  service_for(&other, 50);
+  service_until_broken(&other, 1);
   CHECK_EQUAL(fairlock_cancel(&waiter), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&other, &waiter), FAIRLOCK_CANCELLED);
   for (int i = 0; i < 2; i++) {

@@ -59,10 +59,11 @@ static void test_lock(void)
 static void test_lock_lease(void)
 {
   open_both("lease");
-  CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_FOREVER, 500), FAIRLOCK_OK);
-  CHECK(raw_number(&redis, "PTTL lease") <= 500);
+  CHECK_EQUAL(fairlock_connect(&there.client), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&mine, FAIRLOCK_FOREVER, 2000), FAIRLOCK_OK);
+  CHECK(raw_number(&redis, "PTTL lease") <= 2000);
   CHECK_EQUAL(fairlock_try_acquire(&other, 1000), FAIRLOCK_BUSY);
-  service_for(&here, 600);
+  AWAIT(raw_number(&redis, "EXISTS lease") == 0, service_for(&here, 5));
   CHECK_EQUAL(fairlock_remaining_ms(&mine), 0);
   CHECK_EQUAL(raw_number(&redis, "EXISTS lease"), 0);
   CHECK_EQUAL(fairlock_try_acquire(&other, 60000), FAIRLOCK_OK);
@@ -150,11 +151,11 @@ static void test_try_wait(void)
   CHECK_EQUAL(fairlock_start_acquire(&other, 10000, 7000), FAIRLOCK_PENDING);
   /* a heartbeat later at the latest; 0: it received something */
   CHECK(fairlock_poll(&there.client, 0) <= 2000);
-  service_for(&there, 100);
+  service_until_queued(&there, "wait", 1);
   CHECK_EQUAL(fairlock_result(&other), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_OK);
-  service_for(&there, 100);
+  AWAIT(raw_number(&redis, "PTTL wait") > 5000, service_for(&there, 5)); /* confirmed */
   int64_t ttl = raw_number(&redis, "PTTL wait");
   CHECK(ttl > 5000 && ttl <= 7000);
   CHECK_EQUAL(fairlock_read_counters(&there.client).waits, 1);
@@ -220,7 +221,7 @@ static void test_force_unlock(void)
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, FAIRLOCK_RENEW), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  service_for(&there, 100);
+  service_until_queued(&there, "force", 1);
   CHECK_EQUAL(fairlock_force_release(&there.client, "force", 5, 0), FAIRLOCK_OK);
   CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_LOST);
@@ -251,7 +252,7 @@ static void test_questions(void)
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 20000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&mine, 0, 20000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
-  service_for(&there, 100);
+  service_until_queued(&there, "ask", 1);
   picture = inspect(&there, "ask");
   CHECK_EQUAL(picture.status, FAIRLOCK_OK);
   CHECK(picture.held);
@@ -298,7 +299,7 @@ static void test_async(void)
   CHECK_EQUAL(await_result(&there, &other), FAIRLOCK_TIMEOUT);
   CHECK_EQUAL(fairlock_start_acquire(&other, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_start_force_release(&other, &anyone), FAIRLOCK_IN_PROGRESS);
-  service_for(&there, 50);
+  service_until_queued(&there, "async", 1);
   CHECK_EQUAL(fairlock_start_release(&mine), FAIRLOCK_PENDING);
   CHECK_EQUAL(await_result(&here, &mine), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_release(&mine), FAIRLOCK_PENDING);

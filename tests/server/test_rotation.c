@@ -138,10 +138,14 @@ static void service_all(int ms, int hold_ms)
   } while (now_ms() < until);
 }
 
-static bool all_connected(void)
+/* Each is connected, and has been cut off before. */
+static bool all_connected(const uint32_t before[MEMBERS])
 {
-  for (int i = 0; i < MEMBERS; i++)
-    if (!fairlock_engine_ready(&members[i].client.client.engine)) return false;
+  for (int i = 0; i < MEMBERS; i++) {
+    struct fairlock_client *client = &members[i].client.client;
+    if (!fairlock_engine_ready(&client->engine)) return false;
+    if (fairlock_read_counters(client).connects == before[i]) return false;
+  }
   return true;
 }
 
@@ -152,7 +156,10 @@ static bool all_connected(void)
 static void rotate(int round, int hold_ms)
 {
   char password[32];
+  uint32_t connects[MEMBERS];
   (void)snprintf(password, sizeof password, "secret%d", round);
+  for (int i = 0; i < MEMBERS; i++)
+    connects[i] = fairlock_read_counters(&members[i].client.client).connects;
   if (round % 4 == 0) note(password);
   if (round % 4 == 3) CHECK(raw_run(&redis, "ACL DELUSER job"));
   else serve(password);
@@ -165,7 +172,7 @@ static void rotate(int round, int hold_ms)
   note(password);
   for (int i = 0; i < MEMBERS; i++)
     members[i].keys.none = false;
-  AWAIT(all_connected(), service_all(5, hold_ms));
+  AWAIT(all_connected(connects), service_all(5, hold_ms));
 }
 
 static void test_rotations(void)

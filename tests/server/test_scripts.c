@@ -84,9 +84,14 @@ static void test_first_in_line_looks_late(void)
   CHECK_EQUAL(raw_number(&redis, "RPUSH queue peer"), 1);
   CHECK_EQUAL(raw_number(&redis, "ZADD scores 1 peer"), 1);
   (void)snprintf(renewal, sizeof renewal, "id 9000000000000 -1 30000 %s", token);
-  CHECK(raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", sha1, renewal));
-  int64_t late = raw_number(&redis, "EVAL %s 2 x scores", margin);
-  if (!CHECK(late > 50 && late < 150)) printf("# %d ms late\n", (int)late);
+  int good = 0;
+  for (int i = 0; i < 11; i++) { /* a server that a busy machine interrupts in a script is off */
+    CHECK(raw_run(&redis, "EVALSHA %s 4 x queue scores notes %s", sha1, renewal));
+    int64_t late = raw_number(&redis, "EVAL %s 2 x scores", margin);
+    if (late > 50 && late < 150) good++;
+    else printf("# %d ms late\n", (int)late);
+  }
+  CHECK(good > 5);
 }
 
 const struct check_test check_tests[] = {

@@ -123,8 +123,7 @@ static void test_psk_is_resumed(void)
   front(true, 2);
   open_with_psk(&safe, PEER_PSK, PEER_IDENTITY);
   safe_locks(&safe);
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  service_for(&safe.client, 50);
+  break_connection(&safe.client);
   safe_locks(&safe);
   safe_close(&safe);
   peer_end(&peer);
@@ -173,12 +172,6 @@ static void end_renewal(void)
   wrap_deinit(&other);
 }
 
-static void cut_off(void)
-{
-  raw_run(&redis, "CLIENT KILL TYPE normal SKIPME yes");
-  service_for(&safe.client, 50);
-}
-
 static void test_our_certificate_is_replaced(void)
 {
   static const struct wrap_config stranger = {
@@ -208,7 +201,7 @@ static void test_ca_is_replaced(void)
   AWAIT(queue_length(&redis, "door") == 1, service_for(&safe.client, 10));
   serve_with("moved", "TLSv1.2", "no");
   raw_run(&redis, "CLIENT KILL TYPE pubsub SKIPME yes");
-  cut_off();
+  break_connection(&safe.client);
   AWAIT(fairlock_last_error(&safe.client.client) == FAIRLOCK_UNTRUSTED,
         service_for(&safe.client, 10));
   CHECK(wrap_failed_by(&safe.wrap, UNKNOWN_CA));
@@ -231,7 +224,7 @@ static void test_no_old_session(void)
     safe_locks(&safe);
     CHECK_EQUAL(renewals, i + 1);
     CHECK(wrap_resumed(&safe.wrap) == (i == 1 || i == 3));
-    cut_off();
+    break_connection(&safe.client);
   }
   end_renewal();
 }
