@@ -46,10 +46,11 @@ begun() {
   [ $1 != stopped ] || stopped "$(cat "$dir/$1.ids")"
 }
 
-# begin OPTION...: a command of each kind, under a lock of its own each
+# begin OPTION...: a command of each kind, under a lock of its own each, for a long $lease unless that has to end
+lease=60
 begin() {
   for kind in $kinds; do
-    run --lease 6 "$@" $kind -- sh -c "$(command_of $kind)" - "$dir/$kind.ids" 2>"$dir/err.$kind" &
+    run --lease $lease "$@" $kind -- sh -c "$(command_of $kind)" - "$dir/$kind.ids" 2>"$dir/err.$kind" &
     echo $! >"$dir/$kind.run"
   done
   for kind in $kinds; do eventually begun $kind; done
@@ -137,19 +138,22 @@ test_asked() {
   succeeded 143
 }
 
-# Nobody can renew: all have ended within the lease, while the server is still frozen.
+# Nobody can renew: all have ended within the lease, while the server is still frozen. It froze 1.5 s after a
+# renewal and 1.5 s before the next one, so that a busy machine has time for each.
 test_server_freezes() {
-  run --lease 6 beats -- sh -c 'setsid sh -c "$loop" - "$1" & wait' - "$dir/beats" &
+  lease=9
+  run --lease $lease beats -- sh -c 'setsid sh -c "$loop" - "$1" & wait' - "$dir/beats" &
   beating=$!
   begin
   eventually test -s "$dir/beats.beat"
+  eventually lasts 7500 beats
   froze=$(now_ms)
   kill -STOP $server
   over 79
   ends 79 $beating
   dead "$(cat "$dir/beats")" || fail "it runs"
   lived=$(($(cat "$dir/beats.beat") / 1000000 - froze))
-  [ $lived -lt 6000 ] || fail "it lived for another $lived ms"
+  [ $lived -lt 9000 ] || fail "it lived for another $lived ms"
   kill -CONT $server
 }
 
@@ -172,6 +176,7 @@ stop_keeper() {
 test_keeper_is_stopped() {
   frozen=
   trap 'kill -CONT $frozen 2>/dev/null' EXIT
+  lease=6
   begin
   each stop_keeper
   over 79
@@ -276,7 +281,7 @@ test_daemon() {
 # leave OPTION...: a command that has ended and left something, for which --wait-all keeps the lock
 leave() {
   rm -f "$dir/ids" "$dir/over"
-  run --lease 3 --wait-all "$@" a -- sh -c '(setsid sh -c "$work" - "$1" & ); until [ -s "$1" ]; do sleep 0.02; done; : >"$1.over"; exit 3' \
+  run --lease 6 --wait-all "$@" a -- sh -c '(setsid sh -c "$work" - "$1" & ); until [ -s "$1" ]; do sleep 0.02; done; : >"$1.over"; exit 3' \
     - "$dir/ids" 2>"$dir/err" &
   waiting=$!
   eventually test -e "$dir/ids.over"
@@ -286,7 +291,7 @@ leave() {
 
 test_wait_all() {
   leave
-  sleep 4
+  sleep 8
   expect 1 "$fairlock" run -n a true
   kill "$(cat "$dir/ids")"
   ends 3 $waiting

@@ -291,7 +291,7 @@ answered() {
 typed_ahead() {
   : >"$dir/out"
   kill -STOP $server
-  ( echo "$1"; sleep 0.5; kill -CONT $server; (eventually grep -q 'End this hold' "$dir/out"); sleep 0.2; echo "$2"; (eventually grep -q 'a: broken\|nothing was done' "$dir/out")) |
+  ( echo "$1"; sleep 0.5; kill -CONT $server; (eventually grep -q 'End this hold' "$dir/out"); echo "$2"; (eventually grep -q 'a: broken\|nothing was done' "$dir/out")) |
     SHELL=/bin/sh script -qefc "env NO_COLOR=1 '$fairlock' break a" /dev/null >"$dir/out"
 }
 

@@ -158,6 +158,11 @@ unheld() {
   [ "$(redis hlen "$1")" = 0 ]
 }
 
+# lasts MS NAME: its lease ends in so many at the latest
+lasts() {
+  [ "$(redis pttl "$2")" -le "$1" ]
+}
+
 # waits COUNT NAME: so many stand in line
 waits() {
   [ "$(redis llen "redisson_lock_queue:{$2}")" = "$1" ]
