@@ -61,21 +61,24 @@ struct breaking {
   struct session session;
   const char *name;
   char *shown;               /* the name, printable */
-  struct fairlock_hold hold; /* named by the command line, later the one that was seen */
+  struct fairlock_hold hold; /* from the command line; after mean_seen(), the hold that was seen */
   bool ask, yes, waits;
   uint32_t wait_ms;
   struct inspection seen;
-  bool readable; /* it makes sense */
+  bool readable; /* the library could read the lock's keys */
 };
 
-/* What is meant */
+/* Which hold is meant */
 
 static bool is_named(const struct breaking *breaking)
 {
   return breaking->hold.token != 0 || breaking->hold.holder != NULL;
 }
 
-/* The hold that was seen is the one that the command line names, by its id or as that is printed. */
+/*
+ * True if the hold that was seen is the one that the command line names: by its token, or by its
+ * holder's id, either as it is or as `fairlock status` prints it.
+ */
 static bool is_meant(const struct breaking *breaking)
 {
   const struct inspection *seen = &breaking->seen;
@@ -89,8 +92,9 @@ static bool is_meant(const struct breaking *breaking)
 }
 
 /*
- * From here on, that hold is meant, by its token or, without one, by its holder. False: a request
- * can say neither, see struct fairlock_hold; then --yes means whoever holds.
+ * Makes the hold that was seen the one to end: names it by its token or, if it has none, by its
+ * holder. Returns false if no request can name it (see struct fairlock_hold for which ids it can).
+ * Then only --yes can break the lock, whoever holds it by then.
  */
 static bool mean_seen(struct breaking *breaking)
 {
@@ -102,7 +106,7 @@ static bool mean_seen(struct breaking *breaking)
   return breaking->hold.token != 0 || nameable;
 }
 
-/* Looking, and what is said about it */
+/* Reading the lock, and messages about what was read */
 
 static int look(struct breaking *breaking)
 {
@@ -112,7 +116,7 @@ static int look(struct breaking *breaking)
   return status;
 }
 
-/* The lock is free, or has another hold. */
+/* Says that the lock is free, or that somebody else holds it than the command line names. */
 static int complain_of_other(const struct breaking *breaking)
 {
   if (!breaking->seen.held) {
@@ -125,7 +129,7 @@ static int complain_of_other(const struct breaking *breaking)
   return EXIT_CONFLICT;
 }
 
-/* Asks on the terminal. What was typed before does not answer. */
+/* Asks on the terminal. Input that was typed before the question is dropped. */
 static bool is_confirmed(const struct breaking *breaking)
 {
   char answer[16];
@@ -142,7 +146,7 @@ static bool is_confirmed(const struct breaking *breaking)
   return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
 }
 
-/* Doing it */
+/* Sending the request, and its result */
 
 /* Returns a status of the library. */
 static int carry_out(struct breaking *breaking)
@@ -173,7 +177,7 @@ static int say_broken(const struct breaking *breaking)
   return EXIT_DONE;
 }
 
-/* The holder was asked: waits until the hold has ended, if it is to. Returns an exit status. */
+/* The holder was asked. With --wait, waits until the hold has ended. Returns an exit status. */
 static int await_end(struct breaking *breaking)
 {
   struct timespec pause = {0, LOOK_MS * 1000000L};
@@ -216,7 +220,7 @@ static int on_result(struct breaking *breaking, int status)
 static int break_lock(struct breaking *breaking)
 {
   int status = look(breaking);
-  /* what makes no sense can be broken, too */
+  /* a lock whose keys cannot be read can still be broken */
   if (!breaking->readable && status != FAIRLOCK_PROTOCOL)
     return session_complain(&breaking->session, status);
   bool named = is_named(breaking);

@@ -1,7 +1,7 @@
 /*
- * The command's process. It is made before anything is asked of the server, so that nothing can fail
- * once the lock is held. Until then it waits at a gate, a pipe. The guard is its parent; where the
- * system can, the kernel kills it when the guard is killed.
+ * The command's process. It is forked before the server is asked for anything, so that fork()
+ * cannot fail when the lock is held. Until the lock is held it waits at a gate, which is a pipe.
+ * The guard is its parent. On Linux, the kernel kills it if the guard is killed.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -20,7 +20,7 @@
 #include "signals.h"
 #include "system.h"
 
-/* What it is told when it may go on. */
+/* What is written to the gate when the process may go on. */
 struct hold_words {
   uint64_t token;
   char owner[FAIRLOCK_HOLDER_ID_SIZE];
@@ -87,7 +87,7 @@ pid_t child_start(const struct child *child, const int *others, int count)
       (void)close(others[i]);
     exec_child(child, parent);
   }
-  if (pid > 0) (void)setpgid(pid, pid); /* as the child does itself: either may come first */
+  if (pid > 0) (void)setpgid(pid, pid); /* the child does it, too: either may come first */
   return pid;
 }
 
@@ -96,6 +96,6 @@ void child_go(struct child *child, const char *owner, uint64_t token)
   struct hold_words words = {.token = token};
   snprintf(words.owner, sizeof words.owner, "%s", owner);
   ssize_t written = write(child->gate[1], &words, sizeof words);
-  (void)written; /* it fits; if the child is gone, the guard tells */
+  (void)written; /* the pipe has room; if the child is gone, the guard says so */
   (void)close(child->gate[1]);
 }

@@ -7,22 +7,22 @@
 
 struct child {
   char *const *arguments;
-  const char *name; /* of the lock, for its environment                             */
-  int gate[2];      /* where it waits before exec; `fairlock run` has the second end */
+  const char *name; /* of the lock, for its environment                                 */
+  int gate[2];      /* a pipe from `fairlock run`, at which it waits before exec        */
 };
 
-/* In `fairlock run`, before the guard is made. Returns 0, or -1 with errno set. */
+/* To be called in `fairlock run` before guard_start(). Returns 0, or -1 with errno set. */
 int child_prepare(struct child *child, char *const *arguments, const char *name);
 
 /*
- * In the guard: makes the process, in a new process group. It executes the arguments when it is told
- * child_go(), and never if `fairlock run` ends before that. If they cannot be executed, it complains
- * and exits with EXIT_NO_EXEC. It has closed the `count` descriptors of `others` by then. Returns its
- * id, or -1 with errno set.
+ * To be called in the guard: forks the command's process, in a new process group, which closes the
+ * `count` descriptors in `others`. After child_go() it executes the arguments; if that fails, it
+ * complains and exits with EXIT_NO_EXEC. If `fairlock run` ends before child_go(), it executes
+ * nothing. Returns its id, or -1 with errno set.
  */
 pid_t child_start(const struct child *child, const int *others, int count);
 
-/* In `fairlock run`: the lock is held. */
+/* To be called in `fairlock run` when the lock is held: lets the process execute the command. */
 void child_go(struct child *child, const char *owner, uint64_t token);
 
 #endif

@@ -3,18 +3,27 @@
  * and returns the command's exit status. Messages go to stderr, begin with "fairlock: " and say
  * what to do.
  *
- *   main.c      subcommands, help, version
- *   options.c   numbers, names and the options that all subcommands have
- *   url.c       where the server is
- *   session.c   a client of that server; statuses to messages and exit statuses
- *   tls.h       TLS, in tls/openssl.c or tls/none.c
- *   run.c       `fairlock run`: keeper.c holds the lock in a second process; guard.c, in another, is
- *               the parent of the command and ends all that it has started, child.c starts it,
- *               signals.c and terminal.c pass on to it signals and the terminal; metrics.c writes down what was counted;
- *               system.c has what only some systems can do
- *   status.c, watch.c, break.c   those subcommands; inspection.c reads, text.c prints any bytes
- *   list.c      `fairlock list`; query.c asks the server what the library does not;
- *               list_metrics.c writes metrics of all locks; exposition.c, those of run, too
+ *   main.c         picks the subcommand; help and version
+ *   options.c      parses numbers, names and the options that all subcommands have
+ *   url.c          parses the URL of the server
+ *   session.c      a client of that server; turns statuses into messages and exit statuses
+ *   tls.h          TLS, in tls/openssl.c or tls/none.c
+ *   text.c         prints names and ids, which may be any bytes
+ *
+ *   run.c          `fairlock run`
+ *   keeper.c       a second process, which holds the lock
+ *   guard.c        a third one, the parent of the command, which ends all that it has started
+ *   child.c        starts the command
+ *   signals.c, terminal.c   pass signals and the terminal on to the command
+ *   metrics.c      writes counters to a file
+ *   system.c       what only some systems can do
+ *
+ *   status.c, watch.c, break.c   those subcommands
+ *   inspection.c   reads a lock for them, and for list
+ *   list.c         `fairlock list`
+ *   query.c        sends requests that the library does not have
+ *   list_metrics.c writes metrics of all locks
+ *   exposition.c   the format and the files of metrics, for run and list
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -24,18 +33,17 @@
 /* Exit statuses: those of flock(1) and sysexits.h, and two of our own. */
 enum {
   EXIT_DONE = 0,
-  EXIT_CONFLICT = 1, /* not acquired (run -E), or nothing to break                     */
-  EXIT_USAGE = 64,   /* the command line or the URL makes no sense                      */
-  EXIT_NO_INPUT =
-      66, /* the password file, or one of TLS, is of no use                               */
-  EXIT_NO_EXEC = 69,     /* COMMAND cannot be executed                                      */
-  EXIT_SYSTEM = 71,      /* the system refused a process, a pipe, memory or output          */
-  EXIT_UNREACHABLE = 75, /* the server cannot be reached, or cannot serve now               */
-  EXIT_PROTOCOL = 76,    /* the server answered with something that is of no use to us      */
-  EXIT_DENIED = 77,      /* the server refuses this user, or TLS does not trust a certificate */
-  EXIT_READ_ONLY = 78,   /* the server is a replica, or another shard                       */
-  EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                             */
-  EXIT_NESTED = 80       /* the lock is held by a fairlock run that we run under            */
+  EXIT_CONFLICT = 1,     /* not acquired (run -E), or nothing to break                     */
+  EXIT_USAGE = 64,       /* the command line or the URL is wrong                           */
+  EXIT_NO_INPUT = 66,    /* the file of a password, key or certificate is unusable         */
+  EXIT_NO_EXEC = 69,     /* COMMAND cannot be executed                                     */
+  EXIT_SYSTEM = 71,      /* the system refused a process, a pipe, memory or output         */
+  EXIT_UNREACHABLE = 75, /* the server cannot be reached, or cannot serve now              */
+  EXIT_PROTOCOL = 76,    /* the server's answer is none that we know                       */
+  EXIT_DENIED = 77,      /* the server refuses this user, or TLS does not trust somebody   */
+  EXIT_READ_ONLY = 78,   /* the server is a replica, or another shard                      */
+  EXIT_LOST = 79,        /* the lock was lost while COMMAND ran                            */
+  EXIT_NESTED = 80       /* the lock is held by a fairlock run that we run under           */
 };
 
 int run_command(int argc, char **argv);
@@ -50,16 +58,16 @@ __attribute__((format(printf, 1, 2)))
 #endif
 void complain(const char *format, ...);
 
-/* The same for what happened at that time, in ms since 1970. */
+/* The same about something that happened at at_ms, in ms since 1970. */
 #if defined __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif
 void complain_of(int64_t at_ms, const char *format, ...);
 
-/* From now on each line has date and time of day in it. */
+/* From now on, each line that is printed has the date and the time in it. */
 void complain_with_times(void);
 
-/* In ms since 1970. */
+/* Returns the time in ms since 1970. */
 int64_t time_of_day_ms(void);
 
 /*

@@ -1,7 +1,7 @@
 /*
- * What `fairlock run --metrics-file` and `fairlock list --metrics` share: the text format of
- * Prometheus, as the textfile collector of its node_exporter reads it, and files that change all at
- * once.
+ * What `fairlock run --metrics-file` and `fairlock list --metrics` share. It prints Prometheus's
+ * text format, which the textfile collector of node_exporter reads, and it replaces files in one
+ * step.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -37,7 +37,7 @@ void exposition_print_seconds(FILE *to, int64_t ms)
 /* Writes a new file. Returns whether all of it was written. */
 static bool write_new(const char *path, exposition_function *write, const void *context)
 {
-  (void)unlink(path); /* left by a process that had our number and was killed */
+  (void)unlink(path); /* a killed process that had the same process id may have left one */
   int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
   if (file == NULL) {
@@ -49,8 +49,8 @@ static bool write_new(const char *path, exposition_function *write, const void *
 }
 
 /*
- * Only a file gives way to a new one: to take the place of a device, a pipe or a link (/dev/stdout
- * is one) would destroy it. A folder refuses by itself.
+ * Only a regular file may be replaced. rename() would also replace a device, a pipe or a symbolic
+ * link such as /dev/stdout, and so destroy it. It cannot replace a folder.
  */
 static bool may_replace(const char *path)
 {

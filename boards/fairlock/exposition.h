@@ -1,4 +1,4 @@
-/* Metrics in the text format of Prometheus, and files that a reader never sees half of. */
+/* Metrics in the text format of Prometheus, and files that nobody can read half-written. */
 #ifndef EXPOSITION_H
 #define EXPOSITION_H
 
@@ -6,21 +6,21 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The lines before the samples of fairlock_NAME; type: "gauge" or "counter". */
+/* Prints the HELP and TYPE lines of the metric fairlock_NAME. type: "gauge" or "counter". */
 void exposition_begin(FILE *to, const char *name, const char *type, const char *help);
 
-/* Printable text between the quotes of a label's value. */
+/* Prints text, which is printable, as it has to stand between the quotes of a label's value. */
 void exposition_print_label(FILE *to, const char *text);
 
-/* Milliseconds, 0 or more, as seconds with a point. */
+/* Prints ms, which is not negative, in seconds with three decimals. */
 void exposition_print_seconds(FILE *to, int64_t ms);
 
 /* Writes what the file is to contain. Returns false when there is no memory. */
 typedef bool exposition_function(FILE *to, const void *context);
 
 /*
- * Replaces the file at path, or makes it: a new one is written next to it, with the number of this
- * process after its name, and renamed. Returns NULL, or why not, in words.
+ * Replaces or creates the file at path. The new file is written next to it, under a name that ends
+ * in our process id, and then renamed. Returns NULL, or the reason for failing, in words.
  */
 const char *exposition_replace(const char *path, exposition_function *write, const void *context);
 

@@ -1,22 +1,22 @@
 /*
- * The guard: the parent of the command. Processes that the command starts and leaves become the
- * guard's children when their parent has ended, where the system can do that, whatever process group
- * or session they are in. So all that the command has started descends from the guard, it can be
- * found, and it has ended when the guard has no child.
+ * The guard: the parent of the command. On systems that can do it, a process whose parent has ended
+ * becomes the guard's child, in whatever process group or session it is. So every process that the
+ * command has started descends from the guard and can be found, and when the guard has no child
+ * left, all of them have ended.
  *
- * The keeper ends the command in time. But it, `fairlock run` or both can be stopped or killed, and
- * then the lease ends while the command runs. The guard knows what they know: the time at which the
- * command must be dead, which the keeper writes down after each renewal. If the keeper has not ended
- * the command in time, the guard ends it a little later; if both of them are gone, at once; and when
- * one of them asks it to.
+ * Normally the keeper ends the command in time when the lock is lost. But the keeper, `fairlock
+ * run` or both can be stopped or killed, and then the lease ends while the command runs. So the
+ * keeper writes down, after each renewal, the time at which the command must be dead. The guard
+ * ends the command a little after that time if the keeper has not done so; at once if both other
+ * processes are gone; and when one of them asks for it.
  *
- * What they know is in memory that all of them share, not in messages: a process that was stopped
- * for an hour must find what is true now, not what was true then; and none may have to wait because
- * another does not read. A byte wakes the other when there is something new to look at. A renewal
- * does not wake the guard: it looks again when the old deadline comes.
+ * The three processes share this state in memory and send no messages, for two reasons. A process
+ * that was stopped for an hour has to find what is true now, not what was true then. And nobody may
+ * have to wait because another one does not read. A byte in a pipe only wakes another process when
+ * the state has changed. A renewal does not wake the guard, which looks again at the old deadline.
  *
- * It belongs to the session of `fairlock run`, so that the command has the terminal, and to a process
- * group of its own, with all signals blocked.
+ * The guard is in the session of `fairlock run`, so that the command can use the terminal. It has a
+ * process group of its own, and blocks all signals.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -36,29 +36,29 @@
 #include "port.h"
 #include "system.h"
 
-#define DEATH_MS      5000U /* killed processes are gone by then, unless they cannot be killed */
+#define DEATH_MS      5000U /* after SIGKILL, a process that can be killed is gone by then     */
 #define DEATH_STEP_MS 5
-#define KILL_STEP_MS  20   /* processes that were forked meanwhile are killed so much later     */
-#define GROUP_STEP_MS 50   /* how often to look whether a group is empty that nobody tells of   */
-#define STUBBORN_MS   1000 /* the same for what SIGKILL does not end                            */
+#define KILL_STEP_MS  20   /* repeats SIGKILL, for processes that were forked meanwhile         */
+#define GROUP_STEP_MS 50   /* looks whether a group is empty whose processes are not our children */
+#define STUBBORN_MS   1000 /* repeats SIGKILL for processes that it does not end                */
 
 enum state {
   RESTING, /* no deadline                                */
   HELD,    /* SIGTERM is due at kill_at - grace          */
-  ENDING   /* the keeper has sent it                     */
+  ENDING   /* the keeper has sent SIGTERM                */
 };
 
 struct guard_shared {
-  _Atomic int error; /* why it could not start, and whether that was for a pipe              */
-  _Atomic bool no_pipe;
-  _Atomic int command; /* the process, until it is reaped and after that                       */
-  _Atomic int group;   /* the same, or 0 if that number may be given to others                 */
+  _Atomic int error;    /* the errno with which the guard could not start; 0: none */
+  _Atomic bool no_pipe; /* that error came from making a pipe                      */
+  _Atomic int command;  /* its process id; stays after the process was reaped      */
+  _Atomic int group;    /* its process group; 0: the system may reuse that number  */
   _Atomic int stop;
   _Atomic int status;
-  _Atomic bool ended; /* status is that of the command  */
+  _Atomic bool ended; /* the command has ended, and status is its status */
   _Atomic bool empty;
   _Atomic bool begun;
-  _Atomic bool termed; /* all have been sent SIGTERM     */
+  _Atomic bool termed; /* SIGTERM was sent to all */
   _Atomic bool ending_all;
   _Atomic int state;
   _Atomic uint32_t kill_at;
@@ -69,17 +69,18 @@ struct guard_shared {
 struct watch {
   struct guard *guard;
   const struct guard_orders *orders;
-  int children; /* can be read when one of them has changed */
+  int children; /* becomes readable when a child has stopped or ended */
   bool adopts;
   bool termed, ordered, done;
-  uint32_t kill_at; /* fixed once termed or ordered: a renewal does not postpone it */
+  uint32_t kill_at; /* once termed or ordered is set, a renewal no longer postpones it */
 };
 
-/* Telling it */
+/* What the other processes tell the guard */
 
 static void wake(int end)
 {
-  ssize_t written = end < 0 ? 0 : write(end, "", 1); /* full: then it wakes up anyway */
+  ssize_t written =
+      end < 0 ? 0 : write(end, "", 1); /* if the pipe is full, the reader wakes up anyway */
   (void)written;
 }
 
@@ -144,7 +145,7 @@ bool guard_hear(int *end)
   return false;
 }
 
-/* Asking it */
+/* What they ask it */
 
 pid_t guard_command(const struct guard *guard)
 {
@@ -173,7 +174,7 @@ bool guard_acted(const struct guard *guard)
   return atomic_load(&guard->shared->acted);
 }
 
-/* The deadline was that long ago; later: ms, negative ones as uint32_t does them. */
+/* True if kill_at + later has passed. later is in ms; negative values wrap around, as uint32_t. */
 static bool is_past(const struct guard *guard, uint32_t later)
 {
   uint32_t due = atomic_load(&guard->shared->kill_at) + later;
@@ -211,8 +212,8 @@ void guard_signal_group(const struct guard *guard, int number)
 }
 
 /*
- * The group gets its signal in one go, which no process escapes that is being forked; what has left
- * it is looked for.
+ * The system signals all processes of the group at once, so none escapes by being forked just then.
+ * Processes that have left the group are searched for.
  */
 void guard_signal(const struct guard *guard, int number)
 {
@@ -248,7 +249,10 @@ static void on_child(int number)
   errno = saved;
 }
 
-/* Nobody may signal the group while its number may be given to others. */
+/*
+ * Reaps the command. From then on the system may give its number to another process group, unless
+ * processes of the old group are left. So the number is hidden during that moment.
+ */
 static void note_end(struct watch *watch, pid_t command)
 {
   struct guard_shared *shared = watch->guard->shared;
@@ -277,7 +281,9 @@ static void note_empty(struct watch *watch)
   wake(watch->guard->keeper[1]);
 }
 
-/* Looks at each child that has ended or was stopped. Returns false if there is no child any more. */
+/*
+ * Looks at each child that has ended or was stopped. Returns false if there is no child any more.
+ */
 static bool look_at_children(struct watch *watch)
 {
   for (;;) {
@@ -304,7 +310,7 @@ static void look_for_empty(struct watch *watch)
 
 /* The guard itself: the deadline */
 
-/* The deadline has passed, and it was up to us to end the command. */
+/* Notes that the deadline has passed and that the guard, not the keeper, had to end the command. */
 static void note_action(struct watch *watch)
 {
   if (!watch->ordered && atomic_load(&watch->guard->shared->state) == HELD)
@@ -317,13 +323,13 @@ static void begin_term(struct watch *watch)
   if (!atomic_load(&watch->guard->shared->termed)) guard_signal(watch->guard, SIGTERM);
 }
 
-/* When the deadline says that the command has to be dead; later by what the keeper has to itself. */
+/* The guard's deadline: slack_ms after the keeper's, so that the keeper can act first. */
 static uint32_t late_deadline(const struct watch *watch)
 {
   return atomic_load(&watch->guard->shared->kill_at) + watch->orders->slack_ms;
 }
 
-/* Somebody asks us to end all, or nobody else is left to. */
+/* Begins to end all processes, if somebody has asked for that or both other processes are gone. */
 static void take_order(struct watch *watch)
 {
   const struct guard_orders *orders = watch->orders;
@@ -337,7 +343,7 @@ static void take_order(struct watch *watch)
   if (orders->end_ms > 0) begin_term(watch);
 }
 
-/* Kills what there is. Returns the milliseconds until that is to be done again. */
+/* Sends SIGKILL to all that is left. Returns the ms after which to repeat it; -1: never. */
 static int kill_all(struct watch *watch, int32_t late)
 {
   note_action(watch);
@@ -349,7 +355,7 @@ static int kill_all(struct watch *watch, int32_t late)
   return late < (int32_t)DEATH_MS ? KILL_STEP_MS : STUBBORN_MS;
 }
 
-/* Does what is due. Returns the milliseconds until the next thing is, or -1 if nothing is. */
+/* Does what is due. Returns the ms until something is due again; -1: nothing is. */
 static int look(struct watch *watch)
 {
   const struct guard_orders *orders = watch->orders;
@@ -373,7 +379,7 @@ static int look(struct watch *watch)
 
 /* The guard itself */
 
-/* True when nobody is left to tell, and nothing to end. */
+/* True when `fairlock run` is gone and nothing is left that the guard would have to end. */
 static bool is_over(const struct watch *watch)
 {
   const struct guard *guard = watch->guard;
@@ -413,7 +419,10 @@ static bool make_pair(int ends[2], bool is_pipe)
   return true;
 }
 
-/* Only the signal of a child's end reaches it. The command's process gets its own mask back. */
+/*
+ * Blocks all signals but SIGCHLD, whose handler writes to a pipe. The command's process restores
+ * its own mask.
+ */
 static bool watch_children(void)
 {
   struct sigaction action = {.sa_handler = on_child};

@@ -1,4 +1,6 @@
-/* The process that the command and all that it starts descend from, and that ends them. */
+/*
+ * The guard: the process from which the command and all that it starts descend, and that ends them.
+ */
 #ifndef GUARD_H
 #define GUARD_H
 
@@ -14,8 +16,9 @@ struct guard {
   struct guard_shared *shared; /* shared by all processes of a run */
 
   /*
-   * Between the guard, which has the second end of both, and `fairlock run`; and the keeper. A byte
-   * means: look. Its end means that the other is gone; -1: that is known
+   * Two socket pairs, to `fairlock run` and to the keeper; the guard has the second end of each. A
+   * byte means: look at the shared memory. End of file means that the other process is gone; -1: we
+   * know that, and have closed our end.
    */
   int run[2];
   int keeper[2];
@@ -25,11 +28,11 @@ struct guard {
 
 /* How the command is to be ended. */
 struct guard_orders {
-  bool term;         /* SIGTERM first                                                   */
-  bool kill;         /* SIGKILL; if false, the end of the hold is only noted            */
-  uint32_t grace_ms; /* between the two                                                 */
-  uint32_t slack_ms; /* how much later than the keeper should have, the guard acts     */
-  uint32_t end_ms;   /* between the two when guard_end_all() asks; 0: SIGKILL at once  */
+  bool term;         /* SIGTERM first                                                  */
+  bool kill;         /* SIGKILL; if false, the end of the hold is only noted           */
+  uint32_t grace_ms; /* from SIGTERM to SIGKILL                                        */
+  uint32_t slack_ms; /* the guard acts this much later than the keeper should have     */
+  uint32_t end_ms;   /* grace_ms when guard_end_all() asks; 0: SIGKILL at once         */
 };
 
 /*
@@ -39,14 +42,21 @@ struct guard_orders {
 const char *guard_start(struct guard *guard, const struct guard_orders *orders,
                         const struct child *child);
 
-/* In the keeper. */
+/*
+ * To be called in the keeper, when it has been forked: closes the ends that are not the keeper's.
+ */
 void guard_enter_keeper(struct guard *guard);
 
-/* In `fairlock run`, when the keeper has been made; and at its end. */
+/* The same in `fairlock run`. */
 void guard_enter_run(struct guard *guard);
+
+/* To be called in `fairlock run`, when nothing is to be guarded any more: kills the guard. */
 void guard_dismiss(struct guard *guard);
 
-/* Takes the bytes that have come to an end of ours. Returns false, and closes it, if there is nobody else. */
+/*
+ * Reads the bytes that have come to our end of a socket pair. Returns false, and closes it, if the
+ * process at the other end is gone.
+ */
 bool guard_hear(int *end);
 
 /* The command must be dead at kill_at, in port_clock_ms(), unless this is called again before. */
@@ -55,20 +65,20 @@ void guard_deadline(struct guard *guard, uint32_t kill_at);
 /* The keeper has sent SIGTERM and is going to send SIGKILL at kill_at. */
 void guard_ending(struct guard *guard, uint32_t kill_at);
 
-/* There is no longer a deadline. */
+/* Removes the deadline. */
 void guard_rest(struct guard *guard);
 
-/* The command begins; it, or what it has left, is nobody's business any more. */
+/* guard_begin(): the command begins. guard_leave(): whatever it has left running may go on. */
 void guard_begin(struct guard *guard);
 void guard_leave(struct guard *guard);
 
-/* Has the guard end the command and all that descends from it, whatever the deadline is. */
+/* Makes the guard end the command and all that descends from it, whatever the deadline is. */
 void guard_end_all(struct guard *guard);
 
-/* Has it go on if it was stopped. */
+/* Continues the guard if it was stopped. */
 void guard_rouse(const struct guard *guard);
 
-/* The command's process, and the number of its group. */
+/* The command's process id, which is also the number of its group. */
 pid_t guard_command(const struct guard *guard);
 
 /* The signal that has stopped the command since the last call; 0: none has. */
@@ -78,27 +88,27 @@ int guard_take_stop(struct guard *guard);
 bool guard_has_ended(const struct guard *guard, int *status);
 
 /*
- * True when nothing is left of the command, or nothing is to be ended: of its descendants where
- * system_adopt() works, of its process group elsewhere.
+ * True when no process of the command runs, or when none is to be ended. Where system_adopt()
+ * works, all its descendants count; elsewhere, its process group.
  */
 bool guard_is_empty(const struct guard *guard);
 
-/* True when there is a deadline and it leaves time for SIGTERM and what follows. */
+/* True when there is a deadline, and SIGTERM is not due yet. */
 bool guard_has_time(const struct guard *guard, const struct guard_orders *orders);
 
-/* True when the deadline passed spare_ms ago, and no keeper has done anything about it. */
+/* True when the deadline passed at least spare_ms ago, and the keeper has done nothing about it. */
 bool guard_ran_out(const struct guard *guard, uint32_t spare_ms);
 
-/* True when the guard had to end the command, or would have had to. */
+/* True when the guard had to end the command, or would have had to if the orders let it. */
 bool guard_acted(const struct guard *guard);
 
-/* Sends a signal to the command's group, without more. */
+/* Sends a signal to the command's group. */
 void guard_forward(const struct guard *guard, int number);
 
-/* The same, and SIGCONT, so that a stopped one notices it. */
+/* The same, and then SIGCONT, so that stopped processes notice it. */
 void guard_signal_group(const struct guard *guard, int number);
 
-/* The same to all that descend from the command, once it has begun. */
+/* The same to all processes that descend from the command, once it has begun. */
 void guard_signal(const struct guard *guard, int number);
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Reads a lock by fairlock_inspect(), which reports one entry at a time and may begin again when
- * the connection breaks, and keeps the entries until they are printed.
+ * Reads a lock by fairlock_inspect(), and keeps what it reports until it is printed. The function
+ * reports the holder and one waiter at a time; if the connection breaks, it begins again.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -41,11 +41,12 @@ static bool take_holder(struct inspection *inspection, const struct fairlock_rep
   inspection->listens = report->listens;
   if (report->id == NULL) return true;
   bool done = copy_party(&inspection->holder, report);
-  inspection->holder.listens = false; /* says nothing new when it changes */
+  inspection->holder.listens =
+      false; /* inspection->listens has it; inspection_differs() ignores it */
   return done;
 }
 
-/* Memory for what has come: the number that the server announces may be any. */
+/* Gets memory as waiters come in, because the number that the server announces may be wrong. */
 static bool take_waiter(struct inspection *inspection, const struct fairlock_report *report)
 {
   if (inspection->waiter_count == inspection->waiter_room) {
@@ -142,7 +143,7 @@ char *party_shown(const struct party *party)
   return bytes_shown(party->id, party->id_size);
 }
 
-/* Five bits a digit, the lowest first. Returns false if a character is not a digit. */
+/* Reads `count` digits of five bits each, lowest first. Returns false if one is not a digit. */
 static bool read_digits(const char *text, unsigned count, uint64_t *value)
 {
   static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
@@ -156,8 +157,8 @@ static bool read_digits(const char *text, unsigned count, uint64_t *value)
 }
 
 /*
- * "...CONNECTION.TIME:NUMBER": see make_id() of the library. The time has seven digits of seconds,
- * from 2004 to 2106, and five of microseconds, with bit 20, above them, set.
+ * An id ends in "CONNECTION.TIME:NUMBER": see make_id() in the library. TIME has seven digits for
+ * the seconds, which are from 2004 to 2106, and five for the microseconds with bit 20 set.
  */
 int64_t party_client_since_ms(const struct party *party)
 {
@@ -207,7 +208,7 @@ void inspection_print_holder(FILE *to, const struct inspection *inspection, bool
   if (inspection->hold_count > 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
   if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);
   if (with_ttl && inspection->token != 0) {
-    /* the token is the server's time in microseconds when the hold began, or slightly more */
+    /* the token is, in microseconds, the server's time when the hold began, or slightly more */
     fputs(", since ", to);
     print_date(to, (int64_t)(inspection->token / 1000));
   }
@@ -259,7 +260,9 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
     fprintf(to, "  and %zu more\n", inspection->waiter_count - shown);
 }
 
-/* Both are mostly in the order of the queue: each search goes on where the last one ended. */
+/*
+ * Both are mostly in the same order, so each search begins where the last one has found something.
+ */
 void inspection_keep_account(struct inspection *inspection, const struct inspection *before,
                              uint32_t now)
 {

@@ -103,7 +103,10 @@ static int give_help(int argc, char **argv)
   return end_output(EXIT_DONE);
 }
 
-/* How many arguments an option of all subcommands takes, itself included; 0: not one of them. */
+/*
+ * If argument is an option that all subcommands have, returns 2 if its value is the next argument,
+ * and 1 if not. Returns 0 for anything else.
+ */
 static int size_of_option(const char *argument)
 {
   static const struct option options[] = {COMMON_OPTIONS};
@@ -117,7 +120,7 @@ static int size_of_option(const char *argument)
   return 0;
 }
 
-/* Puts the subcommand before the options that stand before it. */
+/* Moves the subcommand to the front, before options that come before it on the command line. */
 static void move_subcommand(int argc, char **argv)
 {
   int at = 1;
