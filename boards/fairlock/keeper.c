@@ -1,21 +1,22 @@
 /*
- * The keeper: the process that holds the lock, in a separate session, out of reach of the
- * terminal.
+ * The keeper: the process that holds the lock. It has a session of its own, so that the terminal
+ * cannot stop or signal it.
  *
- * It is not the process that runs the command, because each has to survive the other. If that
- * process is stopped, by the terminal or otherwise, the keeper goes on renewing the lease; if it is
- * killed, the keeper has the command ended and then releases the lock. If the keeper is killed, its
- * end of the link closes, and the other process has the command ended. A third one, the guard, is
- * the parent of the command and ends it; also when neither of them can ask for that, because it is
- * stopped or both are killed.
+ * `fairlock run` and the keeper are two processes because each has to survive the other. If
+ * `fairlock run` is stopped, the keeper goes on renewing the lease. If `fairlock run` is killed,
+ * the keeper makes the guard end the command, and then releases the lock. If the keeper is killed,
+ * its end of the link closes, and `fairlock run` makes the guard end the command. The guard, a
+ * third process, is the parent of the command. It ends the command by itself if the others cannot
+ * ask for it, because they are stopped or killed.
  *
- * Two threads. One services the client and wakes the other after each turn; the other waits for
- * that, for orders and for time, and looks at the state of the lock. The command is ended so that
- * it is dead before anybody else can hold the lock: SIGTERM at (end of the hold, as the client
- * knows it - kill-after - reserve), SIGKILL at (that end - reserve). The lock is reported as
- * acquired only when at least that much time is left.
+ * The keeper has two threads. One services the client, and wakes the other after each turn. The
+ * other waits for that, for orders and for time, and looks at the state of the lock. When the lock
+ * is lost, it ends the command early enough that nobody else can hold the lock while the command
+ * lives: SIGTERM at (end of the hold, as the client knows it - kill-after - reserve), SIGKILL at
+ * (that end - reserve). It reports the lock as acquired only when at least that much time is left.
  *
- * What it must never do: release the lock while the command may still run, or outlive its purpose.
+ * It must never release the lock while the command may still run, and never run on without a
+ * purpose.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -41,16 +42,17 @@
 #define MOST_RESERVE_MS 500U
 
 /*
- * How long a wait without end goes on while no server serves us: where servers move, one that does
- * may be found only after a fail-over. And how long a release at least may take.
+ * PATIENCE_MS: a wait without a time limit ends if no server serves us for so long. A fail-over may
+ * take some of that time. LEAST_OFFLINE_MS: a release may take so long, or longer with a long
+ * lease.
  */
 #define PATIENCE_MS      60000U
 #define LEAST_OFFLINE_MS 10000U
 #define LEAST_CONNECT_MS 1000U
 #define RETRY_MS         250
-#define AWAY_MS          3000U /* what takes no longer is not worth a line */
+#define AWAY_MS          3000U /* shorter breaks of the connection are not reported */
 
-/* While the command is ended: how often to look, and how long what is killed may take to be gone. */
+/* While the command is being ended: how often to look, and how long killed processes may take. */
 #define CLEARING_STEP_MS 50U
 #define CLEARING_MS      5000U
 
@@ -61,12 +63,12 @@ struct order {
 };
 
 enum phase {
-  WAITING,  /* for the lock, and for enough time on it       */
-  KEEPING,  /* the lock is held                               */
-  ENDING,   /* lost: SIGTERM was sent, SIGKILL will be        */
-  ENDED,    /* lost, and nothing more to do about it          */
-  CLEARING, /* fairlock was killed: its command is being ended, then the lock is released */
-  LASTING,  /* the same, when it has been: the lock is kept until at_least_ms are over */
+  WAITING,  /* until the lock is held with enough of its lease left                     */
+  KEEPING,  /* the lock is held                                                         */
+  ENDING,   /* the lock is lost: SIGTERM was sent, SIGKILL is due at `until`            */
+  ENDED,    /* the lock is lost, and nothing is left to do                              */
+  CLEARING, /* fairlock was killed: the command is being ended before the lock is released */
+  LASTING,  /* the command has ended after that; the lock is held until at_least_ms are over */
   RELEASING
 };
 
@@ -76,27 +78,27 @@ struct hold {
   struct fairlock handle;
   int link; /* -1: the other end is gone */
   int wake[2];
-  int events; /* where they are written; -1: nowhere */
+  int events; /* the end of a pipe to which events are written; -1: none */
   struct fairlock_log log;
   struct guard *guard;
-  uint32_t began;      /* when the wait did */
-  atomic_int refused;  /* why no server served us so far; FAIRLOCK_OK: none has said so */
-  atomic_bool settled; /* whether one serves us: the thread that sets this has found out */
-  int found[2];        /* a pipe; its second end is closed when one does */
-  int told;            /* the last reason for having to wait that was told */
-  uint32_t reached_at; /* when the server was, last: known until it cannot be */
+  uint32_t began;      /* when the wait for the lock began */
+  atomic_int refused;  /* the last status with which a server refused us; FAIRLOCK_OK: none has */
+  atomic_bool settled; /* the search for a server is over; set by the thread that ends it first */
+  int found[2];        /* a pipe, whose second end is closed when a server serves us */
+  int told;            /* the last reason for waiting that was reported */
+  uint32_t reached_at; /* when the server was last known to be reachable */
   bool cancelled;      /* the wait is to end */
   enum phase phase;
-  atomic_bool asked; /* for the lock, by an operator */
-  bool guards;       /* the command has begun, and may have ended */
-  bool hurried;      /* at_least_ms does not count */
+  atomic_bool asked; /* an operator has asked for the lock */
+  bool guards;       /* the command has begun; it may have ended since */
+  bool hurried;      /* at_least_ms no longer counts */
   uint32_t acquired_at;
   uint32_t until;        /* ENDING: when to send SIGKILL; CLEARING, RELEASING: when to give up */
-  pthread_mutex_t start; /* the other thread waits for it before it services the client */
-  int released;          /* RELEASING: what came of it; FAIRLOCK_PENDING: nothing yet */
+  pthread_mutex_t start; /* the other thread locks it before it services the client */
+  int released;          /* RELEASING: its status; FAIRLOCK_PENDING: it goes on */
 };
 
-/* Talking */
+/* Messages to `fairlock run` */
 
 static void count(const struct hold *hold)
 {
@@ -109,7 +111,7 @@ static void tell(struct hold *hold, const struct keeper_message *message)
 {
   count(hold);
   if (hold->link < 0) return;
-  /* it fits; if nobody reads, the next look notices that */
+  /* there is room for it; if `fairlock run` is gone, we notice that when we next read orders */
   ssize_t written = write(hold->link, message, sizeof *message);
   (void)written;
 }
@@ -123,9 +125,10 @@ static void tell_status(struct hold *hold, enum keeper_news news, int status)
 }
 
 /*
- * What may come any number of times is left out while fairlock, stopped, reads nothing: the link
- * would fill up, and we would wait in tell() instead of renewing. A system calls a socket writable
- * only while much of its buffer is free, so there is always room for what has to be told.
+ * For messages that may come any number of times. They are dropped while `fairlock run` is stopped
+ * and reads nothing; otherwise the link would fill up, and we would wait in tell() instead of
+ * renewing. poll() calls a socket writable only while much of its buffer is free, so there is
+ * always room for the messages that must not be dropped.
  */
 static void tell_in_passing(struct hold *hold, enum keeper_news news, int status)
 {
@@ -133,14 +136,14 @@ static void tell_in_passing(struct hold *hold, enum keeper_news news, int status
   if (poll(&link, 1, 0) > 0 && (link.revents & POLLOUT) != 0) tell_status(hold, news, status);
 }
 
-/* Called inside the client, by either thread. */
+/* A log function: called inside the client, in either thread. */
 static void on_event(enum fairlock_log_event kind, int status, const char *text, void *context)
 {
   struct hold *hold = context;
   struct keeper_event event = {.at_ms = time_of_day_ms(), .event = (int32_t)kind, .status = status};
   bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
   session_current(hold->session, event.address);
-  /* what a log is told of these are only the status's words */
+  /* for these two the log's text only repeats the status; the transport has a better reason */
   bool ended = kind == FAIRLOCK_LOG_NOT_CONNECTED || kind == FAIRLOCK_LOG_DISCONNECTED;
   if (ended && failed) session_current_reason(hold->session, event.text);
   else if (ended && status == FAIRLOCK_DENIED) session_no_password(hold->session, event.text);
@@ -199,7 +202,7 @@ static struct guard_orders guard_orders(const struct keeper_options *options)
                                    options->on_lost == ON_LOST_KILL ? 0 : options->kill_after_ms};
 }
 
-/* The hold is over, or will be soon; left: how long it still lasts. */
+/* Begins to end the command, because the hold ends in `left` ms, or has ended (0). */
 static void begin_ending(struct hold *hold, uint32_t left)
 {
   const struct keeper_options *options = hold->options;
@@ -217,24 +220,24 @@ static void begin_ending(struct hold *hold, uint32_t left)
     return;
   }
   if (options->on_lost == ON_LOST_KILL) {
-    guard_ending(hold->guard, port_clock_ms()); /* it goes on until nothing is left */
+    guard_ending(hold->guard, port_clock_ms()); /* the guard repeats SIGKILL */
     guard_signal(hold->guard, SIGKILL);
   } else {
     guard_rest(hold->guard);
   }
 }
 
-/* Called inside the client, by either thread: the other one is to look. */
+/* An `asked` callback: called inside the client, in either thread. Wakes the thread that looks. */
 static void on_asked(struct fairlock *handle, void *context)
 {
   struct hold *hold = context;
   (void)handle;
   atomic_store(&hold->asked, true);
-  ssize_t written = write(hold->wake[1], "", 1); /* full: it will wake anyway */
+  ssize_t written = write(hold->wake[1], "", 1); /* if the pipe is full, it wakes anyway */
   (void)written;
 }
 
-/* Passes that on, once the command has begun. Whether it ends is its own affair. */
+/* Tells `fairlock run` and the command that an operator has asked, once the command has begun. */
 static void pass_on_asked(struct hold *hold)
 {
   if (!hold->guards || !atomic_exchange(&hold->asked, false)) return;
@@ -244,14 +247,17 @@ static void pass_on_asked(struct hold *hold)
 
 /* The state of the lock */
 
-/* The other thread is inside the client; the system closes the connection. */
+/*
+ * Reports, and ends the keeper. It takes nothing apart, because the other thread is inside the
+ * client; the system closes the connection.
+ */
 static void finish(struct hold *hold, enum keeper_news news, int status)
 {
   tell_status(hold, news, status);
   _exit(0);
 }
 
-/* Before anything was asked of the server. error: a number of the system's. */
+/* The same when the system has refused `what`, before anything was sent. error: an errno value. */
 static void give_up(struct hold *hold, const char *what, int error)
 {
   struct keeper_message message = {.news = KEEPER_UNABLE, .status = error};
@@ -270,8 +276,8 @@ static void begin_release(struct hold *hold)
 }
 
 /*
- * Ends the keeper when the release has an outcome. Of a hold that was lost, something may be left on
- * the server: it is told before we end, if it can be.
+ * Ends the keeper when the release has a result. If the hold was lost, something of it may be left
+ * on the server: fairlock_start_deinit() removes that first, if there is time.
  */
 static void look_releasing(struct hold *hold, bool due)
 {
@@ -284,15 +290,15 @@ static void look_releasing(struct hold *hold, bool due)
 }
 
 /*
- * Writes down for the guard until when the command may run. The caller has read the clocks before,
- * so an error makes it early.
+ * Writes down for the guard until when the command may run. `now` and `left` were read earlier, so
+ * the deadline is rather too early than too late.
  */
 static void note_deadline(struct hold *hold, uint32_t now, uint32_t left)
 {
   guard_deadline(hold->guard, now + left - spare_ms(hold->options));
 }
 
-/* Whether the library goes on asking a server that does not serve us for this reason. */
+/* True if the library asks again after a server has refused with this status. */
 static bool asks_again(int why)
 {
   return why == FAIRLOCK_UNAVAILABLE || why == FAIRLOCK_READONLY || why == FAIRLOCK_OOM ||
@@ -300,7 +306,7 @@ static bool asks_again(int why)
          why == FAIRLOCK_UNTRUSTED || why == FAIRLOCK_PROTOCOL;
 }
 
-/* Reports once why a server does not serve us. One that cannot be reached may soon be back. */
+/* Reports once why no server serves us. An unreachable one is reported only after AWAY_MS. */
 static void tell_why(struct hold *hold)
 {
   int why = fairlock_last_error(&hold->session->client);
@@ -313,7 +319,7 @@ static void tell_why(struct hold *hold)
   tell_in_passing(hold, KEEPER_RETRYING, why);
 }
 
-/* What is left of the wait; not 0, which would mean not to wait. */
+/* How much of wait_ms is left: at least 1, because 0 would mean not to wait. */
 static uint32_t rest_of_wait(const struct hold *hold)
 {
   uint32_t wait = hold->options->wait_ms;
@@ -330,13 +336,13 @@ static void begin_wait(struct hold *hold)
 }
 
 /*
- * The hold has ended before the command began, as when we were stopped while the lock was handed to
- * us. Nobody has used it, so the wait goes on.
+ * The hold has ended before the command began, for instance because we were stopped while the lock
+ * was handed to us. The wait goes on.
  */
 static void wait_again(struct hold *hold)
 {
   (void)fairlock_start_release(&hold->handle);
-  atomic_store(&hold->asked, false); /* which meant that hold */
+  atomic_store(&hold->asked, false); /* the operator asked for the hold that has ended */
   begin_wait(hold);
 }
 
@@ -358,7 +364,7 @@ static void look_waiting(struct hold *hold)
     wait_again(hold);
     return;
   }
-  /* a handover whose confirmation, for a full lease, is under way */
+  /* a handover is a short hold; its confirmation, which is under way, gives it the full lease */
   if (left <= needed_ms(hold->options)) return;
   struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
   fairlock_id(&hold->handle, message.owner);
@@ -368,14 +374,14 @@ static void look_waiting(struct hold *hold)
   tell(hold, &message);
 }
 
-/* Whoever sends the command one of these when somebody asks for the lock wants it soon. */
+/* True if on_ask is a signal that asks the command to end: then at_least_ms does not count. */
 static bool asking_hurries(const struct keeper_options *options)
 {
   return options->on_ask == SIGINT || options->on_ask == SIGTERM || options->on_ask == SIGQUIT ||
          options->on_ask == SIGHUP || options->on_ask == SIGKILL;
 }
 
-/* The command is over, and so is fairlock. What --at-least has promised to other machines is not. */
+/* The command and `fairlock run` have ended. The lock is still held until --at-least is over. */
 static void look_lasting(struct hold *hold, uint32_t left)
 {
   const struct keeper_options *options = hold->options;
@@ -389,8 +395,9 @@ static void look_lasting(struct hold *hold, uint32_t left)
 }
 
 /*
- * Ends the command itself, if the hold does not last until the guard has. Without the guard nobody
- * can find what has left the command's group, so the lease ends the hold.
+ * Kills the command itself if the guard might not do it before the hold ends. If the guard is gone,
+ * processes that have left the command's group cannot be found: then the lock is not released, and
+ * its lease ends the hold.
  */
 static void help_to_clear(struct hold *hold, uint32_t left)
 {
@@ -409,7 +416,7 @@ static void look_clearing(struct hold *hold, uint32_t left, bool due)
     look_lasting(hold, left);
     return;
   }
-  if (due) _exit(1); /* it cannot be ended: the lease ends the hold */
+  if (due) _exit(1); /* the command cannot be ended, so the lock is left to its lease */
   note_deadline(hold, port_clock_ms(), left);
   help_to_clear(hold, left);
 }
@@ -448,8 +455,8 @@ static void look(struct hold *hold)
 }
 
 /*
- * Milliseconds until a look is due even if nothing happens. Never long, because the machine may
- * have slept.
+ * Returns the ms until look() is due even if nothing happens. It is never long, because the machine
+ * may be suspended meanwhile.
  */
 static int next_look_ms(struct hold *hold)
 {
@@ -469,7 +476,7 @@ static int next_look_ms(struct hold *hold)
 
 /* Orders */
 
-/* The other end is gone: has the command ended, then releases the lock. */
+/* `fairlock run` is gone: makes the guard end the command, and then releases the lock. */
 static void abandoned(struct hold *hold)
 {
   close(hold->link);
@@ -512,7 +519,7 @@ static void obey(struct hold *hold)
   }
 }
 
-/* Holds that we run under */
+/* Locks that we would wait for for ever */
 
 struct search {
   const char *owners;
@@ -539,10 +546,10 @@ static void search_holder(const struct fairlock_report *report, void *context)
 }
 
 /*
- * True if the lock is held by a `fairlock run` that waits for our own end: we would never get it.
- * The same name on another server, or in another database, has another holder; no two holds
- * anywhere have the same id. If the server does not tell who holds, asking for the lock will show
- * why.
+ * True if the lock is held by a `fairlock run` under which we run: it waits for our end, so we
+ * would never get the lock. Ids tell: no two holds anywhere have the same, so a lock of the same
+ * name on another server or in another database is not mistaken for it. If the holder cannot be
+ * read, the acquire that follows reports why.
  */
 static bool is_nested(struct hold *hold)
 {
@@ -556,13 +563,13 @@ static bool is_nested(struct hold *hold)
 
 /* Finding a server */
 
-/* How long to go on without a server that serves us. */
+/* How long to search for a server that serves us. */
 static uint32_t patience_ms(const struct keeper_options *options)
 {
   return options->wait_ms == FAIRLOCK_FOREVER ? PATIENCE_MS : options->wait_ms;
 }
 
-/* Connects; if it may wait, tries until a server serves us. */
+/* Connects. If waiting is allowed, repeats that until a server serves us. */
 static int connect_to_any(struct hold *hold)
 {
   uint32_t patience = patience_ms(hold->options);
@@ -573,19 +580,19 @@ static int connect_to_any(struct hold *hold)
     if (!session_may_pass(hold->session, status) || port_clock_ms() - hold->began >= patience)
       return status;
     if (!told) tell_status(hold, KEEPER_RETRYING, status);
-    if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* the other end is gone: there are no orders yet */
+    if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* `fairlock run` is gone; it sends no order yet */
   }
 }
 
 /*
- * A thread: one attempt to connect may take longer than the whole wait, so it is cut short here.
- * Nothing can be left behind, as nothing was asked for.
+ * A thread that ends the keeper when the time for the search is over, because a single attempt to
+ * connect may take longer than that. No request was sent yet, so nothing is left on a server.
  */
 static void *limit_search(void *context)
 {
   struct hold *hold = context;
   uint32_t patience = patience_ms(hold->options);
-  /* an attempt that ends together with the wait may still say why it has failed */
+  /* RETRY_MS more, so that an attempt which ends at the limit can still report why it failed */
   uint32_t limit = (patience < LEAST_CONNECT_MS ? LEAST_CONNECT_MS : patience) + RETRY_MS;
   struct pollfd found = {.fd = hold->found[0]};
   for (;;) {
@@ -600,7 +607,7 @@ static void *limit_search(void *context)
   return NULL;
 }
 
-/* Finds a server, and asks it whether we would wait for ourselves. Returns, or ends the keeper. */
+/* Finds a server, and ends the keeper if there is none, or if we would wait for ourselves. */
 static void find_server(struct hold *hold)
 {
   const struct keeper_options *options = hold->options;
@@ -610,7 +617,7 @@ static void find_server(struct hold *hold)
   int status = connect_to_any(hold);
   bool nested = status == FAIRLOCK_OK && is_nested(hold);
   while (atomic_exchange(&hold->settled, true))
-    (void)poll(NULL, 0, -1); /* time is up: the other thread ends us */
+    (void)poll(NULL, 0, -1); /* the time is over, and limit_search() ends the process */
   if (nested) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
   if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
   if (!limited) return;
@@ -627,7 +634,8 @@ static void *service_client(void *context)
   (void)pthread_mutex_lock(&hold->start);
   for (;;) {
     fairlock_poll(&hold->session->client, PORT_WAIT_MAX_MS);
-    ssize_t written = write(hold->wake[1], "", 1); /* full: the other thread will wake anyway */
+    ssize_t written =
+        write(hold->wake[1], "", 1); /* if it is full, the other thread wakes anyway */
     (void)written;
   }
   return NULL;
@@ -650,8 +658,8 @@ static void watch_over(struct hold *hold)
 }
 
 /*
- * Shares only the link, the guard's and the pipe of events with the process that started us: a
- * pipe that somebody reads from must not stay open because of the keeper.
+ * Closes all descriptors but the link, the guard's and the pipe of events. Otherwise a pipe that
+ * somebody else reads would stay open because of the keeper.
  */
 static void detach(int link, int events, struct guard *guard)
 {
@@ -671,7 +679,7 @@ static bool make_wake(struct hold *hold)
          fcntl(hold->wake[1], F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* All that the system can refuse, before anything is asked of the server. */
+/* Does all that the system can refuse, before any request is sent. */
 static void prepare(struct hold *hold)
 {
   pthread_t thread;
@@ -701,7 +709,7 @@ static void keep(struct hold *hold)
   watch_over(hold);
 }
 
-/* The client's times that follow from the lease: a short one leaves no time to wait long. */
+/* Sets the client's timeouts, which have to be short if the lease is. */
 static void configure(struct fairlock_config *config, const struct keeper_options *options)
 {
   uint32_t response_ms = options->lease_ms / 6;
@@ -715,7 +723,7 @@ static void configure(struct fairlock_config *config, const struct keeper_option
                                                      : connect_ms;
 }
 
-/* Makes the pipe of events, if there is to be one. Returns 0, or -1 with errno set. */
+/* Makes the pipe of events if `verbose`. Returns 0, or -1 with errno set. */
 static int make_events(bool verbose, int ends[2])
 {
   ends[0] = -1;
@@ -746,7 +754,7 @@ static void become_keeper(struct keeper *keeper, struct session *session, int li
   keep(&hold);
 }
 
-/* Makes the keeper, when there is a guard. Returns NULL, or what failed, with errno set. */
+/* Forks the keeper; the guard exists already. Returns NULL, or what failed, with errno set. */
 static const char *fork_keeper(struct keeper *keeper, struct session *session)
 {
   int ends[2];
@@ -768,8 +776,8 @@ static const char *fork_keeper(struct keeper *keeper, struct session *session)
 }
 
 /*
- * The guard comes first: the command's process, which waits until the lock is held, must not have
- * the keeper's end of the link, or nobody would notice that the keeper is gone.
+ * The guard, and by it the command's process, is made before the link. Otherwise that process would
+ * inherit the keeper's end of the link, and nobody would notice when the keeper is gone.
  */
 const char *keeper_start(struct keeper *keeper, struct session *session,
                          const struct keeper_options *options, const struct child *child)
@@ -786,7 +794,7 @@ const char *keeper_start(struct keeper *keeper, struct session *session,
   return failed;
 }
 
-/* The other side */
+/* In `fairlock run` */
 
 struct keeper_message keeper_news(struct keeper *keeper)
 {
@@ -819,7 +827,7 @@ bool keeper_event(struct keeper *keeper, struct keeper_event *event)
 static void give_order(struct keeper *keeper, enum order_kind kind)
 {
   struct order what = {.kind = (int32_t)kind};
-  /* if the keeper is gone, its news will say so */
+  /* if the keeper is gone, keeper_news() says so */
   ssize_t written = write(keeper->link, &what, sizeof what);
   (void)written;
 }

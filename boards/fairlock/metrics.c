@@ -1,9 +1,9 @@
 /*
  * Writes counters and times to a file: in the text format of Prometheus, or as JSON if the file's
- * name ends with .json.
+ * name ends in .json.
  *
- * The keeper counts, and must never wait for a disk; so it puts its numbers into shared memory, and
- * the process that runs the command writes the file.
+ * The keeper counts, but must never wait for a disk. So it only stores its counters in shared
+ * memory, and `fairlock run` writes the file.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -30,7 +30,7 @@ struct metrics_shared {
 };
 
 /*
- * In the order of enum counter. Labels in addition to the lock's name; NULL: none, and a help text.
+ * In the order of enum counter: name, labels besides the lock's name (NULL: none), and help text.
  */
 static const struct {
   const char *name, *help, *label, *json;
@@ -82,7 +82,7 @@ static uint32_t held_ms(const struct metrics *metrics)
 
 /* Prometheus */
 
-/* The name of a sample, with labels. help: NULL if another sample has begun the metric. */
+/* Prints a sample up to its value. help: NULL if this is not the first sample of the metric. */
 static void begin_sample(FILE *to, const char *name, const char *type, const char *help,
                          const char *lock, const char *label)
 {

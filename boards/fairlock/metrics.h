@@ -11,42 +11,43 @@ struct metrics_shared;
 
 struct metrics {
   const char *path; /* NULL: no file is wanted */
-  const char *lock; /* its name */
+  const char *lock; /* the lock's name */
 
-  /* what the keeper has counted, in memory that we share with it */
+  /* the keeper's counters, in memory that it shares with `fairlock run` */
   struct metrics_shared *shared;
 
-  /* in port_clock_ms(): of the run; of the hold, if was_acquired; of the end, if has_ended */
+  /*
+   * in port_clock_ms(): begin of the run, of the hold (if was_acquired), and its end (if has_ended)
+   */
   uint32_t started, acquired, ended;
   bool was_acquired, has_ended;
 
-  /* of the system's clock, in ms since 1970; stopped: 0 as long as we run */
+  /* in ms since 1970; stopped_ms: 0 until the run ends */
   int64_t started_ms, stopped_ms;
 
   int exit_status;
-  uint32_t written; /* when the file was written last */
+  uint32_t written; /* when the file was last written, in port_clock_ms() */
   bool complained;
 };
 
 /*
- * Before the keeper is made: writes the first file, if there is to be one. Returns 0, or -1 with
- * errno set.
+ * To be called before keeper_start(). Writes the file for the first time, unless path is NULL.
+ * Returns 0, or -1 with errno set.
  */
 int metrics_start(struct metrics *metrics, const char *path, const char *lock);
 
-/* In the keeper: notes what was counted. Never blocks. */
+/* To be called in the keeper: stores its counters. Never blocks. */
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters);
 
 /*
- * All that follow are not for the keeper. The file is rewritten at each of these, and whenever
- * metrics_tick() finds that it is time. Writing may take as long as the file system takes; a
- * failure to write is reported once.
+ * These, and metrics_tick(), are to be called in `fairlock run`. Each writes the file, and blocks
+ * for as long as the file system takes. A failure to write is reported once.
  */
 void metrics_acquired(struct metrics *metrics);
 void metrics_hold_ended(struct metrics *metrics);
 void metrics_stopped(struct metrics *metrics, int exit_status);
 
-/* Writes the file if it is time. Returns the ms until the next time; -1: never. */
+/* Writes the file if that is due. Returns the ms until it is due again; -1: never. */
 int metrics_tick(struct metrics *metrics);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Options: numbers are parsed strictly, because a lease that was misread is worse than none. A
- * password in --url is wiped from the arguments as soon as it has been copied, so that it does not
- * stay in the process list.
+ * Parses options. Anything that is not exactly a number is refused, because a misread lease is
+ * worse than an error. A password in --url is overwritten in the arguments as soon as it was
+ * copied, so that the process list does not show it for long.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -129,14 +129,14 @@ int misused(const struct command_line *line, const char *format, ...)
   return EXIT_USAGE;
 }
 
-/* The name begins with the prefix, and with a brace behind it is a key of another lock. */
+/* True if name looks like a key of another lock: it has the prefix, and a '{' after that. */
 static bool is_other_key(const char *name, const char *prefix)
 {
   size_t size = strlen(prefix);
   return strncmp(name, prefix, size) == 0 && strchr(name + size, '{') != NULL;
 }
 
-/* The name has the keys of another lock, wholly or in part: says so. */
+/* Complains and returns true if a lock of this name would use keys of another lock. */
 static bool is_taken(const struct command_line *line, const char *name)
 {
   static const char *const prefixes[] = {
@@ -168,12 +168,13 @@ bool good_name(const struct command_line *line, const char *name)
 }
 
 /*
- * Thousandths of what text says, rounded up; an s may follow the number. UINT64_MAX: too much.
+ * Parses a decimal number, which an s may follow, and sets *value to its thousandths, rounded up;
+ * UINT64_MAX: it is too large.
  */
 static bool parse_thousandths(const char *text, uint64_t *value)
 {
   uint64_t sum = 0;
-  uint64_t unit = 1000; /* of the next digit, once there was a point */
+  uint64_t unit = 1000; /* after the point: the value of a 1 in the next place */
   bool point = false;
   bool digits = false;
   bool more = false;
@@ -218,7 +219,7 @@ bool parse_seconds(const struct command_line *line, const char *option, const ch
   return true;
 }
 
-/* Digits, at most `most`; -1: something else. */
+/* Parses digits. Returns -1 if text has anything else, or is more than `most`. */
 static long number_of(const char *text, long most)
 {
   size_t size = strlen(text);

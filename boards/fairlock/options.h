@@ -38,7 +38,7 @@ enum {
     "insecure", no_argument, NULL, OPTION_INSECURE                                                 \
   }
 
-/* Their help. */
+/* The help text of these options. */
 extern const char common_help[];
 
 /* A command line while it is parsed. */
@@ -49,39 +49,39 @@ struct command_line {
   const char *password_file;          /* NULL: none                               */
   const char *sentinel_user;          /* NULL: FAIRLOCK_SENTINEL_USER, or none    */
   const char *sentinel_password_file; /* NULL: none                      */
-  uint32_t replicas;                  /* that have to acknowledge                 */
-  struct port_openssl_config tls;     /* as far as options say it                 */
+  uint32_t replicas;                  /* how many have to acknowledge             */
+  struct port_openssl_config tls;     /* from options; the rest is NULL           */
 };
 
 /*
- * The next option, as getopt_long() gives it, after handling the common ones; -1: no more options,
- * '?': it was wrong, and a complaint was printed. --help prints help, a NULL-ended list of texts,
- * and ends the program.
+ * Returns the next option that is not common to all subcommands, as getopt_long() does; -1: there
+ * are no more; '?': an option was wrong, and a complaint was printed. For --help it prints `help`,
+ * a NULL-terminated list of texts, and ends the program.
  */
 int next_option(struct command_line *line, int argc, char **argv, const char *letters,
                 const struct option *options, const char *const *help);
 
-/* Complains about the command line, and points at its help. Returns EXIT_USAGE. */
+/* Complains about the command line, and refers to --help. Returns EXIT_USAGE. */
 #if defined __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif
 int misused(const struct command_line *line, const char *format, ...);
 
-/* Checks that name can name a lock. */
+/* Returns true if name can be the name of a lock; otherwise complains. */
 bool good_name(const struct command_line *line, const char *name);
 
 /*
- * Seconds with or without a fraction and an s behind them, as milliseconds, rounded up. Complains
- * and returns false unless it is least to most ms.
+ * Parses seconds, with or without a fraction and a final s, into milliseconds, rounded up.
+ * Complains and returns false unless the value is from `least` to `most` ms.
  */
 bool parse_seconds(const struct command_line *line, const char *option, const char *text,
                    uint32_t least, uint32_t most, uint32_t *ms);
 
-/* A number from 0 to most. source: the option, or the environment variable. */
+/* The same for a number from 0 to most. source: the option, or the environment variable. */
 bool parse_count(const struct command_line *line, const char *source, const char *text,
                  uint32_t most, uint32_t *count);
 
-/* An exit status, 0 to 255. */
+/* The same for an exit status, from 0 to 255. */
 bool parse_exit_status(const struct command_line *line, const char *option, const char *text,
                        int *status);
 

@@ -1,6 +1,6 @@
 /*
- * Asks a server for what the library has no function for: its keys. It uses the same
- * transports, so TLS, redirected addresses and passwords work as everywhere else. It blocks, and
+ * Sends requests for which the library has no function, such as SCAN for the keys. It uses the
+ * library's transports, so TLS, addresses and passwords work as everywhere else. It blocks, and
  * gives up a connection on which nothing arrives for a while.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
@@ -57,7 +57,9 @@ int query_ask(struct query *query, const struct word *words, int count)
   }
 }
 
-/* Moves what is left to the front, and receives more behind it. */
+/*
+ * Moves the bytes that were not read yet to the front of the buffer, and receives more after them.
+ */
 static int receive(struct query *query)
 {
   const struct port_transport *below = query->session->below;
@@ -138,7 +140,7 @@ int query_time(struct query *query, int64_t *server_ms)
   return FAIRLOCK_OK;
 }
 
-/* Takes an answer of the greeting: no error. HELLO's map tells whether there is a cluster. */
+/* Reads one answer of the greeting. HELLO's map says whether the server is a node of a cluster. */
 static int take_greeting(struct query *query)
 {
   struct resp_event event;

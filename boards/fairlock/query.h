@@ -1,4 +1,4 @@
-/* A connection for requests that the library does not make, one after the other. */
+/* A connection for requests for which the library has no function. */
 #ifndef QUERY_H
 #define QUERY_H
 
@@ -9,21 +9,21 @@
 #include "resp.h"
 #include "session.h"
 
-/* The longest text of an answer that is taken whole. */
+/* The longest text of an answer that is delivered whole. */
 #define QUERY_TEXT_MAX 8192U
 
-/* Words of a request, and room for the longest one. */
+/* The most words of a request, and room for the longest request. */
 #define QUERY_WORDS_MAX   6
 #define QUERY_REQUEST_MAX 8192U
 
 struct query {
-  /* made by session_second() */
+  /* prepared by session_second() */
   struct session *session;
 
-  /* the server is a node of a cluster; a connection was made */
+  /* whether the server is a node of a cluster, and whether a connection was made */
   bool cluster, connected;
 
-  /* where the connection goes; "": to the URL's server */
+  /* the address of the server; "": that of the URL */
   char address[ADDRESS_SIZE];
 
   /* the server's error text; "": none */
@@ -33,7 +33,7 @@ struct query {
   size_t start, end, unsent;
   unsigned char received[QUERY_TEXT_MAX + RESP_OVERHEAD];
 
-  /* room for a greeting with the longest password and a user's name as long as a URL, too */
+  /* also has room for a greeting with the longest password and the longest user name of a URL */
   unsigned char send[2 * QUERY_REQUEST_MAX + URL_SIZE + PASSWORD_MAX];
 };
 
@@ -43,31 +43,32 @@ struct word {
 };
 
 /*
- * Connects to address ("": the URL's server) and authenticates. Returns a status of the library's;
- * FAIRLOCK_OK: query_close() ends it. Otherwise nothing is open.
+ * Connects to address ("": the server of the URL) and authenticates. Returns a status of the
+ * library. After FAIRLOCK_OK, call query_close() in the end; otherwise the connection is closed
+ * already.
  */
 int query_open(struct query *query, const char *address);
 
 void query_close(struct query *query);
 
 /*
- * Adds a request to those that are sent together, when the first answer is asked for or there is no
- * room for more. The answers to all that are under way have to fit into the system's buffer for a
- * connection. Returns a status.
+ * Adds a request to a buffer. The requests in it are sent when it is full, or when query_event() is
+ * called for the first answer. All answers that were not read yet have to fit into the system's
+ * buffer for a connection. Returns a status.
  */
 int query_ask(struct query *query, const struct word *words, int count);
 
 /*
- * The next event of the answers, which are in the order of the requests. An error of the server is
- * an event, too; query_refused() tells its status, and keeps its text. Returns a status.
+ * Reads the next event of the answers, which come in the order of the requests. An error reply is
+ * an event, too; query_refused() turns it into a status, and stores its text. Returns a status.
  */
 int query_event(struct query *query, struct resp_event *event);
 
-/* The event is an error instead of an answer. */
+/* True if the event is an error reply. */
 bool query_is_error(const struct resp_event *event);
 int query_refused(struct query *query, const struct resp_event *event);
 
-/* The answer to TIME, in ms since 1970. Returns a status. */
+/* Asks for the server's time, in ms since 1970. Returns a status. */
 int query_time(struct query *query, int64_t *server_ms);
 
 #endif

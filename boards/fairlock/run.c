@@ -1,11 +1,11 @@
 /*
  * `fairlock run`: runs a command under a lock, as flock(1) does.
  *
- * This process is the command's parent, and knows nothing of the server: keeper.c, in another
- * process, holds the lock. This file waits for news from it and for signals, in stages: until the
- * lock is acquired, until the command has ended and --at-least is over, until the lock is released.
- * The command gets every signal meant for it and, where it needs it, the terminal; its exit status
- * is ours, unless the lock was lost.
+ * This process does not speak to the server. The keeper, another process (keeper.c), holds the
+ * lock; the guard, a third one (guard.c), is the parent of the command. This file waits for
+ * messages from both and for signals, in three stages: until the lock is acquired; until the
+ * command has ended and --at-least is over; until the lock is released. It passes signals and the
+ * terminal on to the command, and its exit status is that of the command, unless the lock was lost.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -34,20 +34,20 @@
 #define MOST_KILL_AFTER_MS 5000U
 #define MOST_REPLICAS      100U
 #define MOST_TOLD          16
-#define ANSWER_MS          1000U /* a keeper that is not stopped has answered by then */
-#define MOST_ENDING_MS     6000U /* what is killed has ended by then, unless it cannot be */
-#define MOST_STOPPED       5     /* looks, ANSWER_MS apart, at which a keeper may be stopped */
+#define ANSWER_MS          1000U /* by then the keeper has answered, unless it is stopped */
+#define MOST_ENDING_MS     6000U /* by then killed processes have ended, if they can be */
+#define MOST_STOPPED       5     /* the keeper may be found stopped so often in a row */
 
 struct run {
   struct keeper_options lock;
-  char *shown;         /* its name, printable                    */
-  char **arguments;    /* of the command                         */
+  char *shown;         /* the lock's name, printable             */
+  char **arguments;    /* the command and its arguments          */
   int conflict_status; /* -E                                     */
   int lost_status;     /* --lost-exit-code                       */
   const char *metrics_file;
   uint32_t acquired_at; /* in port_clock_ms() */
 
-  /* events that were told since a connection was made */
+  /* events that were reported since the last connection was made */
   struct keeper_event told[MOST_TOLD];
   size_t told_count;
   struct session session;
@@ -58,18 +58,18 @@ struct run {
   int cancelled_by;   /* the signal that ended the wait; 0: none */
   int ended_by;       /* the signal that ended the wait, or the command; 0: none */
   bool wait_all;      /* --wait-all */
-  bool acquiring;     /* the keeper may have something to give back */
-  int keeper_stopped; /* looks in a row at which it was, while we waited for the lock */
-  bool stopped;       /* the command is, by job control         */
-  bool ended;         /* the command has                        */
-  bool unguarded;     /* the guard is gone                      */
-  bool adopts;        /* what the guard has comes to us if that is killed */
-  bool sees_all;      /* and can be told from what we had before          */
-  bool hurried;       /* a signal ends --at-least               */
+  bool acquiring;     /* the keeper has asked for the lock, so it may have to give it back */
+  int keeper_stopped; /* looks in a row that found the keeper stopped, before it held the lock */
+  bool stopped;       /* the command is stopped, by job control         */
+  bool ended;         /* the command has ended                          */
+  bool unguarded;     /* the guard is gone                              */
+  bool adopts;        /* if the guard is killed, its children become ours */
+  bool sees_all;      /* and we can tell them from other children of ours */
+  bool hurried;       /* --at-least no longer counts                    */
   bool lost;
 };
 
-/* The result of a wait: a signal, or news from the keeper or the guard. */
+/* The result of a wait: a signal, or a message from the keeper, or a byte from the guard. */
 struct event {
   int signal; /* 0: none */
   bool guard;
@@ -162,11 +162,11 @@ static const struct option options[] = {
     {0},
 };
 
-/* What was given, as opposed to defaults. */
+/* Which options the command line has, as opposed to their values, which may be defaults. */
 struct given {
   struct command_line line;
   bool nonblock, wait, kill_after, replicas;
-  char *string; /* of -c */
+  char *string; /* the value of -c */
 };
 
 static bool parse_on_lost(const struct command_line *line, const char *text, enum on_lost *on_lost)
@@ -181,7 +181,7 @@ static bool parse_on_lost(const struct command_line *line, const char *text, enu
   return false;
 }
 
-/* What --on-ask takes. */
+/* The values of --on-ask. */
 static const struct {
   const char *name;
   int number;
@@ -254,7 +254,7 @@ static bool take_option(struct run *run, struct given *given, int option)
   }
 }
 
-/* Options that are each valid may still contradict each other. Returns an exit status. */
+/* Refuses options that contradict each other. Returns an exit status. */
 static int settle_options(struct run *run, const struct given *given)
 {
   struct keeper_options *lock = &run->lock;
@@ -274,7 +274,7 @@ static int settle_options(struct run *run, const struct given *given)
   return EXIT_DONE;
 }
 
-/* The option takes precedence over the environment. Returns an exit status. */
+/* Takes the number of replicas from the environment if no option has it. Returns an exit status. */
 static int settle_replicas(struct given *given)
 {
   const char *text = getenv("FAIRLOCK_REPLICAS");
@@ -284,7 +284,7 @@ static int settle_replicas(struct given *given)
   return good ? EXIT_DONE : EXIT_USAGE;
 }
 
-/* NAME and what follows it. flock(1) takes -c after the name, too. Returns an exit status. */
+/* Takes NAME and the command. As with flock(1), -c may come after NAME. Returns an exit status. */
 static int take_arguments(struct run *run, struct given *given, int count, char **arguments)
 {
   static char *by_shell[4];
@@ -343,7 +343,7 @@ static int parse(struct run *run, int argc, char **argv)
   return status;
 }
 
-/* What --verbose says */
+/* Events, for --verbose */
 
 static bool same_event(const struct keeper_event *a, const struct keeper_event *b)
 {
@@ -352,12 +352,12 @@ static bool same_event(const struct keeper_event *a, const struct keeper_event *
 }
 
 /*
- * A server that cannot be reached, or keeps refusing, is reported once until there is a connection
- * again; after MOST_TOLD different reports there are no more.
+ * True if the event is to be reported. Until there is a connection again, each event is reported
+ * once, and no more than MOST_TOLD different ones.
  */
 static bool is_new_event(struct run *run, const struct keeper_event *event)
 {
-  if (event->event == FAIRLOCK_LOG_ASKED) return true; /* each time */
+  if (event->event == FAIRLOCK_LOG_ASKED) return true; /* whenever it happens */
   if (event->event == FAIRLOCK_LOG_CONNECTED) {
     run->told_count = 0;
     return true;
@@ -409,27 +409,27 @@ static void tell_events(struct run *run)
 /* Waiting for something to happen */
 
 /*
- * Any other child of ours was left by the command and given to us, because we are process 1 of a
- * container, or were told to adopt such processes: nobody but us can reap it.
+ * Reaps children other than keeper and guard. The command has left them, and they became our
+ * children because we are process 1 of a container, or because of system_adopt().
  */
 static void reap_adopted(const struct run *run)
 {
   for (;;) {
     siginfo_t info = {0};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    /* its end comes next, and ours soon */
+    /* keeper and guard are reaped elsewhere, soon, and the rest after that */
     if (info.si_pid == run->keeper.pid || info.si_pid == run->keeper.guard.pid) return;
     (void)waitpid(info.si_pid, NULL, 0);
   }
 }
 
-/* The shorter of two times in ms; a negative one means never. */
+/* The shorter of two times in ms, of which a negative one means never. */
 static int sooner(int a, int b)
 {
   return b < 0 || (a >= 0 && a < b) ? a : b;
 }
 
-/* The guard was killed: the kernel may have given us what descended from it. */
+/* The guard was killed. Its children may have become ours (system_adopt()). */
 static void on_guard_gone(struct run *run)
 {
   run->unguarded = true;
@@ -437,7 +437,7 @@ static void on_guard_gone(struct run *run)
   run->keeper.guard.pid = 0;
 }
 
-/* Nothing works while the guard is stopped, and nobody but us knows that it is. */
+/* Continues the guard if it was stopped. Only we, its parent, can see that. */
 static void look_at_guard(const struct run *run)
 {
   siginfo_t info = {0};
@@ -446,7 +446,7 @@ static void look_at_guard(const struct run *run)
   if (found == 0 && info.si_pid != 0) guard_rouse(&run->keeper.guard);
 }
 
-/* The next event, or an empty one after ms; negative: waits without end. */
+/* Returns the next event, or an empty one after ms; negative: waits without a limit. */
 static struct event await(struct run *run, int ms)
 {
   struct event event = {0};
@@ -461,7 +461,7 @@ static struct event await(struct run *run, int ms)
     int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
     int ready = poll(sources, 4, sooner(left, tick));
     if (ready == 0 && left == sooner(left, tick)) return event;
-    if (ready <= 0) continue; /* a signal: it is queued */
+    if (ready <= 0) continue; /* metrics_tick() is due, or a signal came, which is queued */
     tell_events(run);
     if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
     if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
@@ -475,7 +475,7 @@ static struct event await(struct run *run, int ms)
   }
 }
 
-/* First: the lock */
+/* First stage: until the lock is acquired */
 
 static bool ends_wait(int number)
 {
@@ -492,7 +492,9 @@ static bool ends_wait(int number)
   }
 }
 
-/* While the terminal is ours, it stops all of our group, and we have caught its signal. */
+/*
+ * Ctrl-Z on the terminal sends SIGTSTP to our whole group. We have caught it, so we stop ourselves.
+ */
 static void stop_with_group(int number)
 {
   if (number == SIGTSTP && !signals_ignored_before(number)) (void)raise(SIGSTOP);
@@ -512,7 +514,10 @@ static void on_signal_waiting(struct run *run, int number)
   end_wait(run);
 }
 
-/* Who is ended by a signal ends by it; until then it is a status as shells show it. */
+/*
+ * Returns the exit status that shells use for the end by a signal. In the end run_command() sends
+ * us the same signal, so that whoever waits for us sees it.
+ */
 static int ended_by(struct run *run, int number)
 {
   run->ended_by = number;
@@ -567,10 +572,9 @@ static void on_retrying(const struct run *run, const struct keeper_message *mess
 }
 
 /*
- * Nothing has come for a while. A keeper that is stopped tells neither that it holds the lock nor
- * that the wait is over; meanwhile it loses its place, and the lock. It is killed, so that it does
- * not continue when it wakes up later. We may have been stopped ourselves: looks count, not the
- * time.
+ * To be called when no message came for a while. A stopped keeper sends none, and loses its place
+ * or the lock meanwhile. It is killed, so that it does not go on when somebody continues it. We
+ * count looks and not time, because we may have been stopped ourselves.
  */
 static bool keeper_is_stuck(struct run *run)
 {
@@ -580,7 +584,7 @@ static bool keeper_is_stuck(struct run *run)
   return true;
 }
 
-/* Returns true when the lock is held, or false, with the exit status. */
+/* Waits until the lock is held, and returns true; or returns false, with the exit status. */
 static bool wait_for_lock(struct run *run, int *status, struct keeper_message *acquired)
 {
   bool guarded = true;
@@ -618,7 +622,7 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
   }
 }
 
-/* Second: the command */
+/* Second stage: while the command runs */
 
 static void start(struct run *run, const struct keeper_message *acquired)
 {
@@ -639,8 +643,9 @@ static void resume(struct run *run)
 }
 
 /*
- * The command was stopped. A shell that watches us has to see us stopped, too, or it would never
- * show its prompt.
+ * The command was stopped. A shell that waits for us shows its prompt only when we are stopped,
+ * too, so we stop ourselves. But if the command was stopped only because it wants the terminal, it
+ * gets it.
  */
 static void on_stop(struct run *run, int number)
 {
@@ -653,10 +658,10 @@ static void on_stop(struct run *run, int number)
   }
   terminal_take_back(&run->terminal);
   bool stopped = signals_stop_group();
-  if (!stopped && number == SIGTSTP) resume(run); /* nobody could have us continue */
+  if (!stopped && number == SIGTSTP) resume(run); /* nobody could continue us, so we did not stop */
 }
 
-/* Looks at the command: true, with its status, when it has ended. */
+/* Returns true, with its status, if the command has ended. Otherwise looks if it was stopped. */
 static bool has_ended(struct run *run, int *status)
 {
   int number = guard_take_stop(&run->keeper.guard);
@@ -665,7 +670,7 @@ static bool has_ended(struct run *run, int *status)
   return false;
 }
 
-/* Whoever sends one of these wants us gone soon: --at-least does not hold us up. */
+/* True for signals that ask us to end. After one of them --at-least no longer counts. */
 static bool hurries(int number)
 {
   bool hurry = number == SIGINT || number == SIGTERM || number == SIGQUIT || number == SIGHUP;
@@ -715,7 +720,7 @@ static void on_lost(struct run *run, const struct keeper_message *message)
 static void on_asked(struct run *run)
 {
   const char *signal = "nothing";
-  /* --at-least keeps the lock no longer than if somebody had sent us that signal */
+  /* as if somebody had sent us the signal that the command gets */
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
   if (run->ended) {
     complain("%s is asked for by an operator; %s", run->shown,
@@ -727,7 +732,7 @@ static void on_asked(struct run *run)
   complain("%s is asked for by an operator; sent %s to the command", run->shown, signal);
 }
 
-/* The keeper has said all it will: nothing more is read from it. */
+/* The keeper will send no more messages. */
 static void hang_up(struct run *run)
 {
   close(run->keeper.link);
@@ -744,8 +749,8 @@ static void on_unkept(struct run *run, const char *action)
 }
 
 /*
- * If the keeper was stopped when the command had to be ended, its guard has ended it, without any
- * news.
+ * If the keeper was stopped when the command had to be ended, the guard has done it, and no message
+ * has told us that the lock is lost.
  */
 static void look_for_guard(struct run *run)
 {
@@ -754,7 +759,7 @@ static void look_for_guard(struct run *run)
                                                      : "the command was ended");
 }
 
-/* The command has ended, and we still hold the lock. */
+/* Handles an event after the command has ended, while the lock is still held. */
 static void on_event_after(struct run *run, const struct event *event)
 {
   if (event->keeper.news == KEEPER_ASKED) on_asked(run);
@@ -764,7 +769,7 @@ static void on_event_after(struct run *run, const struct event *event)
   if (hurries(event->signal)) hurry(run);
 }
 
-/* The same, and something that the command has started may run: it gets the signals. */
+/* The same while processes that the command has started may run. They get the signals. */
 static void on_event_of_rest(struct run *run, const struct event *event)
 {
   on_event_after(run, event);
@@ -773,7 +778,7 @@ static void on_event_of_rest(struct run *run, const struct event *event)
     guard_forward(&run->keeper.guard, event->signal);
 }
 
-/* Kills all that has come to us from the guard. Returns false if some of it may be left. */
+/* Kills all processes that we have got from the guard. Returns false if some may be left. */
 static bool kill_adopted(const struct run *run)
 {
   const struct timespec step = {0, 20 * 1000000L};
@@ -788,9 +793,9 @@ static bool kill_adopted(const struct run *run)
 }
 
 /*
- * Without the guard nobody tells us how the command has ended: all that it has started is killed.
- * If some of that may be left, the lock is not released: the keeper is killed, and the lease ends
- * the hold.
+ * The guard is gone, so nobody can tell us how the command has ended. Kills the command and all
+ * that it has started. If some of that may be left, the lock must not be released: then the keeper
+ * is killed, and the lock is left to its lease.
  */
 static int end_without_guard(struct run *run)
 {
@@ -802,16 +807,17 @@ static int end_without_guard(struct run *run)
   return EXIT_SYSTEM;
 }
 
-/* True if what the command has left is to be ended, as it was. */
+/* True if the processes that the command has left are to be ended. */
 static bool is_to_end(const struct run *run, int status)
 {
   if (run->lost) return run->lock.on_lost != ON_LOST_IGNORE;
-  return run->hurried || WIFSIGNALED(status); /* whoever has sent that signal */
+  return run->hurried || WIFSIGNALED(status);
 }
 
 /*
- * What the command has left is waited for if --wait-all says so, and ended if the command was.
- * What cannot be ended keeps the lock, as long as we have it.
+ * Handles the processes that the command has left. They are ended if the command was ended by a
+ * signal or the lock was lost; otherwise we wait for them if --wait-all says so. As long as they
+ * cannot be ended, the lock is not released.
  */
 static void finish_rest(struct run *run, int status)
 {
@@ -839,8 +845,9 @@ static void finish_rest(struct run *run, int status)
 }
 
 /*
- * The terminal would have signalled our whole group, and a script or make that started us relies
- * on that.
+ * The command had the terminal, and was ended by SIGINT or SIGQUIT from it. Without us the terminal
+ * would have signalled our whole group, and a script or a make that started us relies on that. So
+ * we do it.
  */
 static void pass_interrupt(struct run *run, int status)
 {
@@ -853,7 +860,7 @@ static void pass_interrupt(struct run *run, int status)
   signals_tell_group(number);
 }
 
-/* Waits for the end of the command. Returns its exit status. */
+/* Waits until the command has ended. Returns its exit status. */
 static int supervise(struct run *run)
 {
   int status = 0;
@@ -878,8 +885,9 @@ static int supervise(struct run *run)
 }
 
 /*
- * Holds on to the lock until --at-least is over; the keeper renews it meanwhile. Nothing less would
- * do: a lease that has been given cannot be made shorter, nor is one kept without us.
+ * Waits until --at-least is over, while the keeper renews the lease. We cannot end earlier and
+ * leave the rest to a lease of the right length, because a lease that was granted cannot be
+ * shortened.
  */
 static void outwait(struct run *run)
 {
@@ -895,7 +903,7 @@ static void outwait(struct run *run)
   }
 }
 
-/* Third: giving the lock back */
+/* Third stage: until the lock is released */
 
 static int on_released(struct run *run, const struct keeper_message *message, int status)
 {
@@ -921,9 +929,9 @@ static int on_released(struct run *run, const struct keeper_message *message, in
 }
 
 /*
- * A signal ends the wait for the server's answer, not the release: the keeper continues it. A
- * keeper that is stopped does nothing; it is killed, so that it does not continue with an old lock
- * when it wakes up later.
+ * Makes the keeper release the lock, and waits for the answer. A signal ends only the wait: the
+ * keeper goes on with the release. A stopped keeper does not answer and is killed, so that it does
+ * not go on with an old lock when somebody continues it.
  */
 static int release(struct run *run, int status)
 {
@@ -954,8 +962,9 @@ static int release(struct run *run, int status)
 }
 
 /*
- * We, or the keeper, may have been stopped since it reported the lock as acquired; in the first case
- * it may have reported its loss, too, which was not read yet.
+ * True if too little of the hold is left to start the command, because we or the keeper were
+ * stopped after it had reported the lock as acquired. It may have reported the loss, too, in a
+ * message that we have not read yet.
  */
 static bool too_late(struct run *run)
 {
@@ -979,7 +988,7 @@ static int run_under_lock(struct run *run)
   return release(run, status);
 }
 
-/* All that the system can refuse, before anything is asked of the server. Returns what failed. */
+/* Does all that the system can refuse, before any request is sent. Returns what failed, or NULL. */
 static const char *start_all(struct run *run)
 {
   if (run->shown == NULL) return "start";
@@ -1011,5 +1020,5 @@ int run_command(int argc, char **argv)
   metrics_stopped(&run.lock.metrics, status);
   free(run.shown);
   if (run.ended_by != 0 && status == 128 + run.ended_by && !run.lost) signals_end_by(run.ended_by);
-  return status; /* as process 1 of a container, too: no signal ends that */
+  return status; /* also as process 1 of a container, which no signal ends */
 }
