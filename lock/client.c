@@ -317,11 +317,11 @@ int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep)
   return status;
 }
 
-void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log)
+void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
   FAIRLOCK_ASSERT(log != NULL && log->function != NULL);
-  fairlock_engine_keep_log(&client->engine, log);
+  fairlock_engine_set_log(&client->engine, log);
 }
 
 void fairlock_use_credentials(struct fairlock_client *client,

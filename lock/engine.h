@@ -445,7 +445,7 @@ enum fairlock_log_event {
 typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
                                 void *context);
 
-/* A log: see fairlock_keep_log(). The caller's memory. Programs without one link none of it. */
+/* A log: see fairlock_set_log(). The caller's memory. Programs without one link none of it. */
 struct fairlock_log {
   /* called for each event */
   fairlock_log_fn function;
@@ -699,7 +699,7 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
  * Calls log->function for each event of the connection from now on, instead of that of an earlier
  * log. log must stay valid as long as the engine.
  */
-void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log);
+void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log *log);
 
 /*
  * Makes engine keep its locks. Call it after fairlock_engine_follow(), if at all, and before the

@@ -59,7 +59,7 @@ static void after_end(struct fairlock_engine *engine)
   log->up = false;
 }
 
-void fairlock_engine_keep_log(struct fairlock_engine *engine, struct fairlock_log *log)
+void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log *log)
 {
   log->after_event = after_event;
   log->after_end = after_end;

@@ -182,7 +182,7 @@ int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
  * the client. Call it after fairlock_client_init(), before the first operation. A second log takes
  * the place of the first. A program that does not call it links none of it.
  */
-void fairlock_keep_log(struct fairlock_client *client, struct fairlock_log *log);
+void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log);
 
 /*
  * Makes the client ask credentials->function for user and password whenever it needs them, instead

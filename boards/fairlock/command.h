@@ -11,7 +11,7 @@
  *   text.c         prints names and ids, which may be any bytes
  *
  *   run.c          `fairlock run`
- *   keeper.c       a second process, which holds the lock
+ *   agent.c       a second process, which holds the lock
  *   guard.c        a third one, the parent of the command, which ends all that it has started
  *   child.c        starts the command
  *   signals.c, terminal.c   pass signals and the terminal on to the command

@@ -4,10 +4,10 @@
  * command has started descends from the guard and can be found, and when the guard has no child
  * left, all of them have ended.
  *
- * Normally the keeper ends the command in time when the lock is lost. But the keeper, `fairlock
+ * Normally the agent ends the command in time when the lock is lost. But the agent, `fairlock
  * run` or both can be stopped or killed, and then the lease ends while the command runs. So the
- * keeper writes down, after each renewal, the time at which the command must be dead. The guard
- * ends the command a little after that time if the keeper has not done so; at once if both other
+ * agent writes down, after each renewal, the time at which the command must be dead. The guard
+ * ends the command a little after that time if the agent has not done so; at once if both other
  * processes are gone; and when one of them asks for it.
  *
  * The three processes share this state in memory and send no messages, for two reasons. A process
@@ -45,7 +45,7 @@
 enum state {
   RESTING, /* no deadline                                */
   HELD,    /* SIGTERM is due at kill_at - grace          */
-  ENDING   /* the keeper has sent SIGTERM                */
+  ENDING   /* the agent has sent SIGTERM                */
 };
 
 struct guard_shared {
@@ -87,7 +87,7 @@ static void wake(int end)
 static void wake_guard(const struct guard *guard)
 {
   wake(guard->run[0]);
-  wake(guard->keeper[0]);
+  wake(guard->agent[0]);
 }
 
 static void set_state(struct guard *guard, enum state state)
@@ -278,7 +278,7 @@ static void note_empty(struct watch *watch)
 {
   if (atomic_exchange(&watch->guard->shared->empty, true)) return;
   wake(watch->guard->run[1]);
-  wake(watch->guard->keeper[1]);
+  wake(watch->guard->agent[1]);
 }
 
 /*
@@ -310,7 +310,7 @@ static void look_for_empty(struct watch *watch)
 
 /* The guard itself: the deadline */
 
-/* Notes that the deadline has passed and that the guard, not the keeper, had to end the command. */
+/* Notes that the deadline has passed and that the guard, not the agent, had to end the command. */
 static void note_action(struct watch *watch)
 {
   if (!watch->ordered && atomic_load(&watch->guard->shared->state) == HELD)
@@ -323,7 +323,7 @@ static void begin_term(struct watch *watch)
   if (!atomic_load(&watch->guard->shared->termed)) guard_signal(watch->guard, SIGTERM);
 }
 
-/* The guard's deadline: slack_ms after the keeper's, so that the keeper can act first. */
+/* The guard's deadline: slack_ms after the agent's, so that the agent can act first. */
 static uint32_t late_deadline(const struct watch *watch)
 {
   return atomic_load(&watch->guard->shared->kill_at) + watch->orders->slack_ms;
@@ -334,7 +334,7 @@ static void take_order(struct watch *watch)
 {
   const struct guard_orders *orders = watch->orders;
   struct guard *guard = watch->guard;
-  bool alone = guard->run[1] < 0 && guard->keeper[1] < 0;
+  bool alone = guard->run[1] < 0 && guard->agent[1] < 0;
   if (watch->ordered || (!alone && !atomic_load(&guard->shared->ending_all))) return;
   uint32_t now = port_clock_ms();
   bool earlier = watch->termed && (int32_t)(watch->kill_at - now - orders->end_ms) < 0;
@@ -399,13 +399,13 @@ static void stand(struct watch *watch)
     bool polled =
         !watch->adopts && atomic_load(&guard->shared->ended) && !atomic_load(&guard->shared->empty);
     if (polled && (ms < 0 || ms > GROUP_STEP_MS)) ms = GROUP_STEP_MS;
-    int sources[] = {watch->children, guard->run[1], guard->keeper[1]};
+    int sources[] = {watch->children, guard->run[1], guard->agent[1]};
     bool can_read[3];
     if (!system_wait(sources, can_read, 3, ms)) continue;
     ssize_t got = can_read[0] ? read(watch->children, bytes, sizeof bytes) : 0;
     (void)got;
     if (can_read[1]) (void)guard_hear(&guard->run[1]);
-    if (can_read[2]) (void)guard_hear(&guard->keeper[1]);
+    if (can_read[2]) (void)guard_hear(&guard->agent[1]);
   }
 }
 
@@ -437,7 +437,7 @@ static bool watch_children(void)
 static void serve(struct guard *guard, const struct guard_orders *orders, const struct child *child)
 {
   struct watch watch = {.guard = guard, .orders = orders};
-  int ends[] = {guard->run[0], guard->run[1], guard->keeper[0], guard->keeper[1]};
+  int ends[] = {guard->run[0], guard->run[1], guard->agent[0], guard->agent[1]};
   guard->pid = getpid();
   (void)setpgid(0, 0);
   watch.adopts = system_adopt();
@@ -450,10 +450,10 @@ static void serve(struct guard *guard, const struct guard_orders *orders, const 
   }
   watch.children = children[0];
   guard->run[0] = -1;
-  guard->keeper[0] = -1;
+  guard->agent[0] = -1;
   atomic_store(&guard->shared->command, (int)command);
   atomic_store(&guard->shared->group, (int)command);
-  int kept[] = {children[0], children[1], guard->run[1], guard->keeper[1]};
+  int kept[] = {children[0], children[1], guard->run[1], guard->agent[1]};
   system_let_go(kept, sizeof kept / sizeof kept[0]);
   wake(guard->run[1]);
   stand(&watch);
@@ -476,15 +476,15 @@ const char *guard_start(struct guard *guard, const struct guard_orders *orders,
   guard->shared =
       mmap(NULL, sizeof *guard->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (guard->shared == MAP_FAILED) return "share memory";
-  if (!make_pair(guard->run, false) || !make_pair(guard->keeper, false)) return "make a pipe";
+  if (!make_pair(guard->run, false) || !make_pair(guard->agent, false)) return "make a pipe";
   guard->pid = fork();
   if (guard->pid == 0) serve(guard, orders, child);
   if (guard->pid < 0) return "start a process";
   pid_t made = guard->pid;
   (void)close(guard->run[1]);
   guard->run[1] = -1;
-  (void)close(guard->keeper[1]);
-  guard->keeper[1] = -1;
+  (void)close(guard->agent[1]);
+  guard->agent[1] = -1;
   int error = await_start(guard);
   if (error == 0) return NULL;
   (void)waitpid(made, NULL, 0);
@@ -492,7 +492,7 @@ const char *guard_start(struct guard *guard, const struct guard_orders *orders,
   return atomic_load(&guard->shared->no_pipe) ? "make a pipe" : "start a process";
 }
 
-void guard_enter_keeper(struct guard *guard)
+void guard_enter_agent(struct guard *guard)
 {
   (void)close(guard->run[0]);
   guard->run[0] = -1;
@@ -500,8 +500,8 @@ void guard_enter_keeper(struct guard *guard)
 
 void guard_enter_run(struct guard *guard)
 {
-  (void)close(guard->keeper[0]);
-  guard->keeper[0] = -1;
+  (void)close(guard->agent[0]);
+  guard->agent[0] = -1;
 }
 
 void guard_dismiss(struct guard *guard)

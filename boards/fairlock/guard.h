@@ -16,12 +16,12 @@ struct guard {
   struct guard_shared *shared; /* shared by all processes of a run */
 
   /*
-   * Two socket pairs, to `fairlock run` and to the keeper; the guard has the second end of each. A
+   * Two socket pairs, to `fairlock run` and to the agent; the guard has the second end of each. A
    * byte means: look at the shared memory. End of file means that the other process is gone; -1: we
    * know that, and have closed our end.
    */
   int run[2];
-  int keeper[2];
+  int agent[2];
 
   pid_t pid; /* 0: it is gone */
 };
@@ -31,21 +31,21 @@ struct guard_orders {
   bool term;         /* SIGTERM first                                                  */
   bool kill;         /* SIGKILL; if false, the end of the hold is only noted           */
   uint32_t grace_ms; /* from SIGTERM to SIGKILL                                        */
-  uint32_t slack_ms; /* the guard acts this much later than the keeper should have     */
+  uint32_t slack_ms; /* the guard acts this much later than the agent should have     */
   uint32_t end_ms;   /* grace_ms when guard_end_all() asks; 0: SIGKILL at once         */
 };
 
 /*
- * In `fairlock run`, before the keeper is made: makes the guard, and by it the process of the
+ * In `fairlock run`, before the agent is made: makes the guard, and by it the process of the
  * command. Returns NULL, or what failed, with errno set.
  */
 const char *guard_start(struct guard *guard, const struct guard_orders *orders,
                         const struct child *child);
 
 /*
- * To be called in the keeper, when it has been forked: closes the ends that are not the keeper's.
+ * To be called in the agent, when it has been forked: closes the ends that are not the agent's.
  */
-void guard_enter_keeper(struct guard *guard);
+void guard_enter_agent(struct guard *guard);
 
 /* The same in `fairlock run`. */
 void guard_enter_run(struct guard *guard);
@@ -62,7 +62,7 @@ bool guard_hear(int *end);
 /* The command must be dead at kill_at, in port_clock_ms(), unless this is called again before. */
 void guard_deadline(struct guard *guard, uint32_t kill_at);
 
-/* The keeper has sent SIGTERM and is going to send SIGKILL at kill_at. */
+/* The agent has sent SIGTERM and is going to send SIGKILL at kill_at. */
 void guard_ending(struct guard *guard, uint32_t kill_at);
 
 /* Removes the deadline. */
@@ -96,7 +96,7 @@ bool guard_is_empty(const struct guard *guard);
 /* True when there is a deadline, and SIGTERM is not due yet. */
 bool guard_has_time(const struct guard *guard, const struct guard_orders *orders);
 
-/* True when the deadline passed at least spare_ms ago, and the keeper has done nothing about it. */
+/* True when the deadline passed at least spare_ms ago, and the agent has done nothing about it. */
 bool guard_ran_out(const struct guard *guard, uint32_t spare_ms);
 
 /* True when the guard had to end the command, or would have had to if the orders let it. */

@@ -263,8 +263,8 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
 /*
  * Both are mostly in the same order, so each search begins where the last one has found something.
  */
-void inspection_keep_account(struct inspection *inspection, const struct inspection *before,
-                             uint32_t now)
+void inspection_carry_over(struct inspection *inspection, const struct inspection *before,
+                           uint32_t now)
 {
   size_t at = 0;
   for (size_t i = 0; i < inspection->waiter_count; i++) {

@@ -15,7 +15,7 @@ struct party {
   size_t id_size;
   bool ours, listens, alive, later;
 
-  /* when we first saw this waiter, in port_clock_ms(); set by inspection_keep_account() */
+  /* when we first saw this waiter, in port_clock_ms(); set by inspection_carry_over() */
   uint32_t seen_at;
 };
 
@@ -84,8 +84,8 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
 /*
  * Sets seen_at of each waiter: to what `before` has for it, or to now if it was not there before.
  */
-void inspection_keep_account(struct inspection *inspection, const struct inspection *before,
-                             uint32_t now);
+void inspection_carry_over(struct inspection *inspection, const struct inspection *before,
+                           uint32_t now);
 
 /* Prints the '{' of a JSON object and its first members: the name, the server, and the holder. */
 void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,

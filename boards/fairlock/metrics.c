@@ -2,7 +2,7 @@
  * Writes counters and times to a file: in the text format of Prometheus, or as JSON if the file's
  * name ends in .json.
  *
- * The keeper counts, but must never wait for a disk. So it only stores its counters in shared
+ * The agent counts, but must never wait for a disk. So it only stores its counters in shared
  * memory, and `fairlock run` writes the file.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */

@@ -13,7 +13,7 @@ struct metrics {
   const char *path; /* NULL: no file is wanted */
   const char *lock; /* the lock's name */
 
-  /* the keeper's counters, in memory that it shares with `fairlock run` */
+  /* the agent's counters, in memory that it shares with `fairlock run` */
   struct metrics_shared *shared;
 
   /*
@@ -31,12 +31,12 @@ struct metrics {
 };
 
 /*
- * To be called before keeper_start(). Writes the file for the first time, unless path is NULL.
+ * To be called before agent_start(). Writes the file for the first time, unless path is NULL.
  * Returns 0, or -1 with errno set.
  */
 int metrics_start(struct metrics *metrics, const char *path, const char *lock);
 
-/* To be called in the keeper: stores its counters. Never blocks. */
+/* To be called in the agent: stores its counters. Never blocks. */
 void metrics_count(const struct metrics *metrics, const struct fairlock_counters *counters);
 
 /*

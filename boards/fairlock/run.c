@@ -1,7 +1,7 @@
 /*
  * `fairlock run`: runs a command under a lock, as flock(1) does.
  *
- * This process does not speak to the server. The keeper, another process (keeper.c), holds the
+ * This process does not speak to the server. The agent, another process (agent.c), holds the
  * lock; the guard, a third one (guard.c), is the parent of the command. This file waits for
  * messages from both and for signals, in three stages: until the lock is acquired; until the
  * command has ended and --at-least is over; until the lock is released. It passes signals and the
@@ -22,7 +22,7 @@
 
 #include "child.h"
 #include "command.h"
-#include "keeper.h"
+#include "agent.h"
 #include "signals.h"
 #include "system.h"
 #include "terminal.h"
@@ -34,12 +34,12 @@
 #define MOST_KILL_AFTER_MS 5000U
 #define MOST_REPLICAS      100U
 #define MOST_TOLD          16
-#define ANSWER_MS          1000U /* by then the keeper has answered, unless it is stopped */
+#define ANSWER_MS          1000U /* by then the agent has answered, unless it is stopped */
 #define MOST_ENDING_MS     6000U /* by then killed processes have ended, if they can be */
-#define MOST_STOPPED       5     /* the keeper may be found stopped so often in a row */
+#define MOST_STOPPED       5     /* the agent may be found stopped so often in a row */
 
 struct run {
-  struct keeper_options lock;
+  struct agent_options lock;
   char *shown;         /* the lock's name, printable             */
   char **arguments;    /* the command and its arguments          */
   int conflict_status; /* -E                                     */
@@ -48,32 +48,32 @@ struct run {
   uint32_t acquired_at; /* in port_clock_ms() */
 
   /* events that were reported since the last connection was made */
-  struct keeper_event told[MOST_TOLD];
+  struct agent_event told[MOST_TOLD];
   size_t told_count;
   struct session session;
-  struct keeper keeper;
+  struct agent agent;
   struct terminal terminal;
   struct child child;
-  int signals;        /* readable when signals came             */
-  int cancelled_by;   /* the signal that ended the wait; 0: none */
-  int ended_by;       /* the signal that ended the wait, or the command; 0: none */
-  bool wait_all;      /* --wait-all */
-  bool acquiring;     /* the keeper has asked for the lock, so it may have to give it back */
-  int keeper_stopped; /* looks in a row that found the keeper stopped, before it held the lock */
-  bool stopped;       /* the command is stopped, by job control         */
-  bool ended;         /* the command has ended                          */
-  bool unguarded;     /* the guard is gone                              */
-  bool adopts;        /* if the guard is killed, its children become ours */
-  bool sees_all;      /* and we can tell them from other children of ours */
-  bool hurried;       /* --at-least no longer counts                    */
+  int signals;       /* readable when signals came             */
+  int cancelled_by;  /* the signal that ended the wait; 0: none */
+  int ended_by;      /* the signal that ended the wait, or the command; 0: none */
+  bool wait_all;     /* --wait-all */
+  bool acquiring;    /* the agent has asked for the lock, so it may have to give it back */
+  int agent_stopped; /* looks in a row that found the agent stopped, before it held the lock */
+  bool stopped;      /* the command is stopped, by job control         */
+  bool ended;        /* the command has ended                          */
+  bool unguarded;    /* the guard is gone                              */
+  bool adopts;       /* if the guard is killed, its children become ours */
+  bool sees_all;     /* and we can tell them from other children of ours */
+  bool hurried;      /* --at-least no longer counts                    */
   bool lost;
 };
 
-/* The result of a wait: a signal, or a message from the keeper, or a byte from the guard. */
+/* The result of a wait: a signal, or a message from the agent, or a byte from the guard. */
 struct event {
   int signal; /* 0: none */
   bool guard;
-  struct keeper_message keeper; /* news 0: none */
+  struct agent_message agent; /* news 0: none */
 };
 
 static const char *const help[] = {
@@ -99,9 +99,9 @@ static const char *const help[] = {
     "                       (default), int, hup, quit, usr1, usr2, kill, or ignore: nothing\n"
     "  --kill-after SECONDS time between SIGTERM and SIGKILL; at most a third of the lease.\n"
     "                       Default: a sixth of it, at most 5\n"
-    "  --at-least SECONDS   keep the lock for this long even if COMMAND ends sooner: for jobs\n"
+    "  --at-least SECONDS   hold the lock for this long even if COMMAND ends sooner: for jobs\n"
     "                       that machines with different clocks start\n"
-    "  --wait-all           keep the lock until all that COMMAND has started have ended, too\n"
+    "  --wait-all           hold the lock until all that COMMAND has started have ended, too\n"
     "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
     "  --metrics-file FILE  write counters to FILE, every 10 s and at the end, in Prometheus's\n"
     "                       format; as JSON if its name ends with .json\n"
@@ -257,7 +257,7 @@ static bool take_option(struct run *run, struct given *given, int option)
 /* Refuses options that contradict each other. Returns an exit status. */
 static int settle_options(struct run *run, const struct given *given)
 {
-  struct keeper_options *lock = &run->lock;
+  struct agent_options *lock = &run->lock;
   uint32_t sixth = lock->lease_ms / 6;
   if (given->nonblock && given->wait)
     return misused(&given->line, "-n does not wait, -w does: give one of them");
@@ -345,7 +345,7 @@ static int parse(struct run *run, int argc, char **argv)
 
 /* Events, for --verbose */
 
-static bool same_event(const struct keeper_event *a, const struct keeper_event *b)
+static bool same_event(const struct agent_event *a, const struct agent_event *b)
 {
   return a->event == b->event && a->status == b->status && strcmp(a->address, b->address) == 0 &&
          strcmp(a->text, b->text) == 0;
@@ -355,7 +355,7 @@ static bool same_event(const struct keeper_event *a, const struct keeper_event *
  * True if the event is to be reported. Until there is a connection again, each event is reported
  * once, and no more than MOST_TOLD different ones.
  */
-static bool is_new_event(struct run *run, const struct keeper_event *event)
+static bool is_new_event(struct run *run, const struct agent_event *event)
 {
   if (event->event == FAIRLOCK_LOG_ASKED) return true; /* whenever it happens */
   if (event->event == FAIRLOCK_LOG_CONNECTED) {
@@ -369,7 +369,7 @@ static bool is_new_event(struct run *run, const struct keeper_event *event)
   return true;
 }
 
-static void tell_event(const struct run *run, const struct keeper_event *event)
+static void tell_event(const struct run *run, const struct agent_event *event)
 {
   bool redirected = event->event == FAIRLOCK_LOG_REDIRECTED;
   char *place = session_place(&run->session, redirected ? "" : event->address);
@@ -401,15 +401,15 @@ static void tell_event(const struct run *run, const struct keeper_event *event)
 
 static void tell_events(struct run *run)
 {
-  struct keeper_event event;
-  while (keeper_event(&run->keeper, &event))
+  struct agent_event event;
+  while (agent_event(&run->agent, &event))
     if (is_new_event(run, &event)) tell_event(run, &event);
 }
 
 /* Waiting for something to happen */
 
 /*
- * Reaps children other than keeper and guard. The command has left them, and they became our
+ * Reaps children other than agent and guard. The command has left them, and they became our
  * children because we are process 1 of a container, or because of system_adopt().
  */
 static void reap_adopted(const struct run *run)
@@ -417,8 +417,8 @@ static void reap_adopted(const struct run *run)
   for (;;) {
     siginfo_t info = {0};
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
-    /* keeper and guard are reaped elsewhere, soon, and the rest after that */
-    if (info.si_pid == run->keeper.pid || info.si_pid == run->keeper.guard.pid) return;
+    /* agent and guard are reaped elsewhere, soon, and the rest after that */
+    if (info.si_pid == run->agent.pid || info.si_pid == run->agent.guard.pid) return;
     (void)waitpid(info.si_pid, NULL, 0);
   }
 }
@@ -433,8 +433,8 @@ static int sooner(int a, int b)
 static void on_guard_gone(struct run *run)
 {
   run->unguarded = true;
-  (void)waitpid(run->keeper.guard.pid, NULL, 0);
-  run->keeper.guard.pid = 0;
+  (void)waitpid(run->agent.guard.pid, NULL, 0);
+  run->agent.guard.pid = 0;
 }
 
 /* Continues the guard if it was stopped. Only we, its parent, can see that. */
@@ -442,8 +442,8 @@ static void look_at_guard(const struct run *run)
 {
   siginfo_t info = {0};
   if (run->unguarded) return;
-  int found = waitid(P_PID, (id_t)run->keeper.guard.pid, &info, WSTOPPED | WNOHANG);
-  if (found == 0 && info.si_pid != 0) guard_rouse(&run->keeper.guard);
+  int found = waitid(P_PID, (id_t)run->agent.guard.pid, &info, WSTOPPED | WNOHANG);
+  if (found == 0 && info.si_pid != 0) guard_rouse(&run->agent.guard);
 }
 
 /* Returns the next event, or an empty one after ms; negative: waits without a limit. */
@@ -453,9 +453,9 @@ static struct event await(struct run *run, int ms)
   uint32_t began = port_clock_ms();
   for (;;) {
     struct pollfd sources[] = {{.fd = run->signals, .events = POLLIN},
-                               {.fd = run->keeper.link, .events = POLLIN},
-                               {.fd = run->keeper.events, .events = POLLIN},
-                               {.fd = run->keeper.guard.run[0], .events = POLLIN}};
+                               {.fd = run->agent.link, .events = POLLIN},
+                               {.fd = run->agent.events, .events = POLLIN},
+                               {.fd = run->agent.guard.run[0], .events = POLLIN}};
     int tick = metrics_tick(&run->lock.metrics);
     uint32_t waited = port_clock_ms() - began;
     int left = ms < 0 ? ms : waited < (uint32_t)ms ? ms - (int)waited : 0;
@@ -463,15 +463,15 @@ static struct event await(struct run *run, int ms)
     if (ready == 0 && left == sooner(left, tick)) return event;
     if (ready <= 0) continue; /* metrics_tick() is due, or a signal came, which is queued */
     tell_events(run);
-    if (sources[1].revents != 0) event.keeper = keeper_news(&run->keeper);
-    if (event.keeper.news == 0 && sources[0].revents != 0) event.signal = signals_next();
+    if (sources[1].revents != 0) event.agent = agent_news(&run->agent);
+    if (event.agent.news == 0 && sources[0].revents != 0) event.signal = signals_next();
     event.guard = sources[3].revents != 0;
-    if (event.guard && !guard_hear(&run->keeper.guard.run[0])) on_guard_gone(run);
+    if (event.guard && !guard_hear(&run->agent.guard.run[0])) on_guard_gone(run);
     if (event.signal == SIGCHLD) {
       look_at_guard(run);
       reap_adopted(run);
     }
-    if (event.keeper.news != 0 || event.signal != 0 || event.guard) return event;
+    if (event.agent.news != 0 || event.signal != 0 || event.guard) return event;
   }
 }
 
@@ -502,8 +502,8 @@ static void stop_with_group(int number)
 
 static void end_wait(struct run *run)
 {
-  if (run->acquiring) keeper_cancel(&run->keeper);
-  else keeper_kill(&run->keeper);
+  if (run->acquiring) agent_cancel(&run->agent);
+  else agent_kill(&run->agent);
 }
 
 static void on_signal_waiting(struct run *run, int number)
@@ -524,18 +524,18 @@ static int ended_by(struct run *run, int number)
   return 128 + number;
 }
 
-static void reap_keeper(const struct run *run)
+static void reap_agent(const struct run *run)
 {
-  (void)waitpid(run->keeper.pid, NULL, 0);
+  (void)waitpid(run->agent.pid, NULL, 0);
 }
 
-static int on_failure(struct run *run, const struct keeper_message *message)
+static int on_failure(struct run *run, const struct agent_message *message)
 {
-  reap_keeper(run);
-  if (run->lock.verbose && message->news == KEEPER_FAILED)
+  reap_agent(run);
+  if (run->lock.verbose && message->news == AGENT_FAILED)
     complain("%s was not acquired: %s", run->shown, fairlock_status_text(message->status));
   if (run->cancelled_by != 0) return ended_by(run, run->cancelled_by);
-  if (message->news == KEEPER_UNABLE) {
+  if (message->news == AGENT_UNABLE) {
     complain("cannot %s: %s", message->error, strerror(message->status));
     return EXIT_SYSTEM;
   }
@@ -543,17 +543,17 @@ static int on_failure(struct run *run, const struct keeper_message *message)
     complain("%s was not acquired: the process that guards the command was killed", run->shown);
     return EXIT_SYSTEM;
   }
-  if (message->news == KEEPER_GONE) {
-    complain("the process that keeps the lock has ended unexpectedly; was it killed?");
+  if (message->news == AGENT_GONE) {
+    complain("the process that holds the lock has ended unexpectedly; was it killed?");
     return EXIT_SYSTEM;
   }
-  if (message->news == KEEPER_NESTED) {
+  if (message->news == AGENT_NESTED) {
     complain("%s is held by the fairlock run that this one runs under: it would wait for itself",
              run->shown);
     return EXIT_NESTED;
   }
   if (message->news == 0) {
-    complain("%s was not acquired: the process that keeps it is not running (was it stopped?)",
+    complain("%s was not acquired: the process that holds it is not running (was it stopped?)",
              run->shown);
     return EXIT_SYSTEM;
   }
@@ -562,7 +562,7 @@ static int on_failure(struct run *run, const struct keeper_message *message)
   return session_failed(&run->session, status, message->address, message->error);
 }
 
-static void on_retrying(const struct run *run, const struct keeper_message *message)
+static void on_retrying(const struct run *run, const struct agent_message *message)
 {
   char *place = session_place(&run->session, message->address);
   char *words = session_words(message->error);
@@ -572,51 +572,51 @@ static void on_retrying(const struct run *run, const struct keeper_message *mess
 }
 
 /*
- * To be called when no message came for a while. A stopped keeper sends none, and loses its place
+ * To be called when no message came for a while. A stopped agent sends none, and loses its place
  * or the lock meanwhile. It is killed, so that it does not go on when somebody continues it. We
  * count looks and not time, because we may have been stopped ourselves.
  */
-static bool keeper_is_stuck(struct run *run)
+static bool agent_is_stuck(struct run *run)
 {
-  run->keeper_stopped = keeper_is_stopped(&run->keeper) ? run->keeper_stopped + 1 : 0;
-  if (run->keeper_stopped <= MOST_STOPPED) return false;
-  keeper_kill(&run->keeper);
+  run->agent_stopped = agent_is_stopped(&run->agent) ? run->agent_stopped + 1 : 0;
+  if (run->agent_stopped <= MOST_STOPPED) return false;
+  agent_kill(&run->agent);
   return true;
 }
 
 /* Waits until the lock is held, and returns true; or returns false, with the exit status. */
-static bool wait_for_lock(struct run *run, int *status, struct keeper_message *acquired)
+static bool wait_for_lock(struct run *run, int *status, struct agent_message *acquired)
 {
   bool guarded = true;
   for (;;) {
     struct event event = await(run, ANSWER_MS);
     if (guarded && run->unguarded) end_wait(run);
     guarded = !run->unguarded;
-    switch (event.keeper.news) {
+    switch (event.agent.news) {
     case 0:
       if (event.signal != 0) on_signal_waiting(run, event.signal);
-      else if (!event.guard && keeper_is_stuck(run)) {
-        *status = on_failure(run, &event.keeper);
+      else if (!event.guard && agent_is_stuck(run)) {
+        *status = on_failure(run, &event.agent);
         return false;
       }
       break;
-    case KEEPER_RETRYING:
-      on_retrying(run, &event.keeper);
+    case AGENT_RETRYING:
+      on_retrying(run, &event.agent);
       break;
-    case KEEPER_CONNECTED:
+    case AGENT_CONNECTED:
       if (run->lock.verbose) complain("%s is requested", run->shown);
-      keeper_acquire(&run->keeper);
+      agent_acquire(&run->agent);
       run->acquiring = true;
       break;
-    case KEEPER_ACQUIRED:
+    case AGENT_ACQUIRED:
       if (run->lock.verbose)
-        complain("%s is acquired by %s, token %llu", run->shown, event.keeper.owner,
-                 (unsigned long long)event.keeper.token);
+        complain("%s is acquired by %s, token %llu", run->shown, event.agent.owner,
+                 (unsigned long long)event.agent.token);
       run->acquired_at = port_clock_ms();
-      *acquired = event.keeper;
+      *acquired = event.agent;
       return true;
     default:
-      *status = on_failure(run, &event.keeper);
+      *status = on_failure(run, &event.agent);
       return false;
     }
   }
@@ -624,12 +624,12 @@ static bool wait_for_lock(struct run *run, int *status, struct keeper_message *a
 
 /* Second stage: while the command runs */
 
-static void start(struct run *run, const struct keeper_message *acquired)
+static void start(struct run *run, const struct agent_message *acquired)
 {
-  keeper_guard(&run->keeper);
+  agent_guard(&run->agent);
   terminal_open(&run->terminal);
   if (terminal_talks(&run->terminal))
-    terminal_lend(&run->terminal, guard_command(&run->keeper.guard));
+    terminal_lend(&run->terminal, guard_command(&run->agent.guard));
   child_go(&run->child, acquired->owner, acquired->token);
   metrics_acquired(&run->lock.metrics);
 }
@@ -638,8 +638,8 @@ static void resume(struct run *run)
 {
   if (!run->stopped) return;
   run->stopped = false;
-  terminal_lend(&run->terminal, guard_command(&run->keeper.guard));
-  guard_forward(&run->keeper.guard, SIGCONT);
+  terminal_lend(&run->terminal, guard_command(&run->agent.guard));
+  guard_forward(&run->agent.guard, SIGCONT);
 }
 
 /*
@@ -652,7 +652,7 @@ static void on_stop(struct run *run, int number)
   bool wants_terminal = number == SIGTTIN || number == SIGTTOU;
   run->stopped = true;
   if (run->terminal.descriptor < 0 || (number != SIGTSTP && !wants_terminal)) return;
-  if (wants_terminal && terminal_lend(&run->terminal, guard_command(&run->keeper.guard))) {
+  if (wants_terminal && terminal_lend(&run->terminal, guard_command(&run->agent.guard))) {
     resume(run);
     return;
   }
@@ -664,8 +664,8 @@ static void on_stop(struct run *run, int number)
 /* Returns true, with its status, if the command has ended. Otherwise looks if it was stopped. */
 static bool has_ended(struct run *run, int *status)
 {
-  int number = guard_take_stop(&run->keeper.guard);
-  if (guard_has_ended(&run->keeper.guard, status) || run->unguarded) return true;
+  int number = guard_take_stop(&run->agent.guard);
+  if (guard_has_ended(&run->agent.guard, status) || run->unguarded) return true;
   if (number != 0) on_stop(run, number);
   return false;
 }
@@ -679,7 +679,7 @@ static bool hurries(int number)
 
 static void hurry(struct run *run)
 {
-  if (!run->hurried) keeper_hurry(&run->keeper);
+  if (!run->hurried) agent_hurry(&run->agent);
   run->hurried = true;
 }
 
@@ -687,10 +687,10 @@ static void on_signal_running(struct run *run, int number)
 {
   if (hurries(number)) hurry(run);
   if (number == SIGCONT) resume(run);
-  else if (number != SIGCHLD) guard_forward(&run->keeper.guard, number);
+  else if (number != SIGCHLD) guard_forward(&run->agent.guard, number);
 }
 
-static void on_lost(struct run *run, const struct keeper_message *message)
+static void on_lost(struct run *run, const struct agent_message *message)
 {
   static const char *const actions[] = {"ending the command", "killing the command",
                                         "the command continues without it"};
@@ -698,10 +698,10 @@ static void on_lost(struct run *run, const struct keeper_message *message)
   bool known = run->lost;
   run->lost = true;
   metrics_hold_ended(&run->lock.metrics);
-  if (known && message->news == KEEPER_LOST) return;
-  if (message->news == KEEPER_GONE) {
-    complain("the process that keeps %s was killed; %s", run->shown, action);
-    if (!run->ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->keeper.guard);
+  if (known && message->news == AGENT_LOST) return;
+  if (message->news == AGENT_GONE) {
+    complain("the process that holds %s was killed; %s", run->shown, action);
+    if (!run->ended && run->lock.on_lost != ON_LOST_IGNORE) guard_end_all(&run->agent.guard);
   } else if (message->status == FAIRLOCK_LOST) {
     complain("%s is lost: its lease ran out, it was broken, or its key deleted; %s", run->shown,
              action);
@@ -732,29 +732,29 @@ static void on_asked(struct run *run)
   complain("%s is asked for by an operator; sent %s to the command", run->shown, signal);
 }
 
-/* The keeper will send no more messages. */
+/* The agent will send no more messages. */
 static void hang_up(struct run *run)
 {
-  close(run->keeper.link);
-  run->keeper.link = -1;
+  close(run->agent.link);
+  run->agent.link = -1;
 }
 
 static void on_unkept(struct run *run, const char *action)
 {
   run->lost = true;
   metrics_hold_ended(&run->lock.metrics);
-  complain("%s could not be renewed in time: the process that keeps it is not running (was it "
+  complain("%s could not be renewed in time: the process that holds it is not running (was it "
            "stopped?); %s",
            run->shown, action);
 }
 
 /*
- * If the keeper was stopped when the command had to be ended, the guard has done it, and no message
+ * If the agent was stopped when the command had to be ended, the guard has done it, and no message
  * has told us that the lock is lost.
  */
 static void look_for_guard(struct run *run)
 {
-  if (run->lost || !keeper_failed_to_end(&run->keeper)) return;
+  if (run->lost || !agent_failed_to_end(&run->agent)) return;
   on_unkept(run, run->lock.on_lost == ON_LOST_IGNORE ? "the command continued without it"
                                                      : "the command was ended");
 }
@@ -762,9 +762,9 @@ static void look_for_guard(struct run *run)
 /* Handles an event after the command has ended, while the lock is still held. */
 static void on_event_after(struct run *run, const struct event *event)
 {
-  if (event->keeper.news == KEEPER_ASKED) on_asked(run);
-  else if (event->keeper.news != 0) on_lost(run, &event->keeper);
-  if (event->keeper.news == KEEPER_GONE) hang_up(run);
+  if (event->agent.news == AGENT_ASKED) on_asked(run);
+  else if (event->agent.news != 0) on_lost(run, &event->agent);
+  if (event->agent.news == AGENT_GONE) hang_up(run);
   stop_with_group(event->signal);
   if (hurries(event->signal)) hurry(run);
 }
@@ -774,8 +774,8 @@ static void on_event_of_rest(struct run *run, const struct event *event)
 {
   on_event_after(run, event);
   bool own = event->signal == SIGCHLD || event->signal == SIGTSTP || event->signal == SIGCONT;
-  if (event->keeper.news == 0 && event->signal != 0 && !own)
-    guard_forward(&run->keeper.guard, event->signal);
+  if (event->agent.news == 0 && event->signal != 0 && !own)
+    guard_forward(&run->agent.guard, event->signal);
 }
 
 /* Kills all processes that we have got from the guard. Returns false if some may be left. */
@@ -785,7 +785,7 @@ static bool kill_adopted(const struct run *run)
   uint32_t began = port_clock_ms();
   int living = 1;
   while (living > 0 && port_clock_ms() - began < MOST_ENDING_MS) {
-    living = system_signal_below(getpid(), run->keeper.pid, 0, SIGKILL);
+    living = system_signal_below(getpid(), run->agent.pid, 0, SIGKILL);
     if (living > 0) (void)nanosleep(&step, NULL);
   }
   reap_adopted(run);
@@ -794,16 +794,16 @@ static bool kill_adopted(const struct run *run)
 
 /*
  * The guard is gone, so nobody can tell us how the command has ended. Kills the command and all
- * that it has started. If some of that may be left, the lock must not be released: then the keeper
+ * that it has started. If some of that may be left, the lock must not be released: then the agent
  * is killed, and the lock is left to its lease.
  */
 static int end_without_guard(struct run *run)
 {
   complain("the process that guards the command was killed; killing the command");
   bool sees_all =
-      run->adopts && run->sees_all && system_signal_below(getpid(), run->keeper.pid, 0, 0) >= 0;
-  bool killed = sees_all ? kill_adopted(run) : guard_kill_group(&run->keeper.guard) && !run->adopts;
-  if (!killed) keeper_kill(&run->keeper);
+      run->adopts && run->sees_all && system_signal_below(getpid(), run->agent.pid, 0, 0) >= 0;
+  bool killed = sees_all ? kill_adopted(run) : guard_kill_group(&run->agent.guard) && !run->adopts;
+  if (!killed) agent_kill(&run->agent);
   return EXIT_SYSTEM;
 }
 
@@ -821,7 +821,7 @@ static bool is_to_end(const struct run *run, int status)
  */
 static void finish_rest(struct run *run, int status)
 {
-  const struct guard *guard = &run->keeper.guard;
+  const struct guard *guard = &run->agent.guard;
   uint32_t began = port_clock_ms();
   uint32_t patience = run->lock.kill_after_ms + MOST_ENDING_MS;
   bool ending = false;
@@ -831,7 +831,7 @@ static void finish_rest(struct run *run, int status)
     if (!ends && !run->wait_all) return;
     if (ends && !ending) {
       began = port_clock_ms();
-      guard_end_all(&run->keeper.guard);
+      guard_end_all(&run->agent.guard);
     }
     ending = ends;
     bool stubborn = ending && port_clock_ms() - began >= patience;
@@ -866,26 +866,26 @@ static int supervise(struct run *run)
   int status = 0;
   while (!has_ended(run, &status)) {
     struct event event = await(run, -1);
-    if (event.keeper.news == 0) on_signal_running(run, event.signal);
-    else if (event.keeper.news == KEEPER_ASKED) on_asked(run);
-    else on_lost(run, &event.keeper);
-    if (event.keeper.news == KEEPER_GONE) hang_up(run);
+    if (event.agent.news == 0) on_signal_running(run, event.signal);
+    else if (event.agent.news == AGENT_ASKED) on_asked(run);
+    else on_lost(run, &event.agent);
+    if (event.agent.news == AGENT_GONE) hang_up(run);
   }
   run->ended = true;
   look_for_guard(run);
   pass_interrupt(run, status);
-  bool known = guard_has_ended(&run->keeper.guard, &status);
+  bool known = guard_has_ended(&run->agent.guard, &status);
   if (known) finish_rest(run, status);
   if (run->unguarded) {
     int failed = end_without_guard(run);
     if (!known) return failed;
   }
-  keeper_unguard(&run->keeper);
+  agent_unguard(&run->agent);
   return WIFSIGNALED(status) ? ended_by(run, WTERMSIG(status)) : WEXITSTATUS(status);
 }
 
 /*
- * Waits until --at-least is over, while the keeper renews the lease. We cannot end earlier and
+ * Waits until --at-least is over, while the agent renews the lease. We cannot end earlier and
  * leave the rest to a lease of the right length, because a lease that was granted cannot be
  * shortened.
  */
@@ -905,21 +905,21 @@ static void outwait(struct run *run)
 
 /* Third stage: until the lock is released */
 
-static int on_released(struct run *run, const struct keeper_message *message, int status)
+static int on_released(struct run *run, const struct agent_message *message, int status)
 {
   if (run->lost) return run->lost_status;
-  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_OK) {
+  if (message->news == AGENT_RELEASED && message->status == FAIRLOCK_OK) {
     if (run->lock.verbose) complain("%s is released", run->shown);
     return status;
   }
-  if (message->news == KEEPER_RELEASED && message->status == FAIRLOCK_LOST) {
+  if (message->news == AGENT_RELEASED && message->status == FAIRLOCK_LOST) {
     complain("%s was lost %s: its lease ran out, it was broken, or its key deleted", run->shown,
              run->lock.at_least_ms > 0 ? "before its time was over" : "while the command ran");
     return run->lost_status;
   }
   const char *why = fairlock_status_text(message->status);
-  if (message->news == KEEPER_GONE) why = "its keeper was killed";
-  if (message->news == 0) why = "its keeper does not answer (was it stopped?)";
+  if (message->news == AGENT_GONE) why = "its agent was killed";
+  if (message->news == 0) why = "its agent does not answer (was it stopped?)";
   if (message->error[0] != 0)
     (void)session_failed(&run->session, message->status, message->address, message->error);
   complain(
@@ -929,46 +929,46 @@ static int on_released(struct run *run, const struct keeper_message *message, in
 }
 
 /*
- * Makes the keeper release the lock, and waits for the answer. A signal ends only the wait: the
- * keeper goes on with the release. A stopped keeper does not answer and is killed, so that it does
+ * Makes the agent release the lock, and waits for the answer. A signal ends only the wait: the
+ * agent goes on with the release. A stopped agent does not answer and is killed, so that it does
  * not go on with an old lock when somebody continues it.
  */
 static int release(struct run *run, int status)
 {
   struct event event;
-  uint32_t patience = (run->lost ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS) + ANSWER_MS;
+  uint32_t patience = (run->lost ? AGENT_LATE_RELEASE_MS : AGENT_RELEASE_MS) + ANSWER_MS;
   uint32_t began = port_clock_ms();
-  if (run->keeper.link < 0) {
-    reap_keeper(run);
+  if (run->agent.link < 0) {
+    reap_agent(run);
     return run->lost_status;
   }
-  keeper_release(&run->keeper);
+  agent_release(&run->agent);
   for (;;) {
     uint32_t waited = port_clock_ms() - began;
     event = await(run, waited < patience ? (int)(patience - waited) : 0);
-    if (event.keeper.news == KEEPER_LOST || event.keeper.news == KEEPER_ASKED) continue;
-    if (event.keeper.news != 0) break;
+    if (event.agent.news == AGENT_LOST || event.agent.news == AGENT_ASKED) continue;
+    if (event.agent.news != 0) break;
     if (event.signal == 0 && event.guard) continue;
     if (event.signal == 0) {
-      keeper_kill(&run->keeper);
+      agent_kill(&run->agent);
       break;
     }
     if (ends_wait(event.signal) && event.signal != SIGUSR1 && event.signal != SIGUSR2) {
       return run->lost ? run->lost_status : status;
     }
   }
-  reap_keeper(run);
-  return on_released(run, &event.keeper, status);
+  reap_agent(run);
+  return on_released(run, &event.agent, status);
 }
 
 /*
- * True if too little of the hold is left to start the command, because we or the keeper were
+ * True if too little of the hold is left to start the command, because we or the agent were
  * stopped after it had reported the lock as acquired. It may have reported the loss, too, in a
  * message that we have not read yet.
  */
 static bool too_late(struct run *run)
 {
-  if (keeper_may_begin(&run->keeper)) return false;
+  if (agent_may_begin(&run->agent)) return false;
   complain("%s was acquired and lost before the command could be started", run->shown);
   run->lost = true;
   return true;
@@ -976,7 +976,7 @@ static bool too_late(struct run *run)
 
 static int run_under_lock(struct run *run)
 {
-  struct keeper_message acquired;
+  struct agent_message acquired;
   int status;
   if (!wait_for_lock(run, &status, &acquired)) return status;
   if (run->cancelled_by != 0) return release(run, ended_by(run, run->cancelled_by));
@@ -984,7 +984,7 @@ static int run_under_lock(struct run *run)
   start(run, &acquired);
   status = supervise(run);
   outwait(run);
-  if (!run->lost && keeper_let_it_end(&run->keeper)) on_unkept(run, "the command has ended");
+  if (!run->lost && agent_let_it_end(&run->agent)) on_unkept(run, "the command has ended");
   return release(run, status);
 }
 
@@ -999,7 +999,7 @@ static const char *start_all(struct run *run)
   run->sees_all = system_spare_present();
   run->adopts = system_adopt();
   if (child_prepare(&run->child, run->arguments, run->lock.name) != 0) return "make a pipe";
-  return keeper_start(&run->keeper, &run->session, &run->lock, &run->child);
+  return agent_start(&run->agent, &run->session, &run->lock, &run->child);
 }
 
 int run_command(int argc, char **argv)
@@ -1015,7 +1015,7 @@ int run_command(int argc, char **argv)
     return EXIT_SYSTEM;
   }
   status = run_under_lock(&run);
-  guard_dismiss(&run.keeper.guard);
+  guard_dismiss(&run.agent.guard);
   tell_events(&run);
   metrics_stopped(&run.lock.metrics, status);
   free(run.shown);

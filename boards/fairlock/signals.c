@@ -18,7 +18,7 @@
 
 static const int caught[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                              SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
-/* the keeper may be gone; the terminal may not be ours */
+/* the agent may be gone; the terminal may not be ours */
 static const int ignored[] = {SIGPIPE, SIGTTOU};
 
 #define CAUGHT  (sizeof caught / sizeof caught[0])

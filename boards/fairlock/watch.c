@@ -142,7 +142,7 @@ static bool look(struct watch *watch)
     inspection_clear(&now);
     return news;
   }
-  inspection_keep_account(&now, &watch->seen, port_clock_ms());
+  inspection_carry_over(&now, &watch->seen, port_clock_ms());
   inspection_clear(&watch->seen);
   watch->seen = now;
   return news;

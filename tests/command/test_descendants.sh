@@ -157,28 +157,28 @@ test_server_freezes() {
   kill -CONT $server
 }
 
-kill_keeper() {
-  kill -9 "$(keeper_of $1)"
+kill_agent() {
+  kill -9 "$(agent_of $1)"
 }
 
-test_keeper_is_killed() {
+test_agent_is_killed() {
   begin
-  each kill_keeper
+  each kill_agent
   over 79
 }
 
-stop_keeper() {
-  keeper=$(keeper_of $1)
-  frozen="$frozen $keeper"
-  kill -STOP "$keeper"
+stop_agent() {
+  agent=$(agent_of $1)
+  frozen="$frozen $agent"
+  kill -STOP "$agent"
 }
 
-test_keeper_is_stopped() {
+test_agent_is_stopped() {
   frozen=
   trap 'kill -CONT $frozen 2>/dev/null' EXIT
   lease=6
   begin
-  each stop_keeper
+  each stop_agent
   over 79
 }
 
@@ -217,16 +217,16 @@ test_guard_is_killed_beside_others() {
   done
 }
 
-# The keeper alone cannot find what has left the command's group: it does not release beside it.
+# The agent alone cannot find what has left the command's group: it does not release beside it.
 test_fairlock_and_guard_are_killed() {
   run --lease 600 a -- sh -c 'setsid sh -c "$work" - "$1" & wait' - "$dir/ids" 2>"$dir/err" &
   running=$!
   eventually test -s "$dir/ids"
-  keeper=$(keeper_of $running)
+  agent=$(agent_of $running)
   command=$(parent_of "$(cat "$dir/ids")")
   kill -9 $running "$(guard_of $running)"
   eventually dead "$command"
-  eventually dead "$keeper"
+  eventually dead "$agent"
   held a || fail "it was released beside what the command has started"
   kill "$(cat "$dir/ids")"
 }
@@ -278,7 +278,7 @@ test_daemon() {
   kill "$(cat "$dir/ids")"
 }
 
-# leave OPTION...: a command that has ended and left something, for which --wait-all keeps the lock
+# leave OPTION...: a command that has ended and left something, for which --wait-all holds the lock
 leave() {
   rm -f "$dir/ids" "$dir/over"
   run --lease 6 --wait-all "$@" a -- sh -c '(setsid sh -c "$work" - "$1" & ); until [ -s "$1" ]; do sleep 0.02; done; : >"$1.over"; exit 3' \
@@ -318,5 +318,5 @@ test_wait_all_is_ended() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests term int fairlock_is_killed lost broken asked server_freezes keeper_is_killed keeper_is_stopped \
+run_tests term int fairlock_is_killed lost broken asked server_freezes agent_is_killed agent_is_stopped \
   guard_is_killed guard_is_killed_beside_others guard_cannot_be_stopped fairlock_and_guard_are_killed command_is_killed signal_is_handled daemon wait_all wait_all_is_ended

@@ -169,11 +169,11 @@ test_stopped_service() {
   env --default-signal $(start_of scheduler.service) &
   leader=$!
   eventually held scheduler
-  keeper=$(keeper_of $leader)
+  agent=$(agent_of $leader)
   kill $leader
   ends 143 $leader
   unheld scheduler || fail "it is held"
-  eventually dead "$keeper"
+  eventually dead "$agent"
 }
 
 test_leader() {
@@ -189,8 +189,8 @@ test_leader() {
   second=$!
   eventually waits 1 scheduler
   [ "$(wc -l <"$dir/leaders")" = 1 ] || fail "two lead"
-  keeper=$(keeper_of $first)
-  kill -9 "$keeper" $first # all of the machine, but for the guard, which is to end what is left
+  agent=$(agent_of $first)
+  kill -9 "$agent" $first # all of the machine, but for the guard, which is to end what is left
   eventually sh -c "[ \$(wc -l <'$dir/leaders') = 2 ]"
   dead "$(head -n 1 "$dir/leaders")" || fail "the first scheduler runs"
   kill $second

@@ -119,7 +119,7 @@ test_server_freezes() {
   ends 79 $command
   kill -CONT $server
   grep -q term "$dir/got" || fail "no SIGTERM"
-  # the keeper's renewals may have reached the server in the end, or not: the lock is free either
+  # the agent's renewals may have reached the server in the end, or not: the lock is free either
   # way
   eventually unheld a
 }
@@ -160,23 +160,23 @@ test_fairlock_is_killed() {
   expect 0 "$fairlock" run -n a true
 }
 
-test_keeper_is_killed() {
+test_agent_is_killed() {
   run a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
   eventually test -s "$dir/beats.second"
-  kill -9 "$(keeper_of $command)"
+  kill -9 "$(agent_of $command)"
   ends 79 $command
   said 'was killed'
   eventually dead "$(cat "$dir/beats.second")"
 }
 
 # Also while it waits: nobody else keeps its end of the link open.
-test_keeper_is_killed_in_line() {
+test_agent_is_killed_in_line() {
   redis hset a somebody:1 1 >"$dir/out"
   run a true 2>"$dir/err" &
   waiter=$!
   eventually waits 1 a
-  kill -9 "$(keeper_of $waiter)"
+  kill -9 "$(agent_of $waiter)"
   over 71 $waiter
   said 'has ended unexpectedly'
   run --url redis://127.0.0.1:1 a true 2>"$dir/err" &
@@ -202,7 +202,7 @@ test_both_are_killed() {
   command=$!
   eventually test -s "$dir/command"
   kill -STOP $command
-  kill -9 "$(keeper_of $command)" $command
+  kill -9 "$(agent_of $command)" $command
   eventually dead "$(cat "$dir/command")"
   expect 0 "$fairlock" run -w 20 a true
 }
@@ -265,52 +265,52 @@ keep_longer() {
   redis pexpire "$1" $(($(redis pttl "$1") + 2000)) >"$dir/out"
 }
 
-# The keeper is stopped, so nobody renews: within the lease the command must be over, and with it
-# what it has started. keeper_is_stopped LEASE OPTION...
-keeper_is_stopped() {
+# The agent is stopped, so nobody renews: within the lease the command must be over, and with it
+# what it has started. agent_is_stopped LEASE OPTION...
+agent_is_stopped() {
   run --lease "$@" a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
   eventually test -s "$dir/beats.second"
-  keeper=$(keeper_of $command)
+  agent=$(agent_of $command)
   eventually lasts $(($1 * 1000 - 1500)) a # as in server_dies
   stopped=$(now_ms)
-  freeze "$keeper"
+  freeze "$agent"
   over 79 $command
   said 'is not running'
   lived=$(($(last_beat_ms "$dir/beats") - stopped))
   [ $lived -lt $(($1 * 1000)) ] || fail "the command lived for another $lived ms"
   eventually dead "$(cat "$dir/beats.second")"
-  dead "$keeper" || fail "the keeper is still there"
+  dead "$agent" || fail "the agent is still there"
   expect 0 "$fairlock" run -w 20 a true
 }
 
-test_keeper_is_stopped() {
-  keeper_is_stopped 9
+test_agent_is_stopped() {
+  agent_is_stopped 9
 }
 
-test_keeper_is_stopped_no_grace() {
-  keeper_is_stopped 9 --on-lost kill
+test_agent_is_stopped_no_grace() {
+  agent_is_stopped 9 --on-lost kill
 }
 
-test_keeper_is_stopped_for_a_polite_command() {
+test_agent_is_stopped_for_a_polite_command() {
   run --lease 3 --kill-after 1 a -- sh -c "$polite" "$dir/got" 2>"$dir/err" &
   command=$!
   eventually grep -q ready "$dir/got"
-  freeze "$(keeper_of $command)"
+  freeze "$(agent_of $command)"
   over 79 $command
   grep -q term "$dir/got" || fail "no SIGTERM"
 }
 
-test_keeper_is_stopped_and_ignored() {
+test_agent_is_stopped_and_ignored() {
   run --lease 3 --on-lost ignore a -- sh -c 'echo ready >"$0"; sleep 6; exit 4' "$dir/got" 2>"$dir/err" &
   command=$!
-  eventually grep -q ready "$dir/got" # held alone is too soon: the keeper has to have told of it
-  freeze "$(keeper_of $command)"
+  eventually grep -q ready "$dir/got" # held alone is too soon: the agent has to have told of it
+  freeze "$(agent_of $command)"
   over 79 $command
   said 'continued without it'
 }
 
-# hand_to_stopped ARGUMENT...: the lock a is handed to `run -w 60 ARGUMENT...`, $waiter, whose $keeper
+# hand_to_stopped ARGUMENT...: the lock a is handed to `run -w 60 ARGUMENT...`, $waiter, whose $agent
 # is stopped; the claim has $token
 hand_to_stopped() {
   run a sleep 60 &
@@ -319,9 +319,9 @@ hand_to_stopped() {
   run -w 60 "$@" 2>"$dir/err.waiter" &
   waiter=$!
   eventually waits 1 a
-  keeper=$(keeper_of $waiter)
-  freeze "$keeper"
-  eventually stopped "$keeper"
+  agent=$(agent_of $waiter)
+  freeze "$agent"
+  eventually stopped "$agent"
   kill $holder
   ends 143 $holder
   claim=$(redis hvals a)
@@ -329,7 +329,7 @@ hand_to_stopped() {
   token=$(redis hget 'fairlock:{a}' token)
 }
 
-# wakes_without_claim STATUS COMMAND...: the keeper of `run -w 60 a` wakes after its claim was broken,
+# wakes_without_claim STATUS COMMAND...: the agent of `run -w 60 a` wakes after its claim was broken,
 # with its heartbeat due: it asks again before it reads that it was handed the lock. COMMAND is done
 # meanwhile. What that request begins is used, or given back.
 wakes_without_claim() {
@@ -339,20 +339,20 @@ wakes_without_claim() {
   expect 0 "$fairlock" break --token $token a
   sleep 2.5
   "$@"
-  kill -CONT "$keeper"
+  kill -CONT "$agent"
   ends "$expected" $waiter
-  eventually dead "$keeper"
+  eventually dead "$agent"
   unheld a || fail "a hold is left: $(redis hgetall a)"
   waits 0 a || fail "a place in the queue is left"
 }
 
-test_claim_is_gone_when_the_keeper_wakes() {
+test_claim_is_gone_when_the_agent_wakes() {
   wakes_without_claim 6 true
   [ "$(wc -l <"$dir/got")" = 1 ] || fail "the command ran more than once"
 }
 
-test_claim_and_wait_are_gone_when_the_keeper_wakes() {
-  wakes_without_claim 143 eval 'kill $waiter; sleep 2' # it has told the keeper before that wakes
+test_claim_and_wait_are_gone_when_the_agent_wakes() {
+  wakes_without_claim 143 eval 'kill $waiter; sleep 2' # it has told the agent before that wakes
   [ ! -e "$dir/got" ] || fail "the command ran"
 }
 
@@ -361,7 +361,7 @@ test_asked_for_a_claim_that_is_gone() {
   hand_to_stopped a -- sh -c 'echo ready >>"$0"; sleep 1; exit 6' "$dir/got"
   expect 0 "$fairlock" break --ask --token $token a
   expect 0 "$fairlock" break --token $token a
-  kill -CONT "$keeper"
+  kill -CONT "$agent"
   ends 6 $waiter
   ! grep 'asked for' "$dir/err.waiter" || fail "the later hold was asked"
 }
@@ -380,7 +380,7 @@ test_lost_before_the_command_begins() {
     ends 143 $holder
     eventually eval '[ "$(redis hvals a)" = 1 ]'
     redis del a >"$dir/out"
-    sleep 3.5 # its keeper has found out, as it renews at each third of the lease, and that is over
+    sleep 3.5 # its agent has found out, as it renews at each third of the lease, and that is over
     kill -CONT $waiter
     ends 79 $waiter
     said 'a was acquired and lost before the command could be started'
@@ -388,35 +388,35 @@ test_lost_before_the_command_begins() {
   done
 }
 
-# If woken in time, the keeper renews, and the command goes on. If woken later, it finds the command
+# If woken in time, the agent renews, and the command goes on. If woken later, it finds the command
 # ended.
-test_keeper_wakes_up() {
+test_agent_wakes_up() {
   run --lease 12 a -- sh -c 'echo ready >"$0"; sleep 13; exit 4' "$dir/got" &
   command=$!
   eventually grep -q ready "$dir/got"
-  freeze "$(keeper_of $command)"
+  freeze "$(agent_of $command)"
   sleep 2
-  kill -CONT "$(keeper_of $command)"
+  kill -CONT "$(agent_of $command)"
   over 4 $command
   run --lease 3 --kill-after 1 b -- sh -c 'trap "touch $0.termed" TERM; touch $0.ready; while :; do sleep 0.02; done' "$dir/b" &
   command=$!
   eventually test -e "$dir/b.ready"
-  keeper=$(keeper_of $command)
-  freeze "$keeper"
+  agent=$(agent_of $command)
+  freeze "$agent"
   eventually test -e "$dir/b.termed"
-  kill -CONT "$keeper"
+  kill -CONT "$agent"
   over 79 $command
   eventually unheld b
 }
 
-# The command has ended, and --at-least keeps the lock, but nobody renews it.
-test_keeper_is_stopped_at_least() {
+# The command has ended, and --at-least holds the lock, but nobody renews it.
+test_agent_is_stopped_at_least() {
   run --lease 3 --at-least 9 a -- sh -c 'echo ready >"$0"; exit 4' "$dir/got" 2>"$dir/err.kept" &
   command=$!
   eventually test -s "$dir/got"
-  keeper=$(keeper_of $command)
+  agent=$(agent_of $command)
   eventually eval '[ -z "$(children_of "$(guard_of $command)")" ]'
-  freeze "$keeper"
+  freeze "$agent"
   expect 0 "$fairlock" run -w 20 a true
   over 79 $command
   grep -q 'could not be renewed in time: .* is not running' "$dir/err.kept" || fail "$(cat "$dir/err.kept")"
@@ -427,47 +427,47 @@ test_both_are_stopped() {
   run --lease 3 a -- sh -c "$beat" "$dir/beats" 2>"$dir/err" &
   command=$!
   eventually test -s "$dir/beats.second"
-  keeper=$(keeper_of $command)
-  freeze $command "$keeper"
+  agent=$(agent_of $command)
+  freeze $command "$agent"
   keep_longer a
   expect 0 "$fairlock" run -w 20 a sh -c 'date +%s%N >"$0"' "$dir/next"
   [ "$(last_beat_ms "$dir/beats")" -lt "$(last_beat_ms "$dir/next")" ] || fail "two commands ran at once"
   dead "$(cat "$dir/beats.second")" || fail "a process of the command's is still there"
-  kill -CONT $command "$keeper"
+  kill -CONT $command "$agent"
   over 79 $command
 }
 
-# Killed together, parent and keeper leave the command, which the kernel kills, and its children,
+# Killed together, parent and agent leave the command, which the kernel kills, and its children,
 # which it does not.
 test_both_are_killed_with_children() {
   run a -- sh -c "$beat" "$dir/beats" &
   command=$!
   eventually test -s "$dir/beats.second"
-  keeper=$(keeper_of $command)
+  agent=$(agent_of $command)
   guard=$(guard_of $command)
-  freeze $command "$keeper"
-  kill -9 $command "$keeper"
+  freeze $command "$agent"
+  kill -9 $command "$agent"
   eventually dead "$(cat "$dir/beats.second")"
   eventually dead "$guard"
 }
 
-# The parent is gone, and the keeper does nothing until all is over. Then it ends, too.
-test_fairlock_is_killed_and_keeper_stopped() {
+# The parent is gone, and the agent does nothing until all is over. Then it ends, too.
+test_fairlock_is_killed_and_agent_stopped() {
   run --lease 3 a -- sh -c "$beat" "$dir/beats" &
   command=$!
   eventually test -s "$dir/beats.second"
-  keeper=$(keeper_of $command)
-  freeze "$keeper"
+  agent=$(agent_of $command)
+  freeze "$agent"
   kill -9 $command
   keep_longer a
   expect 0 "$fairlock" run -w 20 a sh -c 'date +%s%N >"$0"' "$dir/next"
   [ "$(last_beat_ms "$dir/beats")" -lt "$(last_beat_ms "$dir/next")" ] || fail "two commands ran at once"
   dead "$(cat "$dir/beats.second")" || fail "a process of the command's is still there"
-  kill -CONT "$keeper"
-  eventually dead "$keeper"
+  kill -CONT "$agent"
+  eventually dead "$agent"
 }
 
-test_guard_ends_with_its_keeper() {
+test_guard_ends_with_its_agent() {
   run a -- sh -c 'until [ -e $0 ]; do sleep 0.02; done' "$dir/go" &
   command=$!
   eventually held a
@@ -478,23 +478,23 @@ test_guard_ends_with_its_keeper() {
   eventually dead "$guard"
 }
 
-# A keeper that is stopped when the command has ended cannot release; fairlock must not wait for it
+# An agent that is stopped when the command has ended cannot release; fairlock must not wait for it
 # for ever.
-test_keeper_is_stopped_at_the_end() {
+test_agent_is_stopped_at_the_end() {
   run a -- sh -c 'until [ -e "$0" ]; do sleep 0.02; done; exit 4' "$dir/go" 2>"$dir/err" &
   command=$!
   eventually held a
-  keeper=$(keeper_of $command)
-  freeze "$keeper"
+  agent=$(agent_of $command)
+  freeze "$agent"
   touch "$dir/go"
   over 4 $command
   said 'does not answer'
-  eventually dead "$keeper"
+  eventually dead "$agent"
 }
 
-# The keeper is stopped while it waits, and gets the lock then: nobody tells fairlock of it, which
+# The agent is stopped while it waits, and gets the lock then: nobody tells fairlock of it, which
 # must not wait for that for ever.
-test_keeper_is_stopped_when_granted() {
+test_agent_is_stopped_when_granted() {
   for words in '' '-w 60'; do
     run a sleep 60 2>"$dir/err.holder" &
     holder=$!
@@ -502,13 +502,13 @@ test_keeper_is_stopped_when_granted() {
     run $words a touch "$dir/ran" 2>"$dir/err" &
     waiter=$!
     eventually waits 1 a
-    keeper=$(keeper_of $waiter)
-    freeze "$keeper"
-    eventually stopped "$keeper"
+    agent=$(agent_of $waiter)
+    freeze "$agent"
+    eventually stopped "$agent"
     expect 0 "$fairlock" break --yes a
     waits 0 a || fail "the lock was not handed over"
     over 71 $waiter
-    dead "$keeper" || fail "the keeper is still there"
+    dead "$agent" || fail "the agent is still there"
     [ ! -e "$dir/ran" ] || fail "the command ran"
     expect 0 "$fairlock" run -w 60 a true # when the lease has run out, at the latest
     over 79 $holder
@@ -516,40 +516,40 @@ test_keeper_is_stopped_when_granted() {
 }
 
 # Nor while it stands in line, or has not even got there; a signal ends it as ever.
-test_keeper_is_stopped_in_line() {
+test_agent_is_stopped_in_line() {
   redis hset a somebody:1 1 >"$dir/out"
   run a true 2>"$dir/err" &
   waiter=$!
   eventually waits 1 a
-  freeze "$(keeper_of $waiter)"
+  freeze "$(agent_of $waiter)"
   kill $waiter
   over 143 $waiter
   redis hset b somebody:1 1 >"$dir/out"
   run b true 2>"$dir/err" &
   waiter=$!
   eventually waits 1 b
-  freeze "$(keeper_of $waiter)"
+  freeze "$(agent_of $waiter)"
   over 71 $waiter
   said 'is not running (was it stopped?)'
   run --url redis://127.0.0.1:1 a true 2>"$dir/err" &
   waiter=$!
   eventually grep -q 'trying again' "$dir/err"
-  freeze "$(keeper_of $waiter)"
+  freeze "$(agent_of $waiter)"
   over 71 $waiter
   said 'is not running (was it stopped?)'
 }
 
 # If it wakes soon, it goes on.
-test_keeper_wakes_up_in_line() {
+test_agent_wakes_up_in_line() {
   redis hset a somebody:1 1 >"$dir/out"
   run a sh -c 'exit 4' 2>"$dir/err" &
   waiter=$!
   eventually waits 1 a
-  keeper=$(keeper_of $waiter)
-  freeze "$keeper"
+  agent=$(agent_of $waiter)
+  freeze "$agent"
   expect 0 "$fairlock" break --yes a
   sleep 2
-  kill -CONT "$keeper"
+  kill -CONT "$agent"
   over 4 $waiter
 }
 
@@ -574,7 +574,7 @@ orphaned() {
   eventually dead "$(cat "$dir/command")"
 }
 
-# The keeper cannot know what else the command has started: the lease ends the hold.
+# The agent cannot know what else the command has started: the lease ends the hold.
 test_fairlock_is_killed_and_nobody_can_tell() {
   orphaned --lease 5
   [ -e "/proc/$(cat "$dir/command")" ] || fail "somebody has reaped it: this test shows nothing"
@@ -594,12 +594,12 @@ test_adopted_zombies_are_reaped() {
 [ $# -eq 0 ] || run_tests "$@"
 run_tests renewed key_deleted what_a_lost_command_leaves lost_exit_code broken_just_before_the_end on_lost_ignore \
   on_lost_kill server_dies server_dies_no_grace server_freezes short_freeze_does_no_harm server_restarts_empty \
-  fairlock_is_killed keeper_is_killed keeper_is_killed_in_line guard_is_killed_in_line both_are_killed \
+  fairlock_is_killed agent_is_killed agent_is_killed_in_line guard_is_killed_in_line both_are_killed \
   fairlock_is_stopped stopped_command_is_ended \
-  handover_is_confirmed_first what_is_left_in_the_background keeper_is_stopped keeper_is_stopped_no_grace \
-  keeper_is_stopped_for_a_polite_command keeper_is_stopped_and_ignored claim_is_gone_when_the_keeper_wakes \
-  claim_and_wait_are_gone_when_the_keeper_wakes asked_for_a_claim_that_is_gone lost_before_the_command_begins \
-  keeper_is_stopped_at_least keeper_wakes_up keeper_is_stopped_when_granted \
-  keeper_is_stopped_in_line keeper_wakes_up_in_line both_are_stopped \
-  both_are_killed_with_children fairlock_is_killed_and_keeper_stopped guard_ends_with_its_keeper \
-  keeper_is_stopped_at_the_end fairlock_is_killed_and_nobody_can_tell adopted_zombies_are_reaped
+  handover_is_confirmed_first what_is_left_in_the_background agent_is_stopped agent_is_stopped_no_grace \
+  agent_is_stopped_for_a_polite_command agent_is_stopped_and_ignored claim_is_gone_when_the_agent_wakes \
+  claim_and_wait_are_gone_when_the_agent_wakes asked_for_a_claim_that_is_gone lost_before_the_command_begins \
+  agent_is_stopped_at_least agent_wakes_up agent_is_stopped_when_granted \
+  agent_is_stopped_in_line agent_wakes_up_in_line both_are_stopped \
+  both_are_killed_with_children fairlock_is_killed_and_agent_stopped guard_ends_with_its_agent \
+  agent_is_stopped_at_the_end fairlock_is_killed_and_nobody_can_tell adopted_zombies_are_reaped

@@ -34,7 +34,7 @@ told() {
   eventually grep -qF -e "$1" "$dir/err.kept"
 }
 
-# --at-least keeps the lock when the command has ended, however it ended, and renews it.
+# --at-least holds the lock when the command has ended, however it ended, and renews it.
 test_at_least() {
   began=$(now_ms)
   least=5s
@@ -84,10 +84,10 @@ test_at_least_is_lost() {
   told 'a is lost: '
   told '; the command has ended'
   kept_by true
-  kill -9 "$(keeper_of $keeping)"
+  kill -9 "$(agent_of $keeping)"
   ends 79 $keeping
-  told 'the process that keeps a was killed; the command has ended'
-  # fairlock itself is killed: its keeper keeps the lock for the rest of that time
+  told 'the process that holds a was killed; the command has ended'
+  # fairlock itself is killed: its agent holds the lock for the rest of that time
   least=5
   start=$(now_ms)
   kept_by true
@@ -297,14 +297,14 @@ test_pipe_closes_with_command() {
 
 # Descriptors that the caller has left open go to the command, and to no process that may live
 # longer.
-test_keeper_closes_what_it_inherits() {
+test_agent_closes_what_it_inherits() {
   run a sleep 60 3>"$dir/inherited" 9>&3 &
   command=$!
   eventually held a
-  keeper=$(keeper_of $command)
+  agent=$(agent_of $command)
   guard=$(guard_of $command)
   [ "$(readlink "/proc/$command/fd/9")" = "$dir/inherited" ] || fail "this test shows nothing"
-  for process in $keeper $guard; do
+  for process in $agent $guard; do
     for descriptor in "/proc/$process/fd"/*; do
       [ "$(readlink "$descriptor")" != "$dir/inherited" ] || fail "$process has it open"
     done
@@ -564,7 +564,7 @@ EOF
 [ $# -eq 0 ] || run_tests "$@"
 run_tests status_of_command at_least at_least_is_ended at_least_is_lost at_least_is_asked command_cannot_be_executed \
   system_error start_that_fails ends_by_signal environment password_is_not_passed_on url_without_password stdin pipe_closes_with_command \
-  keeper_closes_what_it_inherits closed_standard_descriptors shell conflict waits_its_turn \
+  agent_closes_what_it_inherits closed_standard_descriptors shell conflict waits_its_turn \
   nested_run_of_the_same_lock nested_run_of_other_locks signals_are_forwarded signals_reach_the_whole_group \
   command_gets_signals_as_they_were signals_end_the_wait killed_waiter_leaves_the_queue terminal_is_lent \
   terminal_comes_back terminal_interrupts bash_is_interrupted job_control

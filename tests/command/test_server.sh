@@ -532,7 +532,7 @@ test_password_is_not_shown() {
   run --url redis://default:secret@127.0.0.1:$port a sleep 60 &
   holder=$!
   eventually held a
-  for process in $holder "$(keeper_of $holder)"; do
+  for process in $holder "$(agent_of $holder)"; do
     ! grep -q secret "/proc/$process/cmdline" || fail "$(tr '\0' ' ' <"/proc/$process/cmdline")"
     grep -q sleep "/proc/$process/cmdline" || fail "the rest is gone: $(tr '\0' ' ' <"/proc/$process/cmdline")"
   done
@@ -556,8 +556,8 @@ test_password_is_not_in_environ() {
     holder=$!
     eventually test -s "$dir/ready"
     rm "$dir/ready"
-    keeper=$(keeper_of $holder)
-    for process in $holder $keeper $(guard_of $holder); do
+    agent=$(agent_of $holder)
+    for process in $holder $agent $(guard_of $holder); do
       tr '\0' '\n' <"/proc/$process/environ" >"$dir/environ" 2>"$dir/denied" || continue
       grep -q TEST_MARK "$dir/environ" || fail "this test shows nothing"
       ! grep -q cr3t "$dir/environ" || fail "of $process: $(grep cr3t "$dir/environ")"
@@ -573,8 +573,8 @@ test_password_is_not_in_environ() {
   FAIRLOCK_PASSWORD=s3cr3t $nobody "$dir/fairlock" run a -- sh -c 'echo ready; sleep 60' >"$dir/ready" 2>"$dir/err" &
   holder=$!
   eventually test -s "$dir/ready"
-  keeper=$(keeper_of $holder)
-  for process in $holder $keeper $(guard_of $holder); do
+  agent=$(agent_of $holder)
+  for process in $holder $agent $(guard_of $holder); do
     ! $nobody cat "/proc/$process/environ" >"$dir/environ" 2>"$dir/denied" || fail "the environment of $process can be read"
     ! $nobody head -c 1 "/proc/$process/mem" >"$dir/mem" 2>"$dir/denied" || fail "the memory of $process can be read"
     grep -q 'Permission denied' "$dir/denied" || fail "$(cat "$dir/denied")"

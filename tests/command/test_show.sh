@@ -364,7 +364,7 @@ test_break_ask_without_a_server() {
   kill -9 $holder
 }
 
-# A run that is stopped reads nothing of what its keeper tells, and the keeper renews all the same.
+# A run that is stopped reads nothing of what its agent tells, and the agent renews all the same.
 test_break_ask_of_one_that_is_stopped() {
   run --lease 6 --on-ask ignore a -- sh -c 'echo ready >"$0"; sleep 60' "$dir/ready" 2>"$dir/err.holder" &
   holder=$!

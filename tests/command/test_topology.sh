@@ -140,10 +140,10 @@ test_no_sentinel() {
   run --url "$url" a true 2>"$dir/err" &
   waiter=$!
   eventually grep -q 'trying again' "$dir/err"
-  keeper=$(keeper_of $waiter)
+  agent=$(agent_of $waiter)
   kill -9 $waiter
   wait $waiter
-  eventually sh -c "! kill -0 $keeper 2>/dev/null"
+  eventually sh -c "! kill -0 $agent 2>/dev/null"
   # a server is not a Sentinel
   expect 76 "$fairlock" run --url redis+sentinel://127.0.0.1:$port/door a true
   said "redis+sentinel://127.0.0.1:$port/door (127.0.0.1:$port): "

@@ -134,7 +134,7 @@ test_hostile_text() {
   said "redis://127.0.0.1:$other: refused: ERR \\x1b[2J\\xff text"
 }
 
-# More events than a pipe holds, while nobody reads: the keeper ends the command in time all the same.
+# More events than a pipe holds, while nobody reads: the agent ends the command in time all the same.
 test_nobody_reads() {
   stop_server
   start_server --cluster-enabled yes
@@ -150,7 +150,7 @@ test_nobody_reads() {
   kill -CONT $holder
   ends 79 $holder
   said 'a could not be renewed in time: '
-  ! grep -q 'is not running' "$dir/err" || fail "it was not the keeper that ended the command: $(cat "$dir/err")"
+  ! grep -q 'is not running' "$dir/err" || fail "it was not the agent that ended the command: $(cat "$dir/err")"
   said '127.0.0.1:1): not connected: the server cannot be reached'
   counts 16 'connected: ' "$dir/err" || fail "$(cat "$dir/err")"
 }

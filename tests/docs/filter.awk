@@ -28,7 +28,7 @@ function indented(i) {
   return lines[i] ~ /^ *\*  +[^ ]/
 }
 
-function keep_layout(end, i, within) {
+function mark_layout(end, i, within) {
   for (i = 2; i < end; i++) {
     if (!indented(i)) {
       within = 0
@@ -46,7 +46,7 @@ function paragraph(i, from, hide) {
   if (count == 0) return
   text = ""
   from = after_comment()
-  keep_layout(from - 1)
+  mark_layout(from - 1)
   if (!began) {
     sub(/^\/\*/, "/** @file", lines[1])
   } else if (from > 1 && declares_several(from)) {

@@ -28,7 +28,7 @@ static bool is(const struct witness_element *element, const char *text)
          memcmp(element->text, text, element->size) == 0;
 }
 
-static void keep_element(struct witness_stream *stream, const struct resp_event *event)
+static void note_element(struct witness_stream *stream, const struct resp_event *event)
 {
   if (stream->count++ >= WITNESS_ELEMENTS) return;
   struct witness_element *element = &stream->elements[stream->count - 1];
@@ -67,7 +67,7 @@ static bool read_stream(struct witness *witness, struct witness_stream *stream, 
         stream->integer = event.integer;
         stream->count = 0;
       } else if (event.depth == 1) {
-        keep_element(stream, &event);
+        note_element(stream, &event);
       }
       if (!take(witness, &event)) return false;
       if (event.last) stream->begun_at = witness->now;

@@ -103,7 +103,7 @@ static void engine()
   int connections = 0;
   log.function = count_connections;
   log.context = &connections;
-  fairlock_engine_keep_log(&engine, &log);
+  fairlock_engine_set_log(&engine, &log);
   fairlock_credentials credentials = fairlock_credentials();
   credentials.function = give_credentials;
   fairlock_engine_use_credentials(&engine, &credentials);
@@ -215,7 +215,7 @@ static void client(const char *service)
   int connections = 0;
   log.function = count_connections;
   log.context = &connections;
-  fairlock_keep_log(&client, &log);
+  fairlock_set_log(&client, &log);
   fairlock_credentials credentials = fairlock_credentials();
   credentials.function = give_credentials;
   fairlock_use_credentials(&client, &credentials);

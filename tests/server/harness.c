@@ -144,7 +144,7 @@ int await_result(struct client *client, struct fairlock *handle)
   return fairlock_result(handle);
 }
 
-void keep_busy(struct raw *busy)
+void make_busy(struct raw *busy)
 {
   CHECK(raw_run(&redis, "CONFIG SET lua-time-limit 100"));
   CHECK(raw_open(busy, server.port));

@@ -75,7 +75,7 @@ const char *client_error(struct client *client);
 int await_result(struct client *client, struct fairlock *handle);
 
 /* The server is kept busy by a script, until that is ended, or as long as its connection is up. */
-void keep_busy(struct raw *busy);
+void make_busy(struct raw *busy);
 void end_busy(struct raw *busy);
 
 /* Services the client for a while. */

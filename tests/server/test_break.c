@@ -67,7 +67,7 @@ static int force_holder(const char *holder)
 
 static struct fairlock_report report;
 
-static void keep_holder(const struct fairlock_report *told, void *context)
+static void note_holder(const struct fairlock_report *told, void *context)
 {
   (void)context;
   if (told->place == 0) report = *told;
@@ -75,7 +75,7 @@ static void keep_holder(const struct fairlock_report *told, void *context)
 
 static void look(void)
 {
-  CHECK_EQUAL(fairlock_inspect(&there.client, "broken", 6, keep_holder, NULL), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_inspect(&there.client, "broken", 6, note_holder, NULL), FAIRLOCK_OK);
 }
 
 static void test_only_that_hold(void)

@@ -112,7 +112,7 @@ static void *make_all_calls(void *context)
   struct doomed *doomed = context;
   (void)pthread_cancel(pthread_self());
   client_open(&client, server.port);
-  fairlock_keep_log(&client.client, &log);
+  fairlock_set_log(&client.client, &log);
   doomed->status = fairlock_connect(&client.client);
   CHECK_EQUAL(fairlock_init(&doomed->handle, &client.client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&doomed->handle, 10000, 10000), FAIRLOCK_PENDING);

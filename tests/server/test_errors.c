@@ -353,7 +353,7 @@ static void test_busy_script(void)
   begin();
   open_one(server.port, NULL, NULL, "errors");
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
-  keep_busy(&busy);
+  make_busy(&busy);
   CHECK_EQUAL(fairlock_try_acquire(&handle, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(says("BUSY"));
   CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);

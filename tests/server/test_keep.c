@@ -59,7 +59,7 @@ static void keeper_start(const char *name, bool serviced)
   if (keeper.keep.keep_ms == 0) keeper.keep.keep_ms = KEEP_MS;
   keeper.log.function = count_refusal;
   CHECK_EQUAL(fairlock_keep(&keeper.client.client, &keeper.keep), FAIRLOCK_OK);
-  fairlock_keep_log(&keeper.client.client, &keeper.log);
+  fairlock_set_log(&keeper.client.client, &keeper.log);
   CHECK_EQUAL(fairlock_init(&keeper.handle, &keeper.client.client, name), FAIRLOCK_OK);
   keeper.serviced = serviced;
   if (serviced) CHECK_EQUAL(pthread_create(&keeper.thread, NULL, run_client, NULL), 0);
@@ -474,7 +474,7 @@ static void test_busy(void)
   begin();
   keeper_open(server.port, "busy", false);
   CHECK_EQUAL(fairlock_connect(client), FAIRLOCK_OK);
-  keep_busy(&busy);
+  make_busy(&busy);
   CHECK_EQUAL(fairlock_start_acquire(&keeper.handle, 20000, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   AWAIT(fairlock_last_error(client) == FAIRLOCK_UNAVAILABLE, fairlock_poll(client, 5));
   end_busy(&busy);

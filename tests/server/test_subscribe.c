@@ -50,7 +50,7 @@ static void test_refused_once(void)
   client_start(&client);
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "busy"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
-  keep_busy(&busy);
+  make_busy(&busy);
   CHECK_EQUAL(fairlock_start_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   AWAIT(strncmp(client_error(&client), "BUSY", 4) == 0, service_for(&client, 10));
   service_for(&client, 1500);
@@ -89,7 +89,7 @@ static void test_begun_under_busy(void)
   client_start(&client);
   CHECK_EQUAL(fairlock_init(&handle, &client.client, "busy"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_connect(&client.client), FAIRLOCK_OK);
-  keep_busy(&busy);
+  make_busy(&busy);
   int64_t began = now_ms();
   CHECK_EQUAL(fairlock_acquire(&handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_UNAVAILABLE);
   CHECK(now_ms() - began >= 5000 - 10);

@@ -355,7 +355,7 @@ static int64_t take_command(struct redis_client *client, const uint8_t *data, si
   return (int64_t)start;
 }
 
-static void keep(struct redis_client *client, const uint8_t *data, size_t size)
+static void store(struct redis_client *client, const uint8_t *data, size_t size)
 {
   uint8_t *pending = NULL;
   if (size > 0) {
@@ -387,7 +387,7 @@ bool redis_receive(struct redis_client *client, const void *data, size_t size)
     used = take_command(client, bytes + start, size - start);
     if (used > 0) start += (size_t)used;
   }
-  keep(client, bytes + start, used < 0 ? 0 : size - start);
+  store(client, bytes + start, used < 0 ? 0 : size - start);
   free(joined);
   return used >= 0;
 }

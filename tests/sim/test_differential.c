@@ -655,7 +655,7 @@ static bool run_script(int script, const char *const *arguments, bool ours_too)
 }
 
 /* Keeps the token that an acquire gave, for later releases. */
-static void keep_token(int id)
+static void note_token(int id)
 {
   long long token;
   if (sscanf(ours, "*3\n:1\n:%lld\n", &token) == 1 || sscanf(ours, "*3\n:1\n$%lld\n", &token) == 1)
@@ -687,7 +687,7 @@ static bool step_of_ours(int id)
     snprintf(argument + size, sizeof argument - size, " %lld", (long long)token);
   int script = breaks ? BREAK : 0;
   if (!run_script(script, (const char *const[]){argument, NULL}, true)) return false;
-  if (acquires) keep_token(id);
+  if (acquires) note_token(id);
   return true;
 }
 

@@ -196,9 +196,9 @@ children_of() {
   tr ' ' '\n' <"/proc/$1/task/$1/children"
 }
 
-# keeper_of PID, guard_of PID: the two children of a fairlock run. The keeper, which has a session of
-# its own, keeps the lock; the guard is the parent of the command.
-keeper_of() {
+# agent_of PID, guard_of PID: the two children of a fairlock run. The agent, which has a session of
+# its own, holds the lock; the guard is the parent of the command.
+agent_of() {
   for child in $(children_of "$1"); do
     [ "$(session_of "$child")" != "$child" ] || echo "$child"
   done

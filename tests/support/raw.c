@@ -63,7 +63,7 @@ static size_t receive_line(struct raw *raw)
   return (size_t)(end - raw->buffer) + 1;
 }
 
-static void keep(struct raw *raw, char type, int64_t integer, const char *text, size_t size)
+static void note(struct raw *raw, char type, int64_t integer, const char *text, size_t size)
 {
   if (raw->count == sizeof raw->element / sizeof raw->element[0])
     give_up("a reply has too many elements");
@@ -83,9 +83,9 @@ static bool read_value(struct raw *raw)
   bool has_elements = type == '*' || type == '%' || type == '~' || type == '>';
   bool has_size = has_elements || type == '$';
   if (type == '%') number *= 2;
-  if (has_size && number < 0) keep(raw, '_', 0, "", 0);
-  else if (has_elements || type == ':') keep(raw, type, number, "", 0);
-  else if (type != '$') keep(raw, type, 0, raw->buffer + 1, size - 3);
+  if (has_size && number < 0) note(raw, '_', 0, "", 0);
+  else if (has_elements || type == ':') note(raw, type, number, "", 0);
+  else if (type != '$') note(raw, type, 0, raw->buffer + 1, size - 3);
   drop(raw, size);
   if (!has_size || number < 0) return true;
   for (int64_t i = 0; has_elements && i < number; i++) {
@@ -95,7 +95,7 @@ static bool read_value(struct raw *raw)
   while (raw->used < (size_t)number + 2) {
     if (!receive(raw)) return false;
   }
-  keep(raw, type, 0, raw->buffer, (size_t)number);
+  note(raw, type, 0, raw->buffer, (size_t)number);
   drop(raw, (size_t)number + 2);
   return true;
 }

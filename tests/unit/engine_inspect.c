@@ -7,7 +7,7 @@ static struct fairlock_report reports[4];
 static char ids[4][16];
 static unsigned reported;
 
-static void keep_report(const struct fairlock_report *report, void *context)
+static void note_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
   if (reported == 4) return;
@@ -21,8 +21,8 @@ void test_inspect(void)
 {
   begin();
   reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
-  CHECK_EQUAL(fairlock_engine_inspect(&b, keep_report, NULL, now), FAIRLOCK_IN_PROGRESS);
+  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&b, note_report, NULL, now), FAIRLOCK_IN_PROGRESS);
   drain();
   feed("*12\r\n:1500\r\n$2\r\n42\r\n:1\r\n:2\r\n:2\r\n$3\r\nh:1\r\n:1\r\n:2\r\n$3\r\nw:1\r\n:0\r\n:"
        "1\r\n$3\r\nw:2\r\n");
@@ -64,7 +64,7 @@ void test_inspect_holder(void)
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     begin();
     reported = 0;
-    CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
     drain();
     feed("*6\r\n:");
     feed(rows[i].ttl);
@@ -88,7 +88,7 @@ void test_inspect_later_release(void)
 {
   begin();
   reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
   drain();
   feed("*9\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n:2\r\n:1\r\n$3\r\nw:1\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
@@ -102,7 +102,7 @@ void test_inspect_oddities(void)
   static char long_id[400];
   begin();
   reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
   drain();
   feed("*9\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n:1\r\n:2\r\n$300\r\n");
   memset(long_id, 'x', 300);
@@ -118,7 +118,7 @@ void test_inspect_oddities(void)
 static void inspect_nonsense(const char *reply, unsigned expected)
 {
   reported = 0;
-  CHECK_EQUAL(fairlock_engine_inspect(&a, keep_report, NULL, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
   CHECK(sends("EVALSHA"));
   feed(reply);
   if (!CHECK_EQUAL(a.result, FAIRLOCK_PROTOCOL)) CHECK_BYTES("", 0, reply, strlen(reply));

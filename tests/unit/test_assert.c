@@ -85,11 +85,11 @@ static void ignore_event(enum fairlock_log_event event, int status, const char *
   (void)context;
 }
 
-static void call_keep_log(void)
+static void call_set_log(void)
 {
   static struct fairlock_log journal = {.function = ignore_event};
-  if (client != NULL) fairlock_keep_log(client, &journal);
-  else fairlock_keep_log(&good, NULL);
+  if (client != NULL) fairlock_set_log(client, &journal);
+  else fairlock_set_log(&good, NULL);
 }
 
 static bool no_credentials(struct fairlock_login *login, void *context)
@@ -270,7 +270,7 @@ static const struct {
   void (*run)(void);
 } calls[] = {
     CALL(client_init), CALL(client_deinit),   CALL(follow),        CALL(keep),
-    CALL(keep_log),    CALL(use_credentials), CALL(connect),       CALL(init),
+    CALL(set_log),     CALL(use_credentials), CALL(connect),       CALL(init),
     CALL(init_bytes),  CALL(deinit),          CALL(acquire),       CALL(try_acquire),
     CALL(release),     CALL(remaining_ms),    CALL(hold_count),    CALL(token),
     CALL(cancel),      CALL(take_over),       CALL(force_release), CALL(ask),

@@ -190,7 +190,7 @@ static void test_log(void)
   int sum = 0;
   struct fairlock_log journal = {.function = note, .context = &sum};
   set_up();
-  fairlock_keep_log(&client, &journal);
+  fairlock_set_log(&client, &journal);
   reachable = false;
   CHECK_EQUAL(fairlock_connect(&client), FAIRLOCK_UNREACHABLE);
   CHECK_EQUAL(sum, FAIRLOCK_UNREACHABLE);

@@ -42,12 +42,12 @@ static bool tells(const char *lines)
   return same;
 }
 
-static void keep_log(void)
+static void set_log(void)
 {
   told[0] = 0;
   journal.function = note;
   journal.context = told;
-  fairlock_engine_keep_log(&engine, &journal);
+  fairlock_engine_set_log(&engine, &journal);
 }
 
 /* Counts in its context. */
@@ -62,7 +62,7 @@ static void count_event(enum fairlock_log_event event, int status, const char *t
 static void set_up_logged(void)
 {
   set_up();
-  keep_log();
+  set_log();
 }
 
 static void try_a(void)
@@ -100,17 +100,17 @@ static void test_kept_twice(void)
   static struct fairlock_log other;
   static char others;
   set_up_logged();
-  keep_log();
+  set_log();
   greet();
   CHECK(tells("connected OK\n"));
   other.function = count_event;
   other.context = &others;
-  fairlock_engine_keep_log(&engine, &other);
+  fairlock_engine_set_log(&engine, &other);
   break_connection();
   CHECK_EQUAL(others, 1);
   greet();
   CHECK_EQUAL(others, 2);
-  keep_log();
+  set_log();
   break_connection();
   CHECK(tells("disconnected UNREACHABLE the server cannot be reached\n"));
   CHECK_EQUAL(others, 2);
@@ -280,7 +280,7 @@ static void set_up_following(const char *service, uint32_t replicas)
   topology.service = service;
   topology.replicas = replicas;
   CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
-  keep_log();
+  set_log();
   fairlock_engine_connect(&engine, now);
 }
 

@@ -41,7 +41,7 @@ static void prepare(void)
   set_up_counted();
   refusals = 0;
   journal.function = note;
-  fairlock_engine_keep_log(&engine, &journal);
+  fairlock_engine_set_log(&engine, &journal);
   memset(&keep, 0xff, sizeof keep); /* what is private need not be set */
   keep.keep_ms = KEEP_MS;
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);

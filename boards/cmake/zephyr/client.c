@@ -98,7 +98,7 @@ struct fairlock_client *fairlock_zephyr_start(fairlock_lost_fn on_loss, void *co
     return NULL;
   }
   log_of_client.function = write_log;
-  fairlock_keep_log(&client, &log_of_client);
+  fairlock_set_log(&client, &log_of_client);
   k_tid_t id = k_thread_create(&thread, stack, K_THREAD_STACK_SIZEOF(stack), service, NULL, NULL,
                                NULL, CONFIG_FAIRLOCK_THREAD_PRIORITY, 0, K_NO_WAIT);
   (void)k_thread_name_set(id, "fairlock");

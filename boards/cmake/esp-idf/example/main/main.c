@@ -97,7 +97,7 @@ static bool start_client(void)
     return false;
   }
   log_of_client.function = write_log;
-  fairlock_keep_log(&client, &log_of_client);
+  fairlock_set_log(&client, &log_of_client);
   return xTaskCreate(service, "fairlock", CONFIG_FAIRLOCK_STACK_SIZE, NULL,
                      CONFIG_FAIRLOCK_TASK_PRIORITY, NULL) == pdPASS;
 }

@@ -1,15 +1,15 @@
 /*
- * The keeper: the process that holds the lock. It has a session of its own, so that the terminal
+ * The agent: the process that holds the lock. It has a session of its own, so that the terminal
  * cannot stop or signal it.
  *
- * `fairlock run` and the keeper are two processes because each has to survive the other. If
- * `fairlock run` is stopped, the keeper goes on renewing the lease. If `fairlock run` is killed,
- * the keeper makes the guard end the command, and then releases the lock. If the keeper is killed,
+ * `fairlock run` and the agent are two processes because each has to survive the other. If
+ * `fairlock run` is stopped, the agent goes on renewing the lease. If `fairlock run` is killed,
+ * the agent makes the guard end the command, and then releases the lock. If the agent is killed,
  * its end of the link closes, and `fairlock run` makes the guard end the command. The guard, a
  * third process, is the parent of the command. It ends the command by itself if the others cannot
  * ask for it, because they are stopped or killed.
  *
- * The keeper has two threads. One services the client, and wakes the other after each turn. The
+ * The agent has two threads. One services the client, and wakes the other after each turn. The
  * other waits for that, for orders and for time, and looks at the state of the lock. When the lock
  * is lost, it ends the command early enough that nobody else can hold the lock while the command
  * lives: SIGTERM at (end of the hold, as the client knows it - kill-after - reserve), SIGKILL at
@@ -20,7 +20,7 @@
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
-#include "keeper.h"
+#include "agent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ struct order {
 
 enum phase {
   WAITING,  /* until the lock is held with enough of its lease left                     */
-  KEEPING,  /* the lock is held                                                         */
+  HOLDING,  /* the lock is held                                                         */
   ENDING,   /* the lock is lost: SIGTERM was sent, SIGKILL is due at `until`            */
   ENDED,    /* the lock is lost, and nothing is left to do                              */
   CLEARING, /* fairlock was killed: the command is being ended before the lock is released */
@@ -74,7 +74,7 @@ enum phase {
 
 struct hold {
   struct session *session;
-  const struct keeper_options *options;
+  const struct agent_options *options;
   struct fairlock handle;
   int link; /* -1: the other end is gone */
   int wake[2];
@@ -107,7 +107,7 @@ static void count(const struct hold *hold)
   metrics_count(&hold->options->metrics, &counters);
 }
 
-static void tell(struct hold *hold, const struct keeper_message *message)
+static void tell(struct hold *hold, const struct agent_message *message)
 {
   count(hold);
   if (hold->link < 0) return;
@@ -116,9 +116,9 @@ static void tell(struct hold *hold, const struct keeper_message *message)
   (void)written;
 }
 
-static void tell_status(struct hold *hold, enum keeper_news news, int status)
+static void tell_status(struct hold *hold, enum agent_news news, int status)
 {
-  struct keeper_message message = {.news = (int32_t)news, .status = status};
+  struct agent_message message = {.news = (int32_t)news, .status = status};
   session_error(hold->session, status, message.error);
   session_address(hold->session, status, message.address);
   tell(hold, &message);
@@ -130,7 +130,7 @@ static void tell_status(struct hold *hold, enum keeper_news news, int status)
  * renewing. poll() calls a socket writable only while much of its buffer is free, so there is
  * always room for the messages that must not be dropped.
  */
-static void tell_in_passing(struct hold *hold, enum keeper_news news, int status)
+static void tell_in_passing(struct hold *hold, enum agent_news news, int status)
 {
   struct pollfd link = {.fd = hold->link, .events = POLLOUT};
   if (poll(&link, 1, 0) > 0 && (link.revents & POLLOUT) != 0) tell_status(hold, news, status);
@@ -140,7 +140,7 @@ static void tell_in_passing(struct hold *hold, enum keeper_news news, int status
 static void on_event(enum fairlock_log_event kind, int status, const char *text, void *context)
 {
   struct hold *hold = context;
-  struct keeper_event event = {.at_ms = time_of_day_ms(), .event = (int32_t)kind, .status = status};
+  struct agent_event event = {.at_ms = time_of_day_ms(), .event = (int32_t)kind, .status = status};
   bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
   session_current(hold->session, event.address);
   /* for these two the log's text only repeats the status; the transport has a better reason */
@@ -169,30 +169,30 @@ static bool read_all(int from, void *data, size_t size)
 
 /* Ending the command */
 
-static uint32_t reserve_ms(const struct keeper_options *options)
+static uint32_t reserve_ms(const struct agent_options *options)
 {
   uint32_t tenth = options->lease_ms / 10;
   return tenth < MOST_RESERVE_MS ? tenth : MOST_RESERVE_MS;
 }
 
-static uint32_t grace_ms(const struct keeper_options *options)
+static uint32_t grace_ms(const struct agent_options *options)
 {
   return options->on_lost == ON_LOST_TERM ? options->kill_after_ms : 0;
 }
 
 /* How long the hold must still last when the command is dead. */
-static uint32_t spare_ms(const struct keeper_options *options)
+static uint32_t spare_ms(const struct agent_options *options)
 {
   return options->on_lost == ON_LOST_IGNORE ? 0 : reserve_ms(options);
 }
 
 /* How long the hold must still last when the ending of the command begins. */
-static uint32_t needed_ms(const struct keeper_options *options)
+static uint32_t needed_ms(const struct agent_options *options)
 {
   return grace_ms(options) + spare_ms(options);
 }
 
-static struct guard_orders guard_orders(const struct keeper_options *options)
+static struct guard_orders guard_orders(const struct agent_options *options)
 {
   return (struct guard_orders){.term = options->on_lost == ON_LOST_TERM,
                                .kill = options->on_lost != ON_LOST_IGNORE,
@@ -205,10 +205,10 @@ static struct guard_orders guard_orders(const struct keeper_options *options)
 /* Begins to end the command, because the hold ends in `left` ms, or has ended (0). */
 static void begin_ending(struct hold *hold, uint32_t left)
 {
-  const struct keeper_options *options = hold->options;
+  const struct agent_options *options = hold->options;
   int why = fairlock_last_error(&hold->session->client);
   if (why == FAIRLOCK_OK) why = FAIRLOCK_UNREACHABLE;
-  tell_status(hold, KEEPER_LOST, left > 0 ? why : FAIRLOCK_LOST);
+  tell_status(hold, AGENT_LOST, left > 0 ? why : FAIRLOCK_LOST);
   hold->phase = ENDED;
   if (options->on_lost == ON_LOST_TERM) {
     uint32_t reserve = reserve_ms(options);
@@ -241,17 +241,17 @@ static void on_asked(struct fairlock *handle, void *context)
 static void pass_on_asked(struct hold *hold)
 {
   if (!hold->guards || !atomic_exchange(&hold->asked, false)) return;
-  tell_in_passing(hold, KEEPER_ASKED, FAIRLOCK_OK);
+  tell_in_passing(hold, AGENT_ASKED, FAIRLOCK_OK);
   if (hold->options->on_ask != 0) guard_signal_group(hold->guard, hold->options->on_ask);
 }
 
 /* The state of the lock */
 
 /*
- * Reports, and ends the keeper. It takes nothing apart, because the other thread is inside the
+ * Reports, and ends the agent. It takes nothing apart, because the other thread is inside the
  * client; the system closes the connection.
  */
-static void finish(struct hold *hold, enum keeper_news news, int status)
+static void finish(struct hold *hold, enum agent_news news, int status)
 {
   tell_status(hold, news, status);
   _exit(0);
@@ -260,7 +260,7 @@ static void finish(struct hold *hold, enum keeper_news news, int status)
 /* The same when the system has refused `what`, before anything was sent. error: an errno value. */
 static void give_up(struct hold *hold, const char *what, int error)
 {
-  struct keeper_message message = {.news = KEEPER_UNABLE, .status = error};
+  struct agent_message message = {.news = AGENT_UNABLE, .status = error};
   snprintf(message.error, sizeof message.error, "%s", what);
   tell(hold, &message);
   _exit(1);
@@ -270,13 +270,13 @@ static void begin_release(struct hold *hold)
 {
   hold->released = fairlock_start_release(&hold->handle);
   bool late = hold->phase == ENDING || hold->phase == ENDED || hold->released != FAIRLOCK_PENDING;
-  hold->until = port_clock_ms() + (late ? KEEPER_LATE_RELEASE_MS : KEEPER_RELEASE_MS);
+  hold->until = port_clock_ms() + (late ? AGENT_LATE_RELEASE_MS : AGENT_RELEASE_MS);
   hold->phase = RELEASING;
   guard_rest(hold->guard);
 }
 
 /*
- * Ends the keeper when the release has a result. If the hold was lost, something of it may be left
+ * Ends the agent when the release has a result. If the hold was lost, something of it may be left
  * on the server: fairlock_start_deinit() removes that first, if there is time.
  */
 static void look_releasing(struct hold *hold, bool due)
@@ -286,7 +286,7 @@ static void look_releasing(struct hold *hold, bool due)
   if (hold->released == FAIRLOCK_PENDING) return;
   bool lost = hold->released == FAIRLOCK_LOST;
   if (lost && !due && fairlock_start_deinit(&hold->handle) == FAIRLOCK_PENDING) return;
-  finish(hold, KEEPER_RELEASED, hold->released);
+  finish(hold, AGENT_RELEASED, hold->released);
 }
 
 /*
@@ -316,7 +316,7 @@ static void tell_why(struct hold *hold)
   if ((!asks_again(why) && !away) || hold->cancelled) return;
   if (why == hold->told || hold->options->wait_ms == 0) return;
   hold->told = why;
-  tell_in_passing(hold, KEEPER_RETRYING, why);
+  tell_in_passing(hold, AGENT_RETRYING, why);
 }
 
 /* How much of wait_ms is left: at least 1, because 0 would mean not to wait. */
@@ -332,7 +332,7 @@ static void begin_wait(struct hold *hold)
 {
   hold->reached_at = port_clock_ms();
   int status = fairlock_start_acquire(&hold->handle, rest_of_wait(hold), FAIRLOCK_RENEW);
-  if (status != FAIRLOCK_PENDING) finish(hold, KEEPER_FAILED, status);
+  if (status != FAIRLOCK_PENDING) finish(hold, AGENT_FAILED, status);
 }
 
 /*
@@ -354,7 +354,7 @@ static void look_waiting(struct hold *hold)
     tell_why(hold);
     return;
   }
-  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
   if (hold->link < 0 || hold->cancelled) {
     begin_release(hold);
     return;
@@ -366,16 +366,16 @@ static void look_waiting(struct hold *hold)
   }
   /* a handover is a short hold; its confirmation, which is under way, gives it the full lease */
   if (left <= needed_ms(hold->options)) return;
-  struct keeper_message message = {.news = KEEPER_ACQUIRED, .token = fairlock_token(&hold->handle)};
+  struct agent_message message = {.news = AGENT_ACQUIRED, .token = fairlock_token(&hold->handle)};
   fairlock_id(&hold->handle, message.owner);
-  hold->phase = KEEPING;
+  hold->phase = HOLDING;
   hold->acquired_at = now;
   note_deadline(hold, now, left);
   tell(hold, &message);
 }
 
 /* True if on_ask is a signal that asks the command to end: then at_least_ms does not count. */
-static bool asking_hurries(const struct keeper_options *options)
+static bool asking_hurries(const struct agent_options *options)
 {
   return options->on_ask == SIGINT || options->on_ask == SIGTERM || options->on_ask == SIGQUIT ||
          options->on_ask == SIGHUP || options->on_ask == SIGKILL;
@@ -384,7 +384,7 @@ static bool asking_hurries(const struct keeper_options *options)
 /* The command and `fairlock run` have ended. The lock is still held until --at-least is over. */
 static void look_lasting(struct hold *hold, uint32_t left)
 {
-  const struct keeper_options *options = hold->options;
+  const struct agent_options *options = hold->options;
   bool asked = atomic_exchange(&hold->asked, false) && asking_hurries(options);
   bool lasts = hold->guards && !hold->hurried && !asked &&
                port_clock_ms() - hold->acquired_at < options->at_least_ms;
@@ -430,10 +430,10 @@ static void look(struct hold *hold)
   case WAITING:
     look_waiting(hold);
     break;
-  case KEEPING:
+  case HOLDING:
     if (left > needed_ms(hold->options)) note_deadline(hold, now, left);
     else begin_ending(hold, left);
-    if (hold->phase == KEEPING) pass_on_asked(hold);
+    if (hold->phase == HOLDING) pass_on_asked(hold);
     break;
   case ENDING:
     if (!due) break;
@@ -464,7 +464,7 @@ static int next_look_ms(struct hold *hold)
   uint32_t other = wait;
   uint32_t left = fairlock_remaining_ms(&hold->handle);
   uint32_t now = port_clock_ms();
-  if (hold->phase == KEEPING)
+  if (hold->phase == HOLDING)
     other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
   if (hold->phase == WAITING && left > 0) other = left;
   if (hold->phase == CLEARING) other = CLEARING_STEP_MS;
@@ -553,7 +553,7 @@ static void search_holder(const struct fairlock_report *report, void *context)
  */
 static bool is_nested(struct hold *hold)
 {
-  const struct keeper_options *options = hold->options;
+  const struct agent_options *options = hold->options;
   struct search search = {.owners = options->owners};
   if (options->owners == NULL || options->wait_ms == 0) return false;
   int status = fairlock_inspect(&hold->session->client, options->name, strlen(options->name),
@@ -564,7 +564,7 @@ static bool is_nested(struct hold *hold)
 /* Finding a server */
 
 /* How long to search for a server that serves us. */
-static uint32_t patience_ms(const struct keeper_options *options)
+static uint32_t patience_ms(const struct agent_options *options)
 {
   return options->wait_ms == FAIRLOCK_FOREVER ? PATIENCE_MS : options->wait_ms;
 }
@@ -579,13 +579,13 @@ static int connect_to_any(struct hold *hold)
     atomic_store(&hold->refused, status);
     if (!session_may_pass(hold->session, status) || port_clock_ms() - hold->began >= patience)
       return status;
-    if (!told) tell_status(hold, KEEPER_RETRYING, status);
+    if (!told) tell_status(hold, AGENT_RETRYING, status);
     if (poll(&link, 1, RETRY_MS) > 0) _exit(0); /* `fairlock run` is gone; it sends no order yet */
   }
 }
 
 /*
- * A thread that ends the keeper when the time for the search is over, because a single attempt to
+ * A thread that ends the agent when the time for the search is over, because a single attempt to
  * connect may take longer than that. No request was sent yet, so nothing is left on a server.
  */
 static void *limit_search(void *context)
@@ -603,14 +603,14 @@ static void *limit_search(void *context)
   }
   if (atomic_exchange(&hold->settled, true)) return NULL;
   int why = atomic_load(&hold->refused);
-  finish(hold, KEEPER_FAILED, why != FAIRLOCK_OK ? why : FAIRLOCK_UNREACHABLE);
+  finish(hold, AGENT_FAILED, why != FAIRLOCK_OK ? why : FAIRLOCK_UNREACHABLE);
   return NULL;
 }
 
-/* Finds a server, and ends the keeper if there is none, or if we would wait for ourselves. */
+/* Finds a server, and ends the agent if there is none, or if we would wait for ourselves. */
 static void find_server(struct hold *hold)
 {
-  const struct keeper_options *options = hold->options;
+  const struct agent_options *options = hold->options;
   pthread_t limiter;
   bool limited = options->wait_ms > 0 && pipe(hold->found) == 0 &&
                  pthread_create(&limiter, NULL, limit_search, hold) == 0;
@@ -618,8 +618,8 @@ static void find_server(struct hold *hold)
   bool nested = status == FAIRLOCK_OK && is_nested(hold);
   while (atomic_exchange(&hold->settled, true))
     (void)poll(NULL, 0, -1); /* the time is over, and limit_search() ends the process */
-  if (nested) finish(hold, KEEPER_NESTED, FAIRLOCK_BUSY);
-  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
+  if (nested) finish(hold, AGENT_NESTED, FAIRLOCK_BUSY);
+  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
   if (!limited) return;
   (void)close(hold->found[1]);
   (void)pthread_join(limiter, NULL);
@@ -648,10 +648,10 @@ static void watch_over(struct hold *hold)
     count(hold);
     struct pollfd sources[] = {{.fd = hold->wake[0], .events = POLLIN},
                                {.fd = hold->link, .events = POLLIN},
-                               {.fd = hold->guard->keeper[0], .events = POLLIN}};
+                               {.fd = hold->guard->agent[0], .events = POLLIN}};
     if (poll(sources, 3, next_look_ms(hold)) <= 0) continue;
     char turns[64];
-    if (sources[2].revents != 0 && !guard_hear(&hold->guard->keeper[0])) hold->guard->pid = 0;
+    if (sources[2].revents != 0 && !guard_hear(&hold->guard->agent[0])) hold->guard->pid = 0;
     if (sources[0].revents != 0 && read(hold->wake[0], turns, sizeof turns) < 0) continue;
     if (sources[1].revents != 0) obey(hold);
   }
@@ -659,16 +659,16 @@ static void watch_over(struct hold *hold)
 
 /*
  * Closes all descriptors but the link, the guard's and the pipe of events. Otherwise a pipe that
- * somebody else reads would stay open because of the keeper.
+ * somebody else reads would stay open because of the agent.
  */
 static void detach(int link, int events, struct guard *guard)
 {
-  int kept[] = {link, events, guard->keeper[0]};
+  int kept[] = {link, events, guard->agent[0]};
   sigset_t all;
   sigfillset(&all);
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
   (void)setsid();
-  guard_enter_keeper(guard);
+  guard_enter_agent(guard);
   system_let_go(kept, sizeof kept / sizeof kept[0]);
 }
 
@@ -690,19 +690,19 @@ static void prepare(struct hold *hold)
   if (error != 0) give_up(hold, "start a thread", error);
 }
 
-static void keep(struct hold *hold)
+static void hold_lock(struct hold *hold)
 {
   struct session *session = hold->session;
-  const struct keeper_options *options = hold->options;
+  const struct agent_options *options = hold->options;
   struct order order;
   int status = session_open(session);
-  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
-  if (hold->events >= 0) fairlock_keep_log(&session->client, &hold->log);
+  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
+  if (hold->events >= 0) fairlock_set_log(&session->client, &hold->log);
   prepare(hold);
   find_server(hold);
   status = fairlock_init(&hold->handle, &session->client, options->name);
-  if (status != FAIRLOCK_OK) finish(hold, KEEPER_FAILED, status);
-  tell_status(hold, KEEPER_CONNECTED, FAIRLOCK_OK);
+  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
+  tell_status(hold, AGENT_CONNECTED, FAIRLOCK_OK);
   if (!read_all(hold->link, &order, sizeof order)) _exit(0);
   begin_wait(hold);
   (void)pthread_mutex_unlock(&hold->start);
@@ -710,7 +710,7 @@ static void keep(struct hold *hold)
 }
 
 /* Sets the client's timeouts, which have to be short if the lease is. */
-static void configure(struct fairlock_config *config, const struct keeper_options *options)
+static void configure(struct fairlock_config *config, const struct agent_options *options)
 {
   uint32_t response_ms = options->lease_ms / 6;
   uint32_t connect_ms = options->wait_ms == 0 ? 5000 : options->wait_ms;
@@ -737,156 +737,156 @@ static int make_events(bool verbose, int ends[2])
   return 0;
 }
 
-static void become_keeper(struct keeper *keeper, struct session *session, int link, int events)
+static void become_agent(struct agent *agent, struct session *session, int link, int events)
 {
-  detach(link, events, &keeper->guard);
-  configure(&session->config, keeper->options);
+  detach(link, events, &agent->guard);
+  configure(&session->config, agent->options);
   struct hold hold = {.session = session,
-                      .options = keeper->options,
+                      .options = agent->options,
                       .link = link,
                       .events = events,
                       .log = {.function = on_event},
-                      .guard = &keeper->guard,
+                      .guard = &agent->guard,
                       .began = port_clock_ms()};
   hold.log.context = &hold;
   session->config.asked = on_asked;
   session->config.asked_context = &hold;
-  keep(&hold);
+  hold_lock(&hold);
 }
 
-/* Forks the keeper; the guard exists already. Returns NULL, or what failed, with errno set. */
-static const char *fork_keeper(struct keeper *keeper, struct session *session)
+/* Forks the agent; the guard exists already. Returns NULL, or what failed, with errno set. */
+static const char *fork_agent(struct agent *agent, struct session *session)
 {
   int ends[2];
   int events[2];
-  if (make_events(keeper->options->verbose, events) != 0 ||
+  if (make_events(agent->options->verbose, events) != 0 ||
       socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
     return "make a pipe";
   (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-  keeper->link = ends[0];
-  keeper->events = events[0];
-  keeper->pid = fork();
-  if (keeper->pid == 0) become_keeper(keeper, session, ends[1], events[1]);
+  agent->link = ends[0];
+  agent->events = events[0];
+  agent->pid = fork();
+  if (agent->pid == 0) become_agent(agent, session, ends[1], events[1]);
   int error = errno;
   (void)close(ends[1]);
   if (events[1] >= 0) (void)close(events[1]);
-  guard_enter_run(&keeper->guard);
+  guard_enter_run(&agent->guard);
   errno = error;
-  return keeper->pid < 0 ? "start a process" : NULL;
+  return agent->pid < 0 ? "start a process" : NULL;
 }
 
 /*
  * The guard, and by it the command's process, is made before the link. Otherwise that process would
- * inherit the keeper's end of the link, and nobody would notice when the keeper is gone.
+ * inherit the agent's end of the link, and nobody would notice when the agent is gone.
  */
-const char *keeper_start(struct keeper *keeper, struct session *session,
-                         const struct keeper_options *options, const struct child *child)
+const char *agent_start(struct agent *agent, struct session *session,
+                        const struct agent_options *options, const struct child *child)
 {
   struct guard_orders orders = guard_orders(options);
-  keeper->options = options;
-  const char *failed = guard_start(&keeper->guard, &orders, child);
+  agent->options = options;
+  const char *failed = guard_start(&agent->guard, &orders, child);
   if (failed != NULL) return failed;
-  failed = fork_keeper(keeper, session);
+  failed = fork_agent(agent, session);
   if (failed == NULL) return NULL;
   int error = errno;
-  guard_dismiss(&keeper->guard);
+  guard_dismiss(&agent->guard);
   errno = error;
   return failed;
 }
 
 /* In `fairlock run` */
 
-struct keeper_message keeper_news(struct keeper *keeper)
+struct agent_message agent_news(struct agent *agent)
 {
-  struct keeper_message message;
-  if (!read_all(keeper->link, &message, sizeof message)) {
+  struct agent_message message;
+  if (!read_all(agent->link, &message, sizeof message)) {
     memset(&message, 0, sizeof message);
-    message.news = KEEPER_GONE;
+    message.news = AGENT_GONE;
   }
   message.error[sizeof message.error - 1] = 0;
   message.owner[sizeof message.owner - 1] = 0;
   return message;
 }
 
-bool keeper_event(struct keeper *keeper, struct keeper_event *event)
+bool agent_event(struct agent *agent, struct agent_event *event)
 {
-  if (keeper->events < 0) return false;
-  ssize_t got = read(keeper->events, event, sizeof *event);
+  if (agent->events < 0) return false;
+  ssize_t got = read(agent->events, event, sizeof *event);
   if (got == (ssize_t)sizeof *event) {
     event->address[sizeof event->address - 1] = 0;
     event->text[sizeof event->text - 1] = 0;
     return true;
   }
   if (got >= 0 || (errno != EAGAIN && errno != EINTR)) {
-    (void)close(keeper->events);
-    keeper->events = -1;
+    (void)close(agent->events);
+    agent->events = -1;
   }
   return false;
 }
 
-static void give_order(struct keeper *keeper, enum order_kind kind)
+static void give_order(struct agent *agent, enum order_kind kind)
 {
   struct order what = {.kind = (int32_t)kind};
-  /* if the keeper is gone, keeper_news() says so */
-  ssize_t written = write(keeper->link, &what, sizeof what);
+  /* if the agent is gone, agent_news() says so */
+  ssize_t written = write(agent->link, &what, sizeof what);
   (void)written;
 }
 
-void keeper_acquire(struct keeper *keeper)
+void agent_acquire(struct agent *agent)
 {
-  give_order(keeper, ORDER_ACQUIRE);
+  give_order(agent, ORDER_ACQUIRE);
 }
 
-void keeper_guard(struct keeper *keeper)
+void agent_guard(struct agent *agent)
 {
-  guard_begin(&keeper->guard);
-  give_order(keeper, ORDER_GUARD);
+  guard_begin(&agent->guard);
+  give_order(agent, ORDER_GUARD);
 }
 
-void keeper_hurry(struct keeper *keeper)
+void agent_hurry(struct agent *agent)
 {
-  give_order(keeper, ORDER_HURRY);
+  give_order(agent, ORDER_HURRY);
 }
 
-void keeper_unguard(struct keeper *keeper)
+void agent_unguard(struct agent *agent)
 {
-  guard_leave(&keeper->guard);
+  guard_leave(&agent->guard);
 }
 
-bool keeper_may_begin(const struct keeper *keeper)
+bool agent_may_begin(const struct agent *agent)
 {
-  struct guard_orders orders = guard_orders(keeper->options);
-  return guard_has_time(&keeper->guard, &orders);
+  struct guard_orders orders = guard_orders(agent->options);
+  return guard_has_time(&agent->guard, &orders);
 }
 
-bool keeper_let_it_end(const struct keeper *keeper)
+bool agent_let_it_end(const struct agent *agent)
 {
-  return guard_ran_out(&keeper->guard, spare_ms(keeper->options));
+  return guard_ran_out(&agent->guard, spare_ms(agent->options));
 }
 
-bool keeper_is_stopped(const struct keeper *keeper)
+bool agent_is_stopped(const struct agent *agent)
 {
   siginfo_t info = {0};
-  return waitid(P_PID, (id_t)keeper->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+  return waitid(P_PID, (id_t)agent->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
          info.si_pid != 0;
 }
 
-bool keeper_failed_to_end(const struct keeper *keeper)
+bool agent_failed_to_end(const struct agent *agent)
 {
-  return guard_acted(&keeper->guard);
+  return guard_acted(&agent->guard);
 }
 
-void keeper_cancel(struct keeper *keeper)
+void agent_cancel(struct agent *agent)
 {
-  give_order(keeper, ORDER_CANCEL);
+  give_order(agent, ORDER_CANCEL);
 }
 
-void keeper_release(struct keeper *keeper)
+void agent_release(struct agent *agent)
 {
-  give_order(keeper, ORDER_RELEASE);
+  give_order(agent, ORDER_RELEASE);
 }
 
-void keeper_kill(struct keeper *keeper)
+void agent_kill(struct agent *agent)
 {
-  (void)kill(keeper->pid, SIGKILL);
+  (void)kill(agent->pid, SIGKILL);
 }
