@@ -1,13 +1,13 @@
 /*
- * `fairlock list`: the locks that are held or waited for, found by SCAN.
+ * `fairlock list`: finds the locks that are held or waited for, by SCAN.
  *
- * A lock's key is a hash like any other, so it looks for the keys next to it: the hash
- * `fairlock:{NAME}`, which stays for a day and more after the last release, and the queue, which
- * exists while somebody waits. It takes one page of keys from the server at a time, then reads the
- * locks of that page as `fairlock status` does, before the next page. What it keeps, to print it
- * sorted at the end, are the locks that are held or waited for, without the ids of those who wait.
- * In a cluster each master is asked for its own keys; one that does not answer does not end the
- * list. What is printed of them is decided at the end; list_metrics.c has the metrics.
+ * A lock's own key is a hash named as the user likes, and cannot be told from other hashes. So we
+ * look for two keys that come with it: the hash `fairlock:{NAME}`, which stays for a day or two
+ * after the last release, and the queue, which exists while somebody waits. We get one page of
+ * keys, read the locks that they belong to, as `fairlock status` does, and then get the next page.
+ * Locks that are held or waited for stay in memory, without the ids of their waiters, and are
+ * sorted and printed at the end. In a cluster we ask each master for its keys; if one does not
+ * answer, we list those of the others. list_metrics.c prints metrics instead.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -26,14 +26,14 @@
 
 #define USAGE "fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]"
 
-/* Keys that the server looks at for a page. */
+/* How many keys the server looks at for one page: the COUNT of SCAN. */
 #define PAGE "1000"
 
-/* Locks with metrics of their own, unless --metrics-locks says otherwise, and at most. */
+/* How many locks get metrics of their own: by default, and at most. */
 #define METRICS_LOCKS      100U
 #define MOST_METRICS_LOCKS 999U
 
-/* Candidates whose requests are under way together. */
+/* For how many candidates requests are sent at once. */
 #define BATCH 256U
 
 static const char *const help[] = {
@@ -79,10 +79,10 @@ enum form { TEXT, JSON, NAMES, METRICS };
 struct candidate {
   char *name; /* of the lock, allocated */
   size_t size;
-  bool queue;  /* the key is the lock's queue; else its notes */
-  bool braced; /* the key would be the same if the name were in braces */
+  bool queue;  /* the key is the lock's queue; false: its hash of notes */
+  bool braced; /* the lock whose name is "{name}" would have the same key */
 
-  /* whether these exist: the other key, the lock, and the lock whose name is in braces */
+  /* which of these exist: the other of the two keys, the lock, and the lock "{name}" */
   bool other, plain, in_braces;
 };
 
@@ -94,8 +94,8 @@ struct list {
   enum form form;
   const char *metrics_file; /* NULL: none */
   uint32_t metrics_locks;
-  int status; /* the exit status, as far as it is known */
-  bool read;  /* a page of keys was */
+  int status; /* the exit status so far */
+  bool read;  /* at least one page of keys was read */
   char **masters;
   size_t master_count;
   char cursor[32];
@@ -103,14 +103,14 @@ struct list {
   size_t page_count, page_size;
   struct entry *entries;
   size_t entry_count, entry_room;
-  int64_t server_ms; /* the server's time */
-  uint32_t asked_at; /* our time when the server told it */
+  int64_t server_ms; /* the server's time, as it was at asked_at */
+  uint32_t asked_at; /* in port_clock_ms() */
 };
 
 static const char notes_prefix[] = "fairlock:";
 static const char queue_prefix[] = "redisson_lock_queue:";
 
-/* Matches both prefixes, and little else: SCAN has no "or". */
+/* SCAN has one pattern and no "or". This one matches both prefixes and few other keys. */
 static const char both_prefixes[] = "[fr][ae][id][ri][ls][os][co][kn][:_]*";
 
 static void *grown(void *memory, size_t size)
@@ -132,8 +132,8 @@ static char *copied(const void *bytes, size_t size)
 /* Candidates */
 
 /*
- * Finds the lock that a key belongs to. The key has the name in braces unless the name has a brace
- * of its own. False: the key belongs to no lock.
+ * Finds the name of the lock to which a key belongs. In the key, the name is in braces, unless it
+ * has a brace itself. Returns false if the key belongs to no lock.
  */
 static bool find_name(struct candidate *found, const uint8_t *key, size_t size)
 {
@@ -172,7 +172,7 @@ static void add_candidate(struct list *list, const struct resp_event *event)
   list->page[list->page_count++] = found;
 }
 
-/* The next page of keys: {cursor, {key, ...}}. Returns a status. */
+/* Reads the next page of keys, which is {cursor, {key, ...}}. Returns a status. */
 static int read_page(struct list *list)
 {
   struct query *query = &list->query;
@@ -213,7 +213,7 @@ static int ask_exists(struct list *list, const char *prefix, const struct candid
   return query_ask(&list->query, words, 2);
 }
 
-/* Asks whether the candidate's other key and the lock exist. */
+/* Sends the requests that tell whether the candidate's other key and the lock exist. */
 static int ask_about(struct list *list, const struct candidate *candidate)
 {
   const char *other = candidate->queue ? notes_prefix : queue_prefix;
@@ -222,8 +222,8 @@ static int ask_about(struct list *list, const struct candidate *candidate)
 }
 
 /*
- * The answer to EXISTS. A refusal, because the slot is moving or we have no right to the key, tells
- * nothing; a server that serves no key at all cannot be listed.
+ * Reads an answer to EXISTS. If the server refuses, because the slot is moving or we have no right
+ * to the key, *exists becomes `otherwise`. Fails if the server serves no key at all.
  */
 static int read_exists(struct list *list, bool *exists, bool otherwise)
 {
@@ -247,9 +247,9 @@ static int read_about(struct list *list, struct candidate *candidate)
 }
 
 /*
- * The same keys may belong to a lock whose name is in braces, if these leave it short enough. It is
- * looked for where the other one is not held: a user's rights may not reach to it, and each refusal
- * is in the server's log.
+ * True if the key may belong to the lock "{name}": that name has to be short enough, and the lock
+ * `name` is not held. If it is held we do not ask, because our user may have no right to "{name}",
+ * and the server logs each refusal.
  */
 static bool may_be_in_braces(const struct candidate *candidate)
 {
@@ -276,15 +276,16 @@ static int look_at(struct list *list, struct candidate *first, size_t count)
 
 /* Locks */
 
-/* The server's time now. */
+/* The server's time now, in ms since 1970. */
 static int64_t now_ms(const struct list *list)
 {
   return list->server_ms + (int64_t)(uint32_t)(port_clock_ms() - list->asked_at);
 }
 
 /*
- * How long the first of the living in line whose id tells it has waited, at most, by the same
- * clock: since its client came. -1: unknown.
+ * The longest that the first waiter may have waited, in ms by the server's clock: since its client
+ * connected, which its id tells. Dead waiters, and those whose id does not tell it, are passed
+ * over. Returns 0 if nobody waits, and -1 if it is not known.
  */
 static int64_t wait_ms(const struct list *list, const struct inspection *inspection)
 {
@@ -301,7 +302,7 @@ static int64_t wait_ms(const struct list *list, const struct inspection *inspect
   return waited_for ? -1 : 0;
 }
 
-/* Keeps the lock for the end. Of its waiters only the number stays. */
+/* Adds the lock to those that are printed at the end. Of its waiters it keeps only the number. */
 static void add_entry(struct list *list, const char *name, size_t size,
                       struct inspection *inspection)
 {
@@ -341,7 +342,7 @@ static void print_entry(const struct list *list, const struct entry *entry)
   printf(", %zu waiting\n", entry->waiters);
 }
 
-/* By the bytes of their names. */
+/* Compares two entries by the bytes of their names. */
 static int compare(const void *a, const void *b)
 {
   const struct entry *one = a;
@@ -357,7 +358,7 @@ static void forget(struct entry *entry)
   free(entry->server);
 }
 
-/* By name, each once: SCAN may tell of a key twice. */
+/* Sorts by name, and removes duplicates, because SCAN may return a key twice. */
 static void sort_entries(struct list *list)
 {
   struct entry *entries = list->entries;
@@ -370,7 +371,7 @@ static void sort_entries(struct list *list)
   list->entry_count = kept;
 }
 
-/* Whether the failure concerns this lock alone, such as a key of a wrong type, a count below 0. */
+/* True if a failure concerns one lock alone, such as a key of the wrong type. */
 static bool concerns_lock(int status)
 {
   return status == FAIRLOCK_REFUSED || status == FAIRLOCK_DENIED ||
@@ -388,7 +389,10 @@ static void complain_lock(struct list *list, const char *name, size_t size, int 
   if (list->status == EXIT_DONE) list->status = exit_status_of(status);
 }
 
-/* Whether the name is asked for. No pattern has a NUL byte, so it may stand for any other. */
+/*
+ * True if the name matches the pattern. A NUL byte in a name is compared as if it were another
+ * byte.
+ */
 static bool is_wanted(const struct list *list, const char *name, size_t size)
 {
   if (list->pattern == NULL) return true;
@@ -400,7 +404,7 @@ static bool is_wanted(const struct list *list, const char *name, size_t size)
   return wanted;
 }
 
-/* Reads the lock and keeps it. Returns whether to go on with this server. */
+/* Reads the lock, and adds it to the list. Returns false if this server cannot be read any more. */
 static bool show_lock(struct list *list, const char *name, size_t size)
 {
   struct inspection inspection = {0};
@@ -419,7 +423,7 @@ static bool show_lock(struct list *list, const char *name, size_t size)
   return status == FAIRLOCK_OK || concerns_lock(status);
 }
 
-/* Takes an answer's event: the holder's id, and then its hold count. */
+/* Takes one event of HGETALL's answer: the holder's id, and then its hold count. */
 static void take_hold(struct inspection *inspection, const struct resp_event *event)
 {
   if (event->type != RESP_BULK_STRING || event->depth != 1 || event->cut) return;
@@ -432,7 +436,7 @@ static void take_hold(struct inspection *inspection, const struct resp_event *ev
   }
 }
 
-/* The hold in the hash called name, without its queue. Returns a status of the query's. */
+/* Reads the hold from the hash called name, without the queue. Returns a status of the query. */
 static int read_hold(struct query *query, const char *name, size_t size,
                      struct inspection *inspection)
 {
@@ -454,8 +458,9 @@ static int read_hold(struct query *query, const char *name, size_t size,
 }
 
 /*
- * The lock "{x}" of Redisson's has the queue of "x", so a client of ours cannot take it, and the
- * library does not read it. Who waits for it is listed with "x". Returns a status of the query's.
+ * Lists Redisson's lock "{x}", which shares its queue with the lock "x". The library refuses such a
+ * name and cannot read the lock, so we do. Its waiters are listed with "x". Returns a status of the
+ * query.
  */
 static int show_in_braces(struct list *list, const struct candidate *candidate)
 {
@@ -479,17 +484,19 @@ static int show_in_braces(struct list *list, const struct candidate *candidate)
   return status;
 }
 
-/* Shows what the candidate's keys belong to. Returns whether to go on with this server. */
+/* Lists the candidate's locks. Returns false if this server cannot be read any more. */
 static bool show(struct list *list, const struct candidate *candidate, int *status)
 {
-  /* its notes exist, too, and it is found by them */
+  /* its notes exist, too: the lock is listed when SCAN returns those */
   if (candidate->queue && candidate->other) return true;
   if (candidate->in_braces) *status = show_in_braces(list, candidate);
   if (!candidate->queue && !candidate->other && !candidate->plain) return true;
   return *status != FAIRLOCK_OK || show_lock(list, candidate->name, candidate->size);
 }
 
-/* Reads the locks of the page. Returns the query's status; list->status has that of the rest. */
+/*
+ * Reads the locks of the page. Returns the status of the query; other failures are in list->status.
+ */
 static int show_page(struct list *list, bool *goes_on)
 {
   int status = FAIRLOCK_OK;
@@ -515,7 +522,7 @@ static void add_master(struct list *list, const char *address)
   list->masters[list->master_count++] = copied(address, strlen(address));
 }
 
-/* Puts a node's address together; if no host is told, it is that of the node that was asked. */
+/* Adds the address of a node. An empty host means that of the node which was asked. */
 static void add_node(struct list *list, const char *host, int64_t port)
 {
   char address[ADDRESS_SIZE];
@@ -531,8 +538,8 @@ static void add_node(struct list *list, const char *host, int64_t port)
 }
 
 /*
- * The masters: the first node of each range of slots in CLUSTER SLOTS' answer,
- * {{first slot, last slot, {host, port, ...}, replicas...}, ...}.
+ * Finds the masters. CLUSTER SLOTS answers {{first slot, last slot, {host, port, ...},
+ * replicas...}, ...}, and the first node of each range of slots is its master.
  */
 static int find_masters(struct list *list)
 {
@@ -561,7 +568,7 @@ static int find_masters(struct list *list)
   return list->master_count > 0 ? FAIRLOCK_OK : FAIRLOCK_UNAVAILABLE;
 }
 
-/* Says why the server of the query could not be listed, or not to the end. */
+/* Complains that the server could not be listed, or not completely. */
 static void query_failed(struct list *list, int status)
 {
   struct query *query = &list->query;
@@ -570,7 +577,7 @@ static void query_failed(struct list *list, int status)
   list->status = session_failed(&list->session, status, query->address, query->error);
 }
 
-/* Scans the connected server. Returns a status of the query's. */
+/* Lists the locks of the connected server. Returns a status of the query. */
 static int scan(struct list *list)
 {
   bool goes_on = true;
@@ -585,7 +592,7 @@ static int scan(struct list *list)
   return goes_on ? status : FAIRLOCK_UNAVAILABLE;
 }
 
-/* The locks of one master. Those of the others are listed without them. */
+/* Lists the locks of one master. If that fails, the list goes on with the next master. */
 static void list_master(struct list *list, const char *address)
 {
   int status = query_open(&list->query, address);
@@ -613,7 +620,7 @@ static void list_cluster(struct list *list)
   free(list->masters);
 }
 
-/* Reads the locks of all servers into list->entries; list->status says how far it came. */
+/* Reads the locks of all servers into list->entries, and sets list->status. */
 static void read_servers(struct list *list)
 {
   char address[ADDRESS_SIZE];
@@ -633,7 +640,7 @@ static void read_servers(struct list *list)
 
 /* Output */
 
-/* A name with a zero byte would be read as two others. */
+/* Prints a name and a zero byte, for --null. A name that has a zero byte itself is left out. */
 static void print_bytes(const struct entry *entry)
 {
   if (memchr(entry->name, 0, entry->size) == NULL) {
@@ -646,7 +653,7 @@ static void print_bytes(const struct entry *entry)
   free(shown);
 }
 
-/* The URL, with the database unless it is the one that there always is. Printable; to be freed. */
+/* The URL without its password, with the database unless that is 0. Printable; to be freed. */
 static char *server_shown(const struct list *list)
 {
   const struct url *url = &list->session.url;

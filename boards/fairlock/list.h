@@ -1,4 +1,4 @@
-/* What `fairlock list` has read, and its metrics of a whole server. */
+/* What `fairlock list` has read, for list_metrics.c. */
 #ifndef LIST_H
 #define LIST_H
 
@@ -17,19 +17,19 @@ struct entry {
   struct inspection inspection; /* without waiters */
   size_t waiters;
   int64_t age_ms;  /* -1: unknown */
-  int64_t wait_ms; /* how long the first in line has waited, at most; -1: unknown */
+  int64_t wait_ms; /* the longest that the first waiter may have waited; -1: unknown */
 };
 
 struct list_metrics {
   const char *server; /* printable */
   const struct entry *entries;
   size_t count;
-  size_t most; /* locks that get samples of their own */
+  size_t most; /* how many locks may get samples of their own */
 
-  /* anything could be read; nothing is missing */
+  /* whether anything could be read, and whether everything could */
   bool read, whole;
 
-  /* how long that took */
+  /* how long reading took */
   int64_t took_ms;
 };
 

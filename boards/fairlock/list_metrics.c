@@ -1,9 +1,10 @@
 /*
- * `fairlock list --metrics`: how the locks of a server are. The sums are of all locks. The number
- * of locks has no bound, and a monitoring system keeps each series for weeks: so only some locks,
- * those that most wait for, have samples of their own.
+ * `fairlock list --metrics`: metrics of all locks of a server. The totals count all locks. Only the
+ * locks with the most waiters have samples of their own, because the number of locks has no limit,
+ * and a monitoring system stores each series for weeks.
  *
- * No name is one of metrics.c: a collector refuses the same sample in two files.
+ * No metric has a name that metrics.c uses, because a collector refuses a metric that is in two
+ * files.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -31,7 +32,7 @@ static const struct {
     {"lock_lease_remaining_seconds", "When the hold ends if it is not renewed.", true},
 };
 
-/* A count, or milliseconds. ABSENT: it has none, or it is not known. */
+/* The value of a metric of a lock: a count, or ms. ABSENT: there is none, or it is not known. */
 static int64_t value_of(const struct entry *entry, enum metric metric)
 {
   const struct inspection *inspection = &entry->inspection;
@@ -58,7 +59,10 @@ static void print_value(FILE *to, int64_t value, bool time)
   fputc('\n', to);
 }
 
-/* A sample up to its value. label: one more, or NULL; lock: the value of another, or NULL. */
+/*
+ * Prints a sample up to its value. label: one more label, or NULL; lock: the value of the label
+ * `lock`, or NULL.
+ */
 static void begin_sample(FILE *to, const char *name, const struct list_metrics *metrics,
                          const char *label, const char *lock)
 {
@@ -109,10 +113,10 @@ static int compare(const void *a, const void *b)
   const struct entry *other = *(const struct entry *const *)b;
   if (one->waiters != other->waiters) return one->waiters < other->waiters ? 1 : -1;
   if (one->age_ms != other->age_ms) return one->age_ms < other->age_ms ? 1 : -1;
-  return (one > other) - (one < other); /* by name, as they are in the list */
+  return (one > other) - (one < other); /* by name, by which the list is sorted */
 }
 
-/* The locks, those that get samples of their own first; NULL when there is no memory. */
+/* The locks, with those first that get samples of their own; NULL when there is no memory. */
 static const struct entry **ranked(const struct list_metrics *metrics)
 {
   const struct entry **locks = malloc((metrics->count + 1) * sizeof *locks);

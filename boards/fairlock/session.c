@@ -1,7 +1,7 @@
 /*
- * A client of the server, from a URL and a password; and messages about its failures for the user
- * of the command. The password is in the memory of our processes alone, which others cannot read:
- * never in a message, an argument, a file, or what /proc shows of the environment.
+ * Makes a client from a URL and a password, and prints messages about its failures. The password is
+ * only in the memory of our processes, which others cannot read: never in a message, an argument, a
+ * file, or the environment that /proc shows.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -25,18 +25,20 @@
 #include "text.h"
 #include "tls.h"
 
-/* The library's defaults for one server; with a topology it has others. */
+/*
+ * The library's defaults for one server. With fairlock_follow(), which we always call, they differ.
+ */
 #define CONNECT_MS 5000U
 #define OFFLINE_MS 10000U
 
-/* Of the host's name, in our id: leaves room for a dot and the number of a process. */
+/* The most characters of the host's name in our id, which also has a dot and our process id. */
 #define HOST_MAX ((int)FAIRLOCK_ID_MAX - 12)
 
-/* For somebody to open the other end of a pipe that holds the password. */
+/* How long to wait until somebody opens the other end of a pipe from which we read the password. */
 #define WRITER_MS      5000U
 #define WRITER_STEP_MS 20
 
-/* Why a server cannot be reached to which there was a connection that nothing has ended. */
+/* The reason for UNREACHABLE when there was a connection and neither side has closed it. */
 static const char mute[] = "it accepts the connection, but does not answer";
 
 static bool is_pipe(int file)
@@ -46,9 +48,9 @@ static bool is_pipe(int file)
 }
 
 /*
- * Reads up to the end of a line, or of the file, at most size bytes; -1: errno says why not. A pipe
- * is opened without waiting for its writer, which has some time to open it, and then as much as it
- * wants.
+ * Reads to the end of the line or of the file, at most size bytes. Returns -1, with errno set, if
+ * that fails. If it is a pipe, somebody has to open the other end within WRITER_MS, and may then
+ * take any time to write.
  */
 static ssize_t read_line(int file, char *line, size_t size)
 {
@@ -58,7 +60,7 @@ static ssize_t read_line(int file, char *line, size_t size)
   while (length < size) {
     struct pollfd source = {.fd = file, .events = POLLIN};
     ssize_t got = read(file, line + length, size - length);
-    if (got < 0 && errno == EAGAIN) { /* somebody has it open to write */
+    if (got < 0 && errno == EAGAIN) { /* somebody has opened it for writing */
       (void)poll(&source, 1, -1);
     } else if (got == 0 && length == 0 && pipe && port_clock_ms() - began < WRITER_MS) {
       (void)poll(NULL, 0, WRITER_STEP_MS);
@@ -74,7 +76,7 @@ static ssize_t read_line(int file, char *line, size_t size)
   return (ssize_t)length;
 }
 
-/* The first line of the file: PASSWORD_SIZE bytes at line. Returns what is wrong, or NULL. */
+/* Reads the first line of a file; line has PASSWORD_SIZE bytes. Returns what is wrong, or NULL. */
 static const char *read_first_line(int file, char *line)
 {
   ssize_t got = read_line(file, line, PASSWORD_SIZE);
@@ -90,7 +92,7 @@ static const char *read_first_line(int file, char *line)
   return NULL;
 }
 
-/* A pipe, such as a shell's <(...), is private, whatever its mode says. */
+/* Says nothing of a pipe, such as a shell's <(...), which is private whatever its mode is. */
 static void warn_if_others_can_read(int file, const char *path)
 {
   struct stat status;
@@ -101,7 +103,7 @@ static void warn_if_others_can_read(int file, const char *path)
            path, (unsigned)(status.st_mode & 0777));
 }
 
-/* password: PASSWORD_SIZE bytes. */
+/* password has PASSWORD_SIZE bytes. Returns EXIT_DONE, or a status after a complaint. */
 static int read_password(char *password, const char *path)
 {
   const char *wrong;
@@ -118,7 +120,7 @@ static int read_password(char *password, const char *path)
   return EXIT_NO_INPUT;
 }
 
-/* The file can be read again, and a new password may be in it then; a pipe is read once. */
+/* Returns path if the file can be read again, for a new password; NULL for a pipe. */
 static const char *changing(const char *path)
 {
   struct stat status;
@@ -126,8 +128,8 @@ static const char *changing(const char *path)
 }
 
 /*
- * Reads a password anew. Returns what is wrong, or NULL. While somebody rewrites the file it may be
- * missing or empty, and what it has become may be no file.
+ * Reads the password again. Returns what is wrong, or NULL. The file may be missing or empty while
+ * somebody rewrites it, and by now something else than a file may have its name.
  */
 static const char *read_again(char *password, const char *path)
 {
@@ -141,7 +143,7 @@ static const char *read_again(char *password, const char *path)
   return wrong;
 }
 
-/* Gives the client what it needs for a connection. */
+/* A credentials function: gives the client user and password for a new connection. */
 static bool give_login(struct fairlock_login *login, void *context)
 {
   struct session *session = context;
@@ -159,7 +161,7 @@ static bool give_login(struct fairlock_login *login, void *context)
   return wrong == NULL;
 }
 
-/* Overwrites a value where it lies: what was there can still be read in /proc/PID/environ. */
+/* Overwrites a variable's value in place, because /proc/PID/environ would still show it. */
 static void wipe(char *value)
 {
   memset(value, 0, strlen(value));
@@ -173,7 +175,7 @@ static char *copy_of(const char *text)
   exit(EXIT_SYSTEM);
 }
 
-/* Takes a variable out of the environment. Returns its value, to be freed, or NULL. */
+/* Removes a variable from the environment. Returns its value, to be freed, or NULL. */
 static char *take_from_environment(const char *name)
 {
   char *value = getenv(name);
@@ -187,8 +189,8 @@ static char *take_from_environment(const char *name)
 }
 
 /*
- * The passwords of the environment are for us alone: neither the command that we run nor what it
- * starts need be trustworthy. The URL stays, without its password.
+ * Removes passwords from the environment, because the command that we run need not be trustworthy.
+ * The URL stays, without its password.
  */
 static void take_secrets(struct session *session)
 {
@@ -205,7 +207,7 @@ static void take_secrets(struct session *session)
   free(without);
 }
 
-/* The value of an environment variable; NULL: not set, or empty. */
+/* The value of an environment variable; NULL if it is not set or empty. */
 static const char *from_environment(const char *name)
 {
   const char *value = getenv(name);
@@ -216,7 +218,7 @@ static const char *from_environment(const char *name)
   "This one has no password: a fairlock run does not pass its password on to what it runs. Give "  \
   "one with --password-file."
 
-/* We run under a `fairlock run`, and have no password. */
+/* True if we run under a `fairlock run`, which has taken the password, and have none. */
 static bool lacks_password(const struct session *session)
 {
   return session->config.password == NULL && from_environment("FAIRLOCK_OWNER") != NULL;
@@ -249,7 +251,7 @@ static int choose_password(struct session *session, const struct command_line *l
   return check_length(session->config.password);
 }
 
-/* Our user and password for the Sentinels, which have separate users. */
+/* Finds user and password for the Sentinels, which have users of their own. */
 static int choose_sentinel_password(struct session *session, const struct command_line *line)
 {
   struct fairlock_topology *topology = &session->topology;
@@ -280,7 +282,7 @@ static void choose(const char **option, const char *variable)
   if (*option == NULL) *option = from_environment(variable);
 }
 
-/* Which CAs to trust, and our certificate. */
+/* Finds out which CAs to trust, and our certificate and key. */
 static int choose_tls(struct session *session, const struct command_line *line)
 {
   struct port_openssl_config config = line->tls;
@@ -304,7 +306,7 @@ static int choose_tls(struct session *session, const struct command_line *line)
   return tls_prepare(&session->tls, &config, &session->socket.transport);
 }
 
-/* The socket, which opens nothing yet. */
+/* Makes the socket, which opens nothing yet. */
 static void place_socket(struct session *session)
 {
   const struct url *url = &session->url;
@@ -314,8 +316,8 @@ static void place_socket(struct session *session)
 }
 
 /*
- * Our id, for people who look at the queue: the host's name up to its first dot, and the number of
- * our process. What makes it unique comes from the server.
+ * Sets our id, for people who look at the queue: the host's name up to its first dot, and our
+ * process id. The library adds what makes it unique.
  */
 static void name_client(struct session *session)
 {
@@ -369,9 +371,9 @@ int session_prepare(struct session *session, const struct command_line *line)
   return status == EXIT_DONE ? choose_tls(session, line) : status;
 }
 
-/* The client's transport, which notes addresses on the way. */
+/* A transport around the real one, which notes addresses */
 
-/* Writes down where the connection goes next: to address, or to the seed in use. */
+/* Notes where the connection goes next: to address, or, if that is NULL, to the seed in use. */
 static void note_address(struct session *session, const char *address)
 {
   struct addresses *addresses = &session->addresses;
@@ -466,9 +468,9 @@ int session_second(struct session *second, const struct session *session,
                    const struct command_line *line)
 {
   memset(second, 0, sizeof *second);
-  (void)parse_url(second, line); /* which has been checked */
+  (void)parse_url(second, line); /* it was checked for the first session */
   second->config.user = session->config.user;
-  second->config.password = session->config.password; /* a file may be readable once */
+  second->config.password = session->config.password; /* a pipe can be read only once */
   second->config.database = session->config.database;
   second->config.client_name = session->config.client_name;
   place_socket(second);
@@ -476,7 +478,7 @@ int session_second(struct session *second, const struct session *session,
   return choose_tls(second, line);
 }
 
-/* A Unix socket stays where it is. */
+/* Puts our transport around the real one. A Unix socket has no address to note. */
 static void note_addresses(struct session *session)
 {
   choose_transport(session);
@@ -497,7 +499,7 @@ void session_address(struct session *session, int status, char address[ADDRESS_S
   bool failed = status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED;
   const char *where = addresses->current;
   if (failed && addresses->dead[0] != 0) where = addresses->dead;
-  /* the one that refused was left, and no other was tried since */
+  /* the server that has refused us was left, and no other was connected since */
   else if (!failed && !addresses->connected && addresses->left[0] != 0) where = addresses->left;
   memcpy(address, where, ADDRESS_SIZE);
   pthread_mutex_unlock(&addresses->mutex);
@@ -530,7 +532,7 @@ void session_current_reason(struct session *session, char text[FAIRLOCK_ERROR_SI
   session_reason(session, is_connected(session), text);
 }
 
-/* Why the address of session_address(), for UNREACHABLE, cannot be reached. */
+/* Why the address that session_address() gives for UNREACHABLE cannot be reached. */
 static void reason_of_address(struct session *session, char text[FAIRLOCK_ERROR_SIZE])
 {
   struct addresses *addresses = &session->addresses;
@@ -542,7 +544,7 @@ static void reason_of_address(struct session *session, char text[FAIRLOCK_ERROR_
   if (!noted) session_current_reason(session, text);
 }
 
-/* Where the servers are, and that they may move. */
+/* Tells the client where the servers are, and that they may move. */
 static int follow(struct session *session)
 {
   struct fairlock_topology *topology = &session->topology;
@@ -558,11 +560,11 @@ int session_open(struct session *session)
   struct fairlock_config *config = &session->config;
   const struct url *url = &session->url;
   if (pthread_mutex_init(&session->addresses.mutex, NULL) != 0) return FAIRLOCK_INVALID;
-  if (url->seeds == NULL) { /* no other server could answer: as without following */
+  if (url->seeds == NULL) { /* there is one server: the times of a client that does not follow */
     if (config->connect_ms == 0) config->connect_ms = CONNECT_MS;
     if (config->offline_ms == 0) config->offline_ms = OFFLINE_MS;
   } else {
-    config->connect_ms = 0; /* the next one may answer */
+    config->connect_ms = 0; /* the library's default for several seeds, which is shorter */
   }
   note_addresses(session);
   int status = fairlock_client_init(&session->client, config, &session->noting);
@@ -583,7 +585,10 @@ int session_connect(struct session *session)
   return status == FAIRLOCK_OK ? EXIT_DONE : session_complain(session, status);
 }
 
-/* A password that was good is refused: the file and the server do not change at the same moment. */
+/*
+ * True if the server refuses a password after it has accepted one. That may pass, because a new
+ * password does not come into the file and to the server at the same moment.
+ */
 static bool changes(struct session *session)
 {
   return session->credentials.function != NULL &&
@@ -628,7 +633,7 @@ int exit_status_of(int status)
   }
 }
 
-/* Whether the reason is the system's, or the resolver's, for that error. Both may be cut. */
+/* True if the reason is `words`, which the system or the resolver says. Both may be cut off. */
 static bool is_reason(const char *reason, const char *words)
 {
   return *reason != 0 && strncmp(reason, words, PORT_POSIX_ERROR_SIZE - 1) == 0;
@@ -672,7 +677,7 @@ static const char *advice_unreachable(const struct session *session, const char 
   return "Is it running there? Name the right one with --url or FAIRLOCK_URL.";
 }
 
-/* Whether text has these words, which are in small letters, in letters of any case. */
+/* True if text contains words, which are in lower case; the case of text does not matter. */
 static bool contains(const char *text, const char *words)
 {
   size_t size = strlen(words);
@@ -681,7 +686,7 @@ static bool contains(const char *text, const char *words)
   return *text != 0;
 }
 
-/* The password has white space at its end, where nobody sees it. */
+/* True if the password ends in white space, which nobody sees. */
 static bool is_padded(const char *password)
 {
   size_t size = password != NULL ? strlen(password) : 0;
@@ -702,7 +707,7 @@ static const char *advice_denied(const struct session *session, const char *word
          "rules (ACL LIST; ACL LOG has the command that was refused).";
 }
 
-/* What a server before Redis 6, or a proxy, says to HELLO 3; NULL: something else. */
+/* Advice if the words are those of a server before Redis 6, or of a proxy, to HELLO 3; or NULL. */
 static const char *advice_unsupported(const char *words)
 {
   bool unknown = contains(words, "unknown command") || contains(words, "unsupported command");
@@ -777,7 +782,7 @@ void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR
     break;
   case FAIRLOCK_PROTOCOL:
   case FAIRLOCK_UNKNOWN:
-    text[0] = 0; /* the server gave no words; an error text would be from an earlier failure */
+    text[0] = 0; /* the server has said nothing; an error text would be of an earlier failure */
     break;
   default:
     fairlock_error(&session->client, text);

@@ -1,4 +1,4 @@
-/* A client of the server that the command line names. */
+/* A client of the server that the command line or the environment names. */
 #ifndef SESSION_H
 #define SESSION_H
 
@@ -11,52 +11,55 @@
 #include "port_posix.h"
 #include "url.h"
 
-/* Room for a password and its line's end, as they are read from a file. */
+/* Room for a line of a file with a password: the password and the end of the line. */
 #define PASSWORD_SIZE (PASSWORD_MAX + 2)
 
 /* Room for "host:port". */
 #define ADDRESS_SIZE 272
 
-/* The addresses the transport was sent to. The client's task writes them, any task reads them. */
+/* Addresses of servers. The task that services the client writes them; any task may read them. */
 struct addresses {
   pthread_mutex_t mutex;
 
-  /* where the connection is, or will be; "": not known yet */
+  /* of the connection, or of the next one; "": not known yet */
   char current[ADDRESS_SIZE];
 
-  /* the last one to which connecting failed, and has not succeeded since; "": none */
+  /* the last one to which connecting has failed, unless it has succeeded since; "": none */
   char dead[ADDRESS_SIZE];
 
-  /* the last one whose connection has ended; "": none */
+  /* that of the last connection that has ended; "": none */
   char left[ADDRESS_SIZE];
 
-  /* why these two failed, or ended */
+  /* why connecting has failed, and why that connection has ended */
   char why_dead[FAIRLOCK_ERROR_SIZE], why_left[FAIRLOCK_ERROR_SIZE];
 
-  /* the current one is, or was, connected; and: it was tried */
+  /* whether there is or was a connection to `current`; whether one was tried */
   bool connected, tried;
 };
 
 struct session {
   struct url url;
 
-  /* of the environment, which no longer has them; NULL: none. Never given back */
+  /* passwords that were taken from the environment; NULL: none. Never freed */
   char *given_password, *given_sentinel_password;
   char password[PASSWORD_SIZE];
   char sentinel_password[PASSWORD_SIZE];
 
-  /* where these two are read at each connection; NULL: they do not change */
+  /* the files from which passwords are read for each connection; NULL: they do not change */
   const char *password_file, *sentinel_password_file;
   struct fairlock_credentials credentials;
 
-  /* why there was none for the last connection; "": there was. Guarded as the addresses are */
+  /*
+   * why there was no password for the last connection; "": there was. The addresses' mutex guards
+   * it
+   */
   char no_password[FAIRLOCK_ERROR_SIZE];
   struct port_posix socket;
 
-  /* around the socket, if the URL asks for it */
+  /* TLS around the socket, if the URL asks for it */
   struct port_openssl tls;
 
-  /* the socket's or TLS's, and around it the client's, which notes addresses */
+  /* the transport of the socket or of TLS; around it that of the client, which notes addresses */
   const struct port_transport *below;
   struct port_transport noting;
 
@@ -71,75 +74,76 @@ struct session {
 };
 
 /*
- * Finds out where the server is and with which password, and takes passwords out of the
- * environment. Opens nothing. Returns EXIT_DONE, or a status after a complaint.
+ * Finds out the server and the password, and removes passwords from the environment. Opens no
+ * connection. Returns EXIT_DONE, or an exit status after a complaint.
  */
 int session_prepare(struct session *session, const struct command_line *line);
 
 /*
- * Makes the client, after the caller has filled in the rest of session->config. Returns a status of
- * the library's.
+ * Makes the client. The caller has filled in the rest of session->config before. Returns a status
+ * of the library.
  */
 int session_open(struct session *session);
 
 /*
- * Makes *second ready for another connection to the same servers, as the same user: its
- * transport is *second->below, which has no client. session is prepared from line. Returns
- * EXIT_DONE, or a status after a complaint.
+ * Prepares *second for another connection to the same servers, as the same user, without a client.
+ * Its transport is *second->below. session was prepared from line. Returns EXIT_DONE, or an exit
+ * status after a complaint.
  */
 int session_second(struct session *second, const struct session *session,
                    const struct command_line *line);
 
 /*
- * The address that status is about: for UNREACHABLE and UNTRUSTED one that could not be connected
- * to, if there is one; else where the connection is. "": none is known.
+ * The address of the server that status is about; "": not known. For UNREACHABLE and UNTRUSTED that
+ * is one to which connecting has failed, if there is one; otherwise it is that of the connection.
  */
 void session_address(struct session *session, int status, char address[ADDRESS_SIZE]);
 
-/* The address that the connection goes to now. "": none is known. May be called by a log. */
+/* The address of the present connection; "": not known. A log function may call it. */
 void session_current(struct session *session, char address[ADDRESS_SIZE]);
 
-/* Connects. Returns EXIT_DONE, or a status after a complaint. */
+/* Makes the client and connects. Returns EXIT_DONE, or an exit status after a complaint. */
 int session_connect(struct session *session);
 
 /*
- * Why the transport could not connect, or was closed, last: as the system, the resolver or TLS says
- * it; "": not known. connected: a connection was made.
+ * Why the transport could last not connect, or was closed, in the words of the system, the resolver
+ * or TLS; "": not known. connected: whether a connection was made.
  */
 void session_reason(struct session *session, bool connected, char text[FAIRLOCK_ERROR_SIZE]);
 
-/* The same for where the connection goes now. May be called by a log. */
+/* The same for the address of session_current(). A log function may call it. */
 void session_current_reason(struct session *session, char text[FAIRLOCK_ERROR_SIZE]);
 
-/* The error text of the server, the system or TLS for status; "": none. */
+/* What the server, the system or TLS says about status; "": nothing. */
 void session_error(struct session *session, int status, char text[FAIRLOCK_ERROR_SIZE]);
 
 /*
- * Whether a failure to connect may pass by itself. That of a demoted master may if the URL names
- * Sentinels or nodes, which know its successor; a password that was accepted once may be changing.
+ * True if a failure may pass by itself. READONLY may if the URL names Sentinels or nodes of a
+ * cluster, which know the new master. DENIED may if a password was accepted before, because it may
+ * be changing.
  */
 bool session_may_pass(struct session *session, int status);
 
-/* Why there was no password for the last connection; "": there was, or none is needed. */
+/* Why there was no password for the last connection; "": there was, or it needs none. */
 void session_no_password(struct session *session, char text[FAIRLOCK_ERROR_SIZE]);
 
-/* The exit status that stands for a status of the library's. */
+/* The exit status for a status of the library. */
 int exit_status_of(int status);
 
-/* "URL", or "URL (address)" when the URL does not say it, for messages. Printable; to be freed. */
+/* "URL" or, if the URL does not have the address, "URL (address)". Printable; to be freed. */
 char *session_place(const struct session *session, const char *address);
 
-/* ": " and the words of session_error(), or "" if there are none. Printable; to be freed. */
+/* ": " and error, or "" if error is empty. Printable; to be freed. */
 char *session_words(const char *error);
 
 /*
- * Says that the server at address (may be "") failed, with its error text (may be ""), and what to
- * do. Returns the exit status.
+ * Prints that the server at address failed, its error text, and what to do. address and error may
+ * be "". Returns the exit status.
  */
 int session_failed(const struct session *session, int status, const char *address,
                    const char *error);
 
-/* The same, with the client's address and error text. */
+/* The same, with the address and the error text of the client. */
 int session_complain(struct session *session, int status);
 
 #endif

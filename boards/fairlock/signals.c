@@ -1,8 +1,8 @@
 /*
- * Each handler writes its signal's number to a pipe, which poll() can wait for: no signal is missed
- * between a look and a wait. Signals that were ignored when we were started are caught anyway,
- * because the command, which starts with the old dispositions, may handle them;
- * signals_ignored_before() tells which they were.
+ * The handler writes the signal's number to a pipe, so that poll() can wait for signals and none is
+ * missed between a look and a wait. We catch also signals that were ignored when we were started,
+ * because the command, which gets the old dispositions, may handle them. signals_ignored_before()
+ * tells which they were.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -18,7 +18,7 @@
 
 static const int caught[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                              SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
-/* the agent may be gone; the terminal may not be ours */
+/* the agent may be gone (SIGPIPE), and the terminal may not be ours (SIGTTOU) */
 static const int ignored[] = {SIGPIPE, SIGTTOU};
 
 #define CAUGHT  (sizeof caught / sizeof caught[0])
@@ -36,7 +36,7 @@ static void handle(int number)
   int saved = errno;
   unsigned char byte = (unsigned char)number;
   if (number == SIGCONT) continued = 1;
-  ssize_t written = write(queue[1], &byte, 1); /* full: thousands are queued already */
+  ssize_t written = write(queue[1], &byte, 1); /* if it is full, thousands are queued already */
   (void)written;
   errno = saved;
 }
@@ -106,7 +106,7 @@ bool signals_stop_group(void)
   action.sa_handler = SIG_DFL;
   continued = 0;
   sigaction(SIGTSTP, &action, &own);
-  (void)kill(0, SIGTSTP); /* it is not blocked: we are stopped before this returns */
+  (void)kill(0, SIGTSTP); /* SIGTSTP is not blocked, so it stops us before this returns */
   sigaction(SIGTSTP, &own, NULL);
   return continued != 0;
 }
@@ -131,7 +131,7 @@ void signals_end_by(int number)
   sigemptyset(&own);
   sigaddset(&own, number);
   (void)setrlimit(RLIMIT_CORE, &none);
-  system_hide_memory(); /* where a program takes core files, no limit keeps it from that */
+  system_hide_memory(); /* a program that collects core files does not care for the limit */
   (void)sigaction(number, &action, NULL);
   (void)sigprocmask(SIG_UNBLOCK, &own, NULL);
   (void)raise(number);

@@ -1,4 +1,4 @@
-/* Signals as something to wait for, along with everything else that run.c waits for. */
+/* Signals, in a form for which poll() can wait. */
 #ifndef SIGNALS_H
 #define SIGNALS_H
 
@@ -6,30 +6,29 @@
 #include <stdbool.h>
 
 /*
- * To be called first. From now on a write to a file that may not grow any more (ulimit -f) fails,
- * and no longer ends us.
+ * To be called first: ignores SIGXFSZ. From now on, a write to a file that has reached its limit
+ * (ulimit -f) fails instead of ending this process.
  */
 void signals_outlive_limits(void);
 
 /*
- * From now on the signals that concern us are queued: SIGCHLD, SIGCONT, and those that are passed
- * on to the command. Returns a descriptor that is readable when there are any, or -1 with errno
- * set.
+ * From now on SIGCHLD, SIGCONT and the signals that the command has to get are queued. Returns a
+ * descriptor that is readable when one is in the queue, or -1 with errno set.
  */
 int signals_catch(void);
 
-/* The next one; 0: none is there. */
+/* Returns the next signal from the queue; 0: there is none. */
 int signals_next(void);
 
 /* True for a signal that was ignored when we were started (nohup, a shell's background job). */
 bool signals_ignored_before(int number);
 
-/* In a child before exec: restores the dispositions that we found. */
+/* To be called in a child before exec: restores the dispositions with which we were started. */
 void signals_restore(void);
 
 /*
- * Stops our process group by SIGTSTP, as the terminal would. Returns true when we were continued,
- * or false, at once, when the system does not stop us because nobody could continue us.
+ * Stops our process group by SIGTSTP, as the terminal would. Returns true after we were continued.
+ * If nobody could continue us, the system does not stop us, and this returns false at once.
  */
 bool signals_stop_group(void);
 
@@ -37,8 +36,8 @@ bool signals_stop_group(void);
 void signals_tell_group(int number);
 
 /*
- * Ends this process by a signal, as whoever waits for it relies on, and leaves no core file. Returns
- * only if the system does not let it: process 1 of a container is not ended so.
+ * Ends this process by a signal, so that its parent sees that, and without a core file. Returns
+ * only if this is process 1 of a container, which a signal cannot end.
  */
 void signals_end_by(int number);
 

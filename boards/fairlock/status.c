@@ -1,6 +1,6 @@
 /*
- * `fairlock status`: who holds each lock and who waits for it, for people or as JSON. Changes
- * nothing on the server.
+ * `fairlock status`: prints who holds each lock and who waits for it, as text or as JSON. It
+ * changes nothing on the server.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -66,8 +66,8 @@ static const char *json_bool(bool value)
 }
 
 /*
- * How long the hold has lasted, by the clock of the server at address; -1: not known. The library
- * has no function for that clock.
+ * How long the hold has lasted, in ms, by the clock of the server at address; -1: not known. A
+ * second connection asks for that clock, because the library has no function for it.
  */
 static int64_t age_ms(struct report *report, const struct inspection *inspection,
                       const char *address)

@@ -33,7 +33,7 @@ static bool has_children(void)
 void system_die_with(pid_t parent)
 {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  /* it died before the request was made: no signal will come */
+  /* the parent has died before prctl(), so the signal will not come */
   if (getppid() != parent) _exit(EXIT_SYSTEM);
 }
 
@@ -47,15 +47,18 @@ bool system_adopt(void)
   return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 }
 
-/* A line of /proc/PID/stat. The name in it may hold anything, but nothing after it has a ')'. */
+/*
+ * What /proc/PID/stat says. The program's name in it, which is in parentheses, may have any
+ * characters, but after it there is no other ')'.
+ */
 struct process {
   int id;
   int parent;
   int group;
   char state;
   long threads;
-  unsigned long long start; /* tells it from a later one with the same id */
-  bool below;               /* descends from the root that is looked for  */
+  unsigned long long start; /* its start time: a later process may have the same id */
+  bool below;               /* it descends from `root`, see mark_below()            */
 };
 
 enum look { GONE, SEEN, UNKNOWN };
@@ -83,8 +86,8 @@ static enum look look_at(const char *id, struct process *process)
 }
 
 /*
- * A process whose first thread has ended is shown as a zombie, too, while others of its threads
- * run.
+ * /proc also shows a process as a zombie when its first thread has ended and others still run. So
+ * the number of threads counts, too.
  */
 static bool is_dead(const struct process *process)
 {
@@ -95,7 +98,7 @@ static bool is_dead(const struct process *process)
 static bool only_zombies(pid_t group)
 {
   struct process process;
-  if (look_at("1", &process) != SEEN) return false; /* other users' processes are hidden from us */
+  if (look_at("1", &process) != SEEN) return false; /* /proc hides the processes of other users */
   DIR *processes = opendir("/proc");
   if (processes == NULL) return false;
   bool zombies = false;
@@ -113,7 +116,7 @@ static bool only_zombies(pid_t group)
   return zombies && !others;
 }
 
-/* All processes that can be seen, in the order of their ids. */
+/* All processes that /proc shows, sorted by id. */
 struct processes {
   struct process *list;
   size_t count, room;
@@ -145,7 +148,7 @@ static struct process *find_process(const struct processes *all, int id)
   return bsearch(&wanted, all->list, all->count, sizeof wanted, by_id);
 }
 
-/* What system_spare_present() has found. */
+/* The processes that system_spare_present() has found. */
 static struct processes spared;
 
 static bool is_spared(const struct process *process)
@@ -170,7 +173,7 @@ static bool list_processes(struct processes *all)
   return listed && all->count > 0;
 }
 
-/* True if a parent has ended while the list was made: its children have another one by now. */
+/* True if a process has ended while the list was made. Its children have another parent by now. */
 static bool is_torn(const struct processes *all)
 {
   for (size_t i = 0; i < all->count; i++) {
@@ -195,7 +198,7 @@ static void mark_below(const struct processes *all, pid_t root, pid_t except)
   }
 }
 
-/* Signals it, unless its id belongs to another process by now. */
+/* Sends a signal to the process, unless its id belongs to another process by now. */
 static void signal_process(const struct process *process, int number)
 {
 #if defined SYS_pidfd_open && defined SYS_pidfd_send_signal
@@ -214,7 +217,7 @@ static void signal_process(const struct process *process, int number)
   (void)kill((pid_t)process->id, number);
 }
 
-/* Returns how many run. number 0: signals none. */
+/* Signals the processes that are marked. number 0: none. Returns how many of them run. */
 static int signal_below(const struct processes *all, pid_t group, int number)
 {
   int living = 0;
@@ -228,9 +231,9 @@ static int signal_below(const struct processes *all, pid_t group, int number)
   return living;
 }
 
-#define MOST_LOOKS 3 /* at a list that processes end under */
+#define MOST_LOOKS 3 /* how often to list the processes anew, if some end meanwhile */
 
-/* Lists all, and marks those below root. */
+/* Lists all processes, and marks those that descend from root. */
 static bool list_below(struct processes *all, pid_t root, pid_t except)
 {
   bool listed = list_processes(all);
@@ -243,7 +246,7 @@ static bool list_below(struct processes *all, pid_t root, pid_t except)
 bool system_spare_present(void)
 {
   struct processes all = {0};
-  if (!has_children()) return true; /* as nearly always: no list of the whole machine */
+  if (!has_children()) return true; /* nearly always: then all processes need not be listed */
   bool listed = list_below(&all, getpid(), 0);
   for (size_t i = 0; listed && i < all.count; i++) {
     if (all.list[i].below) listed = add_process(&spared, &all.list[i]);
@@ -277,8 +280,8 @@ static bool close_range_of(int first, int last)
 #endif
 
 /*
- * CLOCK_BOOTTIME runs while the machine is suspended: what became due meanwhile is due as soon
- * as it wakes.
+ * poll() with a time limit that counts while the machine is suspended, as CLOCK_BOOTTIME does: if
+ * it is over by then, this returns as soon as the machine wakes.
  */
 static int poll_for(struct pollfd *sources, size_t count, int ms)
 {
@@ -317,7 +320,10 @@ bool system_adopt(void)
   return procctl(P_PID, getpid(), PROC_REAP_ACQUIRE, NULL) == 0;
 }
 
-/* The system lists for each process that adopts those that it would adopt, but none below another. */
+/*
+ * FreeBSD lists the descendants of a process that adopts, but not those below another one that
+ * adopts. So this calls itself for each of those.
+ */
 int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
 {
   struct procctl_reaper_status status;
@@ -394,7 +400,7 @@ bool system_wait(const int *descriptors, bool *can_read, size_t count, int ms)
   return any;
 }
 
-#define MOST_DESCRIPTORS 65536 /* when the system has no limit, or one that would take minutes */
+#define MOST_DESCRIPTORS 65536 /* closing more than these, one by one, would take minutes */
 
 bool system_group_lives(pid_t group)
 {
@@ -406,7 +412,10 @@ bool system_fill_standard(void)
 {
   for (int i = 0; i <= STDERR_FILENO; i++) {
     if (fcntl(i, F_GETFD) >= 0) continue;
-    /* the lowest that is free, so it is i; opened for what nobody does with it */
+    /*
+     * open() returns the lowest free descriptor, which is i. Standard input is opened for writing
+     * and the others for reading, so that reading or writing still fails.
+     */
     int way = i == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (open("/dev/null", way | O_CLOEXEC) < 0) return false;
   }

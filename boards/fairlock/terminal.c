@@ -1,8 +1,9 @@
 /*
- * The command runs in a separate process group, so a terminal takes it for a background job:
- * reading stops it. So it is lent the terminal: at the start if it seems to be interactive, else
- * when it turns out to need it. Not sooner, because another program of the same pipeline (fairlock
- * run ... | less) may be reading from the terminal.
+ * The command runs in a process group of its own. To the terminal it is a background job, which is
+ * stopped when it reads. So we make its group the terminal's foreground group: at the start, if the
+ * command seems to be interactive, and otherwise when it was stopped by reading. Not sooner,
+ * because another program of the same pipeline (fairlock run ... | less) may be reading from the
+ * terminal.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -1,4 +1,4 @@
-/* The terminal that we share with the command: only one process group at a time can read it. */
+/* Lends the terminal to the command. Only one process group at a time can read a terminal. */
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
@@ -12,11 +12,14 @@ struct terminal {
 
 void terminal_open(struct terminal *terminal);
 
-/* True when input and output are the terminal's: the command is interactive. */
+/*
+ * True if standard input and output are the terminal, so that the command seems to be interactive.
+ */
 bool terminal_talks(const struct terminal *terminal);
 
 /*
- * Makes group the terminal's foreground group, if that is ours at present. Returns whether it did.
+ * Makes `group` the terminal's foreground group, if our group is that at present. Returns true if
+ * so.
  */
 bool terminal_lend(struct terminal *terminal, pid_t group);
 

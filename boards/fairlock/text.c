@@ -1,6 +1,6 @@
 /*
- * Names and ids are bytes that anybody may have chosen. Shown as they are, they could steer a
- * terminal or break JSON; so only well-formed, printable UTF-8 goes through unchanged.
+ * Names and ids may be any bytes, chosen by anybody. Printed as they are, they could send commands
+ * to a terminal or break JSON. So only well-formed, printable UTF-8 is printed unchanged.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -14,7 +14,7 @@
 
 #include "command.h"
 
-/* The first character of bytes. Returns its size, or 0 if it is not well-formed UTF-8. */
+/* Decodes the first character. Returns its size in bytes; 0: it is not well-formed UTF-8. */
 static size_t decode(const unsigned char *bytes, size_t size, uint32_t *character)
 {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -36,9 +36,9 @@ static size_t decode(const unsigned char *bytes, size_t size, uint32_t *characte
 }
 
 /*
- * What is there without being seen, and would make two names look the same: control characters,
- * line separators, those that change the direction of writing, and all others of Unicode's property
- * Default_Ignorable_Code_Point, which have no shape and no width.
+ * Characters that cannot be seen, and so would make two names look the same: control characters,
+ * line separators, characters that change the direction of writing, and all others with Unicode's
+ * property Default_Ignorable_Code_Point.
  */
 static const struct {
   uint32_t first, last;
@@ -92,7 +92,7 @@ char *bytes_shown(const void *bytes, size_t size)
   exit(EXIT_SYSTEM);
 }
 
-/* JSON has 16 bits for a character: two surrogates stand for one that needs more. */
+/* An escape of JSON has 16 bits. A character with more bits becomes two surrogates. */
 static void print_json_escape(FILE *to, uint32_t character)
 {
   uint32_t beyond = character - 0x10000;
@@ -102,7 +102,7 @@ static void print_json_escape(FILE *to, uint32_t character)
             (unsigned)(0xdc00 | (beyond & 0x3ff)));
 }
 
-/* Prints what goes between a string's quotes. Returns false if some bytes had to be replaced. */
+/* Prints the contents of a JSON string. Returns false if some bytes had to be replaced. */
 static bool print_json_text(FILE *to, const unsigned char *bytes, size_t size)
 {
   bool whole = true;

@@ -7,26 +7,26 @@
 #include <stdio.h>
 
 /*
- * A copy of bytes that a terminal can show: what is not printable, well-formed UTF-8 becomes \xNN,
- * and a backslash becomes two. To be freed; NULL when there is no memory.
+ * Returns a printable copy of bytes, to be freed; NULL when there is no memory. Bytes that are not
+ * printable, well-formed UTF-8 become \xNN, and a backslash becomes two.
  */
 char *printable(const void *bytes, size_t size);
 
-/* The same; ends the program when there is no memory. */
+/* The same, but ends the program when there is no memory. */
 char *bytes_shown(const void *bytes, size_t size);
 
 /*
- * Prints "key":"bytes". JSON has no bytes, only text: what is not well-formed UTF-8 becomes U+FFFD,
- * and then a second member "key_hex" has all the bytes, in hexadecimal digits.
+ * Prints "key":"bytes". JSON has text and no bytes, so bytes that are not well-formed UTF-8 become
+ * U+FFFD; then a second member, "key_hex", has all bytes in hexadecimal digits.
  */
 void print_json_bytes(FILE *to, const char *key, const void *bytes, size_t size);
 
-/* How text stands out on a terminal. */
+/* Colours of text on a terminal. */
 enum paint { PLAIN, STRONG, GOOD, DOUBTFUL, BAD };
 
 /*
- * What has to be printed for text to look like that from here on; "" unless `to` is a terminal that
- * shows colours, and the environment has no NO_COLOR.
+ * Returns what to print before text of that colour. It is "" if `to` is no terminal with colours,
+ * or if the environment has NO_COLOR.
  */
 const char *paint(FILE *to, enum paint how);
 

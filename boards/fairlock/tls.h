@@ -13,7 +13,7 @@
 int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *config,
                 const struct port_transport *below);
 
-/* Why TLS failed last; "": TLS did not fail. */
+/* The reason for which TLS failed last; "": TLS has not failed. */
 void tls_error(struct port_openssl *tls, char text[PORT_OPENSSL_ERROR_SIZE]);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Takes URLs apart, strictly: what is not understood is refused with a reason rather than guessed
- * at. The one exception is a password with an unescaped '@' in it: the last '@' before the path
- * ends it.
+ * Parses URLs. What is not exactly right is refused with a reason, with one exception: a password
+ * may have an unescaped '@' in it, because the last '@' before the path ends it.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -43,7 +42,7 @@ static bool begins(const char *text, const char *with)
 }
 
 /*
- * The end of "user:password@host:port", and in it the end of "user:password"; NULL: none.
+ * The end of "user:password@host:port"; and the end of "user:password" in it, NULL if it has none.
  */
 static char *end_of_authority(char *authority)
 {
@@ -64,7 +63,7 @@ void url_hide_password(char *text)
   char *authority = strstr(text, "://");
   if (authority == NULL) return;
   authority += 3;
-  /* a password with an unescaped slash is not understood, but must not be shown either */
+  /* a password with an unescaped slash makes the URL wrong, but must not be shown either */
   char *at = strrchr(authority, '@');
   char *password = at != NULL ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
   if (password != NULL) memset(password + 1, '*', (size_t)(at - password - 1));
@@ -81,11 +80,11 @@ void url_drop_password(char *text)
 {
   struct url url;
   char *authority = authority_of(text);
-  /* in what is not understood, any '@' may end a password */
+  /* in a URL that is wrong, any '@' may be the end of a password, so take the last */
   char *at = url_parse(&url, text) == NULL ? end_of_user(authority) : strrchr(authority, '@');
   char *colon = at != NULL ? memchr(authority, ':', (size_t)(at - authority)) : NULL;
   if (colon == NULL) return;
-  /* without a user there is nothing for the '@' to end */
+  /* if there is no user, the '@' goes, too */
   char *rest = colon > authority ? at : at + 1;
   memmove(colon, rest, strlen(rest) + 1);
 }
@@ -130,7 +129,9 @@ static bool number(const char *text, uint32_t most, uint32_t *value)
   return true;
 }
 
-/* "user:password", ended. "user" alone is a user whose password comes from elsewhere. */
+/*
+ * Parses "user:password", 0-terminated. "user" alone means that the password comes from elsewhere.
+ */
 static const char *parse_user(struct url *url, char *text)
 {
   char *colon = strchr(text, ':');
@@ -153,7 +154,7 @@ struct place {
   bool bracketed;
 };
 
-/* "host:port", ended; the host may be an IPv6 address in brackets. The host is decoded in place. */
+/* Parses "host:port", 0-terminated, in place. The host may be an IPv6 address in brackets. */
 static const char *parse_place(struct place *place, char *text)
 {
   uint32_t port;
@@ -198,7 +199,7 @@ static const char *parse_host(struct url *url, char *text)
   return NULL;
 }
 
-/* "host:port,host:port", ended. */
+/* Parses "host:port,host:port", 0-terminated. */
 static const char *parse_seeds(struct url *url, char *text, const char *port)
 {
   size_t used = 0;
@@ -222,7 +223,7 @@ static const char *parse_seeds(struct url *url, char *text, const char *port)
   return NULL;
 }
 
-/* "service" of "service/db", which is cut off. Its database is moved to the front of *path. */
+/* Parses "service/db": takes the service, and makes *path point to "db". */
 static const char *parse_service(struct url *url, char **path)
 {
   char *service = *path;
@@ -289,7 +290,7 @@ static const char *parse_unix(struct url *url, char *authority)
   return NULL;
 }
 
-/* Bytes of the password, as it is written in text. */
+/* The size of the password in bytes, as it is written in text. */
 static size_t password_size(char *text)
 {
   char *authority = authority_of(text);
@@ -298,7 +299,7 @@ static size_t password_size(char *text)
   return colon != NULL ? (size_t)(at - colon - 1) : 0;
 }
 
-/* What nobody sees in a message, and an editor or a secret's file has put there. */
+/* Finds characters that a message would not show. An editor or a file of secrets may add them. */
 static const char *find_invisible(const char *text)
 {
   for (const char *c = text; *c != 0; c++) {

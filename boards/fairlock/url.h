@@ -14,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest, without its password and with its end mark. */
+/* Room for the longest URL without its password, with its terminating 0. */
 #define URL_SIZE 2048
 
-/* Redis takes no longer password from a client that has not logged in. */
+/* The longest password that Redis accepts from a client that has not logged in. */
 #define PASSWORD_MAX 16384
 
 struct url {
@@ -31,16 +31,16 @@ struct url {
   bool tls;
   uint32_t database;
   char shown[2 * URL_SIZE];                  /* for messages: without password  */
-  char places[URL_SIZE];                     /* what seeds points to            */
-  char storage[URL_SIZE + 3 * PASSWORD_MAX]; /* what the other pointers point into; %41 is a byte */
+  char places[URL_SIZE];                     /* seeds points to it              */
+  char storage[URL_SIZE + 3 * PASSWORD_MAX]; /* the other pointers point into it; %41 is one byte */
 };
 
-/* Takes text apart. Returns NULL, or what is wrong with it, in plain words. */
+/* Parses text. Returns NULL, or what is wrong with it, in words. */
 const char *url_parse(struct url *url, const char *text);
 
 /*
- * Overwrites the password in text, if it has one, with asterisks: for a URL that is in a process
- * list.
+ * Overwrites the password in text, if it has one, with asterisks, which the process list then
+ * shows.
  */
 void url_hide_password(char *text);
 

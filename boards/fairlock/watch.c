@@ -1,7 +1,6 @@
 /*
- * `fairlock watch`: looks at a lock again and again. On a terminal it keeps one picture up to date;
- * elsewhere it prints a line for each change. It only reads, at intervals: what comes and goes
- * between two looks is not seen.
+ * `fairlock watch`: reads a lock at intervals. On a terminal it redraws one picture; elsewhere it
+ * prints a line for each change. A change that is undone between two looks is not seen.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -19,7 +18,7 @@
 
 #define USAGE       "fairlock watch [--interval SECONDS] [OPTION]... NAME"
 #define INTERVAL_MS 500U
-#define OTHER_LINES 4 /* of the picture: all but the waiters */
+#define OTHER_LINES 4 /* lines of the picture other than those of waiters */
 
 static const char *const help[] = {
     "usage: " USAGE "\n"
@@ -47,12 +46,12 @@ struct watch {
   char *shown;
   bool terminal;
   uint32_t interval_ms;
-  int status;  /* the library's, of the last look */
-  char *place; /* where that was, as printed; NULL: nothing was printed */
+  int status;  /* the status of the last look */
+  char *place; /* the server that was printed last; NULL: none was */
   struct inspection seen;
 };
 
-/* Time of day, to the millisecond. */
+/* Prints the time of day, with milliseconds. */
 static void print_time(void)
 {
   struct timeval now;
@@ -94,7 +93,7 @@ static void draw(struct watch *watch)
   inspection_print_waiters(stdout, &watch->seen, terminal_rows() - OTHER_LINES, &now);
 }
 
-/* Which server was asked, if it is not the one from before. */
+/* Prints the server that was asked, if it is not the one that was printed last. */
 static void print_place(struct watch *watch)
 {
   char address[ADDRESS_SIZE];
@@ -129,7 +128,7 @@ static void print_line(const struct watch *watch)
   putchar('\n');
 }
 
-/* One look. Returns whether there is something new. */
+/* Reads the lock. Returns true if something has changed. */
 static bool look(struct watch *watch)
 {
   struct inspection now = {0};
@@ -137,7 +136,7 @@ static bool look(struct watch *watch)
   bool news =
       status != watch->status || (status == FAIRLOCK_OK && inspection_differs(&now, &watch->seen));
   watch->status = status;
-  /* a look that failed has not seen who is there, or that somebody left */
+  /* the read failed, so what was seen before is kept */
   if (status != FAIRLOCK_OK) {
     inspection_clear(&now);
     return news;

@@ -18,7 +18,7 @@ int tls_prepare(struct port_openssl *tls, const struct port_openssl_config *conf
   }
   DIR *folder = config->ca_folder != NULL ? opendir(config->ca_folder) : NULL;
   if (config->ca_folder != NULL &&
-      folder == NULL) { /* OpenSSL would find nothing there, and say so late */
+      folder == NULL) { /* OpenSSL would only complain when it connects */
     complain("cannot use %s for TLS: %s", config->ca_folder, strerror(errno));
     return EXIT_NO_INPUT;
   }
