@@ -239,7 +239,7 @@ int fairlock_start_deinit(struct fairlock *handle);
  *   FAIRLOCK_WRONG_TASK   another task holds the lock with this handle
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_INVALID      an argument is out of its range
- *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
+ *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF, _UNSYNCED
  *                         for offline_ms (or until the end of the wait, if that came first; if
  *                         wait_ms is 0, as soon as the server or its connection refuses) there was
  *                         no useful answer, for this reason

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONTEST_SOON 60000
-#define LOOK_MS      5 /* between two looks at the belief */
+#define CONTEST_SOON 100000 /* with a fail-over or two in it */
+#define LOOK_MS      5      /* between two looks at the belief */
 
 enum task { HOLD, PASS, ROUND };
 
@@ -47,6 +47,7 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   }
   client_prepare(client, 0);
   client->config.lease_ms = connection->lease_ms;
+  client->config.offline_ms = connection->offline_ms;
   client->config.password = connection->password;
   if (!port_posix_seeds(&client->socket, seeds)) return "no list of host:port";
   client_start(client);

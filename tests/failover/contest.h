@@ -25,6 +25,8 @@ struct connection {
   uint32_t lease_ms;
   /* 0: it does not keep its locks */
   uint32_t keep_ms;
+  /* 0: a minute */
+  uint32_t offline_ms;
   /* NULL: none */
   const char *password, *sentinel_user, *sentinel_password;
 };
@@ -69,7 +71,7 @@ int contest_pass(struct contest *contest, const struct connection *connection, u
 int contest_round(struct contest *contest, const struct connection *connection, uint32_t lease_ms,
                   int work_ms);
 
-/* Waits until it holds; false: it has ended, or a minute is over. */
+/* Waits until it holds; false: it has ended, or it took too long. */
 bool contest_holds(struct contest *contest, int contender);
 
 /* Whether it believes that it holds at this moment. */

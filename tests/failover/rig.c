@@ -23,6 +23,7 @@
 #define REDIS_SERVER "build/redis-server"
 #endif
 
+#define TILT_MS    3000
 #define BUS_OFFSET 10000 /* of a server before 7.0, which knows no cluster-port */
 
 static char root[40]; /* of all rigs of the program */
@@ -184,7 +185,7 @@ static void show_log(const struct node *node)
 }
 
 /* Another program's server may answer on its port: that one has another process id. */
-static bool is_up(struct node *node)
+static bool answers_itself(struct node *node)
 {
   int64_t until = now_ms() + SOON;
   while (now_ms() < until) {
@@ -193,6 +194,19 @@ static bool is_up(struct node *node)
     sleep_ms(10);
   }
   return false;
+}
+
+/*
+ * A Sentinel that was not run for two seconds trusts nothing that it has seen (TILT), and does nothing
+ * for a while: usually 30 s, as long as a lease. A machine that stands still for a moment stops
+ * all three. Before 7.0 that time cannot be changed.
+ */
+static bool is_up(struct node *node)
+{
+  if (!answers_itself(node)) return false;
+  if (node->sentinel && server_version() >= 700)
+    CHECK(raw_run(node_raw(node), "SENTINEL DEBUG tilt-period %d", TILT_MS));
+  return true;
 }
 
 static void say(FILE *file, const char *format, ...)
@@ -314,6 +328,7 @@ void node_start(struct rig *rig, int index, bool sentinel)
 void rig_start(struct rig *rig, const struct rig_options *options, bool cluster)
 {
   begin();
+  (void)alarm(RIG_TEST_S);
   make_root();
   memset(rig, 0, sizeof *rig);
   if (options != NULL) rig->options = *options;
@@ -522,6 +537,15 @@ bool sentinels_settle(struct rig *rig, int master)
     }
   }
   return true;
+}
+
+bool sentinels_be_patient(struct rig *rig)
+{
+  bool good = true;
+  for (int i = 3; i < NODES; i++)
+    good &= raw_run(node_raw(&rig->node[i]), "SENTINEL SET " SERVICE " down-after-milliseconds %d",
+                    2 * MOVED_SOON);
+  return good;
 }
 
 /*

@@ -5,7 +5,7 @@
  * of the harness ends those that a failed test left.
  *
  * A rig is large: make it static. Functions that wait return false when it takes longer than
- * MOVED_SOON.
+ * MOVED_SOON. A test may take RIG_TEST_S.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -15,7 +15,8 @@
 #define NODES      NET_NODES
 #define SERVICE    "doors" /* as the Sentinels call the master */
 #define SLOTS      16384
-#define MOVED_SOON 40000 /* a fail-over, on a loaded machine */
+#define MOVED_SOON 100000 /* a fail-over that was tried several times, on a loaded machine */
+#define RIG_TEST_S 400    /* one test */
 
 #define DOWN_AFTER_MS   1000 /* down-after-milliseconds of the Sentinels */
 #define NODE_TIMEOUT_MS 1500 /* cluster-node-timeout */
@@ -118,6 +119,9 @@ int sentinels_promote(struct rig *rig, int old);
  * leads the fail-over never completes it, and begins no other.
  */
 bool sentinels_settle(struct rig *rig, int master);
+
+/* From now on the Sentinels miss nobody who is away for less than a minute or two. */
+bool sentinels_be_patient(struct rig *rig);
 
 /* SENTINEL FAILOVER */
 bool sentinels_fail_over(struct rig *rig);

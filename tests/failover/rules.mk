@@ -16,4 +16,4 @@ $(FAILOVER_TESTS): %: %.o $(FAILOVER_OBJECTS) $(BUILD)/tests/server/harness.o $(
 
 .PHONY: failover
 failover: $(FAILOVER_TESTS) ## run the suites of fail-over, Sentinel and Cluster against real servers
-	@TEST_TIMEOUT=600 sh tests/tools/run.sh $(FAILOVER_TESTS)
+	@sh tests/tools/run.sh $(FAILOVER_TESTS)

@@ -6,11 +6,21 @@
 struct rig rig;
 struct contest contest;
 
+/* The holder's lease; when it was last extended, as far as we know, and until when it then believed. */
+static int64_t lease_ms, extended_ms, believed_us;
+
 struct connection scene_connection(int first, int replicas)
 {
   static char url[400];
   rig_url(&rig, first, url, sizeof url);
-  return (struct connection){.url = url, .replicas = replicas};
+  return (struct connection){
+      .url = url, .replicas = replicas, .lease_ms = SCENE_LEASE_MS, .offline_ms = FAIRLOCK_FOREVER};
+}
+
+static void note_extension(void)
+{
+  extended_ms = now_ms();
+  believed_us = atomic_load(&contest.hold[0].until_us);
 }
 
 void scene_gather(const struct connection *connection, int node)
@@ -21,6 +31,8 @@ void scene_gather(const struct connection *connection, int node)
     (void)contest_pass(&contest, connection, FAIRLOCK_RENEW, 20);
     CHECK(queue_reaches(node_raw(&rig.node[node]), DOOR, i));
   }
+  lease_ms = connection->lease_ms;
+  note_extension();
 }
 
 /*
@@ -34,13 +46,24 @@ static bool waiters_are_back(int node)
          raw_number(raw, "PUBSUB SHARDCHANNELS redisson_lock__channel:{" DOOR "}:*") >= WAITERS;
 }
 
+/* The lease that this node knows of was asked for since then, and the holder knows. */
+static bool extended_at(int node)
+{
+  const int64_t rounding_us = 10000;
+  int64_t now = now_ms();
+  int64_t left = raw_number(node_raw(&rig.node[node]), "PTTL " DOOR);
+  return left > 0 && now + left > extended_ms + lease_ms &&
+         atomic_load(&contest.hold[0].until_us) > believed_us + rounding_us;
+}
+
 bool scene_renewed(int node)
 {
-  int64_t until = now_ms() + MOVED_SOON, before = INT64_MAX;
+  int64_t until = now_ms() + MOVED_SOON;
   while (now_ms() < until && contest_believes(&contest, 0)) {
-    int64_t left = raw_number(node_raw(&rig.node[node]), "PTTL " DOOR);
-    if (left > before && waiters_are_back(node)) return true;
-    if (left <= before) before = left > 0 ? left : INT64_MAX;
+    if (extended_at(node) && waiters_are_back(node)) {
+      note_extension();
+      return true;
+    }
     sleep_ms(50);
   }
   return false;

@@ -1,6 +1,7 @@
 /*
- * What the scenarios share: a rig, a holder whose lease of 30 s is renewed, and waiters behind it
- * who came one after the other. A scenario does something to the servers in between.
+ * What the scenarios share: a rig, a holder whose lease of a minute is renewed, and waiters behind
+ * it who came one after the other. A scenario does something to the servers in between. The lease
+ * outlasts a fail-over that had to be tried twice, and nobody gives up because of one.
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -14,15 +15,19 @@
 extern struct rig rig;
 extern struct contest contest;
 
-/* An address that begins with this node. Valid until the next call. */
+#define SCENE_LEASE_MS 60000
+
+/* An address that begins with this node, and no end of patience. Valid until the next call. */
 struct connection scene_connection(int first, int replicas);
 
 /* Starts a holder (contender 0) and waiters (1 to WAITERS), and waits until a node has them all. */
 void scene_gather(const struct connection *connection, int node);
 
 /*
- * True when the holder believes, a node sees its lease extended, and the waiters are back there: the
- * order is kept if the lock stays held until then.
+ * Waits until the holder knows that its lease has been extended, at this node, since the last
+ * success, or since scene_gather(), and the waiters are back there: the order is kept if the lock
+ * stays held until then. False: it has lost the lock, or it took too long. A client that has to
+ * connect again extends its lease at once, any other at a third of it.
  */
 bool scene_renewed(int node);
 

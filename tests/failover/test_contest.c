@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOCK "contest:door"
+#define LOCK     "contest:door"
+#define LEASE_MS 8000
 
 static struct contest contest;
 static struct rig rig;
@@ -99,7 +100,7 @@ static void test_lost(void)
   char url[40];
   sentinels_start(&rig, NULL);
   struct connection connection = at(rig.node[0].port, url);
-  connection.lease_ms = 3000;
+  connection.lease_ms = LEASE_MS;
   contest_begin(&contest, LOCK);
   int holder = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
   CHECK(contest_holds(&contest, holder));
@@ -109,7 +110,7 @@ static void test_lost(void)
   CHECK(sentinels_promote(&rig, 0) > 0);
   CHECK(contest_over(&contest, holder));
   CHECK_EQUAL(atomic_load(&contest.contender[holder].lost), 1);
-  CHECK(atomic_load(&contest.hold[0].until_us) <= killed + 3000 * 1000);
+  CHECK(atomic_load(&contest.hold[0].until_us) <= killed + LEASE_MS * 1000);
   rig_stop(&rig);
 }
 

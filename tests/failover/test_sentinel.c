@@ -103,7 +103,7 @@ static void test_all_sentinels_dead(void)
 {
   sentinels_start(&rig, NULL);
   struct connection connection = scene_connection(3, 0);
-  connection.lease_ms = 15000;
+  connection.lease_ms = 30000; /* of which it waits for a third, with nobody to connect to */
   scene_gather(&connection, 0);
   CHECK_EQUAL(connecting(&connection), FAIRLOCK_OK);
   for (int i = 3; i < NODES; i++)
@@ -162,7 +162,7 @@ static int64_t split(const char *what, const char *config, int replicas)
   CHECK(master > 0 && sentinels_settle(&rig, master));
   int second = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
   /* with two replicas asked for and one left, it holds only after the healing */
-  int64_t until = now_ms() + 3 * SPLIT_LEASE_MS;
+  int64_t until = now_ms() + (replicas < 2 ? MOVED_SOON : 3 * SPLIT_LEASE_MS);
   while (!contest_believes(&contest, second) && now_ms() < until)
     sleep_ms(10);
   sleep_ms(SPLIT_LEASE_MS);
@@ -177,7 +177,7 @@ static int64_t split(const char *what, const char *config, int replicas)
 }
 
 /*
- * A master that is back before a Sentinel misses it, with all of its data: the hold and the queue go
+ * A master that is back before the Sentinels miss it, with all of its data: the hold and the queue go
  * on. lock/README.md says what happens to replicas = all without its data; the next test looks.
  */
 static void test_restarted_with_its_data(void)
@@ -185,6 +185,7 @@ static void test_restarted_with_its_data(void)
   sentinels_start(&rig, &(struct rig_options){.config = "appendonly yes\nappendfsync always\n"});
   struct connection connection = scene_connection(3, 2);
   scene_gather(&connection, 0);
+  CHECK(sentinels_be_patient(&rig));
   node_revive(&rig.node[0]);
   CHECK(node_becomes(&rig.node[0], "master"));
   CHECK(scene_renewed(0));
@@ -200,6 +201,7 @@ static void test_restarted_empty(void)
   int first = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
   CHECK(contest_holds(&contest, first));
   int second = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
+  CHECK(sentinels_be_patient(&rig));
   node_revive(&rig.node[0]);
   if (CHECK(node_becomes(&rig.node[0], "master"))) {
     CHECK(contest_over(&contest, first)); /* lost */
