@@ -68,8 +68,9 @@ static void test_timeout(void)
   hold("timeout");
   client_open(&other, server.port);
   CHECK_EQUAL(fairlock_init(&waiter, &other.client, "timeout"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_connect(&other.client), FAIRLOCK_OK);
   for (int i = 1; i <= 3; i++) {
-    CHECK_EQUAL(fairlock_acquire(&waiter, (uint32_t)(i * 40), FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
+    CHECK_EQUAL(fairlock_acquire(&waiter, (uint32_t)(i * 100), FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
     CHECK(no_trace_of_waiters(&redis, "timeout"));
   }
   CHECK_EQUAL(listeners(&redis, "timeout"), 1); /* kept while the handle lives */
@@ -468,8 +469,9 @@ static void test_unexpected_grant(void)
   hold("unexpected");
   client_open(&other, server.port);
   CHECK_EQUAL(fairlock_init(&idle, &other.client, "unexpected"), FAIRLOCK_OK);
-  /* it listens from now on */
+  CHECK_EQUAL(fairlock_connect(&other.client), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_acquire(&idle, 100, FAIRLOCK_RENEW), FAIRLOCK_TIMEOUT);
+  AWAIT(listeners(&redis, "unexpected") == 1, service_for(&other, 5)); /* from now on */
   fairlock_id(&idle, id);
   CHECK(raw_run(&redis, "RPUSH redisson_lock_queue:{unexpected} %s", id));
   CHECK(raw_run(&redis, "ZADD redisson_lock_timeout:{unexpected} 9000000000000 %s", id));
