@@ -63,7 +63,7 @@ test_hangs() {
   echo 'setsid sh -c "echo \$\$ >moved; exec sleep 600" & wait' >>"$dir/nightly"
   example hangs
   cd "$dir" || fail "no $dir"
-  sed -i 's/-w 600/-w 0.1/; s/4200/5/' hangs
+  sed -i 's/-w 600/-w 2/; s/4200/8/' hangs
   expect 124 timeout -s KILL 60 sh ./hangs
   ran nightly
   dead "$(cat moved)" || fail "a part of the job runs without the lock"

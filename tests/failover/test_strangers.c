@@ -72,6 +72,9 @@ static void test_seeds_of_a_group(void)
   AWAIT(strstr(raw_text(&replica, "INFO replication"), "link_status:up") != NULL, sleep_ms(50));
   CHECK_EQUAL(try_at("redis", server.port, other.port, text), FAIRLOCK_OK);
   CHECK_EQUAL(try_at("redis", other.port, server.port, text), FAIRLOCK_OK);
+  /* it proves that it was a replica by what it has copied since */
+  CHECK(raw_run(&redis, "SET written x"));
+  CHECK_EQUAL(raw_number(&redis, "WAIT 1 %d", SOON), 1);
   CHECK(raw_run(&replica, "REPLICAOF NO ONE"));
   CHECK_EQUAL(kill(server.pid, SIGSTOP), 0);
   CHECK_EQUAL(try_at("redis", other.port, server.port, text), FAIRLOCK_OK);
