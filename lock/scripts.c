@@ -11,287 +11,282 @@
 #include "scripts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 6, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 8, "the bytes that wait");
 
 const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
     {'\n', 'l'}, /* \202: "\nl" */
-    {'a', 'l'}, /* \203: "al" */
-    {'(', '\''}, /* \204: "('" */
+    {'(', '\''}, /* \203: "('" */
+    {'a', 'l'}, /* \204: "al" */
     {'f', ' '}, /* \205: "f " */
-    {'c', 0203}, /* \206: "cal" */
+    {'c', 0204}, /* \206: "cal" */
     {'t', 'h'}, /* \207: "th" */
     {0200, 'd'}, /* \210: "end" */
-    {'i', 0205}, /* \211: "if " */
-    {0207, 0200}, /* \212: "then" */
-    {'o', 0206}, /* \213: "ocal" */
-    {0213, ' '}, /* \214: "ocal " */
-    {0202, 0214}, /* \215: "\nlocal " */
-    {'\n', 0211}, /* \216: "\nif " */
+    {'o', 0206}, /* \211: "ocal" */
+    {0211, ' '}, /* \212: "ocal " */
+    {'i', 0205}, /* \213: "if " */
+    {0207, 0200}, /* \214: "then" */
+    {0202, 0212}, /* \215: "\nlocal " */
+    {'\n', 0213}, /* \216: "\nif " */
     {'n', 'd'}, /* \217: "nd" */
-    {' ', 0212}, /* \220: " then" */
-    {'r', 'e'}, /* \221: "re" */
-    {'0', '0'}, /* \222: "00" */
-    {'a', 0217}, /* \223: "and" */
-    {'o', 'r'}, /* \224: "or" */
-    {0223, ' '}, /* \225: "and " */
-    {'l', 0204}, /* \226: "l('" */
+    {' ', 0214}, /* \220: " then" */
+    {'0', '0'}, /* \221: "00" */
+    {'a', 0217}, /* \222: "and" */
+    {'r', 'e'}, /* \223: "re" */
+    {0222, ' '}, /* \224: "and " */
+    {'o', 'r'}, /* \225: "or" */
+    {'l', 0203}, /* \226: "l('" */
     {'s', 'e'}, /* \227: "se" */
-    {0224, ' '}, /* \230: "or " */
-    {'\n', 0210}, /* \231: "\nend" */
-    {' ', 0225}, /* \232: " and " */
+    {'\n', 0210}, /* \230: "\nend" */
+    {' ', 0224}, /* \231: " and " */
+    {0225, ' '}, /* \232: "or " */
     {',', '\''}, /* \233: ",'" */
-    {0202, 0204}, /* \234: "\nl('" */
+    {0202, 0203}, /* \234: "\nl('" */
     {'.', '.'}, /* \235: ".." */
     {'e', 'l'}, /* \236: "el" */
     {'\'', ')'}, /* \237: "')" */
     {0201, 'd'}, /* \240: "',d" */
     {'=', '='}, /* \241: "==" */
-    {'i', 'n'}, /* \242: "in" */
-    {0220, ' '}, /* \243: " then " */
-    {' ', 0230}, /* \244: " or " */
-    {'o', 'n'}, /* \245: "on" */
-    {'t', 'r'}, /* \246: "tr" */
-    {'n', 'o'}, /* \247: "no" */
-    {0247, 't'}, /* \250: "not" */
-    {0250, ' '}, /* \251: "not " */
-    {'u', 'b'}, /* \252: "ub" */
-    {0221, 't'}, /* \253: "ret" */
+    {0220, ' '}, /* \242: " then " */
+    {'o', 'n'}, /* \243: "on" */
+    {' ', 0232}, /* \244: " or " */
+    {'n', 'o'}, /* \245: "no" */
+    {0245, 't'}, /* \246: "not" */
+    {'u', 'b'}, /* \247: "ub" */
+    {0201, 'a'}, /* \250: "',a" */
+    {0246, ' '}, /* \251: "not " */
+    {'u', 'm'}, /* \252: "um" */
+    {0223, 't'}, /* \253: "ret" */
     {0253, 'u'}, /* \254: "retu" */
     {0254, 'r'}, /* \255: "retur" */
     {0255, 'n'}, /* \256: "return" */
-    {0201, 'a'}, /* \257: "',a" */
-    {'s', 0246}, /* \260: "str" */
-    {0260, 0242}, /* \261: "strin" */
-    {0261, 'g'}, /* \262: "string" */
-    {0262, '.'}, /* \263: "string." */
-    {'u', 'm'}, /* \264: "um" */
-    {'e', 'r'}, /* \265: "er" */
-    {')', '\n'}, /* \266: ")\n" */
-    {0236, 0227}, /* \267: "else" */
-    {'e', 'x'}, /* \270: "ex" */
-    {'\'', 0235}, /* \271: "'.." */
-    {')', 0216}, /* \272: ")\nif " */
-    {')', 0210}, /* \273: ")end" */
-    {'%', 'd'}, /* \274: "%d" */
-    {'t', 0245}, /* \275: "ton" */
-    {0275, 0264}, /* \276: "tonum" */
-    {0276, 'b'}, /* \277: "tonumb" */
-    {0277, 0265}, /* \300: "tonumber" */
-    {0300, '('}, /* \301: "tonumber(" */
-    {0222, '0'}, /* \302: "000" */
-    {'~', '='}, /* \303: "~=" */
-    {'s', 0252}, /* \304: "sub" */
-    {')', 0215}, /* \305: ")\nlocal " */
-    {0226, 'h'}, /* \306: "l('h" */
-    {'1', ','}, /* \307: "1," */
-    {0201, 'b'}, /* \310: "',b" */
-    {0234, 'h'}, /* \311: "\nl('h" */
-    {'t', 0240}, /* \312: "t',d" */
-    {0220, '\n'}, /* \313: " then\n" */
-    {0226, 'p'}, /* \314: "l('p" */
-    {'d', 0236}, /* \315: "del" */
-    {'\'', '0'}, /* \316: "'0" */
-    {0201, 'c'}, /* \317: "',c" */
-    {',', 'e'}, /* \320: ",e" */
+    {')', '\n'}, /* \257: ")\n" */
+    {'e', 'r'}, /* \260: "er" */
+    {0236, 0227}, /* \261: "else" */
+    {'e', 'x'}, /* \262: "ex" */
+    {'\'', 0235}, /* \263: "'.." */
+    {')', 0216}, /* \264: ")\nif " */
+    {')', 0210}, /* \265: ")end" */
+    {'t', 0243}, /* \266: "ton" */
+    {0266, 0252}, /* \267: "tonum" */
+    {0267, 'b'}, /* \270: "tonumb" */
+    {0270, 0260}, /* \271: "tonumber" */
+    {0271, '('}, /* \272: "tonumber(" */
+    {')', 0215}, /* \273: ")\nlocal " */
+    {0221, '0'}, /* \274: "000" */
+    {'~', '='}, /* \275: "~=" */
+    {'%', 'd'}, /* \276: "%d" */
+    {'s', 0247}, /* \277: "sub" */
+    {0226, 'h'}, /* \300: "l('h" */
+    {'1', ','}, /* \301: "1," */
+    {0201, 'b'}, /* \302: "',b" */
+    {0234, 'h'}, /* \303: "\nl('h" */
+    {'t', 0240}, /* \304: "t',d" */
+    {0220, '\n'}, /* \305: " then\n" */
+    {0226, 'p'}, /* \306: "l('p" */
+    {'d', 0236}, /* \307: "del" */
+    {'\'', '0'}, /* \310: "'0" */
+    {0201, 'c'}, /* \311: "',c" */
+    {',', 'e'}, /* \312: ",e" */
+    {',', 'h'}, /* \313: ",h" */
+    {'\n', 0261}, /* \314: "\nelse" */
+    {0262, 'p'}, /* \315: "exp" */
+    {0315, 'i'}, /* \316: "expi" */
+    {0316, 0223}, /* \317: "expire" */
+    {',', 'o'}, /* \320: ",o" */
     {'i', 's'}, /* \321: "is" */
-    {',', 'h'}, /* \322: ",h" */
-    {'\n', 0267}, /* \323: "\nelse" */
-    {0270, 'p'}, /* \324: "exp" */
-    {0324, 'i'}, /* \325: "expi" */
-    {0325, 0221}, /* \326: "expire" */
-    {',', 'o'}, /* \327: ",o" */
-    {'c', 't'}, /* \330: "ct" */
-    {'+', ')'}, /* \331: "+)" */
-    {0256, ' '}, /* \332: "return " */
-    {0231, 0215}, /* \333: "\nend\nlocal " */
-    {0231, 0216}, /* \334: "\nend\nif " */
-    {0263, 0304}, /* \335: "string.sub" */
-    {'m', 'a'}, /* \336: "ma" */
-    {'\'', ' '}, /* \337: "' " */
-    {0337, 0271}, /* \340: "' '.." */
-    {0256, '{'}, /* \341: "return{" */
-    {0327, '}'}, /* \342: ",o}" */
-    {0221, 'd'}, /* \343: "red" */
-    {0343, 0321}, /* \344: "redis" */
-    {',', 'G'}, /* \345: ",G" */
-    {0312, 0233}, /* \346: "t',d,'" */
-    {'l', 'e'}, /* \347: "le" */
-    {0335, '('}, /* \350: "string.sub(" */
-    {'i', 0217}, /* \351: "ind" */
-    {'+', '1'}, /* \352: "+1" */
-    {0233, '1'}, /* \353: ",'1" */
-    {0222, 0302}, /* \354: "00000" */
-    {0311, 0227}, /* \355: "\nl('hse" */
-    {'[', '1'}, /* \356: "[1" */
-    {0344, '.'}, /* \357: "redis." */
-    {0201, '\''}, /* \360: "','" */
-    {0331, ' '}, /* \361: "+) " */
-    {0361, '('}, /* \362: "+) (" */
-    {'g', 'e'}, /* \363: "ge" */
-    {')', 0230}, /* \364: ")or " */
-    {0212, ' '}, /* \365: "then " */
-    {'A', '('}, /* \366: "A(" */
-    {0347, 'a'}, /* \367: "lea" */
-    {0367, 0227}, /* \370: "lease" */
-    {0232, 0251}, /* \371: " and not " */
-    {0316, '\''}, /* \372: "'0'" */
-    {',', 0307}, /* \373: ",1," */
-    {0226, 'l'}, /* \374: "l('l" */
-    {0356, ']'}, /* \375: "[1]" */
-    {'[', '2'}, /* \376: "[2" */
-    {0376, ']'}, /* \377: "[2]" */
+    {'c', 't'}, /* \322: "ct" */
+    {'+', ')'}, /* \323: "+)" */
+    {0230, 0230}, /* \324: "\nend\nend" */
+    {':', 0277}, /* \325: ":sub" */
+    {0325, '('}, /* \326: ":sub(" */
+    {'m', 'a'}, /* \327: "ma" */
+    {'\'', ' '}, /* \330: "' " */
+    {0330, 0263}, /* \331: "' '.." */
+    {0256, '{'}, /* \332: "return{" */
+    {0320, '}'}, /* \333: ",o}" */
+    {',', 'G'}, /* \334: ",G" */
+    {0256, ' '}, /* \335: "return " */
+    {0304, 0233}, /* \336: "t',d,'" */
+    {'l', 'e'}, /* \337: "le" */
+    {0230, 0216}, /* \340: "\nend\nif " */
+    {'+', '1'}, /* \341: "+1" */
+    {0233, '1'}, /* \342: ",'1" */
+    {0221, 0274}, /* \343: "00000" */
+    {0303, 0227}, /* \344: "\nl('hse" */
+    {0215, 'f'}, /* \345: "\nlocal f" */
+    {'u', 'n'}, /* \346: "un" */
+    {0223, 'd'}, /* \347: "red" */
+    {0347, 0321}, /* \350: "redis" */
+    {0323, ' '}, /* \351: "+) " */
+    {0351, '('}, /* \352: "+) (" */
+    {'g', 'e'}, /* \353: "ge" */
+    {')', 0232}, /* \354: ")or " */
+    {0214, ' '}, /* \355: "then " */
+    {'A', '('}, /* \356: "A(" */
+    {0337, 'a'}, /* \357: "lea" */
+    {0357, 0227}, /* \360: "lease" */
+    {0231, 0251}, /* \361: " and not " */
+    {0310, '\''}, /* \362: "'0'" */
+    {0326, 0301}, /* \363: ":sub(1," */
+    {0226, 'l'}, /* \364: "l('l" */
+    {'i', 0217}, /* \365: "ind" */
+    {0235, 0331}, /* \366: "..' '.." */
+    {'v', '('}, /* \367: "v(" */
+    {'B', '='}, /* \370: "B=" */
+    {0345, 0346}, /* \371: "\nlocal fun" */
+    {0371, 0322}, /* \372: "\nlocal funct" */
+    {0372, 'i'}, /* \373: "\nlocal functi" */
+    {0373, 0243}, /* \374: "\nlocal function" */
+    {0374, ' '}, /* \375: "\nlocal function " */
+    {0350, '.'}, /* \376: "redis." */
+    {'i', 'n'}, /* \377: "in" */
     {0, 0},
-    {0235, 0340}, /* \001: "..' '.." */
-    {'v', '('}, /* \002: "v(" */
-    {'B', '='}, /* \003: "B=" */
-    {'f', 'u'}, /* \004: "fu" */
-    {04, 'n'}, /* \005: "fun" */
-    {05, 0330}, /* \006: "funct" */
-    {06, 'i'}, /* \007: "functi" */
-    {07, 0245}, /* \010: "function" */
-    {010, ' '}, /* \011: "function " */
+    {0300, 0353}, /* \001: "l('hge" */
+    {0327, 't'}, /* \002: "mat" */
+    {'c', 'h'}, /* \003: "ch" */
+    {'=', 0272}, /* \004: "=tonumber(" */
+    {'=', 'D'}, /* \005: "=D" */
+    {0244, '\''}, /* \006: " or '" */
+    {0240, ','}, /* \007: "',d," */
+    {'f', 0204}, /* \010: "fal" */
+    {010, 0227}, /* \011: "false" */
     {0, 0},
-    {',', 'K'}, /* \013: ",K" */
-    {0306, 0363}, /* \014: "l('hge" */
-    {'=', 0263}, /* \015: "=string." */
-    {0336, 't'}, /* \016: "mat" */
-    {'c', 'h'}, /* \017: "ch" */
-    {'=', 0301}, /* \020: "=tonumber(" */
-    {'=', 'D'}, /* \021: "=D" */
-    {0244, '\''}, /* \022: " or '" */
-    {0240, ','}, /* \023: "',d," */
-    {'f', 0203}, /* \024: "fal" */
-    {024, 0227}, /* \025: "false" */
-    {'-', '2'}, /* \026: "-2" */
-    {0315, 0257}, /* \027: "del',a" */
-    {'o', 'k'}, /* \030: "ok" */
-    {030, 0200}, /* \031: "oken" */
-    {0374, 0351}, /* \032: "l('lind" */
-    {032, 0270}, /* \033: "l('lindex" */
-    {033, 0310}, /* \034: "l('lindex',b" */
-    {'1', 0302}, /* \035: "1000" */
-    {0220, 0215}, /* \036: " then\nlocal " */
-    {'=', 'o'}, /* \037: "=o" */
+    {'-', '2'}, /* \013: "-2" */
+    {0307, 0250}, /* \014: "del',a" */
+    {'o', 'k'}, /* \015: "ok" */
+    {015, 0200}, /* \016: "oken" */
+    {'r', '['}, /* \017: "r[" */
+    {0364, 0365}, /* \020: "l('lind" */
+    {020, 0262}, /* \021: "l('lindex" */
+    {021, 0302}, /* \022: "l('lindex',b" */
+    {'1', 0274}, /* \023: "1000" */
+    {0220, 0215}, /* \024: " then\nlocal " */
+    {'=', 'o'}, /* \025: "=o" */
+    {'u', 's'}, /* \026: "us" */
+    {0234, 'z'}, /* \027: "\nl('z" */
+    {'x', '('}, /* \030: "x(" */
+    {0234, 'p'}, /* \031: "\nl('p" */
+    {031, 0317}, /* \032: "\nl('pexpire" */
+    {'2', ']'}, /* \033: "2]" */
+    {' ', 0210}, /* \034: " end" */
+    {'0', ','}, /* \035: "0," */
+    {0376, 'p'}, /* \036: "redis.p" */
+    {036, 0206}, /* \037: "redis.pcal" */
 };
 
 static const uint8_t common[] =
-    "l\214a,b,c,d=KEYS\375\013EYS\377\013EYS[3]\013EYS[4]\215e,f,g\322,i,j\015" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal e,f,g,h,i,j=string. */
-    "\016\017(ARGV\375\233^(%S\362\274\362%-?\274\362\274\331(%+?) ?(\274*)$\237\215k=3\354" /* match(ARGV[1],'^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000 */
-    "\215l=\357\206l\216\251e \224#g>15 \224#h>15\244\263f\351(ARGV\375\233" /* \nlocal l=redis.call\nif not e or#g>15 or#h>15 or string.find(ARGV[1],' */
-    " %-?0\274\237\212\n\332\357\265r\224_\221ply\204ERR m\203f\224med \221quest\237\333" /*  %-?0%d')then\nreturn redis.error_reply('ERR malformed request')\nend\nlocal  */
-    "m=\226time\237\215n=m\375\235\335\204\354\271m\377,-6\305o\020" /* m=l('time')\nlocal n=m[1]..string.sub('00000'..m[2],-6)\nlocal o=tonumber( */
-    "\350n\373-4)\272o>\301f)\365\341\026,0\342\210\215f=\034" /* string.sub(n,1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal f=l('lindex',b */
-    "\2330\237\215p=\205\225\226zsco\221\317\320\305q=h\303\372\232e\244\205\230e\215" /* ,'0')\nlocal p=f and l('zscore',c,e)\nlocal q=h~='0' and e or f or e\nlocal  */
-    "r=\306m\363\346t\031\360\221\370d\360w\031\201q\305s,t,u=r\375\230\316\201r\377" /* r=l('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[2] */
-    "\230\316\201r[3]\215\011\002h\305w,x=\314ttl\240)\322\352728\354\216" /* or '0',r[3]\nlocal function v(h)\nlocal w,x=l('pttl',d),h+172800000\nif  */
-    "w<h+864\354\232\357p\206\314\326\023x)\3031\220\216w<0\243\226\315" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then l('del */
-    "\240\273\234p\326\023x)\231\333\011w(h\272\205\365\357" /* ',d)end\nl('pexpire',d,x)\nend\nend\nlocal function w(h)\nif f then redis. */
-    "p\206\226zadd\317\233XX\201o+h+k\352\222,f\273\333\011x(y\322,z\305" /* pcall('zadd',c,'XX',o+h+k+100,f)end\nend\nlocal function x(y,h,z)\nlocal  */
-    "j,A=n,\301s\3640\216A>\020n)\225A<2^53\243j\015f\224\016" /* j,A=n,tonumber(s)or 0\nif A>=tonumber(n)and A<2^53 then j=string.format */
-    "\204%.0f\201A\352\273\215\003\350s\373-10)\303\350n\373-10\272" /* ('%.0f',A+1)end\nlocal B=string.sub(s,1,-10)~=string.sub(n,1,-10)\nif  */
-    "B\232\306l\200\240)>6\313f\230C,D \242 ipairs(\014t\203l\240))do\216C%2\241" /* B and l('hlen',d)>6 then\nfor C,D in ipairs(l('hgetall',d))do\nif C%2== */
-    "1\232\263f\351(D,\205\225'^suspe\330:'\022:\237\365\306\315\023D\273\231" /* 1 and string.find(D,f and '^suspect:' or ':')then l('hdel',d,D)end\nend */
-    "\333D=j\235(z\241'1'\232\340h\235i\022\237\355\346t\031\201j\233" /* \nend\nlocal D=j..(z=='1' and ' '..h..i or '')\nl('hset',d,'token',j,' */
-    "hold\265\201y\233\221\370d\201t\233\370\201D\272B \224#h>7\243\002h\273\355t\257" /* holder',y,'released',t,'lease',D)\nif B or#h>7 then v(h)end\nl('hset',a */
-    ",y,z\272\357p\206\314\326\257\322)\3031\220\234\027)\234p\326\257" /* ,y,z)\nif redis.pcall('pexpire',a,h)~=1 then\nl('del',a)\nl('pexpire',a */
-    "\322)\231\n\332j\231\n" /* ,h)\nend\nreturn j\nend\n */
+    "l\212a,b,c,d=\346pack(KEYS\273e,f,g\313,i,j=ARGV[1]:\002\003\203^(%S\352\276" /* local a,b,c,d=unpack(KEYS)\nlocal e,f,g,h,i,j=ARGV[1]:match('^(%S+) (%d */
+    "\352%-?\276\352\276\323(%+?) ?(\276*)$\237\215k=3\343\215l=\376\206l\215" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000\nlocal l=redis.call\nlocal  */
+    "m=\226time\237\215n=m[1]\235\203\343\263m[\033)\326-6\273o\004n" /* m=l('time')\nlocal n=m[1]..('00000'..m[2]):sub(-6)\nlocal o=tonumber(n */
+    "\363-4)\264o>\272f)\355\332\013,0\333\210\345=\022" /* :sub(1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal f=l('lindex',b */
+    "\2330\237\215p=\205\224\226zsco\223\311\312\273q=h\275\362\231e\244\205\232e\215" /* ,'0')\nlocal p=f and l('zscore',c,e)\nlocal q=h~='0' and e or f or e\nlocal  */
+    "r=\300m\353\336t\016\201'\223\360d\201'w\016\201q\273s,t,u=\0171]\232\310\201\017" /* r=l('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[ */
+    "\033\232\310\201\0173]\375\367h\273w,x=\306ttl\240)\313\341728\343\216" /* 2]or '0',r[3]\nlocal function v(h)\nlocal w,x=l('pttl',d),h+172800000\nif  */
+    "w<h+864\343\231\037\306\317\007x)\2751\220\216w<0\242\226\307" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then l('del */
+    "\240\265\032\007x)\324\375w(h\264\205\355\037" /* ',d)end\nl('pexpire',d,x)\nend\nend\nlocal function w(h)\nif f then redis.pcal */
+    "\226zadd\311\233XX\201o+h+k\341\221,f\265\230\375\030y\313,z\273j" /* l('zadd',c,'XX',o+h+k+100,f)end\nend\nlocal function x(y,h,z)\nlocal j */
+    ",A=n,\272s\3540\216A>\004n)\224A<2^53\242j=\203%.0f\237:f\225\002" /* ,A=n,tonumber(s)or 0\nif A>=tonumber(n)and A<2^53 then j=('%.0f'):format */
+    "(A\341\265\215\370s\363-10)\275n\363-10\264B\231\300l\200\240)>6\305" /* (A+1)end\nlocal B=s:sub(1,-10)~=n:sub(1,-10)\nif B and l('hlen',d)>6 then\n */
+    "f\232C,D \377 ipairs(\001t\204l\240))do\216C%2\2411\231D:f\365(\205\224'^s\026p" /* for C,D in ipairs(l('hgetall',d))do\nif C%2==1 and D:find(f and '^susp */
+    "e\322:'\006:\237\355\300\307\007D\265\324\215D=j\235(z\241'1'\231\331" /* ect:' or ':')then l('hdel',d,D)end\nend\nend\nlocal D=j..(z=='1' and ' '.. */
+    "h\235i\006\237\344\336t\016\201j\233hold\260\201y\233\223\360d\201t\233\360\201D\264" /* h..i or '')\nl('hset',d,'token',j,'holder',y,'released',t,'lease',D)\nif  */
+    "B \225#h>7\242\367h\265\344t\250,y,z\264\037\306\317\250\313)\275" /* B or#h>7 then v(h)end\nl('hset',a,y,z)\nif redis.pcall('pexpire',a,h)~= */
+    "1\220\234\014)\032\250\313)\230\n\335j\230\n" /* 1 then\nl('del',a)\nl('pexpire',a,h)\nend\nreturn j\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "l\214z='5\302'\215\011\366G)\311\315\240\345\233suspe\330:\271G\272\251" /* local z='5000'\nlocal function A(G)\nl('hdel',d,G,'suspect:'..G)\nif not  */
-    "\205\365\332\210\216G\241\205\365f=\034\353\237\210\234l\221m\310\353\201" /* f then return end\nif G==f then f=l('lindex',b,'1')end\nl('lrem',b,'1', */
-    "G)\234z\221m\317\345)\333\011H(I,J\305K,L=0,\025\nwhi\347" /* G)\nl('zrem',c,G)\nend\nlocal function H(I,J)\nlocal K,L=0,false\nwhile */
-    " \246ue do\215G=f\216K>0\243G=\034\013\273\216\251G\244G\241" /*  true do\nlocal G=f\nif K>0 then G=l('lindex',b,K)end\nif not G or G== */
-    "I\243\332\251L \210\215M='\344s\245_lock__\017ann\236\271\350" /* I then return not L end\nlocal M='redisson_lock__channel'..string.sub( */
-    "b,20)\235':\271G\215N=\314\252\304\360n\264\304\201M)\377>0\232'p\252l\321h'\216\251" /* b,20)..':'..G\nlocal N=l('pubsub','numsub',M)[2]>0 and 'publish'\nif not  */
-    "N\036O=\357p\206\314\252\304\360shardn\264\304\201M)\377\nN=O\232O>0\232" /* N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and O>0 and  */
-    "'sp\252l\321h'\333I=G\241q\232r[4]\230\014\312\345\305q,O,P\015" /* 'spublish'\nend\nlocal I=G==q and r[4]or l('hget',d,G)\nlocal q,O,P=string. */
-    "\016\017(I\022\360^(\274\362\274\362\356-9]\274\274\274\274?\274?)%f[ %z]\237\216P\220\216" /* match(I or '','^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nif  */
-    "q*\035+O/\035+P<\037\313\366G\266\267\211L\313\332\025\323\211N\220" /* q*1000+O/1000+P<=o then\nA(G)\nelseif L then\nreturn false\nelseif N then */
-    "\311\027\345\305j=x(G,P\2330\237\216J\232J\303G\243\306\027,J\273" /* \nl('hdel',a,G)\nlocal j=x(G,P,'0')\nif J and J~=G then l('hdel',a,J)end */
-    "\n\366G\266w(P)\202(N,M,j\001\350n\373-4)\001P\266\332'giv\200" /* \nA(G)\nw(P)\nl(N,M,j..' '..string.sub(n,1,-4)..' '..P)\nreturn 'given */
-    "'\323\nK=K\352\231\323\215p=\226zsco\221\317\345\364\372\215q,I='s" /* '\nelse\nK=K+1\nend\nelse\nlocal p=l('zscore',c,G)or '0'\nlocal q,I='s */
-    "uspe\330:\271G\345\001p\215O=K\2410\232u\241I\232\301\014\346" /* uspect:'..G,G..' '..p\nlocal O=K==0 and u==I and tonumber(l('hget',d,' */
-    "s\242ce\237\3640\216N\232L\243\332\025 \210\216O+3*z<o\244O>o\313" /* since'))or 0\nif N and L then return false end\nif O+3*z<o or O>o then\n */
-    "O\037\216N\220\355\346w\031\201I\233s\242ce\201o\266\0020\266\267\215I,C" /* O=o\nif N then\nl('hset',d,'woken',I,'since',o)\nv(0)\nelse\nlocal I,C */
-    "\015\016\017(\014\312,q\364'\360(%S\362\274\331\237\216I\303p\244\301C" /* =string.match(l('hget',d,q)or '','(%S+) (%d+)')\nif I~=p or tonumber(C */
-    ")>o\220\355\312,q,p\001o\266\0020\266\267\nO=C\231\231\334" /* )>o then\nl('hset',d,q,p..' '..o)\nv(0)\nelse\nO=C\nend\nend\nend\nif  */
-    "O+z<\037\244\251N\232\301p)<\037\313\366G\266\267\211N\313f\230z=0\013" /* O+z<=o or not N and tonumber(p)<=o then\nA(G)\nelseif N then\nfor z=0,K */
-    "-1 do\234z\242crby\317,k,\034,z))\334K>0\220\234l\221m\310\373" /* -1 do\nl('zincrby',c,k,l('lindex',b,z))\nend\nif K>0 then\nl('lrem',b,1, */
-    "G)\234lpush\310\345\266f=G\231\311\315\023q)\202(N,M\2330\237\n\332\025\323" /* G)\nl('lpush',b,G)\nf=G\nend\nl('hdel',d,q)\nl(N,M,'0')\nreturn false\nelse */
-    "\nL=\246ue\nK=K\352\231\231\231\231\n" /* \nL=true\nK=K+1\nend\nend\nend\nend\n */
+    "l\212z='5\274'\375\356G)\303\307\240\334\233s\026pe\322:\263G\264\251" /* local z='5000'\nlocal function A(G)\nl('hdel',d,G,'suspect:'..G)\nif not  */
+    "\205\355\335\210\216G\241\205\355f=\022\342\237\210\234l\223m\302\342\201" /* f then return end\nif G==f then f=l('lindex',b,'1')end\nl('lrem',b,'1', */
+    "G)\027\223m\311\334)\230\375H(I,J\273K,L=\035\011\nwhi\337" /* G)\nl('zrem',c,G)\nend\nlocal function H(I,J)\nlocal K,L=0,false\nwhile */
+    " true do\215G=f\216K>0\242G=\022,K\265\216\251G\244G\241" /*  true do\nlocal G=f\nif K>0 then G=l('lindex',b,K)end\nif not G or G== */
+    "I\242\335\251L\034\215M='\350s\243_lock__\003ann\236\263b\32620)\235" /* I then return not L end\nlocal M='redisson_lock__channel'..b:sub(20).. */
+    "':\263G\215N=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216\251N\024" /* ':'..G\nlocal N=l('pubsub','numsub',M)[2]>0 and 'publish'\nif not N then\nlocal  */
+    "O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231O>0\231'sp\247l\321h'" /* O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and O>0 and 'spublish' */
+    "\230\215I=G\241q\231\0174]\232\001\304\334\273q,O,P=(I\006\237:\002" /* \nend\nlocal I=G==q and r[4]or l('hget',d,G)\nlocal q,O,P=(I or ''):mat */
+    "\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\220\216q*\023+O/" /* ch('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nif q*1000+O/ */
+    "\023+P<\025\305\356G\257\261\213L\305\335\011\314\213N\220\303" /* 1000+P<=o then\nA(G)\nelseif L then\nreturn false\nelseif N then\nl('h */
+    "\014\334\273j=\030G,P\2330\237\216J\231J\275G\242\300\014,J\265\n\356" /* del',a,G)\nlocal j=x(G,P,'0')\nif J and J~=G then l('hdel',a,J)end\nA( */
+    "G\257w(P)\202(N,M,j\366n\363-4)\366P\257\335'giv\200'\314\nK=" /* G)\nw(P)\nl(N,M,j..' '..n:sub(1,-4)..' '..P)\nreturn 'given'\nelse\nK= */
+    "K\341\230\314\215p=\226zsco\223\311\334\354\362\215q,I='s\026pe\322:\263G" /* K+1\nend\nelse\nlocal p=l('zscore',c,G)or '0'\nlocal q,I='suspect:'..G */
+    "\334\366p\215O=K\2410\231u\241I\231\272\001\336s\377ce\237\354" /* ,G..' '..p\nlocal O=K==0 and u==I and tonumber(l('hget',d,'since'))or  */
+    "0\216N\231L\242\335\011\034\216O+3*z<o\244O>o\305O\025\216N" /* 0\nif N and L then return false end\nif O+3*z<o or O>o then\nO=o\nif N */
+    "\220\344\336w\016\201I\233s\377ce\201o\257\3670\257\261\215I,C=(\001\304" /*  then\nl('hset',d,'woken',I,'since',o)\nv(0)\nelse\nlocal I,C=(l('hget',d */
+    ",q\354'\237:\002\003\203(%S\352\276\323\237\216I\275p\244\272C)>o\220\344\304" /* ,q)or ''):match('(%S+) (%d+)')\nif I~=p or tonumber(C)>o then\nl('hset',d */
+    ",q,p\366o\257\3670\257\261\nO=C\324\340O+z<\025\244\251N\231" /* ,q,p..' '..o)\nv(0)\nelse\nO=C\nend\nend\nend\nif O+z<=o or not N and  */
+    "\272p)<\025\305\356G\257\261\213N\305f\232z=\035K-1 do\027\377crby\311" /* tonumber(p)<=o then\nA(G)\nelseif N then\nfor z=0,K-1 do\nl('zincrby',c */
+    ",k,\022,z))\340K>0\220\234l\223m\302,\301G)\234lp\026h\302\334\257" /* ,k,l('lindex',b,z))\nend\nif K>0 then\nl('lrem',b,1,G)\nl('lpush',b,G)\n */
+    "f=G\230\303\307\007q)\202(N,M\2330\237\n\335\011\314\nL=true\nK=K\341" /* f=G\nend\nl('hdel',d,q)\nl(N,M,'0')\nreturn false\nelse\nL=true\nK=K+1 */
+    "\324\324\n" /* \nend\nend\nend\nend\n */
     ;
 
 static const uint8_t lock_before[] =
-    "l\214y=h\241\372\215\003\251y\232\336\207.m\242(\314ttl\257),1e15\305D=" /* local y=h=='0'\nlocal B=not y and math.min(l('pttl',a),1e15)\nlocal D= */
-    "B\303\026\232\014t\257\320\305E\215F=y\216y\313E\021 \223(j\241''\244" /* B~=-2 and l('hget',a,e)\nlocal E\nlocal F=y\nif y then\nE=D and(j=='' or  */
-    "j\241s\272E\243t=s \210\323\215G\015\016\017(g\233^-(.*)\237\215" /* j==s)\nif E then t=s end\nelse\nlocal G=string.match(g,'^-(.*)')\nlocal  */
-    "H\020j\3640\215A\020s\3640\215I\021\371G\232\250" /* H=tonumber(j)or 0\nlocal A=tonumber(s)or 0\nlocal I=D and not G and not */
-    "(A>H\232A<2^53\305J\021\371I \223(j\241s\244\251G\272I\313t" /* (A>H and A<2^53)\nlocal J=D and not I and(j==s or not G)\nif I then\nt */
-    "=s\355\346\221\370d\201t\266\0020\266\003\026\323\211J\036I\021\241\372" /* =s\nl('hset',d,'released',t)\nv(0)\nB=-2\nelseif J then\nlocal I=D=='0' */
-    "\232G\216I\244B<\020h)\212\234p\326\257\322\266\003h\333" /*  and G\nif I or B<=tonumber(h)then\nl('pexpire',a,h)\nB=h\nend\nlocal  */
-    "z=G\0221'\215J\021\303z \223(I\244D\303\316\237\216J\220\355\346\370" /* z=G or '1'\nlocal J=D~=z and(I or D~='0')\nif J then\nl('hset',d,'lease */
-    "\201s\235(B\241h\232\340h\235i\022\237)\334\251J \224#h>7\243\314\326" /* ',s..(B==h and ' '..h..i or ''))\nend\nif not J or#h>7 then l('pexpire */
-    "\023B\352728\354\273\nw(B\272J\243\306\227t\257\320,z\273\n\341\307A\342" /* ',d,B+172800000)end\nw(B)\nif J then l('hset',a,e,z)end\nreturn{1,A,o} */
-    "\323\211G\313\341-\3070\342\334H>A\243s=\316\271j \210\nF=B\241\026" /* \nelseif G then\nreturn{-1,0,o}\nend\nif H>A then s='0'..j end\nF=B==-2 */
-    "\216F\371\205\365\341\307\301x(e\322\353\237)\342\210\333" /* \nif F and not f then return{1,tonumber(x(e,h,'1')),o}end\nend\nlocal  */
-    "i=\025\216\205\225F\313" /* i=false\nif f and F then\n */
+    "l\212y=h\241\362\215\370\251y\231\327\207.m\377(\306ttl\250),1e15\273D=" /* local y=h=='0'\nlocal B=not y and math.min(l('pttl',a),1e15)\nlocal D= */
+    "B\275\013\231\001t\250\312\273E\215F=y\216y\305E\005 \222(j\241''\244" /* B~=-2 and l('hget',a,e)\nlocal E\nlocal F=y\nif y then\nE=D and(j=='' or  */
+    "j\241s\264E\242t=s\034\314\215G=g:\002\003\203^-(.*)\237\215H\004" /* j==s)\nif E then t=s end\nelse\nlocal G=g:match('^-(.*)')\nlocal H=tonumber( */
+    "j\3540\215A\004s\3540\215I\005\361G\231\246(A>H\231A" /* j)or 0\nlocal A=tonumber(s)or 0\nlocal I=D and not G and not(A>H and A */
+    "<2^53\273J\005\361I \222(j\241s\244\251G\264I\305t=s\344" /* <2^53)\nlocal J=D and not I and(j==s or not G)\nif I then\nt=s\nl('hse */
+    "\336\223\360d\201t\257\3670\257\370\013\314\213J\024I\005\241\362\231G\216" /* t',d,'released',t)\nv(0)\nB=-2\nelseif J then\nlocal I=D=='0' and G\nif  */
+    "I\244B<\004h)\214\032\250\313\257\370h\230\215z=G\0061'\215" /* I or B<=tonumber(h)then\nl('pexpire',a,h)\nB=h\nend\nlocal z=G or '1'\nlocal  */
+    "J\005\275z \222(I\244D\275\310\237\216J\220\344\336\360\201s\235(B\241h\231\331" /* J=D~=z and(I or D~='0')\nif J then\nl('hset',d,'lease',s..(B==h and ' '.. */
+    "h\235i\006\237)\340\251J \225#h>7\242\306\317\007B\341728\343\265\n" /* h..i or ''))\nend\nif not J or#h>7 then l('pexpire',d,B+172800000)end\n */
+    "w(B\264J\242\300\227t\250\312,z\265\n\332\301A\333\314\213G\305\332" /* w(B)\nif J then l('hset',a,e,z)end\nreturn{1,A,o}\nelseif G then\nreturn{ */
+    "-\3010\333\340H>A\242s=\310\263j\034\nF=B\241\013\216F\361\205\355\332" /* -1,0,o}\nend\nif H>A then s='0'..j end\nF=B==-2\nif F and not f then return{ */
+    "\301\272\030e\313\342\237)\333\210\230\215i=\011\216\205\224F\305" /* 1,tonumber(x(e,h,'1')),o}end\nend\nlocal i=false\nif f and F then\n */
     ;
 
 static const uint8_t lock_after[] =
-    "\211y\220\216E\243\314\326\257\353\237\210\216j\241''\371E\243\366" /* if y then\nif E then l('pexpire',a,'1')end\nif j=='' and not E then A( */
-    "e\273\215q=E\244\314ttl\257)\241\026\ni=q\232H(nil,E\232e)\241'giv\200'\323" /* e)end\nlocal q=E or l('pttl',a)==-2\ni=q and H(nil,E and e)=='given'\nelse */
-    "\ni=H(e,D\232e\272i\241\246ue\036j=x(e\322\353\237\n\366e\266w(h\266\341" /* \ni=H(e,D and e)\nif i==true then\nlocal j=x(e,h,'1')\nA(e)\nw(h)\nreturn{ */
-    "\307\301j)\342\334i\243\003\314ttl\257)\267\211D\243\226\027\273" /* 1,tonumber(j),o}\nend\nif i then B=l('pttl',a)elseif D then l('del',a)end */
-    "\231\334y\220\216E\371i\220\234\027\272s\303\372\243" /* \nend\nend\nif y then\nif E and not i then\nl('del',a)\nif s~='0' then  */
-    "\306\227\346\221\370d\201t\273\231\n\341(E\244j\303''\232t\241j)\2251\244" /* l('hset',d,'released',t)end\nend\nreturn{(E or j~='' and t==j)and 1 or  */
-    "0,0\342\334u\371F\220\234zsco\221\317\320)\311\315\240\233w\031\237" /* 0,0,o}\nend\nif u and not F then\nl('zscore',c,e)\nl('hdel',d,'woken') */
-    "\334g\241\372\243\3410,B\342\210\215a=\251p\244\350r[" /* \nend\nif g=='0' then return{0,B,o}end\nlocal a=not p or string.sub(r[ */
-    "4]\230'\201\3078)\303\350n\3738\272a\036z=p \223(\374pos\310\320" /* 4]or '',1,8)~=string.sub(n,1,8)\nif a then\nlocal z=p and(l('lpos',b,e */
-    "\233MAXLEN\201\035)\224(\034,\035)\225\035)\272z\036h\037+(" /* ,'MAXLEN',1000)or(l('lindex',b,1000)and 1000))\nif z then\nlocal h=o+( */
-    "z\352)*k\216\301p)<h\243\226zadd\317\322\320\273\323\234zadd\317\233XX" /* z+1)*k\nif tonumber(p)<h then l('zadd',c,h,e)end\nelse\nl('zadd',c,'XX */
-    "\2010\320\305K=\226rpush\310\320)\234zadd\317\327+\336\207.\336x(B,0)+K*k\320)\231" /* ',0,e)\nlocal K=l('rpush',b,e)\nl('zadd',c,o+math.max(B,0)+K*k,e)\nend */
-    "\234p\326\310\3532096\354\237\234p\326\317\3532096\354\237\231\355" /* \nl('pexpire',b,'1209600000')\nl('pexpire',c,'1209600000')\nend\nl('hse */
-    "\312\320,m\375\001m\377\001g\272a\243\0020\273\216\205\225f\303e\243" /* t',d,e,m[1]..' '..m[2]..' '..g)\nif a then v(0)end\nif f and f~=e then  */
-    "\003-1 \210\n\3410,B\342\n" /* B=-1 end\nreturn{0,B,o}\n */
+    "\213y\220\216E\242\306\317\250\342\237\210\216j\241''\361E\242\356" /* if y then\nif E then l('pexpire',a,'1')end\nif j=='' and not E then A( */
+    "e\265\215q=E\244\306ttl\250)\241\013\ni=q\231H(nil,E\231e)\241'giv\200'\314" /* e)end\nlocal q=E or l('pttl',a)==-2\ni=q and H(nil,E and e)=='given'\nelse */
+    "\ni=H(e,D\231e\264i\241true\024j=\030e\313\342\237\n\356e\257w(h\257\332" /* \ni=H(e,D and e)\nif i==true then\nlocal j=x(e,h,'1')\nA(e)\nw(h)\nreturn{ */
+    "\301\272j)\333\340i\242\370\306ttl\250)\261\213D\242\226\014\265" /* 1,tonumber(j),o}\nend\nif i then B=l('pttl',a)elseif D then l('del',a)end */
+    "\324\216y\220\216E\361i\220\234\014\264s\275\362\242" /* \nend\nend\nif y then\nif E and not i then\nl('del',a)\nif s~='0' then  */
+    "\300\227\336\223\360d\201t\265\230\n\332(E\244j\275''\231t\241j)\2241\244" /* l('hset',d,'released',t)end\nend\nreturn{(E or j~='' and t==j)and 1 or  */
+    "\0350\333\340u\361F\220\027sco\223\311\312)\303\307\240\233w\016\237" /* 0,0,o}\nend\nif u and not F then\nl('zscore',c,e)\nl('hdel',d,'woken') */
+    "\340g\241\362\242\332\035B\333\210\215a=\251p \225(\0174]\232'\237\363" /* \nend\nif g=='0' then return{0,B,o}end\nlocal a=not p or(r[4]or ''):sub(1, */
+    "8)\275n\3638\264a\024z=p \222(\364pos\302\312\233MAXLEN\201\023)\225" /* 8)~=n:sub(1,8)\nif a then\nlocal z=p and(l('lpos',b,e,'MAXLEN',1000)or */
+    "(\022,\023)\224\023)\264z\024h\025+(z\341)*k\216\272" /* (l('lindex',b,1000)and 1000))\nif z then\nlocal h=o+(z+1)*k\nif tonumber( */
+    "p)<h\242\226zadd\311\313\312\265\314\027add\311\233XX\2010\312\273K=\226r" /* p)<h then l('zadd',c,h,e)end\nelse\nl('zadd',c,'XX',0,e)\nlocal K=l('r */
+    "p\026h\302\312)\027add\311\320+\327\207.\327\030B,0)+K*k\312)\230\032\302\34220" /* push',b,e)\nl('zadd',c,o+math.max(B,0)+K*k,e)\nend\nl('pexpire',b,'120 */
+    "96\343\237\032\311\3422096\343\237\230\344\304\312,m[1]\366m" /* 9600000')\nl('pexpire',c,'1209600000')\nend\nl('hset',d,e,m[1]..' '..m */
+    "[\033\366g\264a\242\3670\265\216\205\224f\275e\242\370-1\034\n\332\035" /* [2]..' '..g)\nif a then v(0)end\nif f and f~=e then B=-1 end\nreturn{0, */
+    "B\333\n" /* B,o}\n */
     ;
 
 static const uint8_t break_before[] =
-    "l\214m=\014t\203l\257\305J=m\375\215h=J\232J\241\014\346hol" /* local m=l('hgetall',a)\nlocal J=m[1]\nlocal h=J and J==l('hget',d,'hol */
-    "d\265\237\215t=J \223(e\241'*'\244e\241J)\223(j\241'\337\224(h\232j\241s)\272g\241'" /* der')\nlocal t=J and(e=='*' or e==J)and(j=='' or(h and j==s))\nif g==' */
-    "\026'\036N=\025\216t\232h\036M='\344s\245_lock__\017an" /* -2' then\nlocal N=false\nif t and h then\nlocal M='redisson_lock__chan */
-    "n\236\271\350b,20)\235':\271J\nN=\314\252\304\360n\264\304\201M)\377>0\232'p\252" /* nel'..string.sub(b,20)..':'..J\nN=l('pubsub','numsub',M)[2]>0 and 'pub */
-    "l\321h'\216\251N\036O=\357p\206\314\252\304\360shardn\264\304\201M)\377" /* lish'\nif not N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2] */
-    "\nN=O\232O>0\232'sp\252l\321h'\334N\243l(N,M,s\273\231\n\341" /* \nN=O and O>0 and 'spublish'\nend\nif N then l(N,M,s)end\nend\nreturn{ */
-    "N\2321\2440,t\371N\2321\2440\342\334t \223#m>2\243\226\027" /* N and 1 or 0,t and not N and 1 or 0,o}\nend\nif t and#m>2 then l('del',a */
-    "\273\215i=\025\216\205\223(t\244\251J)\212\n" /* )end\nlocal i=false\nif f and(t or not J)then\n */
+    "l\212m=\001t\204l\250\273J=m[1]\215h=J\231J\241\001\336hol" /* local m=l('hgetall',a)\nlocal J=m[1]\nlocal h=J and J==l('hget',d,'hol */
+    "d\260\237\215t=J \222(e\241'*'\244e\241J)\222(j\241'\330\225(h\231j\241s)\264g\241'" /* der')\nlocal t=J and(e=='*' or e==J)and(j=='' or(h and j==s))\nif g==' */
+    "\013'\024N=\011\216t\231h\024M='\350s\243_lock__\003an" /* -2' then\nlocal N=false\nif t and h then\nlocal M='redisson_lock__chan */
+    "n\236\263b\32620)\235':\263J\nN=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216" /* nel'..b:sub(20)..':'..J\nN=l('pubsub','numsub',M)[2]>0 and 'publish'\nif  */
+    "\251N\024O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231" /* not N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and  */
+    "O>0\231'sp\247l\321h'\340N\242l(N,M,s\265\230\n\332N\2311\244" /* O>0 and 'spublish'\nend\nif N then l(N,M,s)end\nend\nreturn{N and 1 or  */
+    "\035t\361N\2311\2440\333\340t \222#m>2\242\226\014\265\215" /* 0,t and not N and 1 or 0,o}\nend\nif t and#m>2 then l('del',a)end\nlocal  */
+    "i=\011\216\205\222(t\244\251J)\214\n" /* i=false\nif f and(t or not J)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\211t\243\314\326\257\353\237\210\ni=H(nil,t\232J)\241'giv\200'\334t\371" /* if t then l('pexpire',a,'1')end\ni=H(nil,t and J)=='given'\nend\nif t and not  */
-    "i\243\226\027\273\n\341t\2321\2440,0\342\n" /* i then l('del',a)end\nreturn{t and 1 or 0,0,o}\n */
+    "\213t\242\306\317\250\342\237\210\ni=H(nil,t\231J)\241'giv\200'\340t\361" /* if t then l('pexpire',a,'1')end\ni=H(nil,t and J)=='given'\nend\nif t and not  */
+    "i\242\226\014\265\n\332t\2311\244\0350\333\n" /* i then l('del',a)end\nreturn{t and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t inspect[] =
-    "l\214a,b,c,d=KEYS\375\013EYS\377\013EYS[3]\013EYS[4]\215l=\357\206l\215" /* local a,b,c,d=KEYS[1],KEYS[2],KEYS[3],KEYS[4]\nlocal l=redis.call\nlocal  */
-    "m=\226time\237\215o=m\375*\035+\336\207.flo\224(m\377/\035\305\011N" /* m=l('time')\nlocal o=m[1]*1000+math.floor(m[2]/1000)\nlocal function N */
-    "(G\305M='\344s\245_lock__\017ann\236\271\350b,20)\235':\271G\216\314" /* (G)\nlocal M='redisson_lock__channel'..string.sub(b,20)..':'..G\nif l('p */
-    "\252\304\360n\264\304\201M)\377>0\243\332\246ue \210\215O=\357p\206\314\252" /* ubsub','numsub',M)[2]>0 then return true end\nlocal O=redis.pcall('pub */
-    "\304\360shardn\264\304\201M)\377\n\332O\232O>0\333\011e(f\305" /* sub','shardnumsub',M)[2]\nreturn O and O>0\nend\nlocal function e(f)\nlocal  */
-    "g\020\263\016\017(\205\230'\360^\274+$\237\3640\n\332g<2^53\232g\244" /* g=tonumber(string.match(f or '','^%d+$'))or 0\nreturn g<2^53 and g or  */
-    "0\333m=\014t\203l\257\305r=\306m\363\346t\031\360hold\265\360" /* 0\nend\nlocal m=l('hgetall',a)\nlocal r=l('hmget',d,'token','holder',' */
-    "\370\237\215f=\374ran\363\310,0,-1\305J=m\375\230''\215b,j=0,0\216" /* lease')\nlocal f=l('lrange',b,0,-1)\nlocal J=m[1]or ''\nlocal b,j=0,0\nif  */
-    "J\303''\232J\241r\377\212\nb,j=\307e(r\375\305e\322,i\015\016\017(r[3]\230" /* J~='' and J==r[2]then\nb,j=1,e(r[1])\nlocal e,h,i=string.match(r[3]or  */
-    "'\360^(\274\362\274\331(%+?)$\237\216e\241r\375\225\301h)<2^32\243b=b+8*h+" /* '','^(%d+) (%d+)(%+?)$')\nif e==r[1]and tonumber(h)<2^32 then b=b+8*h+ */
-    "4*#i \210\216N(J)\365b=b+2 \210\333e={\336\207.m\242(\314ttl\257),1e" /* 4*#i end\nif N(J)then b=b+2 end\nend\nlocal e={math.min(l('pttl',a),1e */
-    "15),j,b,\301m\377\3640,#f,J}\nf\230a\345 \242 ipairs(f)do\215I=\014" /* 15),j,b,tonumber(m[2])or 0,#f,J}\nfor a,G in ipairs(f)do\nlocal I=l('hge */
-    "\312\345\305b,a=2,\336\207.hu\363\215q,O,P\015\016\017(I\022\360^(\274" /* t',d,G)\nlocal b,a=2,math.huge\nlocal q,O,P=string.match(I or '','^(%d */
-    "\362\274\362\356-9]\274\274\274\274?\274?)%f[ %z]\237\216P\313b,a=\307q*\035+O/\035+" /* +) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nb,a=1,q*1000+O/1000+ */
-    "P\323\211\251I\313b,a=0,\301\226zsco\221\317\345\3640)\333" /* P\nelseif not I then\nb,a=0,tonumber(l('zscore',c,G)or 0)\nend\nlocal  */
-    "c=0\216a>o\243c=N(G)\2252\2441 \210\ne[#e\352]=b\ne[#e\352]=c\ne[#e\352]=G" /* c=0\nif a>o then c=N(G)and 2 or 1 end\ne[#e+1]=b\ne[#e+1]=c\ne[#e+1]=G */
-    "\231\n\332e\n" /* \nend\nreturn e\n */
+    "l\212a,b,c,d=\346pack(KEYS\273l=\376\206l\215m=\226time\237\215" /* local a,b,c,d=unpack(KEYS)\nlocal l=redis.call\nlocal m=l('time')\nlocal  */
+    "o=m[1]*\023+\327\207.flo\225(m[\033/\023\273f\346\322i\243 N(G\273M='\350" /* o=m[1]*1000+math.floor(m[2]/1000)\nlocal function N(G)\nlocal M='redis */
+    "s\243_lock__\003ann\236\263b\32620)\235':\263G\216\306\247\277\201'n\252\277\201M)[\033>0\242" /* son_lock__channel'..b:sub(20)..':'..G\nif l('pubsub','numsub',M)[2]>0 then  */
+    "\335true\034\215O=\037\306\247\277\201'shardn\252\277\201M)[\033\n\335" /* return true end\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nreturn  */
+    "O\231O>0\230\375e(f\273g\004(\205\232'\237:\002\003\203" /* O and O>0\nend\nlocal function e(f)\nlocal g=tonumber((f or ''):match(' */
+    "^\276+$\237\3540\n\335g<2^53\231g\2440\230\215m=\001t\204l\250\273" /* ^%d+$'))or 0\nreturn g<2^53 and g or 0\nend\nlocal m=l('hgetall',a)\nlocal  */
+    "r=\300m\353\336t\016\201'hold\260\201'\360\237\345=\364ran\353\302,\035-1\273" /* r=l('hmget',d,'token','holder','lease')\nlocal f=l('lrange',b,0,-1)\nlocal  */
+    "J=m[1]\232''\215b,j=\0350\216J\275''\231J\241\017\033\214\nb,j=\301e(\0171]\273" /* J=m[1]or ''\nlocal b,j=0,0\nif J~='' and J==r[2]then\nb,j=1,e(r[1])\nlocal  */
+    "e\313,i=(\0173]\232'\237:\002\003\203^(\276\352\276\323(%+?)$\237\216e\241\0171]\224\272" /* e,h,i=(r[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif e==r[1]and tonumber( */
+    "h)<2^32\242b=b+8*h+4*#i\034\216N(J)\355b=b+2\034\230\215e={\327" /* h)<2^32 then b=b+8*h+4*#i end\nif N(J)then b=b+2 end\nend\nlocal e={ma */
+    "\207.m\377(\306ttl\250),1e15),j,b,\272m[\033\354\035#f,J}\nf\232a\334 \377 ipai" /* th.min(l('pttl',a),1e15),j,b,tonumber(m[2])or 0,#f,J}\nfor a,G in ipai */
+    "rs(f)do\215I=\001\304\334\273b,a=2,\327\207.hu\353\215q,O,P=(I\006" /* rs(f)do\nlocal I=l('hget',d,G)\nlocal b,a=2,math.huge\nlocal q,O,P=(I or ' */
+    "\237:\002\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\305b,a=\301" /* '):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nb,a=1, */
+    "q*\023+O/\023+P\314\213\251I\305b,a=\035\272\226zsco\223\311\334\3540" /* q*1000+O/1000+P\nelseif not I then\nb,a=0,tonumber(l('zscore',c,G)or 0 */
+    ")\230\215c=0\216a>o\242c=N(G)\2242\2441\034\ne[#e\341]=b\ne[#e\341" /* )\nend\nlocal c=0\nif a>o then c=N(G)and 2 or 1 end\ne[#e+1]=b\ne[#e+1 */
+    "]=c\ne[#e\341]=G\230\n\335e\n" /* ]=c\ne[#e+1]=G\nend\nreturn e\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -299,10 +294,10 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4629, "f3a958e81fb89bffc795a89785172eaf49127b3b"};
+    {common, lock_before, hand_over, lock_after}, 4404, "428cd0b3bca20a9c3a2ed7337c0c0e180778168a"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3463, "b4a7dde2657099f091153f7785160677ef3dec2e"};
+    {common, break_before, hand_over, break_after}, 3251, "72448610d28719f552cadcfd460aa4fa5b47d0f1"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1112, "c5cb2b93da303cea155ce905b69f9410b1f0b80f"};
+    {inspect, nothing, nothing, nothing}, 1071, "e4e70f1431025998e1d01f23c5f942eb40f446d5"};

@@ -17,7 +17,7 @@ local named = holder and (id == '*' or id == holder) and (token == '' or (mine a
 if mode == '-2' then
   local listens = false
   if named and mine then
-    local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. holder
+    local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. holder
     listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
     if not listens then
       local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0

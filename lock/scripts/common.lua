@@ -34,19 +34,14 @@
 -- fewest: a free lock for which nobody waits, its release, heartbeats. Numbers are kept as the
 -- strings that Redis gave, because Lua and Redis are slow to format them.
 
-local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, expires, mode, lease, renews, token = string.match(ARGV[1], '^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')
+local lock, queue, timeout, meta = unpack(KEYS)
+local id, expires, mode, lease, renews, token = ARGV[1]:match('^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')
 local chain = 300000 -- Redisson's fairLockWaitTimeout
 local call = redis.call
 
--- Leading zeros, like too many digits, would make Redis refuse a number half-way.
-if not id or #mode > 15 or #lease > 15 or string.find(ARGV[1], ' %-?0%d') then
-  return redis.error_reply('ERR malformed request')
-end
-
 local time = call('time')
-local micros = time[1] .. string.sub('00000' .. time[2], -6) -- since 1970
-local now = tonumber(string.sub(micros, 1, -4))
+local micros = time[1] .. ('00000' .. time[2]):sub(-6) -- since 1970
+local now = tonumber(micros:sub(1, -4))
 if now > tonumber(expires) then return {-2, 0, now} end
 
 local head = call('lindex', queue, '0') -- false when nobody waits
@@ -79,11 +74,11 @@ end
 -- id has one. What else a later release keeps there stays.
 local function grant(owner, lease, holds)
   local token, before = micros, tonumber(last) or 0
-  if before >= tonumber(micros) and before < 2 ^ 53 then token = string.format('%.0f', before + 1) end
-  local stale = string.sub(last, 1, -10) ~= string.sub(micros, 1, -10)
+  if before >= tonumber(micros) and before < 2 ^ 53 then token = ('%.0f'):format(before + 1) end
+  local stale = last:sub(1, -10) ~= micros:sub(1, -10)
   if stale and call('hlen', meta) > 6 then
     for at, field in ipairs(call('hgetall', meta)) do
-      if at % 2 == 1 and string.find(field, head and '^suspect:' or ':') then call('hdel', meta, field) end
+      if at % 2 == 1 and field:find(head and '^suspect:' or ':') then call('hdel', meta, field) end
     end
   end
   local known = token .. (holds == '1' and ' ' .. lease .. renews or '')

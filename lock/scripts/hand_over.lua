@@ -24,7 +24,7 @@ local function hand_over(caller, holder)
     if not waiter or waiter == caller then return not pending end
     -- Redisson names the channel after the lock, as it does the queue. In a cluster, Redisson since
     -- 3.22 and our waiters listen by shard.
-    local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
+    local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
     local listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
     if not listens then
       local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
@@ -32,7 +32,7 @@ local function hand_over(caller, holder)
     end
     local note = waiter == noted and notes[4] or call('hget', meta, waiter)
     -- A later release may say more behind these three.
-    local heard_s, heard_us, patience = string.match(note or '', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
+    local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
     if patience then
       if heard_s * 1000 + heard_us / 1000 + patience <= now then
         forget(waiter)
@@ -44,7 +44,7 @@ local function hand_over(caller, holder)
         if holder and holder ~= waiter then call('hdel', lock, holder) end
         forget(waiter)
         set_head(patience)
-        call(listens, channel, token .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience)
+        call(listens, channel, token .. ' ' .. micros:sub(1, -4) .. ' ' .. patience)
         return 'given'
       else
         place = place + 1
@@ -65,7 +65,7 @@ local function hand_over(caller, holder)
           -- A Redisson waiter enters the queue before it listens. So one that does not listen is
           -- suspect at first, and gone redisson_timeout after that was first seen. What was seen
           -- during an earlier wait of its own, with another score, does not count.
-          local seen, at = string.match(call('hget', meta, suspect) or '', '(%S+) (%d+)')
+          local seen, at = (call('hget', meta, suspect) or ''):match('(%S+) (%d+)')
           if seen ~= score or tonumber(at) > now then
             call('hset', meta, suspect, score .. ' ' .. now)
             keep(0)

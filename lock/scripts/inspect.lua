@@ -9,13 +9,13 @@
 --   holder     empty, and kind and hold count 0, when the lock is free; hold count 0 beside a holder:
 --              it was handed the lock and has not confirmed it yet
 
-local lock, queue, timeout, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, queue, timeout, meta = unpack(KEYS)
 local call = redis.call
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function listens(waiter)
-  local channel = 'redisson_lock__channel' .. string.sub(queue, 20) .. ':' .. waiter
+  local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
   if call('pubsub', 'numsub', channel)[2] > 0 then return true end
   local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
   return shard and shard > 0
@@ -23,7 +23,7 @@ end
 
 -- What no client of this format writes is not known, and 0: a client could not read it, or not exactly.
 local function number(text)
-  local value = tonumber(string.match(text or '', '^%d+$')) or 0
+  local value = tonumber((text or ''):match('^%d+$')) or 0
   return value < 2 ^ 53 and value or 0
 end
 
@@ -34,7 +34,7 @@ local holder = hold[1] or ''
 local kind, token = 0, 0
 if holder ~= '' and holder == notes[2] then
   kind, token = 1, number(notes[1])
-  local of, lease, renews = string.match(notes[3] or '', '^(%d+) (%d+)(%+?)$')
+  local of, lease, renews = (notes[3] or ''):match('^(%d+) (%d+)(%+?)$')
   if of == notes[1] and tonumber(lease) < 2 ^ 32 then kind = kind + 8 * lease + 4 * #renews end
   if listens(holder) then kind = kind + 2 end
 end
@@ -42,7 +42,7 @@ local reply = {math.min(call('pttl', lock), 1e15), token, kind, tonumber(hold[2]
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)
   local kind, limit = 2, math.huge
-  local heard_s, heard_us, patience = string.match(note or '', '^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
+  local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
   if patience then
     kind, limit = 1, heard_s * 1000 + heard_us / 1000 + patience
   elseif not note then

@@ -29,7 +29,7 @@ if ends then
   held = count and (token == '' or token == last)
   if held then released = last end
 else
-  local keeps = string.match(mode, '^-(.*)') -- how many times
+  local keeps = mode:match('^-(.*)') -- how many times
   local earlier = tonumber(token) or 0
   local before = tonumber(last) or 0
 
@@ -120,7 +120,7 @@ if mode == '0' then return {0, ttl, now} end
 
 -- A note from the current hundred seconds shows that the place in the queue has been checked in
 -- them: the note is written last.
-local old = not score or string.sub(notes[4] or '', 1, 8) ~= string.sub(micros, 1, 8)
+local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)
 if old then
   local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
   if ahead then

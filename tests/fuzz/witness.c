@@ -181,6 +181,14 @@ static bool good_acquire(const struct witness_request *request)
          request->mode <= 3 * 60000 + 600000 && (request->mode >= 0 || request->token > 0);
 }
 
+/* A number as Redis takes it, too: without leading zeros, which the scripts do not look for. */
+static bool take_number(const uint8_t *text, size_t size, int64_t *number)
+{
+  char again[RESP_NUMBER_SIZE];
+  return resp_parse_number(text, size, number) && resp_format_number(again, *number) == size &&
+         memcmp(text, again, size) == 0;
+}
+
 /* The numbers of the argument, behind the id: see common.lua. */
 static bool take_numbers(const struct witness_element *argument, struct witness_request *request)
 {
@@ -194,7 +202,7 @@ static bool take_numbers(const struct witness_element *argument, struct witness_
     const uint8_t *end = memchr(number, ' ', size - at - 1);
     size_t length = end != NULL ? (size_t)(end - number) : size - at - 1;
     if (count == 2 && length > 0 && number[length - 1] == '+') length--; /* of the lease */
-    if (count == 4 || !resp_parse_number(number, length, numbers[count++])) return false;
+    if (count == 4 || !take_number(number, length, numbers[count++])) return false;
   }
   return count >= 3 && request->token >= 0;
 }
