@@ -101,10 +101,15 @@ $(BUILD)/%.o: %.c
 # brings a transport, port_clock_ms() and port_idle(). Each function has a section of its own, so that
 # the linker can leave out what the program does not use, and it is built for size unless the caller's
 # CFLAGS have an -O.
-CORE_FOLDER := $(BUILD)/core/$(notdir $(firstword $(CC)))
+#
+# SCRIPTS=hashes leaves the scripts' texts out: boards/README.md says when that is right.
+SCRIPTS ?= texts
+$(if $(filter texts hashes,$(SCRIPTS)),,$(error SCRIPTS=$(SCRIPTS) is not known: texts or hashes))
+WITHOUT_TEXTS := $(filter-out lock/scripts.c lock/texts.c,$(CORE)) lock/scripts/hashes.c
+CORE_FOLDER := $(BUILD)/core/$(notdir $(firstword $(CC)))$(if $(filter hashes,$(SCRIPTS)),-hashes)
 CORE_GIVEN = $(if $(filter file,$(origin CFLAGS)),,$(CFLAGS))
 CORE_FLAGS = -ffunction-sections -fdata-sections $(if $(filter -O%,$(CC) $(CORE_GIVEN)),,-Os) $(CORE_GIVEN)
-CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(CORE))
+CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(if $(filter hashes,$(SCRIPTS)),$(WITHOUT_TEXTS),$(CORE)))
 CORE_COMPILE = $(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) $(CPPFLAGS)
 
 .PHONY: core
@@ -154,7 +159,10 @@ comma := ,
 # One suite in several files; its fixture is that of two others, too.
 ENGINE_TESTS := $(wildcard tests/unit/engine_*.c)
 $(BUILD)/tests/unit/test_engine: $(ENGINE_TESTS:%.c=$(BUILD)/%.o)
-$(addprefix $(BUILD)/tests/unit/test_,credentials events keeper keys topology work): $(BUILD)/tests/unit/engine_fixture.o
+$(addprefix $(BUILD)/tests/unit/test_,credentials events hashes keeper keys topology work): $(BUILD)/tests/unit/engine_fixture.o
+
+# What stands in front of the library is taken in place of what that has.
+$(BUILD)/tests/unit/test_hashes: $(BUILD)/lock/scripts/hashes.o
 
 # It counts the calls between the library's files.
 $(BUILD)/tests/unit/test_work: override LDFLAGS += $(addprefix -Wl$(comma)--wrap=,fairlock_schedule_next fairlock_handle_on_tick resp_write_raw)
@@ -374,9 +382,10 @@ size: ## print flash, RAM, stack, and what changed since the last commit, for th
 	else echo "RISC-V: install $(NEEDS.compiler/riscv64-unknown-elf-gcc)"; fi
 
 .PHONY: scripts
-scripts: ## write lock/scripts.c anew from lock/scripts/*.lua
+scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/scripts/*.lua
 	@mkdir -p $(BUILD)
 	sh lock/scripts/generate.sh > $(BUILD)/scripts.c.new && mv $(BUILD)/scripts.c.new lock/scripts.c
+	sh lock/scripts/generate.sh hashes > $(BUILD)/hashes.h.new && mv $(BUILD)/hashes.h.new lock/scripts/hashes.h
 
 # Those that everybody needs, and those before a release; all others are for a change.
 EVERYDAY := all demo check test install format size clean

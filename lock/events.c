@@ -42,9 +42,7 @@ static void after_event(struct fairlock_engine *engine, const struct resp_event 
     log->up = true;
     log_event(log, FAIRLOCK_LOG_CONNECTED, FAIRLOCK_OK, NULL);
   }
-  /* a NOSCRIPT refuses nothing: the engine sends the script and goes on */
-  if (error && !redirected(engine) && !fairlock_reply_begins(event, "NOSCRIPT"))
-    log_text(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, event);
+  if (error && !redirected(engine)) log_text(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, event);
   if (asks_holder(engine, event)) log_text(log, FAIRLOCK_LOG_ASKED, FAIRLOCK_OK, event);
 }
 

@@ -528,9 +528,9 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   request->renews = request->lease_ms != 0 && handle->flags & RENEWS;
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
-  request->eval = (engine->eval & kind) != 0;
+  request->eval = engine->eval & kind;
   /* sending the text once is enough: the server keeps the script, and requests keep their order */
-  engine->eval &= (uint8_t)~kind;
+  engine->eval ^= request->eval;
   request->wait = engine->synced && request->lease_ms != 0;
   handle->answered_at = silent_since(handle);
   if (request->subscribe) handle->flags |= SUBSCRIBING;

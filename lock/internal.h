@@ -1,11 +1,12 @@
 /*
- * What the files of the engine share. There are twelve, each with one job:
+ * What the files of the engine share. There are fourteen, each with one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   pipeline.c    what is under way: sequence numbers, and whose answer comes next
  *   schedule.c    when which handle is next due
  *   handle.c      the handles: what an operation, a reply, a message and the time do to each
  *   request.c     what the engine says: requests to bytes
+ *   texts.c       the scripts' texts, for a server that does not know them
  *   reply.c       what the server says: events of the decoder to replies and messages
  *   inspect.c     looking at a lock without touching it
  *   break.c       ending somebody else's hold, or asking for its end
@@ -386,8 +387,7 @@ static inline void fairlock_request_write_greeting(const struct fairlock_engine 
 bool fairlock_reply_begins(const struct resp_event *event, const char *words);
 void fairlock_reply_note_error(struct fairlock_engine *engine, const struct resp_event *event);
 void fairlock_reply_answered(struct fairlock_engine *engine, int status);
-void fairlock_reply_on_error(struct fairlock_engine *engine, const struct resp_event *event,
-                             int status);
+void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *event, int status);
 void fairlock_reply_note_number(struct fairlock_engine *engine, const struct resp_event *event,
                                 uint32_t index);
 void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *event);

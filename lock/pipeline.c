@@ -79,7 +79,7 @@ void fairlock_pipeline_withdraw(struct fairlock *handle)
   fairlock_pipeline_forget(handle);
   handle->kinds_sent &= (uint8_t)~request->kind;
   if (request->subscribe) handle->flags &= (uint8_t)~SUBSCRIBING;
-  if (request->eval) engine->eval |= request->kind;
+  engine->eval |= request->eval;
   engine->last_sent = (uint16_t)(engine->last_sent - 1 - request->subscribe - request->wait);
   handle->newest = engine->last_sent;
   engine->counters.requests--;

@@ -153,26 +153,17 @@ void fairlock_reply_answered(struct fairlock_engine *engine, int status)
 }
 
 /* An error instead of an answer, which means this status. */
-void fairlock_reply_on_error(struct fairlock_engine *engine, const struct resp_event *event,
-                             int status)
+void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *event, int status)
 {
   struct fairlock *handle = fairlock_pipeline_next_subscribed(engine);
-  bool unknown = engine->stage == UP && fairlock_reply_begins(event, "NOSCRIPT");
-  /* a script not known yet, or a redirection: not carried out, and no error for the caller */
-  bool repeat = unknown || engine->broken;
-  if (!repeat) fairlock_reply_note_error(engine, event);
-  if (engine->stage < UP) {
-    fairlock_engine_refused(engine, status);
-    return;
-  }
-  if (repeat) status = FAIRLOCK_PENDING;
-  if (handle != NULL) {
-    on_subscription_answer(handle, status);
-    return;
-  }
-  handle = fairlock_pipeline_next_answered(engine);
-  if (unknown && handle != NULL) engine->eval |= fairlock_handle_kind(handle);
-  fairlock_reply_answered(engine, status);
+  /* a redirection: not carried out, and no error for the caller */
+  if (engine->broken) status = FAIRLOCK_PENDING;
+  else if (engine->stage == UP && fairlock_reply_begins(event, "NOSCRIPT"))
+    status = fairlock_script_unknown(engine, event);
+  if (status != FAIRLOCK_PENDING) fairlock_reply_note_error(engine, event);
+  if (engine->stage < UP) fairlock_engine_refused(engine, status);
+  else if (handle != NULL) on_subscription_answer(handle, status);
+  else fairlock_reply_answered(engine, status);
 }
 
 /* True when the reply is an array of so many numbers; if not, the connection breaks. */

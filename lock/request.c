@@ -104,46 +104,11 @@ size_t fairlock_request_channel_size(const struct fairlock *handle)
   return name_size(handle, channel_name, true);
 }
 
-/*
- * Unpacks as far as the 0, which is in no pair. The second half of a pair waits while the first is
- * unpacked.
- */
-static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
+/* Calls the script, with the four keys, by a command of so many words. */
+static void write_call(struct resp_writer *writer, const struct fairlock *handle,
+                       const struct fairlock_script *script, int words)
 {
-  uint8_t waiting[FAIRLOCK_UNPACK_DEPTH];
-  size_t count = 0;
-  for (;;) {
-    uint8_t byte = count > 0 ? waiting[--count] : *packed++;
-    if (byte == 0) return;
-    for (;;) {
-      uint8_t code = (uint8_t)(byte - FAIRLOCK_FIRST_CODE);
-      if (code >= FAIRLOCK_PAIRS || byte == '\n') break;
-      waiting[count++] = fairlock_script_pairs[code][1];
-      byte = fairlock_script_pairs[code][0];
-    }
-    resp_write_raw(writer, &byte, 1);
-  }
-}
-
-void fairlock_request_unpack(struct resp_writer *writer, const struct fairlock_script *script)
-{
-  for (unsigned i = 0; i < sizeof script->part / sizeof script->part[0]; i++)
-    unpack_part(writer, script->part[i]);
-}
-
-/* EVALSHA with the script's hash, or EVAL with its text, and the four keys, of so many words. */
-static void write_script(struct resp_writer *writer, const struct fairlock *handle,
-                         const struct fairlock_script *script, int words)
-{
-  bool eval = handle->engine->request.eval;
-  fairlock_request_write_command(writer, eval ? "EVAL" : "EVALSHA", words);
-  if (eval) {
-    resp_write_header(writer, RESP_BULK_STRING, script->size);
-    fairlock_request_unpack(writer, script);
-    resp_write_end(writer);
-  } else {
-    fairlock_request_write_text(writer, script->sha1);
-  }
+  fairlock_script_write(writer, script, handle->engine->request.eval, words);
   fairlock_request_write_text(writer, "4");
   resp_write_bulk(writer, handle->name, handle->name_size);
   write_key(writer, handle, "redisson_lock_queue:", false);
@@ -180,7 +145,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 {
   const struct fairlock *handle = request->handle;
   if (request->kind == KIND_INSPECT) {
-    write_script(writer, handle, handle->engine->inspection->script, 7);
+    write_call(writer, handle, handle->engine->inspection->script, 7);
     return;
   }
   if (request->subscribe) {
@@ -190,7 +155,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   }
   const struct fairlock_script *script =
       request->kind == KIND_FORCE ? handle->by.hold->breaking->script : &fairlock_lock_script;
-  write_script(writer, handle, script, 8);
+  write_call(writer, handle, script, 8);
   write_argument(writer, request);
 }
 

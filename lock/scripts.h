@@ -1,5 +1,10 @@
 /*
- * The scripts, as generated into scripts.c from the Lua files of scripts/.
+ * The scripts, as the engine knows them. Two files define all that stands here, and a program links
+ * one of them:
+ *
+ *   texts.c           with their texts (scripts.c), which a server that does not know them is sent
+ *   scripts/hashes.c  their hashes alone: somebody else has to load them, such as `fairlock load`
+ *
  * Private to the engine.
  */
 #ifndef FAIRLOCK_SCRIPTS_H
@@ -7,36 +12,15 @@
 
 #include "resp.h"
 
+struct fairlock_engine;
+
 /*
  * A waiter that was not heard of for so long is dead; a handover is granted for so long. scripts.c
  * checks it.
  */
 #define FAIRLOCK_REDISSON_TIMEOUT_MS 5000U
 
-/*
- * The most bytes that ever wait while another is unpacked. generate.sh keeps to it, and scripts.c
- * checks it.
- */
-#define FAIRLOCK_UNPACK_DEPTH 8
-
-/* A script's text is that of its parts, packed as scripts.c describes, each ended by a 0. */
-struct fairlock_script {
-  const uint8_t *part[4];
-
-  /* of the text */
-  uint16_t size;
-
-  /* of the text */
-  char sha1[41];
-};
-
-/*
- * What each code stands for: the bytes from 128 on, then those below 32. 0 and the line feed are
- * none.
- */
-#define FAIRLOCK_FIRST_CODE 128U
-#define FAIRLOCK_PAIRS      160U
-extern const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2];
+struct fairlock_script;
 
 /*
  * Acquire and release are one, the others stand apart, so that firmware which never breaks or
@@ -46,7 +30,14 @@ extern const struct fairlock_script fairlock_lock_script;
 extern const struct fairlock_script fairlock_break_script;
 extern const struct fairlock_script fairlock_inspect_script;
 
-/* Writes the script's text, unpacked. In request.c. */
-void fairlock_request_unpack(struct resp_writer *writer, const struct fairlock_script *script);
+/* Begins a command of so many words, EVALSHA and the script's hash, or EVAL and its text. */
+void fairlock_script_write(struct resp_writer *writer, const struct fairlock_script *script,
+                           bool eval, int words);
+
+/*
+ * The request that is answered next names a script that the server does not know. Returns its
+ * status, FAIRLOCK_PENDING if it is sent again with the text. The event becomes what the log is told.
+ */
+int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event);
 
 #endif

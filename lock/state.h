@@ -98,7 +98,9 @@ struct fairlock {
 struct fairlock_request {
   uint8_t kind;
   bool subscribe;
-  bool eval;
+
+  /* its kind if the script is sent by its text, else 0 */
+  uint8_t eval;
 
   /* a WAIT follows */
   bool wait;

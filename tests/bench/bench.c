@@ -5,7 +5,7 @@
  */
 #include "bench.h"
 
-#include "scripts.h"
+#include "texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

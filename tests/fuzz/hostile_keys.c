@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "scripts.h"
+#include "texts.h"
 
 /* What a request asks for: the first two are one script. */
 enum {
@@ -213,7 +213,7 @@ static void load_script(const struct fairlock_script *script, char name[41])
   static char text[1 << 13];
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text, 0);
-  fairlock_request_unpack(&writer, script);
+  fairlock_script_unpack(&writer, script);
   load(text, writer.used, name);
 }
 

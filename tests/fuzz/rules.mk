@@ -84,4 +84,4 @@ covered:
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(COVERED) $(BUILD)/redis-server
 	@find $(BUILD) -name '*.gcda' -delete
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(COVERED)
-	@sh tests/tools/coverage.sh $(BUILD) $(CORE)
+	@sh tests/tools/coverage.sh $(BUILD) $(CORE) lock/scripts/hashes.c

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "scripts.h"
+#include "texts.h"
 
 /* Nothing that is compared is longer: a clock may be 1 % fast or slow. */
 #define DRIFT(interval) ((interval) / 100)

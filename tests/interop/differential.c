@@ -12,7 +12,7 @@
  */
 #include "check.h"
 #include "lab.h"
-#include "scripts.h"
+#include "texts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -325,7 +325,7 @@ static int run_script(const struct plan *plan)
       plan->operation == FORCE ? &fairlock_break_script : &fairlock_lock_script;
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text - 1, 0);
-  fairlock_request_unpack(&writer, script);
+  fairlock_script_unpack(&writer, script);
   text[writer.used] = 0;
   int mode = plan->operation == FORCE ? -1 : plan->operation == LOCK ? 5000 : 0;
   if (acquire && held > 0) mode = -wanted;

@@ -7,7 +7,7 @@
  */
 #include "proof.h"
 
-#include "lock/request.c"
+#include "lock/texts.c"
 
 void harness(void)
 {

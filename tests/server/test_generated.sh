@@ -1,6 +1,6 @@
 #!/bin/sh
-# lock/scripts.c is what lock/scripts/generate.sh makes of the Lua sources, whichever awk runs it:
-# run from the top folder. What port/README.md says of their sizes is true.
+# lock/scripts.c is what lock/scripts/generate.sh makes of the Lua sources, whichever awk runs it, and
+# so is lock/scripts/hashes.h: run from the top folder. What port/README.md says of their sizes is true.
 set -u
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
@@ -19,6 +19,14 @@ for awk in awk original-awk; do
     failed=1
   fi
 done
+
+if sh lock/scripts/generate.sh hashes | cmp -s - lock/scripts/hashes.h; then
+  echo "ok scripts: lock/scripts/hashes.h is up to date"
+else
+  echo "# lock/scripts/hashes.h is stale: run make scripts"
+  echo "not ok scripts: lock/scripts/hashes.h is up to date"
+  failed=1
+fi
 
 sizes=$(sed -n 's/.*}, \([0-9]*\), "[0-9a-f]*"}.*/\1/p' lock/scripts.c |
   awk '{ printf "%.1f KB to %s", $1 / 1000, NR == 1 ? "acquire and release, " : NR == 2 ? "break, " : "inspect" }')

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "harness.h"
-#include "scripts.h"
+#include "texts.h"
 
 static void load(const struct fairlock_script *script)
 {
   static char text[1 << 14];
   struct resp_writer writer;
   resp_writer_init(&writer, text, sizeof text, 0);
-  fairlock_request_unpack(&writer, script);
+  fairlock_script_unpack(&writer, script);
   const char *sha1 = raw_text(&redis, "SCRIPT LOAD %b", (const void *)text, writer.used);
   CHECK_BYTES(sha1, strlen(sha1), script->sha1, 40);
 }

@@ -5,7 +5,7 @@
  */
 #include "world.h"
 
-#include "scripts.h"
+#include "texts.h"
 
 /* Who waits, as the server saw them arrive */
 

@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "scripts.h"
+#include "texts.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "world.h"
 
-#include "scripts.h"
+#include "texts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -250,7 +250,7 @@ static void sweep(struct world *world)
       const struct fairlock_script *source = &fairlock_lock_script;
       struct resp_writer writer;
       resp_writer_init(&writer, text, sizeof text, 0);
-      fairlock_request_unpack(&writer, source);
+      fairlock_script_unpack(&writer, source);
       struct text argv[8] = {text_of("EVAL"),
                              {text, writer.used},
                              text_of("4"),

@@ -47,7 +47,7 @@ row() {
 
 codec=$(text decode encode)
 engine=$(text engine handle schedule pipeline request reply)
-scripts=$(text scripts)
+scripts=$(text scripts texts)
 client=$(text client)
 inspect=$(text inspect)
 words=$(text status)
@@ -95,13 +95,15 @@ void _start(void)
 }
 END
 
-# linked USES FLAG...: the size of a program with these calls
+sources=$(echo resp/*.c lock/*.c)
+
+# linked USES FLAG...: the size of a program with these calls, and of $sources what it needs
 linked() {
   uses=$1
   shift
   # shellcheck disable=SC2086
   "$cc" $flags "$@" ${uses:+"-DUSES=$uses"} -nostartfiles -static -Wl,--gc-sections -Wl,-e,_start -Wl,--allow-multiple-definition \
-    -o "$out/linked" "$out/program.c" resp/*.c lock/*.c 2>"$out/errors" || { cat "$out/errors" >&2; exit 1; }
+    -o "$out/linked" "$out/program.c" $sources 2>"$out/errors" || { cat "$out/errors" >&2; exit 1; }
   "$size" "$out/linked" | awk 'NR > 1 {print $1}'
 }
 
@@ -120,6 +122,9 @@ loop="$loop + (int)fairlock_poll(&client, number) + (int)fairlock_remaining_ms(&
 echo "linked programs, bytes of text: the library, and what of the C library it needs"
 program "a superloop: start, poll, release" 10240 9216 "$loop" "$@"
 program "try and release alone" '' '' 'fairlock_try_acquire(&door, number) + fairlock_release(&door)' "$@"
+sources="$(echo resp/*.c lock/*.c | tr ' ' '\n' | grep -v -e /scripts.c -e /texts.c) lock/scripts/hashes.c"
+program "the superloop, without the scripts' texts" 10800 '' "$loop" "$@"
+sources=$(echo resp/*.c lock/*.c)
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
 program "the superloop, keeping its lock" '' '' "fairlock_keep(&client, keeper) + $loop" "$@"
 ;;

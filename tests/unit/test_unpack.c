@@ -4,7 +4,7 @@
  */
 #include "check.h"
 #include "engine.h"
-#include "scripts.h"
+#include "texts.h"
 #include "sim/sha1.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * request is gone through. The linker puts the counters between the library's files (--wrap).
  */
 #include "internal.h"
-#include "scripts.h"
+#include "texts.h"
 
 #include "engine_fixture.h"
 

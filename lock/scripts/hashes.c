@@ -1,0 +1,35 @@
+/*
+ * The scripts by their hashes alone, for firmware that has no room for their texts. It is linked in
+ * place of lock/scripts.c and lock/texts.c.
+ *
+ * A server that does not know a script cannot serve for now, as one that loads its data cannot: who
+ * waits or holds asks again. Any other client of the same release that uses the lock loads what this
+ * one needs, and so does `fairlock load`.
+ */
+#include "hashes.h"
+#include "internal.h"
+
+struct fairlock_script {
+  char sha1[sizeof FAIRLOCK_LOCK_SHA1];
+};
+
+const struct fairlock_script fairlock_lock_script = {FAIRLOCK_LOCK_SHA1};
+const struct fairlock_script fairlock_break_script = {FAIRLOCK_BREAK_SHA1};
+const struct fairlock_script fairlock_inspect_script = {FAIRLOCK_INSPECT_SHA1};
+
+void fairlock_script_write(struct resp_writer *writer, const struct fairlock_script *script,
+                           bool eval, int words)
+{
+  (void)eval; /* none is */
+  fairlock_request_write_command(writer, "EVALSHA", words);
+  fairlock_request_write_text(writer, script->sha1);
+}
+
+int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event)
+{
+  static const char what_to_do[] = "NOSCRIPT: load the scripts, by fairlock load";
+  (void)engine;
+  event->data = (const uint8_t *)what_to_do;
+  event->size = sizeof what_to_do - 1;
+  return FAIRLOCK_UNAVAILABLE;
+}

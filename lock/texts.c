@@ -1,0 +1,55 @@
+/*
+ * The texts of the scripts: each is sent to a server that does not know it, once, by EVAL in place of
+ * EVALSHA. Firmware that leaves that to others links scripts/hashes.c in place of this file and of
+ * scripts.c.
+ */
+#include "texts.h"
+#include "internal.h"
+
+/*
+ * Unpacks as far as the 0, which is in no pair. The second half of a pair waits while the first is
+ * unpacked.
+ */
+static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
+{
+  uint8_t waiting[FAIRLOCK_UNPACK_DEPTH];
+  size_t count = 0;
+  for (;;) {
+    uint8_t byte = count > 0 ? waiting[--count] : *packed++;
+    if (byte == 0) return;
+    for (;;) {
+      uint8_t code = (uint8_t)(byte - FAIRLOCK_FIRST_CODE);
+      if (code >= FAIRLOCK_PAIRS || byte == '\n') break;
+      waiting[count++] = fairlock_script_pairs[code][1];
+      byte = fairlock_script_pairs[code][0];
+    }
+    resp_write_raw(writer, &byte, 1);
+  }
+}
+
+void fairlock_script_unpack(struct resp_writer *writer, const struct fairlock_script *script)
+{
+  for (unsigned i = 0; i < sizeof script->part / sizeof script->part[0]; i++)
+    unpack_part(writer, script->part[i]);
+}
+
+void fairlock_script_write(struct resp_writer *writer, const struct fairlock_script *script,
+                           bool eval, int words)
+{
+  fairlock_request_write_command(writer, eval ? "EVAL" : "EVALSHA", words);
+  if (!eval) {
+    fairlock_request_write_text(writer, script->sha1);
+    return;
+  }
+  resp_write_header(writer, RESP_BULK_STRING, script->size);
+  fairlock_script_unpack(writer, script);
+  resp_write_end(writer);
+}
+
+int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event)
+{
+  const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
+  if (handle != NULL) engine->eval |= fairlock_handle_kind(handle);
+  event->type = RESP_NULL; /* no refusal for the log */
+  return FAIRLOCK_PENDING;
+}

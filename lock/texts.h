@@ -1,0 +1,38 @@
+/*
+ * The texts of the scripts, as generated into scripts.c from the Lua files of scripts/.
+ * Private to the engine, and to programs that load the scripts.
+ */
+#ifndef FAIRLOCK_TEXTS_H
+#define FAIRLOCK_TEXTS_H
+
+#include "scripts.h"
+
+/*
+ * The most bytes that ever wait while another is unpacked. generate.sh keeps to it, and scripts.c
+ * checks it.
+ */
+#define FAIRLOCK_UNPACK_DEPTH 8
+
+/* A script's text is that of its parts, packed as scripts.c describes, each ended by a 0. */
+struct fairlock_script {
+  const uint8_t *part[4];
+
+  /* of the text */
+  uint16_t size;
+
+  /* of the text */
+  char sha1[41];
+};
+
+/*
+ * What each code stands for: the bytes from 128 on, then those below 32. 0 and the line feed are
+ * none.
+ */
+#define FAIRLOCK_FIRST_CODE 128U
+#define FAIRLOCK_PAIRS      160U
+extern const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2];
+
+/* Writes the script's text, unpacked. */
+void fairlock_script_unpack(struct resp_writer *writer, const struct fairlock_script *script);
+
+#endif
