@@ -22,8 +22,10 @@
  *   inspection.c   reads a lock for them, and for list
  *   list.c         `fairlock list`
  *   query.c        sends requests that the library does not have
+ *   nodes.c        finds the nodes of a cluster, and the replicas of a master
  *   list_metrics.c writes metrics of all locks
  *   exposition.c   the format and the files of metrics, for run and list
+ *   load.c         `fairlock load`
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -51,6 +53,7 @@ int status_command(int argc, char **argv);
 int watch_command(int argc, char **argv);
 int list_command(int argc, char **argv);
 int break_command(int argc, char **argv);
+int load_command(int argc, char **argv);
 
 /* Prints "fairlock: " and a line to stderr. */
 #if defined __GNUC__

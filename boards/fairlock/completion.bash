@@ -93,7 +93,7 @@ _fairlock()
   elif ((i > last)); then
     return # the value of an option
   elif [[ -z $subcommand ]]; then
-    offered="run status watch list break --help --version"
+    offered="run status watch list break load --help --version"
   elif [[ $word == -* && ($subcommand != run || $operands == 0) ]]; then
     offered=$("${words[0]}" "$subcommand" --help 2>/dev/null |
       sed -n 's/^ *\(-[a-zA-Z0-9], \)\{0,1\}\(--[a-z-]*\).*/\2/p')

@@ -21,6 +21,7 @@
 #include "exposition.h"
 #include "inspection.h"
 #include "list.h"
+#include "nodes.h"
 #include "query.h"
 #include "text.h"
 
@@ -96,8 +97,7 @@ struct list {
   uint32_t metrics_locks;
   int status; /* the exit status so far */
   bool read;  /* at least one page of keys was read */
-  char **masters;
-  size_t master_count;
+  struct nodes masters;
   char cursor[32];
   struct candidate *page;
   size_t page_count, page_size;
@@ -514,60 +514,6 @@ static int show_page(struct list *list, bool *goes_on)
 
 /* Servers */
 
-static void add_master(struct list *list, const char *address)
-{
-  for (size_t i = 0; i < list->master_count; i++)
-    if (strcmp(list->masters[i], address) == 0) return;
-  list->masters = grown(list->masters, (list->master_count + 1) * sizeof *list->masters);
-  list->masters[list->master_count++] = copied(address, strlen(address));
-}
-
-/* Adds the address of a node. An empty host means that of the node which was asked. */
-static void add_node(struct list *list, const char *host, int64_t port)
-{
-  char address[ADDRESS_SIZE];
-  const char *asked = list->query.address;
-  const char *colon = strrchr(asked, ':');
-  int size = (int)strlen(host);
-  if (size == 0 && colon != NULL) {
-    host = asked;
-    size = (int)(colon - asked);
-  }
-  int length = snprintf(address, sizeof address, "%.*s:%" PRId64, size, host, port);
-  if (length > 0 && length < (int)sizeof address) add_master(list, address);
-}
-
-/*
- * Finds the masters. CLUSTER SLOTS answers {{first slot, last slot, {host, port, ...},
- * replicas...}, ...}, and the first node of each range of slots is its master.
- */
-static int find_masters(struct list *list)
-{
-  const struct word words[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
-  struct query *query = &list->query;
-  struct resp_event event;
-  char host[ADDRESS_SIZE] = "";
-  unsigned of_range = 0;
-  unsigned of_node = 0;
-  int status = query_ask(query, words, 2);
-  do {
-    if (status == FAIRLOCK_OK) status = query_event(query, &event);
-    if (status != FAIRLOCK_OK) return status;
-    if (query_is_error(&event)) return query_refused(query, &event);
-    if (event.depth == 1) of_range = 0;
-    if (event.depth == 2 && of_range++ == 2) of_node = 0;
-    if (event.depth != 3 || of_range != 3) continue;
-    bool text = event.type == RESP_BULK_STRING && !event.cut && event.size < sizeof host;
-    if (of_node == 0) {
-      size_t size = text && !(event.size == 1 && event.data[0] == '?') ? event.size : 0;
-      if (size > 0) memcpy(host, event.data, size);
-      host[size] = 0;
-    }
-    if (of_node++ == 1 && event.type == RESP_INTEGER) add_node(list, host, event.integer);
-  } while (!event.last);
-  return list->master_count > 0 ? FAIRLOCK_OK : FAIRLOCK_UNAVAILABLE;
-}
-
 /* Complains that the server could not be listed, or not completely. */
 static void query_failed(struct list *list, int status)
 {
@@ -610,14 +556,12 @@ static void list_master(struct list *list, const char *address)
 
 static void list_cluster(struct list *list)
 {
-  int status = find_masters(list);
+  int status = nodes_of_cluster(&list->masters, &list->query, false);
   if (status != FAIRLOCK_OK) query_failed(list, status);
   query_close(&list->query);
-  for (size_t i = 0; i < list->master_count; i++) {
-    if (status == FAIRLOCK_OK) list_master(list, list->masters[i]);
-    free(list->masters[i]);
-  }
-  free(list->masters);
+  for (size_t i = 0; i < list->masters.count && status == FAIRLOCK_OK; i++)
+    list_master(list, list->masters.address[i]);
+  nodes_forget(&list->masters);
 }
 
 /* Reads the locks of all servers into list->entries, and sets list->status. */

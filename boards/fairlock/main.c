@@ -21,6 +21,7 @@ static const char help[] =
     "       fairlock watch [OPTION]... NAME\n"
     "       fairlock list [--json|--null|--metrics] [OPTION]... [PATTERN]\n"
     "       fairlock break [--token N|--holder ID] [--ask|--yes] [OPTION]... NAME\n"
+    "       fairlock load [--json] [--interval SECONDS] [OPTION]...\n"
     "\n"
     "A fair lock over Redis: first come, first served, among machines.\n"
     "\n"
@@ -29,6 +30,7 @@ static const char help[] =
     "  watch    the same, live\n"
     "  list     print which locks are held or waited for\n"
     "  break    end somebody else's hold, or ask for its end\n"
+    "  load     load the scripts, for firmware that is built without them\n"
     "\n"
     "The server is named by --url or FAIRLOCK_URL: redis://[user:password@]host[:port][/db],\n"
     "redis+sentinel://HOSTS/service, redis+cluster://HOSTS or unix:///path. The options that\n"
@@ -40,7 +42,7 @@ static const struct {
   int (*function)(int argc, char **argv);
 } commands[] = {
     {"run", run_command},   {"status", status_command}, {"watch", watch_command},
-    {"list", list_command}, {"break", break_command},
+    {"list", list_command}, {"break", break_command},   {"load", load_command},
 };
 
 static bool with_times;
@@ -153,11 +155,12 @@ int main(int argc, char **argv)
     return end_output(EXIT_DONE);
   }
   if (*command == 0 || size_of_option(command) > 0)
-    complain("a subcommand is missing: run, status, watch, list or break");
+    complain("a subcommand is missing: run, status, watch, list, break or load");
   else if (*command == '-')
     complain("%s cannot come before the subcommand, only options of all subcommands, such as --url",
              command);
-  else complain("there is no subcommand '%s', only run, status, watch, list and break", command);
+  else
+    complain("there is no subcommand '%s', only run, status, watch, list, break and load", command);
   fputs("Try 'fairlock --help'.\n", stderr);
   return EXIT_USAGE;
 }

@@ -577,6 +577,12 @@ int session_open(struct session *session)
   return follow(session);
 }
 
+void session_close(struct session *session)
+{
+  fairlock_client_deinit(&session->client);
+  pthread_mutex_destroy(&session->addresses.mutex);
+}
+
 int session_connect(struct session *session)
 {
   int status = session_open(session);

@@ -85,6 +85,9 @@ int session_prepare(struct session *session, const struct command_line *line);
  */
 int session_open(struct session *session);
 
+/* Ends what session_open() has begun. It may be called again. */
+void session_close(struct session *session);
+
 /*
  * Prepares *second for another connection to the same servers, as the same user, without a client.
  * Its transport is *second->below. session was prepared from line. Returns EXIT_DONE, or an exit

@@ -1,0 +1,248 @@
+/*
+ * `fairlock load`: gives servers the scripts of this release, for clients that have only their hashes.
+ *
+ * A server forgets scripts when it restarts, and since Redis 7 it tells its replicas of none. So where
+ * the URL names Sentinels or a cluster, each server that may become the master is given them, too.
+ */
+#define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "command.h"
+#include "nodes.h"
+#include "text.h"
+#include "texts.h"
+
+#define USAGE            "fairlock load [--json] [--interval SECONDS] [OPTION]..."
+#define SHORTEST_MS      100U
+#define MOST_INTERVAL_MS 86400000U
+
+static const char *const help[] = {
+    "usage: " USAGE "\n"
+    "\n"
+    "Loads the scripts of this release into the server, for firmware that is built without\n"
+    "their texts, and prints their hashes. With redis+sentinel:// and redis+cluster:// also\n"
+    "into the replicas, as a server that takes over has to know them. A server forgets them\n"
+    "when it restarts.\n"
+    "\n"
+    "  -i, --interval SECONDS\n"
+    "                       stay, and load them again so often; what has failed is reported\n"
+    "                       once, and tried again\n"
+    "  --json               print a JSON object for each server, one per line\n",
+    common_help,
+    "\n"
+    "Exit status: 0 all servers have them, or 64 usage, 66 no password file, 71 no output, 75\n"
+    "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the\n"
+    "wrong node of a cluster.\n",
+    NULL,
+};
+
+enum { OPTION_JSON = OPTION_OWN };
+
+static const struct option options[] = {COMMON_OPTIONS,
+                                        {"json", no_argument, NULL, OPTION_JSON},
+                                        {"interval", required_argument, NULL, 'i'},
+                                        {0}};
+
+static const struct {
+  const char *name;
+  const struct fairlock_script *script;
+} scripts[] = {
+    {"lock", &fairlock_lock_script},
+    {"break", &fairlock_break_script},
+    {"inspect", &fairlock_inspect_script},
+};
+
+#define SCRIPTS (sizeof scripts / sizeof scripts[0])
+
+struct load {
+  struct session session; /* finds the master */
+  struct session second;  /* loads */
+  struct query query;
+  bool json;
+  uint32_t interval_ms; /* 0: once */
+  struct nodes loaded;  /* servers that have been told of */
+  struct nodes failed;  /* servers whose failure has been told of */
+  int status;           /* the exit status of this round, as far as it is known */
+};
+
+/* Which servers have been told of */
+
+static bool is_among(const struct nodes *nodes, const char *address)
+{
+  for (size_t i = 0; i < nodes->count; i++)
+    if (strcmp(nodes->address[i], address) == 0) return true;
+  return false;
+}
+
+static void take_out(struct nodes *nodes, const char *address)
+{
+  for (size_t i = 0; i < nodes->count; i++) {
+    if (strcmp(nodes->address[i], address) != 0) continue;
+    free(nodes->address[i]);
+    nodes->address[i] = nodes->address[--nodes->count];
+    return;
+  }
+}
+
+/* True when this is news: it is in the other list, or in none. */
+static bool moves(struct nodes *from, struct nodes *to, const char *address)
+{
+  bool news = !is_among(to, address);
+  take_out(from, address);
+  nodes_add(to, address);
+  return news;
+}
+
+static void say_loaded(struct load *load, const char *address)
+{
+  const char *server = *address != 0 ? address : load->session.url.shown;
+  if (!moves(&load->failed, &load->loaded, address)) return;
+  if (load->json) {
+    putchar('{');
+    print_json_bytes(stdout, "server", server, strlen(server));
+  } else {
+    char *shown = bytes_shown(server, strlen(server));
+    printf("%s:", shown);
+    free(shown);
+  }
+  for (size_t i = 0; i < SCRIPTS; i++)
+    printf(load->json ? ",\"%s\":\"%s\"" : " %s %s", scripts[i].name, scripts[i].script->sha1);
+  puts(load->json ? "}" : "");
+}
+
+static void say_failed(struct load *load, int status)
+{
+  struct query *query = &load->query;
+  load->status = exit_status_of(status);
+  if (!moves(&load->loaded, &load->failed, query->address)) return;
+  if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNTRUSTED)
+    session_reason(&load->second, query->connected, query->error);
+  (void)session_failed(&load->session, status, query->address, query->error);
+}
+
+/* Loading */
+
+static int ask_to_load(struct query *query, const struct fairlock_script *script)
+{
+  static unsigned char text[QUERY_REQUEST_MAX];
+  struct resp_writer writer;
+  resp_writer_init(&writer, text, sizeof text, 0);
+  fairlock_script_unpack(&writer, script);
+  const struct word words[] = {{"SCRIPT", 6}, {"LOAD", 4}, {text, writer.used}};
+  return query_ask(query, words, 3);
+}
+
+/* The server's answer is the hash of what it has got. */
+static int take_hash(struct query *query, const struct fairlock_script *script)
+{
+  struct resp_event event;
+  int status = query_event(query, &event);
+  if (status != FAIRLOCK_OK) return status;
+  if (query_is_error(&event)) return query_refused(query, &event);
+  bool same = event.type == RESP_BULK_STRING && event.size == strlen(script->sha1) &&
+              memcmp(event.data, script->sha1, event.size) == 0;
+  return same ? FAIRLOCK_OK : FAIRLOCK_PROTOCOL;
+}
+
+/* Into the server that the query is connected to. */
+static void load_scripts(struct load *load)
+{
+  int status = FAIRLOCK_OK;
+  for (size_t i = 0; i < SCRIPTS && status == FAIRLOCK_OK; i++) {
+    status = ask_to_load(&load->query, scripts[i].script);
+    if (status == FAIRLOCK_OK) status = take_hash(&load->query, scripts[i].script);
+  }
+  if (status == FAIRLOCK_OK) say_loaded(load, load->query.address);
+  else say_failed(load, status);
+}
+
+static void load_into(struct load *load, const char *address)
+{
+  int status = query_open(&load->query, address);
+  if (status != FAIRLOCK_OK) {
+    say_failed(load, status);
+    return;
+  }
+  load_scripts(load);
+  query_close(&load->query);
+}
+
+/* Into the master, or the node, at address, and those that may take over from it. */
+static void load_into_all(struct load *load, const char *address)
+{
+  struct nodes others = {0};
+  int status = query_open(&load->query, address);
+  if (status != FAIRLOCK_OK) {
+    say_failed(load, status);
+    return;
+  }
+  load_scripts(load);
+  bool cluster = load->query.cluster;
+  bool sentinel = load->session.url.service != NULL;
+  if (cluster) status = nodes_of_cluster(&others, &load->query, true);
+  else if (sentinel) status = nodes_of_master(&others, &load->query);
+  if (status != FAIRLOCK_OK) say_failed(load, status);
+  query_close(&load->query);
+  for (size_t i = 0; i < others.count; i++)
+    if (strcmp(others.address[i], address) != 0) load_into(load, others.address[i]);
+  nodes_forget(&others);
+}
+
+/* Finds the server, and loads. Returns the library's status of finding it. */
+static int load_once(struct load *load)
+{
+  char address[ADDRESS_SIZE];
+  load->status = EXIT_DONE;
+  int status = session_open(&load->session);
+  if (status == FAIRLOCK_OK) status = fairlock_connect(&load->session.client);
+  session_address(&load->session, status, address);
+  if (status == FAIRLOCK_OK) {
+    load_into_all(load, address);
+  } else {
+    load->status = exit_status_of(status);
+    if (moves(&load->loaded, &load->failed, "")) (void)session_complain(&load->session, status);
+    nodes_forget(&load->loaded); /* they may have restarted */
+  }
+  if (status == FAIRLOCK_OK) take_out(&load->failed, "");
+  return status;
+}
+
+static int load_servers(struct load *load)
+{
+  struct timespec pause = {load->interval_ms / 1000, (long)(load->interval_ms % 1000) * 1000000L};
+  for (;;) {
+    int status = load_once(load);
+    bool passes = status == FAIRLOCK_OK || session_may_pass(&load->session, status);
+    session_close(&load->session);
+    if (load->interval_ms == 0 || !passes || end_output(EXIT_DONE) != EXIT_DONE)
+      return end_output(load->status);
+    nanosleep(&pause, NULL);
+  }
+}
+
+int load_command(int argc, char **argv)
+{
+  static struct load load;
+  struct command_line line = {.command = "load", .usage = USAGE};
+  int option;
+  while ((option = next_option(&line, argc, argv, ":hi:", options, help)) != -1) {
+    if (option == OPTION_JSON) load.json = true;
+    else if (option != 'i' ||
+             !parse_seconds(&line, "-i", optarg, SHORTEST_MS, MOST_INTERVAL_MS, &load.interval_ms))
+      return EXIT_USAGE;
+  }
+  if (optind < argc)
+    return misused(&line, "it takes no arguments: '%s' is one too many", argv[optind]);
+  int status = session_prepare(&load.session, &line);
+  if (status == EXIT_DONE) status = session_second(&load.second, &load.session, &line);
+  load.query.session = &load.second;
+  if (status == EXIT_DONE) status = load_servers(&load);
+  nodes_forget(&load.loaded);
+  nodes_forget(&load.failed);
+  free(line.url);
+  return status;
+}
