@@ -139,7 +139,7 @@ enum fairlock_status {
   /* done */
   FAIRLOCK_OK = 0,
 
-  /* try: somebody else holds the lock or was first in line. Try later, or wait */
+  /* try: somebody else holds the lock or is first in line. Try later, or wait */
   FAIRLOCK_BUSY = -1,
 
   /* the wait ended without the lock. The queue was left */

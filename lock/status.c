@@ -10,7 +10,7 @@ static const char *const names[] = {
 
 static const char *const texts[] = {
     "done",
-    "somebody else holds the lock or was first in line",
+    "somebody else holds the lock or is first in line",
     "the wait timed out",
     "the wait was cancelled",
     "the lock was lost before it was released",
@@ -27,12 +27,12 @@ static const char *const texts[] = {
     "the server refuses writes",
     "too few replicas acknowledge",
     "the server refused the request",
-    "the server sent something that makes no sense",
+    "the server sent an answer that is not valid",
     "an argument is out of its range",
     "a name or id does not fit the buffers",
     "another node of the cluster has this lock",
     "the server's certificate is not trusted, or ours is not",
-    "the client is the parent process's",
+    "the client belongs to the parent process",
 };
 
 _Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_FORKED, "a name for each status");

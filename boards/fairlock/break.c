@@ -31,7 +31,7 @@ static const char *const help[] = {
     "shows the hold and asks first. The holder finds out when it next renews or releases, and\n"
     "acts as the holder until then: only the fencing tokens tell the two holders apart.\n"
     "\n"
-    "  --token N            end the hold with this token, if it still is there\n"
+    "  --token N            end the hold with this token, if it has not ended\n"
     "  --holder ID          end the hold of this holder, as status prints it\n"
     "  --yes                end the present hold, without asking on the terminal\n"
     "  --ask                do not end it: ask its holder to release it. The holder decides;\n"
@@ -39,11 +39,11 @@ static const char *const help[] = {
     "  -w, --wait SECONDS   with --ask: wait at most this long for the hold to end\n",
     common_help,
     "\n"
-    "Exit status: 0 the hold is ended, or was asked for (with -w: has ended); 1 the lock was\n"
-    "free, or held otherwise, or the answer was no; with --ask, the holder cannot be told, or\n"
-    "goes on; 64 usage, 66 no password file, 71 no output (what was asked may be done), 75\n"
-    "server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a replica, or the\n"
-    "wrong node of a cluster.\n",
+    "Exit status: 0 the hold has ended, or its holder was asked (with -w: it has ended); 1 the\n"
+    "lock is free or has another hold, or the answer was no; with --ask, the holder cannot be\n"
+    "asked, or has not released; 64 usage, 66 no password file, 71 no output (the hold may\n"
+    "have ended), 75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a\n"
+    "replica, or the wrong node of a cluster.\n",
     NULL,
 };
 
@@ -194,7 +194,7 @@ static int await_end(struct breaking *breaking)
     if (status == FAIRLOCK_OK && ended) break;
     if (port_clock_ms() - began >= breaking->wait_ms) {
       if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);
-      complain("%s: its holder goes on", breaking->shown);
+      complain("%s: its holder has not released it", breaking->shown);
       return EXIT_CONFLICT;
     }
     nanosleep(&pause, NULL);

@@ -50,7 +50,7 @@ static const char *const help[] = {
     "  --metrics            print how many locks are held, how many wait, and for how long, in\n"
     "                       Prometheus's format\n"
     "  --metrics-file FILE  write that to FILE instead, also when no server can be reached\n"
-    "  --metrics-locks N    metrics by lock for at most N locks, those that most wait for.\n"
+    "  --metrics-locks N    metrics by lock for at most N locks: those with most waiters.\n"
     "                       Default: 100\n",
     common_help,
     "\n"

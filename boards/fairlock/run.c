@@ -90,9 +90,9 @@ static const char *const help[] = {
     "                       exit status when -n or -w ends the wait. Default: 1\n"
     "  -c, --command STRING run STRING with $SHELL -c, or /bin/sh\n"
     "  -x, --exclusive      no effect: all locks are exclusive\n"
-    "  --lease SECONDS      how long others have to wait after a crash. Renewed at each\n"
-    "                       third of it. Default: 30\n"
-    "  --on-lost ACTION     what to do with COMMAND when the lock cannot be kept:\n"
+    "  --lease SECONDS      how long the lock stays held after a crash. Until then it is\n"
+    "                       renewed at each third of the lease. Default: 30\n"
+    "  --on-lost ACTION     what to do with COMMAND when the lock is lost, or nearly:\n"
     "                       term (default): SIGTERM, and SIGKILL when time runs out;\n"
     "                       kill: SIGKILL; ignore: let it run on\n"
     "  --on-ask SIGNAL      what to send COMMAND when break --ask asks for the lock: term\n"
@@ -105,8 +105,8 @@ static const char *const help[] = {
     "  --lost-exit-code N   exit status when the lock was lost. Default: 79\n"
     "  --metrics-file FILE  write counters to FILE, every 10 s and at the end, in Prometheus's\n"
     "                       format; as JSON if its name ends with .json\n"
-    "  --replicas N         hold the lock only while N replicas acknowledge it: all that\n"
-    "                       could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n"
+    "  --replicas N         hold the lock only while N replicas acknowledge it. N should\n"
+    "                       be all that could be promoted. Default: $FAIRLOCK_REPLICAS, 0\n"
     "  --verbose            say what happens to the connection and to the lock, and when\n",
     common_help,
     "\n"
@@ -267,7 +267,7 @@ static int settle_options(struct run *run, const struct given *given)
   if (given->kill_after && lock->kill_after_ms > lock->lease_ms / 3) {
     return misused(
         &given->line,
-        "--kill-after has to fit into a third of the lease, the rest is for renewing it: "
+        "--kill-after has to fit into a third of the lease, because renewing needs the rest: "
         "give at most %g, or --lease %g",
         lock->lease_ms / 3 / 1000.0, (double)lock->kill_after_ms * 3 / 1000.0);
   }
@@ -724,7 +724,7 @@ static void on_asked(struct run *run)
   if (hurries(run->lock.on_ask) || run->lock.on_ask == SIGKILL) hurry(run);
   if (run->ended) {
     complain("%s is asked for by an operator; %s", run->shown,
-             run->hurried ? "it is kept no longer" : "it is kept until its time is over");
+             run->hurried ? "it is released now" : "it stays held until --at-least is over");
     return;
   }
   for (int i = 0; i < ASKING; i++)
@@ -837,7 +837,7 @@ static void finish_rest(struct run *run, int status)
     bool stubborn = ending && port_clock_ms() - began >= patience;
     if (stubborn && run->lost) return;
     if (stubborn && !told)
-      complain("%s is kept: what the command has started cannot be ended", run->shown);
+      complain("%s stays held: what the command has started cannot be ended", run->shown);
     told = told || stubborn;
     struct event event = await(run, ending && !stubborn ? (int)patience : -1);
     on_event_of_rest(run, &event);
@@ -896,7 +896,7 @@ static void outwait(struct run *run)
     uint32_t kept = port_clock_ms() - run->acquired_at;
     if (run->lost || run->hurried || kept >= run->lock.at_least_ms) return;
     uint32_t left = run->lock.at_least_ms - kept;
-    if (!told) complain("%s is kept for another %g s", run->shown, left / 1000.0);
+    if (!told) complain("%s stays held for another %g s", run->shown, left / 1000.0);
     told = true;
     struct event event = await(run, (int)left);
     on_event_after(run, &event);
@@ -914,7 +914,7 @@ static int on_released(struct run *run, const struct agent_message *message, int
   }
   if (message->news == AGENT_RELEASED && message->status == FAIRLOCK_LOST) {
     complain("%s was lost %s: its lease ran out, it was broken, or its key deleted", run->shown,
-             run->lock.at_least_ms > 0 ? "before its time was over" : "while the command ran");
+             run->lock.at_least_ms > 0 ? "before --at-least was over" : "while the command ran");
     return run->lost_status;
   }
   const char *why = fairlock_status_text(message->status);

@@ -50,7 +50,7 @@ test_at_least() {
   expect 0 "$fairlock" run --verbose --at-least 0.2 a sleep 0.3
   ! grep kept "$dir/err" || fail "it was kept for longer"
   expect 0 "$fairlock" run --verbose --at-least 0.3 a true
-  said 'a is kept for another 0.'
+  said 'a stays held for another 0.'
 }
 
 # Who asks the command to end, or fairlock when it has ended, does not have to wait.
@@ -120,12 +120,12 @@ test_at_least_is_asked() {
   expect 0 "$fairlock" break --ask -w 20 a
   printed 'a: the hold has ended'
   ends 7 $keeping
-  told 'a is asked for by an operator; it is kept no longer'
+  told 'a is asked for by an operator; it is released now'
   least="600 --on-ask ignore"
   kept_by sh -c 'exit 7'
   expect 1 "$fairlock" break --ask -w 0.5 a
-  said 'a: its holder goes on'
-  told 'a is asked for by an operator; it is kept until its time is over'
+  said 'a: its holder has not released it'
+  told 'a is asked for by an operator; it stays held until --at-least is over'
   kill $keeping
   ends 7 $keeping
   # nor is it kept when the command was asked to end

@@ -388,7 +388,7 @@ test_nonsense_while_waiting() {
   waiter=$!
   eventually test -s "$dir/err"
   sleep 3
-  [ "$(cat "$dir/err")" = "fairlock: redis://127.0.0.1:$other: the server sent something that makes no sense; trying again" ] ||
+  [ "$(cat "$dir/err")" = "fairlock: redis://127.0.0.1:$other: the server sent an answer that is not valid; trying again" ] ||
     fail "$(cat "$dir/err")"
   kill $waiter
   ends 143 $waiter

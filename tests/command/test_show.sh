@@ -391,7 +391,7 @@ test_break_ask_ignored() {
   eventually heard_by a
   expect 0 "$fairlock" break --ask a
   expect 1 "$fairlock" break --ask --wait 0.5 a
-  said 'a: its holder goes on'
+  said 'a: its holder has not released it'
   eventually grep -q 'a is asked for by an operator; sent nothing to the command' "$dir/err.holder"
   ! dead $holder || fail 'it has ended'
   kill $holder

@@ -138,7 +138,7 @@ static void test_nonsense(void)
     CHECK(tells("connected OK\n"));
     feed(nonsense[i]);
     close_connection();
-    CHECK(tells("disconnected PROTOCOL the server sent something that makes no sense\n"));
+    CHECK(tells("disconnected PROTOCOL the server sent an answer that is not valid\n"));
   }
 }
 
