@@ -173,7 +173,7 @@ static void begin_hold(struct fairlock *handle, uint32_t *way)
   if (queued) ++*way;
   set_phase(handle, HELD);
   handle->holds = 1;
-  handle->flags &= (uint8_t) ~(QUEUED | MUST_LEAVE | OWED);
+  handle->flags &= (uint8_t) ~(QUEUED | OWED);
   if (queued || doubtful) handle->flags |= UNCONFIRMED;
   handle->leave_result = FAIRLOCK_OK;
   finish(handle, FAIRLOCK_OK);
@@ -404,7 +404,7 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->phase == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   if (handle->phase == HELD) return reenter(handle, lease_ms);
-  handle->flags &= (uint8_t) ~(QUEUED | UNCONFIRMED | MUST_LEAVE | ENDLESS);
+  handle->flags &= (uint8_t) ~(QUEUED | UNCONFIRMED | ENDLESS);
   if (ending(handle)) handle->flags |= OWED; /* what it was leaving may still be there */
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
   set_lease(handle, lease_ms);
@@ -568,7 +568,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
     leave(handle, FAIRLOCK_BUSY);
   } else {
     handle->flags |= QUEUED;
-    if (handle->flags & MUST_LEAVE) {
+    if (handle->leave_result < 0) {
       leave(handle, handle->leave_result);
       return;
     }
@@ -760,9 +760,7 @@ void fairlock_handle_on_subscribed(struct fairlock *handle, int status)
   handle->engine->last_error = (int8_t)status;
   if (may_pass(status)) return;
   handle->flags &= (uint8_t)~SUBSCRIBED;
-  if (handle->phase != QUEUEING) return;
-  handle->flags |= MUST_LEAVE;
-  handle->leave_result = (int8_t)status;
+  if (handle->phase == QUEUEING) handle->leave_result = (int8_t)status;
 }
 
 /* It may have a hold that does not count, because too few replicas have it. */

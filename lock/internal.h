@@ -151,10 +151,7 @@ enum flags {
   ENDLESS = 32,
 
   /* held, but the server has not heard that we know of it */
-  UNCONFIRMED = 64,
-
-  /* waiting, and may not listen: leaves once it is queued, with `leave_result` */
-  MUST_LEAVE = 128
+  UNCONFIRMED = 64
 };
 
 /* Bits of a handle's `keep`: see keep.c. */

@@ -20,7 +20,10 @@ struct fairlock {
   /* enum fairlock_status of the last operation */
   int8_t result;
 
-  /* why it leaves the queue, and the operation's result when it has; 0: it does not */
+  /*
+   * why it leaves the queue, or will once it is in it, because it may not listen; and the operation's
+   * result when it has left. 0: it does not leave
+   */
   int8_t leave_result;
 
   /*

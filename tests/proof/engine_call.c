@@ -273,7 +273,7 @@ static void greeted(struct fairlock *handle, uint32_t now)
     ASSUME(status == FAIRLOCK_PENDING || good_status(status));
     fairlock_handle_on_subscribed(handle, status);
     CHECK(E.value_type == value_type && E.element == element);
-    REACHED(handle->flags & MUST_LEAVE);
+    REACHED(handle->phase == QUEUEING && handle->leave_result < 0);
   }
 }
 
