@@ -20,6 +20,7 @@
 #define FAIRLOCK_INTERNAL_H
 
 #include "engine.h"
+#include "port.h" /* PORT_ONE_TASK */
 #include "scripts.h"
 
 /* Defaults, for 0 in the configuration. The other times follow from waiter_ms. */
@@ -329,8 +330,20 @@ uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle);
 /* schedule.c */
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due);
 void fairlock_schedule_remove(struct fairlock *handle);
-struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
 void fairlock_schedule_all(struct fairlock_engine *engine);
+
+/*
+ * The handle after this one, in no particular order but each before those below it; without those
+ * below this one unless `below`. NULL: there are no more.
+ */
+#if PORT_ONE_TASK
+static inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
+{
+  return below ? handle->right : NULL;
+}
+#else
+struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
+#endif
 
 /* handle.c */
 void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at);

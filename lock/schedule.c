@@ -14,8 +14,6 @@
  */
 #include "internal.h"
 
-#include "port.h" /* PORT_ONE_TASK */
-
 #if PORT_ONE_TASK
 
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
@@ -34,15 +32,6 @@ void fairlock_schedule_remove(struct fairlock *handle)
   while (*link != handle)
     link = &(*link)->right;
   *link = handle->right;
-}
-
-/*
- * The handle after this one, in no particular order but each before those below it; without those
- * below this one unless `below`. NULL: there are no more.
- */
-struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
-{
-  return below ? handle->right : NULL;
 }
 
 /* Takes one handle off a schedule that has some. */
