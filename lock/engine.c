@@ -119,12 +119,6 @@ static void set_stage(struct fairlock_engine *engine, enum stage stage)
   engine->stage_began = engine->now;
 }
 
-/* The next part of the greeting is answered next; its time goes on. */
-void fairlock_engine_advance_greeting(struct fairlock_engine *engine, enum stage stage)
-{
-  engine->stage = (uint8_t)stage;
-}
-
 void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now)
 {
   engine->connect_requested = engine->stage != UP;
@@ -389,15 +383,6 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
 }
 
 /* Time */
-
-/*
- * The time up to which the server's silence is certain: after a freeze of this device, what has
- * piled up has to be read before.
- */
-uint32_t fairlock_engine_read_until(const struct fairlock_engine *engine)
-{
-  return engine->stage > OPENING ? engine->drained_at : engine->now;
-}
 
 /*
  * When the connection needs attention. Closed: when it may be opened again. Otherwise when it

@@ -302,10 +302,24 @@ struct fairlock_authentication {
 /* Sets waiter_ms and response_ms, which follow the configuration and the measured round trip. */
 void fairlock_engine_set_timeouts(struct fairlock_engine *engine);
 
-void fairlock_engine_advance_greeting(struct fairlock_engine *engine, enum stage stage);
-uint32_t fairlock_engine_read_until(const struct fairlock_engine *engine);
 void fairlock_engine_greeted(struct fairlock_engine *engine);
 void fairlock_engine_refused(struct fairlock_engine *engine, int status);
+
+/* The next part of the greeting is answered next; its time goes on. */
+static inline void fairlock_engine_advance_greeting(struct fairlock_engine *engine,
+                                                    enum stage stage)
+{
+  engine->stage = (uint8_t)stage;
+}
+
+/*
+ * The time up to which the server's silence is certain: after a freeze of this device, what has
+ * piled up has to be read before.
+ */
+static inline uint32_t fairlock_engine_read_until(const struct fairlock_engine *engine)
+{
+  return engine->stage > OPENING ? engine->drained_at : engine->now;
+}
 
 /* pipeline.c */
 void fairlock_pipeline_send(struct fairlock *handle);
@@ -313,19 +327,53 @@ void fairlock_pipeline_forget(struct fairlock *handle);
 void fairlock_pipeline_withdraw(struct fairlock *handle);
 uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count);
 void fairlock_pipeline_subscribe(struct fairlock *handle);
-void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds);
-void fairlock_pipeline_end(struct fairlock_engine *engine);
 void fairlock_pipeline_count(struct fairlock_engine *engine);
 uint32_t fairlock_pipeline_answered(struct fairlock *handle);
 void fairlock_pipeline_expect_wait(struct fairlock *handle);
-bool fairlock_pipeline_full(const struct fairlock_engine *engine);
-bool fairlock_pipeline_busy(const struct fairlock_engine *engine);
-bool fairlock_pipeline_expects(const struct fairlock_engine *engine);
-const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine);
 struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine);
 struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine);
 bool fairlock_pipeline_subscription_next(const struct fairlock *handle);
 uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle);
+
+/* Of what the handle has sent so far, only these kinds would do harm if they were carried out late. */
+static inline void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds)
+{
+  handle->kinds_sent &= kinds;
+}
+
+/* The connection is closed: no answer will come. The handles are told one by one. */
+static inline void fairlock_pipeline_end(struct fairlock_engine *engine)
+{
+  engine->last_sent = 0;
+  engine->last_received = 0;
+}
+
+/* Too many requests await answers to send another. */
+static inline bool fairlock_pipeline_full(const struct fairlock_engine *engine)
+{
+  return (uint16_t)(engine->last_sent - engine->last_received) >= engine->window;
+}
+
+/* Some request awaits its answer, though perhaps no handle cares about it any more. */
+static inline bool fairlock_pipeline_busy(const struct fairlock_engine *engine)
+{
+  return engine->last_sent != engine->last_received;
+}
+
+/* An answer may come: the request that is next was written to its end. */
+static inline bool fairlock_pipeline_expects(const struct fairlock_engine *engine)
+{
+  if (!fairlock_pipeline_busy(engine)) return false;
+  return !engine->writing || engine->request.sequence != (uint16_t)(engine->last_received + 1);
+}
+
+/* The oldest request that some handle cares about and that was written to its end, or NULL. */
+static inline const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine)
+{
+  const struct fairlock *oldest = engine->oldest;
+  bool writing = oldest != NULL && engine->writing && oldest == engine->request.handle;
+  return writing && oldest->unanswered == 1 ? NULL : oldest;
+}
 
 /* schedule.c */
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due);
@@ -337,7 +385,7 @@ void fairlock_schedule_all(struct fairlock_engine *engine);
  * below this one unless `below`. NULL: there are no more.
  */
 #if PORT_ONE_TASK
-static inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
+inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
 {
   return below ? handle->right : NULL;
 }

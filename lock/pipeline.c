@@ -117,50 +117,10 @@ void fairlock_pipeline_forget(struct fairlock *handle)
   handle->unanswered = 0;
 }
 
-/* Of what the handle has sent so far, only these kinds would do harm if they were carried out late. */
-void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds)
-{
-  handle->kinds_sent &= kinds;
-}
-
-/* The connection is closed: no answer will come. The handles are told one by one. */
-void fairlock_pipeline_end(struct fairlock_engine *engine)
-{
-  engine->last_sent = 0;
-  engine->last_received = 0;
-}
-
 /* Kinds of requests of this connection whose answers have not come. */
 uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle)
 {
   return comes_after(handle->newest, handle->engine->last_received) ? handle->kinds_sent : 0;
-}
-
-/* Too many requests await answers to send another. */
-bool fairlock_pipeline_full(const struct fairlock_engine *engine)
-{
-  return (uint16_t)(engine->last_sent - engine->last_received) >= engine->window;
-}
-
-/* Some request awaits its answer, though perhaps no handle cares about it any more. */
-bool fairlock_pipeline_busy(const struct fairlock_engine *engine)
-{
-  return engine->last_sent != engine->last_received;
-}
-
-/* An answer may come: the request that is next was written to its end. */
-bool fairlock_pipeline_expects(const struct fairlock_engine *engine)
-{
-  if (!fairlock_pipeline_busy(engine)) return false;
-  return !engine->writing || engine->request.sequence != (uint16_t)(engine->last_received + 1);
-}
-
-/* The oldest request that some handle cares about and that was written to its end, or NULL. */
-const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine)
-{
-  const struct fairlock *oldest = engine->oldest;
-  bool writing = oldest != NULL && engine->writing && oldest == engine->request.handle;
-  return writing && oldest->unanswered == 1 ? NULL : oldest;
 }
 
 /* One more answer has come. When nothing is left that may be under way, nothing is in doubt. */

@@ -16,6 +16,9 @@
 
 #if PORT_ONE_TASK
 
+/* of internal.h, for a compiler that does not inline it */
+extern inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
+
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
 {
   struct fairlock **link = &handle->engine->first;
