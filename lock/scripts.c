@@ -23,14 +23,14 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'c', 0204}, /* \206: "cal" */
     {'t', 'h'}, /* \207: "th" */
     {0200, 'd'}, /* \210: "end" */
-    {'o', 0206}, /* \211: "ocal" */
-    {0211, ' '}, /* \212: "ocal " */
-    {'i', 0205}, /* \213: "if " */
-    {0207, 0200}, /* \214: "then" */
-    {0202, 0212}, /* \215: "\nlocal " */
-    {'\n', 0213}, /* \216: "\nif " */
+    {'i', 0205}, /* \211: "if " */
+    {0207, 0200}, /* \212: "then" */
+    {'o', 0206}, /* \213: "ocal" */
+    {0213, ' '}, /* \214: "ocal " */
+    {0202, 0214}, /* \215: "\nlocal " */
+    {'\n', 0211}, /* \216: "\nif " */
     {'n', 'd'}, /* \217: "nd" */
-    {' ', 0214}, /* \220: " then" */
+    {' ', 0212}, /* \220: " then" */
     {'0', '0'}, /* \221: "00" */
     {'a', 0217}, /* \222: "and" */
     {'r', 'e'}, /* \223: "re" */
@@ -78,12 +78,12 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'~', '='}, /* \275: "~=" */
     {'%', 'd'}, /* \276: "%d" */
     {'s', 0247}, /* \277: "sub" */
-    {0226, 'h'}, /* \300: "l('h" */
-    {'1', ','}, /* \301: "1," */
-    {0201, 'b'}, /* \302: "',b" */
-    {0234, 'h'}, /* \303: "\nl('h" */
-    {'t', 0240}, /* \304: "t',d" */
-    {0220, '\n'}, /* \305: " then\n" */
+    {0220, '\n'}, /* \300: " then\n" */
+    {0226, 'h'}, /* \301: "l('h" */
+    {'1', ','}, /* \302: "1," */
+    {0201, 'b'}, /* \303: "',b" */
+    {0234, 'h'}, /* \304: "\nl('h" */
+    {'t', 0240}, /* \305: "t',d" */
     {0226, 'p'}, /* \306: "l('p" */
     {'d', 0236}, /* \307: "del" */
     {'\'', '0'}, /* \310: "'0" */
@@ -108,13 +108,13 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0320, '}'}, /* \333: ",o}" */
     {',', 'G'}, /* \334: ",G" */
     {0256, ' '}, /* \335: "return " */
-    {0304, 0233}, /* \336: "t',d,'" */
+    {0305, 0233}, /* \336: "t',d,'" */
     {'l', 'e'}, /* \337: "le" */
     {0230, 0216}, /* \340: "\nend\nif " */
     {'+', '1'}, /* \341: "+1" */
     {0233, '1'}, /* \342: ",'1" */
     {0221, 0274}, /* \343: "00000" */
-    {0303, 0227}, /* \344: "\nl('hse" */
+    {0304, 0227}, /* \344: "\nl('hse" */
     {0215, 'f'}, /* \345: "\nlocal f" */
     {'u', 'n'}, /* \346: "un" */
     {0223, 'd'}, /* \347: "red" */
@@ -123,18 +123,18 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0351, '('}, /* \352: "+) (" */
     {'g', 'e'}, /* \353: "ge" */
     {')', 0232}, /* \354: ")or " */
-    {0214, ' '}, /* \355: "then " */
-    {'A', '('}, /* \356: "A(" */
+    {0212, ' '}, /* \355: "then " */
+    {'B', '('}, /* \356: "B(" */
     {0337, 'a'}, /* \357: "lea" */
     {0357, 0227}, /* \360: "lease" */
     {0231, 0251}, /* \361: " and not " */
     {0310, '\''}, /* \362: "'0'" */
-    {0326, 0301}, /* \363: ":sub(1," */
+    {0326, 0302}, /* \363: ":sub(1," */
     {0226, 'l'}, /* \364: "l('l" */
     {'i', 0217}, /* \365: "ind" */
     {0235, 0331}, /* \366: "..' '.." */
     {'v', '('}, /* \367: "v(" */
-    {'B', '='}, /* \370: "B=" */
+    {'A', '='}, /* \370: "A=" */
     {0345, 0346}, /* \371: "\nlocal fun" */
     {0371, 0322}, /* \372: "\nlocal funct" */
     {0372, 'i'}, /* \373: "\nlocal functi" */
@@ -143,11 +143,11 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0350, '.'}, /* \376: "redis." */
     {'i', 'n'}, /* \377: "in" */
     {0, 0},
-    {0300, 0353}, /* \001: "l('hge" */
+    {0301, 0353}, /* \001: "l('hge" */
     {0327, 't'}, /* \002: "mat" */
     {'c', 'h'}, /* \003: "ch" */
     {'=', 0272}, /* \004: "=tonumber(" */
-    {'=', 'D'}, /* \005: "=D" */
+    {'=', 'C'}, /* \005: "=C" */
     {0244, '\''}, /* \006: " or '" */
     {0240, ','}, /* \007: "',d," */
     {'f', 0204}, /* \010: "fal" */
@@ -158,11 +158,11 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'o', 'k'}, /* \015: "ok" */
     {015, 0200}, /* \016: "oken" */
     {'r', '['}, /* \017: "r[" */
-    {0364, 0365}, /* \020: "l('lind" */
-    {020, 0262}, /* \021: "l('lindex" */
-    {021, 0302}, /* \022: "l('lindex',b" */
-    {'1', 0274}, /* \023: "1000" */
-    {0220, 0215}, /* \024: " then\nlocal " */
+    {'q', '='}, /* \020: "q=" */
+    {0364, 0365}, /* \021: "l('lind" */
+    {021, 0262}, /* \022: "l('lindex" */
+    {022, 0303}, /* \023: "l('lindex',b" */
+    {'1', 0274}, /* \024: "1000" */
     {'=', 'o'}, /* \025: "=o" */
     {'u', 's'}, /* \026: "us" */
     {0234, 'z'}, /* \027: "\nl('z" */
@@ -177,115 +177,115 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
 };
 
 static const uint8_t common[] =
-    "l\212a,b,c,d=\346pack(KEYS\273e,f,g\313,i,j=ARGV[1]:\002\003\203^(%S\352\276" /* local a,b,c,d=unpack(KEYS)\nlocal e,f,g,h,i,j=ARGV[1]:match('^(%S+) (%d */
+    "l\214a,b,c,d=\346pack(KEYS\273e,f,g\313,i,j=ARGV[1]:\002\003\203^(%S\352\276" /* local a,b,c,d=unpack(KEYS)\nlocal e,f,g,h,i,j=ARGV[1]:match('^(%S+) (%d */
     "\352%-?\276\352\276\323(%+?) ?(\276*)$\237\215k=3\343\215l=\376\206l\215" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000\nlocal l=redis.call\nlocal  */
     "m=\226time\237\215n=m[1]\235\203\343\263m[\033)\326-6\273o\004n" /* m=l('time')\nlocal n=m[1]..('00000'..m[2]):sub(-6)\nlocal o=tonumber(n */
-    "\363-4)\264o>\272f)\355\332\013,0\333\210\345=\022" /* :sub(1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal f=l('lindex',b */
-    "\2330\237\215p=\205\224\226zsco\223\311\312\273q=h\275\362\231e\244\205\232e\215" /* ,'0')\nlocal p=f and l('zscore',c,e)\nlocal q=h~='0' and e or f or e\nlocal  */
-    "r=\300m\353\336t\016\201'\223\360d\201'w\016\201q\273s,t,u=\0171]\232\310\201\017" /* r=l('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[ */
+    "\363-4)\264o>\272f)\355\332\013,0\333\210\345=\023" /* :sub(1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal f=l('lindex',b */
+    "\2330\237\215p=\205\224\226zsco\223\311\312\273\020h\275\362\231e\244\205\232e\215" /* ,'0')\nlocal p=f and l('zscore',c,e)\nlocal q=h~='0' and e or f or e\nlocal  */
+    "r=\301m\353\336t\016\201'\223\360d\201'w\016\201q\273s,t,u=\0171]\232\310\201\017" /* r=l('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[ */
     "\033\232\310\201\0173]\375\367h\273w,x=\306ttl\240)\313\341728\343\216" /* 2]or '0',r[3]\nlocal function v(h)\nlocal w,x=l('pttl',d),h+172800000\nif  */
     "w<h+864\343\231\037\306\317\007x)\2751\220\216w<0\242\226\307" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then l('del */
     "\240\265\032\007x)\324\375w(h\264\205\355\037" /* ',d)end\nl('pexpire',d,x)\nend\nend\nlocal function w(h)\nif f then redis.pcal */
-    "\226zadd\311\233XX\201o+h+k\341\221,f\265\230\375\030y\313,z\273j" /* l('zadd',c,'XX',o+h+k+100,f)end\nend\nlocal function x(y,h,z)\nlocal j */
-    ",A=n,\272s\3540\216A>\004n)\224A<2^53\242j=\203%.0f\237:f\225\002" /* ,A=n,tonumber(s)or 0\nif A>=tonumber(n)and A<2^53 then j=('%.0f'):format */
-    "(A\341\265\215\370s\363-10)\275n\363-10\264B\231\300l\200\240)>6\305" /* (A+1)end\nlocal B=s:sub(1,-10)~=n:sub(1,-10)\nif B and l('hlen',d)>6 then\n */
-    "f\232C,D \377 ipairs(\001t\204l\240))do\216C%2\2411\231D:f\365(\205\224'^s\026p" /* for C,D in ipairs(l('hgetall',d))do\nif C%2==1 and D:find(f and '^susp */
-    "e\322:'\006:\237\355\300\307\007D\265\324\215D=j\235(z\241'1'\231\331" /* ect:' or ':')then l('hdel',d,D)end\nend\nend\nlocal D=j..(z=='1' and ' '.. */
-    "h\235i\006\237\344\336t\016\201j\233hold\260\201y\233\223\360d\201t\233\360\201D\264" /* h..i or '')\nl('hset',d,'token',j,'holder',y,'released',t,'lease',D)\nif  */
-    "B \225#h>7\242\367h\265\344t\250,y,z\264\037\306\317\250\313)\275" /* B or#h>7 then v(h)end\nl('hset',a,y,z)\nif redis.pcall('pexpire',a,h)~= */
-    "1\220\234\014)\032\250\313)\230\n\335j\230\n" /* 1 then\nl('del',a)\nl('pexpire',a,h)\nend\nreturn j\nend\n */
+    "\226zadd\311\233XX\201o+h+k\341\221,f\265\230\375\030y\313,z\273A" /* l('zadd',c,'XX',o+h+k+100,f)end\nend\nlocal function x(y,h,z)\nlocal A */
+    ",B=n,\272s\3540\216B>\004n)\224B<2^53\242\370\203%.0f\237:f\225\002" /* ,B=n,tonumber(s)or 0\nif B>=tonumber(n)and B<2^53 then A=('%.0f'):format */
+    "(B\341\265\215C=s\363-10)\275n\363-10\264C\231\301l\200\240)>6\300" /* (B+1)end\nlocal C=s:sub(1,-10)~=n:sub(1,-10)\nif C and l('hlen',d)>6 then\n */
+    "f\232D,E \377 ipairs(\001t\204l\240))do\216D%2\2411\231E:f\365(\205\224'^s\026p" /* for D,E in ipairs(l('hgetall',d))do\nif D%2==1 and E:find(f and '^susp */
+    "e\322:'\006:\237\355\301\307\007E\265\324\215E=A\235(z\241'1'\231\331" /* ect:' or ':')then l('hdel',d,E)end\nend\nend\nlocal E=A..(z=='1' and ' '.. */
+    "h\235i\006\237\344\336t\016\201A\233hold\260\201y\233\223\360d\201t\233\360\201E\264" /* h..i or '')\nl('hset',d,'token',A,'holder',y,'released',t,'lease',E)\nif  */
+    "C \225#h>7\242\367h\265\344t\250,y,z\264\037\306\317\250\313)\275" /* C or#h>7 then v(h)end\nl('hset',a,y,z)\nif redis.pcall('pexpire',a,h)~= */
+    "1\220\234\014)\032\250\313)\230\n\335A\230\n" /* 1 then\nl('del',a)\nl('pexpire',a,h)\nend\nreturn A\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "l\212z='5\274'\375\356G)\303\307\240\334\233s\026pe\322:\263G\264\251" /* local z='5000'\nlocal function A(G)\nl('hdel',d,G,'suspect:'..G)\nif not  */
-    "\205\355\335\210\216G\241\205\355f=\022\342\237\210\234l\223m\302\342\201" /* f then return end\nif G==f then f=l('lindex',b,'1')end\nl('lrem',b,'1', */
+    "l\214z='5\274'\375\356G)\304\307\240\334\233s\026pe\322:\263G\264\251" /* local z='5000'\nlocal function B(G)\nl('hdel',d,G,'suspect:'..G)\nif not  */
+    "\205\355\335\210\216G\241\205\355f=\023\342\237\210\234l\223m\303\342\201" /* f then return end\nif G==f then f=l('lindex',b,'1')end\nl('lrem',b,'1', */
     "G)\027\223m\311\334)\230\375H(I,J\273K,L=\035\011\nwhi\337" /* G)\nl('zrem',c,G)\nend\nlocal function H(I,J)\nlocal K,L=0,false\nwhile */
-    " true do\215G=f\216K>0\242G=\022,K\265\216\251G\244G\241" /*  true do\nlocal G=f\nif K>0 then G=l('lindex',b,K)end\nif not G or G== */
+    " true do\215G=f\216K>0\242G=\023,K\265\216\251G\244G\241" /*  true do\nlocal G=f\nif K>0 then G=l('lindex',b,K)end\nif not G or G== */
     "I\242\335\251L\034\215M='\350s\243_lock__\003ann\236\263b\32620)\235" /* I then return not L end\nlocal M='redisson_lock__channel'..b:sub(20).. */
-    "':\263G\215N=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216\251N\024" /* ':'..G\nlocal N=l('pubsub','numsub',M)[2]>0 and 'publish'\nif not N then\nlocal  */
-    "O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231O>0\231'sp\247l\321h'" /* O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and O>0 and 'spublish' */
-    "\230\215I=G\241q\231\0174]\232\001\304\334\273q,O,P=(I\006\237:\002" /* \nend\nlocal I=G==q and r[4]or l('hget',d,G)\nlocal q,O,P=(I or ''):mat */
-    "\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\220\216q*\023+O/" /* ch('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nif q*1000+O/ */
-    "\023+P<\025\305\356G\257\261\213L\305\335\011\314\213N\220\303" /* 1000+P<=o then\nA(G)\nelseif L then\nreturn false\nelseif N then\nl('h */
-    "\014\334\273j=\030G,P\2330\237\216J\231J\275G\242\300\014,J\265\n\356" /* del',a,G)\nlocal j=x(G,P,'0')\nif J and J~=G then l('hdel',a,J)end\nA( */
-    "G\257w(P)\202(N,M,j\366n\363-4)\366P\257\335'giv\200'\314\nK=" /* G)\nw(P)\nl(N,M,j..' '..n:sub(1,-4)..' '..P)\nreturn 'given'\nelse\nK= */
-    "K\341\230\314\215p=\226zsco\223\311\334\354\362\215q,I='s\026pe\322:\263G" /* K+1\nend\nelse\nlocal p=l('zscore',c,G)or '0'\nlocal q,I='suspect:'..G */
-    "\334\366p\215O=K\2410\231u\241I\231\272\001\336s\377ce\237\354" /* ,G..' '..p\nlocal O=K==0 and u==I and tonumber(l('hget',d,'since'))or  */
-    "0\216N\231L\242\335\011\034\216O+3*z<o\244O>o\305O\025\216N" /* 0\nif N and L then return false end\nif O+3*z<o or O>o then\nO=o\nif N */
-    "\220\344\336w\016\201I\233s\377ce\201o\257\3670\257\261\215I,C=(\001\304" /*  then\nl('hset',d,'woken',I,'since',o)\nv(0)\nelse\nlocal I,C=(l('hget',d */
-    ",q\354'\237:\002\003\203(%S\352\276\323\237\216I\275p\244\272C)>o\220\344\304" /* ,q)or ''):match('(%S+) (%d+)')\nif I~=p or tonumber(C)>o then\nl('hset',d */
-    ",q,p\366o\257\3670\257\261\nO=C\324\340O+z<\025\244\251N\231" /* ,q,p..' '..o)\nv(0)\nelse\nO=C\nend\nend\nend\nif O+z<=o or not N and  */
-    "\272p)<\025\305\356G\257\261\213N\305f\232z=\035K-1 do\027\377crby\311" /* tonumber(p)<=o then\nA(G)\nelseif N then\nfor z=0,K-1 do\nl('zincrby',c */
-    ",k,\022,z))\340K>0\220\234l\223m\302,\301G)\234lp\026h\302\334\257" /* ,k,l('lindex',b,z))\nend\nif K>0 then\nl('lrem',b,1,G)\nl('lpush',b,G)\n */
-    "f=G\230\303\307\007q)\202(N,M\2330\237\n\335\011\314\nL=true\nK=K\341" /* f=G\nend\nl('hdel',d,q)\nl(N,M,'0')\nreturn false\nelse\nL=true\nK=K+1 */
+    "':\263G\215N=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216\251N\220" /* ':'..G\nlocal N=l('pubsub','numsub',M)[2]>0 and 'publish'\nif not N then */
+    "\215O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231O>0\231's" /* \nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and O>0 and 's */
+    "p\247l\321h'\230\215I=G\241q\231\0174]\232\001\305\334\273q,O,P=(I\006" /* publish'\nend\nlocal I=G==q and r[4]or l('hget',d,G)\nlocal q,O,P=(I or ' */
+    "\237:\002\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\220\216q*\024" /* '):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nif q*1000 */
+    "+O/\024+P<\025\300\356G\257\261\211L\300\335\011\314\211N\220\304" /* +O/1000+P<=o then\nB(G)\nelseif L then\nreturn false\nelseif N then\nl('h */
+    "\014\334\273\020\030G,P\2330\237\216J\231J\275G\242\301\014,J\265\n\356" /* del',a,G)\nlocal q=x(G,P,'0')\nif J and J~=G then l('hdel',a,J)end\nB( */
+    "G\257w(P)\202(N,M,q\366n\363-4)\366P\257\335'giv\200'\314\nK=" /* G)\nw(P)\nl(N,M,q..' '..n:sub(1,-4)..' '..P)\nreturn 'given'\nelse\nK= */
+    "K\341\230\314\215\020\226zsco\223\311\334\354\362\215I,J='s\026pe\322:\263G" /* K+1\nend\nelse\nlocal q=l('zscore',c,G)or '0'\nlocal I,J='suspect:'..G */
+    "\334\366q\215O=K\2410\231u\241J\231\272\001\336s\377ce\237\354" /* ,G..' '..q\nlocal O=K==0 and u==J and tonumber(l('hget',d,'since'))or  */
+    "0\216N\231L\242\335\011\034\216O+3*z<o\244O>o\300O\025\216N" /* 0\nif N and L then return false end\nif O+3*z<o or O>o then\nO=o\nif N */
+    "\220\344\336w\016\201J\233s\377ce\201o\257\3670\257\261\215J,D=(\001\305" /*  then\nl('hset',d,'woken',J,'since',o)\nv(0)\nelse\nlocal J,D=(l('hget',d */
+    ",I\354'\237:\002\003\203(%S\352\276\323\237\216J\275q\244\272D)>o\220\344\305" /* ,I)or ''):match('(%S+) (%d+)')\nif J~=q or tonumber(D)>o then\nl('hset',d */
+    ",I,q\366o\257\3670\257\261\nO=D\324\340O+z<\025\244\251N\231" /* ,I,q..' '..o)\nv(0)\nelse\nO=D\nend\nend\nend\nif O+z<=o or not N and  */
+    "\272q)<\025\300\356G\257\261\211N\300f\232\020\035K-1 do\027\377crby\311" /* tonumber(q)<=o then\nB(G)\nelseif N then\nfor q=0,K-1 do\nl('zincrby',c */
+    ",k,\023,q))\340K>0\220\234l\223m\303,\302G)\234lp\026h\303\334\257" /* ,k,l('lindex',b,q))\nend\nif K>0 then\nl('lrem',b,1,G)\nl('lpush',b,G)\n */
+    "f=G\230\304\307\007I)\202(N,M\2330\237\n\335\011\314\nL=true\nK=K\341" /* f=G\nend\nl('hdel',d,I)\nl(N,M,'0')\nreturn false\nelse\nL=true\nK=K+1 */
     "\324\324\n" /* \nend\nend\nend\nend\n */
     ;
 
 static const uint8_t lock_before[] =
-    "l\212y=h\241\362\215\370\251y\231\327\207.m\377(\306ttl\250),1e15\273D=" /* local y=h=='0'\nlocal B=not y and math.min(l('pttl',a),1e15)\nlocal D= */
-    "B\275\013\231\001t\250\312\273E\215F=y\216y\305E\005 \222(j\241''\244" /* B~=-2 and l('hget',a,e)\nlocal E\nlocal F=y\nif y then\nE=D and(j=='' or  */
+    "l\214y=h\241\362\215\370\251y\231\327\207.m\377(\306ttl\250),1e15\273C=" /* local y=h=='0'\nlocal A=not y and math.min(l('pttl',a),1e15)\nlocal C= */
+    "A\275\013\231\001t\250\312\273E\215F=y\216y\300E\005 \222(j\241''\244" /* A~=-2 and l('hget',a,e)\nlocal E\nlocal F=y\nif y then\nE=C and(j=='' or  */
     "j\241s\264E\242t=s\034\314\215G=g:\002\003\203^-(.*)\237\215H\004" /* j==s)\nif E then t=s end\nelse\nlocal G=g:match('^-(.*)')\nlocal H=tonumber( */
-    "j\3540\215A\004s\3540\215I\005\361G\231\246(A>H\231A" /* j)or 0\nlocal A=tonumber(s)or 0\nlocal I=D and not G and not(A>H and A */
-    "<2^53\273J\005\361I \222(j\241s\244\251G\264I\305t=s\344" /* <2^53)\nlocal J=D and not I and(j==s or not G)\nif I then\nt=s\nl('hse */
-    "\336\223\360d\201t\257\3670\257\370\013\314\213J\024I\005\241\362\231G\216" /* t',d,'released',t)\nv(0)\nB=-2\nelseif J then\nlocal I=D=='0' and G\nif  */
-    "I\244B<\004h)\214\032\250\313\257\370h\230\215z=G\0061'\215" /* I or B<=tonumber(h)then\nl('pexpire',a,h)\nB=h\nend\nlocal z=G or '1'\nlocal  */
-    "J\005\275z \222(I\244D\275\310\237\216J\220\344\336\360\201s\235(B\241h\231\331" /* J=D~=z and(I or D~='0')\nif J then\nl('hset',d,'lease',s..(B==h and ' '.. */
-    "h\235i\006\237)\340\251J \225#h>7\242\306\317\007B\341728\343\265\n" /* h..i or ''))\nend\nif not J or#h>7 then l('pexpire',d,B+172800000)end\n */
-    "w(B\264J\242\300\227t\250\312,z\265\n\332\301A\333\314\213G\305\332" /* w(B)\nif J then l('hset',a,e,z)end\nreturn{1,A,o}\nelseif G then\nreturn{ */
-    "-\3010\333\340H>A\242s=\310\263j\034\nF=B\241\013\216F\361\205\355\332" /* -1,0,o}\nend\nif H>A then s='0'..j end\nF=B==-2\nif F and not f then return{ */
-    "\301\272\030e\313\342\237)\333\210\230\215i=\011\216\205\224F\305" /* 1,tonumber(x(e,h,'1')),o}end\nend\nlocal i=false\nif f and F then\n */
+    "j\3540\215B\004s\3540\215I\005\361G\231\246(B>H\231B" /* j)or 0\nlocal B=tonumber(s)or 0\nlocal I=C and not G and not(B>H and B */
+    "<2^53\273J\005\361I \222(j\241s\244\251G\264I\300t=s\344" /* <2^53)\nlocal J=C and not I and(j==s or not G)\nif I then\nt=s\nl('hse */
+    "\336\223\360d\201t\257\3670\257\370\013\314\211J\220\215I\005\241\362\231G\216" /* t',d,'released',t)\nv(0)\nA=-2\nelseif J then\nlocal I=C=='0' and G\nif  */
+    "I\244A<\004h)\212\032\250\313\257\370h\230\215z=G\0061'\215" /* I or A<=tonumber(h)then\nl('pexpire',a,h)\nA=h\nend\nlocal z=G or '1'\nlocal  */
+    "J\005\275z \222(I\244C\275\310\237\216J\220\344\336\360\201s\235(A\241h\231\331" /* J=C~=z and(I or C~='0')\nif J then\nl('hset',d,'lease',s..(A==h and ' '.. */
+    "h\235i\006\237)\340\251J \225#h>7\242\306\317\007A\341728\343\265\n" /* h..i or ''))\nend\nif not J or#h>7 then l('pexpire',d,A+172800000)end\n */
+    "w(A\264J\242\301\227t\250\312,z\265\n\332\302B\333\314\211G\300\332" /* w(A)\nif J then l('hset',a,e,z)end\nreturn{1,B,o}\nelseif G then\nreturn{ */
+    "-\3020\333\340H>B\242s=\310\263j\034\nF=A\241\013\216F\361\205\355\332" /* -1,0,o}\nend\nif H>B then s='0'..j end\nF=A==-2\nif F and not f then return{ */
+    "\302\272\030e\313\342\237)\333\210\230\215i=\011\216\205\224F\300" /* 1,tonumber(x(e,h,'1')),o}end\nend\nlocal i=false\nif f and F then\n */
     ;
 
 static const uint8_t lock_after[] =
-    "\213y\220\216E\242\306\317\250\342\237\210\216j\241''\361E\242\356" /* if y then\nif E then l('pexpire',a,'1')end\nif j=='' and not E then A( */
-    "e\265\215q=E\244\306ttl\250)\241\013\ni=q\231H(nil,E\231e)\241'giv\200'\314" /* e)end\nlocal q=E or l('pttl',a)==-2\ni=q and H(nil,E and e)=='given'\nelse */
-    "\ni=H(e,D\231e\264i\241true\024j=\030e\313\342\237\n\356e\257w(h\257\332" /* \ni=H(e,D and e)\nif i==true then\nlocal j=x(e,h,'1')\nA(e)\nw(h)\nreturn{ */
-    "\301\272j)\333\340i\242\370\306ttl\250)\261\213D\242\226\014\265" /* 1,tonumber(j),o}\nend\nif i then B=l('pttl',a)elseif D then l('del',a)end */
+    "\211y\220\216E\242\306\317\250\342\237\210\216j\241''\361E\242\356" /* if y then\nif E then l('pexpire',a,'1')end\nif j=='' and not E then B( */
+    "e\265\215z=E\244\306ttl\250)\241\013\ni=z\231H(nil,E\231e)\241'giv\200'\314" /* e)end\nlocal z=E or l('pttl',a)==-2\ni=z and H(nil,E and e)=='given'\nelse */
+    "\ni=H(e,C\231e\264i\241true\300j=\030e\313\342\237\n\356e\257w(h\257\332\302" /* \ni=H(e,C and e)\nif i==true then\nj=x(e,h,'1')\nB(e)\nw(h)\nreturn{1, */
+    "\272j)\333\340i\242\370\306ttl\250)\261\211C\242\226\014\265" /* tonumber(j),o}\nend\nif i then A=l('pttl',a)elseif C then l('del',a)end */
     "\324\216y\220\216E\361i\220\234\014\264s\275\362\242" /* \nend\nend\nif y then\nif E and not i then\nl('del',a)\nif s~='0' then  */
-    "\300\227\336\223\360d\201t\265\230\n\332(E\244j\275''\231t\241j)\2241\244" /* l('hset',d,'released',t)end\nend\nreturn{(E or j~='' and t==j)and 1 or  */
-    "\0350\333\340u\361F\220\027sco\223\311\312)\303\307\240\233w\016\237" /* 0,0,o}\nend\nif u and not F then\nl('zscore',c,e)\nl('hdel',d,'woken') */
-    "\340g\241\362\242\332\035B\333\210\215a=\251p \225(\0174]\232'\237\363" /* \nend\nif g=='0' then return{0,B,o}end\nlocal a=not p or(r[4]or ''):sub(1, */
-    "8)\275n\3638\264a\024z=p \222(\364pos\302\312\233MAXLEN\201\023)\225" /* 8)~=n:sub(1,8)\nif a then\nlocal z=p and(l('lpos',b,e,'MAXLEN',1000)or */
-    "(\022,\023)\224\023)\264z\024h\025+(z\341)*k\216\272" /* (l('lindex',b,1000)and 1000))\nif z then\nlocal h=o+(z+1)*k\nif tonumber( */
+    "\301\227\336\223\360d\201t\265\230\n\332(E\244j\275''\231t\241j)\2241\244" /* l('hset',d,'released',t)end\nend\nreturn{(E or j~='' and t==j)and 1 or  */
+    "\0350\333\340u\361F\220\027sco\223\311\312)\304\307\240\233w\016\237" /* 0,0,o}\nend\nif u and not F then\nl('zscore',c,e)\nl('hdel',d,'woken') */
+    "\340g\241\362\242\332\035A\333\210\215a=\251p \225(\0174]\232'\237\363" /* \nend\nif g=='0' then return{0,A,o}end\nlocal a=not p or(r[4]or ''):sub(1, */
+    "8)\275n\3638\264a\220\215\020p \222(\364pos\303\312\233MAXLEN\201\024)\225" /* 8)~=n:sub(1,8)\nif a then\nlocal q=p and(l('lpos',b,e,'MAXLEN',1000)or */
+    "(\023,\024)\224\024)\264q\220\215h\025+(q\341)*k\216\272" /* (l('lindex',b,1000)and 1000))\nif q then\nlocal h=o+(q+1)*k\nif tonumber( */
     "p)<h\242\226zadd\311\313\312\265\314\027add\311\233XX\2010\312\273K=\226r" /* p)<h then l('zadd',c,h,e)end\nelse\nl('zadd',c,'XX',0,e)\nlocal K=l('r */
-    "p\026h\302\312)\027add\311\320+\327\207.\327\030B,0)+K*k\312)\230\032\302\34220" /* push',b,e)\nl('zadd',c,o+math.max(B,0)+K*k,e)\nend\nl('pexpire',b,'120 */
-    "96\343\237\032\311\3422096\343\237\230\344\304\312,m[1]\366m" /* 9600000')\nl('pexpire',c,'1209600000')\nend\nl('hset',d,e,m[1]..' '..m */
-    "[\033\366g\264a\242\3670\265\216\205\224f\275e\242\370-1\034\n\332\035" /* [2]..' '..g)\nif a then v(0)end\nif f and f~=e then B=-1 end\nreturn{0, */
-    "B\333\n" /* B,o}\n */
+    "p\026h\303\312)\027add\311\320+\327\207.\327\030A,0)+K*k\312)\230\032\303\34220" /* push',b,e)\nl('zadd',c,o+math.max(A,0)+K*k,e)\nend\nl('pexpire',b,'120 */
+    "96\343\237\032\311\3422096\343\237\230\344\305\312,m[1]\366m" /* 9600000')\nl('pexpire',c,'1209600000')\nend\nl('hset',d,e,m[1]..' '..m */
+    "[\033\366g\264a\242\3670\265\216\205\224f\275e\242\370-1\034\n\332\035" /* [2]..' '..g)\nif a then v(0)end\nif f and f~=e then A=-1 end\nreturn{0, */
+    "A\333\n" /* A,o}\n */
     ;
 
 static const uint8_t break_before[] =
-    "l\212m=\001t\204l\250\273J=m[1]\215h=J\231J\241\001\336hol" /* local m=l('hgetall',a)\nlocal J=m[1]\nlocal h=J and J==l('hget',d,'hol */
-    "d\260\237\215t=J \222(e\241'*'\244e\241J)\222(j\241'\330\225(h\231j\241s)\264g\241'" /* der')\nlocal t=J and(e=='*' or e==J)and(j=='' or(h and j==s))\nif g==' */
-    "\013'\024N=\011\216t\231h\024M='\350s\243_lock__\003an" /* -2' then\nlocal N=false\nif t and h then\nlocal M='redisson_lock__chan */
-    "n\236\263b\32620)\235':\263J\nN=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216" /* nel'..b:sub(20)..':'..J\nN=l('pubsub','numsub',M)[2]>0 and 'publish'\nif  */
-    "\251N\024O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231" /* not N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and  */
+    "l\214m=\001t\204l\250\273p=m[1]\215h=p\231p\241\001\336hol" /* local m=l('hgetall',a)\nlocal p=m[1]\nlocal h=p and p==l('hget',d,'hol */
+    "d\260\237\215t=p \222(e\241'*'\244e\241p)\222(j\241'\330\225(h\231j\241s)\264g\241'" /* der')\nlocal t=p and(e=='*' or e==p)and(j=='' or(h and j==s))\nif g==' */
+    "\013'\220\215N=\011\216t\231h\220\215M='\350s\243_lock__\003an" /* -2' then\nlocal N=false\nif t and h then\nlocal M='redisson_lock__chan */
+    "n\236\263b\32620)\235':\263p\nN=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216" /* nel'..b:sub(20)..':'..p\nN=l('pubsub','numsub',M)[2]>0 and 'publish'\nif  */
+    "\251N\220\215O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231" /* not N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and  */
     "O>0\231'sp\247l\321h'\340N\242l(N,M,s\265\230\n\332N\2311\244" /* O>0 and 'spublish'\nend\nif N then l(N,M,s)end\nend\nreturn{N and 1 or  */
     "\035t\361N\2311\2440\333\340t \222#m>2\242\226\014\265\215" /* 0,t and not N and 1 or 0,o}\nend\nif t and#m>2 then l('del',a)end\nlocal  */
-    "i=\011\216\205\222(t\244\251J)\214\n" /* i=false\nif f and(t or not J)then\n */
+    "i=\011\216\205\222(t\244\251p)\212\n" /* i=false\nif f and(t or not p)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\213t\242\306\317\250\342\237\210\ni=H(nil,t\231J)\241'giv\200'\340t\361" /* if t then l('pexpire',a,'1')end\ni=H(nil,t and J)=='given'\nend\nif t and not  */
+    "\211t\242\306\317\250\342\237\210\ni=H(nil,t\231p)\241'giv\200'\340t\361" /* if t then l('pexpire',a,'1')end\ni=H(nil,t and p)=='given'\nend\nif t and not  */
     "i\242\226\014\265\n\332t\2311\244\0350\333\n" /* i then l('del',a)end\nreturn{t and 1 or 0,0,o}\n */
     ;
 
 static const uint8_t inspect[] =
-    "l\212a,b,c,d=\346pack(KEYS\273l=\376\206l\215m=\226time\237\215" /* local a,b,c,d=unpack(KEYS)\nlocal l=redis.call\nlocal m=l('time')\nlocal  */
-    "o=m[1]*\023+\327\207.flo\225(m[\033/\023\273f\346\322i\243 N(G\273M='\350" /* o=m[1]*1000+math.floor(m[2]/1000)\nlocal function N(G)\nlocal M='redis */
+    "l\214a,b,c,d=\346pack(KEYS\273l=\376\206l\215m=\226time\237\215" /* local a,b,c,d=unpack(KEYS)\nlocal l=redis.call\nlocal m=l('time')\nlocal  */
+    "o=m[1]*\024+\327\207.flo\225(m[\033/\024\273f\346\322i\243 N(G\273M='\350" /* o=m[1]*1000+math.floor(m[2]/1000)\nlocal function N(G)\nlocal M='redis */
     "s\243_lock__\003ann\236\263b\32620)\235':\263G\216\306\247\277\201'n\252\277\201M)[\033>0\242" /* son_lock__channel'..b:sub(20)..':'..G\nif l('pubsub','numsub',M)[2]>0 then  */
     "\335true\034\215O=\037\306\247\277\201'shardn\252\277\201M)[\033\n\335" /* return true end\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nreturn  */
     "O\231O>0\230\375e(f\273g\004(\205\232'\237:\002\003\203" /* O and O>0\nend\nlocal function e(f)\nlocal g=tonumber((f or ''):match(' */
     "^\276+$\237\3540\n\335g<2^53\231g\2440\230\215m=\001t\204l\250\273" /* ^%d+$'))or 0\nreturn g<2^53 and g or 0\nend\nlocal m=l('hgetall',a)\nlocal  */
-    "r=\300m\353\336t\016\201'hold\260\201'\360\237\345=\364ran\353\302,\035-1\273" /* r=l('hmget',d,'token','holder','lease')\nlocal f=l('lrange',b,0,-1)\nlocal  */
-    "J=m[1]\232''\215b,j=\0350\216J\275''\231J\241\017\033\214\nb,j=\301e(\0171]\273" /* J=m[1]or ''\nlocal b,j=0,0\nif J~='' and J==r[2]then\nb,j=1,e(r[1])\nlocal  */
+    "r=\301m\353\336t\016\201'hold\260\201'\360\237\345=\364ran\353\303,\035-1\273" /* r=l('hmget',d,'token','holder','lease')\nlocal f=l('lrange',b,0,-1)\nlocal  */
+    "p=m[1]\232''\215b,j=\0350\216p\275''\231p\241\017\033\212\nb,j=\302e(\0171]\273" /* p=m[1]or ''\nlocal b,j=0,0\nif p~='' and p==r[2]then\nb,j=1,e(r[1])\nlocal  */
     "e\313,i=(\0173]\232'\237:\002\003\203^(\276\352\276\323(%+?)$\237\216e\241\0171]\224\272" /* e,h,i=(r[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif e==r[1]and tonumber( */
-    "h)<2^32\242b=b+8*h+4*#i\034\216N(J)\355b=b+2\034\230\215e={\327" /* h)<2^32 then b=b+8*h+4*#i end\nif N(J)then b=b+2 end\nend\nlocal e={ma */
-    "\207.m\377(\306ttl\250),1e15),j,b,\272m[\033\354\035#f,J}\nf\232a\334 \377 ipai" /* th.min(l('pttl',a),1e15),j,b,tonumber(m[2])or 0,#f,J}\nfor a,G in ipai */
-    "rs(f)do\215I=\001\304\334\273b,a=2,\327\207.hu\353\215q,O,P=(I\006" /* rs(f)do\nlocal I=l('hget',d,G)\nlocal b,a=2,math.huge\nlocal q,O,P=(I or ' */
-    "\237:\002\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\305b,a=\301" /* '):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nb,a=1, */
-    "q*\023+O/\023+P\314\213\251I\305b,a=\035\272\226zsco\223\311\334\3540" /* q*1000+O/1000+P\nelseif not I then\nb,a=0,tonumber(l('zscore',c,G)or 0 */
-    ")\230\215c=0\216a>o\242c=N(G)\2242\2441\034\ne[#e\341]=b\ne[#e\341" /* )\nend\nlocal c=0\nif a>o then c=N(G)and 2 or 1 end\ne[#e+1]=b\ne[#e+1 */
+    "h)<2^32\242b=b+8*h+4*#i\034\216N(p)\355b=b+2\034\230\215e={\327" /* h)<2^32 then b=b+8*h+4*#i end\nif N(p)then b=b+2 end\nend\nlocal e={ma */
+    "\207.m\377(\306ttl\250),1e15),j,b,\272m[\033\354\035#f,p}\nf\232a\334 \377 ipai" /* th.min(l('pttl',a),1e15),j,b,tonumber(m[2])or 0,#f,p}\nfor a,G in ipai */
+    "rs(f)do\215I=\001\305\334\273a,b=2,\327\207.hu\353\215q,O,P=(I\006" /* rs(f)do\nlocal I=l('hget',d,G)\nlocal a,b=2,math.huge\nlocal q,O,P=(I or ' */
+    "\237:\002\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\300a,b=\302" /* '):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\na,b=1, */
+    "q*\024+O/\024+P\314\211\251I\300a,b=\035\272\226zsco\223\311\334\3540" /* q*1000+O/1000+P\nelseif not I then\na,b=0,tonumber(l('zscore',c,G)or 0 */
+    ")\230\215c=0\216b>o\242c=N(G)\2242\2441\034\ne[#e\341]=a\ne[#e\341" /* )\nend\nlocal c=0\nif b>o then c=N(G)and 2 or 1 end\ne[#e+1]=a\ne[#e+1 */
     "]=c\ne[#e\341]=G\230\n\335e\n" /* ]=c\ne[#e+1]=G\nend\nreturn e\n */
     ;
 
@@ -294,10 +294,10 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4404, "428cd0b3bca20a9c3a2ed7337c0c0e180778168a"};
+    {common, lock_before, hand_over, lock_after}, 4398, "1de891cfd74b80de0629f0b2adf9d9ba583de820"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3251, "72448610d28719f552cadcfd460aa4fa5b47d0f1"};
+    {common, break_before, hand_over, break_after}, 3251, "2ff6129547c86186054e233b6733d4ea3e2d354d"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1071, "e4e70f1431025998e1d01f23c5f942eb40f446d5"};
+    {inspect, nothing, nothing, nothing}, 1071, "c462dd2204d96f8f0772e2cc44ad8709b5477651"};

@@ -52,7 +52,7 @@ local last, released, woken = notes[1] or '0', notes[2] or '0', notes[3]
 
 -- The notes stay for a day after the lease has ended, and not much longer. Those that get no end are
 -- deleted: nobody might ever use the lock again.
-local function keep(lease)
+local function prolong(lease)
   local left, long = call('pttl', meta), lease + 172800000
   if left < lease + 86400000 and redis.pcall('pexpire', meta, long) ~= 1 then
     if left < 0 then call('del', meta) end
@@ -73,21 +73,21 @@ end
 -- waited for now, and, when nobody waits, all that are on waiters: the fields with a colon, as each
 -- id has one. What else a later release keeps there stays.
 local function grant(owner, lease, holds)
-  local token, before = micros, tonumber(last) or 0
-  if before >= tonumber(micros) and before < 2 ^ 53 then token = ('%.0f'):format(before + 1) end
+  local new, before = micros, tonumber(last) or 0
+  if before >= tonumber(micros) and before < 2 ^ 53 then new = ('%.0f'):format(before + 1) end
   local stale = last:sub(1, -10) ~= micros:sub(1, -10)
   if stale and call('hlen', meta) > 6 then
     for at, field in ipairs(call('hgetall', meta)) do
       if at % 2 == 1 and field:find(head and '^suspect:' or ':') then call('hdel', meta, field) end
     end
   end
-  local known = token .. (holds == '1' and ' ' .. lease .. renews or '')
-  call('hset', meta, 'token', token, 'holder', owner, 'released', released, 'lease', known)
-  if stale or #lease > 7 then keep(lease) end
+  local known = new .. (holds == '1' and ' ' .. lease .. renews or '')
+  call('hset', meta, 'token', new, 'holder', owner, 'released', released, 'lease', known)
+  if stale or #lease > 7 then prolong(lease) end
   call('hset', lock, owner, holds)
   if redis.pcall('pexpire', lock, lease) ~= 1 then
     call('del', lock)
     call('pexpire', lock, lease) -- refused again: the script ends with that error
   end
-  return token
+  return new
 end

@@ -15,8 +15,8 @@ local function forget(waiter)
 end
 
 -- Offers the lock to the waiters in order. True when caller may take it; 'given' when a waiter of
--- ours owns it now, in place of holder, whose hold has ended, if there is one.
-local function hand_over(caller, holder)
+-- ours owns it now, in place of former, whose hold has ended, if there is one.
+local function hand_over(caller, former)
   local place, pending = 0, false
   while true do
     local waiter = head
@@ -40,18 +40,18 @@ local function hand_over(caller, holder)
         return false
       elseif listens then
         call('hdel', lock, waiter) -- if HDEL is refused, then here: not while two have the lock
-        local token = grant(waiter, patience, '0')
-        if holder and holder ~= waiter then call('hdel', lock, holder) end
+        local granted = grant(waiter, patience, '0')
+        if former and former ~= waiter then call('hdel', lock, former) end
         forget(waiter)
         set_head(patience)
-        call(listens, channel, token .. ' ' .. micros:sub(1, -4) .. ' ' .. patience)
+        call(listens, channel, granted .. ' ' .. micros:sub(1, -4) .. ' ' .. patience)
         return 'given'
       else
         place = place + 1
       end
     else
-      local score = call('zscore', timeout, waiter) or '0'
-      local suspect, waking = 'suspect:' .. waiter, waiter .. ' ' .. score
+      local evicted_at = call('zscore', timeout, waiter) or '0'
+      local suspect, waking = 'suspect:' .. waiter, waiter .. ' ' .. evicted_at
       -- When it was first woken. That counts only while it is the head, where waking puts it: one
       -- that is found further back has acquired since, and queued again. Scores recur.
       local since = place == 0 and woken == waking and tonumber(call('hget', meta, 'since')) or 0
@@ -60,15 +60,15 @@ local function hand_over(caller, holder)
         since = now
         if listens then
           call('hset', meta, 'woken', waking, 'since', now)
-          keep(0)
+          prolong(0)
         else
           -- A Redisson waiter enters the queue before it listens. So one that does not listen is
           -- suspect at first, and gone redisson_timeout after that was first seen. What was seen
           -- during an earlier wait of its own, with another score, does not count.
           local seen, at = (call('hget', meta, suspect) or ''):match('(%S+) (%d+)')
-          if seen ~= score or tonumber(at) > now then
-            call('hset', meta, suspect, score .. ' ' .. now)
-            keep(0)
+          if seen ~= evicted_at or tonumber(at) > now then
+            call('hset', meta, suspect, evicted_at .. ' ' .. now)
+            prolong(0)
           else
             since = at
           end
@@ -77,7 +77,7 @@ local function hand_over(caller, holder)
       -- A Redisson waiter takes the lock itself, and only from the head of the list. One that was
       -- woken redisson_timeout ago and has not taken it is gone: its host lost power, and the server
       -- has not noticed yet, or has noticed meanwhile.
-      if since + redisson_timeout <= now or not listens and tonumber(score) <= now then
+      if since + redisson_timeout <= now or not listens and tonumber(evicted_at) <= now then
         forget(waiter)
       elseif listens then
         -- Our waiters before it that do not listen stay in the queue, behind it; its acquisition

@@ -31,14 +31,14 @@ local hold = call('hgetall', lock)
 local notes = call('hmget', meta, 'token', 'holder', 'lease')
 local waiters = call('lrange', queue, 0, -1)
 local holder = hold[1] or ''
-local kind, token = 0, 0
+local holder_kind, token = 0, 0
 if holder ~= '' and holder == notes[2] then
-  kind, token = 1, number(notes[1])
+  holder_kind, token = 1, number(notes[1])
   local of, lease, renews = (notes[3] or ''):match('^(%d+) (%d+)(%+?)$')
-  if of == notes[1] and tonumber(lease) < 2 ^ 32 then kind = kind + 8 * lease + 4 * #renews end
-  if listens(holder) then kind = kind + 2 end
+  if of == notes[1] and tonumber(lease) < 2 ^ 32 then holder_kind = holder_kind + 8 * lease + 4 * #renews end
+  if listens(holder) then holder_kind = holder_kind + 2 end
 end
-local reply = {math.min(call('pttl', lock), 1e15), token, kind, tonumber(hold[2]) or 0, #waiters, holder}
+local reply = {math.min(call('pttl', lock), 1e15), token, holder_kind, tonumber(hold[2]) or 0, #waiters, holder}
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)
   local kind, limit = 2, math.huge

@@ -29,7 +29,7 @@ if ends then
   held = count and (token == '' or token == last)
   if held then released = last end
 else
-  local keeps = mode:match('^-(.*)') -- how many times
+  local times = mode:match('^-(.*)') -- nil: not only if held
   local earlier = tonumber(token) or 0
   local before = tonumber(last) or 0
 
@@ -37,30 +37,30 @@ else
   --   in the lock   mode   token, of the request           hold
   --   no            -n     any                             gone
   --   yes           -n     not the newest                  gone
-  --   yes           -n     the newest                      kept
-  --   yes           other  older than the newest, or none  kept: this request has come before
+  --   yes           -n     the newest                      goes on
+  --   yes           other  older than the newest, or none  goes on: this request has come before
   --   yes           other  the newest, or a later one      given up, and not taken again: its token
   --                        has been used, and its release may still come. So is an older hold that a
   --                        fail-over has brought back, and one whose token was evicted
   -- Not in the lock, and another mode: id wants a first one.
-  local given_up = count and not keeps and not (before > earlier and before < 2 ^ 53)
-  local kept = count and not given_up and (token == last or not keeps)
+  local given_up = count and not times and not (before > earlier and before < 2 ^ 53)
+  local goes_on = count and not given_up and (token == last or not times)
 
   if given_up then
     released = last
     call('hset', meta, 'released', released)
-    keep(0)
+    prolong(0)
     ttl = -2
-  elseif kept then
+  elseif goes_on then
     -- Only the first confirmation of a grant may shorten the lease. It names the token, so a late
     -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
     -- hold, or from before a re-entry, may come late.
-    local confirms = count == '0' and keeps
+    local confirms = count == '0' and times
     if confirms or ttl <= tonumber(lease) then
       call('pexpire', lock, lease)
       ttl = lease
     end
-    local holds = keeps or '1'
+    local holds = times or '1'
     local changes = count ~= holds and (confirms or count ~= '0')
     -- Always a write: WAIT waits for the last one. A grant has seen to it that the notes outlast a
     -- lease of up to seven digits.
@@ -71,7 +71,7 @@ else
     set_head(ttl)
     if changes then call('hset', lock, id, holds) end
     return {1, before, now}
-  elseif keeps then -- gone
+  elseif times then -- gone
     return {-1, 0, now}
   end
   -- This server took over without the newest token, and perhaps without other notes: the 0 makes
@@ -94,7 +94,7 @@ if head and free then
   else
     given = hand_over(id, count and id)
     if given == true then
-      local token = grant(id, lease, '1')
+      token = grant(id, lease, '1')
       forget(id)
       set_head(lease)
       return {1, tonumber(token), now}
@@ -136,6 +136,6 @@ if old then
   call('pexpire', timeout, '1209600000')
 end
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode)
-if old then keep(0) end
+if old then prolong(0) end
 if head and head ~= id then ttl = -1 end
 return {0, ttl, now}

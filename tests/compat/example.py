@@ -31,7 +31,7 @@ local last = tonumber(call('hget', notes, 'token')) or 0
 call('lindex', queue, 0)
 call('zscore', timeout, id)
 
-local function keep(lease)
+local function prolong(lease)
   if call('pttl', notes) < lease + DAY then call('pexpire', notes, lease + 2 * DAY) end
 end
 
@@ -50,7 +50,7 @@ local function own(owner, lease, count)
   local new = micros
   if last >= tonumber(micros) and last < 2 ^ 53 then new = string.format('%.0f', last + 1) end
   call('hset', notes, 'token', new, 'holder', owner)
-  keep(lease)
+  prolong(lease)
   call('del', lock)
   call('hset', lock, owner, count)
   call('pexpire', lock, lease)
@@ -93,12 +93,12 @@ local function hand_over(caller)
       if not counts and by then
         call('hset', notes, 'woken', woken, 'since', string.format('%.0f', now))
         since = now
-        keep(0)
+        prolong(0)
       elseif not counts then
         local seen, at = string.match(call('hget', notes, suspect) or '', '(%S+) (%d+)')
         since = seen == score and tonumber(at) or now
         call('hset', notes, suspect, score .. ' ' .. string.format('%.0f', since))
-        keep(0)
+        prolong(0)
       end
       if since + GONE <= now or not by and tonumber(score) <= now then
         remove(waiter)
@@ -120,7 +120,7 @@ end
 local function end_hold(with_token)
   if with_token then
     call('hset', notes, 'released', with_token)
-    keep(0)
+    prolong(0)
   end
   call('del', lock)
   hand_over()
@@ -146,7 +146,7 @@ local function acquire()
   call('pexpire', queue, FORTNIGHT)
   call('pexpire', timeout, FORTNIGHT)
   call('hset', notes, id, clock[1] .. ' ' .. clock[2] .. ' ' .. patience)
-  keep(0)
+  prolong(0)
   return false
 end
 
@@ -156,7 +156,7 @@ elseif verb == 'set' then
   if holder ~= id or tonumber(token) ~= last then return false end
   if held == '0' or call('pttl', lock) < tonumber(lease) then call('pexpire', lock, lease) end
   call('hset', lock, id, count)
-  keep(call('pttl', lock))
+  prolong(call('pttl', lock))
   tell_first(call('pttl', lock))
   return token
 elseif verb == 'release' then

@@ -6,7 +6,7 @@ a kind that is not known yet, and fields more.
 s/^call('hset', meta, id, time\[1\] .. ' ' .. time\[2\] .. ' ' .. mode)$/call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' more words')/
 
 ## lock/scripts/hand_over.lua
-s/^\( *\)call(listens, channel, token .. .*patience)$/\1call(listens, channel, 'news')\n\1call(listens, channel, token .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience .. ' more')/
+s/^\( *\)call(listens, channel, granted .. .*patience)$/\1call(listens, channel, 'news')\n\1call(listens, channel, granted .. ' ' .. string.sub(micros, 1, -4) .. ' ' .. patience .. ' more')/
 
 ## lock/scripts/common.lua
-s/'lease', known)/'lease', known, 'later', token)/
+s/'lease', known)/'lease', known, 'later', new)/
