@@ -4,6 +4,7 @@
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2089,SC2090,SC2119,SC2120,SC2154,SC1091,SC2317
 set -u
 . tests/support/lib.sh
+side=4 # they sleep most of the time
 
 # What the descendants do: they note their ids in $1, and sleep.
 work='echo $$ >>"$1"; exec sleep 600'

@@ -4,6 +4,7 @@
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317
 set -u
 . tests/support/lib.sh
+side=4 # they sleep most of the time
 
 # A command that writes the time every 20 ms to its first argument, as does a process it starts;
 # both ignore SIGTERM.

@@ -4,6 +4,7 @@
 # shellcheck source=tests/support/lib.sh disable=SC2016,SC2046,SC2086,SC2154,SC1091,SC1003,SC2317,SC2094
 set -u
 . tests/support/lib.sh
+side=4 # they sleep most of the time
 
 # misuse WORDS ARGUMENT...: a usage error that says WORDS
 misuse() {

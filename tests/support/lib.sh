@@ -224,8 +224,14 @@ now_ms() {
   echo $(($(date +%s%N) / 1000000))
 }
 
-# run_tests NAME...: each in a shell, a folder ($dir) and with a server of its own
+# run_tests NAME...: each in a shell, a folder ($dir) and with a server of its own; with $side, so many
+# at a time, for suites that sleep most of it. Each of these is the suite with one name as its argument:
+# what runs behind & would not get the signals that the terminal sends.
 run_tests() {
+  if [ $# -gt 1 ] && [ -n "${side:-}" ]; then
+    printf '%s\n' "$@" | xargs -n 1 -P "$side" sh "$0"
+    exit
+  fi
   for name in "$@"; do
     dir=$top/$name
     log=$top/$name.log
