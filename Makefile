@@ -200,10 +200,9 @@ packages: ## install the Debian packages that `make test-all` needs
 print-packages:
 	@echo $(call packages,$(or $(TARGET),$(patsubst NEEDS.%,%,$(filter NEEDS.%,$(.VARIABLES)))))
 
-# The order of the suites: first the two that keep a processor busy for a minute and more, which
-# have to leave it to the others, because these sleep most of the time; then those that take a
-# minute. Six run side by side, so three of those that sleep do so from the beginning.
-BUSY := tests/mutants/test_mutants.sh $(BUILD)/tests/sim/sim
+# The order of the suites: first the one that keeps a processor busy for a minute, which has to leave
+# it to the others, because these sleep most of the time; then those that take a minute.
+BUSY := $(BUILD)/tests/sim/sim
 LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh tests/command/test_descendants.sh \
   $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
   $(BUILD)/tests/server/test_rotation \
@@ -213,7 +212,7 @@ LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tes
 # `make test` shows in less than five minutes that this machine's build works. What only `make
 # test-all` runs: tests of tests, tools, pages and figures; those that wait for minutes; boards,
 # other compilers and other systems.
-TESTS_OF_TESTS := $(MUTANTS_TEST) tests/chaos/mutants.sh tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
+TESTS_OF_TESTS := $(FOUND_TEST) tests/demo/test_picture.sh tests/bench/decode_cycles.sh \
   tests/fuzz/names.sh $(PAGES_TEST) $(OPERATORS_TEST) \
   $(ABI_TEST) $(DIST_TEST) $(DIFFERENTIAL) $(DEMO_TEST) \
   $(CONFORMANCE)/faulty $(addprefix $(BUILD)/tests/failover/,test_contest test_rig_cluster test_rig_sentinel)
@@ -241,7 +240,7 @@ PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
 $(call needs,test test-busy,$(filter-out $(NOT_FIRST),$(SUITES)) $(PARTED) $(COMPAT_TESTS))
 $(call needs,test-rest,$(ONLY_ALL) $(CHAOS))
 $(call needs,test-release,$(ONLY_RELEASE) $(BUILD)/redis-server)
-$(call needs,test-all packages,test test-rest test-release)
+$(call needs,test-all packages,test test-rest mutants-changed test-release)
 
 .PHONY: test
 test: ## see that this machine's build works, in less than 5 minutes
@@ -252,6 +251,7 @@ test: ## see that this machine's build works, in less than 5 minutes
 .PHONY: test-all
 test-all: test ## all suites: `make test`, then boards, mutants, tests of tests, long waits, chaos
 	@$(MAKE) --no-print-directory test-rest
+	@$(MAKE) --no-print-directory mutants-changed
 	@$(MAKE) --no-print-directory test-release
 
 .PHONY: test-rest
@@ -303,11 +303,11 @@ check: ## after each edit, within 20 s: compile, quick unit suites, a few simula
 	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
 
 # After a change of lock/, besides the suites themselves.
-$(call needs,check-lock,soak mutants-found server-tests chaos coverage)
+$(call needs,check-lock,soak mutants-changed server-tests chaos coverage)
 
 .PHONY: check-lock
 check-lock: ## after a change of lock/, within half an hour: soak, mutants, a real server, chaos, coverage
-	@for target in "soak TIME=300" mutants-found server-tests chaos coverage; do \
+	@for target in "soak TIME=300" mutants-changed server-tests chaos coverage; do \
 	  echo "### make $$target"; $(MAKE) --no-print-directory $$target || exit 1; done
 
 # The suites again under the sanitizers and valgrind, each with a build of its own. Races need

@@ -116,6 +116,27 @@ else
   echo "# the commit of $kept is not in this clone"
 fi
 
+# written LIBRARY: a record of mutants that nobody has run; only the sums are looked at here
+written() {
+  sh tests/mutants/found.sh --due >"$folder/due" 2>&1
+  {
+    echo "library $1"
+    sed 's/|/ 0 /; s/|.*//' build/mutants/run/states
+  } >"$folder/record"
+  echo "sum $(cksum <"$folder/record" | cut -d ' ' -f 1)" >>"$folder/record"
+  cp "$folder/record" tests/mutants/found.txt
+}
+library=$(find lock resp port -name '*.[ch]' -o -name '*.lua' | sort | xargs cat | cksum | cut -d ' ' -f 1)
+rm -f tests/mutants/found.txt
+bad "no record of mutants" mutants 'none is left out'
+written "$library"
+good "all mutants were found" mutants
+written "$library"
+echo >>tests/sim/kept.c
+bad "not since a check of the simulator has changed" mutants 'handle.c: .* because the tests'
+written 1
+bad "all mutants were found in another library" mutants 'for another library'
+
 # fresh STATUS: a root that is not made; it says of what release it should be
 fresh() {
   printf '%s\n' 'shift' 'echo "make $* on $RELEASE"' "exit $1" >tests/tools/fresh.sh

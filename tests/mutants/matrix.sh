@@ -81,20 +81,6 @@ sum() {
   cksum | cut -d ' ' -f 1
 }
 
-# ends LOG COMMAND...: runs it until its first failure. True when it found nothing.
-ends() {
-  log=$1
-  shift
-  : >"$log"
-  timeout -k 10 400 "$@" >"$log" 2>&1 </dev/null &
-  running=$!
-  while kill -0 $running 2>/dev/null; do
-    if grep -aq '^not ok ' "$log"; then kill $running 2>/dev/null; fi
-    sleep 0.1
-  done
-  wait $running && ! grep -aq '^not ok ' "$log"
-}
-
 # finds KIND LOG PROGRAM ARGUMENTS: prints what became of it, the seconds and the first failure. A
 # suite in real time has to fail twice: the second time with nothing but the test that failed.
 finds() {
@@ -108,11 +94,11 @@ finds() {
   esac
   if [ "${2:-}" = hunt ]; then
     "$@" >"$log" 2>&1 && verdict=killed
-  elif ! ends "$log" "$@"; then
+  elif ! finds_nothing "$log" 400 "$@"; then
     verdict=killed
     test=$(sed -n 's/^not ok //p' "$log" | head -n 1)
     case $test in chaos_* | harness*) test= ;; esac
-    if [ "$kind" = real ] && ends "$log.again" "$@" ${test:+"$test"}; then verdict=once; fi
+    if [ "$kind" = real ] && finds_nothing "$log.again" 400 "$@" ${test:+"$test"}; then verdict=once; fi
   fi
   echo "$verdict $(($(date +%s) - began)) $(grep -a -m 1 '^\(not ok\|# seed\)' "$log")"
 }

@@ -15,12 +15,25 @@ planted() {
   sed -n '/^[^#]/s/^/proof: /p' tests/proof/faults.txt
 }
 
-# mutants: the lines of mutants.txt, and those planted, whose name or file contains $ONLY.
+# mutants: the lines of mutants.txt, and those planted, whose name or file contains $ONLY; or those
+# that the file $ENTRIES has (found.sh).
 mutants() {
+  if [ -n "${ENTRIES:-}" ]; then
+    cat "$ENTRIES"
+    return
+  fi
   {
     grep -v -e '^#' -e '^$' tests/mutants/mutants.txt
     planted
   } | awk -F '|' -v only="${ONLY:-}" 'index($1, only) || index($2, only)'
+}
+
+# path_of FILE: from the top folder
+path_of() {
+  case $1 in
+  resp/* | port/*) echo "$1" ;;
+  *) echo "lock/$1" ;;
+  esac
 }
 
 # suite_of NAME: what has to find the mutant, by the word that its name begins with; "hunt" unless
@@ -39,10 +52,81 @@ suite_of() {
   esac
 }
 
-# mutate PLACE FILE COMMAND: makes PLACE a copy of the tree and of its build, with the mutation in
-# the sources; build_in makes what follows from that, and nothing else. False when the command
-# changes nothing.
+# What was found, one "KEY SEED" a line, in $build/mutants/noted, so that what is interrupted goes on
+# where it was. The key is of the entry and of the program that found it, without the mutation: when
+# one of them changes, it is asked for again. SEED: of the world in which the hunt found it, or 0.
+
+# key_of LINE FILE...
+key_of() {
+  printf '%s\n' "$1" | cat - "$2" | cksum | tr ' ' -
+}
+
+# seed_noted KEY: false if there is none
+seed_noted() {
+  sed -n "s/^$1 //p" "$build/mutants/noted" 2>/dev/null | tail -n 1 | grep .
+}
+
+# note LINE KEY SEED
+note() {
+  mkdir -p "$build/mutants"
+  echo "$2 $3" >>"$build/mutants/noted"
+  if [ -n "${FOUND:-}" ]; then printf '%s %s\n' "$3" "$1" >>"$FOUND"; fi
+}
+
+# known LINE KEY: it was noted. Whoever asks for some, by ONLY, or for one kind, wants to see them run.
+known() {
+  if [ -n "${ONLY:-}" ] || [ -z "${ENTRIES:-}" ]; then return 1; fi
+  seed=$(seed_noted "$2") && note "$1" "$2" "$seed"
+}
+
+# seed_of LINE: of the world in which the hunt found it last, says the record, or 1
+seed_of() {
+  name=${1%%|*}
+  LC_ALL=C NAME=$name awk 'NF > 4 && !/^#/ {
+    name = $0
+    for (i = 0; i < 4; i++) sub(/^[^ ]* /, "", name)
+    if (name == ENVIRON["NAME"] && $4 > 0) seed = $4
+  } END { print seed ? seed : 1 }' tests/mutants/found.txt 2>/dev/null || echo 1
+}
+
+# finds_nothing LOG SECONDS COMMAND...: runs it until its first failure. True when there was none.
+finds_nothing() {
+  log=$1 seconds=$2
+  shift 2
+  : >"$log"
+  timeout -k 10 "$seconds" "$@" >"$log" 2>&1 </dev/null &
+  running=$!
+  while kill -0 $running 2>/dev/null; do
+    if grep -aq '^not ok ' "$log"; then kill $running 2>/dev/null; fi
+    sleep 0.1
+  done
+  wait $running && ! grep -aq '^not ok ' "$log"
+}
+
+# parts_of SUITE: which of the build have to be copied, so that make has nothing else to compile
+parts_of() {
+  case $1 in
+  hunt | tests/sim/*) echo tests/sim tests/server ;;
+  tests/unit/*) echo tests/unit tests/sim ;;
+  replay/*) echo replay/lock replay/resp replay/boards replay/tests replay/liblock.a ;;
+  tests/portable/*) echo tests/portable/zephyr ;;
+  *)
+    echo boards examples tests/unit tests/sim tests/server tests/fuzz tests/chaos tests/failover \
+      tests/portable/zephyr replay/lock replay/resp replay/boards replay/tests replay/liblock.a
+    ;;
+  esac
+}
+
+# mutate PLACE FILE COMMAND [SUITE]: makes PLACE a copy of the tree and of its build, or of what
+# SUITE needs of that, with the mutation in the sources; build_in makes what follows from that, and
+# nothing else. False when the command changes nothing.
 mutate() {
+  copy_tree "$1" "${4:-}"
+  plant "$1" "$2" "$3"
+}
+
+# copy_tree PLACE [SUITE]
+copy_tree() {
   rm -rf "$1"
   mkdir -p "$1/$build/tests/portable" "$1/$build/replay"
   for part in Makefile boards; do ln -s "$PWD/$part" "$1/$part"; done
@@ -51,23 +135,18 @@ mutate() {
   for part in tests/*; do ln -s "$PWD/$part" "$1/$part"; done
   rm "$1/tests/unit" # two of these include what may have the mutation in it
   cp -pR tests/unit "$1/tests"
-  for part in lock resp port boards examples liblock.a redis-server \
-    tests/check.o tests/check_host.o tests/support tests/unit tests/sim tests/server \
-    tests/fuzz tests/chaos tests/failover tests/portable/zephyr \
-    replay/lock replay/resp replay/boards replay/tests replay/liblock.a; do
+  mkdir -p "$1/$build/tests"
+  # shellcheck disable=SC2046
+  for part in lock resp port liblock.a redis-server tests/check.o tests/check_host.o tests/support $(parts_of "$2"); do
     if [ -e "$build/$part" ]; then cp -pR "$build/$part" "$1/$build/$part"; fi
   done
   if [ -e "$build/replay/corpus" ]; then ln -s "$PWD/$build/replay/corpus" "$1/$build/replay"; fi
-  plant "$@"
 }
 
 # plant PLACE FILE COMMAND: the mutation alone, in the sources at PLACE. False when the command
 # changes nothing.
 plant() {
-  case $2 in
-  resp/* | port/*) file=$2 ;;
-  *) file=lock/$2 ;;
-  esac
+  file=$(path_of "$2")
   sed "$3" "$file" >"$1/$file"
   if cmp -s "$file" "$1/$file"; then
     echo "# $file is not changed by it any more"

@@ -1,12 +1,8 @@
 # Mutants: the lock with one rule taken out, and what finds them.
-# What the script copies has to be there when it runs.
-MUTANTS_TEST := tests/mutants/test_mutants.sh
-SUITES += $(MUTANTS_TEST)
-$(MUTANTS_TEST): | $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/server/test_rlock \
-  $(BUILD)/tests/server/test_break $(BUILD)/tests/portable/zephyr/zephyr $(BUILD)/redis-server
-
-$(call needs,$(MUTANTS_TEST),$(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/redis-server)
-$(call needs,mutants-found,$(MUTANTS_TEST))
+# What the scripts copy has to be there when they run.
+FINDERS = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(SERVER_TESTS) $(CHAOS) \
+  $(BUILD)/tests/portable/zephyr/zephyr
+$(call needs,mutants-found mutants-changed,$$(FINDERS) proof $(BUILD)/redis-server)
 
 # What the kill matrix asks: the programs of matrix.sh.
 ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep $(DIFFERENTIAL) \
@@ -15,10 +11,21 @@ ASKED = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(BUILD)/tests/sim/test_sweep 
 
 $(call needs,mutants,$$(ASKED) $(BUILD)/redis-server)
 
-.PHONY: mutants mutants-found
+.PHONY: mutants mutants-found mutants-changed
 mutants: ## print which suite finds which mutant; ONLY=, SUITE=text: some
 	@$(MAKE) --no-print-directory -s $(ASKED) $(BUILD)/redis-server
 	@sh tests/mutants/matrix.sh
 
-mutants-found: $(MUTANTS_TEST) ## see that each mutant is found by what its entry says; ONLY=text: some
-	@sh $<
+mutants-found: ## see that each mutant and planted fault is found by what its entry says, and write it down; ONLY=text: some
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(FINDERS) $(BUILD)/redis-server
+	@sh tests/mutants/found.sh
+
+mutants-changed: ## the same for those whose text, file or tests have changed since that was written
+	@$(MAKE) --no-print-directory -s $(PARALLEL) $(FINDERS) $(BUILD)/redis-server
+	@sh tests/mutants/found.sh --changed
+
+# The choice itself.
+FOUND_TEST := tests/mutants/test_found.sh
+SUITES += $(FOUND_TEST)
+$(FOUND_TEST): | $(BUILD)/tests/unit/test_resp $(BUILD)/liblock.a $(BUILD)/redis-server
+$(call needs,$(FOUND_TEST),$(BUILD)/redis-server)

@@ -1,0 +1,33 @@
+# What of found.sh's states the record does not have: those entries, and in the file WHY how many of
+# which file, and why. Reads the record, lines of "ENTRY FILE FINDER ...", three sums, and then the
+# states, lines of "ENTRY FILE FINDER|name|file|command".
+NR == FNR && !states {
+  has[$1] = 1
+  had[$1, $2] = 1
+  found[$1, $2, $3] = 1
+  next
+}
+{
+  entry = $0
+  sub(/^[^|]*[|]/, "", entry)
+  split($0, field, "|")
+  split(field[1], sum, " ")
+  all++
+  of[field[3]]++
+  if ((sum[1], sum[2], sum[3]) in found) next
+  due++
+  print entry
+  if (!(sum[1] in has)) reason = "because they are new or have changed"
+  else if (!((sum[1], sum[2]) in had)) reason = "because the file has changed"
+  else reason = "because the tests that have to find them have changed"
+  count[field[3] "|" reason]++
+}
+END {
+  sort = "sort >" why
+  for (key in count) {
+    split(key, field, "|")
+    printf "# %s: %d of %d entries, %s\n", field[1], count[key], of[field[1]], field[2] | sort
+  }
+  close(sort)
+  printf "# left out: %d of %d, found since their text, file and tests are as they are\n", all - due, all >>why
+}
