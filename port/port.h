@@ -58,19 +58,20 @@ enum port_status {
   PORT_UNTRUSTED = -4,
 
   /*
-   * connect(): as PORT_WOULD_BLOCK, but only bytes from the other side bring it further, as in the
-   * handshake of TLS. An event loop then waits until the connection is readable; after
-   * PORT_WOULD_BLOCK, until it is writable, which it always is once it is connected
+   * connect(): as PORT_WOULD_BLOCK, but it waits for bytes from the other side, as the handshake of
+   * TLS does. An event loop then waits until the connection is readable. (After PORT_WOULD_BLOCK
+   * from connect() it waits until the connection is writable, which it always is once it is
+   * connected.)
    */
   PORT_NEEDS_INPUT = -5
 };
 
 /*
- * The longest time-out, in ms, that the client hands to connect() and recv(), and so how often a
- * device wakes that has nothing to do. Nobody can wake a task that is inside recv(), so what other
- * tasks do meanwhile takes up to this much longer: to be heard by fairlock_stop(), and to give up a
- * server that does not answer them. A program with one task loses nothing by a longer one. For all
- * of the library: a compiler's -D, or a line of port_types.h.
+ * The longest timeout, in ms, that the client passes to connect() and recv(). A device that has
+ * nothing to do wakes so often. Nobody can wake a task that is inside recv(), so two things may
+ * take so much longer: fairlock_stop(), and giving up a server that does not answer another task. A
+ * program with one task may use a longer one at no cost. Set it for the whole library, by -D or in
+ * port_types.h.
  */
 #ifndef PORT_WAIT_MAX_MS
 #define PORT_WAIT_MAX_MS 1000U
@@ -78,48 +79,48 @@ enum port_status {
 
 /*
  * A byte stream to one server. All functions get `context`, which belongs to the transport and must
- * stay valid and in place as long as the client uses it. One task at a time is inside connect(),
- * recv() and close(), and one inside send(), which may be called while another task is inside
- * recv(), but not during connect() and close(). No function blocks, except connect() and recv() for
- * up to their time-out. The client calls close() and aim() with its mutex held, so neither may call
- * the client, nor wait for a task that does; the others without it.
+ * stay valid and in place as long as the client uses it. The client has at most one task inside
+ * connect(), recv() or close(). At most one other task is inside send() at the same time, while the
+ * first is inside recv(), but never during connect() or close(). Only connect() and recv() may
+ * block, for up to their timeout. The client calls close() and aim() with its mutex locked, so
+ * these two must not call the client, nor wait for a task that does. It calls the others with its
+ * mutex unlocked.
  *
- * timeout_ms: 0 looks and returns at once. A function may return before the time is up. The client
- * never asks for more than PORT_WAIT_MAX_MS, so nothing has to wake it.
+ * timeout_ms: 0 means to look and return at once. A function may return early. The client never
+ * asks for more than PORT_WAIT_MAX_MS, so nobody has to wake it.
  */
 struct port_transport {
   /*
-   * Begins to connect; when called again, says how far that has got. PORT_OK: connected.
-   * PORT_WOULD_BLOCK, PORT_NEEDS_INPUT: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: given up; what was
-   * opened is closed again, and the next call starts over. PORT_CLOSED is treated as
+   * Begins to connect; later calls go on with that. PORT_OK: connected. PORT_WOULD_BLOCK,
+   * PORT_NEEDS_INPUT: not yet, call again. PORT_UNREACHABLE, PORT_UNTRUSTED: it has failed; what
+   * was opened is closed again, and the next call starts over. PORT_CLOSED is treated as
    * PORT_UNREACHABLE. The client calls close() after each of these three, and then pauses.
    */
   int (*connect)(void *context, uint32_t timeout_ms);
 
   /*
-   * Sends up to size (1 to INT32_MAX) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK
-   * or PORT_CLOSED. What was not taken is offered again: at once, or, after PORT_WOULD_BLOCK, when
-   * recv() has returned. After PORT_CLOSED the client reads nothing more: a transport that may
-   * still have received something returns PORT_WOULD_BLOCK, and leaves it to recv() to return
-   * PORT_CLOSED.
+   * Sends up to size (1 to INT32_MAX) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK or
+   * PORT_CLOSED. The client offers the rest again: at once, or, after PORT_WOULD_BLOCK, when recv()
+   * has returned. After PORT_CLOSED it reads nothing more. So a transport that may still have
+   * received bytes returns PORT_WOULD_BLOCK here, and later PORT_CLOSED from recv().
    */
   int (*send)(void *context, const void *data, size_t size);
 
   /*
    * Receives up to size (1 to INT32_MAX) bytes. Returns how many (> 0), as soon as there is one.
-   * PORT_CLOSED, PORT_UNTRUSTED: only after all bytes that came before have been returned.
-   * PORT_WOULD_BLOCK: nothing came in time, or the last send() would have blocked and is now worth
-   * another try.
+   * Returns PORT_CLOSED and PORT_UNTRUSTED only after all bytes that came before. PORT_WOULD_BLOCK:
+   * nothing came in time; or the last send() would have blocked, and can now be tried again.
    */
   int (*recv)(void *context, void *data, size_t size, uint32_t timeout_ms);
 
   /*
-   * Closes at once, losing what was not sent; nothing of this connection comes out of the next one.
-   * Called after every failure of the others, when the client gives up a connection, even one that
-   * is still being opened, and twice when the client ends: if an attempt to connect leaves
-   * something for the next one, the second call frees that, too. Harmless when nothing is open. In
-   * a process that was forked (see port_mutex_forked()) it closes this process's copy of the
-   * connection, and the parent's stays open: it sends nothing, and waits for no lock.
+   * Closes at once. Bytes that were not sent are lost, and recv() on the next connection returns no
+   * byte of this one. The client calls it after every failure of the others; when it gives up a
+   * connection, even one that is still being opened; and twice when the client ends, so that the
+   * second call can free what an attempt to connect has left for the next attempt. It must do no
+   * harm when nothing is open. In a forked process (see port_mutex_forked()) it closes this
+   * process's copy of the connection, and the parent's stays open: it sends nothing, and waits for
+   * no lock.
    */
   void (*close)(void *context);
 
@@ -127,42 +128,42 @@ struct port_transport {
   void *context;
 
   /*
-   * Says where connections go from the next connect() on: to "host:port", a string that stays as it
-   * is until the next call; ":port" is that port at the previous address. NULL: to the next of the
-   * transport's own addresses; true then means that others follow before the list starts over.
-   * False for an address: the transport cannot go there. Does no I/O, and may be called while the
-   * connection is up. If the function itself is NULL, the transport has one address, and no client
-   * can follow a server that moves.
+   * Sets the address for the next connect() and those after it: "host:port", a string that stays
+   * unchanged until the next call, or ":port" for another port of the previous host. Returns false
+   * if the transport cannot connect to it. NULL: the next of the transport's own addresses; returns
+   * true if there are more before the list starts over. Does no I/O, and may be called while there
+   * is a connection. If this function pointer is NULL, the transport has one address, and the
+   * client cannot follow servers that move.
    */
   bool (*aim)(void *context, const char *address);
 };
 
 /*
- * Milliseconds since any fixed moment, counting on while the device sleeps, never set back or
- * forward, wrapping around at 2^32 (after 49.7 days). It must not run more than 1 % slow or fast: a
- * hold's validity is measured with it. May be called from any task.
+ * Milliseconds since any fixed moment. It wraps around at 2^32 (after 49.7 days), goes on while the
+ * device sleeps, and is never set back or forward. It must not run more than 1 % slow or fast,
+ * because the client measures with it how long a hold is valid. May be called from any task.
  */
 uint32_t port_clock_ms(void);
 
 /*
- * Sleeps for at most ms (> 0), or until an interrupt; may return early. Only port/single needs it:
- * a program with one task has nothing else to wait in while there is no connection. On a
- * microcontroller it is one instruction (WFI) with a tick to end it; a network stack that has no
- * task can be serviced here, too.
+ * Sleeps for at most ms (> 0), or until an interrupt; may return early. Only port/single needs it,
+ * to wait while there is no connection. On a microcontroller it is one instruction (WFI), which a
+ * tick ends. It may also service a network stack that has no task of its own.
  */
 void port_idle(uint32_t ms);
 
 /*
- * The functions of a threads port: task, mutex and event. A port_types.h that defines PORT_ONE_TASK
- * as 1 says that the program has one task, and defines them itself, as inline functions; the library
- * then leaves out what it does for other tasks. port/single/ is that.
+ * The functions of a threads port: task, mutex and event. If port_types.h defines PORT_ONE_TASK as
+ * 1, the program has one task: port_types.h then has these functions inline, and the library leaves
+ * out the code for other tasks. port/single/ does that.
  */
 #ifndef PORT_ONE_TASK
 #define PORT_ONE_TASK 0
 
 /*
- * A number for the calling task: different for each task, never 0. A new task may have that of one
- * that has ended, as where its memory is used again; the client takes it for the same task.
+ * A number for the calling task: different for each task, never 0. If a new task gets the number of
+ * one that has ended, for instance because it uses the same memory, the client takes both for one
+ * task.
  */
 uintptr_t port_task_self(void);
 
@@ -177,9 +178,9 @@ void port_mutex_destroy(struct port_mutex *mutex);
  * is called with the mutex locked, unlocks it while it waits for at most timeout_ms, and returns
  * with it locked again. It may return early. port_event_set() is called with the same mutex locked.
  *
- * Where a task can be ended from outside, as by pthread_cancel(), the port holds that off while the
- * task has the mutex, waits for an event, or is inside a function of the transport: otherwise nobody
- * would service the client any more.
+ * If a task can be ended from outside, as by pthread_cancel(), the port has to delay that while the
+ * task has the mutex, waits for an event, or is inside a function of the transport. Otherwise
+ * nobody would service the client any more.
  */
 void port_event_init(struct port_event *event);
 void port_event_wait(struct port_event *event, struct port_mutex *mutex, uint32_t timeout_ms);
@@ -189,11 +190,10 @@ void port_event_destroy(struct port_event *event);
 #endif
 
 /*
- * Whether this process was forked from the one that made the mutex. May be called at any time, with
- * the mutex locked or not, and touches nothing else. A mutex that another process has locked is
- * never unlocked here, so the client then neither locks it nor calls the transport, except for
- * close(). A port_types.h that defines PORT_PROCESSES says that the port has this function; without
- * it there are no processes.
+ * Returns true if this process was forked from the one that made the mutex. May be called at any
+ * time, with the mutex locked or not. In such a process the mutex may be locked for ever, so the
+ * client does not lock it, and calls no function of the transport but close(). A port has this
+ * function if its port_types.h defines PORT_PROCESSES; others are for systems without fork().
  */
 #ifdef PORT_PROCESSES
 bool port_mutex_forked(const struct port_mutex *mutex);

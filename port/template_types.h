@@ -1,11 +1,12 @@
 /*
- * The types of a port to copy: as port_types.h, into a folder that comes before any other port's in
- * the include path. port.h includes it, so its users see what it includes: keep that short.
+ * The types of a port, to copy. Name the copy port_types.h, in a folder that comes before other
+ * ports' folders in the include path. port.h includes it, so every file that includes port.h also
+ * includes what this includes; let that be little.
  *
- * The client embeds a mutex, and has an event on the stack of each task that waits. Both are made
- * and destroyed by the functions of template.c, stay in place in between, and are used by these
- * functions alone. Where the RTOS allows it, put the memory of its objects here, so that nothing is
- * allocated: each call that waits makes an event and destroys it.
+ * The client has a mutex in it, and each task that waits has an event on its stack. Only the
+ * functions of template.c use them. They are made, stay in place, and are destroyed by these
+ * functions; each call that waits makes an event and destroys it. So, if the RTOS allows it, put
+ * the memory of its objects here, and nothing has to be allocated.
  */
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H

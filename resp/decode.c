@@ -51,7 +51,7 @@ bool resp_parse_number(const void *text, size_t size, int64_t *number)
   return true;
 }
 
-/* Whether CR LF follows the first length bytes of text. */
+/* Looks for CR LF after the first length bytes of text. */
 static inline int expect_end(const uint8_t *text, size_t size, size_t length)
 {
   if (size > length && text[length] != '\r') return RESP_BAD_END;
@@ -59,7 +59,9 @@ static inline int expect_end(const uint8_t *text, size_t size, size_t length)
   return text[length + 1] == '\n' ? RESP_EVENT : RESP_BAD_END;
 }
 
-/* Bytes before the CR that ends the line at text, or before an LF, which does not belong there. */
+/*
+ * How many bytes come before the CR that ends the line, or before an LF, which is an error there.
+ */
 static inline size_t line_length(const uint8_t *text, size_t size)
 {
   size_t i = 0;

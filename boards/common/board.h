@@ -18,8 +18,8 @@ extern uint32_t board_stack_bottom[], board_stack_top[];
 int main(void);
 
 /*
- * Starts the clock's counter, before anything else runs; the second sets it, for a test, before
- * anything reads it.
+ * board_clock_init() starts the clock's counter, before anything else runs. The other function sets
+ * the counter, for a test, before anything reads it.
  */
 void board_clock_init(void);
 void board_clock_set(uint32_t ms);

@@ -37,7 +37,7 @@ typedef void (*handler)(void);
 /* Bytes from one writer to one reader, one of which is an interrupt. */
 #define RING 512U
 struct ring {
-  volatile uint32_t put, taken; /* how many, ever */
+  volatile uint32_t put, taken; /* how many bytes since the start */
   uint8_t bytes[RING];
 };
 
@@ -161,7 +161,7 @@ size_t sleep_line_read(void *data, size_t size)
   return done;
 }
 
-/* The first byte goes out from here; the interrupt that says so sends the next. */
+/* Sends the first byte; the interrupt that reports it as sent sends the next one, and so on. */
 size_t sleep_line_write(const void *data, size_t size)
 {
   const uint8_t *bytes = data;

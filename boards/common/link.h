@@ -16,7 +16,9 @@
  */
 bool link_start(struct fairlock_client *client, const struct fairlock_config *config);
 
-/* With TLS: where it has the transport that it wraps, for a test to put another in between. */
+/*
+ * With TLS: where TLS has the pointer to the transport below it, so that a test can insert another.
+ */
 struct port_transport **link_below(void);
 
 #endif

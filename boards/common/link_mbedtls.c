@@ -1,7 +1,7 @@
 /*
- * TLS by Mbed TLS over lwIP to a server on the simulator's host, which has a certificate of a CA that
- * was known when this was compiled: link_ca.c with another library. All that Mbed TLS allocates comes
- * from an array. The time to check a certificate against comes from the board.
+ * TLS by Mbed TLS over lwIP to a server on the simulator's host, which has a certificate of a CA
+ * that was known when this was compiled: link_ca.c with another library. All that Mbed TLS
+ * allocates comes from an array. The time to check a certificate against comes from the board.
  */
 #include "board.h"
 #include "ca_der.h"
@@ -29,7 +29,7 @@ static int secret(void *context, unsigned char *data, size_t size)
 static mbedtls_time_t utc(mbedtls_time_t *to)
 {
   uint32_t seconds;
-  /* not known: no certificate is valid so early */
+  /* the time is not known: at 0, no certificate is valid yet */
   if (!board_utc(&seconds)) seconds = 0;
   if (to != NULL) *to = (mbedtls_time_t)seconds;
   return (mbedtls_time_t)seconds;

@@ -124,7 +124,7 @@ void network_turn(uint32_t timeout_ms)
   if (!network_look() && timeout_ms > 0) board_idle();
 }
 
-/* Without a connection the network runs, too. */
+/* Services the network while there is no connection, too. */
 void port_idle(uint32_t ms)
 {
   network_turn(ms);

@@ -23,7 +23,10 @@ bool network_init(void);
 /* Takes in what arrived, and runs lwIP's timers that are due. False: nothing arrived. */
 bool network_look(void);
 
-/* The same in a program of one task. If nothing arrived, sleeps for up to a tick, if it may. */
+/*
+ * The same in a program of one task. If nothing arrived and timeout_ms > 0, sleeps for up to a
+ * tick.
+ */
 void network_turn(uint32_t timeout_ms);
 
 /* For port_lwip_init() in a program of one task. */

@@ -1,8 +1,10 @@
 /*
- * `fairlock load`: gives servers the scripts of this release, for clients that have only their hashes.
+ * `fairlock load`: loads the scripts of this release into servers, for clients that have only their
+ * hashes.
  *
- * A server forgets scripts when it restarts, and since Redis 7 it tells its replicas of none. So where
- * the URL names Sentinels or a cluster, each server that may become the master is given them, too.
+ * A server forgets its scripts when it restarts, and since Redis 7 it does not replicate them. So
+ * if the URL names Sentinels or a cluster, this loads them into every server that may become the
+ * master, too.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -64,12 +66,12 @@ struct load {
   struct query query;
   bool json;
   uint32_t interval_ms; /* 0: once */
-  struct nodes loaded;  /* servers that have been told of */
-  struct nodes failed;  /* servers whose failure has been told of */
-  int status;           /* the exit status of this round, as far as it is known */
+  struct nodes loaded;  /* servers whose success was printed */
+  struct nodes failed;  /* servers whose failure was printed */
+  int status;           /* the exit status of this round, so far */
 };
 
-/* Which servers have been told of */
+/* Messages: one for each server when its state changes */
 
 static bool is_among(const struct nodes *nodes, const char *address)
 {
@@ -88,7 +90,7 @@ static void take_out(struct nodes *nodes, const char *address)
   }
 }
 
-/* True when this is news: it is in the other list, or in none. */
+/* Moves an address to the list `to`. Returns true if it was not there before. */
 static bool moves(struct nodes *from, struct nodes *to, const char *address)
 {
   bool news = !is_among(to, address);
@@ -136,7 +138,7 @@ static int ask_to_load(struct query *query, const struct fairlock_script *script
   return query_ask(query, words, 3);
 }
 
-/* The server's answer is the hash of what it has got. */
+/* Reads the answer, which has to be the script's hash. */
 static int take_hash(struct query *query, const struct fairlock_script *script)
 {
   struct resp_event event;
@@ -148,7 +150,7 @@ static int take_hash(struct query *query, const struct fairlock_script *script)
   return same ? FAIRLOCK_OK : FAIRLOCK_PROTOCOL;
 }
 
-/* Into the server that the query is connected to. */
+/* Loads the scripts into the server to which the query is connected. */
 static void load_scripts(struct load *load)
 {
   int status = FAIRLOCK_OK;
@@ -171,7 +173,9 @@ static void load_into(struct load *load, const char *address)
   query_close(&load->query);
 }
 
-/* Into the master, or the node, at address, and those that may take over from it. */
+/*
+ * Loads the scripts into the server at address, and into those that may replace it as the master.
+ */
 static void load_into_all(struct load *load, const char *address)
 {
   struct nodes others = {0};
@@ -192,7 +196,7 @@ static void load_into_all(struct load *load, const char *address)
   nodes_forget(&others);
 }
 
-/* Finds the server, and loads. Returns the library's status of finding it. */
+/* Finds the server and loads the scripts. Returns the status of finding it. */
 static int load_once(struct load *load)
 {
   char address[ADDRESS_SIZE];

@@ -80,7 +80,7 @@ static bool seeds_aim(void *context, const char *address)
   const char *end = seeds->seeds;
   if (seeds->seed != NULL) end = seeds->seed + length(seeds->seed);
   seeds->seed = *end == ',' ? end + 1 : seeds->seeds;
-  (void)go(seeds, seeds->seed); /* it succeeds, as it did in port_lwip_init_seeds() */
+  (void)go(seeds, seeds->seed); /* cannot fail: port_lwip_init_seeds() has checked the seed */
   return seeds->seed[length(seeds->seed)] == ',';
 }
 

@@ -1,11 +1,11 @@
 /*
- * Holds off the end of a thread by pthread_cancel(). Private to port/posix.
+ * Delays pthread_cancel(). Private to port/posix.
  *
- * A thread that ended inside the client would leave it with nobody who services it, for ever: the
- * mutex locked, or something begun that only this thread would have finished. So a thread is not
- * ended while it has the mutex, which includes all functions of the program that the client calls
- * with it, nor inside a function of the port that waits, sends, receives or closes. Elsewhere the
- * client calls nothing at which a thread can be ended.
+ * If a thread ended inside the client, the mutex might stay locked for ever, or something might
+ * never be finished, and nobody could service the client any more. So a thread is not ended while
+ * it has the mutex, which includes callbacks of the program that the client calls with it, nor
+ * inside a function of the port that waits, sends, receives or closes. Elsewhere the client calls
+ * nothing at which a thread can be ended.
  */
 #ifndef PORT_POSIX_CANCEL_H
 #define PORT_POSIX_CANCEL_H
@@ -16,7 +16,7 @@
 
 #ifdef PTHREAD_CANCEL_DISABLE /* Android has none of this */
 
-/* Returns how it was before, for allow_cancel(). */
+/* Returns the previous state, which allow_cancel() takes. */
 static inline int hold_off_cancel(void)
 {
   int before = PTHREAD_CANCEL_ENABLE;
@@ -24,7 +24,10 @@ static inline int hold_off_cancel(void)
   return before;
 }
 
-/* As it was before. A thread that was cancelled meanwhile goes on, to where it can be ended next. */
+/*
+ * Restores the previous state. A thread that was cancelled meanwhile ends at its next cancellation
+ * point.
+ */
 static inline void allow_cancel(int before)
 {
   int held_off;

@@ -1,8 +1,8 @@
 /*
- * The clock of a POSIX system. It must keep counting while the machine is suspended, or a hold that
- * ran out meanwhile would be believed afterwards; and nobody must be able to set it. CLOCK_BOOTTIME
- * meets both; elsewhere CLOCK_MONOTONIC has to do (on some systems it, too, counts
- * during a suspension).
+ * The clock of a POSIX system. It must go on while the machine is suspended; otherwise the client
+ * would believe in a hold that has expired meanwhile. And nobody may be able to set it.
+ * CLOCK_BOOTTIME has both properties. Systems without it have CLOCK_MONOTONIC, which on some of
+ * them goes on, too.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 

@@ -60,7 +60,7 @@ struct port_posix {
   /* addresses after it */
   unsigned untried;
 
-  /* addresses to pass over when connecting next begins */
+  /* how many addresses the next connect() passes over */
   unsigned skip;
 
   /* -1: none */
@@ -77,35 +77,35 @@ struct port_posix {
   /* something was received on this connection */
   bool heard;
 
-  /* the last send() would have blocked. Shared by two tasks: touched only atomically */
+  /* the last send() would have blocked. Two tasks share it, so it is accessed atomically */
   unsigned char send_blocked;
 
-  /* what failed last; 0: nothing. Touched only atomically, too */
+  /* what failed last; 0: nothing. Accessed atomically, too */
   int failure;
 };
 
 /*
- * A server at host (an IPv4 or IPv6 address without brackets, or a name) and service (a port
- * number, or a name such as "redis"). All addresses of a name are tried in order. One that does not
- * answer within a second gives way to the next, and the last is tried for as long as the client
- * allows. After a connection on which nothing was received, the next begins with the address after
- * that one. A name is resolved at each connect, by a thread, so that nothing blocks; an address
- * needs none. The memory for that, some 100 bytes, is freed when the resolver is done, which may be
- * a while after fairlock_client_deinit().
+ * Makes a transport to the server at host (an IPv4 or IPv6 address without brackets, or a name) and
+ * service (a port number, or a name such as "redis"). All addresses of a name are tried in order:
+ * each for a second, and the last for as long as the client allows. After a connection on which
+ * nothing was received, the next connect() begins with the address after that one. A name is
+ * resolved for each connection, in a thread of its own, so that connect() does not block. That
+ * takes some 100 bytes of memory, which are freed when the resolver has finished, possibly after
+ * fairlock_client_deinit().
  */
 void port_posix_tcp(struct port_posix *posix, const char *host, const char *service);
 
 /*
- * Several servers, Sentinels or nodes of a cluster, which a client that follows servers (see
- * fairlock_follow()) tries one after the other: "host:port", separated by commas, an IPv6 address
- * in brackets. The text stays the caller's. Returns false if an entry is not of that form, or its
- * host is longer than 255 characters.
+ * Makes a transport to several servers, Sentinels or nodes of a cluster, which a client that calls
+ * fairlock_follow() tries one after the other. seeds: "host:port", separated by commas, an IPv6
+ * address in brackets; the string must stay valid. Returns false if an entry does not have that
+ * form, or its host has more than 255 characters.
  */
 bool port_posix_seeds(struct port_posix *posix, const char *seeds);
 
 /*
- * A server at a Unix socket. Returns false if path does not fit the system's limit; then connecting
- * to it fails, too.
+ * Makes a transport to a server at a Unix socket. Returns false if path is longer than the system
+ * allows; then connecting fails, too.
  */
 bool port_posix_unix(struct port_posix *posix, const char *path);
 
@@ -113,9 +113,9 @@ bool port_posix_unix(struct port_posix *posix, const char *path);
 #define PORT_POSIX_HOST_SIZE 256
 
 /*
- * Writes the host to which connections go now, a name or an address without brackets, for a
- * transport around this one that checks who answers. "" for a Unix socket. context: that of the
- * transport.
+ * Writes the host to which this transport connects now: a name, or an address without brackets; ""
+ * for a Unix socket. A transport around this one can use it to check who answers. context: the
+ * context of this transport.
  */
 void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE]);
 
@@ -123,19 +123,19 @@ void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE]);
 #define PORT_POSIX_ERROR_SIZE 64
 
 /*
- * Why connecting failed last, or the connection broke, in the system's words, cut to what fits:
- * those of gai_strerror() when a name was not resolved, otherwise those of strerror(). "Connection
- * timed out" when the client gave up connecting. "" when nothing has failed since the last
- * connection was made; if that one is closed, the client has closed it. Of several addresses or
- * servers, the one that failed last. May be called by any task, and by the function of a log.
+ * Writes why connecting failed last, or why the connection broke, in the system's words, cut off if
+ * they do not fit: those of gai_strerror() if a name was not resolved, otherwise those of
+ * strerror(); "Connection timed out" if the client has given up. "" if nothing has failed since the
+ * last connection was made; if that one is closed, the client has closed it. Of several addresses
+ * or servers, it is about the one that failed last. Any task may call it, and a log function.
  */
 void port_posix_error(const struct port_posix *posix, char text[PORT_POSIX_ERROR_SIZE]);
 
 /*
- * The socket, for your event loop to watch (fairlock_wants() says what for); -1: there is none to
- * watch. While connecting, wait until it is writable. Ask again after each call of the client: it
- * changes with each reconnect, and while the addresses of a host are tried. A new socket may have
- * the number of the one before: the loop must forget a socket when it is closed, as epoll does by
+ * The socket, for your event loop to watch (fairlock_wants() says for what); -1: there is none.
+ * While connecting, wait until it is writable. Ask again after each call of the client, because it
+ * changes with each connection, and while several addresses are tried. A new socket may have the
+ * number of the previous one. So the loop has to forget a socket that was closed, as epoll does by
  * itself, or watch it for one event at a time.
  */
 int port_posix_fd(const struct port_posix *posix);

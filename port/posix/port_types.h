@@ -11,13 +11,13 @@
 struct port_mutex {
   pthread_mutex_t mutex;
 
-  /* the note of the process that has made it; see process.h */
+  /* which process has made it; see process.h */
   long process;
 
   /* whether the task that has locked it could be cancelled before; see cancel.h */
   int cancel;
 
-  /* set events whose tasks are woken after the unlocking; guarded by the mutex */
+  /* events that were set, whose tasks are woken when it is unlocked; guarded by the mutex */
   struct port_event *to_wake;
 };
 

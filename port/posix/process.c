@@ -1,19 +1,20 @@
 /*
- * Tells a forked process from the one it was forked from, without a system call.
+ * Tells a forked process from its parent, without a system call.
  *
- * There is a page of memory that the kernel gives to a forked process zeroed: MADV_WIPEONFORK
- * (Linux 4.14) or INHERIT_ZERO (FreeBSD, NetBSD, OpenBSD). The page holds a number, which is the
- * note of this process. A forked process finds 0, and takes the next number when it notes itself, so
- * a number is never that of a process further up. The kernel does this for each fork: for one by
- * clone() or _Fork(), too, which call no handler of pthread_atfork(), and for a child that has the
- * number of its parent because it is process 1 of another PID namespace.
+ * The kernel can zero a page of memory in each forked process: MADV_WIPEONFORK (Linux 4.14) or
+ * INHERIT_ZERO (FreeBSD, NetBSD, OpenBSD). The page has a number, which is the note of this
+ * process. A forked process finds 0 there, and takes the next number, so that no two processes of
+ * one family have the same. This also works for clone() and _Fork(), which do not call the handlers
+ * of pthread_atfork(), and for a child with the process id of its parent, which process 1 of
+ * another PID namespace may have.
  *
- * Elsewhere, and where there is no memory for the page, a note is the number of the process, negated.
- * Asking for that is a system call, and does not tell such a child from its parent.
+ * On other systems, and without memory for the page, the note is the negated process id. To get
+ * that takes a system call, and it does not tell a child with the same process id from its parent.
  *
  * The page exists as long as there are notes, so that a library that is unloaded leaves nothing
- * behind. A lock to guard it might be held by another thread at a fork, and then for ever in the
- * child. So one word says where the page is and how many notes there are.
+ * behind. We cannot guard it by a lock: another thread might hold it during a fork, and in the
+ * child it would be locked for ever. So one atomic word has both the page's address and the number
+ * of notes.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -37,10 +38,10 @@
 /* Pages are at least this large, so the bits below it are free in the address of one. */
 #define COUNT ((uintptr_t)4095)
 
-/* The address of the page, plus the number of notes. With COUNT notes, it is counted no further. */
+/* The address of the page, plus the number of notes, which goes no higher than COUNT. */
 static atomic_uintptr_t shared;
 
-/* The number that a process has taken last: this one, or one that it was forked from. */
+/* The last number that was taken, by this process or by one from which it was forked. */
 static atomic_long last;
 
 static atomic_long *page_in(uintptr_t state)
@@ -56,8 +57,8 @@ static size_t page_size(void)
 }
 
 /*
- * Some emulators answer any advice with success and do nothing. They are found out by an advice that
- * does not exist.
+ * Some emulators return success for any advice and do nothing. So this also gives an advice that
+ * does not exist, which has to fail.
  */
 static bool wipe_on_fork(void *page)
 {
@@ -73,7 +74,7 @@ static void free_page(uintptr_t state)
   (void)munmap(page_in(state), page_size());
 }
 
-/* 0: the system cannot. */
+/* Returns the page's address; 0: the system cannot make one. */
 static uintptr_t make_page(void)
 {
   void *page = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -97,7 +98,7 @@ static void free_page(uintptr_t state)
 
 #endif
 
-/* Counts a note more, in a page that is made if there is none. NULL: there cannot be one. */
+/* Counts one more note, and makes the page if there is none. Returns the page; NULL: it failed. */
 static atomic_long *join_page(void)
 {
   uintptr_t state = atomic_load(&shared);

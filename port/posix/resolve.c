@@ -2,17 +2,17 @@
  * Resolves a name in another thread, because getaddrinfo() takes no time-out: when no name server
  * answers it takes 10 s and more.
  *
- * A lookup is a block of memory with two owners: its thread, which does nothing but call
- * getaddrinfo(), and the transport that waits for the answer. Whoever is done with it last frees
- * it. So a transport may give a lookup up, and its own memory may be gone, while the thread is
- * still inside the resolver. This block, some 100 bytes, is the only memory that port/posix takes.
+ * A lookup is a block of memory with two owners: its thread, which only calls getaddrinfo(), and
+ * the transport that waits for the answer. The one that needs it longer frees it. So a transport
+ * may give up a lookup, and its own memory may be gone, while the thread is still inside the
+ * resolver. This block, some 100 bytes, is the only memory that port/posix allocates.
  *
- * The transport looks again and again whether the answer has come, soon at first, then less often.
- * This needs no descriptor that a fork() or an exec() would copy, and no condition variable with a
- * clock that somebody can set.
+ * The transport polls for the answer, often at first and then less often. So it needs no
+ * descriptor, which fork() or exec() would copy, and no condition variable, whose clock somebody
+ * might set.
  *
- * PORT_POSIX_NO_THREADS: for a system without POSIX threads and processes. Resolving then blocks, as
- * it does when no thread can be made.
+ * PORT_POSIX_NO_THREADS: for a system without POSIX threads and fork(). Resolving then blocks, as
+ * it also does when no thread can be started.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -36,14 +36,14 @@
 /* The longest pause between two looks. */
 #define LOOK_MS 16U
 
-/* An answer that nobody has asked for during this time is not used any more. */
+/* An answer that is older than this is not used, and the name is resolved again. */
 #define OLD_MS 5000U
 
 struct port_posix_lookup {
   /* 2, until the thread has ended or the transport has given up */
   atomic_int owners;
 
-  /* what follows is the answer. Before that, it is the thread's */
+  /* true: the answer is below. Until then only the thread accesses what is below */
   atomic_bool answered;
 
   /* 0, or what failed; see resolve.h */
@@ -51,10 +51,10 @@ struct port_posix_lookup {
   struct addrinfo *addresses;
   uint32_t answered_at;
 
-  /* that the thread is in: a note */
+  /* a note of the process in which the thread runs; see process.h */
   long process;
 
-  /* in text, behind the host */
+  /* points into text, after the host */
   const char *service;
   char text[];
 };
@@ -94,7 +94,10 @@ static void *answer(void *context)
   return NULL;
 }
 
-/* The thread takes no signal: the program's handlers are for its own threads. */
+/*
+ * Starts the thread, with all signals blocked, so that the program's handlers run in its own
+ * threads.
+ */
 static bool start(struct port_posix_lookup *lookup)
 {
   pthread_attr_t detached;
@@ -160,7 +163,7 @@ int port_posix_take_answer(struct port_posix_lookup *lookup, struct addrinfo **a
   return failure;
 }
 
-/* In a forked process there is no thread that would ever be done with it. */
+/* In a forked process the thread does not exist, so the transport is the only owner. */
 void port_posix_give_up(struct port_posix_lookup *lookup)
 {
   if (port_posix_forked(lookup->process)) atomic_store(&lookup->owners, 1);

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What failed: an errno, or, negative, an error of the resolver, whose sign systems differ in. */
+/*
+ * A failure is an errno, or an error of the resolver as a negative number. On some systems these
+ * are negative already.
+ */
 #define RESOLVER(error) (EAI_NONAME < 0 ? (error) : -(error))
 
 struct port_posix_lookup;
@@ -14,20 +17,20 @@ struct port_posix_lookup;
 /* Begins to resolve; the strings are copied. NULL: there is no memory. */
 struct port_posix_lookup *port_posix_resolve(const char *host, const char *service);
 
-/* Whether the lookup is for this, and its answer, if it has come, not an old one. */
+/* True if the lookup is for this host and service, and has not got its answer too long ago. */
 bool port_posix_resolves(const struct port_posix_lookup *lookup, const char *host,
                          const char *service);
 
-/* Waits for the answer for up to timeout_ms; 0: only looks. Returns whether it is there. */
+/* Waits for the answer for up to timeout_ms; 0: only looks. Returns true if it has come. */
 bool port_posix_resolved(const struct port_posix_lookup *lookup, uint32_t timeout_ms);
 
 /*
- * The answer, once it is there; it is the caller's, and the lookup is gone. Returns 0, or what
- * failed; *addresses is then NULL.
+ * Takes the answer, which has come, and frees the lookup. Returns 0, and the caller has to free
+ * *addresses; or what failed, and *addresses is NULL.
  */
 int port_posix_take_answer(struct port_posix_lookup *lookup, struct addrinfo **addresses);
 
-/* Gives the lookup up: nobody waits for the answer any more. */
+/* Gives up the lookup. It is freed when its thread has ended. */
 void port_posix_give_up(struct port_posix_lookup *lookup);
 
 #endif

@@ -1,18 +1,18 @@
 /*
  * The transport over BSD sockets.
  *
- * A request and its reply cost two system calls. Once connected, the socket is in blocking mode:
- * send() asks with MSG_DONTWAIT not to block, and recv() lets the kernel do the waiting, under
- * SO_RCVTIMEO. That option is changed only when it differs much from the time asked for. What the
- * kernel cannot do in this way is done by poll(): short waits, waits until the peer takes more, and
- * all waits on a system without SO_RCVTIMEO or MSG_DONTWAIT.
+ * A request and its reply take two system calls. Once connected, the socket is in blocking mode:
+ * send() does not block, because it passes MSG_DONTWAIT, and in recv() the kernel waits, for as
+ * long as SO_RCVTIMEO says. That option is set again only if it differs much from the timeout. The
+ * other waits use poll(): short ones, those until the peer accepts more, and all on a system
+ * without SO_RCVTIMEO or MSG_DONTWAIT.
  *
- * Nothing here may raise SIGPIPE, block for longer than asked, or allocate memory; resolve.c, which
- * resolves host names, does allocate. One task may be in send() while another is in recv(): all they
- * share and change is send_blocked, and failure.
+ * Nothing here may raise SIGPIPE, block for longer than its timeout, or allocate memory (only
+ * resolve.c, which resolves host names, allocates). One task may be in send() while another is in
+ * recv(); the only fields that both change are send_blocked and failure.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
-#undef _GNU_SOURCE        /* its strerror_r() is another one */
+#undef _GNU_SOURCE        /* with it, strerror_r() is a different function */
 
 #include "cancel.h"
 #include "port_posix.h"
@@ -41,7 +41,7 @@
 #endif
 
 #ifndef SOCK_CLOEXEC
-#define SOCK_CLOEXEC 0 /* fcntl() sets it a little later */
+#define SOCK_CLOEXEC 0 /* fcntl() sets it instead, a moment later */
 #endif
 
 #ifndef MSG_NOSIGNAL
@@ -52,16 +52,16 @@
 #define MSG_NOSIGNAL 0
 #endif
 
-/* An address that is silent for this long gives way to the next. */
+/* After this time without an answer from an address, the next one is tried. */
 #define ATTEMPT_MS 1000U
 
-/* The pause before a Unix server with too much to accept is tried again. */
+/* The pause before connecting again to a Unix socket whose queue of connections is full. */
 #define BUSY_PAUSE_MS 10U
 
 /* SO_RCVTIMEO is set to powers of two, up to what PORT_WAIT_MAX_MS allows. */
 #define LONGEST_LIMIT_MS 512U
 
-/* For shorter waits, the tick to which kernels round SO_RCVTIMEO up would be too coarse. */
+/* Shorter waits use poll(), because kernels round SO_RCVTIMEO up to a tick. */
 #define SHORTEST_LIMIT_MS 16U
 
 #define KEEPALIVE_IDLE_S   30
@@ -78,7 +78,7 @@ static atomic_uchar *send_blocked(struct port_posix *posix)
   return (atomic_uchar *)&posix->send_blocked;
 }
 
-/* What failed, as in resolve.h; or that the server has closed. */
+/* A value of `failure` besides those of resolve.h: the server has closed the connection. */
 #define ENDED INT_MAX
 
 static void note(struct port_posix *posix, int failure)
@@ -112,10 +112,7 @@ static bool may_retry(int error)
   }
 }
 
-/*
- * A socket's options. None is worth failing for: a system without it still has a working
- * connection.
- */
+/* Sets an option. Failures are ignored, because the connection works without it, too. */
 static void set_option(int socket, int level, int name, int value)
 {
   (void)setsockopt(socket, level, name, &value, sizeof value);
@@ -128,7 +125,7 @@ static bool set_time_option(int socket, int name, uint32_t ms)
   return setsockopt(socket, SOL_SOCKET, name, &time, sizeof time) == 0;
 }
 
-/* The client has time-outs; keepalive helps one that waits and sends nothing. */
+/* Keepalive notices a dead connection while the client waits and sends nothing. */
 static void keep_alive(int socket)
 {
   set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -165,9 +162,7 @@ static int open_socket(int family)
 #ifdef SO_NOSIGPIPE
   set_option(opened, SOL_SOCKET, SO_NOSIGPIPE, 1);
 #endif
-  /*
-   * Some systems heed MSG_DONTWAIT only in recv(). There, send() blocks for a millisecond at most.
-   */
+  /* for systems whose send() ignores MSG_DONTWAIT: it then blocks for a millisecond at most */
   (void)set_time_option(opened, SO_SNDTIMEO, 1);
   if (family != AF_UNIX) {
     set_option(opened, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -177,8 +172,9 @@ static int open_socket(int family)
 }
 
 /*
- * Another thread may fork() in the middle of this, and the child closes what it finds. So what is
- * given up is given up first: the child leaves it alone then.
+ * Another thread may call fork() in the middle of this, and the child closes what it finds in the
+ * struct. So the field is cleared before the socket is closed: then the child does not close it
+ * again.
  */
 static void close_socket(struct port_posix *posix)
 {
@@ -188,7 +184,7 @@ static void close_socket(struct port_posix *posix)
   if (open >= 0) (void)close(open);
 }
 
-/* As above. */
+/* The field is cleared first here, too. */
 static void forget_addresses(struct port_posix *posix)
 {
   struct addrinfo *addresses = posix->addresses;
@@ -203,15 +199,15 @@ static struct addrinfo *address_after(const struct port_posix *posix)
   return posix->address->ai_next != NULL ? posix->address->ai_next : posix->addresses;
 }
 
-/* A host and a service as getaddrinfo() wants them. */
+/* A host and a service, as getaddrinfo() needs them. */
 struct place {
   char host[PORT_POSIX_HOST_SIZE];
   char service[32];
 };
 
 /*
- * Reads "host:port" or "[host]:port", up to a comma; without a host, place keeps the one it has.
- * False when it is not of that form, or too long.
+ * Reads "host:port" or "[host]:port", up to a comma. If there is no host, place->host stays as it
+ * is. Returns false if text does not have that form, or is too long.
  */
 static bool read_place(struct place *place, const char *text)
 {
@@ -239,7 +235,7 @@ static bool socket_aim(void *context, const char *address)
   struct port_posix *posix = context;
   struct place place;
   if (address != NULL && !read_place(&place, address)) return false;
-  if (address != NULL || posix->target != NULL) posix->skip = 0; /* elsewhere */
+  if (address != NULL || posix->target != NULL) posix->skip = 0; /* another host */
   posix->target = address;
   if (address != NULL) return true;
   if (posix->seeds == NULL) return false;
@@ -251,8 +247,8 @@ static bool socket_aim(void *context, const char *address)
 }
 
 /*
- * Where connections go now. A host or service from a list or a redirection is copied to place;
- * others stay where they are.
+ * Sets *host and *service to where connections go now. They point into place, if they come from a
+ * list or a redirection, and otherwise to the program's strings.
  */
 static void find_place(const struct port_posix *posix, struct place *place, const char **host,
                        const char **service)
@@ -285,7 +281,7 @@ void port_posix_host(const void *context, char host[PORT_POSIX_HOST_SIZE])
   host[size] = 0;
 }
 
-/* An address needs no resolver. */
+/* True if host is an address, which needs no resolver; finds it then. */
 static bool read_address(struct port_posix *posix, const char *host, const char *service)
 {
   struct addrinfo hints = {0};
@@ -296,7 +292,7 @@ static bool read_address(struct port_posix *posix, const char *host, const char 
   return read;
 }
 
-/* As above. */
+/* The field is cleared first here, too. */
 static void end_lookup(struct port_posix *posix)
 {
   struct port_posix_lookup *lookup = posix->lookup;
@@ -305,9 +301,9 @@ static void end_lookup(struct port_posix *posix)
 }
 
 /*
- * Finds the addresses of the host; PORT_WOULD_BLOCK: not yet. A lookup that the client has given up
- * continues, and is waited for again: a name that takes longer than the client waits is found in
- * the end, and no host is asked for twice at a time.
+ * Finds the addresses of the host; PORT_WOULD_BLOCK: not yet. If the client gives up, the lookup
+ * goes on, and the next connect() waits for it. So a slow resolver succeeds in the end, and never
+ * has two lookups of one host at a time.
  */
 static int find_addresses(struct port_posix *posix, uint32_t timeout_ms)
 {
@@ -330,7 +326,7 @@ static int find_addresses(struct port_posix *posix, uint32_t timeout_ms)
   return failure == 0 ? PORT_OK : fail(posix, failure);
 }
 
-/* Finds the addresses of the host, and points at the one to begin with. */
+/* Finds the addresses of the host, and chooses the first one to try. */
 static int resolve(struct port_posix *posix, uint32_t timeout_ms)
 {
   int status = find_addresses(posix, timeout_ms);
@@ -365,7 +361,7 @@ static int connect_to(struct port_posix *posix, int family, const struct sockadd
   posix->socket = open_socket(family);
   if (posix->socket < 0) return fail(posix, errno);
   if (connect(posix->socket, address, size) == 0) return PORT_OK;
-  if (errno == EINPROGRESS || errno == EINTR) return PORT_OK; /* EINTR does not stop it either */
+  if (errno == EINPROGRESS || errno == EINTR) return PORT_OK; /* after EINTR it goes on, too */
   (void)fail(posix, errno);
   return family == AF_UNIX && errno == EAGAIN ? PORT_WOULD_BLOCK : PORT_UNREACHABLE;
 }
@@ -381,8 +377,8 @@ static int connect_to_path(struct port_posix *posix)
 }
 
 /*
- * PORT_OK: the socket is connecting, or connected. PORT_WOULD_BLOCK: the system wants to be asked
- * again later.
+ * Begins to connect to an address. PORT_OK: the socket is connecting, or connected.
+ * PORT_WOULD_BLOCK: the system has to be asked again later.
  */
 static int start_attempt(struct port_posix *posix)
 {
@@ -392,9 +388,9 @@ static int start_attempt(struct port_posix *posix)
 }
 
 /*
- * When the server is on this machine and not running, the system may pick the server's own port to
- * connect from, and so connect the socket to itself. The client would talk to its echo, and
- * keep the server from getting its port back.
+ * True if the socket is connected to itself. If the server is on this machine and does not run, the
+ * system may choose the server's port for our end. The client would then receive what it sends, and
+ * the server could not get its port back.
  */
 static bool is_own_peer(const struct port_posix *posix)
 {
@@ -425,8 +421,8 @@ static int end_attempt(struct port_posix *posix)
 }
 
 /*
- * Waits for the attempt under way, but while there are other addresses no longer than its share of
- * the time.
+ * Waits for the present attempt; if there are other addresses, no longer than its share of the
+ * time.
  */
 static int await_attempt(struct port_posix *posix, uint32_t timeout_ms)
 {
@@ -467,7 +463,7 @@ static int try_to_connect(struct port_posix *posix, uint32_t timeout_ms)
   return status;
 }
 
-/* The connection is, for this reason; the first one counts. Returns PORT_CLOSED. */
+/* Notes why the connection is broken, unless that is noted already. Returns PORT_CLOSED. */
 static int broken(struct port_posix *posix, int error)
 {
   int none = 0;
@@ -499,8 +495,8 @@ static int receive(struct port_posix *posix, void *data, size_t size, int flags)
 }
 
 /*
- * Makes the kernel end a recv() in at most timeout_ms. The limit that is set already will do if it
- * is not longer, and not so much shorter that the wait would be cut into many pieces.
+ * Makes the kernel end recv() after at most timeout_ms. The limit that is set already stays, if it
+ * is not longer than that, nor so much shorter that it would cut the wait into many pieces.
  */
 static bool limit_receive(struct port_posix *posix, uint32_t timeout_ms)
 {
@@ -514,7 +510,7 @@ static bool limit_receive(struct port_posix *posix, uint32_t timeout_ms)
   return true;
 }
 
-/* Whether recv() itself can do the waiting. */
+/* True if the kernel can wait inside recv(); otherwise poll() has to. */
 static bool kernel_waits(struct port_posix *posix, uint32_t timeout_ms)
 {
   if (STAYS_NONBLOCKING || timeout_ms < SHORTEST_LIMIT_MS || atomic_load(send_blocked(posix)))
@@ -545,20 +541,21 @@ static void close_all(struct port_posix *posix)
 {
   if (posix->socket >= 0 && !posix->connected) note(posix, ETIMEDOUT);
   /*
-   * Each address gets its turn, even in a long list: the next connect begins with the address that
-   * the client gave up on while connecting, or after the one that accepted and then said nothing.
-   * After a connection that was of use, the order is the resolver's again.
+   * Every address has its turn, even in a long list. If the client gave up while connecting to an
+   * address, the next connect() begins with it; if an address accepted and then said nothing, with
+   * the one after it. If something was received, the next connect() begins with the first address
+   * again.
    */
   if (posix->connected) posix->skip = posix->heard ? 0 : posix->skip + 1;
   close_socket(posix);
   forget_addresses(posix);
-  /* the client gives up this attempt; it ends the transport by closing once more */
+  /* the client gives up this attempt; if it ends, it calls close() once more */
   if (posix->resolving) note(posix, RESOLVER(EAI_AGAIN));
   else end_lookup(posix);
   posix->resolving = false;
 }
 
-/* The transport's functions, in which no thread is ended. */
+/* The functions of the transport. They delay pthread_cancel(). */
 
 static int socket_connect(void *context, uint32_t timeout_ms)
 {

@@ -1,14 +1,15 @@
 /*
  * Tasks, mutex and event on POSIX threads.
  *
- * An event is a flag, so that one set before the wait is not lost, and a condition variable to
- * sleep on. A task that is woken while the mutex is locked would only go back to sleep on the
- * mutex. So port_event_set() sets the flag and notes the event in the mutex, and whoever unlocks
- * the mutex wakes the task afterwards. The task of an event that was noted waits until it is woken:
- * the event lives on that task's stack, and must not be gone before the waker has used it.
+ * An event is a flag, so that it is not lost if it is set before the wait, and a condition variable
+ * on which the task sleeps. A task that is woken while the mutex is locked would only sleep again,
+ * on the mutex. So port_event_set() sets the flag and adds the event to a list in the mutex, and
+ * the task that unlocks the mutex wakes the others after that. The task of an event in that list
+ * waits until it is woken, even if it sees the flag, because the event is on its stack and the
+ * waker still uses it.
  *
- * An event waits on the monotonic clock: setting the wall clock must not stretch a wait. Systems
- * that have no choice of clocks for condition variables get the default one.
+ * An event waits on the monotonic clock, because setting the wall clock must not prolong a wait. On
+ * systems whose condition variables have only one clock, that one is used.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -52,7 +53,7 @@ void port_mutex_lock(struct port_mutex *mutex)
 }
 
 /*
- * Wakes the event's task. Called without the mutex. The event may be gone as soon as its gate is
+ * Wakes the event's task. Called with the mutex unlocked. The event may be gone when gate is
  * unlocked.
  */
 static void wake(struct port_event *event)
@@ -85,9 +86,9 @@ void port_mutex_unlock(struct port_mutex *mutex)
 void port_mutex_destroy(struct port_mutex *mutex)
 {
   long process = mutex->process;
-  /* in a forked process it may be locked for ever */
+  /* in a forked process the mutex may be locked for ever, and cannot be destroyed */
   if (!port_mutex_forked(mutex)) (void)pthread_mutex_destroy(&mutex->mutex);
-  /* first: another thread may fork() now, and the child must not forget it once more */
+  /* cleared before forgetting: if another thread forks now, the child must not forget it again */
   mutex->process = 0;
   port_posix_forget_process(process);
 }
@@ -110,8 +111,7 @@ void port_event_init(struct port_event *event)
 }
 
 /*
- * Sleeps until the task is woken, or the time `until` has come; NULL: it is sure to be woken.
- * Returns whether it was.
+ * Sleeps until the task is woken, or until `until`; NULL: without a limit. Returns true if it was.
  */
 static bool sleep_until(struct port_event *event, const struct timespec *until)
 {

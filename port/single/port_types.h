@@ -1,11 +1,10 @@
 /*
- * Task, mutex and event for a program with one task, such as a superloop: there is no other task to
- * shut out or to wake, so nothing is left of them but the idling. There is no file to compile.
+ * Task, mutex and event for a program with one task, such as a superloop. A mutex does nothing, and
+ * waiting for an event only idles, because there is no other task. There is no file to compile.
  *
- * The client waits in the transport. Only while there is no connection does it wait for an event,
- * which nobody can set: so it idles, for as long as its deadlines allow. Do not use this where an
- * interrupt handler or a second task calls the client, nor for one with thousands of locks: when each
- * is next due stands in a list.
+ * With a connection, the client waits in the transport. Without one it waits for an event, which
+ * nobody can set, so it idles until its next deadline. Do not use this if an interrupt handler or a
+ * second task calls the client, nor with thousands of locks, because the schedule is a sorted list.
  */
 #ifndef FAIRLOCK_PORT_TYPES_H
 #define FAIRLOCK_PORT_TYPES_H

@@ -26,7 +26,9 @@ static bool flush(struct port_uart *uart)
   return uart->sent == uart->size;
 }
 
-/* Sends a signal. One that was not sent to its end is dropped. */
+/*
+ * Begins to send a signal. If the previous one is not sent completely, the rest of it is dropped.
+ */
 static void signal(struct port_uart *uart, uint8_t letter, bool with_nonce)
 {
   uart->signal[0] = 0;
