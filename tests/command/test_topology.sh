@@ -124,6 +124,48 @@ test_refusing_master() {
   done
 }
 
+# knows_scripts PORT: all that the last load has printed
+knows_scripts() {
+  [ "$(redis-cli -p $1 script exists $(jq -r '.lock, .break, .inspect' "$dir/out" | sort -u) | grep -c 1)" = 3 ]
+}
+
+# loaded PORT...: the last load has told of these, of each once
+loaded() {
+  for known in "$@"; do
+    knows_scripts $known || fail "$known does not know them: $(cat "$dir/out" "$dir/err")"
+    echo "127.0.0.1:$known"
+  done | sort >"$dir/wanted"
+  jq -r .server "$dir/out" | sort | cmp -s - "$dir/wanted" || fail "$(cat "$dir/out" "$dir/err")"
+}
+
+# Into the master, and into its replica, which is to know them when it takes over.
+test_load_with_sentinels() {
+  start_replica
+  start_sentinels 1
+  eventually sh -c "redis-cli -p $port role | grep -qx $replica"
+  url=redis+sentinel://$sentinels/door
+  expect 0 "$fairlock" load --json --url $url
+  loaded $port $replica
+  expect 0 "$fairlock" load --json
+  loaded $port
+  redis acl setuser loader on '>pw' +time '+script|load' +role >"$dir/set"
+  redis-cli -p $replica acl setuser loader on '>pw' '+script|load' >"$dir/set"
+  expect 0 "$fairlock" load --json --url redis+sentinel://loader:pw@$sentinels/door
+  redis acl setuser loader -role >"$dir/set"
+  expect 77 "$fairlock" load --url redis+sentinel://loader:pw@$sentinels/door
+  said role
+  kill -9 $replica_pid
+  redis script flush >"$dir/set"
+  "$fairlock" load --json --url $url >"$dir/out" 2>"$dir/err"
+  status=$?
+  knows_scripts $port || fail "the master does not: $(cat "$dir/err")"
+  case $status in
+    0) ;;
+    75) said "127.0.0.1:$replica" ;;
+    *) fail "exit status $status: $(cat "$dir/err")" ;;
+  esac
+}
+
 test_no_sentinel() {
   url=redis+sentinel://127.0.0.1:1,127.0.0.1:2/door
   expect 75 "$fairlock" run -n --url "$url" a true
@@ -484,6 +526,23 @@ test_list_in_cluster() {
   stop_cluster
 }
 
+# Each master, and each replica.
+test_load_into_cluster() {
+  start_cluster
+  start_server --cluster-enabled yes
+  servers="$servers $server"
+  eventually sh -c "redis-cli --cluster add-node 127.0.0.1:$port 127.0.0.1:$first --cluster-slave"
+  for node in $first $second $third; do
+    eventually sh -c "redis-cli -p $node cluster slots | grep -qx $port"
+  done
+  for url in redis+cluster://127.0.0.1:$second redis://127.0.0.1:$first; do
+    on_nodes script flush
+    expect 0 "$fairlock" load --json --url $url
+    loaded $first $second $third $port
+  done
+  stop_cluster
+}
+
 # found ADDRESS...: fairlock list has found the locks of these masters, and of no others
 found() {
   for address in "$@"; do echo "127.0.0.1:$address"; done | sort >"$dir/wanted"
@@ -674,5 +733,5 @@ test_replicas_rules() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests sentinels unknown_service refusing_master no_sentinel no_cluster dead_master_is_named master_killed begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
-  list_in_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules
+run_tests sentinels unknown_service refusing_master load_with_sentinels no_sentinel no_cluster dead_master_is_named master_killed begun_in_failover sentinel_passwords sentinel_rotation cluster cluster_rotation \
+  list_in_cluster load_into_cluster list_without_a_master cluster_rules replicas refused_renewal replicas_rules

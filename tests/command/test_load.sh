@@ -1,0 +1,95 @@
+#!/bin/sh
+# fairlock load: what it loads, what it prints, and that it stays and loads again.
+# shellcheck source=tests/support/lib.sh disable=SC2034,SC2046,SC2086,SC2154,SC1091,SC2317
+set -u
+. tests/support/lib.sh
+
+# known HASH...: how many of them the server knows
+known() {
+  redis script exists "$@" | grep -c '1$'
+}
+
+# hashes: of the last load --json
+hashes() {
+  jq -r '.lock, .break, .inspect' "$dir/out"
+}
+
+test_load() {
+  expect 0 "$fairlock" load --json
+  [ "$(jq -r .server "$dir/out")" = "127.0.0.1:$port" ] || fail "$(cat "$dir/out")"
+  [ "$(known $(hashes))" = 3 ] || fail "the server does not know $(cat "$dir/out")"
+  for name in lock break inspect; do
+    wanted=$(sed -n "s/^#define FAIRLOCK_$(echo $name | tr '[:lower:]' '[:upper:]')_SHA1 *\"\(.*\)\"/\1/p" lock/scripts/hashes.h)
+    [ "$(jq -r .$name "$dir/out")" = "$wanted" ] || fail "$name is not $wanted: $(cat "$dir/out")"
+  done
+  all=$(hashes)
+  expect 0 "$fairlock" load
+  [ "$(cat "$dir/out")" = "127.0.0.1:$port:$(printf ' lock %s break %s inspect %s' $all)" ] || fail "$(cat "$dir/out")"
+  redis script flush >"$dir/set"
+  [ "$(known $all)" = 0 ] || fail 'a server knows scripts after SCRIPT FLUSH'
+  expect 0 "$fairlock" load --url "unix://$dir/$port/socket"
+  printed "unix://$dir/$port/socket: lock "
+  [ "$(known $all)" = 3 ] || fail "the server does not know $all"
+}
+
+# Nothing else need be loaded for a lock that is used.
+test_is_what_others_load() {
+  expect 0 "$fairlock" load --json
+  all=$(hashes)
+  redis script flush >"$dir/set"
+  expect 0 "$fairlock" run a true
+  [ "$(known $all)" = 1 ] || fail "not one is known"
+  expect 0 "$fairlock" status a
+  run a sleep 60 2>"$dir/err.holder" &
+  eventually held a
+  expect 0 "$fairlock" break --yes a
+  [ "$(known $all)" = 3 ] || fail "not all are known"
+}
+
+test_misuse() {
+  expect 64 "$fairlock" load a
+  said "it takes no arguments: 'a' is one too many"
+  for interval in 0 0.09 x 86401; do
+    expect 64 "$fairlock" load -i $interval
+    said '-i needs'
+  done
+}
+
+test_failures() {
+  "$fairlock" load >/dev/full 2>"$dir/err"
+  [ $? -eq 71 ] || fail "with nowhere to print: $(cat "$dir/err")"
+  for rule in '-script' '+script|load'; do
+    redis acl setuser loader on '>pw' +@all $rule >"$dir/set"
+    wanted=$([ $rule = -script ] && echo 77 || echo 0)
+    expect $wanted "$fairlock" load --url "redis://loader:pw@127.0.0.1:$port"
+    [ $wanted = 0 ] || said NOPERM
+  done
+  stop_server
+  expect 75 "$fairlock" load
+  said 'the server cannot be reached'
+}
+
+# The server restarts: it is loaded again, and each change is told once.
+test_interval() {
+  "$fairlock" load --json -i 0.1 >"$dir/out" 2>"$dir/err" </dev/null &
+  loader=$!
+  eventually test -s "$dir/out"
+  all=$(hashes)
+  redis script flush >"$dir/set"
+  eventually sh -c "redis-cli -p $port script exists ${all%%[!0-9a-f]*} | grep -q 1"
+  [ "$(wc -l <"$dir/out")" = 1 ] || fail "$(cat "$dir/out")"
+  stop_server
+  eventually grep -q 'cannot be reached' "$dir/err"
+  lines=$(wc -l <"$dir/err")
+  sleep 1
+  [ "$(wc -l <"$dir/err")" = "$lines" ] || fail "told again: $(cat "$dir/err")"
+  "$build/redis-server" --port "$port" --bind 127.0.0.1 --save '' --dir "$dir/$port" >"$dir/log" 2>&1 &
+  comes_up $! "$dir/log" 'ready to accept' || fail "the server does not start again: $(cat "$dir/log")"
+  eventually sh -c "[ \$(wc -l <'$dir/out') = 2 ]"
+  [ "$(known $all)" = 3 ] || fail "the server does not know $all"
+  redis config set requirepass secret >"$dir/set"
+  ends 77 $loader
+}
+
+[ $# -eq 0 ] || run_tests "$@"
+run_tests load is_what_others_load misuse failures interval
