@@ -92,6 +92,10 @@ OBJECT := $(OUT)/single
 $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_follow.o
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
+# Without the scripts' texts: what is linked itself is taken in place of what the library has.
+HASHES := $(OBJECT)/lock/scripts/hashes.o
+$(OUT)/superloop_hashes.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o $(HASHES)
+$(OUT)/superloop_uart_hashes.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o $(HASHES)
 TLS := $(OUT)/superloop_pinned.elf $(OUT)/superloop_ca.elf
 HANDSHAKES := $(OUT)/handshake_pinned.elf $(OUT)/handshake_ca.elf
 BY_MBEDTLS := $(OUT)/superloop_mbedtls.elf $(OUT)/handshake_mbedtls.elf

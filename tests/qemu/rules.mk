@@ -16,14 +16,14 @@ $(call needs,qemu-tests,$(PORT_TESTS) $(ON_TARGET) $(QEMU_TESTS) $(IMAGE_TESTS))
 $(call needs,freertos,firmware cargo=cargo-web $(BUILD)/redis-server)
 
 $(addprefix $(BUILD)/tests/qemu/,rig.o measure_stack.o) $(QEMU_TESTS:%=%.o) $(FREERTOS_TEST).o: CPPFLAGS += -Itests/server \
-  -DFIRMWARE='"$(BUILD)/firmware"' -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
+  -DFIRMWARE='"$(BUILD)/firmware"' -DFAIRLOCK='"$(BUILD)/fairlock"' -DCONTENDER='"$(QEMU_CONTENDER)"' -DBRIDGE='"$(BUILD)/uart-bridge"'
 
 $(QEMU_CONTENDER): $(BUILD)/tests/qemu/contender.o $(BUILD)/tests/qemu/contender_host.o $(BUILD)/liblock.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(FREERTOS_TEST): | freertos-image
 $(QEMU_TESTS) $(FREERTOS_TEST): %: %.o $(QEMU_RIG) $(FRAME) $(SUPPORT) $(BUILD)/liblock.a \
-  | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/redis-server
+  | firmware $(QEMU_CONTENDER) $(BUILD)/uart-bridge $(BUILD)/fairlock $(BUILD)/redis-server
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/qemu/test_tls.o $(BUILD)/tests/qemu/measure_stack.o: CPPFLAGS += -Itests/bearssl

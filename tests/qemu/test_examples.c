@@ -1,7 +1,7 @@
 /*
  * The examples of boards/examples do what their comments promise: the superloop keeps running while
- * it waits, over lwIP and over a serial line, the one in low power sleeps, and preempted tasks
- * share one connection.
+ * it waits, over lwIP and over a serial line, also without the scripts' texts; the one in low power
+ * sleeps, and preempted tasks share one connection.
  */
 #include "rig.h"
 
@@ -88,6 +88,43 @@ static void test_superloop_uart(void)
   (void)close(line[1]);
   check_superloop();
   CHECK_EQUAL(reap(bridge), 0); /* it ends with its line */
+}
+
+static bool load_scripts(void)
+{
+  char line[128];
+  (void)snprintf(line, sizeof line, FAIRLOCK " --url redis://127.0.0.1:%d load >/dev/null",
+                 server.port);
+  return system(line) == 0;
+}
+
+/*
+ * A board without the scripts' texts waits until somebody loads them. They go while it holds, and
+ * are loaded again before its lease ends: it releases as ever, and loses nothing.
+ */
+static void test_superloop_hashes(void)
+{
+  begin();
+  CHECK(raw_run(&redis, "SCRIPT FLUSH"));
+  const char *const arguments[] = {server.port_text, "2", "1000", NULL};
+  board_start(&board, "mps2-an385", "superloop_hashes", arguments);
+  int64_t before = scripts_run(&redis);
+  CHECK(board_says(&board, "waiting"));
+  AWAIT(scripts_run(&redis) >= before + 3, sleep_ms(20));
+  CHECK(!board_said(&board, "held"));
+  CHECK(nothing_left(&redis, "door:7"));
+  CHECK(load_scripts());
+  CHECK(turns_said() > 4);
+  CHECK(raw_run(&redis, "SCRIPT FLUSH"));
+  CHECK(board_says(&board, "done"));
+  before = scripts_run(&redis);
+  AWAIT(scripts_run(&redis) >= before + 3, sleep_ms(20));
+  CHECK_EQUAL(raw_number(&redis, "EXISTS door:7"), 1);
+  CHECK(load_scripts());
+  (void)turns_said();
+  CHECK(board_says(&board, "done"));
+  CHECK_EQUAL(board_ends(&board), 0);
+  CHECK(nothing_left(&redis, "door:7"));
 }
 
 /*
@@ -236,6 +273,7 @@ const struct check_test check_tests[] = {
     {"qemu_superloop_on_arm", test_superloop_arm},
     {"qemu_superloop_on_riscv", test_superloop_riscv},
     {"qemu_superloop_over_a_serial_line", test_superloop_uart},
+    {"qemu_superloop_without_texts", test_superloop_hashes},
     {"qemu_serial_line_faults", test_serial_line_faults},
     {"qemu_low_power", test_low_power},
     {"qemu_keep_on_a_slow_line", test_keep},
