@@ -123,7 +123,7 @@ test_at_least_is_asked() {
   told 'a is asked for by an operator; it is released now'
   least="600 --on-ask ignore"
   kept_by sh -c 'exit 7'
-  expect 1 "$fairlock" break --ask -w 0.5 a
+  expect 1 "$fairlock" break --ask -w 2 a
   said 'a: its holder has not released it'
   told 'a is asked for by an operator; it stays held until --at-least is over'
   kill $keeping

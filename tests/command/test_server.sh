@@ -61,7 +61,7 @@ test_usage() {
   misuse 'one lock at a time' break a b
   misuse 'one lock at a time' watch a b
   misuse '-i needs' watch -i 0 a
-  expect 0 "$fairlock" run -w 1. --lease .5 --kill-after 0.0001 --at-least .1s a true
+  expect 0 "$fairlock" run -w 60. --lease 30.5 --kill-after .0001 --at-least .1s a true
 }
 
 test_help() {

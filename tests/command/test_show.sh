@@ -399,7 +399,7 @@ test_break_ask_ignored() {
   run --on-ask SIGUSR1 a -- sh -c 'trap "echo asked >$0" USR1; echo ready >$0; while :; do sleep 0.1; done' "$dir/told" &
   holder=$!
   eventually grep -q ready "$dir/told"
-  expect 1 "$fairlock" break --ask -w 0.5 a
+  expect 1 "$fairlock" break --ask -w 2 a
   eventually grep -q asked "$dir/told"
   kill $holder
   ends 143 $holder

@@ -37,7 +37,7 @@ test_run() {
 test_not_acquired() {
   run a sleep 60 &
   eventually held a
-  expect 1 "$fairlock" run --verbose -w 0.1 a true
+  expect 1 "$fairlock" run --verbose -w 2 a true
   said_all "$dir/err" "redis://127.0.0.1:$port: connected" 'a is requested' 'a was not acquired: the wait timed out'
   run --verbose a true 2>"$dir/err" &
   waiter=$!
@@ -107,7 +107,7 @@ test_connections() {
 test_seeds() {
   stop_server
   url=redis+cluster://127.0.0.1:1,127.0.0.1:234,127.0.0.1:4
-  expect 75 "$fairlock" run --verbose -w 2 --url "$url" a true
+  expect 75 "$fairlock" run --verbose -w 6 --url "$url" a true
   counts 3 ': not connected: ' "$dir/err" || fail "$(cat "$dir/err")"
   for seed in 1 234 4; do said "(127.0.0.1:$seed): not connected: the server cannot be reached"; done
 }

@@ -38,12 +38,16 @@ test_takes_turns() {
   url=redis://localhost:$port
   expect 0 "$static" run --url "$url" turns sh -c "$static status --url $url turns"
   printed turns
-  "$static" run --url "$url" turns sleep 1 &
+  "$static" run --url "$url" turns sh -c "until [ -e '$dir/end' ]; do sleep 0.05; done" &
   first=$!
   eventually held turns
   expect 1 "$static" run --url "$url" -n turns true
-  expect 0 "$static" run --url "$url" -w 20 turns true
+  "$static" run --url "$url" -w 60 turns true &
+  next=$!
+  eventually waits 1 turns
+  touch "$dir/end"
   ends 0 $first
+  ends 0 $next
   expect 3 "$static" run --url "$url" turns sh -c 'exit 3'
 }
 

@@ -72,15 +72,16 @@ contends() {
   printed '"turns"'
 
   # Its lease is renewed: this machine's waits in line, for longer than that lease.
-  "$other" run --lease 2 turns sleep 5 &
+  "$other" run --lease 6 turns sh -c "until [ -e '$dir/end' ]; do sleep 0.05; done" &
   holder=$!
   eventually held turns
   expect 1 "$fairlock" run -n turns true
-  "$fairlock" run -w 30 turns true &
+  "$fairlock" run -w 60 turns true &
   waiter=$!
   eventually waits 1 turns
-  expect 0 sleep 3
+  sleep 8
   waits 1 turns || fail "the waiter did not wait for the whole hold"
+  touch "$dir/end"
   ends 0 $holder
   ends 0 $waiter
 
