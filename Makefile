@@ -113,7 +113,7 @@ CORE_OBJECTS := $(patsubst %.c,$(CORE_FOLDER)/%.o,$(if $(filter hashes,$(SCRIPTS
 CORE_COMPILE = $(CC) -std=c11 $(WARNINGS) -Iresp -Iport -Iport/single -Ilock $(CORE_FLAGS) $(CPPFLAGS)
 
 .PHONY: core
-core: $(CORE_FOLDER)/liblock.a ## build the library without POSIX into build/core, by any compiler: CC=arm-none-eabi-gcc CFLAGS="-mcpu=cortex-m3 -mthumb"
+core: $(CORE_FOLDER)/liblock.a ## build the library without POSIX into build/core, by any compiler: CC=arm-none-eabi-gcc CFLAGS="-mcpu=cortex-m3 -mthumb"; SCRIPTS=hashes leaves the scripts' texts out
 
 $(CORE_FOLDER)/liblock.a: $(CORE_OBJECTS)
 	rm -f $@ && $(if $(filter %-gcc,$(CC)),$(CC:%-gcc=%-ar),$(AR)) rcs $@ $^

@@ -64,6 +64,24 @@ takes_the_lock() {
   printed "token $(redis hget 'fairlock:{door}' token)"
 }
 
+# needs_the_scripts PROGRAM: it takes the lock when fairlock load has loaded them, and not before
+needs_the_scripts() {
+  redis script flush >"$dir/set"
+  expect 3 "$1" "$port"
+  expect 0 "$fairlock" load
+  takes_the_lock "$1"
+}
+
+test_without_texts() {
+  project "$dir/user" 'set(FAIRLOCK_SCRIPTS hashes)' "add_subdirectory($module fairlock)" \
+    'target_link_libraries(program PRIVATE fairlock::fairlock)'
+  built_by_cmake "$dir/user"
+  needs_the_scripts "$dir/user/build/program"
+  sed -i 's/FAIRLOCK_SCRIPTS hashes/FAIRLOCK_SCRIPTS none/' "$dir/user/CMakeLists.txt"
+  expect 1 cmake -S "$dir/user" -B "$dir/user/other"
+  said 'FAIRLOCK_SCRIPTS=none is not known'
+}
+
 # All of it, and nothing else: the same names as make's.
 test_part_of_a_build() {
   project "$dir/user" "$(page 1)"
@@ -221,6 +239,15 @@ listed() {
   sort "$file" | diff "$dir/wanted" - >"$dir/different" || fail "other sources: $(cat "$dir/different")"
 }
 
+# without_texts FILE NAME...: the same, but for the scripts' texts
+without_texts() {
+  file=$1
+  shift
+  { grep -v -x -e "$here/lock/scripts/hashes.c" "$file"; echo "$here/lock/scripts.c"; echo "$here/lock/texts.c"; } >"$dir/with"
+  grep -qx "$here/lock/scripts/hashes.c" "$file" || fail "no hashes: $(cat "$file")"
+  listed "$dir/with" "$@"
+}
+
 # headers_of_the_example FOLDER: what it includes of ESP-IDF's, as far as it uses that
 headers_of_the_example() {
   for name in esp_event esp_netif nvs_flash protocol_examples_common; do
@@ -309,6 +336,10 @@ END_OF_C
     'target_link_libraries(main PRIVATE component)' >"$dir/user/CMakeLists.txt"
   built_by_cmake "$dir/user"
   listed "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/names.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+  sed -i '2i set(CONFIG_FAIRLOCK_HASHES_ONLY y)' "$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user"
+  without_texts "$dir/build" "$here/port/freertos/threads.c" "$here/port/sockets/names.c" "$here/port/sockets/sockets.c" "$component/clock.c"
+  sed -i 2d "$dir/user/CMakeLists.txt"
   printf '#include <stddef.h>\nvoid esp_fill_random(void *data, size_t size);\n' >"$headers/esp_random.h"
   echo '#define CONFIG_FAIRLOCK_TLS 1' >>"$headers/sdkconfig.h"
   sed -i '2i set(CONFIG_FAIRLOCK_TLS y)' "$dir/user/CMakeLists.txt"
@@ -370,6 +401,10 @@ test_module_of_zephyr() {
   built_by_cmake "$dir/user"
   listed "$dir/user/sources" "$here/port/zephyr/threads.c" "$here/port/zephyr/sockets.c" "$module/zephyr/client.c"
   takes_the_lock "$dir/user/build/program"
+  sed -i '2i set(CONFIG_FAIRLOCK_HASHES_ONLY y)' "$dir/user/CMakeLists.txt"
+  built_by_cmake "$dir/user"
+  without_texts "$dir/user/sources" "$here/port/zephyr/threads.c" "$here/port/zephyr/sockets.c" "$module/zephyr/client.c"
+  needs_the_scripts "$dir/user/build/program"
   nm -g --defined-only "$dir/user/build/module/libfairlock.a" |
     awk 'NF == 3 && $3 !~ /^(fairlock|resp|port)_/ { print $3 }' >"$dir/foreign"
   [ ! -s "$dir/foreign" ] || fail "names that a program may have as well: $(cat "$dir/foreign")"
@@ -433,6 +468,6 @@ test_configuration_of_zephyr() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests part_of_a_build in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
+run_tests part_of_a_build without_texts in_a_shared_object fetched installed installed_to_other_folders installed_versions openssl cortex_m3 own_threads \
   component_of_esp_idf module_of_zephyr sample_of_zephyr page_of_zephyr page_of_zephyr_in_cxx \
   configuration_of_zephyr

@@ -77,6 +77,19 @@ test_cortex_m() {
   [ "$small" -eq "$(flash)" ] || fail "$small bytes as the page says, and $(flash) with all flags for size"
 }
 
+# Without the scripts' texts: a library of its own, and the one with them stays as it was.
+test_without_texts() {
+  core arm-none-eabi-gcc "$cortex_m3"
+  link_cortex_m3
+  with=$(flash)
+  expect 0 make -s core BUILD="$dir/build" CC=arm-none-eabi-gcc CFLAGS="$cortex_m3" SCRIPTS=hashes
+  library=$dir/build/core/arm-none-eabi-gcc-hashes/liblock.a
+  link_cortex_m3
+  [ "$(flash)" -lt $((with - 2000)) ] || fail "$(flash) bytes without the texts, $with with them"
+  expect 2 make -s core BUILD="$dir/build" SCRIPTS=none
+  said 'SCRIPTS=none is not known'
+}
+
 # What was built with other flags is not mixed in; what nothing has changed for stays.
 test_other_flags() {
   core arm-none-eabi-gcc "$cortex_m3"
@@ -154,4 +167,4 @@ END
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests cortex_m other_flags missing_compiler risc_v clang template
+run_tests cortex_m without_texts other_flags missing_compiler risc_v clang template
