@@ -241,21 +241,25 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
 static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
   int64_t numbers[3] = {0};
-  size_t start = 0;
+  size_t size = event->size;
+  const uint8_t *text = event->data;
   unsigned count = 0;
   for (; count < 3; count++) {
-    size_t end = start;
-    while (end < event->size && event->data[end] != ' ')
-      end++;
-    bool number =
-        start < end && resp_parse_number(event->data + start, end - start, &numbers[count]);
-    if (!number || (uint64_t)numbers[count] > LARGEST) break; /* or below 0 */
-    start = end < event->size ? end + 1 : end;
+    size_t length = 0;
+    while (length < size && text[length] != ' ')
+      length++;
+    if (!resp_parse_number(text, length, &numbers[count])) break;
+    if ((uint64_t)numbers[count] > LARGEST) break; /* or below 0 */
+    if (length < size) length++;
+    text += length;
+    size -= length;
   }
-  bool alone = count == 1 && start == event->size;
-  uint32_t claim_ms = count < 3                             ? 0
-                      : numbers[2] < FAIRLOCK_WAITER_MAX_MS ? (uint32_t)numbers[2]
-                                                            : FAIRLOCK_WAITER_MAX_MS;
+  bool alone = count == 1 && size == 0;
+  uint32_t claim_ms = 0;
+  if (count == 3) {
+    claim_ms = FAIRLOCK_WAITER_MAX_MS;
+    if (numbers[2] < FAIRLOCK_WAITER_MAX_MS) claim_ms = (uint32_t)numbers[2];
+  }
   uint64_t token = claim_ms != 0 || alone ? (uint64_t)numbers[0] : 0;
   fairlock_handle_on_message(engine->addressee, token, numbers[1], claim_ms);
 }

@@ -87,7 +87,7 @@ void resp_write_bulk(struct resp_writer *writer, const void *data, size_t size)
 {
   resp_write_header(writer, RESP_BULK_STRING, (int64_t)size);
   resp_write_raw(writer, data, size);
-  resp_write_raw(writer, "\r\n", 2);
+  resp_write_end(writer);
 }
 
 void resp_write_bulk_number(struct resp_writer *writer, int64_t number)
