@@ -11,6 +11,14 @@
 
 #include <string.h>
 
+/*
+ * The types, in the order in which they are looked for, the most frequent of each group first. First
+ * the integer; then those whose first line is a length, those where it is a number of elements, those
+ * where it is the text; and those of one character or none.
+ */
+static const char types[] = ":$=!*>%~|+-,(_#";
+enum { WITH_LENGTH = 1, WITH_ELEMENTS = 4, WITH_TEXT = 9, WITH_LETTER = 13, TYPES = 15 };
+
 /* What decoder->passing says. */
 enum { PASSING_NOTHING, PASSING_PAYLOAD, PASSING_LINE };
 
@@ -171,7 +179,7 @@ static int take_aggregate(struct resp_decoder *decoder, const struct resp_event 
 
 /* A value whose first line is a number. */
 static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
-                       struct resp_event *event)
+                       struct resp_event *event, unsigned place)
 {
   size_t length;
   bool number = read_number(text, size, &length, &event->integer);
@@ -180,21 +188,15 @@ static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t
   if (!number || text[length] != '\r') return RESP_BAD_NUMBER;
   length += 2;
   *used = length;
-  if (result < 0 || event->type == RESP_INTEGER) return result;
+  if (result < 0 || place < WITH_LENGTH) return result;
   if (event->integer == -1 && (event->type == RESP_BULK_STRING || event->type == RESP_ARRAY)) {
     event->type = RESP_NULL;
     event->integer = 0;
     return RESP_EVENT;
   }
   if ((uint64_t)event->integer > RESP_MAX_LENGTH) return RESP_BAD_LENGTH; /* or below 0 */
-  switch (event->type) {
-  case RESP_BULK_STRING:
-  case RESP_BULK_ERROR:
-  case RESP_VERBATIM_STRING:
-    return take_payload(decoder, text + length, size - length, used, event);
-  default:
-    return take_aggregate(decoder, event);
-  }
+  if (place >= WITH_ELEMENTS) return take_aggregate(decoder, event);
+  return take_payload(decoder, text + length, size - length, used, event);
 }
 
 /*
@@ -204,29 +206,15 @@ static int take_number(struct resp_decoder *decoder, const uint8_t *text, size_t
 static int take_value(struct resp_decoder *decoder, const uint8_t *text, size_t size, size_t *used,
                       struct resp_event *event)
 {
-  *event = (struct resp_event){.type = (enum resp_type)text[-1], .depth = decoder->depth};
-  switch (event->type) {
-  case RESP_SIMPLE_STRING:
-  case RESP_SIMPLE_ERROR:
-  case RESP_DOUBLE:
-  case RESP_BIG_NUMBER:
-    return take_text(decoder, text, size, used, event);
-  case RESP_NULL:
-  case RESP_BOOLEAN:
-    return take_letter(text, size, used, event);
-  case RESP_INTEGER:
-  case RESP_BULK_STRING:
-  case RESP_BULK_ERROR:
-  case RESP_VERBATIM_STRING:
-  case RESP_ARRAY:
-  case RESP_MAP:
-  case RESP_SET:
-  case RESP_ATTRIBUTE:
-  case RESP_PUSH:
-    return take_number(decoder, text, size, used, event);
-  default:
-    return RESP_BAD_TYPE;
-  }
+  uint8_t type = text[-1];
+  unsigned place = 0;
+  while (place < TYPES && types[place] != (char)type)
+    place++;
+  *event = (struct resp_event){.type = (enum resp_type)type, .depth = decoder->depth};
+  if (place == TYPES) return RESP_BAD_TYPE;
+  if (place >= WITH_LETTER) return take_letter(text, size, used, event);
+  if (place >= WITH_TEXT) return take_text(decoder, text, size, used, event);
+  return take_number(decoder, text, size, used, event, place);
 }
 
 int resp_decode(struct resp_decoder *decoder, const void *data, size_t size, size_t *used,
