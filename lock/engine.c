@@ -245,7 +245,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   if (engine->topology != NULL && engine->topology->router->closed(engine)) {
     failed = false;
   } else {
-    if (engine->last_error == FAIRLOCK_OK) engine->last_error = (int8_t)status;
+    if (engine->last_error == FAIRLOCK_OK) engine->last_error = status;
     engine->connect_requested = false;
   }
   engine->broken = false;

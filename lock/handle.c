@@ -690,7 +690,7 @@ static void reply_refused(struct fairlock *handle, int status)
   } else if (asking(handle) || (ending(handle) && !passes)) {
     become_free(handle, status);
   } else {
-    engine->last_error = (int8_t)status;
+    engine->last_error = status;
     if (!passes || handle->phase == LEAVING) finish(handle, status);
     bool repeats = !holding(handle) || handle->flags & (RENEWS | UNCONFIRMED) || pending(handle);
     handle->sends_at = repeats ? engine->now + RETRY_MS : handle->ends_at;
@@ -757,7 +757,7 @@ void fairlock_handle_on_subscribed(struct fairlock *handle, int status)
   handle->flags &= (uint8_t)~SUBSCRIBING;
   if (status == FAIRLOCK_OK) handle->flags ^= SUBSCRIBED;
   if (status >= 0) return;
-  handle->engine->last_error = (int8_t)status;
+  handle->engine->last_error = status;
   if (may_pass(status)) return;
   handle->flags &= (uint8_t)~SUBSCRIBED;
   if (handle->phase == QUEUEING) handle->leave_result = (int8_t)status;

@@ -128,7 +128,7 @@ struct fairlock_request {
 
 /* The state of a client. The caller's memory; private. Must not move. */
 struct fairlock_engine {
-  /* engine.c; last_error also by what a handle's answer says, window and backoff_ms by topology.c */
+  /* engine.c; window and backoff_ms also by topology.c */
   uint8_t stage;
 
   /* connections that failed in a row, up to 7 */
@@ -138,9 +138,6 @@ struct fairlock_engine {
 
   /* reads since there was last nothing left to receive */
   uint8_t reads;
-
-  /* why there are no useful answers at present; 0: there are */
-  int8_t last_error;
 
   /* the connection has to be closed */
   bool broken;
@@ -190,7 +187,10 @@ struct fairlock_engine {
   /* those that await answers, by the oldest request of each */
   struct fairlock *oldest, *youngest;
 
-  /* the longest time for which a request now under way may be valid */
+  /* engine.c and handle.c: why there are no useful answers at present; 0: there are */
+  int32_t last_error;
+
+  /* pipeline.c again: the longest time for which a request now under way may be valid */
   uint32_t request_life_ms;
 
   /* schedule.c: all handles */
