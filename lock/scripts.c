@@ -11,282 +11,281 @@
 #include "texts.h"
 
 /* clang-format off */
-_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 8, "the bytes that wait");
+_Static_assert(FAIRLOCK_UNPACK_DEPTH >= 7, "the bytes that wait");
 
 const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'e', 'n'}, /* \200: "en" */
     {'\'', ','}, /* \201: "'," */
-    {'\n', 'l'}, /* \202: "\nl" */
+    {')', '\n'}, /* \202: ")\n" */
     {'(', '\''}, /* \203: "('" */
     {'a', 'l'}, /* \204: "al" */
     {'f', ' '}, /* \205: "f " */
     {'c', 0204}, /* \206: "cal" */
-    {'t', 'h'}, /* \207: "th" */
-    {0200, 'd'}, /* \210: "end" */
-    {'i', 0205}, /* \211: "if " */
-    {0207, 0200}, /* \212: "then" */
-    {'o', 0206}, /* \213: "ocal" */
-    {0213, ' '}, /* \214: "ocal " */
-    {0202, 0214}, /* \215: "\nlocal " */
-    {'\n', 0211}, /* \216: "\nif " */
-    {'n', 'd'}, /* \217: "nd" */
-    {' ', 0212}, /* \220: " then" */
-    {'0', '0'}, /* \221: "00" */
-    {'a', 0217}, /* \222: "and" */
-    {'r', 'e'}, /* \223: "re" */
-    {0222, ' '}, /* \224: "and " */
-    {'o', 'r'}, /* \225: "or" */
-    {'l', 0203}, /* \226: "l('" */
+    {'a', 0203}, /* \207: "a('" */
+    {'d', '\n'}, /* \210: "d\n" */
+    {'t', 'h'}, /* \211: "th" */
+    {0200, 0210}, /* \212: "end\n" */
+    {'l', 'o'}, /* \213: "lo" */
+    {'i', 0205}, /* \214: "if " */
+    {0211, 0200}, /* \215: "then" */
+    {0213, 0206}, /* \216: "local" */
+    {0216, ' '}, /* \217: "local " */
+    {'n', 'd'}, /* \220: "nd" */
+    {' ', 0215}, /* \221: " then" */
+    {'0', '0'}, /* \222: "00" */
+    {'a', 0220}, /* \223: "and" */
+    {'r', 'e'}, /* \224: "re" */
+    {0223, ' '}, /* \225: "and " */
+    {'o', 'r'}, /* \226: "or" */
     {'s', 'e'}, /* \227: "se" */
-    {'\n', 0210}, /* \230: "\nend" */
-    {' ', 0224}, /* \231: " and " */
-    {0225, ' '}, /* \232: "or " */
-    {',', '\''}, /* \233: ",'" */
-    {0202, 0203}, /* \234: "\nl('" */
-    {'.', '.'}, /* \235: ".." */
-    {'e', 'l'}, /* \236: "el" */
-    {'\'', ')'}, /* \237: "')" */
-    {0201, 'd'}, /* \240: "',d" */
+    {' ', 0225}, /* \230: " and " */
+    {0226, ' '}, /* \231: "or " */
+    {',', '\''}, /* \232: ",'" */
+    {'.', '.'}, /* \233: ".." */
+    {'e', 'l'}, /* \234: "el" */
+    {0221, ' '}, /* \235: " then " */
+    {0221, '\n'}, /* \236: " then\n" */
+    {0207, 'h'}, /* \237: "a('h" */
+    {0201, 'c'}, /* \240: "',c" */
     {'=', '='}, /* \241: "==" */
-    {0220, ' '}, /* \242: " then " */
-    {'o', 'n'}, /* \243: "on" */
-    {' ', 0232}, /* \244: " or " */
-    {'n', 'o'}, /* \245: "no" */
-    {0245, 't'}, /* \246: "not" */
-    {'u', 'b'}, /* \247: "ub" */
-    {0201, 'a'}, /* \250: "',a" */
-    {0246, ' '}, /* \251: "not " */
-    {'u', 'm'}, /* \252: "um" */
-    {0223, 't'}, /* \253: "ret" */
-    {0253, 'u'}, /* \254: "retu" */
-    {0254, 'r'}, /* \255: "retur" */
-    {0255, 'n'}, /* \256: "return" */
-    {')', '\n'}, /* \257: ")\n" */
-    {'e', 'r'}, /* \260: "er" */
-    {0236, 0227}, /* \261: "else" */
-    {'e', 'x'}, /* \262: "ex" */
-    {'\'', 0235}, /* \263: "'.." */
-    {')', 0216}, /* \264: ")\nif " */
-    {')', 0210}, /* \265: ")end" */
-    {'t', 0243}, /* \266: "ton" */
-    {0266, 0252}, /* \267: "tonum" */
+    {'o', 'n'}, /* \242: "on" */
+    {'\n', 0217}, /* \243: "\nlocal " */
+    {0202, 0214}, /* \244: ")\nif " */
+    {' ', 0231}, /* \245: " or " */
+    {0202, 0217}, /* \246: ")\nlocal " */
+    {'n', 'o'}, /* \247: "no" */
+    {0247, 't'}, /* \250: "not" */
+    {'u', 'b'}, /* \251: "ub" */
+    {')', 0212}, /* \252: ")end\n" */
+    {0201, 'g'}, /* \253: "',g" */
+    {0250, ' '}, /* \254: "not " */
+    {'u', 'm'}, /* \255: "um" */
+    {'0', '\''}, /* \256: "0'" */
+    {0224, 't'}, /* \257: "ret" */
+    {0257, 'u'}, /* \260: "retu" */
+    {0260, 'r'}, /* \261: "retur" */
+    {0261, 'n'}, /* \262: "return" */
+    {'e', 'r'}, /* \263: "er" */
+    {0234, 0227}, /* \264: "else" */
+    {'e', 'x'}, /* \265: "ex" */
+    {'t', 0242}, /* \266: "ton" */
+    {0266, 0255}, /* \267: "tonum" */
     {0267, 'b'}, /* \270: "tonumb" */
-    {0270, 0260}, /* \271: "tonumber" */
+    {0270, 0263}, /* \271: "tonumber" */
     {0271, '('}, /* \272: "tonumber(" */
-    {')', 0215}, /* \273: ")\nlocal " */
-    {0221, '0'}, /* \274: "000" */
-    {'~', '='}, /* \275: "~=" */
-    {'%', 'd'}, /* \276: "%d" */
-    {'s', 0247}, /* \277: "sub" */
-    {0220, '\n'}, /* \300: " then\n" */
-    {0226, 'h'}, /* \301: "l('h" */
-    {'1', ','}, /* \302: "1," */
-    {0201, 'b'}, /* \303: "',b" */
-    {0234, 'h'}, /* \304: "\nl('h" */
-    {'t', 0240}, /* \305: "t',d" */
-    {0226, 'p'}, /* \306: "l('p" */
-    {'d', 0236}, /* \307: "del" */
-    {'\'', '0'}, /* \310: "'0" */
-    {0201, 'c'}, /* \311: "',c" */
-    {',', 'e'}, /* \312: ",e" */
-    {',', 'h'}, /* \313: ",h" */
-    {'\n', 0261}, /* \314: "\nelse" */
-    {0262, 'p'}, /* \315: "exp" */
-    {0315, 'i'}, /* \316: "expi" */
-    {0316, 0223}, /* \317: "expire" */
-    {',', 'o'}, /* \320: ",o" */
-    {'i', 's'}, /* \321: "is" */
-    {'c', 't'}, /* \322: "ct" */
-    {'+', ')'}, /* \323: "+)" */
-    {0230, 0230}, /* \324: "\nend\nend" */
-    {':', 0277}, /* \325: ":sub" */
-    {0325, '('}, /* \326: ":sub(" */
-    {'m', 'a'}, /* \327: "ma" */
-    {'\'', ' '}, /* \330: "' " */
-    {0330, 0263}, /* \331: "' '.." */
-    {0256, '{'}, /* \332: "return{" */
-    {0320, '}'}, /* \333: ",o}" */
-    {',', 'G'}, /* \334: ",G" */
-    {0256, ' '}, /* \335: "return " */
-    {0305, 0233}, /* \336: "t',d,'" */
-    {'l', 'e'}, /* \337: "le" */
-    {0230, 0216}, /* \340: "\nend\nif " */
-    {'+', '1'}, /* \341: "+1" */
-    {0233, '1'}, /* \342: ",'1" */
-    {0221, 0274}, /* \343: "00000" */
-    {0304, 0227}, /* \344: "\nl('hse" */
-    {0215, 'f'}, /* \345: "\nlocal f" */
-    {'u', 'n'}, /* \346: "un" */
-    {0223, 'd'}, /* \347: "red" */
-    {0347, 0321}, /* \350: "redis" */
-    {0323, ' '}, /* \351: "+) " */
-    {0351, '('}, /* \352: "+) (" */
-    {'g', 'e'}, /* \353: "ge" */
-    {')', 0232}, /* \354: ")or " */
-    {0212, ' '}, /* \355: "then " */
-    {'B', '('}, /* \356: "B(" */
-    {0337, 'a'}, /* \357: "lea" */
+    {'~', '='}, /* \273: "~=" */
+    {'%', 'd'}, /* \274: "%d" */
+    {'s', 0251}, /* \275: "sub" */
+    {'\n', 0214}, /* \276: "\nif " */
+    {0207, 'p'}, /* \277: "a('p" */
+    {'\'', 0233}, /* \300: "'.." */
+    {',', 'b'}, /* \301: ",b" */
+    {0201, 'j'}, /* \302: "',j" */
+    {'t', 0240}, /* \303: "t',c" */
+    {'d', 0234}, /* \304: "del" */
+    {0212, 0214}, /* \305: "end\nif " */
+    {0212, 0217}, /* \306: "end\nlocal " */
+    {0201, 'l'}, /* \307: "',l" */
+    {',', 'h'}, /* \310: ",h" */
+    {'1', ','}, /* \311: "1," */
+    {'q', '='}, /* \312: "q=" */
+    {0207, 'l'}, /* \313: "a('l" */
+    {0222, '0'}, /* \314: "000" */
+    {',', 'd'}, /* \315: ",d" */
+    {0265, 'p'}, /* \316: "exp" */
+    {0316, 'i'}, /* \317: "expi" */
+    {0317, 0224}, /* \320: "expire" */
+    {0237, 0227}, /* \321: "a('hse" */
+    {',', 'e'}, /* \322: ",e" */
+    {'i', 's'}, /* \323: "is" */
+    {'c', 't'}, /* \324: "ct" */
+    {'+', ')'}, /* \325: "+)" */
+    {'\'', 0256}, /* \326: "'0'" */
+    {'\'', '\''}, /* \327: "''" */
+    {':', 0275}, /* \330: ":sub" */
+    {0330, '('}, /* \331: ":sub(" */
+    {0207, 'z'}, /* \332: "a('z" */
+    {'m', 'a'}, /* \333: "ma" */
+    {'\'', ' '}, /* \334: "' " */
+    {0334, 0300}, /* \335: "' '.." */
+    {0262, '{'}, /* \336: "return{" */
+    {0322, '}'}, /* \337: ",e}" */
+    {0262, ' '}, /* \340: "return " */
+    {'(', 'b'}, /* \341: "(b" */
+    {0303, 0232}, /* \342: "t',c,'" */
+    {'l', 'e'}, /* \343: "le" */
+    {'+', '1'}, /* \344: "+1" */
+    {0277, 0320}, /* \345: "a('pexpire" */
+    {0232, '1'}, /* \346: ",'1" */
+    {'u', 'n'}, /* \347: "un" */
+    {0224, 'd'}, /* \350: "red" */
+    {0350, 0323}, /* \351: "redis" */
+    {0325, ' '}, /* \352: "+) " */
+    {0352, '('}, /* \353: "+) (" */
+    {'g', 'e'}, /* \354: "ge" */
+    {')', 0231}, /* \355: ")or " */
+    {'\n', 0264}, /* \356: "\nelse" */
+    {0343, 'a'}, /* \357: "lea" */
     {0357, 0227}, /* \360: "lease" */
-    {0231, 0251}, /* \361: " and not " */
-    {0310, '\''}, /* \362: "'0'" */
-    {0326, 0302}, /* \363: ":sub(1," */
-    {0226, 'l'}, /* \364: "l('l" */
-    {'i', 0217}, /* \365: "ind" */
-    {0235, 0331}, /* \366: "..' '.." */
-    {'v', '('}, /* \367: "v(" */
-    {'A', '='}, /* \370: "A=" */
-    {0345, 0346}, /* \371: "\nlocal fun" */
-    {0371, 0322}, /* \372: "\nlocal funct" */
-    {0372, 'i'}, /* \373: "\nlocal functi" */
-    {0373, 0243}, /* \374: "\nlocal function" */
-    {0374, ' '}, /* \375: "\nlocal function " */
-    {0350, '.'}, /* \376: "redis." */
-    {'i', 'n'}, /* \377: "in" */
+    {0230, 0254}, /* \361: " and not " */
+    {0237, 0304}, /* \362: "a('hdel" */
+    {0331, 0311}, /* \363: ":sub(1," */
+    {'i', 0220}, /* \364: "ind" */
+    {0233, 0335}, /* \365: "..' '.." */
+    {'u', '('}, /* \366: "u(" */
+    {'r', '='}, /* \367: "r=" */
+    {'f', 0347}, /* \370: "fun" */
+    {0370, 0324}, /* \371: "funct" */
+    {0371, 'i'}, /* \372: "functi" */
+    {0372, 0242}, /* \373: "function" */
+    {0373, ' '}, /* \374: "function " */
+    {0351, '.'}, /* \375: "redis." */
+    {0206, 'l'}, /* \376: "call" */
+    {'\n', 0212}, /* \377: "\nend\n" */
     {0, 0},
-    {0301, 0353}, /* \001: "l('hge" */
-    {0327, 't'}, /* \002: "mat" */
-    {'c', 'h'}, /* \003: "ch" */
-    {'=', 0272}, /* \004: "=tonumber(" */
-    {'=', 'C'}, /* \005: "=C" */
-    {0244, '\''}, /* \006: " or '" */
-    {0240, ','}, /* \007: "',d," */
-    {'f', 0204}, /* \010: "fal" */
-    {010, 0227}, /* \011: "false" */
+    {'i', 'n'}, /* \001: "in" */
+    {0237, 0354}, /* \002: "a('hge" */
+    {'f', '='}, /* \003: "f=" */
+    {0333, 't'}, /* \004: "mat" */
+    {'c', 'h'}, /* \005: "ch" */
+    {'=', 0272}, /* \006: "=tonumber(" */
+    {0240, ','}, /* \007: "',c," */
+    {',', 'k'}, /* \010: ",k" */
+    {0205, 0215}, /* \011: "f then" */
     {0, 0},
-    {'-', '2'}, /* \013: "-2" */
-    {0307, 0250}, /* \014: "del',a" */
-    {'o', 'k'}, /* \015: "ok" */
-    {015, 0200}, /* \016: "oken" */
-    {'r', '['}, /* \017: "r[" */
-    {'q', '='}, /* \020: "q=" */
-    {0364, 0365}, /* \021: "l('lind" */
-    {021, 0262}, /* \022: "l('lindex" */
-    {022, 0303}, /* \023: "l('lindex',b" */
-    {'1', 0274}, /* \024: "1000" */
-    {'=', 'o'}, /* \025: "=o" */
-    {'u', 's'}, /* \026: "us" */
-    {0234, 'z'}, /* \027: "\nl('z" */
-    {'x', '('}, /* \030: "x(" */
-    {0234, 'p'}, /* \031: "\nl('p" */
-    {031, 0317}, /* \032: "\nl('pexpire" */
-    {'2', ']'}, /* \033: "2]" */
-    {' ', 0210}, /* \034: " end" */
-    {'0', ','}, /* \035: "0," */
-    {0376, 'p'}, /* \036: "redis.p" */
-    {036, 0206}, /* \037: "redis.pcal" */
+    {'f', 0204}, /* \013: "fal" */
+    {013, 0227}, /* \014: "false" */
+    {'-', '2'}, /* \015: "-2" */
+    {'e', 0236}, /* \016: "e then\n" */
+    {'(', 'h'}, /* \017: "(h" */
+    {0321, 0342}, /* \020: "a('hset',c,'" */
+    {'o', 'k'}, /* \021: "ok" */
+    {021, 0200}, /* \022: "oken" */
+    {'o', '['}, /* \023: "o[" */
+    {0313, 0364}, /* \024: "a('lind" */
+    {024, 0265}, /* \025: "a('lindex" */
+    {025, 0302}, /* \026: "a('lindex',j" */
+    {'1', 0314}, /* \027: "1000" */
+    {0244, 'q'}, /* \030: ")\nif q" */
+    {'u', 's'}, /* \031: "us" */
+    {'2', ']'}, /* \032: "2]" */
+    {0375, 'p'}, /* \033: "redis.p" */
+    {033, 0376}, /* \034: "redis.pcall" */
+    {034, 0203}, /* \035: "redis.pcall('" */
+    {0201, '\''}, /* \036: "','" */
+    {0274, 0353}, /* \037: "%d+) (" */
 };
 
 static const uint8_t common[] =
-    "l\214a,b,c,d=\346pack(KEYS\273e,f,g\313,i,j=ARGV[1]:\002\003\203^(%S\352\276" /* local a,b,c,d=unpack(KEYS)\nlocal e,f,g,h,i,j=ARGV[1]:match('^(%S+) (%d */
-    "\352%-?\276\352\276\323(%+?) ?(\276*)$\237\215k=3\343\215l=\376\206l\215" /* +) (%-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal k=300000\nlocal l=redis.call\nlocal  */
-    "m=\226time\237\215n=m[1]\235\203\343\263m[\033)\326-6\273o\004n" /* m=l('time')\nlocal n=m[1]..('00000'..m[2]):sub(-6)\nlocal o=tonumber(n */
-    "\363-4)\264o>\272f)\355\332\013,0\333\210\345=\023" /* :sub(1,-4))\nif o>tonumber(f)then return{-2,0,o}end\nlocal f=l('lindex',b */
-    "\2330\237\215p=\205\224\226zsco\223\311\312\273\020h\275\362\231e\244\205\232e\215" /* ,'0')\nlocal p=f and l('zscore',c,e)\nlocal q=h~='0' and e or f or e\nlocal  */
-    "r=\301m\353\336t\016\201'\223\360d\201'w\016\201q\273s,t,u=\0171]\232\310\201\017" /* r=l('hmget',d,'token','released','woken',q)\nlocal s,t,u=r[1]or '0',r[ */
-    "\033\232\310\201\0173]\375\367h\273w,x=\306ttl\240)\313\341728\343\216" /* 2]or '0',r[3]\nlocal function v(h)\nlocal w,x=l('pttl',d),h+172800000\nif  */
-    "w<h+864\343\231\037\306\317\007x)\2751\220\216w<0\242\226\307" /* w<h+86400000 and redis.pcall('pexpire',d,x)~=1 then\nif w<0 then l('del */
-    "\240\265\032\007x)\324\375w(h\264\205\355\037" /* ',d)end\nl('pexpire',d,x)\nend\nend\nlocal function w(h)\nif f then redis.pcal */
-    "\226zadd\311\233XX\201o+h+k\341\221,f\265\230\375\030y\313,z\273A" /* l('zadd',c,'XX',o+h+k+100,f)end\nend\nlocal function x(y,h,z)\nlocal A */
-    ",B=n,\272s\3540\216B>\004n)\224B<2^53\242\370\203%.0f\237:f\225\002" /* ,B=n,tonumber(s)or 0\nif B>=tonumber(n)and B<2^53 then A=('%.0f'):format */
-    "(B\341\265\215C=s\363-10)\275n\363-10\264C\231\301l\200\240)>6\300" /* (B+1)end\nlocal C=s:sub(1,-10)~=n:sub(1,-10)\nif C and l('hlen',d)>6 then\n */
-    "f\232D,E \377 ipairs(\001t\204l\240))do\216D%2\2411\231E:f\365(\205\224'^s\026p" /* for D,E in ipairs(l('hgetall',d))do\nif D%2==1 and E:find(f and '^susp */
-    "e\322:'\006:\237\355\301\307\007E\265\324\215E=A\235(z\241'1'\231\331" /* ect:' or ':')then l('hdel',d,E)end\nend\nend\nlocal E=A..(z=='1' and ' '.. */
-    "h\235i\006\237\344\336t\016\201A\233hold\260\201y\233\223\360d\201t\233\360\201E\264" /* h..i or '')\nl('hset',d,'token',A,'holder',y,'released',t,'lease',E)\nif  */
-    "C \225#h>7\242\367h\265\344t\250,y,z\264\037\306\317\250\313)\275" /* C or#h>7 then v(h)end\nl('hset',a,y,z)\nif redis.pcall('pexpire',a,h)~= */
-    "1\220\234\014)\032\250\313)\230\n\335A\230\n" /* 1 then\nl('del',a)\nl('pexpire',a,h)\nend\nreturn A\nend\n */
+    "\217g,j,l,c=\347pack(KEYS\246h\301,F\315,n,m=ARGV[1]:\004\005\203^(%S\353\037" /* local g,j,l,c=unpack(KEYS)\nlocal h,b,F,d,n,m=ARGV[1]:match('^(%S+) (%d+) ( */
+    "%-?\037\274\325(%+?) ?(\274*)$'\246D=3\222\314\243a=\375\376\243" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal D=300000\nlocal a=redis.call\nlocal  */
+    "t=\207time'\246s=t[1]\233\203\222\222\256\233t[\032)\331-6\246e\006s" /* t=a('time')\nlocal s=t[1]..('00000'..t[2]):sub(-6)\nlocal e=tonumber(s */
+    "\363-4)\244e>\272b)\215 \336\015,0\337\306i=\026" /* :sub(1,-4))\nif e>tonumber(b)then return{-2,0,e}end\nlocal i=a('lindex',j */
+    "\232\256\246M=i\230\332sco\224\307\310\246G=d\273\326\230h\245i\245h\243" /* ,'0')\nlocal M=i and a('zscore',l,h)\nlocal G=d~='0' and h or i or h\nlocal  */
+    "o=\237m\354\342t\022\036\224\360d\036w\022\201G\246p,z,N=\0231]\231'0\201\023" /* o=a('hmget',c,'token','released','woken',G)\nlocal p,z,N=o[1]or '0',o[ */
+    "\032\231'0\201\0233]\243\374\366d\246b,\003\277ttl\240)\315\344728\222\314\276" /* 2]or '0',o[3]\nlocal function u(d)\nlocal b,f=a('pttl',c),d+172800000\nif  */
+    "b<d+864\222\314\230\035p\320\007f)\2731\236\214b<0\235\207\304" /* b<d+86400000 and redis.pcall('pexpire',c,f)~=1 then\nif b<0 then a('del */
+    "\240\252\345\007f\202\212\306\374H(d\244i\235\035" /* ',c)end\na('pexpire',c,f)\nend\nend\nlocal function H(d)\nif i then redis.pcall(' */
+    "zadd\307\232XX\201e+d+D\344\222,i\252\306\374I(q\315\010\246f\301=" /* zadd',l,'XX',e+d+D+100,i)end\nend\nlocal function I(q,d,k)\nlocal f,b= */
+    "s,\272p\3550\276b>\006s)\225b<2^53\235\003\203%.0f'):f\226\004\341" /* s,tonumber(p)or 0\nif b>=tonumber(s)and b<2^53 then f=('%.0f'):format(b */
+    "\344\252\217\367p\363-10)\273s\363-10\244r\230\237l\200\240)>6\236" /* +1)end\nlocal r=p:sub(1,-10)~=s:sub(1,-10)\nif r and a('hlen',c)>6 then\n */
+    "f\231v,w \001 ipairs(\002t\204l\240))do\276v%2\2411\230w:f\364(i\230'^s\031p" /* for v,w in ipairs(a('hgetall',c))do\nif v%2==1 and w:find(i and '^susp */
+    "e\324:'\245':')\215 \362\007w\252\212\306w=f\233(k\241'1'\230\335" /* ect:' or ':')then a('hdel',c,w)end\nend\nend\nlocal w=f..(k=='1' and ' '.. */
+    "d\233n\245\327\202\020t\022\201f\232hold\263\201q\232\224\360d\201z\232\360\201w\244" /* d..n or '')\na('hset',c,'token',f,'holder',q,'released',z,'lease',w)\nif  */
+    "r \226#d>7\235\366d\252\321t\253,q\010\244\035p\320\253\315)\273" /* r or#d>7 then u(d)end\na('hset',g,q,k)\nif redis.pcall('pexpire',g,d)~= */
+    "1\236\207\304\253\202\345\253\315\202\212\340f\377" /* 1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn f\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "l\214z='5\274'\375\356G)\304\307\240\334\233s\026pe\322:\263G\264\251" /* local z='5000'\nlocal function B(G)\nl('hdel',d,G,'suspect:'..G)\nif not  */
-    "\205\355\335\210\216G\241\205\355f=\023\342\237\210\234l\223m\303\342\201" /* f then return end\nif G==f then f=l('lindex',b,'1')end\nl('lrem',b,'1', */
-    "G)\027\223m\311\334)\230\375H(I,J\273K,L=\035\011\nwhi\337" /* G)\nl('zrem',c,G)\nend\nlocal function H(I,J)\nlocal K,L=0,false\nwhile */
-    " true do\215G=f\216K>0\242G=\023,K\265\216\251G\244G\241" /*  true do\nlocal G=f\nif K>0 then G=l('lindex',b,K)end\nif not G or G== */
-    "I\242\335\251L\034\215M='\350s\243_lock__\003ann\236\263b\32620)\235" /* I then return not L end\nlocal M='redisson_lock__channel'..b:sub(20).. */
-    "':\263G\215N=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216\251N\220" /* ':'..G\nlocal N=l('pubsub','numsub',M)[2]>0 and 'publish'\nif not N then */
-    "\215O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231O>0\231's" /* \nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and O>0 and 's */
-    "p\247l\321h'\230\215I=G\241q\231\0174]\232\001\305\334\273q,O,P=(I\006" /* publish'\nend\nlocal I=G==q and r[4]or l('hget',d,G)\nlocal q,O,P=(I or ' */
-    "\237:\002\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\220\216q*\024" /* '):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\nif q*1000 */
-    "+O/\024+P<\025\300\356G\257\261\211L\300\335\011\314\211N\220\304" /* +O/1000+P<=o then\nB(G)\nelseif L then\nreturn false\nelseif N then\nl('h */
-    "\014\334\273\020\030G,P\2330\237\216J\231J\275G\242\301\014,J\265\n\356" /* del',a,G)\nlocal q=x(G,P,'0')\nif J and J~=G then l('hdel',a,J)end\nB( */
-    "G\257w(P)\202(N,M,q\366n\363-4)\366P\257\335'giv\200'\314\nK=" /* G)\nw(P)\nl(N,M,q..' '..n:sub(1,-4)..' '..P)\nreturn 'given'\nelse\nK= */
-    "K\341\230\314\215\020\226zsco\223\311\334\354\362\215I,J='s\026pe\322:\263G" /* K+1\nend\nelse\nlocal q=l('zscore',c,G)or '0'\nlocal I,J='suspect:'..G */
-    "\334\366q\215O=K\2410\231u\241J\231\272\001\336s\377ce\237\354" /* ,G..' '..q\nlocal O=K==0 and u==J and tonumber(l('hget',d,'since'))or  */
-    "0\216N\231L\242\335\011\034\216O+3*z<o\244O>o\300O\025\216N" /* 0\nif N and L then return false end\nif O+3*z<o or O>o then\nO=o\nif N */
-    "\220\344\336w\016\201J\233s\377ce\201o\257\3670\257\261\215J,D=(\001\305" /*  then\nl('hset',d,'woken',J,'since',o)\nv(0)\nelse\nlocal J,D=(l('hget',d */
-    ",I\354'\237:\002\003\203(%S\352\276\323\237\216J\275q\244\272D)>o\220\344\305" /* ,I)or ''):match('(%S+) (%d+)')\nif J~=q or tonumber(D)>o then\nl('hset',d */
-    ",I,q\366o\257\3670\257\261\nO=D\324\340O+z<\025\244\251N\231" /* ,I,q..' '..o)\nv(0)\nelse\nO=D\nend\nend\nend\nif O+z<=o or not N and  */
-    "\272q)<\025\300\356G\257\261\211N\300f\232\020\035K-1 do\027\377crby\311" /* tonumber(q)<=o then\nB(G)\nelseif N then\nfor q=0,K-1 do\nl('zincrby',c */
-    ",k,\023,q))\340K>0\220\234l\223m\303,\302G)\234lp\026h\303\334\257" /* ,k,l('lindex',b,q))\nend\nif K>0 then\nl('lrem',b,1,G)\nl('lpush',b,G)\n */
-    "f=G\230\304\307\007I)\202(N,M\2330\237\n\335\011\314\nL=true\nK=K\341" /* f=G\nend\nl('hdel',d,I)\nl(N,M,'0')\nreturn false\nelse\nL=true\nK=K+1 */
-    "\324\324\n" /* \nend\nend\nend\nend\n */
+    "\217K='5\222\256\243\374w\341\202\362\240\301\232s\031pe\324:\300b\244\254" /* local K='5000'\nlocal function w(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
+    "i\235\340\305b\241i\235i=\026\346'\252\313\224m\302\346\201" /* i then return end\nif b==i then i=a('lindex',j,'1')end\na('lrem',j,'1', */
+    "b\202\332\224m\307\301\202\306\374P(E,y\246k,x=0,\014\nwhi\343" /* b)\na('zrem',l,b)\nend\nlocal function P(E,y)\nlocal k,x=0,false\nwhile */
+    " true do\243b=i\276k>0\235b=\026\010\252\214\254b\245b\241" /*  true do\nlocal b=i\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
+    "E\235\340\254x \306n='\351s\242_\213ck__\005ann\234\300j\33120)\233" /* E then return not x end\nlocal n='redisson_lock__channel'..j:sub(20).. */
+    "':\300b\243\003\277\251\275\036n\255\275\201n)[\032>0\230'p\251l\323h'\276\254\011" /* ':'..b\nlocal f=a('pubsub','numsub',n)[2]>0 and 'publish'\nif not f then */
+    "\243\312\035p\251\275\036shardn\255\275\201n)[\032\n\003q\230q>0\230's" /* \nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and q>0 and 's */
+    "p\251l\323h'\n\306E=b\241G\230\0234]\231\002\303\301\246G,L,\312(E\245" /* publish'\nend\nlocal E=b==G and o[4]or a('hget',c,b)\nlocal G,L,q=(E or  */
+    "\327):\004\005\203^(\037\037[1-9]\274\274\274\274?\274?)%f[ %z]'\030\236\214G*" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nif G* */
+    "\027+L/\027+q<=\016w\341\202\264\214x\236\340\014\356\214\011" /* 1000+L/1000+q<=e then\nw(b)\nelseif x then\nreturn false\nelseif f then */
+    "\n\362\253\301\246E=I\341,q\232\256\244y\230y\273b\235\362\253,y\252" /* \na('hdel',g,b)\nlocal E=I(b,q,'0')\nif y and y~=b then a('hdel',g,y)end\n */
+    "w\341\202H(q\202a(f,n,E\365s\363-4)\365q\202\340'giv\200'\356\n" /* w(b)\nH(q)\na(f,n,E..' '..s:sub(1,-4)..' '..q)\nreturn 'given'\nelse\n */
+    "k=k\344\377\264\243y=\332sco\224\307\301\355\326\243E,G='s\031pe\324:\300" /* k=k+1\nend\nelse\nlocal y=a('zscore',l,b)or '0'\nlocal E,G='suspect:'.. */
+    "b\301\365y\243\312k\2410\230N\241G\230\272\002\342s\001ce')\355" /* b,b..' '..y\nlocal q=k==0 and N==G and tonumber(a('hget',c,'since'))or  */
+    "0\276\205\225x\235\340\014 \305q+3*K<e\245q>\016\312e\276\011" /* 0\nif f and x then return false end\nif q+3*K<e or q>e then\nq=e\nif f then */
+    "\n\020w\022\201G\232s\001ce\201e\202\3660\202\264\243G,v=(\002\303,E" /* \na('hset',c,'woken',G,'since',e)\nu(0)\nelse\nlocal G,v=(a('hget',c,E */
+    "\355\327):\004\005\203(%S\353\274\325'\244G\273y\245\272v)>\016\321\303" /* )or ''):match('(%S+) (%d+)')\nif G~=y or tonumber(v)>e then\na('hset',c */
+    ",E,y\365e\202\3660\202\264\n\312v\377\212\305q+K<=e\245\254\205\225" /* ,E,y..' '..e)\nu(0)\nelse\nq=v\nend\nend\nend\nif q+K<=e or not f and  */
+    "\272y)<=\016w\341\202\264\214\011\nf\231\3120\010-1 do\n\332\001crby\307" /* tonumber(y)<=e then\nw(b)\nelseif f then\nfor q=0,k-1 do\na('zincrby',l */
+    ",D,\026,q)\202\305k>0\236\313\224m\302,1\301\202\313p\031h\302\301\202" /* ,D,a('lindex',j,q))\nend\nif k>0 then\na('lrem',j,1,b)\na('lpush',j,b)\n */
+    "i=b\377\362\007E\202a(f,n\232\256\202\340\014\356\nx=true\nk=k\344" /* i=b\nend\na('hdel',c,E)\na(f,n,'0')\nreturn false\nelse\nx=true\nk=k+1 */
+    "\377\212\212\212" /* \nend\nend\nend\nend\n */
     ;
 
 static const uint8_t lock_before[] =
-    "l\214y=h\241\362\215\370\251y\231\327\207.m\377(\306ttl\250),1e15\273C=" /* local y=h=='0'\nlocal A=not y and math.min(l('pttl',a),1e15)\nlocal C= */
-    "A\275\013\231\001t\250\312\273E\215F=y\216y\300E\005 \222(j\241''\244" /* A~=-2 and l('hget',a,e)\nlocal E\nlocal F=y\nif y then\nE=C and(j=='' or  */
-    "j\241s\264E\242t=s\034\314\215G=g:\002\003\203^-(.*)\237\215H\004" /* j==s)\nif E then t=s end\nelse\nlocal G=g:match('^-(.*)')\nlocal H=tonumber( */
-    "j\3540\215B\004s\3540\215I\005\361G\231\246(B>H\231B" /* j)or 0\nlocal B=tonumber(s)or 0\nlocal I=C and not G and not(B>H and B */
-    "<2^53\273J\005\361I \222(j\241s\244\251G\264I\300t=s\344" /* <2^53)\nlocal J=C and not I and(j==s or not G)\nif I then\nt=s\nl('hse */
-    "\336\223\360d\201t\257\3670\257\370\013\314\211J\220\215I\005\241\362\231G\216" /* t',d,'released',t)\nv(0)\nA=-2\nelseif J then\nlocal I=C=='0' and G\nif  */
-    "I\244A<\004h)\212\032\250\313\257\370h\230\215z=G\0061'\215" /* I or A<=tonumber(h)then\nl('pexpire',a,h)\nA=h\nend\nlocal z=G or '1'\nlocal  */
-    "J\005\275z \222(I\244C\275\310\237\216J\220\344\336\360\201s\235(A\241h\231\331" /* J=C~=z and(I or C~='0')\nif J then\nl('hset',d,'lease',s..(A==h and ' '.. */
-    "h\235i\006\237)\340\251J \225#h>7\242\306\317\007A\341728\343\265\n" /* h..i or ''))\nend\nif not J or#h>7 then l('pexpire',d,A+172800000)end\n */
-    "w(A\264J\242\301\227t\250\312,z\265\n\332\302B\333\314\211G\300\332" /* w(A)\nif J then l('hset',a,e,z)end\nreturn{1,B,o}\nelseif G then\nreturn{ */
-    "-\3020\333\340H>B\242s=\310\263j\034\nF=A\241\013\216F\361\205\355\332" /* -1,0,o}\nend\nif H>B then s='0'..j end\nF=A==-2\nif F and not f then return{ */
-    "\302\272\030e\313\342\237)\333\210\230\215i=\011\216\205\224F\300" /* 1,tonumber(x(e,h,'1')),o}end\nend\nlocal i=false\nif f and F then\n */
+    "\217J=d\241\326\243\367\254J\230\333\211.m\001(\277ttl\253),1e15\246A=" /* local J=d=='0'\nlocal r=not J and math.min(a('pttl',g),1e15)\nlocal A= */
+    "r\273\015\230\002t\253\310\246B\243O=J\276J\236B=A \223(m\241\327\245" /* r~=-2 and a('hget',g,h)\nlocal B\nlocal O=J\nif J then\nB=A and(m=='' or  */
+    "m\241p\244B\235z=p \212\264\243\003F:\004\005\203^-(.*)'\246w\006" /* m==p)\nif B then z=p end\nelse\nlocal f=F:match('^-(.*)')\nlocal w=tonumber( */
+    "m\3550\243b\006p\3550\243\312A\361\205\225\250\341>w\230b" /* m)or 0\nlocal b=tonumber(p)or 0\nlocal q=A and not f and not(b>w and b */
+    "<2^53\246x=A\361q \223(m\241p\245\254f\030\236z=p\n\020" /* <2^53)\nlocal x=A and not q and(m==p or not f)\nif q then\nz=p\na('hset',c,' */
+    "\224\360d\201z\202\3660\202\367\015\356\214x\236\217x=A\241\326\230f\276x\245" /* released',z)\nu(0)\nr=-2\nelseif x then\nlocal x=A=='0' and f\nif x or  */
+    "r<\006d)\215\n\345\253\315\202\367\210\306k=\205\231'1'\243" /* r<=tonumber(d)then\na('pexpire',g,d)\nr=d\nend\nlocal k=f or '1'\nlocal  */
+    "\312A\273k \223(x\245A\273\326\030\236\020\360\201p\233(r\241d\230\335" /* q=A~=k and(x or A~='0')\nif q then\na('hset',c,'lease',p..(r==d and ' '.. */
+    "d\233n\245\327)\202\305\254q \226#d>7\235\345\007r\344728\222\314\252" /* d..n or ''))\nend\nif not q or#d>7 then a('pexpire',c,r+172800000)end\n */
+    "H(r\030\235\321t\253\310\010\252\3361\301\337\356\214\011\n\336" /* H(r)\nif q then a('hset',g,h,k)end\nreturn{1,b,e}\nelseif f then\nreturn{ */
+    "-\3110\337\n\305w>b\235p=\326\233m \212O=r\241\015\276O\361i\235\336" /* -1,0,e}\nend\nif w>b then p='0'..m end\nO=r==-2\nif O and not i then return{ */
+    "\311\272I\017\315\346'))\337\212\306C=\014\276i\230O\236" /* 1,tonumber(I(h,d,'1')),e}end\nend\nlocal C=false\nif i and O then\n */
     ;
 
 static const uint8_t lock_after[] =
-    "\211y\220\216E\242\306\317\250\342\237\210\216j\241''\361E\242\356" /* if y then\nif E then l('pexpire',a,'1')end\nif j=='' and not E then B( */
-    "e\265\215z=E\244\306ttl\250)\241\013\ni=z\231H(nil,E\231e)\241'giv\200'\314" /* e)end\nlocal z=E or l('pttl',a)==-2\ni=z and H(nil,E and e)=='given'\nelse */
-    "\ni=H(e,C\231e\264i\241true\300j=\030e\313\342\237\n\356e\257w(h\257\332\302" /* \ni=H(e,C and e)\nif i==true then\nj=x(e,h,'1')\nB(e)\nw(h)\nreturn{1, */
-    "\272j)\333\340i\242\370\306ttl\250)\261\211C\242\226\014\265" /* tonumber(j),o}\nend\nif i then A=l('pttl',a)elseif C then l('del',a)end */
-    "\324\216y\220\216E\361i\220\234\014\264s\275\362\242" /* \nend\nend\nif y then\nif E and not i then\nl('del',a)\nif s~='0' then  */
-    "\301\227\336\223\360d\201t\265\230\n\332(E\244j\275''\231t\241j)\2241\244" /* l('hset',d,'released',t)end\nend\nreturn{(E or j~='' and t==j)and 1 or  */
-    "\0350\333\340u\361F\220\027sco\223\311\312)\304\307\240\233w\016\237" /* 0,0,o}\nend\nif u and not F then\nl('zscore',c,e)\nl('hdel',d,'woken') */
-    "\340g\241\362\242\332\035A\333\210\215a=\251p \225(\0174]\232'\237\363" /* \nend\nif g=='0' then return{0,A,o}end\nlocal a=not p or(r[4]or ''):sub(1, */
-    "8)\275n\3638\264a\220\215\020p \222(\364pos\303\312\233MAXLEN\201\024)\225" /* 8)~=n:sub(1,8)\nif a then\nlocal q=p and(l('lpos',b,e,'MAXLEN',1000)or */
-    "(\023,\024)\224\024)\264q\220\215h\025+(q\341)*k\216\272" /* (l('lindex',b,1000)and 1000))\nif q then\nlocal h=o+(q+1)*k\nif tonumber( */
-    "p)<h\242\226zadd\311\313\312\265\314\027add\311\233XX\2010\312\273K=\226r" /* p)<h then l('zadd',c,h,e)end\nelse\nl('zadd',c,'XX',0,e)\nlocal K=l('r */
-    "p\026h\303\312)\027add\311\320+\327\207.\327\030A,0)+K*k\312)\230\032\303\34220" /* push',b,e)\nl('zadd',c,o+math.max(A,0)+K*k,e)\nend\nl('pexpire',b,'120 */
-    "96\343\237\032\311\3422096\343\237\230\344\305\312,m[1]\366m" /* 9600000')\nl('pexpire',c,'1209600000')\nend\nl('hset',d,e,m[1]..' '..m */
-    "[\033\366g\264a\242\3670\265\216\205\224f\275e\242\370-1\034\n\332\035" /* [2]..' '..g)\nif a then v(0)end\nif f and f~=e then A=-1 end\nreturn{0, */
-    "A\333\n" /* A,o}\n */
+    "\214J\236\214B\235\345\253\346'\252\214m\241\327\361B\235w\017" /* if J then\nif B then a('pexpire',g,'1')end\nif m=='' and not B then w(h */
+    "\252\217b=B\245\277ttl\253)\241\015\nC=b\230P(nil,B\230h)\241'giv\200'\356" /* )end\nlocal b=B or a('pttl',g)==-2\nC=b and P(nil,B and h)=='given'\nelse */
+    "\nC=P\017,A\230h\244C\241tru\016m=I\017\315\346'\202w\017\202H(d\202\336\311" /* \nC=P(h,A and h)\nif C==true then\nm=I(h,d,'1')\nw(h)\nH(d)\nreturn{1, */
+    "\272m)\337\n\305C\235\367\277ttl\253)\264\214A\235\207\304\253\252" /* tonumber(m),e}\nend\nif C then r=a('pttl',g)elseif A then a('del',g)end\n */
+    "\212\305J\236\214B\361C\236\207\304\253\244p\273\326\235\020" /* end\nend\nif J then\nif B and not C then\na('del',g)\nif p~='0' then a('hset',c,' */
+    "\224\360d\201z\252\212\336(B\245m\273\327\230z\241m)\2251\2450,0\337\n\305" /* released',z)end\nend\nreturn{(B or m~='' and z==m)and 1 or 0,0,e}\nend\nif  */
+    "N\361O\236\332sco\224\307\310\202\362\240\232w\022'\202\305F\241\326" /* N and not O then\na('zscore',l,h)\na('hdel',c,'woken')\nend\nif F=='0' */
+    "\235\3360,r\337\306b=\254M \226(\0234]\231\327)\3638)\273s\363" /*  then return{0,r,e}end\nlocal b=not M or(o[4]or ''):sub(1,8)~=s:sub(1, */
+    "8\244b\236\217\312M \223(\313pos\302\310\232MAXLEN\201\027)\226(\026" /* 8)\nif b then\nlocal q=M and(a('lpos',j,h,'MAXLEN',1000)or(a('lindex',j */
+    ",\027)\225\027)\030\236\217d=e+(q\344)*D\276\272M)<d\235" /* ,1000)and 1000))\nif q then\nlocal d=e+(q+1)*D\nif tonumber(M)<d then  */
+    "\332add\307\315\310\252\264\n\332add\307\232XX\2010\310\246k=\207rp\031h\302\310\202" /* a('zadd',l,d,h)end\nelse\na('zadd',l,'XX',0,h)\nlocal k=a('rpush',j,h)\n */
+    "\332add\307\322+\333\211.\333x(r,0)+k*D\310\202\212\345\302\3462096\222\222\256\202\345" /* a('zadd',l,e+math.max(r,0)+k*D,h)\nend\na('pexpire',j,'1209600000')\na('pexpire */
+    "\307\3462096\222\222\256\202\212\321\303\310,t[1]\365t[\032\365F\244b\235" /* ',l,'1209600000')\nend\na('hset',c,h,t[1]..' '..t[2]..' '..F)\nif b then  */
+    "\3660\252\214i\230i\273h\235\367-1 \212\3360,r\337\n" /* u(0)end\nif i and i~=h then r=-1 end\nreturn{0,r,e}\n */
     ;
 
 static const uint8_t break_before[] =
-    "l\214m=\001t\204l\250\273p=m[1]\215h=p\231p\241\001\336hol" /* local m=l('hgetall',a)\nlocal p=m[1]\nlocal h=p and p==l('hget',d,'hol */
-    "d\260\237\215t=p \222(e\241'*'\244e\241p)\222(j\241'\330\225(h\231j\241s)\264g\241'" /* der')\nlocal t=p and(e=='*' or e==p)and(j=='' or(h and j==s))\nif g==' */
-    "\013'\220\215N=\011\216t\231h\220\215M='\350s\243_lock__\003an" /* -2' then\nlocal N=false\nif t and h then\nlocal M='redisson_lock__chan */
-    "n\236\263b\32620)\235':\263p\nN=\306\247\277\201'n\252\277\201M)[\033>0\231'p\247l\321h'\216" /* nel'..b:sub(20)..':'..p\nN=l('pubsub','numsub',M)[2]>0 and 'publish'\nif  */
-    "\251N\220\215O=\037\306\247\277\201'shardn\252\277\201M)[\033\nN=O\231" /* not N then\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nN=O and  */
-    "O>0\231'sp\247l\321h'\340N\242l(N,M,s\265\230\n\332N\2311\244" /* O>0 and 'spublish'\nend\nif N then l(N,M,s)end\nend\nreturn{N and 1 or  */
-    "\035t\361N\2311\2440\333\340t \222#m>2\242\226\014\265\215" /* 0,t and not N and 1 or 0,o}\nend\nif t and#m>2 then l('del',a)end\nlocal  */
-    "i=\011\216\205\222(t\244\251p)\212\n" /* i=false\nif f and(t or not p)then\n */
+    "\217k=\002t\204l\253\246\367k[1]\243b=r\230r\241\002\342hol" /* local k=a('hgetall',g)\nlocal r=k[1]\nlocal b=r and r==a('hget',c,'hol */
+    "d\263'\246d=r \223\017\241'*'\245h\241r)\223(m\241\327 \226\341\230m\241p)\244F\241'" /* der')\nlocal d=r and(h=='*' or h==r)and(m=='' or(b and m==p))\nif F==' */
+    "\015'\236\217\003\014\276d\230b\236\217n='\351s\242_\213ck__\005an" /* -2' then\nlocal f=false\nif d and b then\nlocal n='redisson_lock__chan */
+    "n\234\300j\33120)\233':\300r\n\003\277\251\275\036n\255\275\201n)[\032>0\230'p\251l\323h'\276" /* nel'..j:sub(20)..':'..r\nf=a('pubsub','numsub',n)[2]>0 and 'publish'\nif  */
+    "\254\011\243\312\035p\251\275\036shardn\255\275\201n)[\032\n\003q\230" /* not f then\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and  */
+    "q>0\230'sp\251l\323h'\n\305\011 a(f,n,p\252\212\336\205\2251\245" /* q>0 and 'spublish'\nend\nif f then a(f,n,p)end\nend\nreturn{f and 1 or  */
+    "0\315\361\205\2251\2450\337\n\305d \223#k>2\235\207\304\253\252\217" /* 0,d and not f and 1 or 0,e}\nend\nif d and#k>2 then a('del',g)end\nlocal  */
+    "C=\014\276i \223(d\245\254r)\215\n" /* C=false\nif i and(d or not r)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\211t\242\306\317\250\342\237\210\ni=H(nil,t\231p)\241'giv\200'\340t\361" /* if t then l('pexpire',a,'1')end\ni=H(nil,t and p)=='given'\nend\nif t and not  */
-    "i\242\226\014\265\n\332t\2311\244\0350\333\n" /* i then l('del',a)end\nreturn{t and 1 or 0,0,o}\n */
+    "\214d\235\345\253\346'\252C=P(nil\315\230r)\241'giv\200'\n\305d\361" /* if d then a('pexpire',g,'1')end\nC=P(nil,d and r)=='given'\nend\nif d and not  */
+    "C\235\207\304\253\252\336d\2301\2450,0\337\n" /* C then a('del',g)end\nreturn{d and 1 or 0,0,e}\n */
     ;
 
 static const uint8_t inspect[] =
-    "l\214a,b,c,d=\346pack(KEYS\273l=\376\206l\215m=\226time\237\215" /* local a,b,c,d=unpack(KEYS)\nlocal l=redis.call\nlocal m=l('time')\nlocal  */
-    "o=m[1]*\024+\327\207.flo\225(m[\033/\024\273f\346\322i\243 N(G\273M='\350" /* o=m[1]*1000+math.floor(m[2]/1000)\nlocal function N(G)\nlocal M='redis */
-    "s\243_lock__\003ann\236\263b\32620)\235':\263G\216\306\247\277\201'n\252\277\201M)[\033>0\242" /* son_lock__channel'..b:sub(20)..':'..G\nif l('pubsub','numsub',M)[2]>0 then  */
-    "\335true\034\215O=\037\306\247\277\201'shardn\252\277\201M)[\033\n\335" /* return true end\nlocal O=redis.pcall('pubsub','shardnumsub',M)[2]\nreturn  */
-    "O\231O>0\230\375e(f\273g\004(\205\232'\237:\002\003\203" /* O and O>0\nend\nlocal function e(f)\nlocal g=tonumber((f or ''):match(' */
-    "^\276+$\237\3540\n\335g<2^53\231g\2440\230\215m=\001t\204l\250\273" /* ^%d+$'))or 0\nreturn g<2^53 and g or 0\nend\nlocal m=l('hgetall',a)\nlocal  */
-    "r=\301m\353\336t\016\201'hold\260\201'\360\237\345=\364ran\353\303,\035-1\273" /* r=l('hmget',d,'token','holder','lease')\nlocal f=l('lrange',b,0,-1)\nlocal  */
-    "p=m[1]\232''\215b,j=\0350\216p\275''\231p\241\017\033\212\nb,j=\302e(\0171]\273" /* p=m[1]or ''\nlocal b,j=0,0\nif p~='' and p==r[2]then\nb,j=1,e(r[1])\nlocal  */
-    "e\313,i=(\0173]\232'\237:\002\003\203^(\276\352\276\323(%+?)$\237\216e\241\0171]\224\272" /* e,h,i=(r[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif e==r[1]and tonumber( */
-    "h)<2^32\242b=b+8*h+4*#i\034\216N(p)\355b=b+2\034\230\215e={\327" /* h)<2^32 then b=b+8*h+4*#i end\nif N(p)then b=b+2 end\nend\nlocal e={ma */
-    "\207.m\377(\306ttl\250),1e15),j,b,\272m[\033\354\035#f,p}\nf\232a\334 \377 ipai" /* th.min(l('pttl',a),1e15),j,b,tonumber(m[2])or 0,#f,p}\nfor a,G in ipai */
-    "rs(f)do\215I=\001\305\334\273a,b=2,\327\207.hu\353\215q,O,P=(I\006" /* rs(f)do\nlocal I=l('hget',d,G)\nlocal a,b=2,math.huge\nlocal q,O,P=(I or ' */
-    "\237:\002\003\203^(\276\352\276\352[1-9]\276\276\276\276?\276?)%f[ %z]\237\216P\300a,b=\302" /* '):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif P then\na,b=1, */
-    "q*\024+O/\024+P\314\211\251I\300a,b=\035\272\226zsco\223\311\334\3540" /* q*1000+O/1000+P\nelseif not I then\na,b=0,tonumber(l('zscore',c,G)or 0 */
-    ")\230\215c=0\216b>o\242c=N(G)\2242\2441\034\ne[#e\341]=a\ne[#e\341" /* )\nend\nlocal c=0\nif b>o then c=N(G)and 2 or 1 end\ne[#e+1]=a\ne[#e+1 */
-    "]=c\ne[#e\341]=G\230\n\335e\n" /* ]=c\ne[#e+1]=G\nend\nreturn e\n */
+    "\217g,j,l,c=\347pack(KEYS\246a=\375\376\243t=\207time'\246" /* local g,j,l,c=unpack(KEYS)\nlocal a=redis.call\nlocal t=a('time')\nlocal  */
+    "e=t[1]*\027+\333\211.f\213\226(t[\032/\027\246\374f\341\246n='\351" /* e=t[1]*1000+math.floor(t[2]/1000)\nlocal function f(b)\nlocal n='redis */
+    "s\242_\213ck__\005ann\234\300j\33120)\233':\300b\276\277\251\275\036n\255\275\201n)[\032>0\235" /* son_lock__channel'..j:sub(20)..':'..b\nif a('pubsub','numsub',n)[2]>0 then  */
+    "\340true \306\312\035p\251\275\036shardn\255\275\201n)[\032\n\340" /* return true end\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nreturn  */
+    "q\230q>0\n\306\374n\017\246d\006\017\245\327):\004\005\203" /* q and q>0\nend\nlocal function n(h)\nlocal d=tonumber((h or ''):match(' */
+    "^\274+$')\3550\n\340d<2^53\230d\2450\n\306k=\002t\204l\253\246" /* ^%d+$'))or 0\nreturn d<2^53 and d or 0\nend\nlocal k=a('hgetall',g)\nlocal  */
+    "o=\237m\354\342t\022\036hold\263\036\360'\246i=\313ran\354\302,0,-1\246" /* o=a('hmget',c,'token','holder','lease')\nlocal i=a('lrange',j,0,-1)\nlocal  */
+    "\367k[1]\231\327\243h,m=0,0\276r\273\327\230r\241\023\032\215\nh,m=\311n(\0231]\246" /* r=k[1]or ''\nlocal h,m=0,0\nif r~='' and r==o[2]then\nh,m=1,n(o[1])\nlocal  */
+    "j\315,n=(\0233]\231\327):\004\005\203^(\037\274\325(%+?)$'\244j\241\0231]\225\272" /* j,d,n=(o[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif j==o[1]and tonumber( */
+    "d)<2^32\235h=h+8*d+4*#n \305f(r)\215 h=h+2 \212\306d={\333" /* d)<2^32 then h=h+8*d+4*#n end\nif f(r)then h=h+2 end\nend\nlocal d={ma */
+    "\211.m\001(\277ttl\253),1e15),m\310,\272k[\032\3550,#i,r}\nf\231g\301 \001 ipai" /* th.min(a('pttl',g),1e15),m,h,tonumber(k[2])or 0,#i,r}\nfor g,b in ipai */
+    "rs(i)do\243E=\002\303\301\246c,g=2,\333\211.hu\354\243G,L,\312(E\245" /* rs(i)do\nlocal E=a('hget',c,b)\nlocal c,g=2,math.huge\nlocal G,L,q=(E or  */
+    "\327):\004\005\203^(\037\037[1-9]\274\274\274\274?\274?)%f[ %z]'\030\236c,g=\311" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nc,g=1, */
+    "G*\027+L/\027+q\356\214\254E\236c,g=0,\272\332sco\224\307\301\3550" /* G*1000+L/1000+q\nelseif not E then\nc,g=0,tonumber(a('zscore',l,b)or 0 */
+    "\202\306a=0\276g>e\235a=f\341)\2252\2451 \212d[#d\344]=c\nd[#d\344" /* )\nend\nlocal a=0\nif g>e then a=f(b)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
+    "]=a\nd[#d\344]=b\377\340\210" /* ]=a\nd[#d+1]=b\nend\nreturn d\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -294,10 +293,10 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4398, "1de891cfd74b80de0629f0b2adf9d9ba583de820"};
+    {common, lock_before, hand_over, lock_after}, 4398, "4f70a40f648e5a284714f1b5895d0f776b04fa18"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3251, "2ff6129547c86186054e233b6733d4ea3e2d354d"};
+    {common, break_before, hand_over, break_after}, 3251, "acb087130e8476669a09edca22cb56ebae9e23ac"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1071, "c462dd2204d96f8f0772e2cc44ad8709b5477651"};
+    {inspect, nothing, nothing, nothing}, 1071, "3800eb01157be3d639380cbf500bb4681951fe97"};

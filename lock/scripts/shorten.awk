@@ -28,6 +28,7 @@ function note_words(line,  parts, n, i, code, word) {
       word = substr(code, RSTART, RLENGTH)
       if (!((program, word) in first)) first[program, word] = NR + i / 100
       latest[program, word] = NR + (i + 1) / 100
+      uses[word]++
       code = substr(code, RSTART + RLENGTH)
     }
   }
@@ -39,8 +40,18 @@ function meet(a, b,  p) {
   return 0
 }
 
+# The most used come first, and choose.
+function sort_names(  i, j, name) {
+  for (i = 2; i <= count; i++) {
+    name = order[i]
+    for (j = i - 1; j > 0 && uses[order[j]] < uses[name]; j--) order[j + 1] = order[j]
+    order[j + 1] = name
+  }
+}
+
 # Each name gets the first letter that no name has which it meets.
 function name_all(  i, j, n) {
+  sort_names()
   for (i = 1; i <= count; i++) {
     n = 0
     for (j = 1; j < i; j++) {
