@@ -6,7 +6,7 @@
  * goes out between other requests, and has a sequence number, by which its answer is known. It begins
  * no hold, and waits for nobody; without a connection it wants nothing.
  *
- * The engine calls this file through pointers alone, so a program that does not call
+ * The engine calls this file through its link alone, so a program that does not call
  * fairlock_use_credentials() links none of it.
  */
 #include "internal.h"
@@ -20,9 +20,15 @@
 /* How often what has ended is tried to be replaced. */
 #define LATE_RETRY_MS 5000U
 
-static bool ask(struct fairlock_engine *engine, bool sentinel)
+static struct fairlock_credentials *credentials_of(struct fairlock_link *link)
 {
-  struct fairlock_credentials *credentials = engine->credentials;
+  return (struct fairlock_credentials *)(void *)((char *)link -
+                                                 offsetof(struct fairlock_credentials, link));
+}
+
+static bool ask(struct fairlock_credentials *credentials, bool sentinel)
+{
+  struct fairlock_engine *engine = credentials->handle.engine;
   struct fairlock_login login = {.sentinel = sentinel, .refused = credentials->refused[sentinel]};
   credentials->sentinel = sentinel;
   if (!credentials->function(&login, credentials->context)) return false;
@@ -63,31 +69,49 @@ static void try_later(struct fairlock *handle)
   schedule(handle, over ? LATE_RETRY_MS : half > AUTH_RETRY_MS ? half : AUTH_RETRY_MS);
 }
 
-static void opened(struct fairlock_engine *engine)
+/* Asks for what the greeting says. True: it says it. */
+static bool ask_first(struct fairlock_credentials *credentials)
 {
   static const char none[] = "no credentials at present";
+  struct fairlock_engine *engine = credentials->handle.engine;
   const struct resp_event reason = {.data = (const uint8_t *)none, .size = sizeof none - 1};
   bool sentinel = engine->topology != NULL && engine->topology->asks;
-  if (ask(engine, sentinel)) {
-    use(engine->credentials);
-    return;
+  if (ask(credentials, sentinel)) {
+    use(credentials);
+    return true;
   }
   fairlock_reply_note_error(engine, &reason);
   fairlock_engine_fail(engine, FAIRLOCK_DENIED);
+  return false;
 }
 
-/* Asks for what the next AUTH says. */
-static bool ask_again(struct fairlock_engine *engine)
+/* Asks for what the AUTH says. True: it says it; without, another handle is next. */
+static bool ask_again(struct fairlock_credentials *credentials)
 {
-  bool given = ask(engine, false) && engine->password != NULL;
-  if (!given) try_later(&engine->credentials->handle);
-  return given;
+  struct fairlock *handle = &credentials->handle;
+  if (ask(credentials, false) && handle->engine->password != NULL) return true;
+  fairlock_pipeline_withdraw(handle);
+  try_later(handle);
+  return false;
 }
 
-static void write_auth(const struct fairlock_engine *engine, struct resp_writer *writer)
+static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
+                         struct fairlock_link *link)
 {
-  fairlock_request_write_command(writer, "AUTH", 3);
-  fairlock_request_write_login(engine, writer);
+  struct fairlock_credentials *credentials = credentials_of(link);
+  struct fairlock_link *inner = link->inner;
+  const struct fairlock *handle = engine->request.handle;
+  bool begins = engine->request_done == 0;
+  if (handle == NULL && begins && !ask_first(credentials)) return;
+  if (handle == &credentials->handle) {
+    if (begins && !ask_again(credentials)) return;
+    fairlock_request_write_command(writer, "AUTH", 3);
+    fairlock_request_write_login(engine, writer);
+  } else if (inner != NULL) {
+    inner->hooks->write(engine, writer, inner);
+  } else {
+    fairlock_request_write_output(engine, writer);
+  }
 }
 
 /* The server does not accept what was given last. */
@@ -97,9 +121,10 @@ static bool refuses(const struct resp_event *event)
 }
 
 /* An event of the answer to an AUTH. */
-static void on_auth(struct fairlock_engine *engine, const struct resp_event *event, bool error)
+static void on_auth(struct fairlock_credentials *credentials, const struct resp_event *event)
 {
-  struct fairlock_credentials *credentials = engine->credentials;
+  struct fairlock_engine *engine = credentials->handle.engine;
+  bool error = is_error(engine);
   if (!error && event->type != RESP_SIMPLE_STRING) {
     fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
     return;
@@ -115,41 +140,44 @@ static void on_auth(struct fairlock_engine *engine, const struct resp_event *eve
   try_later(&credentials->handle);
 }
 
-/* Looks at an event before the topology and the engine do. True: they must not see it. */
-static bool filter(struct fairlock_engine *engine, struct resp_event *event)
+static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
+                     struct fairlock_link *link)
 {
-  struct fairlock_credentials *credentials = engine->credentials;
-  const struct fairlock_topology *topology = engine->topology;
-  bool error = is_error(engine);
+  struct fairlock_credentials *credentials = credentials_of(link);
+  struct fairlock_link *inner = link->inner;
   bool push = engine->value_type == RESP_PUSH;
   if (!push && fairlock_pipeline_next_answered(engine) == &credentials->handle &&
       fairlock_pipeline_expects(engine)) {
-    on_auth(engine, event, error);
+    on_auth(credentials, event);
     return true;
   }
-  if (error && refuses(event)) {
+  if (is_error(engine) && refuses(event)) {
     credentials->refused[credentials->sentinel] = true;
     fairlock_reply_note_error(engine, event);
     fairlock_engine_fail(engine, FAIRLOCK_DENIED);
     /* who waits for a connection goes on waiting; a request is sent again on the next one */
     if (engine->stage < UP) return true;
   }
-  return topology != NULL && topology->router->event(engine, event);
+  return inner != NULL && inner->hooks->event(engine, event, inner);
 }
 
-static const struct fairlock_authentication authentication = {opened, ask_again, write_auth};
+static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
+{
+  struct fairlock_link *inner = link->inner;
+  return inner != NULL && inner->hooks->closed(engine, inner);
+}
+
+static const struct fairlock_hooks hooks = {PLACE_CREDENTIALS, write_output, on_event, on_closed};
 
 void fairlock_engine_use_credentials(struct fairlock_engine *engine,
                                      struct fairlock_credentials *credentials)
 {
   struct fairlock *handle = &credentials->handle;
-  if (engine->credentials != NULL) fairlock_schedule_remove(&engine->credentials->handle);
+  struct fairlock_link *before = fairlock_links_insert(engine, &credentials->link, &hooks);
+  if (before != NULL) fairlock_schedule_remove(&credentials_of(before)->handle);
   memset(handle, 0, sizeof *handle);
   handle->engine = engine;
   fairlock_schedule_insert(handle, engine->now + HORIZON_MS);
-  credentials->authentication = &authentication;
   credentials->refused[false] = false;
   credentials->refused[true] = false;
-  engine->credentials = credentials;
-  engine->filter = filter;
 }

@@ -145,7 +145,6 @@ void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now)
   engine->reads = 0;
   engine->writing = true;
   engine->request_done = 0;
-  if (engine->credentials != NULL) engine->credentials->authentication->opened(engine);
 }
 
 void fairlock_engine_fail(struct fairlock_engine *engine, int status)
@@ -239,10 +238,10 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true))
     fairlock_handle_on_broken(handle);
   set_stage(engine, CLOSED);
-  if (engine->log != NULL) engine->log->after_end(engine);
   if (engine->broken) engine->last_error = engine->failure;
   engine->backoff_ms = (uint16_t)back_off(engine);
-  if (engine->topology != NULL && engine->topology->router->closed(engine)) {
+  struct fairlock_link *links = engine->links;
+  if (links != NULL && links->hooks->closed(engine, links)) {
     failed = false;
   } else {
     if (engine->last_error == FAIRLOCK_OK) engine->last_error = status;
@@ -299,14 +298,10 @@ static uint32_t connection_limit(const struct fairlock_engine *engine);
  */
 static bool begin_request(struct fairlock_engine *engine)
 {
-  struct fairlock *handle;
   if (engine->writing) return true;
   if (reached(engine->now, connection_limit(engine))) return false;
-  do {
-    handle = next_to_send(engine);
-    if (handle == NULL) return false;
-    /* without credentials there is no AUTH for now, and another handle is next */
-  } while (handle->phase == AUTHENTICATING && !engine->credentials->authentication->ask(engine));
+  struct fairlock *handle = next_to_send(engine);
+  if (handle == NULL) return false;
   fairlock_handle_freeze_request(handle);
   engine->request_done = 0;
   engine->writing = true;
@@ -323,7 +318,8 @@ const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *si
       struct resp_writer writer;
       resp_writer_init(&writer, buffer + engine->send_end, room - engine->send_end,
                        engine->request_done);
-      if (engine->topology != NULL) engine->topology->router->write_output(engine, &writer);
+      struct fairlock_link *links = engine->links;
+      if (links != NULL) links->hooks->write(engine, &writer, links);
       else fairlock_request_write_output(engine, &writer);
       engine->send_end += writer.used;
       engine->request_done += writer.used;
@@ -373,7 +369,6 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
     start += used;
     if (status != RESP_EVENT) break;
     fairlock_reply_on_event(engine, &event);
-    if (engine->log != NULL) engine->log->after_event(engine, &event);
   }
   if (status < 0) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   engine->receive_end = end - start;

@@ -350,6 +350,15 @@ struct fairlock_config {
 };
 
 /*
+ * Private, in the memory of each option that takes part in the connection: its place among those that
+ * are used.
+ */
+struct fairlock_link {
+  const struct fairlock_hooks *hooks;
+  struct fairlock_link *inner;
+};
+
+/*
  * Servers that move: what a client needs to follow them. Passed to fairlock_follow(), before the
  * first operation; the caller's memory, which must stay valid as long as the client. A program that
  * does not call fairlock_follow() links none of this.
@@ -396,8 +405,7 @@ struct fairlock_topology {
   uint32_t replicas_ms;
 
   /* the rest is private */
-  const struct fairlock_router *router;
-  struct fairlock_keeper *keep;
+  struct fairlock_link link;
   bool (*aim)(void *context, const char *address);
   void *aim_context;
   uint16_t state;       /* what is known of the servers */
@@ -454,8 +462,7 @@ struct fairlock_log {
   void *context;
 
   /* the rest is private */
-  void (*after_event)(struct fairlock_engine *engine, const struct resp_event *event);
-  void (*after_end)(struct fairlock_engine *engine);
+  struct fairlock_link link;
   bool up;
 };
 
@@ -471,7 +478,7 @@ struct fairlock_keeper {
   uint32_t keep_ms;
 
   /* the rest is private */
-  const struct fairlock_router *inner;
+  struct fairlock_link link;
 
   /* a task receives, so what the server tells is noticed at once. NULL: nobody knows */
   const bool *serviced;
@@ -500,9 +507,6 @@ struct fairlock_keeper {
 
   /* the push under way names keys that have changed */
   bool invalidates;
-
-  /* when no servers are followed */
-  struct fairlock_topology fixed;
 };
 
 /* What happened so far. Each counter wraps around at 2^32. */
@@ -660,7 +664,7 @@ struct fairlock_credentials {
   void *context;
 
   /* the rest is private */
-  const struct fairlock_authentication *authentication;
+  struct fairlock_link link;
 
   /* what was given last, to a Sentinel if `sentinel`, ends; 0: no end is known */
   uint32_t valid_ms;
@@ -702,8 +706,7 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
 void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log *log);
 
 /*
- * Makes engine keep its locks. Call it after fairlock_engine_follow(), if at all, and before the
- * first operation. What is answered without the server ends in fairlock_engine_output(), which then
+ * Makes engine keep its locks. Call it before the first operation. What is answered without the server ends in fairlock_engine_output(), which then
  * has nothing to send for it. Returns FAIRLOCK_OK or _INVALID.
  */
 int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep);

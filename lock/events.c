@@ -1,10 +1,15 @@
 /*
- * Tells the caller's log what happens to the connection. The engine calls this file through the
- * log's members alone, so a program that keeps no log links none of it.
+ * Tells the caller's log what happens to the connection. The engine calls this file through its link
+ * alone, so a program that keeps no log links none of it.
  */
 #include "internal.h"
 
 #include <string.h>
+
+static struct fairlock_log *log_of(struct fairlock_link *link)
+{
+  return (struct fairlock_log *)(void *)((char *)link - offsetof(struct fairlock_log, link));
+}
 
 static void log_event(const struct fairlock_log *log, enum fairlock_log_event event, int status,
                       const char *text)
@@ -32,10 +37,14 @@ static bool asks_holder(const struct fairlock_engine *engine, const struct resp_
   return resp_parse_number(event->data, event->size, &token) && (uint64_t)token == handle->token;
 }
 
-/* The event has been dealt with. */
-static void after_event(struct fairlock_engine *engine, const struct resp_event *event)
+/* When the others have dealt with the event. */
+static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
+                     struct fairlock_link *link)
 {
-  struct fairlock_log *log = engine->log;
+  struct fairlock_log *log = log_of(link);
+  struct fairlock_link *inner = link->inner;
+  if (inner == NULL || !inner->hooks->event(engine, event, inner))
+    fairlock_reply_process(engine, event);
   bool error = event->depth == 0 && (event->type == RESP_SIMPLE_ERROR ||
                                      (event->type == RESP_BULK_ERROR && !event->cut));
   if (!log->up && engine->stage == UP) {
@@ -44,23 +53,34 @@ static void after_event(struct fairlock_engine *engine, const struct resp_event 
   }
   if (error && !redirected(engine)) log_text(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, event);
   if (asks_holder(engine, event)) log_text(log, FAIRLOCK_LOG_ASKED, FAIRLOCK_OK, event);
+  return true;
 }
 
-/* The connection has ended; the topology has not chosen the next one yet. */
-static void after_end(struct fairlock_engine *engine)
+/* Before the topology chooses the next connection. */
+static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
-  struct fairlock_log *log = engine->log;
+  struct fairlock_log *log = log_of(link);
+  struct fairlock_link *inner = link->inner;
   int why = engine->broken ? engine->failure : FAIRLOCK_UNREACHABLE;
   enum fairlock_log_event event = log->up ? FAIRLOCK_LOG_DISCONNECTED : FAIRLOCK_LOG_NOT_CONNECTED;
   if (redirected(engine)) log_event(log, FAIRLOCK_LOG_REDIRECTED, why, engine->topology->address);
   else log_event(log, event, why, fairlock_status_text(why));
   log->up = false;
+  return inner != NULL && inner->hooks->closed(engine, inner);
 }
+
+static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
+                         struct fairlock_link *link)
+{
+  struct fairlock_link *inner = link->inner;
+  if (inner != NULL) inner->hooks->write(engine, writer, inner);
+  else fairlock_request_write_output(engine, writer);
+}
+
+static const struct fairlock_hooks hooks = {PLACE_LOG, write_output, on_event, on_closed};
 
 void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log *log)
 {
-  log->after_event = after_event;
-  log->after_end = after_end;
   log->up = engine->stage == UP;
-  engine->log = log;
+  (void)fairlock_links_insert(engine, &log->link, &hooks);
 }

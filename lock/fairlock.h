@@ -165,10 +165,10 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
  * client|caching and exists. If one of them is refused, the log says so, and nothing is kept. Call
- * it after fairlock_client_init() and fairlock_follow(), before the first operation. keep, with
- * keep_ms set, stays the caller's, and must stay valid as long as the client. Returns FAIRLOCK_OK,
- * or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the configuration, or it
- * keeps already. A program that does not call it links none of it.
+ * it after fairlock_client_init(), before the first operation. keep, with keep_ms set, stays the
+ * caller's, and must stay valid as long as the client. A second keeper takes the place of the first.
+ * Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the
+ * configuration. A program that does not call it links none of it.
  *
  * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
  * ever, and the result is there when they have returned; but one that has to receive first ends in

@@ -14,6 +14,7 @@
  *   events.c      tells what happens to the connection
  *   keep.c        locks that stay ours while nobody else wants them
  *   credentials.c user and password that change
+ *   links.c       which of the optional features take part, and in which order
  *   version.c     says which release it is
  */
 #ifndef FAIRLOCK_INTERNAL_H
@@ -283,20 +284,6 @@ struct fairlock_breaking {
   void (*write_words)(struct resp_writer *writer, const struct fairlock_request *request);
 };
 
-/* What a topology needs. topology.c defines it, for the same reason, and keep.c, around that. */
-struct fairlock_router {
-  bool (*event)(struct fairlock_engine *engine, struct resp_event *event);
-  void (*write_output)(struct fairlock_engine *engine, struct resp_writer *writer);
-  bool (*closed)(struct fairlock_engine *engine);
-};
-
-/* What credentials that change need. credentials.c defines it, for the same reason. */
-struct fairlock_authentication {
-  void (*opened)(struct fairlock_engine *engine);
-  bool (*ask)(struct fairlock_engine *engine);
-  void (*write)(const struct fairlock_engine *engine, struct resp_writer *writer);
-};
-
 /* engine.c */
 
 /* Sets waiter_ms and response_ms, which follow the configuration and the measured round trip. */
@@ -449,5 +436,53 @@ void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *
 void fairlock_reply_note_number(struct fairlock_engine *engine, const struct resp_event *event,
                                 uint32_t index);
 void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *event);
+void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *event);
+
+/*
+ * The optional features that have a part in the connection are a chain of links, and each stands
+ * between what is outside of it and what is inside. This is the order, outermost first:
+ *
+ *   log          tells what the others have done
+ *   credentials  gives user and password to a greeting, and says AUTH
+ *   keep         answers releases and acquires itself
+ *   topology     follows servers, and waits for replicas
+ *
+ * and within all of them the engine writes (request.c) and reads (reply.c). A program links those
+ * that it uses; without any, engine->links is NULL.
+ */
+enum link_place { PLACE_LOG, PLACE_CREDENTIALS, PLACE_KEEP, PLACE_TOPOLOGY };
+
+/*
+ * What a link is called for. Each function is handed its own link, does its part, and passes on what
+ * is not its own to the same function of link->inner, or to the engine if that is NULL.
+ */
+struct fairlock_hooks {
+  /* where it stands in that order: enum link_place */
+  uint8_t place;
+
+  /*
+   * Bytes are to be written: of the greeting if engine->request.handle is NULL, otherwise of
+   * engine->request. From their start for each piece of the send buffer, of which the first is the one
+   * with engine->request_done 0. A link that leaves the first without a byte has dealt with the
+   * request, which is not sent: fairlock_pipeline_withdraw().
+   */
+  void (*write)(struct fairlock_engine *engine, struct resp_writer *writer,
+                struct fairlock_link *link);
+
+  /* An event of what the server says. True: it has been dealt with. */
+  bool (*event)(struct fairlock_engine *engine, struct resp_event *event,
+                struct fairlock_link *link);
+
+  /*
+   * The connection has ended; engine->broken and engine->failure say why. True: the next one is made
+   * soon, and no operation fails because of this end.
+   */
+  bool (*closed)(struct fairlock_engine *engine, struct fairlock_link *link);
+};
+
+/* links.c */
+struct fairlock_link *fairlock_links_insert(struct fairlock_engine *engine,
+                                            struct fairlock_link *link,
+                                            const struct fairlock_hooks *hooks);
 
 #endif

@@ -5,8 +5,7 @@
  * A release that is put off. The last release of a hold is told to the caller as done, and its
  * request waits: the handle is RELEASING, and sends when the keep ends. An acquire before that takes
  * the hold back, with its token. Both are answered here, when their requests would be written: this
- * file stands between the engine and the connection, through struct fairlock_router as topology.c
- * does, and around that.
+ * file stands between the engine and the connection, as its link does in struct fairlock_hooks.
  *
  * The server tells. It tracks the key of the queue (CLIENT TRACKING ON OPTIN), and pushes
  * "invalidate" when the key changes: whoever waits has put itself into the queue. The arming, CLIENT
@@ -22,8 +21,6 @@
  */
 #include "internal.h"
 
-#include <string.h>
-
 /*
  * When nobody has received for this long, and nobody is about to, what has arrived is read before a
  * hold is kept or taken back: the program may do nothing but acquire and release.
@@ -33,21 +30,21 @@
 /* What the server says of tracking. */
 enum { NOT_ASKED, TRACKS, REFUSES };
 
-static struct fairlock_keeper *keep_of(const struct fairlock *handle)
+static struct fairlock_keeper *keep_of(struct fairlock_link *link)
 {
-  return handle->engine->topology->keep;
+  return (struct fairlock_keeper *)(void *)((char *)link - offsetof(struct fairlock_keeper, link));
 }
 
 /* The keep of the hold has not ended. */
-static bool in_time(const struct fairlock *handle)
+static bool in_time(const struct fairlock_keeper *keep, const struct fairlock *handle)
 {
-  return handle->engine->now - handle->kept_since < keep_of(handle)->keep_ms;
+  return handle->engine->now - handle->kept_since < keep->keep_ms;
 }
 
 /* The lock may be ours without the server's being asked. */
-static bool may_keep(const struct fairlock *handle)
+static bool may_keep(const struct fairlock_keeper *keep, const struct fairlock *handle)
 {
-  return handle->keep & ARMED && handle->flags & RENEWS && in_time(handle);
+  return handle->keep & ARMED && handle->flags & RENEWS && in_time(keep, handle);
 }
 
 /* At least two thirds of the lease are left: as much as any acquire gives. */
@@ -58,9 +55,8 @@ static bool lasts(const struct fairlock *handle)
 }
 
 /* The operation has ended without the server. */
-static void tell(const struct fairlock *handle)
+static void tell(const struct fairlock_keeper *keep)
 {
-  const struct fairlock_keeper *keep = keep_of(handle);
   if (keep->answered != NULL) keep->answered(keep->context);
 }
 
@@ -89,10 +85,9 @@ static void resume_wait(struct fairlock *handle)
  * What has arrived has to be read first: since nobody did for long, or since that was found out.
  * However late the caller comes back, what was read since counts. True: the handle comes back.
  */
-static bool looks(struct fairlock *handle)
+static bool looks(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  struct fairlock_keeper *keep = keep_of(handle);
   uint32_t now = engine->now, unread_ms = now - engine->drained_at;
   if (keep->serviced != NULL && *keep->serviced) return false;
   if (handle->keep & LOOKS ? unread_ms <= now - keep->looked_at : unread_ms < LOOK_MS) return false;
@@ -104,36 +99,35 @@ static bool looks(struct fairlock *handle)
 }
 
 /* Answers a release here. False: it has to be sent; perhaps it was put off before. */
-static bool delay_release(struct fairlock *handle)
+static bool delay_release(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
-  if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(handle)) return false;
+  if (handle->result != FAIRLOCK_PENDING || !certain || !may_keep(keep, handle)) return false;
   if (handle->keep & (INSPECTS | BREAKS)) return false;
   fairlock_pipeline_withdraw(handle);
-  if (looks(handle)) return true;
+  if (looks(keep, handle)) return true;
   handle->keep = (uint8_t)((handle->keep & ~LOOKS) | KEPT);
-  fairlock_handle_delay_release(handle, handle->kept_since + keep_of(handle)->keep_ms);
-  tell(handle);
+  fairlock_handle_delay_release(handle, handle->kept_since + keep->keep_ms);
+  tell(keep);
   return true;
 }
 
 /* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
-static bool resume_hold(struct fairlock *handle)
+static bool resume_hold(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   bool kept = handle->keep & KEPT && handle->flags & OWED;
-  if (!kept || !may_keep(handle) || !lasts(handle)) return false;
+  if (!kept || !may_keep(keep, handle) || !lasts(handle)) return false;
   fairlock_pipeline_withdraw(handle);
-  if (looks(handle)) return true;
+  if (looks(keep, handle)) return true;
   handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   fairlock_handle_resume_hold(handle, handle->kept_since);
-  tell(handle);
+  tell(keep);
   return true;
 }
 
 /* Puts an arming in front of the request. An operator who asks for what is kept has to be heard. */
-static void arm(struct fairlock *handle)
+static void arm(struct fairlock_keeper *keep, struct fairlock *handle)
 {
-  struct fairlock_keeper *keep = keep_of(handle);
   if (!(handle->flags & (SUBSCRIBED | SUBSCRIBING))) fairlock_pipeline_subscribe(handle);
   keep->asks = keep->tracking == NOT_ASKED;
   keep->tracking = TRACKS;
@@ -147,25 +141,24 @@ static void arm(struct fairlock *handle)
  * The request begins to be written. True: it was answered here. A hold counts from the first acquire
  * that is unanswered; one that was handed over, from its confirmation.
  */
-static bool answers(struct fairlock *handle)
+static bool answers(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   struct fairlock_request *request = &handle->engine->request;
-  struct fairlock_keeper *keep = keep_of(handle);
   bool releases = request->kind == KIND_RELEASE;
   bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
   bool confirms = request->kind == KIND_IF_HELD && handle->flags & UNCONFIRMED;
   keep->arms = false;
   /* renewals may go on for so long that our clock goes round */
-  if (!in_time(handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
-  if (releases ? delay_release(handle) : acquires && resume_hold(handle)) return true;
+  if (!in_time(keep, handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
+  if (releases ? delay_release(keep, handle) : acquires && resume_hold(keep, handle)) return true;
   if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
   if (handle->keep & LOOKS && handle->phase == QUEUEING) resume_wait(handle);
   if (request->kind != KIND_IF_HELD) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
-  bool useful = acquires || (handle->phase == HELD && in_time(handle));
+  bool useful = acquires || (handle->phase == HELD && in_time(keep, handle));
   if (!useful || !(handle->flags & RENEWS) || handle->keep & ARMED) return false;
-  if (!keep->arming && keep->tracking != REFUSES) arm(handle);
+  if (!keep->arming && keep->tracking != REFUSES) arm(keep, handle);
   return false;
 }
 
@@ -186,15 +179,17 @@ static void write_arming(struct resp_writer *writer, const struct fairlock *hand
   fairlock_request_write_queue(writer, handle);
 }
 
-static void write_after_arming(struct fairlock_engine *engine, struct resp_writer *writer)
+static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
+                         struct fairlock_link *link)
 {
-  const struct fairlock_keeper *keep = engine->topology->keep;
+  struct fairlock_keeper *keep = keep_of(link);
+  struct fairlock_link *inner = link->inner;
   struct fairlock *handle = engine->request.handle;
   if (handle != NULL) {
-    if (engine->request_done == 0 && answers(handle)) return;
+    if (engine->request_done == 0 && answers(keep, handle)) return;
     if (keep->arms) write_arming(writer, handle, keep->asks);
   }
-  if (keep->inner != NULL) keep->inner->write_output(engine, writer);
+  if (inner != NULL) inner->hooks->write(engine, writer, inner);
   else fairlock_request_write_output(engine, writer);
 }
 
@@ -224,9 +219,9 @@ static bool is_queue(const struct fairlock *handle, const struct resp_event *eve
  * whoever does not wait asks for the lock: what is kept is released, and what is held, when the
  * program releases it.
  */
-static void on_push(struct fairlock_engine *engine, const struct resp_event *event)
+static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine,
+                    const struct resp_event *event)
 {
-  struct fairlock_keeper *keep = engine->topology->keep;
   bool all = event->type == RESP_NULL || event->cut;
   struct fairlock *addressee = engine->push_type == PUSH_MESSAGE ? engine->addressee : NULL;
   if (engine->element == 2 && addressee != NULL && !waiting(addressee)) {
@@ -245,14 +240,15 @@ static void on_push(struct fairlock_engine *engine, const struct resp_event *eve
 }
 
 /* The handle that arms, if it is still there, is armed, or is not. */
-static void end_arming(struct fairlock_engine *engine, bool armed)
+static void end_arming(struct fairlock_keeper *keep, const struct fairlock_engine *engine,
+                       bool armed)
 {
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     if (handle->keep & ARMING)
       handle->keep = (uint8_t)(handle->keep ^ (armed ? ARMING | ARMED : ARMING));
   }
-  engine->topology->keep->arming = false;
+  keep->arming = false;
 }
 
 /*
@@ -274,16 +270,16 @@ static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *e
  * An answer to the arming, after which so many follow: OK to CLIENT TRACKING and CACHING, then
  * whether the queue exists.
  */
-static void on_arming_answer(struct fairlock_engine *engine, struct resp_event *event,
-                             unsigned follow)
+static void on_arming_answer(struct fairlock_keeper *keep, struct fairlock_engine *engine,
+                             struct resp_event *event, unsigned follow)
 {
-  struct fairlock_keeper *keep = engine->topology->keep;
   bool error = is_error(engine);
   fairlock_pipeline_count(engine);
   if (error) on_arming_refused(keep, event, follow);
   else if (event->type != (follow > 0 ? RESP_SIMPLE_STRING : RESP_INTEGER))
     fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
-  if (follow == 0) end_arming(engine, !error && event->integer == 0 && keep->tracking == TRACKS);
+  if (follow == 0)
+    end_arming(keep, engine, !error && event->integer == 0 && keep->tracking == TRACKS);
 }
 
 /*
@@ -302,26 +298,28 @@ static void on_given_back(const struct fairlock_engine *engine)
   fairlock_handle_continue_query(handle, phase);
 }
 
-/* Looks at an event before the topology and the engine do. True: they must not see it. */
-static bool keep_event(struct fairlock_engine *engine, struct resp_event *event)
+static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
+                     struct fairlock_link *link)
 {
-  const struct fairlock_keeper *keep = engine->topology->keep;
+  struct fairlock_keeper *keep = keep_of(link);
+  struct fairlock_link *inner = link->inner;
   unsigned follow = (uint16_t)(keep->arm_sequence - engine->last_received - 1);
   if (engine->value_type == RESP_PUSH) {
-    on_push(engine, event);
+    on_push(keep, engine, event);
   } else if (keep->arming && follow < (keep->asks ? 3U : 2U)) {
-    on_arming_answer(engine, event, follow);
+    on_arming_answer(keep, engine, event, follow);
     return true;
   } else if (event->last) {
     on_given_back(engine);
   }
-  return keep->inner != NULL && keep->inner->event(engine, event);
+  return inner != NULL && inner->hooks->event(engine, event, inner);
 }
 
 /* The connection is closed: nobody tells of anything any more. */
-static bool keep_closed(struct fairlock_engine *engine)
+static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
-  struct fairlock_keeper *keep = engine->topology->keep;
+  struct fairlock_keeper *keep = keep_of(link);
+  struct fairlock_link *inner = link->inner;
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
@@ -329,24 +327,16 @@ static bool keep_closed(struct fairlock_engine *engine)
   }
   keep->arming = false;
   keep->tracking = NOT_ASKED;
-  return keep->inner != NULL && keep->inner->closed(engine);
+  return inner != NULL && inner->hooks->closed(engine, inner);
 }
 
-static const struct fairlock_router keeper = {keep_event, write_after_arming, keep_closed};
+static const struct fairlock_hooks hooks = {PLACE_KEEP, write_output, on_event, on_closed};
 
 int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep)
 {
   uint32_t lease_ms = config_or(engine->config->lease_ms, LEASE_MS);
-  uint32_t keep_ms = keep->keep_ms;
-  if (keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* or 0 */
-  if (engine->topology != NULL && engine->topology->router == &keeper) return FAIRLOCK_INVALID;
-  memset(keep, 0, sizeof *keep);
-  keep->keep_ms = keep_ms;
-  if (engine->topology == NULL) engine->topology = &keep->fixed;
-  keep->inner = engine->topology->router;
-  engine->topology->router = &keeper;
-  engine->topology->keep = keep;
-  /* the filter of credentials asks the topology's router */
-  if (engine->credentials == NULL) engine->filter = keep_event;
+  if (keep->keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* or 0 */
+  (void)fairlock_links_insert(engine, &keep->link, &hooks);
+  *keep = (struct fairlock_keeper){.keep_ms = keep->keep_ms, .link = keep->link};
   return FAIRLOCK_OK;
 }

@@ -310,6 +310,22 @@ static void on_element(struct fairlock_engine *engine, const struct resp_event *
   engine->element++;
 }
 
+/* An event that none of the options has dealt with. */
+void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *event)
+{
+  if (event->depth == 1) on_element(engine, event);
+  if (!event->last || engine->value_type == RESP_PUSH) return;
+  if (engine->stage == UP && !fairlock_pipeline_expects(engine)) {
+    bad_reply(engine);
+  } else if (is_error(engine)) {
+    fairlock_reply_on_error(engine, event, classify(event));
+  } else if (engine->stage < UP) {
+    on_greeting(engine);
+  } else {
+    on_answer(engine);
+  }
+}
+
 void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->type == RESP_ATTRIBUTE) {
@@ -323,18 +339,8 @@ void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *
     engine->id_is_next = false;
     engine->addressee = NULL;
   }
-  bool error = is_error(engine);
-  if (error) strip_place(event);
-  if (engine->filter != NULL && engine->filter(engine, event)) return;
-  if (event->depth == 1) on_element(engine, event);
-  if (!event->last || engine->value_type == RESP_PUSH) return;
-  if (engine->stage == UP && !fairlock_pipeline_expects(engine)) {
-    bad_reply(engine);
-  } else if (error) {
-    fairlock_reply_on_error(engine, event, classify(event));
-  } else if (engine->stage < UP) {
-    on_greeting(engine);
-  } else {
-    on_answer(engine);
-  }
+  if (is_error(engine)) strip_place(event);
+  struct fairlock_link *links = engine->links;
+  if (links != NULL && links->hooks->event(engine, event, links)) return;
+  fairlock_reply_process(engine, event);
 }

@@ -187,8 +187,6 @@ void fairlock_request_write_output(const struct fairlock_engine *engine, struct 
 {
   if (engine->request.handle == NULL) {
     fairlock_request_write_greeting(engine, writer, false);
-  } else if (engine->request.kind == KIND_AUTH) {
-    engine->credentials->authentication->write(engine, writer);
   } else {
     write_request(writer, &engine->request);
   }

@@ -214,7 +214,7 @@ struct fairlock_engine {
   /* engine.c again */
   const struct fairlock_config *config;
   struct fairlock_topology *topology; /* NULL: one server, at a fixed address */
-  struct fairlock_log *log;           /* NULL: none */
+  struct fairlock_link *links;        /* links.c: the options that are used; NULL: none */
 
   /* the time that the caller has given last, in any call */
   uint32_t now;
@@ -274,13 +274,8 @@ struct fairlock_engine {
   fairlock_report_fn report;
   void *report_context;
 
-  struct fairlock_credentials *credentials; /* NULL: the configuration's */
-
   /* sent by the next greeting or AUTH: the configuration's, or by topology.c and credentials.c */
   const char *user, *password;
-
-  /* looks at each event before reply.c does, which does not see it if true; NULL: nobody does */
-  bool (*filter)(struct fairlock_engine *engine, struct resp_event *event);
 
   struct resp_decoder decoder;
   struct fairlock_counters counters; /* by all */

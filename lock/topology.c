@@ -11,7 +11,7 @@
  * counts as refused, for now. Nothing more is sent before that, so no WAIT has to wait for another.
  * A grant by message is not believed: the waiter asks.
  *
- * The engine calls this file through fairlock_router alone, so a program that does not call
+ * The engine calls this file through its link alone, so a program that does not call
  * fairlock_follow() links none of it.
  */
 #include "internal.h"
@@ -348,9 +348,11 @@ static bool route_answer(struct fairlock_engine *engine, const struct resp_event
   return true;
 }
 
-/* Looks at an event before the engine does. True: the engine must not see it. */
-static bool route_event(struct fairlock_engine *engine, struct resp_event *event)
+/* This link is the innermost, so it passes on to the engine. */
+static bool route_event(struct fairlock_engine *engine, struct resp_event *event,
+                        struct fairlock_link *link)
 {
+  (void)link;
   if (engine->value_type == RESP_PUSH) {
     route_push(engine, event);
     return engine->broken;
@@ -379,10 +381,12 @@ static uint32_t replicas_ms(const struct fairlock_engine *engine)
                    earlier(REPLICAS_MS, (engine->response_ms + 1) / 2));
 }
 
-static void write_output(struct fairlock_engine *engine, struct resp_writer *writer)
+static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
+                         struct fairlock_link *link)
 {
   const struct fairlock_topology *topology = engine->topology;
   bool greeting = engine->request.handle == NULL;
+  (void)link;
   if (greeting && topology->asks) {
     fairlock_request_write_hello(engine, writer);
     fairlock_request_write_command(writer, "SENTINEL", 3);
@@ -420,14 +424,12 @@ static void choose_user(struct fairlock_engine *engine, bool asks)
   engine->password = asks ? topology->sentinel_password : engine->config->password;
 }
 
-/*
- * The connection is closed. True: another one is made soon, and no operation fails because of it.
- */
-static bool closed(struct fairlock_engine *engine)
+static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   struct fairlock_topology *topology = engine->topology;
   bool more = topology->state & MORE;
   bool moved = topology->state & MOVED;
+  (void)link;
   bool at_once = moved ? topology->redirections++ < REDIRECTIONS : more;
   engine->sharded = false;
   if (moved) topology->state = (uint16_t)(AWAY | (more ? MORE : 0));
@@ -438,7 +440,7 @@ static bool closed(struct fairlock_engine *engine)
   return moved || more;
 }
 
-static const struct fairlock_router router = {route_event, write_output, closed};
+static const struct fairlock_hooks hooks = {PLACE_TOPOLOGY, write_output, route_event, on_closed};
 
 int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topology *topology,
                            bool (*aim)(void *context, const char *address), void *context)
@@ -449,13 +451,12 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   if (topology->replicas_ms > engine->response_ms / 2) return FAIRLOCK_INVALID;
   if (topology->service != NULL && (!room || aim == NULL || topology->cluster))
     return FAIRLOCK_INVALID;
-  topology->router = &router;
   topology->aim = room ? aim : NULL;
   topology->aim_context = context;
   topology->redirections = 0;
   topology->several = false;
   engine->topology = topology;
-  if (engine->filter == NULL) engine->filter = route_event;
+  (void)fairlock_links_insert(engine, &topology->link, &hooks);
   engine->synced = topology->replicas > 0;
   if (engine->synced) engine->window = 1;
   if (config->connect_ms == 0) engine->connect_ms = CONNECT_MS;

@@ -301,9 +301,7 @@ static void any_state(void)
 #else
   E.topology = NULL;
 #endif
-  E.credentials = NULL;
-  E.log = NULL;
-  E.filter = NULL;
+  E.links = NULL;
   E.user = NULL;
   E.password = NULL;
   E.report = nondet_bool() ? on_report : NULL;

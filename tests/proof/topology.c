@@ -57,7 +57,8 @@ static bool half_named(void)
 
 static bool valid_topology(void)
 {
-  HOLDS(T.router == &router && E.topology == &T);
+  HOLDS(E.topology == &T && E.links == &T.link);
+  HOLDS(T.link.hooks == &hooks && T.link.inner == NULL);
   HOLDS(T.aim == NULL || (T.aim == aim && T.address == room && T.address_size <= ADDRESS_SIZE));
   HOLDS(T.aim == NULL || T.address_size > 1);
   HOLDS(T.service == NULL || (T.aim != NULL && !T.cluster));
@@ -96,7 +97,7 @@ static void event(void)
   uint8_t stage = E.stage;
   ASSUME(E.stage > OPENING && !E.broken);
   ASSUME(IMPLIES(T.state & SCRIPT_DONE, fairlock_pipeline_busy(&E))); /* by the WAIT */
-  bool seen = route_event(&E, &any);
+  bool seen = route_event(&E, &any, &T.link);
   bool head = any.depth == 0 && (any.type == RESP_MAP || any.type == RESP_SET);
   CHECK(IMPLIES(head && stage == RESOLVING, E.broken));
   CHECK(any.size <= TEXT_SIZE && (any.size == 0 || __CPROVER_r_ok(any.data, any.size)));
@@ -111,7 +112,7 @@ static void output(void)
   struct resp_writer writer;
   resp_writer_init(&writer, send_buffer, SEND_SIZE, 0);
   ASSUME(E.stage > OPENING && !E.broken);
-  write_output(&E, &writer);
+  write_output(&E, &writer, &T.link);
   REACHED(T.asks && E.request.handle == NULL);
   REACHED(E.request.handle != NULL);
 }
@@ -120,7 +121,7 @@ static void ended(void)
 {
   bool away = T.state & MOVED;
   ASSUME(E.stage == CLOSED);
-  (void)closed(&E);
+  (void)on_closed(&E, &T.link);
   CHECK(!(T.state & MOVED) && (bool)(T.state & AWAY) == away);
   REACHED(away && E.backoff_ms == 0);
   REACHED(T.asks);
@@ -132,6 +133,7 @@ static void followed(void)
   struct fairlock_topology any;
   T = any;
   E.topology = NULL;
+  E.links = NULL;
   ASSUME(E.stage == CLOSED);
   T.service = nondet_bool() ? service : NULL;
   T.address = nondet_bool() ? room : NULL;
@@ -171,7 +173,7 @@ void any_answer(struct fairlock_engine *engine, int status)
   names_it = false;
   any_state();
   E.now = now;
-  E.filter = route_event;
+  E.links = &T.link;
   ASSUME(in_heap(&A) == there && IMPLIES(goes_on, A.phase == phase) && valid_topology());
 }
 
@@ -227,7 +229,9 @@ void harness(void)
   refused = nondet_bool();
   T.address = room;
   any_state();
-  E.filter = route_event;
+  T.link.hooks = &hooks;
+  T.link.inner = NULL;
+  E.links = &T.link;
   ASSUME(valid_topology());
   CALL();
   check_state();

@@ -132,10 +132,10 @@ graphs -v roots=fairlock_poll lock/calls.txt
 verdict "stack: the list as it is passes" [ $? -eq 0 ]
 planted "a call that is not listed" '/^client.c:attend/d' 'that no list has: client.c:attend send (lock/client.c:'
 planted "a line whose call is gone" 's/^client.c:attend | send/client.c:attend | send_all/' 'no such call any more: client.c:attend send_all'
-planted "a target that is gone" 's/topology.c:closed/topology.c:closes/' 'no such function: topology.c:closes'
-planted "a target that is forgotten" 's/ credentials.c:filter / /' 'its address is taken.*credentials.c:filter'
+planted "a target that is gone" 's/topology.c:on_closed$/topology.c:closes/' 'no such function: topology.c:closes'
+planted "a target that is forgotten" 's/ events.c:on_event credentials/ credentials/' 'its address is taken.*events.c:on_event'
 planted "a call that is listed twice" '/^client.c:attend/{p;}' 'twice: client.c:attend send'
-planted "recursion through a pointer" 's/caller:log$/fairlock_engine_tick events.c:after_event/' '^stack: recursion: .*events.c:after_event'
+planted "recursion through a pointer" 's/caller:log$/fairlock_engine_tick events.c:on_event/' '^stack: recursion: .*events.c:on_event'
 
 # with TEXT NAME WHY: the library with this function, too, fails
 with() {

@@ -1232,13 +1232,11 @@ static void test_values(void)
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_INVALID);
   keep.keep_ms = KEEP_MS + 1;
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_INVALID);
-  CHECK(engine.topology == NULL);
+  CHECK(engine.links == NULL);
   keep.keep_ms = KEEP_MS;
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
-  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_INVALID); /* twice */
-  static struct fairlock_topology topology;
-  CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, NULL, NULL),
-              FAIRLOCK_INVALID); /* behind it */
+  CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  CHECK(engine.links == &keep.link && keep.link.inner == NULL); /* not behind itself */
 }
 
 const struct check_test check_tests[] = {
