@@ -18,6 +18,7 @@
  * connection, which the parent uses. So every function ends there before it touches either.
  */
 #include "fairlock.h"
+#include "timing.h"
 
 #include <string.h>
 
@@ -61,11 +62,6 @@ static struct fairlock_client *client_of(struct fairlock *handle)
   FAIRLOCK_ASSERT(handle != NULL && handle->engine != NULL); /* it is initialised */
   return (struct fairlock_client *)(void *)((char *)handle->engine -
                                             offsetof(struct fairlock_client, engine));
-}
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-  return a < b ? a : b;
 }
 
 /* Asked before the mutex is locked: it would never be unlocked here. */
@@ -178,7 +174,7 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
   }
   if (wants & FAIRLOCK_CONNECT) {
     fairlock_engine_opening(engine, now);
-    wait_ms = least(wait_ms, fairlock_engine_deadline(engine, now)); /* which may be sooner now */
+    wait_ms = shorter(wait_ms, fairlock_engine_deadline(engine, now)); /* which may be sooner now */
     port_mutex_unlock(&client->mutex);
     got = transport->connect(transport->context, wait_ms);
   } else {
@@ -221,7 +217,7 @@ static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
   /* what could not be sent: whoever is inside recv() does not watch for when it can */
   if (beside && (wait == 0 || client->engine.send_end > 0)) wait = YIELD_MS;
-  wait = least(least(timeout_ms, PORT_WAIT_MAX_MS), wait);
+  wait = shorter(shorter(timeout_ms, PORT_WAIT_MAX_MS), wait);
   if (beside) {
     port_event_wait(event, &client->mutex, wait);
     return false;
@@ -254,7 +250,7 @@ static void end_waiting(struct fairlock_client *client, const struct fairlock_bl
 }
 
 /* Blocks until what the task waits for has come. Called, and returns, with the mutex locked. */
-static void finish(struct fairlock_client *client, struct fairlock *handle)
+static void wait_for_end(struct fairlock_client *client, struct fairlock *handle)
 {
   struct fairlock_blocked self = {.handle = handle};
   if (handle != NULL) handle->awaited = true;
@@ -339,7 +335,7 @@ int fairlock_connect(struct fairlock_client *client)
   struct fairlock_engine *engine = &client->engine;
   engine->last_error = FAIRLOCK_OK;
   fairlock_engine_connect(engine, port_clock_ms());
-  finish(client, NULL);
+  wait_for_end(client, NULL);
   int status = fairlock_engine_ready(engine) ? FAIRLOCK_OK : engine->last_error;
   return unlock(client, status);
 }
@@ -365,7 +361,7 @@ static int take_out(struct fairlock_client *client, struct fairlock *handle)
 {
   int status;
   while (status = fairlock_engine_remove(handle, port_clock_ms()), status == FAIRLOCK_PENDING) {
-    finish(client, handle);
+    wait_for_end(client, handle);
     if (handle->result < 0) return handle->result;
   }
   return status;
@@ -421,7 +417,7 @@ static int start(struct fairlock_client *client, int status)
 static int complete(struct fairlock_client *client, struct fairlock *handle, int status)
 {
   if (status == FAIRLOCK_PENDING) {
-    finish(client, handle);
+    wait_for_end(client, handle);
     status = handle->result;
   }
   return unlock(client, status);
@@ -611,7 +607,7 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 {
   struct port_event event;
-  if (forked(client)) return FAIRLOCK_DURATION_MAX_MS / 16; /* nothing will ever be due */
+  if (forked(client)) return HORIZON_MS; /* nothing will ever be due */
   lock(client);
   struct fairlock_engine *engine = &client->engine;
   port_event_init(&event);
@@ -623,7 +619,7 @@ uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
   uint32_t due = fairlock_engine_deadline(engine, now);
   if (!engine->needs_input &&
       fairlock_engine_wants(engine, now) & (FAIRLOCK_CONNECT | FAIRLOCK_SEND))
-    due = least(due, BLOCKED_MS);
+    due = shorter(due, BLOCKED_MS);
   port_event_destroy(&event);
   port_mutex_unlock(&client->mutex);
   return more ? 0 : due;

@@ -64,7 +64,7 @@ static void use(struct fairlock_credentials *credentials)
 static void try_later(struct fairlock *handle)
 {
   uint32_t now = handle->engine->now;
-  bool over = due(now, handle->ends_at);
+  bool over = has_come(now, handle->ends_at);
   uint32_t half = (handle->ends_at - now) / 2;
   schedule(handle, over ? LATE_RETRY_MS : half > AUTH_RETRY_MS ? half : AUTH_RETRY_MS);
 }

@@ -15,11 +15,6 @@
 
 /* Times that follow from the configuration and from what was measured */
 
-static uint32_t longer(uint32_t a, uint32_t b)
-{
-  return a > b ? a : b;
-}
-
 void fairlock_engine_set_timeouts(struct fairlock_engine *engine)
 {
   const struct fairlock_config *config = engine->config;
@@ -424,7 +419,8 @@ static uint32_t next_due(const struct fairlock_engine *engine)
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
 {
   engine->now = now;
-  if (engine->drained_at != now && due(now, engine->next + OVERSLEPT_MS)) engine->overslept = true;
+  if (engine->drained_at != now && has_come(now, engine->next + OVERSLEPT_MS))
+    engine->overslept = true;
   /* the caller has been away for longer than the schedule is good for */
   if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_schedule_all(engine);
   uint32_t limit = connection_limit(engine);

@@ -85,7 +85,7 @@ static bool nothing_there(const struct fairlock *handle)
  * Ends the operation, if there is one, and tells the caller: no other place does. When it was given
  * up, the reason for that is its result, not what came of leaving the queue.
  */
-static void finish(struct fairlock *handle, int result)
+static void end_operation(struct fairlock *handle, int result)
 {
   const struct fairlock_config *config = handle->engine->config;
   if (!pending(handle)) return;
@@ -108,7 +108,7 @@ static void become_free(struct fairlock *handle, int result)
   fairlock_pipeline_limit_kinds(handle, KIND_LEAVE);
   handle->in_doubt &= KIND_LEAVE;
   handle->flags = (uint8_t)(handle->flags & (removed ? 0 : SUBSCRIBED | SUBSCRIBING));
-  finish(handle, removed ? FAIRLOCK_OK : result);
+  end_operation(handle, removed ? FAIRLOCK_OK : result);
 }
 
 /*
@@ -125,7 +125,7 @@ static void lose(struct fairlock *handle)
   handle->flags |= OWED;
   engine->counters.losses++;
   if (engine->config->lost != NULL) engine->config->lost(handle, engine->config->lost_context);
-  finish(handle, FAIRLOCK_LOST);
+  end_operation(handle, FAIRLOCK_LOST);
 }
 
 /*
@@ -153,7 +153,7 @@ static void leave(struct fairlock *handle, int result)
   if (pending(handle)) handle->leave_result = (int8_t)result;
   set_phase(handle, LEAVING);
   handle->ends_at = all_ended(handle);
-  if (engine->stage != UP) finish(handle, result);
+  if (engine->stage != UP) end_operation(handle, result);
   send_now(handle);
 }
 
@@ -176,7 +176,7 @@ static void begin_hold(struct fairlock *handle, uint32_t *way)
   handle->flags &= (uint8_t) ~(QUEUED | OWED);
   if (queued || doubtful) handle->flags |= UNCONFIRMED;
   handle->leave_result = FAIRLOCK_OK;
-  finish(handle, FAIRLOCK_OK);
+  end_operation(handle, FAIRLOCK_OK);
   if (handle->flags & UNCONFIRMED && !(handle->flags & RENEWS)) send_now(handle);
 }
 
@@ -203,33 +203,16 @@ static uint32_t lease_asked(const struct fairlock *handle)
   return at_least_left(handle, config_or(handle->reentry_lease_ms, renewed_lease(handle)));
 }
 
-/* What is left of an interval that two clocks measure, whichever of them is fast. */
-static uint32_t safe_part(uint32_t interval)
-{
-  return interval > margin(interval) ? interval - margin(interval) : 0;
-}
-
-static uint32_t shorter(uint32_t a, uint32_t b)
-{
-  return a < b ? a : b;
-}
-
-/* When a lease that was asked for at sent_at ends. */
-static uint32_t lease_end(uint32_t sent_at, uint32_t lease_ms)
-{
-  return sent_at + safe_part(lease_ms);
-}
-
 /*
  * The reply to a request sent at sent_at has confirmed its lease. A renewed lease that ends before
  * the limit that was confirmed earlier does not shorten it.
  */
 static void extend(struct fairlock *handle, uint32_t sent_at)
 {
-  uint32_t limit = lease_end(sent_at, handle->lease_ms);
-  bool earlier = holding(handle) && handle->flags & RENEWS && !(handle->flags & UNCONFIRMED) &&
-                 !reached(limit, handle->ends_at);
-  if (!earlier) handle->ends_at = limit;
+  uint32_t limit = safe_end(sent_at, handle->lease_ms);
+  bool ends_before = holding(handle) && handle->flags & RENEWS && !(handle->flags & UNCONFIRMED) &&
+                     !reached(limit, handle->ends_at);
+  if (!ends_before) handle->ends_at = limit;
   if (!(handle->flags & RENEWS)) handle->sends_at = handle->ends_at;
   else if (handle->unanswered == 0) handle->sends_at = sent_at + handle->lease_ms / 3;
 }
@@ -300,7 +283,7 @@ static uint32_t patience_ends(const struct fairlock *handle)
 /* It has something to send at this time, and does not wait for an answer. */
 bool fairlock_handle_wants_to_send(const struct fairlock *handle, uint32_t now)
 {
-  return handle->unanswered < requests[handle->phase].most && due(now, handle->sends_at);
+  return handle->unanswered < requests[handle->phase].most && has_come(now, handle->sends_at);
 }
 
 /* The same, and it may: there is a connection, and no leave is in doubt that would end its wait. */
@@ -312,22 +295,15 @@ bool fairlock_handle_may_send(const struct fairlock *handle)
          fairlock_handle_wants_to_send(handle, engine->now);
 }
 
-/* The sooner of in_ms from now and this time, in ms from now. */
-static uint32_t sooner(const struct fairlock_engine *engine, uint32_t in_ms, uint32_t time)
-{
-  if (due(engine->now, time)) return 0;
-  return shorter(in_ms, time - engine->now);
-}
-
 /* How soon something of the handle ends, whether or not it sends. */
 uint32_t fairlock_handle_ends_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
-  uint32_t in_ms = sooner(engine, HORIZON_MS, patience_ends(handle));
+  uint32_t in_ms = sooner(engine->now, HORIZON_MS, patience_ends(handle));
   if (limited(handle))
-    in_ms = over(handle, engine->now) ? 0 : sooner(engine, in_ms, handle->ends_at);
+    in_ms = over(handle, engine->now) ? 0 : sooner(engine->now, in_ms, handle->ends_at);
   if (engine->stage == UP && handle->in_doubt != 0 && !ending(handle))
-    in_ms = sooner(engine, in_ms, doubt_ends(engine));
+    in_ms = sooner(engine->now, in_ms, doubt_ends(engine));
   return in_ms;
 }
 
@@ -337,8 +313,8 @@ uint32_t fairlock_handle_due_in(const struct fairlock *handle)
   const struct fairlock_engine *engine = handle->engine;
   if (fairlock_handle_may_send(handle)) return 0;
   uint32_t in_ms = fairlock_handle_ends_in(handle);
-  bool waits = due(engine->now, handle->sends_at); /* for an answer, or a connection */
-  return waits ? in_ms : sooner(engine, in_ms, handle->sends_at);
+  bool waits = has_come(engine->now, handle->sends_at); /* for an answer, or a connection */
+  return waits ? in_ms : sooner(engine->now, in_ms, handle->sends_at);
 }
 
 /*
@@ -557,7 +533,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   int64_t value = engine->values[1];
   if (granted) {
     /* an older token, or none, which no server of ours says; or too late */
-    if (value <= last_token(handle) || reached(engine->now, lease_end(sent_at, handle->lease_ms))) {
+    if (value <= last_token(handle) || reached(engine->now, safe_end(sent_at, handle->lease_ms))) {
       send_now(handle);
       return;
     }
@@ -594,7 +570,7 @@ void fairlock_handle_send_at(struct fairlock *handle, uint32_t time)
  */
 void fairlock_handle_end_later(struct fairlock *handle, int status)
 {
-  if (handle->phase != REMOVING) finish(handle, status);
+  if (handle->phase != REMOVING) end_operation(handle, status);
   fairlock_handle_send_at(handle, handle->engine->now + RETRY_MS);
 }
 
@@ -602,7 +578,7 @@ void fairlock_handle_end_later(struct fairlock *handle, int status)
 void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until)
 {
   handle->holds = 0;
-  finish(handle, FAIRLOCK_OK);
+  end_operation(handle, FAIRLOCK_OK);
   fairlock_handle_send_at(handle, until);
 }
 
@@ -631,7 +607,7 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
   if (handle->phase == HELD && !(handle->flags & UNCONFIRMED)) handle->engine->counters.renewals++;
   extend(handle, sent_at);
   handle->flags &= (uint8_t)~UNCONFIRMED;
-  finish(handle, FAIRLOCK_OK);
+  end_operation(handle, FAIRLOCK_OK);
 }
 
 /*
@@ -662,7 +638,7 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
     return;
   }
   if (handle->phase != REMOVING) {
-    finish(handle, result);
+    end_operation(handle, result);
     set_phase(handle, LEAVING);
   }
   handle->holds = 0;
@@ -691,7 +667,7 @@ static void reply_refused(struct fairlock *handle, int status)
     become_free(handle, status);
   } else {
     engine->last_error = status;
-    if (!passes || handle->phase == LEAVING) finish(handle, status);
+    if (!passes || handle->phase == LEAVING) end_operation(handle, status);
     bool repeats = !holding(handle) || handle->flags & (RENEWS | UNCONFIRMED) || pending(handle);
     handle->sends_at = repeats ? engine->now + RETRY_MS : handle->ends_at;
   }
@@ -836,7 +812,7 @@ void fairlock_handle_on_broken(struct fairlock *handle)
     /* no answer came to the wait, nor to its end */
     bool silent = handle->leave_result == FAIRLOCK_TIMEOUT && !(handle->flags & QUEUED);
     if (silent) handle->leave_result = FAIRLOCK_UNREACHABLE;
-    finish(handle, handle->leave_result);
+    end_operation(handle, handle->leave_result);
   }
   /* the next server may not know of the hold */
   bool asks = waiting(handle) || (holding(handle) && handle->flags & RENEWS);
@@ -854,7 +830,8 @@ void fairlock_handle_on_failed(struct fairlock *handle, int status)
   } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
     become_free(handle, status);
   } else {
-    finish(handle, handle->phase == RELEASING && sent & KIND_RELEASE ? FAIRLOCK_UNKNOWN : status);
+    end_operation(handle,
+                  handle->phase == RELEASING && sent & KIND_RELEASE ? FAIRLOCK_UNKNOWN : status);
     if (handle->phase == REMOVING) handle->phase = LEAVING;
   }
 }
@@ -870,7 +847,7 @@ bool fairlock_handle_on_tick(struct fairlock *handle)
   /* the heartbeat has come due since the last tick: had this device been frozen, it could not ask */
   if (heartbeats_answered(handle) && reached(handle->sends_at, engine->next)) send_now(handle);
   expire(handle);
-  if (due(fairlock_engine_read_until(engine), patience_ends(handle)))
+  if (has_come(fairlock_engine_read_until(engine), patience_ends(handle)))
     fairlock_handle_on_failed(handle,
                               engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
   if (!ending(handle) && doubt_over(engine, engine->now)) {

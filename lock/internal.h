@@ -23,6 +23,7 @@
 #include "engine.h"
 #include "port.h" /* PORT_ONE_TASK */
 #include "scripts.h"
+#include "timing.h"
 
 /* Defaults, for 0 in the configuration. The other times follow from waiter_ms. */
 #define LEASE_MS  30000U
@@ -39,12 +40,6 @@
 
 /* A longer sample is not taken for a round trip: it could not be told from a dead server. */
 #define ROUND_TRIP_MAX_MS 60000U
-
-/*
- * When nothing is due, the caller comes back after this time. Kept short on purpose: a time that
- * seems to lie further ahead has passed, so even a tick that comes weeks late is seen to be late.
- */
-#define HORIZON_MS (FAIRLOCK_DURATION_MAX_MS / 16)
 
 static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
 {
@@ -201,17 +196,6 @@ static inline bool is_error(const struct fairlock_engine *engine)
   return engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
 }
 
-/* a is at or after b. */
-static inline bool reached(uint32_t a, uint32_t b)
-{
-  return (int32_t)(a - b) >= 0;
-}
-
-static inline uint32_t earlier(uint32_t a, uint32_t b)
-{
-  return reached(a, b) ? b : a;
-}
-
 /* Sequence number a comes after b. */
 static inline bool comes_after(uint16_t a, uint16_t b)
 {
@@ -228,27 +212,10 @@ static inline bool doubt_over(const struct fairlock_engine *engine, uint32_t now
   return engine->stage == UP && now - engine->stage_began >= engine->in_doubt_ms;
 }
 
-/*
- * `time` has come. Nothing is ever set further ahead than the longest wait, so a time that seems to
- * lie further ahead passed weeks ago.
- */
-static inline bool due(uint32_t now, uint32_t time)
-{
-  return time - now - 1 >= FAIRLOCK_DURATION_MAX_MS;
-}
-
 /* We are late, so input may have been waiting here for a while. */
 static inline bool came_late(const struct fairlock_engine *engine)
 {
   return engine->overslept || reached(engine->now, engine->next);
-}
-
-/*
- * How much to shorten an interval that two clocks measure: they may differ by 1 %, and by rounding.
- */
-static inline uint32_t margin(uint32_t interval)
-{
-  return interval / 64 + 2;
 }
 
 static inline bool good_wait(uint32_t wait_ms)

@@ -378,7 +378,7 @@ static bool route_event(struct fairlock_engine *engine, struct resp_event *event
 static uint32_t replicas_ms(const struct fairlock_engine *engine)
 {
   return config_or(engine->topology->replicas_ms,
-                   earlier(REPLICAS_MS, (engine->response_ms + 1) / 2));
+                   shorter(REPLICAS_MS, (engine->response_ms + 1) / 2));
 }
 
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,

@@ -61,7 +61,7 @@ static bool put(struct ring *ring, uint8_t byte)
   return true;
 }
 
-static uint8_t take(struct ring *ring)
+static uint8_t take_byte(struct ring *ring)
 {
   uint8_t byte = ring->bytes[ring->taken % RING];
   ring->taken = ring->taken + 1;
@@ -97,7 +97,7 @@ static void on_received(void)
 static void on_sent(void)
 {
   CLEAR = TX_DONE;
-  if (!empty(&outgoing) && !(STATE & TX_FULL)) DATA = take(&outgoing);
+  if (!empty(&outgoing) && !(STATE & TX_FULL)) DATA = take_byte(&outgoing);
 }
 
 static void on_none(void)
@@ -157,7 +157,7 @@ size_t sleep_line_read(void *data, size_t size)
   uint8_t *bytes = data;
   size_t done = 0;
   while (done < size && !empty(&incoming))
-    bytes[done++] = take(&incoming);
+    bytes[done++] = take_byte(&incoming);
   return done;
 }
 

@@ -83,7 +83,7 @@ bool network_init(void)
 }
 
 /* A frame for which no memory is left is dropped: TCP sends it again later. */
-static void take(size_t size)
+static void take_frame(size_t size)
 {
   struct pbuf *data = pbuf_alloc(PBUF_RAW, (u16_t)(ETH_PAD_SIZE + size), PBUF_POOL);
   if (data == NULL) return;
@@ -113,7 +113,7 @@ bool network_look(void)
   size_t size;
   while ((size = ethernet_receive(frame + ETH_PAD_SIZE, FRAME)) > 0) {
     arrived = true;
-    take(size);
+    take_frame(size);
   }
   run_timers();
   return arrived;

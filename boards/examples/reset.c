@@ -42,7 +42,7 @@ static void say(const char *what, int64_t number)
 }
 
 /* Services the client until the operation is over. */
-static int finish(void)
+static int await_end(void)
 {
   while (fairlock_result(&door) == FAIRLOCK_PENDING)
     fairlock_poll(&client, 20);
@@ -66,7 +66,7 @@ static void give_back(void)
   int status;
   do { /* as long as there is no connection: a query does not wait for one */
     status = fairlock_start_force_release(&door, &hold);
-    if (status == FAIRLOCK_PENDING) status = finish();
+    if (status == FAIRLOCK_PENDING) status = await_end();
   } while (status == FAIRLOCK_UNREACHABLE);
   say("given back ", status); /* FAIRLOCK_OK, or FAIRLOCK_NOT_HELD: it had ended before */
 }

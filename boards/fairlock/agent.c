@@ -251,7 +251,7 @@ static void pass_on_asked(struct hold *hold)
  * Reports, and ends the agent. It takes nothing apart, because the other thread is inside the
  * client; the system closes the connection.
  */
-static void finish(struct hold *hold, enum agent_news news, int status)
+static void end_hold(struct hold *hold, enum agent_news news, int status)
 {
   tell_status(hold, news, status);
   _exit(0);
@@ -286,7 +286,7 @@ static void look_releasing(struct hold *hold, bool due)
   if (hold->released == FAIRLOCK_PENDING) return;
   bool lost = hold->released == FAIRLOCK_LOST;
   if (lost && !due && fairlock_start_deinit(&hold->handle) == FAIRLOCK_PENDING) return;
-  finish(hold, AGENT_RELEASED, hold->released);
+  end_hold(hold, AGENT_RELEASED, hold->released);
 }
 
 /*
@@ -332,7 +332,7 @@ static void begin_wait(struct hold *hold)
 {
   hold->reached_at = port_clock_ms();
   int status = fairlock_start_acquire(&hold->handle, rest_of_wait(hold), FAIRLOCK_RENEW);
-  if (status != FAIRLOCK_PENDING) finish(hold, AGENT_FAILED, status);
+  if (status != FAIRLOCK_PENDING) end_hold(hold, AGENT_FAILED, status);
 }
 
 /*
@@ -354,7 +354,7 @@ static void look_waiting(struct hold *hold)
     tell_why(hold);
     return;
   }
-  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
+  if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   if (hold->link < 0 || hold->cancelled) {
     begin_release(hold);
     return;
@@ -603,7 +603,7 @@ static void *limit_search(void *context)
   }
   if (atomic_exchange(&hold->settled, true)) return NULL;
   int why = atomic_load(&hold->refused);
-  finish(hold, AGENT_FAILED, why != FAIRLOCK_OK ? why : FAIRLOCK_UNREACHABLE);
+  end_hold(hold, AGENT_FAILED, why != FAIRLOCK_OK ? why : FAIRLOCK_UNREACHABLE);
   return NULL;
 }
 
@@ -618,8 +618,8 @@ static void find_server(struct hold *hold)
   bool nested = status == FAIRLOCK_OK && is_nested(hold);
   while (atomic_exchange(&hold->settled, true))
     (void)poll(NULL, 0, -1); /* the time is over, and limit_search() ends the process */
-  if (nested) finish(hold, AGENT_NESTED, FAIRLOCK_BUSY);
-  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
+  if (nested) end_hold(hold, AGENT_NESTED, FAIRLOCK_BUSY);
+  if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   if (!limited) return;
   (void)close(hold->found[1]);
   (void)pthread_join(limiter, NULL);
@@ -696,12 +696,12 @@ static void hold_lock(struct hold *hold)
   const struct agent_options *options = hold->options;
   struct order order;
   int status = session_open(session);
-  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
+  if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   if (hold->events >= 0) fairlock_set_log(&session->client, &hold->log);
   prepare(hold);
   find_server(hold);
   status = fairlock_init(&hold->handle, &session->client, options->name);
-  if (status != FAIRLOCK_OK) finish(hold, AGENT_FAILED, status);
+  if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   tell_status(hold, AGENT_CONNECTED, FAIRLOCK_OK);
   if (!read_all(hold->link, &order, sizeof order)) _exit(0);
   begin_wait(hold);

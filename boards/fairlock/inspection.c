@@ -61,7 +61,7 @@ static bool take_waiter(struct inspection *inspection, const struct fairlock_rep
   return true;
 }
 
-static void take(const struct fairlock_report *report, void *context)
+static void add_report(const struct fairlock_report *report, void *context)
 {
   struct inspection *inspection = context;
   bool done;
@@ -77,7 +77,7 @@ static void take(const struct fairlock_report *report, void *context)
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,
                     size_t size)
 {
-  int status = fairlock_inspect(&session->client, name, size, take, inspection);
+  int status = fairlock_inspect(&session->client, name, size, add_report, inspection);
   if (status == FAIRLOCK_OK && inspection->out_of_memory) {
     complain("out of memory");
     exit(EXIT_SYSTEM);

@@ -35,7 +35,7 @@ enum stage { DOWN, SHAKING, UP };
 #define LONGEST_NAME      255
 #define SMALLEST_FRAGMENT 512
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t shorter(uint32_t a, uint32_t b)
 {
   return a < b ? a : b;
 }
@@ -83,7 +83,7 @@ static int exchange(struct port_bearssl *tls, uint32_t timeout_ms)
   uint8_t *data = br_ssl_engine_recvrec_buf(engine, &size);
   if (data == NULL) { /* no room for more before an answer to what came is sent */
     if (sent != PORT_WOULD_BLOCK) return PORT_CLOSED;
-    if (timeout_ms > 0) port_event_wait(&tls->pause, &tls->mutex, least(timeout_ms, PAUSE_MS));
+    if (timeout_ms > 0) port_event_wait(&tls->pause, &tls->mutex, shorter(timeout_ms, PAUSE_MS));
     return PORT_WOULD_BLOCK;
   }
   port_mutex_unlock(&tls->mutex);
@@ -209,7 +209,7 @@ static int start(struct port_bearssl *tls, uint32_t timeout_ms)
 }
 
 /* In a forked process the connection is the parent's, and nobody unlocks what was locked. */
-static void take_over(struct port_bearssl *tls)
+static void reset_in_child(struct port_bearssl *tls)
 {
   if (!port_mutex_forked(&tls->mutex)) return;
   tls->stage = DOWN;
@@ -227,7 +227,7 @@ static int tls_connect(void *context, uint32_t timeout_ms)
   struct port_bearssl *tls = context;
   uint32_t began = port_clock_ms();
   uint32_t passed = 0;
-  take_over(tls);
+  reset_in_child(tls);
   port_mutex_lock(&tls->mutex);
   int status = tls->stage == DOWN ? start(tls, timeout_ms) : PORT_OK;
   while (status == PORT_OK && tls->stage == SHAKING) {
@@ -267,7 +267,7 @@ static int tls_send(void *context, const void *data, size_t size)
 }
 
 /* Takes what is left of a record's data; 0: nothing. Called with the mutex locked. */
-static int take(struct port_bearssl *tls, void *data, size_t size)
+static int read_data(struct port_bearssl *tls, void *data, size_t size)
 {
   br_ssl_engine_context *engine = &tls->client.eng;
   size_t ready;
@@ -283,11 +283,11 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 {
   struct port_bearssl *tls = context;
   port_mutex_lock(&tls->mutex);
-  int status = tls->stage == UP ? take(tls, data, size) : PORT_CLOSED;
+  int status = tls->stage == UP ? read_data(tls, data, size) : PORT_CLOSED;
   while (status == 0) {
     status = exchange(tls, timeout_ms);
     if (status != PORT_OK) break;
-    status = take(tls, data, size);
+    status = read_data(tls, data, size);
     timeout_ms = 0; /* from now on, only what is there already: do not wait again */
   }
   port_mutex_unlock(&tls->mutex);
@@ -298,7 +298,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 static void tls_close(void *context)
 {
   struct port_bearssl *tls = context;
-  take_over(tls);
+  reset_in_child(tls);
   port_mutex_lock(&tls->mutex);
   if (tls->stage == UP && flush(tls) == PORT_OK) {
     br_ssl_engine_close(&tls->client.eng);

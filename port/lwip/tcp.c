@@ -181,7 +181,7 @@ static int lwip_send(void *context, const void *data, size_t size)
 }
 
 /* Hands out what was received, and lets the peer send as much again. Called with the lock. */
-static int take(struct port_lwip *lwip, void *data, size_t size)
+static int read_received(struct port_lwip *lwip, void *data, size_t size)
 {
   uint16_t most = size < INT16_MAX ? (uint16_t)size : INT16_MAX;
   uint16_t taken = pbuf_copy_partial(lwip->received, data, most, 0);
@@ -202,7 +202,7 @@ static int lwip_recv(void *context, void *data, size_t size, uint32_t timeout_ms
   while (time_left && lwip->received == NULL && lwip->state == CONNECTED &&
          lwip->send_blocked == blocked)
     time_left = turn(lwip, began, timeout_ms, &turns);
-  if (lwip->received != NULL) status = take(lwip, data, size);
+  if (lwip->received != NULL) status = read_received(lwip, data, size);
   else if (lwip->state != CONNECTED) status = PORT_CLOSED;
   unlock(lwip);
   return status;

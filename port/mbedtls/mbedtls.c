@@ -115,7 +115,7 @@ static const uint16_t signatures[] = {
 #define WITH_TICKETS
 #endif
 
-static size_t least(size_t a, size_t b)
+static size_t smaller(size_t a, size_t b)
 {
   return a < b ? a : b;
 }
@@ -217,7 +217,7 @@ static int give(void *context, const unsigned char *data, size_t size)
   if (status > 0) return status;
   tls->cut = status != PORT_WOULD_BLOCK;
   if (tls->cut) return (int)size; /* it is lost; the server may have said why */
-  size_t room = least(size, sizeof tls->outgoing - tls->outgoing_end);
+  size_t room = smaller(size, sizeof tls->outgoing - tls->outgoing_end);
   if (room == 0)
     return tls->stage == UP ? MBEDTLS_ERR_SSL_INTERNAL_ERROR : MBEDTLS_ERR_SSL_WANT_WRITE;
   memcpy(tls->outgoing + tls->outgoing_end, data, room);
@@ -229,7 +229,7 @@ static int give(void *context, const unsigned char *data, size_t size)
 static int get(void *context, unsigned char *data, size_t size)
 {
   struct port_mbedtls *tls = context;
-  size_t some = least(size, tls->incoming_end - tls->incoming_start);
+  size_t some = smaller(size, tls->incoming_end - tls->incoming_start);
   if (some == 0) return MBEDTLS_ERR_SSL_WANT_READ;
   memcpy(data, tls->incoming + tls->incoming_start, some);
   tls->incoming_start += some;
@@ -240,7 +240,7 @@ static int get(void *context, unsigned char *data, size_t size)
  * Receives bytes; called, and returns, with the mutex locked, which it unlocks meanwhile. Returns
  * what the transport's recv() does.
  */
-static int take(struct port_mbedtls *tls, uint32_t timeout_ms)
+static int receive_records(struct port_mbedtls *tls, uint32_t timeout_ms)
 {
   const struct port_transport *below = tls->below;
   if (tls->incoming_start == tls->incoming_end) tls->incoming_start = tls->incoming_end = 0;
@@ -264,7 +264,7 @@ static int more(struct port_mbedtls *tls, bool reads, uint32_t timeout_ms)
   if (reads &&
       (tls->incoming_start < tls->incoming_end || mbedtls_ssl_check_pending(&tls->ssl) != 0))
     return PORT_OK;
-  int got = take(tls, tls->cut ? 0 : timeout_ms);
+  int got = receive_records(tls, tls->cut ? 0 : timeout_ms);
   if (got > 0) return PORT_OK;
   return got == PORT_WOULD_BLOCK && tls->cut ? PORT_CLOSED : got;
 }
@@ -423,7 +423,7 @@ static void find_name(struct port_mbedtls *tls)
     from = tls->target;
     size = (size_t)(port - tls->target);
   }
-  memcpy(name, from, least(size, sizeof name - 1));
+  memcpy(name, from, smaller(size, sizeof name - 1));
   if (strcmp(name, tls->asked_for) != 0) forget_session(tls);
   memcpy(tls->asked_for, name, sizeof name);
 }
@@ -524,7 +524,7 @@ static int shake_hands(struct port_mbedtls *tls, uint32_t began, uint32_t timeou
  * A forked process takes over the transport, without a connection. What another task was changing at
  * the fork is of no use, and cannot even be freed.
  */
-static void take_over(struct port_mbedtls *tls)
+static void reset_in_child(struct port_mbedtls *tls)
 {
   if (!port_mutex_forked(&tls->mutex)) return;
   if (tls->locked) {
@@ -552,7 +552,7 @@ static int tls_connect(void *context, uint32_t timeout_ms)
 {
   struct port_mbedtls *tls = context;
   uint32_t began = port_clock_ms();
-  take_over(tls);
+  reset_in_child(tls);
   lock(tls);
   int status = tls->stage == DOWN ? reach(tls, timeout_ms) : PORT_OK;
   if (status == PORT_OK && tls->stage == SHAKING) status = shake_hands(tls, began, timeout_ms);
@@ -576,7 +576,7 @@ static int tls_send(void *context, const void *data, size_t size)
   lock(tls);
   int status = tls->stage == UP ? PORT_WOULD_BLOCK : PORT_CLOSED;
   if (tls->stage == UP && !tls->broken && flush(tls) == PORT_OK) {
-    int written = mbedtls_ssl_write(&tls->ssl, data, least(size, SEND_MAX));
+    int written = mbedtls_ssl_write(&tls->ssl, data, smaller(size, SEND_MAX));
     /* recv() reports a broken connection: the server may have said why */
     status = written > 0 ? written : outcome(tls, written);
     if (status < 0) status = PORT_WOULD_BLOCK;
@@ -607,7 +607,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 static void tls_close(void *context)
 {
   struct port_mbedtls *tls = context;
-  take_over(tls);
+  reset_in_child(tls);
   lock(tls);
   if (tls->stage == SHAKING) tls->error = PORT_MBEDTLS_MUTE;
   end(tls);
@@ -649,7 +649,7 @@ bool port_mbedtls_init(struct port_mbedtls *tls, struct port_transport *below,
 
 void port_mbedtls_deinit(struct port_mbedtls *tls)
 {
-  take_over(tls);
+  reset_in_child(tls);
   mbedtls_ssl_free(&tls->ssl);
   mbedtls_ssl_config_free(&tls->settings);
   mbedtls_ssl_session_free(&tls->session);

@@ -154,7 +154,7 @@ static int flush(struct port_openssl *tls)
 }
 
 /* Receives bytes of records. Returns what the transport's recv() does. */
-static int take(struct port_openssl *tls, uint32_t timeout_ms)
+static int receive_records(struct port_openssl *tls, uint32_t timeout_ms)
 {
   const struct port_transport *below = tls->below;
   unlock(tls);
@@ -373,7 +373,7 @@ static int shake_hands(struct port_openssl *tls, uint32_t began, uint32_t timeou
 {
   int status = shake(tls);
   for (int turn = 0; status == PORT_WOULD_BLOCK && turn < TURNS; turn++) {
-    int got = take(tls, left(began, timeout_ms));
+    int got = receive_records(tls, left(began, timeout_ms));
     if (got == PORT_WOULD_BLOCK && all_is_sent(tls)) return PORT_NEEDS_INPUT;
     if (got <= 0) return got;
     status = shake(tls);
@@ -408,7 +408,7 @@ static int reach(struct port_openssl *tls, uint32_t timeout_ms)
  * changing at the fork is of no use, and cannot even be freed: that transport has to be initialised
  * again.
  */
-static void take_over(struct port_openssl *tls)
+static void reset_in_child(struct port_openssl *tls)
 {
   if (!forked(tls)) return;
   if (tls->locked) {
@@ -427,7 +427,7 @@ static void take_over(struct port_openssl *tls)
 static int tls_connect(void *context, uint32_t timeout_ms)
 {
   struct port_openssl *tls = context;
-  take_over(tls);
+  reset_in_child(tls);
   uint32_t began = port_clock_ms();
   int status = tls->ssl == NULL ? reach(tls, timeout_ms) : PORT_OK;
   if (status == PORT_OK) {
@@ -484,7 +484,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
     bool cut = flush(tls) == PORT_CLOSED;
     if (status != PORT_WOULD_BLOCK) break;
     /* a connection on which we can no longer send may still hold the server's last words */
-    int got = take(tls, cut ? 0 : left(began, timeout_ms));
+    int got = receive_records(tls, cut ? 0 : left(began, timeout_ms));
     if (got > 0) continue;
     status = cut && got == PORT_WOULD_BLOCK ? PORT_CLOSED : got;
     break;
@@ -496,7 +496,7 @@ static int tls_recv(void *context, void *data, size_t size, uint32_t timeout_ms)
 static void tls_close(void *context)
 {
   struct port_openssl *tls = context;
-  take_over(tls);
+  reset_in_child(tls);
   lock(tls);
   if (tls->ssl != NULL && !tls->broken && !SSL_is_init_finished(tls->ssl)) tls->mute = true;
   end(tls);
@@ -536,7 +536,7 @@ const char *port_openssl_init(struct port_openssl *tls, const struct port_openss
 
 void port_openssl_deinit(struct port_openssl *tls)
 {
-  take_over(tls);
+  reset_in_child(tls);
   end(tls);
   forget_session(tls);
   SSL_CTX_free(tls->settings);

@@ -93,7 +93,7 @@ static int fail(struct port_posix *posix, int error)
   return PORT_UNREACHABLE;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t shorter(uint32_t a, uint32_t b)
 {
   return a < b ? a : b;
 }
@@ -428,9 +428,9 @@ static int await_attempt(struct port_posix *posix, uint32_t timeout_ms)
 {
   uint32_t share = timeout_ms;
   if (posix->untried > 0)
-    share = ATTEMPT_MS - least(ATTEMPT_MS, port_clock_ms() - posix->attempt_began);
+    share = ATTEMPT_MS - shorter(ATTEMPT_MS, port_clock_ms() - posix->attempt_began);
   struct pollfd wanted = {.fd = posix->socket, .events = POLLOUT};
-  int ready = poll(&wanted, 1, (int)least(share, timeout_ms));
+  int ready = poll(&wanted, 1, (int)shorter(share, timeout_ms));
   if (ready > 0) return end_attempt(posix);
   if (ready < 0) return errno == EINTR ? PORT_WOULD_BLOCK : fail(posix, errno);
   return posix->untried > 0 && share <= timeout_ms ? fail(posix, ETIMEDOUT) : PORT_WOULD_BLOCK;
@@ -442,7 +442,7 @@ static int attempt(struct port_posix *posix, uint32_t timeout_ms)
   if (status == PORT_OK) return await_attempt(posix, timeout_ms);
   if (status == PORT_WOULD_BLOCK) {
     close_socket(posix);
-    (void)poll(NULL, 0, (int)least(BUSY_PAUSE_MS, timeout_ms));
+    (void)poll(NULL, 0, (int)shorter(BUSY_PAUSE_MS, timeout_ms));
   }
   return status;
 }
@@ -450,13 +450,13 @@ static int attempt(struct port_posix *posix, uint32_t timeout_ms)
 static int try_to_connect(struct port_posix *posix, uint32_t timeout_ms)
 {
   if (posix->connected) return PORT_OK;
-  timeout_ms = least(timeout_ms, PORT_WAIT_MAX_MS);
+  timeout_ms = shorter(timeout_ms, PORT_WAIT_MAX_MS);
   uint32_t began = port_clock_ms();
   int status = PORT_OK;
   if (posix->socket < 0 && posix->service != NULL) status = resolve(posix, timeout_ms);
   if (status != PORT_OK) return status;
   do {
-    status = attempt(posix, timeout_ms - least(timeout_ms, port_clock_ms() - began));
+    status = attempt(posix, timeout_ms - shorter(timeout_ms, port_clock_ms() - began));
   } while (status == PORT_UNREACHABLE && next_address(posix));
   if (status != PORT_WOULD_BLOCK) forget_addresses(posix);
   if (status == PORT_UNREACHABLE) posix->skip = 0;
@@ -531,7 +531,7 @@ static int poll_receive(struct port_posix *posix, void *data, size_t size, uint3
 static int receive_within(struct port_posix *posix, void *data, size_t size, uint32_t timeout_ms)
 {
   if (!posix->connected) return PORT_CLOSED;
-  timeout_ms = least(timeout_ms, PORT_WAIT_MAX_MS);
+  timeout_ms = shorter(timeout_ms, PORT_WAIT_MAX_MS);
   if (timeout_ms == 0) return receive(posix, data, size, MSG_DONTWAIT);
   if (kernel_waits(posix, timeout_ms)) return receive(posix, data, size, 0);
   return poll_receive(posix, data, size, timeout_ms);

@@ -93,7 +93,7 @@ static bool obey_open(struct bridge *bridge)
 }
 
 /* Handles one byte from the line. *data: whether it is data. False: the line is broken. */
-static bool take(struct bridge *bridge, char byte, bool *data)
+static bool take_byte(struct bridge *bridge, char byte, bool *data)
 {
   *data = false;
   if (bridge->naming && byte >= 'A' && byte <= 'P') {
@@ -126,7 +126,7 @@ static bool carry_out(struct bridge *bridge)
   for (ssize_t i = 0; i < got; i++) {
     bool is_data;
     int before = bridge->server;
-    if (!take(bridge, raw[i], &is_data)) return false;
+    if (!take_byte(bridge, raw[i], &is_data)) return false;
     if (bridge->server != before) kept = 0; /* what came before was for another connection */
     if (is_data && bridge->server >= 0) data[kept++] = raw[i];
   }

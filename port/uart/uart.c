@@ -49,7 +49,7 @@ static void obey(struct port_uart *uart)
 }
 
 /* Takes one byte off the line. True: it is data, to be handed on. */
-static bool take(struct port_uart *uart, uint8_t byte)
+static bool take_byte(struct port_uart *uart, uint8_t byte)
 {
   switch (uart->heard) {
   case HEARD_DATA:
@@ -81,7 +81,7 @@ static size_t unpack(struct port_uart *uart, uint8_t *data, size_t size)
   size_t kept = 0;
   for (size_t i = 0; i < got; i++) {
     uint8_t byte = data[i];
-    if (take(uart, byte) && uart->state == OPENED) data[kept++] = byte;
+    if (take_byte(uart, byte) && uart->state == OPENED) data[kept++] = byte;
   }
   return kept;
 }
@@ -121,7 +121,7 @@ static int serial_connect(void *context, uint32_t timeout_ms)
     uint8_t byte;
     (void)flush(uart);
     while (uart->state == OPENING && uart->line->read(uart->line->context, &byte, 1) == 1)
-      (void)take(uart, byte);
+      (void)take_byte(uart, byte);
   } while (uart->state == OPENING && wait(uart, began, timeout_ms));
   if (uart->state == OPENED) return PORT_OK;
   if (uart->state == OPENING) return uart->sent == uart->size ? PORT_NEEDS_INPUT : PORT_WOULD_BLOCK;

@@ -11,7 +11,7 @@
  *
  * Assumed: what engine.h and port.h promise, and that an operation ends, after TURNS turns at the
  * latest: what is true at the head of a turn is the same in each (fairlock_engine_tick() checks it).
- * Those that begin and end a handle of their own take finish() by what client_finish proves of it.
+ * Those that begin and end a handle of their own take wait_for_end() by what client_finish proves of it.
  */
 #include "proof.h"
 
@@ -517,7 +517,7 @@ static void wait_for_end(void)
   if (forked(&K)) return;
   lock(&K);
   struct fairlock *handle = nondet_bool() ? &H : NULL;
-  finish(&K, handle);
+  wait_for_end(&K, handle);
   mine();
   CHECK(locked && !i_send && !i_serve && !waits(&K, handle));
   CHECK(handle == NULL || !handle->awaited);
@@ -525,8 +525,8 @@ static void wait_for_end(void)
 }
 
 /* The same in its place, by what client_finish proves of it. */
-void any_finish(struct fairlock_client *client, struct fairlock *handle);
-void any_finish(struct fairlock_client *client, struct fairlock *handle)
+void any_end(struct fairlock_client *client, struct fairlock *handle);
+void any_end(struct fairlock_client *client, struct fairlock *handle)
 {
   CHECK(client == &K && locked && !is_fork && !i_send && !i_serve);
   mine();

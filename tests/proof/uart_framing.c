@@ -8,11 +8,11 @@
  * Assumed: a line that neither loses nor changes bytes; SIZE bytes of data. That all is sent in the
  * end is not shown, only that it can be.
  */
-#define main  bridge_main
-#define take  bridge_take
-#define NONCE NONCE_LETTERS
+#define main      bridge_main
+#define take_byte bridge_take_byte
+#define NONCE     NONCE_LETTERS
 #include "port/uart/bridge.c"
-#undef take
+#undef take_byte
 #undef NONCE
 #define DLE    0x10 /* as both ends have it */
 #define OPEN   'O'
@@ -49,7 +49,7 @@ static size_t line_write(void *context, const void *data, size_t size)
   if (nondet_bool()) return 0;
   for (size_t i = 0; i < size && i < 3 + PORT_UART_NONCE; i++) {
     bool is_data;
-    CHECK(bridge_take(&bridge, bytes[i], &is_data));
+    CHECK(bridge_take_byte(&bridge, bytes[i], &is_data));
     if (!is_data) continue;
     CHECK(count < SIZE);
     heard[count++] = (uint8_t)bytes[i];
@@ -80,8 +80,8 @@ static void bridge_to_device(struct port_uart *uart)
 {
   uint8_t byte = nondet_uint8();
   uart->heard = HEARD_DATA;
-  if (byte == DLE) CHECK(!take(uart, byte));
-  CHECK(take(uart, byte) && uart->heard == HEARD_DATA && uart->state == OPENED);
+  if (byte == DLE) CHECK(!take_byte(uart, byte));
+  CHECK(take_byte(uart, byte) && uart->heard == HEARD_DATA && uart->state == OPENED);
   REACHED(byte == DLE);
 }
 

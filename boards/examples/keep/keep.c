@@ -104,7 +104,7 @@ static void turn(void)
 }
 
 /* The end of what was begun. */
-static int finish(int status)
+static int await_end(int status)
 {
   if (status != FAIRLOCK_PENDING) return status;
   while (status = fairlock_result(&door), status == FAIRLOCK_PENDING)
@@ -133,16 +133,17 @@ int main(void)
   if (!start_client()) return 1;
   for (uint32_t round = 0; round < rounds; round++) {
     uint32_t began = port_clock_ms();
-    if (finish(fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW)) != FAIRLOCK_OK)
+    if (await_end(fairlock_start_acquire(&door, FAIRLOCK_FOREVER, FAIRLOCK_RENEW)) != FAIRLOCK_OK)
       return 1;
     waited += port_clock_ms() - began;
     rest(20); /* what the lock is for */
-    if (finish(fairlock_start_release(&door)) != FAIRLOCK_OK) return 1;
+    if (await_end(fairlock_start_release(&door)) != FAIRLOCK_OK) return 1;
     say("round ", round + 1);
     board_write("\n");
     rest(pause_ms);
   }
-  if (finish(fairlock_start_deinit(&door)) != FAIRLOCK_OK) return 1; /* what is kept is released */
+  if (await_end(fairlock_start_deinit(&door)) != FAIRLOCK_OK)
+    return 1; /* what is kept is released */
   say("line: ", in.bytes + out.bytes);
   say(" bytes for ", rounds);
   say(" rounds, which waited ", waited);
