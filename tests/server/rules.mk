@@ -11,8 +11,8 @@ $(BUILD)/tests/server/dialect.o: CPPFLAGS += -DREDIS_SERVER='"$(BUILD)/redis-ser
 $(BUILD)/tests/server/test_replies $(BUILD)/tests/server/test_late: $(BUILD)/tests/server/story.o
 
 # What stands in front of the library is taken in place of what that has.
-$(BUILD)/tests/server/test_hashes.o: CPPFLAGS += -DFAIRLOCK='"$(BUILD)/fairlock"'
-$(BUILD)/tests/server/test_hashes: $(BUILD)/lock/scripts/hashes.o | $(BUILD)/fairlock
+$(BUILD)/tests/server/test_no_texts.o: CPPFLAGS += -DFAIRLOCK='"$(BUILD)/fairlock"'
+$(BUILD)/tests/server/test_no_texts: $(BUILD)/lock/scripts/hashes.o | $(BUILD)/fairlock
 
 $(BUILD)/tests/server/test_loops.o: CPPFLAGS += -DEXAMPLES='"$(BUILD)/examples"'
 $(BUILD)/tests/server/test_loops: | $(addprefix $(BUILD)/examples/,epoll libuv coroutine)

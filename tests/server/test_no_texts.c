@@ -154,10 +154,29 @@ static void test_flush_while_waiting(void)
   CHECK(nothing_left(&redis, "line"));
 }
 
+/* Nor does its user need the right to send a script. */
+static void test_without_the_right(void)
+{
+  begin();
+  CHECK(load());
+  CHECK(raw_run(&redis, "ACL SETUSER device on >secret ~* &* +@all -eval -script"));
+  client_prepare(&client, server.port);
+  client.config.user = "device";
+  client.config.password = "secret";
+  client_start(&client);
+  CHECK_EQUAL(fairlock_init(&handle, &client.client, "door"), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  CHECK_EQUAL(inspect(&client, "door").status, FAIRLOCK_OK);
+  close_all();
+  CHECK(raw_run(&redis, "ACL DELUSER device"));
+}
+
 const struct check_test check_tests[] = {
-    {"hashes: a wait goes on until the scripts are loaded", test_waits_for_load},
-    {"hashes: another client loads them", test_another_client_loads},
-    {"hashes: the scripts go while it holds", test_flush_while_held},
-    {"hashes: the scripts go while some wait", test_flush_while_waiting},
+    {"no texts: a wait goes on until the scripts are loaded", test_waits_for_load},
+    {"no texts: another client loads them", test_another_client_loads},
+    {"no texts: the scripts go while it holds", test_flush_while_held},
+    {"no texts: the scripts go while some wait", test_flush_while_waiting},
+    {"no texts: without the right to send a script", test_without_the_right},
     {NULL, NULL},
 };
