@@ -180,7 +180,8 @@ enum fairlock_status {
 
   /*
    * LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, or the server has reached maxclients; with
-   * fairlock_follow() also what a cluster says while a slot moves (TRYAGAIN, ASK). Try later
+   * fairlock_follow() also what a cluster says while a slot moves (TRYAGAIN, ASK). Without the
+   * scripts' texts (boards/README.md): NOSCRIPT, until somebody loads them. Try later
    */
   FAIRLOCK_UNAVAILABLE = -12,
 
