@@ -783,13 +783,13 @@ static bool kill_adopted(const struct run *run)
 {
   const struct timespec step = {0, 20 * 1000000L};
   uint32_t began = port_clock_ms();
-  int living = 1;
-  while (living > 0 && port_clock_ms() - began < MOST_ENDING_MS) {
-    living = system_signal_below(getpid(), run->agent.pid, 0, SIGKILL);
-    if (living > 0) (void)nanosleep(&step, NULL);
+  int left = 1;
+  while (left > 0 && port_clock_ms() - began < MOST_ENDING_MS) {
+    reap_adopted(run);
+    left = system_signal_below(getpid(), run->agent.pid, 0, SIGKILL);
+    if (left > 0) (void)nanosleep(&step, NULL);
   }
-  reap_adopted(run);
-  return living == 0;
+  return left == 0;
 }
 
 /*

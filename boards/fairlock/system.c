@@ -217,18 +217,18 @@ static void signal_process(const struct process *process, int number)
   (void)kill((pid_t)process->id, number);
 }
 
-/* Signals the processes that are marked. number 0: none. Returns how many of them run. */
+/* Signals the processes that are marked. number 0: none. Returns how many there are. */
 static int signal_below(const struct processes *all, pid_t group, int number)
 {
-  int living = 0;
+  int count = 0;
   for (size_t i = 0; i < all->count; i++) {
     const struct process *process = &all->list[i];
-    if (!process->below || is_dead(process)) continue;
-    living++;
-    if (number != 0 && (group == 0 || process->group != (int)group))
+    if (!process->below) continue;
+    count++;
+    if (number != 0 && !is_dead(process) && (group == 0 || process->group != (int)group))
       signal_process(process, number);
   }
-  return living;
+  return count;
 }
 
 #define MOST_LOOKS 3 /* how often to list the processes anew, if some end meanwhile */
@@ -258,13 +258,13 @@ bool system_spare_present(void)
 int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
 {
   struct processes all = {0};
-  int living = -1;
+  int count = -1;
   if (list_below(&all, root, except)) {
-    living = signal_below(&all, group, number);
+    count = signal_below(&all, group, number);
     if (number != 0 && number != SIGKILL) (void)signal_below(&all, group, SIGCONT);
   }
   free(all.list);
-  return living;
+  return count;
 }
 
 #ifdef SYS_close_range
@@ -331,22 +331,22 @@ int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
   unsigned room = status.rs_descendants + 64;
   struct procctl_reaper_pidinfo *list = calloc(room, sizeof *list);
   struct procctl_reaper_pids all = {.rp_count = room, .rp_pids = list};
-  int living = list != NULL && procctl(P_PID, root, PROC_REAP_GETPIDS, &all) == 0 ? 0 : -1;
-  for (unsigned i = 0; living >= 0 && i < room && (list[i].pi_flags & REAPER_PIDINFO_VALID) != 0;
+  int count = list != NULL && procctl(P_PID, root, PROC_REAP_GETPIDS, &all) == 0 ? 0 : -1;
+  for (unsigned i = 0; count >= 0 && i < room && (list[i].pi_flags & REAPER_PIDINFO_VALID) != 0;
        i++) {
     pid_t id = list[i].pi_pid;
     if (id == except) continue;
-    living++;
+    count++;
     if (id != root && (list[i].pi_flags & REAPER_PIDINFO_REAPER) != 0) {
       int more = system_signal_below(id, except, group, number);
-      if (more > 0) living += more;
+      if (more > 0) count += more;
     }
     if (number == 0 || (group != 0 && getpgid(id) == group)) continue;
     (void)kill(id, number);
     if (number != SIGKILL) (void)kill(id, SIGCONT);
   }
   free(list);
-  return living;
+  return count;
 }
 
 #else

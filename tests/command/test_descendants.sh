@@ -11,7 +11,7 @@ work='echo $$ >>"$1"; exec sleep 600'
 stubborn='trap "" TERM INT; echo $$ >>"$1"; while :; do sleep 600; done'
 stopped='echo $$ >>"$1"; kill -STOP $$; exec sleep 600'
 many='for i in $(seq 200); do sleep 600 & echo $! >>"$1"; done; wait'
-forking='trap "" TERM INT; echo $$ >>"$1"; sleep 0.05; sh -c "$forking" - "$1" &'
+forking='trap "" TERM INT; [ -e "$1" ] || exit; echo $$ >>"$1"; sleep 0.05; sh -c "$forking" - "$1" &'
 loop='while :; do date +%s%N >"$1.now"; mv "$1.now" "$1.beat"; echo $$ >"$1"; sleep 0.05; done'
 
 # command_of KIND: a script that is given the file of ids, and the scripts above
@@ -25,7 +25,7 @@ command_of() {
     pipeline) echo 'sh -c "$work" - "$1" | sh -c "$work" - "$1" | cat' ;;
     many) echo 'setsid sh -c "$many" - "$1" & wait' ;;
     stubborn) echo 'setsid sh -c "$stubborn" - "$1" & wait' ;;
-    forking) echo 'setsid sh -c "$forking" - "$1" & sleep 600' ;;
+    forking) echo ': >"$1"; setsid sh -c "$forking" - "$1" & sleep 600' ;;
     stopped) echo 'setsid sh -c "$stopped" - "$1" & wait' ;;
   esac
 }
