@@ -27,7 +27,7 @@ void fairlock_script_write(struct resp_writer *writer, const struct fairlock_scr
 
 int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event)
 {
-  static const char what_to_do[] = "NOSCRIPT: load the scripts, by fairlock load";
+  static const char what_to_do[] = "NOSCRIPT: run fairlock load";
   (void)engine;
   event->data = (const uint8_t *)what_to_do;
   event->size = sizeof what_to_do - 1;

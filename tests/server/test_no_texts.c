@@ -33,7 +33,7 @@ static bool flush(void)
 
 static bool unknown(void)
 {
-  return strncmp(client_error(&client), "NOSCRIPT: load the scripts, by fairlock load", 44) == 0;
+  return strncmp(client_error(&client), "NOSCRIPT: run fairlock load", 27) == 0;
 }
 
 static void open_without(const char *name)

@@ -6,7 +6,7 @@
 #include "fairlock.h"
 
 #define UNKNOWN "-NOSCRIPT No matching script. Please use EVAL.\r\n"
-#define ADVICE  "NOSCRIPT: load the scripts, by fairlock load"
+#define ADVICE  "NOSCRIPT: run fairlock load"
 
 /* The server does not know the script. What was asked is asked again after a pause, and by its hash. */
 static void refuse_once(void)
