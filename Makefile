@@ -270,11 +270,11 @@ test-busy: ## see that no test depends on speed: `make test`, or TARGET=, with a
 	@MAKE="$(MAKE)" sh tests/tools/busy.sh $(TARGET)
 
 # For those that run at the same time afterwards, and must find what they share.
-$(call needs,suites,test test-rest)
+$(call needs,suites,test test-rest mutants-changed)
 
 .PHONY: suites
 suites:
-	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(SUITES) $(PARTED) $(COMPAT_CLIENTS) $(INTEROP_PROGRAMS) $(BUILD)/redis-server
+	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(filter-out $(ONLY_RELEASE),$(SUITES)) $(FINDERS) $(PARTED) $(COMPAT_CLIENTS) $(INTEROP_PROGRAMS) $(BUILD)/redis-server
 
 # What needs nothing but a Debian, tried on one that has nothing else. It is kept in $(FRESH).
 FRESH := $(BUILD)/fresh

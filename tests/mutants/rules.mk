@@ -1,6 +1,6 @@
 # Mutants: the lock with one rule taken out, and what finds them.
 # What the scripts copy has to be there when they run.
-FINDERS = $(UNIT) $(REPLAYS) $(BUILD)/tests/sim/sim $(SERVER_TESTS) $(CHAOS) \
+FINDERS = $(filter-out $(ONLY_RELEASE),$(UNIT) $(REPLAYS) $(SERVER_TESTS)) $(BUILD)/tests/sim/sim $(CHAOS) \
   $(BUILD)/tests/portable/zephyr/zephyr
 $(call needs,mutants-found mutants-changed,$$(FINDERS) proof $(BUILD)/redis-server)
 
