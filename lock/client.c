@@ -162,6 +162,7 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
   struct fairlock_engine *engine = &client->engine;
   const struct port_transport *transport = client->transport;
   unsigned wants = fairlock_engine_wants(engine, now);
+  size_t size = 0; /* of the buffer to receive into; connecting has none */
   int got;
   if (wants & FAIRLOCK_CLOSE) {
     transport->close(transport->context);
@@ -178,7 +179,6 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
     port_mutex_unlock(&client->mutex);
     got = transport->connect(transport->context, wait_ms);
   } else {
-    size_t size;
     uint8_t *data = fairlock_engine_input(engine, &size);
     port_mutex_unlock(&client->mutex);
     got = transport->recv(transport->context, data, size, wait_ms);
@@ -189,7 +189,7 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
   if (got == PORT_WOULD_BLOCK || got == PORT_NEEDS_INPUT) got = 0;
   int failure = got == PORT_UNTRUSTED ? FAIRLOCK_UNTRUSTED : FAIRLOCK_UNREACHABLE;
   if (got < 0) fairlock_engine_fail(engine, failure); /* the next call closes it */
-  else if (!(wants & FAIRLOCK_CONNECT)) fairlock_engine_received(engine, (size_t)got, now);
+  else if (size > 0) fairlock_engine_received(engine, (size_t)got, now);
   else if (got > 0) fairlock_engine_opened(engine, now);
   return got > 0;
 }
