@@ -51,11 +51,11 @@ static const char errors[] =
     DENIED "NOAUTH\0"
     DENIED "WRONGPASS\0"
     DENIED "NOPERM\0"
-    DENIED "ERR The user\0"
-    DENIED "The user\0"
+    DENIED "ERR The\0"
+    DENIED "The\0"
     DENIED "ERR ACL\0"
     UNSUPPORTED "NOPROTO\0"
-    UNSUPPORTED "ERR unknown command\0"
+    UNSUPPORTED "ERR unknown\0"
     UNAVAILABLE "LOADING\0"
     UNAVAILABLE "BUSY\0"
     UNAVAILABLE "MASTERDOWN\0"
@@ -116,7 +116,7 @@ static void on_subscription_answer(struct fairlock *handle, int status)
  */
 static void strip_place(struct resp_event *event)
 {
-  if (!fairlock_reply_begins(event, "ERR Error running")) return;
+  if (!fairlock_reply_begins(event, "ERR Error")) return;
   for (size_t i = 9; i < event->size; i++) {
     if (event->data[i] < 'A' || event->data[i] > 'Z') continue;
     event->data += i;

@@ -30,10 +30,10 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0211, 0200}, /* \215: "then" */
     {0213, 0206}, /* \216: "local" */
     {0216, ' '}, /* \217: "local " */
-    {'n', 'd'}, /* \220: "nd" */
-    {' ', 0215}, /* \221: " then" */
+    {' ', 0215}, /* \220: " then" */
+    {'n', 'd'}, /* \221: "nd" */
     {'0', '0'}, /* \222: "00" */
-    {'a', 0220}, /* \223: "and" */
+    {'a', 0221}, /* \223: "and" */
     {'r', 'e'}, /* \224: "re" */
     {0223, ' '}, /* \225: "and " */
     {'o', 'r'}, /* \226: "or" */
@@ -43,249 +43,248 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {',', '\''}, /* \232: ",'" */
     {'.', '.'}, /* \233: ".." */
     {'e', 'l'}, /* \234: "el" */
-    {0221, ' '}, /* \235: " then " */
-    {0221, '\n'}, /* \236: " then\n" */
+    {0220, ' '}, /* \235: " then " */
+    {0220, '\n'}, /* \236: " then\n" */
     {0207, 'h'}, /* \237: "a('h" */
     {0201, 'c'}, /* \240: "',c" */
     {'=', '='}, /* \241: "==" */
-    {'o', 'n'}, /* \242: "on" */
-    {'\n', 0217}, /* \243: "\nlocal " */
-    {0202, 0214}, /* \244: ")\nif " */
-    {' ', 0231}, /* \245: " or " */
-    {0202, 0217}, /* \246: ")\nlocal " */
-    {'n', 'o'}, /* \247: "no" */
-    {0247, 't'}, /* \250: "not" */
-    {'u', 'b'}, /* \251: "ub" */
-    {')', 0212}, /* \252: ")end\n" */
-    {0201, 'g'}, /* \253: "',g" */
-    {0250, ' '}, /* \254: "not " */
-    {'u', 'm'}, /* \255: "um" */
-    {'0', '\''}, /* \256: "0'" */
-    {0224, 't'}, /* \257: "ret" */
-    {0257, 'u'}, /* \260: "retu" */
-    {0260, 'r'}, /* \261: "retur" */
-    {0261, 'n'}, /* \262: "return" */
-    {'e', 'r'}, /* \263: "er" */
-    {0234, 0227}, /* \264: "else" */
-    {'e', 'x'}, /* \265: "ex" */
-    {'t', 0242}, /* \266: "ton" */
-    {0266, 0255}, /* \267: "tonum" */
-    {0267, 'b'}, /* \270: "tonumb" */
-    {0270, 0263}, /* \271: "tonumber" */
-    {0271, '('}, /* \272: "tonumber(" */
-    {'~', '='}, /* \273: "~=" */
-    {'%', 'd'}, /* \274: "%d" */
-    {'s', 0251}, /* \275: "sub" */
-    {'\n', 0214}, /* \276: "\nif " */
-    {0207, 'p'}, /* \277: "a('p" */
-    {'\'', 0233}, /* \300: "'.." */
-    {',', 'b'}, /* \301: ",b" */
-    {0201, 'j'}, /* \302: "',j" */
-    {'t', 0240}, /* \303: "t',c" */
-    {'d', 0234}, /* \304: "del" */
-    {0212, 0214}, /* \305: "end\nif " */
-    {0212, 0217}, /* \306: "end\nlocal " */
-    {0201, 'l'}, /* \307: "',l" */
-    {',', 'h'}, /* \310: ",h" */
-    {'1', ','}, /* \311: "1," */
-    {'q', '='}, /* \312: "q=" */
-    {0207, 'l'}, /* \313: "a('l" */
-    {0222, '0'}, /* \314: "000" */
-    {',', 'd'}, /* \315: ",d" */
-    {0265, 'p'}, /* \316: "exp" */
-    {0316, 'i'}, /* \317: "expi" */
-    {0317, 0224}, /* \320: "expire" */
-    {0237, 0227}, /* \321: "a('hse" */
-    {',', 'e'}, /* \322: ",e" */
-    {'i', 's'}, /* \323: "is" */
-    {'c', 't'}, /* \324: "ct" */
-    {'+', ')'}, /* \325: "+)" */
-    {'\'', 0256}, /* \326: "'0'" */
-    {'\'', '\''}, /* \327: "''" */
-    {':', 0275}, /* \330: ":sub" */
-    {0330, '('}, /* \331: ":sub(" */
-    {0207, 'z'}, /* \332: "a('z" */
-    {'m', 'a'}, /* \333: "ma" */
-    {'\'', ' '}, /* \334: "' " */
-    {0334, 0300}, /* \335: "' '.." */
-    {0262, '{'}, /* \336: "return{" */
-    {0322, '}'}, /* \337: ",e}" */
-    {0262, ' '}, /* \340: "return " */
-    {'(', 'b'}, /* \341: "(b" */
-    {0303, 0232}, /* \342: "t',c,'" */
-    {'l', 'e'}, /* \343: "le" */
-    {'+', '1'}, /* \344: "+1" */
-    {0277, 0320}, /* \345: "a('pexpire" */
-    {0232, '1'}, /* \346: ",'1" */
-    {'u', 'n'}, /* \347: "un" */
-    {0224, 'd'}, /* \350: "red" */
-    {0350, 0323}, /* \351: "redis" */
-    {0325, ' '}, /* \352: "+) " */
-    {0352, '('}, /* \353: "+) (" */
-    {'g', 'e'}, /* \354: "ge" */
-    {')', 0231}, /* \355: ")or " */
-    {'\n', 0264}, /* \356: "\nelse" */
-    {0343, 'a'}, /* \357: "lea" */
-    {0357, 0227}, /* \360: "lease" */
-    {0230, 0254}, /* \361: " and not " */
-    {0237, 0304}, /* \362: "a('hdel" */
-    {0331, 0311}, /* \363: ":sub(1," */
-    {'i', 0220}, /* \364: "ind" */
-    {0233, 0335}, /* \365: "..' '.." */
-    {'u', '('}, /* \366: "u(" */
-    {'r', '='}, /* \367: "r=" */
-    {'f', 0347}, /* \370: "fun" */
-    {0370, 0324}, /* \371: "funct" */
-    {0371, 'i'}, /* \372: "functi" */
-    {0372, 0242}, /* \373: "function" */
-    {0373, ' '}, /* \374: "function " */
-    {0351, '.'}, /* \375: "redis." */
-    {0206, 'l'}, /* \376: "call" */
-    {'\n', 0212}, /* \377: "\nend\n" */
+    {'\n', 0217}, /* \242: "\nlocal " */
+    {0202, 0214}, /* \243: ")\nif " */
+    {' ', 0231}, /* \244: " or " */
+    {0202, 0217}, /* \245: ")\nlocal " */
+    {'n', 'o'}, /* \246: "no" */
+    {0246, 't'}, /* \247: "not" */
+    {'u', 'b'}, /* \250: "ub" */
+    {')', 0212}, /* \251: ")end\n" */
+    {0201, 'g'}, /* \252: "',g" */
+    {0247, ' '}, /* \253: "not " */
+    {'0', '\''}, /* \254: "0'" */
+    {0224, 't'}, /* \255: "ret" */
+    {0255, 'u'}, /* \256: "retu" */
+    {0256, 'r'}, /* \257: "retur" */
+    {0257, 'n'}, /* \260: "return" */
+    {0234, 0227}, /* \261: "else" */
+    {'e', 'x'}, /* \262: "ex" */
+    {'~', '='}, /* \263: "~=" */
+    {'%', 'd'}, /* \264: "%d" */
+    {'s', 0250}, /* \265: "sub" */
+    {'\n', 0214}, /* \266: "\nif " */
+    {0207, 'p'}, /* \267: "a('p" */
+    {'\'', 0233}, /* \270: "'.." */
+    {',', 'b'}, /* \271: ",b" */
+    {0201, 'j'}, /* \272: "',j" */
+    {'t', 0240}, /* \273: "t',c" */
+    {'0', ','}, /* \274: "0," */
+    {'o', 'n'}, /* \275: "on" */
+    {'d', 0234}, /* \276: "del" */
+    {0212, 0214}, /* \277: "end\nif " */
+    {0212, 0217}, /* \300: "end\nlocal " */
+    {0201, 'l'}, /* \301: "',l" */
+    {'1', ','}, /* \302: "1," */
+    {0207, 'l'}, /* \303: "a('l" */
+    {0222, '0'}, /* \304: "000" */
+    {',', 'd'}, /* \305: ",d" */
+    {0262, 'p'}, /* \306: "exp" */
+    {0306, 'i'}, /* \307: "expi" */
+    {0307, 0224}, /* \310: "expire" */
+    {0237, 0227}, /* \311: "a('hse" */
+    {',', 'h'}, /* \312: ",h" */
+    {'i', 's'}, /* \313: "is" */
+    {'c', 't'}, /* \314: "ct" */
+    {'+', ')'}, /* \315: "+)" */
+    {'\'', 0254}, /* \316: "'0'" */
+    {'\'', '\''}, /* \317: "''" */
+    {':', 0265}, /* \320: ":sub" */
+    {0320, '('}, /* \321: ":sub(" */
+    {'q', '='}, /* \322: "q=" */
+    {0207, 'z'}, /* \323: "a('z" */
+    {'m', 'a'}, /* \324: "ma" */
+    {'\'', ' '}, /* \325: "' " */
+    {0325, 0270}, /* \326: "' '.." */
+    {0260, '{'}, /* \327: "return{" */
+    {'e', '}'}, /* \330: "e}" */
+    {0260, ' '}, /* \331: "return " */
+    {'(', 'b'}, /* \332: "(b" */
+    {',', 'k'}, /* \333: ",k" */
+    {0273, 0232}, /* \334: "t',c,'" */
+    {'l', 'e'}, /* \335: "le" */
+    {'+', '1'}, /* \336: "+1" */
+    {0267, 0310}, /* \337: "a('pexpire" */
+    {0232, '1'}, /* \340: ",'1" */
+    {'u', 'n'}, /* \341: "un" */
+    {0224, 'd'}, /* \342: "red" */
+    {0342, 0313}, /* \343: "redis" */
+    {0315, ' '}, /* \344: "+) " */
+    {0344, '('}, /* \345: "+) (" */
+    {'g', 'e'}, /* \346: "ge" */
+    {'u', 'm'}, /* \347: "um" */
+    {'=', 'A'}, /* \350: "=A" */
+    {'\n', 0261}, /* \351: "\nelse" */
+    {0335, 'a'}, /* \352: "lea" */
+    {0352, 0227}, /* \353: "lease" */
+    {0230, 0253}, /* \354: " and not " */
+    {0237, 0276}, /* \355: "a('hdel" */
+    {0321, 0302}, /* \356: ":sub(1," */
+    {'i', 0221}, /* \357: "ind" */
+    {'+', '0'}, /* \360: "+0" */
+    {0233, 0326}, /* \361: "..' '.." */
+    {'u', '('}, /* \362: "u(" */
+    {'r', '='}, /* \363: "r=" */
+    {'f', 0341}, /* \364: "fun" */
+    {0364, 0314}, /* \365: "funct" */
+    {0365, 'i'}, /* \366: "functi" */
+    {0366, 0275}, /* \367: "function" */
+    {0367, ' '}, /* \370: "function " */
+    {0343, '.'}, /* \371: "redis." */
+    {0206, 'l'}, /* \372: "call" */
+    {'\n', 0212}, /* \373: "\nend\n" */
+    {'i', 'n'}, /* \374: "in" */
+    {0237, 0346}, /* \375: "a('hge" */
+    {'f', '='}, /* \376: "f=" */
+    {0324, 't'}, /* \377: "mat" */
     {0, 0},
-    {'i', 'n'}, /* \001: "in" */
-    {0237, 0354}, /* \002: "a('hge" */
-    {'f', '='}, /* \003: "f=" */
-    {0333, 't'}, /* \004: "mat" */
-    {'c', 'h'}, /* \005: "ch" */
-    {'=', 0272}, /* \006: "=tonumber(" */
-    {0240, ','}, /* \007: "',c," */
-    {',', 'k'}, /* \010: ",k" */
-    {0205, 0215}, /* \011: "f then" */
+    {'c', 'h'}, /* \001: "ch" */
+    {'e', 'r'}, /* \002: "er" */
+    {')', 0231}, /* \003: ")or " */
+    {0205, 0215}, /* \004: "f then" */
+    {'f', 0204}, /* \005: "fal" */
+    {05, 0227}, /* \006: "false" */
+    {'-', '2'}, /* \007: "-2" */
+    {'e', 0236}, /* \010: "e then\n" */
+    {'(', 'h'}, /* \011: "(h" */
     {0, 0},
-    {'f', 0204}, /* \013: "fal" */
-    {013, 0227}, /* \014: "false" */
-    {'-', '2'}, /* \015: "-2" */
-    {'e', 0236}, /* \016: "e then\n" */
-    {'(', 'h'}, /* \017: "(h" */
-    {0321, 0342}, /* \020: "a('hset',c,'" */
-    {'o', 'k'}, /* \021: "ok" */
-    {021, 0200}, /* \022: "oken" */
-    {'o', '['}, /* \023: "o[" */
-    {0313, 0364}, /* \024: "a('lind" */
-    {024, 0265}, /* \025: "a('lindex" */
-    {025, 0302}, /* \026: "a('lindex',j" */
-    {'1', 0314}, /* \027: "1000" */
-    {0244, 'q'}, /* \030: ")\nif q" */
-    {'u', 's'}, /* \031: "us" */
-    {'2', ']'}, /* \032: "2]" */
-    {0375, 'p'}, /* \033: "redis.p" */
-    {033, 0376}, /* \034: "redis.pcall" */
-    {034, 0203}, /* \035: "redis.pcall('" */
-    {0201, '\''}, /* \036: "','" */
-    {0274, 0353}, /* \037: "%d+) (" */
+    {0311, 0334}, /* \013: "a('hset',c,'" */
+    {0274, 0330}, /* \014: "0,e}" */
+    {'o', 'k'}, /* \015: "ok" */
+    {015, 0200}, /* \016: "oken" */
+    {'b', '='}, /* \017: "b=" */
+    {'o', '['}, /* \020: "o[" */
+    {0303, 0357}, /* \021: "a('lind" */
+    {021, 0262}, /* \022: "a('lindex" */
+    {022, 0272}, /* \023: "a('lindex',j" */
+    {'1', 0304}, /* \024: "1000" */
+    {'u', 's'}, /* \025: "us" */
+    {'2', ']'}, /* \026: "2]" */
+    {0371, 'p'}, /* \027: "redis.p" */
+    {027, 0372}, /* \030: "redis.pcall" */
+    {030, 0203}, /* \031: "redis.pcall('" */
+    {0201, '\''}, /* \032: "','" */
+    {0264, 0345}, /* \033: "%d+) (" */
+    {0356, '-'}, /* \034: ":sub(1,-" */
+    {'w', 0332}, /* \035: "w(b" */
+    {035, 0202}, /* \036: "w(b)\n" */
+    {'>', '0'}, /* \037: ">0" */
 };
 
 static const uint8_t common[] =
-    "\217g,j,l,c=\347pack(KEYS\246h\301,F\315,n,m=ARGV[1]:\004\005\203^(%S\353\037" /* local g,j,l,c=unpack(KEYS)\nlocal h,b,F,d,n,m=ARGV[1]:match('^(%S+) (%d+) ( */
-    "%-?\037\274\325(%+?) ?(\274*)$'\246D=3\222\314\243a=\375\376\243" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal D=300000\nlocal a=redis.call\nlocal  */
-    "t=\207time'\246s=t[1]\233\203\222\222\256\233t[\032)\331-6\246e\006s" /* t=a('time')\nlocal s=t[1]..('00000'..t[2]):sub(-6)\nlocal e=tonumber(s */
-    "\363-4)\244e>\272b)\215 \336\015,0\337\306i=\026" /* :sub(1,-4))\nif e>tonumber(b)then return{-2,0,e}end\nlocal i=a('lindex',j */
-    "\232\256\246M=i\230\332sco\224\307\310\246G=d\273\326\230h\245i\245h\243" /* ,'0')\nlocal M=i and a('zscore',l,h)\nlocal G=d~='0' and h or i or h\nlocal  */
-    "o=\237m\354\342t\022\036\224\360d\036w\022\201G\246p,z,N=\0231]\231'0\201\023" /* o=a('hmget',c,'token','released','woken',G)\nlocal p,z,N=o[1]or '0',o[ */
-    "\032\231'0\201\0233]\243\374\366d\246b,\003\277ttl\240)\315\344728\222\314\276" /* 2]or '0',o[3]\nlocal function u(d)\nlocal b,f=a('pttl',c),d+172800000\nif  */
-    "b<d+864\222\314\230\035p\320\007f)\2731\236\214b<0\235\207\304" /* b<d+86400000 and redis.pcall('pexpire',c,f)~=1 then\nif b<0 then a('del */
-    "\240\252\345\007f\202\212\306\374H(d\244i\235\035" /* ',c)end\na('pexpire',c,f)\nend\nend\nlocal function H(d)\nif i then redis.pcall(' */
-    "zadd\307\232XX\201e+d+D\344\222,i\252\306\374I(q\315\010\246f\301=" /* zadd',l,'XX',e+d+D+100,i)end\nend\nlocal function I(q,d,k)\nlocal f,b= */
-    "s,\272p\3550\276b>\006s)\225b<2^53\235\003\203%.0f'):f\226\004\341" /* s,tonumber(p)or 0\nif b>=tonumber(s)and b<2^53 then f=('%.0f'):format(b */
-    "\344\252\217\367p\363-10)\273s\363-10\244r\230\237l\200\240)>6\236" /* +1)end\nlocal r=p:sub(1,-10)~=s:sub(1,-10)\nif r and a('hlen',c)>6 then\n */
-    "f\231v,w \001 ipairs(\002t\204l\240))do\276v%2\2411\230w:f\364(i\230'^s\031p" /* for v,w in ipairs(a('hgetall',c))do\nif v%2==1 and w:find(i and '^susp */
-    "e\324:'\245':')\215 \362\007w\252\212\306w=f\233(k\241'1'\230\335" /* ect:' or ':')then a('hdel',c,w)end\nend\nend\nlocal w=f..(k=='1' and ' '.. */
-    "d\233n\245\327\202\020t\022\201f\232hold\263\201q\232\224\360d\201z\232\360\201w\244" /* d..n or '')\na('hset',c,'token',f,'holder',q,'released',z,'lease',w)\nif  */
-    "r \226#d>7\235\366d\252\321t\253,q\010\244\035p\320\253\315)\273" /* r or#d>7 then u(d)end\na('hset',g,q,k)\nif redis.pcall('pexpire',g,d)~= */
-    "1\236\207\304\253\202\345\253\315\202\212\340f\377" /* 1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn f\nend\n */
+    "\217g,j,l,c=\341pack(KEYS\245h\271,F\305,n,m\350RGV[1]:\377\001\203^(%S\345\033" /* local g,j,l,c=unpack(KEYS)\nlocal h,b,F,d,n,m=ARGV[1]:match('^(%S+) (%d+) ( */
+    "%-?\033\264\315(%+?) ?(\264*)$'\245D=3\222\304\242a=\371\372\242" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal D=300000\nlocal a=redis.call\nlocal  */
+    "t=\207time'\245s=t[1]\233\203\222\222\254\233t[\026)\321-6\245e=t\275\347b\002(s" /* t=a('time')\nlocal s=t[1]..('00000'..t[2]):sub(-6)\nlocal e=tonumber(s */
+    "\0344)\243e>b\360\235\327\007,\014\300i=\023\232\254" /* :sub(1,-4))\nif e>b+0 then return{-2,0,e}end\nlocal i=a('lindex',j,'0' */
+    "\245M=i\230\323sco\224\301\312\245G=d\263\316\230h\244i\244h\242" /* )\nlocal M=i and a('zscore',l,h)\nlocal G=d~='0' and h or i or h\nlocal  */
+    "o=\237m\346\334t\016\032\224\353d\032w\016\201G\245p,z,N=\0201]\231'0\201\020" /* o=a('hmget',c,'token','released','woken',G)\nlocal p,z,N=o[1]or '0',o[ */
+    "\026\231'0\201\0203]\242\017t\275\347b\002(p\0030\242\370\362d\245f\333" /* 2]or '0',o[3]\nlocal b=tonumber(p)or 0\nlocal function u(d)\nlocal f,k */
+    "=\267ttl\240)\305\336728\222\304\266f<d+864\222\304\230\031p\310\240\333" /* =a('pttl',c),d+172800000\nif f<d+86400000 and redis.pcall('pexpire',c,k */
+    ")\2631\236\214f<0\235\207\276\240\251\337\240\333\202\212\300" /* )~=1 then\nif f<0 then a('del',c)end\na('pexpire',c,k)\nend\nend\nlocal  */
+    "\370H(d\243i\235\031zadd\301\232XX\201e+d+D\336\222,i\251\300" /* function H(d)\nif i then redis.pcall('zadd',l,'XX',e+d+D+100,i)end\nend\nlocal  */
+    "\370I(q\305\333\245\376s\266b>=s\360\230b<2^53\235\376\203%.0f'):f\226" /* function I(q,d,k)\nlocal f=s\nif b>=s+0 and b<2^53 then f=('%.0f'):for */
+    "\377\332\336\251\217\363p\03410)\263s\03410\243r\230\237l\200\240)>" /* mat(b+1)end\nlocal r=p:sub(1,-10)~=s:sub(1,-10)\nif r and a('hlen',c)> */
+    "6\236f\231v,w \374 ipairs(\375t\204l\240))do\266v%2\2411\230w:f\357(i\230" /* 6 then\nfor v,w in ipairs(a('hgetall',c))do\nif v%2==1 and w:find(i and  */
+    "'^s\025pe\314:'\244':')\215 \355\240,w\251\212\300w=f\233(k\241'1'" /* '^suspect:' or ':')then a('hdel',c,w)end\nend\nend\nlocal w=f..(k=='1' */
+    "\230\326d\233n\244\317\202\013t\016\201f\232hold\002\201q\232\224\353d\201z\232\353" /*  and ' '..d..n or '')\na('hset',c,'token',f,'holder',q,'released',z,'lease */
+    "\201w\243r \226#d>7\235\362d\251\311t\252,q\333\243\031p\310" /* ',w)\nif r or#d>7 then u(d)end\na('hset',g,q,k)\nif redis.pcall('pexpire */
+    "\252\305)\2631\236\207\276\252\202\337\252\305\202\212\331f\373" /* ',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn f\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\217K='5\222\256\243\374w\341\202\362\240\301\232s\031pe\324:\300b\244\254" /* local K='5000'\nlocal function w(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
-    "i\235\340\305b\241i\235i=\026\346'\252\313\224m\302\346\201" /* i then return end\nif b==i then i=a('lindex',j,'1')end\na('lrem',j,'1', */
-    "b\202\332\224m\307\301\202\306\374P(E,y\246k,x=0,\014\nwhi\343" /* b)\na('zrem',l,b)\nend\nlocal function P(E,y)\nlocal k,x=0,false\nwhile */
-    " true do\243b=i\276k>0\235b=\026\010\252\214\254b\245b\241" /*  true do\nlocal b=i\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
-    "E\235\340\254x \306n='\351s\242_\213ck__\005ann\234\300j\33120)\233" /* E then return not x end\nlocal n='redisson_lock__channel'..j:sub(20).. */
-    "':\300b\243\003\277\251\275\036n\255\275\201n)[\032>0\230'p\251l\323h'\276\254\011" /* ':'..b\nlocal f=a('pubsub','numsub',n)[2]>0 and 'publish'\nif not f then */
-    "\243\312\035p\251\275\036shardn\255\275\201n)[\032\n\003q\230q>0\230's" /* \nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and q>0 and 's */
-    "p\251l\323h'\n\306E=b\241G\230\0234]\231\002\303\301\246G,L,\312(E\245" /* publish'\nend\nlocal E=b==G and o[4]or a('hget',c,b)\nlocal G,L,q=(E or  */
-    "\327):\004\005\203^(\037\037[1-9]\274\274\274\274?\274?)%f[ %z]'\030\236\214G*" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nif G* */
-    "\027+L/\027+q<=\016w\341\202\264\214x\236\340\014\356\214\011" /* 1000+L/1000+q<=e then\nw(b)\nelseif x then\nreturn false\nelseif f then */
-    "\n\362\253\301\246E=I\341,q\232\256\244y\230y\273b\235\362\253,y\252" /* \na('hdel',g,b)\nlocal E=I(b,q,'0')\nif y and y~=b then a('hdel',g,y)end\n */
-    "w\341\202H(q\202a(f,n,E\365s\363-4)\365q\202\340'giv\200'\356\n" /* w(b)\nH(q)\na(f,n,E..' '..s:sub(1,-4)..' '..q)\nreturn 'given'\nelse\n */
-    "k=k\344\377\264\243y=\332sco\224\307\301\355\326\243E,G='s\031pe\324:\300" /* k=k+1\nend\nelse\nlocal y=a('zscore',l,b)or '0'\nlocal E,G='suspect:'.. */
-    "b\301\365y\243\312k\2410\230N\241G\230\272\002\342s\001ce')\355" /* b,b..' '..y\nlocal q=k==0 and N==G and tonumber(a('hget',c,'since'))or  */
-    "0\276\205\225x\235\340\014 \305q+3*K<e\245q>\016\312e\276\011" /* 0\nif f and x then return false end\nif q+3*K<e or q>e then\nq=e\nif f then */
-    "\n\020w\022\201G\232s\001ce\201e\202\3660\202\264\243G,v=(\002\303,E" /* \na('hset',c,'woken',G,'since',e)\nu(0)\nelse\nlocal G,v=(a('hget',c,E */
-    "\355\327):\004\005\203(%S\353\274\325'\244G\273y\245\272v)>\016\321\303" /* )or ''):match('(%S+) (%d+)')\nif G~=y or tonumber(v)>e then\na('hset',c */
-    ",E,y\365e\202\3660\202\264\n\312v\377\212\305q+K<=e\245\254\205\225" /* ,E,y..' '..e)\nu(0)\nelse\nq=v\nend\nend\nend\nif q+K<=e or not f and  */
-    "\272y)<=\016w\341\202\264\214\011\nf\231\3120\010-1 do\n\332\001crby\307" /* tonumber(y)<=e then\nw(b)\nelseif f then\nfor q=0,k-1 do\na('zincrby',l */
-    ",D,\026,q)\202\305k>0\236\313\224m\302,1\301\202\313p\031h\302\301\202" /* ,D,a('lindex',j,q))\nend\nif k>0 then\na('lrem',j,1,b)\na('lpush',j,b)\n */
-    "i=b\377\362\007E\202a(f,n\232\256\202\340\014\356\nx=true\nk=k\344" /* i=b\nend\na('hdel',c,E)\na(f,n,'0')\nreturn false\nelse\nx=true\nk=k+1 */
-    "\377\212\212\212" /* \nend\nend\nend\nend\n */
+    "\217K='5\222\254\242\370\036\355\240\271\232s\025pe\314:\270b\243\253" /* local K='5000'\nlocal function w(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
+    "i\235\331\277b\241i\235i=\023\340'\251\303\224m\272\340\201" /* i then return end\nif b==i then i=a('lindex',j,'1')end\na('lrem',j,'1', */
+    "b\202\323\224m\301\271\202\300\370P(E,y\245k,x=\274\006\nwhi\335" /* b)\na('zrem',l,b)\nend\nlocal function P(E,y)\nlocal k,x=0,false\nwhile */
+    " true do\242\017i\266k\037\235\017\023\333\251\214\253b\244b\241" /*  true do\nlocal b=i\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
+    "E\235\331\253x \300n='\343s\275_\213ck__\001ann\234\270j\32120)\233" /* E then return not x end\nlocal n='redisson_lock__channel'..j:sub(20).. */
+    "':\270b\242\376\267\250\265\032n\347\265\201n)[\026\037\230'p\250l\313h'\266\253\004" /* ':'..b\nlocal f=a('pubsub','numsub',n)[2]>0 and 'publish'\nif not f then */
+    "\242\322\031p\250\265\032shardn\347\265\201n)[\026\n\376q\230q\037\230's" /* \nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and q>0 and 's */
+    "p\250l\313h'\n\300E=b\241G\230\0204]\231\375\273\271\245G,L,\322(E\244" /* publish'\nend\nlocal E=b==G and o[4]or a('hget',c,b)\nlocal G,L,q=(E or  */
+    "\317):\377\001\203^(\033\033[1-9]\264\264\264\264?\264?)%f[ %z]'\243q\236\214G*" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nif G* */
+    "\024+L/\024+q<=\010\036\261\214x\236\331\006\351\214\004" /* 1000+L/1000+q<=e then\nw(b)\nelseif x then\nreturn false\nelseif f then */
+    "\n\355\252\271\245E=I\332,q\232\254\243y\230y\263b\235\355\252,y\251" /* \na('hdel',g,b)\nlocal E=I(b,q,'0')\nif y and y~=b then a('hdel',g,y)end\n */
+    "\036H(q\202a(f,n,E\361s\0344)\361q\202\331'giv\200'\351\n" /* w(b)\nH(q)\na(f,n,E..' '..s:sub(1,-4)..' '..q)\nreturn 'given'\nelse\n */
+    "k=k\336\373\261\242y=\323sco\224\301\271\003\316\242E,G='s\025pe\314:\270" /* k=k+1\nend\nelse\nlocal y=a('zscore',l,b)or '0'\nlocal E,G='suspect:'.. */
+    "b\271\361y\242\322k\2410\230N\241G\230t\275\347b\002(\375\334s\374ce')\003" /* b,b..' '..y\nlocal q=k==0 and N==G and tonumber(a('hget',c,'since'))or  */
+    "0\266\205\225x\235\331\006 \277q+3*K<e\244q>\010\322e\266\004" /* 0\nif f and x then return false end\nif q+3*K<e or q>e then\nq=e\nif f then */
+    "\n\013w\016\201G\232s\374ce\201e\202\3620\202\261\242G,v=(\375\273,E" /* \na('hset',c,'woken',G,'since',e)\nu(0)\nelse\nlocal G,v=(a('hget',c,E */
+    "\003\317):\377\001\203(%S\345\264\315'\243G\263y\244v\360>\010\311\273,E,y\361" /* )or ''):match('(%S+) (%d+)')\nif G~=y or v+0>e then\na('hset',c,E,y..' '.. */
+    "e\202\3620\202\261\n\322v\373\212\277q+K<=e\244\253\205\225y\360<=\010" /* e)\nu(0)\nelse\nq=v\nend\nend\nend\nif q+K<=e or not f and y+0<=e then\n */
+    "\036\261\214\004\nf\231\322\274k-1 do\n\323\374crby\301,D,\023,q)\202" /* w(b)\nelseif f then\nfor q=0,k-1 do\na('zincrby',l,D,a('lindex',j,q))\n */
+    "\277k\037\236\303\224m\272,1\271\202\303p\025h\272\271\202i=b\373\355\240" /* end\nif k>0 then\na('lrem',j,1,b)\na('lpush',j,b)\ni=b\nend\na('hdel',c */
+    ",E\202a(f,n\232\254\202\331\006\351\nx=true\nk=k\336\373\212\212\212" /* ,E)\na(f,n,'0')\nreturn false\nelse\nx=true\nk=k+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t lock_before[] =
-    "\217J=d\241\326\243\367\254J\230\333\211.m\001(\277ttl\253),1e15\246A=" /* local J=d=='0'\nlocal r=not J and math.min(a('pttl',g),1e15)\nlocal A= */
-    "r\273\015\230\002t\253\310\246B\243O=J\276J\236B=A \223(m\241\327\245" /* r~=-2 and a('hget',g,h)\nlocal B\nlocal O=J\nif J then\nB=A and(m=='' or  */
-    "m\241p\244B\235z=p \212\264\243\003F:\004\005\203^-(.*)'\246w\006" /* m==p)\nif B then z=p end\nelse\nlocal f=F:match('^-(.*)')\nlocal w=tonumber( */
-    "m\3550\243b\006p\3550\243\312A\361\205\225\250\341>w\230b" /* m)or 0\nlocal b=tonumber(p)or 0\nlocal q=A and not f and not(b>w and b */
-    "<2^53\246x=A\361q \223(m\241p\245\254f\030\236z=p\n\020" /* <2^53)\nlocal x=A and not q and(m==p or not f)\nif q then\nz=p\na('hset',c,' */
-    "\224\360d\201z\202\3660\202\367\015\356\214x\236\217x=A\241\326\230f\276x\245" /* released',z)\nu(0)\nr=-2\nelseif x then\nlocal x=A=='0' and f\nif x or  */
-    "r<\006d)\215\n\345\253\315\202\367\210\306k=\205\231'1'\243" /* r<=tonumber(d)then\na('pexpire',g,d)\nr=d\nend\nlocal k=f or '1'\nlocal  */
-    "\312A\273k \223(x\245A\273\326\030\236\020\360\201p\233(r\241d\230\335" /* q=A~=k and(x or A~='0')\nif q then\na('hset',c,'lease',p..(r==d and ' '.. */
-    "d\233n\245\327)\202\305\254q \226#d>7\235\345\007r\344728\222\314\252" /* d..n or ''))\nend\nif not q or#d>7 then a('pexpire',c,r+172800000)end\n */
-    "H(r\030\235\321t\253\310\010\252\3361\301\337\356\214\011\n\336" /* H(r)\nif q then a('hset',g,h,k)end\nreturn{1,b,e}\nelseif f then\nreturn{ */
-    "-\3110\337\n\305w>b\235p=\326\233m \212O=r\241\015\276O\361i\235\336" /* -1,0,e}\nend\nif w>b then p='0'..m end\nO=r==-2\nif O and not i then return{ */
-    "\311\272I\017\315\346'))\337\212\306C=\014\276i\230O\236" /* 1,tonumber(I(h,d,'1')),e}end\nend\nlocal C=false\nif i and O then\n */
+    "\217J=d\241\316\242\363\253J\230\324\211.m\374(\267ttl\252),1e15\245A=" /* local J=d=='0'\nlocal r=not J and math.min(a('pttl',g),1e15)\nlocal A= */
+    "r\263\007\230\375t\252\312\245B\242O=J\266J\236B\350 \223(m\241\317\244" /* r~=-2 and a('hget',g,h)\nlocal B\nlocal O=J\nif J then\nB=A and(m=='' or  */
+    "m\241p\243B\235z=p \212\261\242\376F:\377\001\203^-(.*)'\245\322t\275" /* m==p)\nif B then z=p end\nelse\nlocal f=F:match('^-(.*)')\nlocal q=ton */
+    "\347b\002(m\0030\242w\350\354\205\225\247\332>q\230b<2^53\245x\350\354" /* umber(m)or 0\nlocal w=A and not f and not(b>q and b<2^53)\nlocal x=A and not  */
+    "w \223(m\241p\244\253f\243w\236z=p\n\013\224\353d\201z\202\3620\202" /* w and(m==p or not f)\nif w then\nz=p\na('hset',c,'released',z)\nu(0)\n */
+    "\363\007\351\214x\236\217x\350\241\316\230f\266x\244r<=d\360\236\337" /* r=-2\nelseif x then\nlocal x=A=='0' and f\nif x or r<=d+0 then\na('pexpire */
+    "\252\305\202\363\210\300k=\205\231'1'\242w\350\263k \223(x\244A\263\316\243" /* ',g,d)\nr=d\nend\nlocal k=f or '1'\nlocal w=A~=k and(x or A~='0')\nif  */
+    "w\236\013\353\201p\233(r\241d\230\326d\233n\244\317)\202\277\253" /* w then\na('hset',c,'lease',p..(r==d and ' '..d..n or ''))\nend\nif not  */
+    "w \226#d>7\235\337\240,r\336728\222\304\251H(r\243w\235\311t\252" /* w or#d>7 then a('pexpire',c,r+172800000)end\nH(r)\nif w then a('hset',g */
+    "\312\333\251\3271\271,\330\351\214\004\n\327-\302\014\n\277q>b\235" /* ,h,k)end\nreturn{1,b,e}\nelseif f then\nreturn{-1,0,e}\nend\nif q>b then  */
+    "p\271=\316\233m,q \212O=r\241\007\266O\354i\235\327\302I\011\305\340')+\014" /* p,b='0'..m,q end\nO=r==-2\nif O and not i then return{1,I(h,d,'1')+0,e} */
+    "\212\300C=\006\266i\230O\236" /* end\nend\nlocal C=false\nif i and O then\n */
     ;
 
 static const uint8_t lock_after[] =
-    "\214J\236\214B\235\345\253\346'\252\214m\241\327\361B\235w\017" /* if J then\nif B then a('pexpire',g,'1')end\nif m=='' and not B then w(h */
-    "\252\217b=B\245\277ttl\253)\241\015\nC=b\230P(nil,B\230h)\241'giv\200'\356" /* )end\nlocal b=B or a('pttl',g)==-2\nC=b and P(nil,B and h)=='given'\nelse */
-    "\nC=P\017,A\230h\244C\241tru\016m=I\017\315\346'\202w\017\202H(d\202\336\311" /* \nC=P(h,A and h)\nif C==true then\nm=I(h,d,'1')\nw(h)\nH(d)\nreturn{1, */
-    "\272m)\337\n\305C\235\367\277ttl\253)\264\214A\235\207\304\253\252" /* tonumber(m),e}\nend\nif C then r=a('pttl',g)elseif A then a('del',g)end\n */
-    "\212\305J\236\214B\361C\236\207\304\253\244p\273\326\235\020" /* end\nend\nif J then\nif B and not C then\na('del',g)\nif p~='0' then a('hset',c,' */
-    "\224\360d\201z\252\212\336(B\245m\273\327\230z\241m)\2251\2450,0\337\n\305" /* released',z)end\nend\nreturn{(B or m~='' and z==m)and 1 or 0,0,e}\nend\nif  */
-    "N\361O\236\332sco\224\307\310\202\362\240\232w\022'\202\305F\241\326" /* N and not O then\na('zscore',l,h)\na('hdel',c,'woken')\nend\nif F=='0' */
-    "\235\3360,r\337\306b=\254M \226(\0234]\231\327)\3638)\273s\363" /*  then return{0,r,e}end\nlocal b=not M or(o[4]or ''):sub(1,8)~=s:sub(1, */
-    "8\244b\236\217\312M \223(\313pos\302\310\232MAXLEN\201\027)\226(\026" /* 8)\nif b then\nlocal q=M and(a('lpos',j,h,'MAXLEN',1000)or(a('lindex',j */
-    ",\027)\225\027)\030\236\217d=e+(q\344)*D\276\272M)<d\235" /* ,1000)and 1000))\nif q then\nlocal d=e+(q+1)*D\nif tonumber(M)<d then  */
-    "\332add\307\315\310\252\264\n\332add\307\232XX\2010\310\246k=\207rp\031h\302\310\202" /* a('zadd',l,d,h)end\nelse\na('zadd',l,'XX',0,h)\nlocal k=a('rpush',j,h)\n */
-    "\332add\307\322+\333\211.\333x(r,0)+k*D\310\202\212\345\302\3462096\222\222\256\202\345" /* a('zadd',l,e+math.max(r,0)+k*D,h)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\307\3462096\222\222\256\202\212\321\303\310,t[1]\365t[\032\365F\244b\235" /* ',l,'1209600000')\nend\na('hset',c,h,t[1]..' '..t[2]..' '..F)\nif b then  */
-    "\3660\252\214i\230i\273h\235\367-1 \212\3360,r\337\n" /* u(0)end\nif i and i~=h then r=-1 end\nreturn{0,r,e}\n */
+    "\214J\236\214B\235\337\252\340'\251\214m\241\317\354B\235w\011" /* if J then\nif B then a('pexpire',g,'1')end\nif m=='' and not B then w(h */
+    "\251\217\017B\244\267ttl\252)\241\007\nC=b\230P(nil,B\230h)\241'giv\200'\351" /* )end\nlocal b=B or a('pttl',g)==-2\nC=b and P(nil,B and h)=='given'\nelse */
+    "\nC=P\011,A\230h\243C\241tru\010m=I\011\305\340'\202w\011\202H(d\202\327\302" /* \nC=P(h,A and h)\nif C==true then\nm=I(h,d,'1')\nw(h)\nH(d)\nreturn{1, */
+    "m+\014\n\277C\235\363\267ttl\252)\261\214A\235\207\276\252\251\212" /* m+0,e}\nend\nif C then r=a('pttl',g)elseif A then a('del',g)end\nend\n */
+    "\277J\236\214B\354C\236\207\276\252\243p\263\316\235\013" /* end\nif J then\nif B and not C then\na('del',g)\nif p~='0' then a('hset',c,' */
+    "\224\353d\201z\251\212\327(B\244m\263\317\230z\241m)\2251\244\274\014\n\277" /* released',z)end\nend\nreturn{(B or m~='' and z==m)and 1 or 0,0,e}\nend\nif  */
+    "N\354O\236\323sco\224\301\312\202\355\240\232w\016'\202\277F\241\316" /* N and not O then\na('zscore',l,h)\na('hdel',c,'woken')\nend\nif F=='0' */
+    "\235\327\274r,\330\300\017\253M \226(\0204]\231\317)\3568)\263s\356" /*  then return{0,r,e}end\nlocal b=not M or(o[4]or ''):sub(1,8)~=s:sub(1, */
+    "8\243b\236\217\322M \223(\303pos\272\312\232MAXLEN\201\024)\226(\023" /* 8)\nif b then\nlocal q=M and(a('lpos',j,h,'MAXLEN',1000)or(a('lindex',j */
+    ",\024)\225\024)\243q\236\217d=e+(q\336)*D\266M\360<d\235\323add\301" /* ,1000)and 1000))\nif q then\nlocal d=e+(q+1)*D\nif M+0<d then a('zadd',l */
+    "\305\312\251\261\n\323add\301\232XX\201\274h\245k=\207rp\025h\272\312\202\323add\301" /* ,d,h)end\nelse\na('zadd',l,'XX',0,h)\nlocal k=a('rpush',j,h)\na('zadd',l */
+    ",e+\324\211.\324x(r,0)+k*D\312\202\212\337\272\3402096\222\222\254\202\337\301" /* ,e+math.max(r,0)+k*D,h)\nend\na('pexpire',j,'1209600000')\na('pexpire',l */
+    "\3402096\222\222\254\202\212\311\273\312,t[1]\361t[\026\361F\243b\235" /* ,'1209600000')\nend\na('hset',c,h,t[1]..' '..t[2]..' '..F)\nif b then  */
+    "\3620\251\214i\230i\263h\235\363-1 \212\327\274r,\330\n" /* u(0)end\nif i and i~=h then r=-1 end\nreturn{0,r,e}\n */
     ;
 
 static const uint8_t break_before[] =
-    "\217k=\002t\204l\253\246\367k[1]\243b=r\230r\241\002\342hol" /* local k=a('hgetall',g)\nlocal r=k[1]\nlocal b=r and r==a('hget',c,'hol */
-    "d\263'\246d=r \223\017\241'*'\245h\241r)\223(m\241\327 \226\341\230m\241p)\244F\241'" /* der')\nlocal d=r and(h=='*' or h==r)and(m=='' or(b and m==p))\nif F==' */
-    "\015'\236\217\003\014\276d\230b\236\217n='\351s\242_\213ck__\005an" /* -2' then\nlocal f=false\nif d and b then\nlocal n='redisson_lock__chan */
-    "n\234\300j\33120)\233':\300r\n\003\277\251\275\036n\255\275\201n)[\032>0\230'p\251l\323h'\276" /* nel'..j:sub(20)..':'..r\nf=a('pubsub','numsub',n)[2]>0 and 'publish'\nif  */
-    "\254\011\243\312\035p\251\275\036shardn\255\275\201n)[\032\n\003q\230" /* not f then\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and  */
-    "q>0\230'sp\251l\323h'\n\305\011 a(f,n,p\252\212\336\205\2251\245" /* q>0 and 'spublish'\nend\nif f then a(f,n,p)end\nend\nreturn{f and 1 or  */
-    "0\315\361\205\2251\2450\337\n\305d \223#k>2\235\207\304\253\252\217" /* 0,d and not f and 1 or 0,e}\nend\nif d and#k>2 then a('del',g)end\nlocal  */
-    "C=\014\276i \223(d\245\254r)\215\n" /* C=false\nif i and(d or not r)then\n */
+    "\217k=\375t\204l\252\245\363k[1]\242\017r\230r\241\375\334hol" /* local k=a('hgetall',g)\nlocal r=k[1]\nlocal b=r and r==a('hget',c,'hol */
+    "d\002'\245d=r \223\011\241'*'\244h\241r)\223(m\241\317 \226\332\230m\241p)\243F\241'" /* der')\nlocal d=r and(h=='*' or h==r)and(m=='' or(b and m==p))\nif F==' */
+    "\007'\236\217\376\006\266d\230b\236\217n='\343s\275_\213ck__\001an" /* -2' then\nlocal f=false\nif d and b then\nlocal n='redisson_lock__chan */
+    "n\234\270j\32120)\233':\270r\n\376\267\250\265\032n\347\265\201n)[\026\037\230'p\250l\313h'\266" /* nel'..j:sub(20)..':'..r\nf=a('pubsub','numsub',n)[2]>0 and 'publish'\nif  */
+    "\253\004\242\322\031p\250\265\032shardn\347\265\201n)[\026\n\376q\230" /* not f then\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and  */
+    "q\037\230'sp\250l\313h'\n\277\004 a(f,n,p\251\212\327\205\2251\244" /* q>0 and 'spublish'\nend\nif f then a(f,n,p)end\nend\nreturn{f and 1 or  */
+    "\274d\354\205\2251\244\014\n\277d \223#k>2\235\207\276\252\251\217" /* 0,d and not f and 1 or 0,e}\nend\nif d and#k>2 then a('del',g)end\nlocal  */
+    "C=\006\266i \223(d\244\253r)\215\n" /* C=false\nif i and(d or not r)then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\214d\235\345\253\346'\252C=P(nil\315\230r)\241'giv\200'\n\305d\361" /* if d then a('pexpire',g,'1')end\nC=P(nil,d and r)=='given'\nend\nif d and not  */
-    "C\235\207\304\253\252\336d\2301\2450,0\337\n" /* C then a('del',g)end\nreturn{d and 1 or 0,0,e}\n */
+    "\214d\235\337\252\340'\251C=P(nil\305\230r)\241'giv\200'\n\277d\354" /* if d then a('pexpire',g,'1')end\nC=P(nil,d and r)=='given'\nend\nif d and not  */
+    "C\235\207\276\252\251\327d\2301\244\274\014\n" /* C then a('del',g)end\nreturn{d and 1 or 0,0,e}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\217g,j,l,c=\347pack(KEYS\246a=\375\376\243t=\207time'\246" /* local g,j,l,c=unpack(KEYS)\nlocal a=redis.call\nlocal t=a('time')\nlocal  */
-    "e=t[1]*\027+\333\211.f\213\226(t[\032/\027\246\374f\341\246n='\351" /* e=t[1]*1000+math.floor(t[2]/1000)\nlocal function f(b)\nlocal n='redis */
-    "s\242_\213ck__\005ann\234\300j\33120)\233':\300b\276\277\251\275\036n\255\275\201n)[\032>0\235" /* son_lock__channel'..j:sub(20)..':'..b\nif a('pubsub','numsub',n)[2]>0 then  */
-    "\340true \306\312\035p\251\275\036shardn\255\275\201n)[\032\n\340" /* return true end\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nreturn  */
-    "q\230q>0\n\306\374n\017\246d\006\017\245\327):\004\005\203" /* q and q>0\nend\nlocal function n(h)\nlocal d=tonumber((h or ''):match(' */
-    "^\274+$')\3550\n\340d<2^53\230d\2450\n\306k=\002t\204l\253\246" /* ^%d+$'))or 0\nreturn d<2^53 and d or 0\nend\nlocal k=a('hgetall',g)\nlocal  */
-    "o=\237m\354\342t\022\036hold\263\036\360'\246i=\313ran\354\302,0,-1\246" /* o=a('hmget',c,'token','holder','lease')\nlocal i=a('lrange',j,0,-1)\nlocal  */
-    "\367k[1]\231\327\243h,m=0,0\276r\273\327\230r\241\023\032\215\nh,m=\311n(\0231]\246" /* r=k[1]or ''\nlocal h,m=0,0\nif r~='' and r==o[2]then\nh,m=1,n(o[1])\nlocal  */
-    "j\315,n=(\0233]\231\327):\004\005\203^(\037\274\325(%+?)$'\244j\241\0231]\225\272" /* j,d,n=(o[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif j==o[1]and tonumber( */
-    "d)<2^32\235h=h+8*d+4*#n \305f(r)\215 h=h+2 \212\306d={\333" /* d)<2^32 then h=h+8*d+4*#n end\nif f(r)then h=h+2 end\nend\nlocal d={ma */
-    "\211.m\001(\277ttl\253),1e15),m\310,\272k[\032\3550,#i,r}\nf\231g\301 \001 ipai" /* th.min(a('pttl',g),1e15),m,h,tonumber(k[2])or 0,#i,r}\nfor g,b in ipai */
-    "rs(i)do\243E=\002\303\301\246c,g=2,\333\211.hu\354\243G,L,\312(E\245" /* rs(i)do\nlocal E=a('hget',c,b)\nlocal c,g=2,math.huge\nlocal G,L,q=(E or  */
-    "\327):\004\005\203^(\037\037[1-9]\274\274\274\274?\274?)%f[ %z]'\030\236c,g=\311" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nc,g=1, */
-    "G*\027+L/\027+q\356\214\254E\236c,g=0,\272\332sco\224\307\301\3550" /* G*1000+L/1000+q\nelseif not E then\nc,g=0,tonumber(a('zscore',l,b)or 0 */
-    "\202\306a=0\276g>e\235a=f\341)\2252\2451 \212d[#d\344]=c\nd[#d\344" /* )\nend\nlocal a=0\nif g>e then a=f(b)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
-    "]=a\nd[#d\344]=b\377\340\210" /* ]=a\nd[#d+1]=b\nend\nreturn d\n */
+    "\217g,j,l,c=\341pack(KEYS\245a=\371\372\242t=\207time'\245" /* local g,j,l,c=unpack(KEYS)\nlocal a=redis.call\nlocal t=a('time')\nlocal  */
+    "e=t[1]*\024+\324\211.f\213\226(t[\026/\024\245\370f\332\245n='\343" /* e=t[1]*1000+math.floor(t[2]/1000)\nlocal function f(b)\nlocal n='redis */
+    "s\275_\213ck__\001ann\234\270j\32120)\233':\270b\266\267\250\265\032n\347\265\201n)[\026\037\235" /* son_lock__channel'..j:sub(20)..':'..b\nif a('pubsub','numsub',n)[2]>0 then  */
+    "\331true \300\322\031p\250\265\032shardn\347\265\201n)[\026\n\331" /* return true end\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nreturn  */
+    "q\230q\037\n\300\370n\011\245d=t\275\347b\002(\011\244\317):\377\001\203" /* q and q>0\nend\nlocal function n(h)\nlocal d=tonumber((h or ''):match(' */
+    "^\264+$')\0030\n\331d<2^53\230d\2440\n\300k=\375t\204l\252\245" /* ^%d+$'))or 0\nreturn d<2^53 and d or 0\nend\nlocal k=a('hgetall',g)\nlocal  */
+    "o=\237m\346\334t\016\032hold\002\032\353'\245i=\303ran\346\272,\274-1\245" /* o=a('hmget',c,'token','holder','lease')\nlocal i=a('lrange',j,0,-1)\nlocal  */
+    "\363k[1]\231\317\242h,m=\2740\266r\263\317\230r\241\020\026\215\nh,m=\302n(\0201]\245" /* r=k[1]or ''\nlocal h,m=0,0\nif r~='' and r==o[2]then\nh,m=1,n(o[1])\nlocal  */
+    "j\305,n=(\0203]\231\317):\377\001\203^(\033\264\315(%+?)$'\243j\241\0201]\225t\275\347b\002(" /* j,d,n=(o[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif j==o[1]and tonumber( */
+    "d)<2^32\235h=h+8*d+4*#n \277f(r)\215 h=h+2 \212\300d={\324" /* d)<2^32 then h=h+8*d+4*#n end\nif f(r)then h=h+2 end\nend\nlocal d={ma */
+    "\211.m\374(\267ttl\252),1e15),m\312,t\275\347b\002(k[\026\003\274#i,r}\nf\231g\271 \374 ipai" /* th.min(a('pttl',g),1e15),m,h,tonumber(k[2])or 0,#i,r}\nfor g,b in ipai */
+    "rs(i)do\242E=\375\273\271\245c,g=2,\324\211.hu\346\242G,L,\322(E\244" /* rs(i)do\nlocal E=a('hget',c,b)\nlocal c,g=2,math.huge\nlocal G,L,q=(E or  */
+    "\317):\377\001\203^(\033\033[1-9]\264\264\264\264?\264?)%f[ %z]'\243q\236c,g=\302" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nc,g=1, */
+    "G*\024+L/\024+q\351\214\253E\236c,g=\274t\275\347b\002(\323sco\224\301\271\0030" /* G*1000+L/1000+q\nelseif not E then\nc,g=0,tonumber(a('zscore',l,b)or 0 */
+    "\202\300a=0\266g>e\235a=f\332)\2252\2441 \212d[#d\336]=c\nd[#d\336" /* )\nend\nlocal a=0\nif g>e then a=f(b)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
+    "]=a\nd[#d\336]=b\373\331\210" /* ]=a\nd[#d+1]=b\nend\nreturn d\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -293,10 +292,10 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4398, "4f70a40f648e5a284714f1b5895d0f776b04fa18"};
+    {common, lock_before, hand_over, lock_after}, 4323, "33270a0f6d2227968b9b7e10e544473a65397898"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3251, "acb087130e8476669a09edca22cb56ebae9e23ac"};
+    {common, break_before, hand_over, break_after}, 3227, "dd29e8b9bcbd476fae561681fc02b7c801d8d85a"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1071, "3800eb01157be3d639380cbf500bb4681951fe97"};

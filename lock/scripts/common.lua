@@ -42,13 +42,14 @@ local call = redis.call
 local time = call('time')
 local micros = time[1] .. ('00000' .. time[2]):sub(-6) -- since 1970
 local now = tonumber(micros:sub(1, -4))
-if now > tonumber(expires) then return {-2, 0, now} end
+if now > expires + 0 then return {-2, 0, now} end
 
 local head = call('lindex', queue, '0') -- false when nobody waits
 local score = head and call('zscore', timeout, id)
 local noted = lease ~= '0' and id or head or id -- a release may need that on the first in line
 local notes = call('hmget', meta, 'token', 'released', 'woken', noted)
 local last, released, woken = notes[1] or '0', notes[2] or '0', notes[3]
+local before = tonumber(last) or 0
 
 -- The notes stay for a day after the lease has ended, and not much longer. Those that get no end are
 -- deleted: nobody might ever use the lock again.
@@ -73,8 +74,8 @@ end
 -- waited for now, and, when nobody waits, all that are on waiters: the fields with a colon, as each
 -- id has one. What else a later release keeps there stays.
 local function grant(owner, lease, holds)
-  local new, before = micros, tonumber(last) or 0
-  if before >= tonumber(micros) and before < 2 ^ 53 then new = ('%.0f'):format(before + 1) end
+  local new = micros
+  if before >= micros + 0 and before < 2 ^ 53 then new = ('%.0f'):format(before + 1) end
   local stale = last:sub(1, -10) ~= micros:sub(1, -10)
   if stale and call('hlen', meta) > 6 then
     for at, field in ipairs(call('hgetall', meta)) do

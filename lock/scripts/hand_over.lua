@@ -66,7 +66,7 @@ local function hand_over(caller, former)
           -- suspect at first, and gone redisson_timeout after that was first seen. What was seen
           -- during an earlier wait of its own, with another score, does not count.
           local seen, at = (call('hget', meta, suspect) or ''):match('(%S+) (%d+)')
-          if seen ~= evicted_at or tonumber(at) > now then
+          if seen ~= evicted_at or at + 0 > now then
             call('hset', meta, suspect, evicted_at .. ' ' .. now)
             prolong(0)
           else
@@ -77,7 +77,7 @@ local function hand_over(caller, former)
       -- A Redisson waiter takes the lock itself, and only from the head of the list. One that was
       -- woken redisson_timeout ago and has not taken it is gone: its host lost power, and the server
       -- has not noticed yet, or has noticed meanwhile.
-      if since + redisson_timeout <= now or not listens and tonumber(evicted_at) <= now then
+      if since + redisson_timeout <= now or not listens and evicted_at + 0 <= now then
         forget(waiter)
       elseif listens then
         -- Our waiters before it that do not listen stay in the queue, behind it; its acquisition

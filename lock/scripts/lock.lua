@@ -31,7 +31,6 @@ if ends then
 else
   local times = mode:match('^-(.*)') -- nil: not only if held
   local earlier = tonumber(token) or 0
-  local before = tonumber(last) or 0
 
   -- What of id's hold there is:
   --   in the lock   mode   token, of the request           hold
@@ -56,7 +55,7 @@ else
     -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
     -- hold, or from before a re-entry, may come late.
     local confirms = count == '0' and times
-    if confirms or ttl <= tonumber(lease) then
+    if confirms or ttl <= lease + 0 then
       call('pexpire', lock, lease)
       ttl = lease
     end
@@ -76,10 +75,10 @@ else
   end
   -- This server took over without the newest token, and perhaps without other notes: the 0 makes
   -- them stale.
-  if earlier > before then last = '0' .. token end
+  if earlier > before then last, before = '0' .. token, earlier end
 
   free = ttl == -2
-  if free and not head then return {1, tonumber(grant(id, lease, '1')), now} end
+  if free and not head then return {1, grant(id, lease, '1') + 0, now} end
 end
 
 local given = false
@@ -97,7 +96,7 @@ if head and free then
       token = grant(id, lease, '1')
       forget(id)
       set_head(lease)
-      return {1, tonumber(token), now}
+      return {1, token + 0, now}
     end
     if given then ttl = call('pttl', lock) elseif count then call('del', lock) end
   end
@@ -125,7 +124,7 @@ if old then
   local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
   if ahead then
     local need = now + (ahead + 1) * chain
-    if tonumber(score) < need then call('zadd', timeout, need, id) end
+    if score + 0 < need then call('zadd', timeout, need, id) end
   else
     call('zadd', timeout, 'XX', 0, id) -- changes nothing; if refused, leaves no entry without score
     local place = call('rpush', queue, id)
