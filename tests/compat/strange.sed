@@ -4,10 +4,10 @@ whose note they cannot read. tests/compat/change.sh makes it.
 
 ## lock/scripts/lock.lua
 s/^call('hset', meta, id, time\[1\]/call('hset', meta, id, 'L2 ' .. time[1]/
-s/string.sub(notes\[4\] or '', 1, 8)/string.sub(notes[4] or '', 4, 11)/
+s/(notes\[4\] or ''):sub(1, 8)/(notes[4] or ''):sub(4, 11)/
 
 ## lock/scripts/hand_over.lua
-s/string.match(note or '', '^(%d+)/string.match(note or '', '^L2 (%d+)/
+s/(note or ''):match('^(%d+)/(note or ''):match('^L2 (%d+)/
 
 ## lock/scripts/inspect.lua
-s/string.match(note or '', '^(%d+)/string.match(note or '', '^L2 (%d+)/
+s/(note or ''):match('^(%d+)/(note or ''):match('^L2 (%d+)/
