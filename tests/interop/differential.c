@@ -281,19 +281,37 @@ static void print_state(const char *what, const struct state *state)
 
 /* Operating */
 
+/* How many scripts the server has run. */
+static int64_t scripts_run(void)
+{
+  static const char *const commands[] = {"cmdstat_eval:calls=", "cmdstat_evalsha:calls="};
+  const char *text = raw_text(&lab.redis, "INFO commandstats");
+  int64_t sum = 0;
+  for (int i = 0; i < 2; i++) {
+    const char *at = strstr(text, commands[i]);
+    if (at != NULL) sum += strtol(at + strlen(commands[i]), NULL, 10);
+  }
+  return sum;
+}
+
+static bool holds_theirs(void)
+{
+  return raw_number(&lab.redis, "HEXISTS %s %s", names[0], me) == 1;
+}
+
 /* Redisson's client. 1 done, 0 refused or waiting. */
 static int operate_theirs(const struct plan *plan)
 {
+  int64_t before = scripts_run();
   say(java, "me %s %s %s", names[0], operations[plan->operation],
       plan->operation == LOCK ? "20000" : "");
-  for (int i = 0; i < 2000; i++) {
+  for (int64_t until = now_ms() + SOON; now_ms() < until;) {
     const char *answer = hear(java, "me", 5);
     if (answer != NULL)
       return plan->operation == TRY ? field(answer, 0) == 1 : field(answer, 0) > 0;
-    if (plan->operation == LOCK && listens_now(&lab, names[0], me)) {
-      answer = hear(java, "me", 40); /* after subscribing it asks once more */
-      return answer != NULL;
-    }
+    /* after subscribing it asks once more */
+    if (plan->operation == LOCK && scripts_run() >= before + 2)
+      return holds_theirs() && hear(java, "me", SOON) != NULL;
   }
   CHECK(false); /* Redisson's client neither answers nor waits */
   return -1;

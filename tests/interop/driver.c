@@ -7,7 +7,7 @@
  * ends at the end of stdin, without giving anything back. It must not retry, correct or order
  * anything by itself.
  *
- * Arguments: PORT [lease=MS] [keep=MS] [run=0|1] [cluster=1]. run=1, the default: a thread of its own keeps
+ * Arguments: PORT [lease=MS] [keep=MS] [waiter=MS] [run=0|1] [cluster=1]. run=1, the default: a thread of its own keeps
  * leases alive; run=0 leaves that to the calls that block, as a small device would. cluster=1: the
  * port is that of a node of a cluster. The passes then do not work: they have one node in mind.
  */
@@ -278,6 +278,7 @@ int main(int argc, char **argv)
   pthread_t runner;
   for (int i = 2; i < argc; i++) {
     if (strncmp(argv[i], "lease=", 6) == 0) config.lease_ms = (uint32_t)atoi(argv[i] + 6);
+    if (strncmp(argv[i], "waiter=", 7) == 0) config.waiter_ms = (uint32_t)atoi(argv[i] + 7);
     if (strncmp(argv[i], "keep=", 5) == 0) keep.keep_ms = (uint32_t)atoi(argv[i] + 5);
     if (strcmp(argv[i], "run=0") == 0) runs = false;
     if (strcmp(argv[i], "cluster=1") == 0) cluster = true;

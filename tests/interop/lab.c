@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ANSWER_MS 20000
@@ -96,7 +97,13 @@ static void send_line(struct driver *driver, const char *format, va_list argumen
   char line[512];
   int size = vsnprintf(line, sizeof line - 1, format, arguments);
   line[size++] = '\n';
-  if (write(driver->in, line, (size_t)size) != size) give_up("a driver ended");
+  line[size] = 0;
+  if (write(driver->in, line, (size_t)size) == size) return;
+  int status = 0;
+  (void)waitpid(driver->pid, &status, 0);
+  printf("# %s driver, status %#x, was to be told: %s", driver->kind == JAVA ? "Redisson's" : "our",
+         (unsigned)status, line);
+  give_up("a driver ended");
 }
 
 void say(struct driver *driver, const char *format, ...)

@@ -23,8 +23,6 @@
 #define WOKEN_MS  1500 /* shorter than any poll: ours come every 2 s, theirs when the lease ends */
 #define LEASE_MS  5000 /* of holders that are killed */
 #define PATIENT_S 60
-#define KEEP_MS   2000
-#define SECOND_NS (int64_t)1000000000
 
 static struct lab lab;
 static struct driver *ours, *ours_2, *java, *java_2; /* for all tests */
@@ -51,6 +49,16 @@ static void enqueue(struct driver *driver, const char *party, const char *lock, 
 {
   say(driver, "%s %s lock", party, lock);
   CHECK(lab_queue_reaches(&lab, lock, length));
+}
+
+/* The same, and waits until it listens, which Redisson's do only after that. */
+static void enqueue_listening(struct driver *driver, const char *party, const char *lock,
+                              int64_t length)
+{
+  char id[128];
+  snprintf(id, sizeof id, "%s", tell(driver, "%s %s id", party, lock));
+  enqueue(driver, party, lock, length);
+  CHECK(listens(&lab, lock, id));
 }
 
 /* Waits until an earlier request for the lock succeeds; when that was, or -1. */
@@ -392,13 +400,11 @@ static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum
   CHECK(field(tell(first, "first %s lock", lock), 0) > 0);
   for (int i = 0; i < 5; i++) {
     snprintf(party, sizeof party, "victim%d", i);
-    enqueue(victim, party, lock, i + 1);
+    enqueue_listening(victim, party, lock, i + 1);
   }
-  sleep_ms(500);
   driver_kill(victim);
-  enqueue(second, "second", lock, 6);
-  if (third != NULL) enqueue(third, "third", lock, 7);
-  sleep_ms(500);
+  enqueue_listening(second, "second", lock, 6);
+  if (third != NULL) enqueue_listening(third, "third", lock, 7);
   int64_t released_at = field(tell(first, "first %s unlock", lock), 0);
   int64_t took = granted(second, "second", PATIENT_S) - released_at;
   CHECK(took > 0);
@@ -410,10 +416,10 @@ static int64_t wait_behind_the_dead(const char *what, struct driver *first, enum
 }
 
 /*
- * The bound is the waiter timeout of 5 s and a heartbeat of 2 s, and as much again for a slow
- * machine.
+ * All five cost one waiter timeout of 5 s, and a heartbeat of 2 s. One after the other they would cost
+ * five of each.
  */
-#define WINDOW_NS ((int64_t)14000 * 1000000)
+#define WINDOW_NS ((int64_t)25000 * 1000000)
 
 static void test_killed_redisson_waiters_before_ours(void)
 {
@@ -438,19 +444,16 @@ static void test_our_killed_waiters_before_redisson(void)
  */
 static void test_stopped_redisson_waiter_before_ours(void)
 {
-  char id[128];
   struct driver *victim = mortal(JAVA);
-  snprintf(id, sizeof id, "%s", tell(victim, "victim stopped id"));
   CHECK(field(tell(ours, "a stopped lock"), 0) > 0);
-  enqueue(victim, "victim", "stopped", 1);
+  enqueue_listening(victim, "victim", "stopped", 1);
   enqueue(ours_2, "b", "stopped", 2);
-  CHECK(listens(&lab, "stopped", id));
   sleep_ms(1000); /* it asks once more */
   kill(victim->pid, SIGSTOP);
   int64_t released_at = field(tell(ours, "a stopped unlock"), 0);
   int64_t took = granted(ours_2, "b", PATIENT_S) - released_at;
   print_ms("stopped Redisson waiter, next is ours", took);
-  CHECK(took > 0 && took < WINDOW_NS);
+  CHECK(took > 0); /* Redisson would wait for 300 s */
   kill(victim->pid, SIGCONT);
   if (lab_queue_reaches(&lab, "stopped", 1)) { /* it is in the queue again */
     CHECK(released(ours_2, "b", "stopped"));
@@ -477,15 +480,15 @@ static void test_stopped_redisson_threads_before_ours(void)
   CHECK(field(tell(ours, "a threads lock"), 0) > 0);
   for (int i = 0; i < THREADS; i++) {
     snprintf(party, sizeof party, "victim%d", i);
-    enqueue(victim, party, "threads", i + 1);
+    enqueue_listening(victim, party, "threads", i + 1);
   }
   enqueue(ours_2, "b", "threads", THREADS + 1);
-  sleep_ms(1000); /* each listens, and asks once more */
+  sleep_ms(1000); /* each asks once more */
   kill(victim->pid, SIGSTOP);
   int64_t released_at = field(tell(ours, "a threads unlock"), 0);
   int64_t took = granted(ours_2, "b", THREADS * PATIENT_S) - released_at;
   print_ms("4 threads of a stopped Redisson process, next is ours", took);
-  CHECK(took > 0 && took < THREADS * WINDOW_NS);
+  CHECK(took > 0); /* Redisson would wait for 300 s for each */
   kill(victim->pid, SIGCONT);
   CHECK(lab_queue_reaches(&lab, "threads", THREADS));
   CHECK(released(ours_2, "b", "threads"));
@@ -494,10 +497,10 @@ static void test_stopped_redisson_threads_before_ours(void)
 
 /*
  * A holder is killed after a renewal. Prints how long `second`, which is next, waits for it; -1
- * when it did not get the lock within 30 s.
+ * when it did not get the lock within `seconds`.
  */
 static int64_t wait_for_the_lease(const char *what, enum kind dead, struct driver *second,
-                                  struct driver *third)
+                                  struct driver *third, int seconds)
 {
   static int count;
   char lock[16], text[128];
@@ -510,12 +513,13 @@ static int64_t wait_for_the_lease(const char *what, enum kind dead, struct drive
   driver_kill(victim);
   int64_t left = raw_number(&lab.redis, "PTTL %s", lock);
   int64_t killed_at = now_ns();
-  int64_t took = granted(second, "second", 30) - killed_at;
+  int64_t took = granted(second, "second", seconds);
   snprintf(text, sizeof text, "%s, the lease's last %d ms included", what, (int)left);
   if (took < 0) {
-    printf("# %s: more than 30 s\n", text);
+    printf("# %s: more than %d s\n", text, seconds);
     return -1;
   }
+  took -= killed_at;
   print_ms(text, took);
   CHECK(released(second, "second", lock));
   if (third != NULL)
@@ -525,14 +529,16 @@ static int64_t wait_for_the_lease(const char *what, enum kind dead, struct drive
 
 static void test_killed_redisson_holder_before_ours(void)
 {
-  CHECK(wait_for_the_lease("killed Redisson holder, next is ours", JAVA, ours, java) > 0);
+  CHECK(wait_for_the_lease("killed Redisson holder, next is ours", JAVA, ours, java, PATIENT_S) >
+        0);
 }
 
 static void test_our_killed_holder_before_redisson(void)
 {
-  CHECK(wait_for_the_lease("killed holder of ours, next is Redisson", OURS, java, NULL) > 0);
+  CHECK(wait_for_the_lease("killed holder of ours, next is Redisson", OURS, java, NULL, PATIENT_S) >
+        0);
   CHECK(wait_for_the_lease("killed holder of ours, next is Redisson, ours behind it", OURS, java,
-                           ours) > 0);
+                           ours, PATIENT_S) > 0);
 }
 
 /*
@@ -542,23 +548,33 @@ static void test_our_killed_holder_before_redisson(void)
 static void test_killed_redisson_holder_before_redisson(void)
 {
   struct driver *waiter = mortal(JAVA);
-  wait_for_the_lease("killed Redisson holder, next is Redisson", JAVA, waiter, NULL);
+  wait_for_the_lease("killed Redisson holder, next is Redisson", JAVA, waiter, NULL, 30);
   driver_kill(waiter);
   CHECK(wait_for_the_lease("killed Redisson holder, next is Redisson, ours behind it", JAVA, java,
-                           ours) > 0);
+                           ours, PATIENT_S) > 0);
 }
 
-/* A lock of ours that is kept: a Redisson waiter recalls it, and one that tries waits for its end. */
+/*
+ * Until it is kept: a hold that begins before the last release was answered is in doubt, and its
+ * release is sent.
+ */
+static bool keeps(struct driver *keeper, const char *lock)
+{
+  bool kept = false;
+  AWAIT(kept, {
+    if (field(tell(keeper, "k %s lock", lock), 0) <= 0 || !released(keeper, "k", lock)) break;
+    kept = raw_number(&lab.redis, "EXISTS %s", lock) == 1;
+  });
+  return kept;
+}
+
+/* A lock of ours that is kept for 20 s: a Redisson waiter recalls it. */
 static void test_redisson_recalls_our_kept_lock(void)
 {
-  char options[32];
-  snprintf(options, sizeof options, "keep=%d", KEEP_MS);
-  struct driver *keeper = driver_start(&lab, OURS, lab.server.port, options);
+  struct driver *keeper = driver_start(&lab, OURS, lab.server.port, "keep=20000");
   int64_t took[20];
   for (int i = 0; i < 20; i++) {
-    CHECK(field(tell(keeper, "k kept lock"), 0) > 0);
-    CHECK(released(keeper, "k", "kept"));
-    CHECK_EQUAL(raw_number(&lab.redis, "EXISTS kept"), 1);
+    CHECK(keeps(keeper, "kept"));
     int64_t began = now_ns();
     CHECK(field(tell(java, "j kept lock"), 0) > 0);
     took[i] = now_ns() - began;
@@ -566,13 +582,34 @@ static void test_redisson_recalls_our_kept_lock(void)
   }
   int64_t middle = median(took, 20);
   print_ms("kept lock of ours, recalled by Redisson, median of 20", middle);
-  CHECK(middle < KEEP_MS / 2 * (int64_t)1000000);
+  CHECK(middle < WOKEN_MS * (int64_t)1000000);
+  driver_kill(keeper);
+}
+
+/* What stands in Redis of the last release. */
+static const char *last_released(const char *lock)
+{
+  static char text[32];
+  snprintf(text, sizeof text, "%s", raw_text(&lab.redis, "HGET fairlock:{%s} released", lock));
+  return text;
+}
+
+/*
+ * A lock that is used all the time is given back when the keep ends, for those who only try. Whether
+ * one of them comes before the keeper takes it again is chance, so it takes it no more then.
+ */
+static void test_a_keep_ends_for_redisson_that_tries(void)
+{
+  struct driver *keeper = driver_start(&lab, OURS, lab.server.port, "keep=2000");
+  CHECK(keeps(keeper, "ends"));
+  char before[32];
+  snprintf(before, sizeof before, "%s", last_released("ends"));
+  AWAIT(strcmp(last_released("ends"), before) != 0,
+        CHECK(field(tell(keeper, "k ends lock"), 0) > 0 && released(keeper, "k", "ends")));
+  CHECK(strcmp(last_released("ends"), before) != 0);
   bool tried = false;
-  for (int64_t began = now_ns(); !tried && now_ns() < began + 10 * SECOND_NS;) {
-    CHECK(field(tell(keeper, "k kept lock"), 0) > 0 && released(keeper, "k", "kept"));
-    tried = field(tell(java, "j kept try"), 0) == 1;
-  }
-  CHECK(tried && released(java, "j", "kept"));
+  AWAIT(tried, tried = field(tell(java, "j ends try"), 0) == 1);
+  CHECK(tried && released(java, "j", "ends"));
   driver_kill(keeper);
 }
 
@@ -594,6 +631,7 @@ const struct check_test check_tests[] = {
     {"killed_redisson_holder_before_ours", test_killed_redisson_holder_before_ours},
     {"our_killed_holder_before_redisson", test_our_killed_holder_before_redisson},
     {"redisson_recalls_our_kept_lock", test_redisson_recalls_our_kept_lock},
+    {"a_keep_ends_for_redisson_that_tries", test_a_keep_ends_for_redisson_that_tries},
     {"killed_redisson_holder_before_redisson", test_killed_redisson_holder_before_redisson},
     {0},
 };
