@@ -1,4 +1,6 @@
-/* The statuses in words. Apart from the rest, so that firmware that prints none links none. */
+/*
+ * The statuses in words, in a file of their own, so that only firmware that prints them links them.
+ */
 #include "engine.h"
 
 static const char *const names[] = {
