@@ -1,5 +1,5 @@
 /*
- * The version of the library, for programs that are built apart from it.
+ * The version of the library, for programs that were compiled against the headers of another one.
  */
 #include "engine.h"
 
