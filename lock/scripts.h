@@ -1,6 +1,6 @@
 /*
- * The scripts, as the engine knows them. Two files define all that stands here, and a program links
- * one of them:
+ * The scripts, as the engine uses them. Two files define all that is declared here, and a program
+ * links one of them:
  *
  *   texts.c           with their texts (scripts.c), which a server that does not know them is sent
  *   scripts/hashes.c  their hashes alone: somebody else has to load them, such as `fairlock load`
@@ -14,29 +14,26 @@
 
 struct fairlock_engine;
 
-/*
- * A waiter that was not heard of for so long is dead; a handover is granted for so long. scripts.c
- * checks it.
- */
+/* After how long the scripts take a silent waiter of Redisson for dead. scripts.c checks it. */
 #define FAIRLOCK_REDISSON_TIMEOUT_MS 5000U
 
 struct fairlock_script;
 
 /*
- * Acquire and release are one, the others stand apart, so that firmware which never breaks or
- * inspects does not link them.
+ * Acquire and release are one script. The others are separate, so that firmware which does not
+ * break or inspect locks does not link them.
  */
 extern const struct fairlock_script fairlock_lock_script;
 extern const struct fairlock_script fairlock_break_script;
 extern const struct fairlock_script fairlock_inspect_script;
 
-/* Begins a command of so many words, EVALSHA and the script's hash, or EVAL and its text. */
+/* Begins a command of `words` words: EVALSHA and the script's hash, or EVAL and its text. */
 void fairlock_script_write(struct resp_writer *writer, const struct fairlock_script *script,
                            bool eval, int words);
 
 /*
- * The request that is answered next names a script that the server does not know. Returns its
- * status, FAIRLOCK_PENDING if it is sent again with the text. The event becomes what the log is told.
+ * The server does not know the script of the oldest request. Returns the status of that request:
+ * FAIRLOCK_PENDING, if it is sent again with the text. The event becomes what the log is told.
  */
 int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event);
 
