@@ -1,14 +1,14 @@
 /*
- * The texts of the scripts: each is sent to a server that does not know it, once, by EVAL in place of
- * EVALSHA. Firmware that leaves that to others links scripts/hashes.c in place of this file and of
- * scripts.c.
+ * The texts of the scripts. A text is sent once to a server that does not know the script, by EVAL
+ * instead of EVALSHA. Firmware whose scripts somebody else loads links scripts/hashes.c instead of
+ * this file and scripts.c.
  */
 #include "texts.h"
 #include "internal.h"
 
 /*
- * Unpacks as far as the 0, which is in no pair. The second half of a pair waits while the first is
- * unpacked.
+ * Unpacks up to the 0, which is in no pair. While the first half of a pair is unpacked, the second
+ * half waits on a stack.
  */
 static void unpack_part(struct resp_writer *writer, const uint8_t *packed)
 {
