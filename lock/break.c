@@ -1,14 +1,14 @@
 /*
- * What an operator does to somebody else's hold: ends it, or asks its holder to release it.
+ * Ends somebody else's hold, or asks its holder to release it, for an operator.
  *
- * The request names the hold, by token or holder, so a hold that has begun since is not touched. A
- * holder is asked by a message on the channel where it has waited.
+ * The request names the hold, by its token or its holder, so that it does not touch a hold that has
+ * begun since. The holder is asked by a message on the channel on which it has waited.
  */
 #include "internal.h"
 
 #include <string.h>
 
-/* The argument that break.lua describes. */
+/* Writes the argument of the script; break.lua describes it. */
 static void write_break(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock_hold *hold = request->handle->by.hold;
@@ -21,8 +21,8 @@ static void write_break(struct resp_writer *writer, const struct fairlock_reques
 }
 
 /*
- * The request can say which hold is meant: its words have no space in them, a * stands for whoever
- * holds, and no hold has a larger token.
+ * True if the request can name this hold: the holder's id has no space, because that separates
+ * words, and is not *, which stands for any holder; and the token is one that a hold can have.
  */
 static bool can_be_named(const struct fairlock_hold *hold)
 {
