@@ -1,17 +1,19 @@
 /*
- * Looking at a lock without touching it: who holds it, who waits.
+ * Reads a lock without changing it: who holds it, and who waits.
  *
- * The answer may be long, one part for each waiter; it is handed to the caller part by part as it
- * arrives, and never stored.
+ * The answer has a part for each waiter, and may be long. Each part is passed to the program as it
+ * arrives, and nothing is stored.
  */
 #include "internal.h"
 
-/* Elements before the waiters' own: ttl, token, kind, hold count, number of waiters, holder. */
+/*
+ * The index of the last element before the waiters: ttl, token, kind, hold count, waiters, holder.
+ */
 enum { HOLDER = 5 };
 
 _Static_assert(HOLDER <= VALUES, "there is room for the numbers before the holder");
 
-/* The sum that inspect.lua describes. */
+/* Takes apart the sum that inspect.lua describes. */
 static void take_kind(struct fairlock_report *report, uint64_t kind)
 {
   report->ours = (kind & 1) != 0;
@@ -21,9 +23,9 @@ static void take_kind(struct fairlock_report *report, uint64_t kind)
 }
 
 /*
- * Each request that a holder is heard by sets what is left of its lease to the whole of it. A longer
- * rest than that comes from elsewhere, and says nothing. A handover that is not confirmed has no
- * lease yet.
+ * Finds out when the holder was last heard. Each of its requests sets the TTL to the whole lease,
+ * so the time since then is the lease less the TTL. If the TTL is longer than the lease, somebody
+ * else has set it, and it says nothing. A handover that is not confirmed has no lease yet.
  */
 static void judge(struct fairlock_report *report)
 {
@@ -33,7 +35,9 @@ static void judge(struct fairlock_report *report)
   report->alive = !(known && report->renews && 3 * unheard_ms > 2 * (int64_t)report->lease_ms);
 }
 
-/* Takes an element: five numbers and the holder, then two numbers and the id for each waiter. */
+/*
+ * Takes one element: first five numbers and the holder, then two numbers and the id of each waiter.
+ */
 static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
 {
   const int64_t *values = engine->values;
@@ -66,8 +70,8 @@ static void take_report(struct fairlock_engine *engine, const struct resp_event 
 }
 
 /*
- * The reply has ended: FAIRLOCK_OK if it is whole; if not, the connection breaks. Before the holder,
- * the number of waiters may be that of an earlier reply.
+ * The reply has ended. Returns FAIRLOCK_OK if it was complete; if not, the connection breaks. If
+ * even the holder has not come, the number of waiters may be that of an earlier reply.
  */
 static int end_report(struct fairlock_engine *engine)
 {
