@@ -1,6 +1,6 @@
 /*
- * Tells the caller's log what happens to the connection. The engine calls this file through its link
- * alone, so a program that keeps no log links none of it.
+ * Tells the program's log what happens to the connection. The engine calls this file only through
+ * its link, so a program without a log does not link it.
  */
 #include "internal.h"
 
@@ -27,7 +27,9 @@ static void log_text(const struct fairlock_log *log, enum fairlock_log_event kin
   log_event(log, kind, status, text);
 }
 
-/* The event was the text of a message that asks a holder to release: the token of its hold. */
+/*
+ * True if the event was a message that asks a holder to release: its text is the token of the hold.
+ */
 static bool asks_holder(const struct fairlock_engine *engine, const struct resp_event *event)
 {
   const struct fairlock *handle = engine->addressee;
@@ -37,7 +39,9 @@ static bool asks_holder(const struct fairlock_engine *engine, const struct resp_
   return resp_parse_number(event->data, event->size, &token) && (uint64_t)token == handle->token;
 }
 
-/* When the others have dealt with the event. */
+/*
+ * Lets the inner links and the engine handle the event first, and then reports what has happened.
+ */
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
@@ -56,7 +60,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   return true;
 }
 
-/* Before the topology chooses the next connection. */
+/* Reports the end of the connection, before topology.c chooses the next server. */
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   struct fairlock_log *log = log_of(link);
