@@ -1,12 +1,12 @@
 /*
- * The chain of the optional features that a program uses: see struct fairlock_hooks. A program that
- * uses none links nothing of it.
+ * The chain of the optional features that a program uses: see struct fairlock_hooks in internal.h.
+ * A program that uses none does not link this file.
  */
 #include "internal.h"
 
 /*
- * Puts a link in its place, which is that of its hooks, in whatever order they come. Returns the one
- * that had this place, which is in the chain no longer, or NULL.
+ * Inserts a link into the chain, at the place that its hooks say, in whatever order links are
+ * inserted. Returns the link that was at this place before and is no longer in the chain, or NULL.
  */
 struct fairlock_link *fairlock_links_insert(struct fairlock_engine *engine,
                                             struct fairlock_link *link,
