@@ -1,22 +1,23 @@
 /*
- * All handles of an engine, by when each is next due. To send is to be due, too: handle.c says when
- * each is due, and why.
+ * All handles of an engine, ordered by when each is next due. A handle that wants to send is due,
+ * too; handle.c decides when a handle is due.
  *
- * In a heap: no handle is due later than the two below it, so the one at the top is due first, and
- * the cost of a change grows with the logarithm of their number. It is a skew heap. Nothing keeps it
- * balanced; each merge exchanges the branches that it passes, which does so on the average.
+ * They form a skew heap. No handle is due later than the two below it, so the one at the top is due
+ * first, and the cost of a change grows with the logarithm of their number. The heap is not
+ * balanced explicitly: each merge exchanges the branches that it passes, and so keeps it balanced
+ * on average.
  *
- * A program with one task has few handles, and a list in the order in which they are due, which
- * takes half the flash: it is the heap in which no handle has one to its left.
+ * A program with one task has few handles, and has a sorted list instead, which takes half the
+ * flash: it is a heap in which no handle has another one to its left.
  *
- * Times are compared by their difference, so all of them have to lie within half a turn of the
- * clock. After a pause of days they may not, and the first tick after it makes the schedule anew.
+ * Times are compared by their difference, so all of them have to be within half a turn of the
+ * clock. After a pause of days they may not be, and the next tick makes the schedule anew.
  */
 #include "internal.h"
 
 #if PORT_ONE_TASK
 
-/* of internal.h, for a compiler that does not inline it */
+/* an inline function of internal.h, for a compiler that does not inline it */
 extern inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
 
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
@@ -37,7 +38,7 @@ void fairlock_schedule_remove(struct fairlock *handle)
   *link = handle->right;
 }
 
-/* Takes one handle off a schedule that has some. */
+/* Removes the first handle from a schedule that is not empty, and returns it. */
 static struct fairlock *take_first(struct fairlock **schedule)
 {
   struct fairlock *handle = *schedule;
@@ -47,7 +48,7 @@ static struct fairlock *take_first(struct fairlock **schedule)
 
 #else
 
-/* One heap of two. `up`: what the result will be below. */
+/* Merges two heaps. up: the handle below which the result will be; NULL: none. */
 static struct fairlock *merge(struct fairlock *a, struct fairlock *b, struct fairlock *up)
 {
   struct fairlock *top = NULL;
@@ -110,7 +111,7 @@ static struct fairlock *take_first(struct fairlock **schedule)
 
 #endif
 
-/* Every handle is scheduled anew: what all of them depend on has changed. */
+/* Schedules every handle anew, because something has changed on which all depend. */
 void fairlock_schedule_all(struct fairlock_engine *engine)
 {
   struct fairlock *rest = engine->first;
