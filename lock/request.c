@@ -1,11 +1,11 @@
 /*
- * What the engine says: the greeting, and the requests that engine->request describes.
+ * What the engine sends: the greeting, and the requests that engine->request describes.
  *
- * A request that does not fit the send buffer is written again from its start for each piece, and
- * the writer skips what was already sent. So it may depend on nothing but engine->request, the
- * handle's name, user and password, and the configuration, none of which changes meanwhile. Whatever
- * comes from the caller is sent as the payload of a bulk string, with its length in front, so none
- * of it can be read as a command.
+ * If a request does not fit into the send buffer, it is written from its start for each piece, and
+ * the writer skips the bytes that were sent already. So a request may depend only on
+ * engine->request, the handle's name, user and password, and the configuration, which do not change
+ * meanwhile. All strings of the program are sent as bulk strings, with their length, so none can be
+ * taken for a command.
  */
 #include "internal.h"
 
@@ -18,14 +18,14 @@ void fairlock_request_write_text(struct resp_writer *writer, const char *text)
   resp_write_bulk(writer, text, strlen(text));
 }
 
-/* Writes the header of a command of so many words, and the first of them, its name. */
+/* Writes the header of a command of `words` words, and its name, which is the first of them. */
 void fairlock_request_write_command(struct resp_writer *writer, const char *name, int words)
 {
   resp_write_header(writer, RESP_ARRAY, words);
   fairlock_request_write_text(writer, name);
 }
 
-/* Where the name has its first brace from `at` on; its size if there is none. */
+/* The index of the first brace in the name from `at` on; the size of the name if there is none. */
 static size_t find_brace(const char *name, size_t size, size_t at)
 {
   while (at < size && name[at] != '{')
@@ -34,21 +34,24 @@ static size_t find_brace(const char *name, size_t size, size_t at)
 }
 
 /*
- * Redisson puts braces around the name, so that all keys of a lock share a slot, unless the name
- * has a brace of its own.
+ * True if the keys have braces around the name. Redisson adds them so that all keys of a lock are
+ * in one slot, unless the name has a '{' itself.
  */
 static bool braced(const struct fairlock *handle)
 {
   return find_brace(handle->name, handle->name_size, 0) == handle->name_size;
 }
 
-/* "{x}" would have the queue and the notes of "x", but not its hash: two locks, and two holders. */
+/*
+ * False for a name like "{x}": it would have the queue and the notes of "x", but a hash of its own,
+ * so that both could be held at the same time.
+ */
 bool fairlock_request_name_is_good(const char *name, size_t size)
 {
   return name[0] != '{' || name[size - 1] != '}' || find_brace(name, size, 1) < size;
 }
 
-/* Writes the character and the number. */
+/* Writes a character and then a number. */
 void fairlock_request_write_number(struct resp_writer *writer, char before, int64_t number)
 {
   char text[1 + RESP_NUMBER_SIZE];
@@ -63,7 +66,7 @@ static void write_id(struct resp_writer *writer, const struct fairlock *handle)
   fairlock_request_write_number(writer, ':', handle->number);
 }
 
-/* Writes a key, or with the id the channel, as it stands in a bulk string. */
+/* Writes a key as a bulk string, or, with the id at its end, the name of the channel. */
 static void write_name(struct resp_writer *writer, const struct fairlock *handle,
                        const char *prefix, bool with_id)
 {
@@ -93,7 +96,7 @@ static void write_key(struct resp_writer *writer, const struct fairlock *handle,
   resp_write_end(writer);
 }
 
-/* The key of the queue, as a bulk string. */
+/* Writes the key of the queue as a bulk string. */
 void fairlock_request_write_queue(struct resp_writer *writer, const struct fairlock *handle)
 {
   write_key(writer, handle, "redisson_lock_queue:", false);
@@ -104,7 +107,7 @@ size_t fairlock_request_channel_size(const struct fairlock *handle)
   return name_size(handle, channel_name, true);
 }
 
-/* Calls the script, with the four keys, by a command of so many words. */
+/* Writes the call of a script, with the four keys, as a command of `words` words. */
 static void write_call(struct resp_writer *writer, const struct fairlock *handle,
                        const struct fairlock_script *script, int words)
 {
@@ -130,7 +133,7 @@ static void write_words(struct resp_writer *writer, const struct fairlock_reques
   if (request->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)request->token);
 }
 
-/* The argument that common.lua describes: measured, then written. */
+/* Writes the argument that common.lua describes: first to find its length, and then really. */
 static void write_argument(struct resp_writer *writer, const struct fairlock_request *request)
 {
   struct resp_writer nowhere;
@@ -159,14 +162,14 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   write_argument(writer, request);
 }
 
-/* The two words behind AUTH, in a greeting and alone. */
+/* Writes the two words after AUTH: user and password. */
 void fairlock_request_write_login(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   fairlock_request_write_text(writer, engine->user != NULL ? engine->user : "default");
   fairlock_request_write_text(writer, engine->password);
 }
 
-/* HELLO 3 [AUTH user password] [SETNAME name] */
+/* Writes HELLO 3 [AUTH user password] [SETNAME name]. */
 void fairlock_request_write_hello(const struct fairlock_engine *engine, struct resp_writer *writer)
 {
   const char *client_name = engine->config->client_name;
