@@ -1,16 +1,16 @@
 /*
- * What is under way: requests that were written and await their answers.
+ * The requests that were written and await their answers.
  *
  * Each request gets a sequence number when it begins to be written, and the server answers in that
- * order; a SUBSCRIBE in front of it and a WAIT behind it have numbers of their own. Handles that
- * await answers stand in a list, in the order of the oldest request of each. An answer that its
- * handle no longer cares about finds no entry there and is dropped.
+ * order. A SUBSCRIBE before it and a WAIT after it have numbers of their own. Handles that await
+ * answers are in a list, sorted by the oldest request of each. If a handle has forgotten a request,
+ * the answer to it finds no entry in the list, and is dropped.
  *
- * Nobody else writes these numbers and times.
+ * No other file writes these numbers and times.
  */
 #include "internal.h"
 
-/* Puts a handle whose oldest request has changed in its place. */
+/* Adds a handle to the list, or moves it to its place when its oldest request has changed. */
 static void enlist(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -24,7 +24,7 @@ static void enlist(struct fairlock *handle)
   *link = handle;
 }
 
-/* Takes a handle out, if it is there. */
+/* Removes a handle from the list, if it is in it. */
 static void delist(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -38,12 +38,12 @@ static void delist(struct fairlock *handle)
 }
 
 /*
- * When a request written now expires, by the server's clock. Notes the latest expiry and the
- * longest life of all requests that may come to be in doubt.
+ * Returns when a request that is written now expires, by the server's clock. Notes the latest
+ * expiry and the longest life of all requests that may become in doubt.
  */
 static int64_t expiry(struct fairlock_engine *engine)
 {
-  uint32_t age = engine->now - engine->sampled_at; /* of the newest known time */
+  uint32_t age = engine->now - engine->sampled_at; /* how old the newest known time is */
   uint32_t life = engine->response_ms;
   int64_t expires = engine->server_now + age + life;
   if (expires > engine->last_expiry) engine->last_expiry = expires;
@@ -52,7 +52,7 @@ static int64_t expiry(struct fairlock_engine *engine)
   return expires;
 }
 
-/* Numbers the request that engine->request describes, which is written from now on. */
+/* Gives the request in engine->request its number. From now on it is being written. */
 void fairlock_pipeline_send(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -71,7 +71,7 @@ void fairlock_pipeline_send(struct fairlock *handle)
   engine->counters.requests++;
 }
 
-/* The request that was numbered last is not written: as if it had never been begun. */
+/* Takes back the newest number, because its request is not written after all. */
 void fairlock_pipeline_withdraw(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -86,8 +86,8 @@ void fairlock_pipeline_withdraw(struct fairlock *handle)
 }
 
 /*
- * So many other commands are written in front of the request that was numbered last. Returns the
- * number of the last of them.
+ * Makes room for the numbers of `count` other commands, which are written before the newest
+ * request. Returns the number of the last of them.
  */
 uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count)
 {
@@ -102,7 +102,7 @@ uint16_t fairlock_pipeline_put_before(struct fairlock *handle, unsigned count)
   return (uint16_t)(handle->newest - request->subscribe - 1);
 }
 
-/* A SUBSCRIBE is written in front of the request that was numbered last, which has none. */
+/* Makes room for the number of a SUBSCRIBE, which is written before the newest request. */
 void fairlock_pipeline_subscribe(struct fairlock *handle)
 {
   handle->subscribe_sequence = fairlock_pipeline_put_before(handle, 1);
@@ -110,20 +110,20 @@ void fairlock_pipeline_subscribe(struct fairlock *handle)
   handle->flags |= SUBSCRIBING;
 }
 
-/* The answers to what the handle has sent so far do not count. */
+/* From now on, answers to requests that the handle has sent so far are dropped. */
 void fairlock_pipeline_forget(struct fairlock *handle)
 {
   delist(handle);
   handle->unanswered = 0;
 }
 
-/* Kinds of requests of this connection whose answers have not come. */
+/* The kinds of the handle's requests on this connection that are unanswered. */
 uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle)
 {
   return comes_after(handle->newest, handle->engine->last_received) ? handle->kinds_sent : 0;
 }
 
-/* One more answer has come. When nothing is left that may be under way, nothing is in doubt. */
+/* Counts one more answer. When all requests are answered, none can come to be in doubt. */
 void fairlock_pipeline_count(struct fairlock_engine *engine)
 {
   engine->last_received++;
@@ -132,36 +132,34 @@ void fairlock_pipeline_count(struct fairlock_engine *engine)
   engine->request_life_ms = 0;
 }
 
-/* The handle's oldest request was answered. Returns when it was sent. */
+/* Removes the handle's oldest request, which was answered. Returns when it was sent. */
 uint32_t fairlock_pipeline_answered(struct fairlock *handle)
 {
   uint32_t sent_at = handle->sent_at[0];
   delist(handle);
   handle->unanswered--;
-  /* a loop would become two calls of memmove(), which nothing else in a small program needs */
+  /* gcc would turn a loop into calls of memmove(), which a small program does not need otherwise */
   _Static_assert(FAIRLOCK_UNANSWERED_MAX == 3, "these are all");
   handle->sequence[0] = handle->sequence[1];
   handle->sequence[1] = handle->sequence[2];
   handle->sent_at[0] = handle->sent_at[1];
   handle->sent_at[1] = handle->sent_at[2];
   if (handle->unanswered > 0) {
-    handle->kinds_sent = fairlock_handle_kind(handle); /* older ones have been answered, too */
+    handle->kinds_sent =
+        fairlock_handle_kind(handle); /* requests of older kinds have been answered, too */
     enlist(handle);
   }
   return sent_at;
 }
 
-/* The script was answered, and does not count before the WAIT behind it is answered, too. */
+/* The script was answered. The request now awaits the answer to the WAIT after it. */
 void fairlock_pipeline_expect_wait(struct fairlock *handle)
 {
   handle->newest = ++handle->sequence[0];
   fairlock_pipeline_count(handle->engine);
 }
 
-/*
- * The handle whose request is answered next, or NULL when no handle cares about that answer any
- * more.
- */
+/* The handle whose request is answered next; NULL if it has forgotten that request. */
 struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->oldest;
@@ -169,7 +167,7 @@ struct fairlock *fairlock_pipeline_next_answered(const struct fairlock_engine *e
   return its ? handle : NULL;
 }
 
-/* The SUBSCRIBE or UNSUBSCRIBE of the handle is answered next. */
+/* True if the SUBSCRIBE or UNSUBSCRIBE of the handle is answered next. */
 bool fairlock_pipeline_subscription_next(const struct fairlock *handle)
 {
   uint16_t expected = (uint16_t)(handle->engine->last_received + 1);
@@ -178,7 +176,7 @@ bool fairlock_pipeline_subscription_next(const struct fairlock *handle)
 
 /*
  * The handle whose SUBSCRIBE or UNSUBSCRIBE is answered next, or NULL. It is the first in the list,
- * whose script follows; unless it no longer cares about that script's answer.
+ * because its script is answered after that, unless it has forgotten that script.
  */
 struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine *engine)
 {
