@@ -1,23 +1,23 @@
 /*
- * User and password from a function of the caller: asked for at each greeting, and again before
- * they end, for an AUTH on the standing connection.
+ * Gets user and password from a function of the program: for each greeting, and again before they
+ * expire, for an AUTH on the open connection.
  *
- * The AUTH is the request of a handle that is here for nothing else. So it is due by the schedule,
- * goes out between other requests, and has a sequence number, by which its answer is known. It begins
- * no hold, and waits for nobody; without a connection it wants nothing.
+ * The AUTH is the request of a handle that has no other purpose. So the schedule says when it is
+ * due, it is sent between other requests, and its answer is recognised by its sequence number. This
+ * handle never acquires, and does not ask for a connection.
  *
- * The engine calls this file through its link alone, so a program that does not call
+ * The engine calls this file only through its link, so a program that does not call
  * fairlock_use_credentials() links none of it.
  */
 #include "internal.h"
 
 #include <string.h>
 
-/* The soonest that an AUTH is said again after one that was accepted, and after one that was not. */
+/* The shortest time from an AUTH to the next one: if it was accepted, and if it was not. */
 #define SOONEST_AUTH_MS 500U
 #define AUTH_RETRY_MS   1000U
 
-/* How often what has ended is tried to be replaced. */
+/* How often to ask for new credentials after the old ones have expired. */
 #define LATE_RETRY_MS 5000U
 
 static struct fairlock_credentials *credentials_of(struct fairlock_link *link)
@@ -41,7 +41,7 @@ static bool ask(struct fairlock_credentials *credentials, bool sentinel)
   return true;
 }
 
-/* The next AUTH is due after this time. */
+/* Makes the next AUTH due in so many ms. */
 static void schedule(struct fairlock *handle, uint32_t in_ms)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -50,7 +50,7 @@ static void schedule(struct fairlock *handle, uint32_t in_ms)
   fairlock_schedule_insert(handle, engine->now + fairlock_handle_due_in(handle));
 }
 
-/* The server has accepted what was given, or is about to be asked to. */
+/* The server has accepted the credentials, or they are being sent in a greeting. */
 static void use(struct fairlock_credentials *credentials)
 {
   struct fairlock *handle = &credentials->handle;
@@ -60,7 +60,7 @@ static void use(struct fairlock_credentials *credentials)
   schedule(handle, wait > SOONEST_AUTH_MS ? wait : SOONEST_AUTH_MS);
 }
 
-/* There is nothing new, or the server has refused it: the connection goes on with what it has. */
+/* There are no new credentials, or the server has refused them. The connection goes on without. */
 static void try_later(struct fairlock *handle)
 {
   uint32_t now = handle->engine->now;
@@ -69,7 +69,7 @@ static void try_later(struct fairlock *handle)
   schedule(handle, over ? LATE_RETRY_MS : half > AUTH_RETRY_MS ? half : AUTH_RETRY_MS);
 }
 
-/* Asks for what the greeting says. True: it says it. */
+/* Gets credentials for a greeting. Returns false if there are none, and breaks the connection. */
 static bool ask_first(struct fairlock_credentials *credentials)
 {
   static const char none[] = "no credentials at present";
@@ -85,7 +85,7 @@ static bool ask_first(struct fairlock_credentials *credentials)
   return false;
 }
 
-/* Asks for what the AUTH says. True: it says it; without, another handle is next. */
+/* Gets credentials for an AUTH. Returns false if there are none: then no AUTH is sent now. */
 static bool ask_again(struct fairlock_credentials *credentials)
 {
   struct fairlock *handle = &credentials->handle;
@@ -114,13 +114,13 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   }
 }
 
-/* The server does not accept what was given last. */
+/* True if the error says that the server refuses the credentials. */
 static bool refuses(const struct resp_event *event)
 {
   return fairlock_reply_begins(event, "WRONGPASS") || fairlock_reply_begins(event, "NOAUTH");
 }
 
-/* An event of the answer to an AUTH. */
+/* Handles the answer to an AUTH. */
 static void on_auth(struct fairlock_credentials *credentials, const struct resp_event *event)
 {
   struct fairlock_engine *engine = credentials->handle.engine;
@@ -155,7 +155,9 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
     credentials->refused[credentials->sentinel] = true;
     fairlock_reply_note_error(engine, event);
     fairlock_engine_fail(engine, FAIRLOCK_DENIED);
-    /* who waits for a connection goes on waiting; a request is sent again on the next one */
+    /*
+     * operations that wait for a connection go on waiting; requests are sent again on the next one
+     */
     if (engine->stage < UP) return true;
   }
   return inner != NULL && inner->hooks->event(engine, event, inner);
