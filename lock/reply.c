@@ -1,19 +1,19 @@
 /*
- * What the server says: the events of the decoder become answers, in the order of the requests, and
- * messages.
+ * What the server says: turns the events of the decoder into answers, which come in the order of
+ * the requests, and into messages.
  *
- * Nothing the server sends is trusted. A reply that is not of the expected shape, a reply that
- * nobody asked for, and bytes that are not RESP break the connection; a message that is not for one
- * of our handles is ignored.
+ * Nothing that the server sends is trusted. A reply of an unexpected shape, a reply without a
+ * request, and bytes that are not RESP break the connection. A message for none of our handles is
+ * ignored.
  */
 #include "internal.h"
 
 #include <string.h>
 
-/* The place in `values` that keeps the connection's number until the greeting is complete. */
+/* The index in `values` where the connection's number is stored until the greeting is complete. */
 enum { HELLO_ID = 2 };
 
-/* The text of the event begins with these words. */
+/* True if the text of the event begins with these words. */
 bool fairlock_reply_begins(const struct resp_event *event, const char *words)
 {
   size_t i;
@@ -40,11 +40,11 @@ _Static_assert(FAIRLOCK_READONLY == -015 && FAIRLOCK_OOM == -016 && FAIRLOCK_MIS
 _Static_assert(FAIRLOCK_WRONG_SHARD == -025, "as above");
 
 /*
- * Codes at the beginning of error texts, each with the status that it means here in front; in one
- * string, which takes the least flash. "ERR max number of clients reached" is said to a connection
- * that is one too many, before anything is asked on it. Redis 7.0 says "ERR The user executing the
- * script can't ..." for NOPERM in a script, 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL
- * failure in script: ...". What a cluster says while a slot moves is known to topology.c.
+ * The beginnings of error texts, each after the status that it means, in one string, which takes
+ * the least flash. A server that has reached maxclients says "ERR max number of clients reached" at
+ * once, before any request. For NOPERM in a script, Redis 7.0 says "ERR The user executing the
+ * script can't ...", 6.2 the same without ERR, and 7.2 and Valkey "ERR ACL failure in script: ...".
+ * topology.c has the errors of a cluster while a slot moves.
  */
 /* clang-format off */
 static const char errors[] =
@@ -76,7 +76,7 @@ static int classify(const struct resp_event *event)
   return FAIRLOCK_REFUSED;
 }
 
-/* Keeps the error's text for fairlock_error(). */
+/* Stores the error's text for fairlock_error(). */
 void fairlock_reply_note_error(struct fairlock_engine *engine, const struct resp_event *event)
 {
   size_t size = event->size < FAIRLOCK_ERROR_SIZE ? event->size : FAIRLOCK_ERROR_SIZE - 1;
@@ -90,8 +90,8 @@ static void bad_reply(struct fairlock_engine *engine)
 }
 
 /*
- * Takes a sample of the round trip: what was asked for at asked_at has come now. When we are late,
- * it may have been waiting here for a while, and the sample says nothing.
+ * Measures the round trip by an answer that has come now to a request that was sent at asked_at. If
+ * we are late, the answer may have arrived earlier, and is not used.
  */
 static void measure(struct fairlock_engine *engine, uint32_t asked_at)
 {
@@ -102,7 +102,7 @@ static void measure(struct fairlock_engine *engine, uint32_t asked_at)
   fairlock_engine_set_timeouts(engine);
 }
 
-/* The SUBSCRIBE or UNSUBSCRIBE of the handle was answered. */
+/* Handles the answer to the SUBSCRIBE or UNSUBSCRIBE of the handle. */
 static void on_subscription_answer(struct fairlock *handle, int status)
 {
   fairlock_pipeline_count(handle->engine);
@@ -110,9 +110,9 @@ static void on_subscription_answer(struct fairlock *handle, int status)
 }
 
 /*
- * Redis 6.2 says where a script stopped before it says why: "ERR Error running script (call to
- * f_SHA1): @user_script:3: @user_script: 3: -OOM command not allowed". Leaves the reason, which
- * begins with the first capital after that.
+ * Redis 6.2 puts the place where a script stopped before the reason: "ERR Error running script
+ * (call to f_SHA1): @user_script:3: @user_script: 3: -OOM command not allowed". Removes it. The
+ * reason begins with the first capital letter after the place.
  */
 static void strip_place(struct resp_event *event)
 {
@@ -125,7 +125,7 @@ static void strip_place(struct resp_event *event)
   }
 }
 
-/* The server has told its time, which was asked for at asked_at. */
+/* The server's time is known by an answer to a request that was sent at asked_at. */
 static void set_server_time(struct fairlock_engine *engine, int64_t server_now, uint32_t asked_at)
 {
   engine->server_now = server_now;
@@ -134,8 +134,8 @@ static void set_server_time(struct fairlock_engine *engine, int64_t server_now, 
 }
 
 /*
- * The next request was answered, with this status. FAIRLOCK_OK: the reply is in engine->values,
- * {state, value, now}.
+ * Handles the answer to the oldest request, which has this status. FAIRLOCK_OK: the reply, {state,
+ * value, now}, is in engine->values.
  */
 void fairlock_reply_answered(struct fairlock_engine *engine, int status)
 {
@@ -146,17 +146,20 @@ void fairlock_reply_answered(struct fairlock_engine *engine, int status)
   if (status == FAIRLOCK_OK && handle->phase != INSPECTING) {
     measure(engine, sent_at);
     set_server_time(engine, engine->values[2], sent_at);
-    /* expired: we had estimated the server's time wrongly, and know it now */
+    /*
+     * the request had expired, because our estimate of the server's time was wrong: it is sent
+     * again
+     */
     if (engine->values[0] == -2) status = FAIRLOCK_PENDING;
   }
   fairlock_handle_on_reply(handle, status, sent_at);
 }
 
-/* An error instead of an answer, which means this status. */
+/* Handles an error reply, which means this status. */
 void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *event, int status)
 {
   struct fairlock *handle = fairlock_pipeline_next_subscribed(engine);
-  /* a redirection: not carried out, and no error for the caller */
+  /* topology.c follows a redirection: the request is sent again, and the caller gets no error */
   if (engine->broken) status = FAIRLOCK_PENDING;
   else if (engine->stage == UP && fairlock_reply_begins(event, "NOSCRIPT"))
     status = fairlock_script_unknown(engine, event);
@@ -166,7 +169,7 @@ void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *
   else fairlock_reply_answered(engine, status);
 }
 
-/* True when the reply is an array of so many numbers; if not, the connection breaks. */
+/* Returns true if the reply is an array of `size` numbers; otherwise breaks the connection. */
 static bool is_array(struct fairlock_engine *engine, uint32_t size)
 {
   bool good = engine->value_type == RESP_ARRAY && engine->element == size && !engine->malformed;
@@ -174,7 +177,7 @@ static bool is_array(struct fairlock_engine *engine, uint32_t size)
   return good;
 }
 
-/* The answer to a request of ours: {state, value, now}, or to an inspection. */
+/* Handles the answer to a script: {state, value, now}, or that of an inspection. */
 static void on_answer(struct fairlock_engine *engine)
 {
   const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
@@ -184,14 +187,12 @@ static void on_answer(struct fairlock_engine *engine)
     return;
   }
   if (handle != NULL && handle->phase == INSPECTING) status = engine->inspection->end(engine);
-  /* a bad array breaks the connection, and the request counts as unanswered */
+  /* a wrong array breaks the connection, and the request stays unanswered */
   else if (handle != NULL && !is_array(engine, 3)) return;
   fairlock_reply_answered(engine, status);
 }
 
-/*
- * The answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, microseconds}.
- */
+/* Handles the answer to a part of the greeting: HELLO's map, SELECT's OK, TIME's {seconds, us}. */
 static void on_greeting(struct fairlock_engine *engine)
 {
   if (engine->stage < GREETING) {
@@ -203,7 +204,7 @@ static void on_greeting(struct fairlock_engine *engine)
   } else if (engine->stage < TIMING) {
     fairlock_engine_advance_greeting(engine, TIMING);
   } else if (is_array(engine, 2)) {
-    /* microseconds fit 32 bits, and a division of 64 costs 900 bytes on a Cortex-M */
+    /* microseconds fit into 32 bits, and a 64-bit division takes 900 bytes on a Cortex-M */
     measure(engine, engine->filled_at);
     set_server_time(engine, engine->values[0] * 1000 + (uint32_t)engine->values[1] / 1000,
                     engine->filled_at);
@@ -211,14 +212,16 @@ static void on_greeting(struct fairlock_engine *engine)
   }
 }
 
-/* An element of HELLO's map: the number of this connection is kept, for the client's id. */
+/*
+ * Takes an element of HELLO's map, and stores the number of this connection, for the client's id.
+ */
 static void on_hello_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
   if (engine->id_is_next) fairlock_reply_note_number(engine, event, HELLO_ID);
   engine->id_is_next = engine->element % 2 == 0 && fairlock_reply_begins(event, "id");
 }
 
-/* The handle that listens on this channel: its id ends the name. */
+/* The handle that listens on this channel, whose name ends in the handle's id; or NULL. */
 static struct fairlock *find_addressee(const struct fairlock_engine *engine,
                                        const struct resp_event *event)
 {
@@ -235,8 +238,9 @@ static struct fairlock *find_addressee(const struct fairlock_engine *engine,
 }
 
 /*
- * The text of a message: the token and the time of a grant, how long it lasts, and perhaps what a
- * later release adds; or a token alone. Anything else, such as Redisson's "0", means "ask now".
+ * Handles the text of a message. It is a grant: its token, its time, how long it lasts, and perhaps
+ * words of a later release. Or it is a token alone. Anything else, such as Redisson's "0", tells a
+ * waiter to ask now.
  */
 static void on_message(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -249,7 +253,7 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
     while (length < size && text[length] != ' ')
       length++;
     if (!resp_parse_number(text, length, &numbers[count])) break;
-    if ((uint64_t)numbers[count] > LARGEST) break; /* or below 0 */
+    if ((uint64_t)numbers[count] > LARGEST) break; /* too large, or negative */
     if (length < size) length++;
     text += length;
     size -= length;
@@ -264,7 +268,7 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
   fairlock_handle_on_message(engine->addressee, token, numbers[1], claim_ms);
 }
 
-/* An element of a message: its kind, the channel, the text. */
+/* Takes an element of a push: its kind, the channel, the text. */
 static void on_push_element(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock *handle = engine->addressee;
@@ -329,7 +333,7 @@ void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *e
 void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *event)
 {
   if (event->type == RESP_ATTRIBUTE) {
-    bad_reply(engine); /* none was asked for */
+    bad_reply(engine); /* there is no request that this could answer */
     return;
   }
   if (event->depth == 0) {
