@@ -1,13 +1,14 @@
 /*
  * Times of our clock, and spans between two of them, in ms.
  *
- * Wrap-around. The clock goes round after 2^32 ms (49.7 days), so two times are compared by their
- * difference: b comes after a if it is reached from a in less than 2^31 ms (24.9 days). Times ahead
- * are never that far away: no wait and no lease is longer than FAIRLOCK_DURATION_MAX_MS (12.4 days).
- * So a time that seems to lie further ahead has passed, and has_come() counts it so. Times past may
- * be that far away, when nobody has ticked for weeks, and would then seem to lie ahead. Where that
- * would do harm, the span since a time is compared with a limit (doubt_over(), over() in handle.c);
- * and the engine asks to be called again after HORIZON_MS at most, so it sees that it was not.
+ * Wrap-around. The clock wraps around after 2^32 ms (49.7 days). So two times are compared by their
+ * difference: b is after a if b - a is less than 2^31 ms (24.9 days). A future time is never that
+ * far away, because no wait and no lease is longer than FAIRLOCK_DURATION_MAX_MS (12.4 days). So a
+ * time that seems to be further in the future has passed, and has_come() returns true for it. A
+ * past time may be that far away, if nobody has ticked for weeks, and then seems to be in the
+ * future. Where that would do harm, the span since a time is compared with a limit: doubt_over(),
+ * and over() in handle.c. And the engine asks to be called again after HORIZON_MS at most, so it
+ * notices when nobody has ticked.
  */
 #ifndef FAIRLOCK_TIMING_H
 #define FAIRLOCK_TIMING_H
@@ -17,25 +18,28 @@
 /* When nothing is due, the caller comes back after this time. */
 #define HORIZON_MS (FAIRLOCK_DURATION_MAX_MS / 16)
 
-/* a is at or after b. */
+/* True if a is b or later. */
 static inline bool reached(uint32_t a, uint32_t b)
 {
   return (int32_t)(a - b) >= 0;
 }
 
-/* Of two times. */
+/* The earlier of two times. */
 static inline uint32_t earlier(uint32_t a, uint32_t b)
 {
   return reached(a, b) ? b : a;
 }
 
-/* `time`, which was set at most FAIRLOCK_DURATION_MAX_MS ahead, is now or has passed. */
+/*
+ * True if `time`, which was at most FAIRLOCK_DURATION_MAX_MS in the future when it was set, has
+ * come.
+ */
 static inline bool has_come(uint32_t now, uint32_t time)
 {
   return time - now - 1 >= FAIRLOCK_DURATION_MAX_MS;
 }
 
-/* Of two spans. */
+/* The shorter, and the longer, of two spans. */
 static inline uint32_t shorter(uint32_t a, uint32_t b)
 {
   return a < b ? a : b;
@@ -46,7 +50,7 @@ static inline uint32_t longer(uint32_t a, uint32_t b)
   return a > b ? a : b;
 }
 
-/* The sooner of in_ms from now and this time, in ms from now. */
+/* The earlier of two times, in ms from now: in_ms, and `time`, which may have passed. */
 static inline uint32_t sooner(uint32_t now, uint32_t in_ms, uint32_t time)
 {
   if (has_come(now, time)) return 0;
@@ -54,20 +58,20 @@ static inline uint32_t sooner(uint32_t now, uint32_t in_ms, uint32_t time)
 }
 
 /*
- * How much to shorten an interval that two clocks measure: they may differ by 1 %, and by rounding.
+ * How much an interval has to be shortened because two clocks measure it, which may differ by 1 %.
  */
 static inline uint32_t margin(uint32_t interval)
 {
   return interval / 64 + 2;
 }
 
-/* What is left of an interval that two clocks measure, whichever of them is fast. */
+/* The part of an interval that is not over by either of two clocks, whichever of them is fast. */
 static inline uint32_t safe_part(uint32_t interval)
 {
   return interval > margin(interval) ? interval - margin(interval) : 0;
 }
 
-/* When a lease that was asked for at sent_at ends. */
+/* When a lease for which a request asked at sent_at ends, by our clock. */
 static inline uint32_t safe_end(uint32_t sent_at, uint32_t lease_ms)
 {
   return sent_at + safe_part(lease_ms);
