@@ -1,33 +1,37 @@
 /*
- * Locks that stay ours while nobody else wants them: what was released is kept, and acquired again
- * without a byte, until somebody queues for it.
+ * Locks that the client keeps while nobody else wants them: after a release the server still has
+ * the hold, and the next acquire takes it back without sending a byte, until somebody queues for
+ * the lock.
  *
- * A release that is put off. The last release of a hold is told to the caller as done, and its
- * request waits: the handle is RELEASING, and sends when the keep ends. An acquire before that takes
- * the hold back, with its token. Both are answered here, when their requests would be written: this
- * file stands between the engine and the connection, as its link does in struct fairlock_hooks.
+ * Delayed release. The last release of a hold ends at once for the caller, but its request is
+ * delayed: the handle is RELEASING, and sends the request when the keep ends. An acquire before
+ * that takes the hold back, with its token. Both are answered here, at the moment when their
+ * requests would be written, because this file's link (struct fairlock_hooks) is between engine and
+ * connection.
  *
- * The server tells. It tracks the key of the queue (CLIENT TRACKING ON OPTIN), and pushes
- * "invalidate" when the key changes: whoever waits has put itself into the queue. The arming, CLIENT
- * CACHING and EXISTS in front of a request, asks for that, and finds out whether somebody waits
- * already. A push does not say what has changed; it ends the keep, and the release is sent. A queue
- * stays armed until there is a push, or the connection ends.
+ * Tracking. The server tracks the key of the queue (CLIENT TRACKING ON OPTIN), and pushes
+ * "invalidate" when the key changes, which it does when a waiter joins the queue. Before that, the
+ * client has to arm the queue: CLIENT CACHING and EXISTS, written before a request, ask for one
+ * push, and find out whether somebody waits already. A push does not say what has changed. It ends
+ * the keep, and the release is sent. A queue stays armed until there is a push, or until the
+ * connection ends.
  *
- * Time. Nobody who only tries is seen in the queue, so the keep ends keep_ms after what began or
- * confirmed the hold was sent, which is at most two thirds of the lease. A hold is taken back only
- * while two thirds of it are left, as a program that computes for half a lease, and does not service
- * the client, relies on them. A later acquire asks the server, and begins another hold. Only renewed
- * holds are kept: theirs is the configured lease.
+ * Time. A client that only tries does not join the queue, and so causes no push. So the keep ends
+ * keep_ms after the request that began or confirmed the hold was sent; that is at most two thirds
+ * of the lease. A hold is taken back only while two thirds of its lease are left, because a program
+ * may compute for half a lease without servicing the client. A later acquire asks the server, and
+ * begins another hold. Only renewed holds are kept, because they have the configured lease.
  */
 #include "internal.h"
 
 /*
- * When nobody has received for this long, and nobody is about to, what has arrived is read before a
- * hold is kept or taken back: the program may do nothing but acquire and release.
+ * If no task has received for this long, and none is about to, the client reads what has arrived
+ * before it keeps a hold or takes it back. Otherwise a program that only acquires and releases
+ * would never read a push.
  */
 #define LOOK_MS 100U
 
-/* What the server says of tracking. */
+/* Whether this connection tracks keys: values of keep->tracking. */
 enum { NOT_ASKED, TRACKS, REFUSES };
 
 static struct fairlock_keeper *keep_of(struct fairlock_link *link)
@@ -35,35 +39,35 @@ static struct fairlock_keeper *keep_of(struct fairlock_link *link)
   return (struct fairlock_keeper *)(void *)((char *)link - offsetof(struct fairlock_keeper, link));
 }
 
-/* The keep of the hold has not ended. */
+/* True if the keep of the hold has not ended yet. */
 static bool in_time(const struct fairlock_keeper *keep, const struct fairlock *handle)
 {
   return handle->engine->now - handle->kept_since < keep->keep_ms;
 }
 
-/* The lock may be ours without the server's being asked. */
+/* True if the lock may be kept, or taken back, without asking the server. */
 static bool may_keep(const struct fairlock_keeper *keep, const struct fairlock *handle)
 {
   return handle->keep & ARMED && handle->flags & RENEWS && in_time(keep, handle);
 }
 
-/* At least two thirds of the lease are left: as much as any acquire gives. */
+/* True if at least two thirds of the lease are left, which is what every acquire gives. */
 static bool lasts(const struct fairlock *handle)
 {
   uint32_t lease_ms = handle->lease_ms;
   return handle->engine->now - handle->kept_since + margin(lease_ms) <= lease_ms / 3;
 }
 
-/* The operation has ended without the server. */
+/* Tells the client that operations have ended without an answer of the server. */
 static void tell(const struct fairlock_keeper *keep)
 {
   if (keep->answered != NULL) keep->answered(keep->context);
 }
 
 /*
- * The wait must not end meanwhile, however short it is and however late the caller comes back; but a
- * server that is asked afterwards has no more time than the caller gave. A waiter re-enters nothing,
- * so its end is noted there.
+ * Prolongs the wait while input is read, so that it does not end before that, however short it is.
+ * If the server has to be asked afterwards, the wait ends when the caller wanted: that time is
+ * stored in reentry_lease_ms, which a waiter does not use.
  */
 static void suspend_wait(struct fairlock *handle)
 {
@@ -77,13 +81,14 @@ static void suspend_wait(struct fairlock *handle)
 static void resume_wait(struct fairlock *handle)
 {
   handle->ends_at = handle->reentry_lease_ms;
-  fairlock_handle_send_at(handle,
-                          handle->sends_at); /* which is due as before, but its end is not */
+  fairlock_handle_send_at(
+      handle, handle->sends_at); /* reschedules the handle, because ends_at has changed */
 }
 
 /*
- * What has arrived has to be read first: since nobody did for long, or since that was found out.
- * However late the caller comes back, what was read since counts. True: the handle comes back.
+ * Returns true if input has to be read first, because nobody has done so for LOOK_MS; the handle
+ * then tries again. It does not count how late that is: once something was read after the first
+ * look, this returns false.
  */
 static bool looks(struct fairlock_keeper *keep, struct fairlock *handle)
 {
@@ -94,11 +99,11 @@ static bool looks(struct fairlock_keeper *keep, struct fairlock *handle)
   keep->looked_at = now;
   suspend_wait(handle);
   handle->keep |= LOOKS;
-  fairlock_handle_send_at(handle, now + 1); /* with 0, the caller would not receive */
+  fairlock_handle_send_at(handle, now + 1); /* + 1, so that the caller receives in between */
   return true;
 }
 
-/* Answers a release here. False: it has to be sent; perhaps it was put off before. */
+/* Delays a release. Returns false if it has to be sent, perhaps because it was delayed already. */
 static bool delay_release(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   bool certain = handle->in_doubt == 0 && !(handle->flags & UNCONFIRMED);
@@ -112,7 +117,9 @@ static bool delay_release(struct fairlock_keeper *keep, struct fairlock *handle)
   return true;
 }
 
-/* Answers an acquire here, unless the release has been given up. False: it has to be sent. */
+/*
+ * Answers an acquire by the hold that is kept, if there is one. Returns false if it has to be sent.
+ */
 static bool resume_hold(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   bool kept = handle->keep & KEPT && handle->flags & OWED;
@@ -125,7 +132,9 @@ static bool resume_hold(struct fairlock_keeper *keep, struct fairlock *handle)
   return true;
 }
 
-/* Puts an arming in front of the request. An operator who asks for what is kept has to be heard. */
+/*
+ * Arms the queue before the request. Also subscribes, so that an operator can ask for a kept lock.
+ */
 static void arm(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   if (!(handle->flags & (SUBSCRIBED | SUBSCRIBING))) fairlock_pipeline_subscribe(handle);
@@ -138,8 +147,9 @@ static void arm(struct fairlock_keeper *keep, struct fairlock *handle)
 }
 
 /*
- * The request begins to be written. True: it was answered here. A hold counts from the first acquire
- * that is unanswered; one that was handed over, from its confirmation.
+ * To be called when a request begins to be written. Returns true if it was answered here, and must
+ * not be sent. kept_since becomes the time of the first unanswered acquire or, for a handover, of
+ * its confirmation.
  */
 static bool answers(struct fairlock_keeper *keep, struct fairlock *handle)
 {
@@ -148,10 +158,10 @@ static bool answers(struct fairlock_keeper *keep, struct fairlock *handle)
   bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
   bool confirms = request->kind == KIND_IF_HELD && handle->flags & UNCONFIRMED;
   keep->arms = false;
-  /* renewals may go on for so long that our clock goes round */
+  /* a hold may be renewed for so long that the clock wraps around */
   if (!in_time(keep, handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
   if (releases ? delay_release(keep, handle) : acquires && resume_hold(keep, handle)) return true;
-  if (releases && handle->holds == 0) request->mode = 0; /* it was put off */
+  if (releases && handle->holds == 0) request->mode = 0; /* it was delayed */
   if (handle->keep & LOOKS && handle->phase == QUEUEING) resume_wait(handle);
   if (request->kind != KIND_IF_HELD) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
@@ -195,14 +205,17 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
 
 /* What the server says */
 
-/* Nobody knows any more whether somebody waits. A lock that is kept is released for real. */
+/* Somebody may wait now: if the lock is kept, its release is sent. */
 static void recall(struct fairlock *handle)
 {
   handle->keep &= (uint8_t)~ARMED;
   if (handle->keep & KEPT && handle->phase == RELEASING) handle->sends_at = handle->engine->now;
 }
 
-/* The key is that of the queue of the handle's lock: what comes before the name, perhaps a brace. */
+/*
+ * True if the event is the key of the handle's queue: a prefix and the name, which may be in
+ * braces.
+ */
 static bool is_queue(const struct fairlock *handle, const struct resp_event *event)
 {
   size_t start = sizeof "redisson_lock_queue:" - 1;
@@ -215,9 +228,9 @@ static bool is_queue(const struct fairlock *handle, const struct resp_event *eve
 }
 
 /*
- * invalidate, and an array of keys, or null for all keys. One that was cut may be any. A message to
- * whoever does not wait asks for the lock: what is kept is released, and what is held, when the
- * program releases it.
+ * Handles a push: "invalidate" and an array of keys, or null for all keys. A key that was cut off
+ * may be any. A message to a handle that does not wait asks for its lock: if the lock is kept, its
+ * release is sent; if it is held, its next release is not delayed.
  */
 static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine,
                     const struct resp_event *event)
@@ -239,7 +252,7 @@ static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine
   }
 }
 
-/* The handle that arms, if it is still there, is armed, or is not. */
+/* The arming has ended. If `armed`, the queue of the handle that has asked is armed now. */
 static void end_arming(struct fairlock_keeper *keep, const struct fairlock_engine *engine,
                        bool armed)
 {
@@ -252,10 +265,11 @@ static void end_arming(struct fairlock_keeper *keep, const struct fairlock_engin
 }
 
 /*
- * A part of the arming is refused, after which so many follow. What is refused for good is not asked
- * for again on this connection. Otherwise, as while another program's script runs, all of it is, as
- * nobody knows what of it counts; what the server says of the rest tells nothing then. The log is
- * told once.
+ * The server refuses a part of the arming, after which `follow` parts follow. If that is for good
+ * (no right, unknown command), nothing is armed on this connection any more. If it may pass, as
+ * while a script of another program runs, the next arming begins with CLIENT TRACKING again,
+ * because it is not known which parts the server has carried out. The log gets only the first
+ * refusal.
  */
 static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *event,
                               unsigned follow)
@@ -267,8 +281,8 @@ static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *e
 }
 
 /*
- * An answer to the arming, after which so many follow: OK to CLIENT TRACKING and CACHING, then
- * whether the queue exists.
+ * Handles one of the answers to the arming, after which `follow` more come: OK to CLIENT TRACKING
+ * and to CLIENT CACHING, then whether the queue exists.
  */
 static void on_arming_answer(struct fairlock_keeper *keep, struct fairlock_engine *engine,
                              struct resp_event *event, unsigned follow)
@@ -283,8 +297,8 @@ static void on_arming_answer(struct fairlock_keeper *keep, struct fairlock_engin
 }
 
 /*
- * An answer has come to its end. If it is to the release in front of a query, the query is next, and
- * nobody cares about that answer any more.
+ * An answer is complete. If it is the answer to the release before a query, begins the query; the
+ * engine then drops the answer.
  */
 static void on_given_back(const struct fairlock_engine *engine)
 {
@@ -292,7 +306,7 @@ static void on_given_back(const struct fairlock_engine *engine)
   if (handle == NULL || !(handle->keep & (INSPECTS | BREAKS))) return;
   if (handle->phase != RELEASING || handle->result != FAIRLOCK_PENDING) return;
   if (is_error(engine) || engine->values[0] == -2)
-    return; /* it is sent again, or that is the end */
+    return; /* the release is sent again, or has failed */
   enum phase phase = handle->keep & INSPECTS ? INSPECTING : FORCING;
   handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
   fairlock_handle_continue_query(handle, phase);
@@ -315,7 +329,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   return inner != NULL && inner->hooks->event(engine, event, inner);
 }
 
-/* The connection is closed: nobody tells of anything any more. */
+/* The connection is closed, so no push will come any more. */
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   struct fairlock_keeper *keep = keep_of(link);
@@ -335,7 +349,7 @@ static const struct fairlock_hooks hooks = {PLACE_KEEP, write_output, on_event, 
 int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep)
 {
   uint32_t lease_ms = config_or(engine->config->lease_ms, LEASE_MS);
-  if (keep->keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* or 0 */
+  if (keep->keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* too long, or 0 */
   (void)fairlock_links_insert(engine, &keep->link, &hooks);
   *keep = (struct fairlock_keeper){.keep_ms = keep->keep_ms, .link = keep->link};
   return FAIRLOCK_OK;
