@@ -1,17 +1,17 @@
 /*
  * Servers that move: Sentinel, Cluster, promoted replicas, and replicas that have to acknowledge.
  *
- * A redirection is one event, "go there instead": a Sentinel redirects in the greeting, a node of a
- * cluster in an answer (MOVED), and where to go is noted in the caller's memory. There is one
- * connection and no table of slots. Any other break leads to the next seed.
+ * A redirection is one event, "connect there instead": a Sentinel redirects in the greeting, a node
+ * of a cluster in an answer (MOVED). The new address is stored in the program's memory. There is
+ * one connection and no table of slots. After any other break, the next seed is tried.
  *
- * Replicas. A script that may begin a hold, or extend one, is followed by a WAIT, with the next
- * sequence number. When the script's reply says that it did so, its handle takes the WAIT's number,
- * too, and the reply counts only when the WAIT has been answered; with too few replicas the script
- * counts as refused, for now. Nothing more is sent before that, so no WAIT has to wait for another.
- * A grant by message is not believed: the waiter asks.
+ * Replicas. A script that may begin or extend a hold is followed by a WAIT, which has the next
+ * sequence number. If the script's reply says that it did begin or extend one, the request takes
+ * the number of the WAIT, and the reply counts only when the WAIT was answered. If too few replicas
+ * have acknowledged, the script counts as refused for now. Nothing else is sent before that, so no
+ * WAIT has to wait for another. A grant by message is not believed, but makes the waiter ask.
  *
- * The engine calls this file through its link alone, so a program that does not call
+ * The engine calls this file only through its link, so a program that does not call
  * fairlock_follow() links none of it.
  */
 #include "internal.h"
@@ -20,39 +20,39 @@
 
 #define CONNECT_MS  1000U
 #define OFFLINE_MS  60000U
-#define REPLICAS_MS 500U /* or less; see replicas_ms() */
+#define REPLICAS_MS 500U /* the default, at most; see replicas_ms() */
 
 /* The longest pause between two rounds of the seeds. */
 #define PAUSE_MAX_MS 1000U
 
-/* Redirections in a row that are followed at once. */
+/* How many redirections in a row are followed without a pause. */
 #define REDIRECTIONS 4
 
-/* What is known of the servers: bits of topology->state. */
+/* What is known about the servers: bits of topology->state. */
 enum state {
-  /* seeds of this round are left */
+  /* not all seeds were tried in this round */
   MORE = 1,
 
-  /* `address` says where to go next */
+  /* the next connection goes to `address` */
   MOVED = 2,
 
   /* the connection is, or will be, to `address`, a "host:port", not to a seed */
   AWAY = 4,
 
-  /* of this connection's server: a node of a cluster, a replica, knows SSUBSCRIBE (since 7.0) */
+  /* this connection's server is a node of a cluster, a replica, and has SSUBSCRIBE (since 7.0) */
   CLUSTER = 8,
   REPLICA = 16,
   SHARDED = 32,
 
-  /* the reply to a script that holds has come, and waits for the WAIT's */
+  /* a script that begins or extends a hold was answered, and the WAIT after it was not */
   SCRIPT_DONE = 64,
 
-  /* this connection's server has to show that it is in a replication group; it has */
+  /* this connection's server has to show that it has, or had, replicas; it has shown it */
   PROVES = 128,
   REPLICATED = 256
 };
 
-/* What follows the last such character, or all of the text when it has none. */
+/* The text after the last such character; all of it if there is none. */
 static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, uint8_t character)
 {
   while (end > text && end[-1] != character)
@@ -61,8 +61,8 @@ static const uint8_t *after_last(const uint8_t *text, const uint8_t *end, uint8_
 }
 
 /*
- * Puts the text behind the first characters of the address. False, and nothing is changed, when
- * there is no room for it, or it could not be read back.
+ * Replaces the address from index `at` on by text. Returns false, and changes nothing, if there is
+ * no room for it, or if text has a zero byte.
  */
 static bool put(struct fairlock_topology *topology, size_t at, const void *text, size_t size)
 {
@@ -73,8 +73,8 @@ static bool put(struct fairlock_topology *topology, size_t at, const void *text,
 }
 
 /*
- * Makes the next connection go to the address, at once. False when the transport cannot go there:
- * then there is no address, as the one in its place was not this connection's.
+ * Makes the next connection go to the address, without a pause. If the transport cannot connect to
+ * it, returns false, and forgets the address.
  */
 static bool go_to_address(struct fairlock_engine *engine)
 {
@@ -88,14 +88,13 @@ static bool go_to_address(struct fairlock_engine *engine)
   return true;
 }
 
-/* What keeps the client from leaving for another node. */
+/* What prevents the client from connecting to another node. */
 enum hindrance { NO_HINDRANCE, GIVES_BACK, IN_USE };
 
 /*
- * What locks of other slots keep the client from leaving for the node of this one. One that only has
- * to be given back, because its release was put off, or because something of it was in doubt when
- * its operation ended, is no longer in use. But it is given back first, as the server at hand may be
- * the one that has it: what was put off is sent now.
+ * Whether locks of other slots prevent the client from connecting to the node of this slot. A lock
+ * that only has to be given back (it is kept, or it owes a leave) is not in use. But it is given
+ * back before, because the present server may have it; so a release that was delayed is sent now.
  */
 static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slot)
 {
@@ -116,9 +115,9 @@ static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slo
 }
 
 /*
- * MOVED slot host:port. No host, or "?": that port of the host that answered. The request was not
- * carried out, and its handle sends it again, to that address. True: not before others have given
- * back here what they have to.
+ * Handles "MOVED slot host:port". No host, or "?", means that port of the host that has answered.
+ * The request was not carried out, and its handle sends it again, to that address. Returns true if
+ * other locks have to be given back to the present server first.
  */
 static bool follow_moved(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -137,7 +136,7 @@ static bool follow_moved(struct fairlock_engine *engine, const struct resp_event
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
     if (topology->state & AWAY) {
       kept = (size_t)(after_last(address, address + strlen(topology->address), ':') - address);
-      if (kept-- == 0) return false; /* nobody knows any more which host that is */
+      if (kept-- == 0) return false; /* it is not known any more which host has answered */
     }
     host = port - 1;
   }
@@ -146,8 +145,8 @@ static bool follow_moved(struct fairlock_engine *engine, const struct resp_event
 }
 
 /*
- * A field of HELLO, or its value. Only mode is ever "cluster", only role is ever "replica", and
- * only version has a dot in its second or third place.
+ * Looks at a field of HELLO's map, or at its value. Only `mode` can be "cluster", only `role` can
+ * be "replica", and only `version` has a dot as its second or third character.
  */
 static void route_hello(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -159,7 +158,7 @@ static void route_hello(struct fairlock_engine *engine, const struct resp_event 
     topology->state |= SHARDED;
 }
 
-/* This server is not one to take locks from; the next seed may be. */
+/* Gives up this server, which cannot be used for locks; the next seed is tried. */
 static void refuse(struct fairlock_engine *engine, int status, const char *why)
 {
   memcpy(engine->error, why, strlen(why) + 1);
@@ -167,7 +166,7 @@ static void refuse(struct fairlock_engine *engine, int status, const char *why)
   else fairlock_engine_refused(engine, status);
 }
 
-/* True when the rest of the greeting is not for this server. */
+/* Looks at the greeting. Returns true if the engine must not see the rest of it. */
 static bool route_greeting(struct fairlock_engine *engine, const struct resp_event *event)
 {
   const struct fairlock_topology *topology = engine->topology;
@@ -182,7 +181,7 @@ static bool route_greeting(struct fairlock_engine *engine, const struct resp_eve
   return engine->stage == RESOLVING || engine->broken;
 }
 
-/* A Sentinel's answer: {host, port}, or null when it does not know the name. */
+/* Handles the answer of a Sentinel: {host, port}, or null if it does not know the service. */
 static void route_sentinel(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
@@ -203,9 +202,9 @@ static void route_sentinel(struct fairlock_engine *engine, const struct resp_eve
 }
 
 /*
- * The answer to ROLE: {"master", offset, {replicas}}. The offset is 0, and nobody replicates, only at
- * a master that has had no replica and was none itself since it started. Nobody who goes from seed
- * to seed could tell that from a stranger. A node of a cluster need not prove anything.
+ * Handles the answer to ROLE: {"master", offset, {replicas}}. If the offset is 0 and there are no
+ * replicas, this master has had none, and was none itself, since it started. Then it may have
+ * nothing to do with the other seeds, and is not used. A node of a cluster is not checked.
  */
 static void route_role(struct fairlock_engine *engine, const struct resp_event *event)
 {
@@ -224,7 +223,7 @@ static void mark_unsynced(const struct fairlock_engine *engine)
   if (handle != NULL) fairlock_handle_on_too_few_replicas(handle);
 }
 
-/* The channel is that of the handle, whose number ends it. */
+/* True if the channel is that of the handle: its name ends in the handle's number. */
 static bool listens_on(const struct fairlock *handle, const struct resp_event *event)
 {
   char end[1 + RESP_NUMBER_SIZE];
@@ -240,8 +239,8 @@ static bool listens_on(const struct fairlock *handle, const struct resp_event *e
 }
 
 /*
- * In sharded messages the kinds begin with an s (smessage, ssubscribe), which the engine does not
- * expect.
+ * Turns a sharded push into a plain one. Its kind begins with an s (smessage, ssubscribe), which
+ * the engine does not know.
  */
 static void route_push(struct fairlock_engine *engine, struct resp_event *event)
 {
@@ -252,19 +251,20 @@ static void route_push(struct fairlock_engine *engine, struct resp_event *event)
   }
   bool grant = engine->element == 2 && engine->push_type == PUSH_MESSAGE;
   if (grant && engine->synced && engine->addressee != NULL && waiting(engine->addressee)) {
-    event->data = (const uint8_t *)"0"; /* which makes it ask */
+    event->data = (const uint8_t *)"0"; /* a message that makes the waiter ask */
     event->size = 1;
   }
-  /* nobody has asked: the slot has gone to another node */
+  /* an unsubscription without a request: the slot has moved to another node */
   if (engine->sharded && engine->element == 1 && engine->push_type == PUSH_SUBSCRIBE &&
       !listens_on(fairlock_pipeline_next_subscribed(engine), event))
     fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
 }
 
 /*
- * A redirection that is not followed, or not yet. What ends a hold is never dropped: it is sent again
- * later, and until there is nothing left to end. Anything else is repeated at once, if it only has to
- * let others give back first. True: the engine must not see it.
+ * Handles a redirection that is not followed, or not yet. A release or a leave is never given up:
+ * it is sent again later, until nothing is left to end. Other requests are repeated at once if they
+ * only have to wait until other locks are given back. Returns true if the engine must not see the
+ * event.
  */
 static bool stays(struct fairlock_engine *engine, struct resp_event *event, bool first)
 {
@@ -274,7 +274,7 @@ static bool stays(struct fairlock_engine *engine, struct resp_event *event, bool
               (handle->phase != REMOVING || handle->flags & OWED);
   if (!(ends || first) || !fairlock_pipeline_expects(engine)) return false;
   if (ends && handle->result == FAIRLOCK_PENDING) fairlock_reply_note_error(engine, event);
-  else event->type = RESP_NULL; /* no refusal for the log */
+  else event->type = RESP_NULL; /* so that the log reports no error */
   if (listener != NULL) {
     fairlock_pipeline_count(engine);
     fairlock_handle_on_subscribed(listener, FAIRLOCK_PENDING);
@@ -286,9 +286,9 @@ static bool stays(struct fairlock_engine *engine, struct resp_event *event, bool
 }
 
 /*
- * What a cluster says while a slot moves: it passes when the slot has moved. A script that uses a key
- * that it has removed stops with one of the last three, in this order in Redis, in Valkey 9, and in
- * Redis 6.2.
+ * True for the errors of a cluster while a slot moves, which pass when it has moved. The last three
+ * come from a script that uses a key after removing it: in this order in Redis, Valkey 9 and Redis
+ * 6.2.
  */
 static bool slot_moves(const struct resp_event *event)
 {
@@ -300,17 +300,17 @@ static bool slot_moves(const struct resp_event *event)
   return i < sizeof words / sizeof *words;
 }
 
-/* An error instead of an answer. True: the engine must not see it. */
+/* Handles an error reply. Returns true if the engine must not see it. */
 static bool route_error(struct fairlock_engine *engine, struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
-  if (engine->stage < UP) { /* the next seed may accept us */
+  if (engine->stage < UP) { /* in the greeting: the next seed may accept us */
     if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
     return topology->state & MORE;
   }
   bool moved = fairlock_reply_begins(event, "MOVED") && topology->aim != NULL;
   bool first = moved && follow_moved(engine, event);
-  /* the master was demoted in the middle of a WAIT */
+  /* the master was demoted during a WAIT */
   bool unblocked = fairlock_reply_begins(event, "UNBLOCKED");
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
   if (topology->state & SCRIPT_DONE) mark_unsynced(engine);
@@ -322,7 +322,10 @@ static bool route_error(struct fairlock_engine *engine, struct resp_event *event
   return unblocked || (moved && !engine->broken && stays(engine, event, first));
 }
 
-/* An answer to a script, or to the WAIT behind it. True: the engine must not see it. */
+/*
+ * Handles an answer to a script, or to the WAIT after it. Returns true if the engine must not see
+ * it.
+ */
 static bool route_answer(struct fairlock_engine *engine, const struct resp_event *event)
 {
   struct fairlock_topology *topology = engine->topology;
@@ -332,7 +335,7 @@ static bool route_answer(struct fairlock_engine *engine, const struct resp_event
     bool enough = event->integer >= (int64_t)topology->replicas;
     topology->state &= (uint16_t)~SCRIPT_DONE;
     if (!enough) mark_unsynced(engine);
-    /* or the WAIT is not written to its end */
+    /* a WAIT that is still being written cannot be answered yet */
     bool asked_for = !engine->writing;
     if (event->type != RESP_INTEGER || !asked_for) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
     else fairlock_reply_answered(engine, enough ? FAIRLOCK_OK : FAIRLOCK_UNSYNCED);
@@ -348,7 +351,7 @@ static bool route_answer(struct fairlock_engine *engine, const struct resp_event
   return true;
 }
 
-/* This link is the innermost, so it passes on to the engine. */
+/* This is the innermost link, so what it does not handle goes to the engine. */
 static bool route_event(struct fairlock_engine *engine, struct resp_event *event,
                         struct fairlock_link *link)
 {
@@ -359,7 +362,7 @@ static bool route_event(struct fairlock_engine *engine, struct resp_event *event
   }
   bool error = is_error(engine);
   bool proves = engine->stage > GREETING && engine->topology->state & PROVES;
-  /* a user of a cluster needs no right to ask for the role */
+  /* with a cluster, an error to ROLE does not matter: its users need no right to it */
   if (error && !(proves && engine->topology->state & CLUSTER)) return route_error(engine, event);
   if (engine->stage == GREETING) return route_greeting(engine, event);
   if (proves) {
@@ -374,7 +377,7 @@ static bool route_event(struct fairlock_engine *engine, struct resp_event *event
 
 /* Writing */
 
-/* By default they have half of the time that an answer has, rounded up: a WAIT of 0 never ends. */
+/* The timeout of WAIT: by default half of response_ms, rounded up, because 0 would never end. */
 static uint32_t replicas_ms(const struct fairlock_engine *engine)
 {
   return config_or(engine->topology->replicas_ms,
@@ -415,7 +418,7 @@ static void choose_seed(struct fairlock_topology *topology)
     topology->state |= PROVES;
 }
 
-/* Who we are on the next connection, which is to a Sentinel, or not. */
+/* Chooses user and password for the next connection. asks: it is to a Sentinel. */
 static void choose_user(struct fairlock_engine *engine, bool asks)
 {
   struct fairlock_topology *topology = engine->topology;
@@ -467,7 +470,8 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
 }
 
 /*
- * CRC16 (XMODEM) of what is between the first { and the next }, or of the whole name if nothing is.
+ * The slot is the CRC16 (XMODEM) of the text between the first { and the next }, or of the whole
+ * name if there is no such text.
  */
 unsigned fairlock_slot(const void *name, size_t size)
 {
