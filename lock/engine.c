@@ -1,19 +1,18 @@
 /*
- * The connection: opening, greeting, sending in order, noticing that it is dead, and time.
+ * The connection: opening it, the greeting, sending in order, noticing that it is dead, and timers.
  *
- * When the send buffer is empty it is filled with the requests of the handles that are due to send.
- * An answer that does not come in time
- * means that the connection is dead: it is closed, and whatever was under way is sent again on the
- * next one.
+ * Whenever the send buffer is empty, it is filled with the requests of the handles that are due to
+ * send. If an answer does not come in time, the connection is dead: it is closed, and the handles
+ * send their unanswered requests again on the next one.
  */
 #include "internal.h"
 
 #include <string.h>
 
-/* The most requests that may await answers at a time: 16 bits have to tell which came first. */
+/* How many requests may await answers at a time: fewer than half of all 16-bit sequence numbers. */
 #define SEQUENCES 30000U
 
-/* Times that follow from the configuration and from what was measured */
+/* Times that follow from the configuration and from the measured round trip */
 
 void fairlock_engine_set_timeouts(struct fairlock_engine *engine)
 {
@@ -46,7 +45,7 @@ int fairlock_engine_init(struct fairlock_engine *engine, const struct fairlock_c
   engine->connect_ms = config_or(config->connect_ms, engine->waiter_ms);
   engine->offline_ms = config_or(config->offline_ms, 2 * engine->waiter_ms);
   if (config->receive_buffer == NULL || config->send_buffer == NULL) return FAIRLOCK_INVALID;
-  /* the last of three unanswered heartbeats comes after 4/5 of waiter_ms, and has to last */
+  /* the last of three unanswered heartbeats is sent after 4/5 of waiter_ms, and has to be valid */
   if (engine->response_ms > engine->waiter_ms / 2 * 3 ||
       config->connect_ms > FAIRLOCK_DURATION_MAX_MS / 4)
     return FAIRLOCK_INVALID;
@@ -83,8 +82,8 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
 /* The connection's life */
 
 /*
- * The entropy for jitter is `now`: even among devices that were switched on together the clocks
- * differ when a connection breaks.
+ * A number below limit, computed from `now`. That is random enough for jitter: even if devices were
+ * switched on together, their clocks differ when a connection breaks.
  */
 static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 {
@@ -98,8 +97,8 @@ static uint32_t random_below(struct fairlock_engine *engine, uint32_t limit)
 }
 
 /*
- * The first attempt to reconnect comes within 50 ms, each later one may take twice as long as the
- * one before, up to 5 s.
+ * How long to pause before connecting again: up to 50 ms at first, and twice as much each time, up
+ * to 5 s.
  */
 static uint32_t back_off(struct fairlock_engine *engine)
 {
@@ -148,7 +147,7 @@ void fairlock_engine_fail(struct fairlock_engine *engine, int status)
   engine->failure = (int8_t)status;
 }
 
-/* Adds a number to the id in base 32, the lowest digit first, which needs no division. */
+/* Appends a number to the id, in base 32, which needs no division; the lowest digit comes first. */
 static void add_to_id(struct fairlock_engine *engine, uint32_t number)
 {
   do {
@@ -159,8 +158,9 @@ static void add_to_id(struct fairlock_engine *engine, uint32_t number)
 }
 
 /*
- * Makes the client's id, once. It is unique: while a server runs, no two connections have the same
- * number, and one that gets the same number after a restart has another time.
+ * Makes the client's id, once, from the number and the time of its first connection. It is unique:
+ * while a server runs, no two connections have the same number, and after a restart the time
+ * differs.
  */
 static void make_id(struct fairlock_engine *engine)
 {
@@ -174,15 +174,15 @@ static void make_id(struct fairlock_engine *engine)
   add_to_id(engine, (uint32_t)engine->values[2]);
   engine->id[engine->id_size++] = '.';
   add_to_id(engine, (uint32_t)engine->values[0]);
-  /* five digits, always */
+  /* bit 20 makes it always five digits */
   add_to_id(engine, (uint32_t)engine->values[1] | (uint32_t)1 << 20);
   engine->random ^= (uint32_t)engine->values[1];
 }
 
 /*
- * The greeting was answered: the server's time is known, and with it when the requests of old
- * connections have expired. The wait for that is never longer than the longest life of a request,
- * whatever this server's clock says: it may be another server by now.
+ * The greeting was answered, so the server's time is known, and with it when the requests of old
+ * connections have expired. The wait for that is at most the longest life of a request, because
+ * this may be another server, with another clock.
  */
 void fairlock_engine_greeted(struct fairlock_engine *engine)
 {
@@ -198,8 +198,9 @@ void fairlock_engine_greeted(struct fairlock_engine *engine)
 }
 
 /*
- * What gives up when there will be no connection for now. Certificates do not change by retrying,
- * unless they are being replaced: who has a place in the queue or a hold waits for that.
+ * True for handles whose operation fails at once when an attempt to connect fails: tries,
+ * inspections, and what break.c does. If certificates are not trusted, also waiters that are not in
+ * the queue yet. A waiter in the queue goes on, because the certificates may be being replaced.
  */
 static bool gives_up(const struct fairlock *handle, int status)
 {
@@ -207,7 +208,7 @@ static bool gives_up(const struct fairlock *handle, int status)
   return handle->phase == TRYING || asking(handle) || (comes && status == FAIRLOCK_UNTRUSTED);
 }
 
-/* There will be no connection for now. all: what could wait for one fails, too. */
+/* An attempt to connect has failed. all: every operation fails, not only those that cannot wait. */
 static void fail_all(struct fairlock_engine *engine, int status, bool all)
 {
   struct fairlock *handle = engine->first;
@@ -217,7 +218,7 @@ static void fail_all(struct fairlock_engine *engine, int status, bool all)
   fairlock_schedule_all(engine);
 }
 
-/* The server refused the greeting. */
+/* The server has refused the greeting. Unless it is only unavailable, every operation fails. */
 void fairlock_engine_refused(struct fairlock_engine *engine, int status)
 {
   fairlock_engine_fail(engine, status);
@@ -254,7 +255,10 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
-/* Without a connection, all handles have to be asked: what is due then is not to send. */
+/*
+ * True if a connection has to be made now. The schedule does not order handles by when they send
+ * while there is no connection, so this asks each of them.
+ */
 static bool connection_needed(const struct fairlock_engine *engine, uint32_t now)
 {
   const struct fairlock *handle = engine->first;
@@ -265,7 +269,7 @@ static bool connection_needed(const struct fairlock_engine *engine, uint32_t now
   return handle != NULL;
 }
 
-/* The handle whose request is written next, or NULL. */
+/* The handle that sends next, or NULL: the first of the schedule, if it may send now. */
 static struct fairlock *next_to_send(const struct fairlock_engine *engine)
 {
   struct fairlock *handle = engine->first;
@@ -288,8 +292,9 @@ unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t no
 static uint32_t connection_limit(const struct fairlock_engine *engine);
 
 /*
- * Begins the next request, unless one is being written. False when there is none, or while an
- * answer is late: if its request was lost, the answer to the next would be taken for its own.
+ * Begins the next request, unless one is being written. Returns false if there is none, or while an
+ * answer is late: its request may be lost, and then the answer to the next would be taken for its
+ * own.
  */
 static bool begin_request(struct fairlock_engine *engine)
 {
@@ -352,7 +357,7 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   engine->now = now;
   if (size > 0) engine->reads++;
   else engine->reads = 0;
-  if (engine->reads == 0) { /* or 256 in a row: a server that never pauses is judged, too */
+  if (engine->reads == 0) { /* 0 also after 256 reads, for a server that never pauses */
     engine->drained_at = now;
     engine->overslept = false;
   }
@@ -368,16 +373,16 @@ void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint3
   if (status < 0) fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   engine->receive_end = end - start;
   for (size_t i = 0; i < engine->receive_end && start > 0; i++)
-    /* a few bytes, if any: memmove() would be more code than they are worth */
+    /* mostly there are none, or few: memmove() would be more code than that is worth */
     buffer[i] = buffer[start + i];
 }
 
 /* Time */
 
 /*
- * When the connection needs attention. Closed: when it may be opened again. Otherwise when it
- * counts as dead, because it takes too long to open or to greet, an answer is late, or bytes cannot
- * be sent.
+ * When the connection needs attention. If it is closed: when it may be opened again. Otherwise:
+ * when it will count as dead, because opening it or the greeting takes too long, an answer is late,
+ * or bytes cannot be sent.
  */
 static uint32_t connection_limit(const struct fairlock_engine *engine)
 {
@@ -392,7 +397,7 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
     if (engine->stage > OPENING) greeted += engine->response_ms;
     limit = earlier(limit, greeted);
   }
-  /* also for a request that no handle cares about any more: others may be waiting behind it */
+  /* also if no handle waits for that answer any more: other requests may be waiting behind it */
   if (engine->send_end > 0 || fairlock_pipeline_busy(engine)) {
     uint32_t since = oldest != NULL ? oldest->sent_at[0] : engine->filled_at;
     limit = earlier(limit, since + engine->response_ms);
@@ -401,8 +406,9 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
 }
 
 /*
- * When the caller has to come back at the latest. A handle that is due and wants to send may have to
- * wait for that: then it counts when something of it ends, or one below it is due.
+ * When the caller has to come back at the latest. If the first handle of the schedule is due
+ * because it wants to send, but cannot yet, sending needs no timer. Then the time counts at which
+ * something of that handle ends, or at which one of the next handles is due.
  */
 static uint32_t next_due(const struct fairlock_engine *engine)
 {
@@ -421,7 +427,7 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   engine->now = now;
   if (engine->drained_at != now && has_come(now, engine->next + OVERSLEPT_MS))
     engine->overslept = true;
-  /* the caller has been away for longer than the schedule is good for */
+  /* nobody has ticked for so long that times in the schedule may have wrapped around */
   if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_schedule_all(engine);
   uint32_t limit = connection_limit(engine);
   bool dead = engine->stage != CLOSED && reached(fairlock_engine_read_until(engine), limit);
