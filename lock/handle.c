@@ -1,32 +1,33 @@
 /*
  * The handles: what an operation, a reply, a message and the time do to each.
  *
- * What a handle sends follows from its phase alone (`requests`), so after a broken connection it is
- * enough to send again. A waiter's heartbeats and a holder's renewals go out by the clock; replies
- * count as long as the handle is in the phase in which it wrote the request.
+ * The phase of a handle alone decides what it sends (`requests`). So after a broken connection the
+ * handle simply sends again. Heartbeats of a waiter and renewals of a holder go out by the clock. A
+ * reply counts as long as the handle is in the phase in which it wrote the request.
  *
- * In doubt. A request that was under way on a connection that broke may still be carried out, until
- * the expiry time that it carries. Most requests do no harm then: they name a token, or do nothing
- * unless held. Two kinds would: an acquire that arrives after the release begins a hold that nobody
- * knows of, and a leave that arrives after the next acquire ends its hold. So a handle with an
- * acquire in doubt leaves once more when that has expired, and one with a leave in doubt does not
- * acquire until that has expired.
+ * In doubt. If the connection breaks, the server may still carry out requests that were sent on it,
+ * until the expiry time that each has in it. Most of them do no harm then, because they name a
+ * token, or do nothing unless the handle holds. Two kinds would do harm. An acquire that arrives
+ * after the release begins a hold that nobody knows of: so a handle with an acquire in doubt leaves
+ * once more when that acquire has expired. A leave that arrives after the next acquire ends the new
+ * hold: so a handle with a leave in doubt sends no acquire until that leave has expired.
  *
  * A handle is FREE only when nothing of it can be left on the server: no place in the queue, no
- * hold, no acquire still on its way. Until then it is LEAVING, in the background if need be.
+ * hold, no acquire on its way. Until then it is LEAVING, in the background if the caller has its
+ * result.
  *
- * Tokens. While it does not hold, a handle keeps the token of its last hold: the server may still
- * have that hold, because it was given up without a release, or because a replica took over that
- * had not received the release, or had received an older one. The next acquire tells the server to
- * end that hold and to begin a new one, with a newer token than both. So an acquire ends no hold
- * that its handle believes in: none is believed in whose token is not newer than the last. (After
- * 2^53, from which no server counts on, an answer's may be any.)
+ * Tokens. A handle that does not hold remembers the token of its last hold, because the server may
+ * still have that hold: it was given up without a release, or a replica that had not received the
+ * release has become the master. The next acquire names that token, and the server ends that hold
+ * and begins a new one, with a larger token. An acquire never ends a hold in which its handle
+ * believes, because the handle only believes in holds with a larger token than the last. (Tokens
+ * from 2^53 on are an exception: no server counts on from there, so any token is accepted then.)
  */
 #include "internal.h"
 
 /*
- * The request of each phase: its kind, what it adds to the hold count, and how many may await their
- * answers: a waiter and a holder go on for a while without them.
+ * The request of each phase: its kind, what it adds to the hold count, and how many may be
+ * unanswered at a time. Heartbeats and renewals may be more than one.
  */
 static const struct {
   uint8_t kind;
@@ -58,13 +59,13 @@ static uint32_t doubt_ends(const struct fairlock_engine *engine)
   return engine->stage_began + engine->in_doubt_ms;
 }
 
-/* The handle wants to send, now or as soon as it may. */
+/* Makes the handle send now, or as soon as it may. */
 static void send_now(struct fairlock *handle)
 {
   handle->sends_at = handle->engine->now;
 }
 
-/* From here on, answers to requests of the previous phase do not count. */
+/* Changes the phase. Answers to requests of the previous phase no longer count. */
 static void set_phase(struct fairlock *handle, enum phase phase)
 {
   fairlock_pipeline_forget(handle);
@@ -72,8 +73,8 @@ static void set_phase(struct fairlock *handle, enum phase phase)
 }
 
 /*
- * Nothing of this handle can be on the server, or still arrive there and stay: no hold, and no
- * place in the queue.
+ * True if the server has nothing of this handle, neither a hold nor a place in the queue, and no
+ * request that is on its way can still begin one.
  */
 static bool nothing_there(const struct fairlock *handle)
 {
@@ -82,8 +83,8 @@ static bool nothing_there(const struct fairlock *handle)
 }
 
 /*
- * Ends the operation, if there is one, and tells the caller: no other place does. When it was given
- * up, the reason for that is its result, not what came of leaving the queue.
+ * Ends the operation, if there is one, and tells the caller. No other function does that. If a wait
+ * was given up, the result is the reason for that, and not the result of leaving the queue.
  */
 static void end_operation(struct fairlock *handle, int result)
 {
@@ -96,15 +97,15 @@ static void end_operation(struct fairlock *handle, int result)
     config->ended(handle, handle->result, config->ended_context);
 }
 
-/* A handle that is being removed ends with FAIRLOCK_OK, whatever became of its leave. */
+/* The handle is FREE now. If it was being removed, the result is always FAIRLOCK_OK. */
 static void become_free(struct fairlock *handle, int result)
 {
   bool removed = handle->phase == REMOVING;
-  if (removed && handle->flags & SUBSCRIBING) /* nobody would be left to count its reply */
+  if (removed && handle->flags & SUBSCRIBING) /* without the handle, its answer cannot be counted */
     fairlock_engine_fail(handle->engine, FAIRLOCK_UNREACHABLE);
   set_phase(handle, FREE);
   handle->holds = 0;
-  /* a late leave must not end the next wait */
+  /* a leave that arrives late must not end the next wait, so it stays in doubt */
   fairlock_pipeline_limit_kinds(handle, KIND_LEAVE);
   handle->in_doubt &= KIND_LEAVE;
   handle->flags = (uint8_t)(handle->flags & (removed ? 0 : SUBSCRIBED | SUBSCRIBING));
@@ -112,14 +113,14 @@ static void become_free(struct fairlock *handle, int result)
 }
 
 /*
- * The hold is over for the caller, but something may be left on the server: a late renewal may have
- * kept the hold alive, and a heartbeat that crossed the grant may have arrived after the hold had
- * ended and queued again.
+ * The hold is lost for the caller. Something may be left on the server: a late renewal may have
+ * extended the hold; and a heartbeat that was sent before the grant arrived may have queued again
+ * after the hold had ended. So the handle owes a leave.
  */
 static void lose(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
-  if (handle->phase == RELEASE_ONE) handle->holds--; /* this release counts */
+  if (handle->phase == RELEASE_ONE) handle->holds--; /* the release under way counts as done */
   set_phase(handle, LOST);
   handle->flags &= (uint8_t)~UNCONFIRMED;
   handle->flags |= OWED;
@@ -129,8 +130,8 @@ static void lose(struct fairlock *handle)
 }
 
 /*
- * The time by which every request of the handle has been carried out or has expired, and whatever
- * it left on the server has ended.
+ * When every request of the handle has been carried out or has expired, and any hold or place that
+ * it may have left on the server has ended.
  */
 static uint32_t all_ended(const struct fairlock *handle)
 {
@@ -139,9 +140,8 @@ static uint32_t all_ended(const struct fairlock *handle)
 }
 
 /*
- * The caller neither waits nor holds any more: leaves the queue, or gives back a hold whose grant
- * we have not seen. The caller is told the result when that is done, or at once when there is no
- * connection.
+ * The caller no longer waits: leaves the queue, or gives back a hold whose grant has not arrived
+ * yet. The caller gets the result when that is done, or at once if there is no connection.
  */
 static void leave(struct fairlock *handle, int result)
 {
@@ -158,15 +158,15 @@ static void leave(struct fairlock *handle, int result)
 }
 
 /*
- * The hold with handle->token has begun, and may be believed in until handle->ends_at. way: the
- * counter to raise if the handle had to wait, granted or polled. A handover has to be confirmed;
- * until then the lease is the waiter timeout.
+ * The hold with handle->token has begun, and is valid until handle->ends_at. way: the counter to
+ * raise if the handle had to wait, `granted` or `polled`. A handover has to be confirmed; until
+ * then its lease is the waiter timeout.
  */
 static void begin_hold(struct fairlock *handle, uint32_t *way)
 {
   struct fairlock_counters *counters = &handle->engine->counters;
   bool doubtful =
-      /* the grant may be for an earlier place in the queue */
+      /* the grant may be for an earlier place in the queue, and has to be confirmed, too */
       handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE;
   counters->acquisitions++;
   bool queued = handle->flags & QUEUED;
@@ -194,8 +194,8 @@ static uint32_t at_least_left(const struct fairlock *handle, uint32_t lease_ms)
 }
 
 /*
- * The lease that requests ask for. A re-entry may also be what confirms a handover, and then sets
- * the lease.
+ * The lease for which requests ask. A re-entry asks for a lease of its own, if that is not shorter
+ * than what is left; it may also be the request that confirms a handover.
  */
 static uint32_t lease_asked(const struct fairlock *handle)
 {
@@ -204,8 +204,8 @@ static uint32_t lease_asked(const struct fairlock *handle)
 }
 
 /*
- * The reply to a request sent at sent_at has confirmed its lease. A renewed lease that ends before
- * the limit that was confirmed earlier does not shorten it.
+ * A reply has confirmed the lease for which its request asked at sent_at. A renewed lease never
+ * ends earlier than was confirmed before.
  */
 static void extend(struct fairlock *handle, uint32_t sent_at)
 {
@@ -217,14 +217,14 @@ static void extend(struct fairlock *handle, uint32_t sent_at)
   else if (handle->unanswered == 0) handle->sends_at = sent_at + handle->lease_ms / 3;
 }
 
-/* The result of a wait whose time has run out. */
+/* The result of a wait that has reached its limit. */
 static int timed_out(const struct fairlock_engine *engine)
 {
   if (engine->last_error < 0) return engine->last_error;
   return engine->stage == UP ? FAIRLOCK_TIMEOUT : FAIRLOCK_UNREACHABLE;
 }
 
-/* Waits, holds, or is ending either. */
+/* True if the handle waits, holds, or is ending a wait or a hold. */
 static bool active(const struct fairlock *handle)
 {
   return handle->phase >= QUEUEING && handle->phase <= REMOVING;
@@ -237,8 +237,8 @@ static bool limited(const struct fairlock *handle)
 }
 
 /*
- * Its limit is reached. If nobody has ticked for weeks, our clock has gone round and the limit of a
- * wait or a hold may seem to lie ahead: answered_at tells.
+ * True if ends_at has passed. If nobody has ticked for weeks, the clock has wrapped around and
+ * ends_at may seem to be in the future, but then answered_at is too old.
  */
 static bool over(const struct fairlock *handle, uint32_t now)
 {
@@ -248,7 +248,7 @@ static bool over(const struct fairlock *handle, uint32_t now)
 
 /* The schedule */
 
-/* Waits for its next heartbeat, and every one so far was answered. */
+/* True for a waiter in the queue whose heartbeats were all answered. */
 static bool heartbeats_answered(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -257,8 +257,9 @@ static bool heartbeats_answered(const struct fairlock *handle)
 }
 
 /*
- * Since when useful answers are missing. A waiter whose heartbeats were answered misses none before its next heartbeat, and
- * that may have come due before the last answer was read.
+ * Since when a useful answer is missing. A waiter whose heartbeats were all answered misses none
+ * until its next heartbeat is due. That time may be before the last answer was read; then the
+ * answer counts.
  */
 static uint32_t silent_since(const struct fairlock *handle)
 {
@@ -268,7 +269,7 @@ static uint32_t silent_since(const struct fairlock *handle)
   return reached(now, handle->sends_at) ? handle->sends_at : now;
 }
 
-/* When its operation fails for want of a useful reply; far ahead when that does not end it. */
+/* When the operation fails because no useful reply came; far in the future if it never does. */
 static uint32_t patience_ends(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -280,13 +281,13 @@ static uint32_t patience_ends(const struct fairlock *handle)
   return silent_since(handle) + patience;
 }
 
-/* It has something to send at this time, and does not wait for an answer. */
+/* True if the handle has something to send at `now`, and need not wait for an answer before. */
 bool fairlock_handle_wants_to_send(const struct fairlock *handle, uint32_t now)
 {
   return handle->unanswered < requests[handle->phase].most && has_come(now, handle->sends_at);
 }
 
-/* The same, and it may: there is a connection, and no leave is in doubt that would end its wait. */
+/* True if, besides, there is a connection, and no leave is in doubt that could end its wait. */
 bool fairlock_handle_may_send(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -295,7 +296,7 @@ bool fairlock_handle_may_send(const struct fairlock *handle)
          fairlock_handle_wants_to_send(handle, engine->now);
 }
 
-/* How soon something of the handle ends, whether or not it sends. */
+/* In how many ms something of the handle ends, apart from sending. */
 uint32_t fairlock_handle_ends_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -307,7 +308,7 @@ uint32_t fairlock_handle_ends_in(const struct fairlock *handle)
   return in_ms;
 }
 
-/* How soon the schedule has to look at the handle. */
+/* In how many ms the schedule has to look at the handle. */
 uint32_t fairlock_handle_due_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -318,8 +319,9 @@ uint32_t fairlock_handle_due_in(const struct fairlock *handle)
 }
 
 /*
- * Whatever makes the handle due earlier than it was has to call this. What makes it due later need
- * not: it is looked at, and nothing is done. One that is due and stays so keeps its turn.
+ * Moves the handle in the schedule. Call this after a change that may make the handle due earlier.
+ * One that makes it due later needs no call: the schedule then looks at the handle once in vain. A
+ * handle that is due already keeps its turn.
  */
 static void reschedule(struct fairlock *handle)
 {
@@ -330,7 +332,7 @@ static void reschedule(struct fairlock *handle)
   fairlock_schedule_insert(handle, now + in_ms);
 }
 
-/* Ends what has reached its limit. */
+/* Ends the wait, the hold, or the leaving, if its limit is reached. */
 static void expire(struct fairlock *handle)
 {
   if (!limited(handle) || !over(handle, handle->engine->now)) return;
@@ -351,7 +353,7 @@ static int begin(struct fairlock *handle, enum phase phase)
   return FAIRLOCK_PENDING;
 }
 
-/* A re-entry never shortens the lease, and never ends the renewals. */
+/* Acquires once more. That never shortens the lease, and never ends renewals. */
 static int reenter(struct fairlock *handle, uint32_t lease_ms)
 {
   if (handle->flags & RENEWS) lease_ms = FAIRLOCK_RENEW;
@@ -381,7 +383,8 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   if (handle->phase == HELD) return reenter(handle, lease_ms);
   handle->flags &= (uint8_t) ~(QUEUED | UNCONFIRMED | ENDLESS);
-  if (ending(handle)) handle->flags |= OWED; /* what it was leaving may still be there */
+  if (ending(handle))
+    handle->flags |= OWED; /* the hold or place that it was leaving may still be there */
   if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
   set_lease(handle, lease_ms);
   handle->holds = 0;
@@ -402,7 +405,7 @@ int fairlock_engine_release(struct fairlock *handle, uint32_t now)
   if (handle->phase != HELD) return FAIRLOCK_NOT_HELD;
   if (handle->holds > 1) return begin(handle, RELEASE_ONE);
   handle->in_doubt &= (uint8_t)~KIND_RELEASE;
-  /* a confirmation or a renewal may be under way, or have been carried out without an answer */
+  /* a confirmation or a renewal, under way or unanswered, may still extend the hold */
   uint32_t ended = all_ended(handle);
   if (reached(ended, handle->ends_at)) handle->ends_at = ended;
   return begin(handle, RELEASING);
@@ -417,7 +420,10 @@ int fairlock_engine_cancel(struct fairlock *handle, uint32_t now)
   return FAIRLOCK_OK;
 }
 
-/* What is kept is given back first: keep.c then begins the query. */
+/*
+ * Begins an inspection, or what break.c does. If the lock is kept, it is released first, and keep.c
+ * begins the query after that.
+ */
 int fairlock_handle_begin_query(struct fairlock *handle, enum phase phase)
 {
   bool kept = handle->phase == RELEASING && handle->keep & KEPT;
@@ -427,15 +433,16 @@ int fairlock_handle_begin_query(struct fairlock *handle, enum phase phase)
   return begin(handle, RELEASING);
 }
 
-/* The release that came before a query was answered. */
+/* The release before a query was answered: begins the query. */
 void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase)
 {
   begin(handle, phase);
 }
 
 /*
- * A handle is taken out when nothing of it can be left on the server and the server sends it no
- * more messages. The leave also ends the subscription; without a connection there is none.
+ * Takes the handle out when nothing of it can be left on the server and the server sends it no more
+ * messages. If necessary it leaves, and ends its subscription, before. Without a connection there
+ * is no subscription.
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 {
@@ -452,7 +459,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
     handle->holds = 0;
     return begin(handle, REMOVING);
   }
-  /* without its handle, nobody can write the rest of a request */
+  /* the rest of a request cannot be written without its handle */
   if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
   if (engine->addressee == handle) engine->addressee = NULL;
   fairlock_pipeline_forget(handle);
@@ -469,7 +476,7 @@ uint32_t fairlock_engine_remaining_ms(const struct fairlock *handle, uint32_t no
 
 /* Requests */
 
-/* When the request that is being written is next due by the clock. */
+/* When the handle sends the next request after the one that is being written. */
 static uint32_t next_by_clock(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
@@ -484,14 +491,16 @@ uint8_t fairlock_handle_kind(const struct fairlock *handle)
   return requests[handle->phase].kind;
 }
 
-/* Puts what the handle wants into engine->request. */
+/*
+ * Stores the handle's request in engine->request, so that it does not change while it is written.
+ */
 void fairlock_handle_freeze_request(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   struct fairlock_request *request = &engine->request;
   uint8_t kind = fairlock_handle_kind(handle);
   uint8_t subscription = handle->flags & (SUBSCRIBED | SUBSCRIBING);
-  /* a holder that wants to be asked listens, too */
+  /* waiters listen, and holders if the program has an `asked` function */
   bool listens = handle->phase == QUEUEING ||
                  (engine->config->asked != NULL && kind & (KIND_ACQUIRE | KIND_IF_HELD));
   request->handle = handle;
@@ -505,7 +514,7 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
   request->eval = engine->eval & kind;
-  /* sending the text once is enough: the server keeps the script, and requests keep their order */
+  /* the text is sent once: the server stores it, and receives later requests after it */
   engine->eval ^= request->eval;
   request->wait = engine->synced && request->lease_ms != 0;
   handle->answered_at = silent_since(handle);
@@ -518,8 +527,8 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
 /* Replies */
 
 /*
- * The token that a new hold's has to be larger than. As in the scripts, tokens go on from the time
- * after one that is too large to count from: to insist on a larger one would be to wait for ever.
+ * The token of a new hold has to be larger than this. A token of 2^53 or more does not count,
+ * because the scripts go on from the server's time then, and no larger one would ever come.
  */
 static int64_t last_token(const struct fairlock *handle)
 {
@@ -532,7 +541,9 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   struct fairlock_engine *engine = handle->engine;
   int64_t value = engine->values[1];
   if (granted) {
-    /* an older token, or none, which no server of ours says; or too late */
+    /*
+     * the token is not new, which no correct server answers; or the answer is too late to be of use
+     */
     if (value <= last_token(handle) || reached(engine->now, safe_end(sent_at, handle->lease_ms))) {
       send_now(handle);
       return;
@@ -548,7 +559,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
       leave(handle, handle->leave_result);
       return;
     }
-    /* or below 0 */
+    /* a value below 0 becomes a large one */
     uint32_t next =
         (uint64_t)value < FAIRLOCK_DURATION_MAX_MS ? (uint32_t)value + 1 : FAIRLOCK_DURATION_MAX_MS;
     if (next < SOONEST_MS) next = SOONEST_MS;
@@ -557,7 +568,7 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   }
 }
 
-/* The handle sends at this time, if not before. */
+/* Makes the handle send at this time. */
 void fairlock_handle_send_at(struct fairlock *handle, uint32_t time)
 {
   handle->sends_at = time;
@@ -565,8 +576,8 @@ void fairlock_handle_send_at(struct fairlock *handle, uint32_t time)
 }
 
 /*
- * The server at hand cannot end it: it is sent again after a pause, and the caller is told this. One
- * that is to be taken out has to wait.
+ * This server cannot carry out the release or the leave. It is sent again after a pause, and the
+ * caller gets this status. If the handle is to be taken out, the caller has to wait.
  */
 void fairlock_handle_end_later(struct fairlock *handle, int status)
 {
@@ -574,7 +585,7 @@ void fairlock_handle_end_later(struct fairlock *handle, int status)
   fairlock_handle_send_at(handle, handle->engine->now + RETRY_MS);
 }
 
-/* The caller no longer holds, and the release is sent at this time. */
+/* For the caller the release is done; its request is sent at `until`. */
 void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until)
 {
   handle->holds = 0;
@@ -583,8 +594,8 @@ void fairlock_handle_delay_release(struct fairlock *handle, uint32_t until)
 }
 
 /*
- * The caller holds again, by a lease that was asked for at sent_at. Most holds end before a quarter
- * of what is left is over, so the first renewal waits for that.
+ * The caller holds again, by the lease for which a request asked at sent_at. The first renewal is
+ * sent when a quarter of the rest of the lease has passed, because most holds have ended by then.
  */
 void fairlock_handle_resume_hold(struct fairlock *handle, uint32_t sent_at)
 {
@@ -611,9 +622,9 @@ static void reply_held(struct fairlock *handle, bool done, uint32_t sent_at)
 }
 
 /*
- * True when no acquire can be carried out after the request that was just answered. For that, the
- * request must have been sent after all late ones had expired, and must not be a repeated release:
- * the earlier one may have ended the hold.
+ * True if no acquire can be carried out after the request that was just answered. That is so if it
+ * was sent after all requests in doubt had expired, and if it is not a repeated release: the first
+ * one may have ended the hold, and a late acquire may have come between the two.
  */
 static bool settled(const struct fairlock *handle, uint32_t sent_at)
 {
@@ -622,16 +633,19 @@ static bool settled(const struct fairlock *handle, uint32_t sent_at)
   return handle->phase != RELEASING || !(handle->in_doubt & KIND_RELEASE);
 }
 
-/* A release or a leave was carried out. An acquire that may still arrive has to be undone later. */
+/*
+ * A release or a leave was carried out. If an acquire may still arrive, the handle leaves again
+ * later.
+ */
 static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 {
   const struct fairlock_engine *engine = handle->engine;
   int result = FAIRLOCK_OK;
-  if (handle->phase == RELEASING && !ended) { /* or an earlier release has */
+  if (handle->phase == RELEASING && !ended) { /* unless an earlier request has released it */
     result = handle->in_doubt & KIND_RELEASE ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST;
   }
   if (settled(handle, sent_at)) {
-    /* its UNSUBSCRIBE was refused, or not sent yet */
+    /* true if its UNSUBSCRIBE was refused, or was not sent yet */
     bool listens = handle->phase == REMOVING && handle->flags & SUBSCRIBED;
     if (listens) handle->sends_at = engine->now + RETRY_MS;
     else become_free(handle, result);
@@ -654,8 +668,8 @@ static bool may_pass(int status)
 }
 
 /*
- * The server refuses the request. A hold goes on, and so does an operation that may wait, if the
- * refusal may pass.
+ * The server has refused the request. A hold goes on. A wait, a release or a leave goes on if the
+ * server may accept it later.
  */
 static void reply_refused(struct fairlock *handle, int status)
 {
@@ -673,7 +687,7 @@ static void reply_refused(struct fairlock *handle, int status)
   }
 }
 
-/* The server has done what was asked for; what it says stands in engine->values. */
+/* The server has carried out the request. Its answer is in engine->values. */
 static void reply_useful(struct fairlock *handle, uint32_t sent_at)
 {
   bool done = handle->engine->values[0] == 1;
@@ -691,8 +705,8 @@ static void reply(struct fairlock *handle, int status, uint32_t sent_at)
 {
   struct fairlock_engine *engine = handle->engine;
   /*
-   * The answer has waited here for weeks, while this device was suspended. No lease is that long,
-   * and the end of one would seem to lie ahead of a clock that has gone half round.
+   * The device was suspended for weeks before it read this answer. No lease is that long, but its
+   * end would seem to be in the future, because the clock has wrapped around.
    */
   if (engine->now - sent_at > FAIRLOCK_DURATION_MAX_MS) {
     if (holding(handle)) {
@@ -701,7 +715,7 @@ static void reply(struct fairlock *handle, int status, uint32_t sent_at)
     }
     if (waiting(handle)) status = FAIRLOCK_PENDING;
   }
-  /* the master is elsewhere */
+  /* this server is a replica: connect again, to find the master */
   if (status == FAIRLOCK_READONLY) fairlock_engine_fail(engine, status);
   if (status == FAIRLOCK_PENDING) {
     if (came_late(engine)) handle->answered_at = engine->now;
@@ -714,8 +728,8 @@ static void reply(struct fairlock *handle, int status, uint32_t sent_at)
 }
 
 /*
- * A request of the handle's present phase, sent at sent_at, was answered. FAIRLOCK_PENDING: it was
- * not carried out, and has to be sent again.
+ * A request of the handle's present phase, sent at sent_at, was answered with this status.
+ * FAIRLOCK_PENDING: it was not carried out, and has to be sent again.
  */
 void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
 {
@@ -724,9 +738,9 @@ void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent
 }
 
 /*
- * A SUBSCRIBE or UNSUBSCRIBE was answered. FAIRLOCK_PENDING: it was redirected, and is sent again on
- * the next connection. When it was refused for good, a waiter that may not listen does not wait, and
- * a subscription that the server does not end lasts until the connection ends.
+ * A SUBSCRIBE or UNSUBSCRIBE was answered. FAIRLOCK_PENDING: it was redirected, and is sent again
+ * on the next connection. If a SUBSCRIBE was refused for good, the wait ends. If an UNSUBSCRIBE
+ * was, the subscription lasts until the connection ends.
  */
 void fairlock_handle_on_subscribed(struct fairlock *handle, int status)
 {
@@ -739,7 +753,7 @@ void fairlock_handle_on_subscribed(struct fairlock *handle, int status)
   if (handle->phase == QUEUEING) handle->leave_result = (int8_t)status;
 }
 
-/* It may have a hold that does not count, because too few replicas have it. */
+/* Too few replicas have acknowledged: the handle may have a hold that does not count. */
 void fairlock_handle_on_too_few_replicas(struct fairlock *handle)
 {
   if (waiting(handle)) handle->flags |= OWED;
@@ -750,19 +764,21 @@ void fairlock_handle_on_too_few_replicas(struct fairlock *handle)
 static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
 {
   struct fairlock_engine *engine = handle->engine;
-  /* of the grant, against the newest time we know */
+  /* how much later the grant was made than the newest time of the server that we know */
   uint64_t age = (uint64_t)(at - engine->server_now);
-  /* our leave, which has crossed this grant, may have ended it */
+  /* a leave was sent before this grant came, and may have ended the hold */
   if (fairlock_pipeline_in_flight(handle) & KIND_LEAVE) return;
-  if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* or below 0 */
-  if (token <= handle->token) return; /* the clock of a server that took over is behind */
+  if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* before that, or weeks later */
+  if (token <= handle->token) return; /* a new master whose clock is behind may say so */
   if (claim_ms > engine->waiter_ms) claim_ms = engine->waiter_ms;
   uint32_t left = safe_part((uint32_t)age + claim_ms);
-  uint32_t elapsed = engine->now - engine->asked_at; /* perhaps weeks */
+  uint32_t elapsed = engine->now - engine->asked_at; /* it may be weeks */
   left = left > elapsed ? left - elapsed : 0;
-  /* if more were left of the claim, the server's clock would be wrong */
+  /* more than claim or lease cannot be left, unless the server's clock is wrong */
   left = shorter(left, safe_part(shorter(claim_ms, handle->lease_ms)));
-  /* too late to believe in; a try that is under way may find the claim, and has to confirm it */
+  /*
+   * too late to be valid; but an acquire under way may find the claim, and then has to confirm it
+   */
   handle->flags = (uint8_t)(handle->flags | (left == 0 ? OWED : QUEUED));
   if (left == 0) return;
   handle->token = token;
@@ -772,14 +788,15 @@ static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32
 }
 
 /*
- * A message came on the handle's channel. claim_ms 0: "ask now", or, to the holder with this token,
- * "please release"; otherwise the lock was granted at the server's time `at`, for claim_ms.
+ * A message came on the handle's channel. claim_ms > 0: the lock was granted at the server's time
+ * `at`, for claim_ms. claim_ms 0: the message asks the holder with this token to release, and tells
+ * anybody else to ask the server now.
  */
 void fairlock_handle_on_message(struct fairlock *handle, uint64_t token, int64_t at,
                                 uint32_t claim_ms)
 {
   if (waiting(handle)) {
-    send_now(handle); /* asks, or confirms the grant */
+    send_now(handle); /* an acquire, which asks, or confirms the grant */
     if (claim_ms != 0) on_grant(handle, token, at, claim_ms);
   } else if (holding(handle)) {
     const struct fairlock_config *config = handle->engine->config;
@@ -794,7 +811,9 @@ void fairlock_handle_on_message(struct fairlock *handle, uint64_t token, int64_t
 
 /* The connection and time */
 
-/* The connection broke. What was under way may have been carried out, or may still be. */
+/*
+ * The connection has broken. The server may have carried out the unanswered requests, or still may.
+ */
 void fairlock_handle_on_broken(struct fairlock *handle)
 {
   uint8_t kinds = fairlock_pipeline_in_flight(handle);
@@ -809,22 +828,22 @@ void fairlock_handle_on_broken(struct fairlock *handle)
     return;
   }
   if (handle->phase == LEAVING) {
-    /* no answer came to the wait, nor to its end */
+    /* the server has answered neither the wait nor the leave */
     bool silent = handle->leave_result == FAIRLOCK_TIMEOUT && !(handle->flags & QUEUED);
     if (silent) handle->leave_result = FAIRLOCK_UNREACHABLE;
     end_operation(handle, handle->leave_result);
   }
-  /* the next server may not know of the hold */
+  /* ask again at once: the next server may not know the hold or the place */
   bool asks = waiting(handle) || (holding(handle) && handle->flags & RENEWS);
   if (asks || (kinds != 0 && (active(handle) || asking(handle)))) send_now(handle);
 }
 
-/* There will be no connection for now: what cannot wait for one fails. */
+/* An attempt to connect has failed: ends the operation, unless it can go on later. */
 void fairlock_handle_on_failed(struct fairlock *handle, int status)
 {
   uint8_t sent = fairlock_pipeline_in_flight(handle) | handle->in_doubt;
   if (waiting(handle)) {
-    /* the leave gets this much time before it has failed, too */
+    /* this much time is left for the leave */
     handle->answered_at += handle->engine->response_ms;
     leave(handle, status);
   } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
@@ -837,24 +856,26 @@ void fairlock_handle_on_failed(struct fairlock *handle, int status)
 }
 
 /*
- * Does what is due. False when that changes nothing: the handle wants to send and has to wait, or
- * what has come in has to be read first.
+ * Does what is due. Returns false if nothing changes, because the handle has to wait before it can
+ * send, or because input has to be read first.
  */
 bool fairlock_handle_on_tick(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   uint32_t due_before = handle->due;
-  /* the heartbeat has come due since the last tick: had this device been frozen, it could not ask */
+  /*
+   * the heartbeat came due after the last tick, and could not be sent: silence counts from now on
+   */
   if (heartbeats_answered(handle) && reached(handle->sends_at, engine->next)) send_now(handle);
   expire(handle);
   if (has_come(fairlock_engine_read_until(engine), patience_ends(handle)))
     fairlock_handle_on_failed(handle,
                               engine->last_error < 0 ? engine->last_error : FAIRLOCK_UNREACHABLE);
   if (!ending(handle) && doubt_over(engine, engine->now)) {
-    /* the acquire may have been carried out */
+    /* an acquire in doubt may have been carried out */
     if (waiting(handle) && handle->in_doubt & KIND_ACQUIRE) handle->flags |= OWED;
     handle->in_doubt = 0;
   }
-  reschedule(handle); /* stays where it is if nothing changes: a walk goes on from there */
+  reschedule(handle); /* it does not move if nothing has changed, so a walk can go on from there */
   return handle->due != due_before;
 }
