@@ -1,21 +1,21 @@
 /*
- * The client: joins the engine to a port, for tasks that block, and for those that do not.
+ * The client: joins the engine to a port, for tasks that block and for those that do not.
  *
- * One mutex guards the engine. The transport's connect(), send() and recv() are called without it;
- * close() and aim(), which wait for nothing, with it. Of the tasks inside a blocking
- * call, one at a time services the client: it connects, receives and closes. The other tasks send
- * what they want themselves, sleep on an event of their own, and are woken when their operation is
- * over, or when nobody services the client. They sleep no longer than the engine's deadline, and
- * then do what is due, so nothing ever has to wake the one that receives.
+ * One mutex guards the engine. It is unlocked during connect(), send() and recv() of the transport,
+ * and locked during close() and aim(), which do not wait. Of all tasks inside a blocking call, one
+ * services the client: it connects, receives and closes. The others send their own requests, and
+ * sleep on an event of their own until their operation is over, or until they have to service the
+ * client. They also wake at the engine's deadline and do what is due, so the task that receives
+ * never has to be woken.
  *
- * One task at a time sends, and also sends what others have to send meanwhile, in as few calls as
- * possible. The connection is never closed while a task sends.
+ * Only one task sends at a time. It also sends what others have to send meanwhile, in as few calls
+ * as possible. The connection is never closed while a task sends.
  *
- * Where the program has one task (PORT_ONE_TASK), the compiler leaves out all that is done for
- * others.
+ * If the program has one task (PORT_ONE_TASK), the compiler leaves out all code for others.
  *
- * A forked process has a copy of all this: of the mutex, as some task may have locked it, and of the
- * connection, which the parent uses. So every function ends there before it touches either.
+ * A forked process has a copy of all this: of the mutex, which may be locked there for ever, and of
+ * the connection, which the parent uses. So in a forked process every function returns before it
+ * touches either.
  */
 #include "fairlock.h"
 #include "timing.h"
@@ -25,7 +25,9 @@
 #ifdef FAIRLOCK_ASSERT
 #include "internal.h" /* the schedule */
 
-/* Whether the memory is that of a handle of this client, which would be in the schedule twice. */
+/*
+ * True if the memory is that of a handle of this client. Adding it again would break the schedule.
+ */
 static bool in_use(const struct fairlock_client *client, const struct fairlock *memory)
 {
   const struct fairlock *handle = client->engine.first;
@@ -38,20 +40,20 @@ static bool in_use(const struct fairlock_client *client, const struct fairlock *
 #endif
 
 /*
- * What a task does not do itself while another one services the client is left to that one for this
- * long: what is due now, a dead connection, as a wait of 0 would keep the other from the mutex.
+ * While another task services the client, work that is due is left to that task for this long. If
+ * the waiting task looked again at once, it would keep the other one from getting the mutex.
  */
 #define YIELD_MS 5U
 
 /*
- * With bytes unsent, or while connecting, fairlock_poll() asks to be called again this soon: its
- * caller may not be told when it can go on.
+ * While bytes are unsent, or while connecting, fairlock_poll() asks to be called again after this
+ * time, because its caller may not notice when sending or connecting can go on.
  */
 #define BLOCKED_MS 10U
 
-/* A task that waits while another services the client. On its stack. */
+/* A task that waits while another one services the client. It is on that task's stack. */
 struct fairlock_blocked {
-  /* whose operation it waits for; NULL: for a connection */
+  /* the handle for whose operation it waits; NULL: it waits for a connection */
   const struct fairlock *handle;
   struct fairlock_blocked *next;
   struct port_event event;
@@ -64,7 +66,9 @@ static struct fairlock_client *client_of(struct fairlock *handle)
                                             offsetof(struct fairlock_client, engine));
 }
 
-/* Asked before the mutex is locked: it would never be unlocked here. */
+/*
+ * True in a forked process. Has to be called before the mutex is locked, which may block for ever.
+ */
 static bool forked(const struct fairlock_client *client)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL); /* it is initialised */
@@ -96,9 +100,9 @@ static bool sending(const struct fairlock_client *client)
 }
 
 /*
- * Does what is due, and sends what there is, as much as it can without blocking; if another task is
- * sending, that one sends it. Returns the time. Called, and returns, with the mutex locked, which
- * it unlocks to send.
+ * Does what is due, and sends as much as it can without blocking, unless another task is sending,
+ * which then sends all. Returns the time. Called, and returns, with the mutex locked; unlocks it to
+ * send.
  */
 static uint32_t attend(struct fairlock_client *client)
 {
@@ -118,7 +122,7 @@ static uint32_t attend(struct fairlock_client *client)
     if (!PORT_ONE_TASK) client->sending = false;
     if (sent == PORT_WOULD_BLOCK) return now;
     if (sent > 0) fairlock_engine_sent(engine, (size_t)sent);
-    else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* it is closed in the next turn */
+    else fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE); /* service() then closes it */
   }
 }
 
@@ -128,8 +132,8 @@ static void wake_runner(struct fairlock_client *client)
 }
 
 /*
- * Whether what a task waits for is still to come: the end of the handle's operation, or, without
- * one, a connection.
+ * True while a task has to wait: for the end of the handle's operation, or, without a handle, for a
+ * connection.
  */
 static bool waits(const struct fairlock_client *client, const struct fairlock *handle)
 {
@@ -137,9 +141,9 @@ static bool waits(const struct fairlock_client *client, const struct fairlock *h
 }
 
 /*
- * Wakes the tasks that have what they wait for, and, if nobody services the client, one that will:
- * the newest, whose answer is likely to come last. The one inside fairlock_run() is woken by the
- * task that serviced the client before it.
+ * Wakes the tasks whose wait is over. If nobody services the client, also wakes a task to do so:
+ * the newest, because its answer is likely to come last. (A task inside fairlock_run() is woken by
+ * the one that has serviced the client before it.)
  */
 static void wake_blocked(struct fairlock_client *client)
 {
@@ -153,8 +157,8 @@ static void wake_blocked(struct fairlock_client *client)
 }
 
 /*
- * Services the client once; only the task that set `serviced` may call it. Blocks for up to
- * wait_ms, with the mutex unlocked. Returns whether there may be more to do at once.
+ * Services the client once. Only the task that has set `serviced` may call it. Blocks for up to
+ * wait_ms, with the mutex unlocked. Returns true if there may be more to do at once.
  */
 static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t now,
                     struct port_event *event)
@@ -175,7 +179,7 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
   }
   if (wants & FAIRLOCK_CONNECT) {
     fairlock_engine_opening(engine, now);
-    wait_ms = shorter(wait_ms, fairlock_engine_deadline(engine, now)); /* which may be sooner now */
+    wait_ms = shorter(wait_ms, fairlock_engine_deadline(engine, now)); /* it may be sooner by now */
     port_mutex_unlock(&client->mutex);
     got = transport->connect(transport->context, wait_ms);
   } else {
@@ -188,15 +192,15 @@ static bool service(struct fairlock_client *client, uint32_t wait_ms, uint32_t n
   engine->needs_input = got == PORT_NEEDS_INPUT;
   if (got == PORT_WOULD_BLOCK || got == PORT_NEEDS_INPUT) got = 0;
   int failure = got == PORT_UNTRUSTED ? FAIRLOCK_UNTRUSTED : FAIRLOCK_UNREACHABLE;
-  if (got < 0) fairlock_engine_fail(engine, failure); /* the next call closes it */
+  if (got < 0) fairlock_engine_fail(engine, failure); /* the next call closes the connection */
   else if (size > 0) fairlock_engine_received(engine, (size_t)got, now);
   else if (got > 0) fairlock_engine_opened(engine, now);
   return got > 0;
 }
 
 /*
- * The task with this event only waits: another one services the client, or still sends on a
- * connection that has to be closed.
+ * True if the task with this event can only wait, because another one services the client, or still
+ * sends on a connection that has to be closed.
  */
 static bool stands_aside(const struct fairlock_client *client, const struct port_event *event)
 {
@@ -206,16 +210,16 @@ static bool stands_aside(const struct fairlock_client *client, const struct port
 }
 
 /*
- * What a task does while it waits: it services the client once, or, if another task does, sleeps.
- * Blocks for up to timeout_ms. Called after attend(), which returned `now`; called, and returns,
- * with the mutex locked. Returns whether there may be more to do at once.
+ * One step of a wait: services the client once, or sleeps if another task services it. Blocks for
+ * up to timeout_ms. now: what attend() has returned just before. Called, and returns, with the
+ * mutex locked. Returns true if there may be more to do at once.
  */
 static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms, uint32_t now,
                              struct port_event *event)
 {
   bool beside = stands_aside(client, event);
   uint32_t wait = fairlock_engine_deadline(&client->engine, now);
-  /* what could not be sent: whoever is inside recv() does not watch for when it can */
+  /* bytes could not be sent, and the task inside recv() may not notice when they can */
   if (beside && (wait == 0 || client->engine.send_end > 0)) wait = YIELD_MS;
   wait = shorter(shorter(timeout_ms, PORT_WAIT_MAX_MS), wait);
   if (beside) {
@@ -223,14 +227,14 @@ static bool service_or_sleep(struct fairlock_client *client, uint32_t timeout_ms
     return false;
   }
   client->serviced = true;
-  wake_blocked(client); /* those whose operation ended in the call before */
+  wake_blocked(client); /* operations of other tasks may have ended */
   bool more = service(client, wait, now, event);
   client->serviced = false;
-  if (client->runner != event) wake_runner(client); /* it came meanwhile: it takes over */
+  if (client->runner != event) wake_runner(client); /* a task inside fairlock_run() takes over */
   return more;
 }
 
-/* Others see that the task waits, and may wake it. */
+/* Adds the task to the list of those that wait, so that others can wake it. */
 static void begin_waiting(struct fairlock_client *client, struct fairlock_blocked *self)
 {
   if (PORT_ONE_TASK) return;
@@ -249,7 +253,7 @@ static void end_waiting(struct fairlock_client *client, const struct fairlock_bl
   wake_blocked(client);
 }
 
-/* Blocks until what the task waits for has come. Called, and returns, with the mutex locked. */
+/* Blocks until the task's wait is over. Called, and returns, with the mutex locked. */
 static void wait_for_end(struct fairlock_client *client, struct fairlock *handle)
 {
   struct fairlock_blocked self = {.handle = handle};
@@ -283,7 +287,8 @@ void fairlock_client_deinit(struct fairlock_client *client)
 {
   FAIRLOCK_ASSERT(client != NULL && client->transport != NULL);
   client->transport->close(client->transport->context);
-  client->transport->close(client->transport->context); /* what an attempt may leave for the next */
+  client->transport->close(
+      client->transport->context); /* frees what is left of attempts to connect */
   port_mutex_destroy(&client->mutex);
 }
 
@@ -295,7 +300,7 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }
 
-/* Another task may have sent for those that wait, and so have ended their operations. */
+/* An answer has ended operations that keep.c had begun for other tasks: wakes those tasks. */
 static void on_answered(void *context)
 {
   wake_blocked(context);
@@ -356,7 +361,7 @@ int fairlock_init(struct fairlock *handle, struct fairlock_client *client, const
   return fairlock_init_bytes(handle, client, name, name != NULL ? strlen(name) : 0);
 }
 
-/* Called with the mutex locked. */
+/* Takes the handle out, and waits until that is done. Called with the mutex locked. */
 static int take_out(struct fairlock_client *client, struct fairlock *handle)
 {
   int status;
@@ -375,11 +380,11 @@ int fairlock_deinit(struct fairlock *handle)
   return unlock(client, status);
 }
 
-/* Operations. They are begun with the mutex locked, and leave it locked. */
+/* Operations. The functions that begin one are called, and return, with the mutex locked. */
 
 /*
- * Why a task may not begin an operation; FAIRLOCK_OK: it may. A hold belongs to the task that
- * acquired it.
+ * Why the calling task may not begin an operation; FAIRLOCK_OK: it may. Only the task that has
+ * acquired a hold, or has taken it over, may use it.
  */
 static int refusal(const struct fairlock *handle)
 {
@@ -405,7 +410,9 @@ static int begin_release(struct fairlock *handle)
   return fairlock_engine_release(handle, port_clock_ms());
 }
 
-/* Sends what was begun, leaves the rest to whoever services the client, and unlocks the mutex. */
+/*
+ * Sends the request of an operation that was begun, and unlocks the mutex without waiting for it.
+ */
 static int start(struct fairlock_client *client, int status)
 {
   attend(client);
@@ -413,7 +420,7 @@ static int start(struct fairlock_client *client, int status)
   return unlock(client, status);
 }
 
-/* Waits for the end of what was begun, if it was, and unlocks the mutex. */
+/* Waits for the end of an operation, if status says that it was begun, and unlocks the mutex. */
 static int complete(struct fairlock_client *client, struct fairlock *handle, int status)
 {
   if (status == FAIRLOCK_PENDING) {
@@ -557,9 +564,9 @@ int fairlock_result(struct fairlock *handle)
 }
 
 /*
- * Operations on a lock rather than on a hold use a handle that exists only during the call. It is
- * always taken out: nobody else knows it, it is not held, and it never subscribes or acquires, so
- * nothing of it can be left on the server.
+ * Operations on a lock rather than on a hold use a handle that exists only during the call. Taking
+ * it out cannot fail: nobody else uses it, it does not hold, and it never subscribes or acquires,
+ * so nothing of it can be left on the server.
  */
 static int dismiss(struct fairlock *visitor, int status)
 {
@@ -607,12 +614,12 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms)
 {
   struct port_event event;
-  if (forked(client)) return HORIZON_MS; /* nothing will ever be due */
+  if (forked(client)) return HORIZON_MS; /* nothing is ever due */
   lock(client);
   struct fairlock_engine *engine = &client->engine;
   port_event_init(&event);
   bool more = service_or_sleep(client, timeout_ms, attend(client), &event);
-  /* usually that was all: to find out here saves the caller's loop a turn */
+  /* usually there is no more: finding that out here saves the caller's loop a turn */
   if (more) more = service_or_sleep(client, 0, attend(client), &event);
   uint32_t now = attend(client);
   wake_blocked(client);
@@ -630,7 +637,7 @@ unsigned fairlock_wants(struct fairlock_client *client)
   if (forked(client)) return 0;
   lock(client);
   unsigned wants = fairlock_engine_wants(&client->engine, port_clock_ms());
-  /* it is connected, and so writable all the time */
+  /* TLS waits for input, and the socket is writable all the time */
   if (wants == FAIRLOCK_CONNECT && client->engine.needs_input) wants = FAIRLOCK_RECEIVE;
   port_mutex_unlock(&client->mutex);
   return wants;
