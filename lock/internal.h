@@ -1,21 +1,24 @@
 /*
- * What the files of the engine share. There are fourteen, each with one job:
+ * What the files of the engine share. Each has one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
- *   pipeline.c    what is under way: sequence numbers, and whose answer comes next
- *   schedule.c    when which handle is next due
+ *   pipeline.c    unanswered requests: their sequence numbers, and whose answer comes next
+ *   schedule.c    when each handle is next due
  *   handle.c      the handles: what an operation, a reply, a message and the time do to each
- *   request.c     what the engine says: requests to bytes
- *   texts.c       the scripts' texts, for a server that does not know them
- *   reply.c       what the server says: events of the decoder to replies and messages
- *   inspect.c     looking at a lock without touching it
- *   break.c       ending somebody else's hold, or asking for its end
+ *   request.c     writes requests
+ *   texts.c       sends a script's text to a server that does not know it
+ *   reply.c       turns the decoder's events into replies and messages
+ *
+ * and a program links these only if it uses them:
+ *
+ *   inspect.c     reads a lock without changing it
+ *   break.c       ends somebody else's hold, or asks its holder to release it
  *   topology.c    servers that move, and replicas
- *   events.c      tells what happens to the connection
- *   keep.c        locks that stay ours while nobody else wants them
+ *   events.c      the log of the connection
+ *   keep.c        locks that the client keeps while nobody else wants them
  *   credentials.c user and password that change
- *   links.c       which of the optional features take part, and in which order
- *   version.c     says which release it is
+ *   links.c       the chain of the last four
+ *   version.c     which release it is
  */
 #ifndef FAIRLOCK_INTERNAL_H
 #define FAIRLOCK_INTERNAL_H
@@ -29,16 +32,16 @@
 #define LEASE_MS  30000U
 #define WAITER_MS 5000U
 
-/* After an error that may pass, a request is repeated this much later. */
+/* The pause before a request is repeated after an error that may pass. */
 #define RETRY_MS 500U
 
-/* The soonest a waiter asks again after it was told to wait. */
+/* The shortest time after which a waiter asks again. */
 #define SOONEST_MS 5U
 
-/* A tick that comes this much later than the deadline means that this device was frozen. */
+/* If a tick comes so much later than the deadline, this device was frozen. */
 #define OVERSLEPT_MS 500U
 
-/* A longer sample is not taken for a round trip: it could not be told from a dead server. */
+/* A longer time is not counted as a round trip, because a server may have been dead meanwhile. */
 #define ROUND_TRIP_MAX_MS 60000U
 
 static inline uint32_t config_or(uint32_t value, uint32_t otherwise)
@@ -57,25 +60,25 @@ enum phase {
   /* acquires only if the lock is free */
   TRYING,
 
-  /* the caller may believe that it holds, until `ends_at` */
+  /* holds, until `ends_at` */
   HELD,
 
-  /* held, and acquires once more */
+  /* holds, and acquires once more */
   REENTERING,
 
-  /* held more than once, and releases once */
+  /* holds more than once, and releases once */
   RELEASE_ONE,
 
-  /* releases; may go on in the background, after the caller was told the result */
+  /* releases; may go on in the background, after the caller has got the result */
   RELEASING,
 
-  /* ends whatever the server has of the handle; may go on in the background, too */
+  /* ends any place or hold that the server has of the handle; may go on in the background, too */
   LEAVING,
 
   /* leaves, and ends the subscription: the handle is being taken out */
   REMOVING,
 
-  /* the hold ended early; lasts until the caller has released as often as it had acquired */
+  /* the hold has ended early; the caller has not released as often as it has acquired */
   LOST,
 
   /* ends somebody's hold, or asks its holder to */
@@ -84,7 +87,7 @@ enum phase {
   /* asks who holds and who waits */
   INSPECTING,
 
-  /* of credentials.c: says AUTH at its time, on this connection only */
+  /* the handle of credentials.c: sends AUTH when it is due, on this connection only */
   AUTHENTICATING
 };
 
@@ -117,10 +120,10 @@ enum kind {
   /* renews, confirms, re-enters, releases one level: only if held */
   KIND_IF_HELD = 2,
 
-  /* ends the hold with a token */
+  /* ends the hold that has a certain token */
   KIND_RELEASE = 4,
 
-  /* ends whatever the id has: queue entry or hold */
+  /* ends any place or hold of the handle's id */
   KIND_LEAVE = 8,
 
   KIND_FORCE = 16,
@@ -138,31 +141,31 @@ enum flags {
   /* a SUBSCRIBE or UNSUBSCRIBE awaits its answer */
   SUBSCRIBING = 4,
 
-  /* waiting: the server has us in the queue */
+  /* waits, and is in the queue */
   QUEUED = 8,
 
-  /* an earlier operation may have left something on the server */
+  /* an earlier operation may have left a place or a hold on the server */
   OWED = 16,
 
   /* the wait has no limit */
   ENDLESS = 32,
 
-  /* held, but the server has not heard that we know of it */
+  /* holds by a handover that was not confirmed yet */
   UNCONFIRMED = 64
 };
 
 /* Bits of a handle's `keep`: see keep.c. */
 enum keeping {
-  /* nobody waited when the server was asked, and nothing was pushed since */
+  /* nobody waited when the server was asked, and no push has come since */
   ARMED = 1,
 
-  /* the release was put off, and the server has the hold */
+  /* the release is delayed, and the server still has the hold */
   KEPT = 2,
 
   /* the server is being asked */
   ARMING = 4,
 
-  /* its acquire or release waits until what has arrived was read */
+  /* its acquire or release waits until input was read */
   LOOKS = 8,
 
   /* an inspection, or what break.c does, follows its release */
@@ -172,12 +175,12 @@ enum keeping {
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
 
-/* What a push is. */
+/* Kinds of pushes. */
 enum push { PUSH_OTHER, PUSH_SUBSCRIBE, PUSH_MESSAGE };
 
 /*
- * The connection is given up without a failure: the next one goes where the server has sent us. Any
- * other end is fairlock_engine_fail().
+ * Gives up the connection without a failure, because the server has redirected us: the next one
+ * goes to that address. Any other end is fairlock_engine_fail().
  */
 static inline void redirect(struct fairlock_engine *engine)
 {
@@ -190,13 +193,13 @@ static inline bool redirected(const struct fairlock_engine *engine)
   return engine->broken && engine->failure == FAIRLOCK_OK;
 }
 
-/* What comes is an error, not an answer or a push. */
+/* True if the value that is being read is an error reply. */
 static inline bool is_error(const struct fairlock_engine *engine)
 {
   return engine->value_type == RESP_SIMPLE_ERROR || engine->value_type == RESP_BULK_ERROR;
 }
 
-/* Sequence number a comes after b. */
+/* True if sequence number a comes after b. */
 static inline bool comes_after(uint16_t a, uint16_t b)
 {
   uint16_t distance = (uint16_t)(a - b);
@@ -204,15 +207,15 @@ static inline bool comes_after(uint16_t a, uint16_t b)
 }
 
 /*
- * By `now`, the requests of broken connections have expired. Kept as a span since the greeting: a
- * moment would seem to lie ahead again when our clock has gone half round.
+ * True if by `now` the requests of broken connections have expired. in_doubt_ms is a span since the
+ * greeting, because a time would seem to be in the future again after half a turn of the clock.
  */
 static inline bool doubt_over(const struct fairlock_engine *engine, uint32_t now)
 {
   return engine->stage == UP && now - engine->stage_began >= engine->in_doubt_ms;
 }
 
-/* We are late, so input may have been waiting here for a while. */
+/* True if this tick is late, so that input may have arrived a while ago. */
 static inline bool came_late(const struct fairlock_engine *engine)
 {
   return engine->overslept || reached(engine->now, engine->next);
@@ -229,14 +232,16 @@ static inline bool good_lease(uint32_t lease_ms)
          (lease_ms >= FAIRLOCK_LEASE_MIN_MS && lease_ms <= FAIRLOCK_DURATION_MAX_MS);
 }
 
-/* The largest number that Lua, and so the server, holds exactly. No time and no token is larger. */
+/*
+ * Numbers up to this one are exact in Lua, and so in the scripts. No time and no token is larger.
+ */
 #define LARGEST ((uint64_t)1 << 53)
 
-/* Numbers of a reply that are kept. */
+/* How many numbers of a reply are stored. */
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
 /*
- * What an inspection needs. inspect.c defines it, so a program that never inspects links none of
+ * Functions for inspections. inspect.c defines it, so a program that does not inspect does not link
  * it.
  */
 struct fairlock_inspection {
@@ -245,7 +250,7 @@ struct fairlock_inspection {
   int (*end)(struct fairlock_engine *engine);
 };
 
-/* What breaking needs. break.c defines it, for the same reason. */
+/* The same for break.c. */
 struct fairlock_breaking {
   const struct fairlock_script *script;
   void (*write_words)(struct resp_writer *writer, const struct fairlock_request *request);
@@ -253,13 +258,13 @@ struct fairlock_breaking {
 
 /* engine.c */
 
-/* Sets waiter_ms and response_ms, which follow the configuration and the measured round trip. */
+/* Sets waiter_ms and response_ms, from the configuration and the measured round trip. */
 void fairlock_engine_set_timeouts(struct fairlock_engine *engine);
 
 void fairlock_engine_greeted(struct fairlock_engine *engine);
 void fairlock_engine_refused(struct fairlock_engine *engine, int status);
 
-/* The next part of the greeting is answered next; its time goes on. */
+/* A part of the greeting was answered: goes on to the next one, without more time for it. */
 static inline void fairlock_engine_advance_greeting(struct fairlock_engine *engine,
                                                     enum stage stage)
 {
@@ -267,8 +272,8 @@ static inline void fairlock_engine_advance_greeting(struct fairlock_engine *engi
 }
 
 /*
- * The time up to which the server's silence is certain: after a freeze of this device, what has
- * piled up has to be read before.
+ * Up to this time all input was read, so an answer that was due by then is missing. After a freeze
+ * of this device, input that has arrived meanwhile has to be read first.
  */
 static inline uint32_t fairlock_engine_read_until(const struct fairlock_engine *engine)
 {
@@ -289,39 +294,42 @@ struct fairlock *fairlock_pipeline_next_subscribed(const struct fairlock_engine 
 bool fairlock_pipeline_subscription_next(const struct fairlock *handle);
 uint8_t fairlock_pipeline_in_flight(const struct fairlock *handle);
 
-/* Of what the handle has sent so far, only these kinds would do harm if they were carried out late. */
+/* Only these kinds of what the handle has sent may come to be in doubt; the others do no harm. */
 static inline void fairlock_pipeline_limit_kinds(struct fairlock *handle, uint8_t kinds)
 {
   handle->kinds_sent &= kinds;
 }
 
-/* The connection is closed: no answer will come. The handles are told one by one. */
+/* The connection is closed, and no answer will come. (Each handle forgets its requests itself.) */
 static inline void fairlock_pipeline_end(struct fairlock_engine *engine)
 {
   engine->last_sent = 0;
   engine->last_received = 0;
 }
 
-/* Too many requests await answers to send another. */
+/* True if so many requests await answers that no more may be sent. */
 static inline bool fairlock_pipeline_full(const struct fairlock_engine *engine)
 {
   return (uint16_t)(engine->last_sent - engine->last_received) >= engine->window;
 }
 
-/* Some request awaits its answer, though perhaps no handle cares about it any more. */
+/* True if a request awaits its answer, even one that its handle has forgotten. */
 static inline bool fairlock_pipeline_busy(const struct fairlock_engine *engine)
 {
   return engine->last_sent != engine->last_received;
 }
 
-/* An answer may come: the request that is next was written to its end. */
+/* True if an answer may come: the oldest unanswered request was written completely. */
 static inline bool fairlock_pipeline_expects(const struct fairlock_engine *engine)
 {
   if (!fairlock_pipeline_busy(engine)) return false;
   return !engine->writing || engine->request.sequence != (uint16_t)(engine->last_received + 1);
 }
 
-/* The oldest request that some handle cares about and that was written to its end, or NULL. */
+/*
+ * The handle with the oldest unanswered request that was written completely and not forgotten, or
+ * NULL.
+ */
 static inline const struct fairlock *fairlock_pipeline_oldest(const struct fairlock_engine *engine)
 {
   const struct fairlock *oldest = engine->oldest;
@@ -335,8 +343,8 @@ void fairlock_schedule_remove(struct fairlock *handle);
 void fairlock_schedule_all(struct fairlock_engine *engine);
 
 /*
- * The handle after this one, in no particular order but each before those below it; without those
- * below this one unless `below`. NULL: there are no more.
+ * For a walk through all handles: the handle after this one, or NULL. Each handle comes before
+ * those below it in the heap. below: false passes over all handles below this one.
  */
 #if PORT_ONE_TASK
 inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below)
@@ -381,7 +389,10 @@ void fairlock_request_write_hello(const struct fairlock_engine *engine, struct r
 void fairlock_request_write_output(const struct fairlock_engine *engine,
                                    struct resp_writer *writer);
 
-/* HELLO, [ROLE], [SELECT database], TIME. Here so that without a topology there is no ROLE. */
+/*
+ * Writes HELLO, [ROLE], [SELECT database], TIME. It is inline, so that the compiler leaves out ROLE
+ * where topology.c does not call it.
+ */
 static inline void fairlock_request_write_greeting(const struct fairlock_engine *engine,
                                                    struct resp_writer *writer, bool role)
 {
@@ -406,43 +417,43 @@ void fairlock_reply_on_event(struct fairlock_engine *engine, struct resp_event *
 void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *event);
 
 /*
- * The optional features that have a part in the connection are a chain of links, and each stands
- * between what is outside of it and what is inside. This is the order, outermost first:
+ * The optional features that take part in the connection form a chain of links. This is their
+ * order, outermost first:
  *
- *   log          tells what the others have done
- *   credentials  gives user and password to a greeting, and says AUTH
+ *   log          reports what the others have done
+ *   credentials  gives user and password to a greeting, and sends AUTH
  *   keep         answers releases and acquires itself
  *   topology     follows servers, and waits for replicas
  *
- * and within all of them the engine writes (request.c) and reads (reply.c). A program links those
- * that it uses; without any, engine->links is NULL.
+ * Innermost is the engine, which writes (request.c) and reads (reply.c). A program links only the
+ * features that it uses; without any, engine->links is NULL.
  */
 enum link_place { PLACE_LOG, PLACE_CREDENTIALS, PLACE_KEEP, PLACE_TOPOLOGY };
 
 /*
- * What a link is called for. Each function is handed its own link, does its part, and passes on what
- * is not its own to the same function of link->inner, or to the engine if that is NULL.
+ * The functions of a link. Each gets its own link, does its part, and leaves everything else to the
+ * same function of link->inner, or to the engine if that is NULL.
  */
 struct fairlock_hooks {
-  /* where it stands in that order: enum link_place */
+  /* its place in the chain: enum link_place */
   uint8_t place;
 
   /*
-   * Bytes are to be written: of the greeting if engine->request.handle is NULL, otherwise of
-   * engine->request. From their start for each piece of the send buffer, of which the first is the one
-   * with engine->request_done 0. A link that leaves the first without a byte has dealt with the
-   * request, which is not sent: fairlock_pipeline_withdraw().
+   * Writes the greeting, if engine->request.handle is NULL, or else engine->request. If that does
+   * not fit into the send buffer, this is called for each piece, and always writes from the start.
+   * At the first call, when engine->request_done is 0, a link may write nothing: it has then
+   * answered the request itself, and has called fairlock_pipeline_withdraw().
    */
   void (*write)(struct fairlock_engine *engine, struct resp_writer *writer,
                 struct fairlock_link *link);
 
-  /* An event of what the server says. True: it has been dealt with. */
+  /* Handles an event of the decoder. Returns true if no inner link nor the engine must see it. */
   bool (*event)(struct fairlock_engine *engine, struct resp_event *event,
                 struct fairlock_link *link);
 
   /*
-   * The connection has ended; engine->broken and engine->failure say why. True: the next one is made
-   * soon, and no operation fails because of this end.
+   * Handles the end of the connection; engine->broken and engine->failure say why. Returns true if
+   * the next one is made soon, so that no operation has to fail.
    */
   bool (*closed)(struct fairlock_engine *engine, struct fairlock_link *link);
 };
