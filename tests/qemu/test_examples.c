@@ -11,6 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#ifndef FAIRLOCK
+#define FAIRLOCK "build/fairlock" /* the makefile says where it really is */
+#endif
+
 static struct board board;
 static struct actor actor;
 
