@@ -69,6 +69,7 @@ struct load {
   struct nodes loaded;  /* servers whose success was printed */
   struct nodes failed;  /* servers whose failure was printed */
   int status;           /* the exit status of this round, so far */
+  bool connected;       /* a round has found the server */
 };
 
 /* Messages: one for each server when its state changes */
@@ -220,7 +221,9 @@ static int load_servers(struct load *load)
   struct timespec pause = {load->interval_ms / 1000, (long)(load->interval_ms % 1000) * 1000000L};
   for (;;) {
     int status = load_once(load);
-    bool passes = status == FAIRLOCK_OK || session_may_pass(&load->session, status);
+    /* what a server refuses after it has let us in, such as a password, may be changing */
+    load->connected |= status == FAIRLOCK_OK;
+    bool passes = load->connected || session_may_pass(&load->session, status);
     session_close(&load->session);
     if (load->interval_ms == 0 || !passes || end_output(EXIT_DONE) != EXIT_DONE)
       return end_output(load->status);

@@ -88,7 +88,13 @@ test_interval() {
   eventually sh -c "[ \$(wc -l <'$dir/out') = 2 ]"
   [ "$(known $all)" = 3 ] || fail "the server does not know $all"
   redis config set requirepass secret >"$dir/set"
-  ends 77 $loader
+  eventually grep -q NOAUTH "$dir/err"
+  redis --no-auth-warning -a secret config set requirepass '' >"$dir/set"
+  eventually sh -c "[ \$(wc -l <'$dir/out') = 3 ]"
+  kill $loader
+  ends 143 $loader
+  redis config set requirepass secret >"$dir/set"
+  expect 77 "$fairlock" load -i 0.1
 }
 
 [ $# -eq 0 ] || run_tests "$@"
