@@ -1,14 +1,14 @@
 /*
- * The memory of a client and of its handles: private, and here only so that the caller can provide
- * it. Each part names the file that writes it. Within these parts bytes come first and arrays last:
- * shorter instructions reach what is near the beginning.
+ * The memory of a client and of its handles. It is private, and declared here only so that the
+ * program can provide it. Comments name the file that writes each part. Within a part, bytes come
+ * first and arrays last, because shorter instructions reach what is near the beginning.
  *
  * Included by engine.h.
  */
 #ifndef FAIRLOCK_STATE_H
 #define FAIRLOCK_STATE_H
 
-/* One holder's view of one named lock. The caller's memory; private. Must not move. */
+/* A handle: one holder's view of one named lock. The program's memory; private. Must not move. */
 struct fairlock {
   /* handle.c; name and number: fairlock_engine_add(); task: client.c */
   uint8_t phase;
@@ -17,18 +17,18 @@ struct fairlock {
   /* kinds of requests sent on connections that broke, which may still be carried out */
   uint8_t in_doubt;
 
-  /* enum fairlock_status of the last operation */
+  /* the status of the last operation */
   int8_t result;
 
   /*
-   * why it leaves the queue, or will once it is in it, because it may not listen; and the operation's
-   * result when it has left. 0: it does not leave
+   * why the handle leaves the queue (or will leave it as soon as it is in it, because it may not
+   * listen); this becomes the result of the operation. 0: it does not leave
    */
   int8_t leave_result;
 
   /*
-   * a task is inside a call that waits for the operation, even if that has ended and the task has
-   * not run since; the call returns the result, so `ended` does not tell it: client.c
+   * client.c: a task is inside a call that waits for the operation, or has not run yet since that
+   * has ended. The call returns the result, so the `ended` function is not called
    */
   bool awaited;
 
@@ -50,31 +50,31 @@ struct fairlock {
   /* sequence numbers of the unanswered requests, oldest first */
   uint16_t sequence[FAIRLOCK_UNANSWERED_MAX];
 
-  /* keep.c: what is known of the queue, and whether the release was put off */
+  /* keep.c: what is known about the queue, and whether the release is delayed */
   uint8_t keep;
 
   /* when those requests were written */
   uint32_t sent_at[FAIRLOCK_UNANSWERED_MAX];
 
-  /* the next of those that await answers */
+  /* the next handle in the list of those that await answers */
   struct fairlock *next;
 
-  /* schedule.c: those around it, and when it is looked at next */
+  /* schedule.c: its neighbours in the heap, and when the handle is due */
   struct fairlock *up, *left, *right;
   uint32_t due;
 
   /* handle.c again: when it next wants to send */
   uint32_t sends_at;
 
-  /* when its phase ends at the latest: the wait, the belief in the hold, the leave */
+  /* when its phase ends at the latest: the wait, the hold, or the leave */
   uint32_t ends_at;
 
-  /* the last useful answer, or the start of the operation */
+  /* when the last useful answer came, or the operation began */
   uint32_t answered_at;
 
   uint32_t lease_ms;
 
-  /* the lease that a re-entry asks for */
+  /* the lease for which a re-entry asks */
   uint32_t reentry_lease_ms;
 
   struct fairlock_engine *engine;
@@ -83,12 +83,12 @@ struct fairlock {
   /* its id is "<client's id>:<number>" */
   uint32_t number;
 
-  /* keep.c: when what began or confirmed the hold was sent */
+  /* keep.c: when the request that began or confirmed the hold was sent */
   uint32_t kept_since;
 
-  /* it has one or the other: holds, or is to do something to somebody else's hold */
+  /* either the handle holds, or it does something to somebody else's hold */
   union {
-    /* the task that acquired; 0: none */
+    /* the task that has acquired; 0: none */
     uintptr_t task;
 
     const struct fairlock_hold *hold;
@@ -97,7 +97,7 @@ struct fairlock {
   uint64_t token;
 };
 
-/* A request, unchanged while it is written. */
+/* A request. It does not change while it is being written. */
 struct fairlock_request {
   uint8_t kind;
   bool subscribe;
@@ -116,7 +116,7 @@ struct fairlock_request {
   /* NULL: none is being written, or a greeting */
   struct fairlock *handle;
 
-  /* what the scripts call so */
+  /* `mode` in the scripts */
   int32_t mode;
 
   /* 0: in a release */
@@ -126,7 +126,7 @@ struct fairlock_request {
   uint64_t token;
 };
 
-/* The state of a client. The caller's memory; private. Must not move. */
+/* The state of a client. The program's memory; private. Must not move. */
 struct fairlock_engine {
   /* engine.c; window and backoff_ms also by topology.c */
   uint8_t stage;
@@ -136,22 +136,22 @@ struct fairlock_engine {
 
   uint8_t id_size;
 
-  /* reads since there was last nothing left to receive */
+  /* how many reads in a row have filled the buffer */
   uint8_t reads;
 
   /* the connection has to be closed */
   bool broken;
 
-  /* why; 0: no failure, a redirection */
+  /* why; 0: not a failure but a redirection */
   int8_t failure;
 
   /* a request, or the greeting, is being written */
   bool writing;
 
-  /* the caller wants a connection, with or without requests */
+  /* the caller wants a connection, even if nothing has to be sent */
   bool connect_requested;
 
-  /* what there is to receive may have been here for long */
+  /* this device was frozen: input may have arrived long ago */
   bool overslept;
 
   /* topology.c: channels belong to shards */
@@ -160,7 +160,7 @@ struct fairlock_engine {
   /* holds are believed in only when replicas have acknowledged them */
   bool synced;
 
-  /* reply.c: of the reply under way */
+  /* reply.c: the types of the reply that is being read */
   uint8_t value_type, push_type;
 
   /* it has an element of an unexpected kind */
@@ -169,7 +169,10 @@ struct fairlock_engine {
   /* HELLO's next element is the number of this connection */
   bool id_is_next;
 
-  /* kinds of requests whose scripts the server does not know, until handle.c sends them */
+  /*
+   * kinds of requests whose script the server does not know; handle.c sends the next one by its
+   * text
+   */
   uint8_t eval;
 
   /* client.c: the transport said PORT_NEEDS_INPUT when it was last asked to connect */
@@ -178,13 +181,13 @@ struct fairlock_engine {
   /* engine.c again: while closed, no new connection for this long after `stage_began` */
   uint16_t backoff_ms;
 
-  /* how many answers may be missing while another request is sent */
+  /* how many requests may be unanswered when another one is sent */
   uint16_t window;
 
   /* pipeline.c: sequence numbers */
   uint16_t last_sent, last_received;
 
-  /* those that await answers, by the oldest request of each */
+  /* the list of handles that await answers, sorted by the oldest request of each */
   struct fairlock *oldest, *youngest;
 
   /* engine.c and handle.c: why there are no useful answers at present; 0: there are */
@@ -199,10 +202,10 @@ struct fairlock_engine {
   /* reply.c again: index in the reply under way */
   uint32_t element;
 
-  /* the handle to which the push under way is addressed */
+  /* the handle on whose channel the push that is being read came */
   struct fairlock *addressee;
 
-  /* measured: follows longer ones at once, shorter ones slowly */
+  /* the measured round trip: longer ones count at once, shorter ones gradually */
   uint32_t round_trip_ms;
 
   /* when the newest known time of the server arrived */
@@ -216,10 +219,10 @@ struct fairlock_engine {
   struct fairlock_topology *topology; /* NULL: one server, at a fixed address */
   struct fairlock_link *links;        /* links.c: the options that are used; NULL: none */
 
-  /* the time that the caller has given last, in any call */
+  /* the time that the caller has passed last, in any call */
   uint32_t now;
 
-  /* what the caller was told last: when it has to come back at the latest */
+  /* when the caller has to come back at the latest, as the last tick has found */
   uint32_t next;
 
   uint32_t stage_began;
@@ -237,13 +240,13 @@ struct fairlock_engine {
   uint32_t drained_at;
 
   /*
-   * waiter timeout: within this time a handover has to reach the waiter, and the confirmation the
-   * server. At least three round trips
+   * the waiter timeout, at least three round trips: within this time a handover has to reach the
+   * waiter, and its confirmation has to reach the server
    */
   uint32_t waiter_ms;
 
   /*
-   * the connection is dead when an answer takes longer; a request is valid for this long. At least
+   * for how long a request is valid; if its answer takes longer, the connection is dead. At least
    * two round trips
    */
   uint32_t response_ms;
@@ -251,19 +254,19 @@ struct fairlock_engine {
   /* from the configuration, or the default for 0 */
   uint32_t connect_ms, offline_ms;
 
-  /* while up: for this long after `stage_began`, requests of broken connections may arrive */
+  /* while up: requests of broken connections may arrive for this long after `stage_began` */
   uint32_t in_doubt_ms;
 
   uint32_t last_number;
   uint32_t random;
 
-  /* handle.c: what it wants to send; pipeline.c numbers it */
+  /* handle.c: the request that is being written; pipeline.c: its number */
   struct fairlock_request request;
 
   /* the newest known time of the server: reply.c */
   int64_t server_now;
 
-  /* server time after which all requests that may be under way have expired: pipeline.c */
+  /* pipeline.c: by this time of the server, all requests that were sent have expired */
   int64_t last_expiry;
 
   /* numbers of the reply under way: reply.c */
@@ -274,7 +277,7 @@ struct fairlock_engine {
   fairlock_report_fn report;
   void *report_context;
 
-  /* sent by the next greeting or AUTH: the configuration's, or by topology.c and credentials.c */
+  /* for the next greeting or AUTH: the configuration's, or set by topology.c and credentials.c */
   const char *user, *password;
 
   struct resp_decoder decoder;
@@ -283,7 +286,7 @@ struct fairlock_engine {
   /* made by the first greeting */
   char id[FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX];
 
-  /* the text of the last error: reply.c, and topology.c's reasons to refuse a server */
+  /* the text of the last error, of the server (reply.c), or why topology.c refused a server */
   char error[FAIRLOCK_ERROR_SIZE];
 };
 
