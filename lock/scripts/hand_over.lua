@@ -1,11 +1,11 @@
 -- What lock.lua and break.lua do when the lock is free and somebody waits.
 
--- How long somebody whose note says nothing may not be heard from: a Redisson waiter, or one of a
--- later release whose note cannot be read
+-- For how long a waiter without a readable note may be silent: one of Redisson, or of a later release
 local redisson_timeout = '5000'
 
--- The note goes first: wherever this stops, a waiter without a note that asks again is put back in
--- its place. The last waiter takes the keys of the queue along, so the next one is looked up before.
+-- Removes a waiter. Its note goes first: if this stops half-way, a waiter that has a place and no note
+-- gets its note back when it asks again. The next waiter is looked up before, because Redis deletes the
+-- keys of the queue with the last waiter.
 local function forget(waiter)
   call('hdel', meta, waiter, 'suspect:' .. waiter)
   if not head then return end
@@ -14,8 +14,8 @@ local function forget(waiter)
   call('zrem', timeout, waiter)
 end
 
--- Offers the lock to the waiters in order. True when caller may take it; 'given' when a waiter of
--- ours owns it now, in place of former, whose hold has ended, if there is one.
+-- Offers the lock to the waiters in order. Returns true if the caller may take it; 'given' if one of our
+-- waiters holds it now, instead of `former` (if that is not nil), whose hold has ended; false otherwise.
 local function hand_over(caller, former)
   local place, pending = 0, false
   while true do
@@ -39,7 +39,7 @@ local function hand_over(caller, former)
       elseif pending then
         return false
       elseif listens then
-        call('hdel', lock, waiter) -- if HDEL is refused, then here: not while two have the lock
+        call('hdel', lock, waiter) -- if the server refuses HDEL, the script stops here, before two hold the lock
         local granted = grant(waiter, patience, '0')
         if former and former ~= waiter then call('hdel', lock, former) end
         forget(waiter)
@@ -52,8 +52,8 @@ local function hand_over(caller, former)
     else
       local evicted_at = call('zscore', timeout, waiter) or '0'
       local suspect, waking = 'suspect:' .. waiter, waiter .. ' ' .. evicted_at
-      -- When it was first woken. That counts only while it is the head, where waking puts it: one
-      -- that is found further back has acquired since, and queued again. Scores recur.
+      -- When it was first woken. That counts only while it is the head, where waking puts it. If it is
+      -- found further back, it has acquired since, and has queued again, perhaps with the same score.
       local since = place == 0 and woken == waking and tonumber(call('hget', meta, 'since')) or 0
       if listens and pending then return false end
       if since + 3 * redisson_timeout < now or since > now then -- not woken, or long ago
@@ -62,9 +62,9 @@ local function hand_over(caller, former)
           call('hset', meta, 'woken', waking, 'since', now)
           prolong(0)
         else
-          -- A Redisson waiter enters the queue before it listens. So one that does not listen is
-          -- suspect at first, and gone redisson_timeout after that was first seen. What was seen
-          -- during an earlier wait of its own, with another score, does not count.
+          -- A Redisson waiter joins the queue before it listens. So one that does not listen is first
+          -- noted as suspect, and counts as gone redisson_timeout later. A note with another score is
+          -- of an earlier wait, and does not count.
           local seen, at = (call('hget', meta, suspect) or ''):match('(%S+) (%d+)')
           if seen ~= evicted_at or at + 0 > now then
             call('hset', meta, suspect, evicted_at .. ' ' .. now)
@@ -74,14 +74,14 @@ local function hand_over(caller, former)
           end
         end
       end
-      -- A Redisson waiter takes the lock itself, and only from the head of the list. One that was
-      -- woken redisson_timeout ago and has not taken it is gone: its host lost power, and the server
-      -- has not noticed yet, or has noticed meanwhile.
+      -- A Redisson waiter takes the lock itself, and only from the head of the list. If it was woken
+      -- redisson_timeout ago and has not taken the lock, it is gone: its host has lost power, for
+      -- example, which the server may not have noticed yet.
       if since + redisson_timeout <= now or not listens and evicted_at + 0 <= now then
         forget(waiter)
       elseif listens then
-        -- Our waiters before it that do not listen stay in the queue, behind it; its acquisition
-        -- will subtract one chain from every score, so theirs get one more.
+        -- It becomes the head. Our waiters that were before it and do not listen stay behind it. When
+        -- it acquires, it will subtract one chain from every score, so theirs get one more.
         for ahead = 0, place - 1 do
           call('zincrby', timeout, chain, call('lindex', queue, ahead))
         end
