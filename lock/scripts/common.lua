@@ -24,15 +24,15 @@
 --           token    of a hold; may be left out
 -- Reply {state, value, now}
 --
--- Rules that make it harmless when Redis stops a script half-way: each key is read before any is
--- written (WRONGTYPE); what may be refused for lack of memory comes first, and never after
--- something was deleted (OOM); a lock that does not get its TTL is deleted again (NOPERM); a waiter
--- owns the lock before it leaves the queue. While a slot of a cluster moves away, a key that does
--- not exist counts as moved, and a script that uses it stops: so what may remove a key comes last.
+-- Redis may stop a script half-way. These rules make that harmless: each key is read before any is
+-- written (WRONGTYPE); commands that may be refused for lack of memory come first, and never after a
+-- deletion (OOM); a lock that does not get its TTL is deleted again (NOPERM); a waiter owns the lock
+-- before it leaves the queue. While a slot of a cluster moves away, a key that does not exist counts as
+-- moved, and a script that uses it stops: so commands that may remove a key come last.
 --
--- Time: each call costs as much as all else that a script does, so the common cases make the
--- fewest: a free lock for which nobody waits, its release, heartbeats. Numbers are kept as the
--- strings that Redis gave, because Lua and Redis are slow to format them.
+-- Speed: each call costs as much as everything else in a script. So the common cases make as few calls
+-- as possible: acquiring a lock for which nobody waits, its release, heartbeats. Numbers stay the
+-- strings that Redis returns, because Lua and Redis are slow to format them.
 
 local lock, queue, timeout, meta = unpack(KEYS)
 local id, expires, mode, lease, renews, token = ARGV[1]:match('^(%S+) (%d+) (%-?%d+) (%d+)(%+?) ?(%d*)$')
@@ -46,33 +46,32 @@ if now > expires + 0 then return {-2, 0, now} end
 
 local head = call('lindex', queue, '0') -- false when nobody waits
 local score = head and call('zscore', timeout, id)
-local noted = lease ~= '0' and id or head or id -- a release may need that on the first in line
+local noted = lease ~= '0' and id or head or id -- whose note to read: a release may need that of the head
 local notes = call('hmget', meta, 'token', 'released', 'woken', noted)
 local last, released, woken = notes[1] or '0', notes[2] or '0', notes[3]
 local before = tonumber(last) or 0
 
--- The notes stay for a day after the lease has ended, and not much longer. Those that get no end are
--- deleted: nobody might ever use the lock again.
+-- Makes the notes last for a day after the lease has ended, and not much longer. If the server refuses
+-- to set their TTL, they are deleted, because nobody may ever use the lock again.
 local function prolong(lease)
   local left, long = call('pttl', meta), lease + 172800000
   if left < lease + 86400000 and redis.pcall('pexpire', meta, long) ~= 1 then
     if left < 0 then call('del', meta) end
-    call('pexpire', meta, long) -- refused again: the script ends with that error
+    call('pexpire', meta, long) -- it is refused again, and the script ends with that error
   end
 end
 
--- Sets the score of the first in line for a lease that ends after this time. It has to look again
--- then: Redisson 3 works that out from the score by its own clock, and if it looks after that time
--- and the lock is still held, never again. So it is told 100 ms more: PEXPIRE may count from a later
--- millisecond than TIME said, and clocks differ. May fail: the lease matters more.
+-- Sets the score of the first in line, for a lease that ends in so many ms. Redisson 3 computes from the
+-- score, by its own clock, when it looks again. If the lock is still held then, it never looks again.
+-- So the score is 100 ms more than the lease, because PEXPIRE may count from a later millisecond than
+-- TIME returned, and clocks differ. This may fail without harm, because the lease matters more.
 local function set_head(lease)
   if head then redis.pcall('zadd', timeout, 'XX', now + lease + chain + 100, head) end
 end
 
--- Gives the free lock to owner, and returns the token. The first grant in each thousand seconds
--- extends the life of the notes, and drops those that no longer count: the suspects, since nobody is
--- waited for now, and, when nobody waits, all that are on waiters: the fields with a colon, as each
--- id has one. What else a later release keeps there stays.
+-- Gives the free lock to owner, and returns the token. The first grant in each thousand seconds prolongs
+-- the notes, and deletes those that no longer count: those on suspects, and, if nobody waits, all notes
+-- on waiters, whose fields have a colon, because every id has one. Fields of a later release stay.
 local function grant(owner, lease, holds)
   local new = micros
   if before >= micros + 0 and before < 2 ^ 53 then new = ('%.0f'):format(before + 1) end
