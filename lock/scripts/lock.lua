@@ -1,6 +1,6 @@
--- First acquisition, re-entry, release of one level of it, a waiter's heartbeat, the confirmation
--- of a grant, and renewal; and, in a request without a lease, release and leaving the queue. One
--- script, so that a server knows all of it or nothing.
+-- Acquire, re-entry, release of one level, a waiter's heartbeat, the confirmation of a grant, and
+-- renewal; and, if the lease is 0, release and leave. It is one script, so that a server knows all of
+-- it or nothing.
 --
 -- With a lease:
 -- ARGV  mode   0 try; -n only if held, and then n times; else wait in the queue, with this waiter
@@ -20,7 +20,7 @@
 -- include common.lua
 
 local ends = lease == '0' -- a release, or leaving the queue
-local ttl = not ends and math.min(call('pttl', lock), 1e15) -- somebody else's may be larger than any number here
+local ttl = not ends and math.min(call('pttl', lock), 1e15) -- somebody else may have set one that is too large for our numbers
 local count = ttl ~= -2 and call('hget', lock, id)
 local held
 local free = ends -- or may be handed over
@@ -51,9 +51,9 @@ else
     prolong(0)
     ttl = -2
   elseif goes_on then
-    -- Only the first confirmation of a grant may shorten the lease. It names the token, so a late
-    -- request of an earlier wait cannot be mistaken for it. No other request may: one of an earlier
-    -- hold, or from before a re-entry, may come late.
+    -- Only the first confirmation of a grant may shorten the lease. It names the token, so it cannot be
+    -- confused with a late request of an earlier wait. Other requests may be late: of an earlier hold,
+    -- or from before a re-entry.
     local confirms = count == '0' and times
     if confirms or ttl <= lease + 0 then
       call('pexpire', lock, lease)
@@ -61,8 +61,8 @@ else
     end
     local holds = times or '1'
     local changes = count ~= holds and (confirms or count ~= '0')
-    -- Always a write: WAIT waits for the last one. A grant has seen to it that the notes outlast a
-    -- lease of up to seven digits.
+    -- This always writes, because WAIT waits for the last write. Notes last longer than a lease of up
+    -- to seven digits, because the grant has prolonged them.
     if changes then
       call('hset', meta, 'lease', last .. (ttl == lease and ' ' .. lease .. renews or ''))
     end
@@ -73,8 +73,8 @@ else
   elseif times then -- gone
     return {-1, 0, now}
   end
-  -- This server took over without the newest token, and perhaps without other notes: the 0 makes
-  -- them stale.
+  -- This server has become the master without the newest token, and perhaps without other notes. The 0
+  -- makes them stale.
   if earlier > before then last, before = '0' .. token, earlier end
 
   free = ttl == -2
@@ -85,7 +85,7 @@ local given = false
 if head and free then
   -- include hand_over.lua
   if ends then
-    -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
+    -- The key stays for the next owner, and expires at once if the script stops half-way.
     if held then call('pexpire', lock, '1') end
     if token == '' and not held then forget(id) end
     local may = held or call('pttl', lock) == -2
@@ -110,7 +110,7 @@ if ends then
   return {(held or token ~= '' and released == token) and 1 or 0, 0, now}
 end
 
--- The waiter that was woken has come, and may wait again with the same score.
+-- The waiter that was woken has come, so `woken` goes: it may wait again with the same score.
 if woken and not free then
   call('zscore', timeout, id) -- each key is read before any is written
   call('hdel', meta, 'woken')
