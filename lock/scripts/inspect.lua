@@ -21,7 +21,7 @@ local function listens(waiter)
   return shard and shard > 0
 end
 
--- What no client of this format writes is not known, and 0: a client could not read it, or not exactly.
+-- Values that no client of this format writes become 0, not known: a client might not read them exactly.
 local function number(text)
   local value = tonumber((text or ''):match('^%d+$')) or 0
   return value < 2 ^ 53 and value or 0
