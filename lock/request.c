@@ -13,6 +13,9 @@
 
 static const char channel_name[] = "redisson_lock__channel:";
 
+/* The prefixes of all keys but the lock's own, the queue's first. */
+static const char key_prefixes[] = "redisson_lock_queue:\0redisson_lock_timeout:\0fairlock:\0";
+
 void fairlock_request_write_text(struct resp_writer *writer, const char *text)
 {
   resp_write_bulk(writer, text, strlen(text));
@@ -66,59 +69,7 @@ static void write_id(struct resp_writer *writer, const struct fairlock *handle)
   fairlock_request_write_number(writer, ':', handle->number);
 }
 
-/* Writes a key as a bulk string, or, with the id at its end, the name of the channel. */
-static void write_name(struct resp_writer *writer, const struct fairlock *handle,
-                       const char *prefix, bool with_id)
-{
-  size_t brace = braced(handle);
-  resp_write_raw(writer, prefix, strlen(prefix));
-  resp_write_raw(writer, "{", brace);
-  resp_write_raw(writer, handle->name, handle->name_size);
-  resp_write_raw(writer, "}", brace);
-  if (!with_id) return;
-  resp_write_raw(writer, ":", 1);
-  write_id(writer, handle);
-}
-
-static size_t name_size(const struct fairlock *handle, const char *prefix, bool with_id)
-{
-  struct resp_writer nowhere;
-  resp_writer_init(&nowhere, NULL, 0, 0);
-  write_name(&nowhere, handle, prefix, with_id);
-  return nowhere.total;
-}
-
-static void write_key(struct resp_writer *writer, const struct fairlock *handle, const char *prefix,
-                      bool with_id)
-{
-  resp_write_header(writer, RESP_BULK_STRING, (int64_t)name_size(handle, prefix, with_id));
-  write_name(writer, handle, prefix, with_id);
-  resp_write_end(writer);
-}
-
-/* Writes the key of the queue as a bulk string. */
-void fairlock_request_write_queue(struct resp_writer *writer, const struct fairlock *handle)
-{
-  write_key(writer, handle, "redisson_lock_queue:", false);
-}
-
-size_t fairlock_request_channel_size(const struct fairlock *handle)
-{
-  return name_size(handle, channel_name, true);
-}
-
-/* Writes the call of a script, with the four keys, as a command of `words` words. */
-static void write_call(struct resp_writer *writer, const struct fairlock *handle,
-                       const struct fairlock_script *script, int words)
-{
-  fairlock_script_write(writer, script, handle->engine->request.eval, words);
-  fairlock_request_write_text(writer, "4");
-  resp_write_bulk(writer, handle->name, handle->name_size);
-  write_key(writer, handle, "redisson_lock_queue:", false);
-  write_key(writer, handle, "redisson_lock_timeout:", false);
-  write_key(writer, handle, "fairlock:", false);
-}
-
+/* Writes the argument that common.lua describes. */
 static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
 {
   if (request->kind == KIND_FORCE) {
@@ -133,33 +84,80 @@ static void write_words(struct resp_writer *writer, const struct fairlock_reques
   if (request->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)request->token);
 }
 
-/* Writes the argument that common.lua describes: first to find its length, and then really. */
-static void write_argument(struct resp_writer *writer, const struct fairlock_request *request)
+/*
+ * Writes the payload of a bulk string: a key; or, with the prefix of a channel, the name of the
+ * handle's channel, which ends in its id; or, without a prefix, the argument of the script.
+ */
+static void write_payload(struct resp_writer *writer, const struct fairlock *handle,
+                          const char *prefix)
+{
+  if (prefix == NULL) {
+    write_words(writer, &handle->engine->request);
+    return;
+  }
+  size_t brace = braced(handle);
+  resp_write_raw(writer, prefix, strlen(prefix));
+  resp_write_raw(writer, "{", brace);
+  resp_write_raw(writer, handle->name, handle->name_size);
+  resp_write_raw(writer, "}", brace);
+  if (prefix != channel_name) return;
+  resp_write_raw(writer, ":", 1);
+  write_id(writer, handle);
+}
+
+static size_t payload_size(const struct fairlock *handle, const char *prefix)
 {
   struct resp_writer nowhere;
   resp_writer_init(&nowhere, NULL, 0, 0);
-  write_words(&nowhere, request);
-  resp_write_header(writer, RESP_BULK_STRING, (int64_t)nowhere.total);
-  write_words(writer, request);
+  write_payload(&nowhere, handle, prefix);
+  return nowhere.total;
+}
+
+/* Writes the payload as a bulk string: first to find its length, and then really. */
+static void write_bulk(struct resp_writer *writer, const struct fairlock *handle,
+                       const char *prefix)
+{
+  resp_write_header(writer, RESP_BULK_STRING, (int64_t)payload_size(handle, prefix));
+  write_payload(writer, handle, prefix);
   resp_write_end(writer);
+}
+
+/* Writes the key of the queue as a bulk string. */
+void fairlock_request_write_queue(struct resp_writer *writer, const struct fairlock *handle)
+{
+  write_bulk(writer, handle, key_prefixes);
+}
+
+size_t fairlock_request_channel_size(const struct fairlock *handle)
+{
+  return payload_size(handle, channel_name);
+}
+
+/* Writes the call of a script, with the four keys, as a command of `words` words. */
+static void write_call(struct resp_writer *writer, const struct fairlock *handle,
+                       const struct fairlock_script *script, int words)
+{
+  fairlock_script_write(writer, script, handle->engine->request.eval, words);
+  fairlock_request_write_text(writer, "4");
+  resp_write_bulk(writer, handle->name, handle->name_size);
+  for (const char *prefix = key_prefixes; *prefix != 0; prefix += strlen(prefix) + 1)
+    write_bulk(writer, handle, prefix);
 }
 
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
 {
   const struct fairlock *handle = request->handle;
-  if (request->kind == KIND_INSPECT) {
-    write_call(writer, handle, handle->engine->inspection->script, 7);
-    return;
-  }
+  const struct fairlock_script *script = &fairlock_lock_script;
+  bool inspects = request->kind == KIND_INSPECT; /* without an argument */
   if (request->subscribe) {
     const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
     fairlock_request_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
-    write_key(writer, handle, channel_name, true);
+    write_bulk(writer, handle, channel_name);
   }
-  const struct fairlock_script *script =
-      request->kind == KIND_FORCE ? handle->by.hold->breaking->script : &fairlock_lock_script;
-  write_call(writer, handle, script, 8);
-  write_argument(writer, request);
+  if (inspects) script = handle->engine->inspection->script;
+  else if (request->kind == KIND_FORCE) script = handle->by.hold->breaking->script;
+  write_call(writer, handle, script, inspects ? 7 : 8);
+  if (!inspects) write_bulk(writer, handle, NULL);
 }
 
 /* Writes the two words after AUTH: user and password. */
