@@ -145,8 +145,8 @@ uint32_t fairlock_pipeline_answered(struct fairlock *handle)
   handle->sent_at[0] = handle->sent_at[1];
   handle->sent_at[1] = handle->sent_at[2];
   if (handle->unanswered > 0) {
-    handle->kinds_sent =
-        fairlock_handle_kind(handle); /* requests of older kinds have been answered, too */
+    /* requests of older kinds have been answered, too */
+    handle->kinds_sent = fairlock_handle_kind(handle);
     enlist(handle);
   }
   return sent_at;
