@@ -246,6 +246,14 @@ static bool over(const struct fairlock *handle, uint32_t now)
          (!ending(handle) && now - handle->answered_at > FAIRLOCK_DURATION_MAX_MS);
 }
 
+/* In how many ms the limit of its phase is reached; HORIZON_MS if it has none. */
+static uint32_t limit_in(const struct fairlock *handle)
+{
+  uint32_t now = handle->engine->now;
+  if (!limited(handle)) return HORIZON_MS;
+  return over(handle, now) ? 0 : handle->ends_at - now;
+}
+
 /* The schedule */
 
 /* True for a waiter in the queue whose heartbeats were all answered. */
@@ -301,8 +309,7 @@ uint32_t fairlock_handle_ends_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   uint32_t in_ms = sooner(engine->now, HORIZON_MS, patience_ends(handle));
-  if (limited(handle))
-    in_ms = over(handle, engine->now) ? 0 : sooner(engine->now, in_ms, handle->ends_at);
+  in_ms = shorter(in_ms, limit_in(handle));
   if (engine->stage == UP && handle->in_doubt != 0 && !ending(handle))
     in_ms = sooner(engine->now, in_ms, doubt_ends(engine));
   return in_ms;
@@ -335,7 +342,7 @@ static void reschedule(struct fairlock *handle)
 /* Ends the wait, the hold, or the leaving, if its limit is reached. */
 static void expire(struct fairlock *handle)
 {
-  if (!limited(handle) || !over(handle, handle->engine->now)) return;
+  if (limit_in(handle) > 0) return;
   if (waiting(handle)) leave(handle, timed_out(handle->engine));
   else if (ending(handle)) become_free(handle, FAIRLOCK_UNKNOWN);
   else lose(handle);
