@@ -164,17 +164,14 @@ static void leave(struct fairlock *handle, int result)
  */
 static void begin_hold(struct fairlock *handle, uint32_t *way)
 {
-  struct fairlock_counters *counters = &handle->engine->counters;
-  bool doubtful =
-      /* the grant may be for an earlier place in the queue, and has to be confirmed, too */
-      handle->flags & OWED || handle->in_doubt & KIND_ACQUIRE;
-  counters->acquisitions++;
-  bool queued = handle->flags & QUEUED;
-  if (queued) ++*way;
+  /* if something is owed, the grant may be for an earlier place in the queue */
+  bool unconfirmed = handle->flags & (QUEUED | OWED) || handle->in_doubt & KIND_ACQUIRE;
+  handle->engine->counters.acquisitions++;
+  if (handle->flags & QUEUED) ++*way;
   set_phase(handle, HELD);
   handle->holds = 1;
   handle->flags &= (uint8_t) ~(QUEUED | OWED);
-  if (queued || doubtful) handle->flags |= UNCONFIRMED;
+  if (unconfirmed) handle->flags |= UNCONFIRMED;
   handle->leave_result = FAIRLOCK_OK;
   end_operation(handle, FAIRLOCK_OK);
   if (handle->flags & UNCONFIRMED && !(handle->flags & RENEWS)) send_now(handle);
@@ -389,10 +386,10 @@ int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t 
   if (handle->phase == LOST) return FAIRLOCK_LOST;
   if (handle->holds == UINT16_MAX) return FAIRLOCK_INVALID;
   if (handle->phase == HELD) return reenter(handle, lease_ms);
-  handle->flags &= (uint8_t) ~(QUEUED | UNCONFIRMED | ENDLESS);
-  if (ending(handle))
-    handle->flags |= OWED; /* the hold or place that it was leaving may still be there */
-  if (wait_ms == FAIRLOCK_FOREVER) handle->flags |= ENDLESS;
+  unsigned flags = handle->flags & ~(unsigned)(QUEUED | UNCONFIRMED | ENDLESS);
+  if (ending(handle)) flags |= OWED; /* the hold or place that it was leaving may still be there */
+  if (wait_ms == FAIRLOCK_FOREVER) flags |= ENDLESS;
+  handle->flags = (uint8_t)flags;
   set_lease(handle, lease_ms);
   handle->holds = 0;
   handle->ends_at = now + wait_ms;
