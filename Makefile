@@ -23,7 +23,7 @@ CC ?= cc
 AR ?= ar
 PREFIX ?= /usr/local
 BUILD ?= build
-VERSION := $(shell sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$$/\1/p' lock/engine.h)
+VERSION := $(shell sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$$/\1/p' lock/fairlock.h)
 
 # A warning is an error in a clone of the repository, where this is worked on (.git is a folder),
 # but not where it is only built, by whatever compiler comes: in an unpacked tarball or a submodule.

@@ -17,7 +17,7 @@
  * the connection, which the parent uses. So in a forked process every function returns before it
  * touches either.
  */
-#include "fairlock.h"
+#include "engine.h"
 #include "timing.h"
 
 #include <string.h>

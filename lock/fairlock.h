@@ -58,56 +58,344 @@
  *   force_release, ask, inspect  the same as release
  *   connect           twice connect_ms, and response_ms
  *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
- *
- * What a call does meanwhile is bounded by the handles of the client (n), the tasks inside its
- * blocking calls (t), and the bytes that are sent and received; engine.h says how the engine's share
- * grows. Waiters of other clients cost nothing, except in an inspection.
- *   remaining_ms, token, hold_count, result, id, error and the like   no loop; wants: n
- *   init              the bytes of the name; log n as a rule, n at worst
- *   take_over         t
- *   start_..., cancel one operation: n, t; then what is due, and all that there is to send: one
- *                     send() of the transport for each part that it takes
- *   poll              the same up to three times, without the operation, and two receives with what
- *                     they bring, up to receive_size bytes each
- *   acquire, release, deinit, connect, force_release, inspect, run
- *                     turns of the same, until the result is there; of an inspection, report is
- *                     called once for the holder and once for each waiter
- *
- * Statuses are those of enum fairlock_status, in engine.h.
  */
 #ifndef FAIRLOCK_H
 #define FAIRLOCK_H
 
-#include "engine.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "port.h"
+#include "resp.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A client: one connection to one server. The caller's memory; private. Must not move. */
-struct fairlock_client {
-  struct port_mutex mutex;
+/*
+ * The version. The Makefile, the command and the tarball take it from here; a test checks that all
+ * other places agree.
+ */
+#define FAIRLOCK_VERSION       "1.0.0-rc1"
+#define FAIRLOCK_VERSION_MAJOR 1
+#define FAIRLOCK_VERSION_MINOR 0
+#define FAIRLOCK_VERSION_PATCH 0
 
-  /* a task services the client */
-  bool serviced;
+/*
+ * The same as a number, to compare: major, then two digits each for minor, patch, and 99, or the
+ * number of a release candidate. 1.0.0-rc1 is 1000001, 1.0.0 is 1000099.
+ */
+#define FAIRLOCK_VERSION_NUMBER 1000001L
 
-  /* a task is inside send() */
-  bool sending;
+/*
+ * The format of what stands in Redis: lock/FORMAT.md. All releases of one format share queues. It
+ * changes only with the major version.
+ */
+#define FAIRLOCK_FORMAT 1
 
-  /* fairlock_stop() was called */
-  bool stop;
+/* FAIRLOCK_VERSION of the library that is linked. In constant memory. */
+const char *fairlock_version(void);
 
-  struct port_transport *transport;
+/* A wait without end; a time that never comes. */
+#define FAIRLOCK_FOREVER UINT32_MAX
 
-  /* tasks that wait for the one that services it */
-  struct fairlock_blocked *blocked;
+/*
+ * As a lease: the configured lease, renewed at each third of it for as long as the lock is held
+ * (the watchdog).
+ */
+#define FAIRLOCK_RENEW 0U
 
-  /* what the task inside fairlock_run() waits on; NULL: no task is */
-  struct port_event *runner;
+/* The shortest lease and the longest lease or wait that can be asked for, in ms (12.4 days). */
+#define FAIRLOCK_LEASE_MIN_MS    100U
+#define FAIRLOCK_DURATION_MAX_MS 0x3fffffffU
 
-  struct fairlock_engine engine;
+/* The longest name of a lock, in bytes, if the receive buffer is large enough for it. */
+#define FAIRLOCK_NAME_MAX 4096U
+
+/*
+ * The longest client id of the configuration, in characters, and what the server's numbers add to
+ * it.
+ */
+#define FAIRLOCK_ID_MAX    40U
+#define FAIRLOCK_ID_SUFFIX 23U
+
+/*
+ * Room in the receive buffer that a name of `name` bytes and a client_id of `id` characters (0:
+ * none) need. The send buffer may have any size from FAIRLOCK_SEND_MIN on: requests that do not fit
+ * are sent in pieces.
+ */
+#define FAIRLOCK_RECEIVE_SIZE(name, id) ((name) + (id) + FAIRLOCK_ID_SUFFIX + 37U + RESP_OVERHEAD)
+#define FAIRLOCK_SEND_MIN               32U
+
+/* The limits of waiter_ms. */
+#define FAIRLOCK_WAITER_MIN_MS 2000U
+#define FAIRLOCK_WAITER_MAX_MS 600000U
+
+/* Room for a server's error text, its end mark included. */
+#define FAIRLOCK_ERROR_SIZE 64
+
+/* Statuses */
+
+/*
+ * The result of an operation. "Failed", "timed out", "lost" and "unknown" are different things:
+ * after a time-out or a failure the caller does not hold the lock and no longer waits; after LOST
+ * others may already hold it; after UNKNOWN the request may or may not have been carried out.
+ */
+enum fairlock_status {
+  /* the operation is still under way: service the client */
+  FAIRLOCK_PENDING = 1,
+
+  /* done */
+  FAIRLOCK_OK = 0,
+
+  /* try: somebody else holds the lock or is first in line. Try later, or wait */
+  FAIRLOCK_BUSY = -1,
+
+  /* the wait ended without the lock. The queue was left */
+  FAIRLOCK_TIMEOUT = -2,
+
+  /* fairlock_cancel() ended the wait. The queue was left */
+  FAIRLOCK_CANCELLED = -3,
+
+  /*
+   * the hold ended before it was released: its lease ran out, it was forced or deleted. Somebody
+   * else may hold the lock; undo or fence what was done
+   */
+  FAIRLOCK_LOST = -4,
+
+  /* nothing to release, or nothing to cancel. A mistake of the caller */
+  FAIRLOCK_NOT_HELD = -5,
+
+  /* another task acquired this handle, or is still releasing it. Use a handle per task */
+  FAIRLOCK_WRONG_TASK = -6,
+
+  /* the handle has an operation under way, or still holds. Wait for it */
+  FAIRLOCK_IN_PROGRESS = -7,
+
+  /* a release was not answered: it was carried out, or the lease will end the hold */
+  FAIRLOCK_UNKNOWN = -8,
+
+  /* no connection to the server. Check address and network; try again */
+  FAIRLOCK_UNREACHABLE = -9,
+
+  /*
+   * NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL. Or a function that gives
+   * credentials has none
+   */
+  FAIRLOCK_DENIED = -10,
+
+  /* the server does not speak RESP3, or lacks a command. Redis 6.2 or newer is needed */
+  FAIRLOCK_UNSUPPORTED = -11,
+
+  /*
+   * LOADING, BUSY, MASTERDOWN, CLUSTERDOWN, or the server has reached maxclients; with
+   * fairlock_follow() also what a cluster says while a slot moves (TRYAGAIN, ASK). Without the
+   * scripts' texts (boards/README.md): NOSCRIPT, until somebody loads them. Try later
+   */
+  FAIRLOCK_UNAVAILABLE = -12,
+
+  /* the server is a replica. Connect to the master */
+  FAIRLOCK_READONLY = -13,
+
+  /* the server is out of memory (maxmemory) */
+  FAIRLOCK_OOM = -14,
+
+  /* the server refuses writes: MISCONF, NOREPLICAS. See its log */
+  FAIRLOCK_MISCONF = -15,
+
+  /* too few replicas acknowledged in time (WAIT): the lock was not taken. Check the replicas */
+  FAIRLOCK_UNSYNCED = -16,
+
+  /* any other error of the server: see the error text */
+  FAIRLOCK_REFUSED = -17,
+
+  /* the server's bytes are not RESP, or not an answer to what was asked */
+  FAIRLOCK_PROTOCOL = -18,
+
+  /* an argument is out of its range. A mistake of the caller */
+  FAIRLOCK_INVALID = -19,
+
+  /* a name or id does not fit the buffers. Enlarge them */
+  FAIRLOCK_TOO_LONG = -20,
+
+  /*
+   * MOVED: another node of the cluster has this lock. The client speaks to one node at a time, and
+   * follows only when no other lock keeps it here: see struct fairlock_topology. A release goes on in
+   * the background until it can follow, or what it ends has ended by its lease
+   */
+  FAIRLOCK_WRONG_SHARD = -21,
+
+  /*
+   * TLS: the server's certificate or key is not trusted, or the server does not trust ours. Check
+   * the CA, the name, the dates; the transport knows more
+   */
+  FAIRLOCK_UNTRUSTED = -22,
+
+  /* this process was forked from the one that made the client. Make a new client in it */
+  FAIRLOCK_FORKED = -23
 };
+
+/* A line of plain words for a status, in constant memory. */
+const char *fairlock_status_text(int status);
+
+/* The name of a status as it stands in the enum, without FAIRLOCK_. */
+const char *fairlock_status_name(int status);
+
+/* The configuration */
+
+struct fairlock;
+
+/*
+ * Called once when a hold is lost, in whichever task services the client, inside the engine: it
+ * must be short, and call no function of the library: one of this client would wait without end for
+ * the call that it is inside of. Set a flag, or cut the motor's power.
+ */
+typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
+
+/*
+ * Called once for each operation that was begun with FAIRLOCK_PENDING, when its result is there:
+ * fairlock_result() gives this status from then on. Any call that services the client, begins
+ * something or cancels may end operations of any handle; so this may come before the call that
+ * began the operation has returned. An operation that a call waits for, as fairlock_acquire()
+ * does, ends with that call, and not here. Same rules as for fairlock_lost_fn, which is called
+ * first when a loss ends the operation: put the handle on a list or wake a task, and act on the
+ * result later. A loop looks at its list after whatever it has begun, too, before it sleeps.
+ */
+typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
+
+/*
+ * Called when an operator asks the holder to release (fairlock_ask(), `fairlock break --ask`). The
+ * hold goes on: the program decides. Once for each message; one may be lost, so an operator may ask
+ * again. Same rules as for fairlock_lost_fn.
+ */
+typedef void (*fairlock_asked_fn)(struct fairlock *handle, void *context);
+
+/*
+ * What a client needs to know. Kept by pointer, not copied: it must stay valid and unchanged as
+ * long as the client is used, and may be const, in flash. Where a member may be 0 or NULL, its
+ * comment says what that means.
+ */
+struct fairlock_config {
+  /* the caller's memory, for this client alone */
+  void *receive_buffer;
+
+  /* at least FAIRLOCK_RECEIVE_SIZE of the longest name; at most INT32_MAX, as a port counts in int */
+  size_t receive_size;
+
+  /* the caller's memory, for this client alone */
+  void *send_buffer;
+
+  /* at least FAIRLOCK_SEND_MIN; 1 KB or more saves system calls; at most INT32_MAX, as above */
+  size_t send_size;
+
+  /*
+   * begins the ids of this client's handles, for people who look at the queue: printable, no colon,
+   * at most FAIRLOCK_ID_MAX characters. Need not be unique: the number that the server gave the
+   * first connection, and the server's time then, are added. NULL: those alone
+   */
+  const char *client_id;
+
+  /* NULL: the server's default user. Where these two change: struct fairlock_credentials */
+  const char *user;
+
+  /*
+   * NULL: no authentication. Of any length: what does not fit send_buffer leaves in pieces. Redis
+   * itself takes at most 16 KB
+   */
+  const char *password;
+
+  /* shown by CLIENT LIST; no spaces. NULL: none */
+  const char *client_name;
+
+  /* SELECT; 0: the default one */
+  uint32_t database;
+
+  /* lease of FAIRLOCK_RENEW. 0: 30000 */
+  uint32_t lease_ms;
+
+  /*
+   * waiter timeout: a waiter that is not heard from for this long loses its place, and a lock that
+   * was handed over and is not confirmed for this long goes to the next. A waiter sends a heartbeat
+   * every two fifths of it. Raised to three round trips where those are longer.
+   * FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000
+   */
+  uint32_t waiter_ms;
+
+  /*
+   * an answer that takes longer, in ms, means that the connection is dead. On slow networks it is
+   * raised to half of itself plus two measured round trips. At most one and a half waiter_ms (raise
+   * that, too): a waiter has three heartbeats unanswered at most, and sends none while it waits for
+   * the first answer any longer, so it would lose its place. 0: two fifths of waiter_ms
+   */
+  uint32_t response_ms;
+
+  /*
+   * connecting fails if it takes longer; the greeting after it may take this plus response_ms.
+   * At most FAIRLOCK_DURATION_MAX_MS / 4. 0: waiter_ms
+   */
+  uint32_t connect_ms;
+
+  /*
+   * an operation without a useful answer for this long fails, even when its wait is longer. Four
+   * measured round trips are added. Attempts to connect that fail are up to 5 s apart, so one of less
+   * may end without any. 0: twice waiter_ms; FAIRLOCK_FOREVER: only its wait ends it
+   */
+  uint32_t offline_ms;
+
+  /* NULL: none */
+  fairlock_lost_fn lost;
+
+  /* handed to lost */
+  void *lost_context;
+
+  /* NULL: none */
+  fairlock_ended_fn ended;
+
+  /* handed to ended */
+  void *ended_context;
+
+  /*
+   * NULL: none. A handle of a client that has it listens to its channel while it holds, also after
+   * a try; but a hold of a fixed lease only for as long as its connection lasts
+   */
+  fairlock_asked_fn asked;
+
+  /* handed to asked */
+  void *asked_context;
+};
+
+/* Clients */
+
+/* Counts since fairlock_client_init(). Each counter wraps around at 2^32. */
+struct fairlock_counters {
+  /* new holds */
+  uint32_t acquisitions;
+
+  /* acquisitions that had to wait in the queue: granted and polled together */
+  uint32_t waits;
+
+  /* handovers that came as a message */
+  uint32_t granted;
+
+  /* handovers found by asking */
+  uint32_t polled;
+
+  /* leases renewed; the confirmation of a handover does not count */
+  uint32_t renewals;
+
+  /* holds lost */
+  uint32_t losses;
+
+  /* connections made */
+  uint32_t connects;
+
+  /* scripts sent, and AUTHs on standing connections */
+  uint32_t requests;
+};
+
+/* struct fairlock_client and struct fairlock, a handle: the caller's memory, all private */
+#include "state.h"
 
 /*
  * Makes client ready; connects to nothing yet. config and transport are kept, not copied. Returns
@@ -133,66 +421,7 @@ void fairlock_client_deinit(struct fairlock_client *client);
  */
 int fairlock_connect(struct fairlock_client *client);
 
-/*
- * Makes the client follow servers that move (Sentinel, Cluster, a promoted replica), and, if asked
- * to, count only holds that replicas have acknowledged. See struct fairlock_topology, which stays
- * the caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
- * `aim` is NULL has one address: a redirected operation then ends with FAIRLOCK_WRONG_SHARD or
- * _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or
- * without `aim`, replicas_ms of more than half of response_ms, or it follows, or keeps, already.
- */
-int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
-
-/*
- * Makes the client keep its locks. A lock that was acquired with FAIRLOCK_RENEW, and for which
- * nobody waits when it is released, stays the client's for a while: that release and the next
- * acquire with FAIRLOCK_RENEW are answered here, without a byte. The hold goes on with the same
- * fencing token, as nobody held in between. When less than two thirds of the lease are left, an
- * acquire asks the server, for another hold. Whoever queues for the lock, a client of any release,
- * recalls it, and has it two round trips later. While it is kept the lock is not held:
- * fairlock_remaining_ms(), fairlock_hold_count() and fairlock_token() are 0, any task may acquire,
- * and `lost` is not called. Others see its holder.
- *
- * Nothing tells of one who only tries. It is refused until the keep ends: keep->keep_ms after the
- * last acquire that went to the server, at the latest. Nor does anything tell of a
- * fairlock_force_release() until then.
- *
- * Some task has to service the client, as for FAIRLOCK_RENEW: others wait for a device that sleeps
- * until its lease ends, as for one that is dead. A program that ends takes out its handles before,
- * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock, by
- * fairlock_ask(), gets it: at once if it is kept, as nobody holds it, otherwise when it is released. In a program that has not serviced the client for
- * 100 ms, an acquire or a release takes up to a millisecond longer: it receives first.
- *
- * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
- * client|caching and exists. If one of them is refused, the log says so, and nothing is kept. Call
- * it after fairlock_client_init(), before the first operation. keep, with keep_ms set, stays the
- * caller's, and must stay valid as long as the client. A second keeper takes the place of the first.
- * Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the
- * configuration. A program that does not call it links none of it.
- *
- * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
- * ever, and the result is there when they have returned; but one that has to receive first ends in
- * a later fairlock_poll().
- */
-int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
-
-/*
- * Calls log->function for each connection that is made, refused, redirected or ended, with the
- * reason. log, with function and context set, stays the caller's, and must stay valid as long as
- * the client. Call it after fairlock_client_init(), before the first operation. A second log takes
- * the place of the first. A program that does not call it links none of it.
- */
-void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log);
-
-/*
- * Makes the client ask credentials->function for user and password whenever it needs them, instead
- * of taking them from the configuration and the topology: for tokens that expire, and passwords that
- * are rotated. See struct fairlock_credentials. credentials, with function and context set, stays
- * the caller's. Call it after fairlock_client_init(), before the first operation. Credentials that
- * were set before no longer count. A program that does not call it links none of it.
- */
-void fairlock_use_credentials(struct fairlock_client *client,
-                              struct fairlock_credentials *credentials);
+/* Handles */
 
 /*
  * Makes handle a view of the lock called name, a string, which stays the caller's.
@@ -222,6 +451,8 @@ int fairlock_deinit(struct fairlock *handle);
  * FAIRLOCK_OK and FAIRLOCK_IN_PROGRESS as above.
  */
 int fairlock_start_deinit(struct fairlock *handle);
+
+/* Acquiring and releasing */
 
 /*
  * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait (see
@@ -314,6 +545,483 @@ uint64_t fairlock_token(struct fairlock *handle);
  */
 int fairlock_cancel(struct fairlock *handle);
 
+/* Servicing the client: without blocking, or in a task of its own */
+
+/*
+ * The same without blocking, for a superloop: begin an operation, service the client with
+ * fairlock_poll(), and look at the result. Each returns FAIRLOCK_PENDING when the operation was
+ * begun, or its final status.
+ *
+ * Any fairlock_poll() may end any operation, of whichever handle, and so may a call that begins
+ * another one. A loop with few handles looks at the result of each. One with many sets `ended` of
+ * struct fairlock_config, keeps a list of what has ended, and looks at that.
+ */
+int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
+int fairlock_start_release(struct fairlock *handle);
+
+/* The result of the handle's last operation; FAIRLOCK_PENDING while it is under way. */
+int fairlock_result(struct fairlock *handle);
+
+/*
+ * Services the client once: sends what is wanted, receives what is there, does what is due. Blocks
+ * for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS, while there is nothing to do; 0:
+ * not at all.
+ *
+ * Returns the number of milliseconds after which to call again, at most about 19 hours. A device
+ * may sleep for that long, if arriving bytes wake it. 0: at once, there may be more to receive.
+ * While bytes are unsent, or a connection is being opened, it is 10 at most, for devices that
+ * nothing wakes when the transport is ready to go on; but not while the transport waits for bytes
+ * to open it (PORT_NEEDS_INPUT).
+ */
+uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
+
+/* Bits of fairlock_engine_wants(). */
+enum fairlock_want {
+  /* the connection should be opened */
+  FAIRLOCK_CONNECT = 1,
+
+  /* the connection has to be closed: it is dead, or what arrived on it makes no sense */
+  FAIRLOCK_CLOSE = 2,
+
+  /* there is, or may be, something to send */
+  FAIRLOCK_SEND = 4,
+
+  /* the connection is open: receive */
+  FAIRLOCK_RECEIVE = 8
+};
+
+/*
+ * For your event loop: what the client waits for, after fairlock_poll(client, 0). Call
+ * fairlock_poll() again when that has happened, or when the time that it returned has passed. Bits
+ * of enum fairlock_want:
+ *   FAIRLOCK_RECEIVE   wake me when the connection is readable. Also alone, while it is being
+ *                      opened and the server has to answer first, as in the handshake of TLS
+ *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all that
+ *                      there was to send
+ *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or will be
+ *   FAIRLOCK_CLOSE     call fairlock_poll() at once
+ *   0                  there is no connection, and nothing to watch: only the time counts
+ * Beginning an operation, or fairlock_cancel(), changes both: call fairlock_poll() afterwards. With
+ * sockets, port_posix_fd() says what to watch, also below TLS.
+ */
+unsigned fairlock_wants(struct fairlock_client *client);
+
+/*
+ * Services the client until fairlock_stop() is called: the body of a task that keeps leases alive.
+ * Only one task at a time.
+ */
+void fairlock_run(struct fairlock_client *client);
+
+/*
+ * Makes fairlock_run() return, within PORT_WAIT_MAX_MS; if no task is inside it, its next call
+ * returns.
+ */
+void fairlock_stop(struct fairlock_client *client);
+
+/* What happened */
+
+/*
+ * The server's last error text, cut to FAIRLOCK_ERROR_SIZE - 1 characters but otherwise unchanged;
+ * "" if there was none.
+ */
+void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
+
+/*
+ * Why the server gives no useful answers at present, a status; FAIRLOCK_OK: it does, or nothing is
+ * known yet. While a lock is held, this is what keeps the lease from being renewed.
+ */
+int fairlock_last_error(struct fairlock_client *client);
+
+/* What happened so far. */
+struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
+
+/*
+ * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes
+ * its id from what the server tells it at the first connection, and keeps it from then on; before
+ * that, text is "".
+ */
+#define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
+void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);
+
+/* A log */
+
+/* What a log reports of the connection. */
+enum fairlock_log_event {
+  /* the server has accepted us */
+  FAIRLOCK_LOG_CONNECTED = 1,
+
+  /*
+   * no connection could be made, or the server did not accept us. status: why; text: the same in
+   * words, as of fairlock_status_text(). The transport may know more: port_posix_error()
+   */
+  FAIRLOCK_LOG_NOT_CONNECTED,
+
+  /* an established connection was given up, and another will be made. status, text: as above */
+  FAIRLOCK_LOG_DISCONNECTED,
+
+  /* a Sentinel, or a node of a cluster, sends us elsewhere. text: "host:port" */
+  FAIRLOCK_LOG_REDIRECTED,
+
+  /*
+   * the server has refused something, for now or for good. text: its message, which begins with a
+   * code such as NOPERM, cut to FAIRLOCK_ERROR_SIZE - 1 characters
+   */
+  FAIRLOCK_LOG_REFUSED,
+
+  /*
+   * an operator asks a holder to release, see fairlock_asked_fn. text: the token of the hold. Without
+   * `asked` in the configuration, only a holder that has waited in the queue, or keeps its locks,
+   * listens
+   */
+  FAIRLOCK_LOG_ASKED
+};
+
+/*
+ * Called for each event. text is valid during the call only; NULL: none, as for
+ * FAIRLOCK_LOG_CONNECTED. Same rules as for fairlock_lost_fn, which alone reports that a hold is
+ * lost.
+ */
+typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
+                                void *context);
+
+/* A log: see fairlock_set_log(). The caller's memory. Programs without one link none of it. */
+struct fairlock_log {
+  /* called for each event */
+  fairlock_log_fn function;
+
+  /* handed to function */
+  void *context;
+
+  /* the rest is private */
+  struct fairlock_link link;
+  bool up;
+};
+
+/*
+ * Calls log->function for each connection that is made, refused, redirected or ended, with the
+ * reason. log, with function and context set, stays the caller's, and must stay valid as long as
+ * the client. Call it after fairlock_client_init(), before the first operation. A second log takes
+ * the place of the first. A program that does not call it links none of it.
+ */
+void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log);
+
+/* Credentials that change */
+
+/* User and password for one server, as a function gives them. */
+struct fairlock_login {
+  /* said to the function: they are for a Sentinel, which has other users than the master */
+  bool sentinel;
+
+  /* said to the function: what it gave last for this purpose was refused. Do not give it again */
+  bool refused;
+
+  /* to be set. NULL, as they are before: the default user; no authentication */
+  const char *user;
+  const char *password;
+
+  /*
+   * to be set: for how long from now they are valid, in ms; more than FAIRLOCK_DURATION_MAX_MS
+   * counts as that. 0, as it is before: no end is known
+   */
+  uint32_t valid_ms;
+};
+
+/*
+ * Gives user and password: fills in login, and returns true. False: there are none now. The strings
+ * must stay unchanged until the function is called again. Called at each greeting, in whichever task
+ * services the client, inside the engine: it must be short, wait for nothing (a token is fetched by
+ * a task of yours, and kept), and call no function of the library.
+ */
+typedef bool (*fairlock_credentials_fn)(struct fairlock_login *login, void *context);
+
+/*
+ * Credentials that change: see fairlock_use_credentials(). The caller's memory, which must stay
+ * valid, and where it is, as long as the client. Programs without them link none of this.
+ *
+ * A connection begins with what the function gives then. If it has none, or the server says
+ * WRONGPASS or NOAUTH, the connection is given up, and another one is made after the usual pause; so
+ * too when a request is answered by NOAUTH. Meanwhile holds and waits go on as without a connection:
+ * a wait ends after offline_ms, as FAIRLOCK_DENIED. What cannot wait ends at once.
+ *
+ * If what was given has an end, the function is asked again when three quarters of that time have
+ * passed, and the standing connection says AUTH. Subscriptions and requests under way are not
+ * touched. If there is nothing new, or the server refuses it, the connection goes on as the user
+ * that it was, and this is tried again after half of what is left, after 1 s at least; after the
+ * end, every 5 s, until the server closes the connection.
+ */
+struct fairlock_credentials {
+  /* called when user and password are needed */
+  fairlock_credentials_fn function;
+
+  /* handed to function */
+  void *context;
+
+  /* the rest is private */
+  struct fairlock_link link;
+
+  /* what was given last, to a Sentinel if `sentinel`, ends; 0: no end is known */
+  uint32_t valid_ms;
+  uint32_t given_at;
+  bool sentinel;
+
+  /* what was given last was refused: by a server, by a Sentinel */
+  bool refused[2];
+
+  /* sends the AUTH */
+  struct fairlock handle;
+};
+
+/*
+ * Makes the client ask credentials->function for user and password whenever it needs them, instead
+ * of taking them from the configuration and the topology: for tokens that expire, and passwords that
+ * are rotated. See struct fairlock_credentials. credentials, with function and context set, stays
+ * the caller's. Call it after fairlock_client_init(), before the first operation. Credentials that
+ * were set before no longer count. A program that does not call it links none of it.
+ */
+void fairlock_use_credentials(struct fairlock_client *client,
+                              struct fairlock_credentials *credentials);
+
+/* Servers that move */
+
+/*
+ * Servers that move: what a client needs to follow them. Passed to fairlock_follow(), before the
+ * first operation; the caller's memory, which must stay valid as long as the client. A program that
+ * does not call fairlock_follow() links none of this.
+ *
+ * The transport's addresses are seeds, of one kind:
+ *   with `service`   Sentinels, which are asked for the master
+ *   with `cluster`   nodes of one cluster. A server that is not is refused: FAIRLOCK_REFUSED,
+ *                    "not a node of a cluster", when no other seed is left
+ *   otherwise        nodes of a cluster, one server, or several that replicate one master. Naming
+ *                    several says that they do: two clients of unrelated masters could hold one
+ *                    lock. So a master has to show by ROLE (the user needs +role) that it has a
+ *                    replica, or has had one or been one since it started; otherwise it counts as
+ *                    FAIRLOCK_UNAVAILABLE
+ * The client speaks to one server at a time. It goes where a Sentinel or a MOVED sends it, up to
+ * four times in a row without a pause. When its server is gone, is read-only, or says that it is a
+ * replica, it starts from the next seed. It pauses between two rounds of the seeds, for a second at
+ * most.
+ */
+struct fairlock_topology {
+  /*
+   * room for "host:port" of where to go, and its size, at least 2: 22 holds any IPv4 address, 54
+   * any IPv6 address, 263 any host name. NULL, 0: redirections are not followed
+   */
+  char *address;
+  size_t address_size;
+
+  /* the name by which Sentinels know the master. NULL: the seeds are not Sentinels */
+  const char *service;
+
+  /* the seeds are nodes of a cluster; not with service */
+  bool cluster;
+
+  /* user and password for the Sentinels. NULL: the default user; no authentication */
+  const char *sentinel_user;
+  const char *sentinel_password;
+
+  /*
+   * a hold begins, and a lease is extended, only when this many replicas have acknowledged it
+   * (WAIT). If that is all of them, a promoted replica knows of the hold. 0: none
+   */
+  uint32_t replicas;
+
+  /* how long they may take to acknowledge, at most half of response_ms. 0: that, or 500 if less */
+  uint32_t replicas_ms;
+
+  /* the rest is private */
+  struct fairlock_link link;
+  bool (*aim)(void *context, const char *address);
+  void *aim_context;
+  uint16_t state;       /* what is known of the servers */
+  uint8_t redirections; /* in a row */
+  bool several;         /* seeds */
+  bool asks;            /* the connection is, or will be, to a Sentinel */
+};
+
+/*
+ * Makes the client follow servers that move (Sentinel, Cluster, a promoted replica), and, if asked
+ * to, count only holds that replicas have acknowledged. See struct fairlock_topology, which stays
+ * the caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
+ * `aim` is NULL has one address: a redirected operation then ends with FAIRLOCK_WRONG_SHARD or
+ * _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or
+ * without `aim`, replicas_ms of more than half of response_ms, or it follows, or keeps, already.
+ */
+int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
+
+/*
+ * The cluster slot of the lock called name, 0 to 16383: CRC16 of the name, or of the part within
+ * its first braces (Redis cluster specification). Locks whose slots are on one node can share a
+ * client; names with the same part in braces have the same slot: "{line:4}door". A name with "{}",
+ * with a brace that is not closed, or with a "}" alone, cannot be locked in a cluster: as with
+ * Redisson, its keys are in different slots.
+ */
+unsigned fairlock_slot(const void *name, size_t size);
+
+/* Locks that are kept */
+
+/*
+ * Locks that are kept: see fairlock_keep(). The caller's memory, which must stay valid as long as
+ * the client. Programs that do not keep link none of this.
+ */
+struct fairlock_keeper {
+  /*
+   * a lock is given back this long after the last acquire that went to the server, at the latest. 1
+   * to two thirds of the configured lease
+   */
+  uint32_t keep_ms;
+
+  /* the rest is private */
+  struct fairlock_link link;
+
+  /* a task receives, so what the server tells is noticed at once. NULL: nobody knows */
+  const bool *serviced;
+
+  /* called when operations were answered here, for tasks that wait for that; NULL: there are none */
+  void (*answered)(void *context);
+  void *context;
+
+  /* when it was last left time to receive */
+  uint32_t looked_at;
+
+  /* an arming awaits answers */
+  bool arming;
+
+  /* sequence number of the last of them */
+  uint16_t arm_sequence;
+
+  /* what the server says of tracking, on this connection */
+  uint8_t tracking;
+
+  /* the arming has a CLIENT TRACKING in front */
+  bool asks;
+
+  /* the request that is being written has the arming in front */
+  bool arms;
+
+  /* the push under way names keys that have changed */
+  bool invalidates;
+};
+
+/*
+ * Makes the client keep its locks. A lock that was acquired with FAIRLOCK_RENEW, and for which
+ * nobody waits when it is released, stays the client's for a while: that release and the next
+ * acquire with FAIRLOCK_RENEW are answered here, without a byte. The hold goes on with the same
+ * fencing token, as nobody held in between. When less than two thirds of the lease are left, an
+ * acquire asks the server, for another hold. Whoever queues for the lock, a client of any release,
+ * recalls it, and has it two round trips later. While it is kept the lock is not held:
+ * fairlock_remaining_ms(), fairlock_hold_count() and fairlock_token() are 0, any task may acquire,
+ * and `lost` is not called. Others see its holder.
+ *
+ * Nothing tells of one who only tries. It is refused until the keep ends: keep->keep_ms after the
+ * last acquire that went to the server, at the latest. Nor does anything tell of a
+ * fairlock_force_release() until then.
+ *
+ * Some task has to service the client, as for FAIRLOCK_RENEW: others wait for a device that sleeps
+ * until its lease ends, as for one that is dead. A program that ends takes out its handles before,
+ * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock, by
+ * fairlock_ask(), gets it: at once if it is kept, as nobody holds it, otherwise when it is released. In a program that has not serviced the client for
+ * 100 ms, an acquire or a release takes up to a millisecond longer: it receives first.
+ *
+ * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
+ * client|caching and exists. If one of them is refused, the log says so, and nothing is kept. Call
+ * it after fairlock_client_init(), before the first operation. keep, with keep_ms set, stays the
+ * caller's, and must stay valid as long as the client. A second keeper takes the place of the first.
+ * Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the
+ * configuration. A program that does not call it links none of it.
+ *
+ * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
+ * ever, and the result is there when they have returned; but one that has to receive first ends in
+ * a later fairlock_poll().
+ */
+int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
+
+/* For operators: looking at a lock, and ending its hold */
+
+/* One entry of an inspection's answer. All pointers are valid during the call only. */
+struct fairlock_report {
+  /* the holder, or a waiter: not ended by NUL; NULL: the lock is free */
+  const char *id;
+
+  /* bytes at id */
+  size_t id_size;
+
+  /* a client of this library; false: Redisson */
+  bool ours;
+
+  /* a waiter: a handover would reach it. The holder: so would fairlock_ask() */
+  bool listens;
+
+  /*
+   * a waiter: heard from in time, or that cannot be known. The holder: the same; false when two
+   * renewals of its lease are missing
+   */
+  bool alive;
+
+  /* a waiter of a later release: when it was heard from cannot be read here */
+  bool later;
+
+  /* 0: the holder (or nobody holds), 1: first in line, and so on */
+  uint32_t place;
+
+  /* place 0: how many follow */
+  uint32_t waiters;
+
+  /* place 0: what is left of the lease; -1: it has no end, -2: free */
+  int64_t ttl_ms;
+
+  /* place 0: 0 when the lock is free */
+  int64_t hold_count;
+
+  /* place 0: the fencing token; 0: free, or a holder without one, or one that cannot be read */
+  uint64_t token;
+
+  /* place 0: the whole lease; 0: free, or not known: Redisson's, of an earlier release, re-entered */
+  uint32_t lease_ms;
+
+  /* place 0: how long ago the holder was last heard, by the server's clock; -1: not known */
+  int64_t unheard_ms;
+
+  /* place 0: the lease is renewed at each third of it, as with FAIRLOCK_RENEW; false: or not known */
+  bool renews;
+};
+
+/*
+ * Called for the holder first (place 0), then for each waiter in order. If the connection breaks
+ * meanwhile, the inspection begins again with place 0. Same rules as for fairlock_lost_fn.
+ */
+typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
+
+/*
+ * Reports who holds the lock called name, and who waits, in order, without touching it: see
+ * fairlock_report_fn. One inspection of a client at a time. Redisson: isLocked(), and more. Returns
+ * FAIRLOCK_OK (the holder and each waiter were reported), FAIRLOCK_IN_PROGRESS (another task is
+ * inspecting) or a failure as for fairlock_acquire(), after which the report may be incomplete.
+ */
+int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
+                     fairlock_report_fn report, void *context);
+
+/*
+ * Which hold an operator means: one that has this token and this holder. The caller's memory, which
+ * stays unchanged until the operation has ended.
+ */
+struct fairlock_hold {
+  /* its fencing token, at most 2^53; 0: any, or none */
+  uint64_t token;
+
+  /*
+   * the id of its holder, as of struct fairlock_report, and ended by NUL; NULL: whoever it is.
+   * FAIRLOCK_INVALID: empty, *, or with white space in it: no client makes such an id, and no
+   * request can name it. A holder without tokens, such as Redisson's, that has released the lock
+   * and taken it again meanwhile, is the same holder
+   */
+  const char *holder;
+
+  /* the rest is private */
+  const struct fairlock_breaking *breaking;
+  int8_t mode;
+};
+
 /*
  * Ends the hold of the lock called name, and hands the lock to the next in line: for an operator.
  * token: only a hold with this fencing token, as fairlock_inspect() has reported it; 0: whoever
@@ -344,95 +1052,12 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
 int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, uint64_t token);
 
 /*
- * Reports who holds the lock called name, and who waits, in order, without touching it: see
- * fairlock_report_fn. One inspection of a client at a time. Redisson: isLocked(), and more. Returns
- * FAIRLOCK_OK (the holder and each waiter were reported), FAIRLOCK_IN_PROGRESS (another task is
- * inspecting) or a failure as for fairlock_acquire(), after which the report may be incomplete.
+ * The same without blocking, with a handle that neither holds nor waits: see
+ * fairlock_start_acquire(). hold stays unchanged until the operation has ended.
  */
-int fairlock_inspect(struct fairlock_client *client, const void *name, size_t size,
-                     fairlock_report_fn report, void *context);
-
-/*
- * The same without blocking, for a superloop: begin an operation, service the client with
- * fairlock_poll(), and look at the result. Each returns FAIRLOCK_PENDING when the operation was
- * begun, or its final status.
- *
- * Any fairlock_poll() may end any operation, of whichever handle, and so may a call that begins
- * another one. A loop with few handles looks at the result of each. One with many sets `ended` of
- * struct fairlock_config, keeps a list of what has ended, and looks at that.
- */
-int fairlock_start_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
-int fairlock_start_release(struct fairlock *handle);
 int fairlock_start_force_release(struct fairlock *handle, struct fairlock_hold *hold);
 int fairlock_start_ask(struct fairlock *handle, struct fairlock_hold *hold);
 int fairlock_start_inspect(struct fairlock *handle, fairlock_report_fn report, void *context);
-
-/* The result of the handle's last operation; FAIRLOCK_PENDING while it is under way. */
-int fairlock_result(struct fairlock *handle);
-
-/*
- * Services the client once: sends what is wanted, receives what is there, does what is due. Blocks
- * for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS, while there is nothing to do; 0:
- * not at all.
- *
- * Returns the number of milliseconds after which to call again, at most about 19 hours. A device
- * may sleep for that long, if arriving bytes wake it. 0: at once, there may be more to receive.
- * While bytes are unsent, or a connection is being opened, it is 10 at most, for devices that
- * nothing wakes when the transport is ready to go on; but not while the transport waits for bytes
- * to open it (PORT_NEEDS_INPUT).
- */
-uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
-
-/*
- * For your event loop: what the client waits for, after fairlock_poll(client, 0). Call
- * fairlock_poll() again when that has happened, or when the time that it returned has passed. Bits
- * of enum fairlock_want:
- *   FAIRLOCK_RECEIVE   wake me when the connection is readable. Also alone, while it is being
- *                      opened and the server has to answer first, as in the handshake of TLS
- *   FAIRLOCK_SEND      wake me when it is writable, too: the transport did not take all that
- *                      there was to send
- *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or will be
- *   FAIRLOCK_CLOSE     call fairlock_poll() at once
- *   0                  there is no connection, and nothing to watch: only the time counts
- * Beginning an operation, or fairlock_cancel(), changes both: call fairlock_poll() afterwards. With
- * sockets, port_posix_fd() says what to watch, also below TLS.
- */
-unsigned fairlock_wants(struct fairlock_client *client);
-
-/*
- * Services the client until fairlock_stop() is called: the body of a task that keeps leases alive.
- * Only one task at a time.
- */
-void fairlock_run(struct fairlock_client *client);
-
-/*
- * Makes fairlock_run() return, within PORT_WAIT_MAX_MS; if no task is inside it, its next call
- * returns.
- */
-void fairlock_stop(struct fairlock_client *client);
-
-/*
- * The server's last error text, cut to FAIRLOCK_ERROR_SIZE - 1 characters but otherwise unchanged;
- * "" if there was none.
- */
-void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
-
-/*
- * Why the server gives no useful answers at present, a status; FAIRLOCK_OK: it does, or nothing is
- * known yet. While a lock is held, this is what keeps the lease from being renewed.
- */
-int fairlock_last_error(struct fairlock_client *client);
-
-/* What happened so far. */
-struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
-
-/*
- * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes
- * its id from what the server tells it at the first connection, and keeps it from then on; before
- * that, text is "".
- */
-#define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
-void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);
 
 #ifdef __cplusplus
 }

@@ -3,10 +3,33 @@
  * program can provide it. Comments name the file that writes each part. Within a part, bytes come
  * first and arrays last, because shorter instructions reach what is near the beginning.
  *
- * Included by engine.h.
+ * Included by fairlock.h.
  */
 #ifndef FAIRLOCK_STATE_H
 #define FAIRLOCK_STATE_H
+
+/* Requests of one handle that may await their answers at a time. */
+#define FAIRLOCK_UNANSWERED_MAX 3
+
+struct fairlock_breaking;
+struct fairlock_credentials;
+struct fairlock_engine;
+struct fairlock_hold;
+struct fairlock_hooks;
+struct fairlock_inspection;
+struct fairlock_log;
+struct fairlock_report;
+struct fairlock_topology;
+struct resp_event;
+
+/*
+ * Private, in the memory of each option that takes part in the connection: its place among those that
+ * are used.
+ */
+struct fairlock_link {
+  const struct fairlock_hooks *hooks;
+  struct fairlock_link *inner;
+};
 
 /* A handle: one holder's view of one named lock. The program's memory; private. Must not move. */
 struct fairlock {
@@ -274,7 +297,7 @@ struct fairlock_engine {
 
   /* inspect.c */
   const struct fairlock_inspection *inspection;
-  fairlock_report_fn report;
+  void (*report)(const struct fairlock_report *report, void *context);
   void *report_context;
 
   /* for the next greeting or AUTH: the configuration's, or set by topology.c and credentials.c */
@@ -288,6 +311,30 @@ struct fairlock_engine {
 
   /* the text of the last error, of the server (reply.c), or why topology.c refused a server */
   char error[FAIRLOCK_ERROR_SIZE];
+};
+
+/* A client: one connection to one server. The caller's memory; private. Must not move. */
+struct fairlock_client {
+  struct port_mutex mutex;
+
+  /* a task services the client */
+  bool serviced;
+
+  /* a task is inside send() */
+  bool sending;
+
+  /* fairlock_stop() was called */
+  bool stop;
+
+  struct port_transport *transport;
+
+  /* tasks that wait for the one that services it */
+  struct fairlock_blocked *blocked;
+
+  /* what the task inside fairlock_run() waits on; NULL: no task is */
+  struct port_event *runner;
+
+  struct fairlock_engine engine;
 };
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * The statuses in words, in a file of their own, so that only firmware that prints them links them.
  */
-#include "engine.h"
+#include "fairlock.h"
 
 static const char *const names[] = {
     "OK",          "BUSY",        "TIMEOUT",  "CANCELLED",   "LOST",      "NOT_HELD",

@@ -13,7 +13,7 @@
 #ifndef FAIRLOCK_TIMING_H
 #define FAIRLOCK_TIMING_H
 
-#include "engine.h"
+#include "fairlock.h"
 
 /* When nothing is due, the caller comes back after this time. */
 #define HORIZON_MS (FAIRLOCK_DURATION_MAX_MS / 16)

@@ -1,7 +1,7 @@
 /*
  * The version of the library, for programs that were compiled against the headers of another one.
  */
-#include "engine.h"
+#include "fairlock.h"
 
 const char *fairlock_version(void)
 {

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "command.h"
-#include "engine.h"
+#include "fairlock.h"
 #include "options.h"
 #include "signals.h"
 #include "system.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "engine.h"
+#include "fairlock.h"
 #include "text.h"
 #include "url.h"
 

@@ -25,7 +25,7 @@ import tempfile
 import xml.etree.ElementTree
 
 # What a program includes; they include the others. Before 1.0, port_posix.h had another name.
-ROOTS = ["lock/fairlock.h", "port/posix/port_posix.h|port/posix/posix.h", "port/openssl/port_openssl.h"]
+ROOTS = ["lock/fairlock.h", "lock/engine.h", "port/posix/port_posix.h|port/posix/posix.h", "port/openssl/port_openssl.h"]
 MANUAL = "boards/fairlock/fairlock.1"
 FOLDERS = ["resp", "port", "port/posix", "port/openssl", "lock"]
 

@@ -7,7 +7,7 @@ set -u
 . tests/support/verdicts.sh
 quick=${QUICK:-}
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES BUILD QUICK
-version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
+version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/fairlock.h)
 today=$(date -u +%Y-%m-%d)
 left_out=
 
@@ -57,8 +57,8 @@ step_kept() {
   archive=tests/compat/$kept/source.tar.gz
   {
     echo "the last release, $last, should be in tests/compat/$last: tests/compat/keep.sh"
-    commit=$(gzip -dc "$archive" | git get-tar-commit-id) && tar -xzf "$archive" -C "$folder" lock/engine.h || return 1
-    grep "define FAIRLOCK_VERSION *\"$last\"" "$folder/lock/engine.h" || return 1
+    commit=$(gzip -dc "$archive" | git get-tar-commit-id) && tar -xzf "$archive" -C "$folder" lock || return 1
+    grep "define FAIRLOCK_VERSION *\"$last\"" "$folder"/lock/*.h || return 1
     git cat-file -e "$commit^{commit}" || return 0
     git_dir=$(git rev-parse --absolute-git-dir)
     keep=$(pwd)/tests/compat/keep.sh

@@ -13,7 +13,7 @@ if [ ! -e .git ]; then
   echo "skip dist: not a clone"
   exit 0
 fi
-version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
+version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/fairlock.h)
 one=$folder/one
 names="fairlock-$version.tar.gz fairlock-$version.tar.gz.sha256 fairlock-$version.spdx"
 chmod 755 "$folder"

@@ -22,7 +22,7 @@ cd "$clone" || exit 1
 git add -A
 git commit -q --allow-empty -m 'Test'
 base=$(git rev-parse HEAD)
-version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
+version=$(sed -n 's/^.define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/fairlock.h)
 git tag -d "v$version" >/dev/null 2>&1
 
 # check STEP...: what it says is in $folder/log
@@ -79,7 +79,7 @@ sed -i "s/fairlock-$version\\.tar\\.gz/fairlock-9.8.7.tar.gz/" boards/cmake/READ
 bad "another version on the page of CMake" version 'not ok version: boards/cmake/README.md'
 sed -i "s/^\\*\\*$version\\*\\*/**9.8.7**/" README.md
 bad "another version under Changes" version 'not ok version: the newest of README.md'
-sed -i 's/^\(.define FAIRLOCK_VERSION_NUMBER\).*/\1 9080799L/' lock/engine.h
+sed -i 's/^\(.define FAIRLOCK_VERSION_NUMBER\).*/\1 9080799L/' lock/fairlock.h
 bad "another number to compare" version 'not ok version: the number to compare'
 
 # dated DATE: the newest entry

@@ -1,19 +1,19 @@
 #!/bin/sh
-# Each place that names the version names that of lock/engine.h: run from the top folder.
+# Each place that names the version names that of lock/fairlock.h: run from the top folder.
 set -u
 build=${BUILD:-build}
 failed=0
 
-# expand TEXT: what TEXT comes to for a program that includes engine.h
+# expand TEXT: what TEXT comes to for a program that includes fairlock.h
 expand() {
-  printf '#include "engine.h"\n%s\n' "$1" | ${CC:-cc} -E -P -Iresp -Ilock -x c - | tail -n 1 | tr -d ' "'
+  printf '#include "fairlock.h"\n%s\n' "$1" | ${CC:-cc} -E -P -Iresp -Iport -Iport/posix -Ilock -x c - | tail -n 1 | tr -d ' "'
 }
 version=$(expand FAIRLOCK_VERSION)
 
 # names WHERE TEXT: the version that stands WHERE
 names() {
   if [ -n "$2" ] && [ "$2" = "$version" ]; then echo "ok version: $1"; else
-    echo "# FAIRLOCK_VERSION of lock/engine.h is '$version'; here it is '$2'"
+    echo "# FAIRLOCK_VERSION of lock/fairlock.h is '$version'; here it is '$2'"
     echo "not ok version: $1"
     failed=1
   fi

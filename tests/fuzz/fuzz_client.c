@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fairlock.h"
+#include "engine.h"
 #include "hostile.h"
 
 #define CHECK(condition)                                                                           \

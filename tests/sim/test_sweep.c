@@ -12,7 +12,7 @@
  *                                         with a trace
  */
 #include "check.h"
-#include "fairlock.h"
+#include "engine.h"
 #include "random.h"
 #include "redis.h"
 

@@ -8,7 +8,7 @@
 # shellcheck shell=sh disable=SC2034,SC2120,SC2119,SC2086
 build=$(cd "${BUILD:-build}" && pwd)
 fairlock=${FAIRLOCK:-$build/fairlock} # test_plain.sh has another one
-version=$(sed -n 's/^#define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/engine.h)
+version=$(sed -n 's/^#define FAIRLOCK_VERSION *"\(.*\)"$/\1/p' lock/fairlock.h)
 top=$(mktemp -d)
 failed=0
 unset FAIRLOCK_URL FAIRLOCK_PASSWORD FAIRLOCK_CACERT FAIRLOCK_CACERTDIR FAIRLOCK_CERT FAIRLOCK_KEY FAIRLOCK_SNI

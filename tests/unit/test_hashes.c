@@ -3,7 +3,7 @@
  * NOSCRIPT is a reason to wait, as LOADING is.
  */
 #include "engine_tests.h"
-#include "fairlock.h"
+#include "engine.h"
 
 #define UNKNOWN "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 #define ADVICE  "NOSCRIPT: run fairlock load"
