@@ -296,9 +296,9 @@ CHECKED = $(filter-out %/test_port,$(UNIT)) $(VERSION_TEST) $(BUILD)/tests/sim/s
 $(call needs,check,$(CHECKED) tests/server/test_generated.sh)
 
 .PHONY: check
-check: ## after each edit, within 20 s: compile, quick unit suites, a few simulated worlds, layout, what is generated
+check: ## after each edit, within 20 s: compile, quick unit suites, a few simulated worlds, layout, what is generated, mutants that apply
 	@$(MAKE) --no-print-directory -s $(PARALLEL) all $(CHECKED)
-	@QUIET=1 sh tests/tools/run.sh $(filter-out $(BUILD)/tests/sim/%,$(CHECKED)) tests/server/test_generated.sh \
+	@QUIET=1 sh tests/tools/run.sh $(filter-out $(BUILD)/tests/sim/%,$(CHECKED)) tests/server/test_generated.sh $(APPLY_TEST) \
 	  $(if $(wildcard .git),$(if $(shell command -v clang-format),tests/tools/format.sh)) \
 	  "$(BUILD)/tests/sim/test_sweep each operation" $(foreach seed,1 2 3 4 5 6 7 8,"$(BUILD)/tests/sim/sim seed $(seed)")
 

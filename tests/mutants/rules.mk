@@ -24,8 +24,9 @@ mutants-changed: ## the same for those whose text, file or tests have changed si
 	@$(MAKE) --no-print-directory -s $(PARALLEL) $(FINDERS) $(BUILD)/redis-server
 	@sh tests/mutants/found.sh --changed
 
-# The choice itself.
+# That each entry changes its file, and the choice itself.
+APPLY_TEST := tests/mutants/test_apply.sh
 FOUND_TEST := tests/mutants/test_found.sh
-SUITES += $(FOUND_TEST)
+SUITES += $(APPLY_TEST) $(FOUND_TEST)
 $(FOUND_TEST): | $(BUILD)/tests/unit/test_resp $(BUILD)/liblock.a $(BUILD)/redis-server
 $(call needs,$(FOUND_TEST),$(BUILD)/redis-server)
