@@ -406,9 +406,9 @@ static uint32_t connection_limit(const struct fairlock_engine *engine)
 }
 
 /*
- * When the caller has to come back at the latest. If the first handle of the schedule is due
- * because it wants to send, but cannot yet, sending needs no timer. Then the time counts at which
- * something of that handle ends, or at which one of the next handles is due.
+ * When the caller has to come back at the latest. A handle that may send is due, but sending needs
+ * no tick. So what counts is when something of that handle ends, and when the handles below it are
+ * due.
  */
 static uint32_t next_due(const struct fairlock_engine *engine)
 {

@@ -318,7 +318,7 @@ uint32_t fairlock_handle_due_in(const struct fairlock *handle)
   const struct fairlock_engine *engine = handle->engine;
   if (fairlock_handle_may_send(handle)) return 0;
   uint32_t in_ms = fairlock_handle_ends_in(handle);
-  bool waits = has_come(engine->now, handle->sends_at); /* for an answer, or a connection */
+  bool waits = has_come(engine->now, handle->sends_at); /* it waits for an answer or a connection */
   return waits ? in_ms : sooner(engine->now, in_ms, handle->sends_at);
 }
 
@@ -667,7 +667,7 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 
 static bool may_pass(int status)
 {
-  /* with READONLY, OOM and MISCONF between them */
+  /* these two, and READONLY, OOM and MISCONF between them */
   return status <= FAIRLOCK_UNAVAILABLE && status >= FAIRLOCK_UNSYNCED;
 }
 
