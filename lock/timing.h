@@ -15,8 +15,8 @@
 
 #include "fairlock.h"
 
-/* When nothing is due, the caller comes back after this time. */
-#define HORIZON_MS (FAIRLOCK_DURATION_MAX_MS / 16)
+/* When nothing is due, the caller comes back after this time. A power of two takes shorter code. */
+#define HORIZON_MS (FAIRLOCK_DURATION_MAX_MS / 16 + 1)
 
 /* True if a is b or later. */
 static inline bool reached(uint32_t a, uint32_t b)
