@@ -3,8 +3,8 @@
  *
  * All guarantees of the lock are kept here. The engine does no I/O, reads no clock, never blocks
  * and never allocates. Most programs need fairlock.h alone, whose functions join the engine to a
- * port; use the engine itself to fit the lock into a simulator, a fuzzer, or a loop that does its own
- * I/O. Statuses, the configuration and the options are those of fairlock.h.
+ * port; use the engine itself to fit the lock into a simulator, a fuzzer, or a loop that does its
+ * own I/O. Statuses, the configuration and the options are those of fairlock.h.
  *
  * One engine is one client: one connection to one server, any number of handles. A handle (struct
  * fairlock) is one holder's view of one named lock. What it is doing is its phase (internal.h), and
@@ -33,8 +33,8 @@
  * handle waits or holds, tick at least once a month: after 49 days the clock has wrapped around,
  * and the end of a hold that passed long ago would seem to be still to come.
  *
- * Work. No call loops for longer than this, with n handles. Schedule: to change when a handle is due
- * costs log n steps as a rule, and n at worst.
+ * Work. No call loops for longer than this, with n handles. Schedule: to change when a handle is
+ * due costs log n steps as a rule, and n at worst.
  *   add, acquire, release, cancel, remove, force   one such change, and n to leave the list of those
  *               that await answers; inspect: n
  *   tick        one for each handle that is due, and a few looks at it. The square of n at worst:
@@ -93,8 +93,9 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
 void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log *log);
 
 /*
- * Makes engine keep its locks. Call it before the first operation. What is answered without the server ends in fairlock_engine_output(), which then
- * has nothing to send for it. Returns FAIRLOCK_OK or _INVALID.
+ * Makes engine keep its locks. Call it before the first operation. An operation that is answered
+ * without the server ends inside fairlock_engine_output(), which then has nothing to send for it.
+ * Returns FAIRLOCK_OK or _INVALID.
  */
 int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper *keep);
 
@@ -116,22 +117,24 @@ int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle,
                         size_t size);
 
 /*
- * Takes handle out. FAIRLOCK_OK: its memory is the caller's again; if its request was being written,
- * the engine wants the connection to be closed, keeps the address until fairlock_engine_closed(), and
- * reads nothing there. FAIRLOCK_PENDING: the
- * subscription is being ended, or the server still has to be told that the handle no longer waits
- * or holds; call again when result is no longer FAIRLOCK_PENDING, or at any time. Offline, result
- * becomes FAIRLOCK_UNREACHABLE after offline_ms, and the handle leaves as soon as there is a
- * connection again. What it may have left on the server ends by itself with its lease or waiter
- * timeout; from then on this returns FAIRLOCK_OK. FAIRLOCK_IN_PROGRESS: it is held, or an operation
- * is under way.
+ * Takes handle out. Returns
+ *   FAIRLOCK_OK           its memory is the caller's again. If its request was being written, the
+ *                         engine wants the connection to be closed. It stores the address of the
+ *                         handle until fairlock_engine_closed(), but does not access it
+ *   FAIRLOCK_PENDING      the subscription is being ended, or the server still has to be told that
+ *                         the handle no longer waits or holds. Call again when result is no longer
+ *                         FAIRLOCK_PENDING, or at any time. Without a connection, result becomes
+ *                         FAIRLOCK_UNREACHABLE after offline_ms, and the handle leaves when there is
+ *                         a connection again. When its place or hold on the server has expired,
+ *                         this returns FAIRLOCK_OK
+ *   FAIRLOCK_IN_PROGRESS  it is held, or an operation is under way
  */
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
 
 /*
  * Operations, of a handle that was added and has not been taken out since. Each returns
- * FAIRLOCK_PENDING when it was begun; its result is in handle->result. Any other value is final, and
- * nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation is under way.
+ * FAIRLOCK_PENDING when it was begun; its result is in handle->result. Any other value is final,
+ * and nothing was begun; FAIRLOCK_IN_PROGRESS means that another operation is under way.
  *
  *   acquire   wait_ms 0 tries without queueing. A handle that holds re-enters, without waiting; a
  *             re-entry never shortens the lease. lease_ms: FAIRLOCK_RENEW, or FAIRLOCK_LEASE_MIN_MS
@@ -143,10 +146,10 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now);
  *             FAIRLOCK_INVALID: there can be no such hold
  *   ask       asks the holder to release, see fairlock_asked_fn. FAIRLOCK_NOT_HELD as above;
  *             FAIRLOCK_BUSY: the lock has that hold, but its holder does not listen
- *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply made no sense, or was
+ *   inspect   reports holder and waiters. FAIRLOCK_PROTOCOL: the reply was not valid, or was
  *             incomplete, and so is the report
- * force, ask and inspect need a handle that is neither held nor waiting; hold and report must not be
- * NULL. An engine has one inspection at a time: FAIRLOCK_IN_PROGRESS.
+ * force, ask and inspect need a handle that is neither held nor waiting; hold and report must not
+ * be NULL. An engine has one inspection at a time: FAIRLOCK_IN_PROGRESS.
  */
 int fairlock_engine_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms,
                             uint32_t now);
@@ -163,7 +166,7 @@ int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, 
  */
 uint32_t fairlock_engine_remaining_ms(const struct fairlock *handle, uint32_t now);
 
-/* What the engine wants of the connection at this time. */
+/* What the engine wants to be done with the connection now: bits of enum fairlock_want. */
 unsigned fairlock_engine_wants(const struct fairlock_engine *engine, uint32_t now);
 
 /* Asks for a connection even if no operation needs one. */
@@ -173,11 +176,12 @@ void fairlock_engine_connect(struct fairlock_engine *engine, uint32_t now);
 bool fairlock_engine_ready(const struct fairlock_engine *engine);
 
 /*
- * Tell the engine that opening begins, that it has succeeded, and that the connection is closed or
- * opening has failed. From the first call of fairlock_engine_opening(), connect_ms counts; until
- * opening ends, further calls change nothing. fairlock_engine_opened() only between
- * fairlock_engine_opening() and _closed(), once. status: why, FAIRLOCK_UNTRUSTED to FAIRLOCK_OK; of a
- * connection that fairlock_engine_fail() has ended, what that was told counts.
+ * Tell the engine that opening the connection begins; that it has succeeded; and that the
+ * connection is closed, or opening it has failed. connect_ms begins with the first call of
+ * fairlock_engine_opening(); further calls change nothing until opening has ended. Call
+ * fairlock_engine_opened() once, after fairlock_engine_opening() and before _closed(). status: why,
+ * FAIRLOCK_UNTRUSTED to FAIRLOCK_OK; if fairlock_engine_fail() has ended the connection, its status
+ * counts instead.
  */
 void fairlock_engine_opening(struct fairlock_engine *engine, uint32_t now);
 void fairlock_engine_opened(struct fairlock_engine *engine, uint32_t now);
@@ -185,44 +189,43 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
 
 /*
  * Bytes to send: *size of them, 0 for none. They stay valid until fairlock_engine_sent() or
- * _closed(). Call fairlock_engine_tick() with the same `now` before: what a freeze has ended must not
- * be renewed. A request is shorter than SIZE_MAX.
+ * _closed(). Call fairlock_engine_tick() with the same `now` before, so that a hold which has ended
+ * while the device was frozen is not renewed. A request is shorter than SIZE_MAX.
  */
 const uint8_t *fairlock_engine_output(struct fairlock_engine *engine, size_t *size, uint32_t now);
 
 /*
- * Tells the engine that the first size bytes of the output were handed to the connection: 1 to what
- * fairlock_engine_output() said.
+ * Tells the engine that the first size bytes of the output were sent: at least 1, and at most as
+ * many as fairlock_engine_output() has returned.
  */
 void fairlock_engine_sent(struct fairlock_engine *engine, size_t size);
 
 /*
- * Ends the connection for this reason, FAIRLOCK_UNTRUSTED to FAIRLOCK_OK: the engine then wants it to
- * be closed.
+ * Ends the connection for this reason, FAIRLOCK_UNTRUSTED to FAIRLOCK_OK: the engine then wants it
+ * to be closed.
  */
 void fairlock_engine_fail(struct fairlock_engine *engine, int status);
 
 /*
- * Where to put received bytes: *size of them, at least 1 unless the engine wants the connection to be
- * closed: then there may be no room left.
+ * Returns where to put received bytes, and sets *size to how many fit there. That is at least 1,
+ * unless the engine wants the connection to be closed.
  */
 uint8_t *fairlock_engine_input(struct fairlock_engine *engine, size_t *size);
 
 /*
- * Tells the engine that size bytes were received to where fairlock_engine_input() said, at most as
- * many as it said; on a connection that is open. size 0: there was nothing to receive. A late
- * answer counts against the server only if the engine has been told this since the answer was due:
- * after a freeze of this device, the bytes that have piled up are read first. Call
- * fairlock_engine_tick() at least once between two calls: an answer must not renew a hold whose end has
- * passed unseen.
+ * Tells the engine that size bytes were received, on an open connection, into the memory that
+ * fairlock_engine_input() has returned. size 0: there was nothing to receive. Only after that does
+ * a late answer count against the server, because after a freeze of this device the bytes that have
+ * arrived meanwhile have to be read first. Call fairlock_engine_tick() at least once between two
+ * calls, so that an answer does not renew a hold which has ended unnoticed.
  */
 void fairlock_engine_received(struct fairlock_engine *engine, size_t size, uint32_t now);
 
-/* Does what is due. Cheap when nothing is. */
+/* Does what is due. It is cheap if nothing is. */
 void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now);
 
 /*
- * Milliseconds until the next fairlock_engine_tick(), if nothing else happens before; 0: now. At
+ * In how many ms to call fairlock_engine_tick() again, if nothing else happens before; 0: now. At
  * most about 19 hours.
  */
 uint32_t fairlock_engine_deadline(const struct fairlock_engine *engine, uint32_t now);

@@ -25,17 +25,17 @@
  * Tasks. Several tasks may share a client, and with it one connection; every function may be called
  * from any of them, at any time, but never from an interrupt. A handle is one holder: use one for
  * each task that wants the lock. The functions that block service the client (send, receive, keep
- * time) for all of its tasks; if a task is inside fairlock_run(), that one does. A hold is for the
- * task that acquired it to release, or for one that has taken it over. A thread of POSIX that is
- * cancelled (pthread_cancel()) inside a function finishes it first, however long it waits: end a wait
- * by fairlock_cancel(), and fairlock_run() by fairlock_stop().
+ * time) for all of its tasks; if a task is inside fairlock_run(), that one does. Only the task that
+ * has acquired a hold may release it, or one that has taken it over. If a POSIX thread is cancelled
+ * (pthread_cancel()) inside a function, it finishes that function first, however long it waits. So
+ * end a wait by fairlock_cancel(), and fairlock_run() by fairlock_stop().
  *
- * Processes. After a fork() the client and its handles stay the parent's: in the child all their
+ * Processes. After a fork() the client and its handles stay the parent's. In the child all their
  * functions return at once, with FAIRLOCK_FORKED or with 0 or "" (fairlock_poll(): about 19 hours),
  * and send nothing. fairlock_client_deinit() closes the child's copy of the connection; until then,
- * or an exec(), the server does not notice when the parent ends. A handle's memory may be used for
- * something else at once. The child may make a new client. A program that goes into the
- * background by daemon() does so before fairlock_client_init().
+ * or until an exec(), the server does not notice when the parent ends. The memory of the handles
+ * may be used for something else at once. The child may make a new client. If your program calls
+ * daemon(), it has to do so before fairlock_client_init().
  *
  * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever.
  * With FAIRLOCK_RENEW the lease is renewed at each third of it, but only while some task services
@@ -94,10 +94,10 @@ extern "C" {
  */
 #define FAIRLOCK_FORMAT 1
 
-/* FAIRLOCK_VERSION of the library that is linked. In constant memory. */
+/* Returns FAIRLOCK_VERSION of the library that is linked. In constant memory. */
 const char *fairlock_version(void);
 
-/* A wait without end; a time that never comes. */
+/* A wait without a limit; a time that never comes. */
 #define FAIRLOCK_FOREVER UINT32_MAX
 
 /*
@@ -132,7 +132,7 @@ const char *fairlock_version(void);
 #define FAIRLOCK_WAITER_MIN_MS 2000U
 #define FAIRLOCK_WAITER_MAX_MS 600000U
 
-/* Room for a server's error text, its end mark included. */
+/* Room for a server's error text, with its terminating NUL. */
 #define FAIRLOCK_ERROR_SIZE 64
 
 /* Statuses */
@@ -152,22 +152,26 @@ enum fairlock_status {
   /* try: somebody else holds the lock or is first in line. Try later, or wait */
   FAIRLOCK_BUSY = -1,
 
-  /* the wait ended without the lock. The queue was left */
+  /* the wait has ended without the lock. Nothing is left in the queue */
   FAIRLOCK_TIMEOUT = -2,
 
-  /* fairlock_cancel() ended the wait. The queue was left */
+  /* fairlock_cancel() has ended the wait. Nothing is left in the queue */
   FAIRLOCK_CANCELLED = -3,
 
   /*
-   * the hold ended before it was released: its lease ran out, it was forced or deleted. Somebody
-   * else may hold the lock; undo or fence what was done
+   * the hold had ended before it was released: its lease ran out, somebody forced its release, or
+   * the key was deleted. Somebody else may hold the lock; undo what was done, or let the token
+   * protect it
    */
   FAIRLOCK_LOST = -4,
 
   /* nothing to release, or nothing to cancel. A mistake of the caller */
   FAIRLOCK_NOT_HELD = -5,
 
-  /* another task acquired this handle, or is still releasing it. Use a handle per task */
+  /*
+   * another task has acquired with this handle, or is still releasing it. Use a handle for each
+   * task
+   */
   FAIRLOCK_WRONG_TASK = -6,
 
   /* the handle has an operation under way, or still holds. Wait for it */
@@ -180,8 +184,8 @@ enum fairlock_status {
   FAIRLOCK_UNREACHABLE = -9,
 
   /*
-   * NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL. Or a function that gives
-   * credentials has none
+   * NOAUTH, WRONGPASS, NOPERM: the server refuses this user. Check the ACL. Or a function that
+   * gives credentials has none
    */
   FAIRLOCK_DENIED = -10,
 
@@ -220,15 +224,16 @@ enum fairlock_status {
   FAIRLOCK_TOO_LONG = -20,
 
   /*
-   * MOVED: another node of the cluster has this lock. The client speaks to one node at a time, and
-   * follows only when no other lock keeps it here: see struct fairlock_topology. A release goes on in
-   * the background until it can follow, or what it ends has ended by its lease
+   * MOVED: another node of the cluster has this lock. The client is connected to one node at a
+   * time, and goes there only if none of its other locks is in use: see struct fairlock_topology. A
+   * release goes on in the background until the client can go there, or the lease has ended the
+   * hold
    */
   FAIRLOCK_WRONG_SHARD = -21,
 
   /*
    * TLS: the server's certificate or key is not trusted, or the server does not trust ours. Check
-   * the CA, the name, the dates; the transport knows more
+   * the CA, the name, the dates. The transport has an error text
    */
   FAIRLOCK_UNTRUSTED = -22,
 
@@ -236,10 +241,10 @@ enum fairlock_status {
   FAIRLOCK_FORKED = -23
 };
 
-/* A line of plain words for a status, in constant memory. */
+/* Returns a line of plain words for a status, in constant memory. */
 const char *fairlock_status_text(int status);
 
-/* The name of a status as it stands in the enum, without FAIRLOCK_. */
+/* Returns the name of a status as in the enum, without FAIRLOCK_. */
 const char *fairlock_status_name(int status);
 
 /* The configuration */
@@ -247,27 +252,27 @@ const char *fairlock_status_name(int status);
 struct fairlock;
 
 /*
- * Called once when a hold is lost, in whichever task services the client, inside the engine: it
- * must be short, and call no function of the library: one of this client would wait without end for
- * the call that it is inside of. Set a flag, or cut the motor's power.
+ * Called once when a hold is lost, in the task that services the client, with the client's mutex
+ * locked. So it must be short, and call no function of the library: with this client, that would
+ * never return. Set a flag, or cut the motor's power.
  */
 typedef void (*fairlock_lost_fn)(struct fairlock *handle, void *context);
 
 /*
- * Called once for each operation that was begun with FAIRLOCK_PENDING, when its result is there:
- * fairlock_result() gives this status from then on. Any call that services the client, begins
- * something or cancels may end operations of any handle; so this may come before the call that
- * began the operation has returned. An operation that a call waits for, as fairlock_acquire()
- * does, ends with that call, and not here. Same rules as for fairlock_lost_fn, which is called
- * first when a loss ends the operation: put the handle on a list or wake a task, and act on the
- * result later. A loop looks at its list after whatever it has begun, too, before it sleeps.
+ * Called once when an operation has ended that was begun with FAIRLOCK_PENDING. From then on,
+ * fairlock_result() returns this status. Any call that services the client, begins an operation or
+ * cancels one may end operations of any handle, so this may be called before the call that began
+ * the operation has returned. It is not called for an operation for which a call waits, as
+ * fairlock_acquire() does. The same rules hold as for fairlock_lost_fn, which is called first if a
+ * loss ends the operation: put the handle on a list or wake a task, and act on the result later. A
+ * loop has to look at its list before it sleeps, also after it has begun something.
  */
 typedef void (*fairlock_ended_fn)(struct fairlock *handle, int status, void *context);
 
 /*
  * Called when an operator asks the holder to release (fairlock_ask(), `fairlock break --ask`). The
- * hold goes on: the program decides. Once for each message; one may be lost, so an operator may ask
- * again. Same rules as for fairlock_lost_fn.
+ * hold goes on until the program releases it. Called once for each message; a message may be lost,
+ * and then the operator asks again. The same rules hold as for fairlock_lost_fn.
  */
 typedef void (*fairlock_asked_fn)(struct fairlock *handle, void *context);
 
@@ -280,7 +285,9 @@ struct fairlock_config {
   /* the caller's memory, for this client alone */
   void *receive_buffer;
 
-  /* at least FAIRLOCK_RECEIVE_SIZE of the longest name; at most INT32_MAX, as a port counts in int */
+  /*
+   * at least FAIRLOCK_RECEIVE_SIZE of the longest name; at most INT32_MAX, as a port counts in int
+   */
   size_t receive_size;
 
   /* the caller's memory, for this client alone */
@@ -290,9 +297,9 @@ struct fairlock_config {
   size_t send_size;
 
   /*
-   * begins the ids of this client's handles, for people who look at the queue: printable, no colon,
-   * at most FAIRLOCK_ID_MAX characters. Need not be unique: the number that the server gave the
-   * first connection, and the server's time then, are added. NULL: those alone
+   * the beginning of the ids of this client's handles, for people who look at the queue: printable,
+   * no colon, at most FAIRLOCK_ID_MAX characters. It need not be unique, because the number of the
+   * first connection and its time, both from the server, are added. NULL: these two alone
    */
   const char *client_id;
 
@@ -300,8 +307,8 @@ struct fairlock_config {
   const char *user;
 
   /*
-   * NULL: no authentication. Of any length: what does not fit send_buffer leaves in pieces. Redis
-   * itself takes at most 16 KB
+   * NULL: no authentication. It may be longer than send_buffer, and is then sent in pieces. Redis
+   * takes at most 16 KB
    */
   const char *password;
 
@@ -311,22 +318,22 @@ struct fairlock_config {
   /* SELECT; 0: the default one */
   uint32_t database;
 
-  /* lease of FAIRLOCK_RENEW. 0: 30000 */
+  /* the lease for FAIRLOCK_RENEW. 0: 30000 */
   uint32_t lease_ms;
 
   /*
-   * waiter timeout: a waiter that is not heard from for this long loses its place, and a lock that
-   * was handed over and is not confirmed for this long goes to the next. A waiter sends a heartbeat
-   * every two fifths of it. Raised to three round trips where those are longer.
-   * FAIRLOCK_WAITER_MIN_MS to _MAX_MS; 0: 5000
+   * the waiter timeout: a waiter that is silent for this long loses its place, and a handover that
+   * is not confirmed within this time goes to the next waiter. A waiter sends a heartbeat every two
+   * fifths of it. It is raised to three round trips if those are longer. FAIRLOCK_WAITER_MIN_MS to
+   * _MAX_MS; 0: 5000
    */
   uint32_t waiter_ms;
 
   /*
-   * an answer that takes longer, in ms, means that the connection is dead. On slow networks it is
-   * raised to half of itself plus two measured round trips. At most one and a half waiter_ms (raise
-   * that, too): a waiter has three heartbeats unanswered at most, and sends none while it waits for
-   * the first answer any longer, so it would lose its place. 0: two fifths of waiter_ms
+   * the connection is dead if an answer takes longer than this, in ms. On slow networks it is
+   * raised to half of itself plus two measured round trips. It can be at most one and a half
+   * waiter_ms (so raise that, too), because a waiter has at most three unanswered heartbeats, and
+   * would lose its place if it waited for the first answer any longer. 0: two fifths of waiter_ms
    */
   uint32_t response_ms;
 
@@ -337,31 +344,32 @@ struct fairlock_config {
   uint32_t connect_ms;
 
   /*
-   * an operation without a useful answer for this long fails, even when its wait is longer. Four
-   * measured round trips are added. Attempts to connect that fail are up to 5 s apart, so one of less
-   * may end without any. 0: twice waiter_ms; FAIRLOCK_FOREVER: only its wait ends it
+   * an operation fails if there is no useful answer for this long, even if its wait is longer. Four
+   * measured round trips are added. Attempts to connect are up to 5 s apart after failures, so with
+   * less than that an operation may fail without any attempt. 0: twice waiter_ms; FAIRLOCK_FOREVER:
+   * only the limit of its wait ends it
    */
   uint32_t offline_ms;
 
   /* NULL: none */
   fairlock_lost_fn lost;
 
-  /* handed to lost */
+  /* passed to lost */
   void *lost_context;
 
   /* NULL: none */
   fairlock_ended_fn ended;
 
-  /* handed to ended */
+  /* passed to ended */
   void *ended_context;
 
   /*
-   * NULL: none. A handle of a client that has it listens to its channel while it holds, also after
-   * a try; but a hold of a fixed lease only for as long as its connection lasts
+   * NULL: none. If there is one, the client's handles listen to their channels while they hold,
+   * also after a try. With a fixed lease, they listen only until the connection breaks
    */
   fairlock_asked_fn asked;
 
-  /* handed to asked */
+  /* passed to asked */
   void *asked_context;
 };
 
@@ -390,7 +398,7 @@ struct fairlock_counters {
   /* connections made */
   uint32_t connects;
 
-  /* scripts sent, and AUTHs on standing connections */
+  /* scripts sent, and AUTHs on open connections */
   uint32_t requests;
 };
 
@@ -433,15 +441,15 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
                         size_t size);
 
 /*
- * Takes handle out of its client. FAIRLOCK_OK: its memory is the caller's again. After any other
- * status it is not yet:
+ * Takes handle out of its client. After FAIRLOCK_OK its memory is the caller's again; after any
+ * other status it is still the client's:
  *   FAIRLOCK_IN_PROGRESS  it is held, an operation is under way, or another task is inside one
  *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF
  *                         the server still has to be told that the handle no longer waits or holds;
- *                         this was not possible for offline_ms, for this reason. The client keeps
- *                         trying while it is serviced; call again. FAIRLOCK_OK at the latest when
- *                         what the handle left on the server has ended by itself: after its lease,
- *                         a waiter timeout and a response time-out
+ *                         this was not possible for offline_ms, for this reason. The client goes on
+ *                         trying while it is serviced; call again. It returns FAIRLOCK_OK at the
+ *                         latest when the handle's place or hold on the server has expired: after
+ *                         its lease, a waiter timeout and response_ms
  * Blocks until there is an answer, for offline_ms of the configuration at most.
  */
 int fairlock_deinit(struct fairlock *handle);
@@ -456,7 +464,7 @@ int fairlock_start_deinit(struct fairlock *handle);
 
 /*
  * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait (see
- * fairlock_try_acquire()), FAIRLOCK_FOREVER waits without end. At most FAIRLOCK_DURATION_MAX_MS
+ * fairlock_try_acquire()), FAIRLOCK_FOREVER waits without a limit. At most FAIRLOCK_DURATION_MAX_MS
  * otherwise. lease_ms: the hold ends by itself after this time, FAIRLOCK_LEASE_MIN_MS to
  * FAIRLOCK_DURATION_MAX_MS; or FAIRLOCK_RENEW. The holder re-enters at once, up to 65535 times, and
  * has to release as many times. Redisson: lock(), lock(lease), tryLock(wait), tryLock(wait, lease).
@@ -471,14 +479,15 @@ int fairlock_start_deinit(struct fairlock *handle);
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
  *   FAIRLOCK_INVALID      an argument is out of its range
  *   FAIRLOCK_UNREACHABLE, _UNAVAILABLE, _READONLY, _OOM, _MISCONF, _UNSYNCED
- *                         for offline_ms (or until the end of the wait, if that came first; if
- *                         wait_ms is 0, as soon as the server or its connection refuses) there was
- *                         no useful answer, for this reason
+ *                         there was no useful answer for offline_ms, or until the end of the wait,
+ *                         for this reason. If wait_ms is 0: the server has refused, or the
+ *                         connection has failed
  *   FAIRLOCK_DENIED, _UNSUPPORTED, _REFUSED, _PROTOCOL
  *                         the server does not serve us; see fairlock_error(). With credentials that
  *                         change, a wait ends by WRONGPASS or NOAUTH only after offline_ms
- *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once; after
- *                         offline_ms if it has its place in the queue: certificates may be changing
+ *   FAIRLOCK_UNTRUSTED    TLS: one side does not trust the other. The wait ends at once; but if it
+ *                         is in the queue already, after offline_ms, because certificates may be
+ *                         being replaced
  */
 int fairlock_acquire(struct fairlock *handle, uint32_t wait_ms, uint32_t lease_ms);
 
@@ -503,14 +512,14 @@ int fairlock_try_acquire(struct fairlock *handle, uint32_t lease_ms);
 int fairlock_release(struct fairlock *handle);
 
 /*
- * Makes the calling task the one whose hold this is, as a thread pool or a coroutine needs it: from
- * then on it releases and re-enters, and every other task gets FAIRLOCK_WRONG_TASK. A lost hold, or
- * one that is still being released, is taken over in the same way; the token stays the same. No I/O.
+ * Makes the hold that of the calling task, for thread pools and coroutines. From then on this task
+ * releases and re-enters, and every other task gets FAIRLOCK_WRONG_TASK. A lost hold, or one that
+ * is still being released, is taken over in the same way. The token stays the same. No I/O.
  *
- * It is safe when the two tasks have agreed: the one that gives has made its last call with handle,
- * no longer acts as the holder, and has passed handle on by something that orders the two (a queue,
- * a mutex, the start or the end of a thread). Nothing checks that; a task that takes what nobody
- * gives acts as the holder beside another. While handle is on its way, some task has to service the
+ * It is safe if the two tasks have agreed: the former one has made its last call with handle, no
+ * longer acts as the holder, and has passed handle on by something that synchronises the two (a
+ * queue, a mutex, the start or the end of a thread). Nothing checks that: a task that takes over a
+ * hold which nobody has passed on acts as a second holder. Meanwhile some task has to service the
  * client, or the lease ends.
  *   FAIRLOCK_OK           the hold is the calling task's
  *   FAIRLOCK_NOT_HELD     there is none: any task may acquire
@@ -563,15 +572,15 @@ int fairlock_start_release(struct fairlock *handle);
 int fairlock_result(struct fairlock *handle);
 
 /*
- * Services the client once: sends what is wanted, receives what is there, does what is due. Blocks
- * for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS, while there is nothing to do; 0:
- * not at all.
+ * Services the client once: sends requests, receives what has arrived, does what is due. If there
+ * is nothing to do, blocks for up to timeout_ms, and never for more than PORT_WAIT_MAX_MS; 0: not
+ * at all.
  *
- * Returns the number of milliseconds after which to call again, at most about 19 hours. A device
- * may sleep for that long, if arriving bytes wake it. 0: at once, there may be more to receive.
- * While bytes are unsent, or a connection is being opened, it is 10 at most, for devices that
- * nothing wakes when the transport is ready to go on; but not while the transport waits for bytes
- * to open it (PORT_NEEDS_INPUT).
+ * Returns in how many ms to call it again, at most about 19 hours. A device may sleep for that
+ * long, if arriving bytes wake it. 0: at once, because there may be more to receive. While bytes
+ * are unsent, or a connection is being opened, it returns 10 at most, for devices that do not wake
+ * when the transport can go on; except while the transport waits for bytes to open the connection
+ * (PORT_NEEDS_INPUT).
  */
 uint32_t fairlock_poll(struct fairlock_client *client, uint32_t timeout_ms);
 
@@ -580,7 +589,7 @@ enum fairlock_want {
   /* the connection should be opened */
   FAIRLOCK_CONNECT = 1,
 
-  /* the connection has to be closed: it is dead, or what arrived on it makes no sense */
+  /* the connection has to be closed: it is dead, or something arrived on it that is not valid */
   FAIRLOCK_CLOSE = 2,
 
   /* there is, or may be, something to send */
@@ -601,8 +610,8 @@ enum fairlock_want {
  *   FAIRLOCK_CONNECT   wake me when it is writable: it is being opened, or will be
  *   FAIRLOCK_CLOSE     call fairlock_poll() at once
  *   0                  there is no connection, and nothing to watch: only the time counts
- * Beginning an operation, or fairlock_cancel(), changes both: call fairlock_poll() afterwards. With
- * sockets, port_posix_fd() says what to watch, also below TLS.
+ * After you have begun an operation, or called fairlock_cancel(), call fairlock_poll() again,
+ * because both may have changed. port_posix_fd() returns the socket to watch, also below TLS.
  */
 unsigned fairlock_wants(struct fairlock_client *client);
 
@@ -621,14 +630,14 @@ void fairlock_stop(struct fairlock_client *client);
 /* What happened */
 
 /*
- * The server's last error text, cut to FAIRLOCK_ERROR_SIZE - 1 characters but otherwise unchanged;
- * "" if there was none.
+ * Copies the server's last error text, cut off after FAIRLOCK_ERROR_SIZE - 1 characters but
+ * otherwise unchanged; "" if there was none.
  */
 void fairlock_error(struct fairlock_client *client, char text[FAIRLOCK_ERROR_SIZE]);
 
 /*
- * Why the server gives no useful answers at present, a status; FAIRLOCK_OK: it does, or nothing is
- * known yet. While a lock is held, this is what keeps the lease from being renewed.
+ * Why the server gives no useful answers at present, as a status; FAIRLOCK_OK: it does, or nothing
+ * is known yet. While a lock is held, this is the reason for which its lease is not renewed.
  */
 int fairlock_last_error(struct fairlock_client *client);
 
@@ -636,23 +645,23 @@ int fairlock_last_error(struct fairlock_client *client);
 struct fairlock_counters fairlock_read_counters(struct fairlock_client *client);
 
 /*
- * The id under which handle holds and waits, "<client id>:<number>", ended by NUL. The client makes
- * its id from what the server tells it at the first connection, and keeps it from then on; before
- * that, text is "".
+ * Copies the id under which handle holds and waits, "<client id>:<number>", with a NUL. The client
+ * makes its id at the first connection, from numbers of the server, and never changes it; before
+ * that, text becomes "".
  */
 #define FAIRLOCK_HOLDER_ID_SIZE (FAIRLOCK_ID_MAX + FAIRLOCK_ID_SUFFIX + 12U)
 void fairlock_id(struct fairlock *handle, char text[FAIRLOCK_HOLDER_ID_SIZE]);
 
 /* A log */
 
-/* What a log reports of the connection. */
+/* The events of a log. */
 enum fairlock_log_event {
   /* the server has accepted us */
   FAIRLOCK_LOG_CONNECTED = 1,
 
   /*
-   * no connection could be made, or the server did not accept us. status: why; text: the same in
-   * words, as of fairlock_status_text(). The transport may know more: port_posix_error()
+   * no connection could be made, or the server did not accept us. status: why; text:
+   * fairlock_status_text(status). The transport may have a better text: port_posix_error()
    */
   FAIRLOCK_LOG_NOT_CONNECTED,
 
@@ -663,23 +672,23 @@ enum fairlock_log_event {
   FAIRLOCK_LOG_REDIRECTED,
 
   /*
-   * the server has refused something, for now or for good. text: its message, which begins with a
-   * code such as NOPERM, cut to FAIRLOCK_ERROR_SIZE - 1 characters
+   * the server has refused a request, for now or for good. text: its message, which begins with a
+   * code such as NOPERM, cut off after FAIRLOCK_ERROR_SIZE - 1 characters
    */
   FAIRLOCK_LOG_REFUSED,
 
   /*
-   * an operator asks a holder to release, see fairlock_asked_fn. text: the token of the hold. Without
-   * `asked` in the configuration, only a holder that has waited in the queue, or keeps its locks,
-   * listens
+   * an operator asks a holder to release, see fairlock_asked_fn. text: the token of the hold.
+   * Without `asked` in the configuration, only a holder that has waited in the queue, or keeps its
+   * locks, listens
    */
   FAIRLOCK_LOG_ASKED
 };
 
 /*
  * Called for each event. text is valid during the call only; NULL: none, as for
- * FAIRLOCK_LOG_CONNECTED. Same rules as for fairlock_lost_fn, which alone reports that a hold is
- * lost.
+ * FAIRLOCK_LOG_CONNECTED. The same rules hold as for fairlock_lost_fn. That a hold is lost is not
+ * an event of the log: only `lost` reports it.
  */
 typedef void (*fairlock_log_fn)(enum fairlock_log_event event, int status, const char *text,
                                 void *context);
@@ -689,7 +698,7 @@ struct fairlock_log {
   /* called for each event */
   fairlock_log_fn function;
 
-  /* handed to function */
+  /* passed to function */
   void *context;
 
   /* the rest is private */
@@ -700,37 +709,38 @@ struct fairlock_log {
 /*
  * Calls log->function for each connection that is made, refused, redirected or ended, with the
  * reason. log, with function and context set, stays the caller's, and must stay valid as long as
- * the client. Call it after fairlock_client_init(), before the first operation. A second log takes
- * the place of the first. A program that does not call it links none of it.
+ * the client. Call it after fairlock_client_init(), before the first operation. A second log
+ * replaces the first. A program that does not call it links none of it.
  */
 void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log);
 
 /* Credentials that change */
 
-/* User and password for one server, as a function gives them. */
+/* User and password for a connection, from a function of the program. */
 struct fairlock_login {
-  /* said to the function: they are for a Sentinel, which has other users than the master */
+  /* tells the function that they are for a Sentinel, which has other users than the master */
   bool sentinel;
 
-  /* said to the function: what it gave last for this purpose was refused. Do not give it again */
+  /* tells the function that the server has refused the last ones. Do not give the same again */
   bool refused;
 
-  /* to be set. NULL, as they are before: the default user; no authentication */
+  /* to be set by the function. NULL, as they are before: the default user; no authentication */
   const char *user;
   const char *password;
 
   /*
-   * to be set: for how long from now they are valid, in ms; more than FAIRLOCK_DURATION_MAX_MS
-   * counts as that. 0, as it is before: no end is known
+   * to be set by the function: for how long from now they are valid, in ms; more than
+   * FAIRLOCK_DURATION_MAX_MS counts as that. 0, as it is before: they do not expire
    */
   uint32_t valid_ms;
 };
 
 /*
- * Gives user and password: fills in login, and returns true. False: there are none now. The strings
- * must stay unchanged until the function is called again. Called at each greeting, in whichever task
- * services the client, inside the engine: it must be short, wait for nothing (a token is fetched by
- * a task of yours, and kept), and call no function of the library.
+ * Gives user and password: fills in login and returns true, or returns false if there are none now.
+ * The strings must stay unchanged until the function is called again. It is called for each
+ * connection, in the task that services the client, with the client's mutex locked. So it must be
+ * short, must not wait (fetch a token in a task of your own), and must not call a function of the
+ * library.
  */
 typedef bool (*fairlock_credentials_fn)(struct fairlock_login *login, void *context);
 
@@ -738,33 +748,34 @@ typedef bool (*fairlock_credentials_fn)(struct fairlock_login *login, void *cont
  * Credentials that change: see fairlock_use_credentials(). The caller's memory, which must stay
  * valid, and where it is, as long as the client. Programs without them link none of this.
  *
- * A connection begins with what the function gives then. If it has none, or the server says
- * WRONGPASS or NOAUTH, the connection is given up, and another one is made after the usual pause; so
- * too when a request is answered by NOAUTH. Meanwhile holds and waits go on as without a connection:
- * a wait ends after offline_ms, as FAIRLOCK_DENIED. What cannot wait ends at once.
+ * The function is called for each connection. If it gives nothing, or the server answers WRONGPASS
+ * or NOAUTH, the connection is closed, and another one is made after the usual pause. The same
+ * happens if a later request is answered by NOAUTH. Meanwhile holds and waits go on as without a
+ * connection, and a wait ends with FAIRLOCK_DENIED after offline_ms. Operations that do not wait
+ * end at once.
  *
- * If what was given has an end, the function is asked again when three quarters of that time have
- * passed, and the standing connection says AUTH. Subscriptions and requests under way are not
- * touched. If there is nothing new, or the server refuses it, the connection goes on as the user
- * that it was, and this is tried again after half of what is left, after 1 s at least; after the
- * end, every 5 s, until the server closes the connection.
+ * If credentials expire, the function is called again when three quarters of their time have
+ * passed, and the client sends AUTH on the open connection. Subscriptions and unanswered requests
+ * are not affected. If the function gives nothing, or the server refuses, the connection goes on
+ * with the former user, and this is tried again after half of the remaining time, at least after 1
+ * s. When they have expired, it is tried every 5 s, until the server closes the connection.
  */
 struct fairlock_credentials {
   /* called when user and password are needed */
   fairlock_credentials_fn function;
 
-  /* handed to function */
+  /* passed to function */
   void *context;
 
   /* the rest is private */
   struct fairlock_link link;
 
-  /* what was given last, to a Sentinel if `sentinel`, ends; 0: no end is known */
+  /* for how long the last ones are valid, from when, and whether they were for a Sentinel */
   uint32_t valid_ms;
   uint32_t given_at;
   bool sentinel;
 
-  /* what was given last was refused: by a server, by a Sentinel */
+  /* the last ones were refused: by a server, by a Sentinel */
   bool refused[2];
 
   /* sends the AUTH */
@@ -773,10 +784,10 @@ struct fairlock_credentials {
 
 /*
  * Makes the client ask credentials->function for user and password whenever it needs them, instead
- * of taking them from the configuration and the topology: for tokens that expire, and passwords that
- * are rotated. See struct fairlock_credentials. credentials, with function and context set, stays
- * the caller's. Call it after fairlock_client_init(), before the first operation. Credentials that
- * were set before no longer count. A program that does not call it links none of it.
+ * of taking them from the configuration and the topology: for tokens that expire, and passwords
+ * that are rotated. See struct fairlock_credentials. credentials, with function and context set,
+ * stays the caller's. Call it after fairlock_client_init(), before the first operation. Credentials
+ * that were set before no longer count. A program that does not call it links none of it.
  */
 void fairlock_use_credentials(struct fairlock_client *client,
                               struct fairlock_credentials *credentials);
@@ -792,20 +803,20 @@ void fairlock_use_credentials(struct fairlock_client *client,
  *   with `service`   Sentinels, which are asked for the master
  *   with `cluster`   nodes of one cluster. A server that is not is refused: FAIRLOCK_REFUSED,
  *                    "not a node of a cluster", when no other seed is left
- *   otherwise        nodes of a cluster, one server, or several that replicate one master. Naming
- *                    several says that they do: two clients of unrelated masters could hold one
- *                    lock. So a master has to show by ROLE (the user needs +role) that it has a
- *                    replica, or has had one or been one since it started; otherwise it counts as
+ *   otherwise        nodes of a cluster, one server, or several servers that belong to one master.
+ *                    With unrelated masters, two clients could hold one lock at the same time. So
+ *                    each master has to show by ROLE (the user needs +role) that it has a replica,
+ *                    or has had one or been one since it started. Otherwise it counts as
  *                    FAIRLOCK_UNAVAILABLE
- * The client speaks to one server at a time. It goes where a Sentinel or a MOVED sends it, up to
- * four times in a row without a pause. When its server is gone, is read-only, or says that it is a
- * replica, it starts from the next seed. It pauses between two rounds of the seeds, for a second at
- * most.
+ * The client is connected to one server at a time. It connects where a Sentinel or a MOVED sends
+ * it, up to four times in a row without a pause. If its server is gone, is read-only, or says that
+ * it is a replica, it connects to the next seed. It pauses for a second at most between two rounds
+ * of the seeds.
  */
 struct fairlock_topology {
   /*
-   * room for "host:port" of where to go, and its size, at least 2: 22 holds any IPv4 address, 54
-   * any IPv6 address, 263 any host name. NULL, 0: redirections are not followed
+   * room for "host:port" of a redirection, and its size, at least 2: 22 for any IPv4 address, 54
+   * for any IPv6 address, 263 for any host name. NULL, 0: redirections are not followed
    */
   char *address;
   size_t address_size;
@@ -821,12 +832,12 @@ struct fairlock_topology {
   const char *sentinel_password;
 
   /*
-   * a hold begins, and a lease is extended, only when this many replicas have acknowledged it
-   * (WAIT). If that is all of them, a promoted replica knows of the hold. 0: none
+   * a hold begins, and a lease is extended, only when so many replicas have acknowledged it (WAIT).
+   * If that is all of them, any replica that becomes the master knows the hold. 0: none
    */
   uint32_t replicas;
 
-  /* how long they may take to acknowledge, at most half of response_ms. 0: that, or 500 if less */
+  /* how long they may take, at most half of response_ms. 0: half of response_ms, at most 500 */
   uint32_t replicas_ms;
 
   /* the rest is private */
@@ -840,12 +851,13 @@ struct fairlock_topology {
 };
 
 /*
- * Makes the client follow servers that move (Sentinel, Cluster, a promoted replica), and, if asked
- * to, count only holds that replicas have acknowledged. See struct fairlock_topology, which stays
- * the caller's. Call it after fairlock_client_init(), before the first operation. A transport whose
- * `aim` is NULL has one address: a redirected operation then ends with FAIRLOCK_WRONG_SHARD or
- * _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without room for an address or
- * without `aim`, replicas_ms of more than half of response_ms, or it follows, or keeps, already.
+ * Makes the client follow servers that move (Sentinel, Cluster, a promoted replica). It can also
+ * make the client count only holds that replicas have acknowledged. See struct fairlock_topology,
+ * which stays the caller's. Call it after fairlock_client_init(), before the first operation. A
+ * transport whose `aim` is NULL has one address: a redirected operation then ends with
+ * FAIRLOCK_WRONG_SHARD or _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without
+ * room for an address or without `aim`, replicas_ms of more than half of response_ms, or it
+ * follows, or keeps, already.
  */
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 
@@ -866,22 +878,25 @@ unsigned fairlock_slot(const void *name, size_t size);
  */
 struct fairlock_keeper {
   /*
-   * a lock is given back this long after the last acquire that went to the server, at the latest. 1
-   * to two thirds of the configured lease
+   * a lock is kept for at most this long after the last acquire that went to the server: 1 to two
+   * thirds of the configured lease
    */
   uint32_t keep_ms;
 
   /* the rest is private */
   struct fairlock_link link;
 
-  /* a task receives, so what the server tells is noticed at once. NULL: nobody knows */
+  /* true while a task receives, and so notices at once what the server says. NULL: not known */
   const bool *serviced;
 
-  /* called when operations were answered here, for tasks that wait for that; NULL: there are none */
+  /*
+   * called when operations have ended here, to wake the tasks that wait for them; NULL: there are
+   * none
+   */
   void (*answered)(void *context);
   void *context;
 
-  /* when it was last left time to receive */
+  /* when an operation was last delayed to receive first */
   uint32_t looked_at;
 
   /* an arming awaits answers */
@@ -890,49 +905,50 @@ struct fairlock_keeper {
   /* sequence number of the last of them */
   uint16_t arm_sequence;
 
-  /* what the server says of tracking, on this connection */
+  /* whether this connection tracks keys */
   uint8_t tracking;
 
-  /* the arming has a CLIENT TRACKING in front */
+  /* the arming begins with CLIENT TRACKING */
   bool asks;
 
-  /* the request that is being written has the arming in front */
+  /* an arming is written before the request that is being written */
   bool arms;
 
-  /* the push under way names keys that have changed */
+  /* the push that is being read names keys that have changed */
   bool invalidates;
 };
 
 /*
- * Makes the client keep its locks. A lock that was acquired with FAIRLOCK_RENEW, and for which
- * nobody waits when it is released, stays the client's for a while: that release and the next
- * acquire with FAIRLOCK_RENEW are answered here, without a byte. The hold goes on with the same
- * fencing token, as nobody held in between. When less than two thirds of the lease are left, an
- * acquire asks the server, for another hold. Whoever queues for the lock, a client of any release,
- * recalls it, and has it two round trips later. While it is kept the lock is not held:
- * fairlock_remaining_ms(), fairlock_hold_count() and fairlock_token() are 0, any task may acquire,
- * and `lost` is not called. Others see its holder.
+ * Makes the client keep its locks. If a lock was acquired with FAIRLOCK_RENEW, and nobody waits for
+ * it when it is released, the client keeps it for a while: that release and the next acquire with
+ * FAIRLOCK_RENEW are answered here, without sending a byte. The hold goes on with the same fencing
+ * token, because nobody has held in between. If less than two thirds of the lease are left, an
+ * acquire asks the server, and begins another hold. When a client of any release queues for the
+ * lock, the keep ends, and that client holds two round trips later. While a lock is kept it is not
+ * held: fairlock_remaining_ms(), fairlock_hold_count() and fairlock_token() are 0, any task may
+ * acquire, and `lost` is not called. Other clients still see a holder.
  *
- * Nothing tells of one who only tries. It is refused until the keep ends: keep->keep_ms after the
- * last acquire that went to the server, at the latest. Nor does anything tell of a
- * fairlock_force_release() until then.
+ * A client that only tries is not noticed, and is refused until the keep ends: keep->keep_ms after
+ * the last acquire that went to the server, at the latest. A fairlock_force_release() is not
+ * noticed until then, either.
  *
- * Some task has to service the client, as for FAIRLOCK_RENEW: others wait for a device that sleeps
- * until its lease ends, as for one that is dead. A program that ends takes out its handles before,
- * by fairlock_deinit(), which gives back what is kept. An operator who asks for a lock, by
- * fairlock_ask(), gets it: at once if it is kept, as nobody holds it, otherwise when it is released. In a program that has not serviced the client for
- * 100 ms, an acquire or a release takes up to a millisecond longer: it receives first.
+ * Some task has to service the client, as for FAIRLOCK_RENEW. If the device sleeps instead, others
+ * wait until its lease ends, as if it were dead. Before it exits, a program has to call
+ * fairlock_deinit() on each handle, which releases what is kept; otherwise that stays held until
+ * its lease ends. An operator who asks for a lock, by fairlock_ask(), gets it: at once if it is
+ * kept, otherwise when it is released. If nobody has serviced the client for 100 ms, an acquire or
+ * a release takes up to a millisecond longer, because it receives first.
  *
  * The server has to know CLIENT TRACKING (Redis since 6.0), and the user needs client|tracking,
  * client|caching and exists. If one of them is refused, the log says so, and nothing is kept. Call
  * it after fairlock_client_init(), before the first operation. keep, with keep_ms set, stays the
- * caller's, and must stay valid as long as the client. A second keeper takes the place of the first.
- * Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the
+ * caller's, and must stay valid as long as the client. A second keeper replaces the first. Returns
+ * FAIRLOCK_OK, or FAIRLOCK_INVALID: keep_ms is 0, or more than two thirds of lease_ms of the
  * configuration. A program that does not call it links none of it.
  *
- * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING as
- * ever, and the result is there when they have returned; but one that has to receive first ends in
- * a later fairlock_poll().
+ * Without blocking, fairlock_start_acquire() and fairlock_start_release() return FAIRLOCK_PENDING
+ * as usual, and fairlock_result() has the result at once. If they have to receive first, the
+ * operation ends in a later fairlock_poll().
  */
 int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 
@@ -940,7 +956,7 @@ int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 
 /* One entry of an inspection's answer. All pointers are valid during the call only. */
 struct fairlock_report {
-  /* the holder, or a waiter: not ended by NUL; NULL: the lock is free */
+  /* the id of the holder or of a waiter, without a NUL; NULL: the lock is free */
   const char *id;
 
   /* bytes at id */
@@ -949,16 +965,16 @@ struct fairlock_report {
   /* a client of this library; false: Redisson */
   bool ours;
 
-  /* a waiter: a handover would reach it. The holder: so would fairlock_ask() */
+  /* it listens to its channel: a handover would reach a waiter, and fairlock_ask() the holder */
   bool listens;
 
   /*
-   * a waiter: heard from in time, or that cannot be known. The holder: the same; false when two
-   * renewals of its lease are missing
+   * a waiter: it was heard within its timeout, or that is not known. The holder: false if two
+   * renewals of its lease are missing; true otherwise, also if that is not known
    */
   bool alive;
 
-  /* a waiter of a later release: when it was heard from cannot be read here */
+  /* a waiter of a later release, whose note cannot be read here */
   bool later;
 
   /* 0: the holder (or nobody holds), 1: first in line, and so on */
@@ -967,7 +983,7 @@ struct fairlock_report {
   /* place 0: how many follow */
   uint32_t waiters;
 
-  /* place 0: what is left of the lease; -1: it has no end, -2: free */
+  /* place 0: how much of the lease is left; -1: it does not end; -2: the lock is free */
   int64_t ttl_ms;
 
   /* place 0: 0 when the lock is free */
@@ -976,24 +992,28 @@ struct fairlock_report {
   /* place 0: the fencing token; 0: free, or a holder without one, or one that cannot be read */
   uint64_t token;
 
-  /* place 0: the whole lease; 0: free, or not known: Redisson's, of an earlier release, re-entered */
+  /*
+   * place 0: the whole lease; 0: free, or not known: Redisson's, of an earlier release, re-entered
+   */
   uint32_t lease_ms;
 
   /* place 0: how long ago the holder was last heard, by the server's clock; -1: not known */
   int64_t unheard_ms;
 
-  /* place 0: the lease is renewed at each third of it, as with FAIRLOCK_RENEW; false: or not known */
+  /*
+   * place 0: the lease is renewed at each third of it, as with FAIRLOCK_RENEW; false: or not known
+   */
   bool renews;
 };
 
 /*
  * Called for the holder first (place 0), then for each waiter in order. If the connection breaks
- * meanwhile, the inspection begins again with place 0. Same rules as for fairlock_lost_fn.
+ * meanwhile, the inspection begins again with place 0. The same rules hold as for fairlock_lost_fn.
  */
 typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
 /*
- * Reports who holds the lock called name, and who waits, in order, without touching it: see
+ * Reports who holds the lock called name, and who waits, in order, and changes nothing: see
  * fairlock_report_fn. One inspection of a client at a time. Redisson: isLocked(), and more. Returns
  * FAIRLOCK_OK (the holder and each waiter were reported), FAIRLOCK_IN_PROGRESS (another task is
  * inspecting) or a failure as for fairlock_acquire(), after which the report may be incomplete.
@@ -1010,10 +1030,10 @@ struct fairlock_hold {
   uint64_t token;
 
   /*
-   * the id of its holder, as of struct fairlock_report, and ended by NUL; NULL: whoever it is.
-   * FAIRLOCK_INVALID: empty, *, or with white space in it: no client makes such an id, and no
-   * request can name it. A holder without tokens, such as Redisson's, that has released the lock
-   * and taken it again meanwhile, is the same holder
+   * the id of its holder, as in struct fairlock_report, with a NUL; NULL: any holder. An id that is
+   * empty, is *, or has white space is FAIRLOCK_INVALID: no request can name it, and no client
+   * makes such an id. If a holder without tokens, such as Redisson's, has released the lock and
+   * acquired it again meanwhile, the new hold is meant, too
    */
   const char *holder;
 
@@ -1028,12 +1048,12 @@ struct fairlock_hold {
  * holds. The holder finds out at its next renewal or release, and until then believes that it
  * holds; so does a waiter whose grant is on its way. Where that matters, fence with the token.
  * Returns
- *   FAIRLOCK_OK        that hold is ended
- *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. The same if
- *                      the connection broke after that hold was ended, and before we knew
- *   FAIRLOCK_INVALID   token is larger than 2^53, which none is
- *   others             as for fairlock_acquire(). With token 0, a request that was carried out
- *                      before the connection broke is repeated, and then may end the next hold
+ *   FAIRLOCK_OK        that hold has ended
+ *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. Also if that
+ *                      hold was ended, but the connection broke before the answer came
+ *   FAIRLOCK_INVALID   token is larger than 2^53, and so none
+ *   others             as for fairlock_acquire(). With token 0, if the connection breaks, the
+ *                      request is sent again, and may then end the next hold, too
  * Redisson: forceUnlock().
  */
 int fairlock_force_release(struct fairlock_client *client, const void *name, size_t size,
@@ -1045,8 +1065,8 @@ int fairlock_force_release(struct fairlock_client *client, const void *name, siz
  *   FAIRLOCK_OK        the message was sent to a holder that listens. It may be lost, or ignored
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now
  *   FAIRLOCK_INVALID   as above
- *   FAIRLOCK_BUSY      it has that hold, and its holder cannot be told: it does not listen, or is
- *                      Redisson's
+ *   FAIRLOCK_BUSY      the lock has that hold, but its holder cannot be asked: it does not listen,
+ *                      or is Redisson's
  *   others             as for fairlock_acquire()
  */
 int fairlock_ask(struct fairlock_client *client, const void *name, size_t size, uint64_t token);

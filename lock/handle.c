@@ -20,8 +20,8 @@
  * still have that hold: it was given up without a release, or a replica that had not received the
  * release has become the master. The next acquire names that token, and the server ends that hold
  * and begins a new one, with a larger token. An acquire never ends a hold in which its handle
- * believes, because the handle only believes in holds with a larger token than the last. (Tokens
- * from 2^53 on are an exception: no server counts on from there, so any token is accepted then.)
+ * believes, because the handle only believes in holds with a larger token than the last. (After a
+ * token of 2^53 or more, any token is accepted, because no server counts on from such a number.)
  */
 #include "internal.h"
 

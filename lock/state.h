@@ -22,10 +22,7 @@ struct fairlock_report;
 struct fairlock_topology;
 struct resp_event;
 
-/*
- * Private, in the memory of each option that takes part in the connection: its place among those that
- * are used.
- */
+/* Private: links the optional features that a program uses; see struct fairlock_hooks. */
 struct fairlock_link {
   const struct fairlock_hooks *hooks;
   struct fairlock_link *inner;
@@ -159,7 +156,7 @@ struct fairlock_engine {
 
   uint8_t id_size;
 
-  /* how many reads in a row have filled the buffer */
+  /* how many reads since there was last nothing to receive */
   uint8_t reads;
 
   /* the connection has to be closed */
