@@ -118,6 +118,7 @@ class Stage:
         self.notes, self.channels = "fairlock:" + braced, "redisson_lock__channel:" + braced + ":"
         self.redis = lab.Redis(port)
         self.call = self.redis.call
+        self.began = lab.NOW()
         self.programs = []
 
     def channel(self, name):
@@ -162,8 +163,9 @@ class Stage:
         require(0 <= over < 5000, "the score is off by %d ms" % over)
 
     def ttl_at_least(self, key, least):
+        """That was its TTL, or more, when the check began, or later."""
         ttl = self.call("PTTL", key)
-        require(ttl >= least, "the TTL of %s is %d" % (key, ttl))
+        require(ttl >= least - (lab.NOW() - self.began) * 1000 - 1, "the TTL of %s is %d" % (key, ttl))
 
     def heard_ms(self, name):
         words = (self.note(name) or "0 0").split()
@@ -178,7 +180,7 @@ class Stage:
     def others_hold(self):
         return self.give("other:1")[0]
 
-    def waiter(self, name="waiter:1", timeout=20000, more="", listens="SUBSCRIBE", ago=0):
+    def waiter(self, name="waiter:1", timeout=60000, more="", listens="SUBSCRIBE", ago=0):
         us = self.now_us() - ago * 1000
         note = "%d %06d %d%s" % (us // 1000000, us % 1000000, timeout, more)
         return Waiter(self, name, note, listens, None)
@@ -216,6 +218,13 @@ class Stage:
     def busy(self, program):
         program.say("acquire", self.lock, 0, 20000)
         program.expect("busy")
+
+    def has_turned(self, program):
+        """The program has had the time to do something about what it was told."""
+        time.sleep(0.5)
+        for _ in range(3):  # a loop has come round in between, however slow the machine is
+            program.say("id", self.lock)
+            program.expect("id")
 
     def told(self, program, text):
         require(self.call("PUBLISH", self.channel(program.id), text) == 1, "the waiter does not listen")
@@ -345,7 +354,7 @@ def given_up(stage):
 def notes_stay(stage):
     """After a grant, the notes' TTL is the lease and a day at least."""
     stage.holds(stage.program(), 20000)
-    stage.ttl_at_least(stage.notes, DAY + 19000)
+    stage.ttl_at_least(stage.notes, DAY + 20000)
 
 
 @check
@@ -354,7 +363,8 @@ def notes_of_waiters_stay(stage):
     stage.others_hold()
     stage.call("DEL", stage.notes)
     stage.waits(stage.program())
-    until(lambda: stage.call("PTTL", stage.notes) > DAY - 1000, "a TTL of a day", 3)
+    until(lambda: stage.call("PTTL", stage.notes) >= 0, "a TTL")
+    stage.ttl_at_least(stage.notes, DAY)
 
 
 @check
@@ -364,7 +374,7 @@ def notes_not_cut(stage):
     stage.call("PEXPIRE", stage.notes, 20 * DAY)
     program = stage.program()
     stage.holds(program, 20000)
-    stage.ttl_at_least(stage.notes, DAY + 19000)
+    stage.ttl_at_least(stage.notes, DAY + 20000)
     stage.releases(program)
     stage.ttl_at_least(stage.notes, DAY)
 
@@ -432,7 +442,7 @@ def score_kept(stage):
     stage.call("ZADD", stage.timeout, "XX", stage.now_ms() - CHAIN, program.id)
     stage.call("HSET", stage.notes, program.id, "1700000000 0 %d" % PATIENT)  # our client looks then
     stage.told(program, "0")
-    until(lambda: stage.score(program.id) > stage.now_ms() + CHAIN - 10000, "a score of one chain", 5)
+    until(lambda: stage.score(program.id) > stage.now_ms() + CHAIN - 10000, "a score of one chain")
 
 
 @check
@@ -497,10 +507,11 @@ def heartbeat(stage):
     program = stage.program(BRISK)
     stage.waits(program)
     times = [stage.heard_ms(program.id)]
-    while len(times) < 5:
-        until(lambda: stage.heard_ms(program.id) > times[-1], "another heartbeat", 10)
+    shortest = PATIENT
+    while len(times) < 5 or shortest > BRISK / 2 and len(times) < 15:  # a busy machine makes some late
+        until(lambda: stage.heard_ms(program.id) > times[-1], "another heartbeat")
         times.append(stage.heard_ms(program.id))
-    shortest = min(after - before for before, after in zip(times, times[1:]))
+        shortest = min(after - before for before, after in zip(times, times[1:]))
     require(shortest <= BRISK / 2, "heartbeats every %d ms" % shortest)
 
 
@@ -510,7 +521,7 @@ def leave(stage):
     stage.others_hold()
     program = stage.program()
     waiter = stage.waiter("behind:1")
-    stage.waits(program, 500)
+    stage.waits(program, 3000)
     program.expect("timeout")
     require(stage.line() == [waiter.id], "the queue is %s" % stage.line())
     require(stage.score(program.id) == 0 and stage.note(program.id) is None, "score or note stays")
@@ -521,7 +532,7 @@ def leave_ends_claim(stage):
     """A wait that ends gives back a claim that it has not heard of."""
     stage.others_hold()
     program = stage.program()
-    stage.waits(program, 2000)
+    stage.waits(program, 4000)
     stage.give(program.id, count=0)
     if program.hear()[0] == "held":
         stage.releases(program)
@@ -537,7 +548,7 @@ def holds_by_message(stage, more):
     stage.waits(program)
     token = stage.give(program.id, count=0, more=more)[0]
     require(program.expect("held") == [token], "it holds with another token")
-    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation")
     return token
 
 
@@ -553,10 +564,10 @@ def confirmation(stage):
     """The confirmation makes the TTL the lease, a shorter one too."""
     stage.others_hold()
     program = stage.program()
-    stage.waits(program, lease=5000)
+    stage.waits(program, lease=30000)
     stage.give(program.id, count=0, more="")
     program.expect("held")
-    until(lambda: 0 < stage.call("PTTL", stage.lock) <= 5000, "a TTL of 5 s", 3)
+    until(lambda: 0 < stage.call("PTTL", stage.lock) <= 30000, "a TTL of 30 s", 10)
 
 
 @check
@@ -574,7 +585,7 @@ def grant_lost(stage):
     stage.waits(program)
     token = stage.give(program.id, count=0)[0]
     require(program.expect("held") == [token], "it holds with another token")
-    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation")
 
 
 @check
@@ -588,7 +599,7 @@ def grant_late(stage):
     stage.releases(program)
     stage.others_hold()
     stage.call("PUBLISH", stage.channel(program.id), message)
-    program.say("acquire", stage.lock, 1000, 20000)
+    program.say("acquire", stage.lock, 4000, 20000)
     until(lambda: stage.note(program.id), "a note")
     stage.call("PUBLISH", stage.channel(program.id), message)
     program.expect("timeout")
@@ -600,7 +611,7 @@ def grant_false(stage):
     """A grant without a claim takes nothing from the holder."""
     stage.others_hold()
     program = stage.program()
-    stage.waits(program, 1500)
+    stage.waits(program, 4000)
     stage.told(program, "%d %d 20000" % (stage.now_us(), stage.now_ms()))
     if program.hear()[0] == "held":
         stage.loses(program)
@@ -651,10 +662,10 @@ def holder_is_deaf(stage):
     stage.waits(program)
     stage.give(program.id, count=0, more="")
     token = int(program.expect("held")[0])
-    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation")
     for text in "0", "news", "", "%d %d 20000" % (stage.now_us(), stage.now_ms()), str(token - 1):
         stage.call("PUBLISH", stage.channel(program.id), text)
-    time.sleep(0.5)
+    stage.has_turned(program)
     require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
     stage.releases(program)
 
@@ -667,9 +678,9 @@ def holder_is_asked(stage):
     stage.waits(program)
     token = stage.give(program.id, count=0, more="")[0]
     program.expect("held")
-    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation", 5)
+    until(lambda: stage.holders() == {program.id: "1"}, "a confirmation")
     stage.call("PUBLISH", stage.channel(program.id), token)
-    time.sleep(0.5)
+    stage.has_turned(program)
     if stage.holders() == {program.id: "1"}:
         stage.releases(program)
     require(stage.holders() == {} and stage.note("released") == token, "the hold ends otherwise than by a release")
@@ -771,7 +782,7 @@ def claim_runs_out(stage):
     stage.waits(second)
     stage.releases(first)
     waiter.hears_grant()
-    second.expect("held")
+    second.expect("held", seconds=60)
     require(stage.holders() == {second.id: "1"}, "the lock hash is %s" % stage.holders())
 
 
@@ -835,7 +846,7 @@ def unknown_note_gone(stage):
     program = stage.program(BRISK)
     stage.waits(program)
     require(waiter.hears() == "0", "it was told something else")
-    program.expect("held")
+    program.expect("held", seconds=60)
     waiter.gone()
 
 
@@ -847,7 +858,7 @@ def unknown_note_silent(stage):
     program = stage.program(BRISK)
     stage.waits(program)
     require(stage.note("suspect:" + waiter.id), "no suspect is noted")
-    program.expect("held")
+    program.expect("held", seconds=60)
     require(stage.now_ms() - began > 4500, "it was not waited for")
     waiter.gone()
 
@@ -855,7 +866,7 @@ def unknown_note_silent(stage):
 @check
 def redisson(stage):
     """A Redisson waiter is woken, and takes the lock itself; nobody overtakes it."""
-    program = stage.program(BRISK)
+    program = stage.program()
     stage.holds(program)
     waiter = stage.redisson()
     score = stage.call("ZSCORE", stage.timeout, waiter.id)
@@ -873,7 +884,7 @@ def redisson_gone(stage):
     waiter = stage.redisson()
     program = stage.program(BRISK)
     stage.waits(program)
-    program.expect("held")
+    program.expect("held", seconds=60)
     waiter.gone()
 
 
@@ -889,21 +900,22 @@ def redisson_woken_anew(stage):
 @check
 def redisson_turns_silent(stage):
     """One that was woken 5 s ago, and listens no longer, is removed: that starts no other 5 s."""
-    waiter = stage.redisson(listens=None)
-    stage.woken(waiter, 7000)
-    stage.holds(stage.program())
+    program, waiter = stage.program(), stage.redisson(listens=None)
+    stage.woken(waiter, 6000)
+    stage.holds(program)
     waiter.gone()
 
 
 @check
 def redisson_woken_behind(stage):
     """That it was woken counts only at the head: one that is found behind has come meanwhile."""
-    silent, waiter = stage.waiter(listens=None), stage.redisson()
-    stage.woken(waiter, 7000)
-    stage.busy(stage.program())
+    program, silent, waiter = stage.program(), stage.waiter(listens=None), stage.redisson()
+    stage.woken(waiter, 6000)
+    began = stage.now_ms()
+    stage.busy(program)
     require(waiter.hears() == "0", "it was told something else")
     require(stage.line() == [waiter.id, silent.id], "the queue is %s" % stage.line())
-    require(stage.now_ms() - int(stage.note("since")) < 6000, "since is %s" % stage.note("since"))
+    require(int(stage.note("since")) >= began, "since is %s" % stage.note("since"))
 
 
 @check
@@ -925,7 +937,7 @@ def redisson_silent(stage):
     stage.waits(program)
     words = (stage.note("suspect:" + waiter.id) or "- 0").split()
     require(words[0] == score and abs(int(words[1]) - began) < 15000, "the suspect is %s" % words)
-    program.expect("held")
+    program.expect("held", seconds=60)
     require(stage.now_ms() - began > 4500, "it was not waited for")
     waiter.gone()
     require(stage.note("suspect:" + waiter.id) is None, "the suspect stays")
@@ -984,9 +996,9 @@ def redisson_to_the_front(stage):
 @check
 def renewal(stage):
     """A hold that is renewed outlasts its lease, and count and token stay."""
-    program = stage.program(lease_ms=1500)
+    program = stage.program(lease_ms=6000)
     token = stage.holds(program, 0)
-    time.sleep(3)
+    time.sleep(7)
     require(stage.holders() == {program.id: "1"}, "the lock hash is %s" % stage.holders())
     require(stage.note("token") == str(token), "there is another token")
     stage.ttl_at_least(stage.notes, DAY)
@@ -995,11 +1007,11 @@ def renewal(stage):
 @check
 def renewal_scores_first(stage):
     """A renewal sets the score of the first in line to now, the lease, the chain and 100 ms."""
-    program = stage.program(lease_ms=3000)
+    program = stage.program(lease_ms=6000)
     stage.holds(program, 0)
     waiter = stage.waiter()
     stage.call("ZADD", stage.timeout, "XX", 9 * 10 ** 12, waiter.id)
-    until(lambda: stage.score(waiter.id) < 9 * 10 ** 12, "another score", 5)
+    until(lambda: stage.score(waiter.id) < 9 * 10 ** 12, "another score")
     stage.require_score(waiter.id, CHAIN + 100)
 
 
@@ -1009,7 +1021,7 @@ def lost_hold(stage):
     program = stage.program(lease_ms=1500)
     stage.holds(program, 0)
     stage.others_hold()
-    time.sleep(1)
+    time.sleep(1)  # it renews, and finds out, or does so by the release
     stage.loses(program)
     require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
 
@@ -1019,7 +1031,7 @@ def late_release(stage):
     """A release after the lease ends nobody else's hold, and is not noted as one."""
     program = stage.program()
     token = stage.holds(program, 500)
-    until(lambda: not stage.holders(), "the end of the lease", 5)
+    until(lambda: not stage.holders(), "the end of the lease")
     stage.others_hold()
     stage.loses(program)
     require(stage.holders() == {"other:1": "1"}, "the lock hash is %s" % stage.holders())
