@@ -32,7 +32,7 @@ running() {
 
 # Processes that were killed take a moment to go.
 nothing_runs() {
-  tries=50
+  tries=300
   while running; do
     tries=$((tries - 1))
     test "$tries" -gt 0 || return 1
@@ -46,7 +46,7 @@ nothing_stays() {
 
 # until TEXT: the demo has printed it
 await() {
-  tries=200
+  tries=1000
   while ! grep -q "$1" "$folder/log"; do
     tries=$((tries - 1))
     test "$tries" -gt 0 || return 1

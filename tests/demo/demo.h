@@ -28,7 +28,7 @@
 #include "url.h"
 
 /* Where servers move, a lease has to outlast a fail-over. */
-enum { CONTENDERS = 8, LEASE_MS = 3000, MOVING_LEASE_MS = 15000 };
+enum { CONTENDERS = 8, LEASE_MS = 3000, MOVING_LEASE_MS = 30000 };
 
 enum stage { STARTING, READY, WAITING, HOLDING, RELEASED, FAILED };
 
