@@ -44,10 +44,7 @@ static bool ask(struct fairlock_credentials *credentials, bool sentinel)
 /* Makes the next AUTH due in so many ms. */
 static void schedule(struct fairlock *handle, uint32_t in_ms)
 {
-  struct fairlock_engine *engine = handle->engine;
-  handle->sends_at = engine->now + in_ms;
-  fairlock_schedule_remove(handle);
-  fairlock_schedule_insert(handle, engine->now + fairlock_handle_due_in(handle));
+  fairlock_handle_send_at(handle, handle->engine->now + in_ms);
 }
 
 /* The server has accepted the credentials, or they are being sent in a greeting. */

@@ -194,7 +194,7 @@ void fairlock_engine_greeted(struct fairlock_engine *engine)
   set_stage(engine, UP);
   engine->connect_requested = false;
   engine->counters.connects++;
-  fairlock_schedule_all(engine);
+  fairlock_handle_reschedule_all(engine);
 }
 
 /*
@@ -215,7 +215,7 @@ static void fail_all(struct fairlock_engine *engine, int status, bool all)
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     if (all || gives_up(handle, status)) fairlock_handle_on_failed(handle, status);
   }
-  fairlock_schedule_all(engine);
+  fairlock_handle_reschedule_all(engine);
 }
 
 /* The server has refused the greeting. Unless it is only unavailable, every operation fails. */
@@ -251,7 +251,7 @@ void fairlock_engine_closed(struct fairlock_engine *engine, int status, uint32_t
   engine->receive_end = 0;
   fairlock_pipeline_end(engine);
   if (failed) fail_all(engine, engine->last_error, false);
-  else fairlock_schedule_all(engine);
+  else fairlock_handle_reschedule_all(engine);
   resp_decoder_init(&engine->decoder, engine->decoder.limit);
 }
 
@@ -428,7 +428,7 @@ void fairlock_engine_tick(struct fairlock_engine *engine, uint32_t now)
   if (engine->drained_at != now && has_come(now, engine->next + OVERSLEPT_MS))
     engine->overslept = true;
   /* nobody has ticked for so long that times in the schedule may have wrapped around */
-  if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_schedule_all(engine);
+  if (engine->next + HORIZON_MS - now - 1 >= 2 * HORIZON_MS) fairlock_handle_reschedule_all(engine);
   uint32_t limit = connection_limit(engine);
   bool dead = engine->stage != CLOSED && reached(fairlock_engine_read_until(engine), limit);
   if (dead) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);

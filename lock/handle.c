@@ -313,7 +313,7 @@ uint32_t fairlock_handle_ends_in(const struct fairlock *handle)
 }
 
 /* In how many ms the schedule has to look at the handle. */
-uint32_t fairlock_handle_due_in(const struct fairlock *handle)
+static uint32_t due_in(const struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   if (fairlock_handle_may_send(handle)) return 0;
@@ -330,10 +330,21 @@ uint32_t fairlock_handle_due_in(const struct fairlock *handle)
 static void reschedule(struct fairlock *handle)
 {
   uint32_t now = handle->engine->now;
-  uint32_t in_ms = fairlock_handle_due_in(handle);
+  uint32_t in_ms = due_in(handle);
   if (in_ms == 0 ? reached(now, handle->due) : handle->due == now + in_ms) return;
   fairlock_schedule_remove(handle);
   fairlock_schedule_insert(handle, now + in_ms);
+}
+
+/* Schedules every handle anew, because something has changed on which all depend. */
+void fairlock_handle_reschedule_all(struct fairlock_engine *engine)
+{
+  struct fairlock *rest = engine->first;
+  engine->first = NULL;
+  while (rest != NULL) {
+    struct fairlock *handle = fairlock_schedule_take(&rest);
+    fairlock_schedule_insert(handle, engine->now + due_in(handle));
+  }
 }
 
 /* Ends the wait, the hold, or the leaving, if its limit is reached. */
@@ -737,6 +748,8 @@ static void reply(struct fairlock *handle, int status, uint32_t sent_at)
  */
 void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at)
 {
+  /* requests of older kinds have been answered, too */
+  fairlock_pipeline_limit_kinds(handle, fairlock_handle_kind(handle));
   reply(handle, status, sent_at);
   reschedule(handle);
 }

@@ -340,7 +340,6 @@ static inline const struct fairlock *fairlock_pipeline_oldest(const struct fairl
 /* schedule.c */
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due);
 void fairlock_schedule_remove(struct fairlock *handle);
-void fairlock_schedule_all(struct fairlock_engine *engine);
 
 /*
  * For a walk through all handles: the handle after this one, or NULL. Each handle comes before
@@ -353,6 +352,18 @@ inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bo
 }
 #else
 struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
+#endif
+
+/* Removes the first handle from a schedule that is not empty, and returns it. */
+#if PORT_ONE_TASK
+inline struct fairlock *fairlock_schedule_take(struct fairlock **schedule)
+{
+  struct fairlock *handle = *schedule;
+  *schedule = handle->right;
+  return handle;
+}
+#else
+struct fairlock *fairlock_schedule_take(struct fairlock **schedule);
 #endif
 
 /* handle.c */
@@ -374,7 +385,7 @@ void fairlock_handle_send_at(struct fairlock *handle, uint32_t time);
 uint8_t fairlock_handle_kind(const struct fairlock *handle);
 bool fairlock_handle_wants_to_send(const struct fairlock *handle, uint32_t now);
 bool fairlock_handle_may_send(const struct fairlock *handle);
-uint32_t fairlock_handle_due_in(const struct fairlock *handle);
+void fairlock_handle_reschedule_all(struct fairlock_engine *engine);
 uint32_t fairlock_handle_ends_in(const struct fairlock *handle);
 
 /* request.c */

@@ -239,7 +239,7 @@ static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine
   struct fairlock *addressee = engine->push_type == PUSH_MESSAGE ? engine->addressee : NULL;
   if (engine->element == 2 && addressee != NULL && !waiting(addressee)) {
     recall(addressee);
-    fairlock_schedule_all(engine);
+    fairlock_handle_reschedule_all(engine);
   }
   if (event->depth == 1 && engine->element == 0)
     keep->invalidates = fairlock_reply_begins(event, "invalidate");
@@ -248,7 +248,7 @@ static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine
     for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
       if (handle->keep & ARMED && (all || is_queue(handle, event))) recall(handle);
     }
-    fairlock_schedule_all(engine);
+    fairlock_handle_reschedule_all(engine);
   }
 }
 

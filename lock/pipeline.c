@@ -144,11 +144,7 @@ uint32_t fairlock_pipeline_answered(struct fairlock *handle)
   handle->sequence[1] = handle->sequence[2];
   handle->sent_at[0] = handle->sent_at[1];
   handle->sent_at[1] = handle->sent_at[2];
-  if (handle->unanswered > 0) {
-    /* requests of older kinds have been answered, too */
-    handle->kinds_sent = fairlock_handle_kind(handle);
-    enlist(handle);
-  }
+  if (handle->unanswered > 0) enlist(handle);
   return sent_at;
 }
 

@@ -19,6 +19,7 @@
 
 /* an inline function of internal.h, for a compiler that does not inline it */
 extern inline struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool below);
+extern inline struct fairlock *fairlock_schedule_take(struct fairlock **schedule);
 
 void fairlock_schedule_insert(struct fairlock *handle, uint32_t due)
 {
@@ -36,14 +37,6 @@ void fairlock_schedule_remove(struct fairlock *handle)
   while (*link != handle)
     link = &(*link)->right;
   *link = handle->right;
-}
-
-/* Removes the first handle from a schedule that is not empty, and returns it. */
-static struct fairlock *take_first(struct fairlock **schedule)
-{
-  struct fairlock *handle = *schedule;
-  *schedule = handle->right;
-  return handle;
 }
 
 #else
@@ -102,7 +95,7 @@ struct fairlock *fairlock_schedule_next(const struct fairlock *handle, bool belo
   return up != NULL ? up->right : NULL;
 }
 
-static struct fairlock *take_first(struct fairlock **schedule)
+struct fairlock *fairlock_schedule_take(struct fairlock **schedule)
 {
   struct fairlock *handle = *schedule;
   *schedule = merge(handle->left, handle->right, NULL);
@@ -110,14 +103,3 @@ static struct fairlock *take_first(struct fairlock **schedule)
 }
 
 #endif
-
-/* Schedules every handle anew, because something has changed on which all depend. */
-void fairlock_schedule_all(struct fairlock_engine *engine)
-{
-  struct fairlock *rest = engine->first;
-  engine->first = NULL;
-  while (rest != NULL) {
-    struct fairlock *handle = take_first(&rest);
-    fairlock_schedule_insert(handle, engine->now + fairlock_handle_due_in(handle));
-  }
-}

@@ -110,7 +110,7 @@ static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slo
              (handle->unanswered > 0 || fairlock_handle_wants_to_send(handle, engine->now)))
       found = GIVES_BACK;
   }
-  fairlock_schedule_all(engine);
+  fairlock_handle_reschedule_all(engine);
   return found;
 }
 

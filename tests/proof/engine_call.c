@@ -283,7 +283,7 @@ static void rescheduled(struct fairlock *handle, uint32_t now)
 {
   (void)handle;
   E.now = now;
-  fairlock_schedule_all(&E);
+  fairlock_handle_reschedule_all(&E);
   REACHED(E.first == &A);
   REACHED(E.first != &A);
 }
