@@ -105,7 +105,7 @@ run_changed() {
   programs >"$folder/programs"
   set --
   while IFS= read -r program; do set -- "$@" "$program"; done <"$folder/programs"
-  JOBS=3 sh tests/tools/run.sh "$@"
+  JOBS=3 TEST_TIMEOUT=7200 sh tests/tools/run.sh "$@"
 }
 
 # run_all: one kind after the other, so that each is seen when it is found, but chaos, which sleeps.
