@@ -1,7 +1,7 @@
 /*
- * The lock from C++11 on: RAII, and what the standard calls Lockable and TimedLockable, so that
- * std::lock_guard, std::unique_lock and std::scoped_lock take it. A header alone, over fairlock.h,
- * whose rules hold; nothing here allocates, or needs exceptions or RTTI.
+ * The lock for C++11 and later: RAII, and the standard's Lockable and TimedLockable, so that
+ * std::lock_guard, std::unique_lock and std::scoped_lock accept it. It is only a header, on top of
+ * fairlock.h, whose rules hold here, too. Nothing here allocates, or needs exceptions or RTTI.
  *
  *     fair::client client(config, socket.transport);
  *     fair::mutex door(client, "door:7");
@@ -12,15 +12,16 @@
  *
  *     std::lock_guard<fair::mutex> guard(door);          the standard's way: lock() may throw
  *
- * Tasks. Unlike a std::mutex, a fair::mutex is one holder: threads that exclude each other have one
- * each, of the same name, and the same client or different ones. The thread that holds re-enters,
- * as with std::recursive_mutex. A fair::hold may be moved to another thread, which then releases.
+ * Tasks. Unlike a std::mutex, a fair::mutex is one holder. Threads that exclude each other need one
+ * each, with the same name, and with the same client or different ones. The thread that holds may
+ * acquire again, as with std::recursive_mutex. A fair::hold may be moved to another thread, which
+ * then releases.
  *
  * Failures. acquire() and release() return a status, and a hold has one. try_lock() and its
- * variants return false whatever the reason is; status() tells it. lock() can only return with the
- * lock: it throws std::system_error, of fair::category(). Without exceptions it ends the program by
- * std::abort(), unless there is a macro FAIRLOCK_LOCK_FAILED(status), which must not return; it is
- * the same in all files of a program.
+ * variants return false for any reason, which status() tells. lock() can only return with the lock;
+ * if it fails, it throws std::system_error with fair::category(). Without exceptions it calls
+ * std::abort(), unless you define a macro FAIRLOCK_LOCK_FAILED(status). That must not return, and
+ * must be the same in all files of a program.
  *
  * The namespace is not called fairlock because C's struct fairlock is.
  */
@@ -40,7 +41,7 @@
 
 #ifndef FAIRLOCK_LOCK_FAILED
 #ifdef __cpp_exceptions
-/* What lock() does when it cannot have the lock; see above. */
+/* What lock() does when it fails; see above. */
 #define FAIRLOCK_LOCK_FAILED(status) throw std::system_error(status, fair::category())
 #else
 #define FAIRLOCK_LOCK_FAILED(status) std::abort()
@@ -78,15 +79,15 @@ inline const std::error_category &category() noexcept
 #endif
 
 /*
- * A time in the library's milliseconds, rounded up. 0 for what is not above 0; FAIRLOCK_FOREVER for
- * FAIRLOCK_DURATION_MAX_MS (12.4 days) or more.
+ * Converts a time to the library's milliseconds, rounded up: 0 if it is not above 0,
+ * FAIRLOCK_FOREVER if it is FAIRLOCK_DURATION_MAX_MS (12.4 days) or more.
  */
 template <class Rep, class Period>
 std::uint32_t to_ms(const std::chrono::duration<Rep, Period> &time) noexcept
 {
   /* as a double, because any other unit may overflow */
   const double ms = std::chrono::duration<double, std::milli>(time).count();
-  if (!(ms > 0)) return 0; /* nor for one that is no number */
+  if (!(ms > 0)) return 0; /* also for NaN */
   if (ms >= FAIRLOCK_DURATION_MAX_MS) return FAIRLOCK_FOREVER;
   const std::uint32_t whole = static_cast<std::uint32_t>(ms);
   return whole + (whole < ms ? 1U : 0U);
@@ -96,13 +97,13 @@ std::uint32_t to_ms(const std::chrono::duration<Rep, Period> &time) noexcept
 class client
 {
 public:
-  /* fairlock_client_init(): status() says what came of it. Both stay the caller's. */
+  /* Calls fairlock_client_init(), whose result is in status(). Both arguments stay the caller's. */
   client(const fairlock_config &config, port_transport &transport) noexcept
       : client_(), status_(fairlock_client_init(&client_, &config, &transport))
   {
   }
 
-  /* The configuration is kept by pointer. */
+  /* A temporary configuration is refused, because the client keeps a pointer to it. */
   client(const fairlock_config &&config, port_transport &transport) = delete;
 
   client(const client &) = delete;
@@ -136,8 +137,8 @@ class mutex
 {
 public:
   /*
-   * name stays the caller's. lease: how long a hold lasts by itself; none: FAIRLOCK_RENEW. What
-   * fairlock_init() makes of it is in status(), and comes back from each acquire().
+   * name stays the caller's. lease: the lease of each hold; if it is left out, FAIRLOCK_RENEW. If
+   * fairlock_init() fails, status() and each acquire() return its status.
    */
   mutex(client &of, const char *name,
         std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
@@ -145,7 +146,7 @@ public:
   {
   }
 
-  /* The same with a client of C's, which was made. */
+  /* The same with a client of C, which was initialised. */
   mutex(fairlock_client &of, const char *name,
         std::chrono::milliseconds lease = std::chrono::milliseconds::zero()) noexcept
       : mutex(&of, FAIRLOCK_OK, name, lease)
@@ -156,10 +157,10 @@ public:
   mutex &operator=(const mutex &) = delete;
 
   /*
-   * close(), as often as it takes: the server may have to be told first, and the memory is needed
-   * until then. So this blocks for an answer, or, without one, until what was left on the server
-   * has ended by itself: the lease, a waiter timeout and a response time-out at most (37 s by
-   * default). Who cannot wait calls close() before.
+   * Repeats close() until it succeeds, because the memory is needed until the server has been told.
+   * So this blocks until there is an answer or, without one, until the place or hold on the server
+   * has expired: after the lease, a waiter timeout and response_ms at most (37 s by default). If
+   * you cannot wait, call close() before.
    */
   ~mutex()
   {
@@ -168,9 +169,9 @@ public:
   }
 
   /*
-   * Releases what is held, by whichever thread it was acquired, and takes the mutex out of its
-   * client, as fairlock_deinit() does. FAIRLOCK_OK: it can be destroyed at once, and be used for
-   * nothing else. No other thread may use it meanwhile.
+   * Releases the lock if it is held, whichever thread has acquired it, and takes the mutex out of
+   * its client, as fairlock_deinit() does. After FAIRLOCK_OK it can only be destroyed, which does
+   * not block. No other thread may use it meanwhile.
    */
   int close() noexcept
   {
@@ -180,24 +181,25 @@ public:
     while (fairlock_hold_count(&handle_) > 0 && fairlock_release(&handle_) == FAIRLOCK_OK)
       continue;
     status_ = fairlock_deinit(&handle_);
-    if (status_ == FAIRLOCK_FORKED) status_ = FAIRLOCK_OK; /* in the child, the memory is free */
+    if (status_ == FAIRLOCK_FORKED)
+      status_ = FAIRLOCK_OK; /* in a forked process, the memory is free */
     if (status_ == FAIRLOCK_OK) unusable_ = FAIRLOCK_INVALID;
     return status_;
   }
 
-  /* Waits in line without end. For failures see above. */
+  /* Waits in line without a limit. For failures see above. */
   void lock()
   {
     if (acquire() != FAIRLOCK_OK) FAIRLOCK_LOCK_FAILED(status_);
   }
 
-  /* Only if it is free, and nobody is waiting for it. */
+  /* Acquires only if the lock is free and nobody waits for it. */
   bool try_lock() noexcept
   {
     return acquire_ms(0) == FAIRLOCK_OK;
   }
 
-  /* Waits in line for so long: to_ms(wait). */
+  /* Waits in line for up to to_ms(wait). */
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period> &wait) noexcept
   {
@@ -205,8 +207,8 @@ public:
   }
 
   /*
-   * The same until then: without end if that is 12.4 days or more away, however far. A clock that is
-   * set meanwhile is not looked at again.
+   * Waits in line until this time; without a limit if that is 12.4 days or more away. If the clock
+   * is set during the wait, that is not noticed.
    */
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration> &end)
@@ -214,19 +216,19 @@ public:
     typedef std::chrono::duration<double, std::milli> rough;
     const typename Clock::time_point now = Clock::now();
     const double left = (rough(end.time_since_epoch()) - rough(now.time_since_epoch())).count();
-    /* times that are further apart may overflow, even when they are only compared */
+    /* the difference of times that are far apart may overflow, even in a comparison */
     if (left >= FAIRLOCK_DURATION_MAX_MS) return acquire() == FAIRLOCK_OK;
     if (!(left > -1.0 * FAIRLOCK_DURATION_MAX_MS)) return try_lock();
     return end > now ? try_lock_for(end - now) : try_lock();
   }
 
-  /* release(), whose result is in status() */
+  /* Calls release(), whose result is in status(). */
   void unlock() noexcept
   {
     (void)release();
   }
 
-  /* fairlock_acquire(), without end */
+  /* fairlock_acquire(), without a limit */
   int acquire() noexcept
   {
     return acquire_ms(FAIRLOCK_FOREVER);
@@ -257,7 +259,7 @@ public:
     return unusable_ != FAIRLOCK_OK ? FAIRLOCK_NOT_HELD : fairlock_cancel(&handle_);
   }
 
-  /* What the last of the calls above came to, but take_over() and cancel(). */
+  /* The result of the last of the calls above, except take_over() and cancel(). */
   int status() const noexcept
   {
     return status_;
@@ -276,7 +278,7 @@ public:
                                                               : fairlock_remaining_ms(&handle_));
   }
 
-  /* For the other functions of fairlock.h, until it is closed. */
+  /* For the other functions of fairlock.h, until close(). */
   fairlock *native_handle() noexcept
   {
     return &handle_;
@@ -299,7 +301,7 @@ private:
   fairlock handle_;
   fairlock_client *client_;
   std::uint32_t lease_ms_;
-  int unusable_; /* FAIRLOCK_OK: it is open */
+  int unusable_; /* why it cannot be used; FAIRLOCK_OK: it can */
   int status_;
 };
 
@@ -315,12 +317,12 @@ public:
   {
   }
 
-  /* Waits in line without end. */
+  /* Waits in line without a limit. */
   explicit hold(mutex &of) noexcept : hold(of, of.acquire())
   {
   }
 
-  /* Waits in line for up to to_ms(wait); 0: only if it is free. */
+  /* Waits in line for up to to_ms(wait); 0: acquires only if the lock is free. */
   template <class Rep, class Period>
   hold(mutex &of, const std::chrono::duration<Rep, Period> &wait) noexcept
       : hold(of, of.acquire(wait))
@@ -330,13 +332,13 @@ public:
   hold(const hold &) = delete;
   hold &operator=(const hold &) = delete;
 
-  /* What was held is held by this one, and the other has nothing. */
+  /* Takes the hold of the other one, which then holds nothing. */
   hold(hold &&other) noexcept : of_(other.of_), status_(other.status_), token_(other.token_)
   {
     other.forget();
   }
 
-  /* The same, after release(). */
+  /* The same, after a release() of its own hold. */
   hold &operator=(hold &&other) noexcept
   {
     if (this == &other) return *this;
@@ -354,7 +356,7 @@ public:
     (void)release();
   }
 
-  /* It was acquired, and is this one's to release. Whether it has been lost, remaining() tells. */
+  /* True if it holds, and has to release. It may be lost meanwhile: see remaining(). */
   explicit operator bool() const noexcept
   {
     return of_ != nullptr;
@@ -370,19 +372,19 @@ public:
     return status_ = of->release();
   }
 
-  /* What acquiring came to, then what releasing came to. */
+  /* The result of acquiring; after release(), that of releasing. */
   int status() const noexcept
   {
     return status_;
   }
 
-  /* The fencing token that it was given; 0: it holds nothing. */
+  /* The fencing token of the hold; 0: it holds nothing. */
   std::uint64_t token() const noexcept
   {
     return token_;
   }
 
-  /* How long it is still safe to act as the holder; 0: it is not. */
+  /* For how long it is still safe to act as the holder; 0: it is not. */
   std::chrono::milliseconds remaining() const noexcept
   {
     return of_ != nullptr ? of_->remaining() : std::chrono::milliseconds::zero();

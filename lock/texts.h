@@ -8,12 +8,12 @@
 #include "scripts.h"
 
 /*
- * The most bytes that ever wait while another is unpacked. generate.sh keeps to it, and scripts.c
- * checks it.
+ * How many codes may wait on the stack while another one is unpacked. generate.sh packs no deeper,
+ * and scripts.c checks it.
  */
 #define FAIRLOCK_UNPACK_DEPTH 8
 
-/* A script's text is that of its parts, packed as scripts.c describes, each ended by a 0. */
+/* A script. Its text consists of parts, each packed as scripts.c describes, and ended by a 0. */
 struct fairlock_script {
   const uint8_t *part[4];
 
@@ -25,8 +25,7 @@ struct fairlock_script {
 };
 
 /*
- * What each code stands for: the bytes from 128 on, then those below 32. 0 and the line feed are
- * none.
+ * The codes are the bytes from 128 on, and then those below 32, except 0 and the line feed.
  */
 #define FAIRLOCK_FIRST_CODE 128U
 #define FAIRLOCK_PAIRS      160U

@@ -26,9 +26,9 @@ static const char *const help[] = {
     "usage: " USAGE "\n"
     "\n"
     "Loads the scripts of this release into the server, for firmware that is built without\n"
-    "their texts, and prints their hashes. With redis+sentinel:// and redis+cluster:// also\n"
-    "into the replicas, as a server that takes over has to know them. A server forgets them\n"
-    "when it restarts.\n"
+    "their texts, and prints their hashes. With redis+sentinel:// and redis+cluster:// it also\n"
+    "loads them into the replicas, because one of these may become the master. A server\n"
+    "forgets its scripts when it restarts.\n"
     "\n"
     "  -i, --interval SECONDS\n"
     "                       stay, and load them again so often; what has failed is reported\n"
@@ -221,7 +221,9 @@ static int load_servers(struct load *load)
   struct timespec pause = {load->interval_ms / 1000, (long)(load->interval_ms % 1000) * 1000000L};
   for (;;) {
     int status = load_once(load);
-    /* what a server refuses after it has let us in, such as a password, may be changing */
+    /*
+     * if a server refuses us after it has accepted us, a password may be changing, and that passes
+     */
     load->connected |= status == FAIRLOCK_OK;
     bool passes = load->connected || session_may_pass(&load->session, status);
     session_close(&load->session);

@@ -32,15 +32,15 @@ void nodes_forget(struct nodes *nodes)
   memset(nodes, 0, sizeof *nodes);
 }
 
-/* A node as an answer tells it: its host, then its port. */
+/* A node in an answer, which has its host first and then its port. */
 struct node {
   struct nodes *nodes;
   const char *asked; /* the address of the server that was asked */
   char host[ADDRESS_SIZE];
-  unsigned element; /* of the node that comes next */
+  unsigned element; /* the index of the node's next element */
 };
 
-/* Puts a node's address together; if no host is told, it is that of the node that was asked. */
+/* Adds the address of a node. An empty host means that of the server that was asked. */
 static void add_node(const struct node *node, int64_t port)
 {
   char address[ADDRESS_SIZE];
@@ -55,7 +55,7 @@ static void add_node(const struct node *node, int64_t port)
   if (length > 0 && length < (int)sizeof address) nodes_add(node->nodes, address);
 }
 
-/* An element of a node. Its port is a number in CLUSTER SLOTS, and a text in ROLE. */
+/* Takes an element of a node. The port is a number in CLUSTER SLOTS, and a string in ROLE. */
 static void take_element(struct node *node, const struct resp_event *event)
 {
   bool text = event->type == RESP_BULK_STRING && !event->cut && event->size < sizeof node->host;
@@ -73,8 +73,8 @@ static void take_element(struct node *node, const struct resp_event *event)
 }
 
 /*
- * The nodes of each range of slots in CLUSTER SLOTS' answer, the master first:
- * {{first slot, last slot, {host, port, ...}, replicas...}, ...}.
+ * Reads the answer to CLUSTER SLOTS, {{first slot, last slot, {host, port, ...}, replicas...},
+ * ...}, in which the first node of each range of slots is the master.
  */
 int nodes_of_cluster(struct nodes *nodes, struct query *query, bool replicas)
 {
@@ -95,7 +95,7 @@ int nodes_of_cluster(struct nodes *nodes, struct query *query, bool replicas)
   return nodes->count > 0 ? FAIRLOCK_OK : FAIRLOCK_UNAVAILABLE;
 }
 
-/* ROLE's answer: {"master", offset, {{host, port, offset}, ...}}. */
+/* Reads the answer to ROLE: {"master", offset, {{host, port, offset}, ...}}. */
 int nodes_of_master(struct nodes *nodes, struct query *query)
 {
   const struct word words[] = {{"ROLE", 4}};

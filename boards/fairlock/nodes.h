@@ -1,10 +1,10 @@
-/* The servers that belong to the one that a query is connected to. */
+/* The servers that belong to the server of a query. */
 #ifndef NODES_H
 #define NODES_H
 
 #include "query.h"
 
-/* Addresses, allocated, each once. Begins as {0}. */
+/* Addresses, allocated, without duplicates. Has to be initialised to {0}. */
 struct nodes {
   char **address;
   size_t count;
@@ -12,16 +12,16 @@ struct nodes {
 
 void nodes_add(struct nodes *nodes, const char *address);
 
-/* Empties it. */
+/* Frees the addresses, after which there are none. */
 void nodes_forget(struct nodes *nodes);
 
 /*
- * Adds the masters of the cluster that the query's server is a node of, and with replicas all that
- * it knows. Returns a status; FAIRLOCK_OK: there is one at least.
+ * Adds the masters of the cluster to which the query's server belongs. replicas: adds their
+ * replicas, too. Returns a status; FAIRLOCK_OK: there is at least one.
  */
 int nodes_of_cluster(struct nodes *nodes, struct query *query, bool replicas);
 
-/* Adds the replicas of the query's server, a master. Returns a status. */
+/* Adds the replicas of the query's server, which is a master. Returns a status. */
 int nodes_of_master(struct nodes *nodes, struct query *query);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * The scripts by their hashes alone, for firmware that has no room for their texts. It is linked in
- * place of lock/scripts.c and lock/texts.c.
+ * The scripts' hashes without their texts, for firmware that has no room for these. It is linked
+ * instead of lock/scripts.c and lock/texts.c.
  *
- * A server that does not know a script cannot serve for now, as one that loads its data cannot: who
- * waits or holds asks again. Any other client of the same release that uses the lock loads what this
- * one needs, and so does `fairlock load`.
+ * If the server does not know a script, that counts as unavailable, as while it loads its data:
+ * waiters and holders ask again. Any other client of the same release loads the scripts that it
+ * uses, and `fairlock load` loads all of them.
  */
 #include "hashes.h"
 #include "internal.h"
@@ -20,7 +20,7 @@ const struct fairlock_script fairlock_inspect_script = {FAIRLOCK_INSPECT_SHA1};
 void fairlock_script_write(struct resp_writer *writer, const struct fairlock_script *script,
                            bool eval, int words)
 {
-  (void)eval; /* none is */
+  (void)eval; /* there is no text to send */
   fairlock_request_write_command(writer, "EVALSHA", words);
   fairlock_request_write_text(writer, script->sha1);
 }
