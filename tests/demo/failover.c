@@ -59,7 +59,8 @@ int main(int argc, char **argv)
     return 2;
   }
   sentinels_start(&rig, NULL);
-  (void)alarm(0); /* people may take their time */
+  (void)sentinels_be_patient(&rig, false); /* the demo kills the master */
+  (void)alarm(0);                          /* people may take their time */
   demo = fork();
   if (demo == 0) {
     leave_signals(SIG_DFL);

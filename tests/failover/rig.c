@@ -223,7 +223,7 @@ static void configure_sentinel(FILE *file, const struct node *node)
 {
   const struct rig_options *options = &node->rig->options;
   say(file, "sentinel monitor " SERVICE " 127.0.0.1 %d 2", node->rig->node[0].port);
-  say(file, "sentinel down-after-milliseconds " SERVICE " %d", DOWN_AFTER_MS);
+  say(file, "sentinel down-after-milliseconds " SERVICE " %d", 2 * MOVED_SOON);
   say(file, "sentinel failover-timeout " SERVICE " 5000");
   if (options->password != NULL) say(file, "sentinel auth-pass " SERVICE " %s", options->password);
   say(file, "sentinel announce-ip 127.0.0.1");
@@ -511,7 +511,19 @@ static int agreed_master(struct rig *rig)
   return agreed;
 }
 
-int sentinels_promote(struct rig *rig, int old)
+bool sentinels_be_patient(struct rig *rig, bool patient)
+{
+  bool good = true;
+  for (int i = 3; i < NODES; i++) {
+    if (node_answers(&rig->node[i]))
+      good &=
+          raw_run(node_raw(&rig->node[i]), "SENTINEL SET " SERVICE " down-after-milliseconds %d",
+                  patient ? 2 * MOVED_SOON : DOWN_AFTER_MS);
+  }
+  return good;
+}
+
+static int promoted(struct rig *rig, int old)
 {
   int64_t until = now_ms() + MOVED_SOON;
   while (now_ms() < until) {
@@ -521,6 +533,14 @@ int sentinels_promote(struct rig *rig, int old)
     sleep_ms(20);
   }
   return -1;
+}
+
+int sentinels_promote(struct rig *rig, int old)
+{
+  CHECK(sentinels_be_patient(rig, false));
+  int master = promoted(rig, old);
+  CHECK(sentinels_be_patient(rig, true));
+  return master;
 }
 
 bool sentinels_settle(struct rig *rig, int master)
@@ -537,15 +557,6 @@ bool sentinels_settle(struct rig *rig, int master)
     }
   }
   return true;
-}
-
-bool sentinels_be_patient(struct rig *rig)
-{
-  bool good = true;
-  for (int i = 3; i < NODES; i++)
-    good &= raw_run(node_raw(&rig->node[i]), "SENTINEL SET " SERVICE " down-after-milliseconds %d",
-                    2 * MOVED_SOON);
-  return good;
 }
 
 /*

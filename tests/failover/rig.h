@@ -18,7 +18,7 @@
 #define MOVED_SOON 100000 /* a fail-over that was tried several times, on a loaded machine */
 #define RIG_TEST_S 400    /* one test */
 
-#define DOWN_AFTER_MS   1000 /* down-after-milliseconds of the Sentinels */
+#define DOWN_AFTER_MS   1000 /* down-after-milliseconds of Sentinels that are not patient */
 #define NODE_TIMEOUT_MS 1500 /* cluster-node-timeout */
 
 struct rig;
@@ -120,8 +120,11 @@ int sentinels_promote(struct rig *rig, int old);
  */
 bool sentinels_settle(struct rig *rig, int master);
 
-/* From now on the Sentinels miss nobody who is away for less than a minute or two. */
-bool sentinels_be_patient(struct rig *rig);
+/*
+ * Sentinels are patient, so that none promotes anybody because the machine is busy. They are not
+ * while sentinels_promote() waits, or when they were told so.
+ */
+bool sentinels_be_patient(struct rig *rig, bool patient);
 
 /* SENTINEL FAILOVER */
 bool sentinels_fail_over(struct rig *rig);

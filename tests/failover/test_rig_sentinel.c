@@ -137,6 +137,7 @@ static void test_dead_sentinels(void)
   if (!CHECK(master > 0) || !CHECK(sentinels_settle(&rig, master))) return;
   node_kill(&rig.node[4]);
   node_kill(&rig.node[master]);
+  CHECK(sentinels_be_patient(&rig, false));
   sleep_ms(5 * DOWN_AFTER_MS);
   CHECK_EQUAL(sentinel_names(&rig, 5), master);
   node_revive(&rig.node[4]);

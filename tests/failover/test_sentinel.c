@@ -185,7 +185,6 @@ static void test_restarted_with_its_data(void)
   sentinels_start(&rig, &(struct rig_options){.config = "appendonly yes\nappendfsync always\n"});
   struct connection connection = scene_connection(3, 2);
   scene_gather(&connection, 0);
-  CHECK(sentinels_be_patient(&rig));
   node_revive(&rig.node[0]);
   CHECK(node_becomes(&rig.node[0], "master"));
   CHECK(scene_renewed(0));
@@ -201,7 +200,6 @@ static void test_restarted_empty(void)
   int first = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
   CHECK(contest_holds(&contest, first));
   int second = contest_hold(&contest, &connection, FAIRLOCK_RENEW);
-  CHECK(sentinels_be_patient(&rig));
   node_revive(&rig.node[0]);
   if (CHECK(node_becomes(&rig.node[0], "master"))) {
     CHECK(contest_over(&contest, first)); /* lost */
