@@ -231,6 +231,29 @@ static int signal_below(const struct processes *all, pid_t group, int number)
   return count;
 }
 
+/*
+ * Kills the children of root. This is quick: while all processes are listed, a busy machine lets a
+ * child start another one and end. Not every kernel has the file.
+ */
+static void kill_children(pid_t root, pid_t except, pid_t group)
+{
+  char text[4096];
+  char *next;
+  struct process child;
+  snprintf(text, sizeof text, "/proc/%d/task/%d/children", (int)root, (int)root);
+  int file = open(text, O_RDONLY | O_CLOEXEC);
+  ssize_t got = file < 0 ? 0 : read(file, text, sizeof text - 1);
+  if (file >= 0) (void)close(file);
+  text[got > 0 ? got : 0] = 0;
+  for (char *at = text; strtol(at, &next, 10) > 0; at = next) {
+    char id[24];
+    snprintf(id, sizeof id, "%ld", strtol(at, NULL, 10));
+    bool ours = look_at(id, &child) == SEEN && child.parent == (int)root; /* the last may be cut */
+    if (!ours || is_dead(&child) || child.id == (int)except || is_spared(&child)) continue;
+    if (group == 0 || child.group != (int)group) signal_process(&child, SIGKILL);
+  }
+}
+
 #define MOST_LOOKS 3 /* how often to list the processes anew, if some end meanwhile */
 
 /* Lists all processes, and marks those that descend from root. */
@@ -259,6 +282,7 @@ int system_signal_below(pid_t root, pid_t except, pid_t group, int number)
 {
   struct processes all = {0};
   int count = -1;
+  if (number == SIGKILL) kill_children(root, except, group);
   if (list_below(&all, root, except)) {
     count = signal_below(&all, group, number);
     if (number != 0 && number != SIGKILL) (void)signal_below(&all, group, SIGCONT);
