@@ -15,7 +15,7 @@ static void write_break(struct resp_writer *writer, const struct fairlock_reques
   const char *holder = hold->holder != NULL ? hold->holder : "*";
   resp_write_raw(writer, holder, strlen(holder));
   fairlock_request_write_number(writer, ' ', request->expires);
-  fairlock_request_write_number(writer, ' ', hold->mode);
+  fairlock_request_write_number(writer, ' ', hold->own.mode);
   fairlock_request_write_number(writer, ' ', 0);
   if (hold->token != 0) fairlock_request_write_number(writer, ' ', (int64_t)hold->token);
 }
@@ -43,8 +43,8 @@ static int begin_breaking(struct fairlock *handle, struct fairlock_hold *hold, i
   if (!can_be_named(hold)) return FAIRLOCK_INVALID;
   int status = fairlock_handle_begin_query(handle, FORCING);
   if (status != FAIRLOCK_PENDING) return status;
-  hold->breaking = &breaking;
-  hold->mode = mode;
+  hold->own.breaking = &breaking;
+  hold->own.mode = mode;
   handle->by.hold = hold;
   return status;
 }

@@ -312,9 +312,9 @@ int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep)
   if (forked(client)) return FAIRLOCK_FORKED;
   int status = fairlock_engine_keep(&client->engine, keep);
   if (status != FAIRLOCK_OK) return status;
-  keep->serviced = &client->serviced;
-  keep->answered = on_answered;
-  keep->context = client;
+  keep->own.serviced = &client->serviced;
+  keep->own.answered = on_answered;
+  keep->own.context = client;
   return status;
 }
 

@@ -23,20 +23,21 @@
 static struct fairlock_credentials *credentials_of(struct fairlock_link *link)
 {
   return (struct fairlock_credentials *)(void *)((char *)link -
-                                                 offsetof(struct fairlock_credentials, link));
+                                                 offsetof(struct fairlock_credentials, own.link));
 }
 
 static bool ask(struct fairlock_credentials *credentials, bool sentinel)
 {
-  struct fairlock_engine *engine = credentials->handle.engine;
-  struct fairlock_login login = {.sentinel = sentinel, .refused = credentials->refused[sentinel]};
-  credentials->sentinel = sentinel;
+  struct fairlock_engine *engine = credentials->own.handle.engine;
+  struct fairlock_login login = {.sentinel = sentinel,
+                                 .refused = credentials->own.refused[sentinel]};
+  credentials->own.sentinel = sentinel;
   if (!credentials->function(&login, credentials->context)) return false;
-  credentials->refused[sentinel] = false;
+  credentials->own.refused[sentinel] = false;
   engine->user = login.user;
   engine->password = login.password;
-  credentials->given_at = engine->now;
-  credentials->valid_ms =
+  credentials->own.given_at = engine->now;
+  credentials->own.valid_ms =
       login.valid_ms < FAIRLOCK_DURATION_MAX_MS ? login.valid_ms : FAIRLOCK_DURATION_MAX_MS;
   return true;
 }
@@ -50,10 +51,10 @@ static void schedule(struct fairlock *handle, uint32_t in_ms)
 /* The server has accepted the credentials, or they are being sent in a greeting. */
 static void use(struct fairlock_credentials *credentials)
 {
-  struct fairlock *handle = &credentials->handle;
-  uint32_t wait = credentials->valid_ms / 4 * 3;
-  handle->phase = credentials->valid_ms > 0 ? AUTHENTICATING : FREE;
-  handle->ends_at = credentials->given_at + credentials->valid_ms;
+  struct fairlock *handle = &credentials->own.handle;
+  uint32_t wait = credentials->own.valid_ms / 4 * 3;
+  handle->phase = credentials->own.valid_ms > 0 ? AUTHENTICATING : FREE;
+  handle->ends_at = credentials->own.given_at + credentials->own.valid_ms;
   schedule(handle, wait > SOONEST_AUTH_MS ? wait : SOONEST_AUTH_MS);
 }
 
@@ -70,9 +71,9 @@ static void try_later(struct fairlock *handle)
 static bool ask_first(struct fairlock_credentials *credentials)
 {
   static const char none[] = "no credentials at present";
-  struct fairlock_engine *engine = credentials->handle.engine;
+  struct fairlock_engine *engine = credentials->own.handle.engine;
   const struct resp_event reason = {.data = (const uint8_t *)none, .size = sizeof none - 1};
-  bool sentinel = engine->topology != NULL && engine->topology->asks;
+  bool sentinel = engine->topology != NULL && engine->topology->own.asks;
   if (ask(credentials, sentinel)) {
     use(credentials);
     return true;
@@ -85,7 +86,7 @@ static bool ask_first(struct fairlock_credentials *credentials)
 /* Gets credentials for an AUTH. Returns false if there are none: then no AUTH is sent now. */
 static bool ask_again(struct fairlock_credentials *credentials)
 {
-  struct fairlock *handle = &credentials->handle;
+  struct fairlock *handle = &credentials->own.handle;
   if (ask(credentials, false) && handle->engine->password != NULL) return true;
   fairlock_pipeline_withdraw(handle);
   try_later(handle);
@@ -100,7 +101,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   const struct fairlock *handle = engine->request.handle;
   bool begins = engine->request_done == 0;
   if (handle == NULL && begins && !ask_first(credentials)) return;
-  if (handle == &credentials->handle) {
+  if (handle == &credentials->own.handle) {
     if (begins && !ask_again(credentials)) return;
     fairlock_request_write_command(writer, "AUTH", 3);
     fairlock_request_write_login(engine, writer);
@@ -120,21 +121,21 @@ static bool refuses(const struct resp_event *event)
 /* Handles the answer to an AUTH. */
 static void on_auth(struct fairlock_credentials *credentials, const struct resp_event *event)
 {
-  struct fairlock_engine *engine = credentials->handle.engine;
+  struct fairlock_engine *engine = credentials->own.handle.engine;
   bool error = is_error(engine);
   if (!error && event->type != RESP_SIMPLE_STRING) {
     fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
     return;
   }
   fairlock_pipeline_count(engine);
-  (void)fairlock_pipeline_answered(&credentials->handle);
+  (void)fairlock_pipeline_answered(&credentials->own.handle);
   if (!error) {
     use(credentials);
     return;
   }
-  credentials->refused[false] = refuses(event);
+  credentials->own.refused[false] = refuses(event);
   fairlock_reply_note_error(engine, event);
-  try_later(&credentials->handle);
+  try_later(&credentials->own.handle);
 }
 
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
@@ -143,13 +144,13 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   struct fairlock_credentials *credentials = credentials_of(link);
   struct fairlock_link *inner = link->inner;
   bool push = engine->value_type == RESP_PUSH;
-  if (!push && fairlock_pipeline_next_answered(engine) == &credentials->handle &&
+  if (!push && fairlock_pipeline_next_answered(engine) == &credentials->own.handle &&
       fairlock_pipeline_expects(engine)) {
     on_auth(credentials, event);
     return true;
   }
   if (is_error(engine) && refuses(event)) {
-    credentials->refused[credentials->sentinel] = true;
+    credentials->own.refused[credentials->own.sentinel] = true;
     fairlock_reply_note_error(engine, event);
     fairlock_engine_fail(engine, FAIRLOCK_DENIED);
     /*
@@ -171,12 +172,12 @@ static const struct fairlock_hooks hooks = {PLACE_CREDENTIALS, write_output, on_
 void fairlock_engine_use_credentials(struct fairlock_engine *engine,
                                      struct fairlock_credentials *credentials)
 {
-  struct fairlock *handle = &credentials->handle;
-  struct fairlock_link *before = fairlock_links_insert(engine, &credentials->link, &hooks);
-  if (before != NULL) fairlock_schedule_remove(&credentials_of(before)->handle);
+  struct fairlock *handle = &credentials->own.handle;
+  struct fairlock_link *before = fairlock_links_insert(engine, &credentials->own.link, &hooks);
+  if (before != NULL) fairlock_schedule_remove(&credentials_of(before)->own.handle);
   memset(handle, 0, sizeof *handle);
   handle->engine = engine;
   fairlock_schedule_insert(handle, engine->now + HORIZON_MS);
-  credentials->refused[false] = false;
-  credentials->refused[true] = false;
+  credentials->own.refused[false] = false;
+  credentials->own.refused[true] = false;
 }

@@ -8,7 +8,7 @@
 
 static struct fairlock_log *log_of(struct fairlock_link *link)
 {
-  return (struct fairlock_log *)(void *)((char *)link - offsetof(struct fairlock_log, link));
+  return (struct fairlock_log *)(void *)((char *)link - offsetof(struct fairlock_log, own.link));
 }
 
 static void log_event(const struct fairlock_log *log, enum fairlock_log_event event, int status,
@@ -51,8 +51,8 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
     fairlock_reply_process(engine, event);
   bool error = event->depth == 0 && (event->type == RESP_SIMPLE_ERROR ||
                                      (event->type == RESP_BULK_ERROR && !event->cut));
-  if (!log->up && engine->stage == UP) {
-    log->up = true;
+  if (!log->own.up && engine->stage == UP) {
+    log->own.up = true;
     log_event(log, FAIRLOCK_LOG_CONNECTED, FAIRLOCK_OK, NULL);
   }
   if (error && !redirected(engine)) log_text(log, FAIRLOCK_LOG_REFUSED, FAIRLOCK_REFUSED, event);
@@ -66,10 +66,11 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
   struct fairlock_log *log = log_of(link);
   struct fairlock_link *inner = link->inner;
   int why = engine->broken ? engine->failure : FAIRLOCK_UNREACHABLE;
-  enum fairlock_log_event event = log->up ? FAIRLOCK_LOG_DISCONNECTED : FAIRLOCK_LOG_NOT_CONNECTED;
+  enum fairlock_log_event event =
+      log->own.up ? FAIRLOCK_LOG_DISCONNECTED : FAIRLOCK_LOG_NOT_CONNECTED;
   if (redirected(engine)) log_event(log, FAIRLOCK_LOG_REDIRECTED, why, engine->topology->address);
   else log_event(log, event, why, fairlock_status_text(why));
-  log->up = false;
+  log->own.up = false;
   return inner != NULL && inner->hooks->closed(engine, inner);
 }
 
@@ -85,6 +86,6 @@ static const struct fairlock_hooks hooks = {PLACE_LOG, write_output, on_event, o
 
 void fairlock_engine_set_log(struct fairlock_engine *engine, struct fairlock_log *log)
 {
-  log->up = engine->stage == UP;
-  (void)fairlock_links_insert(engine, &log->link, &hooks);
+  log->own.up = engine->stage == UP;
+  (void)fairlock_links_insert(engine, &log->own.link, &hooks);
 }

@@ -702,8 +702,7 @@ struct fairlock_log {
   void *context;
 
   /* the rest is private */
-  struct fairlock_link link;
-  bool up;
+  struct fairlock_log_state own;
 };
 
 /*
@@ -768,18 +767,7 @@ struct fairlock_credentials {
   void *context;
 
   /* the rest is private */
-  struct fairlock_link link;
-
-  /* for how long the last ones are valid, from when, and whether they were for a Sentinel */
-  uint32_t valid_ms;
-  uint32_t given_at;
-  bool sentinel;
-
-  /* the last ones were refused: by a server, by a Sentinel */
-  bool refused[2];
-
-  /* sends the AUTH */
-  struct fairlock handle;
+  struct fairlock_credentials_state own;
 };
 
 /*
@@ -841,13 +829,7 @@ struct fairlock_topology {
   uint32_t replicas_ms;
 
   /* the rest is private */
-  struct fairlock_link link;
-  bool (*aim)(void *context, const char *address);
-  void *aim_context;
-  uint16_t state;       /* what is known of the servers */
-  uint8_t redirections; /* in a row */
-  bool several;         /* seeds */
-  bool asks;            /* the connection is, or will be, to a Sentinel */
+  struct fairlock_topology_state own;
 };
 
 /*
@@ -884,38 +866,7 @@ struct fairlock_keeper {
   uint32_t keep_ms;
 
   /* the rest is private */
-  struct fairlock_link link;
-
-  /* true while a task receives, and so notices at once what the server says. NULL: not known */
-  const bool *serviced;
-
-  /*
-   * called when operations have ended here, to wake the tasks that wait for them; NULL: there are
-   * none
-   */
-  void (*answered)(void *context);
-  void *context;
-
-  /* when an operation was last delayed to receive first */
-  uint32_t looked_at;
-
-  /* an arming awaits answers */
-  bool arming;
-
-  /* sequence number of the last of them */
-  uint16_t arm_sequence;
-
-  /* whether this connection tracks keys */
-  uint8_t tracking;
-
-  /* the arming begins with CLIENT TRACKING */
-  bool asks;
-
-  /* an arming is written before the request that is being written */
-  bool arms;
-
-  /* the push that is being read names keys that have changed */
-  bool invalidates;
+  struct fairlock_keeper_state own;
 };
 
 /*
@@ -1038,8 +989,7 @@ struct fairlock_hold {
   const char *holder;
 
   /* the rest is private */
-  const struct fairlock_breaking *breaking;
-  int8_t mode;
+  struct fairlock_hold_state own;
 };
 
 /*

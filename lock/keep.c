@@ -31,12 +31,13 @@
  */
 #define LOOK_MS 100U
 
-/* Whether this connection tracks keys: values of keep->tracking. */
+/* Whether this connection tracks keys: values of keep->own.tracking. */
 enum { NOT_ASKED, TRACKS, REFUSES };
 
 static struct fairlock_keeper *keep_of(struct fairlock_link *link)
 {
-  return (struct fairlock_keeper *)(void *)((char *)link - offsetof(struct fairlock_keeper, link));
+  return (struct fairlock_keeper *)(void *)((char *)link -
+                                            offsetof(struct fairlock_keeper, own.link));
 }
 
 /* True if the keep of the hold has not ended yet. */
@@ -61,7 +62,7 @@ static bool lasts(const struct fairlock *handle)
 /* Tells the client that operations have ended without an answer of the server. */
 static void tell(const struct fairlock_keeper *keep)
 {
-  if (keep->answered != NULL) keep->answered(keep->context);
+  if (keep->own.answered != NULL) keep->own.answered(keep->own.context);
 }
 
 /*
@@ -94,9 +95,10 @@ static bool looks(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   const struct fairlock_engine *engine = handle->engine;
   uint32_t now = engine->now, unread_ms = now - engine->drained_at;
-  if (keep->serviced != NULL && *keep->serviced) return false;
-  if (handle->keep & LOOKS ? unread_ms <= now - keep->looked_at : unread_ms < LOOK_MS) return false;
-  keep->looked_at = now;
+  if (keep->own.serviced != NULL && *keep->own.serviced) return false;
+  if (handle->keep & LOOKS ? unread_ms <= now - keep->own.looked_at : unread_ms < LOOK_MS)
+    return false;
+  keep->own.looked_at = now;
   suspend_wait(handle);
   handle->keep |= LOOKS;
   fairlock_handle_send_at(handle, now + 1); /* + 1, so that the caller receives in between */
@@ -138,12 +140,12 @@ static bool resume_hold(struct fairlock_keeper *keep, struct fairlock *handle)
 static void arm(struct fairlock_keeper *keep, struct fairlock *handle)
 {
   if (!(handle->flags & (SUBSCRIBED | SUBSCRIBING))) fairlock_pipeline_subscribe(handle);
-  keep->asks = keep->tracking == NOT_ASKED;
-  keep->tracking = TRACKS;
-  keep->arms = true;
-  keep->arming = true;
+  keep->own.asks = keep->own.tracking == NOT_ASKED;
+  keep->own.tracking = TRACKS;
+  keep->own.arms = true;
+  keep->own.arming = true;
   handle->keep |= ARMING;
-  keep->arm_sequence = fairlock_pipeline_put_before(handle, keep->asks ? 3 : 2);
+  keep->own.arm_sequence = fairlock_pipeline_put_before(handle, keep->own.asks ? 3 : 2);
 }
 
 /*
@@ -157,7 +159,7 @@ static bool answers(struct fairlock_keeper *keep, struct fairlock *handle)
   bool releases = request->kind == KIND_RELEASE;
   bool acquires = request->kind == KIND_ACQUIRE && !(handle->flags & QUEUED);
   bool confirms = request->kind == KIND_IF_HELD && handle->flags & UNCONFIRMED;
-  keep->arms = false;
+  keep->own.arms = false;
   /* a hold may be renewed for so long that the clock wraps around */
   if (!in_time(keep, handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
   if (releases ? delay_release(keep, handle) : acquires && resume_hold(keep, handle)) return true;
@@ -168,7 +170,7 @@ static bool answers(struct fairlock_keeper *keep, struct fairlock *handle)
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
   bool useful = acquires || (handle->phase == HELD && in_time(keep, handle));
   if (!useful || !(handle->flags & RENEWS) || handle->keep & ARMED) return false;
-  if (!keep->arming && keep->tracking != REFUSES) arm(keep, handle);
+  if (!keep->own.arming && keep->own.tracking != REFUSES) arm(keep, handle);
   return false;
 }
 
@@ -197,7 +199,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   struct fairlock *handle = engine->request.handle;
   if (handle != NULL) {
     if (engine->request_done == 0 && answers(keep, handle)) return;
-    if (keep->arms) write_arming(writer, handle, keep->asks);
+    if (keep->own.arms) write_arming(writer, handle, keep->own.asks);
   }
   if (inner != NULL) inner->hooks->write(engine, writer, inner);
   else fairlock_request_write_output(engine, writer);
@@ -242,8 +244,8 @@ static void on_push(struct fairlock_keeper *keep, struct fairlock_engine *engine
     fairlock_handle_reschedule_all(engine);
   }
   if (event->depth == 1 && engine->element == 0)
-    keep->invalidates = fairlock_reply_begins(event, "invalidate");
-  else if (keep->invalidates && (all || event->depth == 2)) {
+    keep->own.invalidates = fairlock_reply_begins(event, "invalidate");
+  else if (keep->own.invalidates && (all || event->depth == 2)) {
     struct fairlock *handle = engine->first;
     for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
       if (handle->keep & ARMED && (all || is_queue(handle, event))) recall(handle);
@@ -261,7 +263,7 @@ static void end_arming(struct fairlock_keeper *keep, const struct fairlock_engin
     if (handle->keep & ARMING)
       handle->keep = (uint8_t)(handle->keep ^ (armed ? ARMING | ARMED : ARMING));
   }
-  keep->arming = false;
+  keep->own.arming = false;
 }
 
 /*
@@ -275,9 +277,9 @@ static void on_arming_refused(struct fairlock_keeper *keep, struct resp_event *e
                               unsigned follow)
 {
   bool for_good = fairlock_reply_begins(event, "NOPERM") || fairlock_reply_begins(event, "ERR");
-  if (keep->tracking != TRACKS) event->type = RESP_NULL;
-  else if (for_good) keep->tracking = REFUSES;
-  else if (follow > 0) keep->tracking = NOT_ASKED;
+  if (keep->own.tracking != TRACKS) event->type = RESP_NULL;
+  else if (for_good) keep->own.tracking = REFUSES;
+  else if (follow > 0) keep->own.tracking = NOT_ASKED;
 }
 
 /*
@@ -293,7 +295,7 @@ static void on_arming_answer(struct fairlock_keeper *keep, struct fairlock_engin
   else if (event->type != (follow > 0 ? RESP_SIMPLE_STRING : RESP_INTEGER))
     fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   if (follow == 0)
-    end_arming(keep, engine, !error && event->integer == 0 && keep->tracking == TRACKS);
+    end_arming(keep, engine, !error && event->integer == 0 && keep->own.tracking == TRACKS);
 }
 
 /*
@@ -317,10 +319,10 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
 {
   struct fairlock_keeper *keep = keep_of(link);
   struct fairlock_link *inner = link->inner;
-  unsigned follow = (uint16_t)(keep->arm_sequence - engine->last_received - 1);
+  unsigned follow = (uint16_t)(keep->own.arm_sequence - engine->last_received - 1);
   if (engine->value_type == RESP_PUSH) {
     on_push(keep, engine, event);
-  } else if (keep->arming && follow < (keep->asks ? 3U : 2U)) {
+  } else if (keep->own.arming && follow < (keep->own.asks ? 3U : 2U)) {
     on_arming_answer(keep, engine, event, follow);
     return true;
   } else if (event->last) {
@@ -339,8 +341,8 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
     recall(handle);
     handle->keep &= INSPECTS | BREAKS;
   }
-  keep->arming = false;
-  keep->tracking = NOT_ASKED;
+  keep->own.arming = false;
+  keep->own.tracking = NOT_ASKED;
   return inner != NULL && inner->hooks->closed(engine, inner);
 }
 
@@ -350,7 +352,7 @@ int fairlock_engine_keep(struct fairlock_engine *engine, struct fairlock_keeper 
 {
   uint32_t lease_ms = config_or(engine->config->lease_ms, LEASE_MS);
   if (keep->keep_ms - 1 >= lease_ms / 3 * 2) return FAIRLOCK_INVALID; /* too long, or 0 */
-  (void)fairlock_links_insert(engine, &keep->link, &hooks);
-  *keep = (struct fairlock_keeper){.keep_ms = keep->keep_ms, .link = keep->link};
+  (void)fairlock_links_insert(engine, &keep->own.link, &hooks);
+  *keep = (struct fairlock_keeper){.keep_ms = keep->keep_ms, .own.link = keep->own.link};
   return FAIRLOCK_OK;
 }

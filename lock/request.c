@@ -73,7 +73,7 @@ static void write_id(struct resp_writer *writer, const struct fairlock *handle)
 static void write_words(struct resp_writer *writer, const struct fairlock_request *request)
 {
   if (request->kind == KIND_FORCE) {
-    request->handle->by.hold->breaking->write_words(writer, request);
+    request->handle->by.hold->own.breaking->write_words(writer, request);
     return;
   }
   write_id(writer, request->handle);
@@ -155,7 +155,7 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
     write_bulk(writer, handle, channel_name);
   }
   if (inspects) script = handle->engine->inspection->script;
-  else if (request->kind == KIND_FORCE) script = handle->by.hold->breaking->script;
+  else if (request->kind == KIND_FORCE) script = handle->by.hold->own.breaking->script;
   write_call(writer, handle, script, inspects ? 7 : 8);
   if (!inspects) write_bulk(writer, handle, NULL);
 }

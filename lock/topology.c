@@ -28,7 +28,7 @@
 /* How many redirections in a row are followed without a pause. */
 #define REDIRECTIONS 4
 
-/* What is known about the servers: bits of topology->state. */
+/* What is known about the servers: bits of topology->own.state. */
 enum state {
   /* not all seeds were tried in this round */
   MORE = 1,
@@ -79,11 +79,11 @@ static bool put(struct fairlock_topology *topology, size_t at, const void *text,
 static bool go_to_address(struct fairlock_engine *engine)
 {
   struct fairlock_topology *topology = engine->topology;
-  if (!topology->aim(topology->aim_context, topology->address)) {
+  if (!topology->own.aim(topology->own.aim_context, topology->address)) {
     topology->address[0] = 0;
     return false;
   }
-  topology->state |= MOVED;
+  topology->own.state |= MOVED;
   redirect(engine);
   return true;
 }
@@ -134,7 +134,7 @@ static bool follow_moved(struct fairlock_engine *engine, const struct resp_event
   const uint8_t *address = (const uint8_t *)topology->address;
   size_t kept = 0;
   if (port == host + 1 || (port == host + 2 && *host == '?')) {
-    if (topology->state & AWAY) {
+    if (topology->own.state & AWAY) {
       kept = (size_t)(after_last(address, address + strlen(topology->address), ':') - address);
       if (kept-- == 0) return false; /* it is not known any more which host has answered */
     }
@@ -152,17 +152,17 @@ static void route_hello(struct fairlock_engine *engine, const struct resp_event 
 {
   struct fairlock_topology *topology = engine->topology;
   const uint8_t *version = event->data;
-  if (fairlock_reply_begins(event, "cluster")) topology->state |= CLUSTER;
-  if (fairlock_reply_begins(event, "replica")) topology->state |= REPLICA;
+  if (fairlock_reply_begins(event, "cluster")) topology->own.state |= CLUSTER;
+  if (fairlock_reply_begins(event, "replica")) topology->own.state |= REPLICA;
   if (event->size > 2 && (version[1] == '.' ? version[0] >= '7' : version[2] == '.'))
-    topology->state |= SHARDED;
+    topology->own.state |= SHARDED;
 }
 
 /* Gives up this server, which cannot be used for locks; the next seed is tried. */
 static void refuse(struct fairlock_engine *engine, int status, const char *why)
 {
   memcpy(engine->error, why, strlen(why) + 1);
-  if (engine->topology->state & MORE) fairlock_engine_fail(engine, status);
+  if (engine->topology->own.state & MORE) fairlock_engine_fail(engine, status);
   else fairlock_engine_refused(engine, status);
 }
 
@@ -172,11 +172,11 @@ static bool route_greeting(struct fairlock_engine *engine, const struct resp_eve
   const struct fairlock_topology *topology = engine->topology;
   if (event->depth == 1) route_hello(engine, event);
   if (!event->last || engine->value_type != RESP_MAP) return false;
-  engine->sharded = (~topology->state & (CLUSTER | SHARDED)) == 0;
-  if (topology->asks) fairlock_engine_advance_greeting(engine, RESOLVING);
-  else if (topology->cluster && !(topology->state & CLUSTER))
+  engine->sharded = (~topology->own.state & (CLUSTER | SHARDED)) == 0;
+  if (topology->own.asks) fairlock_engine_advance_greeting(engine, RESOLVING);
+  else if (topology->cluster && !(topology->own.state & CLUSTER))
     refuse(engine, FAIRLOCK_REFUSED, "not a node of a cluster");
-  else if ((topology->state & (CLUSTER | REPLICA)) == REPLICA)
+  else if ((topology->own.state & (CLUSTER | REPLICA)) == REPLICA)
     fairlock_engine_fail(engine, FAIRLOCK_READONLY);
   return engine->stage == RESOLVING || engine->broken;
 }
@@ -210,11 +210,11 @@ static void route_role(struct fairlock_engine *engine, const struct resp_event *
 {
   struct fairlock_topology *topology = engine->topology;
   bool counts = event->type == RESP_INTEGER || event->type == RESP_ARRAY;
-  if (event->depth == 1 && counts && event->integer > 0) topology->state |= REPLICATED;
+  if (event->depth == 1 && counts && event->integer > 0) topology->own.state |= REPLICATED;
   if (!event->last) return;
-  if (!(topology->state & (CLUSTER | REPLICATED)))
+  if (!(topology->own.state & (CLUSTER | REPLICATED)))
     refuse(engine, FAIRLOCK_UNAVAILABLE, "a master without replicas: one of several seeds");
-  topology->state &= (uint16_t)~PROVES;
+  topology->own.state &= (uint16_t)~PROVES;
 }
 
 static void mark_unsynced(const struct fairlock_engine *engine)
@@ -305,16 +305,16 @@ static bool route_error(struct fairlock_engine *engine, struct resp_event *event
 {
   struct fairlock_topology *topology = engine->topology;
   if (engine->stage < UP) { /* in the greeting: the next seed may accept us */
-    if (topology->state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
-    return topology->state & MORE;
+    if (topology->own.state & MORE) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+    return topology->own.state & MORE;
   }
-  bool moved = fairlock_reply_begins(event, "MOVED") && topology->aim != NULL;
+  bool moved = fairlock_reply_begins(event, "MOVED") && topology->own.aim != NULL;
   bool first = moved && follow_moved(engine, event);
   /* the master was demoted during a WAIT */
   bool unblocked = fairlock_reply_begins(event, "UNBLOCKED");
   if (unblocked) fairlock_engine_fail(engine, FAIRLOCK_READONLY);
-  if (topology->state & SCRIPT_DONE) mark_unsynced(engine);
-  topology->state &= (uint16_t)~SCRIPT_DONE;
+  if (topology->own.state & SCRIPT_DONE) mark_unsynced(engine);
+  topology->own.state &= (uint16_t)~SCRIPT_DONE;
   if (slot_moves(event) && fairlock_pipeline_expects(engine)) {
     fairlock_reply_on_error(engine, event, FAIRLOCK_UNAVAILABLE);
     return true;
@@ -330,10 +330,10 @@ static bool route_answer(struct fairlock_engine *engine, const struct resp_event
 {
   struct fairlock_topology *topology = engine->topology;
   struct fairlock *handle = fairlock_pipeline_next_answered(engine);
-  topology->redirections = 0;
-  if (topology->state & SCRIPT_DONE) {
+  topology->own.redirections = 0;
+  if (topology->own.state & SCRIPT_DONE) {
     bool enough = event->integer >= (int64_t)topology->replicas;
-    topology->state &= (uint16_t)~SCRIPT_DONE;
+    topology->own.state &= (uint16_t)~SCRIPT_DONE;
     if (!enough) mark_unsynced(engine);
     /* a WAIT that is still being written cannot be answered yet */
     bool asked_for = !engine->writing;
@@ -346,7 +346,7 @@ static bool route_answer(struct fairlock_engine *engine, const struct resp_event
     return false;
   fairlock_reply_note_number(engine, event, 2);
   if (engine->value_type != RESP_ARRAY || engine->malformed) return false;
-  topology->state |= SCRIPT_DONE;
+  topology->own.state |= SCRIPT_DONE;
   fairlock_pipeline_expect_wait(handle);
   return true;
 }
@@ -361,9 +361,10 @@ static bool route_event(struct fairlock_engine *engine, struct resp_event *event
     return engine->broken;
   }
   bool error = is_error(engine);
-  bool proves = engine->stage > GREETING && engine->topology->state & PROVES;
+  bool proves = engine->stage > GREETING && engine->topology->own.state & PROVES;
   /* with a cluster, an error to ROLE does not matter: its users need no right to it */
-  if (error && !(proves && engine->topology->state & CLUSTER)) return route_error(engine, event);
+  if (error && !(proves && engine->topology->own.state & CLUSTER))
+    return route_error(engine, event);
   if (engine->stage == GREETING) return route_greeting(engine, event);
   if (proves) {
     route_role(engine, event);
@@ -390,7 +391,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   const struct fairlock_topology *topology = engine->topology;
   bool greeting = engine->request.handle == NULL;
   (void)link;
-  if (greeting && topology->asks) {
+  if (greeting && topology->own.asks) {
     fairlock_request_write_hello(engine, writer);
     fairlock_request_write_command(writer, "SENTINEL", 3);
     fairlock_request_write_text(writer, "GET-MASTER-ADDR-BY-NAME");
@@ -398,7 +399,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
     return;
   }
   if (greeting) {
-    fairlock_request_write_greeting(engine, writer, topology->state & PROVES);
+    fairlock_request_write_greeting(engine, writer, topology->own.state & PROVES);
     return;
   }
   fairlock_request_write_output(engine, writer);
@@ -411,18 +412,18 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
 /* Chooses the next seed. */
 static void choose_seed(struct fairlock_topology *topology)
 {
-  bool more = topology->aim != NULL && topology->aim(topology->aim_context, NULL);
-  topology->several |= more;
-  topology->state = more ? MORE : 0;
-  if (topology->several && topology->service == NULL && !topology->cluster)
-    topology->state |= PROVES;
+  bool more = topology->own.aim != NULL && topology->own.aim(topology->own.aim_context, NULL);
+  topology->own.several |= more;
+  topology->own.state = more ? MORE : 0;
+  if (topology->own.several && topology->service == NULL && !topology->cluster)
+    topology->own.state |= PROVES;
 }
 
 /* Chooses user and password for the next connection. asks: it is to a Sentinel. */
 static void choose_user(struct fairlock_engine *engine, bool asks)
 {
   struct fairlock_topology *topology = engine->topology;
-  topology->asks = asks;
+  topology->own.asks = asks;
   engine->user = asks ? topology->sentinel_user : engine->config->user;
   engine->password = asks ? topology->sentinel_password : engine->config->password;
 }
@@ -430,12 +431,12 @@ static void choose_user(struct fairlock_engine *engine, bool asks)
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   struct fairlock_topology *topology = engine->topology;
-  bool more = topology->state & MORE;
-  bool moved = topology->state & MOVED;
+  bool more = topology->own.state & MORE;
+  bool moved = topology->own.state & MOVED;
   (void)link;
-  bool at_once = moved ? topology->redirections++ < REDIRECTIONS : more;
+  bool at_once = moved ? topology->own.redirections++ < REDIRECTIONS : more;
   engine->sharded = false;
-  if (moved) topology->state = (uint16_t)(AWAY | (more ? MORE : 0));
+  if (moved) topology->own.state = (uint16_t)(AWAY | (more ? MORE : 0));
   else choose_seed(topology);
   choose_user(engine, topology->service != NULL && !moved);
   if (at_once) engine->backoff_ms = 0;
@@ -454,12 +455,12 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   if (topology->replicas_ms > engine->response_ms / 2) return FAIRLOCK_INVALID;
   if (topology->service != NULL && (!room || aim == NULL || topology->cluster))
     return FAIRLOCK_INVALID;
-  topology->aim = room ? aim : NULL;
-  topology->aim_context = context;
-  topology->redirections = 0;
-  topology->several = false;
+  topology->own.aim = room ? aim : NULL;
+  topology->own.aim_context = context;
+  topology->own.redirections = 0;
+  topology->own.several = false;
   engine->topology = topology;
-  (void)fairlock_links_insert(engine, &topology->link, &hooks);
+  (void)fairlock_links_insert(engine, &topology->own.link, &hooks);
   engine->synced = topology->replicas > 0;
   if (engine->synced) engine->window = 1;
   if (config->connect_ms == 0) engine->connect_ms = CONNECT_MS;

@@ -395,7 +395,7 @@ static void check_sequences(const struct fairlock *handle, const struct fairlock
 
 static bool is_there(const struct fairlock *handle)
 {
-  if (handle == &credentials.handle) return changes;
+  if (handle == &credentials.own.handle) return changes;
   return handle >= handles && handle < handles + HANDLES && callers[handle - handles].there;
 }
 
@@ -412,7 +412,7 @@ static void check_awaiting(void)
   CHECK(found == 0 || engine.youngest == previous);
   for (int i = 0; i < HANDLES; i++)
     if (callers[i].there && handles[i].unanswered > 0) CHECK(found-- > 0);
-  if (changes && credentials.handle.unanswered > 0) CHECK(found-- > 0);
+  if (changes && credentials.own.handle.unanswered > 0) CHECK(found-- > 0);
   CHECK(found == 0);
 }
 

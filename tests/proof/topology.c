@@ -57,17 +57,18 @@ static bool half_named(void)
 
 static bool valid_topology(void)
 {
-  HOLDS(E.topology == &T && E.links == &T.link);
-  HOLDS(T.link.hooks == &hooks && T.link.inner == NULL);
-  HOLDS(T.aim == NULL || (T.aim == aim && T.address == room && T.address_size <= ADDRESS_SIZE));
-  HOLDS(T.aim == NULL || T.address_size > 1);
-  HOLDS(T.service == NULL || (T.aim != NULL && !T.cluster));
-  HOLDS(T.state < 2 * REPLICATED && IMPLIES(T.state & PROVES, T.service == NULL));
-  HOLDS(IMPLIES(T.asks, T.service != NULL && !(T.state & AWAY)));
-  HOLDS(IMPLIES(E.stage == RESOLVING, T.asks));
-  HOLDS(IMPLIES(T.state & (AWAY | MOVED), T.aim != NULL));
-  HOLDS(IMPLIES(T.state & AWAY, room[0] == 0 || (is_address(room) && !refused)));
-  HOLDS(IMPLIES(T.state & MOVED, E.broken && is_address(room) && !refused));
+  HOLDS(E.topology == &T && E.links == &T.own.link);
+  HOLDS(T.own.link.hooks == &hooks && T.own.link.inner == NULL);
+  HOLDS(T.own.aim == NULL ||
+        (T.own.aim == aim && T.address == room && T.address_size <= ADDRESS_SIZE));
+  HOLDS(T.own.aim == NULL || T.address_size > 1);
+  HOLDS(T.service == NULL || (T.own.aim != NULL && !T.cluster));
+  HOLDS(T.own.state < 2 * REPLICATED && IMPLIES(T.own.state & PROVES, T.service == NULL));
+  HOLDS(IMPLIES(T.own.asks, T.service != NULL && !(T.own.state & AWAY)));
+  HOLDS(IMPLIES(E.stage == RESOLVING, T.own.asks));
+  HOLDS(IMPLIES(T.own.state & (AWAY | MOVED), T.own.aim != NULL));
+  HOLDS(IMPLIES(T.own.state & AWAY, room[0] == 0 || (is_address(room) && !refused)));
+  HOLDS(IMPLIES(T.own.state & MOVED, E.broken && is_address(room) && !refused));
   HOLDS(IMPLIES(half_named(), is_address(room)));
   return true;
 }
@@ -93,18 +94,18 @@ static struct resp_event any_event(void)
 static void event(void)
 {
   struct resp_event any = any_event();
-  bool moved = T.state & MOVED;
+  bool moved = T.own.state & MOVED;
   uint8_t stage = E.stage;
   ASSUME(E.stage > OPENING && !E.broken);
-  ASSUME(IMPLIES(T.state & SCRIPT_DONE, fairlock_pipeline_busy(&E))); /* by the WAIT */
-  bool seen = route_event(&E, &any, &T.link);
+  ASSUME(IMPLIES(T.own.state & SCRIPT_DONE, fairlock_pipeline_busy(&E))); /* by the WAIT */
+  bool seen = route_event(&E, &any, &T.own.link);
   bool head = any.depth == 0 && (any.type == RESP_MAP || any.type == RESP_SET);
   CHECK(IMPLIES(head && stage == RESOLVING, E.broken));
   CHECK(any.size <= TEXT_SIZE && (any.size == 0 || __CPROVER_r_ok(any.data, any.size)));
-  REACHED(seen && stage == RESOLVING && !moved && T.state & MOVED);
-  REACHED(!seen && stage == UP && !moved && T.state & MOVED);
+  REACHED(seen && stage == RESOLVING && !moved && T.own.state & MOVED);
+  REACHED(!seen && stage == UP && !moved && T.own.state & MOVED);
   REACHED(seen && stage == UP && !E.broken);
-  REACHED(!seen && T.state & SCRIPT_DONE);
+  REACHED(!seen && T.own.state & SCRIPT_DONE);
 }
 
 static void output(void)
@@ -112,19 +113,19 @@ static void output(void)
   struct resp_writer writer;
   resp_writer_init(&writer, send_buffer, SEND_SIZE, 0);
   ASSUME(E.stage > OPENING && !E.broken);
-  write_output(&E, &writer, &T.link);
-  REACHED(T.asks && E.request.handle == NULL);
+  write_output(&E, &writer, &T.own.link);
+  REACHED(T.own.asks && E.request.handle == NULL);
   REACHED(E.request.handle != NULL);
 }
 
 static void ended(void)
 {
-  bool away = T.state & MOVED;
+  bool away = T.own.state & MOVED;
   ASSUME(E.stage == CLOSED);
-  (void)on_closed(&E, &T.link);
-  CHECK(!(T.state & MOVED) && (bool)(T.state & AWAY) == away);
+  (void)on_closed(&E, &T.own.link);
+  CHECK(!(T.own.state & MOVED) && (bool)(T.own.state & AWAY) == away);
   REACHED(away && E.backoff_ms == 0);
-  REACHED(T.asks);
+  REACHED(T.own.asks);
 }
 
 /* The first call: it makes a topology that is valid. */
@@ -140,8 +141,8 @@ static void followed(void)
   ASSUME(T.address_size <= ADDRESS_SIZE);
   int status = fairlock_engine_follow(&E, &T, nondet_bool() ? aim : NULL, NULL);
   CHECK(status == FAIRLOCK_OK || (status == FAIRLOCK_INVALID && E.topology == NULL));
-  REACHED(status == FAIRLOCK_OK && T.asks);
-  REACHED(status == FAIRLOCK_OK && T.aim == NULL);
+  REACHED(status == FAIRLOCK_OK && T.own.asks);
+  REACHED(status == FAIRLOCK_OK && T.own.aim == NULL);
   ASSUME(status == FAIRLOCK_OK);
 }
 
@@ -173,7 +174,7 @@ void any_answer(struct fairlock_engine *engine, int status)
   names_it = false;
   any_state();
   E.now = now;
-  E.links = &T.link;
+  E.links = &T.own.link;
   ASSUME(in_heap(&A) == there && IMPLIES(goes_on, A.phase == phase) && valid_topology());
 }
 
@@ -229,9 +230,9 @@ void harness(void)
   refused = nondet_bool();
   T.address = room;
   any_state();
-  T.link.hooks = &hooks;
-  T.link.inner = NULL;
-  E.links = &T.link;
+  T.own.link.hooks = &hooks;
+  T.own.link.inner = NULL;
+  E.links = &T.own.link;
   ASSUME(valid_topology());
   CALL();
   check_state();

@@ -403,12 +403,12 @@ static void test_auth_among_requests(void)
   push("message", CHANNEL("2"), "0");
   answer(0, -1, 0); /* a's */
   CHECK_EQUAL(a.result, FAIRLOCK_BUSY);
-  CHECK(credentials.handle.unanswered == 1);
+  CHECK(credentials.own.handle.unanswered == 1);
   grant(CHANNEL("2"), "78", 0);
   CHECK_EQUAL(b.result, FAIRLOCK_OK);
   CHECK(sends("EVALSHA")); /* the confirmation */
   feed("+OK\r\n");
-  CHECK(credentials.handle.unanswered == 0);
+  CHECK(credentials.own.handle.unanswered == 0);
   answer(1, 78, 0); /* the heartbeat's, which no longer counts */
   answer(1, 78, 0);
   CHECK(fairlock_engine_remaining_ms(&b, now) > 5000);

@@ -600,7 +600,7 @@ static void test_look(void)
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   fairlock_engine_received(&engine, 0, now);
   delay_release();
-  keep.serviced = &serviced;
+  keep.own.serviced = &serviced;
   serviced = true;
   skip(100);
   resume_hold(0);
@@ -1003,7 +1003,7 @@ static void test_waiting_tasks_are_told(void)
 {
   set_up_held();
   told = 0;
-  keep.answered = count_told;
+  keep.own.answered = count_told;
   delay_release();
   CHECK_EQUAL(told, 1);
   resume_hold(0);
@@ -1236,7 +1236,7 @@ static void test_values(void)
   keep.keep_ms = KEEP_MS;
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
-  CHECK(engine.links == &keep.link && keep.link.inner == NULL); /* not behind itself */
+  CHECK(engine.links == &keep.own.link && keep.own.link.inner == NULL); /* not behind itself */
 }
 
 const struct check_test check_tests[] = {

@@ -63,11 +63,11 @@ static void prepare(void)
 /* Outermost first. */
 static void check_order(void)
 {
-  CHECK(engine.links == &journal.link);
-  CHECK(journal.link.inner == &credentials.link);
-  CHECK(credentials.link.inner == &keep.link);
-  CHECK(keep.link.inner == &topology.link);
-  CHECK(topology.link.inner == NULL);
+  CHECK(engine.links == &journal.own.link);
+  CHECK(journal.own.link.inner == &credentials.own.link);
+  CHECK(credentials.own.link.inner == &keep.own.link);
+  CHECK(keep.own.link.inner == &topology.own.link);
+  CHECK(topology.own.link.inner == NULL);
 }
 
 static void greet_node(void)
@@ -156,7 +156,7 @@ static void test_instead(void)
   memset(&journal, 0x5a, sizeof journal);
   memset(&credentials, 0x5a, sizeof credentials);
   memset(&keep, 0x5a, sizeof keep);
-  CHECK(engine.links == &other_journal.link);
+  CHECK(engine.links == &other_journal.own.link);
   check_parts();
 }
 
