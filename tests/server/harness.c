@@ -1,4 +1,5 @@
 /* Clients and actors for the suites, and what they look for in Redis; see harness.h. */
+#include "engine.h"
 #include "harness.h"
 
 #include <fcntl.h>

@@ -10,12 +10,17 @@
 #include "dialect.h"
 #include "harness.h"
 
-static void open_client(struct client *opened, const char *user)
+static void prepare_client(struct client *opened, const char *user)
 {
   client_prepare(opened, server.port);
   opened->config.user = user;
   opened->config.password = "secret";
   opened->config.offline_ms = 3000;
+}
+
+static void open_client(struct client *opened, const char *user)
+{
+  prepare_client(opened, user);
   client_start(opened);
 }
 
@@ -242,7 +247,9 @@ static void start_trial(size_t index)
   (void)snprintf(trial->name, sizeof trial->name, "acl%d", (int)index);
   make_user(trial->user, keys_rule, channels_rule, NULL);
   for (int i = 0; i < 3; i++) {
-    open_client(&trial->client[i], trial->user);
+    prepare_client(&trial->client[i], trial->user);
+    trial->client[i].config.waiter_ms = 60000; /* none is given up because its turn here is late */
+    client_start(&trial->client[i]);
     CHECK_EQUAL(fairlock_init(&trial->handle[i], &trial->client[i].client, trial->name),
                 FAIRLOCK_OK);
     if (i == 0) {
