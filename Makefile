@@ -138,6 +138,7 @@ core-compiler:
 
 # Tests. A folder of tests adds its programs to SUITES, and says what they need, in rules.mk.
 SUITES := $(wildcard tests/tools/test_*.sh)
+tests/tools/test_layers.sh: | $(BUILD)/liblock.a
 $(call needs,tests/tools/test_need.sh,$(BUILD)/redis-server)
 $(call needs,tests/tools/test_misra.sh,misra)
 $(call needs,tests/tools/test_fresh.sh,mmdebstrap git=git)
@@ -225,7 +226,7 @@ ONLY_ALL := $(TESTS_OF_TESTS) $(LONG_WAITS) $(OTHER_BUILDS)
 # What CI does not run, but a release asks for: suites that find no mutant that no other one finds
 # (tests/mutants/README.md), and those of what changes seldom. test_rotation has a part in `make test`.
 ONLY_RELEASE := $(addprefix $(BUILD)/tests/server/,test_hostile test_late test_far) $(SOCKETS)/threads \
-  $(wildcard tests/tools/test_*.sh) $(DOCS_TEST) $(RELEASE_TEST)
+  $(filter-out tests/tools/test_layers.sh,$(wildcard tests/tools/test_*.sh)) $(DOCS_TEST) $(RELEASE_TEST)
 NOT_FIRST := $(ONLY_ALL) $(ONLY_RELEASE)
 $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUITES),$(NOT_FIRST))))
 

@@ -34,7 +34,8 @@ static bool can_be_named(const struct fairlock_hold *hold)
   return good && hold->token <= LARGEST;
 }
 
-static const struct fairlock_breaking breaking = {&fairlock_break_script, write_break};
+static const struct fairlock_query breaking = {.script = &fairlock_break_script,
+                                               .write_words = write_break};
 
 static int begin_breaking(struct fairlock *handle, struct fairlock_hold *hold, int8_t mode,
                           uint32_t now)

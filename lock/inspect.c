@@ -83,8 +83,8 @@ static int end_report(struct fairlock_engine *engine)
   return FAIRLOCK_PROTOCOL;
 }
 
-static const struct fairlock_inspection inspection = {&fairlock_inspect_script, take_report,
-                                                      end_report};
+static const struct fairlock_query inspection = {
+    .script = &fairlock_inspect_script, .element = take_report, .end = end_report};
 
 int fairlock_engine_inspect(struct fairlock *handle, fairlock_report_fn report, void *context,
                             uint32_t now)

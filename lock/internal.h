@@ -17,8 +17,12 @@
  *   events.c      the log of the connection
  *   keep.c        locks that the client keeps while nobody else wants them
  *   credentials.c user and password that change
- *   links.c       the chain of the last four
+ *   links.c       the chain of the last four: struct fairlock_hooks
  *   version.c     which release it is
+ *
+ * layers.txt says which of them calls which, and none calls upward, but for one circle. engine.c,
+ * handle.c and reply.c are one state machine in three files: what the server says (reply.c) changes a
+ * handle, or ends the greeting or the connection (engine.c), and that changes each handle.
  */
 #ifndef FAIRLOCK_INTERNAL_H
 #define FAIRLOCK_INTERNAL_H
@@ -241,19 +245,19 @@ static inline bool good_lease(uint32_t lease_ms)
 #define VALUES (sizeof((struct fairlock_engine *)0)->values / sizeof(int64_t))
 
 /*
- * Functions for inspections. inspect.c defines it, so a program that does not inspect does not link
- * it.
+ * What a request of another script than the lock's needs: an inspection, or what break.c does. It is
+ * no hook of struct fairlock_hooks: it belongs to one handle for one request, while a link belongs to
+ * the connection for as long as that is used. A program that makes no such request links none of it.
  */
-struct fairlock_inspection {
+struct fairlock_query {
   const struct fairlock_script *script;
+
+  /* break.c: writes the argument; inspect.c has none */
+  void (*write_words)(struct resp_writer *writer, const struct fairlock_request *request);
+
+  /* inspect.c: an element of the reply, and its end; the other reply is that of the lock's script */
   void (*element)(struct fairlock_engine *engine, const struct resp_event *event);
   int (*end)(struct fairlock_engine *engine);
-};
-
-/* The same for break.c. */
-struct fairlock_breaking {
-  const struct fairlock_script *script;
-  void (*write_words)(struct resp_writer *writer, const struct fairlock_request *request);
 };
 
 /* engine.c */

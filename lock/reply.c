@@ -155,6 +155,13 @@ void fairlock_reply_answered(struct fairlock_engine *engine, int status)
   fairlock_handle_on_reply(handle, status, sent_at);
 }
 
+/* Returns the status of a request whose script the server does not know. */
+static int on_unknown_script(struct fairlock_engine *engine, struct resp_event *event)
+{
+  const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
+  return fairlock_script_unknown(engine, event, handle != NULL ? fairlock_handle_kind(handle) : 0);
+}
+
 /* Handles an error reply, which means this status. */
 void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *event, int status)
 {
@@ -162,7 +169,7 @@ void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *
   /* topology.c follows a redirection: the request is sent again, and the caller gets no error */
   if (engine->broken) status = FAIRLOCK_PENDING;
   else if (engine->stage == UP && fairlock_reply_begins(event, "NOSCRIPT"))
-    status = fairlock_script_unknown(engine, event);
+    status = on_unknown_script(engine, event);
   if (status != FAIRLOCK_PENDING) fairlock_reply_note_error(engine, event);
   if (engine->stage < UP) fairlock_engine_refused(engine, status);
   else if (handle != NULL) on_subscription_answer(handle, status);

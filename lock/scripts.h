@@ -32,9 +32,10 @@ void fairlock_script_write(struct resp_writer *writer, const struct fairlock_scr
                            bool eval, int words);
 
 /*
- * The server does not know the script of the oldest request. Returns the status of that request:
+ * The server does not know the script of the oldest request, which is of this kind, or 0 if no handle
+ * cares about it any more. Returns the status of that request:
  * FAIRLOCK_PENDING, if it is sent again with the text. The event becomes what the log is told.
  */
-int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event);
+int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event, uint8_t kind);
 
 #endif

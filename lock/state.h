@@ -11,12 +11,12 @@
 /* Requests of one handle that may await their answers at a time. */
 #define FAIRLOCK_UNANSWERED_MAX 3
 
-struct fairlock_breaking;
+struct fairlock_query;
 struct fairlock_credentials;
 struct fairlock_engine;
 struct fairlock_hold;
 struct fairlock_hooks;
-struct fairlock_inspection;
+struct fairlock_query;
 struct fairlock_log;
 struct fairlock_report;
 struct fairlock_topology;
@@ -125,7 +125,7 @@ struct fairlock_log_state {
 
 /* Of struct fairlock_hold. Private. */
 struct fairlock_hold_state {
-  const struct fairlock_breaking *breaking;
+  const struct fairlock_query *breaking;
   int8_t mode;
 };
 
@@ -368,7 +368,7 @@ struct fairlock_engine {
   int64_t values[5];
 
   /* inspect.c */
-  const struct fairlock_inspection *inspection;
+  const struct fairlock_query *inspection;
   void (*report)(const struct fairlock_report *report, void *context);
   void *report_context;
 

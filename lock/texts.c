@@ -46,10 +46,9 @@ void fairlock_script_write(struct resp_writer *writer, const struct fairlock_scr
   resp_write_end(writer);
 }
 
-int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event)
+int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event, uint8_t kind)
 {
-  const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
-  if (handle != NULL) engine->eval |= fairlock_handle_kind(handle);
+  engine->eval |= kind;
   event->type = RESP_NULL; /* no refusal for the log */
   return FAIRLOCK_PENDING;
 }

@@ -25,10 +25,11 @@ void fairlock_script_write(struct resp_writer *writer, const struct fairlock_scr
   fairlock_request_write_text(writer, script->sha1);
 }
 
-int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event)
+int fairlock_script_unknown(struct fairlock_engine *engine, struct resp_event *event, uint8_t kind)
 {
   static const char what_to_do[] = "NOSCRIPT: run fairlock load";
   (void)engine;
+  (void)kind;
   event->data = (const uint8_t *)what_to_do;
   event->size = sizeof what_to_do - 1;
   return FAIRLOCK_UNAVAILABLE;
