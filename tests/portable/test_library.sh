@@ -51,6 +51,17 @@ test_symbols_have_a_prefix() {
   [ -z "$others" ] || fail "symbols without a prefix: $others"
 }
 
+# Whoever reads a call of a function that no public header declares knows which file to open.
+test_private_functions_have_the_name_of_their_file() {
+  declared >"$dir/names"
+  nm -A -g --defined-only "$build/liblock.a" | sed -n 's/.*:\([a-z_0-9]*\)\.o:.* T \(fairlock_\)/\1 \2/p' >"$dir/defined"
+  grep -q '^handle fairlock_' "$dir/defined" || fail "no functions"
+  others=$(awk 'FNR == NR { public[$1]; next }
+    !($2 in public) && index($2, "fairlock_" ($1 == "texts" ? "script" : $1) "_") != 1 { print $1 ".c:" $2 }' \
+    "$dir/names" "$dir/defined" | tr '\n' ' ')
+  [ -z "$others" ] || fail "without the name of their file: $others"
+}
+
 # python_with_headers: the first Python that has them
 python_with_headers() {
   for python in python3 /usr/bin/python3; do
@@ -93,4 +104,5 @@ EOF
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests used_from_cxx_with_gcc used_from_cxx_with_clang all_functions_are_used_from_cxx symbols_have_a_prefix \
+  private_functions_have_the_name_of_their_file \
   in_a_shared_object
