@@ -778,11 +778,13 @@ void fairlock_handle_on_too_few_replicas(struct fairlock *handle)
 
 /* Messages */
 
-static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
+static void on_grant(struct fairlock *handle, const int64_t message[3])
 {
   struct fairlock_engine *engine = handle->engine;
+  uint64_t token = (uint64_t)message[0];
+  uint32_t claim_ms = (uint32_t)message[2];
   /* how much later the grant was made than the newest time of the server that we know */
-  uint64_t age = (uint64_t)(at - engine->server_now);
+  uint64_t age = (uint64_t)(message[1] - engine->server_now);
   /* a leave was sent before this grant came, and may have ended the hold */
   if (fairlock_pipeline_in_flight(handle) & KIND_LEAVE) return;
   if (age > FAIRLOCK_DURATION_MAX_MS / 2) return; /* before that, or weeks later */
@@ -805,21 +807,21 @@ static void on_grant(struct fairlock *handle, uint64_t token, int64_t at, uint32
 }
 
 /*
- * A message came on the handle's channel. claim_ms > 0: the lock was granted at the server's time
- * `at`, for claim_ms. claim_ms 0: the message asks the holder with this token to release, and tells
- * anybody else to ask the server now.
+ * A message came on the handle's channel: {token, time, claim_ms}. claim_ms > 0: the lock was granted
+ * at this time of the server, for claim_ms. claim_ms 0: the message asks the holder with this token to
+ * release, and tells anybody else to ask the server now.
  */
-void fairlock_handle_on_message(struct fairlock *handle, uint64_t token, int64_t at,
-                                uint32_t claim_ms)
+void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3])
 {
+  bool grant = (uint32_t)message[2] != 0;
   if (waiting(handle)) {
     send_now(handle); /* an acquire, which asks, or confirms the grant */
-    if (claim_ms != 0) on_grant(handle, token, at, claim_ms);
+    if (grant) on_grant(handle, message);
   } else if (holding(handle)) {
     const struct fairlock_config *config = handle->engine->config;
-    if (config->asked != NULL && claim_ms == 0 && token == handle->token)
+    if (config->asked != NULL && !grant && (uint64_t)message[0] == handle->token)
       config->asked(handle, config->asked_context);
-  } else if (handle->phase == FREE && claim_ms != 0) {
+  } else if (handle->phase == FREE && grant) {
     handle->flags |= OWED;
     leave(handle, FAIRLOCK_OK);
   }

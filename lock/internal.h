@@ -372,8 +372,7 @@ struct fairlock *fairlock_schedule_take(struct fairlock **schedule);
 
 /* handle.c */
 void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent_at);
-void fairlock_handle_on_message(struct fairlock *handle, uint64_t token, int64_t at,
-                                uint32_t claim_ms);
+void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3]);
 void fairlock_handle_on_subscribed(struct fairlock *handle, int status);
 void fairlock_handle_on_too_few_replicas(struct fairlock *handle);
 void fairlock_handle_on_broken(struct fairlock *handle);

@@ -271,8 +271,9 @@ static void on_message(struct fairlock_engine *engine, const struct resp_event *
     claim_ms = FAIRLOCK_WAITER_MAX_MS;
     if (numbers[2] < FAIRLOCK_WAITER_MAX_MS) claim_ms = (uint32_t)numbers[2];
   }
-  uint64_t token = claim_ms != 0 || alone ? (uint64_t)numbers[0] : 0;
-  fairlock_handle_on_message(engine->addressee, token, numbers[1], claim_ms);
+  if (claim_ms == 0 && !alone) numbers[0] = 0;
+  numbers[2] = claim_ms;
+  fairlock_handle_on_message(engine->addressee, numbers);
 }
 
 /* Takes an element of a push: its kind, the channel, the text. */

@@ -192,7 +192,8 @@ static void any_other(struct fairlock *handle)
     fairlock_handle_freeze_request(handle);
     break;
   default:
-    if (!waiting(handle)) fairlock_handle_on_message(handle, nondet_uint64(), nondet_int64(), a);
+    if (!waiting(handle))
+      fairlock_handle_on_message(handle, (int64_t[]){nondet_int64(), nondet_int64(), a});
   }
   if (handle->engine == NULL) return;
   CHECK(handle->token == token);

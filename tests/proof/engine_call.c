@@ -228,7 +228,7 @@ static void pushed(struct fairlock *handle, uint32_t now)
   ASSUME(good_message(token, at, claim_ms));
   uint8_t value_type = E.value_type;
   uint32_t element = E.element;
-  fairlock_handle_on_message(handle, token, at, claim_ms);
+  fairlock_handle_on_message(handle, (int64_t[]){(int64_t)token, at, claim_ms});
   CHECK(E.value_type == value_type && E.element == element);
   REACHED(handle->phase == HELD);
   REACHED(handle->phase == LEAVING && handle->flags & OWED);
@@ -393,7 +393,7 @@ static void event(struct fairlock *handle, uint32_t now)
 }
 
 void any_answer(struct fairlock_engine *engine, int status);
-void any_message(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms);
+void any_message(struct fairlock *handle, const int64_t message[3]);
 void any_subscription(struct fairlock *handle, int status);
 void any_greeting(struct fairlock_engine *engine);
 void any_refusal(struct fairlock_engine *engine, int status);
@@ -415,9 +415,10 @@ void any_answer(struct fairlock_engine *engine, int status)
   led_to = ANSWER;
 }
 
-void any_message(struct fairlock *handle, uint64_t token, int64_t at, uint32_t claim_ms)
+void any_message(struct fairlock *handle, const int64_t message[3])
 {
-  CHECK(in_heap(handle) && good_message(token, at, claim_ms));
+  CHECK(in_heap(handle) && message[2] >= 0 && message[2] <= UINT32_MAX);
+  CHECK(good_message((uint64_t)message[0], message[1], (uint32_t)message[2]));
   any_change_within();
   led_to = MESSAGE;
 }
