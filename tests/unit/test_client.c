@@ -259,6 +259,8 @@ static void test_keep(void)
   CHECK_EQUAL(fairlock_keep(&client, &second), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_OK);
   memset(&second, 0x5a, sizeof second); /* it is out again */
+  static struct fairlock_keeper bad;
+  CHECK_EQUAL(fairlock_keep(&client, &bad), FAIRLOCK_INVALID);
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_start_acquire(&handle, 0, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
   fairlock_poll(&client, 0);
