@@ -133,7 +133,7 @@ static void grant(struct fairlock *handle)
   ASSUME(at >= -TIME_MAX && at <= NUMBER_MAX && claim_ms <= FAIRLOCK_WAITER_MAX_MS);
   E.server_now = 0;
   E.asked_at = E.now - elapsed;
-  on_grant(handle, new_token, at, claim_ms);
+  on_grant(handle, (int64_t[]){(int64_t)new_token, at, claim_ms});
   CHECK(handle->token == token || (holding(handle) && handle->token == new_token));
   CHECK(handle->token >= token);
   if (!holding(handle)) return;
