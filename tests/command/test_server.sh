@@ -311,7 +311,7 @@ start_again() {
   "$build/redis-server" --port $port --bind 127.0.0.1 -::1 --save '' --appendonly no --dir "$dir/$port" \
     --unixsocket "$dir/$port/socket" "$@" >"$dir/$port/log" 2>&1 &
   server=$!
-  echo $server >>"$top/pids"
+  ends_with_us $server
   eventually answers
 }
 

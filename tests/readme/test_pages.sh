@@ -59,7 +59,7 @@ compile() {
 try_default_server() {
   mkdir "$dir/default"
   "$build/redis-server" --port 6379 --bind 127.0.0.1 --save '' --dir "$dir/default" >"$dir/default/log" 2>&1 &
-  echo $! >>"$top/pids"
+  ends_with_us $!
   eventually grep -q -e 'Ready to accept' -e Failed "$dir/default/log"
   grep -q 'Ready to accept' "$dir/default/log" || return
   unset FAIRLOCK_URL
@@ -151,7 +151,7 @@ aclfile_line() {
   same_rights "$1"
   echo "$1" >"$dir/users.acl"
   "$build/redis-server" --port 0 --unixsocket "$dir/acl.sock" --aclfile "$dir/users.acl" --save '' --dir "$dir" >"$dir/acl.log" 2>&1 &
-  echo $! >>"$top/pids"
+  ends_with_us $!
   eventually test -S "$dir/acl.sock"
   use_rights "unix://locks:PASSWORD@$dir/acl.sock"
 }

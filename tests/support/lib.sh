@@ -13,8 +13,20 @@ top=$(mktemp -d)
 failed=0
 unset FAIRLOCK_URL FAIRLOCK_PASSWORD FAIRLOCK_CACERT FAIRLOCK_CACERTDIR FAIRLOCK_CERT FAIRLOCK_KEY FAIRLOCK_SNI
 
+# started PID: when it has started, by which it is told from a later process with the same id
+started() {
+  sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
+}
+
+# ends_with_us PID: this process of ours is ended when the suite ends
+ends_with_us() {
+  echo "$1 $(started "$1")" >>"$top/pids"
+}
+
 stop_all() {
-  [ ! -e "$top/pids" ] || while read -r pid; do kill -9 "$pid" 2>/dev/null; done <"$top/pids"
+  [ ! -e "$top/pids" ] || while read -r pid start; do
+    [ -z "$start" ] || [ "$(started "$pid")" != "$start" ] || kill -9 "$pid" 2>/dev/null
+  done <"$top/pids"
   rm -rf "$top"
 }
 trap stop_all EXIT
@@ -90,7 +102,7 @@ draw_port() {
 
 # comes_up PROCESS LOG WORDS: it has written these words there. It is ended if it does not within 20 s.
 comes_up() {
-  echo "$1" >>"$top/pids"
+  ends_with_us "$1"
   tries=400
   while kill -0 "$1" 2>/dev/null && [ $tries -gt 0 ]; do
     if grep -q -i "$3" "$2"; then return; fi
@@ -140,7 +152,7 @@ fake_server() {
   rm -f "$dir/at"
   python3 tests/support/fake.py "$dir/at" "$@" 2>"$dir/fake" &
   fake=$!
-  echo $fake >>"$top/pids"
+  ends_with_us $fake
   eventually test -s "$dir/at"
   other=$(cat "$dir/at")
 }

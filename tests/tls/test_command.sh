@@ -181,7 +181,7 @@ test_sentinel() {
   tls_port=$(draw_port 16000)
   { printf '%s\n' 'port 0' 'tls-replication yes' "sentinel monitor door 127.0.0.1 $master 1" "dir $dir"; tls_options server; } >"$dir/conf"
   "$build/redis-server" "$dir/conf" --sentinel >"$dir/log" 2>&1 &
-  echo $! >>"$top/pids"
+  ends_with_us $!
   eventually grep -q '+monitor master' "$dir/log"
   url=rediss+sentinel://localhost:$tls_port/door
   expect 0 "$fairlock" run --cacert "$certificates/ca.crt" --url $url a true

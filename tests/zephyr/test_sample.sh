@@ -35,7 +35,7 @@ build_sample() {
 start_board() {
   qemu-system-arm -machine mps2-an385 -nographic -vga none -monitor none -serial stdio -nic user,model=lan9118 \
     -icount shift=6,align=off,sleep=on -kernel "$1" <"/dev/null" >"$dir/console" 2>&1 &
-  echo $! >>"$top/pids"
+  ends_with_us $!
 }
 
 # on_console WORDS COUNT: the board has printed them so often
