@@ -14,8 +14,8 @@
  * If the program has one task (PORT_ONE_TASK), the compiler leaves out all code for others.
  *
  * A forked process has a copy of all this: of the mutex, which may be locked there for ever, and of
- * the connection, which the parent uses. So in a forked process every function returns before it
- * touches either.
+ * the connection, which the parent uses. So in a forked process every operation returns before it
+ * touches either; fairlock_client_deinit() closes the copy of the connection.
  */
 #include "engine.h"
 #include "timing.h"
@@ -51,7 +51,7 @@ static bool in_use(const struct fairlock_client *client, const struct fairlock *
  */
 #define BLOCKED_MS 10U
 
-/* A task that waits while another one services the client. It is on that task's stack. */
+/* A task inside a blocking call: it services the client, or sleeps. On the stack of that task. */
 struct fairlock_blocked {
   /* the handle for whose operation it waits; NULL: it waits for a connection */
   const struct fairlock *handle;
@@ -300,7 +300,7 @@ int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *to
   return fairlock_engine_follow(&client->engine, topology, transport->aim, transport->context);
 }
 
-/* An answer has ended operations that keep.c had begun for other tasks: wakes those tasks. */
+/* keep.c has ended operations without asking the server: wakes the tasks that wait for them. */
 static void on_answered(void *context)
 {
   wake_blocked(context);

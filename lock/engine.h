@@ -63,7 +63,8 @@
  *                     turns of the same, until the result is there; of an inspection, report is
  *                     called once for the holder and once for each waiter
  *
- * None of these functions may be called by two tasks at the same time for one engine.
+ * Two tasks must not be inside functions of one engine at the same time: client.c has a mutex for
+ * that.
  */
 #ifndef FAIRLOCK_ENGINE_H
 #define FAIRLOCK_ENGINE_H

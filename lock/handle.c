@@ -12,16 +12,18 @@
  * once more when that acquire has expired. A leave that arrives after the next acquire ends the new
  * hold: so a handle with a leave in doubt sends no acquire until that leave has expired.
  *
- * A handle is FREE only when nothing of it can be left on the server: no place in the queue, no
+ * A handle becomes FREE when nothing of it can be left on the server: no place in the queue, no
  * hold, no acquire on its way. Until then it is LEAVING, in the background if the caller has its
- * result.
+ * result. One exception: if the server refuses its release or leave for good, the handle is FREE at
+ * once, and what is left ends with the lease or the waiter timeout.
  *
  * Tokens. A handle that does not hold remembers the token of its last hold, because the server may
  * still have that hold: it was given up without a release, or a replica that had not received the
  * release has become the master. The next acquire names that token, and the server ends that hold
  * and begins a new one, with a larger token. An acquire never ends a hold in which its handle
  * believes, because the handle only believes in holds with a larger token than the last. (After a
- * token of 2^53 or more, any token is accepted, because no server counts on from such a number.)
+ * token of 2^53 or more, any token in a reply is accepted, because no server counts on from such a
+ * number.)
  */
 #include "internal.h"
 
@@ -73,8 +75,8 @@ static void set_phase(struct fairlock *handle, enum phase phase)
 }
 
 /*
- * True if the server has nothing of this handle, neither a hold nor a place in the queue, and no
- * request that is on its way can still begin one.
+ * For a handle that does not hold. True if the server has nothing of it, neither a hold nor a place
+ * in the queue, and no request that is on its way can still begin one.
  */
 static bool nothing_there(const struct fairlock *handle)
 {
@@ -656,7 +658,7 @@ static void reply_ending(struct fairlock *handle, bool ended, uint32_t sent_at)
 {
   const struct fairlock_engine *engine = handle->engine;
   int result = FAIRLOCK_OK;
-  if (handle->phase == RELEASING && !ended) { /* unless an earlier request has released it */
+  if (handle->phase == RELEASING && !ended) { /* lost, or released by a request before this one */
     result = handle->in_doubt & KIND_RELEASE ? FAIRLOCK_UNKNOWN : FAIRLOCK_LOST;
   }
   if (settled(handle, sent_at)) {
@@ -756,7 +758,7 @@ void fairlock_handle_on_reply(struct fairlock *handle, int status, uint32_t sent
 
 /*
  * A SUBSCRIBE or UNSUBSCRIBE was answered. FAIRLOCK_PENDING: it was redirected, and is sent again
- * on the next connection. If a SUBSCRIBE was refused for good, the wait ends. If an UNSUBSCRIBE
+ * before the next request. If a SUBSCRIBE was refused for good, the wait ends. If an UNSUBSCRIBE
  * was, the subscription lasts until the connection ends.
  */
 void fairlock_handle_on_subscribed(struct fairlock *handle, int status)
@@ -807,9 +809,9 @@ static void on_grant(struct fairlock *handle, const int64_t message[3])
 }
 
 /*
- * A message came on the handle's channel: {token, time, claim_ms}. claim_ms > 0: the lock was granted
- * at this time of the server, for claim_ms. claim_ms 0: the message asks the holder with this token to
- * release, and tells anybody else to ask the server now.
+ * A message came on the handle's channel: {token, time, claim_ms}. claim_ms > 0: the lock was
+ * granted at this time of the server, for claim_ms. claim_ms 0: the message asks the holder with
+ * this token to release; a waiter asks the server now.
  */
 void fairlock_handle_on_message(struct fairlock *handle, const int64_t message[3])
 {
@@ -857,12 +859,15 @@ void fairlock_handle_on_broken(struct fairlock *handle)
   if (asks || (kinds != 0 && (active(handle) || asking(handle)))) send_now(handle);
 }
 
-/* An attempt to connect has failed: ends the operation, unless it can go on later. */
+/*
+ * An attempt to connect has failed, or no useful answer came for too long: the caller gets this
+ * status. A wait becomes a leave; a release goes on in the background.
+ */
 void fairlock_handle_on_failed(struct fairlock *handle, int status)
 {
   uint8_t sent = fairlock_pipeline_in_flight(handle) | handle->in_doubt;
   if (waiting(handle)) {
-    /* this much time is left for the leave */
+    /* gives the leave this much more time before it counts as unanswered, too */
     handle->answered_at += handle->engine->response_ms;
     leave(handle, status);
   } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {

@@ -1,5 +1,5 @@
 /*
- * What the files of the engine share. Each has one job:
+ * What the files of the engine share. Its memory is in state.h. Each file has one job:
  *
  *   engine.c      the connection: opening, greeting, sending, dead connections, timers
  *   pipeline.c    unanswered requests: their sequence numbers, and whose answer comes next
@@ -17,12 +17,14 @@
  *   events.c      the log of the connection
  *   keep.c        locks that the client keeps while nobody else wants them
  *   credentials.c user and password that change
- *   links.c       the chain of the last four: struct fairlock_hooks
+ *   links.c       the chain of topology, events, keep and credentials: struct fairlock_hooks
+ *   status.c      the statuses in words
  *   version.c     which release it is
  *
- * layers.txt says which of them calls which, and none calls upward, but for one circle. engine.c,
- * handle.c and reply.c are one state machine in three files: what the server says (reply.c) changes a
- * handle, or ends the greeting or the connection (engine.c), and that changes each handle.
+ * layers.txt says which of them calls which. None calls upward, but within two groups. request.c and
+ * texts.c write one command together. engine.c, handle.c and reply.c are one state machine: what the
+ * server says (reply.c) changes a handle, or ends the greeting or the connection (engine.c), and that
+ * changes each handle.
  */
 #ifndef FAIRLOCK_INTERNAL_H
 #define FAIRLOCK_INTERNAL_H
@@ -461,7 +463,10 @@ struct fairlock_hooks {
   void (*write)(struct fairlock_engine *engine, struct resp_writer *writer,
                 struct fairlock_link *link);
 
-  /* Handles an event of the decoder. Returns true if no inner link nor the engine must see it. */
+  /*
+   * Handles an event of the decoder. Returns true if neither an inner link nor the engine may see it
+   * after that.
+   */
   bool (*event)(struct fairlock_engine *engine, struct resp_event *event,
                 struct fairlock_link *link);
 

@@ -88,8 +88,8 @@ static void resume_wait(struct fairlock *handle)
 
 /*
  * Returns true if input has to be read first, because nobody has done so for LOOK_MS; the handle
- * then tries again. It does not count how late that is: once something was read after the first
- * look, this returns false.
+ * then tries again. However late that is: when the client has received after the first look, this
+ * returns false.
  */
 static bool looks(struct fairlock_keeper *keep, struct fairlock *handle)
 {

@@ -71,7 +71,10 @@ void fairlock_pipeline_send(struct fairlock *handle)
   engine->counters.requests++;
 }
 
-/* Takes back the newest number, because its request is not written after all. */
+/*
+ * Takes back the newest number, because its request is not written after all. It has to be the only
+ * unanswered request of the handle's phase.
+ */
 void fairlock_pipeline_withdraw(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;

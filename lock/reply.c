@@ -166,7 +166,10 @@ static int on_unknown_script(struct fairlock_engine *engine, struct resp_event *
 void fairlock_reply_on_error(struct fairlock_engine *engine, struct resp_event *event, int status)
 {
   struct fairlock *handle = fairlock_pipeline_next_subscribed(engine);
-  /* topology.c follows a redirection: the request is sent again, and the caller gets no error */
+  /*
+   * a link has ended the connection, for a redirection or for new credentials: the request is sent
+   * again, and the caller gets no error
+   */
   if (engine->broken) status = FAIRLOCK_PENDING;
   else if (engine->stage == UP && fairlock_reply_begins(event, "NOSCRIPT"))
     status = on_unknown_script(engine, event);

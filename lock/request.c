@@ -2,10 +2,10 @@
  * What the engine sends: the greeting, and the requests that engine->request describes.
  *
  * If a request does not fit into the send buffer, it is written from its start for each piece, and
- * the writer skips the bytes that were sent already. So a request may depend only on
- * engine->request, the handle's name, user and password, and the configuration, which do not change
- * meanwhile. All strings of the program are sent as bulk strings, with their length, so none can be
- * taken for a command.
+ * the writer skips the bytes that were sent already. So a request may depend only on what does not
+ * change meanwhile: engine->request, name and id of the handle, the hold that it breaks, user and
+ * password, the configuration, and what the greeting has found out. All strings of the program are
+ * sent as bulk strings, with their length, so none can be taken for a command.
  */
 #include "internal.h"
 

@@ -11,7 +11,6 @@
 /* Requests of one handle that may await their answers at a time. */
 #define FAIRLOCK_UNANSWERED_MAX 3
 
-struct fairlock_query;
 struct fairlock_credentials;
 struct fairlock_engine;
 struct fairlock_hold;
@@ -41,8 +40,8 @@ struct fairlock {
   int8_t result;
 
   /*
-   * why the handle leaves the queue (or will leave it as soon as it is in it, because it may not
-   * listen); this becomes the result of the operation. 0: it does not leave
+   * why the handle leaves the queue; this becomes the result of the operation. If its SUBSCRIBE was
+   * refused, it leaves when its acquire was answered. 0: it does not leave
    */
   int8_t leave_result;
 
@@ -108,7 +107,7 @@ struct fairlock {
 
   /* either the handle holds, or it does something to somebody else's hold */
   union {
-    /* the task that has acquired; 0: none */
+    /* the task that has acquired, or has taken over; counts only while `holds` is not 0 */
     uintptr_t task;
 
     const struct fairlock_hold *hold;
@@ -400,7 +399,7 @@ struct fairlock_client {
 
   struct port_transport *transport;
 
-  /* tasks that wait for the one that services it */
+  /* all tasks inside a blocking call, also the one that services the client */
   struct fairlock_blocked *blocked;
 
   /* what the task inside fairlock_run() waits on; NULL: no task is */

@@ -50,7 +50,7 @@ static inline uint32_t longer(uint32_t a, uint32_t b)
   return a > b ? a : b;
 }
 
-/* The earlier of two times, in ms from now: in_ms, and `time`, which may have passed. */
+/* in_ms, or the time from now to `time` if that is shorter; 0 if `time` has passed. */
 static inline uint32_t sooner(uint32_t now, uint32_t in_ms, uint32_t time)
 {
   if (has_come(now, time)) return 0;
@@ -58,7 +58,8 @@ static inline uint32_t sooner(uint32_t now, uint32_t in_ms, uint32_t time)
 }
 
 /*
- * How much an interval has to be shortened because two clocks measure it, which may differ by 1 %.
+ * How much two clocks that differ by 1 % may disagree about an interval. A hold is believed in for
+ * so much less; an old request is feared for so much more.
  */
 static inline uint32_t margin(uint32_t interval)
 {

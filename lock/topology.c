@@ -93,8 +93,8 @@ enum hindrance { NO_HINDRANCE, GIVES_BACK, IN_USE };
 
 /*
  * Whether locks of other slots prevent the client from connecting to the node of this slot. A lock
- * that only has to be given back (it is kept, or it owes a leave) is not in use. But it is given
- * back before, because the present server may have it; so a release that was delayed is sent now.
+ * that is kept, or whose release or leave is unanswered, is not in use; but the client first sends
+ * that release or leave to the present server. So this also ends each keep of another slot.
  */
 static enum hindrance find_hindrance(struct fairlock_engine *engine, int64_t slot)
 {
@@ -239,8 +239,9 @@ static bool listens_on(const struct fairlock *handle, const struct resp_event *e
 }
 
 /*
- * Turns a sharded push into a plain one. Its kind begins with an s (smessage, ssubscribe), which
- * the engine does not know.
+ * Changes a push before the engine sees it. A sharded one becomes a plain one: its kind begins
+ * with an s (smessage, ssubscribe). With `replicas`, a grant becomes a message that makes the waiter
+ * ask. After an unsubscription that nobody asked for, the connection ends.
  */
 static void route_push(struct fairlock_engine *engine, struct resp_event *event)
 {

@@ -27,7 +27,7 @@ if mode == '-2' then
   end
   return {listens and 1 or 0, named and not listens and 1 or 0, now}
 end
-if named and #hold > 2 then call('del', lock) end -- no hold of anybody
+if named and #hold > 2 then call('del', lock) end -- several fields: no client makes that
 local given = false
 if head and (named or not holder) then
   -- include hand_over.lua

@@ -39,7 +39,7 @@ local function hand_over(caller, former)
       elseif pending then
         return false
       elseif listens then
-        call('hdel', lock, waiter) -- if the server refuses HDEL, the script stops here, before two hold the lock
+        call('hdel', lock, waiter) -- a test: without the right to HDEL the script stops here, and not when two hold the lock
         local granted = grant(waiter, patience, '0')
         if former and former ~= waiter then call('hdel', lock, former) end
         forget(waiter)
