@@ -15,7 +15,7 @@ static void enlist(struct fairlock *handle)
 {
   struct fairlock_engine *engine = handle->engine;
   struct fairlock **link = &engine->oldest;
-  if (engine->oldest != NULL && comes_after(handle->sequence[0], engine->youngest->sequence[0]))
+  if (engine->youngest != NULL && comes_after(handle->sequence[0], engine->youngest->sequence[0]))
     link = &engine->youngest->next;
   while (*link != NULL && comes_after(handle->sequence[0], (*link)->sequence[0]))
     link = &(*link)->next;

@@ -43,7 +43,7 @@ case $row in
 esac
 # shellcheck disable=SC2046,SC2086
 awk -f tests/tools/stack.awk -v roots="$calls" lock/calls.txt "$place/functions.linked" \
-  $(ls "$folder"/single/lock/*.ci "$folder"/single/resp/*.ci | grep -v "/${other:-no such file}\.ci") $also >"$place/calls"
+  $(find "$folder"/single/lock "$folder"/single/resp -maxdepth 1 -name "*.ci" ! -name "$other.ci") $also >"$place/calls"
 stack=$(awk '$1 == "call" && $3 > most { most = $3 } END { print most + 0 }' "$place/calls")
 case $row in *_pinned | *_ca | *_mbedtls)
   echo "$stack 0"

@@ -3,6 +3,7 @@
  * one hiredis connection each.
  */
 #include "bench.h"
+#include "engine.h"
 
 #include <pthread.h>
 #include <stdio.h>
