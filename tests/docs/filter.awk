@@ -2,9 +2,9 @@
 # awk -f filter.awk HEADER
 #
 # The first comment is the file's. One above a line is for that line, and for those that follow it
-# up to the next empty line; one behind a line is for that line. Lines of a comment that are indented
-# stay as they are laid out. What a comment calls private is left out: a whole struct, or the rest of
-# one.
+# up to the next empty line; one behind a line is for that line, also if it goes on below it. Lines of
+# a comment that are indented stay as they are laid out. What a comment calls private is left out: a
+# whole struct, or the rest of one.
 
 # The lines from the one after the comment at their beginning.
 function after_comment(i) {
@@ -42,7 +42,7 @@ function mark_layout(end, i, within) {
 }
 
 # Prints what has come since the last empty line, or the last line with a brace.
-function paragraph(i, from, hide) {
+function paragraph(i, from, hide, open) {
   if (count == 0) return
   text = ""
   from = after_comment()
@@ -55,8 +55,11 @@ function paragraph(i, from, hide) {
   }
   if (from == 1 && in_enum && lines[1] !~ /\{$/) {
     # which doxygen 1.9 lets pass
-    for (i = 1; i <= count; i++)
-      if (lines[i] !~ /\/\*/) lines[i] = lines[i] " /**< @has_no_comment */"
+    for (i = 1; i <= count; i++) {
+      if (lines[i] ~ /\/\*/) open = 1
+      else if (!open) lines[i] = lines[i] " /**< @has_no_comment */"
+      if (lines[i] ~ /\*\/$/) open = 0
+    }
   }
   in_enum = lines[count] ~ /^enum .*\{$/ || in_enum
   began = 1
@@ -69,7 +72,7 @@ function paragraph(i, from, hide) {
   }
   for (i = 1; i <= count; i++) {
     sub(/^ *\/\*( |$)/, "/** ", lines[i])
-    if (lines[i] ~ /[;,] +\/\* .*\*\/$/) sub(/\/\* /, "/**< ", lines[i])
+    if (lines[i] ~ /[^ ] +\/\* /) sub(/\/\* /, "/**< ", lines[i])
     print lines[i]
   }
   count = 0
