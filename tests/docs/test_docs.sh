@@ -42,9 +42,9 @@ refuses() {
 }
 refuses "a function without a comment fails" lock/fairlock.h '/\* What happened so far' \
   'int fairlock_undescribed(int number);\n' 'fairlock_undescribed.*is not documented'
-refuses "a member without a comment fails" lock/fairlock.h '  /\* NULL: the server.s default user' \
+refuses "a member without a comment fails" lock/fairlock.h '  const char \*user;' \
   '  const char *undescribed;\n' 'undescribed (variable) of struct fairlock_config is not documented'
-refuses "a status without a comment fails" lock/fairlock.h '  /\* done \*/' \
+refuses "a status without a comment fails" lock/fairlock.h '  FAIRLOCK_OK = 0' \
   '  FAIRLOCK_UNDESCRIBED = 9,\n' 'fairlock.h:[0-9]*: .*has_no_comment'
 refuses "a function of C++ without a comment fails" lock/fairlock.hpp '  /\* fairlock_token() \*/' \
   '  int undescribed() noexcept;\n' 'undescribed.*is not documented'
