@@ -203,6 +203,16 @@ static uint32_t lease_asked(const struct fairlock *handle)
 }
 
 /*
+ * True if a request for this lease says that it will be renewed. What is left of a longer lease is
+ * not: renewals ask for less, and whoever looks at the lock would take the holder for dead.
+ */
+static bool says_renewed(const struct fairlock *handle, uint32_t lease_ms)
+{
+  bool starts = handle->phase == REENTERING && handle->reentry_lease_ms == FAIRLOCK_RENEW;
+  return (starts || handle->flags & RENEWS) && lease_ms == renewed_lease(handle);
+}
+
+/*
  * A reply has confirmed the lease for which its request asked at sent_at. A renewed lease never
  * ends earlier than was confirmed before.
  */
@@ -527,7 +537,7 @@ void fairlock_handle_freeze_request(struct fairlock *handle)
                       : -((int32_t)handle->holds + requests[handle->phase].change);
   request->token = kind & KIND_LEAVE ? 0 : handle->token;
   request->lease_ms = kind & (KIND_ACQUIRE | KIND_IF_HELD) ? lease_asked(handle) : 0;
-  request->renews = request->lease_ms != 0 && handle->flags & RENEWS;
+  request->renews = says_renewed(handle, request->lease_ms);
   request->subscribe =
       subscription == 0 ? listens : subscription == SUBSCRIBED && handle->phase == REMOVING;
   request->eval = engine->eval & kind;

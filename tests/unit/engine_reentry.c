@@ -44,6 +44,47 @@ void test_reentry_of_a_longer_hold(void)
 }
 
 /*
+ * A re-entry that starts renewals says so, because later renewals do not change what the server
+ * tells those who look at the lock. While it is refused, the hold keeps its own lease.
+ */
+void test_reentry_that_starts_renewals(void)
+{
+  acquire_a(10000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 10000, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -2 10000 77\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -3 30000+ 77\r\n"));
+  feed("-WRONGTYPE x\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_REFUSED);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -1 10000 77\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -2 30000+ 77\r\n"));
+  answer(1, 77, 0);
+  pass(10000);
+  CHECK(sends(" -2 30000+ 77\r\n"));
+}
+
+/*
+ * But if what is left is longer than the renewed lease, it says nothing: renewals do not extend that,
+ * so those who look at the lock would soon take the holder for dead.
+ */
+void test_reentry_of_a_longer_hold_says_nothing(void)
+{
+  acquire_a(3600000);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -2 3599121 77\r\n"));
+  answer(1, 77, 0);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  CHECK(sends(" -3 3599121 77\r\n"));
+  answer(1, 77, 0);
+  pass(10000);
+  CHECK(sends(" -3 30000+ 77\r\n"));
+}
+
+/*
  * What is left by our clock may be more by the server's: a re-entry asks for what covers that, too.
  */
 void test_reentry_asks_for_what_is_left(void)

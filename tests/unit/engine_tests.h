@@ -119,6 +119,8 @@ void test_short_lease_after_a_poll(void);
 /* engine_reentry.c */
 void test_reentry(void);
 void test_reentry_of_a_longer_hold(void);
+void test_reentry_that_starts_renewals(void);
+void test_reentry_of_a_longer_hold_says_nothing(void);
 void test_reentry_asks_for_what_is_left(void);
 void test_reentry_confirms_a_longer_hold(void);
 void test_too_many_holds(void);

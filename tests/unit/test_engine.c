@@ -60,6 +60,9 @@ const struct check_test check_tests[] = {
     /* engine_reentry.c */
     {"re-entry and partial release", test_reentry},
     {"re-entry never shortens the lease", test_reentry_of_a_longer_hold},
+    {"a re-entry that starts renewals says so", test_reentry_that_starts_renewals},
+    {"a re-entry of a longer hold does not say that it is renewed",
+     test_reentry_of_a_longer_hold_says_nothing},
     {"a re-entry asks for what is left by the server's clock", test_reentry_asks_for_what_is_left},
     {"a re-entry that confirms a longer hold", test_reentry_confirms_a_longer_hold},
     {"65535 holds are enough", test_too_many_holds},
