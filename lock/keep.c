@@ -79,11 +79,10 @@ static void suspend_wait(struct fairlock *handle)
   if (!reached(handle->ends_at, until)) handle->ends_at = until;
 }
 
+/* The wait ends when the caller wanted, again. The handle has to be rescheduled after this. */
 static void resume_wait(struct fairlock *handle)
 {
-  handle->ends_at = handle->reentry_lease_ms;
-  fairlock_handle_send_at(
-      handle, handle->sends_at); /* reschedules the handle, because ends_at has changed */
+  if (handle->keep & LOOKS && handle->phase == QUEUEING) handle->ends_at = handle->reentry_lease_ms;
 }
 
 /*
@@ -164,7 +163,8 @@ static bool answers(struct fairlock_keeper *keep, struct fairlock *handle)
   if (!in_time(keep, handle)) handle->kept_since = handle->engine->now - keep->keep_ms;
   if (releases ? delay_release(keep, handle) : acquires && resume_hold(keep, handle)) return true;
   if (releases && handle->holds == 0) request->mode = 0; /* it was delayed */
-  if (handle->keep & LOOKS && handle->phase == QUEUEING) resume_wait(handle);
+  resume_wait(handle);
+  fairlock_handle_send_at(handle, handle->sends_at); /* reschedules it */
   if (request->kind != KIND_IF_HELD) handle->keep &= (uint8_t) ~(KEPT | LOOKS);
   if (request->kind == KIND_ACQUIRE) handle->keep &= (uint8_t) ~(INSPECTS | BREAKS);
   if ((acquires || confirms) && handle->unanswered == 1) handle->kept_since = handle->engine->now;
@@ -339,6 +339,7 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
+    resume_wait(handle);
     handle->keep &= INSPECTS | BREAKS;
   }
   keep->own.arming = false;

@@ -651,6 +651,31 @@ static void test_short_wait(void)
   CHECK(sends(" 0 0\r\n")); /* a longer one is as long as ever */
 }
 
+/* Nor is it longer if the connection breaks while what has arrived is read. */
+static void test_short_wait_is_broken(void)
+{
+  for (uint32_t wait_ms = 10; wait_ms <= 5000; wait_ms += 4990) {
+    set_up_kept();
+    skip(100);
+    CHECK_EQUAL(fairlock_engine_acquire(&a, wait_ms, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+    CHECK(costs_nothing());
+    break_connection();
+    pass(wait_ms - 1);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    pass(1);
+    CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  }
+  set_up_held();
+  skip(5000);
+  uint32_t left = fairlock_engine_remaining_ms(&a, now);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(costs_nothing());
+  uint32_t ends_at = a.ends_at;
+  break_connection();
+  CHECK(left > 0);
+  CHECK_EQUAL(a.ends_at, ends_at); /* a release that looks has no wait */
+}
+
 /* So does a release of a program that has done nothing else for a while. */
 static void test_release_looks(void)
 {
@@ -1265,6 +1290,7 @@ const struct check_test check_tests[] = {
     {"keep: a lease of its own", test_own_lease},
     {"keep: too late", test_too_late},
     {"keep: what has arrived is read first", test_look},
+    {"keep: a break while what has arrived is read", test_short_wait_is_broken},
     {"keep: what has arrived is read before a release, too", test_release_looks},
     {"keep: the shortest wait", test_short_wait},
     {"keep: two thirds of the lease", test_two_thirds},
