@@ -133,6 +133,7 @@ struct fairlock_topology_state {
   struct fairlock_link link;
   bool (*aim)(void *context, const char *address);
   void *aim_context;
+  uint32_t wait_ms;     /* the timeout of WAIT, which must not change while that is written */
   uint16_t state;       /* what is known of the servers */
   uint8_t redirections; /* in a row */
   bool several;         /* seeds */

@@ -20,7 +20,7 @@
 
 #define CONNECT_MS  1000U
 #define OFFLINE_MS  60000U
-#define REPLICAS_MS 500U /* the default, at most; see replicas_ms() */
+#define REPLICAS_MS 500U /* the default, at most */
 
 /* The longest pause between two rounds of the seeds. */
 #define PAUSE_MAX_MS 1000U
@@ -379,13 +379,6 @@ static bool route_event(struct fairlock_engine *engine, struct resp_event *event
 
 /* Writing */
 
-/* The timeout of WAIT: by default half of response_ms, rounded up, because 0 would never end. */
-static uint32_t replicas_ms(const struct fairlock_engine *engine)
-{
-  return config_or(engine->topology->replicas_ms,
-                   shorter(REPLICAS_MS, (engine->response_ms + 1) / 2));
-}
-
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
                          struct fairlock_link *link)
 {
@@ -407,7 +400,7 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
   if (!engine->request.wait) return;
   fairlock_request_write_command(writer, "WAIT", 3);
   resp_write_bulk_number(writer, topology->replicas);
-  resp_write_bulk_number(writer, replicas_ms(engine));
+  resp_write_bulk_number(writer, topology->own.wait_ms);
 }
 
 /* Chooses the next seed. */
@@ -460,6 +453,9 @@ int fairlock_engine_follow(struct fairlock_engine *engine, struct fairlock_topol
   topology->own.aim_context = context;
   topology->own.redirections = 0;
   topology->own.several = false;
+  /* response_ms as it is configured; rounded up, because a WAIT of 0 would never end */
+  topology->own.wait_ms =
+      config_or(topology->replicas_ms, shorter(REPLICAS_MS, (engine->response_ms + 1) / 2));
   engine->topology = topology;
   (void)fairlock_links_insert(engine, &topology->own.link, &hooks);
   engine->synced = topology->replicas > 0;

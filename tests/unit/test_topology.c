@@ -1710,8 +1710,10 @@ static void test_default_replicas_ms(void)
 
 static void test_wait_in_the_queue(void)
 {
-  set_up_replicas(2);
+  set_up_seeds(1);
+  topology.replicas = 2;
   topology.replicas_ms = 70;
+  follow();
   wait_a(FAIRLOCK_RENEW);
   greet_master();
   CHECK(sends("SUBSCRIBE"));
@@ -2216,6 +2218,53 @@ static void test_wait_in_a_small_buffer(void)
   CHECK_EQUAL(a.token, 78);
 }
 
+/* Sends what is in the send buffer. Returns false if nothing was. */
+static bool sends_a_piece(void)
+{
+  size_t size;
+  const uint8_t *bytes = fairlock_engine_output(&engine, &size, now);
+  CHECK(size <= sizeof output - 1 - output_size);
+  memcpy(output + output_size, bytes, size);
+  output_size += size;
+  output[output_size] = 0;
+  fairlock_engine_sent(&engine, size);
+  return size > 0;
+}
+
+/*
+ * The script is answered before its WAIT is written to the end, and so late that response_ms grows:
+ * what remains of the WAIT still belongs to what was sent of it.
+ */
+static void test_wait_does_not_change(void)
+{
+  static const char wait[] = "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$2\r\n95\r\n";
+  size_t script = 0;
+  for (size_t size = sizeof send_buffer; size >= FAIRLOCK_SEND_MIN; size--) {
+    set_up_seeds(1);
+    config.response_ms = 190;
+    config.send_size = size;
+    CHECK_EQUAL(fairlock_engine_init(&engine, &config), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_engine_add(&engine, &a, "door", 4), FAIRLOCK_OK);
+    topology.replicas = 2;
+    follow();
+    fairlock_engine_connect(&engine, now);
+    greet_master();
+    fairlock_engine_tick(&engine, now);
+    try_a();
+    output_size = 0;
+    do {
+      CHECK(sends_a_piece());
+    } while (output_size < script);
+    if (script == 0) script = output_size - (sizeof wait - 1);
+    now += 100;
+    answer(0, 500, 0);
+    CHECK(engine.response_ms > 200);
+    while (engine.writing)
+      CHECK(sends_a_piece());
+    CHECK(strncmp(output + script, wait, sizeof wait - 1) == 0);
+  }
+}
+
 /* Nobody has answered a WAIT that is not written to its end. */
 static void test_wait_is_answered_too_soon(void)
 {
@@ -2363,6 +2412,7 @@ const struct check_test check_tests[] = {
     {"topology: broken between the answers", test_broken_between_the_answers},
     {"topology: wait without an answer", test_wait_without_an_answer},
     {"topology: wait given up without an answer", test_given_up_without_an_answer},
+    {"topology: wait does not change while it is written", test_wait_does_not_change},
     {"topology: wait in a small buffer", test_wait_in_a_small_buffer},
     {"topology: wait is answered too soon", test_wait_is_answered_too_soon},
     {"topology: slot", test_slot},
