@@ -36,7 +36,7 @@
  *
  * Options. A log, credentials that change, servers that move, and locks that are kept have a struct
  * and a function each. Fill in the struct, and call the function after fairlock_client_init(),
- * before the first operation. A second call replaces the first, except of fairlock_follow(). A
+ * before the first operation. A second call replaces the first, but fairlock_follow() refuses it. A
  * program that does not call the function links none of it.
  *
  * Leases. A hold ends by itself when its lease runs out, so that a crash blocks nobody for ever.
