@@ -286,7 +286,7 @@ struct fairlock_engine {
   struct fairlock *oldest, *youngest;
 
   /* engine.c and handle.c: why there are no useful answers at present; 0: there are */
-  int32_t last_error;
+  int last_error;
 
   /* pipeline.c again: the longest time for which a request now under way may be valid */
   uint32_t request_life_ms;

@@ -512,7 +512,7 @@ static void ask(void)
 }
 
 /* What every function that waits does: called, and returns, with the mutex locked. */
-static void wait_for_end(void)
+static void waits_and_returns(void)
 {
   if (forked(&K)) return;
   lock(&K);
