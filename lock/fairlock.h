@@ -30,9 +30,9 @@
  * (pthread_cancel()) inside a function, it finishes that function first, however long it waits. So
  * end a wait by fairlock_cancel(), and fairlock_run() by fairlock_stop().
  *
- * Callbacks. Your functions are called in the task that services the client, with the client's
- * mutex locked. So they must be short, must not wait, and must not call the library: with this
- * client, that would never return. Set a flag, or cut the motor's power.
+ * Callbacks. Your functions are called in whichever task is inside a function of the client, with
+ * the client's mutex locked. So they must be short, must not wait, and must not call the library:
+ * with this client, that would never return. Set a flag, or cut the motor's power.
  *
  * Options. A log, credentials that change, servers that move, and locks that are kept have a struct
  * and a function each. Fill in the struct, and call the function after fairlock_client_init(),
@@ -62,7 +62,7 @@
  *                     and response_ms to leave the queue
  *   try_acquire       an answer; without one, connect_ms and twice response_ms
  *   release, deinit, force_release, ask, inspect  an answer; without one, offline_ms
- *   connect           twice connect_ms, and response_ms
+ *   connect           twice connect_ms, and response_ms; with fairlock_follow() at each seed
  *   start_..., remaining_ms, token, hold_count, result, cancel  never, except for the mutex
  */
 #ifndef FAIRLOCK_H
@@ -268,11 +268,12 @@ int fairlock_start_deinit(struct fairlock *handle);
  * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait, FAIRLOCK_FOREVER waits
  * without a limit, otherwise at most FAIRLOCK_DURATION_MAX_MS. The hold ends by itself after
  * lease_ms: FAIRLOCK_LEASE_MIN_MS to FAIRLOCK_DURATION_MAX_MS, or FAIRLOCK_RENEW. The holder
- * re-enters at once, up to 65535 times, and has to release as many times. Returns
+ * re-enters at once, up to a hold count of 65535, and has to release as many times. Returns
  *   FAIRLOCK_OK           held
  *   FAIRLOCK_BUSY         wait_ms was 0, and the lock is held or somebody is before us
- *   FAIRLOCK_TIMEOUT      not granted within wait_ms. Nothing is left in the queue
- *   FAIRLOCK_CANCELLED    by fairlock_cancel(). Nothing is left in the queue
+ *   FAIRLOCK_TIMEOUT      not granted within wait_ms. Without a connection, the place in the
+ *                         queue lasts until the client is back, or for waiter_ms
+ *   FAIRLOCK_CANCELLED    by fairlock_cancel(). The rest as for a time-out
  *   FAIRLOCK_LOST         the hold to re-enter is gone. Release as often as acquired, begin again
  *   FAIRLOCK_WRONG_TASK   another task holds the lock with this handle
  *   FAIRLOCK_IN_PROGRESS  another task is inside an operation of this handle
@@ -548,7 +549,7 @@ struct fairlock_topology {
  * the transport is NULL, it has one address, and a redirected operation ends with
  * FAIRLOCK_WRONG_SHARD or _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without
  * room for an address or without `aim`, replicas_ms of more than half of response_ms, or it
- * follows, or keeps, already.
+ * follows already.
  */
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 
