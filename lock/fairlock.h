@@ -267,8 +267,10 @@ int fairlock_start_deinit(struct fairlock *handle);
 /*
  * Acquires the lock, waiting in line for up to wait_ms: 0 does not wait, FAIRLOCK_FOREVER waits
  * without a limit, otherwise at most FAIRLOCK_DURATION_MAX_MS. The hold ends by itself after
- * lease_ms: FAIRLOCK_LEASE_MIN_MS to FAIRLOCK_DURATION_MAX_MS, or FAIRLOCK_RENEW. The holder
- * re-enters at once, up to a hold count of 65535, and has to release as many times. Returns
+ * lease_ms: FAIRLOCK_LEASE_MIN_MS to FAIRLOCK_DURATION_MAX_MS, or FAIRLOCK_RENEW. One that is
+ * shorter than the round trip to the server is over when we learn of it: wait_ms 0 then ends with
+ * FAIRLOCK_TIMEOUT, and a longer wait asks again every half second. The holder re-enters at once,
+ * up to a hold count of 65535, and has to release as many times. Returns
  *   FAIRLOCK_OK           held
  *   FAIRLOCK_BUSY         wait_ms was 0, and the lock is held or somebody is before us
  *   FAIRLOCK_TIMEOUT      not granted within wait_ms. Without a connection, the place in the

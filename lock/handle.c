@@ -569,10 +569,12 @@ static void reply_waiting(struct fairlock *handle, bool granted, uint32_t sent_a
   int64_t value = engine->values[1];
   if (granted) {
     /*
-     * the token is not new, which no correct server answers; or the answer is too late to be of use
+     * the token is not new, which no correct server answers; or the answer is too late to be of use,
+     * as every answer is if the lease is shorter than the round trip
      */
     if (value <= last_token(handle) || reached(engine->now, safe_end(sent_at, handle->lease_ms))) {
-      send_now(handle);
+      if (handle->phase == TRYING) leave(handle, FAIRLOCK_TIMEOUT);
+      else handle->sends_at = engine->now + RETRY_MS;
       return;
     }
     handle->token = (uint64_t)value;

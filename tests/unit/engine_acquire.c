@@ -24,18 +24,50 @@ void test_token_that_is_not_newer(void)
   CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
   drain();
   answer(1, 0, 0);
-  CHECK_EQUAL(fairlock_engine_acquire(&a, 0, 5000, now), FAIRLOCK_PENDING);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, FAIRLOCK_FOREVER, 5000, now), FAIRLOCK_PENDING);
   drain();
   answer(1, (int64_t)token - 1, 0);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
   CHECK_EQUAL(a.token, token);
+  pass(500);
   drain();
   answer(1, (int64_t)token, 0);
   CHECK_EQUAL(fairlock_engine_remaining_ms(&a, now), 0);
+  pass(500);
   drain();
   answer(1, (int64_t)token + 1, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(a.token, token + 1);
+}
+
+/*
+ * A lease that is shorter than the round trip: each grant comes too late. A wait goes on, but leaves
+ * the lock to others in between. A try ends.
+ */
+void test_lease_shorter_than_the_round_trip(void)
+{
+  begin();
+  request(&a, FAIRLOCK_FOREVER, 100);
+  push("subscribe", CHANNEL("1"), NULL);
+  for (int token = 77; token < 80; token++) {
+    pass(150);
+    answer(1, token, 0);
+    CHECK_EQUAL(a.result, FAIRLOCK_PENDING);
+    pass(499);
+    CHECK(sends_nothing());
+    pass(1);
+    CHECK(sends(" 100\r\n"));
+  }
+  pass(50);
+  answer(1, 80, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(a.token, 80);
+  begin();
+  request(&a, 0, 100);
+  pass(150);
+  answer(1, 77, 0);
+  CHECK_EQUAL(a.result, FAIRLOCK_TIMEOUT);
+  CHECK(sends_nothing());
 }
 
 /* No server counts on from 2^53: the next token is the time, and has to be believed. */

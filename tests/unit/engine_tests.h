@@ -66,6 +66,7 @@ static inline void lose_while_subscribing(void)
 /* engine_acquire.c */
 void test_acquire_and_release(void);
 void test_token_that_is_not_newer(void);
+void test_lease_shorter_than_the_round_trip(void);
 void test_token_after_the_largest(void);
 void test_try_is_busy(void);
 void test_noscript(void);

@@ -10,6 +10,7 @@ const struct check_test check_tests[] = {
     {"acquire and release", test_acquire_and_release},
     {"doubt ends with later answers", test_doubt_ends_with_later_answers},
     {"a token that is not newer is not believed", test_token_that_is_not_newer},
+    {"a lease shorter than the round trip", test_lease_shorter_than_the_round_trip},
     {"a token after the largest is the time", test_token_after_the_largest},
     {"try is busy", test_try_is_busy},
     {"NOSCRIPT is answered by EVAL", test_noscript},
