@@ -79,10 +79,15 @@ static void suspend_wait(struct fairlock *handle)
   if (!reached(handle->ends_at, until)) handle->ends_at = until;
 }
 
-/* The wait ends when the caller wanted, again. The handle has to be rescheduled after this. */
+/*
+ * The wait ends when the caller wanted, again. The handle has to be rescheduled after this. A wait
+ * that does not owe the hold that is kept was not prolonged: LOOKS is left of a release, or of
+ * another wait, that has ended while the device slept.
+ */
 static void resume_wait(struct fairlock *handle)
 {
-  if (handle->keep & LOOKS && handle->phase == QUEUEING) handle->ends_at = handle->reentry_lease_ms;
+  bool prolonged = handle->keep & LOOKS && handle->flags & OWED;
+  if (prolonged && handle->phase == QUEUEING) handle->ends_at = handle->reentry_lease_ms;
 }
 
 /*

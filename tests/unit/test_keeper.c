@@ -676,6 +676,21 @@ static void test_short_wait_is_broken(void)
   CHECK_EQUAL(a.ends_at, ends_at); /* a release that looks has no wait */
 }
 
+/* A release that looks, and ends while the device sleeps, leaves nothing that ends the next wait. */
+static void test_release_looks_and_sleeps(void)
+{
+  set_up_held();
+  skip(5000);
+  CHECK_EQUAL(fairlock_engine_release(&a, now), FAIRLOCK_PENDING);
+  CHECK(costs_nothing());
+  skip(3600000);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNKNOWN);
+  CHECK_EQUAL(fairlock_engine_acquire(&a, 5000, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+  uint32_t ends_at = a.ends_at;
+  CHECK(sends(" 77\r\n"));
+  CHECK_EQUAL(a.ends_at, ends_at);
+}
+
 /* So does a release of a program that has done nothing else for a while. */
 static void test_release_looks(void)
 {
@@ -1292,6 +1307,7 @@ const struct check_test check_tests[] = {
     {"keep: what has arrived is read first", test_look},
     {"keep: a break while what has arrived is read", test_short_wait_is_broken},
     {"keep: what has arrived is read before a release, too", test_release_looks},
+    {"keep: a release that looks, and a device that sleeps", test_release_looks_and_sleeps},
     {"keep: the shortest wait", test_short_wait},
     {"keep: two thirds of the lease", test_two_thirds},
     {"keep: renewed before it seems dead", test_late_renewal},
