@@ -226,6 +226,32 @@ static void test_alive(void)
   end_asked();
 }
 
+/* So is one that began to renew by a re-entry; but what is left of a longer lease says nothing. */
+static void test_alive_reentered(void)
+{
+  begin_asked(false);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, 10000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  look();
+  CHECK(report.alive && report.renews);
+  CHECK_EQUAL(report.lease_ms, 30000);
+  leave_ms(9900);
+  look();
+  CHECK(!report.alive);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&mine, 3600000), FAIRLOCK_OK);
+  for (int times = 0; times < 2; times++) {
+    CHECK_EQUAL(fairlock_try_acquire(&mine, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    leave_ms(40000);
+    look();
+    CHECK(report.alive && !report.renews);
+  }
+  for (int times = 0; times < 3; times++)
+    CHECK_EQUAL(fairlock_release(&mine), FAIRLOCK_OK);
+  end_asked();
+}
+
 /* The same of one that is silent indeed, for as long as its lease lasts. */
 static void test_silent(void)
 {
@@ -344,6 +370,7 @@ const struct check_test check_tests[] = {
     {"ask: one that does not listen, or ignores it", test_ask_in_vain},
     {"ask: by shard", test_ask_by_shard},
     {"alive: as long as it renews", test_alive},
+    {"alive: one that began to renew by a re-entry", test_alive_reentered},
     {"alive: until it is silent", test_silent},
     {"alive: not known", test_alive_unknown},
     {"alive: after a handover", test_lease_after_handover},
