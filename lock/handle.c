@@ -471,6 +471,16 @@ void fairlock_handle_continue_query(struct fairlock *handle, enum phase phase)
  * messages. If necessary it leaves, and ends its subscription, before. Without a connection there
  * is no subscription.
  */
+/*
+ * The caller may use the memory of the handle, or of the hold that it is to break, for something
+ * else. So the rest of its request cannot be written, and the connection ends if there is a rest.
+ */
+static void abandon_request(const struct fairlock *handle)
+{
+  struct fairlock_engine *engine = handle->engine;
+  if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+}
+
 int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
 {
   struct fairlock_engine *engine = handle->engine;
@@ -486,8 +496,7 @@ int fairlock_engine_remove(struct fairlock *handle, uint32_t now)
     handle->holds = 0;
     return begin(handle, REMOVING);
   }
-  /* the rest of a request cannot be written without its handle */
-  if (engine->request.handle == handle) fairlock_engine_fail(engine, FAIRLOCK_UNREACHABLE);
+  abandon_request(handle);
   if (engine->addressee == handle) engine->addressee = NULL;
   fairlock_pipeline_forget(handle);
   fairlock_schedule_remove(handle);
@@ -883,6 +892,7 @@ void fairlock_handle_on_failed(struct fairlock *handle, int status)
     handle->answered_at += handle->engine->response_ms;
     leave(handle, status);
   } else if (asking(handle) || (handle->phase == REMOVING && nothing_there(handle))) {
+    abandon_request(handle);
     become_free(handle, status);
   } else {
     end_operation(handle,

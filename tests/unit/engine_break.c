@@ -84,6 +84,25 @@ void test_force_release_again(void)
   CHECK_EQUAL(a.result, FAIRLOCK_NOT_HELD);
 }
 
+/* The operation ends for want of an answer while its request is half written. */
+void test_force_release_half_written(void)
+{
+  struct fairlock_hold named = {.token = 42};
+  size_t size;
+  set_up();
+  config.send_size = FAIRLOCK_SEND_MIN;
+  greet();
+  engine.offline_ms = 100;
+  CHECK_EQUAL(fairlock_engine_force(&a, &named, now), FAIRLOCK_PENDING);
+  CHECK(fairlock_engine_output(&engine, &size, now) != NULL && size > 0);
+  fairlock_engine_sent(&engine, size);
+  pass(200);
+  CHECK_EQUAL(a.result, FAIRLOCK_UNREACHABLE);
+  memset(&named, 0, sizeof named); /* the caller's again */
+  CHECK(fairlock_engine_wants(&engine, now) & FAIRLOCK_CLOSE);
+  drain();
+}
+
 void test_ask(void)
 {
   struct fairlock_hold named = {.token = 42};

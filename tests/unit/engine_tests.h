@@ -211,6 +211,7 @@ void test_long_round_trip_is_forgotten(void);
 void test_force_release(void);
 void test_force_release_of_nothing(void);
 void test_force_release_again(void);
+void test_force_release_half_written(void);
 void test_ask(void);
 void test_asked(void);
 void test_asked_for_another_hold(void);

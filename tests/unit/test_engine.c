@@ -147,6 +147,7 @@ const struct check_test check_tests[] = {
     {"force-release", test_force_release},
     {"force-release: no such hold", test_force_release_of_nothing},
     {"force-release again", test_force_release_again},
+    {"force-release half written", test_force_release_half_written},
     {"ask", test_ask},
     {"asked", test_asked},
     {"asked for another hold", test_asked_for_another_hold},
