@@ -69,7 +69,7 @@ struct load {
   struct nodes loaded;  /* servers whose success was printed */
   struct nodes failed;  /* servers whose failure was printed */
   int status;           /* the exit status of this round, so far */
-  bool connected;       /* a round has found the server */
+  bool done_once;       /* a round has loaded the scripts, if perhaps not into each replica */
 };
 
 /* Messages: one for each server when its state changes */
@@ -151,8 +151,8 @@ static int take_hash(struct query *query, const struct fairlock_script *script)
   return same ? FAIRLOCK_OK : FAIRLOCK_PROTOCOL;
 }
 
-/* Loads the scripts into the server to which the query is connected. */
-static void load_scripts(struct load *load)
+/* Loads the scripts into the server to which the query is connected. Returns a status. */
+static int load_scripts(struct load *load)
 {
   int status = FAIRLOCK_OK;
   for (size_t i = 0; i < SCRIPTS && status == FAIRLOCK_OK; i++) {
@@ -161,6 +161,7 @@ static void load_scripts(struct load *load)
   }
   if (status == FAIRLOCK_OK) say_loaded(load, load->query.address);
   else say_failed(load, status);
+  return status;
 }
 
 static void load_into(struct load *load, const char *address)
@@ -170,34 +171,42 @@ static void load_into(struct load *load, const char *address)
     say_failed(load, status);
     return;
   }
-  load_scripts(load);
+  (void)load_scripts(load);
   query_close(&load->query);
+}
+
+/* Adds the servers that may replace the query's server as the master. Returns a status. */
+static int find_others(struct load *load, struct nodes *others)
+{
+  int status = FAIRLOCK_OK;
+  if (load->query.cluster) status = nodes_of_cluster(others, &load->query, true);
+  else if (load->session.url.service != NULL) status = nodes_of_master(others, &load->query);
+  if (status != FAIRLOCK_OK) say_failed(load, status);
+  return status;
 }
 
 /*
  * Loads the scripts into the server at address, and into those that may replace it as the master.
+ * Returns the status of the former, or of finding the latter.
  */
-static void load_into_all(struct load *load, const char *address)
+static int load_into_all(struct load *load, const char *address)
 {
   struct nodes others = {0};
   int status = query_open(&load->query, address);
   if (status != FAIRLOCK_OK) {
     say_failed(load, status);
-    return;
+    return status;
   }
-  load_scripts(load);
-  bool cluster = load->query.cluster;
-  bool sentinel = load->session.url.service != NULL;
-  if (cluster) status = nodes_of_cluster(&others, &load->query, true);
-  else if (sentinel) status = nodes_of_master(&others, &load->query);
-  if (status != FAIRLOCK_OK) say_failed(load, status);
+  status = load_scripts(load);
+  int found = find_others(load, &others);
   query_close(&load->query);
   for (size_t i = 0; i < others.count; i++)
     if (strcmp(others.address[i], address) != 0) load_into(load, others.address[i]);
   nodes_forget(&others);
+  return status != FAIRLOCK_OK ? status : found;
 }
 
-/* Finds the server and loads the scripts. Returns the status of finding it. */
+/* Finds the server and loads the scripts. Returns the status of that, replicas apart. */
 static int load_once(struct load *load)
 {
   char address[ADDRESS_SIZE];
@@ -206,13 +215,13 @@ static int load_once(struct load *load)
   if (status == FAIRLOCK_OK) status = fairlock_connect(&load->session.client);
   session_address(&load->session, status, address);
   if (status == FAIRLOCK_OK) {
-    load_into_all(load, address);
-  } else {
-    load->status = exit_status_of(status);
-    if (moves(&load->loaded, &load->failed, "")) (void)session_complain(&load->session, status);
-    nodes_forget(&load->loaded); /* they may have restarted */
+    status = load_into_all(load, address);
+    take_out(&load->failed, "");
+    return status;
   }
-  if (status == FAIRLOCK_OK) take_out(&load->failed, "");
+  load->status = exit_status_of(status);
+  if (moves(&load->loaded, &load->failed, "")) (void)session_complain(&load->session, status);
+  nodes_forget(&load->loaded); /* they may have restarted */
   return status;
 }
 
@@ -221,11 +230,9 @@ static int load_servers(struct load *load)
   struct timespec pause = {load->interval_ms / 1000, (long)(load->interval_ms % 1000) * 1000000L};
   for (;;) {
     int status = load_once(load);
-    /*
-     * if a server refuses us after it has accepted us, a password may be changing, and that passes
-     */
-    load->connected |= status == FAIRLOCK_OK;
-    bool passes = load->connected || session_may_pass(&load->session, status);
+    /* if a server refuses what it has done before, a password may be changing, and that passes */
+    load->done_once |= status == FAIRLOCK_OK;
+    bool passes = load->done_once || session_may_pass(&load->session, status);
     session_close(&load->session);
     if (load->interval_ms == 0 || !passes || end_output(EXIT_DONE) != EXIT_DONE)
       return end_output(load->status);

@@ -69,6 +69,24 @@ test_failures() {
   said 'the server cannot be reached'
 }
 
+# Without the right it ends, with -i too, until it has loaded once. From then on it stays.
+test_right() {
+  redis acl setuser loader on '>pw' +@all -script >"$dir/set"
+  url=redis://loader:pw@127.0.0.1:$port
+  expect 77 timeout 60 "$fairlock" load --url "$url" -i 0.1
+  said NOPERM
+  redis acl setuser loader '+script|load' >"$dir/set"
+  "$fairlock" load --url "$url" -i 0.1 >"$dir/out" 2>"$dir/err" </dev/null &
+  loader=$!
+  eventually test -s "$dir/out"
+  redis acl setuser loader -script >"$dir/set"
+  eventually grep -q NOPERM "$dir/err"
+  redis acl setuser loader '+script|load' >"$dir/set"
+  eventually sh -c "[ \$(wc -l <'$dir/out') = 2 ]"
+  kill $loader
+  ends 143 $loader
+}
+
 # The server restarts: it is loaded again, and each change is told once.
 test_interval() {
   "$fairlock" load --json -i 0.1 >"$dir/out" 2>"$dir/err" </dev/null &
@@ -98,4 +116,4 @@ test_interval() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests load is_what_others_load misuse failures interval
+run_tests load is_what_others_load misuse failures right interval
