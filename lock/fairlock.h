@@ -273,8 +273,8 @@ int fairlock_start_deinit(struct fairlock *handle);
  * up to a hold count of 65535, and has to release as many times. Returns
  *   FAIRLOCK_OK           held
  *   FAIRLOCK_BUSY         wait_ms was 0, and the lock is held or somebody is before us
- *   FAIRLOCK_TIMEOUT      not granted within wait_ms. Without a connection, the place in the
- *                         queue lasts until the client is back, or for waiter_ms
+ *   FAIRLOCK_TIMEOUT      not granted within wait_ms. While the server cannot be asked, the place
+ *                         in the queue lasts until the client is back, or for waiter_ms
  *   FAIRLOCK_CANCELLED    by fairlock_cancel(). The rest as for a time-out
  *   FAIRLOCK_LOST         the hold to re-enter is gone. Release as often as acquired, begin again
  *   FAIRLOCK_WRONG_TASK   another task holds the lock with this handle
@@ -502,8 +502,7 @@ struct fairlock_credentials {
  * the configuration and the topology: for tokens that expire, and passwords that are rotated. If it
  * gives nothing, or the server answers WRONGPASS or NOAUTH, then or later, the connection is
  * closed, and another is made after the usual pause. Meanwhile holds and waits go on as without a
- * connection, and a wait ends with FAIRLOCK_DENIED after offline_ms. Operations that do not wait
- * end at once.
+ * connection. A wait ends with FAIRLOCK_DENIED after offline_ms; what does not wait, at once.
  *
  * If credentials expire, it is called again when three quarters of their time have passed, for an
  * AUTH on the open connection. If it gives nothing, or the server refuses, the connection goes on
@@ -550,8 +549,7 @@ struct fairlock_topology {
  * Makes the client follow servers that move (Sentinel, Cluster, a promoted replica). If `aim` of
  * the transport is NULL, it has one address, and a redirected operation ends with
  * FAIRLOCK_WRONG_SHARD or _READONLY. Returns FAIRLOCK_OK, or FAIRLOCK_INVALID: a service without
- * room for an address or without `aim`, replicas_ms of more than half of response_ms, or it
- * follows already.
+ * room for an address or without `aim`, replicas_ms above half of response_ms, or a second call.
  */
 int fairlock_follow(struct fairlock_client *client, struct fairlock_topology *topology);
 

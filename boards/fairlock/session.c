@@ -808,8 +808,9 @@ char *session_place(const struct session *session, const char *address)
 
 char *session_words(const char *error)
 {
-  char text[FAIRLOCK_ERROR_SIZE + 2];
-  snprintf(text, sizeof text, "%s%s", *error != 0 ? ": " : "", error);
+  char text[FAIRLOCK_ERROR_SIZE + 5];
+  bool cut = strlen(error) == FAIRLOCK_ERROR_SIZE - 1;
+  snprintf(text, sizeof text, "%s%s%s", *error != 0 ? ": " : "", error, cut ? "..." : "");
   return bytes_shown(text, strlen(text));
 }
 

@@ -136,7 +136,7 @@ int exit_status_of(int status);
 /* "URL" or, if the URL does not have the address, "URL (address)". Printable; to be freed. */
 char *session_place(const struct session *session, const char *address);
 
-/* ": " and error, or "" if error is empty. Printable; to be freed. */
+/* ": " and error, with "..." if it was cut off, or "" if it is empty. Printable; to be freed. */
 char *session_words(const char *error);
 
 /*

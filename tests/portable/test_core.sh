@@ -59,7 +59,7 @@ cortex_m3='-mcpu=cortex-m3 -mthumb'
 
 link_cortex_m3() {
   # shellcheck disable=SC2086
-  link arm-none-eabi-gcc $cortex_m3 -Wl,--gc-sections --specs=nosys.specs
+  link arm-none-eabi-gcc $cortex_m3 -Wl,--gc-sections --specs=nosys.specs "$@"
 }
 
 flash() {
@@ -86,6 +86,13 @@ test_without_texts() {
   library=$dir/build/core/arm-none-eabi-gcc-hashes/liblock.a
   link_cortex_m3
   [ "$(flash)" -lt $((with - 2000)) ] || fail "$(flash) bytes without the texts, $with with them"
+  without=$(flash)
+  library=$dir/build/core/arm-none-eabi-gcc/liblock.a
+  compile=$(grep -x 'arm-none-eabi-gcc .* -c lock/scripts/hashes.c' boards/README.md)
+  # shellcheck disable=SC2086
+  expect 0 $compile -o "$dir/hashes.o"
+  link_cortex_m3 "$dir/hashes.o"
+  [ "$(flash)" -eq "$without" ] || fail "$(flash) bytes with the page's command, $without with SCRIPTS=hashes"
   expect 2 make -s core BUILD="$dir/build" SCRIPTS=none
   said 'SCRIPTS=none is not known'
 }
