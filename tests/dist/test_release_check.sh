@@ -121,6 +121,7 @@ written() {
   sh tests/mutants/found.sh --due >"$folder/due" 2>&1
   {
     echo "library $1"
+    echo "tools $(cat build/mutants/run/tools)"
     sed 's/|/ 0 /; s/|.*//' build/mutants/run/states
   } >"$folder/record"
   echo "sum $(cksum <"$folder/record" | cut -d ' ' -f 1)" >>"$folder/record"

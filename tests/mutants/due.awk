@@ -1,7 +1,14 @@
 # What of found.sh's states the record does not have: those entries, and in the file WHY how many of
-# which file, and why. Reads the record, lines of "ENTRY FILE FINDER ...", three sums, and then the
-# states, lines of "ENTRY FILE FINDER|name|file|command".
+# which file, and why. Reads the record, lines of "ENTRY FILE FINDER ...", three sums, and one of "tools
+# SUM", and then the states, lines of "ENTRY FILE FINDER|name|file|command". All are due when the sum of
+# the tools is not TOOLS.
+NR == FNR && !states && $1 == "tools" {
+  had_tools = 1
+  same = $2 == tools
+  next
+}
 NR == FNR && !states {
+  records++
   has[$1] = 1
   had[$1, $2] = 1
   found[$1, $2, $3] = 1
@@ -14,10 +21,12 @@ NR == FNR && !states {
   split(field[1], sum, " ")
   all++
   of[field[3]]++
-  if ((sum[1], sum[2], sum[3]) in found) next
+  if (same && (sum[1], sum[2], sum[3]) in found) next
   due++
   print entry
-  if (!(sum[1] in has)) reason = "because they are new or have changed"
+  if (records && !had_tools) reason = "because the record has no sum of the tools"
+  else if (had_tools && !same) reason = "because the tools have changed: what makes mutants, and what all tests are built with"
+  else if (!(sum[1] in has)) reason = "because they are new or have changed"
   else if (!((sum[1], sum[2]) in had)) reason = "because the file has changed"
   else reason = "because the tests that have to find them have changed"
   count[field[3] "|" reason]++

@@ -8,7 +8,8 @@
 #                         of one file may hide a mutant of another one, most often from the simulator
 #
 # An entry is left out if the record has it with the sums of its text, of its file, and of the sources
-# of what has to find it, as they are now. A record that is damaged has none. What was found is noted
+# of what has to find it, as they are now. A record that is damaged has none, and one that was written
+# with other tools leaves none out. What was found is noted
 # at once (mutate.sh), so whoever interrupts this goes on where it was. JOBS: side by side (default 2).
 set -u
 . tests/mutants/mutate.sh
@@ -16,7 +17,7 @@ record=tests/mutants/found.txt
 folder=$build/mutants/run
 list=$folder/entries
 FOUND=$folder/found
-export FOUND
+export FOUND TOOLS
 
 sum() {
   cksum | cut -d ' ' -f 1
@@ -27,16 +28,31 @@ library() {
   find lock resp port -name '*.[ch]' -o -name '*.lua' | sort | xargs cat | sum
 }
 
+# tools: the sum of what makes the mutants and what the tests are built and judged with. Any of it may
+# decide about any entry. A test, which sources_of() names, does so about its own alone.
+tools() {
+  for tool in Makefile tests/*.[ch] tests/*/rules.mk lock/scripts.c lock/scripts/*.sh lock/scripts/*.awk \
+    tests/mutants/*.sh tests/mutants/*.awk tests/chaos/*.sh tests/sim/*.sh tests/compat/change.sh tests/compat/later.sed \
+    tests/proof/*.sh tests/proof/*.h tests/proof/*/*.h tests/proof/*.json tests/proof/harnesses.txt \
+    tests/server/*.[ch] tests/support/* tests/unit/*.h tests/fuzz/replay.c; do
+    case $tool in
+    tests/server/test_* | tests/mutants/test_found.sh | tests/mutants/test_apply.sh | tests/mutants/matrix.*) ;;
+    *) cksum "$tool" ;;
+    esac
+  done | LC_ALL=C sort | sum
+}
+
 # sources_of SUITE: what decides whether it finds something, besides the library
 sources_of() {
   case $1 in
   hunt) find tests/sim -name '*.[ch]' ! -name 'test_*' ;;
+  tests/sim/*) find tests/sim -name '*.[ch]' ;;
   tests/unit/test_engine) echo tests/unit/test_engine.c && find tests/unit -name 'engine_*' ;;
   tests/chaos/chaos) find tests/chaos -name '*.[ch]' ;;
   replay/fuzz_*) echo "tests/fuzz/${1#*/}.c" && find tests/fuzz -name "${1#*_}.tar.gz" -o -name 'witness.*' -o -name 'hostile.[ch]' ;;
   tests/portable/zephyr/zephyr) find tests/portable/zephyr -name '*.[ch]' ;;
   proof:*) proof_of "${1#proof:}" ;;
-  *) echo "$1.c" ;;
+  *) echo "$1.c" && sed -n "s|^#include \"\(test_.*[.]c\)\"|${1%/*}/\1|p" "$1.c" ;;
   esac
 }
 
@@ -73,10 +89,10 @@ states() {
   ' "$folder/files" "$folder/finders" "$folder/lines"
 }
 
-# believed: the lines of the record, if its last one is the sum of those before
+# believed: the sums in the record, if its last one is the sum of those before
 believed() {
   if [ "$(tail -n 1 "$record" 2>/dev/null)" = "sum $(sed '$d' "$record" 2>/dev/null | sum)" ]; then
-    grep '^[0-9]' "$record"
+    grep -e '^[0-9]' -e '^tools ' "$record"
   elif [ -e "$record" ]; then
     echo "# $record is damaged: none is left out" >&2
   else
@@ -87,7 +103,8 @@ believed() {
 # due: of the states, those entries that the record does not have so. Why is in $folder/why.
 due() {
   believed >"$folder/record"
-  LC_ALL=C awk -v why="$folder/why" -f tests/mutants/due.awk "$folder/record" states=1 "$folder/states"
+  : >"$folder/why"
+  LC_ALL=C awk -v why="$folder/why" -v tools="$TOOLS" -f tests/mutants/due.awk "$folder/record" states=1 "$folder/states"
 }
 
 # programs: those that have something to do. CBMC is got only for them.
@@ -136,6 +153,7 @@ write_record() {
     echo '# Written by make mutants-found: the mutants and planted faults that were found. The sums of the entry, of its'
     echo '# file, and of the tests that have to find it; the world of the hunt that did, or 0; the name.'
     if [ "$before" = "$(library)" ]; then echo "library $before"; fi
+    if [ "$TOOLS" = "$(tools)" ]; then echo "tools $TOOLS"; fi
     LC_ALL=C awk '
       FILENAME ~ /found$/ { entry = $0; sub(/^[^ ]* /, "", entry); found[entry] = $1; next }
       {
@@ -153,12 +171,21 @@ write_record() {
 chaos=
 trap '[ -z "$chaos" ] || kill "$chaos" 2>/dev/null' EXIT
 trap 'exit 1' HUP INT TERM
+listed || exit
 mkdir -p "$folder"
 : >"$FOUND"
 before=$(library)
+TOOLS=$(tools)
+echo "$TOOLS" >"$folder/tools"
 mutants | states >"$folder/states"
 case ${1:-} in
-'') mutants >"$list" ;;
+'')
+  mutants >"$list"
+  if [ ! -s "$list" ]; then
+    echo "not ok no mutants: none has ${ONLY:-} in its name or file"
+    exit 1
+  fi
+  ;;
 *)
   due >"$list"
   cat "$folder/why"

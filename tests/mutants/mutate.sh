@@ -28,6 +28,16 @@ mutants() {
   } | awk -F '|' -v only="${ONLY:-}" 'index($1, only) || index($2, only)'
 }
 
+# listed: false, and says which, when a list is missing or empty: nothing would be asked for, and pass
+listed() {
+  for entries in tests/mutants/mutants.txt tests/proof/faults.txt; do
+    if ! grep -q '^[^#]' "$entries" 2>/dev/null; then
+      echo "not ok no mutants: $entries is missing or has no entry"
+      return 1
+    fi
+  done
+}
+
 # path_of FILE: from the top folder
 path_of() {
   case $1 in
@@ -53,12 +63,12 @@ suite_of() {
 }
 
 # What was found, one "KEY SEED" a line, in $build/mutants/noted, so that what is interrupted goes on
-# where it was. The key is of the entry and of the program that found it, without the mutation: when
-# one of them changes, it is asked for again. SEED: of the world in which the hunt found it, or 0.
+# where it was. The key is of the entry, of the program that found it, without the mutation, and
+# of $TOOLS, which found.sh sets: when one of them changes, it is asked for again. SEED: of the world in which the hunt found it, or 0.
 
 # key_of LINE FILE...
 key_of() {
-  printf '%s\n' "$1" | cat - "$2" | cksum | tr ' ' -
+  printf '%s\n' "$1" "${TOOLS:-}" | cat - "$2" | cksum | tr ' ' -
 }
 
 # seed_noted KEY: false if there is none

@@ -4,6 +4,7 @@
 set -u
 . tests/mutants/mutate.sh
 unset ONLY ENTRIES
+listed || exit
 changed=$(mktemp)
 trap 'rm -f "$changed"' EXIT
 mutants | {

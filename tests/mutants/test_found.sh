@@ -1,6 +1,6 @@
 #!/bin/sh
 # Which mutants `make mutants-changed` chooses: in a copy of the tree with three mutants, two of one
-# file and one of another.
+# file and one of another, and a planted fault of a third, which no proof is asked for here.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154,SC2319
 set -u
 . tests/support/verdicts.sh
@@ -9,16 +9,29 @@ unset ONLY ENTRIES FOUND RETRY JOBS
 tree=$folder/tree
 record=tests/mutants/found.txt
 copy_tree "$tree" tests/unit/test_resp
-for part in mutants proof; do rm "$tree/tests/$part" && cp -R "tests/$part" "$tree/tests"; done
+for part in mutants proof server support chaos sim fuzz check.c asserts.h; do
+  rm "$tree/tests/$part" && cp -pR "tests/$part" "$tree/tests"
+done
 {
   grep '^resp: .*|resp/decode\.c|' tests/mutants/mutants.txt | head -n 2
   grep '^resp: .*|resp/encode\.c|' tests/mutants/mutants.txt | head -n 1
 } >"$tree/tests/mutants/mutants.txt"
 top=$PWD
 cd "$tree" || exit 1
-: >tests/proof/faults.txt
-rm -f "$record"
-cp -pR tests/mutants tests/unit resp lock "$folder"
+rm -f "$record" Makefile
+cp -p "$top/Makefile" .
+echo 'any|topology.c|1s/^/ /' >tests/proof/faults.txt
+cat >tests/proof/faults.sh <<'end'
+. tests/mutants/mutate.sh
+mutants | grep '^proof: ' | while IFS= read -r line; do note "$line" any 0; done
+echo 'ok proof'
+end
+mkdir -p "$build/proof/cbmc/bin"
+: >"$build/proof/cbmc/bin/cbmc"
+mkdir "$folder/bin"
+echo 'exit 1' >"$folder/bin/make"
+chmod +x "$folder/bin/make"
+cp -pR tests/mutants tests/proof tests/unit resp lock "$folder"
 
 found() {
   sh tests/mutants/found.sh "$@" >"$folder/log" 2>&1
@@ -30,30 +43,42 @@ said() {
 
 # again: all is as it was when the record was written, and nothing is known but the record
 again() {
-  rm -rf "$build/mutants" tests/mutants tests/unit resp lock
-  for part in mutants unit; do cp -pR "$folder/$part" tests; done
+  rm -rf "$build/mutants" tests/mutants tests/proof tests/unit resp lock
+  for part in mutants proof unit; do cp -pR "$folder/$part" tests; done
   cp -pR "$folder/resp" "$folder/lock" .
   if [ -e "$folder/record" ]; then cp "$folder/record" "$record"; fi
 }
 
-# chosen WHAT COUNT WORDS: so many of the three, says the choice, and why
+# makes_nothing ARGUMENT...: found, where whatever has to be built fails
+makes_nothing() (
+  PATH=$folder/bin:$PATH
+  found "$@"
+)
+
+# chosen WHAT COUNT WORDS: so many of the four, says the choice, and why
 chosen() {
-  ! found --due && said "$3" && [ "$(grep -c '^resp: ' "$folder/log")" -eq "$2" ] && said "^# left out: $((3 - $2)) of 3"
+  ! found --due && said "$3" && [ "$(grep -c '^[a-z]*: ' "$folder/log")" -eq "$2" ] && said "^# left out: $((4 - $2)) of 4"
   verdict "mutants-changed: $1" [ $? -eq 0 ]
   again
 }
 
-chosen 'without a record, all' 3 'there is no tests/mutants/found.txt'
-found && said '^# found 3 of 3' && [ "$(grep -c '^[0-9]' "$record")" -eq 3 ]
+chosen 'without a record, all' 4 'there is no tests/mutants/found.txt'
+found && said '^# found 4 of 4' && [ "$(grep -c '^[0-9]' "$record")" -eq 4 ]
 verdict 'mutants-found: writes down what is found' [ $? -eq 0 ]
 cp "$record" "$folder/record"
-rm "$record" Makefile
-found && said '^# found 3 of 3' && cmp -s "$record" "$folder/record"
+rm "$record"
+makes_nothing && said '^# found 4 of 4' && cmp -s "$record" "$folder/record"
 verdict 'mutants-found: goes on where it was ended, and makes nothing twice' [ $? -eq 0 ]
+echo '# changed' >>tests/mutants/test_mutants.sh
+! makes_nothing && said '^# found 1 of 4'
+verdict 'mutants-found: asks anew what was noted with other tools' [ $? -eq 0 ]
 again
-found --due && said '^# left out: 3 of 3' && found --changed && said '^nothing has changed: none is run'
+found --due && said '^# left out: 4 of 4' && makes_nothing --changed && said '^nothing has changed: none is run'
 verdict 'mutants-changed: nothing has changed' [ $? -eq 0 ]
-ln -s "$top/Makefile" Makefile
+echo '/* changed */' >>resp/decode.c
+! found --due && said because && cp -p "$folder/resp/decode.c" resp && found --due && ! said because
+verdict 'mutants-changed: and no reason of the time before is given' [ $? -eq 0 ]
+again
 
 found --complete && echo '/* changed */' >>lock/engine.h && found --due && ! found --complete && said 'for another library'
 verdict 'mutants-found: the record is of one library' [ $? -eq 0 ]
@@ -71,11 +96,45 @@ echo '/* changed */' >>tests/unit/test_poll.c
 found --due
 verdict 'mutants-changed: of tests that have to find none of them' [ $? -eq 0 ]
 again
+echo '/* changed */' >>tests/unit/engine_grant.c
+found --due
+verdict 'mutants-changed: nor of the parts of another suite' [ $? -eq 0 ]
+again
+
+# What makes the mutants, and what the tests are built with, the last one new.
+for tool in Makefile tests/check.c tests/asserts.h tests/unit/engine_fixture.h tests/server/harness.c \
+  tests/server/rules.mk tests/support/proxy.c tests/sim/releases.sh tests/chaos/mutants.sh tests/fuzz/replay.c \
+  tests/mutants/mutate.sh tests/mutants/found.sh tests/mutants/due.awk tests/proof/run.sh tests/proof/proof.h \
+  tests/proof/harnesses.txt lock/scripts.c lock/scripts/generate.sh lock/scripts/pack.awk tests/support/new.c; do
+  cp -p "$tool" "$folder/tool" 2>/dev/null
+  echo >>"$tool"
+  chosen "all when $tool has changed" 4 '^# resp/decode.c: 2 of 2 entries, because the tools have'
+  cp -p "$folder/tool" "$tool"
+done
+rm tests/support/new.c
+sed -i '/^tools /d; $d' "$record"
+echo "sum $(cksum <"$record" | cut -d ' ' -f 1)" >>"$record"
+chosen 'all when the record does not say with which tools' 4 'because the record has no sum of the tools'
+
+# empty FILE: a list without an entry, and none
+empty() {
+  echo '# none' >"$1"
+  ! found --changed && said "no mutants: $1" && ! found --complete && said "no mutants: $1" &&
+    ! found && said "no mutants: $1" && rm "$1" && ! found --changed && said "no mutants: $1" &&
+    ! found --complete && said "no mutants: $1"
+  verdict "mutants-changed: fails without an entry in $1" [ $? -eq 0 ]
+  again
+}
+empty tests/mutants/mutants.txt
+empty tests/proof/faults.txt
+! ONLY='no such' found && said 'no mutants: none has no such'
+verdict 'mutants-found: fails when ONLY= leaves none' [ $? -eq 0 ]
+again
 
 # damaged COMMAND: of sed
 damaged() {
   sed -i "$1" "$record"
-  chosen "none is left out after $1 of the record" 3 'is damaged'
+  chosen "none is left out after $1 of the record" 4 'is damaged'
 }
 damaged 3d
 damaged '$d'
@@ -83,7 +142,7 @@ damaged '3s/[0-9]/x/'
 damaged '$s/[0-9]/x/'
 damaged '3,$d'
 : >"$record"
-chosen 'none is left out with an empty record' 3 'is damaged'
+chosen 'none is left out with an empty record' 4 'is damaged'
 
 echo '/* changed */' >>resp/encode.c
 found --changed && said '^   1 ok, 0 not ok' && said '^1 passed, 0 failed' && cmp -s "$record" "$folder/record"
@@ -92,6 +151,6 @@ again
 echo 'resp: one that nothing finds|resp/encode.c|$s/$/ /' >>tests/mutants/mutants.txt
 ! found --changed && said '^not ok mutant: resp: one that nothing finds' && said '^0 passed, 1 failed'
 verdict 'mutants-changed: fails when one is not found' [ $? -eq 0 ]
-! found && said '^# found 3 of 4' && ! found --due && said '^resp: one that' && said '^# left out: 3 of 4'
+! found && said '^# found 4 of 5' && ! found --due && said '^resp: one that' && said '^# left out: 4 of 5'
 verdict 'mutants-found: fails then, and writes down the others' [ $? -eq 0 ]
 exit $failed
