@@ -371,16 +371,18 @@ STACK_OF = sh tests/tools/stack.sh $1 $(shell sed -n 's/^CPU := //p' boards/$2/b
 .PHONY: size
 size: ## print flash, RAM, stack, and what changed since the last commit, for this machine and, with its compiler installed, Cortex-M3, whose growth by more than 2 %, or 64 bytes since the last release, fails; the stack for Cortex-M0 and RISC-V, too
 	@sh tests/tools/size.sh $(CC)
-	@mkdir -p $(BUILD)
+	@mkdir -p $(BUILD) && : >$(BUILD)/compared.txt
 	@if command -v arm-none-eabi-gcc >/dev/null; then \
 	  sh tests/tools/size.sh arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb >$(BUILD)/size.txt; status=$$?; \
 	  cat $(BUILD)/size.txt; [ $$status -eq 0 ] && \
-	  sh tests/tools/check_size.sh $(BUILD)/size.txt "$$(arm-none-eabi-gcc -dumpfullversion)" && \
+	  sh tests/tools/check_size.sh $(BUILD)/size.txt "$$(arm-none-eabi-gcc -dumpfullversion)" >$(BUILD)/compared.txt; \
+	  status=$$?; cat $(BUILD)/compared.txt; [ $$status -eq 0 ] && \
 	  echo "Cortex-M0" && $(call STACK_OF,arm-none-eabi-gcc,mps2-an385-m0); \
 	else echo "Cortex-M3 and M0: install $(NEEDS.compiler/arm-none-eabi-gcc)"; fi
 	@if command -v riscv64-unknown-elf-gcc >/dev/null; then \
 	  echo "RISC-V" && $(call STACK_OF,riscv64-unknown-elf-gcc,riscv-virt); \
 	else echo "RISC-V: install $(NEEDS.compiler/riscv64-unknown-elf-gcc)"; fi
+	@grep 'not compared' $(BUILD)/compared.txt || : # again, at the end
 
 .PHONY: scripts
 scripts: ## write lock/scripts.c and lock/scripts/hashes.h anew from lock/scripts/*.lua

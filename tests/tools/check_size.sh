@@ -4,7 +4,8 @@
 # more than 8 bytes above its line in the page's table, or above a line of 0, or when the table has a
 # name that was not printed; and, whatever the page has, when the superloop is more than 64 bytes above
 # the last line of RELEASED. What is as far below the page is told and passes. VERSION is the
-# compiler's: other versions than the page's make other sizes, and are not compared.
+# compiler's: other versions than the page's make other sizes, and are not compared, neither with the
+# page nor with the last release.
 set -u
 page=${3:-tests/bench/README.md}
 released=${4:-boards/released.txt}
@@ -14,10 +15,14 @@ if [ -z "$version" ]; then
   echo "size: $page names no version of gcc" >&2
   exit 1
 fi
+if [ ! -r "$released" ]; then
+  echo "size: there is no $released, which has what each release took" >&2
+  exit 1
+fi
 case $2. in
   "$version".*) ;;
   *)
-    echo "size: not compared: this is gcc $2, and $page is by $version"
+    echo "size: not compared, with $page or $released: this is gcc $2, and they are by $version"
     exit 0
     ;;
 esac

@@ -38,6 +38,9 @@ verdict "size: but is told" grep -q 'only 10200 bytes' "$folder/log"
 size 9000 104 0 12.3.1
 verdict "size: another compiler's is not compared" [ $? -eq 0 ]
 verdict "size: which is said" grep -q 'not compared' "$folder/log"
+! sh tests/tools/check_size.sh "$folder/printed" 12.2.1 "$folder/page.md" "$folder/none" >"$folder/log" 2>&1 &&
+  [ "$(cat "$folder/log")" = "size: there is no $folder/none, which has what each release took" ]
+verdict "size: without a list of releases it fails, and says so" [ $? -eq 0 ]
 size 10200 104 0 12.2.1 10136
 verdict "size: 64 bytes more than in the last release pass" [ $? -eq 0 ]
 verdict "size: it says how many" grep -q '10200 bytes, +64 since 0.2.0$' "$folder/log"
