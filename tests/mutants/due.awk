@@ -1,7 +1,7 @@
 # What of found.sh's states the record does not have: those entries, and in the file WHY how many of
 # which file, and why. Reads the record, lines of "ENTRY FILE FINDER ...", three sums, and one of "tools
 # SUM", and then the states, lines of "ENTRY FILE FINDER|name|file|command". All are due when the sum of
-# the tools is not TOOLS.
+# the tools is not TOOLS_SUM.
 NR == FNR && !states && $1 == "tools" {
   had_tools = 1
   same = $2 == tools

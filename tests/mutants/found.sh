@@ -17,7 +17,7 @@ record=tests/mutants/found.txt
 folder=$build/mutants/run
 list=$folder/entries
 FOUND=$folder/found
-export FOUND TOOLS
+export FOUND TOOLS_SUM
 
 sum() {
   cksum | cut -d ' ' -f 1
@@ -104,7 +104,7 @@ believed() {
 due() {
   believed >"$folder/record"
   : >"$folder/why"
-  LC_ALL=C awk -v why="$folder/why" -v tools="$TOOLS" -f tests/mutants/due.awk "$folder/record" states=1 "$folder/states"
+  LC_ALL=C awk -v why="$folder/why" -v tools="$TOOLS_SUM" -f tests/mutants/due.awk "$folder/record" states=1 "$folder/states"
 }
 
 # programs: those that have something to do. CBMC is got only for them.
@@ -153,7 +153,7 @@ write_record() {
     echo '# Written by make mutants-found: the mutants and planted faults that were found. The sums of the entry, of its'
     echo '# file, and of the tests that have to find it; the world of the hunt that did, or 0; the name.'
     if [ "$before" = "$(library)" ]; then echo "library $before"; fi
-    if [ "$TOOLS" = "$(tools)" ]; then echo "tools $TOOLS"; fi
+    if [ "$TOOLS_SUM" = "$(tools)" ]; then echo "tools $TOOLS_SUM"; fi
     LC_ALL=C awk '
       FILENAME ~ /found$/ { entry = $0; sub(/^[^ ]* /, "", entry); found[entry] = $1; next }
       {
@@ -175,8 +175,8 @@ listed || exit
 mkdir -p "$folder"
 : >"$FOUND"
 before=$(library)
-TOOLS=$(tools)
-echo "$TOOLS" >"$folder/tools"
+TOOLS_SUM=$(tools)
+echo "$TOOLS_SUM" >"$folder/tools"
 mutants | states >"$folder/states"
 case ${1:-} in
 '')

@@ -64,11 +64,11 @@ suite_of() {
 
 # What was found, one "KEY SEED" a line, in $build/mutants/noted, so that what is interrupted goes on
 # where it was. The key is of the entry, of the program that found it, without the mutation, and
-# of $TOOLS, which found.sh sets: when one of them changes, it is asked for again. SEED: of the world in which the hunt found it, or 0.
+# of $TOOLS_SUM, which found.sh sets: when one of them changes, it is asked for again. SEED: of the world in which the hunt found it, or 0.
 
 # key_of LINE FILE...
 key_of() {
-  printf '%s\n' "$1" "${TOOLS:-}" | cat - "$2" | cksum | tr ' ' -
+  printf '%s\n' "$1" "${TOOLS_SUM:-}" | cat - "$2" | cksum | tr ' ' -
 }
 
 # seed_noted KEY: false if there is none
