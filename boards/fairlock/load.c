@@ -74,28 +74,11 @@ struct load {
 
 /* Messages: one for each server when its state changes */
 
-static bool is_among(const struct nodes *nodes, const char *address)
-{
-  for (size_t i = 0; i < nodes->count; i++)
-    if (strcmp(nodes->address[i], address) == 0) return true;
-  return false;
-}
-
-static void take_out(struct nodes *nodes, const char *address)
-{
-  for (size_t i = 0; i < nodes->count; i++) {
-    if (strcmp(nodes->address[i], address) != 0) continue;
-    free(nodes->address[i]);
-    nodes->address[i] = nodes->address[--nodes->count];
-    return;
-  }
-}
-
 /* Moves an address to the list `to`. Returns true if it was not there before. */
 static bool moves(struct nodes *from, struct nodes *to, const char *address)
 {
-  bool news = !is_among(to, address);
-  take_out(from, address);
+  bool news = !nodes_have(to, address);
+  nodes_take_out(from, address);
   nodes_add(to, address);
   return news;
 }
@@ -216,7 +199,7 @@ static int load_once(struct load *load)
   session_address(&load->session, status, address);
   if (status == FAIRLOCK_OK) {
     status = load_into_all(load, address);
-    take_out(&load->failed, "");
+    nodes_take_out(&load->failed, "");
     return status;
   }
   load->status = exit_status_of(status);

@@ -10,10 +10,31 @@
 
 #include "command.h"
 
+/* The index of an address; the count if it is not there. */
+static size_t find(const struct nodes *nodes, const char *address)
+{
+  size_t i = 0;
+  while (i < nodes->count && strcmp(nodes->address[i], address) != 0)
+    i++;
+  return i;
+}
+
+bool nodes_have(const struct nodes *nodes, const char *address)
+{
+  return find(nodes, address) < nodes->count;
+}
+
+void nodes_take_out(struct nodes *nodes, const char *address)
+{
+  size_t i = find(nodes, address);
+  if (i == nodes->count) return;
+  free(nodes->address[i]);
+  nodes->address[i] = nodes->address[--nodes->count];
+}
+
 void nodes_add(struct nodes *nodes, const char *address)
 {
-  for (size_t i = 0; i < nodes->count; i++)
-    if (strcmp(nodes->address[i], address) == 0) return;
+  if (nodes_have(nodes, address)) return;
   char **more = realloc(nodes->address, (nodes->count + 1) * sizeof *more);
   char *copy = strdup(address);
   if (more == NULL || copy == NULL) {

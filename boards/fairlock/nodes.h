@@ -11,6 +11,10 @@ struct nodes {
 };
 
 void nodes_add(struct nodes *nodes, const char *address);
+bool nodes_have(const struct nodes *nodes, const char *address);
+
+/* Takes an address out, if it is there. The order of the others may change. */
+void nodes_take_out(struct nodes *nodes, const char *address);
 
 /* Frees the addresses, after which there are none. */
 void nodes_forget(struct nodes *nodes);
