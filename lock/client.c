@@ -325,6 +325,12 @@ void fairlock_set_log(struct fairlock_client *client, struct fairlock_log *log)
   fairlock_engine_set_log(&client->engine, log);
 }
 
+void fairlock_share(struct fairlock_client *client, struct fairlock_sharing *sharing)
+{
+  FAIRLOCK_ASSERT(client != NULL && client->transport != NULL && sharing != NULL);
+  fairlock_engine_share(&client->engine, sharing);
+}
+
 void fairlock_use_credentials(struct fairlock_client *client,
                               struct fairlock_credentials *credentials)
 {
@@ -353,6 +359,17 @@ int fairlock_init_bytes(struct fairlock *handle, struct fairlock_client *client,
   lock(client);
   FAIRLOCK_ASSERT(!in_use(client, handle));
   int status = fairlock_engine_add(&client->engine, handle, name, size);
+  return unlock(client, status);
+}
+
+int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
+                         const void *name, size_t size, uint32_t limit)
+{
+  FAIRLOCK_ASSERT(shared != NULL);
+  if (forked(client)) return FAIRLOCK_FORKED;
+  lock(client);
+  FAIRLOCK_ASSERT(!in_use(client, &shared->handle));
+  int status = fairlock_engine_add_shared(&client->engine, shared, name, size, limit);
   return unlock(client, status);
 }
 

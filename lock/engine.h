@@ -117,6 +117,13 @@ void fairlock_engine_use_credentials(struct fairlock_engine *engine,
 int fairlock_engine_add(struct fairlock_engine *engine, struct fairlock *handle, const char *name,
                         size_t size);
 
+/* Lets engine have handles that share their locks: see fairlock_share(). */
+void fairlock_engine_share(struct fairlock_engine *engine, struct fairlock_sharing *sharing);
+
+/* The same for shared->handle, which shares the lock with others: see fairlock_init_shared(). */
+int fairlock_engine_add_shared(struct fairlock_engine *engine, struct fairlock_shared *shared,
+                               const char *name, size_t size, uint32_t limit);
+
 /*
  * Takes handle out. Returns
  *   FAIRLOCK_OK           its memory is the caller's again. If its request was being written, the

@@ -121,7 +121,9 @@ enum fairlock_status {
                                  goes on in the background until it can, or the lease ends */
   FAIRLOCK_UNTRUSTED = -22,   /* TLS: a certificate or key, the server's or ours, is not trusted.
                                  Check CA, name, dates. The transport has an error text */
-  FAIRLOCK_FORKED = -23       /* the client was made before a fork(). Make a new one here */
+  FAIRLOCK_FORKED = -23,      /* the client was made before a fork(). Make a new one here */
+  FAIRLOCK_OTHER_LIMIT = -24  /* others share the lock, or wait to, with another limit: see
+                                 fairlock_error(). All who share a lock name the same one */
 };
 
 /* Returns a status in plain words, or its name without FAIRLOCK_, in constant memory. */
@@ -595,6 +597,40 @@ struct fairlock_keeper {
  */
 int fairlock_keep(struct fairlock_client *client, struct fairlock_keeper *keep);
 
+/* Locks that are shared */
+
+#define FAIRLOCK_SHARED_MAX 1000U /* the largest limit */
+
+/* An option: locks that are shared. */
+struct fairlock_sharing {
+  struct fairlock_sharing_state own; /* private */
+};
+
+/* A handle that shares its lock. All functions of a handle take &shared->handle. */
+struct fairlock_shared {
+  struct fairlock handle;
+
+  uint16_t limit; /* private */
+};
+
+/* Lets the client have handles that share their locks. */
+void fairlock_share(struct fairlock_client *client, struct fairlock_sharing *sharing);
+
+/*
+ * Makes shared->handle a view of the lock called name, size bytes, that shares it: up to limit such
+ * handles hold it at a time, 1 to FAIRLOCK_SHARED_MAX; 0: any number. Whoever wants it alone, by
+ * fairlock_init() or in Redisson, waits until none of them holds it. All wait in the same queue:
+ * first come, first served. All who share one lock name the same limit: with another one, an
+ * operation ends with FAIRLOCK_OTHER_LIMIT as long as one of them holds or waits.
+ *
+ * A program that wants the lock alone at times has a second handle for that, and does not wait by
+ * the one while it holds by the other: two who do would wait for each other. So release first.
+ * Returns FAIRLOCK_OK, FAIRLOCK_TOO_LONG, or FAIRLOCK_INVALID: a name or a limit out of its range,
+ * or a client without fairlock_share().
+ */
+int fairlock_init_shared(struct fairlock_shared *shared, struct fairlock_client *client,
+                         const void *name, size_t size, uint32_t limit);
+
 /* For operators: looking at a lock, and ending its hold */
 
 /* One entry of an inspection. Valid during the call only. The second part is for place 0 alone. */
@@ -606,9 +642,13 @@ struct fairlock_report {
   bool alive;     /* false: a waiter not heard within its timeout, or a holder that has missed two
                      renewals. true otherwise, also if that is not known */
   bool later;     /* a waiter of a later release, whose note cannot be read here */
-  uint32_t place; /* 0: the holder (or nobody holds), 1: first in line, and so on */
+  bool shares;    /* it shares the lock, or waits to */
+  uint32_t place; /* 0: a holder (or nobody holds), 1: first in line, and so on */
 
-  uint32_t waiters;   /* how many follow */
+  uint32_t waiters;   /* how many wait */
+  uint32_t holders;   /* how many hold; 0: the lock is free */
+  uint32_t holder;    /* which of them this is, from 0: the one whose lease ends last comes first */
+  uint32_t limit;     /* how many may share, as was named last; 0: any number, or held alone */
   int64_t ttl_ms;     /* how much of the lease is left; -1: it does not end; -2: the lock is free */
   int64_t hold_count; /* 0: the lock is free */
   uint64_t token;     /* the fencing token; 0: free, or none, or it cannot be read */

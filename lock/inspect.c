@@ -7,11 +7,23 @@
 #include "internal.h"
 
 /*
- * The index of the last element before the waiters: ttl, token, kind, hold count, waiters, holder.
+ * Of values: four numbers of a holder, the last of them its kind, or two of a waiter, and how many of
+ * both there are.
  */
-enum { HOLDER = 5 };
+enum { TTL, TOKEN, COUNT, KIND, TOTAL };
+enum { HOLDER_SIZE = 5, WAITER_SIZE = 3 };
 
-_Static_assert(HOLDER <= VALUES, "there is room for the numbers before the holder");
+_Static_assert(TOTAL < VALUES, "there is room for the numbers");
+
+static uint32_t waiters_of(const struct fairlock_engine *engine)
+{
+  return (uint32_t)engine->values[TOTAL];
+}
+
+static uint32_t holders_of(const struct fairlock_engine *engine)
+{
+  return (uint32_t)((uint64_t)engine->values[TOTAL] >> 32);
+}
 
 /* Takes apart the sum that inspect.lua describes. */
 static void take_kind(struct fairlock_report *report, uint64_t kind)
@@ -23,61 +35,81 @@ static void take_kind(struct fairlock_report *report, uint64_t kind)
 }
 
 /*
- * Finds out when the holder was last heard. Each of its requests sets the TTL to the whole lease,
- * so the time since then is the lease less the TTL. If the TTL is longer than the lease, somebody
- * else has set it, and it says nothing. A handover that is not confirmed has no lease yet.
+ * Each request that a holder is heard by sets what is left of its lease to the whole of it, or, if it
+ * shares, to up to a sixteenth more. A longer rest than that comes from elsewhere, and says nothing. A
+ * handover that is not confirmed has no lease yet.
  */
 static void judge(struct fairlock_report *report)
 {
-  int64_t unheard_ms = (int64_t)report->lease_ms - report->ttl_ms;
-  bool known = report->lease_ms > 0 && report->ttl_ms >= 0 && unheard_ms >= 0;
+  int64_t lease_ms = report->lease_ms;
+  int64_t unheard_ms = lease_ms - report->ttl_ms;
+  if (report->shares && unheard_ms < 0 && -unheard_ms <= lease_ms / 16 + 1) unheard_ms = 0;
+  bool known = lease_ms > 0 && report->ttl_ms >= 0 && unheard_ms >= 0;
   report->unheard_ms = known ? unheard_ms : -1;
-  report->alive = !(known && report->renews && 3 * unheard_ms > 2 * (int64_t)report->lease_ms);
+  report->alive = !(known && report->renews && 3 * unheard_ms > 2 * lease_ms);
 }
 
-/*
- * Takes one element: first five numbers and the holder, then two numbers and the id of each waiter.
- */
-static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
+static void take_holder(const struct fairlock_engine *engine, struct fairlock_report *report)
 {
   const int64_t *values = engine->values;
+  uint64_t limit = (uint64_t)values[COUNT] >> 16;
+  report->ttl_ms = values[TTL];
+  report->token = (uint64_t)values[TOKEN];
+  report->hold_count = values[COUNT] & UINT16_MAX;
+  report->shares = limit > 0;
+  report->limit = limit > 0 ? (uint32_t)(limit - 1) : 0;
+  take_kind(report, (uint64_t)values[KIND]);
+  report->waiters = waiters_of(engine);
+  report->holder = (engine->element - 1) / HOLDER_SIZE;
+  judge(report);
+  if (report->id_size > 0) report->holders = holders_of(engine);
+  else report->id = NULL;
+}
+
+static void take_waiter(const struct fairlock_engine *engine, uint32_t element,
+                        struct fairlock_report *report)
+{
+  const int64_t *values = engine->values;
+  report->place = element / WAITER_SIZE + 1;
+  report->ours = values[0] > 0;
+  report->later = values[0] == 2;
+  report->shares = values[0] > 2;
+  report->alive = values[1] > 0;
+  report->listens = values[1] > 1;
+}
+
+/* Takes an element: the number of both, then those of each holder and its id, then of each waiter. */
+static void take_report(struct fairlock_engine *engine, const struct resp_event *event)
+{
   struct fairlock_report report = {0};
-  if (engine->element < HOLDER || engine->element % 3 != HOLDER % 3) {
-    fairlock_reply_note_number(engine, event,
-                               engine->element < HOLDER ? engine->element : engine->element % 3);
+  uint32_t element = engine->element - 1;
+  if (engine->element == 0) {
+    fairlock_reply_note_number(engine, event, TOTAL);
+    return;
+  }
+  bool holds = element / HOLDER_SIZE < holders_of(engine);
+  if (!holds) element -= HOLDER_SIZE * holders_of(engine);
+  uint32_t size = holds ? HOLDER_SIZE : WAITER_SIZE;
+  if (element % size != size - 1) {
+    fairlock_reply_note_number(engine, event, element % size);
     return;
   }
   if (event->type != RESP_BULK_STRING) engine->malformed = true;
   if (engine->malformed) return;
   report.id = event->cut ? "?" : (const char *)event->data;
   report.id_size = event->cut ? 1 : event->size;
-  if (engine->element == HOLDER) {
-    report.ttl_ms = values[0];
-    report.token = (uint64_t)values[1];
-    take_kind(&report, (uint64_t)values[2]);
-    report.hold_count = values[3];
-    report.waiters = (uint32_t)values[4];
-    judge(&report);
-    if (report.id_size == 0) report.id = NULL;
-  } else {
-    report.place = (engine->element - HOLDER) / 3;
-    report.ours = values[0] > 0;
-    report.later = values[0] > 1;
-    report.alive = values[1] > 0;
-    report.listens = values[1] > 1;
-  }
+  if (holds) take_holder(engine, &report);
+  else take_waiter(engine, element, &report);
   engine->report(&report, engine->report_context);
 }
 
-/*
- * The reply has ended. Returns FAIRLOCK_OK if it was complete; if not, the connection breaks. If
- * even the holder has not come, the number of waiters may be that of an earlier reply.
- */
+/* The reply has ended: FAIRLOCK_OK if it is whole; if not, the connection breaks. */
 static int end_report(struct fairlock_engine *engine)
 {
-  uint32_t waiters = (uint32_t)engine->values[HOLDER - 1];
-  if (engine->value_type == RESP_ARRAY && !engine->malformed && engine->element > HOLDER &&
-      engine->element == HOLDER + 1 + 3 * waiters)
+  uint64_t elements =
+      1 + (uint64_t)HOLDER_SIZE * holders_of(engine) + (uint64_t)WAITER_SIZE * waiters_of(engine);
+  if (engine->value_type == RESP_ARRAY && !engine->malformed && holders_of(engine) > 0 &&
+      engine->element == elements)
     return FAIRLOCK_OK;
   fairlock_engine_fail(engine, FAIRLOCK_PROTOCOL);
   return FAIRLOCK_PROTOCOL;

@@ -176,7 +176,10 @@ enum keeping {
 
   /* an inspection, or what break.c does, follows its release */
   INSPECTS = 16,
-  BREAKS = 32
+  BREAKS = 32,
+
+  /* of share.c: the handle is that of a struct fairlock_shared */
+  SHARES = 64
 };
 
 enum stage { CLOSED, OPENING, GREETING, RESOLVING, SELECTING, TIMING, UP };
@@ -394,6 +397,12 @@ void fairlock_handle_reschedule_all(struct fairlock_engine *engine);
 uint32_t fairlock_handle_ends_in(const struct fairlock *handle);
 
 /* request.c */
+extern const char fairlock_request_channel_prefix[];
+
+/* What is in front of the name in the keys of the queue, its scores and the notes; ended by "". */
+extern const char fairlock_request_key_prefixes[];
+void fairlock_request_write_bulk(struct resp_writer *writer, const struct fairlock *handle,
+                                 const char *prefix);
 void fairlock_request_write_text(struct resp_writer *writer, const char *text);
 void fairlock_request_write_number(struct resp_writer *writer, char before, int64_t number);
 void fairlock_request_write_command(struct resp_writer *writer, const char *name, int words);
@@ -439,12 +448,13 @@ void fairlock_reply_process(struct fairlock_engine *engine, struct resp_event *e
  *   log          reports what the others have done
  *   credentials  gives user and password to a greeting, and sends AUTH
  *   keep         answers releases and acquires itself
+ *   share        writes what handles that share their lock send instead
  *   topology     follows servers, and waits for replicas
  *
  * Innermost is the engine, which writes (request.c) and reads (reply.c). A program links only the
  * features that it uses; without any, engine->links is NULL.
  */
-enum link_place { PLACE_LOG, PLACE_CREDENTIALS, PLACE_KEEP, PLACE_TOPOLOGY };
+enum link_place { PLACE_LOG, PLACE_CREDENTIALS, PLACE_KEEP, PLACE_SHARE, PLACE_TOPOLOGY };
 
 /*
  * The functions of a link. Each gets its own link, does its part, and leaves everything else to the

@@ -345,7 +345,7 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
     resume_wait(handle);
-    handle->keep &= INSPECTS | BREAKS;
+    handle->keep &= INSPECTS | BREAKS | SHARES;
   }
   keep->own.arming = false;
   keep->own.tracking = NOT_ASKED;

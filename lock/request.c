@@ -11,10 +11,11 @@
 
 #include <string.h>
 
-static const char channel_name[] = "redisson_lock__channel:";
+const char fairlock_request_channel_prefix[] = "redisson_lock__channel:";
 
 /* The prefixes of all keys but the lock's own, the queue's first. */
-static const char key_prefixes[] = "redisson_lock_queue:\0redisson_lock_timeout:\0fairlock:\0";
+const char fairlock_request_key_prefixes[] =
+    "redisson_lock_queue:\0redisson_lock_timeout:\0fairlock:\0";
 
 void fairlock_request_write_text(struct resp_writer *writer, const char *text)
 {
@@ -100,7 +101,7 @@ static void write_payload(struct resp_writer *writer, const struct fairlock *han
   resp_write_raw(writer, "{", brace);
   resp_write_raw(writer, handle->name, handle->name_size);
   resp_write_raw(writer, "}", brace);
-  if (prefix != channel_name) return;
+  if (prefix != fairlock_request_channel_prefix) return;
   resp_write_raw(writer, ":", 1);
   write_id(writer, handle);
 }
@@ -114,8 +115,8 @@ static size_t payload_size(const struct fairlock *handle, const char *prefix)
 }
 
 /* Writes the payload as a bulk string: first to find its length, and then really. */
-static void write_bulk(struct resp_writer *writer, const struct fairlock *handle,
-                       const char *prefix)
+void fairlock_request_write_bulk(struct resp_writer *writer, const struct fairlock *handle,
+                                 const char *prefix)
 {
   resp_write_header(writer, RESP_BULK_STRING, (int64_t)payload_size(handle, prefix));
   write_payload(writer, handle, prefix);
@@ -125,12 +126,12 @@ static void write_bulk(struct resp_writer *writer, const struct fairlock *handle
 /* Writes the key of the queue as a bulk string. */
 void fairlock_request_write_queue(struct resp_writer *writer, const struct fairlock *handle)
 {
-  write_bulk(writer, handle, key_prefixes);
+  fairlock_request_write_bulk(writer, handle, fairlock_request_key_prefixes);
 }
 
 size_t fairlock_request_channel_size(const struct fairlock *handle)
 {
-  return payload_size(handle, channel_name);
+  return payload_size(handle, fairlock_request_channel_prefix);
 }
 
 /* Writes the call of a script, with the four keys, as a command of `words` words. */
@@ -140,8 +141,9 @@ static void write_call(struct resp_writer *writer, const struct fairlock *handle
   fairlock_script_write(writer, script, handle->engine->request.eval, words);
   fairlock_request_write_text(writer, "4");
   resp_write_bulk(writer, handle->name, handle->name_size);
-  for (const char *prefix = key_prefixes; *prefix != 0; prefix += strlen(prefix) + 1)
-    write_bulk(writer, handle, prefix);
+  for (const char *prefix = fairlock_request_key_prefixes; *prefix != 0;
+       prefix += strlen(prefix) + 1)
+    fairlock_request_write_bulk(writer, handle, prefix);
 }
 
 static void write_request(struct resp_writer *writer, const struct fairlock_request *request)
@@ -152,12 +154,12 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
   if (request->subscribe) {
     const char *command = request->kind == KIND_LEAVE ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
     fairlock_request_write_command(writer, handle->engine->sharded ? command : command + 1, 2);
-    write_bulk(writer, handle, channel_name);
+    fairlock_request_write_bulk(writer, handle, fairlock_request_channel_prefix);
   }
   if (inspects) script = handle->engine->inspection->script;
   else if (request->kind == KIND_FORCE) script = handle->by.hold->own.breaking->script;
   write_call(writer, handle, script, inspects ? 7 : 8);
-  if (!inspects) write_bulk(writer, handle, NULL);
+  if (!inspects) fairlock_request_write_bulk(writer, handle, NULL);
 }
 
 /* Writes the two words after AUTH: user and password. */

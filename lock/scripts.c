@@ -19,67 +19,67 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {')', '\n'}, /* \202: ")\n" */
     {'(', '\''}, /* \203: "('" */
     {'a', 'l'}, /* \204: "al" */
-    {'f', ' '}, /* \205: "f " */
+    {' ', 't'}, /* \205: " t" */
     {'c', 0204}, /* \206: "cal" */
     {'a', 0203}, /* \207: "a('" */
     {'d', '\n'}, /* \210: "d\n" */
-    {'t', 'h'}, /* \211: "th" */
-    {0200, 0210}, /* \212: "end\n" */
-    {'l', 'o'}, /* \213: "lo" */
-    {'i', 0205}, /* \214: "if " */
-    {0211, 0200}, /* \215: "then" */
-    {0213, 0206}, /* \216: "local" */
-    {0216, ' '}, /* \217: "local " */
-    {' ', 0215}, /* \220: " then" */
+    {0200, 0210}, /* \211: "end\n" */
+    {'l', 'o'}, /* \212: "lo" */
+    {'i', 'f'}, /* \213: "if" */
+    {0213, ' '}, /* \214: "if " */
+    {'h', 0200}, /* \215: "hen" */
+    {0212, 0206}, /* \216: "local" */
+    {0205, 0215}, /* \217: " then" */
+    {0216, ' '}, /* \220: "local " */
     {'n', 'd'}, /* \221: "nd" */
     {'0', '0'}, /* \222: "00" */
     {'a', 0221}, /* \223: "and" */
     {'r', 'e'}, /* \224: "re" */
-    {0223, ' '}, /* \225: "and " */
+    {' ', 0223}, /* \225: " and" */
     {'o', 'r'}, /* \226: "or" */
     {'s', 'e'}, /* \227: "se" */
-    {' ', 0225}, /* \230: " and " */
+    {0225, ' '}, /* \230: " and " */
     {0226, ' '}, /* \231: "or " */
-    {',', '\''}, /* \232: ",'" */
-    {'.', '.'}, /* \233: ".." */
-    {'e', 'l'}, /* \234: "el" */
-    {0220, ' '}, /* \235: " then " */
-    {0220, '\n'}, /* \236: " then\n" */
+    {0217, '\n'}, /* \232: " then\n" */
+    {',', '\''}, /* \233: ",'" */
+    {'.', '.'}, /* \234: ".." */
+    {'e', 'l'}, /* \235: "el" */
+    {0217, ' '}, /* \236: " then " */
     {0207, 'h'}, /* \237: "a('h" */
-    {0201, 'c'}, /* \240: "',c" */
+    {0201, 'e'}, /* \240: "',e" */
     {'=', '='}, /* \241: "==" */
-    {'\n', 0217}, /* \242: "\nlocal " */
-    {0202, 0214}, /* \243: ")\nif " */
-    {' ', 0231}, /* \244: " or " */
-    {0202, 0217}, /* \245: ")\nlocal " */
+    {0202, 0214}, /* \242: ")\nif " */
+    {' ', 0231}, /* \243: " or " */
+    {0202, 0220}, /* \244: ")\nlocal " */
+    {'\n', 0220}, /* \245: "\nlocal " */
     {'n', 'o'}, /* \246: "no" */
     {0246, 't'}, /* \247: "not" */
     {'u', 'b'}, /* \250: "ub" */
-    {')', 0212}, /* \251: ")end\n" */
-    {0201, 'g'}, /* \252: "',g" */
+    {')', 0211}, /* \251: ")end\n" */
+    {0201, 'f'}, /* \252: "',f" */
     {0247, ' '}, /* \253: "not " */
     {'0', '\''}, /* \254: "0'" */
     {0224, 't'}, /* \255: "ret" */
     {0255, 'u'}, /* \256: "retu" */
     {0256, 'r'}, /* \257: "retur" */
     {0257, 'n'}, /* \260: "return" */
-    {0234, 0227}, /* \261: "else" */
+    {0235, 0227}, /* \261: "else" */
     {'e', 'x'}, /* \262: "ex" */
     {'~', '='}, /* \263: "~=" */
     {'%', 'd'}, /* \264: "%d" */
     {'s', 0250}, /* \265: "sub" */
     {'\n', 0214}, /* \266: "\nif " */
     {0207, 'p'}, /* \267: "a('p" */
-    {'\'', 0233}, /* \270: "'.." */
+    {'\'', 0234}, /* \270: "'.." */
     {',', 'b'}, /* \271: ",b" */
-    {0201, 'j'}, /* \272: "',j" */
-    {'t', 0240}, /* \273: "t',c" */
+    {0201, 'i'}, /* \272: "',i" */
+    {'t', 0240}, /* \273: "t',e" */
     {'0', ','}, /* \274: "0," */
     {'o', 'n'}, /* \275: "on" */
-    {'d', 0234}, /* \276: "del" */
-    {0212, 0214}, /* \277: "end\nif " */
-    {0212, 0217}, /* \300: "end\nlocal " */
-    {0201, 'l'}, /* \301: "',l" */
+    {'d', 0235}, /* \276: "del" */
+    {0211, 0214}, /* \277: "end\nif " */
+    {0201, 'n'}, /* \300: "',n" */
+    {0211, 0220}, /* \301: "end\nlocal " */
     {'1', ','}, /* \302: "1," */
     {0207, 'l'}, /* \303: "a('l" */
     {0222, '0'}, /* \304: "000" */
@@ -88,7 +88,7 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0306, 'i'}, /* \307: "expi" */
     {0307, 0224}, /* \310: "expire" */
     {0237, 0227}, /* \311: "a('hse" */
-    {',', 'h'}, /* \312: ",h" */
+    {',', 'g'}, /* \312: ",g" */
     {'i', 's'}, /* \313: "is" */
     {'c', 't'}, /* \314: "ct" */
     {'+', ')'}, /* \315: "+)" */
@@ -96,195 +96,301 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'\'', '\''}, /* \317: "''" */
     {':', 0265}, /* \320: ":sub" */
     {0320, '('}, /* \321: ":sub(" */
-    {'q', '='}, /* \322: "q=" */
-    {0207, 'z'}, /* \323: "a('z" */
-    {'m', 'a'}, /* \324: "ma" */
-    {'\'', ' '}, /* \325: "' " */
-    {0325, 0270}, /* \326: "' '.." */
-    {0260, '{'}, /* \327: "return{" */
-    {'e', '}'}, /* \330: "e}" */
-    {0260, ' '}, /* \331: "return " */
+    {0207, 'z'}, /* \322: "a('z" */
+    {'m', 'a'}, /* \323: "ma" */
+    {'\'', ' '}, /* \324: "' " */
+    {0324, 0270}, /* \325: "' '.." */
+    {0260, '{'}, /* \326: "return{" */
+    {'c', '}'}, /* \327: "c}" */
+    {0260, ' '}, /* \330: "return " */
+    {'r', '='}, /* \331: "r=" */
     {'(', 'b'}, /* \332: "(b" */
     {',', 'k'}, /* \333: ",k" */
-    {0273, 0232}, /* \334: "t',c,'" */
+    {0273, 0233}, /* \334: "t',e,'" */
     {'l', 'e'}, /* \335: "le" */
     {'+', '1'}, /* \336: "+1" */
-    {0267, 0310}, /* \337: "a('pexpire" */
-    {0232, '1'}, /* \340: ",'1" */
-    {'u', 'n'}, /* \341: "un" */
-    {0224, 'd'}, /* \342: "red" */
-    {0342, 0313}, /* \343: "redis" */
-    {0315, ' '}, /* \344: "+) " */
-    {0344, '('}, /* \345: "+) (" */
-    {'g', 'e'}, /* \346: "ge" */
-    {'u', 'm'}, /* \347: "um" */
-    {'=', 'A'}, /* \350: "=A" */
-    {'\n', 0261}, /* \351: "\nelse" */
-    {0335, 'a'}, /* \352: "lea" */
-    {0352, 0227}, /* \353: "lease" */
-    {0230, 0253}, /* \354: " and not " */
-    {0237, 0276}, /* \355: "a('hdel" */
-    {0321, 0302}, /* \356: ":sub(1," */
-    {'i', 0221}, /* \357: "ind" */
-    {'+', '0'}, /* \360: "+0" */
-    {0233, 0326}, /* \361: "..' '.." */
-    {'u', '('}, /* \362: "u(" */
-    {'r', '='}, /* \363: "r=" */
-    {'f', 0341}, /* \364: "fun" */
-    {0364, 0314}, /* \365: "funct" */
-    {0365, 'i'}, /* \366: "functi" */
-    {0366, 0275}, /* \367: "function" */
-    {0367, ' '}, /* \370: "function " */
-    {0343, '.'}, /* \371: "redis." */
-    {0206, 'l'}, /* \372: "call" */
-    {'\n', 0212}, /* \373: "\nend\n" */
-    {'i', 'n'}, /* \374: "in" */
-    {0237, 0346}, /* \375: "a('hge" */
-    {'f', '='}, /* \376: "f=" */
-    {0324, 't'}, /* \377: "mat" */
+    {0323, 't'}, /* \337: "mat" */
+    {0267, 0310}, /* \340: "a('pexpire" */
+    {0233, '1'}, /* \341: ",'1" */
+    {'x', '('}, /* \342: "x(" */
+    {'u', 'n'}, /* \343: "un" */
+    {0224, 'd'}, /* \344: "red" */
+    {0344, 0313}, /* \345: "redis" */
+    {0315, ' '}, /* \346: "+) " */
+    {0346, '('}, /* \347: "+) (" */
+    {'g', 'e'}, /* \350: "ge" */
+    {'u', 'm'}, /* \351: "um" */
+    {'\n', 0261}, /* \352: "\nelse" */
+    {0335, 'a'}, /* \353: "lea" */
+    {0353, 0227}, /* \354: "lease" */
+    {0230, 0253}, /* \355: " and not " */
+    {0237, 0276}, /* \356: "a('hdel" */
+    {0321, 0302}, /* \357: ":sub(1," */
+    {'i', 0221}, /* \360: "ind" */
+    {'+', '0'}, /* \361: "+0" */
+    {0234, 0325}, /* \362: "..' '.." */
+    {'f', 0343}, /* \363: "fun" */
+    {0363, 0314}, /* \364: "funct" */
+    {0364, 'i'}, /* \365: "functi" */
+    {0365, 0275}, /* \366: "function" */
+    {0366, ' '}, /* \367: "function " */
+    {0345, '.'}, /* \370: "redis." */
+    {0206, 'l'}, /* \371: "call" */
+    {'\n', 0211}, /* \372: "\nend\n" */
+    {'i', 'n'}, /* \373: "in" */
+    {0237, 0350}, /* \374: "a('hge" */
+    {'j', '='}, /* \375: "j=" */
+    {'c', 'h'}, /* \376: "ch" */
+    {'e', 'r'}, /* \377: "er" */
     {0, 0},
-    {'c', 'h'}, /* \001: "ch" */
-    {'e', 'r'}, /* \002: "er" */
-    {')', 0231}, /* \003: ")or " */
-    {0205, 0215}, /* \004: "f then" */
+    {')', 0231}, /* \001: ")or " */
+    {'=', 'v'}, /* \002: "=v" */
+    {'j', 0232}, /* \003: "j then\n" */
+    {'=', 't'}, /* \004: "=t" */
     {'f', 0204}, /* \005: "fal" */
     {05, 0227}, /* \006: "false" */
     {'-', '2'}, /* \007: "-2" */
-    {'e', 0236}, /* \010: "e then\n" */
-    {'(', 'h'}, /* \011: "(h" */
+    {'(', 'g'}, /* \010: "(g" */
+    {0311, 0334}, /* \011: "a('hset',e,'" */
     {0, 0},
-    {0311, 0334}, /* \013: "a('hset',c,'" */
-    {0274, 0330}, /* \014: "0,e}" */
-    {'o', 'k'}, /* \015: "ok" */
-    {015, 0200}, /* \016: "oken" */
-    {'b', '='}, /* \017: "b=" */
-    {'o', '['}, /* \020: "o[" */
-    {0303, 0357}, /* \021: "a('lind" */
-    {021, 0262}, /* \022: "a('lindex" */
-    {022, 0272}, /* \023: "a('lindex',j" */
-    {'1', 0304}, /* \024: "1000" */
-    {'u', 's'}, /* \025: "us" */
-    {'2', ']'}, /* \026: "2]" */
-    {0371, 'p'}, /* \027: "redis.p" */
-    {027, 0372}, /* \030: "redis.pcall" */
-    {030, 0203}, /* \031: "redis.pcall('" */
-    {0201, '\''}, /* \032: "','" */
-    {0264, 0345}, /* \033: "%d+) (" */
-    {0356, '-'}, /* \034: ":sub(1,-" */
-    {'w', 0332}, /* \035: "w(b" */
-    {035, 0202}, /* \036: "w(b)\n" */
-    {'>', '0'}, /* \037: ">0" */
+    {0274, 0327}, /* \013: "0,c}" */
+    {'o', 'k'}, /* \014: "ok" */
+    {014, 0200}, /* \015: "oken" */
+    {'o', '['}, /* \016: "o[" */
+    {0303, 0360}, /* \017: "a('lind" */
+    {017, 0262}, /* \020: "a('lindex" */
+    {020, 0272}, /* \021: "a('lindex',i" */
+    {'1', 0304}, /* \022: "1000" */
+    {'u', 's'}, /* \023: "us" */
+    {'2', ']'}, /* \024: "2]" */
+    {0370, 'p'}, /* \025: "redis.p" */
+    {025, 0371}, /* \026: "redis.pcall" */
+    {026, 0203}, /* \027: "redis.pcall('" */
+    {0201, '\''}, /* \030: "','" */
+    {0264, 0347}, /* \031: "%d+) (" */
+    {0357, '-'}, /* \032: ":sub(1,-" */
+    {'c', 0232}, /* \033: "c then\n" */
+    {'y', 0332}, /* \034: "y(b" */
+    {034, 0202}, /* \035: "y(b)\n" */
+    {'>', '0'}, /* \036: ">0" */
+    {',', 'F'}, /* \037: ",F" */
 };
 
 static const uint8_t common[] =
-    "\217g,j,l,c=\341pack(KEYS\245h\271,F\305,n,m\350RGV[1]:\377\001\203^(%S\345\033" /* local g,j,l,c=unpack(KEYS)\nlocal h,b,F,d,n,m=ARGV[1]:match('^(%S+) (%d+) ( */
-    "%-?\033\264\315(%+?) ?(\264*)$'\245D=3\222\304\242a=\371\372\242" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal D=300000\nlocal a=redis.call\nlocal  */
-    "t=\207time'\245s=t[1]\233\203\222\222\254\233t[\026)\321-6\245e=t\275\347b\002(s" /* t=a('time')\nlocal s=t[1]..('00000'..t[2]):sub(-6)\nlocal e=tonumber(s */
-    "\0344)\243e>b\360\235\327\007,\014\300i=\023\232\254" /* :sub(1,-4))\nif e>b+0 then return{-2,0,e}end\nlocal i=a('lindex',j,'0' */
-    "\245M=i\230\323sco\224\301\312\245G=d\263\316\230h\244i\244h\242" /* )\nlocal M=i and a('zscore',l,h)\nlocal G=d~='0' and h or i or h\nlocal  */
-    "o=\237m\346\334t\016\032\224\353d\032w\016\201G\245p,z,N=\0201]\231'0\201\020" /* o=a('hmget',c,'token','released','woken',G)\nlocal p,z,N=o[1]or '0',o[ */
-    "\026\231'0\201\0203]\242\017t\275\347b\002(p\0030\242\370\362d\245f\333" /* 2]or '0',o[3]\nlocal b=tonumber(p)or 0\nlocal function u(d)\nlocal f,k */
-    "=\267ttl\240)\305\336728\222\304\266f<d+864\222\304\230\031p\310\240\333" /* =a('pttl',c),d+172800000\nif f<d+86400000 and redis.pcall('pexpire',c,k */
-    ")\2631\236\214f<0\235\207\276\240\251\337\240\333\202\212\300" /* )~=1 then\nif f<0 then a('del',c)end\na('pexpire',c,k)\nend\nend\nlocal  */
-    "\370H(d\243i\235\031zadd\301\232XX\201e+d+D\336\222,i\251\300" /* function H(d)\nif i then redis.pcall('zadd',l,'XX',e+d+D+100,i)end\nend\nlocal  */
-    "\370I(q\305\333\245\376s\266b>=s\360\230b<2^53\235\376\203%.0f'):f\226" /* function I(q,d,k)\nlocal f=s\nif b>=s+0 and b<2^53 then f=('%.0f'):for */
-    "\377\332\336\251\217\363p\03410)\263s\03410\243r\230\237l\200\240)>" /* mat(b+1)end\nlocal r=p:sub(1,-10)~=s:sub(1,-10)\nif r and a('hlen',c)> */
-    "6\236f\231v,w \374 ipairs(\375t\204l\240))do\266v%2\2411\230w:f\357(i\230" /* 6 then\nfor v,w in ipairs(a('hgetall',c))do\nif v%2==1 and w:find(i and  */
-    "'^s\025pe\314:'\244':')\215 \355\240,w\251\212\300w=f\233(k\241'1'" /* '^suspect:' or ':')then a('hdel',c,w)end\nend\nend\nlocal w=f..(k=='1' */
-    "\230\326d\233n\244\317\202\013t\016\201f\232hold\002\201q\232\224\353d\201z\232\353" /*  and ' '..d..n or '')\na('hset',c,'token',f,'holder',q,'released',z,'lease */
-    "\201w\243r \226#d>7\235\362d\251\311t\252,q\333\243\031p\310" /* ',w)\nif r or#d>7 then u(d)end\na('hset',g,q,k)\nif redis.pcall('pexpire */
-    "\252\305)\2631\236\207\276\252\202\337\252\305\202\212\331f\373" /* ',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn f\nend\n */
+    "\220f,i,n,e=\343pack(KEYS\244g\271,G\305,m,l=ARGV[1]:\337\376\203^(%S\347\031" /* local f,i,n,e=unpack(KEYS)\nlocal g,b,G,d,m,l=ARGV[1]:match('^(%S+) (%d+) ( */
+    "%-?\031\264\315(%+?) ?(\264*)$'\244E=3\222\304\245a=\370\371\245" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal E=300000\nlocal a=redis.call\nlocal  */
+    "w=\207time'\244u=w[1]\234\203\222\222\254\234w[\024)\321-6\244c\004\275\351b\377(u" /* w=a('time')\nlocal u=w[1]..('00000'..w[2]):sub(-6)\nlocal c=tonumber(u */
+    "\0324)\242c>b\361\236\326\007,\013\301h=\021\233\254" /* :sub(1,-4))\nif c>b+0 then return{-2,0,c}end\nlocal h=a('lindex',i,'0' */
+    "\244M=h\230\322sco\224\300\312\244H=d\263\316\230g\243h\243g\245" /* )\nlocal M=h and a('zscore',n,g)\nlocal H=d~='0' and g or h or g\nlocal  */
+    "o=\237m\350\334t\015\030\224\354d\030w\015\201H\244s,B,N=\0161]\231'0\201\016" /* o=a('hmget',e,'token','released','woken',H)\nlocal s,B,N=o[1]or '0',o[ */
+    "\024\231'0\201\0163]\245b\004\275\351b\377(s\0010\245\367\342d\244j\333" /* 2]or '0',o[3]\nlocal b=tonumber(s)or 0\nlocal function x(d)\nlocal j,k */
+    "=\267ttl\240)\305\336728\222\304\266j<d+864\222\304\230\027p\310\240\333" /* =a('pttl',e),d+172800000\nif j<d+86400000 and redis.pcall('pexpire',e,k */
+    ")\2631\232\214j<0\236\207\276\240\251\340\240\333\202\211\301" /* )~=1 then\nif j<0 then a('del',e)end\na('pexpire',e,k)\nend\nend\nlocal  */
+    "\367I(d\242h\236\027zadd\300\233XX\201c+d+E\336\222,h\251\301" /* function I(d)\nif h then redis.pcall('zadd',n,'XX',c+d+E+100,h)end\nend\nlocal  */
+    "\367J(p\305\333\244\375u\266b>=u\361\230b<2^53\236\375\203%.0f'):f\226" /* function J(p,d,k)\nlocal j=u\nif b>=u+0 and b<2^53 then j=('%.0f'):for */
+    "\337\332\336\251\220\331s\03210)\263u\03210\242r\230\237l\200\240)>" /* mat(b+1)end\nlocal r=s:sub(1,-10)~=u:sub(1,-10)\nif r and a('hlen',e)> */
+    "6\232f\231q,t \373 ipairs(\374t\204l\240))do\266q%2\2411\225\205:f\360(h\230" /* 6 then\nfor q,t in ipairs(a('hgetall',e))do\nif q%2==1 and t:find(h and  */
+    "'^s\023pe\314:'\243':')t\215 \356\240,t\251\211\211\216\205=j\234(k\241'1'" /* '^suspect:' or ':')then a('hdel',e,t)end\nend\nend\nlocal t=j..(k=='1' */
+    "\230\325d\234m\243\317\202\011t\015\201j\233hold\377\201p\233\224\354d\201B\233\354" /*  and ' '..d..m or '')\na('hset',e,'token',j,'holder',p,'released',B,'lease */
+    "\201t\242r \226#d>7\236\342d\251\311t\252,p\333\242\027p\310" /* ',t)\nif r or#d>7 then x(d)end\na('hset',f,p,k)\nif redis.pcall('pexpire */
+    "\252\305)\2631\232\207\276\252\202\340\252\305\202\211\330j\372" /* ',f,d)~=1 then\na('del',f)\na('pexpire',f,d)\nend\nreturn j\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\217K='5\222\254\242\370\036\355\240\271\232s\025pe\314:\270b\243\253" /* local K='5000'\nlocal function w(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
-    "i\235\331\277b\241i\235i=\023\340'\251\303\224m\272\340\201" /* i then return end\nif b==i then i=a('lindex',j,'1')end\na('lrem',j,'1', */
-    "b\202\323\224m\301\271\202\300\370P(E,y\245k,x=\274\006\nwhi\335" /* b)\na('zrem',l,b)\nend\nlocal function P(E,y)\nlocal k,x=0,false\nwhile */
-    " true do\242\017i\266k\037\235\017\023\333\251\214\253b\244b\241" /*  true do\nlocal b=i\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
-    "E\235\331\253x \300n='\343s\275_\213ck__\001ann\234\270j\32120)\233" /* E then return not x end\nlocal n='redisson_lock__channel'..j:sub(20).. */
-    "':\270b\242\376\267\250\265\032n\347\265\201n)[\026\037\230'p\250l\313h'\266\253\004" /* ':'..b\nlocal f=a('pubsub','numsub',n)[2]>0 and 'publish'\nif not f then */
-    "\242\322\031p\250\265\032shardn\347\265\201n)[\026\n\376q\230q\037\230's" /* \nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and q>0 and 's */
-    "p\250l\313h'\n\300E=b\241G\230\0204]\231\375\273\271\245G,L,\322(E\244" /* publish'\nend\nlocal E=b==G and o[4]or a('hget',c,b)\nlocal G,L,q=(E or  */
-    "\317):\377\001\203^(\033\033[1-9]\264\264\264\264?\264?)%f[ %z]'\243q\236\214G*" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nif G* */
-    "\024+L/\024+q<=\010\036\261\214x\236\331\006\351\214\004" /* 1000+L/1000+q<=e then\nw(b)\nelseif x then\nreturn false\nelseif f then */
-    "\n\355\252\271\245E=I\332,q\232\254\243y\230y\263b\235\355\252,y\251" /* \na('hdel',g,b)\nlocal E=I(b,q,'0')\nif y and y~=b then a('hdel',g,y)end\n */
-    "\036H(q\202a(f,n,E\361s\0344)\361q\202\331'giv\200'\351\n" /* w(b)\nH(q)\na(f,n,E..' '..s:sub(1,-4)..' '..q)\nreturn 'given'\nelse\n */
-    "k=k\336\373\261\242y=\323sco\224\301\271\003\316\242E,G='s\025pe\314:\270" /* k=k+1\nend\nelse\nlocal y=a('zscore',l,b)or '0'\nlocal E,G='suspect:'.. */
-    "b\271\361y\242\322k\2410\230N\241G\230t\275\347b\002(\375\334s\374ce')\003" /* b,b..' '..y\nlocal q=k==0 and N==G and tonumber(a('hget',c,'since'))or  */
-    "0\266\205\225x\235\331\006 \277q+3*K<e\244q>\010\322e\266\004" /* 0\nif f and x then return false end\nif q+3*K<e or q>e then\nq=e\nif f then */
-    "\n\013w\016\201G\232s\374ce\201e\202\3620\202\261\242G,v=(\375\273,E" /* \na('hset',c,'woken',G,'since',e)\nu(0)\nelse\nlocal G,v=(a('hget',c,E */
-    "\003\317):\377\001\203(%S\345\264\315'\243G\263y\244v\360>\010\311\273,E,y\361" /* )or ''):match('(%S+) (%d+)')\nif G~=y or v+0>e then\na('hset',c,E,y..' '.. */
-    "e\202\3620\202\261\n\322v\373\212\277q+K<=e\244\253\205\225y\360<=\010" /* e)\nu(0)\nelse\nq=v\nend\nend\nend\nif q+K<=e or not f and y+0<=e then\n */
-    "\036\261\214\004\nf\231\322\274k-1 do\n\323\374crby\301,D,\023,q)\202" /* w(b)\nelseif f then\nfor q=0,k-1 do\na('zincrby',l,D,a('lindex',j,q))\n */
-    "\277k\037\236\303\224m\272,1\271\202\303p\025h\272\271\202i=b\373\355\240" /* end\nif k>0 then\na('lrem',j,1,b)\na('lpush',j,b)\ni=b\nend\na('hdel',c */
-    ",E\202a(f,n\232\254\202\331\006\351\nx=true\nk=k\336\373\212\212\212" /* ,E)\na(f,n,'0')\nreturn false\nelse\nx=true\nk=k+1\nend\nend\nend\nend\n */
+    "\220K='5\222\254\245\367\035\356\240\271\233s\023pe\314:\270b\242\253" /* local K='5000'\nlocal function y(b)\na('hdel',e,b,'suspect:'..b)\nif not  */
+    "h\236\330\277b\241h\236h=\021\341'\251\303\224m\272\341\201" /* h then return end\nif b==h then h=a('lindex',i,'1')end\na('lrem',i,'1', */
+    "b\202\322\224m\300\271\202\301\367P(F,A\244k,z=\274\006\nwhi\335" /* b)\na('zrem',n,b)\nend\nlocal function P(F,A)\nlocal k,z=0,false\nwhile */
+    "\205rue do\245b=h\266k\036\236b=\021\333\251\214\253b\243b\241" /*  true do\nlocal b=h\nif k>0 then b=a('lindex',i,k)end\nif not b or b== */
+    "F\236\330\253z \301m='\345s\275_\212ck__\376ann\235\270i\32120)\234" /* F then return not z end\nlocal m='redisson_lock__channel'..i:sub(20).. */
+    "':\270b\245\375\267\250\265\030n\351\265\201m)[\024\036\230'p\250l\313h'\266\253\003" /* ':'..b\nlocal j=a('pubsub','numsub',m)[2]>0 and 'publish'\nif not j then\n */
+    "\220\331\027p\250\265\030shardn\351\265\201m)[\024\n\375r\230r\036\230'sp\250" /* local r=redis.pcall('pubsub','shardnumsub',m)[2]\nj=r and r>0 and 'spub */
+    "l\313h'\n\301F=b\241H\230\0164]\231\374\273\271\244H,L,\331(F\243\317" /* lish'\nend\nlocal F=b==H and o[4]or a('hget',e,b)\nlocal H,L,r=(F or '' */
+    "):\337\376\203^(\031\031[1-9]\264\264\264\264?\264?)%f[ %z]'\242r\232\214H*\022" /* ):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif r then\nif H*1000 */
+    "+L/\022+r<=\033\035\261\214z\232\330\006\352\214\003\356" /* +L/1000+r<=c then\ny(b)\nelseif z then\nreturn false\nelseif j then\na('hdel */
+    "\252\271\244F=J\332,r\233\254\242A\230A\263b\236\356\252,A\251\035" /* ',f,b)\nlocal F=J(b,r,'0')\nif A and A~=b then a('hdel',f,A)end\ny(b)\n */
+    "I(r\202a(j,m\037\362u\0324)\362r\202\330'giv\200'\352\nk=k\336\372" /* I(r)\na(j,m,F..' '..u:sub(1,-4)..' '..r)\nreturn 'given'\nelse\nk=k+1\nend\n */
+    "\261\245A=\322sco\224\300\271\001\316\245F,H='s\023pe\314:\270b\271\362A" /* else\nlocal A=a('zscore',n,b)or '0'\nlocal F,H='suspect:'..b,b..' '..A */
+    "\245\331k\2410\230N\241H\225\205\275\351b\377(\374\334s\373ce')\0010\266j\230" /* \nlocal r=k==0 and N==H and tonumber(a('hget',e,'since'))or 0\nif j and  */
+    "z\236\330\006 \277r+3*K<c\243r>\033\331c\266\003\011" /* z then return false end\nif r+3*K<c or r>c then\nr=c\nif j then\na('hset',e,' */
+    "w\015\201H\233s\373ce\201c\202\3420\202\261\245H,q=(\374\273\037\001\317):\337\376\203" /* woken',H,'since',c)\nx(0)\nelse\nlocal H,q=(a('hget',e,F)or ''):match(' */
+    "(%S\347\264\315'\242H\263A\243q\361>\033\311\273\037,A\362c\202\3420\202\261" /* (%S+) (%d+)')\nif H~=A or q+0>c then\na('hset',e,F,A..' '..c)\nx(0)\nelse */
+    "\n\331q\372\211\277r+K<=c\243\253j\230A\361<=\033\035\261\214" /* \nr=q\nend\nend\nend\nif r+K<=c or not j and A+0<=c then\ny(b)\nelseif  */
+    "\003f\231q=\274k-1 do\n\322\373crby\300,E,\021,q)\202\277k\036\232" /* j then\nfor q=0,k-1 do\na('zincrby',n,E,a('lindex',i,q))\nend\nif k>0 then\n */
+    "\303\224m\272,1\271\202\303p\023h\272\271\202h=b\372\356\240\037\202a(j,m\233\254\202" /* a('lrem',i,1,b)\na('lpush',i,b)\nh=b\nend\na('hdel',e,F)\na(j,m,'0')\n */
+    "\330\006\352\nz\004rue\nk=k\336\372\211\211\211" /* return false\nelse\nz=true\nk=k+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t lock_before[] =
-    "\217J=d\241\316\242\363\253J\230\324\211.m\374(\267ttl\252),1e15\245A=" /* local J=d=='0'\nlocal r=not J and math.min(a('pttl',g),1e15)\nlocal A= */
-    "r\263\007\230\375t\252\312\245B\242O=J\266J\236B\350 \223(m\241\317\244" /* r~=-2 and a('hget',g,h)\nlocal B\nlocal O=J\nif J then\nB=A and(m=='' or  */
-    "m\241p\243B\235z=p \212\261\242\376F:\377\001\203^-(.*)'\245\322t\275" /* m==p)\nif B then z=p end\nelse\nlocal f=F:match('^-(.*)')\nlocal q=ton */
-    "\347b\002(m\0030\242w\350\354\205\225\247\332>q\230b<2^53\245x\350\354" /* umber(m)or 0\nlocal w=A and not f and not(b>q and b<2^53)\nlocal x=A and not  */
-    "w \223(m\241p\244\253f\243w\236z=p\n\013\224\353d\201z\202\3620\202" /* w and(m==p or not f)\nif w then\nz=p\na('hset',c,'released',z)\nu(0)\n */
-    "\363\007\351\214x\236\217x\350\241\316\230f\266x\244r<=d\360\236\337" /* r=-2\nelseif x then\nlocal x=A=='0' and f\nif x or r<=d+0 then\na('pexpire */
-    "\252\305\202\363\210\300k=\205\231'1'\242w\350\263k \223(x\244A\263\316\243" /* ',g,d)\nr=d\nend\nlocal k=f or '1'\nlocal w=A~=k and(x or A~='0')\nif  */
-    "w\236\013\353\201p\233(r\241d\230\326d\233n\244\317)\202\277\253" /* w then\na('hset',c,'lease',p..(r==d and ' '..d..n or ''))\nend\nif not  */
-    "w \226#d>7\235\337\240,r\336728\222\304\251H(r\243w\235\311t\252" /* w or#d>7 then a('pexpire',c,r+172800000)end\nH(r)\nif w then a('hset',g */
-    "\312\333\251\3271\271,\330\351\214\004\n\327-\302\014\n\277q>b\235" /* ,h,k)end\nreturn{1,b,e}\nelseif f then\nreturn{-1,0,e}\nend\nif q>b then  */
-    "p\271=\316\233m,q \212O=r\241\007\266O\354i\235\327\302I\011\305\340')+\014" /* p,b='0'..m,q end\nO=r==-2\nif O and not i then return{1,I(h,d,'1')+0,e} */
-    "\212\300C=\006\266i\230O\236" /* end\nend\nlocal C=false\nif i and O then\n */
+    "\220p=d\241\316\n\216\205=\253p\230\337h.m\373(\267ttl\252),1e15\244v\004" /* local p=d=='0'\nlocal t=not p and math.min(a('pttl',f),1e15)\nlocal v=t */
+    "\263\007\230\374t\252\312\244C\245O=p\266p\232C\002\225(l\241\317\243" /* ~=-2 and a('hget',f,g)\nlocal C\nlocal O=p\nif p then\nC=v and(l=='' or  */
+    "l\241s\242C\236B=s \211\261\245\375G:\337\376\203^-(.*)'\244\331t\275" /* l==s)\nif C then B=s end\nelse\nlocal j=G:match('^-(.*)')\nlocal r=ton */
+    "\351b\377(l\0010\245y\002\355j\230\247\332>r\230b<2^53\244z\002\355" /* umber(l)or 0\nlocal y=v and not j and not(b>r and b<2^53)\nlocal z=v and not  */
+    "y\225(l\241s\243\253j\242y\232B=s\n\011\224\354d\201B\202\3420\202" /* y and(l==s or not j)\nif y then\nB=s\na('hset',e,'released',B)\nx(0)\n */
+    "t=\007\352\214z\232\220z\002\241\316\230j\266z \226\205<=d\361\232\340" /* t=-2\nelseif z then\nlocal z=v=='0' and j\nif z or t<=d+0 then\na('pexpire */
+    "\252\305\202t=\210\301k=j\243'1'\245y\002\263k\225(z\243v\263\316\242" /* ',f,d)\nt=d\nend\nlocal k=j or '1'\nlocal y=v~=k and(z or v~='0')\nif  */
+    "y\232\011\354\201s\234(t\241d\230\325d\234m\243\317)\202\277\253" /* y then\na('hset',e,'lease',s..(t==d and ' '..d..m or ''))\nend\nif not  */
+    "y \226#d>7\236\340\240,t\336728\222\304\251I(t\242y\236\311t\252" /* y or#d>7 then a('pexpire',e,t+172800000)end\nI(t)\nif y then a('hset',f */
+    "\312\333\251\3261\271,\327\352\214\003\326-\302\013\n\277r>b\236" /* ,g,k)end\nreturn{1,b,c}\nelseif j then\nreturn{-1,0,c}\nend\nif r>b then  */
+    "s\271=\316\234l,r \211O\004\241\007\266O\355h\236\326\302J\010\305\341')+\013" /* s,b='0'..l,r end\nO=t==-2\nif O and not h then return{1,J(g,d,'1')+0,c} */
+    "\211\301D=\006\266h\230O\232" /* end\nend\nlocal D=false\nif h and O then\n */
     ;
 
 static const uint8_t lock_after[] =
-    "\214J\236\214B\235\337\252\340'\251\214m\241\317\354B\235w\011" /* if J then\nif B then a('pexpire',g,'1')end\nif m=='' and not B then w(h */
-    "\251\217\017B\244\267ttl\252)\241\007\nC=b\230P(nil,B\230h)\241'giv\200'\351" /* )end\nlocal b=B or a('pttl',g)==-2\nC=b and P(nil,B and h)=='given'\nelse */
-    "\nC=P\011,A\230h\243C\241tru\010m=I\011\305\340'\202w\011\202H(d\202\327\302" /* \nC=P(h,A and h)\nif C==true then\nm=I(h,d,'1')\nw(h)\nH(d)\nreturn{1, */
-    "m+\014\n\277C\235\363\267ttl\252)\261\214A\235\207\276\252\251\212" /* m+0,e}\nend\nif C then r=a('pttl',g)elseif A then a('del',g)end\nend\n */
-    "\277J\236\214B\354C\236\207\276\252\243p\263\316\235\013" /* end\nif J then\nif B and not C then\na('del',g)\nif p~='0' then a('hset',c,' */
-    "\224\353d\201z\251\212\327(B\244m\263\317\230z\241m)\2251\244\274\014\n\277" /* released',z)end\nend\nreturn{(B or m~='' and z==m)and 1 or 0,0,e}\nend\nif  */
-    "N\354O\236\323sco\224\301\312\202\355\240\232w\016'\202\277F\241\316" /* N and not O then\na('zscore',l,h)\na('hdel',c,'woken')\nend\nif F=='0' */
-    "\235\327\274r,\330\300\017\253M \226(\0204]\231\317)\3568)\263s\356" /*  then return{0,r,e}end\nlocal b=not M or(o[4]or ''):sub(1,8)~=s:sub(1, */
-    "8\243b\236\217\322M \223(\303pos\272\312\232MAXLEN\201\024)\226(\023" /* 8)\nif b then\nlocal q=M and(a('lpos',j,h,'MAXLEN',1000)or(a('lindex',j */
-    ",\024)\225\024)\243q\236\217d=e+(q\336)*D\266M\360<d\235\323add\301" /* ,1000)and 1000))\nif q then\nlocal d=e+(q+1)*D\nif M+0<d then a('zadd',l */
-    "\305\312\251\261\n\323add\301\232XX\201\274h\245k=\207rp\025h\272\312\202\323add\301" /* ,d,h)end\nelse\na('zadd',l,'XX',0,h)\nlocal k=a('rpush',j,h)\na('zadd',l */
-    ",e+\324\211.\324x(r,0)+k*D\312\202\212\337\272\3402096\222\222\254\202\337\301" /* ,e+math.max(r,0)+k*D,h)\nend\na('pexpire',j,'1209600000')\na('pexpire',l */
-    "\3402096\222\222\254\202\212\311\273\312,t[1]\361t[\026\361F\243b\235" /* ,'1209600000')\nend\na('hset',c,h,t[1]..' '..t[2]..' '..F)\nif b then  */
-    "\3620\251\214i\230i\263h\235\363-1 \212\327\274r,\330\n" /* u(0)end\nif i and i~=h then r=-1 end\nreturn{0,r,e}\n */
+    "\214p\232\214C\236\340\252\341'\251\214l\241\317\355C\236y\010" /* if p then\nif C then a('pexpire',f,'1')end\nif l=='' and not C then y(g */
+    "\251\220b=C\243\267ttl\252)\241\007\nD=b\230P(nil,C\230g)\241'giv\200'\352" /* )end\nlocal b=C or a('pttl',f)==-2\nD=b and P(nil,C and g)=='given'\nelse */
+    "\nD=P\010,v\230g\242D\241true\232l=J\010\305\341'\202y\010\202I(d\202\326\302" /* \nD=P(g,v and g)\nif D==true then\nl=J(g,d,'1')\ny(g)\nI(d)\nreturn{1, */
+    "l+\013\n\277D\217\205=\267ttl\252)\261\214v\236\207\276\252\251\211" /* l+0,c}\nend\nif D then t=a('pttl',f)elseif v then a('del',f)end\nend\n */
+    "\277p\232\214C\355D\232\207\276\252\242s\263\316\236\011" /* end\nif p then\nif C and not D then\na('del',f)\nif s~='0' then a('hset',e,' */
+    "\224\354d\201B\251\211\326(C\243l\263\317\230B\241l)\223 1\243\274\013\n\277" /* released',B)end\nend\nreturn{(C or l~='' and B==l)and 1 or 0,0,c}\nend\nif  */
+    "N\355O\232\322sco\224\300\312\202\356\240\233w\015'\202\277G\241\316" /* N and not O then\na('zscore',n,g)\na('hdel',e,'woken')\nend\nif G=='0' */
+    "\236\326\274t,\327\301b=\253M \226(\0164]\231\317)\3578)\263u\357" /*  then return{0,t,c}end\nlocal b=not M or(o[4]or ''):sub(1,8)~=u:sub(1, */
+    "8\242b\232\220q=M\225(\303pos\272\312\233MAXLEN\201\022)\226(\021" /* 8)\nif b then\nlocal q=M and(a('lpos',i,g,'MAXLEN',1000)or(a('lindex',i */
+    ",\022)\223 \022)\242q\232\220d=c+(q\336)*E\266M\361<d\236\322add\300" /* ,1000)and 1000))\nif q then\nlocal d=c+(q+1)*E\nif M+0<d then a('zadd',n */
+    "\305\312\251\261\n\322add\300\233XX\201\274g\244k=\207rp\023h\272\312\202\322add\300" /* ,d,g)end\nelse\na('zadd',n,'XX',0,g)\nlocal k=a('rpush',i,g)\na('zadd',n */
+    ",c+\337h.\323\342t,0)+k*E\312\202\211\340\272\3412096\222\222\254\202\340\300" /* ,c+math.max(t,0)+k*E,g)\nend\na('pexpire',i,'1209600000')\na('pexpire',n */
+    "\3412096\222\222\254\202\211\311\273\312,w[1]\362w[\024\362G\242b\236" /* ,'1209600000')\nend\na('hset',e,g,w[1]..' '..w[2]..' '..G)\nif b then  */
+    "\3420\251\214h\230h\263g\217\205=-1 \211\326\274t,\327\n" /* x(0)end\nif h and h~=g then t=-1 end\nreturn{0,t,c}\n */
     ;
 
 static const uint8_t break_before[] =
-    "\217k=\375t\204l\252\245\363k[1]\242\017r\230r\241\375\334hol" /* local k=a('hgetall',g)\nlocal r=k[1]\nlocal b=r and r==a('hget',c,'hol */
-    "d\002'\245d=r \223\011\241'*'\244h\241r)\223(m\241\317 \226\332\230m\241p)\243F\241'" /* der')\nlocal d=r and(h=='*' or h==r)and(m=='' or(b and m==p))\nif F==' */
-    "\007'\236\217\376\006\266d\230b\236\217n='\343s\275_\213ck__\001an" /* -2' then\nlocal f=false\nif d and b then\nlocal n='redisson_lock__chan */
-    "n\234\270j\32120)\233':\270r\n\376\267\250\265\032n\347\265\201n)[\026\037\230'p\250l\313h'\266" /* nel'..j:sub(20)..':'..r\nf=a('pubsub','numsub',n)[2]>0 and 'publish'\nif  */
-    "\253\004\242\322\031p\250\265\032shardn\347\265\201n)[\026\n\376q\230" /* not f then\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nf=q and  */
-    "q\037\230'sp\250l\313h'\n\277\004 a(f,n,p\251\212\327\205\2251\244" /* q>0 and 'spublish'\nend\nif f then a(f,n,p)end\nend\nreturn{f and 1 or  */
-    "\274d\354\205\2251\244\014\n\277d \223#k>2\235\207\276\252\251\217" /* 0,d and not f and 1 or 0,e}\nend\nif d and#k>2 then a('del',g)end\nlocal  */
-    "C=\006\266i \223(d\244\253r)\215\n" /* C=false\nif i and(d or not r)then\n */
+    "\220\367j\332\244m='\345s\275_\212ck__\376ann\235\270i\32120)\234':\270" /* local function j(b)\nlocal m='redisson_lock__channel'..i:sub(20)..':'.. */
+    "b\n\216\205=\267\250\265\030n\351\265\201m)[\024\036\230'p\250l\313h'\266\247\205\232\220" /* b\nlocal t=a('pubsub','numsub',m)[2]>0 and 'publish'\nif not t then\nlocal  */
+    "\331\027p\250\265\030shardn\351\265\201m)[\024\nt=r\230r\036\230'sp\250l\313h'" /* r=redis.pcall('pubsub','shardnumsub',m)[2]\nt=r and r>0 and 'spublish' */
+    "\372\260\205,m\n\301v=\374t\204l\252\244B=\374\334ho" /* \nend\nreturn t,m\nend\nlocal v=a('hgetall',f)\nlocal B=a('hget',e,'ho */
+    "ld\377'\244C=g\241'*'\230l\241\317\245d,y,w={},{},0\nf\231q=\302#v,2 do" /* lder')\nlocal C=g=='*' and l==''\nlocal d,y,w={},{},0\nfor q=1,#v,2 do */
+    "\245k,z,p\002[q],v[q\336]:\337\376\203^(\031\264\346'\244A=z\243k\241B\230" /* \nlocal k,z,p=v[q],v[q+1]:match('^(%d+) (%d+) ')\nlocal A=z or k==B and  */
+    "s\266k\241'sha\344'\243p\225\205\275\351b\377(p)<=\033\261\213\010\241'*'\243g\241k)" /* s\nif k=='shared' or p and tonumber(p)<=c then\nelseif(g=='*' or g==k) */
+    "\223(l\241\317\243l\241A)\223(C\243\253d[1])t\215\nd[#d\336]=k\nd[k]=A\352\ny[p" /* and(l=='' or l==A)and(C or not d[1])then\nd[#d+1]=k\nd[k]=A\nelse\ny[p */
+    "\2430]=(y[p\2430]\2310)\336\nw=\337h.\323\342w,t\275\351b\377(p\001\337h.hu\350\202\211" /*  or 0]=(y[p or 0]or 0)+1\nw=math.max(w,tonumber(p)or math.huge)\nend\n */
+    "\277G\241'\007'\232\220g=0\nf\231z\333 \373 ipairs(d)do\n\216\205,m=j(k" /* end\nif G=='-2' then\nlocal g=0\nfor z,k in ipairs(d)do\nlocal t,m=j(k */
+    "\202\213\205\230d[k]t\215\na(t,m\305[k]\202g=1\372\211\326g\305[1]\223 g\241" /* )\nif t and d[k]then\na(t,m,d[k])\ng=1\nend\nend\nreturn{g,d[1]and g== */
+    "0\2301\243\013\n\277d[1]\223 w>c\230w<\337h.hu\350\232\220k={}\n" /* 0 and 1 or 0,c}\nend\nif d[1]and w>c and w<math.huge then\nlocal k={}\n */
+    "f\231p\312 \373 pairs(y)do\nk[#k\336]=p\362g\372\311t\252\305[1]\2330 0 0 " /* for p,g in pairs(y)do\nk[#k+1]=p..' '..g\nend\na('hset',f,d[1],'0 0 0  */
+    "0\030sha\344\201tab\335.c\275cat(k\233 ')\202\356\252\305[1]\242c+\267ttl\252)>w" /* 0','shared',table.concat(k,' '))\na('hdel',f,d[1])\nif c+a('pttl',f)>w */
+    "\236\340\252,w-c\251\216\205,m=j(h\243\317\202\213\205\236a(t,m\233\254" /*  then a('pexpire',f,w-c)end\nlocal t,m=j(h or '')\nif t then a(t,m,'0' */
+    "\251\326\302\013\n\277d[1]\223#v>2\236\207\276\252\251\220D=\006" /* )end\nreturn{1,0,c}\nend\nif d[1]and#v>2 then a('del',f)end\nlocal D=false */
+    "\266h\225(d[1]\231\253v[1])t\215\n" /* \nif h and(d[1]or not v[1])then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\214d\235\337\252\340'\251C=P(nil\305\230r)\241'giv\200'\n\277d\354" /* if d then a('pexpire',g,'1')end\nC=P(nil,d and r)=='given'\nend\nif d and not  */
-    "C\235\207\276\252\251\327d\2301\244\274\014\n" /* C then a('del',g)end\nreturn{d and 1 or 0,0,e}\n */
+    "\214d[1]t\215 \340\252\341'\251D=P(nil\305[1])\241'giv\200'\n\277d[1" /* if d[1]then a('pexpire',f,'1')end\nD=P(nil,d[1])=='given'\nend\nif d[1 */
+    "]\223 \253D\236\207\276\252\251\326d[1]\223 1\243\274\013\n" /* ]and not D then a('del',f)end\nreturn{d[1]and 1 or 0,0,c}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\217g,j,l,c=\341pack(KEYS\245a=\371\372\242t=\207time'\245" /* local g,j,l,c=unpack(KEYS)\nlocal a=redis.call\nlocal t=a('time')\nlocal  */
-    "e=t[1]*\024+\324\211.f\213\226(t[\026/\024\245\370f\332\245n='\343" /* e=t[1]*1000+math.floor(t[2]/1000)\nlocal function f(b)\nlocal n='redis */
-    "s\275_\213ck__\001ann\234\270j\32120)\233':\270b\266\267\250\265\032n\347\265\201n)[\026\037\235" /* son_lock__channel'..j:sub(20)..':'..b\nif a('pubsub','numsub',n)[2]>0 then  */
-    "\331true \300\322\031p\250\265\032shardn\347\265\201n)[\026\n\331" /* return true end\nlocal q=redis.pcall('pubsub','shardnumsub',n)[2]\nreturn  */
-    "q\230q\037\n\300\370n\011\245d=t\275\347b\002(\011\244\317):\377\001\203" /* q and q>0\nend\nlocal function n(h)\nlocal d=tonumber((h or ''):match(' */
-    "^\264+$')\0030\n\331d<2^53\230d\2440\n\300k=\375t\204l\252\245" /* ^%d+$'))or 0\nreturn d<2^53 and d or 0\nend\nlocal k=a('hgetall',g)\nlocal  */
-    "o=\237m\346\334t\016\032hold\002\032\353'\245i=\303ran\346\272,\274-1\245" /* o=a('hmget',c,'token','holder','lease')\nlocal i=a('lrange',j,0,-1)\nlocal  */
-    "\363k[1]\231\317\242h,m=\2740\266r\263\317\230r\241\020\026\215\nh,m=\302n(\0201]\245" /* r=k[1]or ''\nlocal h,m=0,0\nif r~='' and r==o[2]then\nh,m=1,n(o[1])\nlocal  */
-    "j\305,n=(\0203]\231\317):\377\001\203^(\033\264\315(%+?)$'\243j\241\0201]\225t\275\347b\002(" /* j,d,n=(o[3]or ''):match('^(%d+) (%d+)(%+?)$')\nif j==o[1]and tonumber( */
-    "d)<2^32\235h=h+8*d+4*#n \277f(r)\215 h=h+2 \212\300d={\324" /* d)<2^32 then h=h+8*d+4*#n end\nif f(r)then h=h+2 end\nend\nlocal d={ma */
-    "\211.m\374(\267ttl\252),1e15),m\312,t\275\347b\002(k[\026\003\274#i,r}\nf\231g\271 \374 ipai" /* th.min(a('pttl',g),1e15),m,h,tonumber(k[2])or 0,#i,r}\nfor g,b in ipai */
-    "rs(i)do\242E=\375\273\271\245c,g=2,\324\211.hu\346\242G,L,\322(E\244" /* rs(i)do\nlocal E=a('hget',c,b)\nlocal c,g=2,math.huge\nlocal G,L,q=(E or  */
-    "\317):\377\001\203^(\033\033[1-9]\264\264\264\264?\264?)%f[ %z]'\243q\236c,g=\302" /* ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif q then\nc,g=1, */
-    "G*\024+L/\024+q\351\214\253E\236c,g=\274t\275\347b\002(\323sco\224\301\271\0030" /* G*1000+L/1000+q\nelseif not E then\nc,g=0,tonumber(a('zscore',l,b)or 0 */
-    "\202\300a=0\266g>e\235a=f\332)\2252\2441 \212d[#d\336]=c\nd[#d\336" /* )\nend\nlocal a=0\nif g>e then a=f(b)and 2 or 1 end\nd[#d+1]=c\nd[#d+1 */
-    "]=a\nd[#d\336]=b\373\331\210" /* ]=a\nd[#d+1]=b\nend\nreturn d\n */
+    "\220f,i,n,e=\343pack(KEYS\244a=\370\371\245w=\207time'\244" /* local f,i,n,e=unpack(KEYS)\nlocal a=redis.call\nlocal w=a('time')\nlocal  */
+    "c=w[1]*\022+\337h.f\212\226(w[\024/\022\244\367j\332\244m='\345" /* c=w[1]*1000+math.floor(w[2]/1000)\nlocal function j(b)\nlocal m='redis */
+    "s\275_\212ck__\376ann\235\270i\32120)\234':\270b\266\267\250\265\030n\351\265\201m)[\024\036\236" /* son_lock__channel'..i:sub(20)..':'..b\nif a('pubsub','numsub',m)[2]>0 then  */
+    "\260\205rue \301\331\027p\250\265\030shardn\351\265\201m)[\024\n\330" /* return true end\nlocal r=redis.pcall('pubsub','shardnumsub',m)[2]\nreturn  */
+    "r\230r\036\n\301\367r(d\244s\004\275\351b\377((d\243\317):\337\376\203" /* r and r>0\nend\nlocal function r(d)\nlocal s=tonumber((d or ''):match(' */
+    "^\264+$')\0010\n\330s<2^53\230s\2430\n\301v=\374t\204l\252\244" /* ^%d+$'))or 0\nreturn s<2^53 and s or 0\nend\nlocal v=a('hgetall',f)\nlocal  */
+    "o=\237m\350\334t\015\030hold\377\030\354\030limit'\244u=\303ran\350\272," /* o=a('hmget',e,'token','holder','lease','limit')\nlocal u=a('lrange',i, */
+    "\274-1\202\216\205=\337h.m\373(\267ttl\252),1e15\244i=r((\0164]\231\317):\337\376" /* 0,-1)\nlocal t=math.min(a('pttl',f),1e15)\nlocal i=r((o[4]or ''):match */
+    "\203^\264+')\244g={}\nf\231q=\302#v,2 do\245k,s\002[q],v[q\336]\245l" /* ('^%d+'))\nlocal g={}\nfor q=1,#v,2 do\nlocal k,s=v[q],v[q+1]\nlocal l */
+    ",p,v\305,m=s:\337\376\203^(\031\031\031\264\315(%+?)%f[ %z]'\242l\232\214" /* ,p,v,d,m=s:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif l then\nif  */
+    "r(p)>\033g[#g\336]={r(p)-c,l,r(v)%2^16+2^16*(i\336)\305,m\333}\372\261\214" /* r(p)>c then\ng[#g+1]={r(p)-c,l,r(v)%2^16+2^16*(i+1),d,m,k}\nend\nelseif  */
+    "k\263'sha\344'\355g[1]t\215\245z\305,m=(\0163]\231\317):\337\376\203^(\031\264" /* k~='shared' and not g[1]then\nlocal z,d,m=(o[3]or ''):match('^(%d+) (%d */
+    "\315(%+?)$'\242z\263\0161]t\215 d,m='\201\317 \301f=k\241\016\024\ng[1]={t,f\230" /* +)(%+?)$')\nif z~=o[1]then d,m='','' end\nlocal f=k==o[2]\ng[1]={t,f and  */
+    "\0161],r(s)%2^16,f\230d,m\333}\372\211tab\335.s\226t\010,\366(a\271)\330" /* o[1],r(s)%2^16,f and d,m,k}\nend\nend\ntable.sort(g,function(a,b)return  */
+    "a[1]>b[1]\231a[1]\241b[1]\223 a[6]<b[6]\200d\242\253g[1]t\215 g[1]={t,\006" /* a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not g[1]then g[1]={t,false */
+    ",\274\006\233\201\317}\301f={#u+2^32*#g}\nf\231z\333 \373 ipairs\010)do\n\216" /* ,0,false,'',''}end\nlocal f={#u+2^32*#g}\nfor z,k in ipairs(g)do\nlocal */
+    "\205,l,v\305,m\312=\343pack(k\244h=0\266l\232h=j\010)\223 3\2431\266r(d" /*  t,l,v,d,m,g=unpack(k)\nlocal h=0\nif l then\nh=j(g)and 3 or 1\nif r(d */
+    ")\036\230r(d)<2^32\236h=h+8*d+4*#m \211\211f\231z,s \373 ipairs({t,r(l" /* )>0 and r(d)<2^32 then h=h+8*d+4*#m end\nend\nfor z,s in ipairs({t,r(l */
+    "),v,h\312})do\nf[#f\336]=s\372\211f\231z\271 \373 ipairs(u)do\245F=\374" /* ),v,h,g})do\nf[#f+1]=s\nend\nend\nfor z,b in ipairs(u)do\nlocal F=a('hge */
+    "\273\271\244h,i=2,\337h.hu\350\245H,L,\331(F\243\317):\337\376\203^(\031\031" /* t',e,b)\nlocal h,i=2,math.huge\nlocal H,L,r=(F or ''):match('^(%d+) (%d+) ( */
+    "[1-9]\264\264\264\264?\264?)%f[ %z]'\242r\232h,i=\302H*\022+L/\022+r\266F:f\360" /* [1-9]%d%d%d%d?%d?)%f[ %z]')\nif r then\nh,i=1,H*1000+L/1000+r\nif F:find */
+    "\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 h=5 \211\261\214\253F\232h,i=\274t\275" /* ('^%d+ %d+ %d+ S%d+%f[ %z]')then h=5 end\nelseif not F then\nh,i=0,ton */
+    "\351b\377(\322sco\224\300\271\0010\202\301a=0\266i>c\236a=j\332)\223 2\243" /* umber(a('zscore',n,b)or 0)\nend\nlocal a=0\nif i>c then a=j(b)and 2 or  */
+    "1 \211f[#f\336]=h\nf[#f\336]=a\nf[#f\336]=b\372\330f\n" /* 1 end\nf[#f+1]=h\nf[#f+1]=a\nf[#f+1]=b\nend\nreturn f\n */
+    ;
+
+static const uint8_t share[] =
+    "\220T=3\245W\004\275\351b\377(ARGV[\024\244k=\337h.m\373(\267ttl\252),1e1" /* local T=3\nlocal W=tonumber(ARGV[2])\nlocal k=math.min(a('pttl',f),1e1 */
+    "5\202\216\205=k\263\007\230\237m\350t\252\312\233sha\344')\226{}\245S,aa\004[1],t[\024" /* 5)\nlocal t=k~=-2 and a('hmget',f,g,'shared')or{}\nlocal S,aa=t[1],t[2] */
+    "\245L,C,ac,O=(S\243\317):\337\376\203^(\031\031\031%S\315'\244ad" /* \nlocal L,C,ac,O=(S or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad */
+    "=S\355L\266ad\232L,C,ac,O=s,c+(k<0\230d\243\337h.m\373(k,1e12))" /* =S and not L\nif ad then\nL,C,ac,O=s,c+(k<0 and d or math.min(k,1e12)) */
+    ",S\305\234m\372C\004\275\351b\377(C\0010\245v,\331{},0\245z={}\245D={" /* ,S,d..m\nend\nC=tonumber(C)or 0\nlocal v,r={},0\nlocal z={}\nlocal D={ */
+    "}\245U\245ab\245ak=s\03210)\263u\03210\202f\231j,Q \373(" /* }\nlocal U\nlocal ab\nlocal ak=s:sub(1,-10)~=u:sub(1,-10)\nfor j,Q in( */
+    "aa\243\317):g\337\376\203(\031\264\315')do\n\213\205\275\351b\377(j)>\033v[t\275\351b\377(j" /* aa or ''):gmatch('(%d+) (%d+)')do\nif tonumber(j)>c then\nv[tonumber(j */
+    ")]\004\275\351b\377(Q\202\331r+Q\372\301\367ah(F,p,j,q,O\202v[j]=(v" /* )]=tonumber(Q)\nr=r+Q\nend\nend\nlocal function ah(F,p,j,q,O)\nv[j]=(v */
+    "[j]\2310)\336\n\331r\336\nz[#z\336]=F\nz[#z\336]=p\362j\362q\362O\n\301" /* [j]or 0)+1\nr=r+1\nz[#z+1]=F\nz[#z+1]=p..' '..j..' '..q..' '..O\nend\nlocal  */
+    "\367\204(\242v[C]t\215\nv[C]\002[C]-1\n\331r-1\372\301\367" /* function al()\nif v[C]then\nv[C]=v[C]-1\nr=r-1\nend\nend\nlocal function  */
+    "X(p\244am,J=\337h.f\224xp(p\244A=\337h.\323\3422^(J-5),1\202\330\337" /* X(p)\nlocal am,J=math.frexp(p)\nlocal A=math.max(2^(J-5),1)\nreturn mat */
+    "h.ceil((c+p)/A)*A\n\301\367Y(F,p,q,O,A,J\244R\004\275\351b\377" /* h.ceil((c+p)/A)*A\nend\nlocal function Y(F,p,q,O,A,J)\nlocal R=tonumber */
+    "(s\0010\ns=R>\004\275\351b\377(u)\223 R<2^53\225\203%.0f'):f\226\337(R\336\001u\266F\241" /* (s)or 0\ns=R>=tonumber(u)and R<2^53 and('%.0f'):format(R+1)or u\nif F== */
+    "g\236U=s \211ah(F,s,X(p),q,O\202D[#D\336]={F,A,J,s\362c\362p}\n\301" /* g then U=s end\nah(F,s,X(p),q,O)\nD[#D+1]={F,A,J,s..' '..c..' '..p}\nend\nlocal  */
+    "\367ai(R\244q,Z=\274\006\nwhi\335#D<T do\245p=h\266q\036\236" /* function ai(R)\nlocal q,Z=0,false\nwhile#D<T do\nlocal p=h\nif q>0 then  */
+    "p=\021,q\251\214R\225(\253p\243p\241R)t\215\266Z\243W\036\230r>=" /* p=a('lindex',i,q)end\nif R and(not p or p==R)then\nif Z or W>0 and r>= */
+    "W\236\330\211Y(R\305\341\201d\234m\202R=nil\nq=q\336\352\214\253p\232\260" /* W then return end\nY(R,d,'1',d..m)\nR=nil\nq=q+1\nelseif not p then\nreturn */
+    "\352\245J='\345s\275_\212ck__\376ann\235\270i\32120)\234':\270p\245A=\267" /* \nelse\nlocal J='redisson_lock__channel'..i:sub(20)..':'..p\nlocal A=a('p */
+    "\250\265\030n\351\265\201J)[\024\036\230'p\250l\313h'\266\253A\232\220R=\027" /* ubsub','numsub',J)[2]>0 and 'publish'\nif not A then\nlocal R=redis.pcall(' */
+    "p\250\265\030shardn\351\265\201J)[\024\nA=R\230R\036\230'sp\250l\313h'\n\301V=" /* pubsub','shardnumsub',J)[2]\nA=R and R>0 and 'spublish'\nend\nlocal V= */
+    "p\241H\230\0164]\231\374\273,p\244ae,af,R=(V\243\317):\337\376\203^(\031" /* p==H and o[4]or a('hget',e,p)\nlocal ae,af,R=(V or ''):match('^(%d+) ( */
+    "\031[1-9]\264\264\264\264?\264?)%f[ %z]'\244T\004\275\351b\377((V\243\317):\337\376\203^" /* %d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nlocal T=tonumber((V or ''):match('^ */
+    "\264+ \264+ \264+ S(\264\315%f[ %z]')\242R\230ae*\022+af/\022+R<=\033y(p\202" /* %d+ %d+ %d+ S(%d+)%f[ %z]'))\nif R and ae*1000+af/1000+R<=c then\ny(p)\n */
+    "\261\214A\225(Z\243\253T\243T\036\230r>=T)t\215\266\253T\236ab=q \211" /* elseif A and(Z or not T or T>0 and r>=T)then\nif not T then ab=q end\n */
+    "\260\352\214A\232Y(p,R\2330\201R,A,J\202q=q\336\352\214R\232q=q\336\352" /* return\nelseif A then\nY(p,R,'0',R,A,J)\nq=q+1\nelseif R then\nq=q+1\nelse */
+    "\214r\2410\232\260\352\245R,ae=\322sco\224\300,p\001'0\030s\023pe\314:" /* if r==0 then\nreturn\nelse\nlocal R,ae=a('zscore',n,p)or '0','suspect: */
+    "\270p\245af,T=(\374\273,ae\001\317):\337\376\203(%S\347\264\315'\242af\263R " /* '..p\nlocal af,T=(a('hget',e,ae)or ''):match('(%S+) (%d+)')\nif af~=R  */
+    "\226\205\275\351b\377(T)>\033\311\273,ae,R\362c\202\3420\202T=c\n\277T+" /* or tonumber(T)>c then\na('hset',e,ae,R..' '..c)\nx(0)\nT=c\nend\nif T+ */
+    "K<=c \226\205\275\351b\377(R)<=\033y(p\202\261\nZ\004rue\nq=q\336\372\211\211" /* K<=c or tonumber(R)<=c then\ny(p)\nelse\nZ=true\nq=q+1\nend\nend\nend\n */
+    "\211\301R,T=(\374\334limit'\001\317):\337\376\203^(\031\264\315$'\244" /* end\nend\nlocal R,T=(a('hget',e,'limit')or ''):match('^(%d+) (%d+)$')\nlocal  */
+    "ae=R\230R\263ARGV[\024\223\205\275\351b\377(T)>c\225{2,t\275\351b\377(R),\327\245\367" /* ae=R and R~=ARGV[2]and tonumber(T)>c and{2,tonumber(R),c}\nlocal function  */
+    "Z(j\242R\241ARGV[\024t\215 \375\337h.\323\342t\275\351b\377(T),j\251\011limi" /* Z(j)\nif R==ARGV[2]then j=math.max(tonumber(T),j)end\na('hset',e,'limi */
+    "t\201ARGV[\024\362j\202\301\367aj(R\202\216\205=\374t\204l\252\202" /* t',ARGV[2]..' '..j)\nend\nlocal function aj(R)\nlocal t=a('hgetall',f)\n */
+    "f\231\375\302#t,2 do\245v\004[j\336]:\337\376\203^\264+ (\264\346'\202\213\205[j]\263g\225(R" /* for j=1,#t,2 do\nlocal v=t[j+1]:match('^%d+ (%d+) ')\nif t[j]~=g and(R */
+    "\243v\225\205\275\351b\377(v)<=c)t\215 \356\252,t[j]\251\211\301\367" /*  or v and tonumber(v)<=c)then a('hdel',f,t[j])end\nend\nend\nlocal function  */
+    "af(ag\244R,T={},0\nf\231j,Q \373 pairs(v)do\266Q\036\232R[#R\336]=j\362" /* af(ag)\nlocal R,T={},0\nfor j,Q in pairs(v)do\nif Q>0 then\nR[#R+1]=j..' '.. */
+    "Q\nT=\337h.\323\342T,j\202\211\211\216\205=T-c\n\213#D\036\232\011t\015" /* Q\nT=math.max(T,j)\nend\nend\nlocal t=T-c\nif#D>0 then\na('hset',e,'token */
+    "\201s\233hold\377\201D[#D][1]\233\224\354d\201B\233\354\201s\242ak \226\205>9999999\236" /* ',s,'holder',D[#D][1],'released',B,'lease',s)\nif ak or t>9999999 then  */
+    "\342t\251\214k\263\007\230\237l\200\252)>2*r\3366\236aj(\251\261\214ag\232" /* x(t)end\nif k~=-2 and a('hlen',f)>2*r+16 then aj()end\nelseif ag then\n */
+    "\011\224\354d\201B\202\211z[#z\336]='sha\344'\nz[#z\336]\004ab\335.c\275cat(" /* a('hset',e,'released',B)\nend\nz[#z+1]='shared'\nz[#z+1]=table.concat( */
+    "R\233 '\242k\263\007\225\205>k\236\340\252,t\251\311t\252,\343pack(z" /* R,' ')\nif k~=-2 and t>k then a('pexpire',f,t)end\na('hset',f,unpack(z */
+    ")\242k\241\007\230\027p\310\252,t)\2631\232\207\276\252\202\340" /* ))\nif k==-2 and redis.pcall('pexpire',f,t)~=1 then\na('del',f)\na('pexpire */
+    "\252,t\202\211\213\205<k\236\340\252,t\251\214ag\236\356\252\312\251" /* ',f,t)\nend\nif t<k then a('pexpire',f,t)end\nif ag then a('hdel',f,g)end\n */
+    "f\231am,p \373 ipairs(D)do\245F,A,J,R=\343pack(p\242h\236y(F\251\214" /* for am,p in ipairs(D)do\nlocal F,A,J,R=unpack(p)\nif h then y(F)end\nif  */
+    "A\236a(A,J,R\251\211\213\205\263k\236I(t\251k\004\372" /* A then a(A,J,R)end\nend\nif t~=k then I(t)end\nk=t\nend\n */
+    ;
+
+static const uint8_t shared[] =
+    "\216\205=d\241\316\245A=G:\337\376\203^-(.*)'\244J\004\275\351b\377(l\0010\245" /* local t=d=='0'\nlocal A=G:match('^-(.*)')\nlocal J=tonumber(l)or 0\nlocal  */
+    "F\004\275\351b\377(L\0010\245R=S\230C>c\266\247\205\230R\225(A\230L\241l\243" /* F=tonumber(L)or 0\nlocal R=S and C>c\nif not t and R and(A and L==l or  */
+    "\253A\230F>J\230F<2^53)t\215\245T,\375ac\241\316\230A,X(d\242T\243j" /* not A and F>J and F<2^53)then\nlocal T,j=ac=='0' and A,X(d)\nif T or j */
+    ">=C\236O=d\234m \261 \375C \277\253ad\236\204(\251ah\010,L,j,A\243ac" /* >=C then O=d..m else j=C end\nif not ad then al()end\nah(g,L,j,A or ac */
+    ",O\242h\225(ad\243T)t\215 ai(\251Z(j\202af(\202\340\240\333\336728\222" /* ,O)\nif h and(ad or T)then ai()end\nZ(j)\naf()\na('pexpire',e,k+172800 */
+    "\304\202\326\302F,\327\352\214A\232\326-\302\013\352\214ae\230\247\205" /* 000)\nreturn{1,F,c}\nelseif A then\nreturn{-1,0,c}\nelseif ae and not t */
+    "\232\330ae\n\301A=R\225(\247\205\243l\241\317\243L\241l\242A\232" /*  then\nreturn ae\nend\nlocal A=R and(not t or l=='' or L==l)\nif A then\n */
+    "B=L\n\204(\202z={g,L\234\3240 0 \254}\n\277J>b\230\247\205\236s=\316\234l \211" /* B=L\nal()\nz={g,L..' 0 0 0'}\nend\nif J>b and not t then s='0'..l end\n */
+    "\213\205\230l\241\317\355A\236y\010\251\220C=k\241\007\243aa\243A\266C\236" /* if t and l=='' and not A then y(g)end\nlocal C=k==-2 or aa or A\nif C then  */
+    "ai(\247\205\230g\251\220F\n\213#D\036\243aa\230r\036\232\214U\236Z(X(" /* ai(not t and g)end\nlocal F\nif#D>0 or aa and r>0 then\nif U then Z(X( */
+    "d)\251\213#D\036\243A\236af(A\355U\251\261\214C\232\214k\263\007\232" /* d))end\nif#D>0 or A then af(A and not U)end\nelseif C then\nif k~=-2 then\n */
+    "\340\252\341'\202k=1\naj(true\202\211F=h\230P(\247\205\230g,S\230g\242" /* a('pexpire',f,'1')\nk=1\naj(true)\nend\nF=h and P(not t and g,S and g)\nif  */
+    "F\241true\230\247\205\232z={}\nY\010\305\341\201d\234m\202Z(X(d)\202af(\202\261\214F" /* F==true and not t then\nz={}\nY(g,d,'1',d..m)\nZ(X(d))\naf()\nelseif F */
+    "\241'giv\200'\232k=\267ttl\252\202\261\266A\236\011\224\354d\201B" /* =='given' then\nk=a('pttl',f)\nelse\nif A then a('hset',e,'released',B */
+    "\251\214k\263\007\236\207\276\252\251\211\211\213\205\232\214C\230r\2410\355" /* )end\nif k~=-2 then a('del',f)end\nend\nend\nif t then\nif C and r==0 and not  */
+    "h\236\356\240\233limit'\251\326(A\243l\263\317\230B\241l)\223 1\243\274" /* h then a('hdel',e,'limit')end\nreturn{(A or l~='' and B==l)and 1 or 0, */
+    "\013\n\277U\236\326\302t\275\351b\377(U),\327\277N\225(r\036\243\253C" /* 0,c}\nend\nif U then return{1,tonumber(U),c}end\nif N and(r>0 or not C */
+    ")t\215\n\322sco\224\300\312\202\356\240\233w\015'\202\277W\036\230r>=W\232" /* )then\na('zscore',n,g)\na('hdel',e,'woken')\nend\nif W>0 and r>=W then\n */
+    "\220\331\337h.hu\350\nf\231j,Q \373 pairs(v)do\266Q\036\236\331\337h.m\373(r,j\251" /* local r=math.huge\nfor j,Q in pairs(v)do\nif Q>0 then r=math.min(r,j)end\n */
+    "\211k=r-c\n\277G\241\316\236\326\274k,\327\301\375\006\nf\231q" /* end\nk=r-c\nend\nif G=='0' then return{0,k,c}end\nlocal j=false\nfor q */
+    "=ab\243\274ab\230ab+8 \226-1 do\245p=\021,q\202\375p\241g\245V" /* =ab or 0,ab and ab+8 or-1 do\nlocal p=a('lindex',i,q)\nj=p==g\nlocal V */
+    "=\253j\230\374\273,p\243\317\242j\243\253p\243V\230V:f\360\203^\264+ \264" /* =not j and a('hget',e,p or '')\nif j or not p or V and V:find('^%d+ %d */
+    "+ \264+ S')t\215 b\224ak \211\301p=\253M \226(\0164]\231\317)\3578)\263u\357" /* + %d+ S')then break end\nend\nlocal p=not M or(o[4]or ''):sub(1,8)~=u:sub(1, */
+    "8\242p\232\220\331M\225(\303pos\272\312\233MAXLEN\201\022)\226(\021" /* 8)\nif p then\nlocal r=M and(a('lpos',i,g,'MAXLEN',1000)or(a('lindex',i */
+    ",\022)\223 \022)\242r\232\216\205=c+(r\336)*E\n\213\205\275\351b\377(M)<t\236" /* ,1000)and 1000))\nif r then\nlocal t=c+(r+1)*E\nif tonumber(M)<t then  */
+    "\322add\300,t\312\251\261\n\322add\300\233XX\201\274g\244q=\207rp\023h\272\312\202" /* a('zadd',n,t,g)end\nelse\na('zadd',n,'XX',0,g)\nlocal q=a('rpush',i,g)\n */
+    "\322add\300,c+\337h.\323\342k,0)+q*E\312\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',n,c+math.max(k,0)+q*E,g)\nend\na('pexpire',i,'1209600000')\na('pexpire */
+    "\300\3412096\222\222\254\202\211Z(c+G\202\311\273\312,w[1]\362w[\024\362G\234" /* ',n,'1209600000')\nend\nZ(c+G)\na('hset',e,g,w[1]..' '..w[2]..' '..G.. */
+    "\324S\270ARGV[\024\242p\236\3420\251\214j\236k=2\222 \261\214h\230h\263g\236" /* ' S'..ARGV[2])\nif p then x(0)end\nif j then k=200 elseif h and h~=g then  */
+    "k=-1 \211\326\274k,\327\n" /* k=-1 end\nreturn{0,k,c}\n */
+    ;
+
+static const uint8_t downgrade[] =
+    "\220j,p=ARGV[3]:\337\376\203^(%S\347\264\315$'\244q=k\263\007\355aa\230" /* local j,p=ARGV[3]:match('^(%S+) (%d+)$')\nlocal q=k~=-2 and not aa and  */
+    "s\241p\230\374t\252,j\242L\230C>c\225\205\275\351b\377(L)>(t\275\351b\377(l\0010)" /* s==p and a('hget',f,j)\nif L and C>c and tonumber(L)>(tonumber(l)or 0) */
+    "t\215 \326\302t\275\351b\377(L),\327\277\253q\236\326-\302\013\277a" /* then return{1,tonumber(L),c}end\nif not q then return{-1,0,c}end\nif a */
+    "e\236\330ae \211B=p\nz={j,p\234\3240 0 \254}\nY\010\305\341\201d\234m\202ai(\202Z" /* e then return ae end\nB=p\nz={j,p..' 0 0 0'}\nY(g,d,'1',d..m)\nai()\nZ */
+    "(X(d)\202af(\202\356\252,j\202\326\302t\275\351b\377(U),\327\n" /* (X(d))\naf()\na('hdel',f,j)\nreturn{1,tonumber(U),c}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -292,10 +398,16 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4323, "33270a0f6d2227968b9b7e10e544473a65397898"};
+    {common, lock_before, hand_over, lock_after}, 4323, "182516bd8fb5e50143ab269766f86bcadc527601"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3227, "dd29e8b9bcbd476fae561681fc02b7c801d8d85a"};
+    {common, break_before, hand_over, break_after}, 3833, "3b2dc8431e03a561a6c438d575310b2d73a492db"};
+
+const struct fairlock_script fairlock_shared_script = {
+    {common, hand_over, share, shared}, 7692, "0bd36e175687404cf779da7090429852161a35d9"};
+
+const struct fairlock_script fairlock_downgrade_script = {
+    {common, hand_over, share, downgrade}, 5994, "43d322f90f589b1e2205f0f734529be2a77dccdf"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1071, "3800eb01157be3d639380cbf500bb4681951fe97"};
+    {inspect, nothing, nothing, nothing}, 1639, "8a7f16b355395805186507eddf0c220339486f88"};

@@ -26,6 +26,8 @@ struct fairlock_script;
 extern const struct fairlock_script fairlock_lock_script;
 extern const struct fairlock_script fairlock_break_script;
 extern const struct fairlock_script fairlock_inspect_script;
+extern const struct fairlock_script fairlock_shared_script;
+extern const struct fairlock_script fairlock_downgrade_script;
 
 /* Begins a command of `words` words: EVALSHA and the script's hash, or EVAL and its text. */
 void fairlock_script_write(struct resp_writer *writer, const struct fairlock_script *script,

@@ -122,6 +122,11 @@ struct fairlock_log_state {
   bool up;
 };
 
+/* Of struct fairlock_sharing. Private. */
+struct fairlock_sharing_state {
+  struct fairlock_link link;
+};
+
 /* Of struct fairlock_hold. Private. */
 struct fairlock_hold_state {
   const struct fairlock_query *breaking;

@@ -4,10 +4,11 @@
 #include "fairlock.h"
 
 static const char *const names[] = {
-    "OK",          "BUSY",        "TIMEOUT",  "CANCELLED",   "LOST",      "NOT_HELD",
-    "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",  "UNREACHABLE", "DENIED",    "UNSUPPORTED",
-    "UNAVAILABLE", "READONLY",    "OOM",      "MISCONF",     "UNSYNCED",  "REFUSED",
-    "PROTOCOL",    "INVALID",     "TOO_LONG", "WRONG_SHARD", "UNTRUSTED", "FORKED",
+    "OK",       "BUSY",        "TIMEOUT",     "CANCELLED", "LOST",
+    "NOT_HELD", "WRONG_TASK",  "IN_PROGRESS", "UNKNOWN",   "UNREACHABLE",
+    "DENIED",   "UNSUPPORTED", "UNAVAILABLE", "READONLY",  "OOM",
+    "MISCONF",  "UNSYNCED",    "REFUSED",     "PROTOCOL",  "INVALID",
+    "TOO_LONG", "WRONG_SHARD", "UNTRUSTED",   "FORKED",    "OTHER_LIMIT",
 };
 
 static const char *const texts[] = {
@@ -35,19 +36,22 @@ static const char *const texts[] = {
     "another node of the cluster has this lock",
     "the server's certificate is not trusted, or ours is not",
     "the client belongs to the parent process",
+    "others share the lock with another limit",
 };
 
-_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_FORKED, "a name for each status");
-_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_FORKED, "a text for each status");
+_Static_assert(sizeof names / sizeof names[0] == 1 - FAIRLOCK_OTHER_LIMIT,
+               "a name for each status");
+_Static_assert(sizeof texts / sizeof texts[0] == 1 - FAIRLOCK_OTHER_LIMIT,
+               "a text for each status");
 
 const char *fairlock_status_name(int status)
 {
   if (status == FAIRLOCK_PENDING) return "PENDING";
-  return status <= 0 && status >= FAIRLOCK_FORKED ? names[-status] : "?";
+  return status <= 0 && status >= FAIRLOCK_OTHER_LIMIT ? names[-status] : "?";
 }
 
 const char *fairlock_status_text(int status)
 {
   if (status == FAIRLOCK_PENDING) return "still going on";
-  return status <= 0 && status >= FAIRLOCK_FORKED ? texts[-status] : "no status";
+  return status <= 0 && status >= FAIRLOCK_OTHER_LIMIT ? texts[-status] : "no status";
 }

@@ -1,7 +1,7 @@
 -- Ends somebody else's hold, or asks its holder to release it: for an operator. Linked only where
 -- it is used.
 --
--- ARGV  id     of the holder; * whoever it is
+-- ARGV  id     of the holder; * whoever it is: of a lock that is shared, all of them
 --       mode   -1 to end the hold, -2 to ask its holder
 --       token  of the hold; none: whichever it is
 -- Reply {1, 0, now}   ended; or the holder was sent the token, which asks it to release
@@ -10,30 +10,63 @@
 --       {-2, 0, now}  expired: the request came after its time
 -- include common.lua
 
-local hold = call('hgetall', lock)
-local holder = hold[1]
-local mine = holder and holder == call('hget', meta, 'holder') -- and `last` is its token
-local named = holder and (id == '*' or id == holder) and (token == '' or (mine and token == last))
-if mode == '-2' then
-  local listens = false
-  if named and mine then
-    local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. holder
-    listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
-    if not listens then
-      local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
-      listens = shard and shard > 0 and 'spublish'
-    end
-    if listens then call(listens, channel, last) end
+local function listens(waiter)
+  local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
+  local how = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
+  if not how then
+    local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
+    how = shard and shard > 0 and 'spublish'
   end
-  return {listens and 1 or 0, named and not listens and 1 or 0, now}
+  return how, channel
 end
-if named and #hold > 2 then call('del', lock) end -- several fields: no client makes that
+
+-- Those who share are described in share.lua; a single one may have the lock alone.
+local hold = call('hgetall', lock)
+local newest = call('hget', meta, 'holder') -- and `last` is its token
+local all = id == '*' and token == ''
+local named, counts, latest = {}, {}, 0
+for at = 1, #hold, 2 do
+  local holder, of, ends = hold[at], hold[at + 1]:match('^(%d+) (%d+) ')
+  local mine = of or holder == newest and last
+  if holder == 'shared' or ends and tonumber(ends) <= now then -- the count, or no hold any more
+  elseif (id == '*' or id == holder) and (token == '' or token == mine) and (all or not named[1]) then
+    named[#named + 1] = holder
+    named[holder] = mine
+  else
+    counts[ends or 0] = (counts[ends or 0] or 0) + 1
+    latest = math.max(latest, tonumber(ends) or math.huge)
+  end
+end
+if mode == '-2' then
+  local asked = 0
+  for _, holder in ipairs(named) do
+    local how, channel = listens(holder)
+    if how and named[holder] then
+      call(how, channel, named[holder])
+      asked = 1
+    end
+  end
+  return {asked, named[1] and asked == 0 and 1 or 0, now}
+end
+if named[1] and latest > now and latest < math.huge then -- the others go on
+  local words = {}
+  for ends, holders in pairs(counts) do
+    words[#words + 1] = ends .. ' ' .. holders
+  end
+  call('hset', lock, named[1], '0 0 0 0', 'shared', table.concat(words, ' '))
+  call('hdel', lock, named[1])
+  if now + call('pttl', lock) > latest then call('pexpire', lock, latest - now) end
+  local how, channel = listens(head or '')
+  if how then call(how, channel, '0') end
+  return {1, 0, now}
+end
+if named[1] and #hold > 2 then call('del', lock) end -- all of them end, or it was no hold of anybody
 local given = false
-if head and (named or not holder) then
+if head and (named[1] or not hold[1]) then
   -- include hand_over.lua
-  if named then call('pexpire', lock, '1') end -- if this stops half-way, nobody holds the lock
-  given = hand_over(nil, named and holder) == 'given'
+  if named[1] then call('pexpire', lock, '1') end -- if this stops half-way, nobody holds the lock
+  given = hand_over(nil, named[1]) == 'given'
 end
 -- Not `released`: the holder's own release is to find that the hold is lost.
-if named and not given then call('del', lock) end
-return {named and 1 or 0, 0, now}
+if named[1] and not given then call('del', lock) end
+return {named[1] and 1 or 0, 0, now}

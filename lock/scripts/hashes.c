@@ -15,6 +15,8 @@ struct fairlock_script {
 
 const struct fairlock_script fairlock_lock_script = {FAIRLOCK_LOCK_SHA1};
 const struct fairlock_script fairlock_break_script = {FAIRLOCK_BREAK_SHA1};
+const struct fairlock_script fairlock_shared_script = {FAIRLOCK_SHARED_SHA1};
+const struct fairlock_script fairlock_downgrade_script = {FAIRLOCK_DOWNGRADE_SHA1};
 const struct fairlock_script fairlock_inspect_script = {FAIRLOCK_INSPECT_SHA1};
 
 void fairlock_script_write(struct resp_writer *writer, const struct fairlock_script *script,

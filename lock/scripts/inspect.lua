@@ -1,13 +1,18 @@
 -- Who holds a lock, and who waits. Changes nothing. Stands alone, without common.lua.
 --
 -- KEYS  as in common.lua
--- Reply {ttl, token, kind, hold count, waiters, holder, (kind, condition, waiter) for each waiter}
+-- Reply {waiters + 2^32 * holders, (rest, token, count + 2^16 * limit, kind, holder) for each
+--       holder, (kind, condition, waiter) for each waiter}
+--   holders    at least 1: a free lock has one whose id is empty, and the rest of which is -2. That
+--              whose lease ends last comes first
+--   rest       what is left of the lease, ms; -1: it has no end
+--   count      0 beside a holder: it was handed the lock and has not confirmed it yet
+--   limit      that the waiters and holders who share name, or others did lately, and 1; 1: any
+--              number; 0: held alone
 --   kind       of the holder, a sum: 1 ours; 2 it listens; 4 it renews its lease; 8 * the lease, ms.
 --              A lease of 0 is not known. Of a waiter: 2 ours, of a later release: its note cannot be
---              read, and how long it may be silent is unknown; 1 ours; 0 Redisson's
+--              read, and how long it may be silent is unknown; 1 ours; 0 Redisson's; and 4 if it shares
 --   condition  2 listens; 1 silent, but in time, or of kind 2; 0 dead
---   holder     empty, and kind and hold count 0, when the lock is free; hold count 0 beside a holder:
---              it was handed the lock and has not confirmed it yet
 
 local lock, queue, timeout, meta = unpack(KEYS)
 local call = redis.call
@@ -28,23 +33,46 @@ local function number(text)
 end
 
 local hold = call('hgetall', lock)
-local notes = call('hmget', meta, 'token', 'holder', 'lease')
+local notes = call('hmget', meta, 'token', 'holder', 'lease', 'limit')
 local waiters = call('lrange', queue, 0, -1)
-local holder = hold[1] or ''
-local holder_kind, token = 0, 0
-if holder ~= '' and holder == notes[2] then
-  holder_kind, token = 1, number(notes[1])
-  local of, lease, renews = (notes[3] or ''):match('^(%d+) (%d+)(%+?)$')
-  if of == notes[1] and tonumber(lease) < 2 ^ 32 then holder_kind = holder_kind + 8 * lease + 4 * #renews end
-  if listens(holder) then holder_kind = holder_kind + 2 end
+local rest = math.min(call('pttl', lock), 1e15)
+local limit = number((notes[4] or ''):match('^%d+'))
+local holders = {}
+for at = 1, #hold, 2 do
+  local holder, value = hold[at], hold[at + 1]
+  local token, ends, count, lease, renews = value:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')
+  if token then -- see share.lua
+    if number(ends) > now then
+      holders[#holders + 1] = {number(ends) - now, token, number(count) % 2 ^ 16 + 2 ^ 16 * (limit + 1), lease, renews, holder}
+    end
+  elseif holder ~= 'shared' and not holders[1] then
+    local of, lease, renews = (notes[3] or ''):match('^(%d+) (%d+)(%+?)$')
+    if of ~= notes[1] then lease, renews = '', '' end
+    local ours = holder == notes[2]
+    holders[1] = {rest, ours and notes[1], number(value) % 2 ^ 16, ours and lease, renews, holder}
+  end
 end
-local reply = {math.min(call('pttl', lock), 1e15), token, holder_kind, tonumber(hold[2]) or 0, #waiters, holder}
+table.sort(holders, function(a, b) return a[1] > b[1] or a[1] == b[1] and a[6] < b[6] end)
+if not holders[1] then holders[1] = {rest, false, 0, false, '', ''} end
+local reply = {#waiters + 2 ^ 32 * #holders}
+for _, holder in ipairs(holders) do
+  local rest, token, count, lease, renews, id = unpack(holder)
+  local kind = 0
+  if token then
+    kind = listens(id) and 3 or 1
+    if number(lease) > 0 and number(lease) < 2 ^ 32 then kind = kind + 8 * lease + 4 * #renews end
+  end
+  for _, value in ipairs({rest, number(token), count, kind, id}) do
+    reply[#reply + 1] = value
+  end
+end
 for _, waiter in ipairs(waiters) do
   local note = call('hget', meta, waiter)
   local kind, limit = 2, math.huge
   local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
   if patience then
     kind, limit = 1, heard_s * 1000 + heard_us / 1000 + patience
+    if note:find('^%d+ %d+ %d+ S%d+%f[ %z]') then kind = 5 end
   elseif not note then
     kind, limit = 0, tonumber(call('zscore', timeout, waiter) or 0)
   end

@@ -3,6 +3,8 @@
 # leads to its place.
 #
 #     awk -v mode=names -f shorten.awk [program=NAME FILE...]...   prints "long short" for each local name
+#     awk -v mode=names -v outer=NAMES -f shorten.awk ...          the same, for what comes behind files
+#                                                                  whose names are those: keeps them
 #     awk -v mode=text -v names=NAMES -f shorten.awk FILE          prints FILE shortened, by that list
 #
 # A program is its files in the order in which they are put together. Few letters pack better than
@@ -29,6 +31,7 @@ function note_words(line,  parts, n, i, code, word) {
       if (!((program, word) in first)) first[program, word] = NR + i / 100
       latest[program, word] = NR + (i + 1) / 100
       uses[word]++
+      used[word] = 1
       code = substr(code, RSTART + RLENGTH)
     }
   }
@@ -52,16 +55,32 @@ function sort_names(  i, j, name) {
 # Each name gets the first letter that no name has which it meets.
 function name_all(  i, j, n) {
   sort_names()
+  keep_outer()
   for (i = 1; i <= count; i++) {
     n = 0
+    while (letters(n) in taken) n++
     for (j = 1; j < i; j++) {
       if (short[order[j]] == letters(n) && meet(order[i], order[j])) {
-        n++
+        do n++
+        while (letters(n) in taken)
         j = 0
       }
     }
     short[order[i]] = letters(n)
     print order[i], short[order[i]]
+  }
+}
+
+# What is used here and declared elsewhere has its letter, and nothing else has that.
+function keep_outer(  name) {
+  for (name in used) {
+    if (!(name in outside) || name in declared) continue
+    if (outside[name] in taken) {
+      print name " and " taken[outside[name]] " have the same letter" >"/dev/stderr"
+      exit 1
+    }
+    taken[outside[name]] = name
+    print name, outside[name]
   }
 }
 
@@ -112,6 +131,10 @@ function shortened(code,  result, word, before) {
 }
 
 BEGIN {
+  while (outer != "" && (getline pair < outer) > 0) {
+    split(pair, words, " ")
+    outside[words[1]] = words[2]
+  }
   while (mode == "text" && (getline pair < names) > 0) {
     split(pair, words, " ")
     short[words[1]] = words[2]

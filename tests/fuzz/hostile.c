@@ -252,7 +252,7 @@ static size_t put_honest(struct hostile *hostile, uint8_t *to)
   if (request->script == 'w') return put_text(to, choice % 8 != 1 ? ":2\r\n" : ":0\r\n");
   if (request->script == 's' || request->script == 'u') return put_subscribed(hostile, request, to);
   if (request->script == 'i')
-    return put_text(to, "*6\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n:0\r\n$3\r\na:1\r\n");
+    return put_text(to, "*6\r\n:4294967296\r\n:9\r\n$2\r\n42\r\n:1\r\n:1\r\n$3\r\na:1\r\n");
   if (request->script == 'b') return put_answer(to, choice % 2, choice / 2 % 2, hostile->now);
   if (request->script == 'r') return put_answer(to, choice % 4 != 1, 0, hostile->now);
   if (request->mode < 0) return put_answer(to, choice % 4 != 1 ? 1 : -1, token, hostile->now);

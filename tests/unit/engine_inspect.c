@@ -24,8 +24,8 @@ void test_inspect(void)
   CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
   CHECK_EQUAL(fairlock_engine_inspect(&b, note_report, NULL, now), FAIRLOCK_IN_PROGRESS);
   drain();
-  feed("*12\r\n:1500\r\n$2\r\n42\r\n:1\r\n:2\r\n:2\r\n$3\r\nh:1\r\n:1\r\n:2\r\n$3\r\nw:1\r\n:0\r\n:"
-       "1\r\n$3\r\nw:2\r\n");
+  feed("*12\r\n:4294967298\r\n:1500\r\n$2\r\n42\r\n:2\r\n:1\r\n$3\r\nh:1\r\n");
+  feed(":1\r\n:2\r\n$3\r\nw:1\r\n:0\r\n:1\r\n$3\r\nw:2\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(reported, 3);
   CHECK_EQUAL(reports[0].place, 0);
@@ -33,6 +33,8 @@ void test_inspect(void)
   CHECK_EQUAL(reports[0].token, 42);
   CHECK_EQUAL(reports[0].hold_count, 2);
   CHECK_EQUAL(reports[0].waiters, 2);
+  CHECK_EQUAL(reports[0].holders, 1);
+  CHECK(!reports[0].shares && !reports[1].shares && !reports[2].shares);
   CHECK(reports[0].ours && strcmp(ids[0], "h:1") == 0);
   CHECK_EQUAL(reports[1].place, 1);
   CHECK(reports[1].ours && reports[1].alive && reports[1].listens && strcmp(ids[1], "w:1") == 0);
@@ -66,13 +68,13 @@ void test_inspect_holder(void)
     reported = 0;
     CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
     drain();
-    feed("*6\r\n:");
+    feed("*6\r\n:4294967296\r\n:");
     feed(rows[i].ttl);
     feed("\r\n$2\r\n42\r\n:");
-    feed(rows[i].kind);
-    feed("\r\n:");
     feed(rows[i].count);
-    feed("\r\n:0\r\n$3\r\nh:1\r\n");
+    feed("\r\n:");
+    feed(rows[i].kind);
+    feed("\r\n$3\r\nh:1\r\n");
     CHECK_EQUAL(reported, 1);
     CHECK_EQUAL(reports[0].lease_ms, rows[i].lease_ms);
     CHECK_EQUAL(reports[0].unheard_ms, rows[i].unheard_ms);
@@ -90,7 +92,7 @@ void test_inspect_later_release(void)
   reported = 0;
   CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
   drain();
-  feed("*9\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n:2\r\n:1\r\n$3\r\nw:1\r\n");
+  feed("*9\r\n:4294967297\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n$0\r\n\r\n:2\r\n:1\r\n$3\r\nw:1\r\n");
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
   CHECK_EQUAL(reported, 2);
   CHECK(reports[1].ours && reports[1].later && reports[1].alive && !reports[1].listens);
@@ -104,7 +106,7 @@ void test_inspect_oddities(void)
   reported = 0;
   CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
   drain();
-  feed("*9\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n:1\r\n$0\r\n\r\n:1\r\n:2\r\n$300\r\n");
+  feed("*9\r\n:4294967297\r\n:-2\r\n$1\r\n0\r\n:0\r\n:0\r\n$0\r\n\r\n:1\r\n:2\r\n$300\r\n");
   memset(long_id, 'x', 300);
   memcpy(long_id + 300, "\r\n", 3);
   feed(long_id);
@@ -137,21 +139,27 @@ void test_inspect_nonsense(void)
   inspect_nonsense("_\r\n", 0);
   inspect_nonsense("*0\r\n", 0);
   inspect_nonsense("*3\r\n:1\r\n:2\r\n:3\r\n", 0);
-  inspect_nonsense("*5\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n", 0);
-  inspect_nonsense("~6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*5\r\n:4294967296\r\n:9\r\n:1\r\n:1\r\n:1\r\n", 0);
+  inspect_nonsense("~6\r\n:4294967296\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
   /* the holder, a number or an id is of another kind */
-  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n:7\r\n", 0);
-  inspect_nonsense("*6\r\n:9\r\n+x\r\n:1\r\n:1\r\n:0\r\n$1\r\nh\r\n", 0);
-  inspect_nonsense("*9\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n:3\r\n", 1);
-  inspect_nonsense("*9\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n+x\r\n$1\r\nw\r\n", 1);
-  /* more waiters than announced, or fewer, or a part of one */
-  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
-  inspect_nonsense("*8\r\n:9\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n", 1);
-  inspect_nonsense("*9\r\n:9\r\n:1\r\n:1\r\n:1\r\n:0\r\n$1\r\nh\r\n:1\r\n:2\r\n$1\r\nw\r\n", 2);
-  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:4294967297\r\n$1\r\nh\r\n", 1);
-  /* a number of waiters that would suit the next reply, if it were kept */
-  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:-2\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*6\r\n:4294967296\r\n:9\r\n:1\r\n:1\r\n:1\r\n:7\r\n", 0);
+  inspect_nonsense("*6\r\n:4294967296\r\n:9\r\n+x\r\n:1\r\n:1\r\n$1\r\nh\r\n", 0);
+  inspect_nonsense("*6\r\n+x\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 0);
+  inspect_nonsense("*9\r\n:4294967297\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n:3\r\n", 1);
+  inspect_nonsense(
+      "*9\r\n:4294967297\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n+x\r\n$1\r\nw\r\n", 1);
+  /* no holder, not even an empty one */
+  inspect_nonsense("*1\r\n:0\r\n", 0);
+  inspect_nonsense("*4\r\n:1\r\n:1\r\n:2\r\n$1\r\nw\r\n", 1);
+  /* more waiters or holders than announced, or fewer, or a part of one */
+  inspect_nonsense("*6\r\n:4294967297\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*8\r\n:4294967297\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n", 1);
+  inspect_nonsense(
+      "*9\r\n:4294967296\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n$1\r\nw\r\n", 2);
+  inspect_nonsense("*6\r\n:8589934592\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  /* numbers of waiters that would suit the next reply, if they were kept */
+  inspect_nonsense("*6\r\n:4294967297\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
   inspect_nonsense("*0\r\n", 0);
-  inspect_nonsense("*6\r\n:9\r\n:1\r\n:1\r\n:1\r\n:-1\r\n$1\r\nh\r\n", 1);
-  inspect_nonsense("*3\r\n:9\r\n:1\r\n:1\r\n", 0);
+  inspect_nonsense("*6\r\n:-1\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*3\r\n:4294967296\r\n:9\r\n:1\r\n", 0);
 }

@@ -77,6 +77,13 @@ static void call_keep(void)
   else (void)fairlock_keep(&good, NULL);
 }
 
+static void call_share(void)
+{
+  static struct fairlock_sharing sharing;
+  if (client != NULL) fairlock_share(client, &sharing);
+  else fairlock_share(&good, NULL);
+}
+
 static void ignore_event(enum fairlock_log_event event, int status, const char *text, void *context)
 {
   (void)event;
@@ -277,7 +284,8 @@ static const struct {
     CALL(inspect),     CALL(start_acquire),   CALL(start_release), CALL(start_force_release),
     CALL(start_ask),   CALL(start_inspect),   CALL(start_deinit),  CALL(result),
     CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
-    CALL(error),       CALL(last_error),      CALL(read_counters), CALL(id)};
+    CALL(error),       CALL(last_error),      CALL(read_counters), CALL(id),
+    CALL(share)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void run_guarded(void (*run)(void))

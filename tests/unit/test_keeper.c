@@ -916,7 +916,7 @@ static void test_others(void)
   set_up_kept();
   CHECK_EQUAL(fairlock_engine_inspect(&b, report, NULL, now), FAIRLOCK_PENDING);
   CHECK(sends("$7\r\nEVALSHA"));
-  feed("*6\r\n:-2\r\n:0\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n");
+  feed("*6\r\n:4294967296\r\n:-2\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n");
   CHECK_EQUAL(b.result, FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_engine_force(&b, &anyone, now), FAIRLOCK_PENDING);
   CHECK(sends(" -1 0\r\n"));
@@ -925,7 +925,7 @@ static void test_others(void)
   resume_hold(0);
 }
 
-#define FREE_LOCK "*6\r\n:-2\r\n:0\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n"
+#define FREE_LOCK "*6\r\n:4294967296\r\n:-2\r\n:0\r\n:0\r\n:0\r\n$0\r\n\r\n"
 
 /* A handle whose lock is kept inspects, breaks and asks as any other that does not hold. */
 static void test_queries(void)

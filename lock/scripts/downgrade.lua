@@ -1,0 +1,32 @@
+-- Turns a hold that is exclusive into a share, so that others may join, and nobody gets in between.
+-- Linked only where it is used.
+--
+-- The share is that of another id: a late request of the exclusive hold, which lock.lua carries out,
+-- would not know a field of its own id that is no count.
+--
+-- ARGV  1  id, expires, lease  of the share
+--          mode                0
+--          token               of an earlier hold of id
+--       2  see share.lua
+--       3  the id that holds, and its token
+-- Reply {1, token, now}   shared (a repeated request finds it so)
+--       {-1, 0, now}      that hold is gone
+--       {-2, 0, now}      expired: the request came after its time
+--       {2, limit, now}  others wait with this limit: nothing was done
+-- include common.lua
+-- include hand_over.lua
+-- include share.lua
+
+local from, with = ARGV[3]:match('^(%S+) (%d+)$')
+local has = ttl ~= -2 and not shared and last == with and call('hget', lock, from)
+if of and till > now and tonumber(of) > (tonumber(token) or 0) then return {1, tonumber(of), now} end
+if not has then return {-1, 0, now} end
+if refused then return refused end
+released = with
+changes = {from, with .. ' 0 0 0'}
+enter(id, lease, '1', lease .. renews)
+let_in()
+name_limit(end_of(lease))
+write()
+call('hdel', lock, from)
+return {1, tonumber(mine), now}

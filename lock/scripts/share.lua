@@ -1,0 +1,191 @@
+-- What shared.lua and downgrade.lua take in, behind common.lua and hand_over.lua.
+--
+-- KEYS  as in common.lua. The lock hash of a lock that is shared has a field for each holder:
+--         id -> token ends count lease
+--           token   its fencing token
+--           ends    when its lease ends, ms of the server's clock
+--           count   its hold count; 0: it was let in, and has not confirmed that yet
+--           lease   ms, and a + if it is renewed. A later release may say more
+--       and one that counts them, always written together with theirs:
+--         shared -> ends holders, for each end, in any order
+--       The TTL is that of the holder whose lease ends last, so who does not know of sharing sees how
+--       long the lock is held. A hash without the field `shared` has one holder, who has it alone.
+--       The notes have one field more:
+--         limit -> limit until: all who share name this limit, 0 for any number, until then
+-- ARGV  1 as in common.lua
+--       2 how many may share the lock, id included; 0: any number
+--
+-- A shared waiter's note has a fourth word, S and its limit.
+--
+-- Ends are rounded up, by a sixteenth of the lease at most, so that a thousand holders have few of
+-- them: no request has to look at all holders.
+--
+-- What the scripts that do not know of sharing do is enough where the lock is free: they hand it to a
+-- shared waiter as to any other, alone. Its next request turns that into a share, and lets others in.
+
+local most = 3 -- enter in one script: the requests of these let in more
+
+local limit = tonumber(ARGV[2])
+local ttl = math.min(call('pttl', lock), 1e15)
+local fields = ttl ~= -2 and call('hmget', lock, id, 'shared') or {}
+local own, shared = fields[1], fields[2]
+local of, till, count, words = (own or ''):match('^(%d+) (%d+) (%d+) (%S+)')
+local alone = own and not of -- handed over by a script that knows no shares, or held by such a client
+if alone then
+  of, till, count, words = last, now + (ttl < 0 and lease or math.min(ttl, 1e12)), own, lease .. renews
+end
+till = tonumber(till) or 0
+
+local ends, held = {}, 0 -- how many leases end when; how many hold
+local changes = {} -- fields of the lock hash, to be written together
+local entered = {} -- those who are let in: id, how and where they listen, what they are told
+local mine -- the token, if that is id
+local stopped -- the place of who wants the lock alone, or is not known, and listens
+local stale = last:sub(1, -10) ~= micros:sub(1, -10)
+
+for at, holders in (shared or ''):gmatch('(%d+) (%d+)') do
+  if tonumber(at) > now then
+    ends[tonumber(at)] = tonumber(holders)
+    held = held + holders
+  end
+end
+
+local function put(owner, granted, at, holds, words)
+  ends[at] = (ends[at] or 0) + 1
+  held = held + 1
+  changes[#changes + 1] = owner
+  changes[#changes + 1] = granted .. ' ' .. at .. ' ' .. holds .. ' ' .. words
+end
+
+-- Takes id's share out of the count. Its field stays until that is written.
+local function take_out()
+  if ends[till] then
+    ends[till] = ends[till] - 1
+    held = held - 1
+  end
+end
+
+local function end_of(duration)
+  local _, exponent = math.frexp(duration)
+  local step = math.max(2 ^ (exponent - 5), 1)
+  return math.ceil((now + duration) / step) * step
+end
+
+-- Lets owner in, with the next token, as grant() of common.lua does.
+local function enter(owner, duration, holds, words, listens, channel)
+  local newest = tonumber(last) or 0
+  last = newest >= tonumber(micros) and newest < 2 ^ 53 and ('%.0f'):format(newest + 1) or micros
+  if owner == id then mine = last end
+  put(owner, last, end_of(duration), holds, words)
+  entered[#entered + 1] = {owner, listens, channel, last .. ' ' .. now .. ' ' .. duration}
+end
+
+-- Lets in those first in line, and caller in its turn: at the end if it does not wait. True when
+-- nobody stops those behind.
+local function let_in(caller)
+  local place, pending = 0, false
+  while #entered < most do
+    local waiter = head
+    if place > 0 then waiter = call('lindex', queue, place) end
+    if caller and (not waiter or waiter == caller) then
+      if pending or limit > 0 and held >= limit then return end
+      enter(caller, lease, '1', lease .. renews)
+      caller = nil
+      place = place + 1
+    elseif not waiter then
+      return
+    else
+      local channel = 'redisson_lock__channel' .. queue:sub(20) .. ':' .. waiter
+      local listens = call('pubsub', 'numsub', channel)[2] > 0 and 'publish'
+      if not listens then
+        local shard = redis.pcall('pubsub', 'shardnumsub', channel)[2] -- nil: an error, before 7.0
+        listens = shard and shard > 0 and 'spublish'
+      end
+      local note = waiter == noted and notes[4] or call('hget', meta, waiter)
+      local heard_s, heard_us, patience = (note or ''):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')
+      local room = tonumber((note or ''):match('^%d+ %d+ %d+ S(%d+)%f[ %z]'))
+      if patience and heard_s * 1000 + heard_us / 1000 + patience <= now then
+        forget(waiter)
+      elseif listens and (pending or not room or room > 0 and held >= room) then
+        if not room then stopped = place end
+        return -- who wants it alone stops all behind; so does who may still come
+      elseif listens then
+        enter(waiter, patience, '0', patience, listens, channel)
+        place = place + 1
+      elseif patience then
+        place = place + 1
+      elseif held == 0 then
+        return -- hand_over() knows how to wake it
+      else
+        -- As in hand_over.lua: one that does not listen is gone 5 s after that was first seen.
+        local evicted_at, suspect = call('zscore', timeout, waiter) or '0', 'suspect:' .. waiter
+        local seen, since = (call('hget', meta, suspect) or ''):match('(%S+) (%d+)')
+        if seen ~= evicted_at or tonumber(since) > now then
+          call('hset', meta, suspect, evicted_at .. ' ' .. now)
+          prolong(0)
+          since = now
+        end
+        if since + redisson_timeout <= now or tonumber(evicted_at) <= now then
+          forget(waiter)
+        else
+          pending = true
+          place = place + 1
+        end
+      end
+    end
+  end
+end
+
+-- All who share name the same limit, until the last of them has ended or is dead.
+local named, expiry = (call('hget', meta, 'limit') or ''):match('^(%d+) (%d+)$')
+local refused = named and named ~= ARGV[2] and tonumber(expiry) > now and {2, tonumber(named), now}
+local function name_limit(at)
+  if named == ARGV[2] then at = math.max(tonumber(expiry), at) end
+  call('hset', meta, 'limit', ARGV[2] .. ' ' .. at)
+end
+
+-- Takes the fields of those whose leases have ended out of the hash, and of all others but id.
+local function clean(all)
+  local fields = call('hgetall', lock)
+  for at = 1, #fields, 2 do
+    local ends = fields[at + 1]:match('^%d+ (%d+) ')
+    if fields[at] ~= id and (all or ends and tonumber(ends) <= now) then call('hdel', lock, fields[at]) end
+  end
+end
+
+-- Writes what has changed, and tells those who were let in. No hold may outlast the TTL, which is
+-- made longer before, and shorter after. `gone`: id's field goes.
+local function write(gone)
+  local counts, latest = {}, 0
+  for at, holders in pairs(ends) do
+    if holders > 0 then
+      counts[#counts + 1] = at .. ' ' .. holders
+      latest = math.max(latest, at)
+    end
+  end
+  local rest = latest - now
+  if #entered > 0 then
+    call('hset', meta, 'token', last, 'holder', entered[#entered][1], 'released', released, 'lease', last)
+    if stale or rest > 9999999 then prolong(rest) end
+    if ttl ~= -2 and call('hlen', lock) > 2 * held + 16 then clean() end
+  elseif gone then
+    call('hset', meta, 'released', released)
+  end
+  changes[#changes + 1] = 'shared'
+  changes[#changes + 1] = table.concat(counts, ' ')
+  if ttl ~= -2 and rest > ttl then call('pexpire', lock, rest) end
+  call('hset', lock, unpack(changes))
+  if ttl == -2 and redis.pcall('pexpire', lock, rest) ~= 1 then
+    call('del', lock)
+    call('pexpire', lock, rest) -- refused again: the script ends with that error
+  end
+  if rest < ttl then call('pexpire', lock, rest) end
+  if gone then call('hdel', lock, id) end
+  for _, waiter in ipairs(entered) do
+    local owner, listens, channel, message = unpack(waiter)
+    if head then forget(owner) end
+    if listens then call(listens, channel, message) end
+  end
+  if rest ~= ttl then set_head(rest) end
+  ttl = rest
+end

@@ -1,0 +1,120 @@
+-- What lock.lua is, for a handle that shares.
+--
+-- ARGV  1 as lock.lua's; 2 see share.lua
+-- Reply as lock.lua's, and
+--       {0, ttl, now}       as many as may share the lock: how long until the first lease ends, if id
+--                           tries or is first in line
+--       {2, limit, now}    others share or wait with this limit: nothing was done
+-- include common.lua
+-- include hand_over.lua
+-- include share.lua
+
+local ending = lease == '0' -- a release, or leaving the queue
+local keeps = mode:match('^-(.*)') -- how many times
+local earlier = tonumber(token) or 0
+local number = tonumber(of) or 0
+local lives = own and till > now
+if not ending and lives and (keeps and of == token or not keeps and number > earlier and number < 2 ^ 53) then
+  -- Only the first confirmation may shorten the lease, as in lock.lua.
+  local confirms, at = count == '0' and keeps, end_of(lease)
+  if confirms or at >= till then words = lease .. renews else at = till end
+  if not alone then take_out() end
+  put(id, of, at, keeps or count, words)
+  if head and (alone or confirms) then let_in() end
+  name_limit(at)
+  write()
+  call('pexpire', meta, ttl + 172800000)
+  return {1, number, now}
+elseif keeps then
+  return {-1, 0, now}
+elseif refused and not ending then
+  return refused
+end
+
+local held_before = lives and (not ending or token == '' or of == token)
+if held_before then
+  released = of
+  take_out()
+  changes = {id, of .. ' 0 0 0'}
+end
+if earlier > before and not ending then last = '0' .. token end
+if ending and token == '' and not held_before then forget(id) end
+
+local open = ttl == -2 or shared or held_before -- else somebody has it alone
+if open then let_in(not ending and id) end
+local given
+
+if #entered > 0 or shared and held > 0 then
+  if mine then name_limit(end_of(lease)) end
+  if #entered > 0 or held_before then write(held_before and not mine) end
+elseif open then
+  -- The key stays for the next owner, but if this stops half-way, nobody holds the lock.
+  if ttl ~= -2 then
+    call('pexpire', lock, '1')
+    ttl = 1
+    clean(true)
+  end
+  given = head and hand_over(not ending and id, own and id)
+  if given == true and not ending then
+    changes = {}
+    enter(id, lease, '1', lease .. renews)
+    name_limit(end_of(lease))
+    write()
+  elseif given == 'given' then
+    ttl = call('pttl', lock)
+  else
+    if held_before then call('hset', meta, 'released', released) end
+    if ttl ~= -2 then call('del', lock) end
+  end
+end
+
+if ending then
+  if open and held == 0 and not head then call('hdel', meta, 'limit') end
+  return {(held_before or token ~= '' and released == token) and 1 or 0, 0, now}
+end
+if mine then return {1, tonumber(mine), now} end
+
+-- The waiter that was woken has come, and may wait again with the same score.
+if woken and (held > 0 or not open) then
+  call('zscore', timeout, id) -- each key is read before any is written
+  call('hdel', meta, 'woken')
+end
+if limit > 0 and held >= limit then
+  local first = math.huge
+  for at, holders in pairs(ends) do
+    if holders > 0 then first = math.min(first, at) end
+  end
+  ttl = first - now
+end
+if mode == '0' then return {0, ttl, now} end
+
+-- When one that wants the lock alone leaves, a script that knows no shares tells nobody behind it. So
+-- the first of those asks often.
+local near = false
+for place = stopped or 0, stopped and stopped + 8 or -1 do
+  local waiter = call('lindex', queue, place)
+  near = waiter == id
+  local note = not near and call('hget', meta, waiter or '')
+  if near or not waiter or note and note:find('^%d+ %d+ %d+ S') then break end
+end
+
+-- As in lock.lua.
+local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)
+if old then
+  local ahead = score and (call('lpos', queue, id, 'MAXLEN', 1000) or (call('lindex', queue, 1000) and 1000))
+  if ahead then
+    local need = now + (ahead + 1) * chain
+    if tonumber(score) < need then call('zadd', timeout, need, id) end
+  else
+    call('zadd', timeout, 'XX', 0, id)
+    local place = call('rpush', queue, id)
+    call('zadd', timeout, now + math.max(ttl, 0) + place * chain, id)
+  end
+  call('pexpire', queue, '1209600000')
+  call('pexpire', timeout, '1209600000')
+end
+name_limit(now + mode)
+call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2])
+if old then prolong(0) end
+if near then ttl = 200 elseif head and head ~= id then ttl = -1 end
+return {0, ttl, now}

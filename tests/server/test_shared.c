@@ -1,0 +1,282 @@
+/*
+ * Locks that several share: how many hold beside each other, who waits for whom, and what those see
+ * who know nothing of it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+
+enum { MEMBERS = 6 };
+
+static struct client clients[MEMBERS];
+static struct fairlock_sharing sharing[MEMBERS];
+static struct fairlock_shared shared[MEMBERS];
+static struct fairlock alone[MEMBERS];
+
+static const char name[] = "shared";
+
+static struct fairlock *sharer(int i)
+{
+  return &shared[i].handle;
+}
+
+/* Each member has a client of its own, and a handle of each kind. */
+static void begin_with(uint32_t limit)
+{
+  begin();
+  for (int i = 0; i < MEMBERS; i++) {
+    client_open(&clients[i], server.port);
+    fairlock_share(&clients[i].client, &sharing[i]);
+    CHECK_EQUAL(fairlock_init_shared(&shared[i], &clients[i].client, name, sizeof name - 1, limit),
+                FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init(&alone[i], &clients[i].client, name), FAIRLOCK_OK);
+  }
+}
+
+static void end_members(void)
+{
+  for (int i = 0; i < MEMBERS; i++) {
+    CHECK_EQUAL(fairlock_deinit(sharer(i)), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_deinit(&alone[i]), FAIRLOCK_OK);
+    client_close(&clients[i]);
+  }
+  CHECK(nothing_left(&redis, name));
+}
+
+/* Services all but one. */
+static void service_all(void)
+{
+  for (int i = 0; i < MEMBERS; i++)
+    service_for(&clients[i], 1);
+}
+
+/* Queues, and is in its place before this returns. */
+static void queue(int i, struct fairlock *handle)
+{
+  int64_t before = queue_length(&redis, name);
+  CHECK_EQUAL(fairlock_start_acquire(handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW), FAIRLOCK_PENDING);
+  service_until_queued(&clients[i], name, before + 1);
+}
+
+static bool holds(struct fairlock *handle)
+{
+  return fairlock_result(handle) == FAIRLOCK_OK && fairlock_hold_count(handle) > 0;
+}
+
+static void await_hold(struct fairlock *handle)
+{
+  AWAIT(holds(handle), service_all());
+  CHECK(holds(handle));
+}
+
+static void test_beside(void)
+{
+  uint64_t before = 0;
+  begin_with(0);
+  for (int i = 0; i < MEMBERS; i++) {
+    CHECK_EQUAL(fairlock_try_acquire(sharer(i), FAIRLOCK_RENEW), FAIRLOCK_OK);
+    CHECK(fairlock_token(sharer(i)) > before);
+    before = fairlock_token(sharer(i));
+  }
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_hold_count(sharer(1)), 2);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  for (int i = 0; i < MEMBERS; i++)
+    CHECK_EQUAL(fairlock_release(sharer(i)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
+  end_members();
+}
+
+static void test_limit(void)
+{
+  begin_with(2);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  queue(3, sharer(3));
+  queue(4, sharer(4));
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  await_hold(sharer(3));
+  CHECK(!holds(sharer(4)));
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  await_hold(sharer(4));
+  CHECK_EQUAL(fairlock_release(sharer(3)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(4)), FAIRLOCK_OK);
+  end_members();
+}
+
+/* All name the same limit. */
+static void test_other_limit(void)
+{
+  struct fairlock_shared other;
+  begin_with(3);
+  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, sizeof name - 1,
+                                   FAIRLOCK_SHARED_MAX + 1),
+              FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_init_shared(&other, &clients[1].client, name, sizeof name - 1, 5),
+              FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK(strcmp(client_error(&clients[1]), "LIMIT of those who share: 3, not 5") == 0);
+  CHECK_EQUAL(fairlock_acquire(&other.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+              FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(queue_length(&redis, name), 0);
+  /* nobody is left who named it */
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(&other.handle, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OTHER_LIMIT);
+  CHECK_EQUAL(fairlock_release(&other.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&other.handle), FAIRLOCK_OK);
+  end_members();
+}
+
+/* First come, first served, whatever they want: who came before the writer reads before it. */
+static void test_order(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(1, sharer(1));
+  queue(2, sharer(2));
+  queue(3, &alone[3]);
+  queue(4, sharer(4));
+  queue(5, sharer(5));
+  CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
+  await_hold(sharer(1));
+  await_hold(sharer(2));
+  CHECK(!holds(&alone[3]) && !holds(sharer(4)) && !holds(sharer(5)));
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_BUSY);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_OK);
+  await_hold(&alone[3]);
+  CHECK(!holds(sharer(4)) && !holds(sharer(5)));
+  CHECK_EQUAL(fairlock_release(&alone[3]), FAIRLOCK_OK);
+  await_hold(sharer(4));
+  await_hold(sharer(5));
+  CHECK_EQUAL(fairlock_release(sharer(4)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(5)), FAIRLOCK_OK);
+  end_members();
+}
+
+/* Whoever waits behind one that wants it alone enters soon after that one has given up. */
+static void test_writer_gives_up(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(1, &alone[1]);
+  queue(2, sharer(2));
+  queue(3, sharer(3));
+  CHECK_EQUAL(fairlock_cancel(&alone[1]), FAIRLOCK_OK);
+  CHECK_EQUAL(await_result(&clients[1], &alone[1]), FAIRLOCK_CANCELLED);
+  await_hold(sharer(2));
+  await_hold(sharer(3));
+  for (int i = 0; i < 4; i++)
+    if (i != 1) CHECK_EQUAL(fairlock_release(sharer(i)), FAIRLOCK_OK);
+  end_members();
+}
+
+/* The end of a lease lets in who waits at the limit. */
+static void test_crash(void)
+{
+  begin_with(1);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 2000), FAIRLOCK_OK);
+  queue(1, sharer(1));
+  await_hold(sharer(1));
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  end_members();
+}
+
+static struct fairlock_report reports[16];
+static int reported;
+
+static void note_report(const struct fairlock_report *report, void *context)
+{
+  (void)context;
+  if (report->place == 0 && report->holder == 0) reported = 0;
+  if (reported < 16) reports[reported++] = *report;
+}
+
+static void look(void)
+{
+  CHECK_EQUAL(fairlock_inspect(&clients[5].client, name, sizeof name - 1, note_report, NULL),
+              FAIRLOCK_OK);
+}
+
+static void test_inspect_and_break(void)
+{
+  begin_with(3);
+  look();
+  CHECK_EQUAL(reported, 1);
+  CHECK(reports[0].id == NULL && reports[0].holders == 0 && !reports[0].shares);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 20000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), 60000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), 40000), FAIRLOCK_OK);
+  queue(3, sharer(3));
+  queue(4, &alone[4]);
+  look();
+  CHECK_EQUAL(reported, 5);
+  static const int order[] = {1, 2, 0};
+  for (uint32_t i = 0; i < 3; i++) {
+    CHECK_EQUAL(reports[i].holders, 3);
+    CHECK_EQUAL(reports[i].holder, i);
+    CHECK_EQUAL(reports[i].waiters, 2);
+    CHECK(reports[i].shares && reports[i].ours && reports[i].alive);
+    CHECK_EQUAL(reports[i].limit, 3);
+    CHECK_EQUAL(reports[i].hold_count, 1);
+    CHECK(reports[i].token == fairlock_token(sharer(order[i])));
+  }
+  CHECK_EQUAL(reports[0].lease_ms, 60000);
+  CHECK(reports[0].ttl_ms > 50000 && reports[1].ttl_ms <= 43000);
+  CHECK_EQUAL(reports[3].place, 1);
+  CHECK(reports[3].shares && reports[3].ours && !reports[4].shares && reports[4].ours);
+
+  uint64_t token = fairlock_token(sharer(1));
+  CHECK_EQUAL(fairlock_force_release(&clients[5].client, name, sizeof name - 1, token),
+              FAIRLOCK_OK);
+  await_hold(sharer(3));
+  CHECK_EQUAL(fairlock_force_release(&clients[5].client, name, sizeof name - 1, token),
+              FAIRLOCK_NOT_HELD);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(3)), FAIRLOCK_OK);
+  CHECK(!holds(&alone[4]));
+  CHECK_EQUAL(fairlock_force_release(&clients[5].client, name, sizeof name - 1, 0), FAIRLOCK_OK);
+  await_hold(&alone[4]);
+  CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(&alone[4]), FAIRLOCK_OK);
+  end_members();
+}
+
+/* Requests come again after their connection broke. */
+static void test_broken_connections(void)
+{
+  begin_with(2);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(2, sharer(2));
+  for (int i = 0; i < 3; i++)
+    break_connection(&clients[i]);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  await_hold(sharer(2));
+  CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  end_members();
+}
+
+const struct check_test check_tests[] = {
+    {"shared: beside each other", test_beside},
+    {"shared: as many as may", test_limit},
+    {"shared: another limit", test_other_limit},
+    {"shared: first come, first served", test_order},
+    {"shared: one that wants it alone gives up", test_writer_gives_up},
+    {"shared: a lease ends", test_crash},
+    {"shared: looked at and broken", test_inspect_and_break},
+    {"shared: connections break", test_broken_connections},
+    {NULL, NULL},
+};
