@@ -19,17 +19,17 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {')', '\n'}, /* \202: ")\n" */
     {'(', '\''}, /* \203: "('" */
     {'a', 'l'}, /* \204: "al" */
-    {' ', 't'}, /* \205: " t" */
-    {'c', 0204}, /* \206: "cal" */
-    {'a', 0203}, /* \207: "a('" */
+    {'c', 0204}, /* \205: "cal" */
+    {'a', 0203}, /* \206: "a('" */
+    {' ', 't'}, /* \207: " t" */
     {'d', '\n'}, /* \210: "d\n" */
     {0200, 0210}, /* \211: "end\n" */
-    {'l', 'o'}, /* \212: "lo" */
-    {'i', 'f'}, /* \213: "if" */
-    {0213, ' '}, /* \214: "if " */
+    {'f', ' '}, /* \212: "f " */
+    {'l', 'o'}, /* \213: "lo" */
+    {'i', 0212}, /* \214: "if " */
     {'h', 0200}, /* \215: "hen" */
-    {0212, 0206}, /* \216: "local" */
-    {0205, 0215}, /* \217: " then" */
+    {0213, 0205}, /* \216: "local" */
+    {0207, 0215}, /* \217: " then" */
     {0216, ' '}, /* \220: "local " */
     {'n', 'd'}, /* \221: "nd" */
     {'0', '0'}, /* \222: "00" */
@@ -45,8 +45,8 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'.', '.'}, /* \234: ".." */
     {'e', 'l'}, /* \235: "el" */
     {0217, ' '}, /* \236: " then " */
-    {0207, 'h'}, /* \237: "a('h" */
-    {0201, 'e'}, /* \240: "',e" */
+    {0206, 'h'}, /* \237: "a('h" */
+    {0201, 'c'}, /* \240: "',c" */
     {'=', '='}, /* \241: "==" */
     {0202, 0214}, /* \242: ")\nif " */
     {' ', 0231}, /* \243: " or " */
@@ -56,7 +56,7 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {0246, 't'}, /* \247: "not" */
     {'u', 'b'}, /* \250: "ub" */
     {')', 0211}, /* \251: ")end\n" */
-    {0201, 'f'}, /* \252: "',f" */
+    {0201, 'g'}, /* \252: "',g" */
     {0247, ' '}, /* \253: "not " */
     {'0', '\''}, /* \254: "0'" */
     {0224, 't'}, /* \255: "ret" */
@@ -69,26 +69,26 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'%', 'd'}, /* \264: "%d" */
     {'s', 0250}, /* \265: "sub" */
     {'\n', 0214}, /* \266: "\nif " */
-    {0207, 'p'}, /* \267: "a('p" */
+    {0206, 'p'}, /* \267: "a('p" */
     {'\'', 0234}, /* \270: "'.." */
     {',', 'b'}, /* \271: ",b" */
-    {0201, 'i'}, /* \272: "',i" */
-    {'t', 0240}, /* \273: "t',e" */
-    {'0', ','}, /* \274: "0," */
+    {0201, 'j'}, /* \272: "',j" */
+    {'t', 0240}, /* \273: "t',c" */
+    {',', 'f'}, /* \274: ",f" */
     {'o', 'n'}, /* \275: "on" */
     {'d', 0235}, /* \276: "del" */
     {0211, 0214}, /* \277: "end\nif " */
-    {0201, 'n'}, /* \300: "',n" */
-    {0211, 0220}, /* \301: "end\nlocal " */
+    {0211, 0220}, /* \300: "end\nlocal " */
+    {0201, 'l'}, /* \301: "',l" */
     {'1', ','}, /* \302: "1," */
-    {0207, 'l'}, /* \303: "a('l" */
+    {0206, 'l'}, /* \303: "a('l" */
     {0222, '0'}, /* \304: "000" */
     {',', 'd'}, /* \305: ",d" */
     {0262, 'p'}, /* \306: "exp" */
     {0306, 'i'}, /* \307: "expi" */
     {0307, 0224}, /* \310: "expire" */
     {0237, 0227}, /* \311: "a('hse" */
-    {',', 'g'}, /* \312: ",g" */
+    {'0', ','}, /* \312: "0," */
     {'i', 's'}, /* \313: "is" */
     {'c', 't'}, /* \314: "ct" */
     {'+', ')'}, /* \315: "+)" */
@@ -96,23 +96,23 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'\'', '\''}, /* \317: "''" */
     {':', 0265}, /* \320: ":sub" */
     {0320, '('}, /* \321: ":sub(" */
-    {0207, 'z'}, /* \322: "a('z" */
+    {0206, 'z'}, /* \322: "a('z" */
     {'m', 'a'}, /* \323: "ma" */
     {'\'', ' '}, /* \324: "' " */
     {0324, 0270}, /* \325: "' '.." */
     {0260, '{'}, /* \326: "return{" */
-    {'c', '}'}, /* \327: "c}" */
+    {'e', '}'}, /* \327: "e}" */
     {0260, ' '}, /* \330: "return " */
-    {'r', '='}, /* \331: "r=" */
-    {'(', 'b'}, /* \332: "(b" */
-    {',', 'k'}, /* \333: ",k" */
-    {0273, 0233}, /* \334: "t',e,'" */
-    {'l', 'e'}, /* \335: "le" */
+    {'(', 'b'}, /* \331: "(b" */
+    {',', 'k'}, /* \332: ",k" */
+    {0273, 0233}, /* \333: "t',c,'" */
+    {'l', 'e'}, /* \334: "le" */
+    {'y', '='}, /* \335: "y=" */
     {'+', '1'}, /* \336: "+1" */
     {0323, 't'}, /* \337: "mat" */
     {0267, 0310}, /* \340: "a('pexpire" */
     {0233, '1'}, /* \341: ",'1" */
-    {'x', '('}, /* \342: "x(" */
+    {'i', '='}, /* \342: "i=" */
     {'u', 'n'}, /* \343: "un" */
     {0224, 'd'}, /* \344: "red" */
     {0344, 0313}, /* \345: "redis" */
@@ -121,7 +121,7 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'g', 'e'}, /* \350: "ge" */
     {'u', 'm'}, /* \351: "um" */
     {'\n', 0261}, /* \352: "\nelse" */
-    {0335, 'a'}, /* \353: "lea" */
+    {0334, 'a'}, /* \353: "lea" */
     {0353, 0227}, /* \354: "lease" */
     {0230, 0253}, /* \355: " and not " */
     {0237, 0276}, /* \356: "a('hdel" */
@@ -129,268 +129,268 @@ const uint8_t fairlock_script_pairs[FAIRLOCK_PAIRS][2] = {
     {'i', 0221}, /* \360: "ind" */
     {'+', '0'}, /* \361: "+0" */
     {0234, 0325}, /* \362: "..' '.." */
-    {'f', 0343}, /* \363: "fun" */
-    {0363, 0314}, /* \364: "funct" */
-    {0364, 'i'}, /* \365: "functi" */
-    {0365, 0275}, /* \366: "function" */
-    {0366, ' '}, /* \367: "function " */
-    {0345, '.'}, /* \370: "redis." */
-    {0206, 'l'}, /* \371: "call" */
-    {'\n', 0211}, /* \372: "\nend\n" */
-    {'i', 'n'}, /* \373: "in" */
-    {0237, 0350}, /* \374: "a('hge" */
-    {'j', '='}, /* \375: "j=" */
+    {'u', '('}, /* \363: "u(" */
+    {'f', 0343}, /* \364: "fun" */
+    {0364, 0314}, /* \365: "funct" */
+    {0365, 'i'}, /* \366: "functi" */
+    {0366, 0275}, /* \367: "function" */
+    {0367, ' '}, /* \370: "function " */
+    {0345, '.'}, /* \371: "redis." */
+    {0205, 'l'}, /* \372: "call" */
+    {'\n', 0211}, /* \373: "\nend\n" */
+    {'i', 'n'}, /* \374: "in" */
+    {0237, 0350}, /* \375: "a('hge" */
     {'c', 'h'}, /* \376: "ch" */
-    {'e', 'r'}, /* \377: "er" */
+    {'=', 't'}, /* \377: "=t" */
     {0, 0},
-    {')', 0231}, /* \001: ")or " */
-    {'=', 'v'}, /* \002: "=v" */
-    {'j', 0232}, /* \003: "j then\n" */
-    {'=', 't'}, /* \004: "=t" */
-    {'f', 0204}, /* \005: "fal" */
-    {05, 0227}, /* \006: "false" */
-    {'-', '2'}, /* \007: "-2" */
-    {'(', 'g'}, /* \010: "(g" */
-    {0311, 0334}, /* \011: "a('hset',e,'" */
+    {'e', 'r'}, /* \001: "er" */
+    {')', 0231}, /* \002: ")or " */
+    {'=', 'p'}, /* \003: "=p" */
+    {'o', 0232}, /* \004: "o then\n" */
+    {0204, 0227}, /* \005: "alse" */
+    {'-', '2'}, /* \006: "-2" */
+    {'e', 0232}, /* \007: "e then\n" */
+    {'(', 'f'}, /* \010: "(f" */
+    {0311, 0333}, /* \011: "a('hset',c,'" */
     {0, 0},
-    {0274, 0327}, /* \013: "0,c}" */
+    {0312, 0327}, /* \013: "0,e}" */
     {'o', 'k'}, /* \014: "ok" */
     {014, 0200}, /* \015: "oken" */
-    {'o', '['}, /* \016: "o[" */
-    {0303, 0360}, /* \017: "a('lind" */
-    {017, 0262}, /* \020: "a('lindex" */
-    {020, 0272}, /* \021: "a('lindex',i" */
-    {'1', 0304}, /* \022: "1000" */
-    {'u', 's'}, /* \023: "us" */
-    {'2', ']'}, /* \024: "2]" */
-    {0370, 'p'}, /* \025: "redis.p" */
-    {025, 0371}, /* \026: "redis.pcall" */
-    {026, 0203}, /* \027: "redis.pcall('" */
-    {0201, '\''}, /* \030: "','" */
-    {0264, 0347}, /* \031: "%d+) (" */
-    {0357, '-'}, /* \032: ":sub(1,-" */
-    {'c', 0232}, /* \033: "c then\n" */
-    {'y', 0332}, /* \034: "y(b" */
-    {034, 0202}, /* \035: "y(b)\n" */
+    {0303, 0360}, /* \016: "a('lind" */
+    {016, 0262}, /* \017: "a('lindex" */
+    {017, 0272}, /* \020: "a('lindex',j" */
+    {'1', 0304}, /* \021: "1000" */
+    {'u', 's'}, /* \022: "us" */
+    {'[', '1'}, /* \023: "[1" */
+    {'[', '2'}, /* \024: "[2" */
+    {024, ']'}, /* \025: "[2]" */
+    {0371, 'p'}, /* \026: "redis.p" */
+    {026, 0372}, /* \027: "redis.pcall" */
+    {027, 0203}, /* \030: "redis.pcall('" */
+    {0201, '\''}, /* \031: "','" */
+    {0264, 0347}, /* \032: "%d+) (" */
+    {0357, '-'}, /* \033: ":sub(1,-" */
+    {'x', 0331}, /* \034: "x(b" */
+    {034, 0202}, /* \035: "x(b)\n" */
     {'>', '0'}, /* \036: ">0" */
-    {',', 'F'}, /* \037: ",F" */
+    {',', 'K'}, /* \037: ",K" */
 };
 
 static const uint8_t common[] =
-    "\220f,i,n,e=\343pack(KEYS\244g\271,G\305,m,l=ARGV[1]:\337\376\203^(%S\347\031" /* local f,i,n,e=unpack(KEYS)\nlocal g,b,G,d,m,l=ARGV[1]:match('^(%S+) (%d+) ( */
-    "%-?\031\264\315(%+?) ?(\264*)$'\244E=3\222\304\245a=\370\371\245" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal E=300000\nlocal a=redis.call\nlocal  */
-    "w=\207time'\244u=w[1]\234\203\222\222\254\234w[\024)\321-6\244c\004\275\351b\377(u" /* w=a('time')\nlocal u=w[1]..('00000'..w[2]):sub(-6)\nlocal c=tonumber(u */
-    "\0324)\242c>b\361\236\326\007,\013\301h=\021\233\254" /* :sub(1,-4))\nif c>b+0 then return{-2,0,c}end\nlocal h=a('lindex',i,'0' */
-    "\244M=h\230\322sco\224\300\312\244H=d\263\316\230g\243h\243g\245" /* )\nlocal M=h and a('zscore',n,g)\nlocal H=d~='0' and g or h or g\nlocal  */
-    "o=\237m\350\334t\015\030\224\354d\030w\015\201H\244s,B,N=\0161]\231'0\201\016" /* o=a('hmget',e,'token','released','woken',H)\nlocal s,B,N=o[1]or '0',o[ */
-    "\024\231'0\201\0163]\245b\004\275\351b\377(s\0010\245\367\342d\244j\333" /* 2]or '0',o[3]\nlocal b=tonumber(s)or 0\nlocal function x(d)\nlocal j,k */
-    "=\267ttl\240)\305\336728\222\304\266j<d+864\222\304\230\027p\310\240\333" /* =a('pttl',e),d+172800000\nif j<d+86400000 and redis.pcall('pexpire',e,k */
-    ")\2631\232\214j<0\236\207\276\240\251\340\240\333\202\211\301" /* )~=1 then\nif j<0 then a('del',e)end\na('pexpire',e,k)\nend\nend\nlocal  */
-    "\367I(d\242h\236\027zadd\300\233XX\201c+d+E\336\222,h\251\301" /* function I(d)\nif h then redis.pcall('zadd',n,'XX',c+d+E+100,h)end\nend\nlocal  */
-    "\367J(p\305\333\244\375u\266b>=u\361\230b<2^53\236\375\203%.0f'):f\226" /* function J(p,d,k)\nlocal j=u\nif b>=u+0 and b<2^53 then j=('%.0f'):for */
-    "\337\332\336\251\220\331s\03210)\263u\03210\242r\230\237l\200\240)>" /* mat(b+1)end\nlocal r=s:sub(1,-10)~=u:sub(1,-10)\nif r and a('hlen',e)> */
-    "6\232f\231q,t \373 ipairs(\374t\204l\240))do\266q%2\2411\225\205:f\360(h\230" /* 6 then\nfor q,t in ipairs(a('hgetall',e))do\nif q%2==1 and t:find(h and  */
-    "'^s\023pe\314:'\243':')t\215 \356\240,t\251\211\211\216\205=j\234(k\241'1'" /* '^suspect:' or ':')then a('hdel',e,t)end\nend\nend\nlocal t=j..(k=='1' */
-    "\230\325d\234m\243\317\202\011t\015\201j\233hold\377\201p\233\224\354d\201B\233\354" /*  and ' '..d..m or '')\na('hset',e,'token',j,'holder',p,'released',B,'lease */
-    "\201t\242r \226#d>7\236\342d\251\311t\252,p\333\242\027p\310" /* ',t)\nif r or#d>7 then x(d)end\na('hset',f,p,k)\nif redis.pcall('pexpire */
-    "\252\305)\2631\232\207\276\252\202\340\252\305\202\211\330j\372" /* ',f,d)~=1 then\na('del',f)\na('pexpire',f,d)\nend\nreturn j\nend\n */
+    "\220g,j,l,c=\343pack(KEYS\244f\271,G\305,y,m=ARGV\023]:\337\376\203^(%S\347\032" /* local g,j,l,c=unpack(KEYS)\nlocal f,b,G,d,y,m=ARGV[1]:match('^(%S+) (%d+) ( */
+    "%-?\032\264\315(%+?) ?(\264*)$'\244z=3\222\304\245a=\371\372\245" /* %-?%d+) (%d+)(%+?) ?(%d*)$')\nlocal z=300000\nlocal a=redis.call\nlocal  */
+    "A=\206time'\244r=A\023]\234\203\222\222\254\234A\025)\321-6\244e\377\275\351b\001(r" /* A=a('time')\nlocal r=A[1]..('00000'..A[2]):sub(-6)\nlocal e=tonumber(r */
+    "\0334)\242e>b\361\236\326\006,\013\300h=\020\233\254" /* :sub(1,-4))\nif e>b+0 then return{-2,0,e}end\nlocal h=a('lindex',j,'0' */
+    "\244H=h\230\322sco\224\301\274\244K=d\263\316\230\212\231h\243f\n\216" /* )\nlocal H=h and a('zscore',l,f)\nlocal K=d~='0' and f or h or f\nlocal */
+    "\207=\237m\350\333t\015\031\224\354d\031w\015\201K\244n,s,L\377\023]\231'0\201t" /*  t=a('hmget',c,'token','released','woken',K)\nlocal n,s,L=t[1]or '0',t */
+    "\025\231'0\201t[3]\245b\377\275\351b\001(n\0020\245\370\363d\244i\332" /* [2]or '0',t[3]\nlocal b=tonumber(n)or 0\nlocal function u(d)\nlocal i,k */
+    "=\267ttl\240)\305\336728\222\304\266i<d+864\222\304\230\030p\310\240\332" /* =a('pttl',c),d+172800000\nif i<d+86400000 and redis.pcall('pexpire',c,k */
+    ")\2631\232\214i<0\236\206\276\240\251\340\240\332\202\211\300" /* )~=1 then\nif i<0 then a('del',c)end\na('pexpire',c,k)\nend\nend\nlocal  */
+    "\370I(d\242h\236\030zadd\301\233XX\201e+d+z\336\222,h\251\300" /* function I(d)\nif h then redis.pcall('zadd',l,'XX',e+d+z+100,h)end\nend\nlocal  */
+    "\370J(o\305\332\244\342r\266b>=r\361\230b<2^53\236\342\203%.0f'):f\226" /* function J(o,d,k)\nlocal i=r\nif b>=r+0 and b<2^53 then i=('%.0f'):for */
+    "\337\331\336\251\220p=n\03310)\263r\03310\242p\230\237l\200\240)>" /* mat(b+1)end\nlocal p=n:sub(1,-10)~=r:sub(1,-10)\nif p and a('hlen',c)> */
+    "6\232f\231B,q \374 ipairs(\375t\204l\240))do\266B%2\2411\230q:f\360(h\230" /* 6 then\nfor B,q in ipairs(a('hgetall',c))do\nif B%2==1 and q:find(h and  */
+    "'^s\022pe\314:'\243':')t\215 \356\240,q\251\211\300q=i\234(k\241'1'" /* '^suspect:' or ':')then a('hdel',c,q)end\nend\nend\nlocal q=i..(k=='1' */
+    "\230\325d\234y\243\317\202\011t\015\201i\233hold\001\201o\233\224\354d\201s\233\354" /*  and ' '..d..y or '')\na('hset',c,'token',i,'holder',o,'released',s,'lease */
+    "\201q\242p \226#d>7\236\363d\251\311t\252,o\332\242\030p\310" /* ',q)\nif p or#d>7 then u(d)end\na('hset',g,o,k)\nif redis.pcall('pexpire */
+    "\252\305)\2631\232\206\276\252\202\340\252\305\202\211\330i\373" /* ',g,d)~=1 then\na('del',g)\na('pexpire',g,d)\nend\nreturn i\nend\n */
     ;
 
 static const uint8_t hand_over[] =
-    "\220K='5\222\254\245\367\035\356\240\271\233s\023pe\314:\270b\242\253" /* local K='5000'\nlocal function y(b)\na('hdel',e,b,'suspect:'..b)\nif not  */
-    "h\236\330\277b\241h\236h=\021\341'\251\303\224m\272\341\201" /* h then return end\nif b==h then h=a('lindex',i,'1')end\na('lrem',i,'1', */
-    "b\202\322\224m\300\271\202\301\367P(F,A\244k,z=\274\006\nwhi\335" /* b)\na('zrem',n,b)\nend\nlocal function P(F,A)\nlocal k,z=0,false\nwhile */
-    "\205rue do\245b=h\266k\036\236b=\021\333\251\214\253b\243b\241" /*  true do\nlocal b=h\nif k>0 then b=a('lindex',i,k)end\nif not b or b== */
-    "F\236\330\253z \301m='\345s\275_\212ck__\376ann\235\270i\32120)\234" /* F then return not z end\nlocal m='redisson_lock__channel'..i:sub(20).. */
-    "':\270b\245\375\267\250\265\030n\351\265\201m)[\024\036\230'p\250l\313h'\266\253\003" /* ':'..b\nlocal j=a('pubsub','numsub',m)[2]>0 and 'publish'\nif not j then\n */
-    "\220\331\027p\250\265\030shardn\351\265\201m)[\024\n\375r\230r\036\230'sp\250" /* local r=redis.pcall('pubsub','shardnumsub',m)[2]\nj=r and r>0 and 'spub */
-    "l\313h'\n\301F=b\241H\230\0164]\231\374\273\271\244H,L,\331(F\243\317" /* lish'\nend\nlocal F=b==H and o[4]or a('hget',e,b)\nlocal H,L,r=(F or '' */
-    "):\337\376\203^(\031\031[1-9]\264\264\264\264?\264?)%f[ %z]'\242r\232\214H*\022" /* ):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif r then\nif H*1000 */
-    "+L/\022+r<=\033\035\261\214z\232\330\006\352\214\003\356" /* +L/1000+r<=c then\ny(b)\nelseif z then\nreturn false\nelseif j then\na('hdel */
-    "\252\271\244F=J\332,r\233\254\242A\230A\263b\236\356\252,A\251\035" /* ',f,b)\nlocal F=J(b,r,'0')\nif A and A~=b then a('hdel',f,A)end\ny(b)\n */
-    "I(r\202a(j,m\037\362u\0324)\362r\202\330'giv\200'\352\nk=k\336\372" /* I(r)\na(j,m,F..' '..u:sub(1,-4)..' '..r)\nreturn 'given'\nelse\nk=k+1\nend\n */
-    "\261\245A=\322sco\224\300\271\001\316\245F,H='s\023pe\314:\270b\271\362A" /* else\nlocal A=a('zscore',n,b)or '0'\nlocal F,H='suspect:'..b,b..' '..A */
-    "\245\331k\2410\230N\241H\225\205\275\351b\377(\374\334s\373ce')\0010\266j\230" /* \nlocal r=k==0 and N==H and tonumber(a('hget',e,'since'))or 0\nif j and  */
-    "z\236\330\006 \277r+3*K<c\243r>\033\331c\266\003\011" /* z then return false end\nif r+3*K<c or r>c then\nr=c\nif j then\na('hset',e,' */
-    "w\015\201H\233s\373ce\201c\202\3420\202\261\245H,q=(\374\273\037\001\317):\337\376\203" /* woken',H,'since',c)\nx(0)\nelse\nlocal H,q=(a('hget',e,F)or ''):match(' */
-    "(%S\347\264\315'\242H\263A\243q\361>\033\311\273\037,A\362c\202\3420\202\261" /* (%S+) (%d+)')\nif H~=A or q+0>c then\na('hset',e,F,A..' '..c)\nx(0)\nelse */
-    "\n\331q\372\211\277r+K<=c\243\253j\230A\361<=\033\035\261\214" /* \nr=q\nend\nend\nend\nif r+K<=c or not j and A+0<=c then\ny(b)\nelseif  */
-    "\003f\231q=\274k-1 do\n\322\373crby\300,E,\021,q)\202\277k\036\232" /* j then\nfor q=0,k-1 do\na('zincrby',n,E,a('lindex',i,q))\nend\nif k>0 then\n */
-    "\303\224m\272,1\271\202\303p\023h\272\271\202h=b\372\356\240\037\202a(j,m\233\254\202" /* a('lrem',i,1,b)\na('lpush',i,b)\nh=b\nend\na('hdel',e,F)\na(j,m,'0')\n */
-    "\330\006\352\nz\004rue\nk=k\336\372\211\211\211" /* return false\nelse\nz=true\nk=k+1\nend\nend\nend\nend\n */
+    "\220M='5\222\254\245\370\035\356\240\271\233s\022pe\314:\270b\242\253" /* local M='5000'\nlocal function x(b)\na('hdel',c,b,'suspect:'..b)\nif not  */
+    "h\236\330\277b\241h\236h=\020\341'\251\303\224m\272\341\201" /* h then return end\nif b==h then h=a('lindex',j,'1')end\na('lrem',j,'1', */
+    "b\202\322\224m\301\271\202\300\370N(o,F\244k,D=0\274\005\nwhi\334" /* b)\na('zrem',l,b)\nend\nlocal function N(o,F)\nlocal k,D=0,false\nwhile */
+    "\207rue do\245b=h\266k\036\236b=\020\332\251\214\253b\243b\241" /*  true do\nlocal b=h\nif k>0 then b=a('lindex',j,k)end\nif not b or b== */
+    "o\236\330\253D \300E='\345s\275_\213ck__\376ann\235\270j\32120)\234" /* o then return not D end\nlocal E='redisson_lock__channel'..j:sub(20).. */
+    "':\270b\245o=\267\250\265\031n\351\265\201E)\025\036\230'p\250l\313h'\266\253\004" /* ':'..b\nlocal o=a('pubsub','numsub',E)[2]>0 and 'publish'\nif not o then\n */
+    "\220\335\030p\250\265\031shardn\351\265\201E)\025\no=y\230y\036\230'sp\250" /* local y=redis.pcall('pubsub','shardnumsub',E)[2]\no=y and y>0 and 'spub */
+    "l\313h'\n\300O=b\241K\225\207[4]\231\375\273\271\244K,P,\335(O\243\317" /* lish'\nend\nlocal O=b==K and t[4]or a('hget',c,b)\nlocal K,P,y=(O or '' */
+    "):\337\376\203^(\032\032\023-9]\264\264\264\264?\264?)%f[ %z]'\242y\232\214K*\021" /* ):match('^(%d+) (%d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nif y then\nif K*1000 */
+    "+P/\021+y<=\007\035\261\214D\232\330f\005\352\214\004\356" /* +P/1000+y<=e then\nx(b)\nelseif D then\nreturn false\nelseif o then\na('hdel */
+    "\252\271\244K=J\331,y\233\254\242F\230F\263b\236\356\252,F\251\035" /* ',g,b)\nlocal K=J(b,y,'0')\nif F and F~=b then a('hdel',g,F)end\nx(b)\n */
+    "I(y\202a(o,E\037\362r\0334)\362y\202\330'giv\200'\352\nk=k\336\373" /* I(y)\na(o,E,K..' '..r:sub(1,-4)..' '..y)\nreturn 'given'\nelse\nk=k+1\nend\n */
+    "\261\245F=\322sco\224\301\271\002\316\245K,O='s\022pe\314:\270b\271\362F" /* else\nlocal F=a('zscore',l,b)or '0'\nlocal K,O='suspect:'..b,b..' '..F */
+    "\245\335k\2410\230L\241O\225\207\275\351b\001(\375\333s\374ce')\0020\266o\230" /* \nlocal y=k==0 and L==O and tonumber(a('hget',c,'since'))or 0\nif o and  */
+    "D\236\330f\005 \277y+3*M<e\243y>\007\335e\266\004\011" /* D then return false end\nif y+3*M<e or y>e then\ny=e\nif o then\na('hset',c,' */
+    "w\015\201O\233s\374ce\201e\202\3630\202\261\245O,B=(\375\273\037\002\317):\337\376\203" /* woken',O,'since',e)\nu(0)\nelse\nlocal O,B=(a('hget',c,K)or ''):match(' */
+    "(%S\347\264\315'\242O\263F\243B\361>\007\311\273\037,F\362e\202\3630\202\261" /* (%S+) (%d+)')\nif O~=F or B+0>e then\na('hset',c,K,F..' '..e)\nu(0)\nelse */
+    "\n\335B\373\211\277y+M<=e\243\253o\230F\361<=\007\035\261\214" /* \ny=B\nend\nend\nend\nif y+M<=e or not o and F+0<=e then\nx(b)\nelseif  */
+    "\004f\231\335\312k-1 do\n\322\374crby\301,z,\020,y)\202\277k\036\232" /* o then\nfor y=0,k-1 do\na('zincrby',l,z,a('lindex',j,y))\nend\nif k>0 then\n */
+    "\303\224m\272,1\271\202\303p\022h\272\271\202h=b\373\356\240\037\202a(o,E\233\254\202" /* a('lrem',j,1,b)\na('lpush',j,b)\nh=b\nend\na('hdel',c,K)\na(o,E,'0')\n */
+    "\330f\005\352\nD\377rue\nk=k\336\373\211\211\211" /* return false\nelse\nD=true\nk=k+1\nend\nend\nend\nend\n */
     ;
 
 static const uint8_t lock_before[] =
-    "\220p=d\241\316\n\216\205=\253p\230\337h.m\373(\267ttl\252),1e15\244v\004" /* local p=d=='0'\nlocal t=not p and math.min(a('pttl',f),1e15)\nlocal v=t */
-    "\263\007\230\374t\252\312\244C\245O=p\266p\232C\002\225(l\241\317\243" /* ~=-2 and a('hget',f,g)\nlocal C\nlocal O=p\nif p then\nC=v and(l=='' or  */
-    "l\241s\242C\236B=s \211\261\245\375G:\337\376\203^-(.*)'\244\331t\275" /* l==s)\nif C then B=s end\nelse\nlocal j=G:match('^-(.*)')\nlocal r=ton */
-    "\351b\377(l\0010\245y\002\355j\230\247\332>r\230b<2^53\244z\002\355" /* umber(l)or 0\nlocal y=v and not j and not(b>r and b<2^53)\nlocal z=v and not  */
-    "y\225(l\241s\243\253j\242y\232B=s\n\011\224\354d\201B\202\3420\202" /* y and(l==s or not j)\nif y then\nB=s\na('hset',e,'released',B)\nx(0)\n */
-    "t=\007\352\214z\232\220z\002\241\316\230j\266z \226\205<=d\361\232\340" /* t=-2\nelseif z then\nlocal z=v=='0' and j\nif z or t<=d+0 then\na('pexpire */
-    "\252\305\202t=\210\301k=j\243'1'\245y\002\263k\225(z\243v\263\316\242" /* ',f,d)\nt=d\nend\nlocal k=j or '1'\nlocal y=v~=k and(z or v~='0')\nif  */
-    "y\232\011\354\201s\234(t\241d\230\325d\234m\243\317)\202\277\253" /* y then\na('hset',e,'lease',s..(t==d and ' '..d..m or ''))\nend\nif not  */
-    "y \226#d>7\236\340\240,t\336728\222\304\251I(t\242y\236\311t\252" /* y or#d>7 then a('pexpire',e,t+172800000)end\nI(t)\nif y then a('hset',f */
-    "\312\333\251\3261\271,\327\352\214\003\326-\302\013\n\277r>b\236" /* ,g,k)end\nreturn{1,b,c}\nelseif j then\nreturn{-1,0,c}\nend\nif r>b then  */
-    "s\271=\316\234l,r \211O\004\241\007\266O\355h\236\326\302J\010\305\341')+\013" /* s,b='0'..l,r end\nO=t==-2\nif O and not h then return{1,J(g,d,'1')+0,c} */
-    "\211\301D=\006\266h\230O\232" /* end\nend\nlocal D=false\nif h and O then\n */
+    "\220v=d\241\316\245\342\253v\230\337h.m\374(\267ttl\252),1e15\244p=" /* local v=d=='0'\nlocal i=not v and math.min(a('pttl',g),1e15)\nlocal p= */
+    "i\263\006\230\375t\252\274\244q\245C=v\266v\232q\003\225(m\241\317\243" /* i~=-2 and a('hget',g,f)\nlocal q\nlocal C=v\nif v then\nq=p and(m=='' or  */
+    "m\241n\242q\236s=n \211\261\245o=G:\337\376\203^-(.*)'\244w\377\275" /* m==n)\nif q then s=n end\nelse\nlocal o=G:match('^-(.*)')\nlocal w=ton */
+    "\351b\001(m\0020\245x\003\355o\230\247\331>w\230b<2^53\244D\003\355" /* umber(m)or 0\nlocal x=p and not o and not(b>w and b<2^53)\nlocal D=p and not  */
+    "x\225(m\241n\243\253o\242x\232s=n\n\011\224\354d\201s\202\3630\202" /* x and(m==n or not o)\nif x then\ns=n\na('hset',c,'released',s)\nu(0)\n */
+    "\342\006\352\214D\232\220D\003\241\316\230o\266D\243i<=d\361\232\340" /* i=-2\nelseif D then\nlocal D=p=='0' and o\nif D or i<=d+0 then\na('pexpire */
+    "\252\305\202\342\210\300k=o\243'1'\245x\003\263k\225(D\243p\263\316\242" /* ',g,d)\ni=d\nend\nlocal k=o or '1'\nlocal x=p~=k and(D or p~='0')\nif  */
+    "x\232\011\354\201n\234(i\241d\230\325d\234y\243\317)\202\277\253" /* x then\na('hset',c,'lease',n..(i==d and ' '..d..y or ''))\nend\nif not  */
+    "x \226#d>7\236\340\240,i\336728\222\304\251I(i\242x\236\311t\252" /* x or#d>7 then a('pexpire',c,i+172800000)end\nI(i)\nif x then a('hset',g */
+    "\274\332\251\3261\271,\327\352\214\004\326-\302\013\n\277w>b\236" /* ,f,k)end\nreturn{1,b,e}\nelseif o then\nreturn{-1,0,e}\nend\nif w>b then  */
+    "n\271=\316\234m,w \211C=i\241\006\266C\355h\236\326\302J\010\305\341')+\013" /* n,b='0'..m,w end\nC=i==-2\nif C and not h then return{1,J(f,d,'1')+0,e} */
+    "\211\300w=f\005\266h\230C\232" /* end\nend\nlocal w=false\nif h and C then\n */
     ;
 
 static const uint8_t lock_after[] =
-    "\214p\232\214C\236\340\252\341'\251\214l\241\317\355C\236y\010" /* if p then\nif C then a('pexpire',f,'1')end\nif l=='' and not C then y(g */
-    "\251\220b=C\243\267ttl\252)\241\007\nD=b\230P(nil,C\230g)\241'giv\200'\352" /* )end\nlocal b=C or a('pttl',f)==-2\nD=b and P(nil,C and g)=='given'\nelse */
-    "\nD=P\010,v\230g\242D\241true\232l=J\010\305\341'\202y\010\202I(d\202\326\302" /* \nD=P(g,v and g)\nif D==true then\nl=J(g,d,'1')\ny(g)\nI(d)\nreturn{1, */
-    "l+\013\n\277D\217\205=\267ttl\252)\261\214v\236\207\276\252\251\211" /* l+0,c}\nend\nif D then t=a('pttl',f)elseif v then a('del',f)end\nend\n */
-    "\277p\232\214C\355D\232\207\276\252\242s\263\316\236\011" /* end\nif p then\nif C and not D then\na('del',f)\nif s~='0' then a('hset',e,' */
-    "\224\354d\201B\251\211\326(C\243l\263\317\230B\241l)\223 1\243\274\013\n\277" /* released',B)end\nend\nreturn{(C or l~='' and B==l)and 1 or 0,0,c}\nend\nif  */
-    "N\355O\232\322sco\224\300\312\202\356\240\233w\015'\202\277G\241\316" /* N and not O then\na('zscore',n,g)\na('hdel',e,'woken')\nend\nif G=='0' */
-    "\236\326\274t,\327\301b=\253M \226(\0164]\231\317)\3578)\263u\357" /*  then return{0,t,c}end\nlocal b=not M or(o[4]or ''):sub(1,8)~=u:sub(1, */
-    "8\242b\232\220q=M\225(\303pos\272\312\233MAXLEN\201\022)\226(\021" /* 8)\nif b then\nlocal q=M and(a('lpos',i,g,'MAXLEN',1000)or(a('lindex',i */
-    ",\022)\223 \022)\242q\232\220d=c+(q\336)*E\266M\361<d\236\322add\300" /* ,1000)and 1000))\nif q then\nlocal d=c+(q+1)*E\nif M+0<d then a('zadd',n */
-    "\305\312\251\261\n\322add\300\233XX\201\274g\244k=\207rp\023h\272\312\202\322add\300" /* ,d,g)end\nelse\na('zadd',n,'XX',0,g)\nlocal k=a('rpush',i,g)\na('zadd',n */
-    ",c+\337h.\323\342t,0)+k*E\312\202\211\340\272\3412096\222\222\254\202\340\300" /* ,c+math.max(t,0)+k*E,g)\nend\na('pexpire',i,'1209600000')\na('pexpire',n */
-    "\3412096\222\222\254\202\211\311\273\312,w[1]\362w[\024\362G\242b\236" /* ,'1209600000')\nend\na('hset',e,g,w[1]..' '..w[2]..' '..G)\nif b then  */
-    "\3420\251\214h\230h\263g\217\205=-1 \211\326\274t,\327\n" /* x(0)end\nif h and h~=g then t=-1 end\nreturn{0,t,c}\n */
+    "\214v\232\214q\236\340\252\341'\251\214m\241\317\355q\236x\010" /* if v then\nif q then a('pexpire',g,'1')end\nif m=='' and not q then x(f */
+    "\251\220b=q\243\267ttl\252)\241\006\nw=b\230N(nil,q\230f)\241'giv\200'\352" /* )end\nlocal b=q or a('pttl',g)==-2\nw=b and N(nil,q and f)=='given'\nelse */
+    "\nw=N\010,p\230f\242w\241tru\007m=J\010\305\341'\202x\010\202I(d\202\326\302" /* \nw=N(f,p and f)\nif w==true then\nm=J(f,d,'1')\nx(f)\nI(d)\nreturn{1, */
+    "m+\013\n\277w\236\342\267ttl\252)\261\214p\236\206\276\252\251\211" /* m+0,e}\nend\nif w then i=a('pttl',g)elseif p then a('del',g)end\nend\n */
+    "\277v\232\214q\355w\232\206\276\252\242n\263\316\236\011" /* end\nif v then\nif q and not w then\na('del',g)\nif n~='0' then a('hset',c,' */
+    "\224\354d\201s\251\211\326(q\243m\263\317\230s\241m)\223 1\243\312\013\n\277" /* released',s)end\nend\nreturn{(q or m~='' and s==m)and 1 or 0,0,e}\nend\nif  */
+    "L\355C\232\322sco\224\301\274\202\356\240\233w\015'\202\277G\241\316" /* L and not C then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nif G=='0' */
+    "\236\326\312i,\327\300b=\253H \226(t[4]\231\317)\3578)\263r\357" /*  then return{0,i,e}end\nlocal b=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\242b\232\220\335H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif b then\nlocal y=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
+    ",\021)\223 \021)\242y\232\220d=e+(y\336)*z\266H\361<d\236\322add\301" /* ,1000)and 1000))\nif y then\nlocal d=e+(y+1)*z\nif H+0<d then a('zadd',l */
+    "\305\274\251\261\n\322add\301\233XX\2010\274\244k=\206rp\022h\272\274\202\322add\301" /* ,d,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal k=a('rpush',j,f)\na('zadd',l */
+    ",e+\337h.\323x(i,0)+k*z\274\202\211\340\272\3412096\222\222\254\202\340\301" /* ,e+math.max(i,0)+k*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire',l */
+    "\3412096\222\222\254\202\211\311\273\274,A\023]\362A\025\362G\242b\236" /* ,'1209600000')\nend\na('hset',c,f,A[1]..' '..A[2]..' '..G)\nif b then  */
+    "\3630\251\214h\230h\263f\236\342-1 \211\326\312i,\327\n" /* u(0)end\nif h and h~=f then i=-1 end\nreturn{0,i,e}\n */
     ;
 
 static const uint8_t break_before[] =
-    "\220\367j\332\244m='\345s\275_\212ck__\376ann\235\270i\32120)\234':\270" /* local function j(b)\nlocal m='redisson_lock__channel'..i:sub(20)..':'.. */
-    "b\n\216\205=\267\250\265\030n\351\265\201m)[\024\036\230'p\250l\313h'\266\247\205\232\220" /* b\nlocal t=a('pubsub','numsub',m)[2]>0 and 'publish'\nif not t then\nlocal  */
-    "\331\027p\250\265\030shardn\351\265\201m)[\024\nt=r\230r\036\230'sp\250l\313h'" /* r=redis.pcall('pubsub','shardnumsub',m)[2]\nt=r and r>0 and 'spublish' */
-    "\372\260\205,m\n\301v=\374t\204l\252\244B=\374\334ho" /* \nend\nreturn t,m\nend\nlocal v=a('hgetall',f)\nlocal B=a('hget',e,'ho */
-    "ld\377'\244C=g\241'*'\230l\241\317\245d,y,w={},{},0\nf\231q=\302#v,2 do" /* lder')\nlocal C=g=='*' and l==''\nlocal d,y,w={},{},0\nfor q=1,#v,2 do */
-    "\245k,z,p\002[q],v[q\336]:\337\376\203^(\031\264\346'\244A=z\243k\241B\230" /* \nlocal k,z,p=v[q],v[q+1]:match('^(%d+) (%d+) ')\nlocal A=z or k==B and  */
-    "s\266k\241'sha\344'\243p\225\205\275\351b\377(p)<=\033\261\213\010\241'*'\243g\241k)" /* s\nif k=='shared' or p and tonumber(p)<=c then\nelseif(g=='*' or g==k) */
-    "\223(l\241\317\243l\241A)\223(C\243\253d[1])t\215\nd[#d\336]=k\nd[k]=A\352\ny[p" /* and(l=='' or l==A)and(C or not d[1])then\nd[#d+1]=k\nd[k]=A\nelse\ny[p */
-    "\2430]=(y[p\2430]\2310)\336\nw=\337h.\323\342w,t\275\351b\377(p\001\337h.hu\350\202\211" /*  or 0]=(y[p or 0]or 0)+1\nw=math.max(w,tonumber(p)or math.huge)\nend\n */
-    "\277G\241'\007'\232\220g=0\nf\231z\333 \373 ipairs(d)do\n\216\205,m=j(k" /* end\nif G=='-2' then\nlocal g=0\nfor z,k in ipairs(d)do\nlocal t,m=j(k */
-    "\202\213\205\230d[k]t\215\na(t,m\305[k]\202g=1\372\211\326g\305[1]\223 g\241" /* )\nif t and d[k]then\na(t,m,d[k])\ng=1\nend\nend\nreturn{g,d[1]and g== */
-    "0\2301\243\013\n\277d[1]\223 w>c\230w<\337h.hu\350\232\220k={}\n" /* 0 and 1 or 0,c}\nend\nif d[1]and w>c and w<math.huge then\nlocal k={}\n */
-    "f\231p\312 \373 pairs(y)do\nk[#k\336]=p\362g\372\311t\252\305[1]\2330 0 0 " /* for p,g in pairs(y)do\nk[#k+1]=p..' '..g\nend\na('hset',f,d[1],'0 0 0  */
-    "0\030sha\344\201tab\335.c\275cat(k\233 ')\202\356\252\305[1]\242c+\267ttl\252)>w" /* 0','shared',table.concat(k,' '))\na('hdel',f,d[1])\nif c+a('pttl',f)>w */
-    "\236\340\252,w-c\251\216\205,m=j(h\243\317\202\213\205\236a(t,m\233\254" /*  then a('pexpire',f,w-c)end\nlocal t,m=j(h or '')\nif t then a(t,m,'0' */
-    "\251\326\302\013\n\277d[1]\223#v>2\236\207\276\252\251\220D=\006" /* )end\nreturn{1,0,c}\nend\nif d[1]and#v>2 then a('del',f)end\nlocal D=false */
-    "\266h\225(d[1]\231\253v[1])t\215\n" /* \nif h and(d[1]or not v[1])then\n */
+    "\220\370i\331\244p='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270" /* local function i(b)\nlocal p='redisson_lock__channel'..j:sub(20)..':'.. */
+    "b\245q=\267\250\265\031n\351\265\201p)\025\036\230'p\250l\313h'\266\253q\232\220" /* b\nlocal q=a('pubsub','numsub',p)[2]>0 and 'publish'\nif not q then\nlocal  */
+    "A=\030p\250\265\031shardn\351\265\201p)\025\nq=A\230A\036\230'sp\250l\313h'" /* A=redis.pcall('pubsub','shardnumsub',p)[2]\nq=A and A>0 and 'spublish' */
+    "\373\330q,p\n\300B=\375t\204l\252\244Q=\375\333ho" /* \nend\nreturn q,p\nend\nlocal B=a('hgetall',g)\nlocal Q=a('hget',c,'ho */
+    "ld\001'\244R=f\241'*'\230m\241\317\245d,E,w={},{},0\nf\231C=\302#B,2 do" /* lder')\nlocal R=f=='*' and m==''\nlocal d,E,w={},{},0\nfor C=1,#B,2 do */
+    "\245s,S,v=B[C],B[C\336]:\337\376\203^(\032\264\346'\244H=S\243s\241Q\230" /* \nlocal s,S,v=B[C],B[C+1]:match('^(%d+) (%d+) ')\nlocal H=S or s==Q and  */
+    "n\266s\241'sha\344'\243v\225\207\275\351b\001(v)<=\007\261if\010\241'*'\243f\241s)" /* n\nif s=='shared' or v and tonumber(v)<=e then\nelseif(f=='*' or f==s) */
+    "\223(m\241\317\243m\241H)\223(R\243\253d\023])t\215\nd[#d\336]=s\nd[s]=H\352\nE[v" /* and(m=='' or m==H)and(R or not d[1])then\nd[#d+1]=s\nd[s]=H\nelse\nE[v */
+    "\2430]=(E[v\2430]\2310)\336\nw=\337h.\323x(w,t\275\351b\001(v\002\337h.hu\350\202\211" /*  or 0]=(E[v or 0]or 0)+1\nw=math.max(w,tonumber(v)or math.huge)\nend\n */
+    "\277G\241'\006'\232\220H=0\nf\231Q,s \374 ipairs(d)do\245q,p=i(s" /* end\nif G=='-2' then\nlocal H=0\nfor Q,s in ipairs(d)do\nlocal q,p=i(s */
+    "\242q\230d[s]t\215\na(q,p\305[s]\202H=1\373\211\326H\305\023]\223 H\241" /* )\nif q and d[s]then\na(q,p,d[s])\nH=1\nend\nend\nreturn{H,d[1]and H== */
+    "0\2301\243\013\n\277d\023]\223 w>e\230w<\337h.hu\350\232\220s={}\n" /* 0 and 1 or 0,e}\nend\nif d[1]and w>e and w<math.huge then\nlocal s={}\n */
+    "f\231v,H \374 pairs(E)do\ns[#s\336]=v\362H\373\311t\252\305\023]\2330 0 0 " /* for v,H in pairs(E)do\ns[#s+1]=v..' '..H\nend\na('hset',g,d[1],'0 0 0  */
+    "0\031sha\344\201tab\334.c\275cat(s\233 ')\202\356\252\305\023]\242e+\267ttl\252)>w" /* 0','shared',table.concat(s,' '))\na('hdel',g,d[1])\nif e+a('pttl',g)>w */
+    "\236\340\252,w-e\251\220q,p=i(h\243\317\242q\236a(q,p\233\254" /*  then a('pexpire',g,w-e)end\nlocal q,p=i(h or '')\nif q then a(q,p,'0' */
+    "\251\326\302\013\n\277d\023]\223#B>2\236\206\276\252\251\220q=f" /* )end\nreturn{1,0,e}\nend\nif d[1]and#B>2 then a('del',g)end\nlocal q=f */
+    "\005\266h\225(d\023]\231\253B\023])t\215\n" /* alse\nif h and(d[1]or not B[1])then\n */
     ;
 
 static const uint8_t break_after[] =
-    "\214d[1]t\215 \340\252\341'\251D=P(nil\305[1])\241'giv\200'\n\277d[1" /* if d[1]then a('pexpire',f,'1')end\nD=P(nil,d[1])=='given'\nend\nif d[1 */
-    "]\223 \253D\236\207\276\252\251\326d[1]\223 1\243\274\013\n" /* ]and not D then a('del',f)end\nreturn{d[1]and 1 or 0,0,c}\n */
+    "\214d\023]t\215 \340\252\341'\251q=N(nil\305\023])\241'giv\200'\n\277d\023" /* if d[1]then a('pexpire',g,'1')end\nq=N(nil,d[1])=='given'\nend\nif d[1 */
+    "]\223 \253q\236\206\276\252\251\326d\023]\223 1\243\312\013\n" /* ]and not q then a('del',g)end\nreturn{d[1]and 1 or 0,0,e}\n */
     ;
 
 static const uint8_t inspect[] =
-    "\220f,i,n,e=\343pack(KEYS\244a=\370\371\245w=\207time'\244" /* local f,i,n,e=unpack(KEYS)\nlocal a=redis.call\nlocal w=a('time')\nlocal  */
-    "c=w[1]*\022+\337h.f\212\226(w[\024/\022\244\367j\332\244m='\345" /* c=w[1]*1000+math.floor(w[2]/1000)\nlocal function j(b)\nlocal m='redis */
-    "s\275_\212ck__\376ann\235\270i\32120)\234':\270b\266\267\250\265\030n\351\265\201m)[\024\036\236" /* son_lock__channel'..i:sub(20)..':'..b\nif a('pubsub','numsub',m)[2]>0 then  */
-    "\260\205rue \301\331\027p\250\265\030shardn\351\265\201m)[\024\n\330" /* return true end\nlocal r=redis.pcall('pubsub','shardnumsub',m)[2]\nreturn  */
-    "r\230r\036\n\301\367r(d\244s\004\275\351b\377((d\243\317):\337\376\203" /* r and r>0\nend\nlocal function r(d)\nlocal s=tonumber((d or ''):match(' */
-    "^\264+$')\0010\n\330s<2^53\230s\2430\n\301v=\374t\204l\252\244" /* ^%d+$'))or 0\nreturn s<2^53 and s or 0\nend\nlocal v=a('hgetall',f)\nlocal  */
-    "o=\237m\350\334t\015\030hold\377\030\354\030limit'\244u=\303ran\350\272," /* o=a('hmget',e,'token','holder','lease','limit')\nlocal u=a('lrange',i, */
-    "\274-1\202\216\205=\337h.m\373(\267ttl\252),1e15\244i=r((\0164]\231\317):\337\376" /* 0,-1)\nlocal t=math.min(a('pttl',f),1e15)\nlocal i=r((o[4]or ''):match */
-    "\203^\264+')\244g={}\nf\231q=\302#v,2 do\245k,s\002[q],v[q\336]\245l" /* ('^%d+'))\nlocal g={}\nfor q=1,#v,2 do\nlocal k,s=v[q],v[q+1]\nlocal l */
-    ",p,v\305,m=s:\337\376\203^(\031\031\031\264\315(%+?)%f[ %z]'\242l\232\214" /* ,p,v,d,m=s:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif l then\nif  */
-    "r(p)>\033g[#g\336]={r(p)-c,l,r(v)%2^16+2^16*(i\336)\305,m\333}\372\261\214" /* r(p)>c then\ng[#g+1]={r(p)-c,l,r(v)%2^16+2^16*(i+1),d,m,k}\nend\nelseif  */
-    "k\263'sha\344'\355g[1]t\215\245z\305,m=(\0163]\231\317):\337\376\203^(\031\264" /* k~='shared' and not g[1]then\nlocal z,d,m=(o[3]or ''):match('^(%d+) (%d */
-    "\315(%+?)$'\242z\263\0161]t\215 d,m='\201\317 \301f=k\241\016\024\ng[1]={t,f\230" /* +)(%+?)$')\nif z~=o[1]then d,m='','' end\nlocal f=k==o[2]\ng[1]={t,f and  */
-    "\0161],r(s)%2^16,f\230d,m\333}\372\211tab\335.s\226t\010,\366(a\271)\330" /* o[1],r(s)%2^16,f and d,m,k}\nend\nend\ntable.sort(g,function(a,b)return  */
-    "a[1]>b[1]\231a[1]\241b[1]\223 a[6]<b[6]\200d\242\253g[1]t\215 g[1]={t,\006" /* a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not g[1]then g[1]={t,false */
-    ",\274\006\233\201\317}\301f={#u+2^32*#g}\nf\231z\333 \373 ipairs\010)do\n\216" /* ,0,false,'',''}end\nlocal f={#u+2^32*#g}\nfor z,k in ipairs(g)do\nlocal */
-    "\205,l,v\305,m\312=\343pack(k\244h=0\266l\232h=j\010)\223 3\2431\266r(d" /*  t,l,v,d,m,g=unpack(k)\nlocal h=0\nif l then\nh=j(g)and 3 or 1\nif r(d */
-    ")\036\230r(d)<2^32\236h=h+8*d+4*#m \211\211f\231z,s \373 ipairs({t,r(l" /* )>0 and r(d)<2^32 then h=h+8*d+4*#m end\nend\nfor z,s in ipairs({t,r(l */
-    "),v,h\312})do\nf[#f\336]=s\372\211f\231z\271 \373 ipairs(u)do\245F=\374" /* ),v,h,g})do\nf[#f+1]=s\nend\nend\nfor z,b in ipairs(u)do\nlocal F=a('hge */
-    "\273\271\244h,i=2,\337h.hu\350\245H,L,\331(F\243\317):\337\376\203^(\031\031" /* t',e,b)\nlocal h,i=2,math.huge\nlocal H,L,r=(F or ''):match('^(%d+) (%d+) ( */
-    "[1-9]\264\264\264\264?\264?)%f[ %z]'\242r\232h,i=\302H*\022+L/\022+r\266F:f\360" /* [1-9]%d%d%d%d?%d?)%f[ %z]')\nif r then\nh,i=1,H*1000+L/1000+r\nif F:find */
-    "\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 h=5 \211\261\214\253F\232h,i=\274t\275" /* ('^%d+ %d+ %d+ S%d+%f[ %z]')then h=5 end\nelseif not F then\nh,i=0,ton */
-    "\351b\377(\322sco\224\300\271\0010\202\301a=0\266i>c\236a=j\332)\223 2\243" /* umber(a('zscore',n,b)or 0)\nend\nlocal a=0\nif i>c then a=j(b)and 2 or  */
-    "1 \211f[#f\336]=h\nf[#f\336]=a\nf[#f\336]=b\372\330f\n" /* 1 end\nf[#f+1]=h\nf[#f+1]=a\nf[#f+1]=b\nend\nreturn f\n */
+    "\220b,h,t,o=\343pack(KEYS\244a=\371\372\245c=\206time'\244" /* local b,h,t,o=unpack(KEYS)\nlocal a=redis.call\nlocal c=a('time')\nlocal  */
+    "m=c\023]*\021+\337h.f\213\226(c\025/\021\244\370p(g\244c='\345" /* m=c[1]*1000+math.floor(c[2]/1000)\nlocal function p(g)\nlocal c='redis */
+    "s\275_\213ck__\376ann\235\270h\32120)\234':\270g\266\267\250\265\031n\351\265\240)\025\036\236" /* son_lock__channel'..h:sub(20)..':'..g\nif a('pubsub','numsub',c)[2]>0 then  */
+    "\260\207rue \300d=\030p\250\265\031shardn\351\265\240)\025\n\330" /* return true end\nlocal d=redis.pcall('pubsub','shardnumsub',c)[2]\nreturn  */
+    "d\230d\036\n\300\370d(c\244f\377\275\351b\001((c\243\317):\337\376\203" /* d and d>0\nend\nlocal function d(c)\nlocal f=tonumber((c or ''):match(' */
+    "^\264+$')\0020\n\330f<2^53\230\212\2310\n\300e=\375t\204l\201b\244" /* ^%d+$'))or 0\nreturn f<2^53 and f or 0\nend\nlocal e=a('hgetall',b)\nlocal  */
+    "c=\237m\350t\201o\233t\015\031hold\001\031\354\031limit'\244q=\303ran\350\201h," /* c=a('hmget',o,'token','holder','lease','limit')\nlocal q=a('lrange',h, */
+    "\312-1\244l=\337h.m\374(\267ttl\201b),1e15\244j=d((c[4]\231\317):\337\376" /* 0,-1)\nlocal l=math.min(a('pttl',b),1e15)\nlocal j=d((c[4]or ''):match */
+    "\203^\264+')\244b={}\nf\231\342\302#e,2 do\245h\274=e[i],e[i\336]\245k" /* ('^%d+'))\nlocal b={}\nfor i=1,#e,2 do\nlocal h,f=e[i],e[i+1]\nlocal k */
+    ",r,n,e,\342f:\337\376\203^(\032\032\032\264\315(%+?)%f[ %z]'\242k\232\214" /* ,r,n,e,i=f:match('^(%d+) (%d+) (%d+) (%d+)(%+?)%f[ %z]')\nif k then\nif  */
+    "d(r)>m\232b[#b\336]={d(r)-m\332\305(n)%2^16+2^16*(j\336),e,i,h}\373\261\214" /* d(r)>m then\nb[#b+1]={d(r)-m,k,d(n)%2^16+2^16*(j+1),e,i,h}\nend\nelseif  */
+    "h\263'sha\344'\355b\023]t\215\245r,e,\342(c[3]\231\317):\337\376\203^(\032\264" /* h~='shared' and not b[1]then\nlocal r,e,i=(c[3]or ''):match('^(%d+) (%d */
+    "\315(%+?)$'\242r\263c\023]t\215 e,\342'\201\317 \300r=h\241c\025\nb\023]={l,r\230" /* +)(%+?)$')\nif r~=c[1]then e,i='','' end\nlocal r=h==c[2]\nb[1]={l,r and  */
+    "c\023]\305\010)%2^16,r\230e,i,h}\373\211tab\334.s\226t\331\274\343\314i\275(a\271)\330" /* c[1],d(f)%2^16,r and e,i,h}\nend\nend\ntable.sort(b,function(a,b)return  */
+    "a\023]>b\023]\231a\023]\241b\023]\223 a[6]<b[6]\200d\242\253b\023]t\215 b\023]={l\274\005" /* a[1]>b[1]or a[1]==b[1]and a[6]<b[6]end)\nif not b[1]then b[1]={l,false */
+    ",0\274\005\233\201\317}\300c={#q+2^32*#b}\nf\231r,h \374 ipairs\331)do\245" /* ,0,false,'',''}end\nlocal c={#q+2^32*#b}\nfor r,h in ipairs(b)do\nlocal  */
+    "l\332,n,e,i,s=\343pack(h\244b=0\266k\232b\003(s)\223 3\2431\266d(e)" /* l,k,n,e,i,s=unpack(h)\nlocal b=0\nif k then\nb=p(s)and 3 or 1\nif d(e) */
+    "\036\230d(e)<2^32\236b=b+8*e+4*#i \211\211f\231r,\212\374 ipairs({l\305(k)" /* >0 and d(e)<2^32 then b=b+8*e+4*#i end\nend\nfor r,f in ipairs({l,d(k) */
+    ",n\271,s})do\nc[#c\336]=f\373\211f\231r,g \374 ipairs(q)do\245d=\375" /* ,n,b,s})do\nc[#c+1]=f\nend\nend\nfor r,g in ipairs(q)do\nlocal d=a('hge */
+    "t\201o,g\244b,j=2,\337h.hu\350\245f,h,e=(d\243\317):\337\376\203^(\032\032" /* t',o,g)\nlocal b,j=2,math.huge\nlocal f,h,e=(d or ''):match('^(%d+) (%d+) ( */
+    "\023-9]\264\264\264\264?\264?)%f[ %z]'\242\007b,j=1\274*\021+h/\021+e\266d:f\360" /* [1-9]%d%d%d%d?%d?)%f[ %z]')\nif e then\nb,j=1,f*1000+h/1000+e\nif d:find */
+    "\203^\264+ \264+ \264+ S\264+%f[ %z]')t\215 b=5 \211\261\214\253d\232b,j=\312t\275" /* ('^%d+ %d+ %d+ S%d+%f[ %z]')then b=5 end\nelseif not d then\nb,j=0,ton */
+    "\351b\001(\322sco\224\201t,g\0020\202\300a=0\266j>m\236a\003(g)\223 2\243" /* umber(a('zscore',t,g)or 0)\nend\nlocal a=0\nif j>m then a=p(g)and 2 or  */
+    "1 \211c[#c\336]=b\nc[#c\336]=a\nc[#c\336]=g\373\330c\n" /* 1 end\nc[#c+1]=b\nc[#c+1]=a\nc[#c+1]=g\nend\nreturn c\n */
     ;
 
 static const uint8_t share[] =
-    "\220T=3\245W\004\275\351b\377(ARGV[\024\244k=\337h.m\373(\267ttl\252),1e1" /* local T=3\nlocal W=tonumber(ARGV[2])\nlocal k=math.min(a('pttl',f),1e1 */
-    "5\202\216\205=k\263\007\230\237m\350t\252\312\233sha\344')\226{}\245S,aa\004[1],t[\024" /* 5)\nlocal t=k~=-2 and a('hmget',f,g,'shared')or{}\nlocal S,aa=t[1],t[2] */
-    "\245L,C,ac,O=(S\243\317):\337\376\203^(\031\031\031%S\315'\244ad" /* \nlocal L,C,ac,O=(S or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad */
-    "=S\355L\266ad\232L,C,ac,O=s,c+(k<0\230d\243\337h.m\373(k,1e12))" /* =S and not L\nif ad then\nL,C,ac,O=s,c+(k<0 and d or math.min(k,1e12)) */
-    ",S\305\234m\372C\004\275\351b\377(C\0010\245v,\331{},0\245z={}\245D={" /* ,S,d..m\nend\nC=tonumber(C)or 0\nlocal v,r={},0\nlocal z={}\nlocal D={ */
-    "}\245U\245ab\245ak=s\03210)\263u\03210\202f\231j,Q \373(" /* }\nlocal U\nlocal ab\nlocal ak=s:sub(1,-10)~=u:sub(1,-10)\nfor j,Q in( */
-    "aa\243\317):g\337\376\203(\031\264\315')do\n\213\205\275\351b\377(j)>\033v[t\275\351b\377(j" /* aa or ''):gmatch('(%d+) (%d+)')do\nif tonumber(j)>c then\nv[tonumber(j */
-    ")]\004\275\351b\377(Q\202\331r+Q\372\301\367ah(F,p,j,q,O\202v[j]=(v" /* )]=tonumber(Q)\nr=r+Q\nend\nend\nlocal function ah(F,p,j,q,O)\nv[j]=(v */
-    "[j]\2310)\336\n\331r\336\nz[#z\336]=F\nz[#z\336]=p\362j\362q\362O\n\301" /* [j]or 0)+1\nr=r+1\nz[#z+1]=F\nz[#z+1]=p..' '..j..' '..q..' '..O\nend\nlocal  */
-    "\367\204(\242v[C]t\215\nv[C]\002[C]-1\n\331r-1\372\301\367" /* function al()\nif v[C]then\nv[C]=v[C]-1\nr=r-1\nend\nend\nlocal function  */
-    "X(p\244am,J=\337h.f\224xp(p\244A=\337h.\323\3422^(J-5),1\202\330\337" /* X(p)\nlocal am,J=math.frexp(p)\nlocal A=math.max(2^(J-5),1)\nreturn mat */
-    "h.ceil((c+p)/A)*A\n\301\367Y(F,p,q,O,A,J\244R\004\275\351b\377" /* h.ceil((c+p)/A)*A\nend\nlocal function Y(F,p,q,O,A,J)\nlocal R=tonumber */
-    "(s\0010\ns=R>\004\275\351b\377(u)\223 R<2^53\225\203%.0f'):f\226\337(R\336\001u\266F\241" /* (s)or 0\ns=R>=tonumber(u)and R<2^53 and('%.0f'):format(R+1)or u\nif F== */
-    "g\236U=s \211ah(F,s,X(p),q,O\202D[#D\336]={F,A,J,s\362c\362p}\n\301" /* g then U=s end\nah(F,s,X(p),q,O)\nD[#D+1]={F,A,J,s..' '..c..' '..p}\nend\nlocal  */
-    "\367ai(R\244q,Z=\274\006\nwhi\335#D<T do\245p=h\266q\036\236" /* function ai(R)\nlocal q,Z=0,false\nwhile#D<T do\nlocal p=h\nif q>0 then  */
-    "p=\021,q\251\214R\225(\253p\243p\241R)t\215\266Z\243W\036\230r>=" /* p=a('lindex',i,q)end\nif R and(not p or p==R)then\nif Z or W>0 and r>= */
-    "W\236\330\211Y(R\305\341\201d\234m\202R=nil\nq=q\336\352\214\253p\232\260" /* W then return end\nY(R,d,'1',d..m)\nR=nil\nq=q+1\nelseif not p then\nreturn */
-    "\352\245J='\345s\275_\212ck__\376ann\235\270i\32120)\234':\270p\245A=\267" /* \nelse\nlocal J='redisson_lock__channel'..i:sub(20)..':'..p\nlocal A=a('p */
-    "\250\265\030n\351\265\201J)[\024\036\230'p\250l\313h'\266\253A\232\220R=\027" /* ubsub','numsub',J)[2]>0 and 'publish'\nif not A then\nlocal R=redis.pcall(' */
-    "p\250\265\030shardn\351\265\201J)[\024\nA=R\230R\036\230'sp\250l\313h'\n\301V=" /* pubsub','shardnumsub',J)[2]\nA=R and R>0 and 'spublish'\nend\nlocal V= */
-    "p\241H\230\0164]\231\374\273,p\244ae,af,R=(V\243\317):\337\376\203^(\031" /* p==H and o[4]or a('hget',e,p)\nlocal ae,af,R=(V or ''):match('^(%d+) ( */
-    "\031[1-9]\264\264\264\264?\264?)%f[ %z]'\244T\004\275\351b\377((V\243\317):\337\376\203^" /* %d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nlocal T=tonumber((V or ''):match('^ */
-    "\264+ \264+ \264+ S(\264\315%f[ %z]')\242R\230ae*\022+af/\022+R<=\033y(p\202" /* %d+ %d+ %d+ S(%d+)%f[ %z]'))\nif R and ae*1000+af/1000+R<=c then\ny(p)\n */
-    "\261\214A\225(Z\243\253T\243T\036\230r>=T)t\215\266\253T\236ab=q \211" /* elseif A and(Z or not T or T>0 and r>=T)then\nif not T then ab=q end\n */
-    "\260\352\214A\232Y(p,R\2330\201R,A,J\202q=q\336\352\214R\232q=q\336\352" /* return\nelseif A then\nY(p,R,'0',R,A,J)\nq=q+1\nelseif R then\nq=q+1\nelse */
-    "\214r\2410\232\260\352\245R,ae=\322sco\224\300,p\001'0\030s\023pe\314:" /* if r==0 then\nreturn\nelse\nlocal R,ae=a('zscore',n,p)or '0','suspect: */
-    "\270p\245af,T=(\374\273,ae\001\317):\337\376\203(%S\347\264\315'\242af\263R " /* '..p\nlocal af,T=(a('hget',e,ae)or ''):match('(%S+) (%d+)')\nif af~=R  */
-    "\226\205\275\351b\377(T)>\033\311\273,ae,R\362c\202\3420\202T=c\n\277T+" /* or tonumber(T)>c then\na('hset',e,ae,R..' '..c)\nx(0)\nT=c\nend\nif T+ */
-    "K<=c \226\205\275\351b\377(R)<=\033y(p\202\261\nZ\004rue\nq=q\336\372\211\211" /* K<=c or tonumber(R)<=c then\ny(p)\nelse\nZ=true\nq=q+1\nend\nend\nend\n */
-    "\211\301R,T=(\374\334limit'\001\317):\337\376\203^(\031\264\315$'\244" /* end\nend\nlocal R,T=(a('hget',e,'limit')or ''):match('^(%d+) (%d+)$')\nlocal  */
-    "ae=R\230R\263ARGV[\024\223\205\275\351b\377(T)>c\225{2,t\275\351b\377(R),\327\245\367" /* ae=R and R~=ARGV[2]and tonumber(T)>c and{2,tonumber(R),c}\nlocal function  */
-    "Z(j\242R\241ARGV[\024t\215 \375\337h.\323\342t\275\351b\377(T),j\251\011limi" /* Z(j)\nif R==ARGV[2]then j=math.max(tonumber(T),j)end\na('hset',e,'limi */
-    "t\201ARGV[\024\362j\202\301\367aj(R\202\216\205=\374t\204l\252\202" /* t',ARGV[2]..' '..j)\nend\nlocal function aj(R)\nlocal t=a('hgetall',f)\n */
-    "f\231\375\302#t,2 do\245v\004[j\336]:\337\376\203^\264+ (\264\346'\202\213\205[j]\263g\225(R" /* for j=1,#t,2 do\nlocal v=t[j+1]:match('^%d+ (%d+) ')\nif t[j]~=g and(R */
-    "\243v\225\205\275\351b\377(v)<=c)t\215 \356\252,t[j]\251\211\301\367" /*  or v and tonumber(v)<=c)then a('hdel',f,t[j])end\nend\nend\nlocal function  */
-    "af(ag\244R,T={},0\nf\231j,Q \373 pairs(v)do\266Q\036\232R[#R\336]=j\362" /* af(ag)\nlocal R,T={},0\nfor j,Q in pairs(v)do\nif Q>0 then\nR[#R+1]=j..' '.. */
-    "Q\nT=\337h.\323\342T,j\202\211\211\216\205=T-c\n\213#D\036\232\011t\015" /* Q\nT=math.max(T,j)\nend\nend\nlocal t=T-c\nif#D>0 then\na('hset',e,'token */
-    "\201s\233hold\377\201D[#D][1]\233\224\354d\201B\233\354\201s\242ak \226\205>9999999\236" /* ',s,'holder',D[#D][1],'released',B,'lease',s)\nif ak or t>9999999 then  */
-    "\342t\251\214k\263\007\230\237l\200\252)>2*r\3366\236aj(\251\261\214ag\232" /* x(t)end\nif k~=-2 and a('hlen',f)>2*r+16 then aj()end\nelseif ag then\n */
-    "\011\224\354d\201B\202\211z[#z\336]='sha\344'\nz[#z\336]\004ab\335.c\275cat(" /* a('hset',e,'released',B)\nend\nz[#z+1]='shared'\nz[#z+1]=table.concat( */
-    "R\233 '\242k\263\007\225\205>k\236\340\252,t\251\311t\252,\343pack(z" /* R,' ')\nif k~=-2 and t>k then a('pexpire',f,t)end\na('hset',f,unpack(z */
-    ")\242k\241\007\230\027p\310\252,t)\2631\232\207\276\252\202\340" /* ))\nif k==-2 and redis.pcall('pexpire',f,t)~=1 then\na('del',f)\na('pexpire */
-    "\252,t\202\211\213\205<k\236\340\252,t\251\214ag\236\356\252\312\251" /* ',f,t)\nend\nif t<k then a('pexpire',f,t)end\nif ag then a('hdel',f,g)end\n */
-    "f\231am,p \373 ipairs(D)do\245F,A,J,R=\343pack(p\242h\236y(F\251\214" /* for am,p in ipairs(D)do\nlocal F,A,J,R=unpack(p)\nif h then y(F)end\nif  */
-    "A\236a(A,J,R\251\211\213\205\263k\236I(t\251k\004\372" /* A then a(A,J,R)end\nend\nif t~=k then I(t)end\nk=t\nend\n */
+    "\220T=3\245W\377\275\351b\001(ARGV\025\244k=\337h.m\374(\267ttl\252),1e1" /* local T=3\nlocal W=tonumber(ARGV[2])\nlocal k=math.min(a('pttl',g),1e1 */
+    "5\244v=k\263\006\230\237m\350t\252\274\233sha\344')\226{}\245S,aa=v\023],v\025" /* 5)\nlocal v=k~=-2 and a('hmget',g,f,'shared')or{}\nlocal S,aa=v[1],v[2] */
+    "\245O,D,ac,P=(S\243\317):\337\376\203^(\032\032\032%S\315'\244ad" /* \nlocal O,D,ac,P=(S or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad */
+    "=S\355O\266ad\232O,D,ac,P=n,e+(k<0\230d\243\337h.m\374(k,1e12))" /* =S and not O\nif ad then\nO,D,ac,P=n,e+(k<0 and d or math.min(k,1e12)) */
+    ",S\305\234y\373D\377\275\351b\001(D\0020\245w,q={},0\245B={}\245E={" /* ,S,d..y\nend\nD=tonumber(D)or 0\nlocal w,q={},0\nlocal B={}\nlocal E={ */
+    "}\245U\245ab\245ak=n\03310)\263r\03310\202f\231i,Q \374(" /* }\nlocal U\nlocal ab\nlocal ak=n:sub(1,-10)~=r:sub(1,-10)\nfor i,Q in( */
+    "aa\243\317):g\337\376\203(\032\264\315')do\nif\207\275\351b\001(i)>\007w[t\275\351b\001(i" /* aa or ''):gmatch('(%d+) (%d+)')do\nif tonumber(i)>e then\nw[tonumber(i */
+    ")]\377\275\351b\001(Q\202q=q+Q\373\300\370ah(F,o,i,p,P\202w[i]=(w" /* )]=tonumber(Q)\nq=q+Q\nend\nend\nlocal function ah(F,o,i,p,P)\nw[i]=(w */
+    "[i]\2310)\336\nq=q\336\nB[#B\336]=F\nB[#B\336]=o\362i\362p\362P\n\300" /* [i]or 0)+1\nq=q+1\nB[#B+1]=F\nB[#B+1]=o..' '..i..' '..p..' '..P\nend\nlocal  */
+    "\370\204(\242w[D]t\215\nw[D]=w[D]-1\nq=q-1\373\300\370" /* function al()\nif w[D]then\nw[D]=w[D]-1\nq=q-1\nend\nend\nlocal function  */
+    "X(o\244am,J=\337h.f\224xp(o\244C=\337h.\323x(2^(J-5),1\202\330\337" /* X(o)\nlocal am,J=math.frexp(o)\nlocal C=math.max(2^(J-5),1)\nreturn mat */
+    "h.ceil((e+o)/C)*C\n\300\370Y(F,o,p,P,C,J\244R\377\275\351b\001" /* h.ceil((e+o)/C)*C\nend\nlocal function Y(F,o,p,P,C,J)\nlocal R=tonumber */
+    "(n\0020\nn=R>\377\275\351b\001(r)\223 R<2^53\225\203%.0f'):f\226\337(R\336\002r\266F\241" /* (n)or 0\nn=R>=tonumber(r)and R<2^53 and('%.0f'):format(R+1)or r\nif F== */
+    "f\236U=n \211ah(F,n,X(o),p,P\202E[#E\336]={F,C,J,n\362e\362o}\n\300" /* f then U=n end\nah(F,n,X(o),p,P)\nE[#E+1]={F,C,J,n..' '..e..' '..o}\nend\nlocal  */
+    "\370ai(R\244p,Z=0\274\005\nwhi\334#E<T do\245o=h\266p\036\236" /* function ai(R)\nlocal p,Z=0,false\nwhile#E<T do\nlocal o=h\nif p>0 then  */
+    "o=\020,p\251\214R\225(\253o\243o\241R)t\215\266Z\243W\036\230q>=" /* o=a('lindex',j,p)end\nif R and(not o or o==R)then\nif Z or W>0 and q>= */
+    "W\236\330\211Y(R\305\341\201d\234y\202R=nil\np\003\336\352\214\253\004\260" /* W then return end\nY(R,d,'1',d..y)\nR=nil\np=p+1\nelseif not o then\nreturn */
+    "\352\245J='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270o\245C=\267" /* \nelse\nlocal J='redisson_lock__channel'..j:sub(20)..':'..o\nlocal C=a('p */
+    "\250\265\031n\351\265\201J)\025\036\230'p\250l\313h'\266\253C\232\220R=\030" /* ubsub','numsub',J)[2]>0 and 'publish'\nif not C then\nlocal R=redis.pcall(' */
+    "p\250\265\031shardn\351\265\201J)\025\nC=R\230R\036\230'sp\250l\313h'\n\300V=" /* pubsub','shardnumsub',J)[2]\nC=R and R>0 and 'spublish'\nend\nlocal V= */
+    "o\241K\225\207[4]\231\375\273,o\244ae,af,R=(V\243\317):\337\376\203^(\032" /* o==K and t[4]or a('hget',c,o)\nlocal ae,af,R=(V or ''):match('^(%d+) ( */
+    "\032\023-9]\264\264\264\264?\264?)%f[ %z]'\244T\377\275\351b\001((V\243\317):\337\376\203^" /* %d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nlocal T=tonumber((V or ''):match('^ */
+    "\264+ \264+ \264+ S(\264\315%f[ %z]')\242R\230ae*\021+af/\021+R<=\007x(o\202" /* %d+ %d+ %d+ S(%d+)%f[ %z]'))\nif R and ae*1000+af/1000+R<=e then\nx(o)\n */
+    "\261\214C\225(Z\243\253T\243T\036\230q>=T)t\215\266\253T\236ab\003 \211" /* elseif C and(Z or not T or T>0 and q>=T)then\nif not T then ab=p end\n */
+    "\260\352\214C\232Y(o,R\2330\201R,C,J\202p\003\336\352\214R\232p\003\336\352" /* return\nelseif C then\nY(o,R,'0',R,C,J)\np=p+1\nelseif R then\np=p+1\nelse */
+    "\214q\2410\232\260\352\245R,ae=\322sco\224\301,o\002'0\031s\022pe\314:" /* if q==0 then\nreturn\nelse\nlocal R,ae=a('zscore',l,o)or '0','suspect: */
+    "\270o\245af,T=(\375\273,ae\002\317):\337\376\203(%S\347\264\315'\242af\263R " /* '..o\nlocal af,T=(a('hget',c,ae)or ''):match('(%S+) (%d+)')\nif af~=R  */
+    "\226\207\275\351b\001(T)>\007\311\273,ae,R\362e\202\3630\202T=e\n\277T+" /* or tonumber(T)>e then\na('hset',c,ae,R..' '..e)\nu(0)\nT=e\nend\nif T+ */
+    "M<=e \226\207\275\351b\001(R)<=\007x(o\202\261\nZ\377rue\np\003\336\373\211\211" /* M<=e or tonumber(R)<=e then\nx(o)\nelse\nZ=true\np=p+1\nend\nend\nend\n */
+    "\211\300R,T=(\375\333limit'\002\317):\337\376\203^(\032\264\315$'\244" /* end\nend\nlocal R,T=(a('hget',c,'limit')or ''):match('^(%d+) (%d+)$')\nlocal  */
+    "ae=R\230R\263ARGV\025\223\207\275\351b\001(T)>e\225{2,t\275\351b\001(R),\327\245\370" /* ae=R and R~=ARGV[2]and tonumber(T)>e and{2,tonumber(R),e}\nlocal function  */
+    "Z(i\242R\241ARGV\025t\215 \342\337h.\323x(t\275\351b\001(T),i\251\011limi" /* Z(i)\nif R==ARGV[2]then i=math.max(tonumber(T),i)end\na('hset',c,'limi */
+    "t\201ARGV\025\362i\202\300\370aj(R\244v=\375t\204l\252\202" /* t',ARGV[2]..' '..i)\nend\nlocal function aj(R)\nlocal v=a('hgetall',g)\n */
+    "f\231\342\302#v,2 do\245w=v[i\336]:\337\376\203^\264+ (\264\346'\242v[i]\263\212\223(R" /* for i=1,#v,2 do\nlocal w=v[i+1]:match('^%d+ (%d+) ')\nif v[i]~=f and(R */
+    "\243w\225\207\275\351b\001(w)<=e)t\215 \356\252,v[i]\251\211\300\370" /*  or w and tonumber(w)<=e)then a('hdel',g,v[i])end\nend\nend\nlocal function  */
+    "af(ag\244R,T={},0\nf\231i,Q \374 pairs(w)do\266Q\036\232R[#R\336]=i\362" /* af(ag)\nlocal R,T={},0\nfor i,Q in pairs(w)do\nif Q>0 then\nR[#R+1]=i..' '.. */
+    "Q\nT=\337h.\323x(T,i\202\211\300v=T-e\nif#E\036\232\011t\015" /* Q\nT=math.max(T,i)\nend\nend\nlocal v=T-e\nif#E>0 then\na('hset',c,'token */
+    "\201n\233hold\001\201E[#E]\023]\233\224\354d\201s\233\354\201n\242ak\243v>9999999\236" /* ',n,'holder',E[#E][1],'released',s,'lease',n)\nif ak or v>9999999 then  */
+    "\363v\251\214k\263\006\230\237l\200\252)>2*q\3366\236aj(\251\261\214ag\232" /* u(v)end\nif k~=-2 and a('hlen',g)>2*q+16 then aj()end\nelseif ag then\n */
+    "\011\224\354d\201s\202\211B[#B\336]='sha\344'\nB[#B\336]\377ab\334.c\275cat(" /* a('hset',c,'released',s)\nend\nB[#B+1]='shared'\nB[#B+1]=table.concat( */
+    "R\233 '\242k\263\006\230v>k\236\340\252,v\251\311t\252,\343pack(B" /* R,' ')\nif k~=-2 and v>k then a('pexpire',g,v)end\na('hset',g,unpack(B */
+    ")\242k\241\006\230\030p\310\252,v)\2631\232\206\276\252\202\340" /* ))\nif k==-2 and redis.pcall('pexpire',g,v)~=1 then\na('del',g)\na('pexpire */
+    "\252,v\202\277v<k\236\340\252,v\251\214ag\236\356\252\274\251" /* ',g,v)\nend\nif v<k then a('pexpire',g,v)end\nif ag then a('hdel',g,f)end\n */
+    "f\231am,o \374 ipairs(E)do\245F,C,J,R=\343pack(o\242h\236x(F\251\214" /* for am,o in ipairs(E)do\nlocal F,C,J,R=unpack(o)\nif h then x(F)end\nif  */
+    "C\236a(C,J,R\251\277v\263k\236I(v\251k=v\373" /* C then a(C,J,R)end\nend\nif v~=k then I(v)end\nk=v\nend\n */
     ;
 
 static const uint8_t shared[] =
-    "\216\205=d\241\316\245A=G:\337\376\203^-(.*)'\244J\004\275\351b\377(l\0010\245" /* local t=d=='0'\nlocal A=G:match('^-(.*)')\nlocal J=tonumber(l)or 0\nlocal  */
-    "F\004\275\351b\377(L\0010\245R=S\230C>c\266\247\205\230R\225(A\230L\241l\243" /* F=tonumber(L)or 0\nlocal R=S and C>c\nif not t and R and(A and L==l or  */
-    "\253A\230F>J\230F<2^53)t\215\245T,\375ac\241\316\230A,X(d\242T\243j" /* not A and F>J and F<2^53)then\nlocal T,j=ac=='0' and A,X(d)\nif T or j */
-    ">=C\236O=d\234m \261 \375C \277\253ad\236\204(\251ah\010,L,j,A\243ac" /* >=C then O=d..m else j=C end\nif not ad then al()end\nah(g,L,j,A or ac */
-    ",O\242h\225(ad\243T)t\215 ai(\251Z(j\202af(\202\340\240\333\336728\222" /* ,O)\nif h and(ad or T)then ai()end\nZ(j)\naf()\na('pexpire',e,k+172800 */
-    "\304\202\326\302F,\327\352\214A\232\326-\302\013\352\214ae\230\247\205" /* 000)\nreturn{1,F,c}\nelseif A then\nreturn{-1,0,c}\nelseif ae and not t */
-    "\232\330ae\n\301A=R\225(\247\205\243l\241\317\243L\241l\242A\232" /*  then\nreturn ae\nend\nlocal A=R and(not t or l=='' or L==l)\nif A then\n */
-    "B=L\n\204(\202z={g,L\234\3240 0 \254}\n\277J>b\230\247\205\236s=\316\234l \211" /* B=L\nal()\nz={g,L..' 0 0 0'}\nend\nif J>b and not t then s='0'..l end\n */
-    "\213\205\230l\241\317\355A\236y\010\251\220C=k\241\007\243aa\243A\266C\236" /* if t and l=='' and not A then y(g)end\nlocal C=k==-2 or aa or A\nif C then  */
-    "ai(\247\205\230g\251\220F\n\213#D\036\243aa\230r\036\232\214U\236Z(X(" /* ai(not t and g)end\nlocal F\nif#D>0 or aa and r>0 then\nif U then Z(X( */
-    "d)\251\213#D\036\243A\236af(A\355U\251\261\214C\232\214k\263\007\232" /* d))end\nif#D>0 or A then af(A and not U)end\nelseif C then\nif k~=-2 then\n */
-    "\340\252\341'\202k=1\naj(true\202\211F=h\230P(\247\205\230g,S\230g\242" /* a('pexpire',f,'1')\nk=1\naj(true)\nend\nF=h and P(not t and g,S and g)\nif  */
-    "F\241true\230\247\205\232z={}\nY\010\305\341\201d\234m\202Z(X(d)\202af(\202\261\214F" /* F==true and not t then\nz={}\nY(g,d,'1',d..m)\nZ(X(d))\naf()\nelseif F */
-    "\241'giv\200'\232k=\267ttl\252\202\261\266A\236\011\224\354d\201B" /* =='given' then\nk=a('pttl',f)\nelse\nif A then a('hset',e,'released',B */
-    "\251\214k\263\007\236\207\276\252\251\211\211\213\205\232\214C\230r\2410\355" /* )end\nif k~=-2 then a('del',f)end\nend\nend\nif t then\nif C and r==0 and not  */
-    "h\236\356\240\233limit'\251\326(A\243l\263\317\230B\241l)\223 1\243\274" /* h then a('hdel',e,'limit')end\nreturn{(A or l~='' and B==l)and 1 or 0, */
-    "\013\n\277U\236\326\302t\275\351b\377(U),\327\277N\225(r\036\243\253C" /* 0,c}\nend\nif U then return{1,tonumber(U),c}end\nif N and(r>0 or not C */
-    ")t\215\n\322sco\224\300\312\202\356\240\233w\015'\202\277W\036\230r>=W\232" /* )then\na('zscore',n,g)\na('hdel',e,'woken')\nend\nif W>0 and r>=W then\n */
-    "\220\331\337h.hu\350\nf\231j,Q \373 pairs(v)do\266Q\036\236\331\337h.m\373(r,j\251" /* local r=math.huge\nfor j,Q in pairs(v)do\nif Q>0 then r=math.min(r,j)end\n */
-    "\211k=r-c\n\277G\241\316\236\326\274k,\327\301\375\006\nf\231q" /* end\nk=r-c\nend\nif G=='0' then return{0,k,c}end\nlocal j=false\nfor q */
-    "=ab\243\274ab\230ab+8 \226-1 do\245p=\021,q\202\375p\241g\245V" /* =ab or 0,ab and ab+8 or-1 do\nlocal p=a('lindex',i,q)\nj=p==g\nlocal V */
-    "=\253j\230\374\273,p\243\317\242j\243\253p\243V\230V:f\360\203^\264+ \264" /* =not j and a('hget',e,p or '')\nif j or not p or V and V:find('^%d+ %d */
-    "+ \264+ S')t\215 b\224ak \211\301p=\253M \226(\0164]\231\317)\3578)\263u\357" /* + %d+ S')then break end\nend\nlocal p=not M or(o[4]or ''):sub(1,8)~=u:sub(1, */
-    "8\242p\232\220\331M\225(\303pos\272\312\233MAXLEN\201\022)\226(\021" /* 8)\nif p then\nlocal r=M and(a('lpos',i,g,'MAXLEN',1000)or(a('lindex',i */
-    ",\022)\223 \022)\242r\232\216\205=c+(r\336)*E\n\213\205\275\351b\377(M)<t\236" /* ,1000)and 1000))\nif r then\nlocal t=c+(r+1)*E\nif tonumber(M)<t then  */
-    "\322add\300,t\312\251\261\n\322add\300\233XX\201\274g\244q=\207rp\023h\272\312\202" /* a('zadd',n,t,g)end\nelse\na('zadd',n,'XX',0,g)\nlocal q=a('rpush',i,g)\n */
-    "\322add\300,c+\337h.\323\342k,0)+q*E\312\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',n,c+math.max(k,0)+q*E,g)\nend\na('pexpire',i,'1209600000')\na('pexpire */
-    "\300\3412096\222\222\254\202\211Z(c+G\202\311\273\312,w[1]\362w[\024\362G\234" /* ',n,'1209600000')\nend\nZ(c+G)\na('hset',e,g,w[1]..' '..w[2]..' '..G.. */
-    "\324S\270ARGV[\024\242p\236\3420\251\214j\236k=2\222 \261\214h\230h\263g\236" /* ' S'..ARGV[2])\nif p then x(0)end\nif j then k=200 elseif h and h~=g then  */
-    "k=-1 \211\326\274k,\327\n" /* k=-1 end\nreturn{0,k,c}\n */
+    "\220v=d\241\316\245C=G:\337\376\203^-(.*)'\244J\377\275\351b\001(m\0020\245" /* local v=d=='0'\nlocal C=G:match('^-(.*)')\nlocal J=tonumber(m)or 0\nlocal  */
+    "F\377\275\351b\001(O\0020\245R=S\230D>e\266\253v\230R\225(C\230O\241m\243" /* F=tonumber(O)or 0\nlocal R=S and D>e\nif not v and R and(C and O==m or  */
+    "\253C\230F>J\230F<2^53)t\215\245T,\342ac\241\316\230C,X(d\242T\243i" /* not C and F>J and F<2^53)then\nlocal T,i=ac=='0' and C,X(d)\nif T or i */
+    ">=D\236P=d\234y \261 \342D \277\253ad\236\204(\251ah\010,O,i,C\243ac" /* >=D then P=d..y else i=D end\nif not ad then al()end\nah(f,O,i,C or ac */
+    ",P\242h\225(ad\243T)t\215 ai(\251Z(i\202af(\202\340\240\332\336728\222" /* ,P)\nif h and(ad or T)then ai()end\nZ(i)\naf()\na('pexpire',c,k+172800 */
+    "\304\202\326\302F,\327\352\214C\232\326-\302\013\352\214ae\355" /* 000)\nreturn{1,F,e}\nelseif C then\nreturn{-1,0,e}\nelseif ae and not  */
+    "v\232\330ae\n\300C=R\225(\253v\243m\241\317\243O\241m\242C\232" /* v then\nreturn ae\nend\nlocal C=R and(not v or m=='' or O==m)\nif C then\n */
+    "s=O\n\204(\202B={f,O\234\3240 0 \254}\n\277J>b\355v\236n=\316\234m \277" /* s=O\nal()\nB={f,O..' 0 0 0'}\nend\nif J>b and not v then n='0'..m end\nif  */
+    "v\230m\241\317\355C\236x\010\251\220D=k\241\006\243aa\243C\266D\236" /* v and m=='' and not C then x(f)end\nlocal D=k==-2 or aa or C\nif D then  */
+    "ai(\253v\230f\251\220F\nif#E\036\243aa\230q\036\232\214U\236Z(X(" /* ai(not v and f)end\nlocal F\nif#E>0 or aa and q>0 then\nif U then Z(X( */
+    "d)\251if#E\036\243C\236af(C\355U\251\261\214D\232\214k\263\006\232" /* d))end\nif#E>0 or C then af(C and not U)end\nelseif D then\nif k~=-2 then\n */
+    "\340\252\341'\202k=1\naj(true\202\211F=h\230N(\253v\230f,S\230f\242" /* a('pexpire',g,'1')\nk=1\naj(true)\nend\nF=h and N(not v and f,S and f)\nif  */
+    "F\241true\355v\232B={}\nY\010\305\341\201d\234y\202Z(X(d)\202af(\202\261\214F" /* F==true and not v then\nB={}\nY(f,d,'1',d..y)\nZ(X(d))\naf()\nelseif F */
+    "\241'giv\200'\232k=\267ttl\252\202\261\266C\236\011\224\354d\201s" /* =='given' then\nk=a('pttl',g)\nelse\nif C then a('hset',c,'released',s */
+    "\251\214k\263\006\236\206\276\252\251\211\277v\232\214D\230q\2410\355" /* )end\nif k~=-2 then a('del',g)end\nend\nend\nif v then\nif D and q==0 and not  */
+    "h\236\356\240\233limit'\251\326(C\243m\263\317\230s\241m)\223 1\243\312" /* h then a('hdel',c,'limit')end\nreturn{(C or m~='' and s==m)and 1 or 0, */
+    "\013\n\277U\236\326\302t\275\351b\001(U),\327\277L\225(q\036\243\253D" /* 0,e}\nend\nif U then return{1,tonumber(U),e}end\nif L and(q>0 or not D */
+    ")t\215\n\322sco\224\301\274\202\356\240\233w\015'\202\277W\036\230q>=W\232" /* )then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nif W>0 and q>=W then\n */
+    "\220q=\337h.hu\350\nf\231i,Q \374 pairs(w)do\266Q\036\236q=\337h.m\374(q,i\251" /* local q=math.huge\nfor i,Q in pairs(w)do\nif Q>0 then q=math.min(q,i)end\n */
+    "\211k=q-e\n\277G\241\316\236\326\312k,\327\300\342f\005\nf\231p" /* end\nk=q-e\nend\nif G=='0' then return{0,k,e}end\nlocal i=false\nfor p */
+    "=ab\243\312ab\230ab+8 \226-1 do\245o=\020,p\202\342o\241f\245V" /* =ab or 0,ab and ab+8 or-1 do\nlocal o=a('lindex',j,p)\ni=o==f\nlocal V */
+    "=\253i\230\375\273,o\243\317\242i\243\253o\243V\230V:f\360\203^\264+ \264" /* =not i and a('hget',c,o or '')\nif i or not o or V and V:find('^%d+ %d */
+    "+ \264+ S')t\215 b\224ak \211\300o=\253H \226(t[4]\231\317)\3578)\263r\357" /* + %d+ S')then break end\nend\nlocal o=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
+    "8\242\004\220q=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif o then\nlocal q=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
+    ",\021)\223 \021)\242q\232\220v=e+(q\336)*z\nif\207\275\351b\001(H)<v\236" /* ,1000)and 1000))\nif q then\nlocal v=e+(q+1)*z\nif tonumber(H)<v then  */
+    "\322add\301,v\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
+    "\322add\301,e+\337h.\323x(k,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(k,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
+    "\301\3412096\222\222\254\202\211Z(e+G\202\311\273\274,A\023]\362A\025\362G\234" /* ',l,'1209600000')\nend\nZ(e+G)\na('hset',c,f,A[1]..' '..A[2]..' '..G.. */
+    "\324S\270ARGV\025\242o\236\3630\251\214i\236k=2\222 \261\214h\230h\263f\236" /* ' S'..ARGV[2])\nif o then u(0)end\nif i then k=200 elseif h and h~=f then  */
+    "k=-1 \211\326\312k,\327\n" /* k=-1 end\nreturn{0,k,e}\n */
     ;
 
 static const uint8_t downgrade[] =
-    "\220j,p=ARGV[3]:\337\376\203^(%S\347\264\315$'\244q=k\263\007\355aa\230" /* local j,p=ARGV[3]:match('^(%S+) (%d+)$')\nlocal q=k~=-2 and not aa and  */
-    "s\241p\230\374t\252,j\242L\230C>c\225\205\275\351b\377(L)>(t\275\351b\377(l\0010)" /* s==p and a('hget',f,j)\nif L and C>c and tonumber(L)>(tonumber(l)or 0) */
-    "t\215 \326\302t\275\351b\377(L),\327\277\253q\236\326-\302\013\277a" /* then return{1,tonumber(L),c}end\nif not q then return{-1,0,c}end\nif a */
-    "e\236\330ae \211B=p\nz={j,p\234\3240 0 \254}\nY\010\305\341\201d\234m\202ai(\202Z" /* e then return ae end\nB=p\nz={j,p..' 0 0 0'}\nY(g,d,'1',d..m)\nai()\nZ */
-    "(X(d)\202af(\202\356\252,j\202\326\302t\275\351b\377(U),\327\n" /* (X(d))\naf()\na('hdel',f,j)\nreturn{1,tonumber(U),c}\n */
+    "\220i,o=ARGV[3]:\337\376\203^(%S\347\264\315$'\244p=k\263\006\355aa\230" /* local i,o=ARGV[3]:match('^(%S+) (%d+)$')\nlocal p=k~=-2 and not aa and  */
+    "n\241o\230\375t\252,i\242O\230D>e\225\207\275\351b\001(O)>(t\275\351b\001(m\0020)" /* n==o and a('hget',g,i)\nif O and D>e and tonumber(O)>(tonumber(m)or 0) */
+    "t\215 \326\302t\275\351b\001(O),\327\277\253p\236\326-\302\013\277a" /* then return{1,tonumber(O),e}end\nif not p then return{-1,0,e}end\nif a */
+    "e\236\330ae \211s=o\nB={i,o\234\3240 0 \254}\nY\010\305\341\201d\234y\202ai(\202Z" /* e then return ae end\ns=o\nB={i,o..' 0 0 0'}\nY(f,d,'1',d..y)\nai()\nZ */
+    "(X(d)\202af(\202\356\252,i\202\326\302t\275\351b\001(U),\327\n" /* (X(d))\naf()\na('hdel',g,i)\nreturn{1,tonumber(U),e}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -398,16 +398,16 @@ static const uint8_t nothing[] = "";
 _Static_assert(FAIRLOCK_REDISSON_TIMEOUT_MS == 5000, "redisson_timeout of hand_over.lua");
 
 const struct fairlock_script fairlock_lock_script = {
-    {common, lock_before, hand_over, lock_after}, 4323, "182516bd8fb5e50143ab269766f86bcadc527601"};
+    {common, lock_before, hand_over, lock_after}, 4323, "530aad69d0bb0da7cb033cfae626ace8fc21130d"};
 
 const struct fairlock_script fairlock_break_script = {
-    {common, break_before, hand_over, break_after}, 3833, "3b2dc8431e03a561a6c438d575310b2d73a492db"};
+    {common, break_before, hand_over, break_after}, 3833, "9a9536d10289854029c4539497e2b8dec09d5fc8"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 7692, "0bd36e175687404cf779da7090429852161a35d9"};
+    {common, hand_over, share, shared}, 7692, "1f7f749ead71b317f73d75ce4478e3476ed68964"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 5994, "43d322f90f589b1e2205f0f734529be2a77dccdf"};
+    {common, hand_over, share, downgrade}, 5994, "54635f271ae20cad86aa84ccf0d0d5cb268b3af8"};
 
 const struct fairlock_script fairlock_inspect_script = {
-    {inspect, nothing, nothing, nothing}, 1639, "8a7f16b355395805186507eddf0c220339486f88"};
+    {inspect, nothing, nothing, nothing}, 1639, "93b0889e94b171956e130343dc430d1c268e9ab0"};

@@ -24,14 +24,20 @@ in_order() {
 (
   cd "$dir"
   # shellcheck disable=SC2046
-  $awk -v mode=names -f "$OLDPWD/shorten.awk" program=lock $(in_order lock) program=break $(in_order break) \
-    program=inspect inspect.lua >names
+  $awk -v mode=names -f "$OLDPWD/shorten.awk" program=lock $(in_order lock) >names
+  $awk -v mode=names -f "$OLDPWD/shorten.awk" program=inspect inspect.lua >inspect_names
+  $awk -v mode=names -v outer=names -f "$OLDPWD/shorten.awk" program=break break_before.lua \
+    given=1 hand_over.lua given=0 break_after.lua >break_names
   $awk -v mode=names -v outer=names -f "$OLDPWD/shorten.awk" program=shared share.lua shared.lua \
     program=downgrade share.lua downgrade.lua >shared_names
 )
 for part in $parts; do
   names=names
-  case $part in share | shared | downgrade) names=shared_names ;; esac
+  case $part in
+    share | shared | downgrade) names=shared_names ;;
+    break*) names=break_names ;;
+    inspect) names=inspect_names ;;
+  esac
   $awk -v mode=text -v names="$dir/$names" -f shorten.awk "$dir/$part.lua" >"$dir/$part"
 done
 

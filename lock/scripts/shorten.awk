@@ -4,7 +4,8 @@
 #
 #     awk -v mode=names -f shorten.awk [program=NAME FILE...]...   prints "long short" for each local name
 #     awk -v mode=names -v outer=NAMES -f shorten.awk ...          the same, for what comes behind files
-#                                                                  whose names are those: keeps them
+#                                                                  whose names are those: keeps them.
+#                                                                  given=1 FILE given=0: one of these
 #     awk -v mode=text -v names=NAMES -f shorten.awk FILE          prints FILE shortened, by that list
 #
 # A program is its files in the order in which they are put together. Few letters pack better than
@@ -71,15 +72,19 @@ function name_all(  i, j, n) {
   }
 }
 
-# What is used here and declared elsewhere has its letter, and nothing else has that.
-function keep_outer(  name) {
+# What is used here and has a letter elsewhere keeps it, and nothing else has that. Two of those that
+# have the same one, because they did not meet there, must not meet here.
+function keep_outer(  name, other) {
   for (name in used) {
     if (!(name in outside) || name in declared) continue
-    if (outside[name] in taken) {
-      print name " and " taken[outside[name]] " have the same letter" >"/dev/stderr"
-      exit 1
+    for (other in kept) {
+      if (outside[other] == outside[name] && meet(name, other)) {
+        print name " and " other " have the same letter" >"/dev/stderr"
+        exit 1
+      }
     }
-    taken[outside[name]] = name
+    kept[name] = 1
+    taken[outside[name]] = 1
     print name, outside[name]
   }
 }
@@ -147,7 +152,7 @@ BEGIN {
   if ($0 == "") next
   if (mode == "names") {
     programs[program] = 1
-    declarations($0)
+    if (!given) declarations($0)
     note_words($0)
     next
   }
