@@ -1,10 +1,13 @@
 #!/bin/sh
-# Shows the lock on simulated boards: boards/common/demo.sh BUILD BOARD... The images and
-# BUILD/redis-server must have been built. It starts a private server on the loopback interface,
-# and leaves nothing running.
+# Shows the lock on simulated boards: boards/common/demo.sh BUILD BOARD... With "shared" before the
+# boards, they and this host share it, two at a time, and the first board is switched off. The images,
+# BUILD/redis-server and, to share, BUILD/fairlock must have been built. It starts a private server on
+# the loopback interface, and leaves nothing running.
 set -eu
 build=$1
 shift
+shared=
+[ "$1" != shared ] || { shared=1; shift; }
 folder=$(mktemp -d)
 server=
 # shellcheck disable=SC2317
@@ -31,12 +34,48 @@ while :; do
   port=$((port + 1))
   rm -f "$folder/log"
 done
-echo "redis-server on port $port; each board takes the lock \"door:7\" three times"
+
+# Runs an image and its arguments, for a minute at most, and puts the board's name before its lines.
+run_board() {
+  board=$1
+  image=$build/firmware/$board/$2.elf
+  shift 2
+  (timeout 60 "$build/firmware/$board/run" "$image" "$port" "$@" || echo "failed") 2>&1 | sed -u "s/^/$board: /"
+}
+
+# Runs a board until it downloads, and switches it off then.
+run_victim() {
+  mkfifo "$folder/victim"
+  timeout 60 "$build/firmware/$1/run" "$build/firmware/$1/superloop_shared.elf" "$port" 1 60000 >"$folder/victim" &
+  victim=$!
+  while read -r line; do
+    echo "$1: $line"
+    [ "$line" != downloading ] || break
+  done <"$folder/victim"
+  sleep 1
+  kill -s KILL "$victim"
+  echo "$1: SWITCHED OFF; its lease ends in 3 s"
+}
 
 boards=
-for board; do
-  image=$build/firmware/$board/superloop.elf
-  (timeout 60 "$build/firmware/$board/run" "$image" "$port" 3 500 || echo "failed") 2>&1 | sed -u "s/^/$board: /" &
-  boards="$boards $!"
-done
+if [ -n "$shared" ]; then
+  echo "redis-server on port $port; at most two download \"firmware\" at a time"
+  run_victim "$1" &
+  boards=$!
+  shift
+  for board; do
+    run_board "$board" superloop_shared 3 1000 &
+    boards="$boards $!"
+  done
+  for _ in 1 2 3; do
+    "$build/fairlock" --url "redis://127.0.0.1:$port" run --limit 2 firmware -- \
+      sh -c 'echo "host: downloading"; sleep 1; echo "host: done"'
+  done
+else
+  echo "redis-server on port $port; each board takes the lock \"door:7\" three times"
+  for board; do
+    run_board "$board" superloop 3 500 &
+    boards="$boards $!"
+  done
+fi
 for board in $boards; do wait "$board"; done

@@ -92,6 +92,7 @@ OBJECT := $(OUT)/single
 $(OUT)/superloop.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o
 $(OUT)/superloop_follow.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_follow.o
 $(OUT)/superloop_uart.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_uart.o
+$(OUT)/superloop_shared.elf: $(OBJECT)/boards/examples/download.o $(OBJECT)/boards/common/link_lwip.o
 # Without the scripts' texts: what is linked itself is taken in place of what the library has.
 HASHES := $(OBJECT)/lock/scripts/hashes.o
 $(OUT)/superloop_hashes.elf: $(OBJECT)/boards/examples/superloop.o $(OBJECT)/boards/common/link_lwip.o $(HASHES)

@@ -5,7 +5,7 @@ $(call needs,compiler/riscv64-unknown-elf-gcc,gcc-riscv64-unknown-elf picolibc-r
 $(call needs,$(BUILD)/lwip/src $(BUILD)/bearssl/src $(BUILD)/mbedtls/library,dpkg-dev)
 $(call needs,firmware,compiler/arm-none-eabi-gcc compiler/riscv64-unknown-elf-gcc qemu-system-arm qemu-system-misc \
   openssl $(BUILD)/lwip/src)
-$(call needs,board-demo,firmware $(BUILD)/redis-server)
+$(call needs,board-demo board-demo-shared,firmware $(BUILD)/redis-server)
 BOARDS := $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk))
 
 $(BUILD)/lwip/src: port/lwip/fetch.sh
@@ -42,3 +42,7 @@ DEMO_BOARDS = $(or $(BOARD),mps2-an385 riscv-virt)
 .PHONY: board-demo
 board-demo: firmware $(BUILD)/redis-server ## show the lock on two simulated boards, or on BOARD=
 	@sh boards/common/demo.sh $(BUILD) $(DEMO_BOARDS)
+
+.PHONY: board-demo-shared
+board-demo-shared: firmware $(BUILD)/fairlock $(BUILD)/redis-server ## show three simulated boards and this host share a limit of two; one board is switched off
+	@sh boards/common/demo.sh $(BUILD) shared mps2-an385 mps2-an505 riscv-virt

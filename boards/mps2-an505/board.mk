@@ -6,3 +6,4 @@ DRIVERS := cortex_m fpgaio cmsdk_uart lan9118
 DEFINES := CLOCK_HZ=20000000 FPGAIO_BASE=0x50302000 UART_BASE=0x50200000 LINE_BASE=0x50201000 LAN9118_BASE=0x52000000
 QEMU := qemu-system-arm -M mps2-an505
 NIC := -nic user,id=net0,model=lan9118
+IMAGES += superloop_shared

@@ -7,4 +7,4 @@ DRIVERS := riscv clint uart_16550 virtio_net
 DEFINES := CLOCK_HZ=10000000 CLINT_BASE=0x02000000 UART_BASE=0x10000000 VIRTIO_BASE=0x10001000
 QEMU := qemu-system-riscv32 -M virt -bios none -global virtio-mmio.force-legacy=false
 NIC := -netdev user,id=net0 -device virtio-net-device,netdev=net0,bus=virtio-mmio-bus.0
-IMAGES := superloop contender station test_resp test_engine
+IMAGES := superloop superloop_shared contender station test_resp test_engine
