@@ -97,7 +97,6 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
                          struct fairlock_link *link)
 {
   struct fairlock_credentials *credentials = credentials_of(link);
-  struct fairlock_link *inner = link->inner;
   const struct fairlock *handle = engine->request.handle;
   bool begins = engine->request_done == 0;
   if (handle == NULL && begins && !ask_first(credentials)) return;
@@ -105,10 +104,8 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
     if (begins && !ask_again(credentials)) return;
     fairlock_request_write_command(writer, "AUTH", 3);
     fairlock_request_write_login(engine, writer);
-  } else if (inner != NULL) {
-    inner->hooks->write(engine, writer, inner);
   } else {
-    fairlock_request_write_output(engine, writer);
+    write_inside(engine, writer, link);
   }
 }
 
@@ -142,7 +139,6 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
   struct fairlock_credentials *credentials = credentials_of(link);
-  struct fairlock_link *inner = link->inner;
   bool push = engine->value_type == RESP_PUSH;
   if (!push && fairlock_pipeline_next_answered(engine) == &credentials->own.handle &&
       fairlock_pipeline_expects(engine)) {
@@ -158,13 +154,12 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
      */
     if (engine->stage < UP) return true;
   }
-  return inner != NULL && inner->hooks->event(engine, event, inner);
+  return event_inside(engine, event, link);
 }
 
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
-  struct fairlock_link *inner = link->inner;
-  return inner != NULL && inner->hooks->closed(engine, inner);
+  return closed_inside(engine, link);
 }
 
 static const struct fairlock_hooks hooks = {PLACE_CREDENTIALS, write_output, on_event, on_closed};

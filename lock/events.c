@@ -46,9 +46,7 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
   struct fairlock_log *log = log_of(link);
-  struct fairlock_link *inner = link->inner;
-  if (inner == NULL || !inner->hooks->event(engine, event, inner))
-    fairlock_reply_process(engine, event);
+  if (!event_inside(engine, event, link)) fairlock_reply_process(engine, event);
   bool error = event->depth == 0 && (event->type == RESP_SIMPLE_ERROR ||
                                      (event->type == RESP_BULK_ERROR && !event->cut));
   if (!log->own.up && engine->stage == UP) {
@@ -64,22 +62,19 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   struct fairlock_log *log = log_of(link);
-  struct fairlock_link *inner = link->inner;
   int why = engine->broken ? engine->failure : FAIRLOCK_UNREACHABLE;
   enum fairlock_log_event event =
       log->own.up ? FAIRLOCK_LOG_DISCONNECTED : FAIRLOCK_LOG_NOT_CONNECTED;
   if (redirected(engine)) log_event(log, FAIRLOCK_LOG_REDIRECTED, why, engine->topology->address);
   else log_event(log, event, why, fairlock_status_text(why));
   log->own.up = false;
-  return inner != NULL && inner->hooks->closed(engine, inner);
+  return closed_inside(engine, link);
 }
 
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
                          struct fairlock_link *link)
 {
-  struct fairlock_link *inner = link->inner;
-  if (inner != NULL) inner->hooks->write(engine, writer, inner);
-  else fairlock_request_write_output(engine, writer);
+  write_inside(engine, writer, link);
 }
 
 static const struct fairlock_hooks hooks = {PLACE_LOG, write_output, on_event, on_closed};

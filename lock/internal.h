@@ -17,7 +17,8 @@
  *   events.c      the log of the connection
  *   keep.c        locks that the client keeps while nobody else wants them
  *   credentials.c user and password that change
- *   links.c       the chain of topology, events, keep and credentials: struct fairlock_hooks
+ *   share.c       locks that are shared
+ *   links.c       the chain of topology, share, events, keep and credentials: struct fairlock_hooks
  *   status.c      the statuses in words
  *   version.c     which release it is
  *
@@ -486,6 +487,28 @@ struct fairlock_hooks {
    */
   bool (*closed)(struct fairlock_engine *engine, struct fairlock_link *link);
 };
+
+/* What a link leaves to those inside it: to the next one, or to the engine. */
+static inline void write_inside(struct fairlock_engine *engine, struct resp_writer *writer,
+                                const struct fairlock_link *link)
+{
+  struct fairlock_link *inner = link->inner;
+  if (inner != NULL) inner->hooks->write(engine, writer, inner);
+  else fairlock_request_write_output(engine, writer);
+}
+
+static inline bool event_inside(struct fairlock_engine *engine, struct resp_event *event,
+                                const struct fairlock_link *link)
+{
+  struct fairlock_link *inner = link->inner;
+  return inner != NULL && inner->hooks->event(engine, event, inner);
+}
+
+static inline bool closed_inside(struct fairlock_engine *engine, const struct fairlock_link *link)
+{
+  struct fairlock_link *inner = link->inner;
+  return inner != NULL && inner->hooks->closed(engine, inner);
+}
 
 /* links.c */
 struct fairlock_link *fairlock_links_insert(struct fairlock_engine *engine,

@@ -200,14 +200,12 @@ static void write_output(struct fairlock_engine *engine, struct resp_writer *wri
                          struct fairlock_link *link)
 {
   struct fairlock_keeper *keep = keep_of(link);
-  struct fairlock_link *inner = link->inner;
   struct fairlock *handle = engine->request.handle;
   if (handle != NULL) {
     if (engine->request_done == 0 && answers(keep, handle)) return;
     if (keep->own.arms) write_arming(writer, handle, keep->own.asks);
   }
-  if (inner != NULL) inner->hooks->write(engine, writer, inner);
-  else fairlock_request_write_output(engine, writer);
+  write_inside(engine, writer, link);
 }
 
 /* What the server says */
@@ -323,7 +321,6 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
   struct fairlock_keeper *keep = keep_of(link);
-  struct fairlock_link *inner = link->inner;
   unsigned follow = (uint16_t)(keep->own.arm_sequence - engine->last_received - 1);
   if (engine->value_type == RESP_PUSH) {
     on_push(keep, engine, event);
@@ -333,14 +330,13 @@ static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
   } else if (event->last) {
     on_given_back(engine);
   }
-  return inner != NULL && inner->hooks->event(engine, event, inner);
+  return event_inside(engine, event, link);
 }
 
 /* The connection is closed, so no push will come any more. */
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
   struct fairlock_keeper *keep = keep_of(link);
-  struct fairlock_link *inner = link->inner;
   struct fairlock *handle = engine->first;
   for (; handle != NULL; handle = fairlock_schedule_next(handle, true)) {
     recall(handle);
@@ -349,7 +345,7 @@ static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link
   }
   keep->own.arming = false;
   keep->own.tracking = NOT_ASKED;
-  return inner != NULL && inner->hooks->closed(engine, inner);
+  return closed_inside(engine, link);
 }
 
 static const struct fairlock_hooks hooks = {PLACE_KEEP, write_output, on_event, on_closed};

@@ -42,28 +42,25 @@ static void write_request(struct resp_writer *writer, const struct fairlock_requ
 
 /* Writes with a request what the inner links add to it: all that they write but the request itself. */
 static void write_additions(struct fairlock_engine *engine, struct resp_writer *writer,
-                            struct fairlock_link *inner)
+                            const struct fairlock_link *link)
 {
   struct resp_writer nowhere;
   resp_writer_init(&nowhere, NULL, 0, 0);
   fairlock_request_write_output(engine, &nowhere);
   writer->skip += nowhere.total;
-  inner->hooks->write(engine, writer, inner);
+  write_inside(engine, writer, link);
   writer->total -= nowhere.total;
 }
 
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
                          struct fairlock_link *link)
 {
-  struct fairlock_link *inner = link->inner;
-  if (shares(engine->request.handle)) {
-    write_request(writer, &engine->request);
-    if (inner != NULL) write_additions(engine, writer, inner);
-  } else if (inner != NULL) {
-    inner->hooks->write(engine, writer, inner);
-  } else {
-    fairlock_request_write_output(engine, writer);
+  if (!shares(engine->request.handle)) {
+    write_inside(engine, writer, link);
+    return;
   }
+  write_request(writer, &engine->request);
+  write_additions(engine, writer, link);
 }
 
 /* Others share the lock with another limit. The caller is told this as an error of the server. */
@@ -93,19 +90,17 @@ static bool is_other_limit(const struct fairlock_engine *engine, const struct re
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
-  struct fairlock_link *inner = link->inner;
   const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   if (is_other_limit(engine, event, handle)) {
     on_other_limit(engine, shared_of(handle));
     return true;
   }
-  return inner != NULL && inner->hooks->event(engine, event, inner);
+  return event_inside(engine, event, link);
 }
 
 static bool on_closed(struct fairlock_engine *engine, struct fairlock_link *link)
 {
-  struct fairlock_link *inner = link->inner;
-  return inner != NULL && inner->hooks->closed(engine, inner);
+  return closed_inside(engine, link);
 }
 
 static const struct fairlock_hooks hooks = {PLACE_SHARE, write_output, on_event, on_closed};

@@ -55,15 +55,20 @@ inspect_text=$(($(object_size scripts inspect) + $(object_size scripts nothing) 
   $(object_size scripts fairlock_inspect_script)))
 break_text=$(($(object_size scripts break_before) + $(object_size scripts break_after) + \
   $(object_size scripts fairlock_break_script)))
+# What a program has of shared.lua and downgrade.lua has common.lua and hand_over.lua, too, as every program.
+shared_text=$(($(object_size scripts share) + $(object_size scripts shared) + \
+  $(object_size scripts fairlock_shared_script)))
+downgrade_text=$(($(object_size scripts downgrade) + $(object_size scripts fairlock_downgrade_script)))
 echo "flash, bytes of text ($cc $*)"
 row "codec" "$codec" 1536
 row "engine" "$engine"
-row "scripts acquire and release" $((scripts - inspect_text - break_text))
+row "scripts acquire and release" $((scripts - inspect_text - break_text - shared_text - downgrade_text))
 row "blocking and polling functions" "$client"
 row "inspection, if it is used" $((inspect + inspect_text))
 row "breaking, if it is used" $(($(text break) + break_text))
 row "servers that move, if they are followed" "$(text topology)" 1228
 row "locks that are kept, if they are" "$(text keep)"
+row "locks that are shared, if they are" $(($(text share) + shared_text))
 row "a log, if it is kept" "$(text events)"
 row "statuses in words, if they are used" "$words"
 row "data and bss of the library" "$(data)" 0
@@ -78,6 +83,7 @@ const struct fairlock_config *volatile config;
 const struct port_transport *volatile transport;
 struct fairlock_topology *volatile topology;
 struct fairlock_keeper *volatile keeper;
+struct fairlock_sharing *volatile sharing;
 const char *volatile name;
 volatile uint32_t number;
 void _start(void);
@@ -85,8 +91,10 @@ void _start(void)
 {
   static struct fairlock_client client;
   static struct fairlock door;
+  static struct fairlock_shared shared;
   (void)client;
   (void)door;
+  (void)shared;
 #ifdef USES
   number += (unsigned)fairlock_client_init(&client, config, transport);
   number += (unsigned)fairlock_init(&door, &client, name);
@@ -127,6 +135,8 @@ program "the superloop, without the scripts' texts" 10800 '' "$loop" "$@"
 sources=$(echo resp/*.c lock/*.c)
 program "the superloop, following servers" '' '' "fairlock_follow(&client, topology) + $loop" "$@"
 program "the superloop, keeping its lock" '' '' "fairlock_keep(&client, keeper) + $loop" "$@"
+share='(fairlock_share(&client, sharing), fairlock_init_shared(&shared, &client, name, number, number))'
+program "the superloop, sharing its lock" '' '' "$share + $(echo "$loop" | sed 's/&door/\&shared.handle/g')" "$@"
 ;;
 esac
 

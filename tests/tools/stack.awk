@@ -87,7 +87,7 @@ FILENAME ~ /\.map$/ {
 /^edge:/ {
   split($0, field, "\"")
   if (field[4] == "__indirect_call") {
-    key = named(field[6])
+    key = named(field[6], field[2])
     found[key] = field[6]
     if (!((field[2], key) in seen)) pointers[field[2]] = pointers[field[2]] "\n" key
     seen[field[2], key] = 1
@@ -99,8 +99,9 @@ FILENAME ~ /\.map$/ {
 }
 
 # The call at FILE:LINE:COLUMN as the lists name it: "FILE.c:FUNCTION POINTER", both as written in the
-# source, whatever the compiler has put where. The function is what begins at the line's beginning.
-function named(place,  part, file, text, name) {
+# source, whatever the compiler has put where. The function is what begins at the line's beginning. What
+# is inline in a header counts as a function of the file that uses it.
+function named(place, caller,  part, file, text, name) {
   split(place, part, ":")
   file = part[1]
   if (!(file in lines)) {
@@ -119,7 +120,12 @@ function named(place,  part, file, text, name) {
   text = substr(source[file, part[2]], part[3])
   sub(/\(.*/, "", text)
   sub(/^.*[>.]/, "", text)
-  return short(file) ":" inside[file, part[2]] " " text
+  name = inside[file, part[2]]
+  if (file ~ /\.h$/) {
+    file = caller
+    sub(/:[^:]*$/, "", file)
+  }
+  return short(file) ":" name " " text
 }
 
 # Whether a function is one that the program does not have.

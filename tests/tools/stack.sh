@@ -31,7 +31,7 @@ done | sort -u >"$out/objects.taken"
 roots=$(cat lock/fairlock.h lock/engine.h resp/resp.h |
   sed -n 's/^[a-z][^(]*[ *]\(\(fairlock\|resp\)_[a-z_]*\)(.*/\1/p' | tr '\n' ' ')
 # What a program may use: the option, and the file that only those link who do.
-options="following=topology.c log=events.c credentials=credentials.c"
+options="following=topology.c log=events.c credentials=credentials.c sharing=share.c"
 # column NAME: the depths in a program that uses this of the options alone
 column() {
   without=
