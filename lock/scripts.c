@@ -381,7 +381,7 @@ static const uint8_t shared[] =
     "\322add\301,v\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
     "\322add\301,e+\337h.\323x(k,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(k,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
     "\301\3412096\222\222\254\202\211Z(e+G\202\311\273\274,A\023]\362A\025\362G\234" /* ',l,'1209600000')\nend\nZ(e+G)\na('hset',c,f,A[1]..' '..A[2]..' '..G.. */
-    "\324S\270ARGV\025\242o\236\3630\251\214i\236k=2\222 \261\214h\230h\263f\236" /* ' S'..ARGV[2])\nif o then u(0)end\nif i then k=200 elseif h and h~=f then  */
+    "\324S\270ARGV\025\242o\236\3630\251\214i\236k=G/25 \261\214h\230h\263f\236" /* ' S'..ARGV[2])\nif o then u(0)end\nif i then k=G/25 elseif h and h~=f then  */
     "k=-1 \211\326\312k,\327\n" /* k=-1 end\nreturn{0,k,e}\n */
     ;
 
@@ -404,7 +404,7 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3833, "9a9536d10289854029c4539497e2b8dec09d5fc8"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 7692, "1f7f749ead71b317f73d75ce4478e3476ed68964"};
+    {common, hand_over, share, shared}, 7693, "b98fda0c963ba582f693a214e689a879ef0a715f"};
 
 const struct fairlock_script fairlock_downgrade_script = {
     {common, hand_over, share, downgrade}, 5994, "54635f271ae20cad86aa84ccf0d0d5cb268b3af8"};
