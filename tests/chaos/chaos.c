@@ -5,10 +5,13 @@
  * quarter of the clients is denied its channels for a while.
  *
  * Each client goes round: acquire one of the locks, write down the hold, work for a moment,
- * release. A third of them keeps the locks. What they wrote is checked afterwards; see history.h. A storm of faults of a few seconds
- * and a lull take turns, so that there is always something going on that a fault can hit. The
- * server loses all it knew with each restart: exclusion is promised, and checked, within each of
- * its lives; tokens must rise over all of them.
+ * release. Two of the locks are shared as a rule, one of them by three at a time; now and then
+ * somebody wants one of these alone, or names another limit. A third of the clients keeps the locks,
+ * and half of them wait without blocking. What they wrote is checked afterwards; see history.h. A
+ * storm of faults of a few seconds and a lull take turns, so that there is always something going on
+ * that a fault can hit. The server loses all it knew with each restart: exclusion is promised, and
+ * checked, within each of its lives; tokens must rise over all of them. Order is checked where nothing
+ * can have happened to a waiter: when the faults have stopped.
  *
  * A connection that had bytes swallowed is always cut before it passes any again: TCP loses an end,
  * never a middle. How much is done in a time decides nothing. The seed repeats the faults, not what
@@ -20,6 +23,7 @@
  */
 #include "harness.h"
 #include "history.h"
+#include "internal.h" /* QUEUED */
 #include "support/proxy.h"
 
 #include <inttypes.h>
@@ -32,24 +36,30 @@
 
 #define CLIENTS  24
 #define PROXIES  4
-#define LOCKS    3
+#define LOCKS    4
 #define WAIT_MS  10000
-#define CALM_MS  10000
+#define CALM_MS  12000
+#define QUIET_MS 4000
 #define PATIENCE 60000 /* for all clients to get on when the faults have stopped */
 
-static const char *const names[LOCKS] = {"chaos:a", "chaos:b", "chaos:c"};
+/* How many may share a lock, 0 for any number; in ALONE, nobody may. */
+enum { ALONE = -1, LIMIT = 3, OTHER_LIMIT = 5 };
+static const struct {
+  const char *name;
+  int limit;
+} locks[LOCKS] = {{"chaos:a", ALONE}, {"chaos:b", ALONE}, {"chaos:c", 0}, {"chaos:d", LIMIT}};
 
 /* What a client reports of itself, over all its restarts. */
 struct seat {
-  atomic_int acquired, calm_acquired, timed_out, failed, denied, lost, unknown;
+  atomic_int acquired, shared, calm_acquired, timed_out, failed, denied, other_limit, lost, unknown;
   atomic_int odd; /* a status that must not come, if not 0 */
   _Atomic int64_t worst_us, calm_worst_us;
 };
 
 /* What all processes share. */
 struct board {
-  atomic_bool calm, stop;
-  atomic_size_t used; /* entries of the history */
+  atomic_bool calm, quiet, stop; /* quiet: since long enough for no late request to be on its way */
+  atomic_size_t used;            /* entries of the history */
   size_t room;
   struct seat seats[CLIENTS];
 };
@@ -137,29 +147,43 @@ static bool keeps(int index)
   return index % 3 == 1;
 }
 
+/* A client's handle, and what it is for. */
+struct way {
+  struct fairlock *handle;
+  int lock, limit; /* ALONE: it does not share */
+  uint64_t token;  /* of its last hold */
+  int64_t called_us, queued_us;
+};
+
 /* Writes a hold down. NULL: no room, or the belief has ended by now. */
-static struct hold *note_hold(int index, int lock, struct fairlock *handle, int64_t called)
+static struct hold *note_hold(int index, struct way *way)
 {
   int64_t start = now_us();
-  uint64_t token = fairlock_token(handle);
+  uint64_t token = fairlock_token(way->handle);
   struct seat *seat = &board->seats[index];
   (void)atomic_fetch_add(&seat->acquired, 1);
-  note_wait(&seat->worst_us, start - called);
+  (void)atomic_fetch_add(&seat->shared, way->limit != ALONE);
+  note_wait(&seat->worst_us, start - way->called_us);
   if (atomic_load(&board->calm)) {
     (void)atomic_fetch_add(&seat->calm_acquired, 1);
-    note_wait(&seat->calm_worst_us, start - called);
+    note_wait(&seat->calm_worst_us, start - way->called_us);
   }
   size_t at = atomic_fetch_add(&board->used, 1);
   if (at >= board->room || token == 0) return NULL;
   struct hold *hold = &holds[at];
   hold->client = index;
   hold->keeps = keeps(index);
+  hold->again = keeps(index) && token == way->token;
+  hold->shares = way->limit != ALONE;
+  hold->limit = hold->shares ? way->limit : 0;
   hold->pid = (int)getpid();
-  hold->lock = lock;
+  hold->lock = way->lock;
   hold->token = token;
-  hold->called_us = called;
+  hold->called_us = way->called_us;
+  hold->queued_us = way->queued_us;
   hold->start_us = start;
-  atomic_store(&hold->until_us, believed_until(handle));
+  way->token = token;
+  atomic_store(&hold->until_us, believed_until(way->handle));
   atomic_store(&hold->written, true);
   return hold;
 }
@@ -198,41 +222,119 @@ static void note_release(int index, int status)
   else if (status != FAIRLOCK_OK) atomic_store(&seat->odd, status);
 }
 
-/* Once round. */
-static void go_round(int index, struct client *client, struct fairlock *handles, uint64_t *random)
+/*
+ * Waits without blocking, and notes since when it stood in line, if it was never cut off since, nor
+ * slow to look after its client: then nobody who came later may be served before it.
+ */
+static int wait_in_line(struct client *client, struct way *way, uint32_t lease)
+{
+  bool steady = atomic_load(&board->quiet);
+  uint32_t connects = fairlock_read_counters(&client->client).connects;
+  int64_t looked = now_us();
+  int status = fairlock_start_acquire(way->handle, WAIT_MS, lease);
+  while (status == FAIRLOCK_PENDING) {
+    fairlock_poll(&client->client, 50);
+    if (way->queued_us == 0 && way->handle->phase == QUEUEING && way->handle->flags & QUEUED)
+      way->queued_us = now_us();
+    status = fairlock_result(way->handle);
+    steady &= now_us() - looked < 1000000;
+    looked = now_us();
+  }
+  steady &= fairlock_read_counters(&client->client).connects == connects;
+  if (!steady) way->queued_us = 0;
+  return status;
+}
+
+static void note_failure(int index, int status)
 {
   struct seat *seat = &board->seats[index];
-  int lock = between(random, 0, LOCKS - 1);
+  if (status == FAIRLOCK_TIMEOUT) (void)atomic_fetch_add(&seat->timed_out, 1);
+  else if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE)
+    (void)atomic_fetch_add(&seat->failed, 1);
+  else if (status == FAIRLOCK_DENIED && deafened(index)) (void)atomic_fetch_add(&seat->denied, 1);
+  else if (status == FAIRLOCK_OTHER_LIMIT) (void)atomic_fetch_add(&seat->other_limit, 1);
+  else atomic_store(&seat->odd, status);
+  bool at_once = status == FAIRLOCK_TIMEOUT || status == FAIRLOCK_UNREACHABLE ||
+                 status == FAIRLOCK_UNAVAILABLE;
+  if (!at_once) sleep_ms(20);
+}
+
+/* Once round. */
+static void go_round(int index, struct client *client, struct way *way, uint64_t *random)
+{
   bool renewed = between(random, 0, 1) == 1;
   bool lengthy = between(random, 0, hunting ? 9 : 199) == 0;
   uint32_t lease = renewed ? FAIRLOCK_RENEW : (uint32_t)between(random, 2000, 4000);
-  struct fairlock *handle = &handles[lock];
-  int64_t called = now_us();
-  int status = fairlock_acquire(handle, WAIT_MS, lease);
+  way->called_us = now_us();
+  way->queued_us = 0;
+  int status = index % 2 == 0 ? fairlock_acquire(way->handle, WAIT_MS, lease)
+                              : wait_in_line(client, way, lease);
   if (status == FAIRLOCK_OK) {
-    struct hold *hold = note_hold(index, lock, handle, called);
+    struct hold *hold = note_hold(index, way);
     if (hold != NULL)
-      work(client, handle, hold, lengthy ? between(random, 500, 2500) : between(random, 1, 20));
-    note_release(index, fairlock_release(handle));
-  } else if (status == FAIRLOCK_TIMEOUT) {
-    (void)atomic_fetch_add(&seat->timed_out, 1);
-  } else if (status == FAIRLOCK_UNREACHABLE || status == FAIRLOCK_UNAVAILABLE) {
-    (void)atomic_fetch_add(&seat->failed, 1);
-  } else if (status == FAIRLOCK_DENIED && deafened(index)) {
-    (void)atomic_fetch_add(&seat->denied, 1);
-    sleep_ms(20);
+      work(client, way->handle, hold,
+           lengthy ? between(random, 500, 2500) : between(random, 1, 20));
+    note_release(index, fairlock_release(way->handle));
   } else {
-    atomic_store(&seat->odd, status);
-    sleep_ms(20);
+    note_failure(index, status);
   }
   service_for(client, between(random, 0, 30));
+}
+
+/* The handles of a client. */
+struct ways {
+  struct fairlock alone[LOCKS];
+  struct fairlock_shared shared[LOCKS], other;
+  struct way way[2 * LOCKS + 1];
+};
+
+static bool init_shared(struct fairlock_shared *shared, struct client *client, int lock, int limit)
+{
+  const char *name = locks[lock].name;
+  return fairlock_init_shared(shared, &client->client, name, strlen(name), (uint32_t)limit) ==
+         FAIRLOCK_OK;
+}
+
+static bool init_ways(struct ways *ways, struct client *client)
+{
+  bool good = true;
+  for (int i = 0; i < LOCKS; i++) {
+    struct way alone = {.handle = &ways->alone[i], .lock = i, .limit = ALONE};
+    struct way shared = {.handle = &ways->shared[i].handle, .lock = i, .limit = locks[i].limit};
+    good &= fairlock_init(alone.handle, &client->client, locks[i].name) == FAIRLOCK_OK;
+    ways->way[i] = alone;
+    if (shared.limit == ALONE) continue;
+    good &= init_shared(&ways->shared[i], client, i, shared.limit);
+    ways->way[LOCKS + i] = shared;
+  }
+  good &= init_shared(&ways->other, client, LOCKS - 1, OTHER_LIMIT);
+  ways->way[2 * LOCKS] =
+      (struct way){.handle = &ways->other.handle, .lock = LOCKS - 1, .limit = OTHER_LIMIT};
+  return good;
+}
+
+static bool deinit_ways(struct ways *ways)
+{
+  bool good = true;
+  for (int i = 0; i < 2 * LOCKS + 1; i++)
+    good &= ways->way[i].handle == NULL || fairlock_deinit(ways->way[i].handle) == FAIRLOCK_OK;
+  return good;
+}
+
+/* Of those who come for a lock that may be shared, a fifth wants it alone. */
+static struct way *choose_way(struct ways *ways, uint64_t *random)
+{
+  int lock = between(random, 0, LOCKS - 1), number = between(random, 0, 99);
+  if (locks[lock].limit == ALONE || number < 20) return &ways->way[lock];
+  return &ways->way[lock == LOCKS - 1 && number > 97 ? 2 * LOCKS : LOCKS + lock];
 }
 
 static void be_client(int index, void *context)
 {
   static struct client client;
   static struct fairlock_keeper keeper;
-  static struct fairlock handles[LOCKS];
+  static struct fairlock_sharing sharing;
+  static struct ways ways;
   uint64_t random = *(const uint64_t *)context;
   client_prepare(&client, proxies[index % PROXIES].port);
   client.config.lease_ms = (uint32_t)between(&random, 2000, 4000);
@@ -242,16 +344,13 @@ static void be_client(int index, void *context)
     client.config.password = "deaf";
   }
   client_start(&client);
+  fairlock_share(&client.client, &sharing);
   keeper.keep_ms = client.config.lease_ms / 2;
   if (keeps(index) && fairlock_keep(&client.client, &keeper) != FAIRLOCK_OK) _exit(4);
-  for (int i = 0; i < LOCKS; i++) {
-    if (fairlock_init(&handles[i], &client.client, names[i]) != FAIRLOCK_OK) _exit(2);
-  }
+  if (!init_ways(&ways, &client)) _exit(2);
   while (!atomic_load(&board->stop))
-    go_round(index, &client, handles, &random);
-  for (int i = 0; i < LOCKS; i++) {
-    if (fairlock_deinit(&handles[i]) != FAIRLOCK_OK) _exit(3);
-  }
+    go_round(index, &client, choose_way(&ways, &random), &random);
+  if (!deinit_ways(&ways)) _exit(3);
   client_close(&client);
 }
 
@@ -501,7 +600,7 @@ static struct history recorded(void)
 static void hunt(int64_t ms)
 {
   struct history history = recorded();
-  if (history_overlaps(&history) + history_tokens(&history) == 0) return;
+  if (history_overlaps(&history) + history_crowds(&history) + history_tokens(&history) == 0) return;
   printf("# found after %" PRId64 " ms and %zu holds\nnot ok chaos_hunt\n", ms, history.count);
   exit(1);
 }
@@ -580,6 +679,14 @@ static bool all_got_on(void)
   return true;
 }
 
+static int faults(void)
+{
+  int total = 0;
+  for (int i = 0; i < FAULTS; i++)
+    total += done[i];
+  return total;
+}
+
 static void report(int64_t stormy_ms, int stormy, int64_t calm_ms)
 {
   int calm = sum(offsetof(struct seat, calm_acquired));
@@ -587,13 +694,17 @@ static void report(int64_t stormy_ms, int stormy, int64_t calm_ms)
          seconds);
   for (int i = 0; i < FAULTS; i++)
     printf("#   %5d %s\n", done[i], fault_names[i]);
-  printf("# %d acquisitions, %.1f a second; then, without faults, %d, %.1f a second\n", stormy,
-         stormy * 1000.0 / (double)stormy_ms, calm, calm * 1000.0 / (double)calm_ms);
-  printf("# %d waits timed out, %d without a server, %d denied; %d holds lost, %d releases "
-         "unanswered\n",
-         sum(offsetof(struct seat, timed_out)), sum(offsetof(struct seat, failed)),
-         sum(offsetof(struct seat, denied)), sum(offsetof(struct seat, lost)),
-         sum(offsetof(struct seat, unknown)));
+  printf(
+      "# %d faults; %d acquisitions, %.1f a second; then, without faults, %d, %.1f a second; %d of "
+      "them shared\n",
+      faults(), stormy, stormy * 1000.0 / (double)stormy_ms, calm, calm * 1000.0 / (double)calm_ms,
+      sum(offsetof(struct seat, shared)));
+  printf(
+      "# %d waits timed out, %d without a server, %d denied, %d with another limit; %d holds lost, "
+      "%d releases unanswered\n",
+      sum(offsetof(struct seat, timed_out)), sum(offsetof(struct seat, failed)),
+      sum(offsetof(struct seat, denied)), sum(offsetof(struct seat, other_limit)),
+      sum(offsetof(struct seat, lost)), sum(offsetof(struct seat, unknown)));
   printf("# worst wait %" PRId64 " ms; since the faults stopped %" PRId64 " ms\n", worst(false),
          worst(true));
 }
@@ -606,8 +717,10 @@ static void test_all_get_on(void)
   int stormy = sum(offsetof(struct seat, acquired));
   be_calm();
   int64_t calm = now_ms();
-  while (now_ms() < calm + CALM_MS || (!all_got_on() && now_ms() < calm + PATIENCE))
+  while (now_ms() < calm + CALM_MS || (!all_got_on() && now_ms() < calm + PATIENCE)) {
+    atomic_store(&board->quiet, now_ms() > calm + QUIET_MS);
     sleep_ms(20);
+  }
   int64_t end = now_ms();
   report(calm - start, stormy, end - calm);
   for (int i = 0; i < CLIENTS; i++) {
@@ -631,7 +744,7 @@ static void come_by(void)
   struct fairlock handle;
   client_open(&client, server.port);
   for (int i = 0; i < LOCKS; i++) {
-    CHECK_EQUAL(fairlock_init(&handle, &client.client, names[i]), FAIRLOCK_OK);
+    CHECK_EQUAL(fairlock_init(&handle, &client.client, locks[i].name), FAIRLOCK_OK);
     if (fairlock_acquire(&handle, WAIT_MS, FAIRLOCK_RENEW) == FAIRLOCK_OK)
       (void)fairlock_release(&handle);
     CHECK_EQUAL(fairlock_deinit(&handle), FAIRLOCK_OK);
@@ -641,10 +754,11 @@ static void come_by(void)
 
 static int left_over(void)
 {
-  int locks = 0;
+  int count = 0;
   for (int i = 0; i < LOCKS; i++)
-    locks += raw_number(&redis, "EXISTS %s", names[i]) > 0 || queue_length(&redis, names[i]) > 0;
-  return locks;
+    count += raw_number(&redis, "EXISTS %s", locks[i].name) > 0 ||
+             queue_length(&redis, locks[i].name) > 0;
+  return count;
 }
 
 /*
@@ -660,8 +774,8 @@ static void test_nothing_left(void)
     sleep_ms(500);
   }
   for (int i = 0; i < LOCKS; i++) {
-    CHECK(sane(&redis, names[i]));
-    CHECK(nothing_left(&redis, names[i]));
+    CHECK(sane(&redis, locks[i].name));
+    CHECK(nothing_left(&redis, locks[i].name));
   }
 }
 
@@ -672,10 +786,29 @@ static void test_mutual_exclusion(void)
   CHECK_EQUAL(history_overlaps(&history), 0);
 }
 
+static void test_as_many_as_may(void)
+{
+  struct history history = recorded();
+  int shared = sum(offsetof(struct seat, shared));
+  CHECK(shared > 0);
+  CHECK_EQUAL(history_crowds(&history), 0);
+}
+
 static void test_tokens_rise(void)
 {
   struct history history = recorded();
   CHECK_EQUAL(history_tokens(&history), 0);
+}
+
+static void test_in_order(void)
+{
+  struct history history = recorded();
+  int waited = 0;
+  for (size_t i = 0; i < history.count; i++)
+    waited += holds[i].queued_us != 0;
+  printf("# order checked for %d that stood in line undisturbed\n", waited);
+  CHECK(waited > 0);
+  CHECK_EQUAL(history_order(&history), 0);
 }
 
 static void test_room(void)
@@ -694,6 +827,47 @@ static struct hold made(int lock, uint64_t token, int64_t start, int64_t until, 
                        .start_us = start,
                        .until_us = until,
                        .end_us = end};
+}
+
+static struct hold made_shared(int limit, uint64_t token, int64_t start, int64_t end)
+{
+  struct hold hold = made(0, token, start, end, end);
+  hold.shares = true;
+  hold.limit = limit;
+  return hold;
+}
+
+static void check_shares_bite(void)
+{
+  struct hold shares[] = {made_shared(2, 98, 100, 200), made_shared(2, 101, 110, 300),
+                          made_shared(2, 102, 205, 400), made(0, 103, 400, 500, 500),
+                          made_shared(0, 104, 510, 600)};
+  struct history history = {shares, 5, NULL, 0};
+  CHECK_EQUAL(history_overlaps(&history) + history_crowds(&history), 0);
+  CHECK_EQUAL(history_tokens(&history) + history_order(&history), 0);
+  shares[2].start_us = 199; /* as a third one */
+  CHECK_EQUAL(history_crowds(&history), 1);
+  shares[2].start_us = 205;
+  shares[2].limit = 3;
+  CHECK_EQUAL(history_crowds(&history), 1);
+  shares[2].limit = 2;
+  shares[3].start_us = 399; /* alone, beside one that shares */
+  CHECK_EQUAL(history_overlaps(&history), 1);
+  shares[3].start_us = 400;
+  shares[4].start_us = 499; /* the other way round */
+  CHECK_EQUAL(history_overlaps(&history), 1);
+  shares[4].start_us = 510;
+  shares[1].queued_us = 106; /* overtaken by the third */
+  shares[2].called_us = 107;
+  shares[2].token = 99;
+  CHECK_EQUAL(history_tokens(&history), 0);
+  CHECK_EQUAL(history_order(&history), 1);
+  shares[2].again = true; /* it was kept */
+  CHECK_EQUAL(history_order(&history), 0);
+  shares[2].again = false;
+  shares[2].called_us = 501;
+  shares[2].start_us = 503;
+  CHECK_EQUAL(history_tokens(&history), 1); /* one that was alone had a larger one */
 }
 
 static void test_checks_bite(void)
@@ -719,11 +893,17 @@ static void test_checks_bite(void)
   CHECK_EQUAL(history_tokens(&history), 2);
   fine[2].token = 99;
   CHECK_EQUAL(history_tokens(&history), 1);
+  check_shares_bite();
   printf("# the complaints that were wanted end here\n");
 }
 
-const struct check_test check_tests[] = {
-    {"chaos_checks_bite", test_checks_bite},           {"chaos_all_get_on", test_all_get_on},
-    {"chaos_all_end_well", test_all_end_well},         {"chaos_nothing_left", test_nothing_left},
-    {"chaos_mutual_exclusion", test_mutual_exclusion}, {"chaos_tokens_rise", test_tokens_rise},
-    {"chaos_room_for_all_holds", test_room},           {NULL, NULL}};
+const struct check_test check_tests[] = {{"chaos_checks_bite", test_checks_bite},
+                                         {"chaos_all_get_on", test_all_get_on},
+                                         {"chaos_all_end_well", test_all_end_well},
+                                         {"chaos_nothing_left", test_nothing_left},
+                                         {"chaos_mutual_exclusion", test_mutual_exclusion},
+                                         {"chaos_as_many_as_may", test_as_many_as_may},
+                                         {"chaos_tokens_rise", test_tokens_rise},
+                                         {"chaos_in_order", test_in_order},
+                                         {"chaos_room_for_all_holds", test_room},
+                                         {NULL, NULL}};

@@ -35,6 +35,13 @@ static int by_start(const void *a, const void *b)
   return compare(first->start_us, second->start_us);
 }
 
+static int by_queue(const void *a, const void *b)
+{
+  const struct hold *first = *(struct hold *const *)a, *second = *(struct hold *const *)b;
+  if (first->lock != second->lock) return compare(first->lock, second->lock);
+  return compare(first->queued_us, second->queued_us);
+}
+
 static int by_call(const void *a, const void *b)
 {
   const struct hold *first = *(struct hold *const *)a, *second = *(struct hold *const *)b;
@@ -86,27 +93,85 @@ static void complain(const struct history *history, const char *what, const stru
   show(history, second);
 }
 
+static bool together(const struct history *history, const struct hold *a, const struct hold *b)
+{
+  return a->lock == b->lock && life_of(history, a) == life_of(history, b);
+}
+
+/* The latest end of the holds of one lock and life, of all and of those that do not share. */
+struct latest {
+  const struct hold *any, *alone;
+};
+
+/* The hold that must have ended before this one begins, or NULL. */
+static const struct hold *before(const struct history *history, struct latest *latest,
+                                 const struct hold *hold)
+{
+  if (latest->any != NULL && !together(history, latest->any, hold)) *latest = (struct latest){0};
+  return hold->shares ? latest->alone : latest->any;
+}
+
 int history_overlaps(const struct history *history)
 {
   size_t count;
   int found = 0;
   struct hold **sorted = sort(history, &count, by_token);
-  const struct hold *last = NULL; /* of this lock and life, the one believed in for longest */
+  struct latest latest = {0};
   for (size_t i = 0; i < count; i++) {
     const struct hold *hold = sorted[i];
     if (end_of(hold) <= hold->start_us) continue; /* found ended when it was told of */
-    if (last != NULL &&
-        (last->lock != hold->lock || life_of(history, last) != life_of(history, hold)))
-      last = NULL;
+    const struct hold *last = before(history, &latest, hold);
     if (last != NULL && hold->start_us < end_of(last)) {
       complain(history,
                "two believed that they held at the same time, or not in the order of their tokens",
                last, hold);
       found++;
     }
-    if (last == NULL || end_of(hold) > end_of(last)) last = hold;
+    if (latest.any == NULL || end_of(hold) > end_of(latest.any)) latest.any = hold;
+    if (hold->shares) continue;
+    if (latest.alone == NULL || end_of(hold) > end_of(latest.alone)) latest.alone = hold;
   }
   free(sorted);
+  return found;
+}
+
+/*
+ * Complains if with this hold more share than may, or with different limits. `inside` are those that
+ * began before; those that have ended are taken out.
+ */
+static int count_in(const struct history *history, const struct hold **inside, size_t *count,
+                    const struct hold *hold)
+{
+  size_t left = 0, beside = 0;
+  const struct hold *other = NULL;
+  for (size_t i = 0; i < *count; i++) {
+    if (inside[i]->lock != hold->lock || end_of(inside[i]) <= hold->start_us) continue;
+    inside[left++] = inside[i];
+    if (!together(history, inside[i], hold)) continue;
+    beside++;
+    if (other == NULL || inside[i]->limit != hold->limit) other = inside[i];
+  }
+  *count = left;
+  inside[(*count)++] = hold;
+  bool many = hold->limit > 0 && beside >= (size_t)hold->limit;
+  if (other == NULL || !(many || other->limit != hold->limit)) return 0;
+  complain(history, many ? "more share than may" : "two share with different limits", other, hold);
+  return 1;
+}
+
+int history_crowds(const struct history *history)
+{
+  size_t count, within = 0;
+  int found = 0;
+  struct hold **started = sort(history, &count, by_start);
+  const struct hold **inside = malloc((count + 1) * sizeof(struct hold *));
+  if (inside == NULL) abort();
+  for (size_t i = 0; i < count; i++) {
+    if (started[i]->shares && end_of(started[i]) > started[i]->start_us)
+      found += count_in(history, inside, &within, started[i]);
+  }
+  free(inside);
+  free(started);
   return found;
 }
 
@@ -126,25 +191,44 @@ static int repeated_tokens(const struct history *history)
   return found;
 }
 
+static const struct hold *larger(const struct hold *largest, const struct hold *hold)
+{
+  return largest == NULL || largest->lock != hold->lock || hold->token > largest->token ? hold
+                                                                                        : largest;
+}
+
+/* The largest tokens of one lock so far: of all, and of those that do not share. */
+static void note_token(struct latest *largest, const struct hold *hold)
+{
+  largest->any = larger(largest->any, hold);
+  if (!hold->shares) largest->alone = larger(largest->alone, hold);
+}
+
+static int check_token(const struct history *history, const struct hold *largest,
+                       const struct hold *hold, const char *complaint)
+{
+  if (largest == NULL || largest->lock != hold->lock || largest->token < hold->token) return 0;
+  if (kept(largest, hold)) return 0;
+  complain(history, complaint, largest, hold);
+  return 1;
+}
+
 static int falling_tokens(const struct history *history)
 {
   size_t count, next = 0;
   int found = 0;
   struct hold **started = sort(history, &count, by_start),
               **called = sort(history, &count, by_call);
-  const struct hold *largest = NULL; /* among those of this lock that started before */
+  struct latest largest = {0}; /* among those of this lock that started before */
   for (size_t i = 0; i < count; i++) {
     const struct hold *hold = called[i];
     for (; next < count && started[next]->lock <= hold->lock; next++) {
-      const struct hold *before = started[next];
-      if (before->lock == hold->lock && before->start_us >= hold->called_us) break;
-      if (largest == NULL || largest->lock != before->lock || before->token > largest->token)
-        largest = before;
+      const struct hold *first = started[next];
+      if (first->lock == hold->lock && first->start_us >= hold->called_us) break;
+      note_token(&largest, first);
     }
-    if (largest == NULL || largest->lock != hold->lock || largest->token < hold->token) continue;
-    if (kept(largest, hold)) continue;
-    complain(history, "a later acquire got a token that is not larger", largest, hold);
-    found++;
+    found += check_token(history, hold->shares ? largest.alone : largest.any, hold,
+                         "a later acquire got a token that is not larger");
   }
   free(started);
   free(called);
@@ -154,4 +238,29 @@ static int falling_tokens(const struct history *history)
 int history_tokens(const struct history *history)
 {
   return repeated_tokens(history) + falling_tokens(history);
+}
+
+/*
+ * Those of which it is not known when they stood in line come first, and count for nothing. A lock
+ * that was kept may be taken again until its keeper has heard of who waits.
+ */
+int history_order(const struct history *history)
+{
+  size_t count, next = 0;
+  int found = 0;
+  struct hold **queued = sort(history, &count, by_queue), **called = sort(history, &count, by_call);
+  struct latest largest = {0};
+  for (size_t i = 0; i < count; i++) {
+    const struct hold *hold = called[i];
+    for (; next < count && queued[next]->lock <= hold->lock; next++) {
+      const struct hold *first = queued[next];
+      if (first->lock == hold->lock && first->queued_us >= hold->called_us) break;
+      if (first->queued_us != 0) note_token(&largest, first);
+    }
+    if (!hold->again)
+      found += check_token(history, largest.any, hold, "who came later was served before");
+  }
+  free(queued);
+  free(called);
+  return found;
 }

@@ -21,10 +21,14 @@
 struct hold {
   atomic_bool written; /* all but until_us and end_us are there */
   bool keeps;          /* the process keeps its locks */
+  bool again;          /* it was kept, and is held again: the handle's last hold had its token */
+  bool shares;         /* others may hold beside it: `limit` at once, 0 for any number */
+  int limit;
   int client, pid, lock;
   uint64_t token;
-  int64_t called_us;        /* before acquire was called     */
-  int64_t start_us;         /* after acquire had returned    */
+  int64_t called_us; /* before acquire was called     */
+  int64_t queued_us; /* it was in the queue by then, and nothing happened to it; 0: not known */
+  int64_t start_us;  /* after acquire had returned    */
   _Atomic int64_t until_us; /* the belief ends then at the latest; 0: there was none */
   /* before release was called, or when the loss was seen; 0: not written */
   _Atomic int64_t end_us;
@@ -42,12 +46,18 @@ struct history {
  * Each prints both entries of each fault, and returns how many it found.
  *
  * Overlaps: between two restarts of the server, in order of tokens, each belief begins after those
- * before it have ended. Tokens show between which restarts: they are microseconds of the server's
- * clock. Tokens: none is given twice, and a hold that existed before an acquire was called has a
- * smaller token than that acquire got, whatever happened to the server. A process that keeps its
- * locks may hold again with the token it had, if nobody has got another one since.
+ * before it have ended; one that shares, after those before it that do not. Tokens show between which
+ * restarts: they are microseconds of the server's clock. Crowds: those who share at a time are as many
+ * as they may be, and name one limit. Tokens: none is given twice, and a hold that existed before an
+ * acquire was called has a smaller token than that acquire got, whatever happened to the server; but
+ * of two who share, the later one may have the smaller token, because its share was kept, or was given
+ * to an earlier request whose answer was lost. A process that keeps its locks may hold again with the
+ * token it had, if nobody has got another one since. Order: who was in the queue before an acquire was
+ * called has a smaller token than that acquire got.
  */
 int history_overlaps(const struct history *history);
+int history_crowds(const struct history *history);
 int history_tokens(const struct history *history);
+int history_order(const struct history *history);
 
 #endif
