@@ -16,6 +16,12 @@
 extern bool unknown_scripts;
 
 /*
+ * Who plays it: two who want the lock alone; two of whom one may hold beside a third that holds all
+ * the time; one that shares and another that wants the lock alone.
+ */
+extern enum cast { ALONE, BESIDE, MIXED } cast;
+
+/*
  * Plays the story undisturbed, and then once for each request, giving for it the proxy's order at
  * this offset of struct proxy_control. strand_ms: of that struct. settle: whether to wait for a
  * stranded request after the step in which it was sent.
