@@ -305,92 +305,92 @@ static const uint8_t inspect[] =
     ;
 
 static const uint8_t share[] =
-    "\220T=3\245W\377\275\351b\001(ARGV\025\244k=\337h.m\374(\267ttl\252),1e1" /* local T=3\nlocal W=tonumber(ARGV[2])\nlocal k=math.min(a('pttl',g),1e1 */
-    "5\244v=k\263\006\230\237m\350t\252\274\233sha\344')\226{}\245S,aa=v\023],v\025" /* 5)\nlocal v=k~=-2 and a('hmget',g,f,'shared')or{}\nlocal S,aa=v[1],v[2] */
-    "\245O,D,ac,P=(S\243\317):\337\376\203^(\032\032\032%S\315'\244ad" /* \nlocal O,D,ac,P=(S or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ad */
-    "=S\355O\266ad\232O,D,ac,P=n,e+(k<0\230d\243\337h.m\374(k,1e12))" /* =S and not O\nif ad then\nO,D,ac,P=n,e+(k<0 and d or math.min(k,1e12)) */
+    "\220T=3\245V\377\275\351b\001(ARGV\025\244k=\337h.m\374(\267ttl\252),1e1" /* local T=3\nlocal V=tonumber(ARGV[2])\nlocal k=math.min(a('pttl',g),1e1 */
+    "5\244v=k\263\006\230\237m\350t\252\274\233sha\344')\226{}\245S,Z=v\023],v\025" /* 5)\nlocal v=k~=-2 and a('hmget',g,f,'shared')or{}\nlocal S,Z=v[1],v[2] */
+    "\245O,D,aa,P=(S\243\317):\337\376\203^(\032\032\032%S\315'\244ab" /* \nlocal O,D,aa,P=(S or ''):match('^(%d+) (%d+) (%d+) (%S+)')\nlocal ab */
+    "=S\355O\266ab\232O,D,aa,P=n,e+(k<0\230d\243\337h.m\374(k,1e12))" /* =S and not O\nif ab then\nO,D,aa,P=n,e+(k<0 and d or math.min(k,1e12)) */
     ",S\305\234y\373D\377\275\351b\001(D\0020\245w,q={},0\245B={}\245E={" /* ,S,d..y\nend\nD=tonumber(D)or 0\nlocal w,q={},0\nlocal B={}\nlocal E={ */
-    "}\245U\245ab\245ak=n\03310)\263r\03310\202f\231i,Q \374(" /* }\nlocal U\nlocal ab\nlocal ak=n:sub(1,-10)~=r:sub(1,-10)\nfor i,Q in( */
-    "aa\243\317):g\337\376\203(\032\264\315')do\nif\207\275\351b\001(i)>\007w[t\275\351b\001(i" /* aa or ''):gmatch('(%d+) (%d+)')do\nif tonumber(i)>e then\nw[tonumber(i */
-    ")]\377\275\351b\001(Q\202q=q+Q\373\300\370ah(F,o,i,p,P\202w[i]=(w" /* )]=tonumber(Q)\nq=q+Q\nend\nend\nlocal function ah(F,o,i,p,P)\nw[i]=(w */
-    "[i]\2310)\336\nq=q\336\nB[#B\336]=F\nB[#B\336]=o\362i\362p\362P\n\300" /* [i]or 0)+1\nq=q+1\nB[#B+1]=F\nB[#B+1]=o..' '..i..' '..p..' '..P\nend\nlocal  */
-    "\370\204(\242w[D]t\215\nw[D]=w[D]-1\nq=q-1\373\300\370" /* function al()\nif w[D]then\nw[D]=w[D]-1\nq=q-1\nend\nend\nlocal function  */
-    "X(o\244am,J=\337h.f\224xp(o\244C=\337h.\323x(2^(J-5),1\202\330\337" /* X(o)\nlocal am,J=math.frexp(o)\nlocal C=math.max(2^(J-5),1)\nreturn mat */
-    "h.ceil((e+o)/C)*C\n\300\370Y(F,o,p,P,C,J\244R\377\275\351b\001" /* h.ceil((e+o)/C)*C\nend\nlocal function Y(F,o,p,P,C,J)\nlocal R=tonumber */
+    "}\245U\245ac\245aj=n\03310)\263r\03310\202f\231i,Q \374(" /* }\nlocal U\nlocal ac\nlocal aj=n:sub(1,-10)~=r:sub(1,-10)\nfor i,Q in( */
+    "Z\243\317):g\337\376\203(\032\264\315')do\nif\207\275\351b\001(i)>\007w[t\275\351b\001(i)" /* Z or ''):gmatch('(%d+) (%d+)')do\nif tonumber(i)>e then\nw[tonumber(i) */
+    "]\377\275\351b\001(Q\202q=q+Q\373\300\370ag(F,o,i,p,P\202w[i]=(w[" /* ]=tonumber(Q)\nq=q+Q\nend\nend\nlocal function ag(F,o,i,p,P)\nw[i]=(w[ */
+    "i]\2310)\336\nq=q\336\nB[#B\336]=F\nB[#B\336]=o\362i\362p\362P\n\300" /* i]or 0)+1\nq=q+1\nB[#B+1]=F\nB[#B+1]=o..' '..i..' '..p..' '..P\nend\nlocal  */
+    "\370ak(\242w[D]t\215\nw[D]=w[D]-1\nq=q-1\373\300\370" /* function ak()\nif w[D]then\nw[D]=w[D]-1\nq=q-1\nend\nend\nlocal function  */
+    "W(o\244\204,J=\337h.f\224xp(o\244C=\337h.\323x(2^(J-5),1\202\330\337" /* W(o)\nlocal al,J=math.frexp(o)\nlocal C=math.max(2^(J-5),1)\nreturn mat */
+    "h.ceil((e+o)/C)*C\n\300\370X(F,o,p,P,C,J\244R\377\275\351b\001" /* h.ceil((e+o)/C)*C\nend\nlocal function X(F,o,p,P,C,J)\nlocal R=tonumber */
     "(n\0020\nn=R>\377\275\351b\001(r)\223 R<2^53\225\203%.0f'):f\226\337(R\336\002r\266F\241" /* (n)or 0\nn=R>=tonumber(r)and R<2^53 and('%.0f'):format(R+1)or r\nif F== */
-    "f\236U=n \211ah(F,n,X(o),p,P\202E[#E\336]={F,C,J,n\362e\362o}\n\300" /* f then U=n end\nah(F,n,X(o),p,P)\nE[#E+1]={F,C,J,n..' '..e..' '..o}\nend\nlocal  */
-    "\370ai(R\244p,Z=0\274\005\nwhi\334#E<T do\245o=h\266p\036\236" /* function ai(R)\nlocal p,Z=0,false\nwhile#E<T do\nlocal o=h\nif p>0 then  */
-    "o=\020,p\251\214R\225(\253o\243o\241R)t\215\266Z\243W\036\230q>=" /* o=a('lindex',j,p)end\nif R and(not o or o==R)then\nif Z or W>0 and q>= */
-    "W\236\330\211Y(R\305\341\201d\234y\202R=nil\np\003\336\352\214\253\004\260" /* W then return end\nY(R,d,'1',d..y)\nR=nil\np=p+1\nelseif not o then\nreturn */
+    "f\236U=n \211ag(F,n,W(o),p,P\202E[#E\336]={F,C,J,n\362e\362o}\n\300" /* f then U=n end\nag(F,n,W(o),p,P)\nE[#E+1]={F,C,J,n..' '..e..' '..o}\nend\nlocal  */
+    "\370ah(R\244p,Y=0\274\005\nwhi\334#E<T do\245o=h\266p\036\236" /* function ah(R)\nlocal p,Y=0,false\nwhile#E<T do\nlocal o=h\nif p>0 then  */
+    "o=\020,p\251\214R\225(\253o\243o\241R)t\215\266Y\243V\036\230q>=" /* o=a('lindex',j,p)end\nif R and(not o or o==R)then\nif Y or V>0 and q>= */
+    "V\236\330\211X(R\305\341\201d\234y\202R=nil\np\003\336\352\214\253\004\260" /* V then return end\nX(R,d,'1',d..y)\nR=nil\np=p+1\nelseif not o then\nreturn */
     "\352\245J='\345s\275_\213ck__\376ann\235\270j\32120)\234':\270o\245C=\267" /* \nelse\nlocal J='redisson_lock__channel'..j:sub(20)..':'..o\nlocal C=a('p */
     "\250\265\031n\351\265\201J)\025\036\230'p\250l\313h'\266\253C\232\220R=\030" /* ubsub','numsub',J)[2]>0 and 'publish'\nif not C then\nlocal R=redis.pcall(' */
-    "p\250\265\031shardn\351\265\201J)\025\nC=R\230R\036\230'sp\250l\313h'\n\300V=" /* pubsub','shardnumsub',J)[2]\nC=R and R>0 and 'spublish'\nend\nlocal V= */
-    "o\241K\225\207[4]\231\375\273,o\244ae,af,R=(V\243\317):\337\376\203^(\032" /* o==K and t[4]or a('hget',c,o)\nlocal ae,af,R=(V or ''):match('^(%d+) ( */
-    "\032\023-9]\264\264\264\264?\264?)%f[ %z]'\244T\377\275\351b\001((V\243\317):\337\376\203^" /* %d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nlocal T=tonumber((V or ''):match('^ */
-    "\264+ \264+ \264+ S(\264\315%f[ %z]')\242R\230ae*\021+af/\021+R<=\007x(o\202" /* %d+ %d+ %d+ S(%d+)%f[ %z]'))\nif R and ae*1000+af/1000+R<=e then\nx(o)\n */
-    "\261\214C\225(Z\243\253T\243T\036\230q>=T)t\215\266\253T\236ab\003 \211" /* elseif C and(Z or not T or T>0 and q>=T)then\nif not T then ab=p end\n */
-    "\260\352\214C\232Y(o,R\2330\201R,C,J\202p\003\336\352\214R\232p\003\336\352" /* return\nelseif C then\nY(o,R,'0',R,C,J)\np=p+1\nelseif R then\np=p+1\nelse */
-    "\214q\2410\232\260\352\245R,ae=\322sco\224\301,o\002'0\031s\022pe\314:" /* if q==0 then\nreturn\nelse\nlocal R,ae=a('zscore',l,o)or '0','suspect: */
-    "\270o\245af,T=(\375\273,ae\002\317):\337\376\203(%S\347\264\315'\242af\263R " /* '..o\nlocal af,T=(a('hget',c,ae)or ''):match('(%S+) (%d+)')\nif af~=R  */
-    "\226\207\275\351b\001(T)>\007\311\273,ae,R\362e\202\3630\202T=e\n\277T+" /* or tonumber(T)>e then\na('hset',c,ae,R..' '..e)\nu(0)\nT=e\nend\nif T+ */
-    "M<=e \226\207\275\351b\001(R)<=\007x(o\202\261\nZ\377rue\np\003\336\373\211\211" /* M<=e or tonumber(R)<=e then\nx(o)\nelse\nZ=true\np=p+1\nend\nend\nend\n */
+    "p\250\265\031shardn\351\265\201J)\025\nC=R\230R\036\230'sp\250l\313h'\n\300ad" /* pubsub','shardnumsub',J)[2]\nC=R and R>0 and 'spublish'\nend\nlocal ad */
+    "=o\241K\225\207[4]\231\375\273,o\244ae,af,R=(ad\243\317):\337\376\203^(\032" /* =o==K and t[4]or a('hget',c,o)\nlocal ae,af,R=(ad or ''):match('^(%d+) ( */
+    "\032\023-9]\264\264\264\264?\264?)%f[ %z]'\244T\377\275\351b\001((ad\243\317):\337\376\203" /* %d+) ([1-9]%d%d%d%d?%d?)%f[ %z]')\nlocal T=tonumber((ad or ''):match(' */
+    "^\264+ \264+ \264+ S(\264\315%f[ %z]')\242R\230ae*\021+af/\021+R<=\007x(o" /* ^%d+ %d+ %d+ S(%d+)%f[ %z]'))\nif R and ae*1000+af/1000+R<=e then\nx(o */
+    "\202\261\214C\225(Y\243\253T\243T\036\230q>=T)t\215\266\253T\236ac\003 \211" /* )\nelseif C and(Y or not T or T>0 and q>=T)then\nif not T then ac=p end\n */
+    "\260\352\214C\232X(o,R\2330\201R,C,J\202p\003\336\352\214R\232p\003\336\352" /* return\nelseif C then\nX(o,R,'0',R,C,J)\np=p+1\nelseif R then\np=p+1\nelse */
+    "\214q\2410\232\260\352\245R,ad=\322sco\224\301,o\002'0\031s\022pe\314:" /* if q==0 then\nreturn\nelse\nlocal R,ad=a('zscore',l,o)or '0','suspect: */
+    "\270o\245ae,T=(\375\273,ad\002\317):\337\376\203(%S\347\264\315'\242ae\263R " /* '..o\nlocal ae,T=(a('hget',c,ad)or ''):match('(%S+) (%d+)')\nif ae~=R  */
+    "\226\207\275\351b\001(T)>\007\311\273,ad,R\362e\202\3630\202T=e\n\277T+" /* or tonumber(T)>e then\na('hset',c,ad,R..' '..e)\nu(0)\nT=e\nend\nif T+ */
+    "M<=e \226\207\275\351b\001(R)<=\007x(o\202\261\nY\377rue\np\003\336\373\211\211" /* M<=e or tonumber(R)<=e then\nx(o)\nelse\nY=true\np=p+1\nend\nend\nend\n */
     "\211\300R,T=(\375\333limit'\002\317):\337\376\203^(\032\264\315$'\244" /* end\nend\nlocal R,T=(a('hget',c,'limit')or ''):match('^(%d+) (%d+)$')\nlocal  */
-    "ae=R\230R\263ARGV\025\223\207\275\351b\001(T)>e\225{2,t\275\351b\001(R),\327\245\370" /* ae=R and R~=ARGV[2]and tonumber(T)>e and{2,tonumber(R),e}\nlocal function  */
-    "Z(i\242R\241ARGV\025t\215 \342\337h.\323x(t\275\351b\001(T),i\251\011limi" /* Z(i)\nif R==ARGV[2]then i=math.max(tonumber(T),i)end\na('hset',c,'limi */
-    "t\201ARGV\025\362i\202\300\370aj(R\244v=\375t\204l\252\202" /* t',ARGV[2]..' '..i)\nend\nlocal function aj(R)\nlocal v=a('hgetall',g)\n */
+    "ad=R\230R\263ARGV\025\223\207\275\351b\001(T)>e\225{2,t\275\351b\001(R),\327\245\370" /* ad=R and R~=ARGV[2]and tonumber(T)>e and{2,tonumber(R),e}\nlocal function  */
+    "Y(i\242R\241ARGV\025t\215 \342\337h.\323x(t\275\351b\001(T),i\251\011limi" /* Y(i)\nif R==ARGV[2]then i=math.max(tonumber(T),i)end\na('hset',c,'limi */
+    "t\201ARGV\025\362i\202\300\370ai(R\244v=\375t\204l\252\202" /* t',ARGV[2]..' '..i)\nend\nlocal function ai(R)\nlocal v=a('hgetall',g)\n */
     "f\231\342\302#v,2 do\245w=v[i\336]:\337\376\203^\264+ (\264\346'\242v[i]\263\212\223(R" /* for i=1,#v,2 do\nlocal w=v[i+1]:match('^%d+ (%d+) ')\nif v[i]~=f and(R */
     "\243w\225\207\275\351b\001(w)<=e)t\215 \356\252,v[i]\251\211\300\370" /*  or w and tonumber(w)<=e)then a('hdel',g,v[i])end\nend\nend\nlocal function  */
-    "af(ag\244R,T={},0\nf\231i,Q \374 pairs(w)do\266Q\036\232R[#R\336]=i\362" /* af(ag)\nlocal R,T={},0\nfor i,Q in pairs(w)do\nif Q>0 then\nR[#R+1]=i..' '.. */
+    "ae(af\244R,T={},0\nf\231i,Q \374 pairs(w)do\266Q\036\232R[#R\336]=i\362" /* ae(af)\nlocal R,T={},0\nfor i,Q in pairs(w)do\nif Q>0 then\nR[#R+1]=i..' '.. */
     "Q\nT=\337h.\323x(T,i\202\211\300v=T-e\nif#E\036\232\011t\015" /* Q\nT=math.max(T,i)\nend\nend\nlocal v=T-e\nif#E>0 then\na('hset',c,'token */
-    "\201n\233hold\001\201E[#E]\023]\233\224\354d\201s\233\354\201n\242ak\243v>9999999\236" /* ',n,'holder',E[#E][1],'released',s,'lease',n)\nif ak or v>9999999 then  */
-    "\363v\251\214k\263\006\230\237l\200\252)>2*q\3366\236aj(\251\261\214ag\232" /* u(v)end\nif k~=-2 and a('hlen',g)>2*q+16 then aj()end\nelseif ag then\n */
+    "\201n\233hold\001\201E[#E]\023]\233\224\354d\201s\233\354\201n\242aj\243v>9999999\236" /* ',n,'holder',E[#E][1],'released',s,'lease',n)\nif aj or v>9999999 then  */
+    "\363v\251\214k\263\006\230\237l\200\252)>2*q\3366\236ai(\251\261\214af\232" /* u(v)end\nif k~=-2 and a('hlen',g)>2*q+16 then ai()end\nelseif af then\n */
     "\011\224\354d\201s\202\211B[#B\336]='sha\344'\nB[#B\336]\377ab\334.c\275cat(" /* a('hset',c,'released',s)\nend\nB[#B+1]='shared'\nB[#B+1]=table.concat( */
     "R\233 '\242k\263\006\230v>k\236\340\252,v\251\311t\252,\343pack(B" /* R,' ')\nif k~=-2 and v>k then a('pexpire',g,v)end\na('hset',g,unpack(B */
     ")\242k\241\006\230\030p\310\252,v)\2631\232\206\276\252\202\340" /* ))\nif k==-2 and redis.pcall('pexpire',g,v)~=1 then\na('del',g)\na('pexpire */
-    "\252,v\202\277v<k\236\340\252,v\251\214ag\236\356\252\274\251" /* ',g,v)\nend\nif v<k then a('pexpire',g,v)end\nif ag then a('hdel',g,f)end\n */
-    "f\231am,o \374 ipairs(E)do\245F,C,J,R=\343pack(o\242h\236x(F\251\214" /* for am,o in ipairs(E)do\nlocal F,C,J,R=unpack(o)\nif h then x(F)end\nif  */
+    "\252,v\202\277v<k\236\340\252,v\251\214af\236\356\252\274\251" /* ',g,v)\nend\nif v<k then a('pexpire',g,v)end\nif af then a('hdel',g,f)end\n */
+    "f\231\204,o \374 ipairs(E)do\245F,C,J,R=\343pack(o\242h\236x(F\251\214" /* for al,o in ipairs(E)do\nlocal F,C,J,R=unpack(o)\nif h then x(F)end\nif  */
     "C\236a(C,J,R\251\277v\263k\236I(v\251k=v\373" /* C then a(C,J,R)end\nend\nif v~=k then I(v)end\nk=v\nend\n */
     ;
 
 static const uint8_t shared[] =
-    "\220v=d\241\316\245C=G:\337\376\203^-(.*)'\244J\377\275\351b\001(m\0020\245" /* local v=d=='0'\nlocal C=G:match('^-(.*)')\nlocal J=tonumber(m)or 0\nlocal  */
-    "F\377\275\351b\001(O\0020\245R=S\230D>e\266\253v\230R\225(C\230O\241m\243" /* F=tonumber(O)or 0\nlocal R=S and D>e\nif not v and R and(C and O==m or  */
-    "\253C\230F>J\230F<2^53)t\215\245T,\342ac\241\316\230C,X(d\242T\243i" /* not C and F>J and F<2^53)then\nlocal T,i=ac=='0' and C,X(d)\nif T or i */
-    ">=D\236P=d\234y \261 \342D \277\253ad\236\204(\251ah\010,O,i,C\243ac" /* >=D then P=d..y else i=D end\nif not ad then al()end\nah(f,O,i,C or ac */
-    ",P\242h\225(ad\243T)t\215 ai(\251Z(i\202af(\202\340\240\332\336728\222" /* ,P)\nif h and(ad or T)then ai()end\nZ(i)\naf()\na('pexpire',c,k+172800 */
-    "\304\202\326\302F,\327\352\214C\232\326-\302\013\352\214ae\355" /* 000)\nreturn{1,F,e}\nelseif C then\nreturn{-1,0,e}\nelseif ae and not  */
-    "v\232\330ae\n\300C=R\225(\253v\243m\241\317\243O\241m\242C\232" /* v then\nreturn ae\nend\nlocal C=R and(not v or m=='' or O==m)\nif C then\n */
-    "s=O\n\204(\202B={f,O\234\3240 0 \254}\n\277J>b\355v\236n=\316\234m \277" /* s=O\nal()\nB={f,O..' 0 0 0'}\nend\nif J>b and not v then n='0'..m end\nif  */
-    "v\230m\241\317\355C\236x\010\251\220D=k\241\006\243aa\243C\266D\236" /* v and m=='' and not C then x(f)end\nlocal D=k==-2 or aa or C\nif D then  */
-    "ai(\253v\230f\251\220F\nif#E\036\243aa\230q\036\232\214U\236Z(X(" /* ai(not v and f)end\nlocal F\nif#E>0 or aa and q>0 then\nif U then Z(X( */
-    "d)\251if#E\036\243C\236af(C\355U\251\261\214D\232\214k\263\006\232" /* d))end\nif#E>0 or C then af(C and not U)end\nelseif D then\nif k~=-2 then\n */
-    "\340\252\341'\202k=1\naj(true\202\211F=h\230N(\253v\230f,S\230f\242" /* a('pexpire',g,'1')\nk=1\naj(true)\nend\nF=h and N(not v and f,S and f)\nif  */
-    "F\241true\355v\232B={}\nY\010\305\341\201d\234y\202Z(X(d)\202af(\202\261\214F" /* F==true and not v then\nB={}\nY(f,d,'1',d..y)\nZ(X(d))\naf()\nelseif F */
-    "\241'giv\200'\232k=\267ttl\252\202\261\266C\236\011\224\354d\201s" /* =='given' then\nk=a('pttl',g)\nelse\nif C then a('hset',c,'released',s */
-    "\251\214k\263\006\236\206\276\252\251\211\277v\232\214D\230q\2410\355" /* )end\nif k~=-2 then a('del',g)end\nend\nend\nif v then\nif D and q==0 and not  */
-    "h\236\356\240\233limit'\251\326(C\243m\263\317\230s\241m)\223 1\243\312" /* h then a('hdel',c,'limit')end\nreturn{(C or m~='' and s==m)and 1 or 0, */
-    "\013\n\277U\236\326\302t\275\351b\001(U),\327\277L\225(q\036\243\253D" /* 0,e}\nend\nif U then return{1,tonumber(U),e}end\nif L and(q>0 or not D */
-    ")t\215\n\322sco\224\301\274\202\356\240\233w\015'\202\277W\036\230q>=W\232" /* )then\na('zscore',l,f)\na('hdel',c,'woken')\nend\nif W>0 and q>=W then\n */
-    "\220q=\337h.hu\350\nf\231i,Q \374 pairs(w)do\266Q\036\236q=\337h.m\374(q,i\251" /* local q=math.huge\nfor i,Q in pairs(w)do\nif Q>0 then q=math.min(q,i)end\n */
-    "\211k=q-e\n\277G\241\316\236\326\312k,\327\300\342f\005\nf\231p" /* end\nk=q-e\nend\nif G=='0' then return{0,k,e}end\nlocal i=false\nfor p */
-    "=ab\243\312ab\230ab+8 \226-1 do\245o=\020,p\202\342o\241f\245V" /* =ab or 0,ab and ab+8 or-1 do\nlocal o=a('lindex',j,p)\ni=o==f\nlocal V */
-    "=\253i\230\375\273,o\243\317\242i\243\253o\243V\230V:f\360\203^\264+ \264" /* =not i and a('hget',c,o or '')\nif i or not o or V and V:find('^%d+ %d */
-    "+ \264+ S')t\215 b\224ak \211\300o=\253H \226(t[4]\231\317)\3578)\263r\357" /* + %d+ S')then break end\nend\nlocal o=not H or(t[4]or ''):sub(1,8)~=r:sub(1, */
-    "8\242\004\220q=H\225(\303pos\272\274\233MAXLEN\201\021)\226(\020" /* 8)\nif o then\nlocal q=H and(a('lpos',j,f,'MAXLEN',1000)or(a('lindex',j */
-    ",\021)\223 \021)\242q\232\220v=e+(q\336)*z\nif\207\275\351b\001(H)<v\236" /* ,1000)and 1000))\nif q then\nlocal v=e+(q+1)*z\nif tonumber(H)<v then  */
-    "\322add\301,v\274\251\261\n\322add\301\233XX\2010\274\244p=\206rp\022h\272\274\202" /* a('zadd',l,v,f)end\nelse\na('zadd',l,'XX',0,f)\nlocal p=a('rpush',j,f)\n */
-    "\322add\301,e+\337h.\323x(k,0)+p*z\274\202\211\340\272\3412096\222\222\254\202\340" /* a('zadd',l,e+math.max(k,0)+p*z,f)\nend\na('pexpire',j,'1209600000')\na('pexpire */
-    "\301\3412096\222\222\254\202\211Z(e+G\202\311\273\274,A\023]\362A\025\362G\234" /* ',l,'1209600000')\nend\nZ(e+G)\na('hset',c,f,A[1]..' '..A[2]..' '..G.. */
-    "\324S\270ARGV\025\242o\236\3630\251\214i\236k=G/25 \261\214h\230h\263f\236" /* ' S'..ARGV[2])\nif o then u(0)end\nif i then k=G/25 elseif h and h~=f then  */
-    "k=-1 \211\326\312k,\327\n" /* k=-1 end\nreturn{0,k,e}\n */
+    "\220\370F(p\202f\231\342p,p+8 do\245o=\020,i\242\253o" /* local function F(p)\nfor i=p,p+8 do\nlocal o=a('lindex',j,i)\nif not o */
+    "\236\330f\005 \211if(\375\273,o\002\317):f\360\203^\264+ \264+ \264+ S')t" /*  then return false end\nif(a('hget',c,o)or ''):find('^%d+ %d+ %d+ S')t */
+    "\215 \330o \211\211\300o=d\241\316\245v=G:\337\376\203^-(.*)'\244" /* hen return o end\nend\nend\nlocal o=d=='0'\nlocal v=G:match('^-(.*)')\nlocal  */
+    "J\377\275\351b\001(m\0020\245C\377\275\351b\001(O\0020\245R=S\230D>e\266\253" /* J=tonumber(m)or 0\nlocal C=tonumber(O)or 0\nlocal R=S and D>e\nif not  */
+    "o\230R\225(v\230O\241m\243\253v\230C>J\230C<2^53)t\215\245T,\342aa\241" /* o and R and(v and O==m or not v and C>J and C<2^53)then\nlocal T,i=aa== */
+    "\316\230v,W(d\242T\243i>=D\236P=d\234y \261 \342D \277\253ab\236" /* '0' and v,W(d)\nif T or i>=D then P=d..y else i=D end\nif not ab then  */
+    "ak(\251ag\010,O,i,v\243aa,P\242h\225(ab\243T)t\215 ah(\251Y(i\202ae(" /* ak()end\nag(f,O,i,v or aa,P)\nif h and(ab or T)then ah()end\nY(i)\nae( */
+    "\202\340\240\332\336728\222\304\202\326\302C,\327\352\214v\232\326-\302" /* )\na('pexpire',c,k+172800000)\nreturn{1,C,e}\nelseif v then\nreturn{-1, */
+    "\013\352\214ad\355\004\330a\210\300v=R\225(\253o\243" /* 0,e}\nelseif ad and not o then\nreturn ad\nend\nlocal v=R and(not o or  */
+    "m\241\317\243O\241m\242v\232s=O\nak(\202B={f,O\234\3240 0 \254}\n\277J>b\355" /* m=='' or O==m)\nif v then\ns=O\nak()\nB={f,O..' 0 0 0'}\nend\nif J>b and not  */
+    "o\236n=\316\234m \277o\230m\241\317\355v\236x\010\251\220C=k\241" /* o then n='0'..m end\nif o and m=='' and not v then x(f)end\nlocal C=k== */
+    "\006\243Z\243v\266C\236ah(\253o\230f\251\220D\nif#E\036\243Z\230q" /* -2 or Z or v\nif C then ah(not o and f)end\nlocal D\nif#E>0 or Z and q */
+    "\036\232\214U\236Y(W(d)\251if#E\036\243v\236ae(v\355U\251\261" /* >0 then\nif U then Y(W(d))end\nif#E>0 or v then ae(v and not U)end\nelse */
+    "\214C\232\214k\263\006\232\340\252\341'\202k=1\nai(true\202\211D=h\230" /* if C then\nif k~=-2 then\na('pexpire',g,'1')\nk=1\nai(true)\nend\nD=h and  */
+    "N(\253o\230f,S\230f\242D\241true\355\004B={}\nX\010\305\341\201d\234" /* N(not o and f,S and f)\nif D==true and not o then\nB={}\nX(f,d,'1',d.. */
+    "y\202Y(W(d)\202ae(\202\261\214D\241'giv\200'\232k=\267ttl\252\202\261\266v\236" /* y)\nY(W(d))\nae()\nelseif D=='given' then\nk=a('pttl',g)\nelse\nif v then  */
+    "\011\224\354d\201s\251\214k\263\006\236\206\276\252\251\211\277" /* a('hset',c,'released',s)end\nif k~=-2 then a('del',g)end\nend\nend\nif  */
+    "\004\214C\230q\2410\225(\253h\243F(0)\241f\005)t\215 \356\240\233limit'" /* o then\nif C and q==0 and(not h or F(0)==false)then a('hdel',c,'limit' */
+    "\251\326(v\243m\263\317\230s\241m)\223 1\243\312\013\n\277U\236\326" /* )end\nreturn{(v or m~='' and s==m)and 1 or 0,0,e}\nend\nif U then return{ */
+    "\302t\275\351b\001(U),\327\277L\225(q\036\243\253C)t\215\n\322sco\224\301\274\202\356" /* 1,tonumber(U),e}end\nif L and(q>0 or not C)then\na('zscore',l,f)\na('hdel */
+    "\240\233w\015'\202\277V\036\230q>=V\232\220o=\337h.hu\350\nf\231i,Q \374" /* ',c,'woken')\nend\nif V>0 and q>=V then\nlocal o=math.huge\nfor i,Q in */
+    " pairs(w)do\266Q\036\236o=\337h.m\374(o,i\251\211k=o-e\n\277G\241\316" /*  pairs(w)do\nif Q>0 then o=math.min(o,i)end\nend\nk=o-e\nend\nif G=='0' */
+    "\236\326\312k,\327\300v=ac\230F(ac)\241f\245\342\253H \226(t[4]" /*  then return{0,k,e}end\nlocal v=ac and F(ac)==f\nlocal i=not H or(t[4] */
+    "\231\317)\3578)\263r\3578\242i\232\220o=H\225(\303pos\272\274\233MA" /* or ''):sub(1,8)~=r:sub(1,8)\nif i then\nlocal o=H and(a('lpos',j,f,'MA */
+    "XLEN\201\021)\226(\020,\021)\223 \021)\242\004\220q=e+(o\336)" /* XLEN',1000)or(a('lindex',j,1000)and 1000))\nif o then\nlocal q=e+(o+1) */
+    "*z\nif\207\275\351b\001(H)<q\236\322add\301,q\274\251\261\n\322add\301\233XX\2010\274" /* *z\nif tonumber(H)<q then a('zadd',l,q,f)end\nelse\na('zadd',l,'XX',0,f */
+    "\244p=\206rp\022h\272\274\202\322add\301,e+\337h.\323x(k,0)+p*z\274\202\211\340" /* )\nlocal p=a('rpush',j,f)\na('zadd',l,e+math.max(k,0)+p*z,f)\nend\na('pexpire */
+    "\272\3412096\222\222\254\202\340\301\3412096\222\222\254\202\211Y(e+G\202\311\273" /* ',j,'1209600000')\na('pexpire',l,'1209600000')\nend\nY(e+G)\na('hset',c */
+    "\274,A\023]\362A\025\362G\234\324S\270ARGV\025\242i\236\3630\251\214v\236" /* ,f,A[1]..' '..A[2]..' '..G..' S'..ARGV[2])\nif i then u(0)end\nif v then  */
+    "k=G/25 \261\214h\230h\263f\236k=-1 \211\326\312k,\327\n" /* k=G/25 elseif h and h~=f then k=-1 end\nreturn{0,k,e}\n */
     ;
 
 static const uint8_t downgrade[] =
-    "\220i,o=ARGV[3]:\337\376\203^(%S\347\264\315$'\244p=k\263\006\355aa\230" /* local i,o=ARGV[3]:match('^(%S+) (%d+)$')\nlocal p=k~=-2 and not aa and  */
+    "\220i,o=ARGV[3]:\337\376\203^(%S\347\264\315$'\244p=k\263\006\355Z\230" /* local i,o=ARGV[3]:match('^(%S+) (%d+)$')\nlocal p=k~=-2 and not Z and  */
     "n\241o\230\375t\252,i\242O\230D>e\225\207\275\351b\001(O)>(t\275\351b\001(m\0020)" /* n==o and a('hget',g,i)\nif O and D>e and tonumber(O)>(tonumber(m)or 0) */
     "t\215 \326\302t\275\351b\001(O),\327\277\253p\236\326-\302\013\277a" /* then return{1,tonumber(O),e}end\nif not p then return{-1,0,e}end\nif a */
-    "e\236\330ae \211s=o\nB={i,o\234\3240 0 \254}\nY\010\305\341\201d\234y\202ai(\202Z" /* e then return ae end\ns=o\nB={i,o..' 0 0 0'}\nY(f,d,'1',d..y)\nai()\nZ */
-    "(X(d)\202af(\202\356\252,i\202\326\302t\275\351b\001(U),\327\n" /* (X(d))\naf()\na('hdel',g,i)\nreturn{1,tonumber(U),e}\n */
+    "d\236\330ad \211s=o\nB={i,o\234\3240 0 \254}\nX\010\305\341\201d\234y\202ah(\202Y" /* d then return ad end\ns=o\nB={i,o..' 0 0 0'}\nX(f,d,'1',d..y)\nah()\nY */
+    "(W(d)\202ae(\202\356\252,i\202\326\302t\275\351b\001(U),\327\n" /* (W(d))\nae()\na('hdel',g,i)\nreturn{1,tonumber(U),e}\n */
     ;
 
 static const uint8_t nothing[] = "";
@@ -404,10 +404,10 @@ const struct fairlock_script fairlock_break_script = {
     {common, break_before, hand_over, break_after}, 3833, "9a9536d10289854029c4539497e2b8dec09d5fc8"};
 
 const struct fairlock_script fairlock_shared_script = {
-    {common, hand_over, share, shared}, 7693, "b98fda0c963ba582f693a214e689a879ef0a715f"};
+    {common, hand_over, share, shared}, 7709, "004d364634cc18b317bc1a4bbd043b1f0940e6d1"};
 
 const struct fairlock_script fairlock_downgrade_script = {
-    {common, hand_over, share, downgrade}, 5994, "54635f271ae20cad86aa84ccf0d0d5cb268b3af8"};
+    {common, hand_over, share, downgrade}, 5994, "61b9df9824536dcb726c4bfa2cefb64477596176"};
 
 const struct fairlock_script fairlock_inspect_script = {
     {inspect, nothing, nothing, nothing}, 1639, "93b0889e94b171956e130343dc430d1c268e9ab0"};

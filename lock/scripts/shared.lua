@@ -9,6 +9,16 @@
 -- include hand_over.lua
 -- include share.lua
 
+-- Who is the first that shares among nine waiters from this place on; false: none of them, and no more
+-- wait.
+local function next_sharer(place)
+  for at = place, place + 8 do
+    local waiter = call('lindex', queue, at)
+    if not waiter then return false end
+    if (call('hget', meta, waiter) or ''):find('^%d+ %d+ %d+ S') then return waiter end
+  end
+end
+
 local ending = lease == '0' -- a release, or leaving the queue
 local keeps = mode:match('^-(.*)') -- how many times
 local earlier = tonumber(token) or 0
@@ -69,7 +79,8 @@ elseif open then
 end
 
 if ending then
-  if open and held == 0 and not head then call('hdel', meta, 'limit') end
+  -- The limit ends with the last who names it. If more wait, it ends by its time.
+  if open and held == 0 and (not head or next_sharer(0) == false) then call('hdel', meta, 'limit') end
   return {(held_before or token ~= '' and released == token) and 1 or 0, 0, now}
 end
 if mine then return {1, tonumber(mine), now} end
@@ -90,13 +101,7 @@ if mode == '0' then return {0, ttl, now} end
 
 -- When one that wants the lock alone leaves, a script that knows no shares tells nobody behind it. So
 -- the first of those asks often: each 200 ms with a waiter timeout of 5 s, and seldom on a slow network.
-local near = false
-for place = stopped or 0, stopped and stopped + 8 or -1 do
-  local waiter = call('lindex', queue, place)
-  near = waiter == id
-  local note = not near and call('hget', meta, waiter or '')
-  if near or not waiter or note and note:find('^%d+ %d+ %d+ S') then break end
-end
+local near = stopped and next_sharer(stopped) == id
 
 -- As in lock.lua.
 local old = not score or (notes[4] or ''):sub(1, 8) ~= micros:sub(1, 8)
