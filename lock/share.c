@@ -15,10 +15,34 @@ static const struct fairlock_shared *shared_of(const struct fairlock *handle)
   return (const struct fairlock_shared *)(const void *)handle; /* its first member */
 }
 
-/* The handle shares, and what it asks for concerns its own place or hold. */
+static struct fairlock_sharing *sharing_of(struct fairlock_link *link)
+{
+  return (struct fairlock_sharing *)(void *)((char *)link -
+                                             offsetof(struct fairlock_sharing, own.link));
+}
+
 static bool shares(const struct fairlock *handle)
 {
-  return handle != NULL && handle->keep & SHARES && !asking(handle);
+  return handle != NULL && handle->keep & SHARES;
+}
+
+/* The request is about a place or a hold of a handle that shares. Its phase may have changed since. */
+static bool is_shared(const struct fairlock_request *request)
+{
+  return request->kind < KIND_FORCE && shares(request->handle);
+}
+
+/*
+ * Decides whether the script is sent as text. The engine's bits are for the script of those who want
+ * a lock alone. If the two took each other's, one that comes first again and again would leave the
+ * other without.
+ */
+static void choose_form(struct fairlock_engine *engine, struct fairlock_sharing *sharing)
+{
+  struct fairlock_request *request = &engine->request;
+  engine->eval |= request->eval;
+  request->eval = sharing->own.eval & request->kind;
+  sharing->own.eval ^= request->eval;
 }
 
 /* Writes the request as request.c does, but for the script and the last argument. */
@@ -55,10 +79,11 @@ static void write_additions(struct fairlock_engine *engine, struct resp_writer *
 static void write_output(struct fairlock_engine *engine, struct resp_writer *writer,
                          struct fairlock_link *link)
 {
-  if (!shares(engine->request.handle)) {
+  if (!is_shared(&engine->request)) {
     write_inside(engine, writer, link);
     return;
   }
+  if (engine->request_done == 0) choose_form(engine, sharing_of(link));
   write_request(writer, &engine->request);
   write_additions(engine, writer, link);
 }
@@ -87,12 +112,26 @@ static bool is_other_limit(const struct fairlock_engine *engine, const struct re
          engine->values[0] == 2;
 }
 
+/* The server does not know the script of those who share. That says nothing about the other one. */
+static void on_unknown_script(struct fairlock_engine *engine, struct resp_event *event,
+                              struct fairlock_link *link)
+{
+  uint8_t eval = engine->eval;
+  sharing_of(link)->own.eval |= fairlock_handle_kind(fairlock_pipeline_next_answered(engine));
+  if (!event_inside(engine, event, link)) fairlock_reply_process(engine, event);
+  engine->eval = eval;
+}
+
 static bool on_event(struct fairlock_engine *engine, struct resp_event *event,
                      struct fairlock_link *link)
 {
   const struct fairlock *handle = fairlock_pipeline_next_answered(engine);
   if (is_other_limit(engine, event, handle)) {
     on_other_limit(engine, shared_of(handle));
+    return true;
+  }
+  if (shares(handle) && is_error(engine) && fairlock_reply_begins(event, "NOSCRIPT")) {
+    on_unknown_script(engine, event, link);
     return true;
   }
   return event_inside(engine, event, link);

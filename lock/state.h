@@ -125,6 +125,9 @@ struct fairlock_log_state {
 /* Of struct fairlock_sharing. Private. */
 struct fairlock_sharing_state {
   struct fairlock_link link;
+
+  /* as the engine's: kinds of requests whose script, that of those who share, has to be sent as text */
+  uint8_t eval;
 };
 
 /* Of struct fairlock_hold. Private. */

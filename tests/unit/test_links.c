@@ -7,6 +7,8 @@
 static struct fairlock_log journal;
 static struct fairlock_credentials credentials;
 static struct fairlock_keeper keep;
+static struct fairlock_sharing sharing;
+static struct fairlock_shared shared;
 static struct fairlock_topology topology;
 static char address[32];
 static int told[FAIRLOCK_LOG_ASKED + 1];
@@ -32,7 +34,7 @@ static bool aim(void *context, const char *where)
   return where != NULL;
 }
 
-enum option { LOG, CREDENTIALS, KEEPER, TOPOLOGY, OPTIONS };
+enum option { LOG, CREDENTIALS, KEEPER, SHARING, TOPOLOGY, OPTIONS };
 
 static void use(enum option option)
 {
@@ -42,6 +44,8 @@ static void use(enum option option)
     fairlock_engine_use_credentials(&engine, &credentials);
   } else if (option == KEEPER) {
     CHECK_EQUAL(fairlock_engine_keep(&engine, &keep), FAIRLOCK_OK);
+  } else if (option == SHARING) {
+    fairlock_engine_share(&engine, &sharing);
   } else {
     CHECK_EQUAL(fairlock_engine_follow(&engine, &topology, aim, NULL), FAIRLOCK_OK);
   }
@@ -66,7 +70,8 @@ static void check_order(void)
   CHECK(engine.links == &journal.own.link);
   CHECK(journal.own.link.inner == &credentials.own.link);
   CHECK(credentials.own.link.inner == &keep.own.link);
-  CHECK(keep.own.link.inner == &topology.own.link);
+  CHECK(keep.own.link.inner == &sharing.own.link);
+  CHECK(sharing.own.link.inner == &topology.own.link);
   CHECK(topology.own.link.inner == NULL);
 }
 
@@ -79,6 +84,21 @@ static void greet_node(void)
   feed("%3\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$2\r\nid\r\n:74\r\n$4\r\nmode\r\n$7\r\ncluster\r\n");
   tell_time(0);
   CHECK(fairlock_engine_ready(&engine));
+}
+
+/* A share, acknowledged by a replica. It is not renewed, so it is not put off. */
+static void share(void)
+{
+  CHECK_EQUAL(fairlock_engine_add_shared(&engine, &shared, "door", 4, 10), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_acquire(&shared.handle, 0, 30000, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$2\r\n10\r\n*3\r\n$4\r\nWAIT\r\n"));
+  answer(1, 78, 0);
+  feed(":1\r\n");
+  CHECK_EQUAL(shared.handle.result, FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_engine_release(&shared.handle, now), FAIRLOCK_PENDING);
+  CHECK(sends("\r\n$2\r\n10\r\n"));
+  answer(1, 0, 0);
+  CHECK_EQUAL(shared.handle.result, FAIRLOCK_OK);
 }
 
 /* An acquire that is armed, and acknowledged by a replica; a release that is put off; a MOVED. */
@@ -98,6 +118,7 @@ static void check_parts(void)
   drain();
   CHECK_EQUAL(output_size, 0);
   CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  share();
   CHECK_EQUAL(fairlock_engine_acquire(&b, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
   drain();
   feed("+OK\r\n:0\r\n-MOVED 8632 10.0.0.3:6379\r\n");
@@ -108,14 +129,16 @@ static void check_parts(void)
   CHECK_EQUAL(fairlock_engine_wants(&engine, now), FAIRLOCK_CONNECT); /* at once */
 }
 
-/* All 24. */
+/* All 120. */
 static void test_any_order(void)
 {
-  for (unsigned order = 0; order < OPTIONS * OPTIONS * OPTIONS * OPTIONS; order++) {
-    unsigned option[OPTIONS] = {order % 4, order / 4 % 4, order / 16 % 4, order / 64};
+  for (unsigned order = 0; order < OPTIONS * OPTIONS * OPTIONS * OPTIONS * OPTIONS; order++) {
+    unsigned option[OPTIONS];
     unsigned all = 0;
-    for (unsigned i = 0; i < OPTIONS; i++)
+    for (unsigned i = 0, rest = order; i < OPTIONS; i++, rest /= OPTIONS) {
+      option[i] = rest % OPTIONS;
       all |= 1U << option[i];
+    }
     if (all != (1U << OPTIONS) - 1) continue;
     prepare();
     for (unsigned i = 0; i < OPTIONS; i++)
@@ -147,12 +170,15 @@ static void test_instead(void)
   static struct fairlock_log other_journal;
   static struct fairlock_credentials other_credentials;
   static struct fairlock_keeper other_keep;
+  static struct fairlock_sharing other_sharing;
   other_journal = journal;
   other_credentials = credentials;
   other_keep = keep;
   fairlock_engine_set_log(&engine, &other_journal);
   fairlock_engine_use_credentials(&engine, &other_credentials);
   CHECK_EQUAL(fairlock_engine_keep(&engine, &other_keep), FAIRLOCK_OK);
+  fairlock_engine_share(&engine, &other_sharing);
+  memset(&sharing, 0x5a, sizeof sharing);
   memset(&journal, 0x5a, sizeof journal);
   memset(&credentials, 0x5a, sizeof credentials);
   memset(&keep, 0x5a, sizeof keep);
@@ -169,13 +195,19 @@ static void test_some(void)
       if (some & 1U << option) use((enum option)option);
     }
     greet();
-    CHECK_EQUAL(fairlock_engine_acquire(&a, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
+    struct fairlock *handle = &a;
+    if (some & 1U << SHARING) {
+      CHECK_EQUAL(fairlock_engine_add_shared(&engine, &shared, "door", 4, 10), FAIRLOCK_OK);
+      handle = &shared.handle;
+    }
+    CHECK_EQUAL(fairlock_engine_acquire(handle, 0, FAIRLOCK_RENEW, now), FAIRLOCK_PENDING);
     drain();
+    CHECK_EQUAL(strstr(output, "\r\n$2\r\n10\r\n") != NULL, (some & 1U << SHARING) != 0);
     CHECK_EQUAL(strstr(output, "TRACKING") != NULL, (some & 1U << KEEPER) != 0);
     CHECK_EQUAL(strstr(output, "WAIT\r\n") != NULL, (some & 1U << TOPOLOGY) != 0);
     if (some & 1U << KEEPER) feed("+OK\r\n+OK\r\n:0\r\n");
     break_connection();
-    CHECK_EQUAL(a.result, some & 1U << TOPOLOGY ? FAIRLOCK_PENDING : a.result);
+    CHECK_EQUAL(handle->result, some & 1U << TOPOLOGY ? FAIRLOCK_PENDING : handle->result);
     CHECK_EQUAL(told[FAIRLOCK_LOG_DISCONNECTED], some & 1U << LOG ? 1 : 0);
     CHECK_EQUAL(engine.links == NULL, some == 0);
   }
