@@ -6,12 +6,24 @@ set -u
 . tests/support/lib.sh
 side=4 # they sleep most of the time
 
-# What the descendants do: they note their ids in $1, and sleep.
-work='echo $$ >>"$1"; exec sleep 600'
-stubborn='trap "" TERM INT; echo $$ >>"$1"; while :; do sleep 600; done'
-stopped='echo $$ >>"$1"; kill -STOP $$; exec sleep 600'
-many='for i in $(seq 200); do sleep 600 & echo $! >>"$1"; done; wait'
-forking='trap "" TERM INT; [ -e "$1" ] || exit; echo $$ >>"$1"; sleep 0.05; sh -c "$forking" - "$1" &'
+# What the descendants do: they note their ids in $1, and sleep. In $1.stat is when each was started, because a busy
+# machine gives an id to another process within a minute.
+note='read -r it </proc/$$/stat; echo "$it" >>"$1.stat"; echo $$ >>"$1"'
+work="$note; exec sleep 600"
+stubborn="trap '' TERM INT; $note; while :; do sleep 600; done"
+stopped="$note; kill -STOP \$\$; exec sleep 600"
+many='for i in $(seq 200); do sleep 600 & read -r it </proc/$!/stat; echo "$it" >>"$1.stat"; echo $! >>"$1"; done; wait'
+forking="trap '' TERM INT; [ -e \"\$1\" ] || exit; $note; sleep 0.05; sh -c \"\$forking\" - \"\$1\" &"
+# prints those that run, with what the system says of them: sh -c "$running" FILE
+running='while read -r it; do
+    { read -r now <"/proc/${it%% *}/stat"; } 2>/dev/null || continue
+    now=${now##*) }
+    case $now in [ZX]*) continue ;; esac
+    set -- ${it##*) }
+    start=${20}
+    set -- $now
+    [ "$start" != "${20}" ] || echo "${it%% *} $now"
+  done <"$0.stat"'
 loop='while :; do date +%s%N >"$1.now"; mv "$1.now" "$1.beat"; echo $$ >"$1"; sleep 0.05; done'
 
 # command_of KIND: a script that is given the file of ids, and the scripts above
@@ -30,7 +42,7 @@ command_of() {
   esac
 }
 kinds='timeout session monitor script twice pipeline many stubborn stopped forking'
-export work stubborn stopped many forking loop
+export work stubborn stopped many forking loop running
 
 # count_of KIND: how many note their ids
 count_of() {
@@ -64,7 +76,7 @@ each() {
 
 # none_runs KIND: of its processes
 none_runs() {
-  while read -r id; do dead "$id" || return 1; done <"$dir/$1.ids"
+  [ -z "$(sh -c "$running" "$dir/$1.ids")" ]
 }
 
 # over STATUS: each fairlock run ends so, and with it all that its command has started
@@ -78,8 +90,7 @@ over() {
 # succeeded STATUS: the same, and whoever holds the lock next finds none of them running
 succeeded() {
   for kind in $kinds; do
-    "$fairlock" run -w 60 $kind -- sh -c ": >'$dir/$kind.next'; while read -r id; do sed 's/.*) //' /proc/\$id/stat 2>/dev/null; done <'$dir/$kind.ids' |
-      grep -v '^[ZX]' >'$dir/$kind.alive'" 2>"$dir/err.next" &
+    "$fairlock" run -w 60 $kind -- sh -c ': >"$0.next"; sh -c "$running" "$0.ids" >"$0.alive"' "$dir/$kind" 2>"$dir/err.next" &
     echo $! >"$dir/$kind.waiter"
   done
   over $1
