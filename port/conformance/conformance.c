@@ -344,20 +344,23 @@ static void bytes_arrive(void)
   (void)bytes_come_back();
 }
 
-/* The bytes come one by one: a recv() that collects gets some of them together. */
+/*
+ * The bytes come one by one: a recv() that collects gets all of them together with others. So does a
+ * task that has to wait for a processor, but not each time.
+ */
 static void recv_returns_with_the_first_byte(void)
 {
   int got = 0;
   int alone = 0;
   uint32_t began = port_clock_ms();
-  if (!call('D', 5, 200)) return;
-  while (got < 5 && since(began) < SOON_MS && !broken) {
+  if (!call('D', 50, 200)) return;
+  while (alone < 2 && got < 50 && since(began) < 2 * SOON_MS && !broken) {
     int some = try_recv(data, sizeof data, PORT_WAIT_MAX_MS);
     if (some > 0) got += some;
     else if (!require(some == PORT_WOULD_BLOCK, "the connection was closed")) break;
     alone += some == 1;
   }
-  require(got == 5, "not all bytes came");
+  require(got > 0, "no byte came");
   require(alone >= 2, "recv() waits for more when it has something");
 }
 
@@ -461,7 +464,6 @@ static struct {
   struct port_mutex mutex;
   struct port_event event;
   void (*run)(void);
-  volatile uint32_t count;
   volatile bool inside, clash, done, set;
   volatile uintptr_t task;
   volatile uint32_t took_ms;
@@ -611,18 +613,24 @@ static void event_waits(void)
   port_mutex_destroy(&mutex);
 }
 
-/* Sends a byte at a time while the other task is inside recv(), and notes the shortest time. */
+/* A send() that takes longer has waited for the other task, or for a processor. */
+#define BESIDE_MS 300U
+
+/*
+ * Sends a byte at a time while the other task is inside recv(), and notes the shortest time. One that
+ * is short will do.
+ */
 static void send_beside(void)
 {
   static const uint8_t byte = 'x';
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 8 && shared.took_ms >= BESIDE_MS; i++) {
     pass(100);
     uint32_t began = port_clock_ms();
     (void)port->transport->send(port->transport->context, &byte, 1);
     uint32_t took = since(began);
     if (shared.inside && took < shared.took_ms) shared.took_ms = took;
-    shared.count++;
   }
+  shared.set = true;
 }
 
 /* The peer says nothing, so that recv() waits for all of its time. */
@@ -634,11 +642,11 @@ static void send_goes_beside_recv(void)
   shared.inside = true;
   if (!start()) return;
   uint32_t began = port_clock_ms();
-  while (shared.count < 4 && since(began) < SOON_MS && !broken)
+  while (!shared.set && since(began) < 2 * SOON_MS && !broken)
     (void)try_recv(data, sizeof data, PORT_WAIT_MAX_MS);
   shared.inside = false;
   join();
-  require(shared.took_ms < 300, "send() waits for the end of recv()");
+  require(shared.took_ms < BESIDE_MS, "send() waits for the end of recv()");
 }
 
 /* The rules */
