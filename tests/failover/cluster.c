@@ -105,19 +105,46 @@ int cluster_slot(struct rig *rig, const char *key)
   return (int)raw_number(node_raw(&rig->node[0]), "CLUSTER KEYSLOT %s", key);
 }
 
+bool cluster_be_patient(struct rig *rig, bool patient)
+{
+  bool good = true;
+  for (int i = 0; i < NODES; i++) {
+    struct node *node = &rig->node[i];
+    if (!node_answers(node)) continue;
+    good &= raw_run(node_raw(node), "CONFIG SET cluster-node-timeout %d",
+                    patient ? PATIENT_MS : NODE_TIMEOUT_MS);
+    good &= raw_run(node_raw(node), "CONFIG SET cluster-replica-no-failover %s",
+                    patient ? "yes" : "no");
+  }
+  return good;
+}
+
+static bool serves(struct node *node)
+{
+  return strstr(raw_text(node_raw(node), "CLUSTER INFO"), "cluster_state:ok") != NULL;
+}
+
 /* As seen by nodes that the network does not cut off from most of the others. */
-int cluster_promote(struct rig *rig, int slot, int old)
+int cluster_promoted(struct rig *rig, int slot, int old)
 {
   int64_t until = now_ms() + MOVED_SOON;
   while (now_ms() < until) {
     for (int i = 0; i < NODES; i++) {
-      if (i == old || !node_answers(&rig->node[i])) continue;
-      int owner = cluster_owner_by(rig, i, slot);
-      if (owner == i && strcmp(node_role(&rig->node[i]), "master") == 0) return owner;
+      struct node *node = &rig->node[i];
+      if (i == old || !node_answers(node) || cluster_owner_by(rig, i, slot) != i) continue;
+      if (strcmp(node_role(node), "master") == 0 && serves(node)) return i;
     }
     sleep_ms(20);
   }
   return -1;
+}
+
+int cluster_promote(struct rig *rig, int slot, int old)
+{
+  CHECK(cluster_be_patient(rig, false));
+  int master = cluster_promoted(rig, slot, old);
+  CHECK(cluster_be_patient(rig, true));
+  return master;
 }
 
 bool cluster_fail_over(struct rig *rig, int replica, const char *how)
@@ -214,8 +241,7 @@ static bool complete(struct rig *rig)
     int replicas = 0;
     while (next_line(rig, &text, &line))
       replicas += line.linked && !line.master;
-    if (replicas != 3) return false;
-    if (strstr(raw_text(node_raw(node), "CLUSTER INFO"), "cluster_state:ok") == NULL) return false;
+    if (replicas != 3 || !serves(node)) return false;
   }
   return cluster_owner(rig, 0) == 0 && cluster_owner(rig, SLOTS / 2) == 1 &&
          cluster_owner(rig, SLOTS - 1) == 2;
@@ -260,4 +286,5 @@ void cluster_start(struct rig *rig, const struct rig_options *options)
   for (int i = 3; i < NODES; i++) {
     if (!node_follows(&rig->node[i])) give_up("a replica does not follow");
   }
+  CHECK(cluster_be_patient(rig, true));
 }

@@ -250,7 +250,8 @@ static void configure_server(FILE *file, const struct node *node)
   if (options->config != NULL) (void)fputs(options->config, file);
   if (node->rig->cluster) {
     say(file, "cluster-enabled yes\ncluster-config-file nodes.conf");
-    say(file, "cluster-node-timeout %d", NODE_TIMEOUT_MS);
+    say(file, "cluster-node-timeout %d", NODE_TIMEOUT_MS); /* so short, they meet sooner */
+    say(file, "cluster-replica-no-failover yes");
     say(file, "cluster-announce-ip 127.0.0.1\ncluster-announce-port %d", node->port);
     say(file, "cluster-announce-bus-port %d", node->bus_port);
     return;

@@ -18,8 +18,9 @@
 #define MOVED_SOON 100000 /* a fail-over that was tried several times, on a loaded machine */
 #define RIG_TEST_S 400    /* one test */
 
-#define DOWN_AFTER_MS   1000 /* down-after-milliseconds of Sentinels that are not patient */
-#define NODE_TIMEOUT_MS 1500 /* cluster-node-timeout */
+#define DOWN_AFTER_MS   1000  /* down-after-milliseconds of Sentinels that are not patient */
+#define NODE_TIMEOUT_MS 1500  /* cluster-node-timeout of nodes that are not patient, */
+#define PATIENT_MS      15000 /* and of those that are: cut connections are made anew in time */
 
 struct rig;
 
@@ -142,8 +143,19 @@ int cluster_owner(struct rig *rig, int slot);
 /* A replica of a master; -1: none. */
 int cluster_replica(struct rig *rig, int master);
 
-/* Waits until a slot has another owner, which answers as master. -1: it took too long. */
+/*
+ * Waits until a slot has another owner, which answers as master and serves. -1: it took too long.
+ * cluster_promote(): because the old one is dead, frozen or cut off. cluster_promoted(): because of
+ * cluster_fail_over().
+ */
 int cluster_promote(struct rig *rig, int slot, int old);
+int cluster_promoted(struct rig *rig, int slot, int old);
+
+/*
+ * Nodes are patient, so that none is taken for dead, and no replica promotes itself, because the
+ * machine is busy. They are not while cluster_promote() waits, or when they were told so.
+ */
+bool cluster_be_patient(struct rig *rig, bool patient);
 
 /* CLUSTER FAILOVER at a replica; how: "", "FORCE" or "TAKEOVER" */
 bool cluster_fail_over(struct rig *rig, int replica, const char *how);

@@ -54,7 +54,7 @@ static void fail_over(const char *how)
   scene_gather(&connection, owner);
   CHECK(has_all_waiters(owner + 3));
   CHECK(cluster_fail_over(&rig, owner + 3, how));
-  CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
+  CHECK_EQUAL(cluster_promoted(&rig, slot, owner), owner + 3);
   CHECK(scene_renewed(owner + 3));
   scene_end();
 }
@@ -142,7 +142,7 @@ static void test_keeper_failover(void)
   struct connection connection = scene_connection(owner, 0);
   scene_keeper(&connection);
   CHECK(cluster_fail_over(&rig, owner + 3, ""));
-  CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
+  CHECK_EQUAL(cluster_promoted(&rig, slot, owner), owner + 3);
   scene_keeper_ends(&connection);
 }
 
@@ -391,7 +391,7 @@ static void test_example(void)
   for (int i = 0; i < 4; i++)
     CHECK_EQUAL(raw_number(node_raw(&rig.node[i == 3 ? 1 : i]), "HLEN %s", names[i]), 1);
   CHECK(cluster_fail_over(&rig, 4, ""));
-  CHECK_EQUAL(cluster_promote(&rig, cluster_slot(&rig, names[1]), 1), 4);
+  CHECK_EQUAL(cluster_promoted(&rig, cluster_slot(&rig, names[1]), 1), 4);
   CHECK(renewed(node_raw(&rig.node[4]), names[1]));
   CHECK(renewed(node_raw(&rig.node[4]), names[3]));
   (void)close(in);

@@ -131,7 +131,7 @@ static void test_cluster_failover(void)
   CHECK(node_open(&rig.node[owner], &two));
   send_wait(&two, 2);
   CHECK(cluster_fail_over(&rig, owner + 3, ""));
-  CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
+  CHECK_EQUAL(cluster_promoted(&rig, slot, owner), owner + 3);
   if (sharded()) CHECK(hears(&one, "sunsubscribe"));
   CHECK(unblocked(&two));
   raw_close(&two);
@@ -140,7 +140,7 @@ static void test_cluster_failover(void)
   CHECK(moved_to(&one, slot, owner + 3));
   raw_close(&one);
   CHECK(cluster_fail_over(&rig, owner, "TAKEOVER"));
-  CHECK_EQUAL(cluster_promote(&rig, slot, owner + 3), owner);
+  CHECK_EQUAL(cluster_promoted(&rig, slot, owner + 3), owner);
   rig_stop(&rig);
 }
 
@@ -370,6 +370,7 @@ static void test_cluster_split_brain(void)
   rig_part(&rig, 1U << owner);
   int64_t parted = now_ms();
   CHECK(raw_run(&one, "SET door 2"));
+  CHECK(cluster_be_patient(&rig, false));
   while (raw_run(&one, "SET door 2") && now_ms() < parted + MOVED_SOON)
     sleep_ms(10);
   CHECK(raw_refused(&one, "CLUSTERDOWN"));
@@ -398,7 +399,7 @@ static void test_cluster_two_masters(void)
   CHECK_EQUAL(raw_number(&one, "WAIT 1 20000"), 1);
   rig_part(&rig, 1U << owner);
   CHECK(cluster_fail_over(&rig, owner + 3, "TAKEOVER"));
-  CHECK_EQUAL(cluster_promote(&rig, slot, owner), owner + 3);
+  CHECK_EQUAL(cluster_promoted(&rig, slot, owner), owner + 3);
   CHECK(raw_run(ask(owner + 3), "SET door 3"));
   CHECK(raw_run(&one, "SET door 2"));
   CHECK_EQUAL(raw_number(&one, "WAIT 1 100"), 0);
