@@ -202,7 +202,9 @@ print-packages:
 	@echo $(call packages,$(or $(TARGET),$(patsubst NEEDS.%,%,$(filter NEEDS.%,$(.VARIABLES)))))
 
 # The order of the suites: first the one that keeps a processor busy for a minute, which has to leave
-# it to the others, because these sleep most of the time; then those that take a minute.
+# it to the others, because these sleep most of the time (unless NICE= says that others keep it busy,
+# who would leave it nothing); then those that take a minute.
+NICE := nice
 BUSY := $(BUILD)/tests/sim/sim
 LONG := $(BUILD)/tests/failover/test_sentinel $(BUILD)/tests/server/test_far tests/command/test_lost.sh tests/command/test_descendants.sh \
   $(BUILD)/tests/failover/test_rig_sentinel $(BUILD)/tests/failover/test_cluster tests/command/test_topology.sh \
@@ -232,7 +234,7 @@ $(if $(filter-out $(SUITES),$(NOT_FIRST)),$(error no suites: $(filter-out $(SUIT
 
 # `make test` has a part of the first two and of those of compat, and 40 s of the chaos.
 PARTED := $(addprefix $(BUILD)/tests/failover/,test_sentinel test_cluster)
-IN_ORDER = $(patsubst %,"nice %",$(filter $1,$(BUSY))) $(filter $1,$(LONG)) $(filter-out $(BUSY) $(LONG),$1)
+IN_ORDER = $(patsubst %,$(if $(NICE),"$(NICE) %",%),$(filter $1,$(BUSY))) $(filter $1,$(LONG)) $(filter-out $(BUSY) $(LONG),$1)
 TESTED := $(call IN_ORDER,$(filter-out $(NOT_FIRST),$(SUITES))) $(PARTED:%="% killed_master") $(COMPAT_SHORT)
 TESTED_ALL := "env TIME=120 $(CHAOS)" $(call IN_ORDER,$(ONLY_ALL))
 TESTED_RELEASE := "env ROTATIONS=100 $(BUILD)/tests/server/test_rotation" $(call IN_ORDER,$(ONLY_RELEASE))
@@ -267,7 +269,7 @@ test-release: ## what `make test-all` runs last, and CI does not
 	@JOBS=$${JOBS:-6} sh tests/tools/run.sh $(TESTED_RELEASE)
 
 .PHONY: test-busy
-test-busy: ## see that no test depends on speed: `make test`, or TARGET=, with all cores busy, and on one
+test-busy: ## see that no test depends on speed: `make test`, or TARGET=, with all cores busy, and on one; ROUNDS="busy one" for fewer
 	@MAKE="$(MAKE)" sh tests/tools/busy.sh $(TARGET)
 
 # For those that run at the same time afterwards, and must find what they share.

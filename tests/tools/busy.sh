@@ -1,7 +1,7 @@
 #!/bin/sh
 # Whether a test passes or fails by speed: tests/tools/busy.sh [TARGET] makes the target (test) three
-# times beside four processes that keep the cores busy, and twice on one core. Passes if no test
-# failed. The four end with this, however it ends.
+# times beside four processes that keep the cores busy, and twice on one core. ROUNDS="busy one"
+# names other rounds. Passes if no test failed. The four end with their round, however it ends.
 set -u
 target=${1:-test}
 unset MAKEFLAGS MFLAGS MAKELEVEL RETRY
@@ -14,28 +14,41 @@ rest() {
 trap rest EXIT
 trap 'exit 1' INT TERM HUP
 
+burn() {
+  for _ in 1 2 3 4; do
+    sh -c 'while kill -0 "$1" 2>/dev/null; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done' busy $$ &
+    busy="$busy $!"
+  done
+}
+
 failed=0
 # try WHAT COMMAND...
 try() {
   what=$1
   shift
   echo "### $what"
-  if "$@" </dev/null; then
-    verdicts="${verdicts:-}ok busy: $what
-"
-  else
-    verdicts="${verdicts:-}not ok busy: $what
-"
+  began=$(date +%s)
+  if "$@" </dev/null; then verdict=ok; else
+    verdict="not ok"
     failed=1
   fi
+  verdicts="${verdicts:-}$verdict busy: $what, $((($(date +%s) - began) / 60)) min
+"
 }
 
-for _ in 1 2 3 4; do
-  sh -c 'while kill -0 "$1" 2>/dev/null; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done' busy $$ &
-  busy="$busy $!"
+for round in ${ROUNDS:-busy busy busy one one}; do
+  case $round in
+    busy)
+      burn
+      try "make $target, all cores busy" "${MAKE:-make}" "$target" NICE=
+      rest
+      ;;
+    one) try "make $target, on one core" taskset -c 0 "${MAKE:-make}" "$target" ;;
+    *)
+      echo "busy.sh: no such round: $round" >&2
+      exit 2
+      ;;
+  esac
 done
-for time in 1 2 3; do try "make $target, all cores busy, $time of 3" "${MAKE:-make}" "$target"; done
-rest
-for time in 1 2; do try "make $target, on one core, $time of 2" taskset -c 0 "${MAKE:-make}" "$target"; done
 printf %s "$verdicts"
 exit $failed
