@@ -25,6 +25,7 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   static char seeds[400], address[263];
   static struct fairlock_topology topology;
   static struct fairlock_keeper keeper;
+  static struct fairlock_sharing sharing;
   static const char *const schemes[] = {"redis://", "redis+cluster://", "redis+sentinel://"};
   const char *rest = NULL;
   for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
@@ -53,6 +54,7 @@ const char *connect_by_url(struct client *client, const struct connection *conne
   client_start(client);
   if (fairlock_follow(&client->client, &topology) != FAIRLOCK_OK) return "not to be followed";
   keeper.keep_ms = connection->keep_ms;
+  if (connection->shares) fairlock_share(&client->client, &sharing);
   bool good = keeper.keep_ms == 0 || fairlock_keep(&client->client, &keeper) == FAIRLOCK_OK;
   return good ? NULL : "not to be kept";
 }
@@ -76,6 +78,8 @@ static struct hold *note_hold(const struct order *order, int index, struct fairl
   struct hold *hold = &order->contest->hold[at];
   hold->client = index;
   hold->keeps = order->connection->keep_ms > 0;
+  hold->shares = order->connection->shares;
+  hold->limit = (int)order->connection->limit;
   hold->pid = (int)getpid();
   hold->lock = 0;
   hold->called_us = called;
@@ -129,23 +133,32 @@ static void go(const struct order *order, int index, struct client *client, stru
   atomic_store(&self->released, released);
 }
 
+static int init_handle(const struct order *order, struct client *client,
+                       struct fairlock_shared *memory)
+{
+  const char *name = order->contest->name;
+  if (!order->connection->shares) return fairlock_init(&memory->handle, &client->client, name);
+  return fairlock_init_shared(memory, &client->client, name, strlen(name),
+                              order->connection->limit);
+}
+
 static void contend(int index, void *context)
 {
   static struct client client;
   const struct order *order = context;
   struct contender *self = &order->contest->contender[index];
-  struct fairlock handle;
+  struct fairlock_shared memory;
   const char *trouble = connect_by_url(&client, order->connection);
   if (trouble != NULL) {
     printf("# contender %d: %s\n", index, trouble);
     (void)fflush(stdout);
     _exit(3);
   }
-  if (fairlock_init(&handle, &client.client, order->contest->name) != FAIRLOCK_OK) _exit(4);
+  if (init_handle(order, &client, &memory) != FAIRLOCK_OK) _exit(4);
   do
-    go(order, index, &client, &handle);
+    go(order, index, &client, &memory.handle);
   while (order->task == ROUND && !atomic_load(&self->let_go));
-  (void)fairlock_deinit(&handle);
+  (void)fairlock_deinit(&memory.handle);
   client_close(&client);
   atomic_store(&self->over, true);
 }
@@ -251,6 +264,12 @@ int contest_overlaps(const struct contest *contest)
 {
   struct history history = history_of(contest);
   return history_overlaps(&history);
+}
+
+int contest_crowds(const struct contest *contest)
+{
+  struct history history = history_of(contest);
+  return history_crowds(&history);
 }
 
 int contest_tokens(const struct contest *contest)

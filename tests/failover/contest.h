@@ -27,6 +27,9 @@ struct connection {
   uint32_t keep_ms;
   /* 0: a minute */
   uint32_t offline_ms;
+  /* it shares the lock with up to so many, 0 for any number; false: it wants it alone */
+  bool shares;
+  uint32_t limit;
   /* NULL: none */
   const char *password, *sentinel_user, *sentinel_password;
 };
@@ -93,6 +96,9 @@ bool contest_end(struct contest *contest);
 /* Pairs of beliefs that overlap, and the longest time for which two believed, in microseconds. */
 int contest_overlaps(const struct contest *contest);
 int64_t contest_overlap_us(const struct contest *contest);
+
+/* How often more share than may. */
+int contest_crowds(const struct contest *contest);
 
 /* Tokens that do not rise. */
 int contest_tokens(const struct contest *contest);

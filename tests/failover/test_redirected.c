@@ -15,21 +15,27 @@
 
 static struct sender first, second;
 static struct client client;
-static struct fairlock handle;
+static struct fairlock *handle;
+static struct fairlock alone;
+static struct fairlock_shared shared;
+static bool shares; /* the handle does */
 
 /* A client that begins at a server, which need not be a node of a cluster. */
 static void set_up(const char *host, int port)
 {
   static char url[80];
-  struct connection connection = {.url = url};
+  struct connection connection = {.url = url, .shares = shares};
   (void)snprintf(url, sizeof url, "redis://%s:%d", host, port);
   CHECK(connect_by_url(&client, &connection) == NULL);
-  CHECK_EQUAL(fairlock_init(&handle, &client.client, NAME), FAIRLOCK_OK);
+  handle = shares ? &shared.handle : &alone;
+  CHECK_EQUAL(shares ? fairlock_init_shared(&shared, &client.client, NAME, strlen(NAME), 2)
+                     : fairlock_init(&alone, &client.client, NAME),
+              FAIRLOCK_OK);
 }
 
 static void tear_down(void)
 {
-  AWAIT(fairlock_start_deinit(&handle) == FAIRLOCK_OK, fairlock_poll(&client.client, 100));
+  AWAIT(fairlock_start_deinit(handle) == FAIRLOCK_OK, fairlock_poll(&client.client, 100));
   client_close(&client);
 }
 
@@ -40,9 +46,9 @@ static void port_only(char place[64], const char *host, int port)
 
 static bool is_served(void)
 {
-  bool served = CHECK_EQUAL(fairlock_acquire(&handle, SOON, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  bool served = CHECK_EQUAL(fairlock_acquire(handle, SOON, FAIRLOCK_RENEW), FAIRLOCK_OK);
   served &= CHECK_EQUAL(raw_number(&redis, "EXISTS " NAME), 1);
-  return served && CHECK_EQUAL(fairlock_release(&handle), FAIRLOCK_OK);
+  return served && CHECK_EQUAL(fairlock_release(handle), FAIRLOCK_OK);
 }
 
 /* The same host on another port: the host of a seed, and of a server that we were redirected to. */
@@ -82,6 +88,13 @@ static void test_unknown_host(void)
   same_host("?");
 }
 
+static void test_shared(void)
+{
+  shares = true;
+  same_host("");
+  shares = false;
+}
+
 /*
  * Connections to a server, and to the other if there is one: at once at most as many as
  * redirections are followed in a row, and after that only with pauses.
@@ -108,7 +121,7 @@ static void test_long_host(void)
   (void)snprintf(place, sizeof place, "%s:%d", name, server.port);
   sender_says(&first, NAME, place);
   set_up("127.0.0.1", first.port);
-  CHECK_EQUAL(fairlock_acquire(&handle, PATIENCE_MS, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_acquire(handle, PATIENCE_MS, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
   check_no_storm(NULL);
   port_only(place, "127.0.0.1", server.port);
   sender_says(&first, NAME, place);
@@ -129,7 +142,7 @@ static void circle(struct sender *other)
   port_only(place, "127.0.0.1", first.port);
   if (other != NULL) sender_says(other, NAME, place);
   set_up("127.0.0.1", first.port);
-  CHECK_EQUAL(fairlock_acquire(&handle, PATIENCE_MS, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
+  CHECK_EQUAL(fairlock_acquire(handle, PATIENCE_MS, FAIRLOCK_RENEW), FAIRLOCK_UNREACHABLE);
   check_no_storm(other);
   port_only(place, "127.0.0.1", server.port);
   sender_says(&first, NAME, place);
@@ -158,22 +171,20 @@ static void test_nonsense(void)
   for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
     sender_says(&first, NAME, places[i]);
     set_up("127.0.0.1", first.port);
-    CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
+    CHECK_EQUAL(fairlock_acquire(handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
     CHECK(strncmp(client_error(&client), "MOVED", 5) == 0);
     tear_down();
   }
   /* of a slot that is not asked about */
   sender_says(&first, "even", "127.0.0.1:1");
   set_up("127.0.0.1", first.port);
-  CHECK_EQUAL(fairlock_acquire(&handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
+  CHECK_EQUAL(fairlock_acquire(handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_WRONG_SHARD);
   tear_down();
   sender_stop(&first);
 }
 
-const struct check_test check_tests[] = {{"redirected_no_host", test_no_host},
-                                         {"redirected_unknown_host", test_unknown_host},
-                                         {"redirected_long_host", test_long_host},
-                                         {"redirected_circle", test_circle},
-                                         {"redirected_to_itself", test_sent_to_itself},
-                                         {"redirected_nonsense", test_nonsense},
-                                         {NULL, NULL}};
+const struct check_test check_tests[] = {
+    {"redirected_no_host", test_no_host},   {"redirected_unknown_host", test_unknown_host},
+    {"redirected_shared", test_shared},     {"redirected_long_host", test_long_host},
+    {"redirected_circle", test_circle},     {"redirected_to_itself", test_sent_to_itself},
+    {"redirected_nonsense", test_nonsense}, {NULL, NULL}};

@@ -23,6 +23,8 @@ struct member {
   struct fairlock_credentials credentials;
   struct keys keys;
   struct fairlock handle;
+  struct fairlock_sharing sharing;
+  struct fairlock_shared shared;
   uint64_t token; /* of its hold; 0: it does not hold */
   int64_t since;
 };
@@ -246,6 +248,68 @@ static void test_one_hold(void)
   finish();
 }
 
+static const char name[] = "door";
+
+/* All but the last share the lock, which that one waits for. */
+static void share_all(uint64_t tokens[MEMBERS])
+{
+  for (int i = 0; i < MEMBERS; i++) {
+    struct member *member = &members[i];
+    fairlock_share(&member->client.client, &member->sharing);
+    CHECK_EQUAL(fairlock_init_shared(&member->shared, &member->client.client, name, sizeof name - 1,
+                                     MEMBERS - 1),
+                FAIRLOCK_OK);
+    if (i == MEMBERS - 1) break;
+    CHECK_EQUAL(fairlock_acquire(&member->shared.handle, 1000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+    tokens[i] = fairlock_token(&member->shared.handle);
+  }
+  CHECK_EQUAL(
+      fairlock_start_acquire(&members[MEMBERS - 1].shared.handle, FAIRLOCK_FOREVER, FAIRLOCK_RENEW),
+      FAIRLOCK_PENDING);
+  AWAIT(queue_length(&redis, "door") == 1, service_all(5, 0));
+}
+
+/* All still hold by their tokens, and one that waits follows the first that releases. */
+static void end_shares(const uint64_t tokens[MEMBERS])
+{
+  struct fairlock *waiter = &members[MEMBERS - 1].shared.handle;
+  CHECK_EQUAL(queue_length(&redis, "door"), 1);
+  AWAIT(listeners(&redis, "door") > 0, service_all(10, 0));
+  for (int i = 0; i < MEMBERS - 1; i++) {
+    CHECK(fairlock_token(&members[i].shared.handle) == tokens[i]);
+    CHECK_EQUAL(fairlock_release(&members[i].shared.handle), FAIRLOCK_OK);
+    AWAIT(fairlock_result(waiter) != FAIRLOCK_PENDING, service_all(5, 0));
+    CHECK(fairlock_token(waiter) > tokens[MEMBERS - 2]);
+  }
+  CHECK_EQUAL(fairlock_release(waiter), FAIRLOCK_OK);
+  for (int i = 0; i < MEMBERS; i++)
+    CHECK_EQUAL(fairlock_deinit(&members[i].shared.handle), FAIRLOCK_OK);
+}
+
+static void test_shares(void)
+{
+  uint64_t tokens[MEMBERS];
+  start(0);
+  share_all(tokens);
+  for (int round = 1; round <= 12; round++)
+    rotate(round, 0);
+  end_shares(tokens);
+  finish();
+}
+
+/* The same by an AUTH each 750 ms on standing connections. */
+static void test_shares_expiry(void)
+{
+  uint64_t tokens[MEMBERS];
+  start(1000);
+  share_all(tokens);
+  AWAIT(members[0].keys.asked >= 6 && members[MEMBERS - 1].keys.asked >= 6, service_all(10, 0));
+  for (int i = 0; i < MEMBERS; i++)
+    CHECK_EQUAL(fairlock_read_counters(&members[i].client.client).connects, 1);
+  end_shares(tokens);
+  finish();
+}
+
 /* The numbers of our connections, all in one. */
 static int64_t connections(void)
 {
@@ -331,7 +395,9 @@ static void test_wrong_for_long(void)
 const struct check_test check_tests[] = {
     {"rotation: many, with contention", test_rotations},
     {"rotation: thirty under one hold", test_one_hold},
+    {"rotation: under holds that are shared", test_shares},
     {"rotation: AUTH on standing connections", test_expiry},
+    {"rotation: AUTH under holds that are shared", test_shares_expiry},
     {"rotation: a refused AUTH", test_refused_auth},
     {"rotation: wrong for long", test_wrong_for_long},
     {NULL, NULL},

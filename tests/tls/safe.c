@@ -29,6 +29,7 @@ void safe_start(struct safe *safe)
   CHECK_EQUAL(
       fairlock_client_init(&safe->client.client, &safe->client.config, &safe->wrap.tls.transport),
       FAIRLOCK_OK);
+  fairlock_share(&safe->client.client, &safe->sharing);
 }
 
 void safe_open(struct safe *safe, const struct wrap_config *config)
@@ -44,6 +45,17 @@ void safe_close(struct safe *safe)
   wrap_deinit(&safe->wrap);
 }
 
+/* It shares the lock, too, after another has had it alone. */
+static void share_the_door(struct safe *safe)
+{
+  struct fairlock_shared door;
+  CHECK_EQUAL(fairlock_init_shared(&door, &safe->client.client, "door", 4, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_acquire(&door.handle, 5000, FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK(fairlock_token(&door.handle) > 0);
+  CHECK_EQUAL(fairlock_release(&door.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_deinit(&door.handle), FAIRLOCK_OK);
+}
+
 void safe_locks(struct safe *safe)
 {
   struct fairlock door;
@@ -51,4 +63,5 @@ void safe_locks(struct safe *safe)
   CHECK_EQUAL(fairlock_acquire(&door, 5000, 10000), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_release(&door), FAIRLOCK_OK);
   CHECK_EQUAL(fairlock_deinit(&door), FAIRLOCK_OK);
+  share_the_door(safe);
 }

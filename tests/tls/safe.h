@@ -11,6 +11,7 @@
 /* The harness's client, with TLS between it and its socket. */
 struct safe {
   struct client client;
+  struct fairlock_sharing sharing;
   struct wrap wrap;
 };
 
@@ -31,7 +32,7 @@ void safe_open(struct safe *safe, const struct wrap_config *config);
 
 void safe_close(struct safe *safe);
 
-/* Acquires and releases a lock. */
+/* Acquires and releases, alone and shared. */
 void safe_locks(struct safe *safe);
 
 #endif
