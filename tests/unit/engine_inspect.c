@@ -3,14 +3,16 @@
  */
 #include "engine_tests.h"
 
-static struct fairlock_report reports[4];
-static char ids[4][16];
+enum { REPORTS = 6 };
+
+static struct fairlock_report reports[REPORTS];
+static char ids[REPORTS][16];
 static unsigned reported;
 
 static void note_report(const struct fairlock_report *report, void *context)
 {
   (void)context;
-  if (reported == 4) return;
+  if (reported == REPORTS) return;
   reports[reported] = *report;
   if (report->id != NULL && report->id_size < 16)
     memcpy(ids[reported], report->id, report->id_size);
@@ -82,6 +84,75 @@ void test_inspect_holder(void)
     CHECK_EQUAL(reports[0].renews, rows[i].renews);
     CHECK_EQUAL(reports[0].alive, rows[i].alive);
     CHECK_EQUAL(reports[0].ours, rows[i].kind[0] != '0');
+  }
+}
+
+/*
+ * Three who share, up to four of them, and two who wait: one that shares, and one of a later release.
+ * A lease is rounded up by a sixteenth of it at most, so what is left may be that much more.
+ */
+void test_inspect_sharers(void)
+{
+  begin();
+  reported = 0;
+  CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+  drain();
+  feed("*22\r\n:12884901890\r\n"); /* 3 * 2^32 + 2; 5 * 2^16 + 2, and 1 */
+  feed(":31877\r\n$2\r\n44\r\n:327682\r\n:240007\r\n$3\r\nh:3\r\n");
+  feed(":9999\r\n$2\r\n42\r\n:327681\r\n:240005\r\n$3\r\nh:1\r\n");
+  feed(":5000\r\n$2\r\n43\r\n:327680\r\n:40001\r\n$3\r\nh:2\r\n");
+  feed(":5\r\n:2\r\n$3\r\nw:1\r\n:2\r\n:1\r\n$3\r\nw:2\r\n");
+  CHECK_EQUAL(a.result, FAIRLOCK_OK);
+  CHECK_EQUAL(reported, 5);
+  for (unsigned i = 0; i < 3; i++) {
+    CHECK_EQUAL(reports[i].place, 0);
+    CHECK_EQUAL(reports[i].holder, i);
+    CHECK_EQUAL(reports[i].holders, 3);
+    CHECK_EQUAL(reports[i].waiters, 2);
+    CHECK_EQUAL(reports[i].limit, 4);
+    CHECK(reports[i].shares && reports[i].ours);
+    CHECK_EQUAL(reports[i].hold_count, 2 - i);
+  }
+  CHECK(strcmp(ids[0], "h:3") == 0 && strcmp(ids[1], "h:1") == 0 && strcmp(ids[2], "h:2") == 0);
+  CHECK_EQUAL(reports[0].ttl_ms, 31877);
+  CHECK_EQUAL(reports[0].unheard_ms, -1);
+  CHECK(reports[0].alive && reports[0].listens && reports[0].renews);
+  CHECK_EQUAL(reports[1].unheard_ms, 20001);
+  CHECK(!reports[1].alive && !reports[1].listens);
+  CHECK_EQUAL(reports[1].token, 42);
+  CHECK_EQUAL(reports[2].unheard_ms, 0);
+  CHECK(reports[2].alive && !reports[2].renews);
+  CHECK_EQUAL(reports[3].place, 1);
+  CHECK(reports[3].shares && reports[3].ours && !reports[3].later);
+  CHECK(strcmp(ids[3], "w:1") == 0);
+  CHECK_EQUAL(reports[4].place, 2);
+  CHECK(!reports[4].shares && reports[4].later && reports[4].alive);
+}
+
+/* What is left of a share's lease, and whether its holder was heard. */
+void test_inspect_rounded_end(void)
+{
+  static const struct {
+    const char *ttl, *count;
+    int64_t unheard_ms;
+    uint32_t limit;
+  } rows[] = {{"30000", "131073", 0, 1},      {"31877", "131073", -1, 1}, {"31876", "65537", 0, 0},
+              {"30001", "65601537", 0, 1000}, {"29999", "65537", 1, 0},   {"31876", "1", -1, 0},
+              {"30001", "1", -1, 0}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    begin();
+    reported = 0;
+    CHECK_EQUAL(fairlock_engine_inspect(&a, note_report, NULL, now), FAIRLOCK_PENDING);
+    drain();
+    feed("*6\r\n:4294967296\r\n:");
+    feed(rows[i].ttl);
+    feed("\r\n$2\r\n42\r\n:");
+    feed(rows[i].count);
+    feed("\r\n:240007\r\n$3\r\nh:1\r\n");
+    CHECK_EQUAL(reported, 1);
+    CHECK_EQUAL(reports[0].unheard_ms, rows[i].unheard_ms);
+    CHECK_EQUAL(reports[0].limit, rows[i].limit);
+    CHECK_EQUAL(reports[0].shares, strlen(rows[i].count) > 1);
   }
 }
 
@@ -157,6 +228,19 @@ void test_inspect_nonsense(void)
   inspect_nonsense(
       "*9\r\n:4294967296\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n:1\r\n:2\r\n$1\r\nw\r\n", 2);
   inspect_nonsense("*6\r\n:8589934592\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  /* both numbers as large as they can be, and one of them */
+  inspect_nonsense("*6\r\n:9007199254740992\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*6\r\n:9007199254740991\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*6\r\n:8589934591\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
+  inspect_nonsense("*3\r\n:4294967295\r\n:1\r\n:2\r\n", 0);
+  inspect_nonsense("*6\r\n:9007199254740993\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 0);
+  /* the second of two holders is not whole, or its number is none */
+  inspect_nonsense("*10\r\n:8589934592\r\n:9\r\n:1\r\n:65537\r\n:1\r\n$1\r\nh\r\n"
+                   ":9\r\n:2\r\n:65537\r\n:1\r\n",
+                   1);
+  inspect_nonsense("*11\r\n:8589934592\r\n:9\r\n:1\r\n:65537\r\n:1\r\n$1\r\nh\r\n"
+                   ":9\r\n:2\r\n+x\r\n:1\r\n$1\r\ni\r\n",
+                   1);
   /* numbers of waiters that would suit the next reply, if they were kept */
   inspect_nonsense("*6\r\n:4294967297\r\n:9\r\n:1\r\n:1\r\n:1\r\n$1\r\nh\r\n", 1);
   inspect_nonsense("*0\r\n", 0);

@@ -233,12 +233,13 @@ void test_an_error_that_may_pass_is_waited_out(void)
 
 void test_status_words(void)
 {
-  for (int status = FAIRLOCK_FORKED - 1; status <= FAIRLOCK_PENDING + 1; status++) {
+  for (int status = FAIRLOCK_OTHER_LIMIT - 1; status <= FAIRLOCK_PENDING + 1; status++) {
     CHECK(fairlock_status_text(status)[0] != 0 && fairlock_status_name(status)[0] != 0);
   }
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_LOST), "LOST") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_TOO_LONG), "TOO_LONG") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_FORKED), "FORKED") == 0);
+  CHECK(strcmp(fairlock_status_name(FAIRLOCK_OTHER_LIMIT), "OTHER_LIMIT") == 0);
   CHECK(strcmp(fairlock_status_name(FAIRLOCK_PENDING), "PENDING") == 0);
 }
 

@@ -222,6 +222,8 @@ void test_asked_and_denied(void);
 void test_renewal_is_announced(void);
 void test_inspect_holder(void);
 void test_inspect(void);
+void test_inspect_sharers(void);
+void test_inspect_rounded_end(void);
 void test_inspect_later_release(void);
 void test_inspect_oddities(void);
 void test_inspect_nonsense(void);

@@ -130,6 +130,13 @@ static void call_init_bytes(void)
   else (void)fairlock_init_bytes(NULL, &good, "door", 4);
 }
 
+static void call_init_shared(void)
+{
+  static struct fairlock_shared shared;
+  if (client != NULL) (void)fairlock_init_shared(&shared, client, "door", 4, 0);
+  else (void)fairlock_init_shared(NULL, &good, "door", 4, 0);
+}
+
 static void call_deinit(void)
 {
   (void)fairlock_deinit(handle);
@@ -285,7 +292,7 @@ static const struct {
     CALL(start_ask),   CALL(start_inspect),   CALL(start_deinit),  CALL(result),
     CALL(poll),        CALL(wants),           CALL(run),           CALL(stop),
     CALL(error),       CALL(last_error),      CALL(read_counters), CALL(id),
-    CALL(share)};
+    CALL(share),       CALL(init_shared)};
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 static void run_guarded(void (*run)(void))
@@ -331,8 +338,9 @@ static void test_all_are_called(void)
     const char *name = strstr(line, "fairlock_");
     while (name != NULL && name[strcspn(name, " *;,(\n")] != '(')
       name = strstr(name + 1, "fairlock_");
-    bool takes_one =
-        strstr(line, "(struct fairlock *") || strstr(line, "(struct fairlock_client *");
+    bool takes_one = strstr(line, "(struct fairlock *") ||
+                     strstr(line, "(struct fairlock_client *") ||
+                     strstr(line, "(struct fairlock_shared *");
     bool declares = line[0] >= 'a' && line[0] <= 'z' && strncmp(line, "typedef", 7) != 0;
     if (!declares || name == NULL || !takes_one) continue;
     size_t size = strcspn(name, "(");

@@ -855,6 +855,29 @@ static void test_take_over_a_loss(void)
   fairlock_client_deinit(&client);
 }
 
+/* A handle that shares is one like any other to whoever blocks, or does not. */
+static void test_share(void)
+{
+  static struct fairlock_sharing sharing;
+  static struct fairlock_shared shared;
+  set_up();
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_INVALID);
+  fairlock_share(&client, &sharing);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, FAIRLOCK_SHARED_MAX + 1),
+              FAIRLOCK_INVALID);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 2), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_start_acquire(&shared.handle, 0, 1000), FAIRLOCK_PENDING);
+  fairlock_poll(&client, 0);
+  says = "*3\r\n:1\r\n:5\r\n:1000\r\n"; /* held, token 5 */
+  fairlock_poll(&client, 0);
+  CHECK_EQUAL(fairlock_result(&shared.handle), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_token(&shared.handle), 5);
+  CHECK_EQUAL(fairlock_hold_count(&shared.handle), 1);
+  CHECK(fairlock_remaining_ms(&shared.handle) > 0);
+  CHECK_EQUAL(fairlock_take_over(&shared.handle), FAIRLOCK_OK);
+  fairlock_client_deinit(&client);
+}
+
 /*
  * A forked process can do nothing with the client, and neither locks its mutex nor uses its
  * transport. tests/server/test_fork.c forks; here the process only takes itself for another one.
@@ -864,6 +887,7 @@ static void test_forked(void)
   static struct fairlock other;
   static struct fairlock_topology topology;
   static struct fairlock_keeper keeper = {.keep_ms = 1000};
+  static struct fairlock_shared shared;
   char text[FAIRLOCK_ERROR_SIZE + FAIRLOCK_HOLDER_ID_SIZE];
   set_up();
   CHECK_EQUAL(fairlock_init(&handle, &client, "door"), FAIRLOCK_OK);
@@ -896,6 +920,7 @@ static void test_forked(void)
   CHECK_EQUAL(fairlock_follow(&client, &topology), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_keep(&client, &keeper), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_init(&other, &client, "door"), FAIRLOCK_FORKED);
+  CHECK_EQUAL(fairlock_init_shared(&shared, &client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_force_release(&client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_ask(&client, "door", 4, 0), FAIRLOCK_FORKED);
   CHECK_EQUAL(fairlock_inspect(&client, "door", 4, report, NULL), FAIRLOCK_FORKED);
@@ -928,6 +953,7 @@ const struct check_test check_tests[] = {
     {"client forked", test_forked},
     {"client follow", test_follow},
     {"client keep", test_keep},
+    {"client share", test_share},
     {"a grant while the handle is taken out", test_grant_while_taken_out},
     {"client hold", test_hold},
     {"client lease is over", test_lease_is_over},

@@ -158,6 +158,8 @@ const struct check_test check_tests[] = {
     {"renewal is announced", test_renewal_is_announced},
     {"inspect: the holder", test_inspect_holder},
     {"inspect", test_inspect},
+    {"inspect: those who share", test_inspect_sharers},
+    {"inspect: ends that are rounded up", test_inspect_rounded_end},
     {"an inspection of a later release's waiter", test_inspect_later_release},
     {"an inspection of odd things", test_inspect_oddities},
     {"an inspection of nonsense", test_inspect_nonsense},

@@ -439,6 +439,22 @@ static void test_other_limit_of_a_wait(void)
   check_other_limit(&c.handle, "LIMIT of those who share: 0, not 2");
 }
 
+/* What else the server may refuse is as for any handle. */
+static void test_refusals(void)
+{
+  begin_sharing();
+  request(&c.handle, 0, 1000);
+  feed("-NOPERM this user has no permissions\r\n");
+  CHECK_EQUAL(c.handle.result, FAIRLOCK_DENIED);
+  request(&c.handle, 20000, 1000);
+  push("subscribe", CHANNEL("3"), NULL);
+  feed("-LOADING Redis is loading the dataset in memory\r\n");
+  CHECK_EQUAL(c.handle.result, FAIRLOCK_PENDING);
+  CHECK(sends_nothing());
+  pass(500);
+  CHECK(sends(SHARED));
+}
+
 /* No server says so to a holder, or to one who leaves. Whoever hears it anyhow has lost the hold. */
 static void test_other_limit_of_a_hold(void)
 {
@@ -512,6 +528,8 @@ static void test_nonsense(void)
   breaks("~3\r\n:2\r\n:3\r\n:4\r\n");
   breaks("*3\r\n:2\r\n+x\r\n:4\r\n");
   breaks("*3\r\n:2\r\n*1\r\n:3\r\n:4\r\n");
+  breaks("*3\r\n:2\r\n:3\r\n*1\r\n:4\r\n");
+  breaks("*0\r\n");
   breaks(":2\r\n");
   begin_sharing();
   feed("*3\r\n:2\r\n:3\r\n:4\r\n"); /* nobody has asked */
@@ -680,6 +698,7 @@ const struct check_test check_tests[] = {
     {"share: another limit, told to one who releases", test_other_limit_of_a_release},
     {"share: another limit, told to one who does not share", test_other_limit_alone},
     {"share: another limit that makes no sense", test_other_limit_of_nonsense},
+    {"share: other refusals", test_refusals},
     {"share: nonsense breaks the connection", test_nonsense},
     {"share: an answer before the end of its request", test_answer_before_the_end},
     {"share: in a greeting", test_in_a_greeting},
