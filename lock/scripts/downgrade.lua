@@ -18,15 +18,19 @@
 -- include share.lua
 
 local from, with = ARGV[3]:match('^(%S+) (%d+)$')
-local has = ttl ~= -2 and not shared and last == with and call('hget', lock, from)
+-- Or a token that was written for id, by a request that was stopped before it did more.
+local has = ttl ~= -2 and not shared and (last == with or call('hget', meta, 'holder') == id)
+has = has and call('hget', lock, from)
 if of and till > now and tonumber(of) > (tonumber(token) or 0) then return {1, tonumber(of), now} end
 if not has then return {-1, 0, now} end
 if refused then return refused end
 released = with
 changes = {from, with .. ' 0 0 0'}
 enter(id, lease, '1', lease .. renews)
-let_in()
 name_limit(end_of(lease))
 write()
 call('hdel', lock, from)
+entered, changes = {}, {}
+let_in()
+if #entered > 0 then write() end
 return {1, tonumber(mine), now}

@@ -164,10 +164,11 @@ local function write(gone)
     end
   end
   local rest = latest - now
+  local crowded = #entered > 0 and ttl ~= -2 and call('hlen', lock) > 2 * held + 16
   if #entered > 0 then
     call('hset', meta, 'token', last, 'holder', entered[#entered][1], 'released', released, 'lease', last)
     if stale or rest > 9999999 then prolong(rest) end
-    if ttl ~= -2 and call('hlen', lock) > 2 * held + 16 then clean() end
+    if crowded then clean() end
   elseif gone then
     call('hset', meta, 'released', released)
   end

@@ -28,10 +28,15 @@ if not ending and lives and (keeps and of == token or not keeps and number > ear
   -- Only the first confirmation may shorten the lease, as in lock.lua.
   local confirms, at = count == '0' and keeps, end_of(lease)
   if confirms or at >= till then words = lease .. renews else at = till end
+  if score then forget(id) end -- whoever let it in was stopped before
   if not alone then take_out() end
   put(id, of, at, keeps or count, words)
-  if head and (alone or confirms) then let_in() end
   name_limit(at)
+  if alone then -- only the notes say its token, until others get theirs
+    write()
+    changes = {}
+  end
+  if head and (alone or confirms) then let_in() end
   write()
   call('pexpire', meta, ttl + 172800000)
   return {1, number, now}
@@ -48,7 +53,7 @@ if held_before then
   changes = {id, of .. ' 0 0 0'}
 end
 if earlier > before and not ending then last = '0' .. token end
-if ending and token == '' and not held_before then forget(id) end
+if ending and token == '' and (score or not held_before) then forget(id) end
 
 local open = ttl == -2 or shared or held_before -- else somebody has it alone
 if open then let_in(not ending and id) end
