@@ -659,8 +659,8 @@ struct fairlock_report {
 };
 
 /*
- * A callback: one entry. The holder comes first (place 0), then each waiter in order. If the
- * connection breaks meanwhile, all begins again with place 0.
+ * A callback: one entry. The holders come first (place 0), one if the lock is not shared, then each
+ * waiter in order. If the connection breaks meanwhile, all begins again with the first holder.
  */
 typedef void (*fairlock_report_fn)(const struct fairlock_report *report, void *context);
 
@@ -674,9 +674,9 @@ int fairlock_inspect(struct fairlock_client *client, const void *name, size_t si
 
 /*
  * Ends the hold of the lock called name, and hands the lock to the next in line. token: only a hold
- * with this fencing token, as fairlock_inspect() has reported it; 0: whoever holds. The holder
- * finds out at its next renewal or release, and until then believes that it holds; so does a waiter
- * whose grant is on its way. Where that matters, fence with the token.
+ * with this fencing token, as fairlock_inspect() has reported it; 0: whoever holds, or all who share
+ * it. The holder finds out at its next renewal or release, and until then believes that it holds; so
+ * does a waiter whose grant is on its way. Where that matters, fence with the token.
  *   FAIRLOCK_OK        that hold has ended
  *   FAIRLOCK_NOT_HELD  the lock is free, or has another hold by now: nothing was done. Also if that
  *                      hold was ended, but the connection broke before the answer came

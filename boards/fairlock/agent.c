@@ -75,8 +75,9 @@ enum phase {
 struct hold {
   struct session *session;
   const struct agent_options *options;
-  struct fairlock handle;
-  int link; /* -1: the other end is gone */
+  struct fairlock_sharing sharing; /* if the lock is to be shared */
+  struct fairlock_shared lock;     /* its handle is used also if it is not */
+  int link;                        /* -1: the other end is gone */
   int wake[2];
   int events; /* the end of a pipe to which events are written; -1: none */
   struct fairlock_log log;
@@ -268,7 +269,7 @@ static void give_up(struct hold *hold, const char *what, int error)
 
 static void begin_release(struct hold *hold)
 {
-  hold->released = fairlock_start_release(&hold->handle);
+  hold->released = fairlock_start_release(&hold->lock.handle);
   bool late = hold->phase == ENDING || hold->phase == ENDED || hold->released != FAIRLOCK_PENDING;
   hold->until = port_clock_ms() + (late ? AGENT_LATE_RELEASE_MS : AGENT_RELEASE_MS);
   hold->phase = RELEASING;
@@ -281,11 +282,11 @@ static void begin_release(struct hold *hold)
  */
 static void look_releasing(struct hold *hold, bool due)
 {
-  if (hold->released == FAIRLOCK_PENDING) hold->released = fairlock_result(&hold->handle);
+  if (hold->released == FAIRLOCK_PENDING) hold->released = fairlock_result(&hold->lock.handle);
   if (hold->released == FAIRLOCK_PENDING && due) hold->released = FAIRLOCK_UNKNOWN;
   if (hold->released == FAIRLOCK_PENDING) return;
   bool lost = hold->released == FAIRLOCK_LOST;
-  if (lost && !due && fairlock_start_deinit(&hold->handle) == FAIRLOCK_PENDING) return;
+  if (lost && !due && fairlock_start_deinit(&hold->lock.handle) == FAIRLOCK_PENDING) return;
   end_hold(hold, AGENT_RELEASED, hold->released);
 }
 
@@ -331,7 +332,7 @@ static uint32_t rest_of_wait(const struct hold *hold)
 static void begin_wait(struct hold *hold)
 {
   hold->reached_at = port_clock_ms();
-  int status = fairlock_start_acquire(&hold->handle, rest_of_wait(hold), FAIRLOCK_RENEW);
+  int status = fairlock_start_acquire(&hold->lock.handle, rest_of_wait(hold), FAIRLOCK_RENEW);
   if (status != FAIRLOCK_PENDING) end_hold(hold, AGENT_FAILED, status);
 }
 
@@ -341,7 +342,7 @@ static void begin_wait(struct hold *hold)
  */
 static void wait_again(struct hold *hold)
 {
-  (void)fairlock_start_release(&hold->handle);
+  (void)fairlock_start_release(&hold->lock.handle);
   atomic_store(&hold->asked, false); /* the operator asked for the hold that has ended */
   begin_wait(hold);
 }
@@ -349,7 +350,7 @@ static void wait_again(struct hold *hold)
 static void look_waiting(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
-  int status = fairlock_result(&hold->handle);
+  int status = fairlock_result(&hold->lock.handle);
   if (status == FAIRLOCK_PENDING) {
     tell_why(hold);
     return;
@@ -359,15 +360,16 @@ static void look_waiting(struct hold *hold)
     begin_release(hold);
     return;
   }
-  uint32_t left = fairlock_remaining_ms(&hold->handle);
+  uint32_t left = fairlock_remaining_ms(&hold->lock.handle);
   if (left == 0) {
     wait_again(hold);
     return;
   }
   /* a handover is a short hold; its confirmation, which is under way, gives it the full lease */
   if (left <= needed_ms(hold->options)) return;
-  struct agent_message message = {.news = AGENT_ACQUIRED, .token = fairlock_token(&hold->handle)};
-  fairlock_id(&hold->handle, message.owner);
+  struct agent_message message = {.news = AGENT_ACQUIRED,
+                                  .token = fairlock_token(&hold->lock.handle)};
+  fairlock_id(&hold->lock.handle, message.owner);
   hold->phase = HOLDING;
   hold->acquired_at = now;
   note_deadline(hold, now, left);
@@ -424,7 +426,7 @@ static void look_clearing(struct hold *hold, uint32_t left, bool due)
 static void look(struct hold *hold)
 {
   uint32_t now = port_clock_ms();
-  uint32_t left = fairlock_remaining_ms(&hold->handle);
+  uint32_t left = fairlock_remaining_ms(&hold->lock.handle);
   bool due = (int32_t)(now - hold->until) >= 0;
   switch (hold->phase) {
   case WAITING:
@@ -462,7 +464,7 @@ static int next_look_ms(struct hold *hold)
 {
   uint32_t wait = PORT_WAIT_MAX_MS;
   uint32_t other = wait;
-  uint32_t left = fairlock_remaining_ms(&hold->handle);
+  uint32_t left = fairlock_remaining_ms(&hold->lock.handle);
   uint32_t now = port_clock_ms();
   if (hold->phase == HOLDING)
     other = left > needed_ms(hold->options) ? left - needed_ms(hold->options) : 0;
@@ -482,7 +484,7 @@ static void abandoned(struct hold *hold)
   close(hold->link);
   hold->link = -1;
   if (hold->phase == WAITING) {
-    fairlock_cancel(&hold->handle);
+    fairlock_cancel(&hold->lock.handle);
   } else if (hold->phase != RELEASING) {
     guard_end_all(hold->guard);
     hold->phase = CLEARING;
@@ -509,7 +511,7 @@ static void obey(struct hold *hold)
     break;
   case ORDER_CANCEL:
     hold->cancelled = true;
-    fairlock_cancel(&hold->handle);
+    fairlock_cancel(&hold->lock.handle);
     break;
   case ORDER_RELEASE:
     begin_release(hold);
@@ -541,13 +543,15 @@ static void search_holder(const struct fairlock_report *report, void *context)
 {
   struct search *search = context;
   if (report->place != 0) return;
-  search->found = report->id != NULL && report->id_size > 0 &&
-                  is_listed(search->owners, report->id, report->id_size);
+  if (report->holder == 0) search->found = false; /* it begins again after a break */
+  search->found |= report->id != NULL && report->id_size > 0 &&
+                   is_listed(search->owners, report->id, report->id_size);
 }
 
 /*
  * True if the lock is held by a `fairlock run` under which we run: it waits for our end, so we
- * would never get the lock. Ids tell: no two holds anywhere have the same, so a lock of the same
+ * would never get the lock. If both share it, we might; but not if somebody between us wants it
+ * alone, or all that may share it do the same. So that is refused, too. Ids tell: no two holds anywhere have the same, so a lock of the same
  * name on another server or in another database is not mistaken for it. If the holder cannot be
  * read, the acquire that follows reports why.
  */
@@ -690,17 +694,26 @@ static void prepare(struct hold *hold)
   if (error != 0) give_up(hold, "start a thread", error);
 }
 
+static int make_handle(struct hold *hold)
+{
+  const struct agent_options *options = hold->options;
+  struct fairlock_client *client = &hold->session->client;
+  if (!options->shared) return fairlock_init(&hold->lock.handle, client, options->name);
+  fairlock_share(client, &hold->sharing);
+  return fairlock_init_shared(&hold->lock, client, options->name, strlen(options->name),
+                              options->limit);
+}
+
 static void hold_lock(struct hold *hold)
 {
   struct session *session = hold->session;
-  const struct agent_options *options = hold->options;
   struct order order;
   int status = session_open(session);
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   if (hold->events >= 0) fairlock_set_log(&session->client, &hold->log);
   prepare(hold);
   find_server(hold);
-  status = fairlock_init(&hold->handle, &session->client, options->name);
+  status = make_handle(hold);
   if (status != FAIRLOCK_OK) end_hold(hold, AGENT_FAILED, status);
   tell_status(hold, AGENT_CONNECTED, FAIRLOCK_OK);
   if (!read_all(hold->link, &order, sizeof order)) _exit(0);

@@ -24,6 +24,10 @@ struct agent_options {
   uint32_t lease_ms;
   uint32_t kill_after_ms;
 
+  /* hold it beside others that share it, who are at most `limit` with us; 0: any number */
+  bool shared;
+  uint32_t limit;
+
   /* the lock is held for at least so long, even if the command ends sooner; 0: until it ends */
   uint32_t at_least_ms;
 

@@ -1,9 +1,9 @@
 /*
  * `fairlock break`: ends the hold of a lock, or asks its holder to release it, for an operator.
  *
- * It looks at the lock first, and then means the hold that it saw, or that the command line names,
- * and no other: a hold that has begun since is left alone. Without a name it asks on the terminal
- * whether that hold is to end.
+ * It looks at the lock first, and then means the hold that the command line names or, without a
+ * name, all that it saw: several, if they share the lock. It means no other: a hold that has begun
+ * since is left alone. Without a name it asks on the terminal whether these holds are to end.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -29,18 +29,19 @@ static const char *const help[] = {
     "\n"
     "Ends the hold of the lock NAME, and hands the lock to the next in line. On a terminal it\n"
     "shows the hold and asks first. The holder finds out when it next renews or releases, and\n"
-    "acts as the holder until then: only the fencing tokens tell the two holders apart.\n"
+    "acts as the holder until then: only the fencing tokens tell the two holders apart. If\n"
+    "several share the lock, it is the one that is named, or all of them.\n"
     "\n"
     "  --token N            end the hold with this token, if it has not ended\n"
     "  --holder ID          end the hold of this holder, as status prints it\n"
-    "  --yes                end the present hold, without asking on the terminal\n"
+    "  --yes                end the present hold, or holds, without asking on the terminal\n"
     "  --ask                do not end it: ask its holder to release it. The holder decides;\n"
     "                       run sends its command a signal, see run --on-ask\n"
     "  -w, --wait SECONDS   with --ask: wait at most this long for the hold to end\n",
     common_help,
     "\n"
     "Exit status: 0 the hold has ended, or its holder was asked (with -w: it has ended); 1 the\n"
-    "lock is free or has another hold, or the answer was no; with --ask, the holder cannot be\n"
+    "lock is free or has other holds, or the answer was no; with --ask, a holder cannot be\n"
     "asked, or has not released; 64 usage, 66 no password file, 71 no output (the hold may\n"
     "have ended), 75 server unreachable or unable to serve, 76 protocol error, 77 denied, 78 a\n"
     "replica, or the wrong node of a cluster.\n",
@@ -61,10 +62,14 @@ struct breaking {
   struct session session;
   const char *name;
   char *shown;               /* the name, printable */
-  struct fairlock_hold hold; /* from the command line; after mean_seen(), the hold that was seen */
+  struct fairlock_hold hold; /* that the command line names; after mean(), one of those meant */
   bool ask, yes, waits;
   uint32_t wait_ms;
   struct inspection seen;
+  const struct holder *meant; /* those of seen that are meant: the first, and how many */
+  size_t meant_count;
+  uint64_t *asked; /* the tokens of the holds whose holders were asked */
+  size_t asked_count;
   bool readable; /* the library could read the lock's keys */
 };
 
@@ -76,34 +81,62 @@ static bool is_named(const struct breaking *breaking)
 }
 
 /*
- * True if the hold that was seen is the one that the command line names: by its token, or by its
- * holder's id, either as it is or as `fairlock status` prints it.
+ * True if the command line names this hold: by its token, or by its holder's id, either as it is or
+ * as `fairlock status` prints it.
  */
-static bool is_meant(const struct breaking *breaking)
+static bool names(const struct breaking *breaking, const struct holder *seen)
 {
-  const struct inspection *seen = &breaking->seen;
   const char *holder = breaking->hold.holder;
   if (breaking->hold.token != 0) return breaking->hold.token == seen->token;
-  if (holder == NULL || strcmp(holder, seen->holder.id) == 0) return true;
-  char *shown = party_shown(&seen->holder);
+  if (strcmp(holder, seen->party.id) == 0) return true;
+  char *shown = party_shown(&seen->party);
   bool same = strcmp(holder, shown) == 0;
   free(shown);
   return same;
 }
 
-/*
- * Makes the hold that was seen the one to end: names it by its token or, if it has none, by its
- * holder. Returns false if no request can name it (see struct fairlock_hold for which ids it can).
- * Then only --yes can break the lock, whoever holds it by then.
- */
-static bool mean_seen(struct breaking *breaking)
+/* Finds the holds that are meant. Returns false if there are none. */
+static bool find_meant(struct breaking *breaking)
 {
-  const struct party *holder = &breaking->seen.holder;
-  bool nameable = breaking->readable && strlen(holder->id) == holder->id_size &&
-                  strpbrk(holder->id, " \t\n\v\f\r") == NULL && strcmp(holder->id, "*") != 0;
-  breaking->hold.token = breaking->readable ? breaking->seen.token : 0;
-  breaking->hold.holder = breaking->hold.token == 0 && nameable ? holder->id : NULL;
-  return breaking->hold.token != 0 || nameable;
+  const struct inspection *seen = &breaking->seen;
+  breaking->meant = seen->holders;
+  breaking->meant_count = seen->holder_count;
+  if (!is_named(breaking)) return seen->holder_count > 0;
+  breaking->meant_count = 0;
+  for (size_t i = 0; i < seen->holder_count && breaking->meant_count == 0; i++) {
+    if (!names(breaking, &seen->holders[i])) continue;
+    breaking->meant = &seen->holders[i];
+    breaking->meant_count = 1;
+  }
+  return breaking->meant_count > 0;
+}
+
+/*
+ * True if a request can name the hold: by its token or, if it has none, by its holder (see struct
+ * fairlock_hold for which ids can be named).
+ */
+static bool is_nameable(const struct holder *seen)
+{
+  const struct party *party = &seen->party;
+  return seen->token != 0 ||
+         (strlen(party->id) == party->id_size && strpbrk(party->id, " \t\n\v\f\r") == NULL &&
+          strcmp(party->id, "*") != 0);
+}
+
+/* If not, only --yes can break the lock, whoever holds it by then. */
+static bool are_nameable(const struct breaking *breaking)
+{
+  for (size_t i = 0; i < breaking->meant_count; i++) {
+    if (!is_nameable(&breaking->meant[i])) return false;
+  }
+  return breaking->readable;
+}
+
+/* Makes this hold the one of the next request. */
+static void mean(struct breaking *breaking, const struct holder *seen)
+{
+  breaking->hold.token = seen->token;
+  breaking->hold.holder = seen->token == 0 ? seen->party.id : NULL;
 }
 
 /* Reading the lock, and messages about what was read */
@@ -116,16 +149,18 @@ static int look(struct breaking *breaking)
   return status;
 }
 
-/* Says that the lock is free, or that somebody else holds it than the command line names. */
+/* Says that the lock is free, or that it has no such hold as was meant. */
 static int complain_of_other(const struct breaking *breaking)
 {
-  if (!breaking->seen.held) {
+  const struct inspection *seen = &breaking->seen;
+  if (seen->holder_count == 0) {
     complain("%s is free: there was nothing to break", breaking->shown);
     return EXIT_CONFLICT;
   }
   fprintf(stderr, "fairlock: %s is ", breaking->shown);
-  inspection_print_holder(stderr, &breaking->seen, true);
-  fputs(": that is another hold, and nothing was done\n", stderr);
+  inspection_print_hold(stderr, seen, true);
+  fprintf(stderr, ": %s, and nothing was done\n",
+          seen->shared ? "none of them has that hold" : "that is another hold");
   return EXIT_CONFLICT;
 }
 
@@ -134,10 +169,13 @@ static bool is_confirmed(const struct breaking *breaking)
 {
   char answer[16];
   fprintf(stderr, "%s: ", breaking->shown);
-  inspection_print_holder(stderr, &breaking->seen, true);
+  inspection_print_hold(stderr, &breaking->seen, true);
   fprintf(stderr, "; %zu waiting\n", breaking->seen.waiter_count);
+  inspection_print_sharers(stderr, &breaking->seen, SIZE_MAX);
   (void)tcflush(STDIN_FILENO, TCIFLUSH);
-  fputs("End this hold? [y/N] ", stderr);
+  if (breaking->meant_count > 1)
+    fprintf(stderr, "End these %zu holds? [y/N] ", breaking->meant_count);
+  else fputs("End this hold? [y/N] ", stderr);
   if (fgets(answer, sizeof answer, stdin) == NULL) {
     fputc('\n', stderr);
     return false;
@@ -165,56 +203,141 @@ static int carry_out(struct breaking *breaking)
   return status;
 }
 
-static int say_broken(const struct breaking *breaking)
+/* Not one of the holds that were meant is there any more. */
+static int all_gone(struct breaking *breaking)
 {
-  if (!breaking->readable) {
-    printf("%s: broken; its holder could not be read\n", breaking->shown);
-    return EXIT_DONE;
-  }
+  int status = look(breaking);
+  return status == FAIRLOCK_OK ? complain_of_other(breaking)
+                               : session_complain(&breaking->session, status);
+}
+
+static void say_broken(const struct breaking *breaking, const struct holder *ended)
+{
   printf("%s: broken; it was ", breaking->shown);
-  inspection_print_holder(stdout, &breaking->seen, true);
-  printf("; %zu waiting\n", breaking->seen.waiter_count);
+  holder_print(stdout, ended, true);
+  if (!breaking->seen.shared) printf("; %zu waiting", breaking->seen.waiter_count);
+  putchar('\n');
+}
+
+/* Ends each of the holds that are meant. Those that have ended before are passed over. */
+static int end_each(struct breaking *breaking)
+{
+  const struct inspection *seen = &breaking->seen;
+  size_t ended = 0;
+  int status = FAIRLOCK_OK;
+  for (size_t i = 0; i < breaking->meant_count; i++) {
+    mean(breaking, &breaking->meant[i]);
+    status = carry_out(breaking);
+    if (status == FAIRLOCK_NOT_HELD) continue;
+    if (status != FAIRLOCK_OK) break;
+    say_broken(breaking, &breaking->meant[i]);
+    ended++;
+  }
+  if (seen->shared && ended > 0)
+    printf("%s: %zu of %zu holds ended; %zu waiting\n", breaking->shown, ended, seen->holder_count,
+           seen->waiter_count);
+  if (status != FAIRLOCK_OK && status != FAIRLOCK_NOT_HELD)
+    return session_complain(&breaking->session, status);
+  return ended > 0 ? EXIT_DONE : all_gone(breaking);
+}
+
+/* Ends whichever holds there are, because those that were seen cannot be named. */
+static int end_any(struct breaking *breaking)
+{
+  breaking->hold = (struct fairlock_hold){0};
+  int status = carry_out(breaking);
+  if (status == FAIRLOCK_NOT_HELD) return all_gone(breaking);
+  if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);
+  if (!breaking->readable) printf("%s: broken; its holder could not be read\n", breaking->shown);
+  for (size_t i = 0; i < breaking->meant_count; i++)
+    say_broken(breaking, &breaking->meant[i]);
   return EXIT_DONE;
 }
 
-/* The holder was asked. With --wait, waits until the hold has ended. Returns an exit status. */
+static void complain_of_deaf(const struct breaking *breaking, const struct holder *seen)
+{
+  char *id = party_shown(&seen->party);
+  complain("%s: %s cannot be asked: it does not listen%s", breaking->shown,
+           breaking->seen.shared ? id : "its holder",
+           seen->token == 0 ? ", as it is no fairlock client" : "");
+  free(id);
+}
+
+/* Asks one holder. Returns a status of the library; NOT_HELD: the hold has ended. */
+static int ask_one(struct breaking *breaking, const struct holder *seen)
+{
+  mean(breaking, seen);
+  int status = carry_out(breaking);
+  if (status == FAIRLOCK_BUSY) complain_of_deaf(breaking, seen);
+  if (status != FAIRLOCK_OK) return status;
+  char *id = party_shown(&seen->party);
+  printf("%s: asked %s to release it\n", breaking->shown, id);
+  free(id);
+  breaking->asked[breaking->asked_count++] = seen->token;
+  return status;
+}
+
+/* How many of those that were asked still hold, as was seen last. */
+static size_t asked_left(const struct breaking *breaking)
+{
+  const struct inspection *seen = &breaking->seen;
+  size_t left = 0;
+  for (size_t i = 0; i < breaking->asked_count; i++) {
+    for (size_t j = 0; j < seen->holder_count; j++)
+      left += seen->holders[j].token == breaking->asked[i];
+  }
+  return left;
+}
+
+/* Waits until the holds whose holders were asked have ended. Returns an exit status. */
 static int await_end(struct breaking *breaking)
 {
   struct timespec pause = {0, LOOK_MS * 1000000L};
   uint32_t began = port_clock_ms();
-  char *holder = party_shown(&breaking->seen.holder);
-  printf("%s: asked %s to release it\n", breaking->shown, holder);
-  free(holder);
-  if (!breaking->waits || end_output(EXIT_DONE) != EXIT_DONE) return EXIT_DONE;
   for (;;) {
     int status = look(breaking);
     if (status != FAIRLOCK_OK && !session_may_pass(&breaking->session, status))
       return session_complain(&breaking->session, status);
-    bool ended = breaking->seen.token != breaking->hold.token;
-    if (status == FAIRLOCK_OK && ended) break;
+    size_t left = asked_left(breaking);
+    if (status == FAIRLOCK_OK && left == 0) break;
     if (port_clock_ms() - began >= breaking->wait_ms) {
       if (status != FAIRLOCK_OK) return session_complain(&breaking->session, status);
-      complain("%s: its holder has not released it", breaking->shown);
+      if (breaking->asked_count == 1)
+        complain("%s: its holder has not released it", breaking->shown);
+      else
+        complain("%s: %zu of its %zu holders have not released it", breaking->shown, left,
+                 breaking->asked_count);
       return EXIT_CONFLICT;
     }
     nanosleep(&pause, NULL);
   }
-  printf("%s: the hold has ended\n", breaking->shown);
+  printf("%s: the hold%s ended\n", breaking->shown, breaking->asked_count > 1 ? "s have" : " has");
   return EXIT_DONE;
 }
 
-static int on_result(struct breaking *breaking, int status)
+/* Asks the holders of all holds that are meant. Those that have ended are passed over. */
+static int ask_each(struct breaking *breaking)
 {
-  if (status == FAIRLOCK_OK) return breaking->ask ? await_end(breaking) : say_broken(breaking);
-  if (status == FAIRLOCK_BUSY) {
-    complain("%s: its holder cannot be asked: it does not listen%s", breaking->shown,
-             breaking->readable && breaking->seen.token == 0 ? ", as it is no fairlock client"
-                                                             : "");
-    return EXIT_CONFLICT;
+  size_t deaf = 0;
+  size_t gone = 0;
+  size_t count = breaking->meant_count;
+  breaking->asked = calloc(count, sizeof *breaking->asked);
+  if (breaking->asked == NULL) {
+    complain("out of memory");
+    return EXIT_SYSTEM;
   }
-  if (status == FAIRLOCK_NOT_HELD) status = look(breaking);
-  return status == FAIRLOCK_OK ? complain_of_other(breaking)
-                               : session_complain(&breaking->session, status);
+  for (size_t i = 0; i < count; i++) {
+    int status = ask_one(breaking, &breaking->meant[i]);
+    deaf += status == FAIRLOCK_BUSY;
+    gone += status == FAIRLOCK_NOT_HELD;
+    if (status < 0 && status != FAIRLOCK_BUSY && status != FAIRLOCK_NOT_HELD)
+      return session_complain(&breaking->session, status);
+  }
+  if (gone == count) return all_gone(breaking);
+  int status = EXIT_DONE;
+  if (breaking->waits && breaking->asked_count > 0 && end_output(EXIT_DONE) == EXIT_DONE)
+    status = await_end(breaking);
+  return status == EXIT_DONE && deaf > 0 ? EXIT_CONFLICT : status;
 }
 
 static int break_lock(struct breaking *breaking)
@@ -224,20 +347,21 @@ static int break_lock(struct breaking *breaking)
   if (!breaking->readable && status != FAIRLOCK_PROTOCOL)
     return session_complain(&breaking->session, status);
   bool named = is_named(breaking);
-  if (breaking->readable && (!breaking->seen.held || !is_meant(breaking)))
-    return complain_of_other(breaking);
-  if (!mean_seen(breaking) && (named || !breaking->yes)) {
+  if (breaking->readable && !find_meant(breaking)) return complain_of_other(breaking);
+  bool nameable = are_nameable(breaking);
+  if (!nameable && (named || !breaking->yes)) {
     complain(
         "%s: its holder cannot be %s, so another hold might be meant by now: nothing was done; "
         "--yes ends whichever it has",
         breaking->shown, breaking->readable ? "named in a request" : "read");
     return EXIT_CONFLICT;
   }
-  if (!named && !breaking->yes && !breaking->ask && !is_confirmed(breaking)) {
+  if (breaking->ask) return ask_each(breaking);
+  if (!named && !breaking->yes && !is_confirmed(breaking)) {
     complain("nothing was done");
     return EXIT_CONFLICT;
   }
-  return on_result(breaking, carry_out(breaking));
+  return nameable ? end_each(breaking) : end_any(breaking);
 }
 
 /* The command line */
@@ -306,6 +430,7 @@ int break_command(int argc, char **argv)
     breaking.shown = bytes_shown(breaking.name, strlen(breaking.name));
     status = end_output(break_lock(&breaking));
     inspection_clear(&breaking.seen);
+    free(breaking.asked);
     free(breaking.shown);
     fairlock_client_deinit(&breaking.session.client);
   }

@@ -1,6 +1,6 @@
 /*
  * Reads a lock by fairlock_inspect(), and keeps what it reports until it is printed. The function
- * reports the holder and one waiter at a time; if the connection breaks, it begins again.
+ * reports one holder or waiter at a time; if the connection breaks, it begins again.
  */
 #define _DEFAULT_SOURCE 1 /* what -std=c11 hides */
 
@@ -25,38 +25,52 @@ static bool copy_party(struct party *party, const struct fairlock_report *report
   party->listens = report->listens;
   party->alive = report->alive;
   party->later = report->later;
+  party->shares = report->shares;
   party->seen_at = 0;
   return true;
 }
 
-static bool take_holder(struct inspection *inspection, const struct fairlock_report *report)
+/*
+ * Returns the array of `count` elements with room for one more; NULL: there is no memory. It grows
+ * as they come in, because the number that the server announces may be wrong.
+ */
+static void *with_room(void *array, size_t count, size_t *room, size_t size)
 {
-  inspection->held = report->id != NULL;
-  inspection->ttl_ms = report->ttl_ms;
-  inspection->hold_count = report->hold_count;
-  inspection->token = report->token;
-  inspection->lease_ms = report->lease_ms;
-  inspection->unheard_ms = report->unheard_ms;
-  inspection->renews = report->renews;
-  inspection->listens = report->listens;
-  if (report->id == NULL) return true;
-  bool done = copy_party(&inspection->holder, report);
-  inspection->holder.listens =
-      false; /* inspection->listens has it; inspection_differs() ignores it */
-  return done;
+  if (count < *room) return array;
+  size_t wanted = *room > 0 ? 2 * *room : 4;
+  void *more = realloc(array, wanted * size);
+  if (more != NULL) *room = wanted;
+  return more;
 }
 
-/* Gets memory as waiters come in, because the number that the server announces may be wrong. */
+static bool take_holder(struct inspection *inspection, const struct fairlock_report *report)
+{
+  if (report->id == NULL) return true;
+  struct holder *holders = with_room(inspection->holders, inspection->holder_count,
+                                     &inspection->holder_room, sizeof *holders);
+  if (holders == NULL) return false;
+  struct holder *holder = &holders[inspection->holder_count];
+  inspection->holders = holders;
+  inspection->shared = report->shares;
+  inspection->limit = report->limit;
+  holder->ttl_ms = report->ttl_ms;
+  holder->hold_count = report->hold_count;
+  holder->token = report->token;
+  holder->lease_ms = report->lease_ms;
+  holder->unheard_ms = report->unheard_ms;
+  holder->renews = report->renews;
+  if (!copy_party(&holder->party, report)) return false;
+  inspection->holder_count++;
+  return true;
+}
+
 static bool take_waiter(struct inspection *inspection, const struct fairlock_report *report)
 {
-  if (inspection->waiter_count == inspection->waiter_room) {
-    size_t room = inspection->waiter_room > 0 ? 2 * inspection->waiter_room : 16;
-    struct party *waiters = realloc(inspection->waiters, room * sizeof *waiters);
-    if (waiters == NULL) return false;
-    inspection->waiters = waiters;
-    inspection->waiter_room = room;
-  }
-  if (!copy_party(&inspection->waiters[inspection->waiter_count], report)) return false;
+  struct party *waiters = with_room(inspection->waiters, inspection->waiter_count,
+                                    &inspection->waiter_room, sizeof *waiters);
+  if (waiters == NULL) return false;
+  inspection->waiters = waiters;
+  if (!copy_party(&waiters[inspection->waiter_count], report)) return false;
   inspection->waiter_count++;
   return true;
 }
@@ -64,13 +78,9 @@ static bool take_waiter(struct inspection *inspection, const struct fairlock_rep
 static void add_report(const struct fairlock_report *report, void *context)
 {
   struct inspection *inspection = context;
-  bool done;
-  if (report->place == 0) {
-    inspection_clear(inspection);
-    done = take_holder(inspection, report);
-  } else {
-    done = take_waiter(inspection, report);
-  }
+  bool holds = report->place == 0;
+  if (holds && report->holder == 0) inspection_clear(inspection);
+  bool done = holds ? take_holder(inspection, report) : take_waiter(inspection, report);
   if (!done) inspection->out_of_memory = true;
 }
 
@@ -85,27 +95,49 @@ int inspection_read(struct inspection *inspection, struct session *session, cons
   return status;
 }
 
-static bool same_party(const struct party *a, const struct party *b)
+static bool same_id(const struct party *a, const struct party *b)
 {
-  return a->id_size == b->id_size && (a->id_size == 0 || memcmp(a->id, b->id, a->id_size) == 0) &&
-         a->ours == b->ours && a->listens == b->listens && a->alive == b->alive &&
-         a->later == b->later;
+  return a->id_size == b->id_size && memcmp(a->id, b->id, a->id_size) == 0;
 }
 
-bool inspection_differs(const struct inspection *a, const struct inspection *b)
+static bool same_waiter(const struct party *a, const struct party *b)
 {
-  if (a->held != b->held || a->token != b->token || a->hold_count != b->hold_count) return true;
-  if (!same_party(&a->holder, &b->holder) || a->waiter_count != b->waiter_count) return true;
-  for (size_t i = 0; i < a->waiter_count; i++) {
-    if (!same_party(&a->waiters[i], &b->waiters[i])) return true;
+  return same_id(a, b) && a->ours == b->ours && a->listens == b->listens && a->alive == b->alive &&
+         a->later == b->later && a->shares == b->shares;
+}
+
+static bool same_holder(const struct holder *a, const struct holder *b)
+{
+  return same_id(&a->party, &b->party) && a->party.ours == b->party.ours &&
+         a->party.alive == b->party.alive && a->token == b->token && a->hold_count == b->hold_count;
+}
+
+static bool has_holder(const struct inspection *inspection, const struct holder *holder)
+{
+  for (size_t i = 0; i < inspection->holder_count; i++) {
+    if (same_holder(&inspection->holders[i], holder)) return true;
   }
   return false;
 }
 
-int64_t inspection_age_ms(const struct inspection *inspection, int64_t server_ms)
+bool inspection_differs(const struct inspection *a, const struct inspection *b)
 {
-  if (inspection->token == 0) return -1;
-  int64_t age = server_ms - (int64_t)(inspection->token / 1000);
+  if (a->holder_count != b->holder_count || a->waiter_count != b->waiter_count ||
+      a->shared != b->shared || a->limit != b->limit)
+    return true;
+  for (size_t i = 0; i < a->holder_count; i++) {
+    if (!has_holder(b, &a->holders[i])) return true;
+  }
+  for (size_t i = 0; i < a->waiter_count; i++) {
+    if (!same_waiter(&a->waiters[i], &b->waiters[i])) return true;
+  }
+  return false;
+}
+
+int64_t holder_age_ms(const struct holder *holder, int64_t server_ms)
+{
+  if (holder->token == 0) return -1;
+  int64_t age = server_ms - (int64_t)(holder->token / 1000);
   return age > 0 ? age : 0;
 }
 
@@ -121,7 +153,9 @@ void inspection_forget_waiters(struct inspection *inspection)
 
 void inspection_clear(struct inspection *inspection)
 {
-  free(inspection->holder.id);
+  for (size_t i = 0; i < inspection->holder_count; i++)
+    free(inspection->holders[i].party.id);
+  free(inspection->holders);
   inspection_forget_waiters(inspection);
   memset(inspection, 0, sizeof *inspection);
 }
@@ -188,45 +222,80 @@ void inspection_print_name(FILE *to, const void *name, size_t size)
   free(shown);
 }
 
-bool inspection_begin_holder(FILE *to, const struct inspection *inspection)
+void holder_begin(FILE *to, const struct holder *holder)
 {
-  if (!inspection->held) {
-    fprintf(to, "%sfree%s", paint(to, GOOD), paint(to, PLAIN));
-    return false;
-  }
-  char *id = party_shown(&inspection->holder);
+  char *id = party_shown(&holder->party);
   fprintf(to, "%sheld by %s%s (%s", paint(to, DOUBTFUL), id, paint(to, PLAIN),
-          party_kind(&inspection->holder));
+          party_kind(&holder->party));
   free(id);
-  return true;
 }
 
-void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl)
+void holder_print(FILE *to, const struct holder *holder, bool with_ttl)
 {
-  if (!inspection_begin_holder(to, inspection)) return;
-  if (inspection->hold_count == 0) fputs(", handed over, not confirmed yet", to);
-  if (inspection->hold_count > 1) fprintf(to, ", %" PRId64 " times", inspection->hold_count);
-  if (inspection->token != 0) fprintf(to, ", token %" PRIu64, inspection->token);
-  if (with_ttl && inspection->token != 0) {
+  holder_begin(to, holder);
+  if (holder->hold_count == 0) fputs(", handed over, not confirmed yet", to);
+  if (holder->hold_count > 1) fprintf(to, ", %" PRId64 " times", holder->hold_count);
+  if (holder->token != 0) fprintf(to, ", token %" PRIu64, holder->token);
+  if (with_ttl && holder->token != 0) {
     /* the token is, in microseconds, the server's time when the hold began, or slightly more */
     fputs(", since ", to);
-    print_date(to, (int64_t)(inspection->token / 1000));
+    print_date(to, (int64_t)(holder->token / 1000));
   }
-  if (with_ttl && inspection->ttl_ms < 0) fputs(", without end", to);
-  if (with_ttl && inspection->ttl_ms >= 0)
-    fprintf(to, ", %.1f s left", (double)inspection->ttl_ms / 1000);
-  if (with_ttl && inspection->unheard_ms >= 0)
-    fprintf(to, " of %.1f", (double)inspection->lease_ms / 1000);
-  if (with_ttl || !inspection->holder.alive) inspection_print_heard(to, inspection);
+  if (with_ttl && holder->ttl_ms < 0) fputs(", without end", to);
+  if (with_ttl && holder->ttl_ms >= 0) fprintf(to, ", %.1f s left", (double)holder->ttl_ms / 1000);
+  if (with_ttl && holder->unheard_ms >= 0) fprintf(to, " of %.1f", (double)holder->lease_ms / 1000);
+  if (with_ttl || !holder->party.alive) holder_print_heard(to, holder);
   fputc(')', to);
 }
 
-void inspection_print_heard(FILE *to, const struct inspection *inspection)
+void holder_print_heard(FILE *to, const struct holder *holder)
 {
-  if (inspection->unheard_ms < 0) return;
-  fprintf(to, ", heard %.1f s ago", (double)inspection->unheard_ms / 1000);
-  if (inspection->holder.alive) return;
+  if (holder->unheard_ms < 0) return;
+  fprintf(to, ", heard %.1f s ago", (double)holder->unheard_ms / 1000);
+  if (holder->party.alive) return;
   fprintf(to, ", %sprobably dead%s", paint(to, BAD), paint(to, PLAIN));
+}
+
+static void print_shared(FILE *to, const struct inspection *inspection)
+{
+  size_t dead = 0;
+  for (size_t i = 0; i < inspection->holder_count; i++)
+    dead += !inspection->holders[i].party.alive;
+  fprintf(to, "%sshared by %zu", paint(to, DOUBTFUL), inspection->holder_count);
+  if (inspection->limit > 0) fprintf(to, " of at most %" PRIu32, inspection->limit);
+  fputs(paint(to, PLAIN), to);
+  if (dead > 0) fprintf(to, ", %s%zu probably dead%s", paint(to, BAD), dead, paint(to, PLAIN));
+}
+
+void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl)
+{
+  if (inspection->shared) print_shared(to, inspection);
+  else if (inspection->holder_count > 0) holder_print(to, inspection->holders, with_ttl);
+  else fprintf(to, "%sfree%s", paint(to, GOOD), paint(to, PLAIN));
+}
+
+/* How many of `count` lines are printed, where `most` lines fit, with one for the rest. */
+static size_t lines_of(size_t count, size_t most)
+{
+  if (count <= most) return count;
+  return most > 0 ? most - 1 : 0;
+}
+
+static void print_rest(FILE *to, size_t count, size_t shown)
+{
+  if (shown < count) fprintf(to, "  and %zu more\n", count - shown);
+}
+
+void inspection_print_sharers(FILE *to, const struct inspection *inspection, size_t most)
+{
+  if (!inspection->shared) return;
+  size_t shown = lines_of(inspection->holder_count, most);
+  for (size_t i = 0; i < shown; i++) {
+    fputs("        ", to);
+    holder_print(to, &inspection->holders[i], true);
+    fputc('\n', to);
+  }
+  print_rest(to, inspection->holder_count, shown);
 }
 
 static void print_waiter(FILE *to, const struct party *waiter, size_t place, const uint32_t *now)
@@ -237,6 +306,7 @@ static void print_waiter(FILE *to, const struct party *waiter, size_t place, con
   fprintf(to, "  %4zu  %-8s  %s%-7s%s  %s", place, party_kind(waiter), paint(to, how),
           party_condition(waiter), paint(to, PLAIN), id);
   free(id);
+  if (waiter->shares) fputs(", to share it", to);
   if (since >= 0) {
     fputs(", since ", to);
     print_date(to, since);
@@ -252,12 +322,10 @@ static void print_waiter(FILE *to, const struct party *waiter, size_t place, con
 void inspection_print_waiters(FILE *to, const struct inspection *inspection, size_t most,
                               const uint32_t *now)
 {
-  size_t shown = inspection->waiter_count;
-  if (shown > most) shown = most > 0 ? most - 1 : 0;
+  size_t shown = lines_of(inspection->waiter_count, most);
   for (size_t i = 0; i < shown; i++)
     print_waiter(to, &inspection->waiters[i], i + 1, now);
-  if (shown < inspection->waiter_count)
-    fprintf(to, "  and %zu more\n", inspection->waiter_count - shown);
+  print_rest(to, inspection->waiter_count, shown);
 }
 
 /*
@@ -272,8 +340,7 @@ void inspection_carry_over(struct inspection *inspection, const struct inspectio
     waiter->seen_at = now;
     for (size_t tries = 0; tries < before->waiter_count; tries++, at++) {
       const struct party *other = &before->waiters[at % before->waiter_count];
-      if (other->id_size != waiter->id_size || memcmp(other->id, waiter->id, waiter->id_size) != 0)
-        continue;
+      if (!same_id(other, waiter)) continue;
       waiter->seen_at = other->seen_at;
       at++;
       break;
@@ -281,23 +348,37 @@ void inspection_carry_over(struct inspection *inspection, const struct inspectio
   }
 }
 
-static void print_json_heard(FILE *to, const struct inspection *inspection)
+/* The members of a hold that are named the same wherever it is printed, a comma before each. */
+static void print_json_hold(FILE *to, const struct holder *holder)
 {
-  bool judged = inspection->unheard_ms >= 0 && inspection->renews;
-  if (inspection->unheard_ms < 0) fputs(",\"lease_ms\":null,\"unheard_ms\":null", to);
+  fprintf(to, ",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&holder->party),
+          holder->hold_count);
+  if (holder->ttl_ms < 0) fputs(",\"ttl_ms\":null", to);
+  else fprintf(to, ",\"ttl_ms\":%" PRId64, holder->ttl_ms);
+  if (holder->token == 0) fputs(",\"token\":null,\"since_ms\":null", to);
   else
-    fprintf(to, ",\"lease_ms\":%" PRIu32 ",\"unheard_ms\":%" PRId64, inspection->lease_ms,
-            inspection->unheard_ms);
-  fprintf(to, ",\"holder_alive\":%s,\"holder_listens\":%s",
-          !judged                    ? "null"
-          : inspection->holder.alive ? "true"
-                                     : "false",
-          inspection->listens ? "true" : "false");
+    fprintf(to, ",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, holder->token,
+            holder->token / 1000);
+  if (holder->unheard_ms < 0) fputs(",\"lease_ms\":null,\"unheard_ms\":null", to);
+  else
+    fprintf(to, ",\"lease_ms\":%" PRIu32 ",\"unheard_ms\":%" PRId64, holder->lease_ms,
+            holder->unheard_ms);
 }
 
+/* Whether it is alive and listens; prefix: of the names of these members. */
+static void print_json_state(FILE *to, const struct holder *holder, const char *prefix)
+{
+  bool judged = holder->unheard_ms >= 0 && holder->renews;
+  const char *alive = !judged ? "null" : holder->party.alive ? "true" : "false";
+  fprintf(to, ",\"%salive\":%s,\"%slistens\":%s", prefix, alive, prefix,
+          holder->party.listens ? "true" : "false");
+}
+
+/* The members that describe one hold: that which ends last. */
 static void print_json_holder(FILE *to, const struct inspection *inspection)
 {
-  if (!inspection->held) {
+  const struct holder *holder = inspection->holders;
+  if (inspection->holder_count == 0) {
     fputs("\"held\":false,\"holder\":null,\"kind\":null,\"hold_count\":0,\"ttl_ms\":null,"
           "\"token\":null,\"since_ms\":null,\"lease_ms\":null,\"unheard_ms\":null,"
           "\"holder_alive\":null,\"holder_listens\":false",
@@ -305,16 +386,26 @@ static void print_json_holder(FILE *to, const struct inspection *inspection)
     return;
   }
   fputs("\"held\":true,", to);
-  print_json_bytes(to, "holder", inspection->holder.id, inspection->holder.id_size);
-  fprintf(to, ",\"kind\":\"%s\",\"hold_count\":%" PRId64, party_kind(&inspection->holder),
-          inspection->hold_count);
-  if (inspection->ttl_ms < 0) fputs(",\"ttl_ms\":null", to);
-  else fprintf(to, ",\"ttl_ms\":%" PRId64, inspection->ttl_ms);
-  if (inspection->token == 0) fputs(",\"token\":null,\"since_ms\":null", to);
-  else
-    fprintf(to, ",\"token\":%" PRIu64 ",\"since_ms\":%" PRIu64, inspection->token,
-            inspection->token / 1000);
-  print_json_heard(to, inspection);
+  print_json_bytes(to, "holder", holder->party.id, holder->party.id_size);
+  print_json_hold(to, holder);
+  print_json_state(to, holder, "holder_");
+}
+
+static void print_json_holders(FILE *to, const struct inspection *inspection)
+{
+  fprintf(to, ",\"shared\":%s,\"limit\":", inspection->shared ? "true" : "false");
+  if (inspection->limit == 0) fputs("null", to);
+  else fprintf(to, "%" PRIu32, inspection->limit);
+  fprintf(to, ",\"holder_count\":%zu,\"holders\":[", inspection->holder_count);
+  for (size_t i = 0; i < inspection->holder_count; i++) {
+    const struct holder *holder = &inspection->holders[i];
+    fputs(i > 0 ? ",{" : "{", to);
+    print_json_bytes(to, "id", holder->party.id, holder->party.id_size);
+    print_json_hold(to, holder);
+    print_json_state(to, holder, "");
+    putc('}', to);
+  }
+  putc(']', to);
 }
 
 void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,
@@ -326,6 +417,7 @@ void inspection_print_json(FILE *to, const struct inspection *inspection, const 
   print_json_bytes(to, "server", server, strlen(server));
   putc(',', to);
   print_json_holder(to, inspection);
+  print_json_holders(to, inspection);
 }
 
 void inspection_print_json_age(FILE *to, int64_t age_ms, size_t waiters)

@@ -14,24 +14,31 @@ struct party {
   char *id; /* allocated */
   size_t id_size;
   bool ours, listens, alive, later;
+  bool shares; /* it shares the lock, or waits to */
 
   /* when we first saw this waiter, in port_clock_ms(); set by inspection_carry_over() */
   uint32_t seen_at;
 };
 
-struct inspection {
-  bool held;
-  struct party holder;
-  int64_t ttl_ms; /* -1: the hold has no end */
+struct holder {
+  struct party party; /* it can be asked to release if it listens */
+  int64_t ttl_ms;     /* how much of its lease is left; -1: the hold has no end */
   int64_t hold_count;
-  uint64_t token;        /* 0: none */
-  uint32_t lease_ms;     /* 0: not known */
-  int64_t unheard_ms;    /* how long ago the holder was last heard; -1: not known */
-  bool renews;           /* the holder renews its lease; false if that is not known */
-  bool listens;          /* the holder can be asked to release */
-  struct party *waiters; /* first in line first */
+  uint64_t token;     /* 0: none */
+  uint32_t lease_ms;  /* 0: not known */
+  int64_t unheard_ms; /* how long ago it was last heard; -1: not known */
+  bool renews;        /* it renews its lease; false if that is not known */
+};
+
+struct inspection {
+  struct holder *holders; /* that whose lease ends last first; several only if they share */
+  size_t holder_count;    /* 0: the lock is free */
+  size_t holder_room;     /* how many there is memory for */
+  bool shared;            /* the holders share it, even if there is only one */
+  uint32_t limit;         /* how many may share it; 0: any number, or it is not shared */
+  struct party *waiters;  /* first in line first */
   size_t waiter_count;
-  size_t waiter_room; /* how many waiters there is memory for */
+  size_t waiter_room;
   bool out_of_memory;
 };
 
@@ -42,14 +49,14 @@ struct inspection {
 int inspection_read(struct inspection *inspection, struct session *session, const char *name,
                     size_t size);
 
-/* True if they differ in more than the time that is left. */
+/* True if they differ in more than the time that is left, and the order that comes from that. */
 bool inspection_differs(const struct inspection *a, const struct inspection *b);
 
 /*
  * How long the hold has lasted, in ms. server_ms: the time by the server's clock. Returns -1 if
  * that is not known, because the hold has no token.
  */
-int64_t inspection_age_ms(const struct inspection *inspection, int64_t server_ms);
+int64_t holder_age_ms(const struct holder *holder, int64_t server_ms);
 
 /* Frees the waiters, after which there are none. */
 void inspection_forget_waiters(struct inspection *inspection);
@@ -61,18 +68,24 @@ void inspection_clear(struct inspection *inspection);
 void inspection_print_name(FILE *to, const void *name, size_t size);
 
 /*
- * Prints "free" and returns false, or prints "held by ID (KIND" and returns true; then the caller
- * has to print the rest and the ')'.
+ * Prints, as part of a line, that the lock is free, who holds it alone, or how many share it.
+ * with_ttl: also for how long, unless they share it.
  */
-bool inspection_begin_holder(FILE *to, const struct inspection *inspection);
+void inspection_print_hold(FILE *to, const struct inspection *inspection, bool with_ttl);
 
-/* Prints who holds the lock, as part of a line. */
-void inspection_print_holder(FILE *to, const struct inspection *inspection, bool with_ttl);
+/* Prints a line for each of those who share the lock, at most `most` lines. */
+void inspection_print_sharers(FILE *to, const struct inspection *inspection, size_t most);
+
+/* Prints "held by ID (KIND": the caller has to print the rest and the ')'. */
+void holder_begin(FILE *to, const struct holder *holder);
+
+/* Prints all of that. */
+void holder_print(FILE *to, const struct holder *holder, bool with_ttl);
 
 /*
  * Prints when the holder was last heard, and whether it seems dead; nothing if that is not known.
  */
-void inspection_print_heard(FILE *to, const struct inspection *inspection);
+void holder_print_heard(FILE *to, const struct holder *holder);
 
 /*
  * Prints a line for each waiter, at most `most` lines. now: the time, by which each line says for
@@ -87,7 +100,7 @@ void inspection_print_waiters(FILE *to, const struct inspection *inspection, siz
 void inspection_carry_over(struct inspection *inspection, const struct inspection *before,
                            uint32_t now);
 
-/* Prints the '{' of a JSON object and its first members: the name, the server, and the holder. */
+/* Prints the '{' of a JSON object and its first members: the name, the server, and the holders. */
 void inspection_print_json(FILE *to, const struct inspection *inspection, const char *name,
                            size_t size, const char *server);
 

@@ -40,8 +40,9 @@
 static const char *const help[] = {
     "usage: " USAGE "\n"
     "\n"
-    "Lists the locks that are held or waited for, sorted by name: who holds each of them, for\n"
-    "how long so far, and how many wait. PATTERN is a shell pattern with *, ? and [...]: quote\n"
+    "Lists the locks that are held or waited for, sorted by name: who holds each of them, or how\n"
+    "many share it, for how long so far, and how many wait. PATTERN is a shell pattern with *, ? "
+    "and [...]: quote\n"
     "it. A lock that Redisson holds and nobody waits for is not found.\n"
     "\n"
     "  --json               print a JSON object for each lock, one per line\n"
@@ -302,6 +303,17 @@ static int64_t wait_ms(const struct list *list, const struct inspection *inspect
   return waited_for ? -1 : 0;
 }
 
+static void note_ages(struct entry *entry, const struct inspection *inspection, int64_t now)
+{
+  bool held = inspection->holder_count > 0;
+  entry->age_ms = held ? holder_age_ms(inspection->holders, now) : -1;
+  entry->longest_ms = entry->age_ms;
+  for (size_t i = 1; i < inspection->holder_count; i++) {
+    int64_t age = holder_age_ms(&inspection->holders[i], now);
+    if (age > entry->longest_ms) entry->longest_ms = age;
+  }
+}
+
 /* Adds the lock to those that are printed at the end. Of its waiters it keeps only the number. */
 static void add_entry(struct list *list, const char *name, size_t size,
                       struct inspection *inspection)
@@ -318,7 +330,7 @@ static void add_entry(struct list *list, const char *name, size_t size,
   entry->size = size;
   entry->server = copied(server, strlen(server));
   entry->waiters = inspection->waiter_count;
-  entry->age_ms = inspection_age_ms(inspection, now_ms(list));
+  note_ages(entry, inspection, now_ms(list));
   entry->wait_ms = wait_ms(list, inspection);
   inspection_forget_waiters(inspection);
   entry->inspection = *inspection;
@@ -333,11 +345,18 @@ static void print_entry(const struct list *list, const struct entry *entry)
     puts("}");
     return;
   }
+  const struct inspection *inspection = &entry->inspection;
   inspection_print_name(stdout, entry->name, entry->size);
-  if (inspection_begin_holder(stdout, &entry->inspection)) {
-    inspection_print_heard(stdout, &entry->inspection);
-    fputs(entry->age_ms >= 0 ? ") for " : ")", stdout);
-    if (entry->age_ms >= 0) print_span(stdout, entry->age_ms);
+  if (inspection->shared || inspection->holder_count == 0) {
+    inspection_print_hold(stdout, inspection, false);
+  } else {
+    holder_begin(stdout, inspection->holders);
+    holder_print_heard(stdout, inspection->holders);
+    putchar(')');
+  }
+  if (entry->longest_ms >= 0) {
+    fputs(" for ", stdout);
+    print_span(stdout, entry->longest_ms);
   }
   printf(", %zu waiting\n", entry->waiters);
 }
@@ -411,7 +430,8 @@ static bool show_lock(struct list *list, const char *name, size_t size)
   if (!is_wanted(list, name, size)) return true;
   int status = inspection_read(&inspection, &list->session, name, size);
   if (status == FAIRLOCK_OK) {
-    if (inspection.held || inspection.waiter_count > 0) add_entry(list, name, size, &inspection);
+    if (inspection.holder_count + inspection.waiter_count > 0)
+      add_entry(list, name, size, &inspection);
   } else if (concerns_lock(status)) {
     char error[FAIRLOCK_ERROR_SIZE];
     session_error(&list->session, status, error);
@@ -424,21 +444,19 @@ static bool show_lock(struct list *list, const char *name, size_t size)
 }
 
 /* Takes one event of HGETALL's answer: the holder's id, and then its hold count. */
-static void take_hold(struct inspection *inspection, const struct resp_event *event)
+static void take_hold(struct holder *holder, const struct resp_event *event)
 {
   if (event->type != RESP_BULK_STRING || event->depth != 1 || event->cut) return;
-  if (!inspection->held) {
-    inspection->holder.id = copied(event->data, event->size);
-    inspection->holder.id_size = event->size;
-    inspection->held = true;
-  } else if (inspection->hold_count == 0) {
-    (void)resp_parse_number(event->data, event->size, &inspection->hold_count);
+  if (holder->party.id == NULL) {
+    holder->party.id = copied(event->data, event->size);
+    holder->party.id_size = event->size;
+  } else if (holder->hold_count == 0) {
+    (void)resp_parse_number(event->data, event->size, &holder->hold_count);
   }
 }
 
 /* Reads the hold from the hash called name, without the queue. Returns a status of the query. */
-static int read_hold(struct query *query, const char *name, size_t size,
-                     struct inspection *inspection)
+static int read_hold(struct query *query, const char *name, size_t size, struct holder *holder)
 {
   const struct word hold[] = {{"HGETALL", 7}, {name, size}};
   const struct word left[] = {{"PTTL", 4}, {name, size}};
@@ -450,8 +468,8 @@ static int read_hold(struct query *query, const char *name, size_t size,
     status = query_event(query, &event);
     if (status != FAIRLOCK_OK) break;
     if (query_is_error(&event)) failed = query_refused(query, &event);
-    if (answers == 0) take_hold(inspection, &event);
-    else if (event.type == RESP_INTEGER) inspection->ttl_ms = event.integer;
+    if (answers == 0) take_hold(holder, &event);
+    else if (event.type == RESP_INTEGER) holder->ttl_ms = event.integer;
     if (event.last) answers++;
   }
   return status == FAIRLOCK_OK ? failed : status;
@@ -464,16 +482,19 @@ static int read_hold(struct query *query, const char *name, size_t size,
  */
 static int show_in_braces(struct list *list, const struct candidate *candidate)
 {
-  struct inspection inspection = {.unheard_ms = -1, .ttl_ms = -1};
+  struct inspection inspection = {.holders = grown(NULL, sizeof *inspection.holders)};
+  struct holder *holder = inspection.holders;
   size_t size = candidate->size + 2;
   char *name = grown(NULL, size);
   name[0] = '{';
   memcpy(name + 1, candidate->name, candidate->size);
   name[size - 1] = '}';
+  *holder = (struct holder){.unheard_ms = -1, .ttl_ms = -1};
   int status = FAIRLOCK_OK;
   if (is_wanted(list, name, size)) {
-    status = read_hold(&list->query, name, size, &inspection);
-    if (inspection.held) add_entry(list, name, size, &inspection);
+    status = read_hold(&list->query, name, size, holder);
+    inspection.holder_count = holder->party.id != NULL;
+    if (inspection.holder_count > 0) add_entry(list, name, size, &inspection);
   }
   if (status != FAIRLOCK_OK && concerns_lock(status)) {
     complain_lock(list, name, size, status, list->query.error);
@@ -676,7 +697,8 @@ static bool take_option(struct list *list, const struct command_line *line, int 
   case OPTION_METRICS:
     return take_form(list, line, METRICS);
   case OPTION_METRICS_LOCKS:
-    return parse_count(line, "--metrics-locks", optarg, MOST_METRICS_LOCKS, &list->metrics_locks) &&
+    return parse_count(line, "--metrics-locks", optarg, 0, MOST_METRICS_LOCKS,
+                       &list->metrics_locks) &&
            take_form(list, line, METRICS);
   default:
     return false;

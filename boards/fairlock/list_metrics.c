@@ -18,7 +18,7 @@
 #define ABSENT  (-1)
 #define ENDLESS INT64_MAX
 
-enum metric { HELD, WAITERS, OLDEST_WAIT, HOLD, LEASE, METRICS };
+enum metric { HELD, HOLDERS, LIMIT, WAITERS, OLDEST_WAIT, HOLD, LEASE, METRICS };
 
 /* In the order of enum metric. */
 static const struct {
@@ -26,10 +26,12 @@ static const struct {
   bool time;
 } by_lock[METRICS] = {
     {"lock_held", "Whether the lock is held, 0 or 1.", false},
+    {"lock_holders", "How many hold the lock.", false},
+    {"lock_limit", "How many may share the lock.", false},
     {"lock_waiters", "How many stand in line for the lock.", false},
     {"lock_oldest_wait_seconds", "How long the first in line has waited, at most.", true},
-    {"lock_hold_seconds", "How long the hold has lasted.", true},
-    {"lock_lease_remaining_seconds", "When the hold ends if it is not renewed.", true},
+    {"lock_hold_seconds", "How long the hold has lasted, of several the longest.", true},
+    {"lock_lease_remaining_seconds", "When the last hold ends if it is not renewed.", true},
 };
 
 /* The value of a metric of a lock: a count, or ms. ABSENT: there is none, or it is not known. */
@@ -38,16 +40,20 @@ static int64_t value_of(const struct entry *entry, enum metric metric)
   const struct inspection *inspection = &entry->inspection;
   switch (metric) {
   case HELD:
-    return inspection->held;
+    return inspection->holder_count > 0;
+  case HOLDERS:
+    return (int64_t)inspection->holder_count;
+  case LIMIT:
+    return inspection->limit > 0 ? (int64_t)inspection->limit : ABSENT;
   case WAITERS:
     return (int64_t)entry->waiters;
   case OLDEST_WAIT:
     return entry->wait_ms;
   case HOLD:
-    return inspection->held ? entry->age_ms : ABSENT;
+    return entry->longest_ms;
   default:
-    if (!inspection->held) return ABSENT;
-    return inspection->ttl_ms < 0 ? ENDLESS : inspection->ttl_ms;
+    if (inspection->holder_count == 0) return ABSENT;
+    return inspection->holders->ttl_ms < 0 ? ENDLESS : inspection->holders->ttl_ms;
   }
 }
 
@@ -89,11 +95,13 @@ static void write_sums(FILE *to, const struct list_metrics *metrics)
 {
   static const char *const states[] = {"state=\"free\"", "state=\"held\""};
   int64_t locks[2] = {0};
+  int64_t holders = 0;
   int64_t waiters = 0;
   int64_t oldest = 0;
   for (size_t i = 0; i < metrics->count; i++) {
     const struct entry *entry = &metrics->entries[i];
-    locks[entry->inspection.held]++;
+    locks[entry->inspection.holder_count > 0]++;
+    holders += (int64_t)entry->inspection.holder_count;
     waiters += (int64_t)entry->waiters;
     if (entry->wait_ms > oldest) oldest = entry->wait_ms;
   }
@@ -102,6 +110,7 @@ static void write_sums(FILE *to, const struct list_metrics *metrics)
     begin_sample(to, "locks", metrics, states[held], NULL);
     print_value(to, locks[held], false);
   }
+  write_gauge(to, "holders", "How many hold all locks.", metrics, holders, false);
   write_gauge(to, "waiters", "How many stand in line for all locks.", metrics, waiters, false);
   write_gauge(to, "oldest_wait_seconds", "The longest fairlock_lock_oldest_wait_seconds.", metrics,
               oldest, true);
@@ -112,7 +121,7 @@ static int compare(const void *a, const void *b)
   const struct entry *one = *(const struct entry *const *)a;
   const struct entry *other = *(const struct entry *const *)b;
   if (one->waiters != other->waiters) return one->waiters < other->waiters ? 1 : -1;
-  if (one->age_ms != other->age_ms) return one->age_ms < other->age_ms ? 1 : -1;
+  if (one->longest_ms != other->longest_ms) return one->longest_ms < other->longest_ms ? 1 : -1;
   return (one > other) - (one < other); /* by name, by which the list is sorted */
 }
 

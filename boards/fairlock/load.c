@@ -53,9 +53,9 @@ static const struct {
   const char *name;
   const struct fairlock_script *script;
 } scripts[] = {
-    {"lock", &fairlock_lock_script},
-    {"break", &fairlock_break_script},
-    {"inspect", &fairlock_inspect_script},
+    {"lock", &fairlock_lock_script},           {"break", &fairlock_break_script},
+    {"inspect", &fairlock_inspect_script},     {"shared", &fairlock_shared_script},
+    {"downgrade", &fairlock_downgrade_script},
 };
 
 #define SCRIPTS (sizeof scripts / sizeof scripts[0])

@@ -223,17 +223,18 @@ bool parse_seconds(const struct command_line *line, const char *option, const ch
 static long number_of(const char *text, long most)
 {
   size_t size = strlen(text);
-  if (size == 0 || size > 3 || strspn(text, "0123456789") != size) return -1;
+  if (size == 0 || size > 4 || strspn(text, "0123456789") != size) return -1;
   long value = strtol(text, NULL, 10);
   return value <= most ? value : -1;
 }
 
 bool parse_count(const struct command_line *line, const char *source, const char *text,
-                 uint32_t most, uint32_t *count)
+                 uint32_t least, uint32_t most, uint32_t *count)
 {
   long value = number_of(text, (long)most);
-  if (value < 0) {
-    misused(line, "%s needs a number from 0 to %lu, not '%s'", source, (unsigned long)most, text);
+  if (value < (long)least) {
+    misused(line, "%s needs a number from %lu to %lu, not '%s'", source, (unsigned long)least,
+            (unsigned long)most, text);
     return false;
   }
   *count = (uint32_t)value;

@@ -77,9 +77,9 @@ bool good_name(const struct command_line *line, const char *name);
 bool parse_seconds(const struct command_line *line, const char *option, const char *text,
                    uint32_t least, uint32_t most, uint32_t *ms);
 
-/* The same for a number from 0 to most. source: the option, or the environment variable. */
+/* The same for a whole number. source: the option, or the environment variable. */
 bool parse_count(const struct command_line *line, const char *source, const char *text,
-                 uint32_t most, uint32_t *count);
+                 uint32_t least, uint32_t most, uint32_t *count);
 
 /* The same for an exit status, from 0 to 255. */
 bool parse_exit_status(const struct command_line *line, const char *option, const char *text,

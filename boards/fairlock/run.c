@@ -89,7 +89,10 @@ static const char *const help[] = {
     "  -E, --conflict-exit-code N\n"
     "                       exit status when -n or -w ends the wait. Default: 1\n"
     "  -c, --command STRING run STRING with $SHELL -c, or /bin/sh\n"
-    "  -x, --exclusive      no effect: all locks are exclusive\n"
+    "  -x, --exclusive      hold the lock alone, as is the default\n"
+    "  -s, --shared         share it with others who run with -s, however many they are\n"
+    "  --limit N            share it, while at most N hold it, 1 to 1000; all of them give\n"
+    "                       the same N\n"
     "  --lease SECONDS      how long the lock stays held after a crash. Until then it is\n"
     "                       renewed at each third of the lease. Default: 30\n"
     "  --on-lost ACTION     what to do with COMMAND when the lock is lost, or nearly:\n"
@@ -120,7 +123,7 @@ static const char *const help[] = {
     "password file, 69 COMMAND cannot be executed, 71 system error, 75 server unreachable or\n"
     "unable to serve, 76 protocol error, 77 denied, 78 a replica, or the wrong node of a\n"
     "cluster, 79 (see --lost-exit-code) lock lost, 80 held by a fairlock run that this one\n"
-    "runs under.\n",
+    "runs under, 81 others share the lock with another limit.\n",
     NULL,
 };
 
@@ -136,6 +139,7 @@ enum {
   OPTION_LOST_STATUS,
   OPTION_METRICS_FILE,
   OPTION_REPLICAS,
+  OPTION_LIMIT,
   OPTION_VERBOSE
 };
 
@@ -149,6 +153,7 @@ static const struct option options[] = {
     {"command", required_argument, NULL, 'c'},
     {"exclusive", no_argument, NULL, 'x'},
     {"shared", no_argument, NULL, 's'},
+    {"limit", required_argument, NULL, OPTION_LIMIT},
     {"lease", required_argument, NULL, OPTION_LEASE},
     {"kill-after", required_argument, NULL, OPTION_KILL_AFTER},
     {"at-least", required_argument, NULL, OPTION_AT_LEAST},
@@ -165,7 +170,7 @@ static const struct option options[] = {
 /* Which options the command line has, as opposed to their values, which may be defaults. */
 struct given {
   struct command_line line;
-  bool nonblock, wait, kill_after, replicas;
+  bool nonblock, wait, kill_after, replicas, exclusive;
   char *string; /* the value of -c */
 };
 
@@ -217,10 +222,12 @@ static bool take_option(struct run *run, struct given *given, int option)
     given->string = optarg;
     return true;
   case 'x':
-    return true;
+    return given->exclusive = true;
   case 's':
-    misused(line, "a lock has one holder at a time: there are no shared locks");
-    return false;
+    return run->lock.shared = true;
+  case OPTION_LIMIT:
+    run->lock.shared = true;
+    return parse_count(line, "--limit", optarg, 1, FAIRLOCK_SHARED_MAX, &run->lock.limit);
   case OPTION_LEASE:
     return parse_seconds(line, "--lease", optarg, FAIRLOCK_LEASE_MIN_MS, FAIRLOCK_DURATION_MAX_MS,
                          &run->lock.lease_ms);
@@ -248,7 +255,7 @@ static bool take_option(struct run *run, struct given *given, int option)
     return run->lock.verbose = true;
   case OPTION_REPLICAS:
     given->replicas = true;
-    return parse_count(line, "--replicas", optarg, MOST_REPLICAS, &line->replicas);
+    return parse_count(line, "--replicas", optarg, 0, MOST_REPLICAS, &line->replicas);
   default:
     return false;
   }
@@ -261,6 +268,9 @@ static int settle_options(struct run *run, const struct given *given)
   uint32_t sixth = lock->lease_ms / 6;
   if (given->nonblock && given->wait)
     return misused(&given->line, "-n does not wait, -w does: give one of them");
+  if (given->exclusive && lock->shared)
+    return misused(&given->line, "-x holds the lock alone, %s shares it: give one of them",
+                   lock->limit > 0 ? "--limit" : "-s");
   if (given->nonblock) lock->wait_ms = 0;
   if (!given->kill_after)
     lock->kill_after_ms = sixth < MOST_KILL_AFTER_MS ? sixth : MOST_KILL_AFTER_MS;
@@ -280,7 +290,7 @@ static int settle_replicas(struct given *given)
   const char *text = getenv("FAIRLOCK_REPLICAS");
   if (given->replicas || text == NULL || *text == 0) return EXIT_DONE;
   bool good =
-      parse_count(&given->line, "FAIRLOCK_REPLICAS", text, MOST_REPLICAS, &given->line.replicas);
+      parse_count(&given->line, "FAIRLOCK_REPLICAS", text, 0, MOST_REPLICAS, &given->line.replicas);
   return good ? EXIT_DONE : EXIT_USAGE;
 }
 

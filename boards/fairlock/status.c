@@ -20,9 +20,10 @@ static const char *const help[] = {
     "usage: " USAGE "\n"
     "\n"
     "Prints for each lock its holder, the hold count, for how long it has been held and the\n"
-    "fencing token; then the waiters, in order, and since when each may have waited: when its\n"
-    "client first connected. A waiter listens, or is silent (cut off, but it has its place), or\n"
-    "dead (it will be skipped), or unknown (of a later release, which this one cannot read).\n"
+    "fencing token, or all that if several share it, first the one whose lease ends last; then\n"
+    "the waiters, in order, and since when each may have waited: when its client first\n"
+    "connected. A waiter listens, or is silent (cut off, but it has its place), or dead (it\n"
+    "will be skipped), or unknown (of a later release, which this one cannot read).\n"
     "\n"
     "  --json               print a JSON object for each lock, one per line\n"
     "  -q, --quiet          print nothing; exit status: 0 held (of several\n"
@@ -52,11 +53,12 @@ struct report {
 static void print_text(const char *name, const struct inspection *inspection, const char *server)
 {
   inspection_print_name(stdout, name, strlen(name));
-  inspection_print_holder(stdout, inspection, true);
+  inspection_print_hold(stdout, inspection, true);
   fputs(inspection->waiter_count == 0 ? ", nobody waits" : "", stdout);
   char *shown = bytes_shown(server, strlen(server));
   printf(", read from %s\n", shown);
   free(shown);
+  inspection_print_sharers(stdout, inspection, SIZE_MAX);
   inspection_print_waiters(stdout, inspection, SIZE_MAX, NULL);
 }
 
@@ -66,7 +68,7 @@ static const char *json_bool(bool value)
 }
 
 /*
- * How long the hold has lasted, in ms, by the clock of the server at address; -1: not known. A
+ * How long the hold that ends last has lasted, in ms, by the clock of the server at address; -1: not known. A
  * second connection asks for that clock, because the library has no function for it.
  */
 static int64_t age_ms(struct report *report, const struct inspection *inspection,
@@ -76,11 +78,12 @@ static int64_t age_ms(struct report *report, const struct inspection *inspection
   struct query *query = &report->query;
   int64_t now = 0;
   query->session = &report->second;
-  if (inspection->token == 0 || query_open(query, address) != FAIRLOCK_OK) return -1;
+  if (inspection->holder_count == 0 || inspection->holders->token == 0) return -1;
+  if (query_open(query, address) != FAIRLOCK_OK) return -1;
   int status = query_ask(query, time, 1);
   if (status == FAIRLOCK_OK) status = query_time(query, &now);
   query_close(query);
-  return status == FAIRLOCK_OK ? inspection_age_ms(inspection, now) : -1;
+  return status == FAIRLOCK_OK ? holder_age_ms(inspection->holders, now) : -1;
 }
 
 static void print_json(struct report *report, const char *name, const struct inspection *inspection,
@@ -94,8 +97,9 @@ static void print_json(struct report *report, const char *name, const struct ins
     const struct party *waiter = &inspection->waiters[i];
     printf("%s{\"place\":%zu,", i > 0 ? "," : "", i + 1);
     print_json_bytes(stdout, "id", waiter->id, waiter->id_size);
-    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"client_since_ms\":", party_kind(waiter),
-           waiter->later ? "null" : json_bool(waiter->alive), json_bool(waiter->listens));
+    printf(",\"kind\":\"%s\",\"alive\":%s,\"listens\":%s,\"shares\":%s,\"client_since_ms\":",
+           party_kind(waiter), waiter->later ? "null" : json_bool(waiter->alive),
+           json_bool(waiter->listens), json_bool(waiter->shares));
     int64_t since = party_client_since_ms(waiter);
     if (since < 0) fputs("null}", stdout);
     else printf("%" PRId64 "}", since);
@@ -113,7 +117,7 @@ static int print_status(struct report *report, char **names)
   for (; *names != NULL && status == EXIT_DONE; names++) {
     int result = inspection_read(&inspection, session, *names, strlen(*names));
     session_address(session, result, address);
-    all_held = all_held && inspection.held;
+    all_held = all_held && inspection.holder_count > 0;
     if (result != FAIRLOCK_OK) status = session_complain(session, result);
     else if (report->json) print_json(report, *names, &inspection, address);
     else if (!report->quiet)

@@ -87,10 +87,17 @@ static void draw(struct watch *watch)
            paint(stdout, PLAIN));
     return;
   }
-  inspection_print_holder(stdout, &watch->seen, true);
-  printf("\n%zu waiting\n", watch->seen.waiter_count);
+  inspection_print_hold(stdout, &watch->seen, true);
+  putchar('\n');
+  size_t rows = terminal_rows() - OTHER_LINES;
+  size_t holders = watch->seen.shared ? watch->seen.holder_count : 0;
+  /* half of the rows, or what the waiters do not need */
+  size_t half = rows / 2;
+  size_t most = watch->seen.waiter_count < rows - half ? rows - watch->seen.waiter_count : half;
+  inspection_print_sharers(stdout, &watch->seen, most);
+  printf("%zu waiting\n", watch->seen.waiter_count);
   uint32_t now = port_clock_ms();
-  inspection_print_waiters(stdout, &watch->seen, terminal_rows() - OTHER_LINES, &now);
+  inspection_print_waiters(stdout, &watch->seen, rows - (holders < most ? holders : most), &now);
 }
 
 /* Prints the server that was asked, if it is not the one that was printed last. */
@@ -107,6 +114,15 @@ static void print_place(struct watch *watch)
   printf("  %s: read from %s\n", watch->shown, place);
 }
 
+/* A part of a list, with a remark; NULL: none. */
+static void print_party(const struct party *party, size_t number, const char *remark)
+{
+  char *id = party_shown(party);
+  printf("%s%s", number == 0 ? ": " : ", ", id);
+  if (remark != NULL) printf(" (%s)", remark);
+  free(id);
+}
+
 static void print_line(const struct watch *watch)
 {
   print_time();
@@ -115,15 +131,14 @@ static void print_line(const struct watch *watch)
     printf("%s; trying again\n", fairlock_status_text(watch->status));
     return;
   }
-  inspection_print_holder(stdout, &watch->seen, false);
+  inspection_print_hold(stdout, &watch->seen, false);
+  for (size_t i = 0; watch->seen.shared && i < watch->seen.holder_count; i++)
+    print_party(&watch->seen.holders[i].party, i, NULL);
   printf(", %zu waiting", watch->seen.waiter_count);
   for (size_t i = 0; i < watch->seen.waiter_count; i++) {
     const struct party *waiter = &watch->seen.waiters[i];
-    char *id = party_shown(waiter);
-    printf("%s%s", i == 0 ? ": " : ", ", id);
-    if (!waiter->listens || !waiter->alive || waiter->later)
-      printf(" (%s)", party_condition(waiter));
-    free(id);
+    bool well = waiter->listens && waiter->alive && !waiter->later;
+    print_party(waiter, i, well ? NULL : party_condition(waiter));
   }
   putchar('\n');
 }

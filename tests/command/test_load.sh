@@ -11,25 +11,25 @@ known() {
 
 # hashes: of the last load --json
 hashes() {
-  jq -r '.lock, .break, .inspect' "$dir/out"
+  jq -r '.lock, .break, .inspect, .shared, .downgrade' "$dir/out"
 }
 
 test_load() {
   expect 0 "$fairlock" load --json
   [ "$(jq -r .server "$dir/out")" = "127.0.0.1:$port" ] || fail "$(cat "$dir/out")"
-  [ "$(known $(hashes))" = 3 ] || fail "the server does not know $(cat "$dir/out")"
-  for name in lock break inspect; do
+  [ "$(known $(hashes))" = 5 ] || fail "the server does not know $(cat "$dir/out")"
+  for name in lock break inspect shared downgrade; do
     wanted=$(sed -n "s/^#define FAIRLOCK_$(echo $name | tr '[:lower:]' '[:upper:]')_SHA1 *\"\(.*\)\"/\1/p" lock/scripts/hashes.h)
     [ "$(jq -r .$name "$dir/out")" = "$wanted" ] || fail "$name is not $wanted: $(cat "$dir/out")"
   done
   all=$(hashes)
   expect 0 "$fairlock" load
-  [ "$(cat "$dir/out")" = "127.0.0.1:$port:$(printf ' lock %s break %s inspect %s' $all)" ] || fail "$(cat "$dir/out")"
+  [ "$(cat "$dir/out")" = "127.0.0.1:$port:$(printf ' lock %s break %s inspect %s shared %s downgrade %s' $all)" ] || fail "$(cat "$dir/out")"
   redis script flush >"$dir/set"
   [ "$(known $all)" = 0 ] || fail 'a server knows scripts after SCRIPT FLUSH'
   expect 0 "$fairlock" load --url "unix://$dir/$port/socket"
   printed "unix://$dir/$port/socket: lock "
-  [ "$(known $all)" = 3 ] || fail "the server does not know $all"
+  [ "$(known $all)" = 5 ] || fail "the server does not know $all"
 }
 
 # Nothing else need be loaded for a lock that is used.
@@ -43,7 +43,8 @@ test_is_what_others_load() {
   run a sleep 60 2>"$dir/err.holder" &
   eventually held a
   expect 0 "$fairlock" break --yes a
-  [ "$(known $all)" = 3 ] || fail "not all are known"
+  expect 0 "$fairlock" run -s a true
+  [ "$(known $all)" = 4 ] || fail "not all that the command uses are known"
 }
 
 test_misuse() {
@@ -105,7 +106,7 @@ test_interval() {
   "$build/redis-server" --port "$port" --bind 127.0.0.1 --save '' --dir "$dir/$port" >"$dir/log" 2>&1 &
   comes_up $! "$dir/log" 'ready to accept' || fail "the server does not start again: $(cat "$dir/log")"
   eventually sh -c "[ \$(wc -l <'$dir/out') = 2 ]"
-  [ "$(known $all)" = 3 ] || fail "the server does not know $all"
+  [ "$(known $all)" = 5 ] || fail "the server does not know $all"
   redis config set requirepass secret >"$dir/set"
   eventually grep -q NOAUTH "$dir/err"
   redis --no-auth-warning -a secret config set requirepass '' >"$dir/set"

@@ -41,7 +41,7 @@ test_status() {
 
 test_status_json() {
   expect 0 "$fairlock" status --json a
-  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"since_ms":null,"lease_ms":null,"unheard_ms":null,"holder_alive":null,"holder_listens":false,"age_ms":null,"waiter_count":0,"waiters":[]}'
+  same "$(json .)" '{"name":"a","server":"127.0.0.1:'$port'","held":false,"holder":null,"kind":null,"hold_count":0,"ttl_ms":null,"token":null,"since_ms":null,"lease_ms":null,"unheard_ms":null,"holder_alive":null,"holder_listens":false,"shared":false,"limit":null,"holder_count":0,"holders":[],"age_ms":null,"waiter_count":0,"waiters":[]}'
   run a sleep 60 &
   holder=$!
   eventually held a
@@ -266,18 +266,27 @@ test_break_named() {
   expect 0 "$fairlock" status a
   printed 'a: held by peer:1 (fairlock, without end)'
   expect 0 "$fairlock" break --holder peer:1 a
+  # a hold count that is none hides nobody
   redis hset a peer:1 -5 >"$dir/out"
-  for words in '--token 7' '--holder peer:1' --ask; do
-    expect 1 "$fairlock" break $words a
-    said 'a: its holder cannot be read'
-    held a || fail "broken by $words"
-  done
-  expect 0 "$fairlock" break --yes a
-  printed 'a: broken; its holder could not be read'
+  expect 1 "$fairlock" break --token 7 a
+  said 'a is held by peer:1 (fairlock, '
+  expect 0 "$fairlock" break --holder peer:1 a
   unheld a || fail 'it is still held'
   for words in '--token 0' '--token x' '--token 9007199254740993' '--token 1 --holder x:1' '--ask --yes' '-w 1'; do
     expect 64 "$fairlock" break $words a
   done
+}
+
+# A lock that cannot be read is broken only if nobody in particular is meant.
+test_break_unread() {
+  for words in '--token 7' '--holder peer:1' --ask; do
+    fake_server EVALSHA ':1\r\n'
+    expect 1 "$fairlock" break --url redis://127.0.0.1:$other $words a
+    said 'a: its holder cannot be read'
+  done
+  fake_server EVALSHA ':1\r\n' EVALSHA '*3\r\n:1\r\n:0\r\n:1700000000000\r\n'
+  expect 0 "$fairlock" break --url redis://127.0.0.1:$other --yes a
+  printed 'a: broken; its holder could not be read'
 }
 
 # answered ANSWER [COMMAND]: break asks on a terminal, and gets this answer after the command
@@ -557,6 +566,6 @@ test_watch_outlives_the_connection() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_on_a_terminal break_ask \
+run_tests status status_json status_quiet client_since status_of_others status_of_any_bytes unseen_characters names name_in_environment break break_named break_unread break_on_a_terminal break_ask \
   break_ask_ignored break_ask_without_a_server break_ask_of_one_that_is_stopped dead_holder watch \
   watch_without_an_output watch_on_a_terminal colours watch_outlives_the_connection
