@@ -47,6 +47,24 @@ test_shell() {
   printed 'backup: held by '
 }
 
+test_download() {
+  with_fairlock
+  program download.sh replace.sh
+  example download
+  cd "$dir" || fail "no $dir"
+  expect 0 sh -e ./download
+  ran "$(printf 'download.sh\nreplace.sh\ndownload.sh')"
+  [ ! -s out ] || fail "$(cat out)"
+  for holder in 1 2 3 4 5 6 7 8 9 10; do
+    run --limit 10 firmware sleep 60 &
+    eventually sh -c "'$fairlock' status --json firmware | grep -q '\"holder_count\":$holder,'"
+  done
+  sed -i 1,2d download
+  expect 0 sh ./download
+  printed 'ten download now'
+  ran "$(printf 'download.sh\nreplace.sh\ndownload.sh')"
+}
+
 test_sentinel() {
   example sentinel
   expect 0 sh -n "$dir/sentinel"
@@ -239,4 +257,4 @@ test_make() {
 }
 
 [ $# -eq 0 ] || run_tests "$@"
-run_tests shell sentinel hangs cron script systemd stopped_service leader cronjob make
+run_tests shell download sentinel hangs cron script systemd stopped_service leader cronjob make

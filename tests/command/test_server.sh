@@ -631,6 +631,7 @@ rules_work() {
   [ "$(cat "$dir/out")" = OK ] || fail "$page: $(cat "$dir/out")"
   url=redis://$1:pw@127.0.0.1:$port
   expect 0 "$fairlock" run --url "$url" abc true
+  expect 0 "$fairlock" run --limit 2 --url "$url" abc true
   expect 0 "$fairlock" status --url "$url" abc
   expect 77 "$fairlock" run --url "$url" b true
   said NOPERM
