@@ -99,10 +99,12 @@ struct port_transport {
   int (*connect)(void *context, uint32_t timeout_ms);
 
   /*
-   * Sends up to size (1 to INT32_MAX) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK or
-   * PORT_CLOSED. The client offers the rest again: at once, or, after PORT_WOULD_BLOCK, when recv()
-   * has returned. After PORT_CLOSED it reads nothing more. So a transport that may still have
-   * received bytes returns PORT_WOULD_BLOCK here, and later PORT_CLOSED from recv().
+   * Sends up to size (1 to INT32_MAX) bytes. Returns how many were taken (> 0), PORT_WOULD_BLOCK:
+   * none, or PORT_CLOSED. If the stack has refused, and may have taken some, count these; if that
+   * cannot be known, PORT_CLOSED. The client offers the rest again: at once, or, after
+   * PORT_WOULD_BLOCK, when recv() has returned. After PORT_CLOSED it reads nothing more. So a
+   * transport that may still have received bytes returns PORT_WOULD_BLOCK here, and later
+   * PORT_CLOSED from recv().
    */
   int (*send)(void *context, const void *data, size_t size);
 
@@ -114,13 +116,14 @@ struct port_transport {
   int (*recv)(void *context, void *data, size_t size, uint32_t timeout_ms);
 
   /*
-   * Closes at once. Bytes that were not sent are lost, and recv() on the next connection returns no
-   * byte of this one. The client calls it after every failure of the others; when it gives up a
-   * connection, even one that is still being opened; and twice when the client ends, so that the
-   * second call can free what an attempt to connect has left for the next attempt. It must do no
-   * harm when nothing is open. In a forked process (see port_mutex_forked()) it closes this
-   * process's copy of the connection, and the parent's stays open: it sends nothing, and waits for
-   * no lock.
+   * Closes at once, and lets the peer know, by a FIN or a reset: a server that does not know takes
+   * the client for one that listens, and hands it locks. Bytes that were not sent are lost, and
+   * recv() on the next connection returns no byte of this one. The client calls it after every
+   * failure of the others; when it gives up a connection, even one that is still being opened; and
+   * twice when the client ends, so that the second call can free what an attempt to connect has
+   * left for the next attempt. It must do no harm when nothing is open. In a forked process (see
+   * port_mutex_forked()) it closes this process's copy of the connection, and the parent's stays
+   * open: it sends nothing, and waits for no lock.
    */
   void (*close)(void *context);
 

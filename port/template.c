@@ -8,9 +8,9 @@
  *   2. Fill in the functions. port.h is the contract; the comments here say where ports go wrong.
  *   3. Compile with -Iport -I<folder of your port_types.h>, and link exactly one of each function.
  *
- * Files that exist already can be linked instead, file by file: port/posix/threads.c, with process.c,
- * needs nothing but pthreads, port/posix/socket.c, with resolve.c and process.c, nothing but BSD
- * sockets, poll() and getaddrinfo(), and so on.
+ * Files that exist already can be linked instead, file by file: port/posix/threads.c, with
+ * process.c, needs nothing but pthreads, port/posix/socket.c, with resolve.c and process.c, nothing
+ * but BSD sockets, poll() and getaddrinfo(), and so on.
  *
  * A port must never call back into the client, hold a lock over a call that blocks, or guess: when
  * it does not know whether a byte was sent, the connection is PORT_CLOSED. The client sorts out
@@ -38,6 +38,11 @@ struct template_transport {
  * close() when that is reached; so you need no time-out here.
  * Switch off Nagle's algorithm (TCP_NODELAY): a request must not wait for the acknowledgement of
  * the one before.
+ *
+ * Over an API that only blocks (Arduino's Client, the driver of many a modem), connect in one call.
+ * Nothing else of this client happens meanwhile, so a hold whose lease is shorter than that call is
+ * lost if the connection breaks, and the client says so as soon as the call returns. Give such a
+ * client a lease of a few times the longest call.
  */
 static int template_connect(void *context, uint32_t timeout_ms)
 {
@@ -52,6 +57,10 @@ static int template_connect(void *context, uint32_t timeout_ms)
  * (never 0), and have recv() return as soon as something fits again. Another task may be inside
  * recv() at this moment. data is the client's and changes after the return: copy it, or pass it to
  * a stack that does.
+ *
+ * A stack that refuses may have taken a part of what it was given: NetX Duo's nx_tcp_socket_send()
+ * does, and what has left the packet tells how much. If a stack says that it takes nothing, but
+ * poll() finds room (NuttX with few buffers), wait some ms in recv(): else client and port spin.
  */
 static int template_send(void *context, const void *data, size_t size)
 {
@@ -79,6 +88,10 @@ static int template_recv(void *context, void *data, size_t size, uint32_t timeou
 /*
  * Called in any state, also twice. Afterwards nothing of the old connection may come out of recv():
  * with callbacks, remove them from the connection before you free it, and empty the ring.
+ *
+ * The peer has to notice: FreeRTOS_closesocket() alone sends nothing, so FreeRTOS_shutdown() comes
+ * before it. A stack that keeps the memory of closed connections for a while (NuttX) gives it back
+ * at once after a reset: set SO_LINGER to {1, 0}.
  */
 static void template_close(void *context)
 {
@@ -102,9 +115,14 @@ void template_transport_init(struct template_transport *template, const char *ad
 /*
  * CLOCK. Read a counter that runs by itself; do not count timer interrupts, which get lost while
  * interrupts are off, and stop in deep sleep: a lock that is lost would then be believed to be
- * held. If the counter stops in deep sleep, add the time slept (from the RTC) when waking, before
- * any task runs. A counter of fewer than 32 bits, or of microseconds, has to be extended so that
- * the result wraps around at 2^32 milliseconds and nowhere else.
+ * held. So it is not tx_time_get() of ThreadX or xTaskGetTickCount() of FreeRTOS, which count
+ * interrupts, but a timer of the chip; on Zephyr k_uptime_get(), on RIOT ztimer_now(ZTIMER_MSEC), on
+ * NuttX clock_gettime(CLOCK_MONOTONIC) with a tickless kernel or an RTC, on an ESP32
+ * esp_timer_get_time(). millis() of an AVR counts interrupts, too: it will do as long as these are
+ * never off for a millisecond, and the chip does not sleep. If the counter stops in deep sleep, add
+ * the time slept (from the RTC) when waking, before any task runs. A counter of fewer than 32 bits,
+ * or of microseconds, has to be extended so that the result wraps around at 2^32 milliseconds and
+ * nowhere else.
  */
 uint32_t port_clock_ms(void)
 {
@@ -189,12 +207,19 @@ void port_event_destroy(struct port_event *event)
 }
 
 /*
- * AN RTOS WITH SOCKETS. Try port/posix/socket.c and resolve.c first: lwIP's socket API (LWIP_SOCKET,
- * LWIP_SOCKET_POLL, LWIP_DNS, LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr (CONFIG_POSIX_API) and
- * NuttX have what it uses, and it does without what is missing, by macro (SOCK_CLOEXEC,
- * MSG_DONTWAIT, TCP_KEEPIDLE) or at run time (SO_RCVTIMEO). Where headers have other names
- * (<lwip/sockets.h>, <lwip/netdb.h>), headers in your folder that include those make a change of
- * the file unnecessary. Mind:
+ * A MODEM WITH AT COMMANDS. It is a small stack behind a serial line: each function sends a
+ * command, and reads answers and reports (URCs) into a ring of its own, a few bytes a call, so that
+ * none blocks. After a reset of the device the modem may still be connected, or be waiting for the
+ * rest of a send: connect() begins with what makes it listen to commands again, and closes what is
+ * open. close() cannot wait for the modem's answer either: note that the connection has to be
+ * closed, and let the next connect() do it, or the next function that is called.
+ *
+ * AN RTOS WITH SOCKETS. Try port/posix/socket.c and resolve.c first: lwIP's socket API
+ * (LWIP_SOCKET, LWIP_SOCKET_POLL, LWIP_DNS, LWIP_SO_RCVTIMEO, LWIP_SO_SNDTIMEO), Zephyr
+ * (CONFIG_POSIX_API) and NuttX have what it uses, and it does without what is missing, by macro
+ * (SOCK_CLOEXEC, MSG_DONTWAIT, TCP_KEEPIDLE) or at run time (SO_RCVTIMEO). Where headers have other
+ * names (<lwip/sockets.h>, <lwip/netdb.h>), headers in your folder that include those make a change
+ * of the file unnecessary. Mind:
  *   - lwIP allows a socket in two tasks at a time only with LWIP_NETCONN_FULLDUPLEX; without it,
  *     keep the client to one task, or call send() and recv() under one mutex with recv()'s waits
  *     kept short.
