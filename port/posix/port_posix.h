@@ -77,7 +77,7 @@ struct port_posix {
   /* something was received on this connection */
   bool heard;
 
-  /* the last send() would have blocked. Two tasks share it, so it is accessed atomically */
+  /* whether the last send() would have blocked. Two tasks share it, so it is accessed atomically */
   unsigned char send_blocked;
 
   /* what failed last; 0: nothing. Accessed atomically, too */

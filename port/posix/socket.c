@@ -72,6 +72,16 @@ _Static_assert(LONGEST_LIMIT_MS <= PORT_WAIT_MAX_MS, "recv() would wait longer t
 _Static_assert(sizeof(atomic_uchar) == sizeof(unsigned char) && sizeof(atomic_int) == sizeof(int),
                "there is no room for the atomics");
 
+/*
+ * Values of send_blocked: the last send() would have blocked, poll() has found room since, and a stack
+ * that lacks memory, such as NuttX, has then taken nothing all the same. Room is not waited for then:
+ * the client would offer the same again and again without a pause.
+ */
+enum { TAKEN, BLOCKED, FOUND_ROOM, STARVED };
+
+/* How long to wait until a stack that lacks memory is offered the same again. */
+#define LOOK_MS 10U
+
 /* port_posix.h has to compile as C99 and C++, so it cannot say _Atomic. */
 static atomic_uchar *send_blocked(struct port_posix *posix)
 {
@@ -478,7 +488,9 @@ static int send_now(struct port_posix *posix, const void *data, size_t size)
       send(posix->socket, data, size < INT_MAX ? size : INT_MAX, MSG_DONTWAIT | MSG_NOSIGNAL);
   int error = sent < 0 ? errno : 0;
   bool blocked = may_retry(error);
-  atomic_store(send_blocked(posix), blocked);
+  unsigned char how = TAKEN;
+  if (blocked) how = atomic_load(send_blocked(posix)) < FOUND_ROOM ? BLOCKED : STARVED;
+  atomic_store(send_blocked(posix), how);
   if (sent > 0) return (int)sent;
   return blocked ? PORT_WOULD_BLOCK : broken(posix, error);
 }
@@ -513,7 +525,8 @@ static bool limit_receive(struct port_posix *posix, uint32_t timeout_ms)
 /* True if the kernel can wait inside recv(); otherwise poll() has to. */
 static bool kernel_waits(struct port_posix *posix, uint32_t timeout_ms)
 {
-  if (STAYS_NONBLOCKING || timeout_ms < SHORTEST_LIMIT_MS || atomic_load(send_blocked(posix)))
+  unsigned char how = atomic_load(send_blocked(posix));
+  if (STAYS_NONBLOCKING || timeout_ms < SHORTEST_LIMIT_MS || how == BLOCKED || how == STARVED)
     return false;
   return limit_receive(posix, timeout_ms);
 }
@@ -521,9 +534,11 @@ static bool kernel_waits(struct port_posix *posix, uint32_t timeout_ms)
 static int poll_receive(struct port_posix *posix, void *data, size_t size, uint32_t timeout_ms)
 {
   struct pollfd wanted = {.fd = posix->socket, .events = POLLIN};
-  if (atomic_load(send_blocked(posix))) wanted.events |= POLLOUT;
+  unsigned char how = atomic_load(send_blocked(posix));
+  if (how == BLOCKED) wanted.events |= POLLOUT;
+  if (how == STARVED) timeout_ms = shorter(timeout_ms, LOOK_MS);
   if (poll(&wanted, 1, (int)timeout_ms) <= 0) return PORT_WOULD_BLOCK;
-  if (wanted.revents & POLLOUT) atomic_store(send_blocked(posix), 0);
+  if (wanted.revents & POLLOUT) atomic_store(send_blocked(posix), FOUND_ROOM);
   if (wanted.revents == POLLOUT) return PORT_WOULD_BLOCK;
   return receive(posix, data, size, MSG_DONTWAIT);
 }

@@ -25,8 +25,11 @@
 #define MSG_NOSIGNAL 0 /* a system without signals */
 #endif
 
-/* What the last send() lacked: nothing, room in the connection's window, or the stack's memory. */
-enum { LACKS_NOTHING, LACKS_ROOM, LACKS_MEMORY };
+/*
+ * What the last send() lacked: nothing, room in the connection's window, or the stack's memory.
+ * FOUND_ROOM: room, which poll() has found since. A stack that lacks memory may say so, too (NuttX).
+ */
+enum { LACKS_NOTHING, LACKS_ROOM, FOUND_ROOM, LACKS_MEMORY };
 
 /*
  * How long to wait, in ms, for what poll() does not tell of: for the stack's memory, or when poll()
@@ -169,7 +172,8 @@ static int sockets_send(void *context, const void *data, size_t size)
     sent = send(sockets->socket, data, size, MSG_NOSIGNAL);
   }
   int lacks = LACKS_NOTHING;
-  if (sent < 0 && may_retry(errno)) lacks = LACKS_ROOM;
+  if (sent < 0 && may_retry(errno))
+    lacks = atomic_load(send_lacks(sockets)) < FOUND_ROOM ? LACKS_ROOM : LACKS_MEMORY;
   if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
   atomic_store(send_lacks(sockets), lacks);
   if (sent > 0) return (int)sent;
@@ -187,7 +191,7 @@ static int sockets_recv(void *context, void *data, size_t size, uint32_t timeout
   int lacks = atomic_load(send_lacks(sockets));
   short events = lacks == LACKS_ROOM ? POLLIN | POLLOUT : POLLIN;
   int came = wait_for(sockets, events, lacks == LACKS_MEMORY ? shorter(timeout_ms) : timeout_ms);
-  if (came & POLLOUT) atomic_store(send_lacks(sockets), LACKS_NOTHING);
+  if (came & POLLOUT) atomic_store(send_lacks(sockets), FOUND_ROOM);
   ssize_t got = recv(sockets->socket, data, size < INT16_MAX ? size : INT16_MAX, 0);
   if (got > 0) return (int)got;
   return got < 0 && may_retry(errno) ? PORT_WOULD_BLOCK : PORT_CLOSED;

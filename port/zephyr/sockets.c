@@ -32,8 +32,11 @@
 #error "fairlock needs CONFIG_NET_SOCKETS_POLL_MAX of 2 or more"
 #endif
 
-/* What the last send lacked: nothing, room in the connection's window, or the stack's memory. */
-enum { LACKS_NOTHING, LACKS_ROOM, LACKS_MEMORY };
+/*
+ * What the last send lacked: nothing, room in the connection's window, or the stack's memory.
+ * FOUND_ROOM: room, which zsock_poll() has found since. A stack that lacks memory may say so, too.
+ */
+enum { LACKS_NOTHING, LACKS_ROOM, FOUND_ROOM, LACKS_MEMORY };
 
 /*
  * How long to wait, in ms, for what zsock_poll() does not tell of: for the stack's memory, or when
@@ -239,7 +242,8 @@ static int zephyr_send(void *context, const void *data, size_t size)
   if (zephyr->again != 0 && zephyr->again < size) size = zephyr->again;
   ssize_t sent = zsock_send(zephyr->socket, data, size, ZSOCK_MSG_DONTWAIT);
   int lacks = LACKS_NOTHING;
-  if (sent < 0 && may_retry(errno)) lacks = LACKS_ROOM;
+  if (sent < 0 && may_retry(errno))
+    lacks = atomic_get(&zephyr->send_lacks) < FOUND_ROOM ? LACKS_ROOM : LACKS_MEMORY;
   if (sent < 0 && lacks_memory(errno)) lacks = LACKS_MEMORY;
   if (lacks == LACKS_MEMORY && size > SMALLEST) zephyr->piece = size / 2;
   zephyr->again = zephyr->tags != NULL && lacks == LACKS_ROOM ? size : 0;
@@ -259,7 +263,7 @@ static int zephyr_recv(void *context, void *data, size_t size, uint32_t timeout_
   int lacks = (int)atomic_get(&zephyr->send_lacks);
   int events = lacks == LACKS_ROOM ? ZSOCK_POLLIN | ZSOCK_POLLOUT : ZSOCK_POLLIN;
   int came = wait_for(zephyr, events, lacks == LACKS_MEMORY ? shorter(timeout_ms) : timeout_ms);
-  if (came & ZSOCK_POLLOUT) (void)atomic_set(&zephyr->send_lacks, LACKS_NOTHING);
+  if (came & ZSOCK_POLLOUT) (void)atomic_set(&zephyr->send_lacks, FOUND_ROOM);
   if (size > INT16_MAX) size = INT16_MAX;
   ssize_t got = zsock_recv(zephyr->socket, data, size, ZSOCK_MSG_DONTWAIT);
   if (got > 0) return (int)got;

@@ -61,6 +61,8 @@ static bool without_threads;
 static atomic_int calls;           /* send, recv, poll, setsockopt           */
 static atomic_int limits_set;      /* setsockopt of SO_RCVTIMEO               */
 static bool without_receive_limit; /* SO_RCVTIMEO is not supported            */
+static bool without_memory;        /* nothing can be sent, though there is room */
+static int polled_ms, polled_for;  /* how long poll() was to wait last, and for what */
 static in_port_t own_port;         /* the port to bind new sockets to; 0: none */
 static in_port_t tried[16];
 static unsigned tried_count;
@@ -76,7 +78,9 @@ ssize_t send(int socket, const void *data, size_t size, int flags)
   static _Thread_local ssize_t (*real)(int, const void *, size_t, int);
   if (real == NULL) find_real("send", &real, sizeof real);
   atomic_fetch_add(&calls, 1);
-  return real(socket, data, size, flags);
+  if (!without_memory) return real(socket, data, size, flags);
+  errno = EAGAIN;
+  return -1;
 }
 
 ssize_t recv(int socket, void *data, size_t size, int flags)
@@ -92,6 +96,10 @@ int poll(struct pollfd *files, nfds_t count, int timeout_ms)
   static _Thread_local int (*real)(struct pollfd *, nfds_t, int);
   if (real == NULL) find_real("poll", &real, sizeof real);
   atomic_fetch_add(&calls, 1);
+  if (count == 1 && without_memory) {
+    polled_ms = timeout_ms;
+    polled_for = files->events;
+  }
   return real(files, count, timeout_ms);
 }
 
@@ -1358,6 +1366,24 @@ static void test_send_would_block(void)
   link_down(&link);
 }
 
+/* A stack that says so of its memory, as NuttX's: the pauses are short, and room is not waited for. */
+static void test_send_without_memory(void)
+{
+  struct link link;
+  char byte;
+  if (!link_up(&link)) return;
+  without_memory = true;
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQUAL(send_to(&link.posix, "x", 1), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(receive_from(&link.posix, &byte, 1, 1000), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(polled_for & POLLOUT, i == 0 ? POLLOUT : 0);
+    CHECK_EQUAL(polled_ms, i == 0 ? 1000 : 10);
+  }
+  without_memory = false;
+  check_exchange(&link.posix, link.peer);
+  link_down(&link);
+}
+
 static void *drain_later(void *context)
 {
   static unsigned char data[50000];
@@ -1855,6 +1881,7 @@ const struct check_test check_tests[] = {
     {"port transport: peer closes", test_peer_closes},
     {"port transport: peer resets", test_peer_resets},
     {"port send would block", test_send_would_block},
+    {"port send takes nothing though there is room", test_send_without_memory},
     {"port transport: receive wakes to send", test_receive_wakes_to_send},
     {"port transport: receive time-outs", test_receive_time_outs},
     {"port receive without SO_RCVTIMEO", test_receive_without_limit},

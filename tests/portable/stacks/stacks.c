@@ -215,6 +215,30 @@ static void test_no_room(void)
   close_link();
 }
 
+/*
+ * A stack without memory may say that it would block, and that there is room: it is offered the same
+ * again after a pause, until it takes something.
+ */
+static void test_room_without_memory(void)
+{
+  char data[1] = {0};
+  open_link();
+  stack.send_error = EAGAIN;
+  for (int i = 0; i < 3; i++) {
+    CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(link_recv(data, sizeof data, 1000), PORT_WOULD_BLOCK);
+    CHECK_EQUAL(stack.poll_events & POLLOUT, i == 0 ? POLLOUT : 0);
+    CHECK_EQUAL(stack.poll_ms, i == 0 ? 1000 : 10);
+  }
+  stack.send_error = 0;
+  CHECK_EQUAL(link_send("x", 1), 1);
+  stack.send_error = EAGAIN;
+  CHECK_EQUAL(link_send("x", 1), PORT_WOULD_BLOCK);
+  CHECK_EQUAL(link_recv(data, sizeof data, 1000), PORT_WOULD_BLOCK);
+  CHECK(stack.poll_events & POLLOUT);
+  close_link();
+}
+
 /* Another error still ends it. */
 static void test_broken(void)
 {
@@ -277,6 +301,7 @@ const struct check_test check_tests[] = {
     {"stack with few buffers", test_few_buffers},
     {"stack without buffers", test_no_buffers},
     {"stack without room", test_no_room},
+    {"stack with room, but without memory", test_room_without_memory},
     {"stack: broken connection", test_broken},
     {"stack whose poll fails, in recv", test_poll_fails_in_recv},
     {"stack whose poll fails, in connect", test_poll_fails_in_connect},
