@@ -174,6 +174,11 @@ static int open_socket(int family)
 #endif
   /* for systems whose send() ignores MSG_DONTWAIT: it then blocks for a millisecond at most */
   (void)set_time_option(opened, SO_SNDTIMEO, 1);
+#ifdef __NuttX__
+  /* close() then resets the connection: a stack with few of them has its memory back at once */
+  const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+  (void)setsockopt(opened, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+#endif
   if (family != AF_UNIX) {
     set_option(opened, IPPROTO_TCP, TCP_NODELAY, 1);
     keep_alive(opened);

@@ -110,7 +110,7 @@ STACKS_TESTS := $(STACKS)/sockets $(STACKS)/zephyr
 SUITES += $(STACKS_TESTS)
 
 $(STACKS)/sockets: port/sockets/sockets.c
-$(STACKS)/sockets: STACK := -Itests/server/sockets -Iport/sockets
+$(STACKS)/sockets: STACK := -Itests/server/sockets -Iport/sockets -DRESETS=1
 $(STACKS)/zephyr: port/zephyr/sockets.c tests/portable/zephyr/stand_in.c
 $(STACKS)/zephyr: STACK = $(ZEPHYR_FLAGS)
 $(STACKS_TESTS): tests/portable/stacks/stacks.c $(FRAME) $(SUPPORT) $(BUILD)/liblock.a $(wildcard port/*.h port/*/*.h)

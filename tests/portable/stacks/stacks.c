@@ -18,6 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef RESETS
+#define RESETS 0 /* whether the transport resets its connection when it closes it */
+#endif
+
 /* What the wrapped calls do, and what they were asked for. */
 static struct {
   bool no_so_error;
@@ -239,6 +243,17 @@ static void test_room_without_memory(void)
   close_link();
 }
 
+/* A stack keeps the memory of a connection that was closed in good order, but not of one that was reset. */
+static void test_reset_at_close(void)
+{
+  char data[1];
+  open_link();
+  server.transport.close(server.transport.context);
+  CHECK_EQUAL(read(peer, data, sizeof data), RESETS ? -1 : 0);
+  (void)close(peer);
+  (void)close(listener);
+}
+
 /* Another error still ends it. */
 static void test_broken(void)
 {
@@ -302,6 +317,7 @@ const struct check_test check_tests[] = {
     {"stack without buffers", test_no_buffers},
     {"stack without room", test_no_room},
     {"stack with room, but without memory", test_room_without_memory},
+    {"stack: end of a connection", test_reset_at_close},
     {"stack: broken connection", test_broken},
     {"stack whose poll fails, in recv", test_poll_fails_in_recv},
     {"stack whose poll fails, in connect", test_poll_fails_in_connect},
