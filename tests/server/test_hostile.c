@@ -68,7 +68,7 @@ static void garble(size_t which, int index)
   (void)snprintf(scene, sizeof scene, "nonsense %d for request %d", (int)which, index);
   (void)snprintf(proxy.control->garbage, sizeof proxy.control->garbage, "%s", nonsense[which]);
   client_prepare(&far, proxy.port);
-  far.config.response_ms = 400;
+  far.config.response_ms = 400; /* some of the nonsense never ends; nothing fails if more is late */
   far.config.connect_ms = 400;
   client_start(&far);
   EXPECT(fairlock_init(&mine, &far.client, NAME), FAIRLOCK_OK);
@@ -83,7 +83,8 @@ static void garble(size_t which, int index)
     bool known = status[i] == FAIRLOCK_OK || status[i] == FAIRLOCK_PROTOCOL ||
                  status[i] == FAIRLOCK_REFUSED || status[i] == FAIRLOCK_UNREACHABLE ||
                  status[i] == FAIRLOCK_LOST || status[i] == FAIRLOCK_NOT_HELD ||
-                 status[i] == FAIRLOCK_UNSUPPORTED || status[i] == FAIRLOCK_UNKNOWN;
+                 status[i] == FAIRLOCK_UNSUPPORTED || status[i] == FAIRLOCK_UNKNOWN ||
+                 status[i] == FAIRLOCK_TIMEOUT;
     if (!CHECK(known))
       printf("#   %s, operation %d: %s\n", scene, i, fairlock_status_name(status[i]));
   }
@@ -91,7 +92,7 @@ static void garble(size_t which, int index)
     if (fairlock_release(&mine) == FAIRLOCK_NOT_HELD) break;
   }
   atomic_store(&proxy.control->garble, 0);
-  EXPECT(fairlock_acquire(&mine, 15000, 5000), FAIRLOCK_OK);
+  EXPECT(fairlock_acquire(&mine, 5 * SOON, 5 * SOON), FAIRLOCK_OK);
   fairlock_id(&mine, my_id);
   EXPECT(hold_count_of(&redis, NAME, my_id), 1);
   EXPECT(raw_number(&redis, "HGET fairlock:{" NAME "} token"), (int64_t)fairlock_token(&mine));
@@ -108,7 +109,7 @@ static void test_nonsense(void)
   for (size_t which = 0; which < NONSENSE; which++) {
     for (int index = 1; index <= 7; index++)
       garble(which, index);
-    (void)alarm(120);
+    (void)alarm(600);
   }
   proxy_stop(&proxy);
 }
