@@ -110,8 +110,13 @@ local function let_in(caller)
         if not room then stopped = place end
         return -- who wants it alone stops all behind; so does who may still come
       elseif listens then
-        enter(waiter, patience, '0', patience, listens, channel)
-        place = place + 1
+        local has = tonumber((call('hget', lock, waiter) or ''):match('^%d+ (%d+) ')) or 0
+        if has > now then -- a script that was stopped has left it in the queue
+          forget(waiter)
+        else
+          enter(waiter, patience, '0', patience, listens, channel)
+          place = place + 1
+        end
       elseif patience then
         place = place + 1
       elseif held == 0 then

@@ -75,6 +75,9 @@ elseif open then
     enter(id, lease, '1', lease .. renews)
     name_limit(end_of(lease))
     write()
+    changes, entered = {}, {}
+    let_in()
+    if #entered > 0 then write() end
   elseif given == 'given' then
     ttl = call('pttl', lock)
   else
@@ -95,14 +98,15 @@ if woken and (held > 0 or not open) then
   call('zscore', timeout, id) -- each key is read before any is written
   call('hdel', meta, 'woken')
 end
+local wait = ttl
 if limit > 0 and held >= limit then
   local first = math.huge
   for at, holders in pairs(ends) do
     if holders > 0 then first = math.min(first, at) end
   end
-  ttl = first - now
+  wait = first - now
 end
-if mode == '0' then return {0, ttl, now} end
+if mode == '0' then return {0, wait, now} end
 
 -- When one that wants the lock alone leaves, a script that knows no shares tells nobody behind it. So
 -- the first of those asks often: each 200 ms with a waiter timeout of 5 s, and seldom on a slow network.
@@ -126,5 +130,5 @@ end
 name_limit(now + mode)
 call('hset', meta, id, time[1] .. ' ' .. time[2] .. ' ' .. mode .. ' S' .. ARGV[2])
 if old then prolong(0) end
-if near then ttl = mode / 25 elseif head and head ~= id then ttl = -1 end
-return {0, ttl, now}
+if near then wait = mode / 25 elseif head and head ~= id then wait = -1 end
+return {0, wait, now}

@@ -192,6 +192,71 @@ static void test_crash(void)
   end_members();
 }
 
+static const char *id_of(struct fairlock *handle)
+{
+  static char id[FAIRLOCK_HOLDER_ID_SIZE];
+  fairlock_id(handle, id);
+  return id;
+}
+
+/* Redisson counts a place by the lock's TTL, not by the first lease that ends. */
+static void test_score(void)
+{
+  static const char left[] =
+      "return redis.call('zscore', 'redisson_lock_timeout:{shared}', ARGV[1]) - "
+      "redis.call('time')[1] * 1000";
+  begin_with(2);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(0), 600000), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(1), 30000), FAIRLOCK_OK);
+  queue(2, sharer(2));
+  CHECK(raw_number(&redis, "EVAL %s 0 %s", left, id_of(sharer(2))) > 800000);
+  CHECK_EQUAL(fairlock_release(sharer(0)), FAIRLOCK_OK);
+  await_hold(sharer(2));
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_OK);
+  end_members();
+}
+
+/* Who enters when one of Redisson's has gone lets those behind in, too. */
+static void test_behind_redisson(void)
+{
+  begin_with(0);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(1, sharer(1));
+  queue(2, sharer(2));
+  CHECK_EQUAL(raw_number(&redis, "LPUSH redisson_lock_queue:{shared} gone:1"), 3);
+  CHECK_EQUAL(raw_number(&redis, "ZADD redisson_lock_timeout:{shared} 1 gone:1"), 1);
+  CHECK_EQUAL(raw_number(&redis, "DEL shared"), 1);
+  AWAIT(holds(sharer(1)), service_for(&clients[1], 1));
+  CHECK_EQUAL(raw_number(&redis, "HEXISTS shared %s", id_of(sharer(2))), 1);
+  await_hold(sharer(2));
+  CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_LOST);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_OK);
+  end_members();
+}
+
+/* A script that was stopped has let somebody in, and left its place: nobody lets it in again. */
+static void test_place_left(void)
+{
+  begin_with(2);
+  CHECK_EQUAL(fairlock_try_acquire(&alone[0], FAIRLOCK_RENEW), FAIRLOCK_OK);
+  queue(1, sharer(1));
+  CHECK_EQUAL(fairlock_release(&alone[0]), FAIRLOCK_OK);
+  await_hold(sharer(1));
+  AWAIT(strstr(raw_text(&redis, "HGET shared %s", id_of(sharer(1))), " 1 30000+") != NULL,
+        service_all());
+  const char *id = id_of(sharer(1));
+  CHECK_EQUAL(raw_number(&redis, "LPUSH redisson_lock_queue:{shared} %s", id), 1);
+  CHECK_EQUAL(raw_number(&redis, "ZADD redisson_lock_timeout:{shared} 99999999999999 %s", id), 1);
+  CHECK_EQUAL(raw_number(&redis, "HSET fairlock:{shared} %s %s", id, "9999999999 0 5000 S2"), 1);
+  CHECK_EQUAL(fairlock_try_acquire(sharer(2), FAIRLOCK_RENEW), FAIRLOCK_OK);
+  CHECK_EQUAL(queue_length(&redis, name), 0);
+  CHECK_EQUAL(fairlock_release(sharer(1)), FAIRLOCK_OK);
+  CHECK_EQUAL(fairlock_release(sharer(2)), FAIRLOCK_OK);
+  end_members();
+}
+
 static struct fairlock_report reports[16];
 static int reported;
 
@@ -276,6 +341,9 @@ const struct check_test check_tests[] = {
     {"shared: first come, first served", test_order},
     {"shared: one that wants it alone gives up", test_writer_gives_up},
     {"shared: a lease ends", test_crash},
+    {"shared: the score of a place", test_score},
+    {"shared: behind one of Redisson's that has gone", test_behind_redisson},
+    {"shared: a place that a script has left", test_place_left},
     {"shared: looked at and broken", test_inspect_and_break},
     {"shared: connections break", test_broken_connections},
     {NULL, NULL},
