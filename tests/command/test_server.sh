@@ -414,18 +414,18 @@ test_without_resp3() {
   said 'It lacks a command that fairlock needs'
 }
 
-# lies COUNT: a server that says that COUNT wait for the lock, and tells of two.
+# lies HOLDERS WAITERS: a server that says that so many hold the lock and wait for it, and tells of one and two.
 lies() {
-  fake_server EVALSHA "*12\r\n:5000\r\n\$1\r\n7\r\n:1\r\n:1\r\n:$1\r\n\$4\r\nme:1\r\n:1\r\n:2\r\n\$4\r\nme:2\r\n:1\r\n:2\r\n\$4\r\nme:3\r\n"
+  fake_server EVALSHA "*12\r\n:$(($1 * 4294967296 + $2))\r\n:5000\r\n\$1\r\n7\r\n:1\r\n:1\r\n\$4\r\nme:1\r\n:1\r\n:2\r\n\$4\r\nme:2\r\n:1\r\n:2\r\n\$4\r\nme:3\r\n"
 }
 
-# Another number of waiters than announced: neither believed nor written behind what was set aside.
-test_lies_about_waiters() {
-  lies 2
+# Other numbers than announced: neither believed nor written behind what was set aside.
+test_lies_about_numbers() {
+  lies 1 2
   expect 0 "$fairlock" status --url redis://127.0.0.1:$other a
   printed me:3
-  for count in 0 1 3 4000000000; do
-    lies $count
+  for numbers in '1 0' '1 1' '1 3' '1 4000000000' '0 2' '2 2' '3 0' '0 4' '2000000 2'; do
+    lies $numbers
     expect 76 "$fairlock" status --url redis://127.0.0.1:$other a
     [ ! -s "$dir/out" ] || fail "$(cat "$dir/out")"
   done
@@ -696,5 +696,5 @@ test_too_many_clients() {
 
 [ $# -eq 0 ] || run_tests "$@"
 run_tests usage help help_names_statuses manual bad_urls urls invisible_in_urls options_first ipv6 databases unreachable why_unreachable down_for_a_moment down_while_waiting unreachable_while_waiting not_a_server_of_ours \
-  lies_about_waiters unreachable_in_time nonsense_while_waiting without_resp3 passwords long_passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
+  lies_about_numbers unreachable_in_time nonsense_while_waiting without_resp3 passwords long_passwords password_file_of_others password_is_not_shown password_is_not_in_environ \
   password_from_a_pipe acl documented_rules missing_right_to_publish server_refuses too_many_clients

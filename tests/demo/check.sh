@@ -58,13 +58,13 @@ says() {
   test "$(grep -c "$1" "$folder/log")" = "$2"
 }
 
-# A picture that tests/demo/picture.sh finds good, of the same structure as the one in the pages.
+# A picture that tests/demo/picture.sh finds good, and of the same structure as a committed one.
 good_picture() {
   sh tests/demo/picture.sh "$folder/fresh.svg" >"$folder/fresh" 2>"$folder/log"
 }
 
 like_the_committed() {
-  sh tests/demo/picture.sh tests/demo/timeline.svg >"$folder/committed" 2>"$folder/log" &&
+  sh tests/demo/picture.sh "tests/demo/$1.svg" >"$folder/committed" 2>"$folder/log" &&
     diff "$folder/committed" "$folder/fresh" >"$folder/log"
 }
 
@@ -79,7 +79,32 @@ verdict demo_grants says '^ \(process\|thread\) [1-8] *[1-8] *[1-7] *[0-9]\{10,\
 verdict demo_kills says ' kill -9 ' 2
 verdict demo_leaves_nothing nothing_stays
 verdict demo_picture good_picture
-verdict demo_picture_like_the_committed like_the_committed
+verdict demo_picture_like_the_committed like_the_committed timeline
+
+start --server "$server" --pace 400 --shared --svg "$folder/fresh.svg"
+wait "$pid"
+status=$?
+verdict demo_shared_exit_status test $status = 0
+verdict demo_shared_order says '^order: kept$' 1
+verdict demo_shared_limit says '^holders at once: 3$' 1
+verdict demo_shared_writer says '^the writer: alone$' 1
+verdict demo_shared_grants says '^ \(reader\|writer\) [1-8] *\([1-8]\) *\2 *[0-9]\{10,\} ' 8
+verdict demo_shared_killed says ' kill -9 reader 3, which shares the lock$' 1
+verdict demo_shared_leaves_nothing nothing_stays
+verdict demo_shared_picture good_picture
+verdict demo_shared_picture_like_the_committed like_the_committed shared
+
+start --server "$server" --pace 400 --shared --meddle --svg "$folder/meddled.svg"
+wait "$pid"
+status=$?
+verdict demo_shared_bad_verdict_status test $status = 1
+verdict demo_shared_beside_the_writer says '^the writer: not alone$' 1
+verdict demo_shared_bad_verdict_leaves_nothing nothing_stays
+sh tests/demo/picture.sh "$folder/meddled.svg" >/dev/null 2>"$folder/log"
+status=$?
+verdict demo_shared_bad_picture_status test $status = 1
+verdict demo_shared_bad_picture_overlap says '^fault: reader 6: its hold overlaps that of writer 5$' 1
+verdict demo_shared_bad_picture_says_so says '^fault: the verdict is: order kept, at most [1-4] at a time, the writer beside others$' 1
 
 start --server "$server" --pace 400 --meddle --svg "$folder/meddled.svg"
 wait "$pid"

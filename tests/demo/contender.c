@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* How often one that waits for an order looks whether there is one. */
@@ -86,10 +87,13 @@ static void contend(struct contender *self, struct fairlock *handle, struct fair
   else fail(self, status);
 }
 
-static bool introduce(struct contender *self, struct fairlock *handle,
+/* The view is a plain handle for one who wants the lock alone. */
+static bool introduce(struct contender *self, struct fairlock_shared *view,
                       struct fairlock_client *client, const char *lock)
 {
-  int status = fairlock_init(handle, client, lock);
+  int status = self->limit == 0
+                   ? fairlock_init(&view->handle, client, lock)
+                   : fairlock_init_shared(view, client, lock, strlen(lock), self->limit);
   if (status == FAIRLOCK_OK) self->stage = READY;
   else fail(self, status);
   return status == FAIRLOCK_OK;
@@ -98,15 +102,17 @@ static bool introduce(struct contender *self, struct fairlock *handle,
 _Noreturn void run_process(struct contender *self, struct server *server, const char *lock)
 {
   struct fairlock_client client;
-  struct fairlock handle;
+  struct fairlock_sharing sharing;
+  struct fairlock_shared view;
   int status = server_client(server, &client);
   if (status != FAIRLOCK_OK) {
     fail(self, status);
     _exit(1);
   }
-  if (introduce(self, &handle, &client, lock)) {
-    contend(self, &handle, &client);
-    fairlock_deinit(&handle);
+  if (self->limit > 0) fairlock_share(&client, &sharing);
+  if (introduce(self, &view, &client, lock)) {
+    contend(self, &view.handle, &client);
+    fairlock_deinit(&view.handle);
   }
   fairlock_client_deinit(&client);
   _exit(0);
@@ -115,10 +121,10 @@ _Noreturn void run_process(struct contender *self, struct server *server, const 
 static void *run_member(void *argument)
 {
   struct member *member = argument;
-  struct fairlock handle;
-  if (introduce(member->self, &handle, member->client, member->lock)) {
-    contend(member->self, &handle, member->client);
-    fairlock_deinit(&handle);
+  struct fairlock_shared view;
+  if (introduce(member->self, &view, member->client, member->lock)) {
+    contend(member->self, &view.handle, member->client);
+    fairlock_deinit(&view.handle);
   }
   return NULL;
 }
@@ -132,10 +138,12 @@ static void *run_client(void *client)
 _Noreturn void run_team(struct contender *all, struct server *server, const char *lock)
 {
   struct fairlock_client client;
+  struct fairlock_sharing sharing;
   struct member members[CONTENDERS];
   pthread_t thread;
   int count = 0;
   int status = server_client(server, &client);
+  if (status == FAIRLOCK_OK && most_at_once(all) > 1) fairlock_share(&client, &sharing);
   if (status == FAIRLOCK_OK && pthread_create(&thread, NULL, run_client, &client) != 0) _exit(1);
   for (int i = 0; i < CONTENDERS; i++) {
     if (!all[i].thread) continue;

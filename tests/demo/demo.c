@@ -2,7 +2,7 @@
  * The lock at work: eight contenders, half of them processes, half of them threads that share a
  * client, on one lock.
  *
- *     demo --server REDIS-SERVER | --url URL [--kill PID]  [--pace MS] [--meddle] [--svg FILE]
+ *     demo --server REDIS-SERVER | --url URL [--kill PID]  [--pace MS] [--shared] [--meddle] [--svg FILE]
  *
  * This process tells the story: it lets the contenders come one after the other, waits until the
  * server has seen each, and decides when each holder releases, so that no timing decides what
@@ -12,8 +12,9 @@
  * holders, 1 if not, 2 if the demo could not run, 130 when interrupted. Nothing is left running in
  * any case.
  *
- * --pace: how long each works, in ms. --meddle: force the lock away from its first holder, to see
- * the verdict go bad. --svg: draw what happened into that file. --kill: the process of the master
+ * --pace: how long each works, in ms. --shared: seven of them are readers, who share the lock up to
+ * a limit, and one is a writer. --meddle: force the lock away from its first holder, or from the
+ * writer, to see the verdict go bad. --svg: draw what happened into that file. --kill: the process of the master
  * of servers that move; it is killed, instead of a contender that holds.
  */
 #include "demo.h"
@@ -37,6 +38,7 @@ static pid_t team;
 static int64_t started;
 static int64_t pace_ms = 1400;
 static pid_t master; /* to be killed; 0: none */
+static bool shared;  /* readers share the lock */
 static struct fairlock view;
 static int listening, seen_listening; /* waiters: in the inspection that goes on, in the last one */
 static int64_t asked_at;              /* when the last one that was answered was begun */
@@ -123,8 +125,24 @@ static const struct contender *holder_before(const struct contender *self)
   return NULL;
 }
 
+static void tell_shared_grant(const struct contender *self)
+{
+  int others = -1;
+  for (int i = 0; i < CONTENDERS; i++)
+    others += all[i].granted_at != 0 && end_of_hold(&all[i]) > story_us();
+  screen_event("%s holds, %s; it waited %.1f s", self->name,
+               self->limit == 0 ? "alone"
+               : others > 0     ? "beside others"
+                                : "the first of those who share",
+               (double)(self->granted_at - self->asked_at) / 1e6);
+}
+
 static void tell_grant(const struct contender *self)
 {
+  if (shared) {
+    tell_shared_grant(self);
+    return;
+  }
   const struct contender *before = holder_before(self);
   double handover = (double)handover_us(all, self);
   double waited = (double)(self->granted_at - self->asked_at) / 1e6;
@@ -235,7 +253,10 @@ static void start_contenders(void)
   pid_t parent = getpid();
   for (int i = 0; i < CONTENDERS; i++) {
     all[i].thread = i % 2 == 1;
-    snprintf(all[i].name, sizeof all[i].name, "%s %d", all[i].thread ? "thread" : "process", i + 1);
+    all[i].limit = shared && i != WRITER ? LIMIT : 0;
+    const char *kind = all[i].thread ? "thread" : "process";
+    if (shared) kind = all[i].limit > 0 ? "reader" : "writer";
+    snprintf(all[i].name, sizeof all[i].name, "%s %d", kind, i + 1);
   }
   for (int i = 0; i < CONTENDERS; i += 2) {
     pid_t pid = fork();
@@ -349,6 +370,34 @@ static bool tell_story(bool meddle)
   return look_on_for(200);
 }
 
+static bool was_granted(const struct contender *self)
+{
+  return self->granted_at != 0;
+}
+
+/*
+ * Readers share the lock, up to the limit, and leave one after the other; one of them is killed. The
+ * writer comes in the middle, and waits for those before it; those behind wait for the writer.
+ */
+static bool tell_shared_story(bool meddle)
+{
+  if (!all_arrive()) return false;
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (!look_on_until(was_granted, &all[i]) || !look_on_for(pace_ms)) return false;
+    if (i == WRITER && meddle) {
+      screen_event("meddling: the lock is forced away from %s", all[i].name);
+      fairlock_force_release(&observer, lock_name, strlen(lock_name), 0);
+      if (!look_on_until(was_granted, &all[i + 1])) return false;
+    }
+    if (i == KILLED) kill_contender(&all[i], "shares the lock");
+    else all[i].order = RELEASE;
+  }
+  while (!all_over()) {
+    if (!look_on()) return false;
+  }
+  return look_on_for(200);
+}
+
 /* The beginning and the end */
 
 static void end_contenders(void)
@@ -415,6 +464,11 @@ static const struct contender *holder_after(const struct contender *self)
 
 static void print_kills(void)
 {
+  if (shared) {
+    printf("%s was killed while it shared: the lease of its share ended, and no other.\n",
+           all[KILLED].name);
+    return;
+  }
   for (int i = 0; i < CONTENDERS; i++) {
     const struct contender *after = holder_after(&all[i]);
     if (all[i].killed_at == 0 || after == NULL) continue;
@@ -442,7 +496,9 @@ static int print_verdict(void)
   if (kept) printf("order: kept\n");
   else printf("order: broken: %s\n", why);
   printf("holders at once: %d\n", holders);
-  return kept && holders == 1 && failed == 0 ? 0 : 1;
+  if (shared) printf("the writer: %s\n", alone_kept(all) ? "alone" : "not alone");
+  bool good = holders <= most_at_once(all) && alone_kept(all);
+  return kept && good && failed == 0 ? 0 : 1;
 }
 
 static int tell_result(const char *picture)
@@ -465,7 +521,8 @@ static int run(const char *program, const char *url, bool meddle, const char *pi
   }
   if (fairlock_init(&view, &observer, lock_name) != FAIRLOCK_OK) return 2;
   screen_begin(all, lock_name, server.url.shown, server.config.lease_ms);
-  tell_story(meddle);
+  if (shared) tell_shared_story(meddle);
+  else tell_story(meddle);
   tell_events(story_us());
   screen_end(!interrupted);
   end_contenders();
@@ -476,8 +533,8 @@ static int run(const char *program, const char *url, bool meddle, const char *pi
 static int usage(void)
 {
   fprintf(stderr,
-          "usage: demo --server REDIS-SERVER | --url URL [--kill PID] [--pace MS] [--meddle] "
-          "[--svg FILE]\n");
+          "usage: demo --server REDIS-SERVER | --url URL [--kill PID] [--pace MS] [--shared] "
+          "[--meddle] [--svg FILE]\n");
   return 2;
 }
 
@@ -495,10 +552,11 @@ int main(int argc, char **argv)
     else if (strcmp(argv[i], "--pace") == 0 && more) pace_ms = strtol(argv[++i], NULL, 10);
     else if (strcmp(argv[i], "--svg") == 0 && more) picture = argv[++i];
     else if (strcmp(argv[i], "--meddle") == 0) meddle = true;
+    else if (strcmp(argv[i], "--shared") == 0) shared = true;
     else return usage();
   }
   if ((program == NULL) == (url == NULL) || pace_ms < 100 || pace_ms > 10000) return usage();
-  if (master < 0 || (master > 0 && program != NULL)) return usage();
+  if (master < 0 || (master > 0 && (program != NULL || shared))) return usage();
   all = share(sizeof *all * CONTENDERS);
   started = now_us();
   snprintf(lock_name, sizeof lock_name, "demo:%ld", (long)getpid());

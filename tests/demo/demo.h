@@ -30,6 +30,9 @@
 /* Where servers move, a lease has to outlast a fail-over. */
 enum { CONTENDERS = 8, LEASE_MS = 3000, MOVING_LEASE_MS = 30000 };
 
+/* Where readers share the lock: how many may at a time, who is killed, and who wants it alone. */
+enum { LIMIT = 3, KILLED = 2, WRITER = 4 };
+
 enum stage { STARTING, READY, WAITING, HOLDING, RELEASED, FAILED };
 
 enum order { STAY, ACQUIRE, RELEASE };
@@ -39,6 +42,7 @@ struct contender {
   /* The story's. */
   char name[16];
   bool thread;
+  uint32_t limit; /* how many may share the lock when it does; 0: it wants it alone */
   pid_t pid;
   int arrival;        /* 1: the server saw it first, and so on */
   int64_t arrived_at; /* when the server was first seen to know it */
@@ -120,9 +124,13 @@ int grants(const struct contender *all, const struct contender *granted[CONTENDE
 bool order_kept(const struct contender *all, char *why, size_t size);
 /* The largest number of contenders that were or believed to be holders at the same time. */
 int holders_at_once(const struct contender *all);
+/* True unless somebody held beside one who wanted the lock alone. */
+bool alone_kept(const struct contender *all);
+/* The largest number that may hold at the same time: that of those who share, or 1. */
+int most_at_once(const struct contender *all);
 /*
  * From the end of the hold before this one, or from the kill of its holder, to this grant. -1:
- * there was none.
+ * there was none, or one of the two shares the lock.
  */
 int64_t handover_us(const struct contender *all, const struct contender *self);
 

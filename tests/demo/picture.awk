@@ -56,6 +56,8 @@ BEGIN { row = "" }
   row = attribute("data-contender")
   names[++rows] = row
   arrival[row] = attribute("data-arrival") + 0
+  limit[row] = attribute("data-limit") + 0
+  if (limit[row] > most) most = limit[row]
 }
 
 row != "" && class == "waits" {
@@ -63,8 +65,9 @@ row != "" && class == "waits" {
   take_bar(wait_from, wait_until)
 }
 
-row != "" && class == "holds" {
+row != "" && (class == "holds" || class == "shares") {
   holds[row]++
+  if ((class == "shares") != (limit[row] > 0)) fault(row ": it is drawn as if it " class)
   turn[row] = attribute("data-turn")
   token[row] = attribute("data-token")
   take_bar(hold_from, hold_until)
@@ -112,13 +115,38 @@ function check_row(name) {
   if (holds[name] && crashes[name] && !leases[name]) fault(name ": it was killed as holder, and left no lease")
 }
 
+function share(a, b) {
+  return limit[a] > 0 && limit[b] > 0
+}
+
+function overlap(a, b) {
+  return hold_from[a] < hold_until[b] && hold_from[b] < hold_until[a]
+}
+
+# Two who share may be let in at once, and learn it in any order: their tokens tell.
+function comes_before(a, b, of) {
+  if (share(a, b) && (a in hold_from) && (b in hold_from) && overlap(a, b) && of[a] == hold_from[a]) return token[a] + 0 < token[b] + 0
+  return of[a] < of[b]
+}
+
 # Sorts names[] by of[].
 function sort_by(names, count, of,    i, j, name) {
   for (i = 2; i <= count; i++) {
     name = names[i]
-    for (j = i; j > 1 && of[names[j - 1]] > of[name]; j--) names[j] = names[j - 1]
+    for (j = i; j > 1 && comes_before(name, names[j - 1], of); j--) names[j] = names[j - 1]
     names[j] = name
   }
+}
+
+# How many hold when this one begins to. Nobody holds beside one that wants the lock alone.
+function check_company(holder, count, name,    j, others) {
+  for (j = 1; j <= count; j++) {
+    if (hold_from[holder[j]] > hold_from[name] || hold_until[holder[j]] <= hold_from[name]) continue
+    others++
+    if (holder[j] != name && !share(name, holder[j])) fault(name ": its hold overlaps that of " holder[j])
+  }
+  if (most > 0 && others > most) fault(name ": it is one of " others " that hold at once")
+  if (others > together) together = others
 }
 
 function check_arrivals(    i) {
@@ -138,9 +166,9 @@ function check_holds(    i, count, before, name) {
     name = holder[i]
     if (turn[name] != i) fault(name ": its turn is not number " i)
     if (token[name] !~ /^[1-9][0-9]*$/) fault(name ": its token is no number")
+    check_company(holder, count, name)
     if (i == 1) continue
     before = holder[i - 1]
-    if (hold_from[name] < hold_until[before]) fault(name ": its hold overlaps that of " before)
     if (arrival[name] <= arrival[before]) fault(name ": it arrived before " before ", and holds after it")
     if (token[name] + 0 <= token[before] + 0) fault(name ": its token is not larger than that of " before)
   }
@@ -173,6 +201,8 @@ END {
   check_arrivals()
   check_holds()
   check_places()
-  if (verdict != "order kept, one holder at a time") fault("the verdict is: " verdict)
+  if (most > 0 && together != most) fault("there never are " most " that share")
+  wanted = most > 0 ? "order kept, at most " most " at a time, the writer alone" : "order kept, one holder at a time"
+  if (verdict != wanted) fault("the verdict is: " verdict)
   exit faults > 0
 }

@@ -3,10 +3,10 @@ DEMO := $(BUILD)/tests/demo/demo
 DEMO_OBJECTS := $(patsubst %,$(BUILD)/tests/demo/%.o,demo contender server screen timeline verdict)
 DEMO_TEST := $(BUILD)/tests/demo/test_verdict
 SUITES += $(DEMO_TEST) tests/demo/check.sh tests/demo/test_picture.sh
-$(call needs,demo demo-failover demo-picture,$(firstword $(CC))=gcc $(firstword $(CC))=libc6-dev)
-$(call needs,demo,$(if $(URL),,$(BUILD)/redis-server))
-$(call needs,demo-failover demo-picture tests/demo/check.sh,$(BUILD)/redis-server)
-$(call needs,demo-picture tests/demo/check.sh tests/demo/test_picture.sh,libxml2-utils)
+$(call needs,demo demo-shared demo-failover demo-picture demo-picture-shared,$(firstword $(CC))=gcc $(firstword $(CC))=libc6-dev)
+$(call needs,demo demo-shared,$(if $(URL),,$(BUILD)/redis-server))
+$(call needs,demo-failover demo-picture demo-picture-shared tests/demo/check.sh,$(BUILD)/redis-server)
+$(call needs,demo-picture demo-picture-shared tests/demo/check.sh tests/demo/test_picture.sh,libxml2-utils)
 export BUILD
 
 $(DEMO_OBJECTS) $(DEMO_TEST).o: TEST_CFLAGS += -Iboards/fairlock
@@ -31,15 +31,24 @@ demo: ## see the lock at work: eight contenders, two killed (URL=redis://... for
 	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
 	@$(DEMO) $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
 
+.PHONY: demo-shared
+demo-shared: ## the same with readers who share the lock, three at most, and a writer (URL=redis://... for a server of yours)
+	@$(MAKE) --no-print-directory -s $(DEMO) $(if $(URL),,$(BUILD)/redis-server)
+	@$(DEMO) --shared $(if $(URL),--url '$(URL)',--server $(BUILD)/redis-server)
+
 .PHONY: demo-failover
 demo-failover: ## the same on a master with replicas and Sentinels; the master is killed in the middle
 	@$(MAKE) --no-print-directory -s $(DEMO) $(DEMO)-failover $(BUILD)/redis-server
 	@$(DEMO)-failover $(DEMO)
 
-# The committed picture changes only if the check of it finds nothing in the new one.
-.PHONY: demo-picture
+# A committed picture changes only if the check of it finds nothing in the new one.
+.PHONY: demo-picture demo-picture-shared
 demo-picture: ## draw tests/demo/timeline.svg again, from a demo of 12 seconds
+demo-picture-shared: ## the same for tests/demo/shared.svg, from that with readers and a writer
+demo-picture: PICTURE = timeline
+demo-picture-shared: PICTURE = shared
+demo-picture demo-picture-shared:
 	@$(MAKE) --no-print-directory -s $(DEMO) $(BUILD)/redis-server
-	@$(DEMO) --server $(BUILD)/redis-server --pace 900 --svg $(BUILD)/timeline.svg
-	@sh tests/demo/picture.sh $(BUILD)/timeline.svg >/dev/null
-	@cp $(BUILD)/timeline.svg tests/demo/timeline.svg
+	@$(DEMO) --server $(BUILD)/redis-server --pace 900 $(if $(filter shared,$(PICTURE)),--shared) --svg $(BUILD)/$(PICTURE).svg
+	@sh tests/demo/picture.sh $(BUILD)/$(PICTURE).svg >/dev/null
+	@cp $(BUILD)/$(PICTURE).svg tests/demo/$(PICTURE).svg

@@ -33,7 +33,7 @@ static struct {
   char events[EVENTS][WIDTH + 1];
   int event_count;
   /* The last inspection. */
-  char holder[32];
+  char holders[LIMIT * 32];
   int64_t ttl_ms;
   uint64_t token;
   char waiters[WAITERS][32];
@@ -178,9 +178,9 @@ static void put_line_of_waiters(void)
     size += (size_t)snprintf(line + size, sizeof line - size, "%s%s", i > 0 ? ", " : "",
                              screen.waiters[i]);
   }
-  put(" %sholds%s  %s", style(BOLD), style(RESET),
-      screen.holder[0] != 0 ? screen.holder : "nobody");
-  if (screen.holder[0] != 0) {
+  put(" %sholds%s  %.71s", style(BOLD), style(RESET),
+      screen.holders[0] != 0 ? screen.holders : "nobody");
+  if (screen.holders[0] != 0 && most_at_once(screen.all) == 1) {
     put(", token %llu, %.1f s of the lease left", (unsigned long long)screen.token,
         (double)screen.ttl_ms / 1e3);
   }
@@ -278,14 +278,24 @@ static void describe(const struct fairlock_report *report, char text[32])
              trouble);
 }
 
+static void add_holder(const struct fairlock_report *report)
+{
+  char text[32];
+  size_t size = strlen(screen.holders);
+  describe(report, text);
+  snprintf(screen.holders + size, sizeof screen.holders - size, "%s%s", size > 0 ? ", " : "", text);
+}
+
 void screen_report(const struct fairlock_report *report)
 {
-  if (report->place == 0) {
+  if (report->place == 0 && report->holder == 0) {
     screen.waiter_count = 0;
-    screen.holder[0] = 0;
+    screen.holders[0] = 0;
     screen.ttl_ms = report->ttl_ms;
     screen.token = report->token;
-    if (report->id != NULL) describe(report, screen.holder);
+  }
+  if (report->place == 0) {
+    if (report->id != NULL) add_holder(report);
   } else if (screen.waiter_count < WAITERS) {
     describe(report, screen.waiters[screen.waiter_count++]);
   }

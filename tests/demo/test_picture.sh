@@ -1,7 +1,7 @@
 #!/bin/sh
-# Whether the picture in the pages, tests/demo/timeline.svg, shows the lock as it should be, and
-# whether the check that says so (picture.sh) finds what is wrong with pictures in which one thing
-# was changed.
+# Whether the pictures in the pages, tests/demo/timeline.svg and shared.svg, show the lock as it should
+# be, and whether the check that says so (picture.sh) finds what is wrong with pictures in which one
+# thing was changed.
 # shellcheck source=tests/support/verdicts.sh disable=SC2154
 set -u
 picture=tests/demo/timeline.svg
@@ -65,4 +65,21 @@ plant outside 'something from outside' '$s/^/<image href="picture.png"\/>/'
 plant font 'something from outside' 's/<style>/&@import "font.css";/'
 plant wide 'wider than 900' "s/viewBox='0 0 /&1/"
 plant large 'larger than 30 KB' "\$s/^/<!-- $(printf '%30720s' '') -->/"
+
+# Readers and a writer.
+picture=tests/demo/shared.svg
+sh tests/demo/picture.sh "$picture" >/dev/null 2>"$folder/log"
+verdict demo_picture_shared_committed [ $? -eq 0 ]
+
+plant shared_beside 'writer 5: its hold overlaps that of reader 4' "/data-turn='4'/s/data-until='/&9/"
+plant shared_before 'reader 6: its hold overlaps that of writer 5' "/data-turn='5'/s/data-until='/&9/"
+plant shared_too_many 'reader 4: it is one of 4 that hold at once' "/data-turn='1'/s/data-until='/&9/"
+plant shared_limit 'there never are 4 that share' "s/data-limit='3'/data-limit='4'/"
+plant shared_one_limit 'reader 3: it is one of 3' "s/data-limit='3'/data-limit='2'/"
+plant shared_colour 'reader 2: it is drawn as if it holds' "/data-turn='2'/s/'shares'/'holds'/"
+plant shared_writer 'writer 5: it is drawn as if it shares' "/data-turn='5'/s/'holds'/'shares'/"
+plant shared_order 'reader 6: it arrived before writer 5' "s/arrival='5'/arrival='X'/;s/arrival='6'/arrival='5'/;s/arrival='X'/arrival='6'/"
+plant shared_token 'reader 8: its token is not larger' "s/$(token 8)/$(token 7)/"
+plant shared_no_lease 'reader 3: it was killed as holder' "/class='lease' data/d"
+plant shared_verdict 'the verdict is: order kept, at most 3 at a time, the writer beside others' "s/writer alone/writer beside others/"
 exit $failed

@@ -118,6 +118,48 @@ static void test_dead_believer(void)
   CHECK_EQUAL(holders_at_once(all), 1);
 }
 
+/* The first three share it, then the fourth when the first leaves; the fifth has it alone; then three. */
+static void make_shared(void)
+{
+  make_good();
+  for (int i = 0; i < CONTENDERS; i++)
+    all[i].limit = i != WRITER ? LIMIT : 0;
+  all[0].left_at = all[3].granted_at - 1;
+  all[1].left_at = all[2].left_at = all[3].left_at;
+  all[5].left_at = all[6].left_at = all[7].left_at;
+}
+
+static void test_shared(void)
+{
+  make_shared();
+  CHECK(kept());
+  CHECK_EQUAL(holders_at_once(all), 3);
+  CHECK(alone_kept(all));
+  CHECK_EQUAL(most_at_once(all), 3);
+  CHECK_EQUAL(handover_us(all, &all[3]), -1);
+  CHECK_EQUAL(handover_us(all, &all[WRITER]), -1);
+  all[6].granted_at = all[5].granted_at - 1; /* it learned it earlier */
+  CHECK(kept());
+  all[0].left_at = all[3].granted_at + 1;
+  CHECK_EQUAL(holders_at_once(all), 4);
+  make_good();
+  CHECK(alone_kept(all));
+  CHECK_EQUAL(most_at_once(all), 1);
+}
+
+static void test_shared_beside_the_writer(void)
+{
+  make_shared();
+  all[2].left_at = all[WRITER].granted_at + 1;
+  CHECK(!alone_kept(all));
+  make_shared();
+  all[WRITER].left_at = all[5].granted_at + 1;
+  CHECK(!alone_kept(all));
+  make_shared();
+  all[5].token = all[WRITER].token - 1;
+  CHECK(!kept());
+}
+
 const struct check_test check_tests[] = {
     {"demo_verdict_good", test_good},
     {"demo_verdict_killed", test_killed},
@@ -126,5 +168,7 @@ const struct check_test check_tests[] = {
     {"demo_verdict_tokens", test_tokens},
     {"demo_verdict_overlap", test_overlap},
     {"demo_verdict_dead_believer", test_dead_believer},
+    {"demo_verdict_shared", test_shared},
+    {"demo_verdict_shared_beside_the_writer", test_shared_beside_the_writer},
     {0},
 };

@@ -8,6 +8,7 @@
 #include "svg.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
   WIDTH = 880,
@@ -19,6 +20,7 @@ enum {
   BOTTOM = TOP + CONTENDERS * PITCH
 };
 
+static const char sharing_style[] = ".shares{fill:#1f7a5c}";
 static const char style[] = ".mid{fill:#555}.waits{fill:#cddaea}.holds{fill:#2563ae}"
                             ".lease{fill:#f9dfda;stroke:#b3261e;stroke-dasharray:3}"
                             ".crash{stroke:#b3261e;stroke-width:3;fill:none}.turn{fill:white}"
@@ -99,9 +101,9 @@ static void draw_hold(const struct contender *self, int turn, int y)
   unsigned long long token = self->token;
   int64_t visible = self->killed_at != 0 ? self->killed_at : end_of_hold(self);
   snprintf(more, sizeof more, " data-turn='%d' data-token='%llu'", turn, token);
-  draw_bar("holds", more, self->granted_at, end_of_hold(self), y);
+  draw_bar(self->limit > 0 ? "shares" : "holds", more, self->granted_at, end_of_hold(self), y);
   fprintf(file, "<text x='%.1f' y='%d' class='turn'>%s%d</text>\n", place(self->granted_at) + 5,
-          y + 13, place(visible) - place(self->granted_at) < 48 ? "" : "turn ", turn);
+          y + 13, place(visible) - place(self->granted_at) < 44 ? "" : "turn ", turn);
   fprintf(file, "<text x='%d' y='%d' class='end token'>%llu</text>\n", WIDTH - 12, y + 13, token);
 }
 
@@ -109,8 +111,9 @@ static void draw_hold(const struct contender *self, int turn, int y)
 static void draw_row(const struct contender *self, int turn, int y)
 {
   int64_t over = turn > 0 ? self->granted_at : self->killed_at != 0 ? self->killed_at : end;
-  fprintf(file, "<g class='row' data-contender='%s' data-arrival='%d'>\n", self->name,
-          self->arrival);
+  fprintf(file, "<g class='row' data-contender='%s' data-arrival='%d'", self->name, self->arrival);
+  if (self->limit > 0) fprintf(file, " data-limit='%u'", (unsigned)self->limit);
+  fprintf(file, ">\n");
   fprintf(file,
           "<text x='52' y='%d' class='end arrival'>%d</text>\n<text x='68' y='%d'>%s</text>\n",
           y + 13, self->arrival, y + 13, self->name);
@@ -135,24 +138,33 @@ static void draw_rows(void)
   }
 }
 
+struct item {
+  const char *class, *text;
+  int x;
+};
+
 static void draw_legend(int y)
 {
-  static const struct {
-    const char *class, *text;
-    int x;
-  } items[] = {{"waits", "waits in line", 140},
-               {"holds", "holds the lock", 280},
-               {"crash", "killed", 430},
-               {"lease", "what is left of its lease", 530}};
-  for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
-    if (i == 2) {
+  static const struct item alone[] = {{"waits", "waits in line", 140},
+                                      {"holds", "holds the lock", 280},
+                                      {"crash", "killed", 430},
+                                      {"lease", "what is left of its lease", 530}};
+  static const struct item shared[] = {{"waits", "waits in line", 140},
+                                       {"shares", "shares the lock", 262},
+                                       {"holds", "holds it alone", 402},
+                                       {"crash", "killed", 534},
+                                       {"lease", "what is left of its lease", 618}};
+  bool shares = most_at_once(all) > 1;
+  const struct item *item = shares ? shared : alone;
+  for (int left = shares ? 5 : 4; left > 0; left--, item++) {
+    if (strcmp(item->class, "crash") == 0) {
       fprintf(file, "<path class='crash' ");
-      draw_cross(items[i].x + 12, y);
+      draw_cross(item->x + 12, y);
     } else {
-      fprintf(file, "<rect class='%s' x='%d' y='%d' width='24' height='%d' rx='2'/>\n",
-              items[i].class, items[i].x, y, BAR);
+      fprintf(file, "<rect class='%s' x='%d' y='%d' width='24' height='%d' rx='2'/>\n", item->class,
+              item->x, y, BAR);
     }
-    fprintf(file, "<text x='%d' y='%d'>%s</text>\n", items[i].x + 32, y + 13, items[i].text);
+    fprintf(file, "<text x='%d' y='%d'>%s</text>\n", item->x + 32, y + 13, item->text);
   }
 }
 
@@ -164,25 +176,41 @@ static void draw_verdict(int y)
   fprintf(file, "<text x='%d' y='%d' class='verdict'>", LEFT, y);
   if (kept) fprintf(file, "order kept, ");
   else fprintf(file, "order broken: %s; ", why);
-  if (holders == 1) fprintf(file, "one holder at a time</text>\n");
+  if (most_at_once(all) > 1)
+    fprintf(file, "at most %d at a time, the writer %s</text>\n", holders,
+            alone_kept(all) ? "alone" : "beside others");
+  else if (holders == 1) fprintf(file, "one holder at a time</text>\n");
   else fprintf(file, "%d holders at a time</text>\n", holders);
+}
+
+static void draw_titles(void)
+{
+  bool shares = most_at_once(all) > 1;
+  const char *title =
+      shares ? "Seven readers and a writer on one lock" : "Eight contenders on one lock";
+  fprintf(file, "<title>%s: who waited, and who held it, when</title>\n", title);
+  fprintf(file, "<text x='%d' y='24' class='title' font-size='15'>%s</text>\n", LEFT, title);
+  fprintf(file, "<text x='%d' y='44' class='mid'>", LEFT);
+  if (shares)
+    fprintf(file,
+            "At most %d readers share it at a time. Drawn by make "
+            "demo-picture-shared from a run on a real Redis.",
+            most_at_once(all));
+  else
+    fprintf(file, "Four processes, and four threads that share a connection. Drawn by make "
+                  "demo-picture from a run on a real Redis.");
+  fprintf(file, "</text>\n");
 }
 
 bool draw_timeline(const char *path, const struct contender *contenders)
 {
-  file = svg_begin(path, WIDTH, BOTTOM + 116, style);
-  if (file == NULL) return false;
+  char styles[sizeof style + sizeof sharing_style];
   all = contenders;
+  snprintf(styles, sizeof styles, "%s%s", style, most_at_once(all) > 1 ? sharing_style : "");
+  file = svg_begin(path, WIDTH, BOTTOM + 116, styles);
+  if (file == NULL) return false;
   measure();
-  fprintf(file, "<title>Eight contenders on one lock: who waited, and who held it, when</title>\n");
-  fprintf(file,
-          "<text x='%d' y='24' class='title' font-size='15'>Eight contenders on one lock</text>\n",
-          LEFT);
-  fprintf(file,
-          "<text x='%d' y='44' class='mid'>Four processes, and four threads that share a "
-          "connection. Drawn by make "
-          "demo-picture from a run on a real Redis.</text>\n",
-          LEFT);
+  draw_titles();
   fprintf(file,
           "<text x='52' y='70' class='end mid'>arrival</text>\n<text x='68' y='70' "
           "class='mid'>contender</text>\n"

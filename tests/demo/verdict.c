@@ -44,6 +44,12 @@ static bool check_arrivals(const struct contender *all, char *why, size_t size)
   return true;
 }
 
+/* Two who share may be let in at once: then they learn it in any order. */
+static bool shared(const struct contender *one, const struct contender *other)
+{
+  return one->limit > 0 && other->limit > 0;
+}
+
 bool order_kept(const struct contender *all, char *why, size_t size)
 {
   const struct contender *order[CONTENDERS];
@@ -54,7 +60,7 @@ bool order_kept(const struct contender *all, char *why, size_t size)
     if (order[i]->arrival <= order[i - 1]->arrival)
       fault = "was granted the lock before, but arrived after";
     else if (order[i]->token == order[i - 1]->token) fault = "has the same token as";
-    else if (order[i]->granted_at <= order[i - 1]->granted_at)
+    else if (!shared(order[i], order[i - 1]) && order[i]->granted_at <= order[i - 1]->granted_at)
       fault = "has a smaller token, but a later grant, than";
     if (fault == NULL) continue;
     snprintf(why, size, "%s %s %s", order[i - 1]->name, fault, order[i]->name);
@@ -63,20 +69,42 @@ bool order_kept(const struct contender *all, char *why, size_t size)
   return true;
 }
 
+/* It was granted the lock, and believed to hold it when the other was granted it. */
+static bool held_at_grant(const struct contender *self, const struct contender *other)
+{
+  return granted(self) && granted(other) && self->granted_at <= other->granted_at &&
+         other->granted_at < end_of_hold(self);
+}
+
 int holders_at_once(const struct contender *all)
 {
   int most = 0;
   for (int i = 0; i < CONTENDERS; i++) {
     int holders = 0;
-    for (int j = 0; granted(&all[i]) && j < CONTENDERS; j++) {
-      if (granted(&all[j]) && all[j].granted_at <= all[i].granted_at &&
-          all[i].granted_at < end_of_hold(&all[j])) {
-        holders++;
-      }
-    }
+    for (int j = 0; j < CONTENDERS; j++)
+      holders += held_at_grant(&all[j], &all[i]);
     if (holders > most) most = holders;
   }
   return most;
+}
+
+bool alone_kept(const struct contender *all)
+{
+  for (int i = 0; i < CONTENDERS; i++) {
+    for (int j = 0; j < CONTENDERS; j++) {
+      if (i != j && !shared(&all[i], &all[j]) && held_at_grant(&all[j], &all[i])) return false;
+    }
+  }
+  return true;
+}
+
+int most_at_once(const struct contender *all)
+{
+  uint32_t most = 1;
+  for (int i = 0; i < CONTENDERS; i++) {
+    if (all[i].limit > most) most = all[i].limit;
+  }
+  return (int)most;
 }
 
 int64_t handover_us(const struct contender *all, const struct contender *self)
@@ -86,6 +114,7 @@ int64_t handover_us(const struct contender *all, const struct contender *self)
   for (int i = 1; i < count; i++) {
     const struct contender *before = order[i - 1];
     if (order[i] != self) continue;
+    if (self->limit > 0 || before->limit > 0) return -1;
     int64_t ended = before->left_at != 0 ? before->left_at : before->killed_at;
     return ended != 0 ? self->granted_at - ended : -1;
   }
